@@ -1,0 +1,30 @@
+"""mxref: the bit-exact reference of the OCP Microscaling (MX) formats.
+
+>>> import numpy as np, mxref
+>>> mxref.encode(np.float32([0.3, 5.0, -7.1]), "e2m1")
+array([ 1,  6, 15], dtype=uint8)
+>>> mxref.quantize(np.float32([0.3, 5.0, -7.1]), "mxfp4_e2m1").dequantize()
+array([ 0.5,  4. , -6. ], dtype=float32)
+"""
+
+from mxref import formats
+from mxref._version import VECTORS_VERSION, __version__
+from mxref.block import Blocks, dequantize, quantize
+from mxref.element import decode, encode
+from mxref.policy import Policy
+from mxref.scale import decode_scale, encode_scale, shared_scale
+
+__all__ = [
+    "VECTORS_VERSION",
+    "Blocks",
+    "Policy",
+    "__version__",
+    "decode",
+    "decode_scale",
+    "dequantize",
+    "encode",
+    "encode_scale",
+    "formats",
+    "quantize",
+    "shared_scale",
+]

@@ -1,0 +1,80 @@
+"""Arrays of codes: checked on the way in, viewed as ml_dtypes arrays on the way out."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mxref._bits import U8, Parts
+from mxref.formats import ElementFormat, ScaleFormat
+
+#: A format whose codes stand in arrays of bytes.
+CodeFormat: TypeAlias = ElementFormat | ScaleFormat
+
+
+def dtype_of(fmt: CodeFormat) -> np.dtype[Any] | None:
+    """The NumPy or ml_dtypes dtype with the format's bit patterns, or None."""
+    if fmt.dtype_name is None:
+        return None
+    return np.dtype(getattr(ml_dtypes, fmt.dtype_name, None) or fmt.dtype_name)
+
+
+def codes_of(codes: ArrayLike, fmt: CodeFormat, parameter: str = "codes") -> U8:
+    """Codes as uint8, from integers or from an array of the format's own dtype.
+
+    Raises:
+        TypeError: neither integers nor the format's own dtype, or a masked array.
+        ValueError: a code outside [0, 2**bits).
+    """
+    if isinstance(codes, np.ma.MaskedArray):
+        raise TypeError(
+            f"{parameter} must not be masked: use .filled(...) to say what masked means"
+        )
+    array = np.asarray(codes)
+    if array.dtype == dtype_of(fmt):
+        array = array.view(np.uint8)
+    elif array.size == 0 and array.dtype == np.float64:
+        array = array.astype(np.uint8)  # an empty list has no type of its own
+    elif array.dtype.kind not in "iu":
+        raise TypeError(
+            f"{parameter} must be unsigned integers or {fmt.dtype_name} for {fmt.name}, "
+            f"got {array.dtype}"
+        )
+    bad = (array < 0) | (array >= fmt.code_count)
+    if bad.any():
+        index = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(
+            f"{parameter} must be in [0, {fmt.code_count - 1}] for {fmt.name}, "
+            f"got {array[index]} at index {index}"
+        )
+    result: U8 = array.astype(np.uint8, copy=False)
+    return result
+
+
+def view_codes(codes: U8, fmt: CodeFormat) -> NDArray[Any]:
+    """The same bytes as an array of the format's own dtype.
+
+    Raises:
+        TypeError: NumPy and ml_dtypes have no dtype for the format.
+    """
+    dtype = dtype_of(fmt)
+    if dtype is None:
+        raise TypeError(f"{fmt.name} has no NumPy or ml_dtypes dtype: use the codes")
+    return codes.view(dtype)
+
+
+def parts_of(fmt: CodeFormat) -> Parts:
+    """Every code of a format, in order, as integer parts."""
+    codes = range(fmt.code_count)
+    negative, magnitude = zip(*map(fmt.sign_and_magnitude, codes), strict=True)
+    significand, exponent = np.array([fmt.magnitude_parts(c) for c in magnitude], np.int64).T
+    return Parts(
+        negative=np.array(negative),
+        significand=significand,
+        exponent=exponent,
+        is_inf=np.array([c == fmt.inf_code for c in magnitude]),
+        is_nan=np.isin(codes, fmt.nan_codes),
+    )

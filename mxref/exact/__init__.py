@@ -1,0 +1,23 @@
+"""The slow twin: MX conversions, one number at a time, in Python integers.
+
+It is the second witness beside the vectorised path and shares nothing with it: no code, no table,
+no float arithmetic. Bits come in and go out as Python ints; wrong arguments raise ValueError.
+
+Source: OCP MX v1.0 §5 and §6.3; OFP8 Rev 1.0.
+"""
+
+from mxref.exact.block import dequantize, quantize
+from mxref.exact.element import decode, encode
+from mxref.exact.formats import value
+from mxref.exact.scale import decode_scale, encode_scale, shared_scale
+
+__all__ = [
+    "decode",
+    "decode_scale",
+    "dequantize",
+    "encode",
+    "encode_scale",
+    "quantize",
+    "shared_scale",
+    "value",
+]
