@@ -6,12 +6,13 @@ floats (binary64), in which every value of every format here is exact.
 
 from __future__ import annotations
 
-import difflib
 import enum
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
+
+from mxref._text import unknown_name
 
 __all__ = [
     "BLOCK_FORMATS",
@@ -169,11 +170,10 @@ class _CodeFormat:
                 f"code must be in [0, {self.code_count - 1}] for {self.name}, got {code}"
             )
         negative, magnitude = self.sign_and_magnitude(code)
-        if code in self.nan_codes:
-            return math.nan
-        if magnitude == self.inf_code:
-            return -math.inf if negative else math.inf
-        result = math.ldexp(*self.magnitude_parts(magnitude))
+        if magnitude > self.max_code and self.specials is not Specials.NONE:
+            result = math.inf if magnitude == self.inf_code else math.nan
+        else:
+            result = math.ldexp(*self.magnitude_parts(magnitude))
         return -result if negative else result
 
 
@@ -277,13 +277,6 @@ BLOCK_FORMATS: Mapping[str, BlockFormat] = {
         ("mxint8", INT8),
     )
 }
-
-
-def unknown_name(parameter: str, got: object, known: Mapping[str, object]) -> str:
-    """One sentence that names the legal values and the nearest one."""
-    near = difflib.get_close_matches(str(got).lower(), known, 1, 0.5)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
-    return f"{parameter} must be one of {', '.join(known)}, got {got!r}{hint}"
 
 
 def element_format(name: str | ElementFormat) -> ElementFormat:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mxref._bits import I64
-from mxref.formats import unknown_name
+from mxref._text import unknown_name
 
 __all__ = ["ElementPolicy", "Overflow", "Policy", "Rounding", "ScalePolicy", "ScaleRule"]
 
@@ -144,6 +144,24 @@ class Policy:
             for group, changed in groups.items()
         }
         return dataclasses.replace(self, **parts)
+
+    @staticmethod
+    def members(choice: str) -> list[enum.Enum]:
+        """Every member of a choice.
+
+        >>> [member.value for member in Policy.members("overflow")]
+        ['saturate', 'nonsaturating']
+
+        Raises:
+            ValueError: unknown choice.
+        """
+        if choice not in _GROUP_OF:
+            raise ValueError(unknown_name("choice", choice, _GROUP_OF))
+        return list(type(dict(_choices(Policy()))[choice]))
+
+    def choices(self) -> dict[str, str]:
+        """Every choice by name, as strings, in the order of the policy's spelling."""
+        return {name: member.value for name, member in _choices(self)}
 
 
 def _choices(policy: Policy) -> list[tuple[str, enum.Enum]]:

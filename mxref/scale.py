@@ -17,8 +17,9 @@ from mxref._bits import (
     split,
 )
 from mxref._codes import codes_of
+from mxref._text import unknown_name
 from mxref.element import decode_codes
-from mxref.formats import E8M0, ElementFormat, element_format, unknown_name
+from mxref.formats import E8M0, ElementFormat, element_format
 from mxref.policy import Policy, ScaleRule, resolve
 
 __all__ = ["decode_scale", "encode_scale", "shared_scale"]

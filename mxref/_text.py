@@ -1,0 +1,30 @@
+"""Small texts that several rooms print."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping
+
+
+def unknown_name(parameter: str, got: object, known: Mapping[str, object]) -> str:
+    """One sentence that names the legal values and the nearest one.
+
+    >>> unknown_name("format", "e4m4", {"e4m3": None, "e2m1": None})
+    "format must be one of e4m3, e2m1, got 'e4m4' (did you mean 'e4m3'?)"
+    """
+    near = difflib.get_close_matches(str(got).lower(), known, 1, 0.5)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return f"{parameter} must be one of {', '.join(known)}, got {got!r}{hint}"
+
+
+def hex_float(value: float) -> str:
+    """A float in hexadecimal without trailing zeros.
+
+    >>> hex_float(0.75), hex_float(-0.0), hex_float(float("inf"))
+    ('0x1.8p-1', '-0x0p+0', 'inf')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    mantissa, _, exponent = value.hex().partition("p")
+    return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}p{exponent}"

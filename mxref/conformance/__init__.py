@@ -1,0 +1,17 @@
+"""Checking somebody's implementation against the golden vectors."""
+
+from mxref.conformance.target import Target, TargetError, load_target, target_of
+from mxref.conformance.verify import Report, verify
+from mxref.conformance.xfail import XfailError, read_xfail, write_xfail
+
+__all__ = [
+    "Report",
+    "Target",
+    "TargetError",
+    "XfailError",
+    "load_target",
+    "read_xfail",
+    "target_of",
+    "verify",
+    "write_xfail",
+]

@@ -1,0 +1,192 @@
+"""Putting the cases of a vector file to a target, and comparing bits."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref._bits import LAYOUTS, FloatLayout
+from mxref._codes import CodeFormat, dtype_of
+from mxref.conformance.target import Target
+from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
+from mxref.golden.answers import choices_read, exact_answer
+from mxref.golden.records import Case, VectorFile
+from mxref.policy import Policy
+
+__all__ = ["Failure", "Outcome", "code_format", "run_file", "same_answers"]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One case that a target answered otherwise; `got` is None where it raised `error`."""
+
+    case: Case
+    want: tuple[int, ...]
+    got: tuple[int, ...] | None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a target answered to one vector file under one policy.
+
+    `answers` holds one row of words a case; rows of cases that raised an error are not used.
+    """
+
+    file: VectorFile
+    policy: str
+    answers: NDArray[np.uint64]
+    failures: tuple[Failure, ...]
+
+
+def code_format(file: VectorFile) -> CodeFormat:
+    """The format whose codes the file's elements are."""
+    if file.format in BLOCK_FORMATS:
+        return BLOCK_FORMATS[file.format].element
+    return ELEMENT_FORMATS.get(file.format, E8M0)
+
+
+def run_file(target: Target, file: VectorFile, policy: Policy) -> Outcome:
+    """Put every case of a file to a target and compare with the answers under a policy."""
+    inputs = np.array([case.inputs for case in file.cases], np.uint64)
+    name, wanted = wanted_answers(file, policy)
+    answers, errors = _ask(target, file, inputs, wanted.shape[1])
+    same = same_answers(file, wanted, answers)
+    failures = [
+        Failure(
+            case=file.cases[i],
+            want=tuple(wanted[i].tolist()),
+            got=None if i in errors else tuple(answers[i].tolist()),
+            error=errors.get(i, ""),
+        )
+        for i in range(len(file.cases))
+        if i in errors or not same[i]
+    ]
+    return Outcome(file, name, answers, tuple(failures))
+
+
+def wanted_answers(file: VectorFile, policy: Policy) -> tuple[str, NDArray[np.uint64]]:
+    """The policy's spelling for this operation, and its answers: a column, or computed exactly."""
+    choices = choices_read(file.op, policy)
+    name = str(Policy().replace(**choices))
+    if name in file.columns:
+        column = file.columns.index(name)
+        answers = [case.outputs[column] for case in file.cases]
+    else:
+        answers = [
+            exact_answer(file.op, file.format, file.float, case.inputs, policy)
+            for case in file.cases
+        ]
+    return name, np.array(answers, np.uint64)
+
+
+def _ask(
+    target: Target, file: VectorFile, inputs: NDArray[np.uint64], width: int
+) -> tuple[NDArray[np.uint64], dict[int, str]]:
+    """All answers at once; case by case where that raises, to find out which case it is."""
+    function = target.operations[file.op]
+    answers = np.zeros((len(inputs), width), np.uint64)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            answers[:] = _call(function, file, inputs)
+        except Exception:
+            return answers, _ask_each(function, file, inputs, answers)
+    return answers, {}
+
+
+def _ask_each(
+    function: Callable[..., Any],
+    file: VectorFile,
+    inputs: NDArray[np.uint64],
+    answers: NDArray[np.uint64],
+) -> dict[int, str]:
+    """Fill in the answers one by one; returns the error of each case that raised."""
+    errors: dict[int, str] = {}
+    for i in range(len(inputs)):
+        try:
+            answers[i] = _call(function, file, inputs[i : i + 1])[0]
+        except Exception as error:  # noqa: PERF203 - one case must not hide the next
+            errors[i] = f"{type(error).__name__}: {error}"
+    return errors
+
+
+def _call(
+    function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64]
+) -> NDArray[np.uint64]:
+    """One call of the target: words in, words out; the arrays are fresh copies."""
+    layout, fmt = LAYOUTS[file.float], code_format(file)
+    floats = inputs.astype(layout.uint).view(layout.dtype)
+    codes = inputs.astype(np.uint8)
+    count = len(inputs)
+    match file.op:
+        case "encode" | "shared_scale":
+            result = function(floats[:, 0].copy(), file.format)
+            fmt = E8M0 if file.op == "shared_scale" else fmt
+            return _code_words(result, (count,), fmt)[:, np.newaxis]
+        case "encode_scale":
+            return _code_words(function(floats[:, 0].copy()), (count,), E8M0)[:, np.newaxis]
+        case "decode":
+            result = function(codes[:, 0].copy(), file.format)
+            return _float_words(result, (count,), layout)[:, np.newaxis]
+        case "decode_scale":
+            return _float_words(function(codes[:, 0].copy()), (count,), layout)[:, np.newaxis]
+        case "quantize":
+            result = function(floats, file.format)
+            if hasattr(result, "scale_codes"):
+                result = (result.scale_codes, result.codes)
+            scales, elements = result
+            scale_words = _code_words(np.asarray(scales).reshape(-1), (count,), E8M0)
+            element_words = _code_words(elements, floats.shape, fmt)
+            return np.concatenate([scale_words[:, np.newaxis], element_words], axis=1)
+    elements = codes[:, 1:].copy()
+    result = function(codes[:, 0].copy(), elements, file.format, layout.dtype)
+    return _float_words(result, elements.shape, layout)
+
+
+def _code_words(result: object, shape: tuple[int, ...], fmt: CodeFormat) -> NDArray[np.uint64]:
+    array = np.asarray(result)
+    if array.dtype == dtype_of(fmt):
+        array = array.view(np.uint8)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"codes must come back as uint8, got {array.dtype}")
+    return _shaped(array, shape).astype(np.uint64)
+
+
+def _float_words(result: object, shape: tuple[int, ...], layout: FloatLayout) -> NDArray[np.uint64]:
+    array = np.asarray(result)
+    if array.dtype != layout.dtype:
+        raise TypeError(f"numbers must come back as {layout.dtype}, got {array.dtype}")
+    return _shaped(array, shape).view(layout.uint).astype(np.uint64)
+
+
+def _shaped(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    if array.shape != shape:
+        raise ValueError(f"the result must have shape {shape}, got {array.shape}")
+    return array
+
+
+def same_answers(
+    file: VectorFile, want: NDArray[np.uint64], got: NDArray[np.uint64]
+) -> NDArray[np.bool_]:
+    """Per case: equal bits, NaN as one class, and blocks with a NaN scale as NaN blocks."""
+    equal = want == got
+    if file.op == "encode":
+        nan_codes = np.array(code_format(file).nan_codes, np.uint64)
+        equal |= np.isin(want, nan_codes) & np.isin(got, nan_codes)
+    elif file.op in ("decode", "decode_scale", "dequantize"):
+        layout = LAYOUTS[file.float]
+        equal |= _is_nan(want, layout) & _is_nan(got, layout)
+    elif file.op == "quantize":
+        equal[:, 1:] |= want[:, :1] == 0xFF
+    result: NDArray[np.bool_] = equal.all(axis=1)
+    return result
+
+
+def _is_nan(bits: NDArray[np.uint64], layout: FloatLayout) -> NDArray[np.bool_]:
+    return (bits & np.uint64(layout.sign_bit - 1)) > layout.inf_bits

@@ -1,0 +1,91 @@
+"""A failure in words: what came in, what was wanted, what came back, and how far off it is."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mxref._bits import LAYOUTS, FloatLayout, split
+from mxref._codes import CodeFormat
+from mxref._text import hex_float
+from mxref.conformance.compare import Failure, code_format
+from mxref.formats import E8M0
+from mxref.golden.records import VectorFile
+
+__all__ = ["describe", "show_code", "show_float"]
+
+
+def describe(file: VectorFile, failure: Failure) -> str:
+    """One line: id, input, want and got, distance, clause and flags."""
+    case = failure.case
+    flags = f" [{' '.join(case.flags)}]" if case.flags else ""
+    what = f"raised {failure.error}" if failure.got is None else _first_difference(file, failure)
+    return f"{case.id}: {what}; {case.rule}{flags}"
+
+
+def show_code(code: int, fmt: CodeFormat) -> str:
+    """A code and its value.
+
+    >>> from mxref.formats import E4M3
+    >>> show_code(0x7E, E4M3), show_code(0x7F, E4M3)
+    ('7e = 448', '7f = nan')
+    """
+    if not 0 <= code < fmt.code_count:
+        return f"{code:02x} = no code of {fmt.name}"
+    return f"{code:02x} = {fmt.value(code):.9g}"
+
+
+def show_float(bits: int, layout: FloatLayout) -> str:
+    """A float pattern, as hex float and decimal.
+
+    >>> from mxref._bits import F32
+    >>> show_float(0x43E80001, F32)
+    '43e80001 = 0x1.d00002p+8 = 464.00003'
+    """
+    parts = split(np.array([bits], np.uint64), layout)
+    digits = f"{bits:0{layout.width // 4}x}"
+    sign = "-" if parts.negative[0] else ""
+    if parts.is_nan[0] or parts.is_inf[0]:
+        return f"{digits} = {sign}{'nan' if parts.is_nan[0] else 'inf'}"
+    value = math.ldexp(int(parts.significand[0]), int(parts.exponent[0]))
+    decimals = {"f64": 17, "f32": 8}.get(layout.name, 5)
+    return f"{digits} = {sign}{hex_float(value)} = {sign}{value:.{decimals}g}"
+
+
+def _first_difference(file: VectorFile, failure: Failure) -> str:
+    """The first word that differs, with the input that belongs to it."""
+    want, got = failure.want, failure.got or ()
+    index = next(i for i, pair in enumerate(zip(want, got, strict=True)) if pair[0] != pair[1])
+    layout, fmt = LAYOUTS[file.float], code_format(file)
+    inputs = failure.case.inputs
+    if file.op in ("encode", "encode_scale", "shared_scale"):
+        target = E8M0 if file.op == "shared_scale" else fmt
+        return f"in {show_float(inputs[0], layout)}, {_codes(want[0], got[0], target)}"
+    if file.op == "quantize":
+        if index == 0:
+            top = max(inputs, key=lambda bits: bits & (layout.sign_bit - 1))
+            return f"scale: amax {show_float(top, layout)}, {_codes(want[0], got[0], E8M0)}"
+        element = f"element {index - 1}: in {show_float(inputs[index - 1], layout)}"
+        scale = f"scale {show_code(want[0], E8M0)}"
+        return f"{element}, {scale}, {_codes(want[index], got[index], fmt)}"
+    if file.op == "dequantize":
+        scale = f"scale {show_code(inputs[0], E8M0)}"
+        code = f"element {index} {show_code(inputs[index + 1], fmt)}"
+    else:
+        scale, code = "code", show_code(inputs[0], fmt)
+    wanted, came = show_float(want[index], layout), show_float(got[index], layout)
+    return f"{scale} {code}, want {wanted}, got {came}"
+
+
+def _codes(want: int, got: int, fmt: CodeFormat) -> str:
+    text = f"want {show_code(want, fmt)}, got {show_code(got, fmt)}"
+    if not 0 <= got < fmt.code_count:
+        return text
+    distance = abs(_position(want, fmt) - _position(got, fmt))
+    return f"{text}, {distance} code{'s' if distance != 1 else ''} away"
+
+
+def _position(code: int, fmt: CodeFormat) -> int:
+    negative, magnitude = fmt.sign_and_magnitude(code)
+    return -magnitude if negative else magnitude

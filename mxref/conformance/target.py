@@ -1,0 +1,141 @@
+"""Targets: somebody's implementation, as a Python file or module with some of the operations.
+
+=================  =========================================================  ====================
+function           arguments                                                  returns
+=================  =========================================================  ====================
+``encode``         values (n,), element format name                           codes (n,)
+``decode``         codes (n,), element format name                            float32 (n,)
+``encode_scale``   values (n,)                                                scale codes (n,)
+``decode_scale``   scale codes (n,)                                           float32 (n,)
+``shared_scale``   amax (n,), element format name                             scale codes (n,)
+``quantize``       values (n, 32), block format name                          scale codes (n,) and
+                                                                              codes (n, 32)
+``dequantize``     scale codes (n,), codes (n, 32), block format name, dtype  floats (n, 32)
+=================  =========================================================  ====================
+
+Codes are uint8, one in each byte. A target may say what it claims: ``POLICY`` (a policy string),
+``FORMATS`` and ``FLOATS`` (names that it covers; everything if absent).
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from mxref._bits import LAYOUTS
+from mxref._text import unknown_name
+from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS, SCALE_FORMATS
+from mxref.golden.words import OPERATIONS
+from mxref.policy import Policy
+
+__all__ = ["Target", "TargetError", "load_target"]
+
+_FORMATS = {**ELEMENT_FORMATS, **SCALE_FORMATS, **BLOCK_FORMATS}
+
+
+class TargetError(ValueError):
+    """A target that cannot be loaded, or that claims something unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An implementation to be checked.
+
+    Args:
+        name: what reports call it.
+        operations: its functions by operation.
+        policy: the policy that it claims.
+        formats: the formats that it covers.
+        floats: the float types that it covers.
+    """
+
+    name: str
+    operations: Mapping[str, Callable[..., Any]]
+    policy: Policy
+    formats: frozenset[str]
+    floats: frozenset[str]
+
+    def covers(self, op: str, format: str, float: str) -> bool:
+        """Whether the target says that it has this."""
+        return op in self.operations and format in self.formats and float in self.floats
+
+
+def load_target(spec: str) -> Target:
+    """The target in a Python file (a path) or in a module (a dotted name).
+
+    Raises:
+        TargetError: nothing there, an error while importing it, no operation in it, or a claim that
+            is not known.
+    """
+    return target_of(_import(spec), spec)
+
+
+def target_of(module: object, name: str) -> Target:
+    """The target that a module, or any object with the operations as attributes, is."""
+    found = {op: getattr(module, op) for op in OPERATIONS if callable(getattr(module, op, None))}
+    if not found:
+        raise TargetError(f"target {name} must have at least one of: {', '.join(OPERATIONS)}")
+    try:
+        policy = Policy.parse(getattr(module, "POLICY", "ocp"))
+    except (ValueError, AttributeError) as error:
+        raise TargetError(f"target {name} claims an unknown POLICY: {error}") from None
+    return Target(
+        name=name,
+        operations=found,
+        policy=policy,
+        formats=_claimed(module, name, "FORMATS", _FORMATS),
+        floats=_claimed(module, name, "FLOATS", LAYOUTS),
+    )
+
+
+def _claimed(
+    module: object, name: str, attribute: str, known: Mapping[str, object]
+) -> frozenset[str]:
+    claimed = getattr(module, attribute, None)
+    if claimed is None:
+        return frozenset(known)
+    if isinstance(claimed, str) or not isinstance(claimed, Collection):
+        raise TargetError(
+            f"target {name} must have a list of names in {attribute}, got {claimed!r}"
+        )
+    for item in claimed:
+        if item not in known:
+            raise TargetError(f"target {name}: {unknown_name(attribute, item, known)}")
+    return frozenset(claimed)
+
+
+def _import(spec: str) -> ModuleType:
+    path = Path(spec)
+    if path.suffix != ".py" and not path.is_file():
+        return _import_module(spec)
+    if not path.is_file():
+        raise TargetError(f"target {spec} must be a Python file or a module, there is no such file")
+    loader = importlib.util.spec_from_file_location(f"mxref_target_{path.stem}", path)
+    if loader is None or loader.loader is None:
+        raise TargetError(f"target {spec} must be a Python file with the ending .py")
+    module = importlib.util.module_from_spec(loader)
+    sys.modules[loader.name] = module
+    try:
+        loader.loader.exec_module(module)
+    except Exception as error:
+        raise TargetError(f"target {spec} cannot be imported: {error!r}") from error
+    return module
+
+
+def _import_module(name: str) -> ModuleType:
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise TargetError(
+            f"target {name} must be a Python file or a module that can be imported: {error}"
+        ) from None
+    except Exception as error:
+        raise TargetError(f"target {name} cannot be imported: {error!r}") from error

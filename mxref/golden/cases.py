@@ -1,0 +1,267 @@
+"""Cases of every vector file: inputs from the models, answers from the slow twin, and the why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from mxref._bits import LAYOUTS, FloatLayout
+from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS, ElementFormat, Specials
+from mxref.golden import models
+from mxref.golden.answers import exact_answer
+from mxref.golden.records import Case, VectorFile
+from mxref.policy import Policy
+
+__all__ = ["vector_files"]
+
+OCP = ("ocp",)
+#: Clause of the conversion to each element format.
+_SECTION = {
+    "e5m2": "MX-5.3.1",
+    "e4m3": "MX-5.3.1",
+    "e3m2": "MX-5.3.2",
+    "e2m3": "MX-5.3.2",
+    "e2m1": "MX-5.3.3",
+    "int8": "MX-5.3.4",
+}
+_DEQUANTIZE_SCALES = (0x00, 0x01, 0x02, 0x10, 0x40, 0x7E, 0x7F, 0x80, 0xC0, 0xF0, 0xFC, 0xFD, 0xFE)
+
+
+def vector_files() -> Iterator[VectorFile]:
+    """Every file of level 1, in the order of the manifest."""
+    for fmt in ELEMENT_FORMATS.values():
+        for layout in LAYOUTS.values():
+            yield _encode(fmt, layout)
+    for fmt in ELEMENT_FORMATS.values():
+        yield _decode(fmt)
+    for layout in LAYOUTS.values():
+        yield _encode_scale(layout)
+    yield _decode_scale()
+    for fmt in ELEMENT_FORMATS.values():
+        for name in ("f32", "f64"):
+            yield _shared_scale(fmt, LAYOUTS[name])
+    for block in BLOCK_FORMATS:
+        for name in ("f32", "bf16", "f64"):
+            yield _quantize(block, LAYOUTS[name])
+    for block in BLOCK_FORMATS:
+        for name in ("f32", "bf16"):
+            yield _dequantize(block, LAYOUTS[name])
+
+
+def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
+    columns: tuple[str, ...] = OCP
+    if fmt.specials is not Specials.NONE:  # MX §5.3.1 requires both overflow methods of FP8
+        columns = ("ocp", "ocp+overflow=nonsaturating")
+    numbers, middles = models.grid(fmt, layout)
+    exact_points = set(numbers)
+    ties = set(middles)
+    near_ties = {tie + step for tie in middles for step in (-1, 1)}
+
+    def explain(bits: int, answer: int) -> tuple[bool, str, tuple[str, ...]]:
+        negative, magnitude = bool(bits & layout.sign_bit), bits & (layout.sign_bit - 1)
+        if magnitude > layout.inf_bits:
+            fp8 = fmt.nan_code is not None
+            return fp8, "N13" if fp8 else "N14", ("nan",)
+        tie_overflows = bool(fmt.max_code & 1)
+        overflow = magnitude > middles[-1] or (magnitude == middles[-1] and tie_overflows)
+        _, code = fmt.sign_and_magnitude(answer)
+        small = 0 < code < 1 << fmt.mantissa_bits and not fmt.twos_complement
+        flags = {
+            "tie": magnitude in ties,
+            "near_tie": magnitude in near_ties,
+            "overflow": overflow,
+            "underflow": magnitude > 0 and code == 0,
+            "subnormal": small,
+            "source_subnormal": 0 < magnitude < 1 << layout.mantissa_bits,
+            "zero": magnitude == 0,
+            "negative_zero": negative and code == 0,
+            "inf": magnitude == layout.inf_bits,
+        }
+        raised = _raised(flags)
+        if overflow and fmt.specials is not Specials.NONE:
+            return False, "MX-5.3.1-T3", raised
+        if overflow and fmt.twos_complement and negative:
+            return False, "N15", raised
+        if negative and code == 0 and not fmt.twos_complement:
+            return fmt.specials is not Specials.NONE, "N25", raised
+        if layout.name == "f64" and fmt.specials is not Specials.NONE:
+            return magnitude in exact_points, "N36", raised
+        return True, _SECTION[fmt.name], raised
+
+    inputs = models.encode_inputs(fmt, layout)
+    return _scalar_file("encode", fmt.name, layout, columns, inputs, explain)
+
+
+def _decode(fmt: ElementFormat) -> VectorFile:
+    def explain(code: int, answer: int) -> tuple[bool, str, tuple[str, ...]]:
+        magnitude = fmt.sign_and_magnitude(code)[1]
+        small = 0 < magnitude < 1 << fmt.mantissa_bits and not fmt.twos_complement
+        flags = {
+            "subnormal": small,
+            "negative_zero": magnitude == 0 and code != 0,
+            "inf": magnitude == fmt.inf_code,
+            "nan": code in fmt.nan_codes,
+        }
+        rule = "N15" if fmt.twos_complement and magnitude > fmt.max_code else _SECTION[fmt.name]
+        return True, rule, _raised(flags)
+
+    inputs = dict.fromkeys(range(fmt.code_count), "M10")
+    return _scalar_file("decode", fmt.name, LAYOUTS["f32"], OCP, inputs, explain)
+
+
+def _encode_scale(layout: FloatLayout) -> VectorFile:
+    columns = (
+        "ocp",
+        "ocp+scale_rounding=toward_positive",
+        "ocp+scale_rounding=ties_to_away",
+    )
+
+    def explain(bits: int, answer: int) -> tuple[bool, str, tuple[str, ...]]:
+        magnitude = bits & (layout.sign_bit - 1)
+        flags = {
+            "zero": magnitude == 0,
+            "source_subnormal": 0 < magnitude < 1 << layout.mantissa_bits,
+            "inf": magnitude == layout.inf_bits,
+            "nan": magnitude > layout.inf_bits,
+            "binade_edge": _near_edge(magnitude, layout),
+        }
+        power = exact_answer("decode_scale", "e8m0", layout.name, [answer], Policy())[0]
+        exact = power == bits and 0 < magnitude < layout.inf_bits
+        required = exact or magnitude > layout.inf_bits
+        raised = _raised(flags)
+        return required, "MX-5.4.1" if required else "N23", raised
+
+    inputs = models.encode_scale_inputs(layout)
+    return _scalar_file("encode_scale", "e8m0", layout, columns, inputs, explain)
+
+
+def _decode_scale() -> VectorFile:
+    def explain(code: int, answer: int) -> tuple[bool, str, tuple[str, ...]]:
+        flags = {"nan": code == 0xFF, "product_subnormal": code == 0x00}
+        return True, "N22" if code in (0x00, 0xFF) else "MX-5.4.1", _raised(flags)
+
+    inputs = dict.fromkeys(range(256), "M10")
+    return _scalar_file("decode_scale", "e8m0", LAYOUTS["f32"], OCP, inputs, explain)
+
+
+def _shared_scale(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
+    smallest = models.pattern(1, fmt.emax - 127, layout)
+
+    def explain(bits: int, answer: int) -> tuple[bool, str, tuple[str, ...]]:
+        flags = {
+            "zero_block": bits == 0,
+            "clamp_low": 0 < bits < smallest,
+            "clamp_high": answer == 0xFE and layout.name == "f64",
+            "source_subnormal": 0 < bits < 1 << layout.mantissa_bits,
+            "inf": bits == layout.inf_bits,
+            "nan": bits > layout.inf_bits,
+            "binade_edge": _near_edge(bits, layout),
+        }
+        raised = _raised(flags)
+        return False, _scale_rule(raised, bits, layout), raised
+
+    inputs = models.shared_scale_inputs(layout)
+    return _scalar_file("shared_scale", fmt.name, layout, OCP, inputs, explain)
+
+
+def _quantize(block: str, layout: FloatLayout) -> VectorFile:
+    fmt = BLOCK_FORMATS[block].element
+    smallest = models.pattern(1, fmt.emax - 127, layout)
+    cases = []
+    for name, inputs in models.block_inputs(fmt, layout):
+        answer = exact_answer("quantize", block, layout.name, inputs, Policy())
+        magnitudes = [bits & (layout.sign_bit - 1) for bits in inputs]
+        top = max(magnitudes)
+        flags = {
+            "zero_block": top == 0,
+            "clamp_low": 0 < top < smallest,
+            "clamp_high": answer[0] == 0xFE and layout.name == "f64",
+            "source_subnormal": any(0 < m < 1 << layout.mantissa_bits for m in magnitudes),
+            "inf": any(m == layout.inf_bits for m in magnitudes),
+            "nan": any(m > layout.inf_bits for m in magnitudes),
+            "nan_block": answer[0] == 0xFF,
+            "position": name.startswith("largest_") and name[8:].isdigit(),
+            "binade_edge": _near_edge(top, layout),
+        }
+        raised = _raised(flags)
+        id = f"quantize.{block}.{layout.name}.{name}"
+        rule = _scale_rule(raised, top, layout)
+        if rule == "MX-6.3" and fmt.twos_complement and fmt.code_count - fmt.max_code in answer[1:]:
+            rule = "N15"
+        case = Case(
+            id, tuple(inputs), (answer,), required=False, rule=rule, model="M9", flags=raised
+        )
+        cases.append(case)
+    digits = layout.width // 4
+    return VectorFile("quantize", block, layout.name, OCP, digits, 2, tuple(cases))
+
+
+def _dequantize(block: str, layout: FloatLayout) -> VectorFile:
+    fmt = BLOCK_FORMATS[block].element
+    codes = [code % fmt.code_count for code in range(max(fmt.code_count, 32))]
+    cases = []
+    for scale in (*_DEQUANTIZE_SCALES, 0xFF):
+        for start in range(0, len(codes), 32):
+            inputs = (scale, *codes[start : start + 32])
+            answer = exact_answer("dequantize", block, layout.name, inputs, Policy())
+            magnitudes = [bits & (layout.sign_bit - 1) for bits in answer]
+            overflow = any(
+                bits == layout.inf_bits and fmt.sign_and_magnitude(code)[1] != fmt.inf_code
+                for bits, code in zip(magnitudes, inputs[1:], strict=True)
+            )
+            flags = {
+                "nan": any(m > layout.inf_bits for m in magnitudes),
+                "product_overflow": overflow,
+                "product_subnormal": any(0 < m < 1 << layout.mantissa_bits for m in magnitudes),
+            }
+            raised = _raised(flags)
+            rounded = layout.name != "f32" and "product_subnormal" in raised
+            rule = "N20" if overflow else "N21" if rounded else "MX-5.1"
+            id = f"dequantize.{block}.{layout.name}.{scale:02x}.{inputs[1]:02x}"
+            cases.append(Case(id, inputs, (answer,), rule == "MX-5.1", rule, "M10", raised))
+    digits = layout.width // 4
+    return VectorFile("dequantize", block, layout.name, OCP, 2, digits, tuple(cases))
+
+
+def _scalar_file(
+    op: str,
+    format: str,
+    layout: FloatLayout,
+    columns: tuple[str, ...],
+    inputs: dict[int, str],
+    explain: Callable[[int, int], tuple[bool, str, tuple[str, ...]]],
+) -> VectorFile:
+    """A file of one word in, one word out; `explain` gives required, rule and flags."""
+    policies = [Policy.parse(column) for column in columns]
+    to_code = op in ("encode", "encode_scale", "shared_scale")
+    in_digits, out_digits = (layout.width // 4, 2) if to_code else (2, layout.width // 4)
+    cases = []
+    for bits, model in inputs.items():
+        answers = [exact_answer(op, format, layout.name, [bits], policy) for policy in policies]
+        required, rule, flags = explain(bits, answers[0][0])
+        id = f"{op}.{format}.{layout.name}.{bits:0{in_digits}x}"
+        cases.append(Case(id, (bits,), tuple(answers), required, rule, model, flags))
+    return VectorFile(op, format, layout.name, columns, in_digits, out_digits, tuple(cases))
+
+
+def _raised(flags: dict[str, bool]) -> tuple[str, ...]:
+    return tuple(name for name, raised in flags.items() if raised)
+
+
+def _near_edge(magnitude: int, layout: FloatLayout) -> bool:
+    fraction = (magnitude + 1) & ((1 << layout.mantissa_bits) - 1)
+    return 1 < magnitude < layout.inf_bits and fraction <= 2
+
+
+def _scale_rule(flags: tuple[str, ...], amax: int, layout: FloatLayout) -> str:
+    for flag, rule in (
+        ("nan", "N4"),
+        ("inf", "N5"),
+        ("zero_block", "N6"),
+        ("clamp_low", "N7"),
+        ("clamp_high", "N8"),
+    ):
+        if flag in flags:
+            return rule
+    # Just below a power of two a rounded logarithm is one too large.
+    below_power = (amax + 1) & ((1 << layout.mantissa_bits) - 1) == 0
+    return "N2" if below_power else "MX-6.3"

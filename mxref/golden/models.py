@@ -1,0 +1,244 @@
+"""Coverage models: the inputs of the vectors, each as a pure function of formats and float types.
+
+Inputs are bit patterns; `MODELS` in `mxref.golden.words` says why each model exists. Everything is
+derived from the formats, nothing is random.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from mxref._bits import FloatLayout, Parts, compose, split
+from mxref.formats import ElementFormat
+
+__all__ = [
+    "block_inputs",
+    "encode_inputs",
+    "encode_scale_inputs",
+    "grid",
+    "pattern",
+    "shared_scale_inputs",
+]
+
+#: Significands at which one of the known scale rules changes its mind (SPEC_NOTES N1), as n / 64.
+_LIMITS = (80, 91, 96, 112, 116, 120, 124, 126, 127)
+
+
+def pattern(n: int, exponent: int, layout: FloatLayout) -> int:
+    """The float pattern of n * 2**exponent (sign from n), which must be exact.
+
+    >>> from mxref._bits import F32
+    >>> hex(pattern(-3, -1, F32))
+    '0xbfc00000'
+
+    Raises:
+        ValueError: the number is not a number of the float type.
+    """
+    parts = Parts(
+        negative=np.array([n < 0]),
+        significand=np.array([abs(n)]),
+        exponent=np.array([exponent]),
+        is_inf=np.array([False]),
+        is_nan=np.array([False]),
+    )
+    bits = compose(parts, layout)
+    back = split(bits, layout)
+    shift = int(back.exponent[0]) - exponent
+    same = abs(n) == int(back.significand[0]) << shift if shift >= 0 else False
+    same = same or (shift < 0 and abs(n) << -shift == int(back.significand[0]))
+    if back.is_inf[0] or not same:
+        raise ValueError(f"{n} * 2**{exponent} is not exact in {layout.name}")
+    return int(bits[0])
+
+
+def grid(fmt: ElementFormat, layout: FloatLayout) -> tuple[list[int], list[int]]:
+    """Patterns of a format's numbers from 0 to the largest, and of every midpoint above each.
+
+    The last midpoint lies between the largest number and the next one that its spacing would give:
+    the overflow threshold. Every one of them is exact in every float type.
+    """
+    magnitudes = [fmt.magnitude_parts(code) for code in range(fmt.max_code + 2)]
+    unit = magnitudes[0][1] - 1
+    counts = [n << (exponent - unit) for n, exponent in magnitudes]
+    middles = [(low + high) // 2 for low, high in itertools.pairwise(counts)]
+    return (
+        [pattern(n, unit, layout) for n in counts[:-1]],
+        [pattern(n, unit, layout) for n in middles],
+    )
+
+
+def encode_inputs(fmt: ElementFormat, layout: FloatLayout) -> dict[int, str]:
+    """Inputs of `encode`, each with the first model that names it, in order of their patterns."""
+    numbers, middles = grid(fmt, layout)
+    found: dict[int, str] = {}
+    _add(found, "M1", _special_magnitudes(layout), layout)
+    _add(found, "M4", _around((numbers[-1], middles[-1]), 3), layout)
+    smallest = (middles[0], numbers[1], numbers[1 << fmt.mantissa_bits])
+    _add(found, "M5", _around(smallest, 3), layout)
+    _add(found, "M7", _around((*numbers, *middles), 1), layout)
+    _add(found, "M6", _walking_sticky(fmt, middles, layout), layout)
+    _add(found, "M14", _ladder(layout), layout)
+    return dict(sorted(found.items()))
+
+
+def encode_scale_inputs(layout: FloatLayout) -> dict[int, str]:
+    """Inputs of `encode_scale`, each with its model."""
+    found: dict[int, str] = {}
+    _add(found, "M1", _special_magnitudes(layout), layout)
+    for field in _fields(layout):
+        points = (_at(field, 64, layout), _at(field, 96, layout))
+        _add(found, "M8", _around(points, 1), layout, signs=field % 16 == 0)
+    for field in list(_fields(layout))[::8]:
+        _add(found, "M8", _around([_at(field, 91, layout)], 1), layout, signs=False)
+    _add(found, "M8", _around(_subnormal_powers(layout), 1), layout, signs=False)
+    return dict(sorted(found.items()))
+
+
+def shared_scale_inputs(layout: FloatLayout) -> dict[int, str]:
+    """Inputs of `shared_scale`, each with its model: magnitudes only."""
+    found: dict[int, str] = {}
+    _add(found, "M1", _special_magnitudes(layout), layout, signs=False)
+    for field in _fields(layout):
+        _add(found, "M8", _around([_at(field, 64, layout)], 1), layout, signs=False)
+    _add(found, "M8", _around(_subnormal_powers(layout), 1), layout, signs=False)
+    for field in list(_fields(layout))[::32]:
+        limits = [_at(field, n, layout) for n in _LIMITS]
+        _add(found, "M8", _around(limits, 1), layout, signs=False)
+    return dict(sorted(found.items()))
+
+
+def block_inputs(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[str, list[int]]]:
+    """Named designed blocks of 32 float patterns."""
+    sign, inf, nan = layout.sign_bit, layout.inf_bits, layout.nan_bits
+
+    def number(n: int, exponent: int) -> int:
+        return pattern(n, exponent, layout)
+
+    yield "zeros", [0] * 32
+    yield "negative_zeros", [sign] * 32
+    yield "mixed_zeros", [0, sign] * 16
+    one = number(1, 0)
+    yield "ones", [one] * 32
+    yield "alternating", [one, one | sign] * 16
+    ramp = [number((-1) ** i * (i + 1), -6) for i in range(32)]
+    for position in range(32):
+        block = list(ramp)
+        block[position] = number(-11 if position % 2 else 11, 0)
+        yield f"largest_{position:02}", block
+    for position in (0, 15, 16, 31):
+        for name, special in (
+            ("nan", nan),
+            ("negative_nan", nan | sign),
+            ("signalling_nan", inf | 1),
+            ("inf", inf),
+            ("negative_inf", inf | sign),
+        ):
+            block = list(ramp)
+            block[position] = special
+            yield f"{name}_{position:02}", block
+    yield "nan_and_inf", [nan, inf, *ramp[2:]]
+    yield "all_nan", [nan] * 32
+    yield "zeros_and_nan", [0] * 31 + [nan]
+
+    numbers, middles = grid(fmt, layout)
+    points = [bits for bits in (*numbers, *middles[:-1]) if bits < inf]
+    # 31 grid points a block and the largest number, so that the scale is 1; then other scales.
+    for k in (0, -1) if layout.exponent_bits == 5 else (0, -37, 41):
+        for index in range(0, len(points), 31):
+            some = [_scaled(bits, k, layout) for bits in points[index : index + 31]]
+            signed = [bits | sign * (i % 2) for i, bits in enumerate(some)]
+            top = _scaled(numbers[-1], k, layout)
+            yield f"grid_{k}_{index // 31:02}", [top, *signed, *[0] * (31 - len(signed))]
+    for field in _block_fields(layout):
+        edge = _at(field, 64, layout)
+        for name, amax in (("below", edge - 1), ("at", edge), ("above", edge + 1)):
+            block = [max(amax - (i << layout.mantissa_bits - 1), 0) for i in range(32)]
+            block[1::2] = [bits | sign for bits in block[1::2]]
+            yield f"edge_{field:04}_{name}", block
+    largest, smallest_normal = inf - 1, 1 << layout.mantissa_bits
+    yield "largest_floats", [largest, largest | sign] * 16
+    yield (
+        "subnormal_floats",
+        [(1 << i % layout.mantissa_bits) | sign * (i % 3 == 0) for i in range(32)],
+    )
+    yield "largest_subnormals", [smallest_normal - 1, (smallest_normal - 1) | sign] * 16
+    yield "smallest_normals", [smallest_normal, (smallest_normal + 1) | sign] * 16
+    yield "smallest_subnormals", [1, 1 | sign] * 16
+    yield (
+        "wide_spread",
+        [_at(i * ((1 << layout.exponent_bits) - 2) // 31, 96, layout) for i in range(32)],
+    )
+
+
+def _add(
+    found: dict[int, str],
+    model: str,
+    magnitudes: Iterable[int],
+    layout: FloatLayout,
+    *,
+    signs: bool = True,
+) -> None:
+    for magnitude in magnitudes:
+        if 0 <= magnitude < layout.sign_bit:
+            found.setdefault(magnitude, model)
+            if signs:
+                found.setdefault(magnitude | layout.sign_bit, model)
+
+
+def _around(points: Iterable[int], distance: int) -> Iterator[int]:
+    for point in points:
+        yield from range(point - distance, point + distance + 1)
+
+
+def _special_magnitudes(layout: FloatLayout) -> list[int]:
+    m, inf = layout.mantissa_bits, layout.inf_bits
+    top = layout.sign_bit - 1
+    # Zero, the ends of the subnormals and normals, infinity, quiet and signalling NaNs.
+    return [0, 1, 2, (1 << m) - 1, 1 << m, inf - 1, inf, inf + 1, layout.nan_bits, top]
+
+
+def _walking_sticky(fmt: ElementFormat, middles: list[int], layout: FloatLayout) -> Iterator[int]:
+    one = 1 << fmt.mantissa_bits
+    for tie in (middles[one], middles[one + 1], middles[0]):  # even below, odd below, subnormal
+        low_bits = layout.mantissa_bits if tie == middles[0] else (tie & -tie).bit_length() - 1
+        yield from (tie | 1 << bit for bit in range(low_bits))
+
+
+def _fields(layout: FloatLayout) -> Iterator[int]:
+    """Exponent fields of the ladder: all, but of float64 two periods of a 64-bit shift and some."""
+    for field in range(1, (1 << layout.exponent_bits) - 1):
+        near = layout.width < 64 or -128 <= field - layout.bias <= 32
+        if near or field % 64 == 0 or field in (1, 2, 2045, 2046):
+            yield field
+
+
+def _ladder(layout: FloatLayout) -> Iterator[int]:
+    last = (1 << layout.mantissa_bits) - 1
+    for field in _fields(layout):
+        for fraction in (0, last // 2 + 1, last):
+            yield field << layout.mantissa_bits | fraction
+
+
+def _at(field: int, significand_64ths: int, layout: FloatLayout) -> int:
+    """Pattern with this exponent field and this significand, in 64ths from 64 to 127."""
+    fraction = (significand_64ths - 64) << layout.mantissa_bits >> 6
+    return field << layout.mantissa_bits | fraction
+
+
+def _subnormal_powers(layout: FloatLayout) -> list[int]:
+    return [1 << bit for bit in range(layout.mantissa_bits)]
+
+
+def _block_fields(layout: FloatLayout) -> list[int]:
+    last = (1 << layout.exponent_bits) - 2
+    near_one = [layout.bias + k for k in (-9, -2, -1, 0, 1, 2, 3, 8)]
+    return sorted({1, 2, 3, 9, 17, last // 3, *near_one, 2 * last // 3, last - 1, last})
+
+
+def _scaled(bits: int, k: int, layout: FloatLayout) -> int:
+    """Pattern of a number times 2**k."""
+    parts = split(np.array([bits]), layout)
+    return pattern(int(parts.significand[0]), int(parts.exponent[0]) + k, layout)

@@ -1,0 +1,233 @@
+"""Reading vector files: parsed strictly, so that a damaged file is refused with line and reason."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from mxref._version import VECTORS_VERSION
+from mxref.golden.records import SPEC, Case, VectorFile
+from mxref.golden.words import FLAGS, MODELS, OPERATIONS
+from mxref.policy import Policy
+
+__all__ = ["VectorError", "parse", "read_manifest", "read_vectors"]
+
+_HEADER = {
+    "mxref_vectors": str,
+    "spec": str,
+    "op": str,
+    "format": str,
+    "float": str,
+    "columns": list,
+    "in_digits": int,
+    "out_digits": int,
+    "cases": int,
+    "models": dict,
+    "flags": dict,
+}
+_CASE = {"id": str, "in": str, "out": (str, list), "rule": str, "model": str, "flags": list}
+_ENTRY = {"file": str, "sha256": str, "cases": int}
+
+
+class VectorError(ValueError):
+    """A vector file or manifest that is damaged, or not what this version reads."""
+
+
+def read_vectors(folder: Path) -> list[VectorFile]:
+    """Every vector file that a folder's manifest lists, checked.
+
+    Raises:
+        VectorError: no manifest, or a file that is missing, damaged or not canonical; the sentence
+            names file, line and reason.
+    """
+    return [
+        _read_listed(folder, entry)
+        for entry in read_manifest(folder)
+        if entry["file"].endswith(".jsonl")
+    ]
+
+
+def read_manifest(folder: Path) -> list[dict[str, Any]]:
+    """The entries of a folder's manifest: file, sha256 and number of cases."""
+    path = folder / "manifest.json"
+    try:
+        manifest = json.loads(path.read_bytes())
+        entries = manifest["files"]
+        version = manifest["mxref_vectors"]
+    except FileNotFoundError:
+        raise VectorError(f"{folder} holds no manifest.json: run `mxref regen` first") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise VectorError(f"{path} cannot be read: {error!r}") from None
+    if not isinstance(version, str) or version.split(".")[0] != VECTORS_VERSION.split(".")[0]:
+        raise VectorError(f"{path} has vectors version {version!r}, this is {VECTORS_VERSION}")
+    for entry in entries:
+        _check_keys(entry, _ENTRY, str(path))
+        name = PurePosixPath(entry["file"])
+        if name.is_absolute() or ".." in name.parts or "\\" in entry["file"]:
+            raise VectorError(f"{path} lists {entry['file']!r}, which is outside its folder")
+    if not entries:
+        raise VectorError(f"{path} lists no files")
+    return list(entries)
+
+
+def _read_listed(folder: Path, entry: dict[str, Any]) -> VectorFile:
+    path = folder / entry["file"]
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise VectorError(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        text = data.decode("ascii")
+    except UnicodeDecodeError as error:
+        raise VectorError(f"{path} is not ASCII text at byte {error.start}") from None
+    # A damaged line explains more than a wrong digest does, so the text is parsed first.
+    file = parse(text, str(path))
+    if len(file.cases) != entry["cases"] or f"{file.stem}.jsonl" != entry["file"]:
+        raise VectorError(
+            f"{path} must hold the {entry['cases']} cases that the manifest says, "
+            f"got {len(file.cases)} of {file.stem}"
+        )
+    if hashlib.sha256(data).hexdigest() != entry["sha256"]:
+        raise VectorError(f"{path} does not have the sha256 that the manifest lists")
+    return file
+
+
+def parse(text: str, name: str) -> VectorFile:
+    """The vector file that a text spells, which must be the canonical spelling.
+
+    Raises:
+        VectorError: the text is not; the sentence names the line and the reason.
+    """
+    lines = text.split("\n")
+    if lines.pop() != "":
+        raise VectorError(f"{name}:{len(lines) + 1}: must end with a line end, is it cut off?")
+    header = _object(lines[0] if lines else "", _HEADER, f"{name}:1")
+    file = _file(header, _cases(header, lines[1:], name), f"{name}:1")
+    for number, (got, want) in enumerate(zip(lines, file.lines(), strict=True), 1):
+        if got != want:
+            raise VectorError(f"{name}:{number}: is not in canonical form, expected {want[:200]}")
+    return file
+
+
+def _file(header: dict[str, Any], cases: tuple[Case, ...], where: str) -> VectorFile:
+    if header["mxref_vectors"] != VECTORS_VERSION or header["spec"] != SPEC:
+        raise VectorError(
+            f"{where}: must be for vectors version {VECTORS_VERSION} of {SPEC}, "
+            f"got {header['mxref_vectors']!r} of {header['spec']!r}"
+        )
+    if header["op"] not in OPERATIONS:
+        raise VectorError(f"{where}: op must be one of {', '.join(OPERATIONS)}")
+    if header["cases"] != len(cases) or not cases:
+        raise VectorError(f"{where}: says {header['cases']} cases, the file has {len(cases)}")
+    for key in ("in_digits", "out_digits"):
+        if not 1 <= header[key] <= 16:
+            raise VectorError(f"{where}: {key} must be from 1 to 16, got {header[key]}")
+    return VectorFile(
+        op=header["op"],
+        format=header["format"],
+        float=header["float"],
+        columns=_columns(header["columns"], where),
+        in_digits=header["in_digits"],
+        out_digits=header["out_digits"],
+        cases=cases,
+    )
+
+
+def _columns(columns: list[Any], where: str) -> tuple[str, ...]:
+    for column in columns:
+        try:
+            canonical = str(Policy.parse(column))
+        except (ValueError, AttributeError) as error:
+            raise VectorError(f"{where}: column {column!r} is no policy: {error}") from None
+        if canonical != column:
+            raise VectorError(f"{where}: column {column!r} must be spelled {canonical!r}")
+    if not columns or len(set(columns)) != len(columns):
+        raise VectorError(f"{where}: columns must be different policies, at least one")
+    return tuple(columns)
+
+
+def _cases(header: dict[str, Any], lines: list[str], name: str) -> tuple[Case, ...]:
+    cases: list[Case] = []
+    seen: set[str] = set()
+    prefix = f"{header['op']}.{header['format']}.{header['float']}."
+    for number, line in enumerate(lines, 2):
+        where = f"{name}:{number}"
+        record = _object(line, _CASE, where, optional=("flags",))
+        if record["id"] in seen or not record["id"].startswith(prefix):
+            raise VectorError(f"{where}: id {record['id']!r} must be new and begin with {prefix!r}")
+        seen.add(record["id"])
+        cases.append(_case(header, record, where))
+    return tuple(cases)
+
+
+def _case(header: dict[str, Any], record: dict[str, Any], where: str) -> Case:
+    required = isinstance(record["out"], str)
+    width = len(header["columns"])
+    outputs = [record["out"]] * width if required else record["out"]
+    if len(outputs) != width:
+        raise VectorError(f"{where}: out must have {width} columns, got {len(outputs)}")
+    flags = record.get("flags", [])
+    unknown = [flag for flag in flags if flag not in FLAGS]
+    unknown += [record["model"]] if record["model"] not in MODELS else []
+    if unknown:
+        raise VectorError(f"{where}: {unknown[0]!r} is no known flag or model")
+    parsed = tuple(_words(words, header["out_digits"], where) for words in outputs)
+    return Case(
+        id=record["id"],
+        inputs=_words(record["in"], header["in_digits"], where),
+        outputs=parsed,
+        required=required,
+        rule=record["rule"],
+        model=record["model"],
+        flags=tuple(flags),
+    )
+
+
+def _words(text: object, digits: int, where: str) -> tuple[int, ...]:
+    words = text.split(" ") if isinstance(text, str) else [repr(text)]
+    for word in words:
+        if len(word) != digits or not re.fullmatch("[0-9a-f]+", word):
+            raise VectorError(
+                f"{where}: a word must be {digits} lower-case hex digits, got {word!r}"
+            )
+    return tuple(int(word, 16) for word in words)
+
+
+def _object(
+    line: str, keys: dict[str, Any], where: str, optional: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    try:
+        record = json.loads(line, object_pairs_hook=_unique)
+    except ValueError as error:
+        raise VectorError(f"{where}: is not a JSON object: {error}") from None
+    _check_keys(record, keys, where, optional)
+    result: dict[str, Any] = record
+    return result
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        raise ValueError("a key stands twice")
+    return record
+
+
+def _check_keys(
+    record: object, keys: dict[str, Any], where: str, optional: tuple[str, ...] = ()
+) -> None:
+    if not isinstance(record, dict):
+        raise VectorError(f"{where}: must be a JSON object")
+    missing: Iterator[str] = (k for k in keys if k not in record and k not in optional)
+    wrong = [f"lacks {key!r}" for key in missing]
+    wrong += [f"has the unknown key {key!r}" for key in record if key not in keys]
+    wrong += [
+        f"has {value!r} as {key!r}"
+        for key, value in record.items()
+        if key in keys and (not isinstance(value, keys[key]) or isinstance(value, bool))
+    ]
+    if wrong:
+        raise VectorError(f"{where}: {wrong[0]}")

@@ -1,0 +1,61 @@
+"""gfloat (graphcore-research) as a target of `mxref verify`: its block quantizer and its casts."""
+
+import numpy as np
+from gfloat import (
+    RoundMode,
+    decode_ndarray,
+    encode_block,
+    encode_float,
+    encode_ndarray,
+    formats,
+    round_ndarray,
+)
+from gfloat.block import compute_scale_amax
+
+POLICY = "ocp"
+_FORMATS = {
+    name: getattr(formats, f"format_info_ocp_{name}")
+    for name in ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8")
+}
+_BLOCKS = {
+    name: getattr(formats, f"format_info_{name}")
+    for name in ("mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1", "mxint8")
+}
+_E8M0 = formats.format_info_ocp_e8m0
+
+
+def encode(values, format):
+    """Round, saturating, then encode; gfloat computes in float64."""
+    info = _FORMATS[format]
+    rounded = round_ndarray(info, values.astype(np.float64), RoundMode.TiesToEven, sat=True)
+    return encode_ndarray(info, rounded).astype(np.uint8)
+
+
+def decode(codes, format):
+    """Decode to float64, which holds every value, then float32."""
+    return decode_ndarray(_FORMATS[format], codes.astype(np.int64)).astype(np.float32)
+
+
+def decode_scale(codes):
+    """Decode E8M0."""
+    return decode_ndarray(_E8M0, codes.astype(np.int64)).astype(np.float32)
+
+
+def shared_scale(amax, format):
+    """compute_scale_amax, one amax at a time, in the type of the amax."""
+    emax = _FORMATS[format].emax
+    scales = [compute_scale_amax(emax, amax[i : i + 1]) for i in range(len(amax))]
+    return np.array([encode_float(_E8M0, float(scale)) for scale in scales], np.uint8)
+
+
+def quantize(values, block_format):
+    """quantize_block in its two steps, to see the codes."""
+    info = _BLOCKS[block_format]
+    if values.dtype.name == "bfloat16":
+        values = values.astype(np.float32)
+    codes = []
+    for block in values:
+        scale = compute_scale_amax(info.etype.emax, block)
+        codes.append(list(encode_block(info, float(scale), block / scale)))
+    array = np.array(codes, np.uint8)
+    return array[:, 0], array[:, 1:]

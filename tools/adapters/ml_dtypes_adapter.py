@@ -1,0 +1,38 @@
+"""ml_dtypes as a target of `mxref verify`.
+
+It has no saturating cast: E4M3 and E5M2 overflow to NaN and infinity, and its cast to E8M0 rounds to
+the nearest power of two. That is what it claims here.
+"""
+
+import ml_dtypes
+import numpy as np
+
+POLICY = "ocp+overflow=nonsaturating+scale_rounding=ties_to_away"
+_DTYPES = {
+    "e5m2": ml_dtypes.float8_e5m2,
+    "e4m3": ml_dtypes.float8_e4m3fn,
+    "e3m2": ml_dtypes.float6_e3m2fn,
+    "e2m3": ml_dtypes.float6_e2m3fn,
+    "e2m1": ml_dtypes.float4_e2m1fn,
+}
+FORMATS = [*_DTYPES, "e8m0"]
+
+
+def encode(values, format):
+    """Cast to the format's dtype."""
+    return values.astype(_DTYPES[format]).view(np.uint8)
+
+
+def decode(codes, format):
+    """Cast from the format's dtype."""
+    return codes.view(_DTYPES[format]).astype(np.float32)
+
+
+def encode_scale(values):
+    """Cast to float8_e8m0fnu."""
+    return values.astype(ml_dtypes.float8_e8m0fnu).view(np.uint8)
+
+
+def decode_scale(codes):
+    """Cast from float8_e8m0fnu."""
+    return codes.view(ml_dtypes.float8_e8m0fnu).astype(np.float32)
