@@ -1,0 +1,83 @@
+"""Run by test_fp_environment.py: every result under a floating-point mode, as a digest."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import mxref
+from mxref import golden
+from mxref._bits import LAYOUTS
+from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS
+
+ROUNDING = {"downward": 0x400, "upward": 0x800, "toward_zero": 0xC00}  # of <fenv.h> on x86-64
+DAZ_FTZ = 0x8040  # of MXCSR
+MXCSR_OFFSET = 28  # in glibc's fenv_t on x86-64
+
+
+def set_mode(mode: str) -> None:
+    """Set the mode, and show by arithmetic that it is in force."""
+    libm = ctypes.CDLL("libm.so.6")
+    one, tiny = np.float32(1), np.uint32([1 << 22]).view(np.float32)
+    for part in mode.split("+"):
+        if part == "flush":
+            environment = ctypes.create_string_buffer(32)
+            libm.fegetenv(environment)
+            mxcsr = ctypes.c_uint32.from_buffer(environment, MXCSR_OFFSET)
+            mxcsr.value |= DAZ_FTZ
+            libm.fesetenv(environment)
+            if (tiny * one).view(np.uint32)[0] != 0:
+                raise RuntimeError("flush-to-zero is not in force")
+        elif part in ROUNDING:
+            libm.fesetround(ROUNDING[part])
+            third = np.array([1.0]) / np.array([3.0])
+            bits = int(third.view(np.uint64)[0])
+            if bits != (0x3FD5555555555556 if part == "upward" else 0x3FD5555555555555):
+                raise RuntimeError(f"{part} is not in force")
+            if part != "upward":  # a third is rounded down in either case: look at minus a third
+                bits = int((-np.array([1.0]) / np.array([3.0])).view(np.uint64)[0])
+                if bits != (0xBFD5555555555556 if part == "downward" else 0xBFD5555555555555):
+                    raise RuntimeError(f"{part} is not in force")
+
+
+def digest() -> str:
+    """All operations on all 16-bit floats and on patterns of the wide ones."""
+    total = hashlib.sha256()
+
+    def add(array: np.ndarray) -> None:
+        total.update(np.ascontiguousarray(array).view(np.uint8).tobytes())
+
+    state = np.arange(1 << 16, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for layout in LAYOUTS.values():
+        bits = state >> np.uint64(64 - layout.width)
+        if layout.width == 16:
+            bits = np.arange(1 << 16)
+        values = bits.astype(layout.uint).view(layout.dtype)
+        magnitudes = (bits.astype(np.uint64) & np.uint64(layout.sign_bit - 1)).astype(layout.uint)
+        for name in ELEMENT_FORMATS:
+            for overflow in ("saturate", "nonsaturating"):
+                add(mxref.encode(values, name, overflow=overflow))
+            add(mxref.shared_scale(magnitudes.view(layout.dtype), name))
+            count = ELEMENT_FORMATS[name].code_count
+            add(mxref.decode(np.arange(count), name, layout.dtype))
+        add(mxref.encode_scale(values))
+        add(mxref.decode_scale(np.arange(256), layout.dtype))
+        small = layout.uint.type(layout.sign_bit | (1 << layout.mantissa_bits + 2) - 1)
+        for block in BLOCK_FORMATS:
+            for some in (values, (values.view(layout.uint) & small).view(layout.dtype)):
+                blocks = mxref.quantize(some, block)
+                add(blocks.codes)
+                add(blocks.scale_codes)
+                add(blocks.dequantize(layout.dtype))
+    return total.hexdigest()
+
+
+if __name__ == "__main__":
+    set_mode(sys.argv[1])
+    result = digest()
+    problems = golden.check(Path(__file__).parent.parent / "vectors", golden.build())
+    print(result, "differs" if problems else "same")

@@ -1,0 +1,170 @@
+"""The two references, the slow twin and the vectorised path, agree on every code.
+
+Exhaustively for the 16-bit floats, in every rounding and both overflow methods; at every threshold
+and on the binade ladder for float32 and float64; for every scale with every code.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mxref
+from mxref import exact
+from mxref._bits import LAYOUTS, FloatLayout
+from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS
+from mxref.golden import models
+
+FORMATS = tuple(ELEMENT_FORMATS)
+ROUNDINGS = (
+    "ties_to_even",
+    "ties_to_away",
+    "ties_to_zero",
+    "toward_zero",
+    "toward_positive",
+    "toward_negative",
+    "to_odd",
+)
+OVERFLOWS = ("saturate", "nonsaturating")
+
+
+def floats(bits: list[int], layout: FloatLayout) -> np.ndarray:
+    return np.array(bits, layout.uint).view(layout.dtype)
+
+
+def differences(bits: list[int], got: np.ndarray, want: list[int]) -> list[str]:
+    return [
+        f"{b:x}: fast {g:02x}, slow {w:02x}"
+        for b, g, w in zip(bits, got.tolist(), want, strict=True)
+        if g != w
+    ][:5]
+
+
+@pytest.mark.parametrize("overflow", OVERFLOWS)
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("source", ["bf16", "f16"])
+def test_encode_of_every_16_bit_float(source: str, format: str, overflow: str) -> None:
+    bits = list(range(1 << 16))
+    values = floats(bits, LAYOUTS[source])
+    for rounding in ROUNDINGS:
+        got = mxref.encode(values, format, rounding=rounding, overflow=overflow)
+        want = [exact.encode(b, source, format, rounding, overflow) for b in bits]
+        assert differences(bits, got, want) == [], rounding
+
+
+def every_exponent(layout: FloatLayout) -> list[int]:
+    """First, middle and last significand of every exponent, subnormals included, both signs."""
+    m = layout.mantissa_bits
+    fields = range((1 << layout.exponent_bits) - 1)
+    ladder = [f << m | fraction for f in fields for fraction in (0, 1 << m - 1, (1 << m) - 1)]
+    ladder += [1 << bit for bit in range(m)] + [(1 << bit) - 1 for bit in range(m)]
+    return ladder + [bits | layout.sign_bit for bits in ladder]
+
+
+@pytest.mark.parametrize("overflow", OVERFLOWS)
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("source", ["f32", "f64"])
+def test_encode_at_thresholds_and_on_the_binade_ladder(
+    source: str, format: str, overflow: str
+) -> None:
+    layout = LAYOUTS[source]
+    bits = [*models.encode_inputs(ELEMENT_FORMATS[format], layout), *every_exponent(layout)]
+    values = floats(bits, layout)
+    for rounding in ROUNDINGS:
+        got = mxref.encode(values, format, rounding=rounding, overflow=overflow)
+        want = [exact.encode(b, source, format, rounding, overflow) for b in bits]
+        assert differences(bits, got, want) == [], rounding
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_encode_of_random_float32_and_float64_patterns(format: str) -> None:
+    generator = np.random.default_rng(20230907)
+    for source in ("f32", "f64"):
+        layout = LAYOUTS[source]
+        bits = generator.integers(0, 1 << layout.width, 20_000, np.uint64).astype(layout.uint)
+        # And as many whose exponents lie where the format's numbers are.
+        near = layout.bias + generator.integers(-20, 20, bits.size).astype(layout.uint)
+        mask = layout.uint.type(layout.sign_bit | (1 << layout.mantissa_bits) - 1)
+        bits = np.concatenate([bits, bits & mask | near << layout.mantissa_bits])
+        got = mxref.encode(bits.view(layout.dtype), format)
+        want = [exact.encode(b, source, format) for b in bits.tolist()]
+        assert differences(bits.tolist(), got, want) == []
+
+
+@pytest.mark.parametrize("target", LAYOUTS)
+@pytest.mark.parametrize("format", FORMATS)
+def test_decode_of_every_code(format: str, target: str) -> None:
+    layout = LAYOUTS[target]
+    codes = list(range(ELEMENT_FORMATS[format].code_count))
+    got = mxref.decode(codes, format, layout.dtype).view(layout.uint)
+    assert differences(codes, got, [exact.decode(c, format, target) for c in codes]) == []
+
+
+@pytest.mark.parametrize("target", LAYOUTS)
+@pytest.mark.parametrize("block", BLOCK_FORMATS)
+def test_dequantize_of_every_scale_with_every_code(block: str, target: str) -> None:
+    fmt, layout = BLOCK_FORMATS[block], LAYOUTS[target]
+    count = fmt.element.code_count
+    size = max(count, 32)
+    codes = np.resize(np.arange(count, dtype=np.uint8), (256, size))
+    scales = np.arange(256, dtype=np.uint8)[:, np.newaxis]
+    whole = mxref.formats.BlockFormat(fmt.name, fmt.element, fmt.scale, size)
+    blocks = mxref.Blocks(codes, scales, whole, 1, codes.shape)
+    got = blocks.dequantize(layout.dtype).view(layout.uint)[:, :count]
+    for scale in range(256):
+        want = [exact.dequantize(scale, c, fmt.element.name, target) for c in range(count)]
+        assert differences(list(range(count)), got[scale], want) == [], f"scale {scale:02x}"
+
+
+@pytest.mark.parametrize("source", LAYOUTS)
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+def test_encode_scale(source: str, rounding: str) -> None:
+    layout = LAYOUTS[source]
+    bits = list(range(1 << 16)) if layout.width == 16 else every_exponent(layout)
+    bits += models.encode_scale_inputs(layout)
+    got = mxref.encode_scale(floats(bits, layout), scale_rounding=rounding)
+    assert differences(bits, got, [exact.encode_scale(b, source, rounding) for b in bits]) == []
+
+
+@pytest.mark.parametrize("target", LAYOUTS)
+def test_decode_scale_of_every_code(target: str) -> None:
+    layout = LAYOUTS[target]
+    got = mxref.decode_scale(np.arange(256), layout.dtype).view(layout.uint)
+    want = [exact.decode_scale(code, target) for code in range(256)]
+    assert differences(list(range(256)), got, want) == []
+
+
+@pytest.mark.parametrize("source", LAYOUTS)
+@pytest.mark.parametrize("format", FORMATS)
+def test_shared_scale(format: str, source: str) -> None:
+    layout = LAYOUTS[source]
+    every = range(layout.inf_bits + 3) if layout.width == 16 else every_exponent(layout)
+    bits = [b for b in every if b < layout.sign_bit] + list(models.shared_scale_inputs(layout))
+    got = mxref.shared_scale(floats(bits, layout), format)
+    want = [exact.shared_scale(b, source, format) for b in bits]
+    assert differences(bits, got, want) == []
+
+
+@pytest.mark.parametrize("source", LAYOUTS)
+@pytest.mark.parametrize("block", BLOCK_FORMATS)
+def test_quantize_of_designed_and_random_blocks(block: str, source: str) -> None:
+    fmt, layout = BLOCK_FORMATS[block].element, LAYOUTS[source]
+    generator = np.random.default_rng(18)
+    blocks = [bits for _, bits in models.block_inputs(fmt, layout)]
+    for _ in range(200):  # a random centre and spread of exponents, now and then a special
+        spread = generator.integers(0, 40)
+        top = (1 << layout.exponent_bits) - 1 - int(generator.random() > 0.1)
+        fields = generator.integers(0, top + 1) - generator.integers(0, spread + 1, 32)
+        fractions = generator.integers(0, 1 << layout.mantissa_bits, 32)
+        signs = generator.integers(0, 2, 32).astype(np.uint64) << np.uint64(layout.width - 1)
+        magnitudes = np.clip(fields, 0, None) << layout.mantissa_bits | fractions
+        blocks.append((magnitudes.astype(np.uint64) | signs).tolist())
+    for overflow in OVERFLOWS:
+        for rounding in ("ties_to_even", "toward_positive", "to_odd"):
+            got = mxref.quantize(
+                floats(blocks, layout), block, rounding=rounding, overflow=overflow
+            )
+            for i, bits in enumerate(blocks):
+                scale, codes = exact.quantize(bits, source, fmt.name, rounding, overflow)
+                assert got.scale_codes[i].tolist() == [scale], bits
+                assert got.codes[i].tolist() == codes, bits
