@@ -43,9 +43,12 @@ def codes_of(codes: ArrayLike, fmt: CodeFormat, parameter: str = "codes") -> U8:
             f"{parameter} must be unsigned integers or {fmt.dtype_name} for {fmt.name}, "
             f"got {array.dtype}"
         )
-    bad = (array < 0) | (array >= fmt.code_count)
-    if bad.any():
-        index = tuple(int(i) for i in np.argwhere(bad)[0])
+    # Extremes, not comparisons: NumPy 2.0 and 2.1 can crash when a strided uint8 array is compared
+    # with a number that uint8 cannot hold.
+    lowest, highest = int(array.min(initial=0)), int(array.max(initial=0))
+    if lowest < 0 or highest >= fmt.code_count:
+        flat = array.argmin() if lowest < 0 else array.argmax()
+        index = tuple(int(i) for i in np.unravel_index(flat, array.shape))
         raise ValueError(
             f"{parameter} must be in [0, {fmt.code_count - 1}] for {fmt.name}, "
             f"got {array[index]} at index {index}"

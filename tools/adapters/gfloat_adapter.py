@@ -1,5 +1,7 @@
 """gfloat (graphcore-research) as a target of `mxref verify`: its block quantizer and its casts."""
 
+from typing import Any
+
 import numpy as np
 from gfloat import (
     RoundMode,
@@ -11,6 +13,7 @@ from gfloat import (
     round_ndarray,
 )
 from gfloat.block import compute_scale_amax
+from numpy.typing import NDArray
 
 POLICY = "ocp"
 _FORMATS = {
@@ -24,31 +27,31 @@ _BLOCKS = {
 _E8M0 = formats.format_info_ocp_e8m0
 
 
-def encode(values, format):
+def encode(values: NDArray[Any], format: str) -> NDArray[Any]:
     """Round, saturating, then encode; gfloat computes in float64."""
     info = _FORMATS[format]
     rounded = round_ndarray(info, values.astype(np.float64), RoundMode.TiesToEven, sat=True)
     return encode_ndarray(info, rounded).astype(np.uint8)
 
 
-def decode(codes, format):
+def decode(codes: NDArray[Any], format: str) -> NDArray[Any]:
     """Decode to float64, which holds every value, then float32."""
     return decode_ndarray(_FORMATS[format], codes.astype(np.int64)).astype(np.float32)
 
 
-def decode_scale(codes):
+def decode_scale(codes: NDArray[Any]) -> NDArray[Any]:
     """Decode E8M0."""
     return decode_ndarray(_E8M0, codes.astype(np.int64)).astype(np.float32)
 
 
-def shared_scale(amax, format):
+def shared_scale(amax: NDArray[Any], format: str) -> NDArray[Any]:
     """compute_scale_amax, one amax at a time, in the type of the amax."""
     emax = _FORMATS[format].emax
     scales = [compute_scale_amax(emax, amax[i : i + 1]) for i in range(len(amax))]
     return np.array([encode_float(_E8M0, float(scale)) for scale in scales], np.uint8)
 
 
-def quantize(values, block_format):
+def quantize(values: NDArray[Any], block_format: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """quantize_block in its two steps, to see the codes."""
     info = _BLOCKS[block_format]
     if values.dtype.name == "bfloat16":

@@ -1,11 +1,14 @@
 """ml_dtypes as a target of `mxref verify`.
 
-It has no saturating cast: E4M3 and E5M2 overflow to NaN and infinity, and its cast to E8M0 rounds to
-the nearest power of two. That is what it claims here.
+Its casts do not saturate: E4M3 and E5M2 overflow to NaN and infinity. Its cast to E8M0 rounds to the
+nearest power of two. That is what it claims here.
 """
+
+from typing import Any
 
 import ml_dtypes
 import numpy as np
+from numpy.typing import NDArray
 
 POLICY = "ocp+overflow=nonsaturating+scale_rounding=ties_to_away"
 _DTYPES = {
@@ -18,21 +21,21 @@ _DTYPES = {
 FORMATS = [*_DTYPES, "e8m0"]
 
 
-def encode(values, format):
+def encode(values: NDArray[Any], format: str) -> NDArray[Any]:
     """Cast to the format's dtype."""
     return values.astype(_DTYPES[format]).view(np.uint8)
 
 
-def decode(codes, format):
+def decode(codes: NDArray[Any], format: str) -> NDArray[Any]:
     """Cast from the format's dtype."""
     return codes.view(_DTYPES[format]).astype(np.float32)
 
 
-def encode_scale(values):
+def encode_scale(values: NDArray[Any]) -> NDArray[Any]:
     """Cast to float8_e8m0fnu."""
     return values.astype(ml_dtypes.float8_e8m0fnu).view(np.uint8)
 
 
-def decode_scale(codes):
+def decode_scale(codes: NDArray[Any]) -> NDArray[Any]:
     """Cast from float8_e8m0fnu."""
     return codes.view(ml_dtypes.float8_e8m0fnu).astype(np.float32)
