@@ -1,7 +1,7 @@
 """ml_dtypes as a target of `mxref verify`.
 
-Its casts do not saturate: E4M3 and E5M2 overflow to NaN and infinity. Its cast to E8M0 rounds to the
-nearest power of two. That is what it claims here.
+Its casts do not saturate: E4M3 and E5M2 overflow to NaN and infinity. Its cast to E8M0 rounds to
+the nearest power of two. That is what it claims here.
 """
 
 from typing import Any

@@ -1,0 +1,375 @@
+"""The format constants against OCP MX v1.0 Tables 1 to 7, typed again, and the look-ups by name."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from mxref import formats
+from mxref.formats import (
+    BLOCK_FORMATS,
+    E2M1,
+    E2M3,
+    E3M2,
+    E4M3,
+    E5M2,
+    E8M0,
+    ELEMENT_FORMATS,
+    INT8,
+    SCALE_FORMATS,
+    BlockFormat,
+    ElementFormat,
+    ScaleFormat,
+    Specials,
+    block_format,
+    element_format,
+    scale_format,
+)
+
+FLOAT_ELEMENTS = (E5M2, E4M3, E3M2, E2M3, E2M1)
+ALL = (*FLOAT_ELEMENTS, INT8, E8M0)
+ELEMENT_NAMES = "e5m2, e4m3, e3m2, e2m3, e2m1, int8"
+BLOCK_NAMES = "mxfp8_e5m2, mxfp8_e4m3, mxfp6_e3m2, mxfp6_e2m3, mxfp4_e2m1, mxint8"
+
+
+def by_name(fmt: ElementFormat | ScaleFormat | BlockFormat) -> str:
+    return fmt.name
+
+
+def power(exponent: int) -> Fraction:
+    return Fraction(2) ** exponent
+
+
+class Row(NamedTuple):
+    """One column of the tables of OCP MX v1.0 §5.3 and §5.4."""
+
+    bits: int
+    emax: int
+    max_code: int
+    max_normal: Fraction
+    inf_codes: tuple[int, ...]
+    nan_codes: tuple[int, ...]
+    finite_codes: int
+    distinct_values: int
+
+
+TABLES = {
+    "e5m2": Row(
+        8, 15, 0x7B, Fraction(57344), (0x7C, 0xFC), (0x7D, 0x7E, 0x7F, 0xFD, 0xFE, 0xFF), 248, 247
+    ),
+    "e4m3": Row(8, 8, 0x7E, Fraction(448), (), (0x7F, 0xFF), 254, 253),
+    "e3m2": Row(6, 4, 0x1F, Fraction(28), (), (), 64, 63),
+    "e2m3": Row(6, 2, 0x1F, Fraction(15, 2), (), (), 64, 63),
+    "e2m1": Row(4, 2, 0x7, Fraction(6), (), (), 16, 15),
+    "int8": Row(8, 0, 0x7F, 1 + Fraction(63, 64), (), (), 256, 256),
+    "e8m0": Row(8, 127, 0xFE, power(127), (), (0xFF,), 255, 255),
+}
+
+# Exponent bits, mantissa bits, bias, smallest normal, largest and smallest subnormal.
+FLOAT_TABLES = {
+    "e5m2": (5, 2, 15, power(-14), Fraction(3, 4) * power(-14), power(-16)),
+    "e4m3": (4, 3, 7, power(-6), Fraction(7, 8) * power(-6), power(-9)),
+    "e3m2": (3, 2, 3, Fraction(1, 4), Fraction(3, 16), Fraction(1, 16)),
+    "e2m3": (2, 3, 1, Fraction(1), Fraction(7, 8), Fraction(1, 8)),
+    "e2m1": (2, 1, 1, Fraction(1), Fraction(1, 2), Fraction(1, 2)),
+}
+
+E2M1_VALUES = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
+
+
+def standard_value(code: int, name: str) -> Fraction:
+    """The value of a finite code by the formula of MX §5.3, from its fields S, E and M."""
+    if name == "e8m0":
+        return power(code - 127)
+    if name == "int8":
+        return Fraction(code - 256 if code >= 128 else code, 64)
+    exponent_bits, m, bias, *_ = FLOAT_TABLES[name]
+    digits = f"{code:0{1 + exponent_bits + m}b}"
+    sign = -1 if digits[0] == "1" else 1
+    exponent = int(digits[1 : 1 + exponent_bits], 2)
+    fraction = Fraction(int(digits[1 + exponent_bits :], 2), 2**m)
+    if exponent > 0:
+        return sign * power(exponent - bias) * (1 + fraction)
+    return sign * power(1 - bias) * fraction
+
+
+def not_numbers(name: str) -> tuple[int, ...]:
+    return TABLES[name].inf_codes + TABLES[name].nan_codes
+
+
+def sentence(kind: type[Exception], call: Callable[[], object]) -> str:
+    with pytest.raises(kind) as caught:
+        call()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("fmt", ALL, ids=by_name)
+def test_tables(fmt: ElementFormat | ScaleFormat) -> None:
+    row = TABLES[fmt.name]
+    assert (fmt.bits, fmt.code_count, fmt.emax) == (row.bits, 2**row.bits, row.emax)
+    assert (fmt.max_code, Fraction(fmt.max_normal)) == (row.max_code, row.max_normal)
+    assert fmt.nan_codes == row.nan_codes
+    assert fmt.inf_code == (row.inf_codes[0] if row.inf_codes else None)
+    assert fmt.sign_bit == (0 if fmt is E8M0 else 2 ** (row.bits - 1))
+
+
+@pytest.mark.parametrize("fmt", FLOAT_ELEMENTS, ids=by_name)
+def test_tables_of_the_float_elements(fmt: ElementFormat) -> None:
+    exponent_bits, mantissa_bits, bias, normal, largest, smallest = FLOAT_TABLES[fmt.name]
+    assert (fmt.exponent_bits, fmt.mantissa_bits, fmt.bias) == (exponent_bits, mantissa_bits, bias)
+    assert power(fmt.emin) == fmt.min_normal == normal
+    assert (fmt.max_subnormal, fmt.min_subnormal) == (largest, smallest)
+
+
+def test_table_7_e8m0() -> None:
+    assert (E8M0.exponent_bits, E8M0.mantissa_bits, E8M0.bias) == (8, 0, 127)
+    assert power(E8M0.emin) == E8M0.min_normal == power(-127)
+    assert (E8M0.max_subnormal, E8M0.min_subnormal) == (None, None)
+    assert (E8M0.value(0x00), E8M0.value(0x7F), E8M0.value(0xFE)) == (2.0**-127, 1.0, 2.0**127)
+    assert not E8M0.signed
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_counts_of_codes_and_values(name: str) -> None:
+    fmt = {f.name: f for f in ALL}[name]
+    values = [fmt.value(code) for code in range(fmt.code_count)]
+    finite = [value for value in values if math.isfinite(value)]
+    assert len(finite) == TABLES[name].finite_codes
+    assert len(set(finite)) == TABLES[name].distinct_values
+    powers = [value for value in finite if value > 0 and math.frexp(value)[0] == 0.5]
+    assert max(powers) == power(TABLES[name].emax)
+
+
+def test_every_value_of_e2m1() -> None:
+    values = [E2M1.value(code) for code in range(16)]
+    assert values == E2M1_VALUES + [-value for value in E2M1_VALUES]
+    assert [math.copysign(1, value) for value in values] == [1] * 8 + [-1] * 8
+
+
+@pytest.mark.parametrize("fmt", ALL, ids=by_name)
+def test_values_follow_the_formula_of_the_standard(fmt: ElementFormat | ScaleFormat) -> None:
+    for code in set(range(fmt.code_count)) - set(not_numbers(fmt.name)):
+        value = fmt.value(code)
+        assert Fraction(value) == standard_value(code, fmt.name), hex(code)
+        negative, magnitude = fmt.sign_and_magnitude(code)
+        assert negative == (math.copysign(1, value) < 0), hex(code)
+        n, q = fmt.magnitude_parts(magnitude)
+        assert n * power(q) == abs(Fraction(value)), hex(code)
+
+
+@pytest.mark.parametrize("fmt", FLOAT_ELEMENTS, ids=by_name)
+def test_minus_zero_is_the_sign_bit_alone(fmt: ElementFormat) -> None:
+    assert math.copysign(1, fmt.value(fmt.sign_bit)) == -1
+    assert fmt.value(fmt.sign_bit) == 0
+
+
+@pytest.mark.parametrize("fmt", ALL, ids=by_name)
+def test_codes_that_are_no_numbers(fmt: ElementFormat | ScaleFormat) -> None:
+    row = TABLES[fmt.name]
+    assert all(math.isnan(fmt.value(code)) for code in row.nan_codes)
+    assert [fmt.value(code) for code in row.inf_codes] == [math.inf, -math.inf][
+        : len(row.inf_codes)
+    ]
+
+
+def test_the_nan_that_is_written_is_all_ones_without_a_sign() -> None:
+    written = {fmt.name: fmt.nan_code for fmt in ALL if fmt.nan_code is not None}
+    assert written == {"e5m2": 0x7F, "e4m3": 0x7F, "e8m0": 0xFF}
+
+
+def test_int8_is_twos_complement_with_an_implicit_scale() -> None:
+    codes = (0x00, 0x01, 0x40, 0x7F, 0x80, 0x81, 0xFF)
+    assert [INT8.value(c) for c in codes] == [0, 2**-6, 1, 127 / 64, -2, -127 / 64, -(2**-6)]
+    assert math.copysign(1, INT8.value(0)) == 1
+
+
+@pytest.mark.parametrize(
+    ("fmt", "code", "text"),
+    [
+        (E2M1, 16, "code must be in [0, 15] for e2m1, got 16"),
+        (E3M2, -1, "code must be in [0, 63] for e3m2, got -1"),
+        (INT8, -1, "code must be in [0, 255] for int8, got -1"),
+        (E8M0, 256, "code must be in [0, 255] for e8m0, got 256"),
+    ],
+    ids=str,
+)
+def test_a_code_out_of_range(fmt: ElementFormat | ScaleFormat, code: int, text: str) -> None:
+    assert sentence(ValueError, lambda: fmt.value(code)) == text
+
+
+@pytest.mark.parametrize(
+    ("fmt", "dtype"),
+    [
+        (E5M2, ml_dtypes.float8_e5m2),
+        (E4M3, ml_dtypes.float8_e4m3fn),
+        (E3M2, ml_dtypes.float6_e3m2fn),
+        (E2M3, ml_dtypes.float6_e2m3fn),
+        (E2M1, ml_dtypes.float4_e2m1fn),
+        (E8M0, ml_dtypes.float8_e8m0fnu),
+        (INT8, np.int8),
+    ],
+    ids=str,
+)
+def test_dtype_names(fmt: ElementFormat | ScaleFormat, dtype: Any) -> None:
+    assert fmt.dtype_name == np.dtype(dtype).name
+
+
+def test_registries_are_in_the_order_of_the_standard() -> None:
+    assert ", ".join(ELEMENT_FORMATS) == ELEMENT_NAMES
+    assert ", ".join(BLOCK_FORMATS) == BLOCK_NAMES
+    assert list(SCALE_FORMATS) == ["e8m0"]
+    for registry in (ELEMENT_FORMATS, BLOCK_FORMATS, SCALE_FORMATS):
+        assert [fmt.name for fmt in registry.values()] == list(registry)
+
+
+@pytest.mark.parametrize(
+    ("name", "element", "d"),
+    [
+        ("mxfp8_e5m2", E5M2, 8),
+        ("mxfp8_e4m3", E4M3, 8),
+        ("mxfp6_e3m2", E3M2, 6),
+        ("mxfp6_e2m3", E2M3, 6),
+        ("mxfp4_e2m1", E2M1, 4),
+        ("mxint8", INT8, 8),
+    ],
+)
+def test_table_1(name: str, element: ElementFormat, d: int) -> None:
+    block = BLOCK_FORMATS[name]
+    assert (block.element, block.element.bits, block.block_size) == (element, d, 32)
+    assert (block.scale, block.scale.bits) == (E8M0, 8)
+    assert block.bits_per_block == 8 + 32 * d
+    assert not block.tensor_scale
+
+
+def test_looking_up_a_name_gives_the_constant() -> None:
+    for element in (*FLOAT_ELEMENTS, INT8):
+        assert element_format(element.name) is element
+        assert getattr(formats, element.name.upper()) is element
+    assert scale_format("e8m0") is E8M0
+    for name, block in BLOCK_FORMATS.items():
+        assert block_format(name) is block
+
+
+def test_a_format_object_is_returned_as_it_is() -> None:
+    element = dataclasses.replace(E4M3, name="mine")
+    scale = dataclasses.replace(E8M0, name="mine")
+    block = BlockFormat("mine", element, scale, 7)
+    assert element_format(element) is element
+    assert scale_format(scale) is scale
+    assert block_format(block) is block
+
+
+@pytest.mark.parametrize(
+    ("look_up", "name", "text"),
+    [
+        (
+            element_format,
+            "e4m4",
+            f"format must be one of {ELEMENT_NAMES}, got 'e4m4' (did you mean 'e4m3'?)",
+        ),
+        (
+            element_format,
+            "E5M2",
+            f"format must be one of {ELEMENT_NAMES}, got 'E5M2' (did you mean 'e5m2'?)",
+        ),
+        (element_format, "zz", f"format must be one of {ELEMENT_NAMES}, got 'zz'"),
+        (scale_format, "ue8m0", "format must be one of e8m0, got 'ue8m0' (did you mean 'e8m0'?)"),
+        (scale_format, "zz", "format must be one of e8m0, got 'zz'"),
+        (
+            block_format,
+            "mxfp8_e4m4",
+            f"block_format must be one of {BLOCK_NAMES}, got 'mxfp8_e4m4' "
+            "(did you mean 'mxfp8_e4m3'?)",
+        ),
+        (block_format, "zz", f"block_format must be one of {BLOCK_NAMES}, got 'zz'"),
+    ],
+)
+def test_an_unknown_name(look_up: Callable[[str], object], name: str, text: str) -> None:
+    assert sentence(ValueError, lambda: look_up(name)) == text
+
+
+@pytest.mark.parametrize("block", BLOCK_FORMATS.values(), ids=by_name)
+def test_a_block_format_for_an_element_format_and_the_other_way(block: BlockFormat) -> None:
+    element = block.element.name
+    assert sentence(ValueError, lambda: element_format(block.name)) == (
+        f"format must be an element format, got the block format {block.name!r}: use {element!r}"
+    )
+    assert sentence(ValueError, lambda: block_format(element)) == (
+        f"block_format must be a block format, got the element format {element!r}: "
+        f"use {block.name!r}"
+    )
+
+
+@pytest.mark.parametrize("name", [3, None, 1.5, ["e4m3"], b"e4m3"], ids=repr)
+def test_a_name_that_is_no_string(name: Any) -> None:
+    kind = type(name).__name__
+    text = f"must be a name or a format object, got {kind}"
+    assert sentence(TypeError, lambda: element_format(name)) == f"format {text}"
+    assert sentence(TypeError, lambda: scale_format(name)) == f"format {text}"
+    assert sentence(TypeError, lambda: block_format(name)) == f"block_format {text}"
+
+
+@pytest.mark.parametrize(
+    ("look_up", "wrong"),
+    [
+        (element_format, E8M0),
+        (element_format, BLOCK_FORMATS["mxint8"]),
+        (scale_format, E4M3),
+        (scale_format, BLOCK_FORMATS["mxint8"]),
+        (block_format, E4M3),
+        (block_format, E8M0),
+    ],
+    ids=lambda thing: getattr(thing, "name", None),
+)
+def test_a_format_object_of_another_kind(look_up: Callable[[Any], object], wrong: Any) -> None:
+    assert sentence(TypeError, lambda: look_up(wrong)).endswith(f"got {type(wrong).__name__}")
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_block_has_at_least_one_element(size: int) -> None:
+    assert sentence(ValueError, lambda: BlockFormat("mine", E2M1, E8M0, size)) == (
+        f"block_size must be at least 1, got {size}"
+    )
+    assert BlockFormat("mine", E2M1, E8M0, 1).bits_per_block == 8 + 4
+
+
+def test_a_format_of_two_levels_of_scales_can_be_described() -> None:
+    scale = ScaleFormat("ue4m3", 4, 3, 7, Specials.TOP_CODE_NAN)
+    block = BlockFormat("nvfp4", E2M1, scale, 16, tensor_scale=True)
+    assert (block.element, block.scale, block.block_size) == (E2M1, scale, 16)
+    assert block.tensor_scale
+    assert block_format(block) is block
+    # The non-negative half of E4M3.
+    assert (scale.max_code, scale.max_normal, scale.nan_codes) == (0x7E, 448.0, (0x7F,))
+    assert [scale.value(c) for c in range(127)] == [E4M3.value(c) for c in range(127)]
+
+
+def test_a_scale_format_has_no_sign() -> None:
+    scale = ScaleFormat("ue5m3", 5, 3, 15)
+    assert (scale.signed, scale.sign_bit, scale.bits, scale.code_count) == (False, 0, 8, 256)
+    assert min(scale.value(code) for code in range(256)) == 0
+    # With no code set apart, the all-ones exponent holds numbers.
+    assert (scale.max_code, scale.max_normal) == (0xFF, 1.875 * 2.0**16)
+
+
+@pytest.mark.parametrize(
+    ("thing", "field"),
+    [(E4M3, "bias"), (E4M3, "twos_complement"), (E8M0, "name"), (BLOCK_FORMATS["mxint8"], "scale")],
+)
+def test_formats_are_frozen(thing: Any, field: str) -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(thing, field, getattr(thing, field))
+
+
+def test_equal_constants_are_one_key() -> None:
+    twin = ElementFormat("e2m1", 2, 1, 1, dtype_name="float4_e2m1fn")
+    assert twin is not E2M1
+    assert (twin, hash(twin)) == (E2M1, hash(E2M1))
+    assert dataclasses.replace(E2M1, bias=2) != E2M1
