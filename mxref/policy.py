@@ -15,6 +15,7 @@ import numpy as np
 
 from mxref._bits import I64
 from mxref._text import unknown_name
+from mxref.scale_rule import ScaleRule
 
 __all__ = ["ElementPolicy", "Overflow", "Policy", "Rounding", "ScalePolicy", "ScaleRule"]
 
@@ -69,12 +70,6 @@ class Overflow(enum.Enum):
 
     SATURATE = "saturate"  #: the largest number, sign kept
     NONSATURATING = "nonsaturating"  #: Inf (E5M2) or NaN (E4M3); clamped where a format has neither
-
-
-class ScaleRule(enum.Enum):
-    """How a block's largest magnitude gives its scale. Source: OCP MX v1.0 §6.3; SPEC_NOTES N1."""
-
-    FLOOR = "floor"  #: floor(log2 amax) - emax
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ from mxref._codes import codes_of
 from mxref._text import unknown_name
 from mxref.element import decode_codes
 from mxref.formats import E8M0, ElementFormat, element_format
-from mxref.policy import Policy, ScaleRule, resolve
+from mxref.policy import Policy, resolve
+from mxref.scale_rule import ScaleRule
 
 __all__ = ["decode_scale", "encode_scale", "shared_scale"]
 
@@ -98,8 +99,8 @@ def shared_scale(
 
     Args:
         amax: largest magnitudes, float64, float32, float16 or bfloat16, any shape.
-        format: element format or its name; only its emax is used.
-        rule: `floor`: floor(log2 amax) - emax.
+        format: element format or its name; what its rule's limit depends on.
+        rule: which scale, see `ScaleRule`; `floor` is floor(log2 amax) - emax.
 
     Returns:
         uint8 codes of the same shape: 0 to 254 are 2**(code - 127), clamped to that range; zero
@@ -110,6 +111,10 @@ def shared_scale(
         ValueError: a negative amax, or an unknown format or rule.
 
     Source: OCP MX v1.0 §6.3 step 1; SPEC_NOTES N1, N2, N4 to N8.
+
+    >>> amax = np.float32([448.0, 464.0, 480.0, 496.0])
+    >>> {rule: shared_scale(amax, "e4m3", rule).tolist() for rule in ("rceil", "tosa", "even")}
+    {'rceil': [127, 128, 128, 128], 'tosa': [127, 127, 128, 128], 'even': [127, 127, 127, 128]}
 
     >>> shared_scale(np.float32([1.0, 448.0, 0.0, np.inf]), "e4m3")
     array([119, 127,   0, 255], dtype=uint8)
@@ -138,7 +143,11 @@ def _scale_rule(rule: str | ScaleRule) -> ScaleRule:
 def scale_codes(amax: Bits, layout: FloatLayout, fmt: ElementFormat, rule: ScaleRule) -> U8:
     """`shared_scale` on magnitude patterns."""
     parts = split(amax, layout)
-    exponent = floor_log2(parts.significand) + parts.exponent - fmt.emax
+    # The significand with 52 fraction bits; the smallest scale is one binade up if it is too large.
+    shift = floor_log2(parts.significand)
+    binade, too_large = rule.limit(fmt).threshold(52)
+    bump = parts.significand << (52 - shift) >= too_large
+    exponent = parts.exponent + shift - binade + bump
     code = np.clip(exponent, E8M0.emin, E8M0.emax) + E8M0.bias
     code = np.where(parts.significand == 0, 0, code)
     codes: U8 = np.where(parts.is_inf | parts.is_nan, 0xFF, code).astype(np.uint8)

@@ -12,11 +12,11 @@ from mxref.exact.formats import (
     SCALE_BIAS,
     SCALE_MAX_CODE,
     SCALE_NAN,
-    bad,
     check_int,
     look_up,
 )
 from mxref.exact.rounding import ABOVE, BELOW, ON, TIE, check_rounding, choose
+from mxref.exact.rules import RULES
 
 
 def encode_scale(x_bits: int, source: str, rounding: str = "toward_zero") -> int:
@@ -76,7 +76,8 @@ def shared_scale(amax_bits: int, source: str, format: str, rule: str = "floor") 
     """Return the scale code of a block whose largest magnitude is |amax|.
 
     amax_bits: bits of a float, its sign ignored. source: f16, bf16, f32 or f64. format: an
-    element format. rule: "floor", which is floor(log2(amax)) - emax, clamped to [-127, 127].
+    element format. rule: one of eight, see `mxref.exact.rules`; "floor" is floor(log2(amax)) -
+    emax. The exponent is clamped to [-127, 127].
     Special values: zero gives 00; Inf and NaN give FF.
     Source: OCP MX v1.0 §6.3 step 1.
 
@@ -85,11 +86,10 @@ def shared_scale(amax_bits: int, source: str, format: str, rule: str = "floor") 
     """
     kind = checked_float("amax_bits", amax_bits, source)
     fmt = look_up(ELEMENTS, "format", format)
-    if rule != "floor":
-        raise bad("rule", "'floor'", rule)
+    exponent = look_up(RULES, "rule", rule)
     if not is_finite(amax_bits, kind):
         return SCALE_NAN
     _, n, e = read_float(amax_bits, kind)
     if n == 0:
         return 0
-    return min(max(floor_log2(n, e) - fmt.emax, -127), 127) + SCALE_BIAS
+    return min(max(exponent(n, e, fmt), -127), 127) + SCALE_BIAS

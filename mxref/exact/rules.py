@@ -1,0 +1,102 @@
+"""The scale rules, each from its own definition, in comparisons of exact integers.
+
+Source: OCP MX v1.0 §6.3 (floor); cuBLAS documentation, "1D block scaling" (rceil); TOSA 1.1,
+calc_block_scale (tosa); torchao and AMD Quark (ceil, even); MLX 0.31 and llama.cpp (nearest_log2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from mxref.exact.floats import floor_log2
+from mxref.exact.formats import ElementFormat, magnitude
+from mxref.exact.rounding import ABOVE, BELOW, TIE, choose
+
+
+def compare(n: int, e: int, m: int, f: int) -> int:
+    """Compare n * 2**e with m * 2**f: -1, 0 or 1.
+
+    >>> compare(3, 1, 6, 0), compare(1, -1074, 1, -1073), compare(5, 0, 1, 2)
+    (0, -1, 1)
+    """
+    if e >= f:
+        n <<= e - f
+    else:
+        m <<= f - e
+    return (n > m) - (n < m)
+
+
+def _floor(n: int, e: int, fmt: ElementFormat) -> int:
+    return floor_log2(n, e) - fmt.emax
+
+
+def _ceil(n: int, e: int, fmt: ElementFormat) -> int:
+    k = _floor(n, e, fmt)
+    return k if compare(n, e, 1, k + fmt.emax) == 0 else k + 1
+
+
+def _rceil(n: int, e: int, fmt: ElementFormat) -> int:
+    m, f = magnitude(fmt.max_code, fmt)
+    return _first(n, e, fmt, lambda k: compare(n, e, m, f + k) <= 0)
+
+
+def _even(n: int, e: int, fmt: ElementFormat) -> int:
+    dropped = n.bit_length() - 1 - fmt.mantissa_bits
+    if dropped > 0:  # the significand of amax to the precision of an element, a tie away from zero
+        n, e = (n + (1 << (dropped - 1))) >> dropped, e + dropped
+    return floor_log2(n, e) - fmt.emax
+
+
+def _tosa(n: int, e: int, fmt: ElementFormat) -> int:
+    m, f = magnitude(fmt.max_code, fmt)
+
+    def rounds_to_a_number(k: int) -> bool:
+        if compare(n, e, m, f + k) <= 0:
+            return True
+        where = (TIE, ABOVE, BELOW)[compare(n, e, 2 * m + 1, f - 1 + k)]
+        return choose(fmt.max_code, where, 0, "ties_to_even") == fmt.max_code
+
+    return _first(n, e, fmt, rounds_to_a_number)
+
+
+def _nearest(n: int, e: int, fmt: ElementFormat) -> int:
+    m, f = magnitude(fmt.max_code, fmt)
+    k = _last_below(n, e, m, f, fmt)
+    return k + 1 if compare(2 * n, e, 3 * m, f + k) >= 0 else k
+
+
+def _nearest_log2(n: int, e: int, fmt: ElementFormat) -> int:
+    m, f = magnitude(fmt.max_code, fmt)
+    k = _last_below(n, e, m, f, fmt)
+    return k + 1 if compare(n * n, 2 * e, 2 * m * m, 2 * (f + k)) >= 0 else k
+
+
+def _nearest_log2_power(n: int, e: int, fmt: ElementFormat) -> int:
+    k = _floor(n, e, fmt)
+    return k + 1 if compare(n * n, 2 * e, 2, 2 * (fmt.emax + k)) >= 0 else k
+
+
+def _first(n: int, e: int, fmt: ElementFormat, fits: Callable[[int], bool]) -> int:
+    """Find the smallest exponent that fits; it is near that of the floor rule."""
+    k = _floor(n, e, fmt) - 2
+    while not fits(k):
+        k += 1
+    return k
+
+
+def _last_below(n: int, e: int, m: int, f: int, fmt: ElementFormat) -> int:
+    """Find the largest k with m * 2**(f + k) at most n * 2**e."""
+    return _first(n, e, fmt, lambda k: compare(n, e, m, f + k) < 0) - 1
+
+
+RULES: Final[Mapping[str, Callable[[int, int, ElementFormat], int]]] = {
+    "floor": _floor,
+    "ceil": _ceil,
+    "rceil": _rceil,
+    "even": _even,
+    "tosa": _tosa,
+    "nearest": _nearest,
+    "nearest_log2": _nearest_log2,
+    "nearest_log2_power": _nearest_log2_power,
+}
