@@ -161,6 +161,53 @@ class Parts:
     exponent: I64
     is_inf: Bool
     is_nan: Bool
+    is_subnormal: Bool
+
+    @classmethod
+    def finite(cls, negative: Bool, significand: I64, exponent: I64) -> Parts:
+        """Finite numbers that are no subnormals of anything."""
+        no = np.zeros(negative.shape, bool)
+        return cls(negative, significand, exponent, no, no, no)
+
+
+@dataclass(frozen=True, slots=True)
+class Stochastic:
+    """Random bits R of a width N, added to the part that rounding cuts off.
+
+    With nu the cut-off part as a fraction of a unit in the last place, the magnitude is rounded up
+    where the sum reaches a whole unit. Source: IEEE P3109 interim report v4.0 §4.7.4.
+
+    Args:
+        variant: `a`: floor(nu 2**N) + R; `b`: floor(nu 2**(N+1)) + 2R + 1, against 2**(N+1);
+            `c`: nu 2**N rounded to the nearest integer, ties to even, plus R.
+        bits: R, from 0 to 2**N - 1.
+        width: N, from 1 to 32.
+    """
+
+    variant: str
+    bits: I64
+    width: int
+
+    def __getitem__(self, part: slice) -> Stochastic:
+        """The random bits of a part of the elements."""
+        return Stochastic(self.variant, self.bits[part], self.width)
+
+    def increments(self, rest: I64, drop: I64) -> I64:
+        """1 where ``nu = rest / 2**drop`` (0 where drop is not positive) is rounded up."""
+        width = self.width + (self.variant == "b")
+        whole, cut = _shift_right(rest, drop - width)
+        if self.variant == "c":
+            half = np.int64(1) << np.clip(drop - width - 1, 0, 61)
+            whole = whole + ((cut > half) | ((cut == half) & ((whole & 1) != 0)))
+        added = 2 * self.bits + 1 if self.variant == "b" else self.bits
+        result: I64 = (whole + added) >> width
+        return result
+
+
+def _shift_right(n: I64, count: I64) -> tuple[I64, I64]:
+    """floor(n / 2**count), to the left where count is negative, and what is cut off."""
+    right = np.clip(count, 0, 62)
+    return n >> right << np.maximum(-count, 0), n & ((np.int64(1) << right) - 1)
 
 
 def split(bits: NDArray[Any], layout: FloatLayout) -> Parts:
@@ -176,6 +223,7 @@ def split(bits: NDArray[Any], layout: FloatLayout) -> Parts:
         exponent=np.maximum(field, 1) - (layout.bias + m),
         is_inf=magnitude == layout.inf_bits,
         is_nan=magnitude > layout.inf_bits,
+        is_subnormal=(field == 0) & (magnitude != 0),
     )
 
 
@@ -190,7 +238,7 @@ def round_to_code(
     negative: Bool,
     mantissa_bits: int,
     emin: int,
-    increments: I64,
+    increments: I64 | Stochastic,
     first_code: int = 0,
 ) -> I64:
     """Magnitude codes of ``significand * 2**exponent``, rounded once, with no upper limit.
@@ -210,20 +258,24 @@ def round_to_code(
         mantissa_bits: m of the target.
         emin: exponent of the target's smallest normal number.
         increments: 16 entries, 1 where the magnitude is rounded up, indexed by
-            8 * negative + 4 * (code odd) + 2 * (r >= 1/2) + (r is neither 0 nor 1/2).
+            8 * negative + 4 * (code odd) + 2 * (r >= 1/2) + (r is neither 0 nor 1/2);
+            or random bits.
         first_code: what to subtract where codes do not count from zero: 2**m in a format without
             subnormals, whose numbers below 2**emin then come out negative.
     """
-    k = np.where(significand == 0, emin, floor_log2(significand) + exponent)
-    k = np.maximum(k, emin)
+    k: I64 = np.where(significand == 0, emin, floor_log2(significand) + exponent)
+    k = np.maximum(k, np.int64(emin))
     drop = k - mantissa_bits - exponent
     # A left shift adds at most m - floor(log2 n) bits. 62 suffices to the right: n < 2**53 is then
     # below one quarter of the unit, as it would be for every larger shift.
     right = np.minimum(np.maximum(drop, 0), 62)
     left = np.maximum(-drop, 0)
     code = ((k - emin) << mantissa_bits) + ((significand << left) >> right) - first_code
-    half = (np.int64(1) << right) >> 1
     rest = significand & ((np.int64(1) << right) - 1)
+    if isinstance(increments, Stochastic):
+        drawn: I64 = code + increments.increments(rest, drop)
+        return drawn
+    half = (np.int64(1) << right) >> 1
     guard = (rest & half) != 0
     sticky = (rest & ~half) != 0
     case = (negative.astype(np.int64) << 3) | ((code & 1) << 2) | (guard.astype(np.int64) << 1)
@@ -238,7 +290,7 @@ TIES_TO_EVEN = np.array([0, 0, 0, 1, 0, 0, 1, 1] * 2, np.int64)
 def compose(parts: Parts, layout: FloatLayout) -> NDArray[Any]:
     """Float patterns of numbers in integer parts, rounded once (ties to even).
 
-    Beyond the largest finite number the result is infinity; NaN is the canonical one, sign clear.
+    Beyond the largest finite number the result is infinity; NaN is the canonical quiet one.
     """
     magnitude = round_to_code(
         parts.significand,
@@ -250,7 +302,7 @@ def compose(parts: Parts, layout: FloatLayout) -> NDArray[Any]:
     )
     magnitude = np.where(parts.is_inf, layout.inf_bits, np.minimum(magnitude, layout.inf_bits))
     magnitude = np.where(parts.is_nan, layout.nan_bits, magnitude)
-    sign = (parts.negative & ~parts.is_nan).astype(np.uint64) << np.uint64(layout.width - 1)
+    sign = parts.negative.astype(np.uint64) << np.uint64(layout.width - 1)
     return (magnitude.astype(np.uint64) | sign).astype(layout.uint)
 
 

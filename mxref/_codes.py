@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mxref._bits import U8, Parts
-from mxref.formats import ElementFormat, ScaleFormat
-
-#: A format whose codes stand in arrays of bytes.
-CodeFormat: TypeAlias = ElementFormat | ScaleFormat
+from mxref.formats import CodeFormat
 
 
 def dtype_of(fmt: CodeFormat) -> np.dtype[Any] | None:
@@ -73,11 +70,13 @@ def parts_of(fmt: CodeFormat) -> Parts:
     """Every code of a format, in order, as integer parts."""
     codes = range(fmt.code_count)
     negative, magnitude = zip(*map(fmt.sign_and_magnitude, codes), strict=True)
+    is_nan = np.isin(codes, fmt.nan_codes)
     significand, exponent = np.array([fmt.magnitude_parts(c) for c in magnitude], np.int64).T
     return Parts(
-        negative=np.array(negative),
+        negative=np.array(negative) & ~is_nan,  # NaN decodes to one NaN (SPEC_NOTES N13)
         significand=significand,
         exponent=exponent,
         is_inf=np.array([c == fmt.inf_code for c in magnitude]),
-        is_nan=np.isin(codes, fmt.nan_codes),
+        is_nan=is_nan,
+        is_subnormal=np.array([0 < c < 1 << fmt.mantissa_bits for c in magnitude]),
     )

@@ -3,38 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import operator
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from mxref import formats
-from mxref._bits import (
-    CHUNK,
-    U8,
-    FloatLayout,
-    Floats,
-    Parts,
-    bits_of,
-    compose,
-    floats_from,
-    layout_of,
-    split,
-)
-from mxref._codes import codes_of, parts_of, view_codes
-from mxref.element import READS as ELEMENT_READS
-from mxref.element import encode_parts
+from mxref._bits import U8, FloatLayout, Floats, Stochastic, floats_from, layout_of, split
+from mxref._codes import codes_of, view_codes
+from mxref._products import product_table
+from mxref._rows import as_rows, axis_index, cut, from_rows, row_chunks
+from mxref._sources import numbers_of
+from mxref.choices import BlockInf, BlockNaN, NaNToFinite, Tail
+from mxref.element import encode_parts, stochastic
 from mxref.formats import E8M0, BlockFormat
 from mxref.policy import Policy, resolve
 from mxref.scale import scale_codes
 
-__all__ = ["Blocks", "dequantize", "quantize"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-_READS = (*ELEMENT_READS, "scale_rule")
+    from mxref.policy import DequantizeChoices, QuantizeChoices
+
+__all__ = ["Blocks", "dequantize", "quantize"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +36,8 @@ class Blocks:
 
     Args:
         codes: uint8 element codes, unpacked. `shape`, but along `axis` rounded up to whole blocks:
-            the codes of the zero padding are there, as they are in memory of real kernels.
+            the codes of the zero padding are there, as they are in memory of real kernels. Codes of
+            `shape` itself, with a short last block, are fine, too.
         scale_codes: uint8 scale codes; `shape`, but along `axis` one for each block.
         format: the block format; its block size is the one used.
         axis: the axis along which blocks run, as a non-negative index.
@@ -67,7 +61,7 @@ class Blocks:
     shape: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        axis = _axis_index(self.axis, len(self.shape))
+        axis = axis_index(self.axis, len(self.shape))
         fmt = formats.block_format(self.format)
         shape = tuple(int(n) for n in self.shape)
         codes = codes_of(self.codes, fmt.element)
@@ -78,7 +72,7 @@ class Blocks:
             ("scale_codes", scales, count),
         ):
             wanted = (*shape[:axis], length, *shape[axis + 1 :])
-            if array.shape != wanted:
+            if array.shape != wanted and (parameter == "scale_codes" or array.shape != shape):
                 raise ValueError(
                     f"{parameter} must have shape {wanted} for a tensor of shape {shape} with "
                     f"block size {fmt.block_size} on axis {axis}, got {array.shape}"
@@ -107,9 +101,14 @@ class Blocks:
         """The scale codes as an array of the scale's ml_dtypes type; no copy."""
         return view_codes(self.scale_codes, self.format.scale)
 
-    def dequantize(self, dtype: DTypeLike = np.float32) -> Floats:
+    def dequantize(
+        self,
+        dtype: DTypeLike = np.float32,
+        policy: str | Policy = "ocp",
+        **choices: Unpack[DequantizeChoices],
+    ) -> Floats:
         """The numbers that the blocks stand for; see `mxref.dequantize`."""
-        return dequantize(self, dtype)
+        return dequantize(self, dtype, policy, **choices)
 
 
 def quantize(
@@ -119,7 +118,9 @@ def quantize(
     *,
     axis: int = -1,
     block_size: int | None = None,
-    **choices: str,
+    random_bits: ArrayLike | None = None,
+    random_width: int | None = None,
+    **choices: Unpack[QuantizeChoices],
 ) -> Blocks:
     """Blocks of elements with a shared scale, from a tensor.
 
@@ -127,20 +128,23 @@ def quantize(
     to the element format, exact in between for every input, subnormals included.
 
     Args:
-        values: float64, float32, float16 or bfloat16, one axis or more.
+        values: floats, or integers up to 2**53, one axis or more.
         block_format: block format or its name.
         policy: a `Policy` or its spelling.
-        axis: the axis along which blocks run. A tail is filled up with +0.
+        axis: the axis along which blocks run. A tail is filled up with +0 in `ocp`.
         block_size: elements that share a scale; the format's own (32) if None.
-        choices: `rounding`, `overflow`, `scale_rule`: single choices of the policy.
+        random_bits: for the stochastic roundings, as in `encode`.
+        random_width: their width in bits.
+        choices: single choices of the policy; see `mxref.choices`.
 
     Returns:
-        `Blocks`. A block with NaN or infinity has scale FF and element codes 00; a block of zeros
-        has scale 00.
+        `Blocks`. In `ocp` a block with NaN or infinity has scale FF and element codes 00; a block
+        of zeros has scale 00.
 
     Raises:
         TypeError: values of another type.
-        ValueError: no axis, axis out of range, block_size below 1, unknown format or choice.
+        ValueError: no axis, axis out of range, block_size below 1, unknown format or choice, a
+            tail or a NaN that the policy refuses.
 
     Source: OCP MX v1.0 §6.3; SPEC_NOTES N1 to N10, N24, N25, N29 to N31.
 
@@ -154,37 +158,60 @@ def quantize(
     if block_size is not None:
         fmt = dataclasses.replace(fmt, block_size=_checked_block_size(block_size))
     _refuse_other_scales("quantize", fmt)
-    chosen = resolve("quantize", _READS, policy, choices)
-    bits, layout = bits_of(values)
-    axis = _axis_index(axis, bits.ndim)
-    rows, shape = _as_rows(bits, axis, fmt.block_size)
+    chosen = resolve("quantize", policy, choices)
+    _refuse_wide_integers(values)
+    bits, layout = numbers_of(values, chosen.element)
+    axis = axis_index(axis, bits.ndim)
+    length = bits.shape[axis]
+    if chosen.layout.tail is Tail.REFUSED and length % fmt.block_size:
+        raise ValueError(
+            f"values must fill whole blocks of {fmt.block_size} under tail=refused, "
+            f"got {length} on axis {axis}"
+        )
+    draw = stochastic(chosen.element.rounding, random_bits, random_width, bits.shape)
+    rows, shape = as_rows(bits, axis, fmt.block_size)
+    if draw is not None:
+        draws, _ = as_rows(draw.bits.reshape(bits.shape), axis, fmt.block_size)
+        draw = dataclasses.replace(draw, bits=draws)
     codes = np.empty(rows.shape, np.uint8)
     scales = np.empty(len(rows), np.uint8)
-    for part in _chunks(len(rows), fmt.block_size):
-        scales[part], codes[part] = _quantize_rows(rows[part], layout, fmt, chosen)
+    for part in row_chunks(len(rows), fmt.block_size):
+        some = None if draw is None else draw[part]
+        scales[part], codes[part] = _quantize_rows(rows[part], layout, fmt, chosen, some)
+    whole = from_rows(codes, shape, axis)
+    if chosen.layout.tail is Tail.SHORT:
+        whole = cut(whole, axis, length)
     return Blocks(
-        codes=_from_rows(codes, shape, axis),
-        scale_codes=_from_rows(scales[:, np.newaxis], shape, axis),
+        codes=whole,
+        scale_codes=from_rows(scales[:, np.newaxis], shape, axis),
         format=fmt,
         axis=axis,
         shape=bits.shape,
     )
 
 
-def dequantize(blocks: Blocks, dtype: DTypeLike = np.float32) -> Floats:
+def dequantize(
+    blocks: Blocks,
+    dtype: DTypeLike = np.float32,
+    policy: str | Policy = "ocp",
+    **choices: Unpack[DequantizeChoices],
+) -> Floats:
     """The numbers that blocks stand for: element times scale, rounded once to the dtype.
 
     Args:
         blocks: what `quantize` returned, or a `Blocks` made from codes.
         dtype: float64, float32, float16 or bfloat16. float32 and float64 hold every product within
             their range exactly.
+        policy: a `Policy` or its spelling.
+        choices: single choices of the policy; see `mxref.choices`.
 
     Returns:
-        Floats of `blocks.shape`. A NaN scale or element gives the positive quiet NaN; a product
-        beyond the dtype gives infinity.
+        Floats of `blocks.shape`. In `ocp` a NaN scale or element gives the positive quiet NaN; a
+        product beyond the dtype gives infinity.
 
     Raises:
         TypeError: blocks is no `Blocks`, or dtype is not supported.
+        ValueError: unknown choice.
 
     Source: OCP MX v1.0 §5.1; SPEC_NOTES N20, N21, N22.
 
@@ -195,50 +222,52 @@ def dequantize(blocks: Blocks, dtype: DTypeLike = np.float32) -> Floats:
     """
     if not isinstance(blocks, Blocks):
         raise TypeError(f"blocks must be a Blocks, got {type(blocks).__name__}")
+    chosen = resolve("dequantize", policy, choices).decode
     layout = layout_of(dtype)
     fmt = blocks.format
     _refuse_other_scales("dequantize", fmt)
-    table = _product_table(fmt, layout)
-    rows, shape = _as_rows(blocks.codes, blocks.axis, fmt.block_size)
+    table = product_table(fmt, layout, chosen)
+    rows, shape = as_rows(blocks.codes, blocks.axis, fmt.block_size)
     scales = np.moveaxis(blocks.scale_codes, blocks.axis, -1).reshape(-1, 1)
     bits = np.empty(rows.shape, layout.uint)
-    for part in _chunks(len(rows), fmt.block_size):
+    for part in row_chunks(len(rows), fmt.block_size):
         index = (scales[part].astype(np.intp) << fmt.element.bits) | rows[part]
         np.take(table, index, out=bits[part], mode="wrap")
-    whole = _from_rows(bits, shape, blocks.axis)
-    tail = [slice(None)] * whole.ndim
-    tail[blocks.axis] = slice(blocks.shape[blocks.axis])
-    return floats_from(np.ascontiguousarray(whole[tuple(tail)]), layout)
+    whole = from_rows(bits, shape, blocks.axis)
+    return floats_from(cut(whole, blocks.axis, blocks.shape[blocks.axis]), layout)
 
 
 def _quantize_rows(
-    rows: NDArray[Any], layout: FloatLayout, fmt: BlockFormat, policy: Policy
+    rows: NDArray[Any],
+    layout: FloatLayout,
+    fmt: BlockFormat,
+    policy: Policy,
+    draw: Stochastic | None,
 ) -> tuple[U8, U8]:
     """Scale codes and element codes of blocks, one a row."""
-    # Magnitude patterns are ordered as the numbers are, with infinity and NaN above them all.
-    amax = (rows & layout.uint.type(layout.sign_bit - 1)).max(axis=1)
-    scales = scale_codes(amax, layout, fmt.element, policy.scale.scale_rule)
     parts = split(rows, layout)
-    exponent = parts.exponent - (scales.astype(np.int64) - fmt.scale.bias)[:, np.newaxis]
-    scaled = dataclasses.replace(parts, exponent=exponent)
-    codes = encode_parts(scaled, fmt.element, policy.element)
-    codes[scales == fmt.scale.nan_code] = 0
-    return scales, codes
+    # Magnitude patterns are ordered as the numbers are, with infinity and NaN above them all.
+    magnitude = rows & layout.uint.type(layout.sign_bit - 1)
+    finite = np.where(parts.is_inf | parts.is_nan, layout.uint.type(0), magnitude)
+    result = scale_codes(finite.max(axis=1), layout, fmt.element, policy.scale)
+    has_inf, has_nan = parts.is_inf.any(axis=1), parts.is_nan.any(axis=1)
+    code = result.codes
+    if policy.scale.block_inf is BlockInf.LARGEST_SCALE:
+        code = np.where(has_inf, E8M0.max_code, code)
+    nan_block = result.is_nan | (has_nan & (policy.scale.block_nan is BlockNaN.NAN_BLOCK))
+    nan_block |= has_inf & (policy.scale.block_inf is BlockInf.NAN_BLOCK)
 
-
-@functools.lru_cache(maxsize=32)
-def _product_table(fmt: BlockFormat, layout: FloatLayout) -> NDArray[Any]:
-    """Patterns of scale * element, by scale code * 2**bits + element code."""
-    scale, element = parts_of(fmt.scale), parts_of(fmt.element)
-    is_nan = scale.is_nan[:, np.newaxis] | element.is_nan
-    products = Parts(
-        negative=np.broadcast_to(element.negative, is_nan.shape),
-        significand=scale.significand[:, np.newaxis] * element.significand,
-        exponent=scale.exponent[:, np.newaxis] + element.exponent,
-        is_inf=np.broadcast_to(element.is_inf, is_nan.shape),
-        is_nan=is_nan,
-    )
-    return compose(products, layout).reshape(-1)
+    exponent = parts.exponent - (code - fmt.scale.bias)[:, np.newaxis]
+    significand = np.where(result.flushed[:, np.newaxis], 0, parts.significand)
+    scaled = dataclasses.replace(parts, significand=significand, exponent=exponent)
+    refuses_nan = policy.element.nan_to_finite is NaNToFinite.ERROR
+    if refuses_nan and fmt.element.nan_code is None and (has_nan & ~nan_block).any():
+        raise ValueError(
+            f"values must not be NaN under nan_to_finite=error: {fmt.element.name} has no NaN"
+        )
+    codes = encode_parts(scaled, fmt.element, policy.element, draw)
+    codes[nan_block] = 0
+    return np.where(nan_block, 0xFF, code).astype(np.uint8), codes
 
 
 def _refuse_other_scales(operation: str, fmt: BlockFormat) -> None:
@@ -256,30 +285,9 @@ def _checked_block_size(block_size: SupportsIndex) -> int:
         raise TypeError(f"block_size must be an integer, got {type(block_size).__name__}") from None
 
 
-def _axis_index(axis: int, ndim: int) -> int:
-    if ndim == 0:
-        raise ValueError("values must have at least one axis, got a scalar: reshape it to (1,)")
-    if not -ndim <= axis < ndim:
-        raise ValueError(f"axis must be in [{-ndim}, {ndim - 1}] for {ndim} axes, got {axis}")
-    return axis % ndim
-
-
-def _as_rows(array: NDArray[Any], axis: int, block_size: int) -> tuple[NDArray[Any], list[int]]:
-    """Blocks as rows, the tail filled up with zero bits, and the shape of the array of blocks."""
-    moved = np.moveaxis(array, axis, -1)
-    *lead, length = moved.shape
-    count = -(-length // block_size)
-    if count * block_size != length:
-        moved = np.pad(moved, [(0, 0)] * len(lead) + [(0, count * block_size - length)])
-    return np.ascontiguousarray(moved).reshape(-1, block_size), [*lead, count]
-
-
-def _from_rows(rows: NDArray[Any], shape: list[int], axis: int) -> NDArray[Any]:
-    """The inverse of `_as_rows` for one row of any length per block; the padding stays."""
-    *lead, count = shape
-    return np.ascontiguousarray(np.moveaxis(rows.reshape(*lead, count * rows.shape[1]), -1, axis))
-
-
-def _chunks(rows: int, block_size: int) -> Iterator[slice]:
-    step = max(1, CHUNK // block_size)
-    return (slice(start, start + step) for start in range(0, rows, step))
+def _refuse_wide_integers(values: ArrayLike) -> None:
+    array = np.asarray(values)
+    if array.dtype.kind in "iu" and array.size:
+        widest = max(abs(int(array.min())), int(array.max()))
+        if widest > 1 << 53:
+            raise ValueError(f"values must be floats or integers up to 2**53, got {widest}")

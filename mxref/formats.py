@@ -6,30 +6,41 @@ floats (binary64), in which every value of every format here is exact.
 
 from __future__ import annotations
 
-import enum
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from mxref._code_format import CodeFormat, Specials
 from mxref._text import unknown_name
 
 __all__ = [
+    "BINARY8P3",
+    "BINARY8P4",
     "BLOCK_FORMATS",
+    "E1M2",
     "E2M1",
     "E2M3",
     "E3M2",
+    "E3M4",
     "E4M3",
+    "E4M3FNUZ",
+    "E4M3_IEEE",
     "E5M2",
+    "E5M2FNUZ",
     "E8M0",
     "ELEMENT_FORMATS",
     "INT8",
+    "OTHER_FORMATS",
     "SCALE_FORMATS",
+    "UE4M3",
+    "UE5M3",
     "BlockFormat",
+    "CodeFormat",
     "ElementFormat",
     "ScaleFormat",
     "Specials",
     "block_format",
+    "code_format",
     "element_format",
     "scale_format",
 ]
@@ -38,147 +49,8 @@ __all__ = [
 _F = TypeVar("_F")
 
 
-class Specials(enum.Enum):
-    """Which codes of a format are not numbers."""
-
-    NONE = "none"  #: every code is a finite number
-    TOP_CODE_NAN = "top_code_nan"  #: only the all-ones magnitude is NaN; no infinity
-    IEEE = "ieee"  #: the all-ones exponent holds infinity (fraction 0) and NaN
-
-
 @dataclass(frozen=True, slots=True)
-class _CodeFormat:
-    """What element and scale formats share: a magnitude of exponent and fraction bits.
-
-    A magnitude code c stands for ``n * 2**q``, with E and M its fields: ``n = 2**m + M`` and
-    ``q = E - bias - m``, or ``n = M`` and ``q = 1 - bias - m`` where E = 0 is subnormal.
-    """
-
-    name: str
-    exponent_bits: int
-    mantissa_bits: int
-    bias: int
-    specials: Specials = Specials.NONE
-    subnormals: bool = True  #: E = 0 holds zero and the subnormal numbers
-    signed: bool = True
-    dtype_name: str | None = None  #: the NumPy or ml_dtypes type with these bit patterns
-
-    @property
-    def bits(self) -> int:
-        """Width of a code in bits."""
-        return self.signed + self.exponent_bits + self.mantissa_bits
-
-    @property
-    def code_count(self) -> int:
-        """Number of codes, 2**bits."""
-        return 1 << self.bits
-
-    @property
-    def sign_bit(self) -> int:
-        """The code's sign bit as a mask; 0 for an unsigned format."""
-        return self.code_count >> 1 if self.signed else 0
-
-    @property
-    def emin(self) -> int:
-        """Exponent of the smallest normal number."""
-        return (1 if self.subnormals else 0) - self.bias
-
-    @property
-    def emax(self) -> int:
-        """Exponent of the largest power of two that the format holds (emax_elem of MX §6.3)."""
-        return self._exponent(self.max_code)
-
-    @property
-    def max_code(self) -> int:
-        """Code of the largest finite number."""
-        top = (1 << (self.exponent_bits + self.mantissa_bits)) - 1
-        if self.specials is Specials.IEEE:
-            return top - (1 << self.mantissa_bits)
-        return top - (self.specials is Specials.TOP_CODE_NAN)
-
-    @property
-    def inf_code(self) -> int | None:
-        """Code of +infinity, or None."""
-        return self.max_code + 1 if self.specials is Specials.IEEE else None
-
-    @property
-    def nan_code(self) -> int | None:
-        """The NaN code that mxref writes: all ones, sign clear; or None. Source: SPEC_NOTES N13."""
-        if self.specials is Specials.NONE:
-            return None
-        return (1 << (self.exponent_bits + self.mantissa_bits)) - 1
-
-    @property
-    def nan_codes(self) -> tuple[int, ...]:
-        """Every code that reads as NaN."""
-        if self.nan_code is None:
-            return ()
-        first = self.max_code + (2 if self.specials is Specials.IEEE else 1)
-        positive = tuple(range(first, self.nan_code + 1))
-        return positive + tuple(c | self.sign_bit for c in positive if self.signed)
-
-    @property
-    def max_normal(self) -> float:
-        """Largest finite number."""
-        return self.value(self.max_code)
-
-    @property
-    def min_normal(self) -> float:
-        """Smallest positive normal number, 2**emin."""
-        return math.ldexp(1.0, self.emin)
-
-    @property
-    def max_subnormal(self) -> float | None:
-        """Largest subnormal number, or None where the format has none."""
-        return self.value((1 << self.mantissa_bits) - 1) if self.subnormals else None
-
-    @property
-    def min_subnormal(self) -> float | None:
-        """Smallest positive subnormal number, or None where the format has none."""
-        return self.value(1) if self.subnormals else None
-
-    def _exponent(self, magnitude: int) -> int:
-        return max((magnitude >> self.mantissa_bits) - self.bias, self.emin)
-
-    def sign_and_magnitude(self, code: int) -> tuple[bool, int]:
-        """Sign and magnitude of a code."""
-        return bool(code & self.sign_bit), code & ~self.sign_bit
-
-    def magnitude_parts(self, magnitude: int) -> tuple[int, int]:
-        """Integers (n, q) with magnitude value ``n * 2**q``; specials read as if numbers.
-
-        >>> E2M1.magnitude_parts(7)  # 6 = 3 * 2**1
-        (3, 1)
-        """
-        m = self.mantissa_bits
-        field, fraction = magnitude >> m, magnitude & ((1 << m) - 1)
-        hidden = 0 if self.subnormals and field == 0 else 1 << m
-        return hidden + fraction, max(field - self.bias, self.emin) - m
-
-    def value(self, code: int) -> float:
-        """The number that a code stands for; exact.
-
-        >>> E4M3.value(0x7E), E2M1.value(0x9), INT8.value(0x80)
-        (448.0, -0.5, -2.0)
-
-        Raises:
-            ValueError: the code is outside [0, 2**bits).
-        Source: OCP MX v1.0 §5.3; OFP8 Rev 1.0 §4.2.
-        """
-        if not 0 <= code < self.code_count:
-            raise ValueError(
-                f"code must be in [0, {self.code_count - 1}] for {self.name}, got {code}"
-            )
-        negative, magnitude = self.sign_and_magnitude(code)
-        if magnitude > self.max_code and self.specials is not Specials.NONE:
-            result = math.inf if magnitude == self.inf_code else math.nan
-        else:
-            result = math.ldexp(*self.magnitude_parts(magnitude))
-        return -result if negative else result
-
-
-@dataclass(frozen=True, slots=True)
-class ElementFormat(_CodeFormat):
+class ElementFormat(CodeFormat):
     """An MX element format: what the elements of a block are encoded in.
 
     INT8 is two's complement with an implicit scale of 2**-6. Its magnitude is that of a format with
@@ -196,11 +68,11 @@ class ElementFormat(_CodeFormat):
         """Sign and magnitude of a code."""
         if self.twos_complement and code & self.sign_bit:
             return True, self.code_count - code
-        return _CodeFormat.sign_and_magnitude(self, code)
+        return CodeFormat.sign_and_magnitude(self, code)
 
 
 @dataclass(frozen=True, slots=True)
-class ScaleFormat(_CodeFormat):
+class ScaleFormat(CodeFormat):
     """A format for the scale that the elements of a block share. It has no sign.
 
     >>> E8M0.value(0x00) == 2.0**-127, E8M0.value(0xFE) == 2.0**127, E8M0.nan_codes
@@ -259,12 +131,26 @@ E8M0 = ScaleFormat(
     "e8m0", 8, 0, 127, Specials.TOP_CODE_NAN, subnormals=False, dtype_name="float8_e8m0fnu"
 )
 
-#: Element formats by name, in the order of the standard.
+E4M3FNUZ = ElementFormat("e4m3fnuz", 4, 3, 8, Specials.FNUZ, dtype_name="float8_e4m3fnuz")
+E5M2FNUZ = ElementFormat("e5m2fnuz", 5, 2, 16, Specials.FNUZ, dtype_name="float8_e5m2fnuz")
+E3M4 = ElementFormat("e3m4", 3, 4, 3, Specials.IEEE, dtype_name="float8_e3m4")
+E4M3_IEEE = ElementFormat("e4m3_ieee", 4, 3, 7, Specials.IEEE, dtype_name="float8_e4m3")
+E1M2 = ElementFormat("e1m2", 1, 2, 1)
+BINARY8P3 = ElementFormat("binary8p3", 5, 2, 16, Specials.P3109)
+BINARY8P4 = ElementFormat("binary8p4", 4, 3, 8, Specials.P3109)
+UE4M3 = ScaleFormat("ue4m3", 4, 3, 7, Specials.TOP_CODE_NAN)
+UE5M3 = ScaleFormat("ue5m3", 5, 3, 15, Specials.TOP_CODE_NAN)
+
+#: The element formats of the standard by name, in its order.
 ELEMENT_FORMATS: Mapping[str, ElementFormat] = {
     f.name: f for f in (E5M2, E4M3, E3M2, E2M3, E2M1, INT8)
 }
+#: Element formats of other standards and vendors. Source: SPEC_NOTES, Formats.
+OTHER_FORMATS: Mapping[str, ElementFormat] = {
+    f.name: f for f in (E4M3FNUZ, E5M2FNUZ, E3M4, E4M3_IEEE, E1M2, BINARY8P3, BINARY8P4)
+}
 #: Scale formats by name.
-SCALE_FORMATS: Mapping[str, ScaleFormat] = {E8M0.name: E8M0}
+SCALE_FORMATS: Mapping[str, ScaleFormat] = {f.name: f for f in (E8M0, UE4M3, UE5M3)}
 #: The six concrete MX formats by name. Source: OCP MX v1.0 Table 1.
 BLOCK_FORMATS: Mapping[str, BlockFormat] = {
     name: BlockFormat(name, element, E8M0, 32)
@@ -296,7 +182,31 @@ def element_format(name: str | ElementFormat) -> ElementFormat:
         raise ValueError(
             f"format must be an element format, got the block format {name!r}: use {wanted!r}"
         )
-    return _look_up("format", name, ELEMENT_FORMATS)
+    return _look_up("format", name, {**ELEMENT_FORMATS, **OTHER_FORMATS})
+
+
+def code_format(name: str | CodeFormat) -> CodeFormat:
+    """The element or unsigned float format of that name: what `encode` and `decode` take.
+
+    >>> code_format("ue4m3").max_normal, code_format("e4m3fnuz").nan_codes
+    (448.0, (128,))
+
+    Raises:
+        ValueError: the name is unknown, or the format has no zero (E8M0).
+        TypeError: neither a string nor a format.
+    """
+    fmt: CodeFormat
+    if isinstance(name, CodeFormat):
+        fmt = name
+    elif isinstance(name, str) and name in SCALE_FORMATS:
+        fmt = SCALE_FORMATS[name]
+    else:
+        fmt = element_format(name)
+    if not fmt.subnormals:
+        raise ValueError(
+            f"format must have a zero, got {fmt.name}: use encode_scale and decode_scale"
+        )
+    return fmt
 
 
 def scale_format(name: str | ScaleFormat) -> ScaleFormat:

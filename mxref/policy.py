@@ -1,75 +1,33 @@
-"""Every choice that the standards leave open, by name, and the policies made of them.
+"""Policies: one value for every choice that the standards leave open.
 
 A policy has one spelling everywhere: a profile's name and the choices that differ from it, as in
-``ocp+rounding=toward_zero+overflow=nonsaturating``.
+``ocp+rounding=toward_zero+overflow=nonsaturating``. `mxref.choices` explains each choice.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, TypedDict
 
-import numpy as np
-
-from mxref._bits import I64
+from mxref import choices as c
 from mxref._text import unknown_name
+from mxref.choices import Choice, Rounding
 from mxref.scale_rule import ScaleRule
 
-__all__ = ["ElementPolicy", "Overflow", "Policy", "Rounding", "ScalePolicy", "ScaleRule"]
-
-
-class Rounding(enum.Enum):
-    """To which neighbour an inexact number goes. Source: SPEC_NOTES N17.
-
-    roundTiesToEven is required (OCP MX v1.0 §5.3); every other one is permitted.
-    """
-
-    TIES_TO_EVEN = "ties_to_even"  #: nearest, a tie to the even code
-    TIES_TO_AWAY = "ties_to_away"  #: nearest, a tie away from zero
-    TIES_TO_ZERO = "ties_to_zero"  #: nearest, a tie toward zero
-    TOWARD_ZERO = "toward_zero"  #: truncation
-    TOWARD_POSITIVE = "toward_positive"
-    TOWARD_NEGATIVE = "toward_negative"
-    TO_ODD = "to_odd"  #: the neighbour with the odd code
-
-    def increments(self) -> I64:
-        """The 16 round-up decisions that `mxref._bits.round_to_code` looks up."""
-        table = [
-            self._rounds_up(
-                negative=bool(i & 8), odd=bool(i & 4), half=bool(i & 2), rest=bool(i & 1)
-            )
-            for i in range(16)
-        ]
-        return np.array(table, np.int64)
-
-    def _rounds_up(self, *, negative: bool, odd: bool, half: bool, rest: bool) -> bool:
-        match self:
-            case Rounding.TIES_TO_EVEN:
-                return half and (rest or odd)
-            case Rounding.TIES_TO_AWAY:
-                return half
-            case Rounding.TIES_TO_ZERO:
-                return half and rest
-            case Rounding.TOWARD_ZERO:
-                return False
-            case Rounding.TOWARD_POSITIVE:
-                return (half or rest) and not negative
-            case Rounding.TOWARD_NEGATIVE:
-                return (half or rest) and negative
-            case Rounding.TO_ODD:
-                return (half or rest) and not odd
-
-
-class Overflow(enum.Enum):
-    """What a number that rounds past the largest one, or an infinity, becomes.
-
-    Source: OCP MX v1.0 §5.3.1 Table 3; SPEC_NOTES N11, N39.
-    """
-
-    SATURATE = "saturate"  #: the largest number, sign kept
-    NONSATURATING = "nonsaturating"  #: Inf (E5M2) or NaN (E4M3); clamped where a format has neither
+__all__ = [
+    "READS",
+    "DecodeChoices",
+    "DecodePolicy",
+    "ElementChoices",
+    "ElementPolicy",
+    "LayoutPolicy",
+    "Policy",
+    "QuantizeChoices",
+    "ScalePolicy",
+    "resolve",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +35,15 @@ class ElementPolicy:
     """The choices that encoding one element reads."""
 
     rounding: Rounding = Rounding.TIES_TO_EVEN
-    overflow: Overflow = Overflow.SATURATE
+    overflow: c.Overflow = c.Overflow.SATURATE
+    clamp: c.Clamp = c.Clamp.AFTER_ROUNDING
+    nan: c.NaN = c.NaN.POSITIVE
+    nan_to_finite: c.NaNToFinite = c.NaNToFinite.MAX
+    zero_sign: c.ZeroSign = c.ZeroSign.KEPT
+    underflow_sign: c.UnderflowSign = c.UnderflowSign.KEPT
+    subnormal_inputs: c.SubnormalInputs = c.SubnormalInputs.KEPT
+    int8_range: c.Int8Range = c.Int8Range.SYMMETRIC
+    pre_rounding: c.PreRounding = c.PreRounding.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +51,35 @@ class ScalePolicy:
     """The choices that finding and encoding a scale read."""
 
     scale_rule: ScaleRule = ScaleRule.FLOOR
+    block_nan: c.BlockNaN = c.BlockNaN.NAN_BLOCK
+    block_inf: c.BlockInf = c.BlockInf.NAN_BLOCK
+    zero_block: c.ZeroBlock = c.ZeroBlock.CODE_00
+    scale_overflow: c.ScaleOverflow = c.ScaleOverflow.CLAMP
+    scale_underflow: c.ScaleUnderflow = c.ScaleUnderflow.CLAMP
+    amax_type: c.AmaxType = c.AmaxType.SOURCE
     scale_rounding: Rounding = Rounding.TOWARD_ZERO
+    scale_of_zero: c.ScaleOfZero = c.ScaleOfZero.CODE_00
+    scale_of_negative: c.ScaleOfNegative = c.ScaleOfNegative.MAGNITUDE
+    scale_of_inf: c.ScaleOfInf = c.ScaleOfInf.NAN
+    tiny_scale: c.TinyScale = c.TinyScale.EXACT
+
+
+@dataclass(frozen=True, slots=True)
+class DecodePolicy:
+    """The choices that decoding reads."""
+
+    scale_00: c.Scale00 = c.Scale00.POWER
+    scale_ff: c.ScaleFF = c.ScaleFF.NAN
+    product_overflow: c.ProductOverflow = c.ProductOverflow.INF
+    product_rounding: c.ProductRounding = c.ProductRounding.ONCE
+    decoded_zero: c.DecodedZero = c.DecodedZero.KEPT
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutPolicy:
+    """The choices about where elements and blocks lie."""
+
+    tail: c.Tail = c.Tail.ZERO_PADDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +89,8 @@ class Policy:
     Args:
         element: choices of element encoding.
         scale: choices of the scale.
+        decode: choices of decoding.
+        layout: choices of layout.
 
     >>> policy = Policy.parse("ocp+rounding=toward_zero")
     >>> policy.element.rounding.value, str(policy), policy == Policy()
@@ -103,11 +99,13 @@ class Policy:
 
     element: ElementPolicy = ElementPolicy()
     scale: ScalePolicy = ScalePolicy()
+    decode: DecodePolicy = DecodePolicy()
+    layout: LayoutPolicy = LayoutPolicy()
 
     def __str__(self) -> str:
         """The policy's one spelling: choices that differ from `ocp`, in a fixed order."""
-        default = dict(_choices(Policy()))
-        changed = [f"+{n}={c.value}" for n, c in _choices(self) if c is not default[n]]
+        default = Policy().choices()
+        changed = [f"+{n}={value}" for n, value in self.choices().items() if value != default[n]]
         return "ocp" + "".join(changed)
 
     @staticmethod
@@ -119,7 +117,7 @@ class Policy:
         """
         return _parse(text)[0]
 
-    def replace(self, **choices: str) -> Policy:
+    def replace(self, **choices: str | Choice) -> Policy:
         """This policy with single choices replaced, by name and string.
 
         >>> str(Policy().replace(overflow="nonsaturating"))
@@ -128,12 +126,10 @@ class Policy:
         Raises:
             ValueError: unknown choice or value.
         """
-        groups: dict[str, dict[str, enum.Enum]] = {}
+        groups: dict[str, dict[str, Any]] = {}
         for name, value in choices.items():
-            if name not in _GROUP_OF:
-                raise ValueError(unknown_name("choice", name, _GROUP_OF))
-            groups.setdefault(_GROUP_OF[name], {})[name] = _member(name, value)
-        # Each field's type is ensured by _member, which mypy cannot follow through **.
+            members = Policy.members(name)
+            groups.setdefault(_GROUP_OF[name], {})[name] = _member(name, value, members)
         parts = {
             group: dataclasses.replace(getattr(self, group), **changed)
             for group, changed in groups.items()
@@ -141,41 +137,124 @@ class Policy:
         return dataclasses.replace(self, **parts)
 
     @staticmethod
-    def members(choice: str) -> list[enum.Enum]:
+    def members(choice: str) -> list[Choice]:
         """Every member of a choice.
 
-        >>> [member.value for member in Policy.members("overflow")]
-        ['saturate', 'nonsaturating']
+        >>> [member.value for member in Policy.members("clamp")]
+        ['after_rounding', 'before_rounding']
 
         Raises:
             ValueError: unknown choice.
         """
         if choice not in _GROUP_OF:
             raise ValueError(unknown_name("choice", choice, _GROUP_OF))
-        return list(type(dict(_choices(Policy()))[choice]))
+        kind: type[Choice] = type(getattr(getattr(_DEFAULT, _GROUP_OF[choice]), choice))
+        # A scale has no random bits.
+        return [m for m in kind if choice != "scale_rounding" or "stochastic" not in m.value]
 
     def choices(self) -> dict[str, str]:
         """Every choice by name, as strings, in the order of the policy's spelling."""
-        return {name: member.value for name, member in _choices(self)}
+        return {
+            name: getattr(getattr(self, group), name).value for name, group in _GROUP_OF.items()
+        }
 
 
-def _choices(policy: Policy) -> list[tuple[str, enum.Enum]]:
-    return [(name, getattr(getattr(policy, group), name)) for name, group in _GROUP_OF.items()]
-
+_DEFAULT = Policy()
 
 #: choice name -> the part of a Policy that holds it, in the order in which policies are spelled.
 _GROUP_OF: Mapping[str, str] = {
     field.name: group.name
     for group in dataclasses.fields(Policy)
-    for field in dataclasses.fields(getattr(Policy(), group.name))
+    for field in dataclasses.fields(getattr(_DEFAULT, group.name))
 }
 
 
-def _member(name: str, value: object) -> enum.Enum:
-    kind = type(dict(_choices(Policy()))[name])
-    if isinstance(value, kind):
+class ElementChoices(TypedDict, total=False):
+    """Keyword choices of `encode`."""
+
+    rounding: str | Rounding
+    overflow: str | c.Overflow
+    clamp: str | c.Clamp
+    nan: str | c.NaN
+    nan_to_finite: str | c.NaNToFinite
+    zero_sign: str | c.ZeroSign
+    underflow_sign: str | c.UnderflowSign
+    subnormal_inputs: str | c.SubnormalInputs
+    int8_range: str | c.Int8Range
+    pre_rounding: str | c.PreRounding
+
+
+class _BlockScaleChoices(TypedDict, total=False):
+    zero_block: str | c.ZeroBlock
+    scale_overflow: str | c.ScaleOverflow
+    scale_underflow: str | c.ScaleUnderflow
+    amax_type: str | c.AmaxType
+
+
+class SharedScaleChoices(_BlockScaleChoices, total=False):
+    """Keyword choices of `shared_scale`; the rule is an argument of its own."""
+
+
+class QuantizeChoices(ElementChoices, _BlockScaleChoices, total=False):
+    """Keyword choices of `quantize`."""
+
+    scale_rule: str | ScaleRule
+    block_nan: str | c.BlockNaN
+    block_inf: str | c.BlockInf
+    tail: str | c.Tail
+
+
+class EncodeScaleChoices(TypedDict, total=False):
+    """Keyword choices of `encode_scale`."""
+
+    scale_rounding: str | Rounding
+    scale_overflow: str | c.ScaleOverflow
+    scale_of_zero: str | c.ScaleOfZero
+    scale_of_negative: str | c.ScaleOfNegative
+    scale_of_inf: str | c.ScaleOfInf
+    tiny_scale: str | c.TinyScale
+    pre_rounding: str | c.PreRounding
+
+
+class DecodeChoices(TypedDict, total=False):
+    """Keyword choices of `decode`."""
+
+    decoded_zero: str | c.DecodedZero
+
+
+class DecodeScaleChoices(TypedDict, total=False):
+    """Keyword choices of `decode_scale`."""
+
+    scale_00: str | c.Scale00
+    scale_ff: str | c.ScaleFF
+
+
+class DequantizeChoices(DecodeChoices, DecodeScaleChoices, total=False):
+    """Keyword choices of `dequantize`."""
+
+    product_overflow: str | c.ProductOverflow
+    product_rounding: str | c.ProductRounding
+
+
+#: Operations, with the choices that each reads.
+READS: Mapping[str, tuple[str, ...]] = {
+    op: tuple(name for name in _GROUP_OF if name in reads.__annotations__ or name in more)
+    for op, reads, more in (
+        ("encode", ElementChoices, ()),
+        ("decode", DecodeChoices, ()),
+        ("encode_scale", EncodeScaleChoices, ()),
+        ("decode_scale", DecodeScaleChoices, ()),
+        ("shared_scale", SharedScaleChoices, ("scale_rule",)),
+        ("quantize", QuantizeChoices, ()),
+        ("dequantize", DequantizeChoices, ()),
+    )
+}
+
+
+def _member(name: str, value: object, members: list[Choice]) -> Choice:
+    known = {member.value: member for member in members}
+    if isinstance(value, Choice) and value in members:
         return value
-    known = {member.value: member for member in kind}
     if not isinstance(value, str) or value not in known:
         raise ValueError(unknown_name(name, value, known))
     return known[value]
@@ -184,7 +263,7 @@ def _member(name: str, value: object) -> enum.Enum:
 def _parse(text: str) -> tuple[Policy, list[str]]:
     profile, *parts = text.split("+")
     if profile != "ocp":
-        raise ValueError(unknown_name("policy", profile, {"ocp": None}))
+        raise ValueError(f"policy must be ocp, or ocp+choice=value+..., got {text!r}")
     choices: dict[str, str] = {}
     for part in parts:
         name, equals, value = part.partition("=")
@@ -193,12 +272,10 @@ def _parse(text: str) -> tuple[Policy, list[str]]:
         if name in choices:
             raise ValueError(f"policy {text!r} gives {name!r} twice: keep one")
         choices[name] = value
-    return Policy().replace(**choices), list(choices)
+    return _DEFAULT.replace(**choices), list(choices)
 
 
-def resolve(
-    operation: str, reads: tuple[str, ...], policy: str | Policy, choices: Mapping[str, str]
-) -> Policy:
+def resolve(operation: str, policy: str | Policy, choices: Mapping[str, Any]) -> Policy:
     """The policy of one call; refuses a spelled choice that the operation does not read.
 
     A `Policy` object is taken whole, since it always has every choice.
@@ -214,12 +291,14 @@ def resolve(
         base, spelled = _parse(policy)
     else:
         raise TypeError(f"policy must be a string or a Policy, got {type(policy).__name__}")
+    reads = READS[operation]
     for name in (*spelled, *choices):
         if name not in _GROUP_OF:
             raise ValueError(unknown_name("choice", name, dict.fromkeys(reads)))
         if name not in reads:
-            known = ", ".join(reads) or "none"
-            raise ValueError(f"{operation} does not read the choice {name!r}; it reads: {known}")
+            raise ValueError(
+                f"{operation} does not read the choice {name!r}; it reads: {', '.join(reads)}"
+            )
     twice = [name for name in choices if name in spelled]
     if twice:
         raise ValueError(f"choice {twice[0]!r} is given twice, in policy and by keyword: keep one")

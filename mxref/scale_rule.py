@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import enum
-import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from mxref.choices import PERMITTED, RECOMMENDED, Choice
 from mxref.formats import ElementFormat
 
 __all__ = ["ScaleLimit", "ScaleRule"]
@@ -51,22 +50,21 @@ class ScaleLimit:
         return binade, below if exact and not self.closed else below + 1
 
 
-class ScaleRule(enum.Enum):
+class ScaleRule(Choice):
     """How a block's largest magnitude gives its scale: the smallest one within a limit.
 
     Source: OCP MX v1.0 §6.3, which recommends FLOOR and permits others; SPEC_NOTES N1.
     """
 
-    FLOOR = "floor"  #: floor(log2 amax) - emax: amax / scale < 2**(emax + 1)
-    CEIL = "ceil"  #: amax / scale <= 2**emax
-    RCEIL = "rceil"  #: amax / scale <= max: no element is beyond the largest number
-    EVEN = "even"  #: amax rounded to the element's precision, ties away, then FLOOR
-    TOSA = "tosa"  #: no element rounds (ties to even) past the largest number
-    NEAREST = "nearest"  #: the power of two nearest to amax / max, a midpoint up
-    NEAREST_LOG2 = "nearest_log2"  #: log2(amax / max) to the nearest integer, a midpoint up
-    NEAREST_LOG2_POWER = "nearest_log2_power"  #: the same of log2(amax / 2**emax)
+    FLOOR = "floor", RECOMMENDED  #: floor(log2 amax) - emax: amax / scale < 2**(emax + 1)
+    CEIL = "ceil", PERMITTED  #: amax / scale <= 2**emax
+    RCEIL = "rceil", PERMITTED  #: amax / scale <= max: no element is beyond the largest number
+    EVEN = "even", PERMITTED  #: amax rounded to the element's precision, ties away, then FLOOR
+    TOSA = "tosa", PERMITTED  #: no element rounds (ties to even) past the largest number
+    NEAREST = "nearest", PERMITTED  #: the power of two nearest to amax / max, a midpoint up
+    NEAREST_LOG2 = "nearest_log2", PERMITTED  #: log2(amax / max) to the nearest integer
+    NEAREST_LOG2_POWER = "nearest_log2_power", PERMITTED  #: of log2(amax / 2**emax)
 
-    @functools.cache
     def limit(self, fmt: ElementFormat) -> ScaleLimit:
         """The limit of amax / scale for elements of a format.
 

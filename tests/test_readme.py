@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from mxref.formats import E8M0, ELEMENT_FORMATS
-from mxref.golden.words import READS
-from mxref.policy import Policy
+from mxref.policy import READS, Policy
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")

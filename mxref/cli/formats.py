@@ -13,10 +13,11 @@ from mxref.cli._common import Verbs, new_parser, print_table
 from mxref.formats import (
     BLOCK_FORMATS,
     ELEMENT_FORMATS,
+    OTHER_FORMATS,
     SCALE_FORMATS,
     BlockFormat,
+    CodeFormat,
     ElementFormat,
-    ScaleFormat,
     Specials,
 )
 
@@ -27,7 +28,12 @@ _FLOATS = {
     )
     for name, layout in LAYOUTS.items()
 }
-_CODED: dict[str, ElementFormat | ScaleFormat] = {**ELEMENT_FORMATS, **SCALE_FORMATS, **_FLOATS}
+_CODED: dict[str, CodeFormat] = {
+    **ELEMENT_FORMATS,
+    **SCALE_FORMATS,
+    **OTHER_FORMATS,
+    **_FLOATS,
+}
 _HEADER = (
     *("format", "bits", "s/e/m", "bias", "emax", "max normal", "min normal"),
     *("max subnormal", "min subnormal", "inf", "nan"),
@@ -70,7 +76,7 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _properties(fmt: ElementFormat | ScaleFormat) -> dict[str, Any]:
+def _properties(fmt: CodeFormat) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "s/e/m": f"{int(fmt.signed)}/{fmt.exponent_bits}/{fmt.mantissa_bits}",
         "bias": fmt.bias,
@@ -91,22 +97,28 @@ def _properties(fmt: ElementFormat | ScaleFormat) -> dict[str, Any]:
         **fields,
         "emax": fmt.emax,
         **normals,
-        "inf": "-" if fmt.inf_code is None else f"{fmt.inf_code:0{digits}x}",
-        "nan": "-" if fmt.nan_code is None else _nan_ranges(fmt, digits),
+        "inf": "-" if fmt.inf_code is None else _spans([fmt.inf_code], digits, fmt),
+        "nan": "-" if fmt.nan_code is None else _nan_spans(fmt, digits),
     }
 
 
-def _is_integer(fmt: ElementFormat | ScaleFormat) -> bool:
+def _is_integer(fmt: CodeFormat) -> bool:
     return isinstance(fmt, ElementFormat) and fmt.twos_complement
 
 
-def _nan_ranges(fmt: ElementFormat | ScaleFormat, digits: int) -> str:
+def _nan_spans(fmt: CodeFormat, digits: int) -> str:
+    if fmt.nan_code == fmt.sign_bit:
+        return f"{fmt.nan_code:0{digits}x}"
+    last = fmt.nan_code or 0
     first = fmt.max_code + (1 if fmt.inf_code is None else 2)
-    last = (fmt.nan_code or 0) & ~fmt.sign_bit
-    spans = [(sign | first, sign | last) for sign in sorted({0, fmt.sign_bit})]
+    return _spans([first, last], digits, fmt)
+
+
+def _spans(ends: list[int], digits: int, fmt: CodeFormat) -> str:
+    """A span of magnitudes as codes, for each sign."""
     return " ".join(
-        f"{low:0{digits}x}" if low == high else f"{low:0{digits}x}-{high:0{digits}x}"
-        for low, high in spans
+        "-".join(f"{sign | end:0{digits}x}" for end in dict.fromkeys(ends))
+        for sign in sorted({0, fmt.sign_bit})
     )
 
 
@@ -144,7 +156,7 @@ def _block(block: BlockFormat) -> dict[str, Any]:
     }
 
 
-def _codes(fmt: ElementFormat | ScaleFormat, *, every: bool) -> list[dict[str, Any]]:
+def _codes(fmt: CodeFormat, *, every: bool) -> list[dict[str, Any]]:
     """Codes with value and note: every one of a small format, else those with a note."""
     notes = _notes(fmt)
     everything = fmt.code_count <= 64 or (every and fmt.bits == 8)
@@ -163,7 +175,7 @@ def _codes(fmt: ElementFormat | ScaleFormat, *, every: bool) -> list[dict[str, A
     return rows
 
 
-def _notes(fmt: ElementFormat | ScaleFormat) -> dict[int, str]:
+def _notes(fmt: CodeFormat) -> dict[int, str]:
     """What is special about a code, for those codes of which something is."""
     m = fmt.mantissa_bits
     if _is_integer(fmt):
@@ -181,7 +193,7 @@ def _notes(fmt: ElementFormat | ScaleFormat) -> dict[int, str]:
         notes |= {0: "zero", 1: "min subnormal", (1 << m) - 1: "max subnormal", 1 << m: normal}
     if m == 1:
         notes[1] = "min and max subnormal"
-    if fmt.signed:
+    if fmt.has_negative_zero:
         notes[fmt.sign_bit] = "negative zero"
     for code, text in ((fmt.max_code, "max normal"), (fmt.inf_code, "inf"), (fmt.nan_code, "nan")):
         if code is not None:
@@ -189,7 +201,7 @@ def _notes(fmt: ElementFormat | ScaleFormat) -> dict[int, str]:
     return notes
 
 
-def _fields(code: int, fmt: ElementFormat | ScaleFormat) -> str:
+def _fields(code: int, fmt: CodeFormat) -> str:
     digits = f"{code:0{fmt.bits}b}"
     if _is_integer(fmt):
         return digits

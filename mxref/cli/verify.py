@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mxref._text import unknown_name
 from mxref.cli._common import Verbs, new_parser, print_table, vectors_folder
 
 if TYPE_CHECKING:
@@ -28,8 +29,13 @@ def add_parser(verbs: Verbs) -> None:
     parser.add_argument(
         "--policy", metavar="POLICY", help="compare with this policy instead of the claimed one"
     )
-    parser.add_argument("--op", action="append", metavar="OP", help="only this operation")
-    parser.add_argument("--format", action="append", metavar="FORMAT", help="only this format")
+    for name in ("op", "format", "float"):
+        parser.add_argument(
+            f"--{name}",
+            action="append",
+            metavar=name.upper(),
+            help=f"only this {'operation' if name == 'op' else name}; may be given again",
+        )
     parser.add_argument(
         "--vectors", type=Path, metavar="DIR", help="folder (default: vectors/ of the checkout)"
     )
@@ -51,23 +57,24 @@ def _run(options: argparse.Namespace) -> int:
     from mxref.policy import Policy
 
     files = golden.read_vectors(options.vectors or vectors_folder())
-    for name, chosen in (("op", options.op), ("format", options.format)):
+    for name in ("op", "format", "float"):
+        wanted = getattr(options, name) or []
         present = {getattr(file, name) for file in files}
-        unknown = set(chosen or ()) - present
-        if unknown:
-            raise ValueError(f"--{name} must be one of {', '.join(sorted(present))}, got {unknown}")
-        files = [file for file in files if not chosen or getattr(file, name) in chosen]
+        for one in wanted:
+            if one not in present:
+                raise ValueError(unknown_name(f"--{name}", one, dict.fromkeys(sorted(present))))
+        files = [file for file in files if not wanted or getattr(file, name) in wanted]
     policy = None if options.policy is None else Policy.parse(options.policy)
     known = {} if options.xfail is None else conformance.read_xfail(options.xfail)
-    ids = {case.id for file in files for case in file.cases}
+    if options.op or options.format or options.float:  # what is not asked cannot fail
+        asked = {case.id for file in files for case in file.cases}
+        known = {id: reason for id, reason in known.items() if id in asked}
     target = conformance.load_target(options.target)
-    report = conformance.verify(
-        target, files, policy, {id: why for id, why in known.items() if id in ids or not options.op}
-    )
+    report = conformance.verify(target, files, policy, known)
     if options.write_xfail is not None:
-        failed = [failure.case.id for _, failure in report.failures]
-        left = conformance.write_xfail(options.write_xfail, target.name, failed)
-        print(f"{options.write_xfail}: {len(failed)} cases, {left} without a reason yet")
+        base = options.xfail or options.write_xfail
+        left = conformance.write_xfail(options.write_xfail, base, report)
+        print(f"{options.write_xfail}: {len(report.failures)} cases, {left} still without a reason")
         return 0
     if options.json:
         print(json.dumps(report_json(report), indent=1))
@@ -77,8 +84,6 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _print(report: Report, show: int) -> None:
-    from mxref.conformance.report import describe
-
     table = []
     for row in report.rows:
         known = sum(failure.case.id in report.known for _, failure in row.failures)
@@ -91,19 +96,42 @@ def _print(report: Report, show: int) -> None:
         print(f"not covered: {'; '.join(report.not_covered)}")
     for reason, count in Counter(report.known.values()).items():
         print(f"known: {count} x {reason}")
-    groups = report.groups
-    for (op, format, rule, flags), failures in list(groups.items())[:show]:
-        file, first = failures[0]
-        print(f"{op} {format}: {len(failures)} x {rule} [{flags}], the first:")
-        print(f"  {describe(file, first)}")
-    if len(groups) > show:
-        print(f"... and {len(groups) - show} more kinds of failure (--show N, --json)")
+    _print_groups(report, show)
     for row in report.rows:
-        if row.equals:
-            share = f"{row.compared} of {row.compared} cases"
-            print(f"{row.op} {row.format}: your output equals {row.equals[0]} on {share}")
+        if row.match is not None:
+            share = f"{row.match.same} of {row.match.total} cases"
+            word = "equals" if row.match.complete else "is nearest to"
+            print(f"{row.op} {row.format}: your output {word} {row.match.policy} on {share}")
     for id in report.stale[:show]:
         print(f"{id}: is listed as a known divergence but passes, or was not compared")
+    summary = [f"{report.compared} cases", f"{len(report.unexplained)} failed"]
+    if report.known:
+        summary.append(f"{len(report.failures) - len(report.unexplained)} known to fail")
+    if report.stale:
+        summary.append(f"{len(report.stale)} wrongly listed as known")
     word = "PASS" if report.passed else "FAIL"
-    summary = f"{report.compared} cases, {len(report.failures)} failed"
-    print(f"{word} {report.target.name}: {summary}: {report.verdict}")
+    print(f"{word} {report.target.name}: {', '.join(summary)}: {report.verdict}")
+
+
+def _print_groups(report: Report, show: int) -> None:
+    """The kinds of failure, at most two of each operation and format at first."""
+    from mxref.conformance.report import describe
+    from mxref.golden.words import RULES
+
+    groups = list(report.groups.items())
+    rank: Counter[tuple[str, ...]] = Counter()
+    order = []
+    for key, failures in groups:
+        rank[key[:2]] += 1
+        order.append((rank[key[:2]] > 2, key, failures))
+    order.sort(key=lambda item: item[0])
+    for _, (op, format, *why), failures in order[:show]:
+        file, first = failures[0]
+        what = why[0]
+        if first.got is not None:
+            flags = f" [{why[1]}]" if why[1] else ""
+            what = f"{why[0]}, {RULES[why[0]]}{flags}"
+        print(f"{op} {format}: {len(failures)} x {what}; the first:")
+        print(f"  {describe(file, first)}")
+    if len(order) > show:
+        print(f"... and {len(order) - show} more kinds of failure (--show N, --json)")

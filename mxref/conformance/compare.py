@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref._bits import LAYOUTS, FloatLayout
-from mxref._codes import CodeFormat, dtype_of
+from mxref._codes import dtype_of
 from mxref.conformance.target import Target
-from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
+from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, CodeFormat
 from mxref.golden.answers import choices_read, exact_answer
 from mxref.golden.records import Case, VectorFile
 from mxref.policy import Policy
@@ -23,8 +25,9 @@ __all__ = ["Failure", "Outcome", "code_format", "run_file", "same_answers"]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One case that a target answered otherwise; `got` is None where it raised `error`."""
+    """One case that a target answered otherwise; `got` is None where there is only an `error`."""
 
+    index: int
     case: Case
     want: tuple[int, ...]
     got: tuple[int, ...] | None
@@ -56,9 +59,10 @@ def run_file(target: Target, file: VectorFile, policy: Policy) -> Outcome:
     inputs = np.array([case.inputs for case in file.cases], np.uint64)
     name, wanted = wanted_answers(file, policy)
     answers, errors = _ask(target, file, inputs, wanted.shape[1])
-    same = same_answers(file, wanted, answers)
+    same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers), axis=1)
     failures = [
         Failure(
+            index=i,
             case=file.cases[i],
             want=tuple(wanted[i].tolist()),
             got=None if i in errors else tuple(answers[i].tolist()),
@@ -72,8 +76,7 @@ def run_file(target: Target, file: VectorFile, policy: Policy) -> Outcome:
 
 def wanted_answers(file: VectorFile, policy: Policy) -> tuple[str, NDArray[np.uint64]]:
     """The policy's spelling for this operation, and its answers: a column, or computed exactly."""
-    choices = choices_read(file.op, policy)
-    name = str(Policy().replace(**choices))
+    name = str(Policy().replace(**choices_read(file.op, policy)))
     if name in file.columns:
         column = file.columns.index(name)
         answers = [case.outputs[column] for case in file.cases]
@@ -88,13 +91,18 @@ def wanted_answers(file: VectorFile, policy: Policy) -> tuple[str, NDArray[np.ui
 def _ask(
     target: Target, file: VectorFile, inputs: NDArray[np.uint64], width: int
 ) -> tuple[NDArray[np.uint64], dict[int, str]]:
-    """All answers at once; case by case where that raises, to find out which case it is."""
+    """All answers at once; case by case where that raises, to find out which cases do.
+
+    An answer to all of them that has the wrong shape or type fails every case.
+    """
     function = target.operations[file.op]
     answers = np.zeros((len(inputs), width), np.uint64)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
             answers[:] = _call(function, file, inputs)
+        except _AnswerError as error:
+            return answers, dict.fromkeys(range(len(inputs)), str(error))
         except Exception:
             return answers, _ask_each(function, file, inputs, answers)
     return answers, {}
@@ -112,8 +120,14 @@ def _ask_each(
         try:
             answers[i] = _call(function, file, inputs[i : i + 1])[0]
         except Exception as error:  # noqa: PERF203 - one case must not hide the next
-            errors[i] = f"{type(error).__name__}: {error}"
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{Path(frame.filename).name}:{frame.lineno}"
+            errors[i] = f"{type(error).__name__}: {error} ({where})"
     return errors
+
+
+class _AnswerError(TypeError):
+    """A result that is no array of the right shape and type."""
 
 
 def _call(
@@ -140,6 +154,8 @@ def _call(
             result = function(floats, file.format)
             if hasattr(result, "scale_codes"):
                 result = (result.scale_codes, result.codes)
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise _AnswerError(f"quantize must return two arrays, got {type(result).__name__}")
             scales, elements = result
             scale_words = _code_words(np.asarray(scales).reshape(-1), (count,), E8M0)
             element_words = _code_words(elements, floats.shape, fmt)
@@ -154,38 +170,39 @@ def _code_words(result: object, shape: tuple[int, ...], fmt: CodeFormat) -> NDAr
     if array.dtype == dtype_of(fmt):
         array = array.view(np.uint8)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"codes must come back as uint8, got {array.dtype}")
+        raise _AnswerError(f"codes must come back as integers, got {array.dtype}")
     return _shaped(array, shape).astype(np.uint64)
 
 
 def _float_words(result: object, shape: tuple[int, ...], layout: FloatLayout) -> NDArray[np.uint64]:
     array = np.asarray(result)
     if array.dtype != layout.dtype:
-        raise TypeError(f"numbers must come back as {layout.dtype}, got {array.dtype}")
+        raise _AnswerError(f"numbers must come back as {layout.dtype}, got {array.dtype}")
     return _shaped(array, shape).view(layout.uint).astype(np.uint64)
 
 
 def _shaped(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     if array.shape != shape:
-        raise ValueError(f"the result must have shape {shape}, got {array.shape}")
+        raise _AnswerError(f"the result must have shape {shape}, got {array.shape}")
     return array
 
 
 def same_answers(
     file: VectorFile, want: NDArray[np.uint64], got: NDArray[np.uint64]
 ) -> NDArray[np.bool_]:
-    """Per case: equal bits, NaN as one class, and blocks with a NaN scale as NaN blocks."""
-    equal = want == got
-    if file.op == "encode":
+    """Per word: equal bits, NaN as one class, and blocks with a NaN scale as NaN blocks."""
+    equal: NDArray[np.bool_] = want == got
+    if file.op in ("encode", "quantize"):
         nan_codes = np.array(code_format(file).nan_codes, np.uint64)
-        equal |= np.isin(want, nan_codes) & np.isin(got, nan_codes)
+        both = np.isin(want, nan_codes) & np.isin(got, nan_codes)
+        both[:, 0] &= file.op == "encode"  # the first word of a block is its scale
+        equal |= both
     elif file.op in ("decode", "decode_scale", "dequantize"):
         layout = LAYOUTS[file.float]
         equal |= _is_nan(want, layout) & _is_nan(got, layout)
-    elif file.op == "quantize":
-        equal[:, 1:] |= want[:, :1] == 0xFF
-    result: NDArray[np.bool_] = equal.all(axis=1)
-    return result
+    if file.op == "quantize":
+        equal[:, 1:] |= (want[:, :1] == 0xFF) & equal[:, :1]
+    return equal
 
 
 def _is_nan(bits: NDArray[np.uint64], layout: FloatLayout) -> NDArray[np.bool_]:

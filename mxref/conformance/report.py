@@ -7,10 +7,9 @@ import math
 import numpy as np
 
 from mxref._bits import LAYOUTS, FloatLayout, split
-from mxref._codes import CodeFormat
 from mxref._text import hex_float
-from mxref.conformance.compare import Failure, code_format
-from mxref.formats import E8M0
+from mxref.conformance.compare import Failure, code_format, same_answers
+from mxref.formats import E8M0, CodeFormat
 from mxref.golden.records import VectorFile
 
 __all__ = ["describe", "show_code", "show_float"]
@@ -20,7 +19,7 @@ def describe(file: VectorFile, failure: Failure) -> str:
     """One line: id, input, want and got, distance, clause and flags."""
     case = failure.case
     flags = f" [{' '.join(case.flags)}]" if case.flags else ""
-    what = f"raised {failure.error}" if failure.got is None else _first_difference(file, failure)
+    what = failure.error if failure.got is None else _first_difference(file, failure)
     return f"{case.id}: {what}; {case.rule}{flags}"
 
 
@@ -28,11 +27,13 @@ def show_code(code: int, fmt: CodeFormat) -> str:
     """A code and its value.
 
     >>> from mxref.formats import E4M3
-    >>> show_code(0x7E, E4M3), show_code(0x7F, E4M3)
-    ('7e = 448', '7f = nan')
+    >>> show_code(0x7E, E4M3), show_code(0x7F, E4M3), show_code(0x77, E8M0)
+    ('7e = 448', '7f = nan', '77 = 2^-8')
     """
     if not 0 <= code < fmt.code_count:
         return f"{code:02x} = no code of {fmt.name}"
+    if fmt is E8M0 and not fmt.is_nan(code):
+        return f"{code:02x} = 2^{code - fmt.bias}"
     return f"{code:02x} = {fmt.value(code):.9g}"
 
 
@@ -56,7 +57,8 @@ def show_float(bits: int, layout: FloatLayout) -> str:
 def _first_difference(file: VectorFile, failure: Failure) -> str:
     """The first word that differs, with the input that belongs to it."""
     want, got = failure.want, failure.got or ()
-    index = next(i for i, pair in enumerate(zip(want, got, strict=True)) if pair[0] != pair[1])
+    words = (np.array([want], np.uint64), np.array([got], np.uint64))
+    index = int(np.argmin(same_answers(file, *words)[0]))
     layout, fmt = LAYOUTS[file.float], code_format(file)
     inputs = failure.case.inputs
     if file.op in ("encode", "encode_scale", "shared_scale"):
@@ -80,10 +82,10 @@ def _first_difference(file: VectorFile, failure: Failure) -> str:
 
 def _codes(want: int, got: int, fmt: CodeFormat) -> str:
     text = f"want {show_code(want, fmt)}, got {show_code(got, fmt)}"
-    if not 0 <= got < fmt.code_count:
+    if got >= fmt.code_count or fmt.is_nan(want) or fmt.is_nan(got):
         return text
     distance = abs(_position(want, fmt) - _position(got, fmt))
-    return f"{text}, {distance} code{'s' if distance != 1 else ''} away"
+    return f"{text}, {distance} code{'s' if distance != 1 else ''} away" if distance else text
 
 
 def _position(code: int, fmt: CodeFormat) -> int:

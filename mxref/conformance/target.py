@@ -30,7 +30,7 @@ from typing import Any
 
 from mxref._bits import LAYOUTS
 from mxref._text import unknown_name
-from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS, SCALE_FORMATS
+from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, SCALE_FORMATS
 from mxref.golden.words import OPERATIONS
 from mxref.policy import Policy
 
@@ -62,8 +62,9 @@ class Target:
     floats: frozenset[str]
 
     def covers(self, op: str, format: str, float: str) -> bool:
-        """Whether the target says that it has this."""
-        return op in self.operations and format in self.formats and float in self.floats
+        """Whether the target says that it has this; of scales there is one format only."""
+        has_format = format == E8M0.name or format in self.formats
+        return op in self.operations and has_format and float in self.floats
 
 
 def load_target(spec: str) -> Target:
@@ -112,30 +113,31 @@ def _claimed(
 
 def _import(spec: str) -> ModuleType:
     path = Path(spec)
-    if path.suffix != ".py" and not path.is_file():
-        return _import_module(spec)
-    if not path.is_file():
-        raise TargetError(f"target {spec} must be a Python file or a module, there is no such file")
-    loader = importlib.util.spec_from_file_location(f"mxref_target_{path.stem}", path)
-    if loader is None or loader.loader is None:
-        raise TargetError(f"target {spec} must be a Python file with the ending .py")
-    module = importlib.util.module_from_spec(loader)
-    sys.modules[loader.name] = module
+    is_path = path.suffix or path.exists() or len(path.parts) > 1
+    if is_path and not (path.suffix == ".py" and path.is_file()) and not _is_dotted(spec):
+        raise TargetError(f"target {spec} must be a Python file (NAME.py) or a module name")
+    folder = str(path.parent.resolve()) if path.suffix == ".py" else ""
+    if folder not in sys.path:
+        sys.path.insert(0, folder)  # what lies beside the target can be imported, as by `python`
     try:
+        if path.suffix != ".py":
+            return importlib.import_module(spec)
+        loader = importlib.util.spec_from_file_location(f"mxref_target_{path.stem}", path)
+        if loader is None or loader.loader is None:
+            raise TargetError(f"target {spec} cannot be imported")
+        module = importlib.util.module_from_spec(loader)
+        sys.modules[loader.name] = module
         loader.loader.exec_module(module)
-    except Exception as error:
-        raise TargetError(f"target {spec} cannot be imported: {error!r}") from error
+    except SyntaxError as error:
+        raise TargetError(
+            f"target {spec} has a syntax error in line {error.lineno}: {error.msg}"
+        ) from error
+    except (Exception, SystemExit) as error:
+        raise TargetError(
+            f"target {spec} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
     return module
 
 
-def _import_module(name: str) -> ModuleType:
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise TargetError(
-            f"target {name} must be a Python file or a module that can be imported: {error}"
-        ) from None
-    except Exception as error:
-        raise TargetError(f"target {name} cannot be imported: {error!r}") from error
+def _is_dotted(spec: str) -> bool:
+    return all(part.isidentifier() for part in spec.split(".")) and not spec.endswith(".py")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from mxref.choices import Standing
 from mxref.conformance.compare import Failure, Outcome, run_file, same_answers
+from mxref.conformance.diagnose import Match, closest_policy
+from mxref.conformance.report import describe
 from mxref.conformance.target import Target
-from mxref.golden.answers import fast_answers
-from mxref.golden.records import VectorFile
-from mxref.golden.words import READS
+from mxref.golden.answers import codes_under_scale
+from mxref.golden.records import VectorFile, words
 from mxref.policy import Policy
 
 __all__ = ["Report", "Row", "verify"]
@@ -26,7 +28,7 @@ class Row:
     op: str
     format: str
     outcomes: tuple[Outcome, ...]
-    equals: tuple[str, ...]  #: other policies that give all of the target's answers
+    match: Match | None  #: another policy that gives more of the target's answers
 
     @property
     def policy(self) -> str:
@@ -73,13 +75,13 @@ class Report:
 
     @property
     def groups(self) -> dict[tuple[str, ...], list[tuple[VectorFile, Failure]]]:
-        """Unexplained failures by operation, format, clause and flags."""
+        """Unexplained failures by operation, format, clause and flags, or error; largest first."""
         groups: dict[tuple[str, ...], list[tuple[VectorFile, Failure]]] = {}
         for file, failure in self.unexplained:
             case = failure.case
-            key = (file.op, file.format, case.rule, " ".join(case.flags))
-            groups.setdefault(key, []).append((file, failure))
-        return groups
+            why = (failure.error,) if failure.got is None else (case.rule, " ".join(case.flags))
+            groups.setdefault((file.op, file.format, *why), []).append((file, failure))
+        return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
 
     @property
     def stale(self) -> list[str]:
@@ -100,14 +102,17 @@ class Report:
         failing = [row for row in self.rows if row.failures]
         if not failing:
             return "conforms" if self.policy == Policy() else f"conforms under {self.policy}"
-        violated = sorted(
-            {f.case.rule for row in failing for file, f in row.failures if _violates(file, f)}
-        )
-        if all(row.equals for row in failing) and not violated:
-            names = sorted({row.equals[0] for row in failing})
+        matches = [row.match for row in failing]
+        names = sorted({match.policy for match in matches if match and match.complete})
+        if all(match and match.complete for match in matches) and all(map(_is_legal, names)):
             return f"conforms under {', '.join(names)}"
+        violated = sorted(
+            {f.case.rule for file, f in self.failures if _violates(file, f, self.policy)}
+        )
         if violated:
             return f"violates {', '.join(violated)}"
+        if any(failure.got is None for _, failure in self.failures):
+            return "fails with errors"
         return "legal but unnamed"
 
 
@@ -136,7 +141,9 @@ def verify(
             missing.setdefault(op, []).append(format + floats)
         if covered:
             outcomes = tuple(run_file(target, file, chosen) for file in covered)
-            rows.append(Row(op, format, outcomes, _equal_policies(outcomes)))
+            failed = any(outcome.failures for outcome in outcomes)
+            match = closest_policy(op, outcomes, chosen) if failed else None
+            rows.append(Row(op, format, outcomes, match))
     compared = {row.op for row in rows}
     not_covered = tuple(
         f"{op} {', '.join(formats)}" if op in compared else op for op, formats in missing.items()
@@ -153,43 +160,43 @@ def _grouped(
     return groups.items()
 
 
-def _equal_policies(outcomes: tuple[Outcome, ...]) -> tuple[str, ...]:
-    """Policies other than the one compared with that give every answer of the target."""
-    if not any(outcome.failures for outcome in outcomes):
-        return ()
-    if any(failure.got is None for outcome in outcomes for failure in outcome.failures):
-        return ()
-    return tuple(
-        str(policy)
-        for policy in _policies(READS[outcomes[0].file.op])
-        if all(_gives(policy, outcome) for outcome in outcomes)
-    )
-
-
-def _policies(names: tuple[str, ...]) -> Iterable[Policy]:
-    """Every combination of the choices that an operation reads, fewest changes first."""
-    default = Policy().choices()
-    members = [[kind.value for kind in Policy.members(name)] for name in names]
-    combinations = [dict(zip(names, values, strict=True)) for values in itertools.product(*members)]
-    combinations.sort(key=lambda c: sum(value != default[name] for name, value in c.items()))
-    return (Policy().replace(**choices) for choices in combinations)
-
-
-def _gives(policy: Policy, outcome: Outcome) -> bool:
-    file = outcome.file
-    width = max(file.in_digits // 2, 1)
-    inputs = np.array([case.inputs for case in file.cases], np.uint64).astype(f"u{width}")
-    answers = fast_answers(file.op, file.format, file.float, inputs, policy).astype(np.uint64)
-    return bool(same_answers(file, answers, outcome.answers).all())
-
-
-def _violates(file: VectorFile, failure: Failure) -> bool:
+def _violates(file: VectorFile, failure: Failure, policy: Policy) -> bool:
     """Whether the standard requires the answer that the target did not give."""
+    if failure.got is None:
+        return False
     if file.op != "quantize":
         return failure.case.required
-    # The choice of the scale is free (MX §6.3); elements under an agreed scale are not.
-    same_scale = failure.got is None or failure.got[0] == failure.want[0]
-    return same_scale and failure.case.rule.startswith("MX-")
+    # The choice of the scale is free (MX §6.3); the elements under the target's own scale are not.
+    if set(failure.case.flags) & {"nan_block", "zero_block"}:
+        return False
+    if failure.got[0] == 0xFF:
+        return True  # a NaN block without a reason
+    got = np.array([failure.got], np.uint64)
+    for choice in _FREE_IN_BLOCKS:
+        codes = codes_under_scale(file, failure.case.inputs, failure.got[0], policy, choice)
+        wanted = np.append(got[0, :1], codes.astype(np.uint64))[np.newaxis]
+        if same_answers(file, wanted, got).all():
+            return False
+    return True
+
+
+#: Choices about elements that the standard leaves open, tried in turn.
+_FREE_IN_BLOCKS: tuple[dict[str, str], ...] = (
+    {},
+    {"int8_range": "full"},
+    {"zero_sign": "dropped"},
+    {"underflow_sign": "dropped"},
+    {"zero_sign": "dropped", "underflow_sign": "dropped"},
+)
+
+
+def _is_legal(policy: str) -> bool:
+    """Whether no choice of a policy contradicts the standard."""
+    chosen = Policy.parse(policy).choices()
+    members = (
+        m for name, value in chosen.items() for m in Policy.members(name) if m.value == value
+    )
+    return all(member.standing is not Standing.CONTRADICTS for member in members)
 
 
 def report_json(report: Report) -> dict[str, Any]:
@@ -208,22 +215,23 @@ def report_json(report: Report) -> dict[str, Any]:
                 "compared": row.compared,
                 "failed": len(row.failures),
                 "known": sum(f.case.id in report.known for _, f in row.failures),
-                "equals": list(row.equals),
+                "match": None if row.match is None else dataclasses.asdict(row.match),
             }
             for row in report.rows
         ],
         "failures": [
             {
                 "id": failure.case.id,
-                "in": failure.case.inputs,
-                "want": failure.want,
-                "got": failure.got,
+                "text": describe(file, failure),
+                "in": words(failure.case.inputs, file.in_digits),
+                "want": words(failure.want, file.out_digits),
+                "got": None if failure.got is None else words(failure.got, file.out_digits),
                 "error": failure.error,
                 "rule": failure.case.rule,
                 "flags": failure.case.flags,
                 "known": report.known.get(failure.case.id),
             }
-            for _, failure in report.failures
+            for file, failure in report.failures
         ],
         "stale": report.stale,
         "not_covered": list(report.not_covered),

@@ -7,15 +7,17 @@ that passes is an error, so that the list cannot rot.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mxref.golden.regen import write_file
 
+if TYPE_CHECKING:
+    from mxref.conformance.verify import Report
+
 __all__ = ["XfailError", "read_xfail", "write_xfail"]
 
-_NOT_EXPLAINED = "not explained yet"
+_NOT_EXPLAINED = "to be explained"
 
 
 class XfailError(ValueError):
@@ -31,8 +33,10 @@ def read_xfail(path: Path) -> dict[str, str]:
     reasons: dict[str, str] = {}
     for group in _groups(path):
         reason, link = group["reason"], group["link"]
-        if not link.startswith("http") or not reason or reason == _NOT_EXPLAINED:
-            raise XfailError(f"{path}: every group must have a reason and a link, got {reason!r}")
+        if not reason or reason.startswith(_NOT_EXPLAINED):
+            raise XfailError(f"{path}: every group must have a reason, got {reason!r}")
+        if not link.startswith("http"):
+            raise XfailError(f"{path}: group {reason!r} must have an http link, got {link!r}")
         for id in group["cases"]:
             if id in reasons:
                 raise XfailError(f"{path}: {id!r} is listed twice")
@@ -40,23 +44,24 @@ def read_xfail(path: Path) -> dict[str, str]:
     return reasons
 
 
-def write_xfail(path: Path, target: str, failed: Iterable[str]) -> int:
-    """Write an xfail file for these failures; returns how many have no reason yet.
+def write_xfail(path: Path, base: Path, report: Report) -> int:
+    """Write an xfail file for a report's failures; returns how many have no reason yet.
 
-    Groups that the file already has keep those of their cases that still fail; the other failures
-    go into a group of their own, whose reason and link a person is to fill in.
+    Groups of the file `base` keep those of their cases that still fail. The other failures go into
+    groups of their own, one for each kind, whose reason and link a person is to fill in.
     """
-    left = dict.fromkeys(failed)
+    left = {failure.case.id: (file, failure) for file, failure in report.failures}
     groups = []
-    for group in _groups(path) if path.exists() else []:
-        cases = [id for id in group["cases"] if id in left]
-        for id in cases:
-            left.pop(id, None)
+    for group in _groups(base) if base.exists() else []:
+        cases = [id for id in group["cases"] if left.pop(id, None)]
         if cases:
             groups.append({**group, "cases": cases})
-    if left:
-        groups.append({"reason": _NOT_EXPLAINED, "link": "", "cases": list(left)})
-    text = json.dumps({"target": target, "groups": groups}, indent=1) + "\n"
+    kinds: dict[str, list[str]] = {}
+    for id, (file, failure) in left.items():
+        why = failure.error or f"{failure.case.rule} {' '.join(failure.case.flags)}"
+        kinds.setdefault(f"{_NOT_EXPLAINED}: {file.op} {file.format} {why}".strip(), []).append(id)
+    groups += [{"reason": kind, "link": "", "cases": cases} for kind, cases in kinds.items()]
+    text = json.dumps({"target": report.target.name, "groups": groups}, indent=1) + "\n"
     write_file(path, text.encode("utf-8"))
     return len(left)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,24 +10,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref import exact
-from mxref._bits import LAYOUTS
+from mxref._bits import LAYOUTS, split
 from mxref.block import Blocks, dequantize, quantize
-from mxref.element import decode, encode
-from mxref.formats import block_format
-from mxref.golden.words import READS
-from mxref.policy import Policy
+from mxref.element import decode, encode, encode_parts
+from mxref.formats import E8M0, block_format
+from mxref.golden.records import VectorFile
+from mxref.policy import READS, Policy
 from mxref.scale import decode_scale, encode_scale, shared_scale
 
-__all__ = ["choices_read", "exact_answer", "fast_answers"]
+__all__ = ["choices_read", "codes_under_scale", "exact_answer", "fast_answers"]
 
 
 def choices_read(op: str, policy: Policy) -> dict[str, str]:
-    """The choices of a policy that an operation reads, by name.
+    """The choices of a policy that an operation reads and that are not those of `ocp`, by name.
 
-    >>> choices_read("encode_scale", Policy())
-    {'scale_rounding': 'toward_zero'}
+    >>> choices_read("encode", Policy.parse("ocp+rounding=to_odd+scale_rule=ceil"))
+    {'rounding': 'to_odd'}
     """
-    return {name: value for name, value in policy.choices().items() if name in READS[op]}
+    default = Policy().choices()
+    return {
+        name: value
+        for name, value in policy.choices().items()
+        if name in READS[op] and value != default[name]
+    }
+
+
+#: What the slow twin calls a choice, where its functions have an argument of another name.
+_EXACT_NAMES = {"scale_rule": "rule", "scale_rounding": "rounding"}
 
 
 def exact_answer(
@@ -37,25 +47,26 @@ def exact_answer(
     >>> exact_answer("encode", "e2m1", "f32", [0x40A00000], Policy())  # 5.0
     (6,)
     """
-    choices = choices_read(op, policy)
+    read = choices_read(op, policy)
+    read.pop("tail", None)  # cases are whole blocks
+    choices: dict[str, Any] = {_EXACT_NAMES.get(name, name): v for name, v in read.items()}
     match op:
         case "encode":
             return (exact.encode(words[0], float, format, **choices),)
         case "decode":
-            return (exact.decode(words[0], format, float),)
+            return (exact.decode(words[0], format, float, **choices),)
         case "encode_scale":
-            return (exact.encode_scale(words[0], float, choices["scale_rounding"]),)
+            return (exact.encode_scale(words[0], float, **choices),)
         case "decode_scale":
-            return (exact.decode_scale(words[0], float),)
+            return (exact.decode_scale(words[0], float, **choices),)
         case "shared_scale":
-            return (exact.shared_scale(words[0], float, format, choices["scale_rule"]),)
+            return (exact.shared_scale(words[0], float, format, **choices),)
     element = block_format(format).element.name
     if op == "quantize":
-        choices["rule"] = choices.pop("scale_rule")
         scale, codes = exact.quantize(words, float, element, **choices)
         return (scale, *codes)
-    scale, *codes = words
-    return tuple(exact.dequantize(scale, code, element, float) for code in codes)
+    scale, *elements = words
+    return tuple(exact.dequantize(scale, code, element, float, **choices) for code in elements)
 
 
 def fast_answers(
@@ -69,16 +80,32 @@ def fast_answers(
         case "encode":
             return encode(values, format, policy)
         case "decode":
-            return decode(words, format, layout.dtype).view(layout.uint)
+            return decode(words, format, layout.dtype, policy).view(layout.uint)
         case "encode_scale":
             return encode_scale(values, policy)
         case "decode_scale":
-            return decode_scale(words, layout.dtype).view(layout.uint)
+            return decode_scale(words, layout.dtype, policy).view(layout.uint)
         case "shared_scale":
-            return shared_scale(values, format, policy.scale.scale_rule)
+            return shared_scale(values, format, policy=policy)
         case "quantize":
             blocks = quantize(values, format, policy)
             return np.concatenate([blocks.scale_codes, blocks.codes], axis=-1)
     scales, codes = words[..., :1], words[..., 1:]
     blocks = Blocks(codes, scales, block_format(format), codes.ndim - 1, codes.shape)
-    return dequantize(blocks, layout.dtype).view(layout.uint)
+    return dequantize(blocks, layout.dtype, policy).view(layout.uint)
+
+
+def codes_under_scale(
+    file: VectorFile,
+    inputs: Sequence[int],
+    scale_code: int,
+    policy: Policy,
+    choices: dict[str, str],
+) -> NDArray[np.uint8]:
+    """The element codes of a block's numbers under a given scale and some other choices."""
+    layout = LAYOUTS[file.float]
+    parts = split(np.array(inputs, layout.uint), layout)
+    scaled = dataclasses.replace(parts, exponent=parts.exponent - (scale_code - E8M0.bias))
+    return encode_parts(
+        scaled, block_format(file.format).element, policy.replace(**choices).element
+    )

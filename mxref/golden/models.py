@@ -37,13 +37,7 @@ def pattern(n: int, exponent: int, layout: FloatLayout) -> int:
     Raises:
         ValueError: the number is not a number of the float type.
     """
-    parts = Parts(
-        negative=np.array([n < 0]),
-        significand=np.array([abs(n)]),
-        exponent=np.array([exponent]),
-        is_inf=np.array([False]),
-        is_nan=np.array([False]),
-    )
+    parts = Parts.finite(np.array([n < 0]), np.array([abs(n)]), np.array([exponent]))
     bits = compose(parts, layout)
     back = split(bits, layout)
     shift = int(back.exponent[0]) - exponent

@@ -11,7 +11,7 @@ from typing import Any
 
 from mxref._version import VECTORS_VERSION
 from mxref.golden.records import SPEC, Case, VectorFile
-from mxref.golden.words import FLAGS, MODELS, OPERATIONS
+from mxref.golden.words import FLAGS, MODELS, OPERATIONS, RULES
 from mxref.policy import Policy
 
 __all__ = ["VectorError", "parse", "read_manifest", "read_vectors"]
@@ -26,6 +26,7 @@ _HEADER = {
     "in_digits": int,
     "out_digits": int,
     "cases": int,
+    "rules": dict,
     "models": dict,
     "flags": dict,
 }
@@ -173,8 +174,9 @@ def _case(header: dict[str, Any], record: dict[str, Any], where: str) -> Case:
     flags = record.get("flags", [])
     unknown = [flag for flag in flags if flag not in FLAGS]
     unknown += [record["model"]] if record["model"] not in MODELS else []
+    unknown += [record["rule"]] if record["rule"] not in RULES else []
     if unknown:
-        raise VectorError(f"{where}: {unknown[0]!r} is no known flag or model")
+        raise VectorError(f"{where}: {unknown[0]!r} is no known flag, model or rule")
     parsed = tuple(_words(words, header["out_digits"], where) for words in outputs)
     return Case(
         id=record["id"],

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mxref._version import VECTORS_VERSION
-from mxref.golden.words import FLAGS, MODELS
+from mxref.golden.words import FLAGS, MODELS, RULES
 
 __all__ = ["Case", "VectorFile"]
 
@@ -74,6 +74,7 @@ class VectorFile:
         """The canonical JSON Lines text, without line ends."""
         flags = {flag for case in self.cases for flag in case.flags}
         models = {case.model for case in self.cases}
+        rules = {case.rule for case in self.cases}
         header = {
             "mxref_vectors": VECTORS_VERSION,
             "spec": SPEC,
@@ -84,6 +85,7 @@ class VectorFile:
             "in_digits": self.in_digits,
             "out_digits": self.out_digits,
             "cases": len(self.cases),
+            "rules": {name: text for name, text in RULES.items() if name in rules},
             "models": {name: text for name, text in MODELS.items() if name in models},
             "flags": {name: text for name, text in FLAGS.items() if name in flags},
         }

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["FLAGS", "MODELS", "OPERATIONS", "READS"]
+from mxref.policy import READS
 
-#: Operations, with the policy choices that each reads.
-READS: Mapping[str, tuple[str, ...]] = {
-    "encode": ("rounding", "overflow"),
-    "decode": (),
-    "encode_scale": ("scale_rounding",),
-    "decode_scale": (),
-    "shared_scale": ("scale_rule",),
-    "quantize": ("rounding", "overflow", "scale_rule"),
-    "dequantize": (),
-}
+__all__ = ["FLAGS", "MODELS", "OPERATIONS", "RULES"]
+
 OPERATIONS = tuple(READS)
 
 MODELS: Mapping[str, str] = {
@@ -50,4 +42,31 @@ FLAGS: Mapping[str, str] = {
     "position": "the block's largest element stands alone in one position",
     "product_overflow": "scale times element is beyond the float type",
     "product_subnormal": "scale times element is a subnormal number of the float type",
+}
+
+#: Clauses that decide an answer: sections of OCP MX v1.0, and clauses of SPEC_NOTES.
+RULES: Mapping[str, str] = {
+    "MX-5.1": "value of a block's element",
+    "MX-5.3.1": "FP8 encoding and rounding",
+    "MX-5.3.1-T3": "FP8 overflow: saturating and non-saturating, Table 3",
+    "MX-5.3.2": "FP6 encoding, rounding and clamping",
+    "MX-5.3.3": "FP4 encoding, rounding and clamping",
+    "MX-5.3.4": "INT8 encoding, rounding and clamping",
+    "MX-5.4.1": "E8M0 encoding",
+    "MX-6.3": "scale from the largest magnitude, elements divided by it",
+    "N2": "exactness of log2: just below a power of two",
+    "N4": "NaN in a block",
+    "N5": "infinity in a block",
+    "N6": "scale of a block of zeros",
+    "N7": "scale below 2**-127",
+    "N8": "scale above 2**127",
+    "N13": "NaN code and sign",
+    "N14": "NaN to a format without NaN",
+    "N15": "INT8: is -2 used",
+    "N20": "product beyond the output type",
+    "N21": "rounding of the product to the output type",
+    "N22": "scale codes 00 and FF",
+    "N23": "float to E8M0",
+    "N25": "sign of zero and of negative underflow",
+    "N36": "float64 sources: one rounding or two",
 }
