@@ -1,26 +1,62 @@
 """One block of numbers to a scale code and element codes, and one element back.
 
-Source: OCP MX v1.0 §5.1 (value of an element), §6.3 (conversion).
+Source: OCP MX v1.0 §5.1 (value of an element), §6.3 (conversion). The choices are N4, N5, N20, N21
+and those of elements and scales.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 
-from mxref.exact.element import encode_number, ruler
-from mxref.exact.floats import read_float, write_float
+from mxref.exact.choices import (
+    BLOCK_CHOICES,
+    DEQUANTIZE_CHOICES,
+    ELEMENT_CHOICES,
+    INPUT_CHOICES,
+    SHARED_SCALE_CHOICES,
+    check_member,
+    settle,
+)
+from mxref.exact.floats import converted, write_float
 from mxref.exact.formats import (
     ELEMENTS,
     FLOATS,
     SCALE_BIAS,
-    SCALE_NAN,
+    SCALE_MAX_CODE,
+    ElementFormat,
+    FloatType,
     bad,
     check_int,
     look_up,
-    magnitude,
-    split_sign,
+    read_code,
 )
-from mxref.exact.scale import shared_scale
+from mxref.exact.numbers import INF, NAN, Number, largest
+from mxref.exact.rounding import check_random
+from mxref.exact.ruler import Ruler, place, ruler
+from mxref.exact.rules import RULES
+from mxref.exact.scale import (
+    NAN_BLOCK,
+    NAN_CODES,
+    SCALED,
+    ZEROS,
+    BlockScale,
+    block_scale,
+    scale_number,
+)
+from mxref.exact.sources import Source, prepared, read_checked
+
+
+@cache
+def _quantize_plan(
+    source: str, format: str, rule: str, **choices: str
+) -> tuple[Source, ElementFormat, Ruler, Mapping[str, str]]:
+    """Look up once what `quantize` needs for one set of names."""
+    fmt = look_up(ELEMENTS, "format", format)
+    check_member("rule", rule, RULES)
+    chosen = settle(choices, ELEMENT_CHOICES, INPUT_CHOICES, SHARED_SCALE_CHOICES, BLOCK_CHOICES)
+    kind = prepared(source, chosen["pre_rounding"], chosen["subnormal_inputs"])
+    return kind, fmt, ruler(format, **{name: chosen[name] for name in ELEMENT_CHOICES}), chosen
 
 
 def quantize(
@@ -30,58 +66,140 @@ def quantize(
     rounding: str = "ties_to_even",
     overflow: str = "saturate",
     rule: str = "floor",
+    *,
+    random_bits: Sequence[int] | None = None,
+    random_width: int = 0,
+    **choices: str,
 ) -> tuple[int, list[int]]:
     """Return the scale code and the element codes of one block.
 
-    x_bits: bits of the floats, one or more. source: f16, bf16, f32 or f64. format, rounding and
-    overflow: as in `encode`; rule: as in `shared_scale`. Each element is x / 2**(scale - 127),
-    rounded once.
-    Special values: a block with Inf or NaN gives scale FF and element codes 00. A block of zeros
-    gives scale 00; its elements keep their signs.
+    x_bits: bits of the numbers, one or more. format: an element format. Each element is
+    x / 2**(scale - 127), rounded once. rounding, overflow and the choices of elements: as in
+    `encode`. rule and the choices of scales: as in `shared_scale`, amax being the largest magnitude
+    of the numbers after `pre_rounding` and `subnormal_inputs`.
+    random_bits: as many as numbers, each of random_width bits, for a stochastic rounding.
+    further choices, the first of each being the default:
+      block_nan: nan_block, ignore (NaN does not count for amax, its code follows `nan` or
+        `nan_to_finite`).
+      block_inf: nan_block, largest_scale (scale FE), ignore (Inf does not count for amax). In the
+        last two the code of an Inf follows `overflow`.
+    Special values: a NaN block has scale FF and element codes 00. A block of zeros, or one in which
+    nothing counts, has amax 0; its zeros keep their signs. scale_underflow=flush makes every
+    element a zero, with its sign. A scale that wraps to FF is 2**128, and no NaN.
     Source: OCP MX v1.0 §6.3.
 
     >>> quantize([0x3F800000, 0xC0400000, 0x3E800000], "f32", "e2m1")  # 1, -3, 0.25
     (126, [4, 15, 1])
+    >>> quantize([0x3F800000, 0x7F800000], "f32", "e4m3", block_inf="ignore")
+    (119, [120, 126])
     """
-    kind = look_up(FLOATS, "source", source)
-    marks = ruler(format, rounding, overflow)
+    kind, fmt, marks, chosen = _quantize_plan(
+        source, format, rule, rounding=rounding, overflow=overflow, **choices
+    )
     if len(x_bits) == 0:
         raise bad("x_bits", "a block of one number or more", x_bits)
-    for bits in x_bits:
-        check_int("x_bits", bits, kind.bits)
-    # Without their signs, bit patterns are in the order of their values, with Inf and NaN on top.
-    amax_bits = max(bits % (1 << (kind.bits - 1)) for bits in x_bits)
-    scale_code = shared_scale(amax_bits, source, format, rule)
-    if scale_code == SCALE_NAN:
-        return SCALE_NAN, [0] * len(x_bits)
-    codes = []
-    for bits in x_bits:
-        sign, n, e = read_float(bits, kind)
-        codes.append(encode_number(sign, n, e - (scale_code - SCALE_BIAS), marks))
-    return scale_code, codes
+    numbers = [read_checked("x_bits", bits, kind) for bits in x_bits]
+    drawn = [0] * len(numbers)
+    if marks.stochastic is not None:
+        drawn = _checked_draws(random_bits, random_width, len(numbers))
+    scale = _scale_of(numbers, kind, fmt, rule, chosen)
+    if scale.elements == NAN_CODES:
+        return scale.code, [0] * len(numbers)
+    if scale.elements == ZEROS:
+        numbers = [(sign, 0, 0) for sign, _, _ in numbers]
+    exponent = scale.code - SCALE_BIAS
+    return scale.code, [
+        place((sign, n, e - exponent), marks, r, random_width)
+        for (sign, n, e), r in zip(numbers, drawn, strict=True)
+    ]
 
 
-def dequantize(scale_code: int, code: int, format: str, target: str = "f32") -> int:
+def _checked_draws(draws: Sequence[int] | None, random_width: int, count: int) -> list[int]:
+    if draws is None or len(draws) != count:
+        raise bad("random_bits", "as many Python ints as there are numbers", draws)
+    for draw in draws:
+        check_random(draw, random_width)
+    return list(draws)
+
+
+def _scale_of(
+    numbers: list[Number], kind: Source, fmt: ElementFormat, rule: str, chosen: Mapping[str, str]
+) -> BlockScale:
+    """Return the scale of a block, its NaN and Inf included."""
+    kinds = {n for _, n, _ in numbers}
+    if NAN in kinds and chosen["block_nan"] == "nan_block":
+        return NAN_BLOCK
+    if INF in kinds and chosen["block_inf"] == "nan_block":
+        return NAN_BLOCK
+    if INF in kinds and chosen["block_inf"] == "largest_scale":
+        return BlockScale(SCALE_MAX_CODE, SCALED)
+    amax = largest([number for number in numbers if number[1] >= 0])
+    return block_scale(amax, kind, fmt, rule, chosen)
+
+
+@cache
+def _dequantize_plan(
+    format: str, target: str, **choices: str
+) -> tuple[ElementFormat, FloatType, Mapping[str, str]]:
+    """Look up once what `dequantize` needs for one set of names."""
+    fmt = look_up(ELEMENTS, "format", format)
+    kind = look_up(FLOATS, "target", target)
+    return fmt, kind, settle(choices, DEQUANTIZE_CHOICES)
+
+
+def dequantize(scale_code: int, code: int, format: str, target: str = "f32", **choices: str) -> int:
     """Return the bits of element times scale, the exact product rounded once to nearest even.
 
     scale_code: 0 to 255. code: 0 to 2**bits - 1 of the format. format: an element format.
     target: f16, bf16, f32 or f64.
-    Special values: scale FF, whatever the element, and a NaN element give the positive quiet NaN;
-    an Inf element keeps its sign; a product beyond the target's range gives +-Inf; -0 and a
-    negative product that rounds to zero give -0.
+    choices, the first of each being the default:
+      scale_00: power, zero. scale_ff: nan, inf, power. See `decode_scale`.
+      product_overflow, where the product of finite numbers exceeds the target: inf, nan, saturate.
+      product_rounding: once, scale_first (the scale is rounded to the target before the product; if
+        it becomes Inf, its product with a nonzero finite element overflows).
+      decoded_zero, of zeros in the result: kept, dropped.
+    Special values: NaN times anything and Inf times zero are the positive quiet NaN; Inf times
+    anything else is Inf, with the element's sign; -0 and a negative product that rounds to zero
+    give -0.
     Source: OCP MX v1.0 §5.1.
 
     >>> hex(dequantize(126, 0xF, "e2m1")), hex(dequantize(0xFE, 0x7F, "int8"))  # -3, 127 * 2**121
     ('0xc0400000', '0x7f7e0000')
+    >>> hex(dequantize(0xFE, 0x7, "e2m1", product_overflow="saturate"))
+    '0x7f7fffff'
     """
-    fmt = look_up(ELEMENTS, "format", format)
-    kind = look_up(FLOATS, "target", target)
+    fmt, kind, chosen = _dequantize_plan(format, target, **choices)
     check_int("scale_code", scale_code, 8)
     check_int("code", code, fmt.bits)
-    sign, magnitude_code = split_sign(code, fmt)
-    if scale_code == SCALE_NAN or magnitude_code in fmt.nans:
-        return kind.quiet_nan
-    if magnitude_code == fmt.infinity:
-        return kind.infinity + (sign << (kind.bits - 1))
-    n, e = magnitude(magnitude_code, fmt)
-    return write_float(sign, n, e + scale_code - SCALE_BIAS, kind)
+    element = read_code(code, fmt)
+    scale = scale_number(scale_code, chosen)
+    finite = element[1] >= 0 and scale[1] >= 0
+    if chosen["product_rounding"] == "scale_first":
+        scale = converted(scale, kind)
+    result = write_float(_product(element, scale), kind)
+    sign_weight = 1 << (kind.bits - 1)
+    if finite and result % sign_weight == kind.infinity:
+        overflows = {
+            "inf": result,
+            "nan": kind.quiet_nan,
+            "saturate": result - 1,  # the pattern before that of Inf
+        }
+        return overflows[chosen["product_overflow"]]
+    if result == sign_weight and chosen["decoded_zero"] == "dropped":
+        return 0
+    return result
+
+
+def _product(element: Number, scale: Number) -> Number:
+    """Multiply exactly; the scale is not negative.
+
+    >>> _product((1, 3, 1), (0, 1, -4)), _product((1, 3, 1), (0, INF, 0))[1] == INF
+    ((1, 3, -3), True)
+    """
+    (sign, n, e), (_, m, f) = element, scale
+    kinds = {n, m}
+    if NAN in kinds or (INF in kinds and 0 in kinds):
+        return (sign, NAN, 0)
+    if INF in kinds:
+        return (sign, INF, 0)
+    return (sign, n * m, e + f)

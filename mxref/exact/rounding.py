@@ -1,46 +1,22 @@
-"""The seven roundings, stated once as a choice between two neighbours.
+"""The roundings, stated once as a choice between two neighbours.
 
-Source: OCP MX v1.0 §5.3 (roundTiesToEven is required, others may be supported); IEEE 754-2019 §4.3.
+Source: OCP MX v1.0 §5.3 (roundTiesToEven is required, others may be supported); IEEE 754-2019 §4.3;
+P3109 interim report v4.0 (StochasticA, B and C).
 """
 
 from __future__ import annotations
 
-from typing import Final
-
 from mxref.exact.formats import bad
-
-ROUNDINGS: Final = (
-    "ties_to_even",
-    "ties_to_away",
-    "ties_to_zero",
-    "toward_zero",
-    "toward_positive",
-    "toward_negative",
-    "to_odd",
-)
 
 # Where a magnitude lies between two neighbours: on the lower one, or in relation to their midpoint.
 ON, BELOW, TIE, ABOVE = range(4)
-
-
-def check_rounding(rounding: str) -> None:
-    """Refuse a name that is not one of the seven roundings.
-
-    >>> check_rounding("up")
-    Traceback (most recent call last):
-        ...
-    ValueError: rounding must be one of ties_to_even, ties_to_away, ties_to_zero, toward_zero, \
-toward_positive, toward_negative, to_odd; got 'up'
-    """
-    if rounding not in ROUNDINGS:
-        raise bad("rounding", "one of " + ", ".join(ROUNDINGS), rounding)
 
 
 def choose(lower: int, where: int, sign: int, rounding: str) -> int:
     """Choose the magnitude code that a magnitude rounds to: `lower`, or the next one.
 
     lower: code of the largest magnitude that is not above. where: ON, BELOW, TIE or ABOVE.
-    sign: 1 for a negative number. rounding: one of ROUNDINGS; "to_odd" gives, if inexact, the
+    sign: 1 for a negative number. rounding: a deterministic one; "to_odd" gives, if inexact, the
     neighbour whose code is odd.
     Source: IEEE 754-2019 §4.3.
 
@@ -67,3 +43,51 @@ def choose(lower: int, where: int, sign: int, rounding: str) -> int:
     if rounding == "ties_to_zero":
         return lower
     return lower if lower % 2 == 0 else upper
+
+
+def stops_at_max(rounding: str, sign: int) -> bool:
+    """Whether a rounding points to zero for that sign, so that IEEE overflow gives the maximum.
+
+    Source: IEEE 754-2019 §7.4.
+
+    >>> [stops_at_max("toward_positive", sign) for sign in (0, 1)]
+    [False, True]
+    """
+    if rounding in ("toward_zero", "to_odd"):
+        return True
+    return rounding == ("toward_positive" if sign else "toward_negative")
+
+
+def goes_up(rest: int, gap: int, rounding: str, random_bits: int, random_width: int) -> bool:
+    """Whether a magnitude at rest / gap of the way to its upper neighbour is rounded up to it.
+
+    rest: 0 to gap - 1. rounding: a stochastic one. random_bits: 0 to 2**random_width - 1.
+    Special values: rest 0, an exact number, never goes up.
+    Source: P3109 interim report v4.0, StochasticA, StochasticB and StochasticC.
+
+    >>> [goes_up(3, 8, r, 2, 2) for r in ("stochastic_a", "stochastic_b", "stochastic_c")]
+    [False, True, True]
+    """
+    one = 1 << random_width
+    if rounding == "stochastic_a":
+        return rest * one // gap + random_bits >= one
+    if rounding == "stochastic_b":
+        return rest * 2 * one // gap + 2 * random_bits + 1 >= 2 * one
+    whole, part = divmod(rest * one, gap)
+    if 2 * part > gap or (2 * part == gap and whole % 2 == 1):
+        whole += 1
+    return whole + random_bits >= one
+
+
+def check_random(random_bits: int, random_width: int) -> None:
+    """Refuse a width outside 1 to 32, and random bits that do not fit it.
+
+    >>> check_random(4, 2)
+    Traceback (most recent call last):
+        ...
+    ValueError: random_bits must be a Python int from 0 to 0x3; got 4
+    """
+    if type(random_width) is not int or not 1 <= random_width <= 32:
+        raise bad("random_width", "a Python int from 1 to 32", random_width)
+    if type(random_bits) is not int or random_bits >> random_width:
+        raise bad("random_bits", f"a Python int from 0 to {2**random_width - 1:#x}", random_bits)

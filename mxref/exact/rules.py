@@ -9,22 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from mxref.exact.floats import floor_log2
 from mxref.exact.formats import ElementFormat, magnitude
+from mxref.exact.numbers import compare, floor_log2
 from mxref.exact.rounding import ABOVE, BELOW, TIE, choose
-
-
-def compare(n: int, e: int, m: int, f: int) -> int:
-    """Compare n * 2**e with m * 2**f: -1, 0 or 1.
-
-    >>> compare(3, 1, 6, 0), compare(1, -1074, 1, -1073), compare(5, 0, 1, 2)
-    (0, -1, 1)
-    """
-    if e >= f:
-        n <<= e - f
-    else:
-        m <<= f - e
-    return (n > m) - (n < m)
 
 
 def _floor(n: int, e: int, fmt: ElementFormat) -> int:
