@@ -37,12 +37,9 @@ def numbers_of(
     flush = policy.subnormal_inputs is SubnormalInputs.FLUSHED
     array = np.asarray(values) if not isinstance(values, np.ma.MaskedArray) else None
     if array is not None and array.dtype in _SMALL_FLOATS:
-        parts = parts_of(_SMALL_FLOATS[array.dtype])
-        if flush and policy.pre_rounding is PreRounding.NONE:
-            parts = _flushed(parts)
-        bits: Bits = compose(parts, F32)[array.view(np.uint8)]
-        layout = F32
-    elif array is not None and array.dtype.kind in "iu":
+        # All of them fit into each type that one can round to first.
+        return _small_float_bits(array, flush=flush), F32
+    if array is not None and array.dtype.kind in "iu":
         bits, layout = _integer_bits(array), F64
     else:
         bits, layout = bits_of(values, parameter)
@@ -67,10 +64,17 @@ def narrowed(
     return compose(split(bits, layout), target), target
 
 
-def _flushed(parts: Parts) -> Parts:
-    return dataclasses.replace(
-        parts, significand=np.where(parts.is_subnormal, 0, parts.significand)
-    )
+def _small_float_bits(array: NDArray[Any], *, flush: bool) -> Bits:
+    """float32 patterns of ml_dtypes arrays, exact; NaN keeps its sign."""
+    fmt = _SMALL_FLOATS[array.dtype]
+    parts = parts_of(fmt)
+    significand = parts.significand
+    if flush:
+        significand = np.where(parts.is_subnormal, 0, significand)
+    negative = (np.arange(fmt.code_count) & fmt.sign_bit) != 0
+    table = compose(dataclasses.replace(parts, significand=significand, negative=negative), F32)
+    bits: Bits = table[array.view(np.uint8)]
+    return bits
 
 
 def _integer_bits(array: NDArray[Any]) -> Bits:

@@ -251,14 +251,15 @@ def _quantize_rows(
     finite = np.where(parts.is_inf | parts.is_nan, layout.uint.type(0), magnitude)
     result = scale_codes(finite.max(axis=1), layout, fmt.element, policy.scale)
     has_inf, has_nan = parts.is_inf.any(axis=1), parts.is_nan.any(axis=1)
-    code = result.codes
+    code, from_amax, flushed = result.codes, result.is_nan, result.flushed
     if policy.scale.block_inf is BlockInf.LARGEST_SCALE:
         code = np.where(has_inf, E8M0.max_code, code)
-    nan_block = result.is_nan | (has_nan & (policy.scale.block_nan is BlockNaN.NAN_BLOCK))
+        from_amax, flushed = from_amax & ~has_inf, flushed & ~has_inf
+    nan_block = from_amax | (has_nan & (policy.scale.block_nan is BlockNaN.NAN_BLOCK))
     nan_block |= has_inf & (policy.scale.block_inf is BlockInf.NAN_BLOCK)
 
     exponent = parts.exponent - (code - fmt.scale.bias)[:, np.newaxis]
-    significand = np.where(result.flushed[:, np.newaxis], 0, parts.significand)
+    significand = np.where(flushed[:, np.newaxis], 0, parts.significand)
     scaled = dataclasses.replace(parts, significand=significand, exponent=exponent)
     refuses_nan = policy.element.nan_to_finite is NaNToFinite.ERROR
     if refuses_nan and fmt.element.nan_code is None and (has_nan & ~nan_block).any():
