@@ -1,8 +1,7 @@
 """A format as a ruler: its magnitudes, and the element code that each place between them gets.
 
 The magnitudes and the midpoints between them are integers in one unit, so small that every source
-number that matters is an integer too. Encoding looks up where the number lies among them. All
-choices about an element have their one place here, as entries of small tables.
+number that matters is an integer too. Encoding looks up where the number lies among them.
 
 Source: OCP MX v1.0 §5.3; OFP8 Rev 1.0 §5.2.1; the choices are N10 to N15, N18, N25, N37 and N39.
 """
