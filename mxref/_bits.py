@@ -103,6 +103,8 @@ def layout_of(dtype: DTypeLike, parameter: str = "dtype") -> FloatLayout:
         TypeError: not float64, float32, float16 or bfloat16.
     """
     known = "float64, float32, float16 or bfloat16"
+    if dtype is None:  # which NumPy reads as float64
+        raise TypeError(f"{parameter} must be {known}, got None")
     try:
         wanted: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
@@ -300,7 +302,9 @@ def compose(parts: Parts, layout: FloatLayout) -> NDArray[Any]:
         layout.emin,
         TIES_TO_EVEN,
     )
-    magnitude = np.where(parts.is_inf, layout.inf_bits, np.minimum(magnitude, layout.inf_bits))
+    too_large = floor_log2(parts.significand) + parts.exponent > layout.bias
+    is_inf = parts.is_inf | (too_large & (parts.significand != 0))
+    magnitude = np.where(is_inf, layout.inf_bits, np.minimum(magnitude, layout.inf_bits))
     magnitude = np.where(parts.is_nan, layout.nan_bits, magnitude)
     sign = parts.negative.astype(np.uint64) << np.uint64(layout.width - 1)
     return (magnitude.astype(np.uint64) | sign).astype(layout.uint)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import enum
 import math
+import operator
 from dataclasses import dataclass
+from typing import SupportsIndex
 
 
 class Specials(enum.Enum):
@@ -153,7 +155,7 @@ class CodeFormat:
         hidden = 0 if self.subnormals and field == 0 else 1 << m
         return hidden + fraction, max(field - self.bias, self.emin) - m
 
-    def value(self, code: int) -> float:
+    def value(self, code: SupportsIndex) -> float:
         """The number that a code stands for; exact.
 
         >>> from mxref.formats import E2M1, E4M3, INT8
@@ -164,6 +166,7 @@ class CodeFormat:
             ValueError: the code is outside [0, 2**bits).
         Source: OCP MX v1.0 §5.3; OFP8 Rev 1.0 §4.2.
         """
+        code = operator.index(code)  # a NumPy integer would wrap around below
         if not 0 <= code < self.code_count:
             raise ValueError(
                 f"code must be in [0, {self.code_count - 1}] for {self.name}, got {code}"

@@ -30,16 +30,18 @@ def codes_of(codes: ArrayLike, fmt: CodeFormat, parameter: str = "codes") -> U8:
         raise TypeError(
             f"{parameter} must not be masked: use .filled(...) to say what masked means"
         )
-    array = np.asarray(codes)
-    if array.dtype == dtype_of(fmt):
+    try:
+        array = np.asarray(codes)
+    except ValueError as error:
+        raise TypeError(f"{parameter} must be a rectangular array of codes: {error}") from None
+    own = dtype_of(fmt)
+    if own is not None and array.dtype == own:
         array = array.view(np.uint8)
     elif array.size == 0 and array.dtype == np.float64:
         array = array.astype(np.uint8)  # an empty list has no type of its own
     elif array.dtype.kind not in "iu":
-        raise TypeError(
-            f"{parameter} must be unsigned integers or {fmt.dtype_name} for {fmt.name}, "
-            f"got {array.dtype}"
-        )
+        wanted = "unsigned integers" if own is None else f"unsigned integers or {own}"
+        raise TypeError(f"{parameter} must be {wanted} for {fmt.name}, got {array.dtype}")
     # Extremes, not comparisons: NumPy 2.0 and 2.1 can crash when a strided uint8 array is compared
     # with a number that uint8 cannot hold.
     lowest, highest = int(array.min(initial=0)), int(array.max(initial=0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,8 +13,13 @@ from mxref._bits import CHUNK
 
 
 def axis_index(axis: int, ndim: int) -> int:
+    """The axis as a non-negative index."""
     if ndim == 0:
-        raise ValueError("values must have at least one axis, got a scalar: reshape it to (1,)")
+        raise ValueError("a tensor must have at least one axis, got a scalar: reshape it to (1,)")
+    try:
+        axis = operator.index(axis)
+    except TypeError:
+        raise TypeError(f"axis must be an integer, got {type(axis).__name__}") from None
     if not -ndim <= axis < ndim:
         raise ValueError(f"axis must be in [{-ndim}, {ndim - 1}] for {ndim} axes, got {axis}")
     return axis % ndim

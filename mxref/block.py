@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -63,7 +63,9 @@ class Blocks:
     def __post_init__(self) -> None:
         axis = axis_index(self.axis, len(self.shape))
         fmt = formats.block_format(self.format)
-        shape = tuple(int(n) for n in self.shape)
+        shape = tuple(operator.index(n) for n in self.shape)
+        if min(shape) < 0:
+            raise ValueError(f"shape must hold no negative numbers, got {shape}")
         codes = codes_of(self.codes, fmt.element)
         scales = codes_of(self.scale_codes, fmt.scale, "scale_codes")
         count = -(-shape[axis] // fmt.block_size)
@@ -156,7 +158,7 @@ def quantize(
     """
     fmt = formats.block_format(block_format)
     if block_size is not None:
-        fmt = dataclasses.replace(fmt, block_size=_checked_block_size(block_size))
+        fmt = dataclasses.replace(fmt, block_size=block_size)
     _refuse_other_scales("quantize", fmt)
     chosen = resolve("quantize", policy, choices)
     _refuse_wide_integers(values)
@@ -277,13 +279,6 @@ def _refuse_other_scales(operation: str, fmt: BlockFormat) -> None:
             f"{operation} must have an e8m0 scale and no tensor scale, got {fmt.name}: "
             "other scales can be described but not computed yet"
         )
-
-
-def _checked_block_size(block_size: SupportsIndex) -> int:
-    try:
-        return operator.index(block_size)
-    except TypeError:
-        raise TypeError(f"block_size must be an integer, got {type(block_size).__name__}") from None
 
 
 def _refuse_wide_integers(values: ArrayLike) -> None:

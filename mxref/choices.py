@@ -154,8 +154,8 @@ class UnderflowSign(Choice):
 class SubnormalInputs(Choice):
     """Whether subnormal inputs count. Source: SPEC_NOTES N9."""
 
-    KEPT = "kept", SILENT
-    FLUSHED = "flushed", SILENT  #: a zero of the same sign
+    KEPT = "kept", RECOMMENDED
+    FLUSHED = "flushed", PERMITTED  #: a zero of the same sign
 
 
 class Int8Range(Choice):
@@ -168,10 +168,25 @@ class Int8Range(Choice):
 class PreRounding(Choice):
     """A narrower type that the input is rounded to first. Source: SPEC_NOTES N3, N36."""
 
-    NONE = "none", REQUIRED
-    FLOAT32 = "float32", CONTRADICTS
-    BFLOAT16 = "bfloat16", CONTRADICTS
-    FLOAT16 = "float16", CONTRADICTS
+    NONE = "none", SILENT
+    FLOAT32 = "float32", SILENT
+    BFLOAT16 = "bfloat16", SILENT
+    FLOAT16 = "float16", SILENT
+
+
+class ScaleRounding(Choice):
+    """To which power of two a number's magnitude goes in E8M0. Source: SPEC_NOTES N23.
+
+    As `Rounding`; even and odd are meant of the code, and a tie is midway between the numbers.
+    """
+
+    TOWARD_ZERO = "toward_zero", SILENT
+    TIES_TO_EVEN = "ties_to_even", SILENT
+    TIES_TO_AWAY = "ties_to_away", SILENT
+    TIES_TO_ZERO = "ties_to_zero", SILENT
+    TOWARD_POSITIVE = "toward_positive", SILENT
+    TOWARD_NEGATIVE = "toward_negative", SILENT
+    TO_ODD = "to_odd", SILENT
 
 
 class BlockNaN(Choice):
@@ -251,8 +266,8 @@ class TinyScale(Choice):
     """How numbers below 2**-126 are rounded to E8M0. Source: SPEC_NOTES N23."""
 
     EXACT = "exact", SILENT  #: 2**-127 is a number like the others
-    AS_IF_ZERO = "as_if_zero", CONTRADICTS  #: nearest: what is above 2**-127 goes up
-    ALWAYS_UP = "always_up", CONTRADICTS  #: the same, and upward even 2**-127 goes up
+    AS_IF_ZERO = "as_if_zero", SILENT  #: nearest: what is above 2**-127 goes up
+    ALWAYS_UP = "always_up", SILENT  #: the same, and upward even 2**-127 goes up
 
 
 class Scale00(Choice):
@@ -288,13 +303,13 @@ class ProductRounding(Choice):
 class DecodedZero(Choice):
     """Whether a decoded zero keeps its sign. Source: SPEC_NOTES N25."""
 
-    KEPT = "kept", REQUIRED
-    DROPPED = "dropped", CONTRADICTS
+    KEPT = "kept", SILENT
+    DROPPED = "dropped", SILENT
 
 
 class Tail(Choice):
     """What happens to the rest of an axis that whole blocks do not fill. Source: SPEC_NOTES N29."""
 
-    ZERO_PADDED = "zero_padded", PERMITTED  #: filled up with +0, whose codes are stored
+    ZERO_PADDED = "zero_padded", SILENT  #: filled up with +0, whose codes are stored
     SHORT = "short", SILENT  #: a shorter last block
-    REFUSED = "refused", PERMITTED  #: a ValueError
+    REFUSED = "refused", SILENT  #: a ValueError

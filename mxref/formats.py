@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+import numpy as np
+
 from mxref._code_format import CodeFormat, Specials
 from mxref._text import unknown_name
 
@@ -83,6 +85,10 @@ class ScaleFormat(CodeFormat):
 
     signed: bool = False
 
+    def __post_init__(self) -> None:
+        if self.signed:
+            raise ValueError(f"a scale format must have no sign, got signed=True for {self.name}")
+
 
 @dataclass(frozen=True, slots=True)
 class BlockFormat:
@@ -112,8 +118,16 @@ class BlockFormat:
     tensor_scale: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.element, ElementFormat) or not isinstance(self.scale, ScaleFormat):
+            raise TypeError(
+                f"{self.name} must have an ElementFormat and a ScaleFormat, got "
+                f"{type(self.element).__name__} and {type(self.scale).__name__}"
+            )
+        if not isinstance(self.block_size, (int, np.integer)):
+            raise TypeError(f"block_size must be an integer, got {type(self.block_size).__name__}")
         if self.block_size < 1:
             raise ValueError(f"block_size must be at least 1, got {self.block_size}")
+        object.__setattr__(self, "block_size", int(self.block_size))
 
     @property
     def bits_per_block(self) -> int:
@@ -182,7 +196,9 @@ def element_format(name: str | ElementFormat) -> ElementFormat:
         raise ValueError(
             f"format must be an element format, got the block format {name!r}: use {wanted!r}"
         )
-    return _look_up("format", name, {**ELEMENT_FORMATS, **OTHER_FORMATS})
+    if isinstance(name, str) and name in SCALE_FORMATS:
+        raise ValueError(f"format must be an element format, got the scale format {name!r}")
+    return _look_up("format", name, {**ELEMENT_FORMATS, **OTHER_FORMATS}, "an element format")
 
 
 def code_format(name: str | CodeFormat) -> CodeFormat:
@@ -202,6 +218,8 @@ def code_format(name: str | CodeFormat) -> CodeFormat:
         fmt = SCALE_FORMATS[name]
     else:
         fmt = element_format(name)
+    if fmt.bits > 8:
+        raise ValueError(f"format must have at most 8 bits, got {fmt.name} with {fmt.bits}")
     if not fmt.subnormals:
         raise ValueError(
             f"format must have a zero, got {fmt.name}: use encode_scale and decode_scale"
@@ -221,7 +239,9 @@ def scale_format(name: str | ScaleFormat) -> ScaleFormat:
     """
     if isinstance(name, ScaleFormat):
         return name
-    return _look_up("format", name, SCALE_FORMATS)
+    if isinstance(name, str) and name in {**ELEMENT_FORMATS, **OTHER_FORMATS}:
+        raise ValueError(f"format must be a scale format, got the element format {name!r}")
+    return _look_up("format", name, SCALE_FORMATS, "a scale format")
 
 
 def block_format(name: str | BlockFormat) -> BlockFormat:
@@ -241,12 +261,12 @@ def block_format(name: str | BlockFormat) -> BlockFormat:
         raise ValueError(
             f"block_format must be a block format, got the element format {name!r}: use {wanted!r}"
         )
-    return _look_up("block_format", name, BLOCK_FORMATS)
+    return _look_up("block_format", name, BLOCK_FORMATS, "a block format")
 
 
-def _look_up(parameter: str, name: object, known: Mapping[str, _F]) -> _F:
+def _look_up(parameter: str, name: object, known: Mapping[str, _F], kind: str) -> _F:
     if not isinstance(name, str):
-        raise TypeError(f"{parameter} must be a name or a format object, got {type(name).__name__}")
+        raise TypeError(f"{parameter} must be {kind} or its name, got {type(name).__name__}")
     if name not in known:
         raise ValueError(unknown_name(parameter, name, known))
     return known[name]

@@ -51,13 +51,13 @@ class ScalePolicy:
     """The choices that finding and encoding a scale read."""
 
     scale_rule: ScaleRule = ScaleRule.FLOOR
+    scale_rounding: c.ScaleRounding = c.ScaleRounding.TOWARD_ZERO
     block_nan: c.BlockNaN = c.BlockNaN.NAN_BLOCK
     block_inf: c.BlockInf = c.BlockInf.NAN_BLOCK
     zero_block: c.ZeroBlock = c.ZeroBlock.CODE_00
     scale_overflow: c.ScaleOverflow = c.ScaleOverflow.CLAMP
     scale_underflow: c.ScaleUnderflow = c.ScaleUnderflow.CLAMP
     amax_type: c.AmaxType = c.AmaxType.SOURCE
-    scale_rounding: Rounding = Rounding.TOWARD_ZERO
     scale_of_zero: c.ScaleOfZero = c.ScaleOfZero.CODE_00
     scale_of_negative: c.ScaleOfNegative = c.ScaleOfNegative.MAGNITUDE
     scale_of_inf: c.ScaleOfInf = c.ScaleOfInf.NAN
@@ -148,9 +148,7 @@ class Policy:
         """
         if choice not in _GROUP_OF:
             raise ValueError(unknown_name("choice", choice, _GROUP_OF))
-        kind: type[Choice] = type(getattr(getattr(_DEFAULT, _GROUP_OF[choice]), choice))
-        # A scale has no random bits.
-        return [m for m in kind if choice != "scale_rounding" or "stochastic" not in m.value]
+        return list(type(getattr(getattr(_DEFAULT, _GROUP_OF[choice]), choice)))
 
     def choices(self) -> dict[str, str]:
         """Every choice by name, as strings, in the order of the policy's spelling."""
@@ -207,7 +205,7 @@ class QuantizeChoices(ElementChoices, _BlockScaleChoices, total=False):
 class EncodeScaleChoices(TypedDict, total=False):
     """Keyword choices of `encode_scale`."""
 
-    scale_rounding: str | Rounding
+    scale_rounding: str | c.ScaleRounding
     scale_overflow: str | c.ScaleOverflow
     scale_of_zero: str | c.ScaleOfZero
     scale_of_negative: str | c.ScaleOfNegative
@@ -261,6 +259,8 @@ def _member(name: str, value: object, members: list[Choice]) -> Choice:
 
 
 def _parse(text: str) -> tuple[Policy, list[str]]:
+    if not isinstance(text, str):
+        raise TypeError(f"policy must be a string or a Policy, got {type(text).__name__}")
     profile, *parts = text.split("+")
     if profile != "ocp":
         raise ValueError(f"policy must be ocp, or ocp+choice=value+..., got {text!r}")
@@ -287,10 +287,8 @@ def resolve(operation: str, policy: str | Policy, choices: Mapping[str, Any]) ->
     spelled: list[str] = []
     if isinstance(policy, Policy):
         base = policy
-    elif isinstance(policy, str):
-        base, spelled = _parse(policy)
     else:
-        raise TypeError(f"policy must be a string or a Policy, got {type(policy).__name__}")
+        base, spelled = _parse(policy)
     reads = READS[operation]
     for name in (*spelled, *choices):
         if name not in _GROUP_OF:

@@ -36,6 +36,7 @@ from mxref.choices import (
     ScaleOfNegative,
     ScaleOfZero,
     ScaleOverflow,
+    ScaleRounding,
     ScaleUnderflow,
     TinyScale,
     ZeroBlock,
@@ -89,7 +90,7 @@ def encode_scale(
         np.zeros_like(parts.negative),
         E8M0.mantissa_bits,
         E8M0.emin,
-        chosen.scale_rounding.increments(),
+        Rounding(chosen.scale_rounding.value).increments(),
         first_code=1 << E8M0.mantissa_bits,
     )
     if chosen.tiny_scale is not TinyScale.EXACT:
@@ -278,5 +279,5 @@ def _tiny_codes(code: I64, parts: Parts, policy: ScalePolicy) -> I64:
     if policy.scale_rounding.value.startswith("ties_"):
         is_power = parts.significand & (parts.significand - 1) == 0
         return np.where(tiny, (below == E8M0.emin) & ~is_power, code)
-    up = policy.scale_rounding is Rounding.TOWARD_POSITIVE
+    up = policy.scale_rounding is ScaleRounding.TOWARD_POSITIVE
     return np.where(tiny & (up and policy.tiny_scale is TinyScale.ALWAYS_UP), 1, code)

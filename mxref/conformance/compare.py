@@ -167,7 +167,8 @@ def _call(
 
 def _code_words(result: object, shape: tuple[int, ...], fmt: CodeFormat) -> NDArray[np.uint64]:
     array = np.asarray(result)
-    if array.dtype == dtype_of(fmt):
+    own = dtype_of(fmt)
+    if own is not None and array.dtype == own:
         array = array.view(np.uint8)
     if array.dtype.kind not in "iu":
         raise _AnswerError(f"codes must come back as integers, got {array.dtype}")

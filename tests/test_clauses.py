@@ -1,0 +1,334 @@
+"""Every clause of SPEC_NOTES that mxref decides today, by an example typed from the texts.
+
+The name of a test is the clause. Not here: N26 to N28 (dot products), N32 (layout) and N35 (flags).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mxref
+
+INF, NAN = np.inf, np.nan
+
+
+def encode(value: float, format: str, dtype: type = np.float32, **choices: str) -> int:
+    return int(mxref.encode(np.array([value], dtype), format, **choices)[0])
+
+
+def quantize(
+    values: list[float], format: str, dtype: type = np.float32, **choices: str
+) -> tuple[int, list[int]]:
+    blocks = mxref.quantize(np.array(values, dtype), format, block_size=len(values), **choices)
+    return int(blocks.scale_codes[0]), blocks.codes.tolist()
+
+
+def scale(amax: float, format: str, rule: str = "floor", dtype: type = np.float32) -> int:
+    return int(mxref.shared_scale(np.array([amax], dtype), format, rule)[0])
+
+
+def below(value: float) -> float:
+    return float(np.nextafter(np.float32(value), np.float32(0)))
+
+
+def test_n1_scale_rule() -> None:
+    # 448 = 1.75 * 2**8 is E4M3's largest number: every rule but CEIL keeps it at scale 1.
+    rules = ("floor", "ceil", "rceil", "even", "tosa", "nearest")
+    assert [scale(448.0, "e4m3", rule) for rule in rules] == [127, 128, 127, 127, 127, 127]
+    assert [scale(480.0, "e4m3", rule) for rule in rules] == [127, 128, 128, 127, 128, 127]
+    assert [scale(500.0, "e4m3", rule) for rule in rules] == [127, 128, 128, 128, 128, 127]
+
+
+@pytest.mark.parametrize("k", [-100, -31, -8, -1, 0, 1, 5, 10, 64, 127])
+def test_n2_log2_is_exact_just_below_a_power_of_two(k: int) -> None:
+    assert scale(below(2.0**k), "int8") == k - 1 + 127
+    assert scale(2.0**k, "int8") == k + 127 if k < 128 else True
+
+
+def test_n3_amax_is_taken_in_the_type_of_the_source() -> None:
+    just_below_two = 2.0 - 2.0**-40  # float32 would make 2 of it
+    assert scale(just_below_two, "int8", dtype=np.float64) == 127
+    amax = np.array([just_below_two])
+    assert mxref.shared_scale(amax, "int8", amax_type="float32").tolist() == [128]
+
+
+def test_n4_nan_in_a_block() -> None:
+    assert quantize([1.0, NAN], "mxfp4_e2m1") == (0xFF, [0, 0])
+    assert quantize([1.0, NAN], "mxfp4_e2m1", block_nan="ignore") == (125, [6, 7])
+
+
+def test_n5_infinity_in_a_block() -> None:
+    assert quantize([1.0, -INF], "mxfp4_e2m1") == (0xFF, [0, 0])
+    assert quantize([1.0, -INF], "mxfp4_e2m1", block_inf="largest_scale") == (0xFE, [0, 0xF])
+    assert quantize([1.0, -INF], "mxfp4_e2m1", block_inf="ignore") == (125, [6, 0xF])
+
+
+def test_n6_block_of_zeros() -> None:
+    zeros = [0.0, -0.0]
+    assert quantize(zeros, "mxfp8_e4m3") == (0x00, [0x00, 0x80])
+    found = [
+        quantize(zeros, "mxfp8_e4m3", zero_block=choice)[0]
+        for choice in ("code_01", "one", "minus_emax", "nan")
+    ]
+    assert found == [0x01, 0x7F, 127 - 8, 0xFF]
+
+
+def test_n7_scale_below_the_smallest() -> None:
+    tiny = [2.0**-130, 0.0]
+    assert quantize(tiny, "mxfp4_e2m1") == (0x00, [0, 0])  # 2**-3 of the scale rounds to 0
+    assert quantize(tiny, "mxfp8_e4m3") == (0x00, [0x20, 0])  # 2**-3 is 0 0100 000
+    assert quantize(tiny, "mxfp8_e4m3", scale_underflow="flush") == (0x00, [0, 0])
+    assert quantize(tiny, "mxfp8_e4m3", scale_underflow="nan") == (0xFF, [0, 0])
+    assert quantize(tiny, "mxfp4_e2m1", scale_underflow="wrap")[0] == (-132 + 127) % 256
+
+
+def test_n8_scale_above_the_largest() -> None:
+    huge = [2.0**200, 0.0]
+    assert quantize(huge, "mxfp4_e2m1", np.float64) == (0xFE, [7, 0])
+    assert quantize(huge, "mxfp4_e2m1", np.float64, scale_overflow="nan") == (0xFF, [0, 0])
+
+
+def test_n9_subnormal_inputs_count() -> None:
+    smallest = [2.0**-127, 2.0**-149]
+    assert quantize(smallest, "mxfp8_e5m2") == (0x00, [0x3C, 0x00])
+    assert quantize(smallest, "mxfp8_e5m2", subnormal_inputs="flushed") == (0x00, [0, 0])
+    assert encode(2.0**-149, "e4m3", rounding="toward_positive") == 1
+    flushed = {"rounding": "toward_positive", "subnormal_inputs": "flushed"}
+    assert encode(2.0**-149, "e4m3", **flushed) == 0
+
+
+def test_n10_clamping_comes_after_rounding() -> None:
+    assert encode(449.0, "e4m3", overflow="nonsaturating") == 0x7E
+    early = {"overflow": "nonsaturating", "clamp": "before_rounding"}
+    assert encode(449.0, "e4m3", **early) == 0x7F
+    assert encode(448.0, "e4m3", **early) == 0x7E
+
+
+def test_n11_overflow_of_a_finite_number() -> None:
+    assert (encode(465.0, "e4m3"), encode(-61440.0, "e5m2")) == (0x7E, 0xFB)
+    other = {"overflow": "nonsaturating"}
+    assert (encode(465.0, "e4m3", **other), encode(-61440.0, "e5m2", **other)) == (0x7F, 0xFC)
+
+
+def test_n12_infinity_as_an_element() -> None:
+    assert (encode(-INF, "e4m3"), encode(-INF, "e5m2"), encode(INF, "e2m1")) == (0xFE, 0xFB, 7)
+    kept = {"overflow": "propagate"}
+    assert (encode(-INF, "e5m2", **kept), encode(1e9, "e5m2", **kept)) == (0xFC, 0x7B)
+
+
+def test_n13_nan_code_and_sign() -> None:
+    negative = np.uint32([0xFFC00001]).view(np.float32)
+    for format, quiet in (("e4m3", 0xFF), ("e5m2", 0xFE)):
+        found = [
+            int(mxref.encode(negative, format, nan=choice)[0])
+            for choice in ("positive", "signed", "negative", "signed_quiet")
+        ]
+        assert found == [0x7F, 0xFF, 0xFF, quiet]
+    decoded = mxref.decode(np.uint8([0x7D, 0xFF]), "e5m2").view(np.uint32)
+    assert decoded.tolist() == [0x7FC00000, 0x7FC00000]
+
+
+def test_n14_nan_to_a_format_without_nan() -> None:
+    nans = np.uint32([0x7FC00000, 0xFFC00000]).view(np.float32)
+    found = {
+        choice: mxref.encode(nans, "e2m1", nan_to_finite=choice).tolist()
+        for choice in ("max", "signed_max", "zero", "signed_zero", "opposite_zero")
+    }
+    assert found == {
+        "max": [7, 7],
+        "signed_max": [7, 0xF],
+        "zero": [0, 0],
+        "signed_zero": [0, 8],
+        "opposite_zero": [8, 0],
+    }
+    with pytest.raises(ValueError, match="nan_to_finite=error"):
+        mxref.encode(nans, "e2m1", nan_to_finite="error")
+
+
+def test_n15_minus_two_in_int8() -> None:
+    assert (encode(-2.0, "int8"), encode(-2.0, "int8", int8_range="full")) == (0x81, 0x80)
+    assert encode(-127.5 / 64, "int8", int8_range="full") == 0x80  # a tie to the even -128
+    assert mxref.decode([0x80], "int8").tolist() == [-2.0]
+
+
+def test_n16_emax_of_int8_is_0() -> None:
+    assert scale(1.0, "int8") == 127
+
+
+def test_n17_rounding() -> None:
+    # 2.5 is midway between 2 (code 4) and 3 (code 5); 1.25 between 1 (code 2) and 1.5 (code 3).
+    found = {
+        rounding: [encode(x, "e2m1", rounding=rounding) for x in (2.5, -2.5, 1.25, 2.25)]
+        for rounding in ("ties_to_even", "ties_to_away", "ties_to_zero", "toward_zero", "to_odd")
+    }
+    assert found == {
+        "ties_to_even": [4, 12, 2, 4],
+        "ties_to_away": [5, 13, 3, 4],
+        "ties_to_zero": [4, 12, 2, 4],
+        "toward_zero": [4, 12, 2, 4],
+        "to_odd": [5, 13, 3, 5],
+    }
+    assert [encode(x, "e2m1", rounding="toward_positive") for x in (2.25, -2.75)] == [5, 12]
+    assert [encode(x, "e2m1", rounding="toward_negative") for x in (2.75, -2.25)] == [4, 13]
+
+
+@pytest.mark.parametrize("variant", ["a", "b", "c"])
+def test_n18_stochastic_rounding(variant: str) -> None:
+    # 2.375 is 3/8 of the way from 2 to 3; of the 8 values of 3 bits, 3 round up.
+    codes = mxref.encode(
+        np.full(8, 2.375),
+        "e2m1",
+        rounding=f"stochastic_{variant}",
+        random_bits=np.arange(8),
+        random_width=3,
+    )
+    assert sorted(codes.tolist()) == [4] * 5 + [5] * 3
+    exact = mxref.encode(
+        np.full(8, 3.0),
+        "e2m1",
+        rounding=f"stochastic_{variant}",
+        random_bits=np.arange(8),
+        random_width=3,
+    )
+    assert set(exact.tolist()) == {5}
+
+
+def test_n19_division_by_the_scale_is_exact() -> None:
+    # Under scale FE a reciprocal would be the subnormal 2**-127.
+    assert quantize([2.0**127, 2.0**126], "mxint8") == (0xFE, [0x40, 0x20])
+
+
+def blocks(scale_code: int, code: int, format: str) -> mxref.Blocks:
+    fmt = mxref.formats.BlockFormat(
+        format, mxref.formats.block_format(format).element, mxref.formats.E8M0, 1
+    )
+    return mxref.Blocks(np.uint8([code]), np.uint8([scale_code]), fmt, 0, (1,))
+
+
+def test_n20_products_beyond_float32() -> None:
+    huge = blocks(0xFE, 0xF, "mxfp4_e2m1")  # -6 * 2**127
+    assert huge.dequantize().tolist() == [-INF]
+    assert np.isnan(huge.dequantize(product_overflow="nan")).all()
+    saturated = huge.dequantize(product_overflow="saturate")
+    assert saturated.tolist() == [-float(np.finfo(np.float32).max)]
+
+
+def test_n21_dequantizing_rounds_once() -> None:
+    tiny = blocks(127 - 20, 0x7E, "mxfp8_e4m3")  # 448 * 2**-20 is a float16
+    assert tiny.dequantize(np.float16).tolist() == [448 * 2.0**-20]
+    smaller = blocks(127 - 26, 0x7E, "mxfp8_e4m3")  # 2**-26 is not
+    assert smaller.dequantize(np.float16).tolist() == [448 * 2.0**-26]
+    assert smaller.dequantize(np.float16, product_rounding="scale_first").tolist() == [0.0]
+
+
+def test_n22_scale_codes_00_and_ff() -> None:
+    assert mxref.decode_scale([0x00]).tolist() == [2.0**-127]
+    assert mxref.decode_scale([0x00], scale_00="zero").tolist() == [0.0]
+    assert np.isnan(mxref.decode_scale([0xFF])).all()
+    assert mxref.decode_scale([0xFF], np.float64, scale_ff="power").tolist() == [2.0**128]
+    assert mxref.decode_scale([0xFF], scale_ff="inf").tolist() == [INF]
+
+
+def test_n23_float_to_e8m0() -> None:
+    values = np.float32([0.0, -1.0, 1.5, 3.0, INF, NAN, 2.0**-149, 1.01 * 2.0**-127])
+    cuda_up = {"scale_rounding": "toward_positive", "scale_of_inf": "largest"}
+    ml_dtypes = {
+        "scale_rounding": "ties_to_away",
+        "tiny_scale": "as_if_zero",
+        "scale_of_zero": "nan",
+        "scale_of_negative": "nan",
+        "scale_overflow": "nan",
+    }
+    assert mxref.encode_scale(values).tolist() == [0, 127, 127, 128, 255, 255, 0, 0]
+    assert mxref.encode_scale(values, **cuda_up).tolist() == [0, 127, 128, 129, 254, 255, 0, 1]
+    assert mxref.encode_scale(values, **ml_dtypes).tolist() == [255, 255, 128, 129, 255, 255, 0, 1]
+
+
+def test_n24_codes_below_a_nan_scale_are_00_and_do_not_matter() -> None:
+    assert quantize([NAN, 5.0, -1.0], "mxfp8_e4m3")[1] == [0, 0, 0]
+    assert np.isnan(blocks(0xFF, 0x38, "mxfp8_e4m3").dequantize()).all()
+
+
+def test_n25_sign_of_zero() -> None:
+    assert [encode(x, "e4m3") for x in (-0.0, -(2.0**-20))] == [0x80, 0x80]
+    assert [encode(x, "e4m3", zero_sign="dropped") for x in (-0.0, -(2.0**-20))] == [0, 0x80]
+    assert [encode(x, "e4m3", underflow_sign="dropped") for x in (-0.0, -(2.0**-20))] == [0x80, 0]
+    assert encode(-0.0, "int8") == 0
+    minus_zero = mxref.decode([0x80], "e4m3").view(np.uint32).tolist()
+    dropped = mxref.decode([0x80], "e4m3", decoded_zero="dropped").view(np.uint32).tolist()
+    assert (minus_zero, dropped) == ([0x80000000], [0])
+
+
+def test_n29_tails() -> None:
+    values = np.float32([1.0, 2.0, 3.0])
+    padded = mxref.quantize(values, "mxfp4_e2m1", block_size=2)
+    short = mxref.quantize(values, "mxfp4_e2m1", block_size=2, tail="short")
+    assert (padded.codes.tolist(), short.codes.tolist()) == ([4, 6, 7, 0], [4, 6, 7])
+    assert padded.dequantize().tolist() == short.dequantize().tolist() == [1.0, 2.0, 3.0]
+    with pytest.raises(ValueError, match="tail=refused"):
+        mxref.quantize(values, "mxfp4_e2m1", block_size=2, tail="refused")
+
+
+def test_n30_blocks_run_along_any_axis() -> None:
+    values = np.float32([[1.0, 64.0], [2.0, 128.0]])
+    rows = mxref.quantize(values, "mxint8", block_size=2)
+    columns = mxref.quantize(values, "mxint8", block_size=2, axis=0)
+    assert rows.scale_codes.tolist() == [[127 + 6], [127 + 7]]
+    assert columns.scale_codes.tolist() == [[127 + 1, 127 + 7]]
+
+
+def test_n31_any_block_size() -> None:
+    values = np.float32([1.0, 2.0, 4.0, 8.0])
+    found = {n: mxref.quantize(values, "mxint8", block_size=n).scale_codes for n in (1, 3, 16)}
+    assert found[1].tolist() == [127, 128, 129, 130]
+    assert found[3].tolist() == [129, 130]
+    assert found[16].tolist() == [130]
+
+
+def test_n33_quantizing_twice() -> None:
+    values = np.float32([7.0, 0.3, -2.2, 0.01])
+    once = mxref.quantize(values, "mxfp4_e2m1", block_size=4)
+    twice = mxref.quantize(once.dequantize(), "mxfp4_e2m1", block_size=4)
+    assert once.codes.tolist() == twice.codes.tolist()
+    # RCEIL takes another scale for the same numbers: 7 gives 2**1, and then 8 * 2**0 gives 2**1.
+    up = mxref.quantize(np.float32([7.9]), "mxfp4_e2m1", block_size=1, scale_rule="rceil")
+    again = mxref.quantize(up.dequantize(), "mxfp4_e2m1", block_size=1, scale_rule="rceil")
+    assert up.dequantize().tolist() == again.dequantize().tolist()
+
+
+def test_n34_what_happens_before_amax() -> None:
+    just_below = [below(7.0), 0.0]  # bfloat16 makes 7 of it
+    assert quantize(just_below, "mxfp4_e2m1", scale_rule="even")[0] == 127
+    other = {"scale_rule": "even", "amax_type": "bfloat16"}
+    assert quantize(just_below, "mxfp4_e2m1", **other)[0] == 128
+
+
+def test_n36_float64_is_rounded_once() -> None:
+    value = 1.0625 + 2.0**-40  # float32 makes a tie of it
+    assert encode(value, "e4m3", np.float64) == 0x39
+    assert encode(value, "e4m3", np.float64, pre_rounding="float32") == 0x38
+
+
+def test_n37_nonsaturating_without_infinity_and_nan_clamps() -> None:
+    found = [encode(-1e9, f, overflow="nonsaturating") for f in ("e3m2", "e2m3", "e2m1", "int8")]
+    assert found == [0x3F, 0x3F, 0x0F, 0x81]
+
+
+def test_n38_two_recipes_of_one_name() -> None:
+    # OCP's and NVIDIA's "MXFP4" of a block whose largest magnitude is 7.
+    assert quantize([7.0, 1.0], "mxfp4_e2m1") == (127, [7, 2])
+    assert quantize([7.0, 1.0], "mxfp4_e2m1", scale_rule="rceil") == (128, [6, 1])
+
+
+def test_n39_directed_rounding_and_overflow() -> None:
+    literal = {"rounding": "toward_zero", "overflow": "nonsaturating"}
+    ieee = {"rounding": "toward_zero", "overflow": "nonsaturating_ieee"}
+    assert [encode(x, "e4m3", **literal) for x in (479.0, 480.0, INF)] == [0x7E, 0x7F, 0x7F]
+    assert [encode(x, "e4m3", **ieee) for x in (479.0, 480.0, INF)] == [0x7E, 0x7E, 0x7F]
+
+
+def test_n40_nan_need_not_come_back_as_it_was() -> None:
+    codes = np.uint8([0x7D, 0x7E, 0x7F, 0xFD, 0xFE, 0xFF])
+    again = mxref.encode(mxref.decode(codes, "e5m2"), "e5m2")
+    assert again.tolist() == [0x7F] * 6
