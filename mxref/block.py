@@ -261,8 +261,14 @@ def _quantize_rows(
     nan_block |= has_inf & (policy.scale.block_inf is BlockInf.NAN_BLOCK)
 
     exponent = parts.exponent - (code - fmt.scale.bias)[:, np.newaxis]
-    significand = np.where(flushed[:, np.newaxis], 0, parts.significand)
-    scaled = dataclasses.replace(parts, significand=significand, exponent=exponent)
+    numbers = ~flushed[:, np.newaxis]  # in a flushed block every element is a zero
+    scaled = dataclasses.replace(
+        parts,
+        significand=parts.significand * numbers,
+        exponent=exponent,
+        is_inf=parts.is_inf & numbers,
+        is_nan=parts.is_nan & numbers,
+    )
     refuses_nan = policy.element.nan_to_finite is NaNToFinite.ERROR
     if refuses_nan and fmt.element.nan_code is None and (has_nan & ~nan_block).any():
         raise ValueError(

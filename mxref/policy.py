@@ -148,7 +148,8 @@ class Policy:
         """
         if choice not in _GROUP_OF:
             raise ValueError(unknown_name("choice", choice, _GROUP_OF))
-        return list(type(getattr(getattr(_DEFAULT, _GROUP_OF[choice]), choice)))
+        kind: type[Choice] = type(getattr(getattr(_DEFAULT, _GROUP_OF[choice]), choice))
+        return list(kind)
 
     def choices(self) -> dict[str, str]:
         """Every choice by name, as strings, in the order of the policy's spelling."""

@@ -90,7 +90,7 @@ def encode_scale(
         np.zeros_like(parts.negative),
         E8M0.mantissa_bits,
         E8M0.emin,
-        Rounding(chosen.scale_rounding.value).increments(),
+        Rounding[chosen.scale_rounding.name].increments(),
         first_code=1 << E8M0.mantissa_bits,
     )
     if chosen.tiny_scale is not TinyScale.EXACT:
