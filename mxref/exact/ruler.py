@@ -9,6 +9,7 @@ Source: OCP MX v1.0 §5.3; OFP8 Rev 1.0 §5.2.1; P3109 interim report v4.0 (N18)
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -24,13 +25,11 @@ class Ruler(NamedTuple):
     """The points of one format, and what lies there on both sides of zero.
 
     stochastic: the rounding, if it is a stochastic one. unit: a power of two; the points are counts
-    of 2**unit, magnitudes and midpoints in turn. limit: 2**limit exceeds every point. sides: of
-    positive numbers and of negative ones.
+    of 2**unit, magnitudes and midpoints in turn. sides: of positive numbers and of negative ones.
     """
 
     stochastic: str | None
     unit: int
-    limit: int
     points: tuple[int, ...]
     sides: tuple[Side, Side]
 
@@ -61,34 +60,41 @@ def ruler(format: str, **chosen: str) -> Ruler:
     positive = make_side(0, top, fmt, chosen)
     negative = positive if fmt.sign == UNSIGNED else make_side(1, top, fmt, chosen)
     stochastic = chosen["rounding"] if chosen["rounding"] in STOCHASTIC else None
-    return Ruler(stochastic, unit, points[-1].bit_length(), tuple(points), (positive, negative))
+    return Ruler(stochastic, unit, tuple(points), (positive, negative))
 
 
-def place(number: Number, marks: Ruler, random_bits: int = 0, random_width: int = 0) -> int:
-    """Return the element code of a number, n below 2**64, by its place on a ruler.
+def placer(marks: Ruler) -> Callable[[Number, int, int], int]:
+    """Make the function from a number, n below 2**64, and random bits to its element code.
 
-    random_bits and random_width: as in `encode`; read by a stochastic ruler only.
+    Its arguments: the number, random_bits and random_width, which only a stochastic ruler reads.
     Special values: ValueError for a NaN where it is an error.
     Source: OCP MX v1.0 §5.3.
 
     >>> from mxref.exact.choices import ELEMENT_CHOICES, settle
-    >>> place((1, 3, -1), ruler("e2m1", **settle({}, ELEMENT_CHOICES)))
+    >>> placer(ruler("e2m1", **settle({}, ELEMENT_CHOICES)))((1, 3, -1), 0, 0)
     11
     """
-    sign, n, e = number
-    side = marks.sides[sign]
-    if n <= 0:
-        return _special(n, side)
-    shift = e - marks.unit
-    if shift >= marks.limit:
-        return side.exact[-1]
-    if marks.stochastic is not None:
-        return _drawn(n, shift, marks, side, random_bits, random_width)
-    if shift < 0:
-        return side.answers[2]
-    count = n << shift
-    i = bisect_right(marks.points, count)
-    return side.answers[2 * i - 1 if marks.points[i - 1] == count else 2 * i]
+    stochastic, unit, points, sides = marks
+    limit = points[-1].bit_length()
+    values = points[::2]
+
+    def place(number: Number, random_bits: int, random_width: int) -> int:
+        sign, n, e = number
+        side = sides[sign]
+        if n <= 0:
+            return _special(n, side)
+        shift = e - unit
+        if shift >= limit:
+            return side.exact[-1]
+        if stochastic is not None:
+            return _drawn(n, shift, values, stochastic, side, random_bits, random_width)
+        if shift < 0:
+            return side.answers[2]
+        count = n << shift
+        i = bisect_right(points, count)
+        return side.answers[2 * i - 1 if points[i - 1] == count else 2 * i]
+
+    return place
 
 
 def _special(n: int, side: Side) -> int:
@@ -101,12 +107,17 @@ def _special(n: int, side: Side) -> int:
 
 
 def _drawn(
-    n: int, shift: int, marks: Ruler, side: Side, random_bits: int, random_width: int
+    n: int,
+    shift: int,
+    values: tuple[int, ...],
+    rounding: str,
+    side: Side,
+    random_bits: int,
+    random_width: int,
 ) -> int:
     """Return the element code of n * 2**shift units by a stochastic rounding."""
     finer = max(-shift, 0)  # count in units of 2**-finer
     count = n << max(shift, 0)
-    values = marks.points[::2]
     low = bisect_right(values, count >> finer) - 1
     if count == values[low] << finer:
         return side.exact[low]
@@ -114,5 +125,4 @@ def _drawn(
         return side.exact[-1]
     rest = count - (values[low] << finer)
     gap = (values[low + 1] - values[low]) << finer
-    assert marks.stochastic is not None
-    return side.between[low][goes_up(rest, gap, marks.stochastic, random_bits, random_width)]
+    return side.between[low][goes_up(rest, gap, rounding, random_bits, random_width)]
