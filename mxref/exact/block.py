@@ -33,7 +33,7 @@ from mxref.exact.formats import (
 )
 from mxref.exact.numbers import INF, NAN, Number, largest
 from mxref.exact.rounding import check_random
-from mxref.exact.ruler import Ruler, place, ruler
+from mxref.exact.ruler import Ruler, placer, ruler
 from mxref.exact.rules import RULES
 from mxref.exact.scale import (
     NAN_BLOCK,
@@ -107,9 +107,9 @@ def quantize(
         return scale.code, [0] * len(numbers)
     if scale.elements == ZEROS:
         numbers = [(sign, 0, 0) for sign, _, _ in numbers]
-    exponent = scale.code - SCALE_BIAS
+    exponent, place = scale.code - SCALE_BIAS, placer(marks)
     return scale.code, [
-        place((sign, n, e - exponent), marks, r, random_width)
+        place((sign, n, e - exponent), r, random_width)
         for (sign, n, e), r in zip(numbers, drawn, strict=True)
     ]
 

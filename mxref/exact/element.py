@@ -13,20 +13,24 @@ from mxref.exact.floats import write_float
 from mxref.exact.formats import FLOATS, FORMATS, bad, check_int, look_up, read_code
 from mxref.exact.numbers import Number
 from mxref.exact.rounding import check_random
-from mxref.exact.ruler import Ruler, place, ruler
+from mxref.exact.ruler import placer, ruler
 from mxref.exact.sources import prepared
 
 
 @cache
 def _plan(
     source: str, format: str, rounding: str, overflow: str, **choices: str
-) -> tuple[int, Callable[[int], Number], Ruler]:
-    """Look up once what `encode` needs for one set of names: width, how to read, the ruler."""
+) -> tuple[int, Callable[[int], Number], Callable[[Number, int, int], int], bool]:
+    """Look up once what `encode` needs for one set of names.
+
+    The tuple: the source's width, how to read it, how to place a number, whether bits are drawn.
+    """
     look_up(FORMATS, "format", format)
     given = {"rounding": rounding, "overflow": overflow, **choices}
     chosen = settle(given, ELEMENT_CHOICES, INPUT_CHOICES)
     kind = prepared(source, *(chosen.pop(name) for name in ("pre_rounding", "subnormal_inputs")))
-    return kind.bits, kind.read, ruler(format, **chosen)
+    marks = ruler(format, **chosen)
+    return kind.bits, kind.read, placer(marks), marks.stochastic is not None
 
 
 def encode(
@@ -73,12 +77,12 @@ def encode(
     >>> [encode(5, "i8", "e2m1", "stochastic_a", random_bits=r, random_width=2) for r in range(4)]
     [6, 6, 7, 7]
     """
-    width, read, marks = _plan(source, format, rounding, overflow, **choices)
+    width, read, place, drawn = _plan(source, format, rounding, overflow, **choices)
     if type(x_bits) is not int or x_bits >> width:
         check_int("x_bits", x_bits, width)
-    if marks.stochastic is not None:
+    if drawn:
         check_random(random_bits, random_width)
-    return place(read(x_bits), marks, random_bits, random_width)
+    return place(read(x_bits), random_bits, random_width)
 
 
 @cache
