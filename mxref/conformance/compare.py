@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import traceback
 import warnings
 from collections.abc import Callable
@@ -97,13 +99,18 @@ def _ask(
     """
     function = target.operations[file.op]
     answers = np.zeros((len(inputs), width), np.uint64)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    # What the target prints must not stand in a report.
+    with (
+        contextlib.redirect_stdout(sys.stderr),
+        warnings.catch_warnings(),
+        np.errstate(all="ignore"),
+    ):
         warnings.simplefilter("ignore")
         try:
             answers[:] = _call(function, file, inputs)
         except _AnswerError as error:
             return answers, dict.fromkeys(range(len(inputs)), str(error))
-        except Exception:
+        except (Exception, SystemExit):
             return answers, _ask_each(function, file, inputs, answers)
     return answers, {}
 
@@ -119,7 +126,7 @@ def _ask_each(
     for i in range(len(inputs)):
         try:
             answers[i] = _call(function, file, inputs[i : i + 1])[0]
-        except Exception as error:  # noqa: PERF203 - one case must not hide the next
+        except (Exception, SystemExit) as error:  # noqa: PERF203 - one case must not hide another
             frame = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{Path(frame.filename).name}:{frame.lineno}"
             errors[i] = f"{type(error).__name__}: {error} ({where})"
