@@ -109,10 +109,23 @@ def layout_of(dtype: DTypeLike, parameter: str = "dtype") -> FloatLayout:
         wanted: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
         raise TypeError(f"{parameter} must be {known}, got {dtype!r}") from None
+    native = wanted.newbyteorder("=") if wanted.kind == "f" else wanted
     for layout in LAYOUTS.values():
-        if wanted.newbyteorder("=") == layout.dtype:
+        if native == layout.dtype:
             return layout
     raise TypeError(f"{parameter} must be {known}, got {wanted}")
+
+
+def refuse_masked(values: object, parameter: str) -> None:
+    """Refuse masked arrays (told by their methods, since numpy.ma computes when it is imported).
+
+    Raises:
+        TypeError: a masked array.
+    """
+    if hasattr(values, "mask") and hasattr(values, "filled"):
+        raise TypeError(
+            f"{parameter} must not be masked: use .filled(...) to say what masked means"
+        )
 
 
 def bits_of(values: ArrayLike, parameter: str = "values") -> tuple[Bits, FloatLayout]:
@@ -121,10 +134,7 @@ def bits_of(values: ArrayLike, parameter: str = "values") -> tuple[Bits, FloatLa
     Raises:
         TypeError: not a float64, float32, float16 or bfloat16 array, or a masked one.
     """
-    if isinstance(values, np.ma.MaskedArray):
-        raise TypeError(
-            f"{parameter} must not be masked: use .filled(...) to say what masked means"
-        )
+    refuse_masked(values, parameter)
     try:
         array = np.asarray(values)
     except ValueError as error:

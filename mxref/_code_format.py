@@ -36,6 +36,18 @@ class CodeFormat:
     signed: bool = True
     dtype_name: str | None = None  #: the NumPy or ml_dtypes type with these bit patterns
 
+    def __post_init__(self) -> None:
+        for name in ("exponent_bits", "mantissa_bits", "bias"):
+            if not isinstance(getattr(self, name), int):
+                raise TypeError(f"{name} must be an integer, got {getattr(self, name)!r}")
+        if min(self.exponent_bits, self.mantissa_bits) < 0 or abs(self.bias) > 1 << 12:
+            raise ValueError(
+                f"{self.name} must have fields of no negative width and a bias within 4096, got "
+                f"{self.exponent_bits}, {self.mantissa_bits} and {self.bias}"
+            )
+        if not isinstance(self.specials, Specials):
+            raise TypeError(f"specials must be a Specials, got {self.specials!r}")
+
     @property
     def bits(self) -> int:
         """Width of a code in bits."""

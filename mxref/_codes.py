@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mxref._bits import U8, Parts
+from mxref._bits import U8, Parts, refuse_masked
 from mxref.formats import CodeFormat
 
 
@@ -26,10 +26,7 @@ def codes_of(codes: ArrayLike, fmt: CodeFormat, parameter: str = "codes") -> U8:
         TypeError: neither integers nor the format's own dtype, or a masked array.
         ValueError: a code outside [0, 2**bits).
     """
-    if isinstance(codes, np.ma.MaskedArray):
-        raise TypeError(
-            f"{parameter} must not be masked: use .filled(...) to say what masked means"
-        )
+    refuse_masked(codes, parameter)
     try:
         array = np.asarray(codes)
     except ValueError as error:

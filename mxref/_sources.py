@@ -8,7 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mxref._bits import F32, F64, LAYOUTS, Bits, FloatLayout, Parts, bits_of, compose, split
+from mxref._bits import (
+    F32,
+    F64,
+    LAYOUTS,
+    Bits,
+    FloatLayout,
+    Parts,
+    bits_of,
+    compose,
+    refuse_masked,
+    split,
+)
 from mxref._codes import dtype_of, parts_of
 from mxref.choices import AmaxType, PreRounding, SubnormalInputs
 from mxref.formats import ELEMENT_FORMATS, INT8, OTHER_FORMATS
@@ -35,14 +46,18 @@ def numbers_of(
         TypeError: neither floats nor integers, or a masked array.
     """
     flush = policy.subnormal_inputs is SubnormalInputs.FLUSHED
-    array = np.asarray(values) if not isinstance(values, np.ma.MaskedArray) else None
-    if array is not None and array.dtype in _SMALL_FLOATS:
+    refuse_masked(values, parameter)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise TypeError(f"{parameter} must be a rectangular array of numbers: {error}") from None
+    if array.dtype in _SMALL_FLOATS:
         # All of them fit into each type that one can round to first.
         return _small_float_bits(array, flush=flush), F32
-    if array is not None and array.dtype.kind in "iu":
+    if array.dtype.kind in "iu":
         bits, layout = _integer_bits(array), F64
     else:
-        bits, layout = bits_of(values, parameter)
+        bits, layout = bits_of(array, parameter)
     bits, layout = narrowed(bits, layout, policy.pre_rounding)
     if flush:
         magnitude = bits & layout.uint.type(layout.sign_bit - 1)

@@ -79,6 +79,12 @@ class Blocks:
                     f"{parameter} must have shape {wanted} for a tensor of shape {shape} with "
                     f"block size {fmt.block_size} on axis {axis}, got {array.shape}"
                 )
+        # Codes that change later could leave their range: what others can write to is copied.
+        if codes.flags.writeable:
+            codes = codes.copy()
+        if scales.flags.writeable:
+            scales = scales.copy()
+        codes.flags.writeable = scales.flags.writeable = False
         for name, value in (
             ("codes", codes),
             ("scale_codes", scales),
@@ -183,13 +189,9 @@ def quantize(
     whole = from_rows(codes, shape, axis)
     if chosen.layout.tail is Tail.SHORT:
         whole = cut(whole, axis, length)
-    return Blocks(
-        codes=whole,
-        scale_codes=from_rows(scales[:, np.newaxis], shape, axis),
-        format=fmt,
-        axis=axis,
-        shape=bits.shape,
-    )
+    block_scales = from_rows(scales[:, np.newaxis], shape, axis)
+    whole.flags.writeable = block_scales.flags.writeable = False
+    return Blocks(whole, block_scales, fmt, axis, bits.shape)
 
 
 def dequantize(
@@ -280,6 +282,7 @@ def _quantize_rows(
 
 
 def _refuse_other_scales(operation: str, fmt: BlockFormat) -> None:
+    formats.code_format(fmt.element)
     if fmt.scale != E8M0 or fmt.tensor_scale:
         raise ValueError(
             f"{operation} must have an e8m0 scale and no tensor scale, got {fmt.name}: "

@@ -174,7 +174,7 @@ def encode_bits(
     flat = bits.reshape(-1)
     codes = np.empty(flat.size, np.uint8)
     key = _key_layout(fmt, layout)
-    use_table = draw is None and flat.size >= 1 << (key.width - 3)
+    use_table = draw is None and key.width <= 22 and flat.size >= 1 << (key.width - 3)
     for start in range(0, flat.size, CHUNK):
         part = slice(start, start + CHUNK)
         if use_table:

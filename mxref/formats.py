@@ -86,6 +86,7 @@ class ScaleFormat(CodeFormat):
     signed: bool = False
 
     def __post_init__(self) -> None:
+        CodeFormat.__post_init__(self)
         if self.signed:
             raise ValueError(f"a scale format must have no sign, got signed=True for {self.name}")
 

@@ -30,8 +30,29 @@ __all__ = [
 ]
 
 
+def _member(name: str, value: object, members: list[Choice]) -> Choice:
+    known = {member.value: member for member in members}
+    if isinstance(value, Choice) and value in members:
+        return value
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(unknown_name(name, value, known))
+    return known[value]
+
+
+class _Group:
+    """Part of a policy: members of choices, given as such or by their spelling."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            kind: Any = type(field.default)
+            value = getattr(self, field.name)
+            object.__setattr__(self, field.name, _member(field.name, value, list(kind)))
+
+
 @dataclass(frozen=True, slots=True)
-class ElementPolicy:
+class ElementPolicy(_Group):
     """The choices that encoding one element reads."""
 
     rounding: Rounding = Rounding.TIES_TO_EVEN
@@ -47,7 +68,7 @@ class ElementPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class ScalePolicy:
+class ScalePolicy(_Group):
     """The choices that finding and encoding a scale read."""
 
     scale_rule: ScaleRule = ScaleRule.FLOOR
@@ -65,7 +86,7 @@ class ScalePolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class DecodePolicy:
+class DecodePolicy(_Group):
     """The choices that decoding reads."""
 
     scale_00: c.Scale00 = c.Scale00.POWER
@@ -76,7 +97,7 @@ class DecodePolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class LayoutPolicy:
+class LayoutPolicy(_Group):
     """The choices about where elements and blocks lie."""
 
     tail: c.Tail = c.Tail.ZERO_PADDED
@@ -101,6 +122,15 @@ class Policy:
     scale: ScalePolicy = ScalePolicy()
     decode: DecodePolicy = DecodePolicy()
     layout: LayoutPolicy = LayoutPolicy()
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, type(field.default)):
+                raise TypeError(
+                    f"{field.name} must be a {type(field.default).__name__}, "
+                    f"got {type(value).__name__}"
+                )
 
     def __str__(self) -> str:
         """The policy's one spelling: choices that differ from `ocp`, in a fixed order."""
@@ -248,15 +278,6 @@ READS: Mapping[str, tuple[str, ...]] = {
         ("dequantize", DequantizeChoices, ()),
     )
 }
-
-
-def _member(name: str, value: object, members: list[Choice]) -> Choice:
-    known = {member.value: member for member in members}
-    if isinstance(value, Choice) and value in members:
-        return value
-    if not isinstance(value, str) or value not in known:
-        raise ValueError(unknown_name(name, value, known))
-    return known[value]
 
 
 def _parse(text: str) -> tuple[Policy, list[str]]:

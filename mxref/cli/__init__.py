@@ -24,17 +24,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
     for module in _VERBS:
         module.add_parser(verbs)
-    options = parser.parse_args(arguments)
+    if sys.stdout is None:  # closed by the caller
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for as long as the process lives
     try:
-        status: int = options.run(options)
+        try:
+            options = parser.parse_args(arguments)
+            status: int = options.run(options)
+        except SystemExit as done:  # argparse has printed help or an error
+            status = int(done.code or 0)
         sys.stdout.flush()
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, MemoryError) as error:
         if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 0
-        text = str(error)
-        if isinstance(error, OSError) and error.filename is not None:
-            text = f"{error.filename}: {error.strerror}"
+            _discard_output()
+            return 128 + 13  # as if by SIGPIPE: the verdict has not been delivered
+        text = str(error) or "not enough memory"
+        if isinstance(error, OSError) and error.strerror is not None:
+            text = f"{error.filename or 'standard output'}: {error.strerror}"
+            _discard_output()
         print(f"mxref: error: {text}", file=sys.stderr)
         return 2
     return status
+
+
+def _discard_output() -> None:
+    """Send what is left to print nowhere, so that closing the output cannot fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

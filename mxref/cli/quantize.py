@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import tokenize
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,10 @@ def add_parser(verbs: Verbs) -> None:
         help="write codes, scale_codes, shape, axis, block_size and format",
     )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.epilog = f"""{parser.epilog}
+
+figures, as shares of all elements: saturated: beyond the largest number times the scale;
+flushed: not zero, but decoded as zero. sqnr_db is null if there is no error or no signal."""
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -71,16 +76,21 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _read(path: Path, *, bfloat16: bool) -> NDArray[Any]:
+    with path.open("rb") as file:
+        if file.read(6) != b"\x93NUMPY":
+            raise ValueError(f"{path} must be a whole .npy file, it does not begin as one")
     try:
         values: NDArray[Any] = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{path} must be a whole .npy file of floats: {error}") from None
-    if not isinstance(values, np.ndarray):
-        raise ValueError(f"{path} must be a .npy file of one array, not an archive")
+    except (ValueError, EOFError, OverflowError, SyntaxError, tokenize.TokenError) as error:
+        why = "it holds Python objects" if "allow_pickle" in str(error) else "it is cut or damaged"
+        raise ValueError(f"{path} must be a whole .npy file of numbers, {why}") from None
+    except MemoryError:
+        raise ValueError(f"{path} must be a whole .npy file that fits into memory") from None
     if bfloat16:
-        if values.dtype.itemsize != 2:
-            raise ValueError(f"--bfloat16 needs items of two bytes, {path} has {values.dtype}")
-        return values.view(ml_dtypes.bfloat16)
+        if values.dtype.kind not in "uV" or values.dtype.itemsize != 2:
+            raise ValueError(f"--bfloat16 needs uint16 or untyped pairs, {path} has {values.dtype}")
+        bits = values if values.dtype.kind == "V" else values.astype(np.uint16)
+        return bits.view(ml_dtypes.bfloat16)
     if values.dtype == np.dtype("V2"):
         raise ValueError(f"{path} has items of two bytes without a type: is it --bfloat16?")
     return values
@@ -100,7 +110,8 @@ def _cost(values: NDArray[Any], blocks: Blocks) -> dict[str, Any]:
         flushed = finite & (exact != 0) & (error == 0)
         error = np.where(finite, error - exact, 0.0)
         exact = np.where(finite, exact, 0.0)
-        signal, noise = float(np.sum(exact**2)), float(np.sum(error**2))
+        unit = float(np.max(np.abs(exact), initial=0.0)) or 1.0  # so that no square overflows
+        signal, noise = float(np.sum((exact / unit) ** 2)), float(np.sum((error / unit) ** 2))
         sqnr = float(10 * np.log10(signal / noise)) if noise and signal else None
     count = max(exact.size, 1)
     return {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,7 +58,13 @@ def _run(options: argparse.Namespace) -> int:
     from mxref.conformance.verify import report_json
     from mxref.policy import Policy
 
+    with contextlib.redirect_stdout(sys.stderr):  # what the target prints is no part of the report
+        target = conformance.load_target(options.target)
     files = golden.read_vectors(options.vectors or vectors_folder())
+    known = {} if options.xfail is None else conformance.read_xfail(options.xfail)
+    unknown = set(known) - {case.id for file in files for case in file.cases}
+    if unknown:
+        raise ValueError(f"{options.xfail}: there is no case {min(unknown)!r}")
     for name in ("op", "format", "float"):
         wanted = getattr(options, name) or []
         present = {getattr(file, name) for file in files}
@@ -65,13 +73,11 @@ def _run(options: argparse.Namespace) -> int:
                 raise ValueError(unknown_name(f"--{name}", one, dict.fromkeys(sorted(present))))
         files = [file for file in files if not wanted or getattr(file, name) in wanted]
     policy = None if options.policy is None else Policy.parse(options.policy)
-    known = {} if options.xfail is None else conformance.read_xfail(options.xfail)
     if options.op or options.format or options.float:  # what is not asked cannot fail
         asked = {case.id for file in files for case in file.cases}
         known = {id: reason for id, reason in known.items() if id in asked}
-    target = conformance.load_target(options.target)
     report = conformance.verify(target, files, policy, known)
-    if options.write_xfail is not None:
+    if options.write_xfail is not None and report.compared:
         base = options.xfail or options.write_xfail
         left = conformance.write_xfail(options.write_xfail, base, report)
         print(f"{options.write_xfail}: {len(report.failures)} cases, {left} still without a reason")

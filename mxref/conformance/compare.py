@@ -129,8 +129,17 @@ def _ask_each(
         except (Exception, SystemExit) as error:  # noqa: PERF203 - one case must not hide another
             frame = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{Path(frame.filename).name}:{frame.lineno}"
-            errors[i] = f"{type(error).__name__}: {error} ({where})"
+            errors[i] = f"{type(error).__name__}: {_one_line(error)} ({where})"
     return errors
+
+
+def _one_line(error: BaseException) -> str:
+    """An error's text, short and printable."""
+    try:
+        text = ascii(" ".join(str(error).split()))[1:-1]
+    except Exception:
+        return "(no text)"
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 class _AnswerError(TypeError):
@@ -164,7 +173,10 @@ def _call(
             if not isinstance(result, tuple) or len(result) != 2:
                 raise _AnswerError(f"quantize must return two arrays, got {type(result).__name__}")
             scales, elements = result
-            scale_words = _code_words(np.asarray(scales).reshape(-1), (count,), E8M0)
+            scales = np.asarray(scales)
+            if scales.shape == (count, 1):
+                scales = scales[:, 0]
+            scale_words = _code_words(scales, (count,), E8M0)
             element_words = _code_words(elements, floats.shape, fmt)
             return np.concatenate([scale_words[:, np.newaxis], element_words], axis=1)
     elements = codes[:, 1:].copy()
@@ -173,12 +185,16 @@ def _call(
 
 
 def _code_words(result: object, shape: tuple[int, ...], fmt: CodeFormat) -> NDArray[np.uint64]:
+    if hasattr(result, "mask") and hasattr(result, "filled"):
+        raise _AnswerError("codes must not come back masked")
     array = np.asarray(result)
     own = dtype_of(fmt)
     if own is not None and array.dtype == own:
         array = array.view(np.uint8)
     if array.dtype.kind not in "iu":
         raise _AnswerError(f"codes must come back as integers, got {array.dtype}")
+    if array.size and int(array.min()) < 0:
+        raise _AnswerError(f"codes must not be negative, got {array.min()}: return them as uint8")
     return _shaped(array, shape).astype(np.uint64)
 
 

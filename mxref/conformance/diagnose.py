@@ -13,7 +13,7 @@ from mxref.golden.answers import fast_answers
 from mxref.golden.records import VectorFile
 from mxref.policy import READS, Policy
 
-__all__ = ["Match", "closest_policy"]
+__all__ = ["Match", "answers_differ", "closest_policy"]
 
 #: Cases of each kind, failed and passed, on which candidates are tried first.
 _SAMPLE = 250
@@ -49,13 +49,17 @@ def closest_policy(op: str, outcomes: Sequence[Outcome], start: Policy) -> Match
         if fewest >= misses:
             break
         best, misses = policy, fewest
-    everything = [(outcome, np.arange(len(outcome.file.cases))) for outcome in outcomes]
-    left = _misses(everything, best)
+    left = answers_differ(outcomes, best)
     if 2 * left > failed:
         return None
     total = sum(len(outcome.file.cases) for outcome in outcomes)
     changed = {name: value for name, value in best.choices().items() if name in READS[op]}
     return Match(str(Policy().replace(**changed)), total - left, total)
+
+
+def answers_differ(outcomes: Sequence[Outcome], policy: Policy) -> int:
+    """How many of a target's answers a policy does not give."""
+    return _misses([(outcome, np.arange(len(outcome.file.cases))) for outcome in outcomes], policy)
 
 
 def _neighbours(op: str, policy: Policy) -> Iterator[Policy]:

@@ -71,13 +71,11 @@ def _first_difference(file: VectorFile, failure: Failure) -> str:
         element = f"element {index - 1}: in {show_float(inputs[index - 1], layout)}"
         scale = f"scale {show_code(want[0], E8M0)}"
         return f"{element}, {scale}, {_codes(want[index], got[index], fmt)}"
+    came = f"want {show_float(want[index], layout)}, got {show_float(got[index], layout)}"
     if file.op == "dequantize":
         scale = f"scale {show_code(inputs[0], E8M0)}"
-        code = f"element {index} {show_code(inputs[index + 1], fmt)}"
-    else:
-        scale, code = "code", show_code(inputs[0], fmt)
-    wanted, came = show_float(want[index], layout), show_float(got[index], layout)
-    return f"{scale} {code}, want {wanted}, got {came}"
+        return f"{scale}, element {index}: {show_code(inputs[index + 1], fmt)}, {came}"
+    return f"code {show_code(inputs[0], fmt)}, {came}"
 
 
 def _codes(want: int, got: int, fmt: CodeFormat) -> str:

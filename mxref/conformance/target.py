@@ -83,8 +83,9 @@ def target_of(module: object, name: str) -> Target:
     if not found:
         raise TargetError(f"target {name} must have at least one of: {', '.join(OPERATIONS)}")
     try:
-        policy = Policy.parse(getattr(module, "POLICY", "ocp"))
-    except (ValueError, AttributeError) as error:
+        claimed = getattr(module, "POLICY", "ocp")
+        policy = claimed if isinstance(claimed, Policy) else Policy.parse(claimed)
+    except (ValueError, TypeError) as error:
         raise TargetError(f"target {name} claims an unknown POLICY: {error}") from None
     return Target(
         name=name,
@@ -106,7 +107,7 @@ def _claimed(
             f"target {name} must have a list of names in {attribute}, got {claimed!r}"
         )
     for item in claimed:
-        if item not in known:
+        if not isinstance(item, str) or item not in known:
             raise TargetError(f"target {name}: {unknown_name(attribute, item, known)}")
     return frozenset(claimed)
 

@@ -47,13 +47,17 @@ def read_xfail(path: Path) -> dict[str, str]:
 def write_xfail(path: Path, base: Path, report: Report) -> int:
     """Write an xfail file for a report's failures; returns how many have no reason yet.
 
-    Groups of the file `base` keep those of their cases that still fail. The other failures go into
+    Groups of the file `base` keep those of their cases that still fail, or were not compared. The
+    other failures go into
     groups of their own, one for each kind, whose reason and link a person is to fill in.
     """
     left = {failure.case.id: (file, failure) for file, failure in report.failures}
+    asked = {
+        case.id for row in report.rows for outcome in row.outcomes for case in outcome.file.cases
+    }
     groups = []
     for group in _groups(base) if base.exists() else []:
-        cases = [id for id in group["cases"] if left.pop(id, None)]
+        cases = [id for id in group["cases"] if left.pop(id, None) or id not in asked]
         if cases:
             groups.append({**group, "cases": cases})
     kinds: dict[str, list[str]] = {}
@@ -75,10 +79,11 @@ def _groups(path: Path) -> list[dict[str, Any]]:
                 raise KeyError("a group has reason, link and cases")
             if not isinstance(group["reason"], str) or not isinstance(group["link"], str):
                 raise TypeError("reason and link are strings")
-            if not all(isinstance(id, str) for id in group["cases"]):
+            ids = group["cases"]
+            if not isinstance(ids, list) or not all(isinstance(id, str) for id in ids):
                 raise TypeError("cases are ids")
     except OSError as error:
         raise XfailError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise XfailError(f"{path} is no xfail file: {error!r}") from None
     return list(groups)

@@ -82,12 +82,14 @@ def encode_scale_inputs(layout: FloatLayout) -> dict[int, str]:
     """Inputs of `encode_scale`, each with its model."""
     found: dict[int, str] = {}
     _add(found, "M1", _special_magnitudes(layout), layout)
-    for field in _fields(layout):
+    for field in _scale_fields(layout):
         points = (_at(field, 64, layout), _at(field, 96, layout))
-        _add(found, "M8", _around(points, 1), layout, signs=field % 16 == 0)
-    for field in list(_fields(layout))[::8]:
+        _add(found, "M8", _around(points, 1), layout, signs=layout.width < 64 or field % 16 == 0)
+    for field in list(_scale_fields(layout))[::8]:
         _add(found, "M8", _around([_at(field, 91, layout)], 1), layout, signs=False)
-    _add(found, "M8", _around(_subnormal_powers(layout), 1), layout, signs=False)
+    powers = _subnormal_powers(layout)
+    ties = [3 * n >> 1 for n in powers[1:]]
+    _add(found, "M8", _around([*powers, *ties], 1), layout, signs=layout.width < 64)
     return dict(sorted(found.items()))
 
 
@@ -95,10 +97,10 @@ def shared_scale_inputs(layout: FloatLayout) -> dict[int, str]:
     """Inputs of `shared_scale`, each with its model: magnitudes only."""
     found: dict[int, str] = {}
     _add(found, "M1", _special_magnitudes(layout), layout, signs=False)
-    for field in _fields(layout):
+    for field in _scale_fields(layout):
         _add(found, "M8", _around([_at(field, 64, layout)], 1), layout, signs=False)
     _add(found, "M8", _around(_subnormal_powers(layout), 1), layout, signs=False)
-    for field in list(_fields(layout))[::32]:
+    for field in list(_scale_fields(layout))[::32]:
         limits = [_at(field, n, layout) for n in _LIMITS]
         _add(found, "M8", _around(limits, 1), layout, signs=False)
     return dict(sorted(found.items()))
@@ -209,9 +211,17 @@ def _fields(layout: FloatLayout) -> Iterator[int]:
             yield field
 
 
+def _scale_fields(layout: FloatLayout) -> Iterator[int]:
+    """Exponent fields for scales: all, but of float64 those that E8M0 reaches, and every 64th."""
+    for field in range(1, (1 << layout.exponent_bits) - 1):
+        near = layout.width < 64 or -145 <= field - layout.bias <= 145
+        if near or field % 64 == 0 or field in (1, 2, 2045, 2046):
+            yield field
+
+
 def _ladder(layout: FloatLayout) -> Iterator[int]:
     last = (1 << layout.mantissa_bits) - 1
-    for field in _fields(layout):
+    for field in (0, *_fields(layout)):
         for fraction in (0, last // 2 + 1, last):
             yield field << layout.mantissa_bits | fraction
 

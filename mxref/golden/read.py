@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mxref._version import VECTORS_VERSION
+from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS
 from mxref.golden.records import SPEC, Case, VectorFile
 from mxref.golden.words import FLAGS, MODELS, OPERATIONS, RULES
 from mxref.policy import Policy
@@ -61,15 +62,22 @@ def read_manifest(folder: Path) -> list[dict[str, Any]]:
         version = manifest["mxref_vectors"]
     except FileNotFoundError:
         raise VectorError(f"{folder} holds no manifest.json: run `mxref regen` first") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise VectorError(f"{path} cannot be read: {error!r}") from None
     if not isinstance(version, str) or version.split(".")[0] != VECTORS_VERSION.split(".")[0]:
         raise VectorError(f"{path} has vectors version {version!r}, this is {VECTORS_VERSION}")
+    if not isinstance(entries, list) or not isinstance(version, str):
+        raise VectorError(f"{path} must hold a version and a list of files")
+    seen: set[str] = set()
     for entry in entries:
         _check_keys(entry, _ENTRY, str(path))
+        if entry["file"] in seen:
+            raise VectorError(f"{path} lists {entry['file']!r} twice")
+        seen.add(entry["file"])
         name = PurePosixPath(entry["file"])
-        if name.is_absolute() or ".." in name.parts or "\\" in entry["file"]:
-            raise VectorError(f"{path} lists {entry['file']!r}, which is outside its folder")
+        plain = re.fullmatch(r"[\w.-]+(/[\w.-]+)*", entry["file"], re.ASCII)
+        if ".." in name.parts or not plain or name.suffix not in (".jsonl", ".txt", ".h"):
+            raise VectorError(f"{path} lists {entry['file']!r}, which is no file of its folder")
     if not entries:
         raise VectorError(f"{path} lists no files")
     return list(entries)
@@ -103,6 +111,10 @@ def parse(text: str, name: str) -> VectorFile:
     Raises:
         VectorError: the text is not; the sentence names the line and the reason.
     """
+    if "\r" in text:
+        raise VectorError(
+            f"{name}: has CR line ends: was it checked out as text? Lines end with LF"
+        )
     lines = text.split("\n")
     if lines.pop() != "":
         raise VectorError(f"{name}:{len(lines) + 1}: must end with a line end, is it cut off?")
@@ -142,7 +154,7 @@ def _columns(columns: list[Any], where: str) -> tuple[str, ...]:
     for column in columns:
         try:
             canonical = str(Policy.parse(column))
-        except (ValueError, AttributeError) as error:
+        except (ValueError, TypeError) as error:
             raise VectorError(f"{where}: column {column!r} is no policy: {error}") from None
         if canonical != column:
             raise VectorError(f"{where}: column {column!r} must be spelled {canonical!r}")
@@ -171,22 +183,47 @@ def _case(header: dict[str, Any], record: dict[str, Any], where: str) -> Case:
     outputs = [record["out"]] * width if required else record["out"]
     if len(outputs) != width:
         raise VectorError(f"{where}: out must have {width} columns, got {len(outputs)}")
-    flags = record.get("flags", [])
+    flags = [str(flag) for flag in record.get("flags", [])]
     unknown = [flag for flag in flags if flag not in FLAGS]
     unknown += [record["model"]] if record["model"] not in MODELS else []
     unknown += [record["rule"]] if record["rule"] not in RULES else []
     if unknown:
         raise VectorError(f"{where}: {unknown[0]!r} is no known flag, model or rule")
     parsed = tuple(_words(words, header["out_digits"], where) for words in outputs)
+    inputs = _words(record["in"], header["in_digits"], where)
+    _check_words(header, record["id"], inputs, parsed, where)
     return Case(
         id=record["id"],
-        inputs=_words(record["in"], header["in_digits"], where),
+        inputs=inputs,
         outputs=parsed,
         required=required,
         rule=record["rule"],
         model=record["model"],
         flags=tuple(flags),
     )
+
+
+def _check_words(
+    header: dict[str, Any],
+    id: str,
+    inputs: tuple[int, ...],
+    outputs: tuple[tuple[int, ...], ...],
+    where: str,
+) -> None:
+    """Refuse words that the operation does not have, and codes that the format does not have."""
+    op, name = header["op"], header["format"]
+    counts = {"quantize": (32, 33), "dequantize": (33, 32)}.get(op, (1, 1))
+    if {(len(inputs), len(output)) for output in outputs} != {counts}:
+        raise VectorError(f"{where}: {op} must have {counts[0]} words in and {counts[1]} out")
+    if counts == (1, 1) and not id.endswith(f".{inputs[0]:0{header['in_digits']}x}"):
+        raise VectorError(f"{where}: id {id!r} must end with the input")
+    element = BLOCK_FORMATS[name].element if name in BLOCK_FORMATS else ELEMENT_FORMATS.get(name)
+    if element is None or op == "shared_scale":
+        return
+    sides = {"decode": [inputs], "dequantize": [inputs[1:]], "encode": outputs}
+    codes = sides.get(op, [output[1:] for output in outputs])
+    if any(code >= element.code_count for side in codes for code in side):
+        raise VectorError(f"{where}: holds what is no code of {element.name}")
 
 
 def _words(text: object, digits: int, where: str) -> tuple[int, ...]:
@@ -204,7 +241,7 @@ def _object(
 ) -> dict[str, Any]:
     try:
         record = json.loads(line, object_pairs_hook=_unique)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise VectorError(f"{where}: is not a JSON object: {error}") from None
     _check_keys(record, keys, where, optional)
     result: dict[str, Any] = record

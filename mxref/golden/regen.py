@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
@@ -60,6 +62,8 @@ def write(folder: Path, texts: dict[str, bytes]) -> int:
         write_file(folder / path, texts[path])
     for path in stale:
         (folder / path).unlink(missing_ok=True)
+    for found in filter(_is_left_over, folder.rglob(".*.tmp")):
+        found.unlink(missing_ok=True)
     return len(changed) + len(stale)
 
 
@@ -75,7 +79,8 @@ def check(folder: Path, texts: dict[str, bytes]) -> list[str]:
     known = {PurePosixPath(path) for path in texts}
     for found in sorted(folder.rglob("*")):
         name = PurePosixPath(found.relative_to(folder).as_posix())
-        if found.is_file() and name not in known and name.name != "README.md":
+        ours = name in known or name.name == "README.md" or name.suffix == ".tmp"
+        if found.is_file() and not ours:
             problems.append(f"{name} is not a vector file")
     return problems
 
@@ -86,13 +91,31 @@ def write_file(path: Path, data: bytes) -> None:
     Raises:
         OSError: the file cannot be written; nothing is left behind.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = Path(os.path.realpath(path))  # a link stays a link
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_bytes(data)
         temporary.replace(path)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(path)) from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _is_left_over(path: Path) -> bool:
+    """Whether a file is what a killed `regen` left behind."""
+    match = re.fullmatch(r"\..*\.(\d+)\.tmp", path.name)
+    if match is None:
+        return False
+    try:
+        os.kill(int(match[1]), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _compare_references(file: VectorFile) -> None:
