@@ -58,8 +58,10 @@ def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
     inputs = models.encode_inputs(fmt, layout)
     # Where a conversion through float32 would end in another code.
     values = np.array(list(inputs), layout.uint).view(layout.dtype)
-    differs = encode(values, fmt) != encode(values, fmt, pre_rounding="float32")
-    rounded_twice = {bits for bits, other in zip(inputs, differs, strict=True) if other}
+    once, twice = (
+        encode(values, fmt, overflow="nonsaturating", pre_rounding=to) for to in ("none", "float32")
+    )
+    rounded_twice = {bits for bits, other in zip(inputs, once != twice, strict=True) if other}
     ties = set(middles)
     near_ties = {tie + step for tie in middles for step in (-1, 1)}
 
@@ -84,14 +86,14 @@ def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
             "inf": magnitude == layout.inf_bits,
         }
         raised = _raised(flags)
+        if bits in rounded_twice:
+            return False, "N36", raised  # no text says how float64 is converted
         if overflow and fmt.specials is not Specials.NONE:
             return False, "MX-5.3.1-T3", raised
         if overflow and fmt.twos_complement and negative:
             return False, "N15", raised
         if negative and code == 0 and not fmt.twos_complement:
             return fmt.specials is not Specials.NONE, "N25", raised
-        if bits in rounded_twice:
-            return False, "N36", raised  # no text says how float64 is converted
         return True, _SECTION[fmt.name], raised
 
     return _scalar_file("encode", fmt.name, layout, columns, inputs, explain)
