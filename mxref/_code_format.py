@@ -114,6 +114,7 @@ class CodeFormat:
         >>> E4M3.is_nan(0x7F), E4M3.is_nan(0x7E)
         (True, False)
         """
+        code = operator.index(code)
         if self.specials is Specials.NONE:
             return False
         if self._nan_is_minus_zero:

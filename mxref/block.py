@@ -66,6 +66,7 @@ class Blocks:
         shape = tuple(operator.index(n) for n in self.shape)
         if min(shape) < 0:
             raise ValueError(f"shape must hold no negative numbers, got {shape}")
+        formats.code_format(fmt.element)  # refuses more than 8 bits
         codes = codes_of(self.codes, fmt.element)
         scales = codes_of(self.scale_codes, fmt.scale, "scale_codes")
         count = -(-shape[axis] // fmt.block_size)
@@ -80,10 +81,9 @@ class Blocks:
                     f"block size {fmt.block_size} on axis {axis}, got {array.shape}"
                 )
         # Codes that change later could leave their range: what others can write to is copied.
-        if codes.flags.writeable:
-            codes = codes.copy()
-        if scales.flags.writeable:
-            scales = scales.copy()
+        codes, scales = (
+            array.copy() if _is_writeable(array) else array for array in (codes, scales)
+        )
         codes.flags.writeable = scales.flags.writeable = False
         for name, value in (
             ("codes", codes),
@@ -167,8 +167,8 @@ def quantize(
         fmt = dataclasses.replace(fmt, block_size=block_size)
     _refuse_other_scales("quantize", fmt)
     chosen = resolve("quantize", policy, choices)
-    _refuse_wide_integers(values)
     bits, layout = numbers_of(values, chosen.element)
+    _refuse_wide_integers(values)
     axis = axis_index(axis, bits.ndim)
     length = bits.shape[axis]
     if chosen.layout.tail is Tail.REFUSED and length % fmt.block_size:
@@ -186,11 +186,11 @@ def quantize(
     for part in row_chunks(len(rows), fmt.block_size):
         some = None if draw is None else draw[part]
         scales[part], codes[part] = _quantize_rows(rows[part], layout, fmt, chosen, some)
+    codes.flags.writeable = scales.flags.writeable = False
     whole = from_rows(codes, shape, axis)
     if chosen.layout.tail is Tail.SHORT:
         whole = cut(whole, axis, length)
     block_scales = from_rows(scales[:, np.newaxis], shape, axis)
-    whole.flags.writeable = block_scales.flags.writeable = False
     return Blocks(whole, block_scales, fmt, axis, bits.shape)
 
 
@@ -279,6 +279,16 @@ def _quantize_rows(
     codes = encode_parts(scaled, fmt.element, policy.element, draw)
     codes[nan_block] = 0
     return np.where(nan_block, 0xFF, code).astype(np.uint8), codes
+
+
+def _is_writeable(array: NDArray[Any]) -> bool:
+    """Whether somebody can write to an array's memory, through it or what it is a view of."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:
+            return True
+        owner = owner.base
+    return owner is not None
 
 
 def _refuse_other_scales(operation: str, fmt: BlockFormat) -> None:

@@ -146,6 +146,8 @@ def stochastic(
         return None
     if random_bits is None or width is None:
         raise ValueError(f"rounding={rounding.value} needs random_bits= and random_width=")
+    if not isinstance(width, (int, np.integer)):
+        raise TypeError(f"random_width must be an integer, got {type(width).__name__}")
     if not 1 <= width <= 32:
         raise ValueError(f"random_width must be from 1 to 32, got {width}")
     bits = np.asarray(random_bits)
@@ -153,8 +155,13 @@ def stochastic(
         raise TypeError(f"random_bits must be integers, got {bits.dtype}")
     if bits.size and not (int(bits.min()) >= 0 and int(bits.max()) < 1 << width):
         raise ValueError(f"random_bits must be from 0 to 2**{width} - 1")
-    whole = np.broadcast_to(bits.astype(np.int64), shape)
-    return Stochastic(rounding.value[-1], whole.reshape(-1), width)
+    try:
+        whole = np.broadcast_to(bits.astype(np.int64), shape)
+    except ValueError:
+        raise ValueError(
+            f"random_bits must broadcast to the shape of values, {shape}, got {bits.shape}"
+        ) from None
+    return Stochastic(rounding.value[-1], whole.reshape(-1), int(width))
 
 
 def encode_bits(

@@ -83,6 +83,8 @@ def encode_scale(
     """
     whole = resolve("encode_scale", policy, choices)
     chosen = whole.scale
+    if chosen.scale_overflow is ScaleOverflow.WRAP:
+        raise ValueError("scale_overflow must be clamp or nan for encode_scale, got wrap")
     parts = split(*numbers_of(values, whole.element))
     code = round_to_code(
         parts.significand,

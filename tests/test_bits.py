@@ -23,6 +23,7 @@ from mxref._bits import (
     LAYOUTS,
     FloatLayout,
     Parts,
+    Stochastic,
     bits_of,
     compose,
     floats_from,
@@ -32,9 +33,9 @@ from mxref._bits import (
     round_to_code,
     split,
 )
-from mxref.policy import Rounding
+from mxref.choices import Rounding
 
-SMALL = FloatLayout("small", 4, 8)  # bias 7, emin -6: 13 bits, few enough to try all of them
+SMALL = FloatLayout("small", 4, 7)  # bias 7, emin -6: 12 bits, few enough to try all of them
 SMALL_BIAS, SMALL_EMIN = 7, -6
 
 KNOWN = "float64, float32, float16 or bfloat16"
@@ -104,6 +105,7 @@ def test_layout_of_any_byte_order(dtype: Any, name: str) -> None:
         (ml_dtypes.float8_e4m3fn, "float8_e4m3fn"),
         ("no such", "'no such'"),
         (3, "3"),
+        (None, "None"),  # which NumPy reads as float64
     ],
 )
 def test_layout_of_another_type(dtype: Any, shown: str) -> None:
@@ -276,6 +278,8 @@ def test_split_of_every_16_bit_pattern(layout: FloatLayout) -> None:
         assert bool(parts.negative[bits]) == bool(negative)
         assert bool(parts.is_inf[bits]) == (magnitude == layout.inf_bits)
         assert bool(parts.is_nan[bits]) == (magnitude > layout.inf_bits)
+        subnormal = 0 < magnitude < 1 << layout.mantissa_bits
+        assert bool(parts.is_subnormal[bits]) == subnormal
     # The exact value of every finite magnitude; 0 included.
     for magnitude in range(layout.inf_bits):
         value = int(parts.significand[magnitude]) * power(int(parts.exponent[magnitude]))
@@ -289,21 +293,24 @@ def test_compose_of_split_is_the_pattern(layout: FloatLayout) -> None:
     is_nan = bits % (1 << 15) > layout.inf_bits
     assert back.dtype == np.uint16
     assert back[~is_nan].tolist() == bits[~is_nan].tolist()
-    assert set(back[is_nan].tolist()) == {layout.nan_bits}
+    # One NaN, with the sign of the pattern.
+    assert set(back[: 1 << 15][is_nan[: 1 << 15]].tolist()) == {layout.nan_bits}
+    assert set(back[1 << 15 :][is_nan[1 << 15 :]].tolist()) == {layout.nan_bits | layout.sign_bit}
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1))
 def test_compose_of_split_is_the_pattern_for_wide_floats(patterns: list[int]) -> None:
     for layout in (F32, F64):
         bits = np.array([p % (1 << layout.width) for p in patterns], layout.uint)
-        is_nan = [b % layout.sign_bit > layout.inf_bits for b in bits.tolist()]
-        want = np.where(is_nan, layout.nan_bits, bits)
-        assert compose(split(bits, layout), layout).tolist() == want.tolist()
+        want = [
+            b & layout.sign_bit | layout.nan_bits if b % layout.sign_bit > layout.inf_bits else b
+            for b in bits.tolist()
+        ]
+        assert compose(split(bits, layout), layout).tolist() == want
 
 
 def parts_of_number(n: int, e: int, *, negative: bool = False) -> Parts:
-    no = np.array([False])
-    return Parts(np.array([negative]), np.array([n]), np.array([e]), no, no)
+    return Parts.finite(np.array([negative]), np.array([n]), np.array([e]))
 
 
 def rounded(x: Fraction, layout: FloatLayout) -> Fraction | float:
@@ -343,6 +350,13 @@ def rounded(x: Fraction, layout: FloatLayout) -> Fraction | float:
         (F64, power(-1074), 0x0000000000000001),
         (F64, power(-1075), 0x0000000000000000),
         (F64, power(1024), 0x7FF0000000000000),
+        # So far beyond the type that its codes, were there any, would not fit into 64 bits.
+        (F64, power(1025), 0x7FF0000000000000),
+        (F64, power(2046) + power(2040), 0x7FF0000000000000),
+        (F64, power(5000), 0x7FF0000000000000),
+        (F32, power(5000), 0x7F800000),
+        (F16, power(5000), 0x7C00),
+        (BF16, power(129), 0x7F80),
     ],
 )
 def test_compose_rounds_to_nearest_even(
@@ -358,7 +372,7 @@ def test_compose_rounds_to_nearest_even(
     assert negative.tolist() == [pattern | layout.sign_bit]
 
 
-@given(st.integers(0, 2**53 - 1), st.integers(-1100, 60), st.sampled_from(list(LAYOUTS)))
+@given(st.integers(0, 2**53 - 1), st.integers(-1100, 1100), st.sampled_from(list(LAYOUTS)))
 def test_compose_of_any_number(n: int, e: int, name: str) -> None:
     layout = LAYOUTS[name]
     e = max(e, 4 * layout.emin)  # most of them where the layout has numbers
@@ -383,13 +397,16 @@ def test_compose_of_a_sum_of_two_float16(a: int, b: int) -> None:
 def test_compose_of_infinity_and_nan() -> None:
     signs = np.array([False, True, False, True])
     some = np.array([5, 5, 5, 5])
-    inf = np.array([True, True, False, False])
-    assert compose(Parts(signs, some, some, inf, ~inf), F16).tolist() == [
-        0x7C00,
-        0xFC00,
-        0x7E00,
-        0x7E00,
-    ]
+    inf, no = np.array([True, True, False, False]), np.zeros(4, bool)
+    parts = Parts(signs, some, some, inf, ~inf, no)
+    assert compose(parts, F16).tolist() == [0x7C00, 0xFC00, 0x7E00, 0xFE00]
+
+
+def test_finite_parts_are_nothing_else() -> None:
+    parts = Parts.finite(np.array([[True, False]]), np.array([[3, 0]]), np.array([[-1, 5]]))
+    for flags in (parts.is_inf, parts.is_nan, parts.is_subnormal):
+        assert (flags.shape, flags.dtype, flags.any()) == ((1, 2), np.bool_, False)
+    assert compose(parts, F16).tolist() == [[0xBE00, 0x0000]]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=lambda x: x.name)
@@ -487,7 +504,7 @@ def small_finite() -> np.ndarray:
 @cache
 def small_values() -> list[Fraction]:
     signs = [-1 if bits & SMALL.sign_bit else 1 for bits in small_finite().tolist()]
-    magnitudes = [ieee_value(bits % SMALL.sign_bit, 4, 8) for bits in small_finite().tolist()]
+    magnitudes = [ieee_value(bits % SMALL.sign_bit, 4, 7) for bits in small_finite().tolist()]
     return [sign * value for sign, value in zip(signs, magnitudes, strict=True)]
 
 
@@ -496,7 +513,16 @@ def key_layout(keep: int) -> tuple[FloatLayout, int]:
     return FloatLayout("key", SMALL.exponent_bits, keep), SMALL.mantissa_bits - keep
 
 
-@pytest.mark.parametrize("rounding", Rounding, ids=lambda r: r.value)
+DETERMINISTIC = [rounding for rounding in Rounding if not rounding.stochastic]
+
+
+def test_three_roundings_are_stochastic() -> None:
+    names = {"stochastic_a", "stochastic_b", "stochastic_c"}
+    assert {r.value for r in Rounding} - {r.value for r in DETERMINISTIC} == names
+    assert len(DETERMINISTIC) == 7
+
+
+@pytest.mark.parametrize("rounding", DETERMINISTIC, ids=lambda r: r.value)
 @pytest.mark.parametrize(("mantissa_bits", "emin"), TARGETS)
 def test_rounding_a_number_and_its_odd_key(
     mantissa_bits: int, emin: int, rounding: Rounding
@@ -519,13 +545,12 @@ def test_an_odd_key_one_bit_shorter_is_not_enough(rounding: str) -> None:
 
 @pytest.mark.parametrize("drop", range(1, 8))
 def test_an_odd_key_is_the_number_rounded_to_odd(drop: int) -> None:
-    for bits in range(1 << SMALL.width):
-        kept, dropped = divmod(bits, 1 << drop)
-        want = kept | (dropped != 0)
-        assert odd_key(np.array([bits], np.uint16), drop).tolist() == [want]
+    halves = [divmod(bits, 1 << drop) for bits in range(1 << SMALL.width)]
+    want = [kept | (dropped != 0) for kept, dropped in halves]
+    assert odd_key(np.arange(1 << SMALL.width, dtype=np.uint16), drop).tolist() == want
 
 
-@pytest.mark.parametrize("drop", range(8))
+@pytest.mark.parametrize("drop", range(7))
 def test_an_odd_key_keeps_infinity_and_nan(drop: int) -> None:
     short = FloatLayout("key", SMALL.exponent_bits, SMALL.mantissa_bits - drop)
     bits = np.arange(1 << SMALL.width, dtype=np.uint16)
@@ -564,3 +589,59 @@ def test_codes_of_a_format_without_subnormals_start_at_its_smallest_number() -> 
     increments = Rounding.TOWARD_ZERO.increments()
     codes = round_to_code(numbers, exponents, positive, 0, -3, increments, first_code=1)
     assert codes.tolist() == [0, 1, 2, 3, -1]
+
+
+# Random bits.
+
+
+def goes_up(variant: str, nu: Fraction, width: int, r: int) -> bool:
+    """The definitions of P3109, on the part that is cut off as a fraction of a unit."""
+    if variant == "a":
+        return math.floor(nu * 2**width) + r >= 2**width
+    if variant == "b":
+        return math.floor(nu * 2 ** (width + 1)) + 2 * r + 1 >= 2 ** (width + 1)
+    return round(nu * 2**width) + r >= 2**width
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 5])
+@pytest.mark.parametrize("variant", ["a", "b", "c"])
+def test_increments_of_random_bits(variant: str, width: int) -> None:
+    cases = [
+        (rest, drop, r) for drop in range(8) for rest in range(1 << drop) for r in range(1 << width)
+    ]
+    rests, drops, bits = np.array(cases).T
+    got = Stochastic(variant, bits, width).increments(rests, drops)
+    want = [goes_up(variant, Fraction(rest, 1 << drop), width, r) for rest, drop, r in cases]
+    assert got.tolist() == want
+    # What needs no bits below the unit is exact.
+    none = np.zeros(1 << width, np.int64)
+    some = Stochastic(variant, np.arange(1 << width), width)
+    assert not some.increments(none, none - 3).any()
+
+
+@pytest.mark.parametrize("variant", ["a", "b", "c"])
+@pytest.mark.parametrize("width", [1, 24, 31, 32])
+def test_random_bits_of_any_width_beside_any_number(width: int, variant: str) -> None:
+    top = (1 << width) - 1
+    cases = [
+        (n, e, r)
+        for n in (0, 1, 2**31 + 1, 2**32 - 1, 2**52, 2**52 + 1, 2**53 - 1)
+        for e in (-90, -70, -62, -61, -56, -53, -52, -40, -33, -9, 0, 2)
+        for r in {0, 1, top >> 1, top - 1, top}
+    ]
+    n, e, r = np.array(cases).T
+    draw = Stochastic(variant, r, width)
+    codes = round_to_code(n, e, np.zeros(len(n), bool), 3, SMALL_EMIN, draw).tolist()
+    for (significand, exponent, bits), code in zip(cases, codes, strict=True):
+        x = significand * power(exponent)
+        # Codes count the multiples of their unit in the last place.
+        k = max(log2_floor(x), SMALL_EMIN) if x else SMALL_EMIN
+        units = x / power(k - 3)
+        low = math.floor(units)
+        up = goes_up(variant, units - low, width, bits)
+        assert code == (k - SMALL_EMIN) * 8 + low + up, (significand, exponent, bits)
+
+
+def test_a_part_of_the_random_bits() -> None:
+    draw = Stochastic("b", np.arange(5), 3)[1:4]
+    assert (draw.variant, draw.bits.tolist(), draw.width) == ("b", [1, 2, 3], 3)

@@ -14,32 +14,48 @@ import pytest
 
 from mxref import formats
 from mxref.formats import (
+    BINARY8P3,
+    BINARY8P4,
     BLOCK_FORMATS,
+    E1M2,
     E2M1,
     E2M3,
     E3M2,
+    E3M4,
     E4M3,
+    E4M3_IEEE,
+    E4M3FNUZ,
     E5M2,
+    E5M2FNUZ,
     E8M0,
     ELEMENT_FORMATS,
     INT8,
+    OTHER_FORMATS,
     SCALE_FORMATS,
+    UE4M3,
+    UE5M3,
     BlockFormat,
+    CodeFormat,
     ElementFormat,
     ScaleFormat,
     Specials,
     block_format,
+    code_format,
     element_format,
     scale_format,
 )
 
 FLOAT_ELEMENTS = (E5M2, E4M3, E3M2, E2M3, E2M1)
 ALL = (*FLOAT_ELEMENTS, INT8, E8M0)
+OTHERS = (E4M3FNUZ, E5M2FNUZ, E3M4, E4M3_IEEE, E1M2, BINARY8P3, BINARY8P4)
 ELEMENT_NAMES = "e5m2, e4m3, e3m2, e2m3, e2m1, int8"
+OTHER_NAMES = "e4m3fnuz, e5m2fnuz, e3m4, e4m3_ieee, e1m2, binary8p3, binary8p4"
+KNOWN_NAMES = f"{ELEMENT_NAMES}, {OTHER_NAMES}"
+SCALE_NAMES = "e8m0, ue4m3, ue5m3"
 BLOCK_NAMES = "mxfp8_e5m2, mxfp8_e4m3, mxfp6_e3m2, mxfp6_e2m3, mxfp4_e2m1, mxint8"
 
 
-def by_name(fmt: ElementFormat | ScaleFormat | BlockFormat) -> str:
+def by_name(fmt: CodeFormat | BlockFormat) -> str:
     return fmt.name
 
 
@@ -179,6 +195,115 @@ def test_codes_that_are_no_numbers(fmt: ElementFormat | ScaleFormat) -> None:
     ]
 
 
+class Other(NamedTuple):
+    """A format by its widths and bias, and what SPEC_NOTES (Formats) says of its codes."""
+
+    exponent_bits: int
+    mantissa_bits: int
+    bias: int
+    inf_codes: tuple[int, ...]
+    nan_codes: tuple[int, ...]
+    minus_zero: bool
+    max_code: int
+    max_normal: Fraction
+    signed: bool = True
+
+
+OTHER_TABLE = {
+    "e4m3fnuz": Other(4, 3, 8, (), (0x80,), False, 0x7F, Fraction(240)),
+    "e5m2fnuz": Other(5, 2, 16, (), (0x80,), False, 0x7F, Fraction(57344)),
+    "e3m4": Other(
+        3,
+        4,
+        3,
+        (0x70, 0xF0),
+        (*range(0x71, 0x80), *range(0xF1, 0x100)),
+        True,
+        0x6F,
+        Fraction(15.5),
+    ),
+    "e4m3_ieee": Other(
+        4, 3, 7, (0x78, 0xF8), (*range(0x79, 0x80), *range(0xF9, 0x100)), True, 0x77, Fraction(240)
+    ),
+    "e1m2": Other(1, 2, 1, (), (), True, 0x7, Fraction(7, 4)),
+    "binary8p3": Other(5, 2, 16, (0x7F, 0xFF), (0x80,), False, 0x7E, Fraction(49152)),
+    "binary8p4": Other(4, 3, 8, (0x7F, 0xFF), (0x80,), False, 0x7E, Fraction(224)),
+    "ue4m3": Other(4, 3, 7, (), (0x7F,), False, 0x7E, Fraction(448), signed=False),
+    "ue5m3": Other(5, 3, 15, (), (0xFF,), False, 0xFE, Fraction(114688), signed=False),
+}
+
+
+@pytest.mark.parametrize("fmt", [*OTHERS, UE4M3, UE5M3], ids=by_name)
+def test_every_code_of_the_other_formats(fmt: CodeFormat) -> None:
+    row = OTHER_TABLE[fmt.name]
+    width = row.exponent_bits + row.mantissa_bits
+    assert (fmt.exponent_bits, fmt.mantissa_bits) == (row.exponent_bits, row.mantissa_bits)
+    assert (fmt.bias, fmt.signed, fmt.bits) == (row.bias, row.signed, row.signed + width)
+    assert (fmt.max_code, Fraction(fmt.max_normal)) == (row.max_code, row.max_normal)
+    assert fmt.inf_code == (row.inf_codes[0] if row.inf_codes else None)
+    assert fmt.nan_codes == row.nan_codes
+    assert fmt.has_negative_zero == row.minus_zero
+    assert fmt.emax == log2_floor(row.max_normal)
+    assert power(fmt.emin) == fmt.min_normal == power(1 - row.bias)
+    assert fmt.min_subnormal == power(1 - row.bias - row.mantissa_bits)
+    assert fmt.max_subnormal == power(1 - row.bias) - power(1 - row.bias - row.mantissa_bits)
+    for code in range(fmt.code_count):
+        value = fmt.value(code)
+        negative, magnitude = divmod(code, 1 << width)
+        if code in row.nan_codes:
+            assert math.isnan(value), hex(code)
+        elif code in row.inf_codes:
+            assert value == (-math.inf if negative else math.inf), hex(code)
+        else:
+            exponent, fraction = divmod(magnitude, 1 << row.mantissa_bits)
+            part = Fraction(fraction, 1 << row.mantissa_bits)
+            want = power(max(exponent, 1) - row.bias) * ((exponent > 0) + part)
+            assert Fraction(value) == (-want if negative else want), hex(code)
+            assert math.copysign(1, value) == (-1 if negative else 1), hex(code)
+
+
+def log2_floor(x: Fraction) -> int:
+    return next(k for k in range(-300, 300) if power(k) <= x < power(k + 1))
+
+
+def test_formats_that_have_a_negative_zero() -> None:
+    names = [fmt.name for fmt in (*ALL, *OTHERS, UE4M3, UE5M3) if fmt.has_negative_zero]
+    assert names == ["e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "e3m4", "e4m3_ieee", "e1m2"]
+
+
+def test_the_nan_that_is_written_by_other_formats() -> None:
+    written = {fmt.name: fmt.nan_code for fmt in (*OTHERS, UE4M3, UE5M3)}
+    assert written == {
+        "e4m3fnuz": 0x80,
+        "e5m2fnuz": 0x80,
+        "e3m4": 0x7F,
+        "e4m3_ieee": 0x7F,
+        "e1m2": None,
+        "binary8p3": 0x80,
+        "binary8p4": 0x80,
+        "ue4m3": 0x7F,
+        "ue5m3": 0xFF,
+    }
+
+
+@pytest.mark.parametrize("fmt", [*ALL, *OTHERS, UE4M3, UE5M3], ids=by_name)
+def test_a_code_may_be_a_numpy_integer(fmt: CodeFormat) -> None:
+    for code in range(fmt.code_count):
+        want = np.float64(fmt.value(code)).tobytes()
+        for kind in (np.uint8, np.int16, np.int64, np.uint64):
+            assert np.float64(fmt.value(kind(code))).tobytes() == want, (kind, code)
+    with pytest.raises(TypeError):
+        fmt.value(1.0)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="code must be in"):
+        fmt.value(np.int8(-1))
+
+
+def test_codes_of_e2m1_and_int8_as_numpy_integers() -> None:
+    assert E2M1.value(np.uint8(9)) == -0.5
+    assert INT8.value(np.uint8(0x80)) == -2.0
+    assert INT8.value(np.uint8(0xFF)) == -1 / 64
+
+
 def test_the_nan_that_is_written_is_all_ones_without_a_sign() -> None:
     written = {fmt.name: fmt.nan_code for fmt in ALL if fmt.nan_code is not None}
     assert written == {"e5m2": 0x7F, "e4m3": 0x7F, "e8m0": 0xFF}
@@ -214,18 +339,33 @@ def test_a_code_out_of_range(fmt: ElementFormat | ScaleFormat, code: int, text: 
         (E2M1, ml_dtypes.float4_e2m1fn),
         (E8M0, ml_dtypes.float8_e8m0fnu),
         (INT8, np.int8),
+        (E4M3FNUZ, ml_dtypes.float8_e4m3fnuz),
+        (E5M2FNUZ, ml_dtypes.float8_e5m2fnuz),
+        (E3M4, ml_dtypes.float8_e3m4),
+        (E4M3_IEEE, ml_dtypes.float8_e4m3),
     ],
     ids=str,
 )
 def test_dtype_names(fmt: ElementFormat | ScaleFormat, dtype: Any) -> None:
     assert fmt.dtype_name == np.dtype(dtype).name
+    if fmt is not INT8:
+        values = np.arange(fmt.code_count, dtype=np.uint8).view(dtype).astype(np.float64)
+        ours = np.array([fmt.value(code) for code in range(fmt.code_count)])
+        assert np.array_equal(values, ours, equal_nan=True)
+
+
+def test_formats_without_a_dtype() -> None:
+    named = (*ALL, *OTHERS, UE4M3, UE5M3)
+    without = [fmt.name for fmt in named if fmt.dtype_name is None]
+    assert without == ["e1m2", "binary8p3", "binary8p4", "ue4m3", "ue5m3"]
 
 
 def test_registries_are_in_the_order_of_the_standard() -> None:
     assert ", ".join(ELEMENT_FORMATS) == ELEMENT_NAMES
     assert ", ".join(BLOCK_FORMATS) == BLOCK_NAMES
-    assert list(SCALE_FORMATS) == ["e8m0"]
-    for registry in (ELEMENT_FORMATS, BLOCK_FORMATS, SCALE_FORMATS):
+    assert ", ".join(OTHER_FORMATS) == OTHER_NAMES
+    assert ", ".join(SCALE_FORMATS) == SCALE_NAMES
+    for registry in (ELEMENT_FORMATS, OTHER_FORMATS, BLOCK_FORMATS, SCALE_FORMATS):
         assert [fmt.name for fmt in registry.values()] == list(registry)
 
 
@@ -249,10 +389,14 @@ def test_table_1(name: str, element: ElementFormat, d: int) -> None:
 
 
 def test_looking_up_a_name_gives_the_constant() -> None:
-    for element in (*FLOAT_ELEMENTS, INT8):
+    for element in (*FLOAT_ELEMENTS, INT8, *OTHERS):
         assert element_format(element.name) is element
+        assert code_format(element.name) is element
         assert getattr(formats, element.name.upper()) is element
-    assert scale_format("e8m0") is E8M0
+    for scale in (E8M0, UE4M3, UE5M3):
+        assert scale_format(scale.name) is scale
+    for scale in (UE4M3, UE5M3):
+        assert code_format(scale.name) is code_format(scale) is scale
     for name, block in BLOCK_FORMATS.items():
         assert block_format(name) is block
 
@@ -262,6 +406,7 @@ def test_a_format_object_is_returned_as_it_is() -> None:
     scale = dataclasses.replace(E8M0, name="mine")
     block = BlockFormat("mine", element, scale, 7)
     assert element_format(element) is element
+    assert code_format(element) is element
     assert scale_format(scale) is scale
     assert block_format(block) is block
 
@@ -272,16 +417,42 @@ def test_a_format_object_is_returned_as_it_is() -> None:
         (
             element_format,
             "e4m4",
-            f"format must be one of {ELEMENT_NAMES}, got 'e4m4' (did you mean 'e4m3'?)",
+            f"format must be one of {KNOWN_NAMES}, got 'e4m4' (did you mean 'e4m3'?)",
         ),
         (
             element_format,
             "E5M2",
-            f"format must be one of {ELEMENT_NAMES}, got 'E5M2' (did you mean 'e5m2'?)",
+            f"format must be one of {KNOWN_NAMES}, got 'E5M2' (did you mean 'e5m2'?)",
         ),
-        (element_format, "zz", f"format must be one of {ELEMENT_NAMES}, got 'zz'"),
-        (scale_format, "ue8m0", "format must be one of e8m0, got 'ue8m0' (did you mean 'e8m0'?)"),
-        (scale_format, "zz", "format must be one of e8m0, got 'zz'"),
+        # What begins as written is named before what merely resembles it.
+        (
+            element_format,
+            "bin",
+            f"format must be one of {KNOWN_NAMES}, got 'bin' (did you mean 'binary8p3'?)",
+        ),
+        (
+            element_format,
+            "fnuz",
+            f"format must be one of {KNOWN_NAMES}, got 'fnuz' (did you mean 'e5m2fnuz'?)",
+        ),
+        (element_format, "zz", f"format must be one of {KNOWN_NAMES}, got 'zz'"),
+        (element_format, "", f"format must be one of {KNOWN_NAMES}, got ''"),
+        (element_format, "e8m0", "format must be an element format, got the scale format 'e8m0'"),
+        (element_format, "ue4m3", "format must be an element format, got the scale format 'ue4m3'"),
+        (code_format, "zz", f"format must be one of {KNOWN_NAMES}, got 'zz'"),
+        (
+            scale_format,
+            "ue8m0",
+            f"format must be one of {SCALE_NAMES}, got 'ue8m0' (did you mean 'e8m0'?)",
+        ),
+        (
+            scale_format,
+            "ue",
+            f"format must be one of {SCALE_NAMES}, got 'ue' (did you mean 'ue4m3'?)",
+        ),
+        (scale_format, "zz", f"format must be one of {SCALE_NAMES}, got 'zz'"),
+        (scale_format, "e4m3", "format must be a scale format, got the element format 'e4m3'"),
+        (scale_format, "e1m2", "format must be a scale format, got the element format 'e1m2'"),
         (
             block_format,
             "mxfp8_e4m4",
@@ -309,11 +480,14 @@ def test_a_block_format_for_an_element_format_and_the_other_way(block: BlockForm
 
 @pytest.mark.parametrize("name", [3, None, 1.5, ["e4m3"], b"e4m3"], ids=repr)
 def test_a_name_that_is_no_string(name: Any) -> None:
-    kind = type(name).__name__
-    text = f"must be a name or a format object, got {kind}"
-    assert sentence(TypeError, lambda: element_format(name)) == f"format {text}"
-    assert sentence(TypeError, lambda: scale_format(name)) == f"format {text}"
-    assert sentence(TypeError, lambda: block_format(name)) == f"block_format {text}"
+    got = f"or its name, got {type(name).__name__}"
+    element = f"format must be an element format {got}"
+    assert sentence(TypeError, lambda: element_format(name)) == element
+    assert sentence(TypeError, lambda: code_format(name)) == element
+    assert sentence(TypeError, lambda: scale_format(name)) == f"format must be a scale format {got}"
+    assert sentence(TypeError, lambda: block_format(name)) == (
+        f"block_format must be a block format {got}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -321,6 +495,7 @@ def test_a_name_that_is_no_string(name: Any) -> None:
     [
         (element_format, E8M0),
         (element_format, BLOCK_FORMATS["mxint8"]),
+        (code_format, BLOCK_FORMATS["mxint8"]),
         (scale_format, E4M3),
         (scale_format, BLOCK_FORMATS["mxint8"]),
         (block_format, E4M3),
@@ -332,7 +507,55 @@ def test_a_format_object_of_another_kind(look_up: Callable[[Any], object], wrong
     assert sentence(TypeError, lambda: look_up(wrong)).endswith(f"got {type(wrong).__name__}")
 
 
-@pytest.mark.parametrize("size", [0, -1])
+def test_what_encode_and_decode_can_take() -> None:
+    assert sentence(ValueError, lambda: code_format("e8m0")) == (
+        "format must have a zero, got e8m0: use encode_scale and decode_scale"
+    )
+    assert sentence(ValueError, lambda: code_format(E8M0)).startswith("format must have a zero")
+    wide = ElementFormat("e8m7", 8, 7, 127, Specials.IEEE)
+    assert sentence(ValueError, lambda: code_format(wide)) == (
+        "format must have at most 8 bits, got e8m7 with 16"
+    )
+    assert element_format(wide) is wide
+    for block in BLOCK_FORMATS.values():
+        assert sentence(ValueError, lambda name=block.name: code_format(name)) == (
+            f"format must be an element format, got the block format {block.name!r}: "
+            f"use {block.element.name!r}"
+        )
+
+
+@pytest.mark.parametrize(
+    ("element", "scale", "got"),
+    [
+        ("e4m3", E8M0, "str and ScaleFormat"),
+        (E4M3, "e8m0", "ElementFormat and str"),
+        (E4M3, E4M3, "ElementFormat and ElementFormat"),
+        (E8M0, E4M3, "ScaleFormat and ElementFormat"),
+        (None, None, "NoneType and NoneType"),
+    ],
+)
+def test_a_block_format_of_other_things(element: Any, scale: Any, got: str) -> None:
+    assert sentence(TypeError, lambda: BlockFormat("mine", element, scale, 32)) == (
+        f"mine must have an ElementFormat and a ScaleFormat, got {got}"
+    )
+
+
+@pytest.mark.parametrize("size", [1.5, 32.0, "32", None, np.float32(32)], ids=repr)
+def test_a_block_size_of_another_type(size: Any) -> None:
+    error = f"block_size must be an integer, got {type(size).__name__}"
+    assert sentence(TypeError, lambda: BlockFormat("mine", E2M1, E8M0, size)) == error
+    mxint8 = BLOCK_FORMATS["mxint8"]
+    assert sentence(TypeError, lambda: dataclasses.replace(mxint8, block_size=size)) == error
+
+
+def test_a_block_size_may_be_a_numpy_integer() -> None:
+    block = BlockFormat("mine", E2M1, E8M0, np.uint8(200))  # type: ignore[arg-type]
+    assert type(block.block_size) is int
+    assert block.bits_per_block == 8 + 200 * 4
+    assert (block, hash(block)) == ((twin := BlockFormat("mine", E2M1, E8M0, 200)), hash(twin))
+
+
+@pytest.mark.parametrize("size", [0, -1, np.int8(-128)])
 def test_a_block_has_at_least_one_element(size: int) -> None:
     assert sentence(ValueError, lambda: BlockFormat("mine", E2M1, E8M0, size)) == (
         f"block_size must be at least 1, got {size}"
@@ -342,6 +565,7 @@ def test_a_block_has_at_least_one_element(size: int) -> None:
 
 def test_a_format_of_two_levels_of_scales_can_be_described() -> None:
     scale = ScaleFormat("ue4m3", 4, 3, 7, Specials.TOP_CODE_NAN)
+    assert scale == UE4M3
     block = BlockFormat("nvfp4", E2M1, scale, 16, tensor_scale=True)
     assert (block.element, block.scale, block.block_size) == (E2M1, scale, 16)
     assert block.tensor_scale
@@ -352,11 +576,50 @@ def test_a_format_of_two_levels_of_scales_can_be_described() -> None:
 
 
 def test_a_scale_format_has_no_sign() -> None:
-    scale = ScaleFormat("ue5m3", 5, 3, 15)
+    assert sentence(ValueError, lambda: ScaleFormat("mine", 4, 3, 7, signed=True)) == (
+        "a scale format must have no sign, got signed=True for mine"
+    )
+    assert sentence(ValueError, lambda: dataclasses.replace(E8M0, signed=True)) == (
+        "a scale format must have no sign, got signed=True for e8m0"
+    )
+    scale = ScaleFormat("mine", 5, 3, 15)
     assert (scale.signed, scale.sign_bit, scale.bits, scale.code_count) == (False, 0, 8, 256)
     assert min(scale.value(code) for code in range(256)) == 0
     # With no code set apart, the all-ones exponent holds numbers.
     assert (scale.max_code, scale.max_normal) == (0xFF, 1.875 * 2.0**16)
+
+
+@pytest.mark.parametrize("kind", [ElementFormat, ScaleFormat])
+@pytest.mark.parametrize(
+    ("changes", "error", "text"),
+    [
+        ({"exponent_bits": 4.0}, TypeError, "exponent_bits must be an integer, got 4.0"),
+        ({"mantissa_bits": "3"}, TypeError, "mantissa_bits must be an integer, got '3'"),
+        ({"bias": None}, TypeError, "bias must be an integer, got None"),
+        ({"specials": "ieee"}, TypeError, "specials must be a Specials, got 'ieee'"),
+        (
+            {"exponent_bits": -1},
+            ValueError,
+            "mine must have fields of no negative width and a bias within 4096, got -1, 3 and 7",
+        ),
+        (
+            {"mantissa_bits": -3},
+            ValueError,
+            "mine must have fields of no negative width and a bias within 4096, got 4, -3 and 7",
+        ),
+        (
+            {"bias": -5000},
+            ValueError,
+            "mine must have fields of no negative width and a bias within 4096, got 4, 3 and -5000",
+        ),
+    ],
+)
+def test_a_format_that_cannot_be(
+    kind: Any, changes: dict[str, Any], error: type[Exception], text: str
+) -> None:
+    good = {"name": "mine", "exponent_bits": 4, "mantissa_bits": 3, "bias": 7}
+    assert kind(**good).max_code == 0x7F
+    assert sentence(error, lambda: kind(**(good | changes))) == text
 
 
 @pytest.mark.parametrize(

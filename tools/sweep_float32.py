@@ -1,8 +1,8 @@
 """All 2**32 float32 patterns, encoded to each format under `ocp`, against exact thresholds.
 
 The thresholds are the inputs at which the slow twin's code changes, found by bisection for each
-sign; between two of them every code must be the same. Prints the digest of all codes in order of the
-patterns and compares it with the recorded one. About ten seconds a format.
+sign; between two of them every code must be the same. Prints the digest of all codes in order of
+the patterns and compares it with the recorded one. About ten seconds a format.
 
     python tools/sweep_float32.py            # all formats
     python tools/sweep_float32.py e2m1 --policy ocp+rounding=toward_zero
