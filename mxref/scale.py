@@ -27,6 +27,7 @@ from mxref._bits import (
     split,
 )
 from mxref._codes import codes_of, parts_of
+from mxref._quirks import quirk_exponents
 from mxref._sources import narrowed, numbers_of
 from mxref.choices import (
     Rounding,
@@ -229,7 +230,10 @@ def scale_codes(
 ) -> ScaleCodes:
     """Scale codes for finite magnitude patterns."""
     parts = split(*narrowed(amax, layout, policy.amax_type))
-    code = _exponents(parts, *_threshold(policy.scale_rule, fmt)) + E8M0.bias
+    if policy.scale_rule.is_quirk:
+        code = quirk_exponents(parts, policy.scale_rule, fmt) + E8M0.bias
+    else:
+        code = _exponents(parts, *_threshold(policy.scale_rule, fmt)) + E8M0.bias
     # An amax that the conversion to a narrower type made infinite gives too large a scale.
     code = np.where(parts.is_inf, E8M0.max_code + 1, code)
     is_zero = (parts.significand == 0) & ~parts.is_inf

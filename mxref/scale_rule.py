@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from mxref.choices import PERMITTED, RECOMMENDED, Choice
+from mxref.choices import CONTRADICTS, PERMITTED, RECOMMENDED, Choice
 from mxref.formats import ElementFormat
 
 __all__ = ["ScaleLimit", "ScaleRule"]
@@ -53,7 +53,7 @@ class ScaleLimit:
 class ScaleRule(Choice):
     """How a block's largest magnitude gives its scale: the smallest one within a limit.
 
-    Source: OCP MX v1.0 §6.3, which recommends FLOOR and permits others; SPEC_NOTES N1.
+    Source: OCP MX v1.0 §6.3, which recommends FLOOR and permits others; SPEC_NOTES N1, N2, N19.
     """
 
     FLOOR = "floor", RECOMMENDED  #: floor(log2 amax) - emax: amax / scale < 2**(emax + 1)
@@ -64,6 +64,19 @@ class ScaleRule(Choice):
     NEAREST = "nearest", PERMITTED  #: the power of two nearest to amax / max, a midpoint up
     NEAREST_LOG2 = "nearest_log2", PERMITTED  #: log2(amax / max) to the nearest integer
     NEAREST_LOG2_POWER = "nearest_log2_power", PERMITTED  #: of log2(amax / 2**emax)
+    # How implementations miss the rule that they mean; all compute in float32.
+    FLOOR_LOG2_FLOAT32 = "floor_log2_float32", CONTRADICTS  #: FLOOR with a rounded logarithm
+    FLOOR_EXPONENT_FIELD = "floor_exponent_field", CONTRADICTS  #: FLOOR, subnormals as 2**-127
+    RCEIL_RECIPROCAL = "rceil_reciprocal", PERMITTED  #: RCEIL of float32(amax * float32(1 / max))
+
+    @property
+    def is_quirk(self) -> bool:
+        """Whether the rule is no exact limit."""
+        return self in (
+            ScaleRule.FLOOR_LOG2_FLOAT32,
+            ScaleRule.FLOOR_EXPONENT_FIELD,
+            ScaleRule.RCEIL_RECIPROCAL,
+        )
 
     def limit(self, fmt: ElementFormat) -> ScaleLimit:
         """The limit of amax / scale for elements of a format.
@@ -93,3 +106,4 @@ class ScaleRule(Choice):
                 return ScaleLimit(2 * largest**2, closed=False, root=True)
             case ScaleRule.NEAREST_LOG2_POWER:
                 return ScaleLimit(2 * power**2, closed=False, root=True)
+        raise ValueError(f"{self.value} has no limit, it is a quirk")

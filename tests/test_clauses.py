@@ -194,6 +194,27 @@ def test_n18_stochastic_rounding(variant: str) -> None:
     assert set(exact.tolist()) == {5}
 
 
+def test_n18_hardware_forms_are_variant_a() -> None:
+    generator = np.random.default_rng(3)
+    values = generator.uniform(-400, 400, 20_000).astype(np.float32)
+    values = values[np.abs(values) >= 2.0**-6]  # E4M3's normal numbers
+    seeds = generator.integers(0, 1 << 32, values.size, np.uint32)
+    # AMD from float32 to E4M3: the top 20 bits of the seed are added to the 20 bits that go.
+    added = (values.view(np.uint32) + (seeds >> np.uint32(12))) & np.uint32(0xFFF00000)
+    want = mxref.encode(added.view(np.float32), "e4m3")
+    got = mxref.encode(
+        values, "e4m3", rounding="stochastic_a", random_bits=seeds >> np.uint32(12), random_width=20
+    )
+    assert got.tolist() == want.tolist()
+    # Transformer Engine's software E2M1: 8 random bits of a step are added, then truncated.
+    small = generator.uniform(0, 6, 5_000)
+    bits = generator.integers(0, 256, small.size)
+    step = np.where(small < 2, 0.5, np.where(small < 4, 1.0, 2.0))
+    floor = np.floor((small + bits / 256 * step) / step) * step
+    got = mxref.encode(small, "e2m1", rounding="stochastic_a", random_bits=bits, random_width=8)
+    assert mxref.decode(got, "e2m1").tolist() == floor.tolist()
+
+
 def test_n19_division_by_the_scale_is_exact() -> None:
     # Under scale FE a reciprocal would be the subnormal 2**-127.
     assert quantize([2.0**127, 2.0**126], "mxint8") == (0xFE, [0x40, 0x20])

@@ -12,10 +12,13 @@ import pytest
 import mxref
 from mxref import exact
 from mxref._bits import LAYOUTS, FloatLayout
-from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS
+from mxref.choices import Choice
+from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_FORMATS
 from mxref.golden import models
+from mxref.policy import Policy
 
 FORMATS = tuple(ELEMENT_FORMATS)
+CODED = (*FORMATS, *OTHER_FORMATS, "ue4m3", "ue5m3")
 ROUNDINGS = (
     "ties_to_even",
     "ties_to_away",
@@ -50,6 +53,22 @@ def test_encode_of_every_16_bit_float(source: str, format: str, overflow: str) -
         got = mxref.encode(values, format, rounding=rounding, overflow=overflow)
         want = [exact.encode(b, source, format, rounding, overflow) for b in bits]
         assert differences(bits, got, want) == [], rounding
+
+
+@pytest.mark.parametrize("overflow", Policy.members("overflow"))
+@pytest.mark.parametrize("format", CODED)
+def test_the_complete_product_of_16_bit_floats(
+    format: str, overflow: Choice, share: int | None
+) -> None:
+    """Every format and overflow method; `--complete` runs every rounding, a plain run one a day."""
+    bits = list(range(1 << 16))
+    for source in ("bf16", "f16"):
+        values = floats(bits, LAYOUTS[source])
+        for rounding in ROUNDINGS if share is None else ROUNDINGS[share : share + 1]:
+            choices = {"rounding": rounding, "overflow": overflow.value}
+            got = mxref.encode(values, format, **choices)
+            want = [exact.encode(b, source, format, **choices) for b in bits]
+            assert differences(bits, got, want) == [], (source, rounding)
 
 
 def every_exponent(layout: FloatLayout) -> list[int]:

@@ -13,7 +13,8 @@ from mxref._bits import LAYOUTS, FloatLayout
 from mxref.formats import ELEMENT_FORMATS
 from mxref.scale_rule import ScaleLimit, ScaleRule
 
-RULES = tuple(rule.value for rule in ScaleRule)
+RULES = tuple(rule.value for rule in ScaleRule if not rule.is_quirk)
+QUIRKS = tuple(rule.value for rule in ScaleRule if rule.is_quirk)
 FORMATS = tuple(ELEMENT_FORMATS)
 
 
@@ -124,3 +125,51 @@ def test_threshold_of_a_root(square: int, bits: int, closed: bool) -> None:
     assert too_large(first)
     assert not too_large(first - 1) or first == 1 << bits
     assert Fraction(4) ** binade <= square < Fraction(4) ** (binade + 1)
+
+
+def quirk_inputs(layout: FloatLayout) -> list[int]:
+    """The last 50 floats of every binade and of some float32 steps before it, and subnormals."""
+    m = layout.mantissa_bits
+    step = 1 << max(m - 23, 0)
+    fields = range((1 << layout.exponent_bits) - 1)
+    if layout.width == 64:
+        fields = range(1023 - 155, 1023 + 132)
+    bits = [(field + 1 << m) - j * step + d for field in fields for j in range(50) for d in (0, 1)]
+    bits += [1 << bit for bit in range(m)] + [3 << bit for bit in range(m - 1)]
+    return [b for b in bits if 0 < b < layout.inf_bits]
+
+
+@pytest.mark.parametrize("rule", QUIRKS)
+@pytest.mark.parametrize("source", LAYOUTS)
+def test_the_references_agree_on_quirks(source: str, rule: str) -> None:
+    layout = LAYOUTS[source]
+    bits = quirk_inputs(layout)[:: 1 if layout.width == 16 else 3]
+    amax = np.array(bits, layout.uint).view(layout.dtype)
+    for format in ("e4m3", "int8"):
+        got = mxref.shared_scale(amax, format, rule).tolist()
+        assert got == [exact.shared_scale(b, source, format, rule) for b in bits]
+
+
+def test_a_rounded_logarithm_is_one_too_large_just_below_a_power_of_two() -> None:
+    # The logarithm of 2**10 - 2**-14 lies 8.6e-8 below 10, nearer than a float32 can tell.
+    amax = np.float32([1023.99994, 1023.9])
+    assert mxref.shared_scale(amax, "int8", "floor_log2_float32").tolist() == [137, 136]
+    assert mxref.shared_scale(amax, "int8", "floor").tolist() == [136, 136]
+
+
+def test_quirks_that_show_only_when_scales_may_leave_their_range() -> None:
+    subnormal = np.float32([2.0**-140])
+    found = [
+        mxref.shared_scale(subnormal, "e2m1", rule, scale_underflow="wrap").item()
+        for rule in ("floor", "floor_exponent_field")
+    ]
+    assert found == [(-142 + 127) % 256, (-129 + 127) % 256]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_reciprocal_changes_no_scale_of_a_normal_amax(format: str) -> None:
+    significands = np.arange(1 << 23, dtype=np.uint32)[::3] | 127 << 23
+    amax = np.append(significands, (127 << 23) + (np.arange(64, dtype=np.uint32) << 17))
+    values = amax.view(np.float32)
+    exactly = mxref.shared_scale(values, format, "rceil")
+    assert mxref.shared_scale(values, format, "rceil_reciprocal").tolist() == exactly.tolist()

@@ -6,11 +6,13 @@ calc_block_scale (tosa); torchao and AMD Quark (ceil, even); MLX 0.31 and llama.
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from mxref.exact.formats import ElementFormat, magnitude
-from mxref.exact.numbers import compare, floor_log2
+from mxref.exact.floats import converted, write_float
+from mxref.exact.formats import FLOATS, ElementFormat, magnitude
+from mxref.exact.numbers import INF, compare, floor_log2
 from mxref.exact.rounding import ABOVE, BELOW, TIE, choose
 
 
@@ -77,6 +79,48 @@ def _last_below(n: int, e: int, m: int, f: int, fmt: ElementFormat) -> int:
     return _first(n, e, fmt, lambda k: compare(n, e, m, f + k) < 0) - 1
 
 
+#: Beyond every scale.
+_FAR: Final = 1000
+
+
+def _in_float32(n: int, e: int) -> tuple[int, int] | None:
+    """Round n * 2**e to float32; None if that is infinite."""
+    _, m, f = converted((0, n, e), FLOATS["f32"])
+    return None if m == INF else (m, f)
+
+
+def _floor_log2_float32(n: int, e: int, fmt: ElementFormat) -> int:
+    single = _in_float32(n, e)
+    if single is None or single[0] == 0:
+        return _FAR if single is None else -_FAR
+    with decimal.localcontext(decimal.Context(prec=60)):
+        logarithm = decimal.Decimal(single[0]).ln() / decimal.Decimal(2).ln() + single[1]
+        count = int((logarithm * 2**160).to_integral_value())
+    sign, m, f = converted((int(count < 0), abs(count), -160), FLOATS["f32"])
+    signed = -m if sign else m
+    floor: int = signed << f if f >= 0 else signed >> -f
+    return floor - fmt.emax
+
+
+def _floor_exponent_field(n: int, e: int, fmt: ElementFormat) -> int:
+    bits = write_float((0, n, e), FLOATS["f32"])
+    return _FAR if bits >= FLOATS["f32"].infinity else (bits >> 23) - 127 - fmt.emax
+
+
+def _rceil_reciprocal(n: int, e: int, fmt: ElementFormat) -> int:
+    m, f = magnitude(fmt.max_code, fmt)
+    # 1 / max to 200 bits, with a last bit that says that something was left.
+    inverse = _in_float32(2 * ((1 << 200) // m) + 1, -201 - f)
+    single = _in_float32(n, e)
+    if single is None or inverse is None:
+        return _FAR
+    product = _in_float32(single[0] * inverse[0], single[1] + inverse[1])
+    if product is None or product[0] == 0:
+        return -_FAR
+    k = floor_log2(*product)
+    return k if compare(*product, 1, k) == 0 else k + 1
+
+
 RULES: Final[Mapping[str, Callable[[int, int, ElementFormat], int]]] = {
     "floor": _floor,
     "ceil": _ceil,
@@ -86,4 +130,7 @@ RULES: Final[Mapping[str, Callable[[int, int, ElementFormat], int]]] = {
     "nearest": _nearest,
     "nearest_log2": _nearest_log2,
     "nearest_log2_power": _nearest_log2_power,
+    "floor_log2_float32": _floor_log2_float32,
+    "floor_exponent_field": _floor_exponent_field,
+    "rceil_reciprocal": _rceil_reciprocal,
 }
