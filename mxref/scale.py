@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from mxref._bits import (
+    CHUNK,
     I64,
     U8,
     Bits,
@@ -86,7 +88,22 @@ def encode_scale(
     chosen = whole.scale
     if chosen.scale_overflow is ScaleOverflow.WRAP:
         raise ValueError("scale_overflow must be clamp or nan for encode_scale, got wrap")
-    parts = split(*numbers_of(values, whole.element))
+    bits, layout = numbers_of(values, whole.element)
+    return _in_chunks(bits, lambda part: _encode(split(part, layout), chosen))
+
+
+def _in_chunks(bits: Bits, codes_of_part: Callable[[Bits], I64]) -> U8:
+    """Codes of patterns, a chunk at a time, so that memory stays small."""
+    flat = bits.reshape(-1)
+    codes = np.empty(flat.size, np.uint8)
+    for start in range(0, flat.size, CHUNK):
+        part = slice(start, start + CHUNK)
+        codes[part] = codes_of_part(flat[part])
+    return codes.reshape(bits.shape)
+
+
+def _encode(parts: Parts, chosen: ScalePolicy) -> I64:
+    """E8M0 codes of numbers in integer parts."""
     code = round_to_code(
         parts.significand,
         parts.exponent,
@@ -108,7 +125,7 @@ def encode_scale(
         code = np.where(parts.negative, 0, code)
     elif chosen.scale_of_negative is ScaleOfNegative.NAN:
         code = np.where(parts.negative & (parts.significand != 0), _NAN, code)
-    return code.astype(np.uint8)
+    return code
 
 
 def decode_scale(
@@ -212,8 +229,12 @@ def shared_scale(
             f"got {bits[bad].view(layout.dtype)[0]}"
         )
     magnitude = bits & layout.uint.type(layout.sign_bit - 1)
-    codes = scale_codes(magnitude, layout, fmt, chosen).codes
-    return np.where(magnitude < layout.inf_bits, codes, _NAN).astype(np.uint8)
+
+    def some(part: Bits) -> I64:
+        codes = scale_codes(part, layout, fmt, chosen).codes
+        return np.where(part < layout.inf_bits, codes, _NAN)
+
+    return _in_chunks(magnitude, some)
 
 
 @dataclass(frozen=True, slots=True)
