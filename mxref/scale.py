@@ -226,7 +226,7 @@ def shared_scale(
     if bad.any():
         raise ValueError(
             "amax must not be negative, since it is a largest magnitude: "
-            f"got {bits[bad].view(layout.dtype)[0]}"
+            f"got {float(bits[bad].view(layout.dtype)[0])}"
         )
     magnitude = bits & layout.uint.type(layout.sign_bit - 1)
 
