@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,6 +40,14 @@ def choices_read(op: str, policy: Policy) -> dict[str, str]:
 _EXACT_NAMES = {"scale_rule": "rule", "scale_rounding": "rounding"}
 
 
+@functools.cache
+def _exact_choices(op: str, policy: Policy) -> dict[str, Any]:
+    """The choices read, as the slow twin's arguments."""
+    read = choices_read(op, policy)
+    read.pop("tail", None)  # cases are whole blocks
+    return {_EXACT_NAMES.get(name, name): value for name, value in read.items()}
+
+
 def exact_answer(
     op: str, format: str, float: str, words: Sequence[int], policy: Policy
 ) -> tuple[int, ...]:
@@ -47,9 +56,7 @@ def exact_answer(
     >>> exact_answer("encode", "e2m1", "f32", [0x40A00000], Policy())  # 5.0
     (6,)
     """
-    read = choices_read(op, policy)
-    read.pop("tail", None)  # cases are whole blocks
-    choices: dict[str, Any] = {_EXACT_NAMES.get(name, name): v for name, v in read.items()}
+    choices = _exact_choices(op, policy)
     match op:
         case "encode":
             return (exact.encode(words[0], float, format, **choices),)
