@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -25,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for module in _VERBS:
         module.add_parser(verbs)
     if sys.stdout is None:  # closed by the caller
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for as long as the process lives
+        sys.stdout = io.StringIO()
     try:
         try:
             options = parser.parse_args(arguments)
@@ -40,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = str(error) or "not enough memory"
         if isinstance(error, OSError) and error.strerror is not None:
             text = f"{error.filename or 'standard output'}: {error.strerror}"
-            _discard_output()
+            if error.filename is None:
+                _discard_output()
         print(f"mxref: error: {text}", file=sys.stderr)
         return 2
     return status
@@ -48,4 +51,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _discard_output() -> None:
     """Send what is left to print nowhere, so that closing the output cannot fail again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError):  # an output that is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

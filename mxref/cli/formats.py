@@ -71,7 +71,7 @@ def _run(options: argparse.Namespace) -> int:
     print()
     header = ("code", "bits", "value", "hex value", "note")
     print_table(header, [[str(code[key]) for key in header] for code in codes])
-    if fmt.code_count > 64 and not options.all and fmt.bits == 8:
+    if fmt.code_count > 64 and not options.all and fmt.bits <= 8:
         print(f"(the notable codes; all {fmt.code_count} with --all)")
     return 0
 
@@ -159,7 +159,7 @@ def _block(block: BlockFormat) -> dict[str, Any]:
 def _codes(fmt: CodeFormat, *, every: bool) -> list[dict[str, Any]]:
     """Codes with value and note: every one of a small format, else those with a note."""
     notes = _notes(fmt)
-    everything = fmt.code_count <= 64 or (every and fmt.bits == 8)
+    everything = fmt.code_count <= 64 or (every and fmt.bits <= 8)
     rows = []
     for code in range(fmt.code_count) if everything else sorted(notes):
         value = fmt.value(code)

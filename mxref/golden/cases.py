@@ -110,6 +110,8 @@ def _decode(fmt: ElementFormat) -> VectorFile:
             "nan": code in fmt.nan_codes,
         }
         rule = "N15" if fmt.twos_complement and magnitude > fmt.max_code else _SECTION[fmt.name]
+        if flags["negative_zero"]:
+            return False, "N25", _raised(flags)
         return True, rule, _raised(flags)
 
     inputs = dict.fromkeys(range(fmt.code_count), "M10")
