@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from mxref._bits import FloatLayout, Parts, compose, split
-from mxref.formats import ElementFormat
+from mxref.formats import CodeFormat, ElementFormat
 
 __all__ = [
     "block_inputs",
@@ -48,7 +48,7 @@ def pattern(n: int, exponent: int, layout: FloatLayout) -> int:
     return int(bits[0])
 
 
-def grid(fmt: ElementFormat, layout: FloatLayout) -> tuple[list[int], list[int]]:
+def grid(fmt: CodeFormat, layout: FloatLayout) -> tuple[list[int], list[int]]:
     """Patterns of a format's numbers from 0 to the largest, and of every midpoint above each.
 
     The last midpoint lies between the largest number and the next one that its spacing would give:
@@ -64,7 +64,7 @@ def grid(fmt: ElementFormat, layout: FloatLayout) -> tuple[list[int], list[int]]
     )
 
 
-def encode_inputs(fmt: ElementFormat, layout: FloatLayout) -> dict[int, str]:
+def encode_inputs(fmt: CodeFormat, layout: FloatLayout) -> dict[int, str]:
     """Inputs of `encode`, each with the first model that names it, in order of their patterns."""
     numbers, middles = grid(fmt, layout)
     found: dict[int, str] = {}
@@ -196,7 +196,7 @@ def _special_magnitudes(layout: FloatLayout) -> list[int]:
     return [0, 1, 2, (1 << m) - 1, 1 << m, inf - 1, inf, inf + 1, layout.nan_bits, top]
 
 
-def _walking_sticky(fmt: ElementFormat, middles: list[int], layout: FloatLayout) -> Iterator[int]:
+def _walking_sticky(fmt: CodeFormat, middles: list[int], layout: FloatLayout) -> Iterator[int]:
     one = 1 << fmt.mantissa_bits
     for tie in (middles[one], middles[one + 1], middles[0]):  # even below, odd below, subnormal
         low_bits = layout.mantissa_bits if tie == middles[0] else (tie & -tie).bit_length() - 1
