@@ -16,7 +16,7 @@ from mxref._codes import codes_of, view_codes
 from mxref._products import product_table
 from mxref._rows import as_rows, axis_index, cut, from_rows, row_chunks
 from mxref._sources import numbers_of
-from mxref.choices import BlockInf, BlockNaN, NaNToFinite, Tail
+from mxref.choices import BlockInf, BlockNaN, NaNBlockCodes, NaNToFinite, Scaling, Tail
 from mxref.element import encode_parts, stochastic
 from mxref.formats import E8M0, BlockFormat
 from mxref.policy import Policy, resolve
@@ -264,12 +264,13 @@ def _quantize_rows(
 
     exponent = parts.exponent - (code - fmt.scale.bias)[:, np.newaxis]
     numbers = ~flushed[:, np.newaxis]  # in a flushed block every element is a zero
+    is_inf, is_nan = parts.is_inf & numbers, parts.is_nan & numbers
+    if policy.scale.scaling is Scaling.RECIPROCAL_FLUSHED:  # 1 / 2**127 is flushed to 0
+        numbers = numbers & (code < E8M0.max_code)[:, np.newaxis]
+        is_inf, is_nan = is_inf & numbers, is_nan | (is_inf & ~numbers)
+    significand = parts.significand * numbers
     scaled = dataclasses.replace(
-        parts,
-        significand=parts.significand * numbers,
-        exponent=exponent,
-        is_inf=parts.is_inf & numbers,
-        is_nan=parts.is_nan & numbers,
+        parts, significand=significand, exponent=exponent, is_inf=is_inf, is_nan=is_nan
     )
     refuses_nan = policy.element.nan_to_finite is NaNToFinite.ERROR
     if refuses_nan and fmt.element.nan_code is None and (has_nan & ~nan_block).any():
@@ -277,7 +278,8 @@ def _quantize_rows(
             f"values must not be NaN under nan_to_finite=error: {fmt.element.name} has no NaN"
         )
     codes = encode_parts(scaled, fmt.element, policy.element, draw)
-    codes[nan_block] = 0
+    ones = policy.scale.nan_block_codes is NaNBlockCodes.ONES
+    codes[nan_block] = fmt.element.code_count - 1 if ones else 0
     return np.where(nan_block, 0xFF, code).astype(np.uint8), codes
 
 

@@ -240,6 +240,27 @@ class AmaxType(Choice):
     FLOAT16 = "float16", SILENT
 
 
+class Int8Emax(Choice):
+    """The emax of INT8: powers of two are positive, but |-2| is 2**1. Source: SPEC_NOTES N16."""
+
+    ZERO = "zero", RECOMMENDED
+    ONE = "one", CONTRADICTS
+
+
+class NaNBlockCodes(Choice):
+    """The element codes of a NaN block, which no reader looks at. Source: SPEC_NOTES N24."""
+
+    ZEROS = "zeros", SILENT
+    ONES = "ones", SILENT  #: every bit set
+
+
+class Scaling(Choice):
+    """How elements are divided by the scale. Source: SPEC_NOTES N19."""
+
+    DIVIDE = "divide", RECOMMENDED
+    RECIPROCAL_FLUSHED = "reciprocal_flushed", CONTRADICTS  #: by a reciprocal that is 0 for FE
+
+
 class ScaleOfZero(Choice):
     """The E8M0 code of zero. Source: SPEC_NOTES N23."""
 

@@ -79,6 +79,9 @@ class ScalePolicy(_Group):
     scale_overflow: c.ScaleOverflow = c.ScaleOverflow.CLAMP
     scale_underflow: c.ScaleUnderflow = c.ScaleUnderflow.CLAMP
     amax_type: c.AmaxType = c.AmaxType.SOURCE
+    int8_emax: c.Int8Emax = c.Int8Emax.ZERO
+    nan_block_codes: c.NaNBlockCodes = c.NaNBlockCodes.ZEROS
+    scaling: c.Scaling = c.Scaling.DIVIDE
     scale_of_zero: c.ScaleOfZero = c.ScaleOfZero.CODE_00
     scale_of_negative: c.ScaleOfNegative = c.ScaleOfNegative.MAGNITUDE
     scale_of_inf: c.ScaleOfInf = c.ScaleOfInf.NAN
@@ -218,6 +221,7 @@ class _BlockScaleChoices(TypedDict, total=False):
     scale_overflow: str | c.ScaleOverflow
     scale_underflow: str | c.ScaleUnderflow
     amax_type: str | c.AmaxType
+    int8_emax: str | c.Int8Emax
 
 
 class SharedScaleChoices(_BlockScaleChoices, total=False):
@@ -230,6 +234,8 @@ class QuantizeChoices(ElementChoices, _BlockScaleChoices, total=False):
     scale_rule: str | ScaleRule
     block_nan: str | c.BlockNaN
     block_inf: str | c.BlockInf
+    nan_block_codes: str | c.NaNBlockCodes
+    scaling: str | c.Scaling
     tail: str | c.Tail
 
 

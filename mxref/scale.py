@@ -32,6 +32,7 @@ from mxref._codes import codes_of, parts_of
 from mxref._quirks import quirk_exponents
 from mxref._sources import narrowed, numbers_of
 from mxref.choices import (
+    Int8Emax,
     Rounding,
     Scale00,
     ScaleFF,
@@ -237,6 +238,16 @@ def shared_scale(
     return _in_chunks(magnitude, some)
 
 
+#: Rules that look at the largest number, not at the largest power of two.
+_WITHOUT_EMAX = (
+    ScaleRule.RCEIL,
+    ScaleRule.TOSA,
+    ScaleRule.NEAREST,
+    ScaleRule.NEAREST_LOG2,
+    ScaleRule.RCEIL_RECIPROCAL,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class ScaleCodes:
     """Scale codes of blocks, which blocks they make NaN, and which are flushed to zeros."""
@@ -255,6 +266,9 @@ def scale_codes(
         code = quirk_exponents(parts, policy.scale_rule, fmt) + E8M0.bias
     else:
         code = _exponents(parts, *_threshold(policy.scale_rule, fmt)) + E8M0.bias
+    octave = int(fmt.twos_complement and policy.int8_emax is Int8Emax.ONE)
+    if policy.scale_rule not in _WITHOUT_EMAX:
+        code = code - octave
     # An amax that the conversion to a narrower type made infinite gives too large a scale.
     code = np.where(parts.is_inf, E8M0.max_code + 1, code)
     is_zero = (parts.significand == 0) & ~parts.is_inf
@@ -266,7 +280,7 @@ def scale_codes(
         ZeroBlock.CODE_00: 0,
         ZeroBlock.CODE_01: 1,
         ZeroBlock.ONE: E8M0.bias,
-        ZeroBlock.MINUS_EMAX: E8M0.bias - fmt.emax,
+        ZeroBlock.MINUS_EMAX: E8M0.bias - fmt.emax - octave,
         ZeroBlock.NAN: _NAN,
     }[policy.zero_block]
     code = np.where(is_zero, zero, code)

@@ -154,6 +154,8 @@ def test_n15_minus_two_in_int8() -> None:
 
 def test_n16_emax_of_int8_is_0() -> None:
     assert scale(1.0, "int8") == 127
+    assert mxref.shared_scale(np.float32([1.0]), "int8", int8_emax="one").tolist() == [126]
+    assert mxref.shared_scale(np.float32([1.0]), "e4m3", int8_emax="one").tolist() == [119]
 
 
 def test_n17_rounding() -> None:
@@ -220,6 +222,12 @@ def test_n19_division_by_the_scale_is_exact() -> None:
     assert quantize([2.0**127, 2.0**126], "mxint8") == (0xFE, [0x40, 0x20])
 
 
+def test_n19_a_flushed_reciprocal_loses_the_block() -> None:
+    flushed = {"scaling": "reciprocal_flushed"}
+    assert quantize([2.0**127, -(2.0**126)], "mxint8", **flushed) == (0xFE, [0, 0])
+    assert quantize([2.0**126, -(2.0**125)], "mxint8", **flushed) == (0xFD, [0x40, 0xE0])
+
+
 def blocks(scale_code: int, code: int, format: str) -> mxref.Blocks:
     fmt = mxref.formats.BlockFormat(
         format, mxref.formats.block_format(format).element, mxref.formats.E8M0, 1
@@ -268,6 +276,7 @@ def test_n23_float_to_e8m0() -> None:
 
 def test_n24_codes_below_a_nan_scale_are_00_and_do_not_matter() -> None:
     assert quantize([NAN, 5.0, -1.0], "mxfp8_e4m3")[1] == [0, 0, 0]
+    assert quantize([NAN, 5.0], "mxfp4_e2m1", nan_block_codes="ones") == (0xFF, [0xF, 0xF])
     assert np.isnan(blocks(0xFF, 0x38, "mxfp8_e4m3").dequantize()).all()
 
 

@@ -73,6 +73,9 @@ GROUPS: dict[str, dict[str, list[str]]] = {
         "scale_overflow": ["clamp", "nan", "wrap"],
         "scale_underflow": ["clamp", "nan", "wrap", "flush"],
         "amax_type": ["source", *TYPES],
+        "int8_emax": ["zero", "one"],
+        "nan_block_codes": ["zeros", "ones"],
+        "scaling": ["divide", "reciprocal_flushed"],
         "scale_of_zero": ["code_00", "nan"],
         "scale_of_negative": ["magnitude", "nan", "code_00"],
         "scale_of_inf": ["nan", "largest"],
@@ -106,9 +109,10 @@ OPERATIONS = {
         "tiny_scale"
     ),
     "decode_scale": "scale_00 scale_ff",
-    "shared_scale": "scale_rule zero_block scale_overflow scale_underflow amax_type",
+    "shared_scale": "scale_rule zero_block scale_overflow scale_underflow amax_type int8_emax",
     "quantize": ELEMENT_CHOICES
-    + " scale_rule block_nan block_inf zero_block scale_overflow scale_underflow amax_type tail",
+    + " scale_rule block_nan block_inf zero_block scale_overflow scale_underflow amax_type"
+    + " int8_emax nan_block_codes scaling tail",
     "dequantize": "scale_00 scale_ff product_overflow product_rounding decoded_zero",
 }
 X = np.float32([1.0, -0.25])

@@ -83,6 +83,9 @@ def quantize(
         `nan_to_finite`).
       block_inf: nan_block, largest_scale (scale FE), ignore (Inf does not count for amax). In the
         last two the code of an Inf follows `overflow`.
+      nan_block_codes, of the elements of a NaN block: zeros, ones (every bit set).
+      scaling: divide, reciprocal_flushed (under scales FE and FF every number becomes a zero and
+        Inf a NaN, as if multiplied by a flushed reciprocal).
     Special values: a NaN block has scale FF and element codes 00. A block of zeros, or one in which
     nothing counts, has amax 0; its zeros keep their signs. scale_underflow=flush makes every
     element a zero, with its sign. A scale that wraps to FF is 2**128, and no NaN.
@@ -104,7 +107,11 @@ def quantize(
         drawn = _checked_draws(random_bits, random_width, len(numbers))
     scale = _scale_of(numbers, kind, fmt, rule, chosen)
     if scale.elements == NAN_CODES:
-        return scale.code, [0] * len(numbers)
+        ones = (1 << fmt.bits) - 1 if chosen["nan_block_codes"] == "ones" else 0
+        return scale.code, [ones] * len(numbers)
+    if chosen["scaling"] == "reciprocal_flushed" and scale.code >= SCALE_MAX_CODE:
+        # 1 / 2**127 is a subnormal; flushed, it makes a zero of every number and NaN of Inf.
+        numbers = [(s, NAN if n in (INF, NAN) else 0, 0) for s, n, _ in numbers]
     if scale.elements == ZEROS:
         numbers = [(sign, 0, 0) for sign, _, _ in numbers]
     exponent, place = scale.code - SCALE_BIAS, placer(marks)

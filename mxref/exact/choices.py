@@ -44,11 +44,14 @@ SHARED_SCALE_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "scale_overflow": ("clamp", "nan", "wrap"),
     "scale_underflow": ("clamp", "nan", "wrap", "flush"),
     "amax_type": ("source", "float32", "bfloat16", "float16"),
+    "int8_emax": ("zero", "one"),
 }
 
 BLOCK_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "block_nan": ("nan_block", "ignore"),
     "block_inf": ("nan_block", "largest_scale", "ignore"),
+    "nan_block_codes": ("zeros", "ones"),
+    "scaling": ("divide", "reciprocal_flushed"),
 }
 
 ENCODE_SCALE_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {

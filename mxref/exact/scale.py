@@ -162,6 +162,8 @@ def block_scale(
     >>> block_scale((0, 1, -126), SOURCES["f32"], ELEMENTS["e2m1"], "floor", wrap).code
     255
     """
+    if fmt.name == "int8" and chosen["int8_emax"] == "one":
+        fmt = fmt._replace(emax=1)
     kind = narrower(source, chosen["amax_type"])
     _, n, e = amax if kind is None else converted(amax, kind)
     if n == 0:
@@ -194,6 +196,7 @@ def shared_scale(
     format. rule: one of eight, see `mxref.exact.rules`; "floor" is floor(log2(amax)) - emax.
     choices, the first of each being the default:
       zero_block, for amax 0: code_00, code_01, one (7F), minus_emax (127 - emax), nan.
+      int8_emax, the emax that INT8 counts as having: zero, one.
       scale_overflow, for exponents above 127: clamp (FE), nan, wrap (mod 256).
       scale_underflow, for exponents below -127: clamp (00), nan, wrap (mod 256), flush (00).
       amax_type: source, float32, bfloat16, float16, to nearest even, if the source is wider. An
