@@ -34,7 +34,8 @@ def quirk_exponents(parts: Parts, rule: ScaleRule, fmt: ElementFormat) -> I64:
     else:  # the exponent field, which is 0 for every subnormal
         binade = floor_log2(single.significand) + single.exponent
         exponent = np.where(single.is_subnormal, F32.emin - 1, binade) - fmt.emax
-    nothing = F32.emin - 1 if rule is ScaleRule.FLOOR_EXPONENT_FIELD else -_FAR
+    field = rule is ScaleRule.FLOOR_EXPONENT_FIELD
+    nothing = F32.emin - 1 - fmt.emax if field else -_FAR
     exponent = np.where(single.significand == 0, nothing, exponent)
     return np.where(single.is_inf, _FAR, exponent)
 

@@ -164,6 +164,9 @@ def test_quirks_that_show_only_when_scales_may_leave_their_range() -> None:
         for rule in ("floor", "floor_exponent_field")
     ]
     assert found == [(-142 + 127) % 256, (-129 + 127) % 256]
+    vanished = np.array([2.0**-1000])  # 0 as a float32, with the exponent field 0
+    for rule in QUIRKS:
+        assert mxref.shared_scale(vanished, "e4m3", rule, scale_underflow="nan").item() == 0xFF
 
 
 @pytest.mark.parametrize("format", FORMATS)
