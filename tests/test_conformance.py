@@ -1827,3 +1827,18 @@ def test_the_command_on_an_adapter(
     assert run_verify(*command).status == 1
     path.write_text(json.dumps({**record, "groups": groups[1:]}))
     assert run_verify(*command, "--xfail", path).status == 1
+
+
+@pytest.mark.parametrize(
+    ("stem", "call"),
+    [
+        ("encode/e2m1.f16", "def encode(v, f): return np.ma.array(mxref.encode(v, f), mask=True)"),
+        ("decode/e2m1.f32", "def decode(c, f): return np.ma.array(mxref.decode(c, f), mask=True)"),
+    ],
+)
+def test_masked_answers_do_not_pass(
+    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str], stem: str, call: str
+) -> None:
+    run = run_verify(target_file(tmp_path, RIGHT + call + "\n"), "--vectors", vectors(stem))
+    assert run.status == 1
+    assert "the result must not be masked" in run.out

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import LAYOUTS, FloatLayout
+from mxref._bits import LAYOUTS, FloatLayout, refuse_masked
 from mxref._codes import dtype_of
 from mxref.conformance.target import Target
 from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, CodeFormat
@@ -40,11 +40,13 @@ class Failure:
 class Outcome:
     """What a target answered to one vector file under one policy.
 
-    `answers` holds one row of words a case; rows of cases that raised an error are not used.
+    `inputs` and `answers` hold one row of words a case; answers of cases that raised an error are
+    not used.
     """
 
     file: VectorFile
     policy: str
+    inputs: NDArray[np.uint64]
     answers: NDArray[np.uint64]
     failures: tuple[Failure, ...]
 
@@ -58,7 +60,7 @@ def code_format(file: VectorFile) -> CodeFormat:
 
 def run_file(target: Target, file: VectorFile, policy: Policy) -> Outcome:
     """Put every case of a file to a target and compare with the answers under a policy."""
-    inputs = np.array([case.inputs for case in file.cases], np.uint64)
+    inputs = file.input_words()
     name, wanted = wanted_answers(file, policy)
     answers, errors = _ask(target, file, inputs, wanted.shape[1])
     same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers), axis=1)
@@ -73,7 +75,7 @@ def run_file(target: Target, file: VectorFile, policy: Policy) -> Outcome:
         for i in range(len(file.cases))
         if i in errors or not same[i]
     ]
-    return Outcome(file, name, answers, tuple(failures))
+    return Outcome(file, name, inputs, answers, tuple(failures))
 
 
 def wanted_answers(file: VectorFile, policy: Policy) -> tuple[str, NDArray[np.uint64]]:
@@ -173,7 +175,7 @@ def _call(
             if not isinstance(result, tuple) or len(result) != 2:
                 raise _AnswerError(f"quantize must return two arrays, got {type(result).__name__}")
             scales, elements = result
-            scales = np.asarray(scales)
+            scales = _array(scales)
             if scales.shape == (count, 1):
                 scales = scales[:, 0]
             scale_words = _code_words(scales, (count,), E8M0)
@@ -184,10 +186,16 @@ def _call(
     return _float_words(result, elements.shape, layout)
 
 
+def _array(result: object) -> NDArray[Any]:
+    try:
+        refuse_masked(result, "the result")
+    except TypeError as error:
+        raise _AnswerError(str(error)) from None
+    return np.asarray(result)
+
+
 def _code_words(result: object, shape: tuple[int, ...], fmt: CodeFormat) -> NDArray[np.uint64]:
-    if hasattr(result, "mask") and hasattr(result, "filled"):
-        raise _AnswerError("codes must not come back masked")
-    array = np.asarray(result)
+    array = _array(result)
     own = dtype_of(fmt)
     if own is not None and array.dtype == own:
         array = array.view(np.uint8)
@@ -199,7 +207,7 @@ def _code_words(result: object, shape: tuple[int, ...], fmt: CodeFormat) -> NDAr
 
 
 def _float_words(result: object, shape: tuple[int, ...], layout: FloatLayout) -> NDArray[np.uint64]:
-    array = np.asarray(result)
+    array = _array(result)
     if array.dtype != layout.dtype:
         raise _AnswerError(f"numbers must come back as {layout.dtype}, got {array.dtype}")
     return _shaped(array, shape).view(layout.uint).astype(np.uint64)

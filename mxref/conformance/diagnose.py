@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from mxref.conformance.compare import Outcome, same_answers
 from mxref.golden.answers import fast_answers
-from mxref.golden.records import VectorFile
 from mxref.policy import READS, Policy
 
 __all__ = ["Match", "answers_differ", "closest_policy"]
@@ -84,14 +83,9 @@ def _misses(samples: list[tuple[Outcome, NDArray[np.intp]]], policy: Policy) -> 
         file = outcome.file
         try:
             answers = fast_answers(
-                file.op, file.format, file.float, _inputs(file)[chosen], policy
+                file.op, file.format, file.float, outcome.inputs[chosen], policy
             ).astype(np.uint64)
         except ValueError:  # a choice that makes a NaN an error
             return len(outcome.file.cases) * len(samples)
         misses += int((~same_answers(file, answers, outcome.answers[chosen]).all(axis=1)).sum())
     return misses
-
-
-def _inputs(file: VectorFile) -> NDArray[np.unsignedinteger]:
-    width = max(file.in_digits // 2, 1)
-    return np.array([case.inputs for case in file.cases], np.uint64).astype(f"u{width}")

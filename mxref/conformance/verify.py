@@ -165,9 +165,11 @@ def _one_policy(rows: Sequence[Row], start: Policy) -> str | None:
                 return None
             found = Policy.parse(row.match.policy).choices()
             changed |= {name: found[name] for name in READS[row.op]}
+    if not changed:
+        return None
     policy = start.replace(**changed)
     same = all(answers_differ(row.outcomes, policy) == 0 for row in rows)
-    return str(policy) if changed and same else None
+    return str(policy) if same else None
 
 
 def _grouped(

@@ -12,6 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mxref._version import VECTORS_VERSION
 from mxref.golden.words import FLAGS, MODELS, RULES
 
@@ -69,6 +72,10 @@ class VectorFile:
     def stem(self) -> str:
         """Path below `vectors/` without the ending."""
         return f"{self.op}/{self.format}.{self.float}"
+
+    def input_words(self) -> NDArray[np.uint64]:
+        """The inputs of all cases, one case a row."""
+        return np.array([case.inputs for case in self.cases], np.uint64)
 
     def lines(self) -> Iterator[str]:
         """The canonical JSON Lines text, without line ends."""

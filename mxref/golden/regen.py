@@ -114,13 +114,12 @@ def _is_left_over(path: Path) -> bool:
     except ProcessLookupError:
         return True
     except OSError:
-        return False
+        pass  # it runs, as somebody else
     return False
 
 
 def _compare_references(file: VectorFile) -> None:
-    inputs = np.array([case.inputs for case in file.cases], np.uint64)
-    inputs = inputs.astype(np.dtype(f"u{max(file.in_digits // 2, 1)}"))
+    inputs = file.input_words()
     for index, column in enumerate(file.columns):
         wanted = np.array([case.outputs[index] for case in file.cases], np.uint64)
         got = fast_answers(file.op, file.format, file.float, inputs, Policy.parse(column))
