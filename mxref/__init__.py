@@ -9,7 +9,8 @@ array([ 0.5,  4. , -6. ], dtype=float32)
 
 from mxref import formats
 from mxref._version import VECTORS_VERSION, __version__
-from mxref.block import Blocks, dequantize, quantize
+from mxref.block import quantize
+from mxref.blocks import Blocks, dequantize
 from mxref.element import decode, encode
 from mxref.policy import Policy
 from mxref.scale import decode_scale, encode_scale, shared_scale

@@ -4,28 +4,69 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import FloatLayout, Parts, compose, floor_log2, split
+from mxref._arithmetics import ARITHMETICS, numbers
+from mxref._bits import F64, FloatLayout, Parts, compose, floor_log2, split
 from mxref._codes import parts_of
-from mxref.choices import DecodedZero, ProductOverflow, ProductRounding
-from mxref.formats import BlockFormat
+from mxref._float32 import fl
+from mxref.choices import DecodedZero, ProductOverflow, ProductRounding, ScaleArithmetic
+from mxref.formats import E8M0, BlockFormat
 from mxref.policy import DecodePolicy
 from mxref.scale import scale_parts
+from mxref.two_level import Ratio, TensorScale, quotient
 
 
 @functools.lru_cache(maxsize=64)
-def product_table(fmt: BlockFormat, layout: FloatLayout, policy: DecodePolicy) -> NDArray[Any]:
-    """Patterns of scale * element, by scale code * 2**bits + element code."""
+def product_table(
+    fmt: BlockFormat,
+    layout: FloatLayout,
+    policy: DecodePolicy,
+    arithmetic: ScaleArithmetic = ScaleArithmetic.EXACT,
+    tensor: TensorScale | None = None,
+) -> NDArray[Any]:
+    """Patterns of scale * element, by scale code * 2**bits + element code.
+
+    Raises:
+        ValueError: an arithmetic with a tensor scale of another kind than its own.
+    """
+    if arithmetic is not ScaleArithmetic.EXACT:
+        products = _float32_products(fmt, arithmetic, tensor)
+        bits = compose(products, layout)
+        overflows = np.zeros(bits.shape, bool)
+    else:
+        bits, products, overflows = _exact_products(fmt, layout, policy, tensor)
+    magnitude = bits & layout.uint.type(layout.sign_bit - 1)
+    overflows = overflows | (magnitude == layout.inf_bits) & ~products.is_inf
+    if policy.product_overflow is ProductOverflow.NAN:
+        bits = np.where(overflows, layout.uint.type(layout.nan_bits), bits)
+    elif policy.product_overflow is ProductOverflow.SATURATE:
+        bits = bits - overflows.astype(layout.uint)
+    if policy.decoded_zero is DecodedZero.DROPPED:
+        bits = np.where(magnitude == 0, layout.uint.type(0), bits)
+    return bits.reshape(-1)
+
+
+def _exact_products(
+    fmt: BlockFormat, layout: FloatLayout, policy: DecodePolicy, tensor: TensorScale | None
+) -> tuple[NDArray[Any], Parts, NDArray[np.bool_]]:
+    """Patterns, the exact products, and where the scale alone is beyond the type."""
     scale, element = scale_parts(policy), parts_of(fmt.element)
+    ratio = Ratio()
+    if fmt.scale != E8M0:
+        scale = parts_of(fmt.scale)
+    if tensor is not None:
+        ratio = tensor.ratio(fmt)
+        scale = ratio.times(scale)
     scale_overflows = np.zeros(scale.is_inf.shape, bool)
     if policy.product_rounding is ProductRounding.SCALE_FIRST:
-        rounded = _odd_significands(split(compose(scale, layout), layout))
+        rounded = _odd_significands(split(_rounded(scale, ratio, layout), layout))
         scale_overflows = rounded.is_inf & ~scale.is_inf
-        scale = rounded
+        scale, ratio = rounded, Ratio()
     scale_inf, scale_zero = scale.is_inf[:, np.newaxis], scale.significand[:, np.newaxis] == 0
     element_zero = (element.significand == 0) & ~element.is_inf
     is_nan = scale.is_nan[:, np.newaxis] | element.is_nan
@@ -38,17 +79,44 @@ def product_table(fmt: BlockFormat, layout: FloatLayout, policy: DecodePolicy) -
         is_nan=is_nan,
         is_subnormal=np.zeros(is_nan.shape, bool),
     )
-    bits = compose(products, layout)
-    magnitude = bits & layout.uint.type(layout.sign_bit - 1)
-    overflows = (magnitude == layout.inf_bits) & ~products.is_inf
-    overflows |= scale_overflows[:, np.newaxis] & ~element.is_inf & products.is_inf
-    if policy.product_overflow is ProductOverflow.NAN:
-        bits = np.where(overflows, layout.uint.type(layout.nan_bits), bits)
-    elif policy.product_overflow is ProductOverflow.SATURATE:
-        bits = bits - overflows.astype(layout.uint)
-    if policy.decoded_zero is DecodedZero.DROPPED:
-        bits = np.where(magnitude == 0, layout.uint.type(0), bits)
-    return bits.reshape(-1)
+    lost = scale_overflows[:, np.newaxis] & ~element.is_inf & products.is_inf
+    return _rounded(products, ratio, layout), products, lost
+
+
+def _rounded(parts: Parts, ratio: Ratio, layout: FloatLayout) -> NDArray[Any]:
+    """Patterns of numbers divided by the ratio's denominator, rounded once."""
+    if ratio.denominator == 1:
+        return compose(parts, layout)
+    if layout != F64:
+        return compose(quotient(parts, np.int64(ratio.denominator), np.int64(0)), layout)
+    # Division of Python integers is rounded correctly; every quotient is a normal float64.
+    exact = [
+        float(Fraction(int(n), ratio.denominator) * Fraction(2) ** int(e))
+        for n, e in zip(parts.significand.flat, parts.exponent.flat, strict=True)
+    ]
+    magnitude = split(np.array(exact).view(np.uint64).reshape(parts.significand.shape), F64)
+    return compose(
+        dataclasses.replace(parts, significand=magnitude.significand, exponent=magnitude.exponent),
+        F64,
+    )
+
+
+def _float32_products(
+    fmt: BlockFormat, arithmetic: ScaleArithmetic, tensor: TensorScale | None
+) -> Parts:
+    formulas = ARITHMETICS[arithmetic]
+    if tensor is not None and tensor.kind is not formulas.kind:
+        raise ValueError(
+            f"scale_arithmetic={arithmetic.value} must have a tensor scale of kind "
+            f"{formulas.kind.value}, got {tensor.kind.value}: dequantize with the arithmetic that "
+            "quantized, or with exact"
+        )
+    with np.errstate(all="ignore"):
+        stored = None if tensor is None else tensor.value
+        scales = formulas.scales(numbers(fmt.scale), stored, fmt)
+        products = fl(scales[:, np.newaxis] * numbers(fmt.element))
+    parts = split(products.view(np.uint64), F64)
+    return dataclasses.replace(parts, negative=parts.negative & ~parts.is_nan)
 
 
 def _odd_significands(parts: Parts) -> Parts:

@@ -1,122 +1,54 @@
-"""Blocks: elements that share a scale, quantized and dequantized along one axis."""
+"""Quantization: tensors into blocks of elements that share a scale, along any axes."""
 
 from __future__ import annotations
 
 import dataclasses
-import operator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mxref import formats
-from mxref._bits import U8, FloatLayout, Floats, Stochastic, floats_from, layout_of, split
-from mxref._codes import codes_of, view_codes
-from mxref._products import product_table
-from mxref._rows import as_rows, axis_index, cut, from_rows, row_chunks
+from mxref._arithmetics import ARITHMETICS
+from mxref._bits import F32, F64, U8, Bits, FloatLayout, Stochastic, refuse_masked, split
+from mxref._float32 import F64Array, narrow, wide
+from mxref._mapped import Mapped
 from mxref._sources import numbers_of
-from mxref.choices import BlockInf, BlockNaN, NaNBlockCodes, NaNToFinite, Scaling, Tail
+from mxref._tiles import Axis, Tiling, axis_index, cut
+from mxref.blocks import Blocks
+from mxref.choices import (
+    BlockInf,
+    BlockNaN,
+    NaNBlockCodes,
+    NaNToFinite,
+    ScaleArithmetic,
+    Scaling,
+    Tail,
+)
 from mxref.element import encode_parts, stochastic
 from mxref.formats import E8M0, BlockFormat
-from mxref.policy import Policy, resolve
+from mxref.policy import Policy, resolve, spelled
 from mxref.scale import scale_codes
+from mxref.two_level import TensorScale, TensorScaleKind, block_scales, scaled, tensor_scale
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from mxref.policy import DequantizeChoices, QuantizeChoices
+    from mxref.policy import QuantizeChoices
 
-__all__ = ["Blocks", "dequantize", "quantize"]
+__all__ = ["quantize"]
 
-
-@dataclass(frozen=True, eq=False)
-class Blocks:
-    """A tensor in blocks: element codes, scale codes, and what is needed to read them.
-
-    Args:
-        codes: uint8 element codes, unpacked. `shape`, but along `axis` rounded up to whole blocks:
-            the codes of the zero padding are there, as they are in memory of real kernels. Codes of
-            `shape` itself, with a short last block, are fine, too.
-        scale_codes: uint8 scale codes; `shape`, but along `axis` one for each block.
-        format: the block format; its block size is the one used.
-        axis: the axis along which blocks run, as a non-negative index.
-        shape: shape of the tensor itself.
-
-    >>> blocks = quantize(np.float32([[1.0, -2.0, 3.0]]), "mxfp4_e2m1", block_size=2)
-    >>> blocks.codes.tolist(), blocks.scale_codes.tolist(), blocks.shape
-    ([[4, 14, 7, 0]], [[126, 126]], (1, 3))
-    >>> blocks.elements.dtype, blocks.scales.dtype
-    (dtype(float4_e2m1fn), dtype(float8_e8m0fnu))
-
-    Raises:
-        TypeError: codes of another type.
-        ValueError: codes out of range, or shapes that do not belong together.
-    """
-
-    codes: U8
-    scale_codes: U8
-    format: BlockFormat
-    axis: int
-    shape: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        axis = axis_index(self.axis, len(self.shape))
-        fmt = formats.block_format(self.format)
-        shape = tuple(operator.index(n) for n in self.shape)
-        if min(shape) < 0:
-            raise ValueError(f"shape must hold no negative numbers, got {shape}")
-        formats.code_format(fmt.element)  # refuses more than 8 bits
-        codes = codes_of(self.codes, fmt.element)
-        scales = codes_of(self.scale_codes, fmt.scale, "scale_codes")
-        count = -(-shape[axis] // fmt.block_size)
-        for parameter, array, length in (
-            ("codes", codes, count * fmt.block_size),
-            ("scale_codes", scales, count),
-        ):
-            wanted = (*shape[:axis], length, *shape[axis + 1 :])
-            if array.shape != wanted and (parameter == "scale_codes" or array.shape != shape):
-                raise ValueError(
-                    f"{parameter} must have shape {wanted} for a tensor of shape {shape} with "
-                    f"block size {fmt.block_size} on axis {axis}, got {array.shape}"
-                )
-        # Codes that change later could leave their range: what others can write to is copied.
-        codes, scales = (
-            array.copy() if _is_writeable(array) else array for array in (codes, scales)
-        )
-        codes.flags.writeable = scales.flags.writeable = False
-        for name, value in (
-            ("codes", codes),
-            ("scale_codes", scales),
-            ("format", fmt),
-            ("axis", axis),
-            ("shape", shape),
-        ):
-            object.__setattr__(self, name, value)
-
-    @property
-    def block_size(self) -> int:
-        """Elements that share one scale."""
-        return self.format.block_size
-
-    @property
-    def elements(self) -> NDArray[Any]:
-        """The codes as an array of the element's ml_dtypes type (int8 for INT8); no copy."""
-        return view_codes(self.codes, self.format.element)
-
-    @property
-    def scales(self) -> NDArray[Any]:
-        """The scale codes as an array of the scale's ml_dtypes type; no copy."""
-        return view_codes(self.scale_codes, self.format.scale)
-
-    def dequantize(
-        self,
-        dtype: DTypeLike = np.float32,
-        policy: str | Policy = "ocp",
-        **choices: Unpack[DequantizeChoices],
-    ) -> Floats:
-        """The numbers that the blocks stand for; see `mxref.dequantize`."""
-        return dequantize(self, dtype, policy, **choices)
+#: Choices that only scales in E8M0 read, and those that only exact arithmetic reads.
+_E8M0_ONLY: tuple[str, ...] = (
+    "scale_rule",
+    "zero_block",
+    "scale_overflow",
+    "scale_underflow",
+    "amax_type",
+    "int8_emax",
+    "scaling",
+)
+_EXACT_ONLY = ("block_nan", "block_inf", "nan_block_codes")
 
 
 def quantize(
@@ -124,10 +56,12 @@ def quantize(
     block_format: str | BlockFormat,
     policy: str | Policy = "ocp",
     *,
-    axis: int = -1,
-    block_size: int | None = None,
+    axis: Axis = -1,
+    block_size: int | tuple[int, ...] | None = None,
+    tensor_scale: TensorScale | float | None = None,
     random_bits: ArrayLike | None = None,
     random_width: int | None = None,
+    out: tuple[U8, U8] | None = None,
     **choices: Unpack[QuantizeChoices],
 ) -> Blocks:
     """Blocks of elements with a shared scale, from a tensor.
@@ -136,13 +70,20 @@ def quantize(
     to the element format, exact in between for every input, subnormals included.
 
     Args:
-        values: floats, or integers up to 2**53, one axis or more.
+        values: floats, or integers up to 2**53, any shape and memory order; a file mapped to memory
+            is read a part at a time. A scalar is one block.
         block_format: block format or its name.
         policy: a `Policy` or its spelling.
-        axis: the axis along which blocks run. A tail is filled up with +0 in `ocp`.
-        block_size: elements that share a scale; the format's own (32) if None.
+        axis: the axis along which blocks run; several for blocks such as 32 x 32. A tail is filled
+            up with +0 in `ocp`.
+        block_size: elements that share a scale, for each axis if there are several; the format's
+            own (32) if None.
+        tensor_scale: for formats with one, the stored float32 number; else it comes from the
+            tensor's largest magnitude.
         random_bits: for the stochastic roundings, as in `encode`.
         random_width: their width in bits.
+        out: where codes and scale codes go: writable uint8 arrays of the shapes that come back; may
+            be mapped to files. `Blocks` then holds views of them.
         choices: single choices of the policy; see `mxref.choices`.
 
     Returns:
@@ -151,10 +92,10 @@ def quantize(
 
     Raises:
         TypeError: values of another type.
-        ValueError: no axis, axis out of range, block_size below 1, unknown format or choice, a
-            tail or a NaN that the policy refuses.
+        ValueError: axis out of range, block_size below 1, unknown format or choice, a choice that
+            the format's scale does not read, a tail or a NaN that the policy refuses.
 
-    Source: OCP MX v1.0 §6.3; SPEC_NOTES N1 to N10, N24, N25, N29 to N31.
+    Source: OCP MX v1.0 §6.3; SPEC_NOTES N1 to N10, N24, N25, N29 to N31, N41, N42.
 
     >>> blocks = quantize(np.float32([0.5, -3.0, 100.0, 7.0]), "mxfp8_e4m3")
     >>> blocks.scale_codes, blocks.codes[:4]
@@ -165,80 +106,128 @@ def quantize(
     fmt = formats.block_format(block_format)
     if block_size is not None:
         fmt = dataclasses.replace(fmt, block_size=block_size)
-    _refuse_other_scales("quantize", fmt)
+    formats.code_format(fmt.element)  # refuses more than 8 bits
     chosen = resolve("quantize", policy, choices)
-    bits, layout = numbers_of(values, chosen.element)
-    _refuse_wide_integers(values)
-    axis = axis_index(axis, bits.ndim)
-    length = bits.shape[axis]
-    if chosen.layout.tail is Tail.REFUSED and length % fmt.block_size:
-        raise ValueError(
-            f"values must fill whole blocks of {fmt.block_size} under tail=refused, "
-            f"got {length} on axis {axis}"
-        )
-    draw = stochastic(chosen.element.rounding, random_bits, random_width, bits.shape)
-    rows, shape = as_rows(bits, axis, fmt.block_size)
-    if draw is not None:
-        draws, _ = as_rows(draw.bits.reshape(bits.shape), axis, fmt.block_size)
-        draw = dataclasses.replace(draw, bits=draws)
-    codes = np.empty(rows.shape, np.uint8)
-    scales = np.empty(len(rows), np.uint8)
-    for part in row_chunks(len(rows), fmt.block_size):
-        some = None if draw is None else draw[part]
-        scales[part], codes[part] = _quantize_rows(rows[part], layout, fmt, chosen, some)
-    codes.flags.writeable = scales.flags.writeable = False
-    whole = from_rows(codes, shape, axis)
-    if chosen.layout.tail is Tail.SHORT:
-        whole = cut(whole, axis, length)
-    block_scales = from_rows(scales[:, np.newaxis], shape, axis)
-    return Blocks(whole, block_scales, fmt, axis, bits.shape)
+    _refuse_unread(fmt, chosen, spelled(policy, choices))
+    if fmt.scale == E8M0:
+        chosen = chosen.replace(scale_arithmetic=ScaleArithmetic.EXACT)
+    source = _Source(values, chosen)
+    shape = source.array.shape
+    axis_found = axis_index(axis, len(shape))
+    tiling = Tiling.of(shape, axis_found, fmt.block_shape)
+    for where, (length, unit) in enumerate(zip(tiling.shape, tiling.unit, strict=True)):
+        if chosen.layout.tail is Tail.REFUSED and length % unit:
+            raise ValueError(
+                f"values must fill whole blocks of {fmt.block_size} under tail=refused, "
+                f"got {length} on axis {where}"
+            )
+    draw = stochastic(chosen.element.rounding, random_bits, random_width, shape)
+    draws = None if draw is None else draw.bits.reshape(tiling.shape)
+    tensor = _tensor_scale(source, tiling, fmt, chosen, tensor_scale)
+    whole = tiling.shape if chosen.layout.tail is Tail.SHORT else tiling.padded
+    codes, scales = _outputs(out, whole, tiling.counts)
+    lifted = source.array.reshape(tiling.shape)
+    mapped = Mapped(lifted, codes, scales)
+    for tile, some in tiling.tiles():
+        bits, layout = source.numbers(lifted[tile])
+        part = None
+        if draw is not None and draws is not None:
+            part = dataclasses.replace(draw, bits=tiling.rows(draws[tile]))
+        scale, code = _quantize_rows(tiling.rows(bits), layout, fmt, chosen, tensor, part)
+        scales[some] = scale.reshape(scales[some].shape)
+        found = tiling.from_rows(code, scales[some].shape)
+        codes[tile] = cut(found, codes[tile].shape)
+        mapped.use(lifted[tile].nbytes)
+    read_only = codes.view(), scales.view()
+    for array in read_only:
+        array.flags.writeable = False
+    return Blocks._of(*read_only, fmt, axis_found, shape, source.array.dtype, tensor)
 
 
-def dequantize(
-    blocks: Blocks,
-    dtype: DTypeLike = np.float32,
-    policy: str | Policy = "ocp",
-    **choices: Unpack[DequantizeChoices],
-) -> Floats:
-    """The numbers that blocks stand for: element times scale, rounded once to the dtype.
+class _Source:
+    """The tensor, and patterns of its parts."""
 
-    Args:
-        blocks: what `quantize` returned, or a `Blocks` made from codes.
-        dtype: float64, float32, float16 or bfloat16. float32 and float64 hold every product within
-            their range exactly.
-        policy: a `Policy` or its spelling.
-        choices: single choices of the policy; see `mxref.choices`.
+    def __init__(self, values: ArrayLike, policy: Policy) -> None:
+        self.policy = policy.element
+        refuse_masked(values, "values")
+        try:
+            self.array = np.asarray(values)
+        except ValueError as error:
+            raise TypeError(f"values must be a rectangular array of numbers: {error}") from None
+        self.numbers(self.array.reshape(-1)[:0])  # refuses other dtypes, empty tensors included
 
-    Returns:
-        Floats of `blocks.shape`. In `ocp` a NaN scale or element gives the positive quiet NaN; a
-        product beyond the dtype gives infinity.
+    def numbers(self, part: NDArray[Any]) -> tuple[Bits, FloatLayout]:
+        """Patterns of a part of the tensor."""
+        if part.dtype.kind in "iu" and part.size:
+            widest = max(abs(int(part.min())), int(part.max()))
+            if widest > 1 << 53:
+                raise ValueError(f"values must be floats or integers up to 2**53, got {widest}")
+        return numbers_of(part, self.policy)
 
-    Raises:
-        TypeError: blocks is no `Blocks`, or dtype is not supported.
-        ValueError: unknown choice.
 
-    Source: OCP MX v1.0 §5.1; SPEC_NOTES N20, N21, N22.
+def _outputs(
+    out: tuple[U8, U8] | None, codes: tuple[int, ...], scales: tuple[int, ...]
+) -> tuple[U8, U8]:
+    if out is None:
+        return np.empty(codes, np.uint8), np.empty(scales, np.uint8)
+    if not isinstance(out, tuple) or len(out) != 2:
+        raise TypeError(f"out must be a tuple of codes and scale codes, got {type(out).__name__}")
+    for name, array, shape in (("codes", out[0], codes), ("scale_codes", out[1], scales)):
+        wanted = f"out must hold {name} as a writable uint8 array of shape {shape}"
+        if not isinstance(array, np.ndarray) or array.dtype != np.uint8:
+            raise TypeError(f"{wanted}, got {getattr(array, 'dtype', type(array).__name__)}")
+        if array.shape != shape or not array.flags.writeable:
+            state = "" if array.flags.writeable else ", read-only"
+            raise ValueError(f"{wanted}, got shape {array.shape}{state}")
+    return out
 
-    >>> fmt = formats.block_format("mxfp4_e2m1")
-    >>> codes = np.pad(np.uint8([1, 7, 8]), (0, 29))
-    >>> dequantize(Blocks(codes, np.uint8([128]), fmt, 0, (3,)))
-    array([ 1., 12., -0.], dtype=float32)
-    """
-    if not isinstance(blocks, Blocks):
-        raise TypeError(f"blocks must be a Blocks, got {type(blocks).__name__}")
-    chosen = resolve("dequantize", policy, choices).decode
-    layout = layout_of(dtype)
-    fmt = blocks.format
-    _refuse_other_scales("dequantize", fmt)
-    table = product_table(fmt, layout, chosen)
-    rows, shape = as_rows(blocks.codes, blocks.axis, fmt.block_size)
-    scales = np.moveaxis(blocks.scale_codes, blocks.axis, -1).reshape(-1, 1)
-    bits = np.empty(rows.shape, layout.uint)
-    for part in row_chunks(len(rows), fmt.block_size):
-        index = (scales[part].astype(np.intp) << fmt.element.bits) | rows[part]
-        np.take(table, index, out=bits[part], mode="wrap")
-    whole = from_rows(bits, shape, blocks.axis)
-    return floats_from(cut(whole, blocks.axis, blocks.shape[blocks.axis]), layout)
+
+def _refuse_unread(fmt: BlockFormat, chosen: Policy, names: list[str]) -> None:
+    """Refuse choices that were spelled and that scales of this kind do not read."""
+    arithmetic = chosen.scale.scale_arithmetic
+    unread, reason = _E8M0_ONLY, f"its scale is {fmt.scale.name}"
+    if fmt.scale == E8M0:
+        unread = ("scale_arithmetic",)
+    elif arithmetic is not ScaleArithmetic.EXACT:
+        unread += _EXACT_ONLY
+        reason += f" under scale_arithmetic={arithmetic.value}"
+    for name in names:
+        if name in unread:
+            raise ValueError(f"quantize to {fmt.name} does not read {name}, since {reason}")
+
+
+def _tensor_scale(
+    source: _Source,
+    tiling: Tiling,
+    fmt: BlockFormat,
+    policy: Policy,
+    given: TensorScale | float | None,
+) -> TensorScale | None:
+    if not fmt.tensor_scale:
+        if given is not None:
+            raise ValueError(f"tensor_scale must be None, since {fmt.name} has none, got {given}")
+        return None
+    arithmetic = ARITHMETICS.get(policy.scale.scale_arithmetic)
+    kind = TensorScaleKind.FACTOR if arithmetic is None else arithmetic.kind
+    if given is not None:
+        return TensorScale.of(given, kind)
+    amax, layout = 0, F32
+    mapped = Mapped(source.array)
+    lifted = source.array.reshape(tiling.shape)
+    for tile, _ in tiling.tiles():
+        bits, layout = source.numbers(lifted[tile])
+        magnitude = bits & layout.uint.type(layout.sign_bit - 1)
+        if arithmetic is None:  # of the finite numbers
+            magnitude = np.where(magnitude < layout.inf_bits, magnitude, 0)
+        elif not arithmetic.nan_in_amax:
+            magnitude = np.where(magnitude <= layout.inf_bits, magnitude, 0)
+        amax = max(amax, int(magnitude.max(initial=0)))
+        mapped.use(bits.nbytes)
+    if arithmetic is None:
+        return tensor_scale(amax, layout, fmt)
+    with np.errstate(all="ignore"):
+        number = float(wide(np.array([amax], layout.uint), layout)[0])
+        return TensorScale(narrow(arithmetic.tensor(number, fmt)), kind)
 
 
 def _quantize_rows(
@@ -246,65 +235,76 @@ def _quantize_rows(
     layout: FloatLayout,
     fmt: BlockFormat,
     policy: Policy,
+    tensor: TensorScale | None,
     draw: Stochastic | None,
 ) -> tuple[U8, U8]:
     """Scale codes and element codes of blocks, one a row."""
+    if policy.scale.scale_arithmetic is not ScaleArithmetic.EXACT:
+        return _float32_rows(wide(rows, layout), fmt, policy, tensor, draw)
     parts = split(rows, layout)
     # Magnitude patterns are ordered as the numbers are, with infinity and NaN above them all.
     magnitude = rows & layout.uint.type(layout.sign_bit - 1)
     finite = np.where(parts.is_inf | parts.is_nan, layout.uint.type(0), magnitude)
-    result = scale_codes(finite.max(axis=1), layout, fmt.element, policy.scale)
+    amax = finite.max(axis=1)
+    if fmt.scale == E8M0:
+        result = scale_codes(amax, layout, fmt.element, policy.scale)
+        code, from_amax, flushed = result.codes, result.is_nan, result.flushed
+    else:
+        code = block_scales(split(amax, layout), fmt, tensor)
+        from_amax, flushed = np.zeros(code.shape, bool), code == 0
     has_inf, has_nan = parts.is_inf.any(axis=1), parts.is_nan.any(axis=1)
-    code, from_amax, flushed = result.codes, result.is_nan, result.flushed
     if policy.scale.block_inf is BlockInf.LARGEST_SCALE:
-        code = np.where(has_inf, E8M0.max_code, code)
+        code = np.where(has_inf, fmt.scale.max_code, code)
         from_amax, flushed = from_amax & ~has_inf, flushed & ~has_inf
     nan_block = from_amax | (has_nan & (policy.scale.block_nan is BlockNaN.NAN_BLOCK))
     nan_block |= has_inf & (policy.scale.block_inf is BlockInf.NAN_BLOCK)
 
-    exponent = parts.exponent - (code - fmt.scale.bias)[:, np.newaxis]
     numbers = ~flushed[:, np.newaxis]  # in a flushed block every element is a zero
     is_inf, is_nan = parts.is_inf & numbers, parts.is_nan & numbers
     if policy.scale.scaling is Scaling.RECIPROCAL_FLUSHED:  # 1 / 2**127 is flushed to 0
         numbers = numbers & (code < E8M0.max_code)[:, np.newaxis]
         is_inf, is_nan = is_inf & numbers, is_nan | (is_inf & ~numbers)
     significand = parts.significand * numbers
-    scaled = dataclasses.replace(
-        parts, significand=significand, exponent=exponent, is_inf=is_inf, is_nan=is_nan
-    )
-    refuses_nan = policy.element.nan_to_finite is NaNToFinite.ERROR
-    if refuses_nan and fmt.element.nan_code is None and (has_nan & ~nan_block).any():
+    if fmt.scale == E8M0:
+        exponent = parts.exponent - (code - fmt.scale.bias)[:, np.newaxis]
+        quotients = dataclasses.replace(parts, significand=significand, exponent=exponent)
+    else:
+        whole = dataclasses.replace(parts, significand=significand)
+        quotients = scaled(whole, code, fmt, tensor)
+    quotients = dataclasses.replace(quotients, is_inf=is_inf, is_nan=is_nan)
+    if (has_nan & ~nan_block).any():
+        _refuse_nan(fmt, policy)
+    codes = encode_parts(quotients, fmt.element, policy.element, draw)
+    ones = policy.scale.nan_block_codes is NaNBlockCodes.ONES
+    codes[nan_block] = fmt.element.code_count - 1 if ones else 0
+    nan_code = max(fmt.scale.nan_codes)
+    return np.where(nan_block, nan_code, code).astype(np.uint8), codes
+
+
+def _float32_rows(
+    x: F64Array,
+    fmt: BlockFormat,
+    policy: Policy,
+    tensor: TensorScale | None,
+    draw: Stochastic | None,
+) -> tuple[U8, U8]:
+    """The same by one of the named arithmetics."""
+    arithmetic = ARITHMETICS[policy.scale.scale_arithmetic]
+    largest = np.max if arithmetic.nan_in_amax else np.fmax.reduce
+    with np.errstate(all="ignore"):
+        magnitude = np.abs(x)
+        amax = largest(magnitude, axis=1)
+        amax = np.where(np.isnan(amax) & (not arithmetic.nan_in_amax), 0.0, amax)
+        stored = None if tensor is None else tensor.value
+        scales, quotients = arithmetic.blocks(x, amax[:, np.newaxis], stored, fmt)
+    if np.isnan(quotients).any():
+        _refuse_nan(fmt, policy)
+    parts = split(quotients.view(np.uint64), F64)
+    return scales.reshape(-1), encode_parts(parts, fmt.element, policy.element, draw)
+
+
+def _refuse_nan(fmt: BlockFormat, policy: Policy) -> None:
+    if policy.element.nan_to_finite is NaNToFinite.ERROR and fmt.element.nan_code is None:
         raise ValueError(
             f"values must not be NaN under nan_to_finite=error: {fmt.element.name} has no NaN"
         )
-    codes = encode_parts(scaled, fmt.element, policy.element, draw)
-    ones = policy.scale.nan_block_codes is NaNBlockCodes.ONES
-    codes[nan_block] = fmt.element.code_count - 1 if ones else 0
-    return np.where(nan_block, 0xFF, code).astype(np.uint8), codes
-
-
-def _is_writeable(array: NDArray[Any]) -> bool:
-    """Whether somebody can write to an array's memory, through it or what it is a view of."""
-    owner: Any = array
-    while isinstance(owner, np.ndarray):
-        if owner.flags.writeable:
-            return True
-        owner = owner.base
-    return owner is not None
-
-
-def _refuse_other_scales(operation: str, fmt: BlockFormat) -> None:
-    formats.code_format(fmt.element)
-    if fmt.scale != E8M0 or fmt.tensor_scale:
-        raise ValueError(
-            f"{operation} must have an e8m0 scale and no tensor scale, got {fmt.name}: "
-            "other scales can be described but not computed yet"
-        )
-
-
-def _refuse_wide_integers(values: ArrayLike) -> None:
-    array = np.asarray(values)
-    if array.dtype.kind in "iu" and array.size:
-        widest = max(abs(int(array.min())), int(array.max()))
-        if widest > 1 << 53:
-            raise ValueError(f"values must be floats or integers up to 2**53, got {widest}")

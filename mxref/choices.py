@@ -261,6 +261,16 @@ class Scaling(Choice):
     RECIPROCAL_FLUSHED = "reciprocal_flushed", CONTRADICTS  #: by a reciprocal that is 0 for FE
 
 
+class ScaleArithmetic(Choice):
+    """How scales that are no powers of two are computed and applied. Source: SPEC_NOTES N41."""
+
+    EXACT = "exact", SILENT  #: quotients and products exact, each rounded once
+    TORCHAO = "torchao", SILENT
+    TRANSFORMER_ENGINE = "transformer_engine", SILENT
+    CUBLAS = "cublas", SILENT
+    COMPRESSED_TENSORS = "compressed_tensors", SILENT
+
+
 class ScaleOfZero(Choice):
     """The E8M0 code of zero. Source: SPEC_NOTES N23."""
 

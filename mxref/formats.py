@@ -6,7 +6,8 @@ floats (binary64), in which every value of every format here is exact.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -32,6 +33,7 @@ __all__ = [
     "E8M0",
     "ELEMENT_FORMATS",
     "INT8",
+    "OTHER_BLOCK_FORMATS",
     "OTHER_FORMATS",
     "SCALE_FORMATS",
     "UE4M3",
@@ -99,7 +101,8 @@ class BlockFormat:
         name: the name used by functions, vectors and the command line.
         element: format of the elements.
         scale: format of the shared scale.
-        block_size: elements that share one scale, at least 1.
+        block_size: elements that share one scale, at least 1; for blocks along several axes one
+            number for each, such as (32, 32).
         tensor_scale: True where a float32 scale of the whole tensor multiplies every block
             (two-level formats such as NVFP4); none of the six concrete MX formats has one.
 
@@ -115,7 +118,7 @@ class BlockFormat:
     name: str
     element: ElementFormat
     scale: ScaleFormat
-    block_size: int
+    block_size: int | tuple[int, ...]
     tensor_scale: bool = False
 
     def __post_init__(self) -> None:
@@ -124,16 +127,37 @@ class BlockFormat:
                 f"{self.name} must have an ElementFormat and a ScaleFormat, got "
                 f"{type(self.element).__name__} and {type(self.scale).__name__}"
             )
-        if not isinstance(self.block_size, (int, np.integer)):
-            raise TypeError(f"block_size must be an integer, got {type(self.block_size).__name__}")
-        if self.block_size < 1:
-            raise ValueError(f"block_size must be at least 1, got {self.block_size}")
-        object.__setattr__(self, "block_size", int(self.block_size))
+        if self.tensor_scale and self.scale == E8M0:
+            raise ValueError(
+                f"tensor_scale must be False with e8m0 scales, got {self.name}: a power of two for "
+                "each block reaches every magnitude"
+            )
+        several = isinstance(self.block_size, (tuple, list))
+        sizes: Sequence[object] = self.block_size if several else (self.block_size,)  # type: ignore[assignment]
+        for size in sizes:
+            if not isinstance(size, (int, np.integer)):
+                raise TypeError(f"block_size must be an integer, got {type(size).__name__}")
+            if size < 1:
+                raise ValueError(f"block_size must be at least 1, got {self.block_size}")
+        if not sizes:
+            raise ValueError("block_size must have a number for each axis, got ()")
+        whole = tuple(int(size) for size in sizes)  # type: ignore[call-overload]
+        object.__setattr__(self, "block_size", whole if several else whole[0])
+
+    @property
+    def block_shape(self) -> tuple[int, ...]:
+        """The block's length along each of its axes."""
+        return self.block_size if isinstance(self.block_size, tuple) else (self.block_size,)
+
+    @property
+    def elements_per_block(self) -> int:
+        """Elements that share one scale: k of MX §5.1."""
+        return math.prod(self.block_shape)
 
     @property
     def bits_per_block(self) -> int:
         """Bits of one block: w + k * d of MX §5.1."""
-        return self.scale.bits + self.block_size * self.element.bits
+        return self.scale.bits + self.elements_per_block * self.element.bits
 
 
 E5M2 = ElementFormat("e5m2", 5, 2, 15, Specials.IEEE, dtype_name="float8_e5m2")
@@ -178,6 +202,16 @@ BLOCK_FORMATS: Mapping[str, BlockFormat] = {
         ("mxint8", INT8),
     )
 }
+#: Block formats of others by name: with a scale of four or five exponent bits and a fraction, every
+#: 16 elements; `nvfp4` has a float32 scale of the whole tensor, too. Source: SPEC_NOTES, Formats.
+OTHER_BLOCK_FORMATS: Mapping[str, BlockFormat] = {
+    f.name: f
+    for f in (
+        BlockFormat("nvfp4", E2M1, UE4M3, 16, tensor_scale=True),
+        BlockFormat("fp4_ue4m3", E2M1, UE4M3, 16),
+        BlockFormat("fp4_ue5m3", E2M1, UE5M3, 16),
+    )
+}
 
 
 def element_format(name: str | ElementFormat) -> ElementFormat:
@@ -192,8 +226,8 @@ def element_format(name: str | ElementFormat) -> ElementFormat:
     """
     if isinstance(name, ElementFormat):
         return name
-    if isinstance(name, str) and name in BLOCK_FORMATS:
-        wanted = BLOCK_FORMATS[name].element.name
+    if isinstance(name, str) and name in {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}:
+        wanted = block_format(name).element.name
         raise ValueError(
             f"format must be an element format, got the block format {name!r}: use {wanted!r}"
         )
@@ -262,7 +296,8 @@ def block_format(name: str | BlockFormat) -> BlockFormat:
         raise ValueError(
             f"block_format must be a block format, got the element format {name!r}: use {wanted!r}"
         )
-    return _look_up("block_format", name, BLOCK_FORMATS, "a block format")
+    known = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
+    return _look_up("block_format", name, known, "a block format")
 
 
 def _look_up(parameter: str, name: object, known: Mapping[str, _F], kind: str) -> _F:

@@ -82,6 +82,7 @@ class ScalePolicy(_Group):
     int8_emax: c.Int8Emax = c.Int8Emax.ZERO
     nan_block_codes: c.NaNBlockCodes = c.NaNBlockCodes.ZEROS
     scaling: c.Scaling = c.Scaling.DIVIDE
+    scale_arithmetic: c.ScaleArithmetic = c.ScaleArithmetic.EXACT
     scale_of_zero: c.ScaleOfZero = c.ScaleOfZero.CODE_00
     scale_of_negative: c.ScaleOfNegative = c.ScaleOfNegative.MAGNITUDE
     scale_of_inf: c.ScaleOfInf = c.ScaleOfInf.NAN
@@ -236,6 +237,7 @@ class QuantizeChoices(ElementChoices, _BlockScaleChoices, total=False):
     block_inf: str | c.BlockInf
     nan_block_codes: str | c.NaNBlockCodes
     scaling: str | c.Scaling
+    scale_arithmetic: str | c.ScaleArithmetic
     tail: str | c.Tail
 
 
@@ -269,6 +271,7 @@ class DequantizeChoices(DecodeChoices, DecodeScaleChoices, total=False):
 
     product_overflow: str | c.ProductOverflow
     product_rounding: str | c.ProductRounding
+    scale_arithmetic: str | c.ScaleArithmetic
 
 
 #: Operations, with the choices that each reads.
@@ -301,6 +304,11 @@ def _parse(text: str) -> tuple[Policy, list[str]]:
             raise ValueError(f"policy {text!r} gives {name!r} twice: keep one")
         choices[name] = value
     return _DEFAULT.replace(**choices), list(choices)
+
+
+def spelled(policy: str | Policy, choices: Mapping[str, Any]) -> list[str]:
+    """Names of the choices that a call spells out; a `Policy` object spells none."""
+    return [*([] if isinstance(policy, Policy) else _parse(policy)[1]), *choices]
 
 
 def resolve(operation: str, policy: str | Policy, choices: Mapping[str, Any]) -> Policy:

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import mxref
+from mxref.formats import E2M1, UE4M3
+from mxref.two_level import TensorScale, TensorScaleKind
 
 INF, NAN = np.inf, np.nan
 
@@ -362,3 +364,58 @@ def test_n40_nan_need_not_come_back_as_it_was() -> None:
     codes = np.uint8([0x7D, 0x7E, 0x7F, 0xFD, 0xFE, 0xFF])
     again = mxref.encode(mxref.decode(codes, "e5m2"), "e5m2")
     assert again.tolist() == [0x7F] * 6
+
+
+ARITHMETICS = ("exact", "torchao", "transformer_engine", "cublas", "compressed_tensors")
+
+
+def nvfp4(values: list[float], arithmetic: str) -> mxref.Blocks:
+    return mxref.quantize(np.float32(values), "nvfp4", scale_arithmetic=arithmetic)
+
+
+@pytest.mark.parametrize(
+    ("arithmetic", "scale_code"),
+    list(zip(ARITHMETICS, (0x00, 0x7F, 0x00, 0x00, 0x20), strict=True)),
+)
+def test_n41_the_scale_of_a_tensor_of_zeros(arithmetic: str, scale_code: int) -> None:
+    assert nvfp4([0.0] * 16, arithmetic).scale_codes.tolist() == [scale_code]
+
+
+@pytest.mark.parametrize(
+    ("arithmetic", "scale_code"),
+    list(zip(ARITHMETICS, (0x02, 0x08, 0x02, 0x02, 0x02), strict=True)),
+)
+def test_n41_the_smallest_scale(arithmetic: str, scale_code: int) -> None:
+    # amax 2688 makes the tensor scale 1; the second block's scale is 2**-8, E4M3 code 02.
+    blocks = nvfp4([2688.0] + [0.0] * 15 + [6 * 2.0**-8, -3 * 2.0**-8] + [0.0] * 14, arithmetic)
+    assert blocks.scale_codes.tolist() == [0x7E, scale_code]
+    assert blocks.codes[:1].tolist() == [7]
+    # 6 and -3 times the scale, or an eighth and a quarter of that when it is 2**-6.
+    assert blocks.codes[16:18].tolist() == ([3, 0xA] if scale_code == 0x08 else [7, 0xD])
+
+
+def test_n41_exact_divides_exactly() -> None:
+    # Scale 15/8: 75/16 over it is 2.5, a tie to 2, and so is the float32 quotient; but float32 has
+    # 1 / (15/8) too large, and the product with it is above the tie.
+    values = np.float32([11.25, 75 / 16])
+    codes = {"exact": 4, "cublas": 5, "torchao": 5, "compressed_tensors": 4}
+    for arithmetic, code in codes.items():
+        blocks = mxref.quantize(values, "fp4_ue4m3", block_size=2, scale_arithmetic=arithmetic)
+        assert (blocks.scale_codes.tolist(), blocks.codes.tolist()) == ([0x3F], [7, code])
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "value"),
+    [("factor", 3.0, 18.0), ("divisor", 3.0, 2.0), ("amax", 5376.0, 12.0)],
+)
+def test_n42_the_kind_of_a_tensor_scale(kind: str, number: float, value: float) -> None:
+    tensor = TensorScale.of(number, TensorScaleKind(kind))
+    one = mxref.formats.BlockFormat("one", E2M1, UE4M3, 1, tensor_scale=True)
+    blocks = mxref.Blocks(np.uint8([7]), np.uint8([0x38]), one, 0, (1,), tensor_scale=tensor)
+    assert blocks.dequantize().tolist() == [value]
+
+
+def test_n42_an_arithmetic_refuses_another_kind() -> None:
+    blocks = nvfp4([1.0] * 16, "transformer_engine")
+    with pytest.raises(ValueError, match="tensor scale of kind factor, got amax"):
+        blocks.dequantize(scale_arithmetic="torchao")

@@ -30,6 +30,7 @@ from mxref.formats import (
     E8M0,
     ELEMENT_FORMATS,
     INT8,
+    OTHER_BLOCK_FORMATS,
     OTHER_FORMATS,
     SCALE_FORMATS,
     UE4M3,
@@ -52,7 +53,10 @@ ELEMENT_NAMES = "e5m2, e4m3, e3m2, e2m3, e2m1, int8"
 OTHER_NAMES = "e4m3fnuz, e5m2fnuz, e3m4, e4m3_ieee, e1m2, binary8p3, binary8p4"
 KNOWN_NAMES = f"{ELEMENT_NAMES}, {OTHER_NAMES}"
 SCALE_NAMES = "e8m0, ue4m3, ue5m3"
-BLOCK_NAMES = "mxfp8_e5m2, mxfp8_e4m3, mxfp6_e3m2, mxfp6_e2m3, mxfp4_e2m1, mxint8"
+BLOCK_NAMES = (
+    "mxfp8_e5m2, mxfp8_e4m3, mxfp6_e3m2, mxfp6_e2m3, mxfp4_e2m1, mxint8, "
+    "nvfp4, fp4_ue4m3, fp4_ue5m3"
+)
 
 
 def by_name(fmt: CodeFormat | BlockFormat) -> str:
@@ -362,7 +366,7 @@ def test_formats_without_a_dtype() -> None:
 
 def test_registries_are_in_the_order_of_the_standard() -> None:
     assert ", ".join(ELEMENT_FORMATS) == ELEMENT_NAMES
-    assert ", ".join(BLOCK_FORMATS) == BLOCK_NAMES
+    assert ", ".join((*BLOCK_FORMATS, *OTHER_BLOCK_FORMATS)) == BLOCK_NAMES
     assert ", ".join(OTHER_FORMATS) == OTHER_NAMES
     assert ", ".join(SCALE_FORMATS) == SCALE_NAMES
     for registry in (ELEMENT_FORMATS, OTHER_FORMATS, BLOCK_FORMATS, SCALE_FORMATS):

@@ -13,7 +13,8 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.block import Blocks, quantize
+from mxref.block import quantize
+from mxref.blocks import Blocks
 from mxref.cli._common import Verbs, new_parser
 from mxref.golden.regen import write_file
 from mxref.scale import decode_scale
@@ -98,9 +99,9 @@ def _read(path: Path, *, bfloat16: bool) -> NDArray[Any]:
 
 def _cost(values: NDArray[Any], blocks: Blocks) -> dict[str, Any]:
     """Figures over the finite elements outside NaN blocks, computed in float64."""
-    axis, size = blocks.axis, blocks.block_size
-    exact = values.astype(np.float64)
-    error = blocks.dequantize(np.float64)
+    axis, size = blocks.tiling.axes[0], blocks.format.elements_per_block
+    exact = np.atleast_1d(values.astype(np.float64))
+    error = np.atleast_1d(blocks.dequantize(np.float64))
     finite = np.isfinite(error) & np.isfinite(exact)
     scales = np.repeat(decode_scale(blocks.scale_codes, np.float64), size, axis=axis)
     scales = np.take(scales, np.arange(exact.shape[axis]), axis=axis)
@@ -134,8 +135,8 @@ def _write(path: Path, blocks: Blocks) -> None:
         codes=blocks.codes,
         scale_codes=blocks.scale_codes,
         shape=np.array(blocks.shape, np.int64),
-        axis=np.int64(blocks.axis),
-        block_size=np.int64(blocks.block_size),
+        axis=np.int64(blocks.tiling.axes[0]),
+        block_size=np.int64(blocks.format.elements_per_block),
         format=np.array(blocks.format.name),
     )
     write_file(path, buffer.getvalue())

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from mxref import exact
 from mxref._bits import LAYOUTS, split
-from mxref.block import Blocks, dequantize, quantize
+from mxref.block import quantize
+from mxref.blocks import Blocks, dequantize
 from mxref.element import decode, encode, encode_parts
 from mxref.formats import E8M0, block_format
 from mxref.golden.records import VectorFile

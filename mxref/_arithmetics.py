@@ -1,0 +1,145 @@
+"""The named arithmetics of two-level scaling, float32 operation by operation.
+
+Each is what one implementation computes, with its order of operations; x are elements, one block a
+row, a the largest magnitude of each (a column) and t the stored number of the tensor, None where
+there is none. All numbers are float64 that float32 holds, and `fl` rounds after every operation.
+Infinities and NaN follow the arithmetic. Source: SPEC_NOTES N41, N42.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from mxref._bits import F64, U8, compose
+from mxref._codes import parts_of
+from mxref._float32 import FLT_MAX, F64Array, fl
+from mxref.choices import ScaleArithmetic
+from mxref.element import encode
+from mxref.formats import BlockFormat, CodeFormat
+from mxref.two_level import TensorScaleKind
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """One implementation's formulas.
+
+    Args:
+        kind: what the stored number of the tensor is.
+        tensor: the stored number, from the tensor's largest magnitude.
+        blocks: scale codes, and elements divided by their scales.
+        scales: what elements are multiplied by, from numbers of the scale format.
+        nan_in_amax: whether a NaN makes the largest magnitude NaN; else it is passed over.
+    """
+
+    kind: TensorScaleKind
+    tensor: Callable[[float, BlockFormat], float]
+    blocks: Callable[[F64Array, F64Array, float | None, BlockFormat], tuple[U8, F64Array]]
+    scales: Callable[[F64Array, float | None, BlockFormat], F64Array]
+    nan_in_amax: bool = True
+
+
+def numbers(fmt: CodeFormat) -> F64Array:
+    """The number of every code of a format."""
+    result: F64Array = compose(parts_of(fmt), F64).view(np.float64)
+    return result
+
+
+def _of(codes: U8, fmt: BlockFormat) -> F64Array:
+    result: F64Array = numbers(fmt.scale)[codes]
+    return result
+
+
+def _divide(a: float, b: float) -> float:
+    return float(fl(np.array([a]) / np.array([b]))[0])
+
+
+def _multiply(a: float, b: float) -> float:
+    return float(fl(np.array([a * b]))[0])
+
+
+def _top(fmt: BlockFormat) -> float:
+    """Largest element times largest scale, which float32 holds."""
+    return fmt.element.max_normal * fmt.scale.max_normal
+
+
+def _torchao(x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat) -> tuple[U8, F64Array]:
+    scale = fl(a / fmt.element.max_normal)
+    if t is not None:
+        scale = fl(scale / t)
+    codes = encode(np.clip(scale, fmt.scale.min_normal, fmt.scale.max_normal), fmt.scale)
+    return codes, fl(x * fl((1.0 if t is None else _divide(1.0, t)) / _of(codes, fmt)))
+
+
+def _te_inverse(amax: float | None, fmt: BlockFormat) -> float:
+    if amax is None or amax == 0:
+        return 1.0
+    return min(_divide(_top(fmt), amax), FLT_MAX) or 1.0
+
+
+def _transformer_engine(
+    x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat
+) -> tuple[U8, F64Array]:
+    inverse = _te_inverse(t, fmt)
+    factor = _multiply(inverse, _divide(1.0, fmt.element.max_normal))
+    codes = encode(np.minimum(fl(a * factor), FLT_MAX), fmt.scale)
+    scale = fl(_of(codes, fmt) * _divide(1.0, inverse))
+    return codes, fl(x * np.minimum(fl(1.0 / scale), FLT_MAX))
+
+
+def _te_scales(s: F64Array, t: float | None, fmt: BlockFormat) -> F64Array:
+    return s if t is None else fl(fl(s * t) * _divide(1.0, _top(fmt)))
+
+
+def _cublas(x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat) -> tuple[U8, F64Array]:
+    if t is not None:
+        x, a = fl(x * t), fl(a * t)
+    codes = encode(fl(a / fmt.element.max_normal), fmt.scale)
+    return codes, fl(x * fl(1.0 / _of(codes, fmt)))
+
+
+def _compressed_tensors(
+    x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat
+) -> tuple[U8, F64Array]:
+    scale = fl(a / fmt.element.max_normal)
+    codes = encode(scale if t is None else fl(t * scale), fmt.scale)
+    codes[codes == 0] = encode([0.125], fmt.scale)[0]
+    return codes, fl(x / _divided(_of(codes, fmt), t, fmt))
+
+
+def _ct_inverse(amax: float, fmt: BlockFormat) -> float:
+    inverse = _divide(_top(fmt), amax if amax != amax else max(amax, 2.0**-126))
+    return inverse if np.isfinite(inverse) else 1.0
+
+
+def _divided(s: F64Array, t: float | None, fmt: BlockFormat) -> F64Array:
+    return s if t is None else fl(s / t)
+
+
+def _multiplied(s: F64Array, t: float | None, fmt: BlockFormat) -> F64Array:
+    return s if t is None else fl(t * s)
+
+
+_FACTOR, _DIVISOR, _AMAX = TensorScaleKind
+
+#: Every arithmetic but `exact`, which has its own integer path.
+ARITHMETICS: Mapping[ScaleArithmetic, Arithmetic] = {
+    ScaleArithmetic.TORCHAO: Arithmetic(
+        _FACTOR, lambda amax, fmt: _divide(amax, _top(fmt)), _torchao, _multiplied
+    ),
+    ScaleArithmetic.TRANSFORMER_ENGINE: Arithmetic(
+        _AMAX, lambda amax, fmt: amax, _transformer_engine, _te_scales, nan_in_amax=False
+    ),
+    ScaleArithmetic.CUBLAS: Arithmetic(
+        _DIVISOR,
+        lambda amax, fmt: _divide(_top(fmt), amax) if amax else 1.0,
+        _cublas,
+        _divided,
+        nan_in_amax=False,
+    ),
+    ScaleArithmetic.COMPRESSED_TENSORS: Arithmetic(
+        _DIVISOR, _ct_inverse, _compressed_tensors, _divided
+    ),
+}
