@@ -110,7 +110,9 @@ def _compressed_tensors(
 
 
 def _ct_inverse(amax: float, fmt: BlockFormat) -> float:
-    inverse = _divide(_top(fmt), amax if amax != amax else max(amax, 2.0**-126))
+    # A Python number divided by a tensor is the tensor's reciprocal times the number there.
+    reciprocal = _divide(1.0, amax if amax != amax else max(amax, 2.0**-126))
+    inverse = _multiply(reciprocal, _top(fmt))
     return inverse if np.isfinite(inverse) else 1.0
 
 

@@ -1,0 +1,176 @@
+"""NVFP4 by named arithmetics, against the implementations that they are named after, bit for bit.
+
+Ten million random elements of varied exponents, and designed blocks: zeros, ties of the scale and of
+the elements, subnormal numbers, the largest float, infinities and NaN.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from compressed_tensors.quantization import QuantizationArgs
+from compressed_tensors.quantization.lifecycle.forward import dequantize as ct_dequantize
+from compressed_tensors.quantization.lifecycle.forward import quantize as ct_quantize
+from compressed_tensors.quantization.utils.helpers import calculate_qparams, generate_gparam
+from torchao.prototype.mx_formats.kernels import f4_unpacked_to_f32, unpack_uint4
+from torchao.prototype.mx_formats.nvfp4_tensor import nvfp4_quantize, per_tensor_amax_to_scale
+
+import mxref
+from mxref.two_level import TensorScale
+
+ROWS, COLUMNS = 4096, 512
+
+
+def rows(seed: int, spread: int) -> np.ndarray:
+    """Random normals, each block at its own power of two."""
+    generator = np.random.default_rng(seed)
+    x = generator.standard_normal((ROWS, COLUMNS // 16, 16), np.float32)
+    powers = generator.integers(-spread, spread + 1, (ROWS, COLUMNS // 16, 1)).astype(np.int32)
+    return np.ldexp(x, powers).astype(np.float32).reshape(ROWS, COLUMNS)
+
+
+def designed() -> np.ndarray:
+    """Blocks at every edge that the formulas have, for float32 tensors of one row each."""
+    blocks = []
+    ties = np.float32([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0])
+    around = np.concatenate([np.nextafter(ties, np.float32(0)), ties, np.nextafter(ties, 9)])
+    for scale in range(1, 0x7F):  # every scale of E4M3 times every tie and its neighbours
+        number = mxref.decode([scale], "ue4m3")[0]
+        for start in range(0, 21, 15):
+            some = np.zeros(16, np.float32)
+            some[: len(around[start : start + 15])] = around[start : start + 15]
+            some[15] = 6
+            blocks.append(some * number * np.where(np.arange(16) % 2, -1, 1).astype(np.float32))
+    for code in range(0x7E):  # amax at every midpoint between two scales, and next to it
+        low, high = mxref.decode([code, code + 1], "ue4m3", np.float64)
+        middle = np.float32(6 * (low + high) / 2)
+        for amax in (np.nextafter(middle, 0), middle, np.nextafter(middle, np.float32(9e9))):
+            blocks.append(np.float32([amax, -amax / 2, amax / 3, *[amax / 7] * 13]))
+    for power in range(-149, 128):
+        amax = np.ldexp(np.float32(1), power)
+        blocks.append(np.float32([amax, -amax, *[0.0, -0.0] * 7]))
+        blocks.append(np.float32([amax, np.nextafter(amax, 0), *[amax / 4] * 14]))
+    largest = np.finfo(np.float32).max
+    blocks.append(np.full(16, largest, np.float32))
+    return np.stack(blocks)
+
+
+CASES = {
+    "near": lambda: rows(1, 2),
+    "middle": lambda: rows(2, 12),
+    "wide": lambda: rows(3, 60),
+    "subnormal": lambda: np.ldexp(rows(4, 6), -135).astype(np.float32),
+    "bfloat16": lambda: rows(5, 8).view(np.uint32) & np.uint32(0xFFFF0000),
+    "designed": designed,
+    "zeros": lambda: np.zeros((16, 32), np.float32),
+    "negative_zeros": lambda: -np.zeros((16, 32), np.float32),
+}
+
+
+def tensor(name: str) -> np.ndarray:
+    x = CASES[name]()
+    return x.view(np.float32) if x.dtype == np.uint32 else x
+
+
+def torchao(x: np.ndarray, scale: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    per_tensor = None if scale is None else torch.tensor(scale, dtype=torch.float32)
+    scales, packed = nvfp4_quantize(torch.from_numpy(x.copy()), 16, per_tensor)
+    codes = unpack_uint4(packed.view(torch.uint8))
+    number = scales.float() if per_tensor is None else per_tensor * scales.float()
+    values = f4_unpacked_to_f32(codes).view(len(x), -1, 16) * number.view(len(x), -1, 1)
+    return scales.view(torch.uint8).numpy(), codes.numpy(), values.reshape(x.shape).numpy()
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("levels", [1, 2])
+def test_torchao(name: str, levels: int) -> None:
+    x = tensor(name)
+    given = None
+    if levels == 2:
+        given = float(per_tensor_amax_to_scale(torch.from_numpy(np.abs(x)).max()))
+    scales, codes, values = torchao(x, given)
+    fmt = "fp4_ue4m3" if levels == 1 else "nvfp4"
+    # torchao makes 3 or B of a NaN, by the bits of the NaN: such blocks are compared as NaN blocks,
+    # and 0 * (1 / T) is NaN where T is so small that 1 / T is infinite.
+    blocks = mxref.quantize(x, fmt, scale_arithmetic="torchao")
+    if levels == 2:
+        assert blocks.tensor_scale is not None
+        assert blocks.tensor_scale.value == given
+    # The NaN of a scale may have its sign set there; a scale has none.
+    assert np.array_equal(blocks.scale_codes, scales.reshape(blocks.scale_codes.shape) & 0x7F)
+    finite = np.repeat(blocks.scale_codes != 0x7F, 16, axis=1)
+    if given is not None and 0 < given < 2.0**-128:
+        assert ((codes & 7)[finite & (x == 0)] == 3).all()
+        assert (blocks.codes[finite & (x == 0)] == 7).all()  # `nan_to_finite` of ocp
+        finite &= x != 0
+    assert np.array_equal(blocks.codes[finite], codes[finite])
+    got = blocks.dequantize(scale_arithmetic="torchao")
+    assert np.array_equal(got.view(np.uint32)[finite], values.view(np.uint32)[finite])
+    nan = np.repeat(blocks.scale_codes == 0x7F, 16, axis=1)
+    assert np.isnan(got[nan]).all()
+    assert np.isnan(values[nan]).all()
+
+
+def compressed(x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+    args = QuantizationArgs(
+        num_bits=4, type="float", strategy="tensor_group", group_size=16, symmetric=True
+    )
+    args.scale_dtype = torch.float8_e4m3fn
+    t = torch.from_numpy(x.copy())
+    divisor = generate_gparam(t.min(), t.max())
+    grouped = t.view(len(x), -1, 16)
+    scale, zero = calculate_qparams(grouped.amin(-1), grouped.amax(-1), args, global_scale=divisor)
+    q = ct_quantize(t, scale, zero, args, global_scale=divisor)
+    back = ct_dequantize(q, scale, zero, args, global_scale=divisor)
+    stored = scale.to(torch.float8_e4m3fn).view(torch.uint8)
+    return float(divisor), stored.numpy(), q.numpy(), back.numpy()
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "bfloat16"])
+def test_compressed_tensors(name: str) -> None:
+    x = tensor(name)
+    divisor, scales, numbers, values = compressed(x)
+    blocks = mxref.quantize(
+        x, "nvfp4", scale_arithmetic="compressed_tensors", zero_sign="dropped"
+    )
+    assert blocks.tensor_scale is not None
+    assert blocks.tensor_scale.value == divisor
+    assert np.array_equal(blocks.scale_codes, scales.reshape(blocks.scale_codes.shape))
+    want = numbers.astype(np.float32)
+    got = mxref.decode(blocks.codes, "e2m1")
+    # A quotient that float32 rounds to -0 counts as exact: cast_to_fp4 multiplies by sign(x) = 0.
+    assert np.array_equal(got.view(np.uint32), want.view(np.uint32))
+    back = blocks.dequantize(scale_arithmetic="compressed_tensors")
+    assert np.array_equal(back.view(np.uint32), values.view(np.uint32))
+
+
+@pytest.mark.parametrize("position", [0, 7, 15, 31])
+@pytest.mark.parametrize("special", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("levels", [1, 2])
+def test_torchao_specials(position: int, special: float, levels: int) -> None:
+    x = np.linspace(-3, 5, 64, dtype=np.float32).reshape(1, 64)
+    x[0, position] = special
+    amax = torch.from_numpy(np.abs(x)).amax()
+    given = float(per_tensor_amax_to_scale(amax)) if levels == 2 else None
+    scales, codes, _ = torchao(x, given)
+    blocks = mxref.quantize(
+        x, "fp4_ue4m3" if levels == 1 else "nvfp4", scale_arithmetic="torchao"
+    )
+    if blocks.tensor_scale is not None:
+        assert np.array_equal(blocks.tensor_scale.value, given, equal_nan=True)
+    # The NaN of a scale may have its sign set; a scale has none.
+    assert blocks.scale_codes.tolist() == (scales.reshape(1, -1) & 0x7F).tolist()
+    finite = np.repeat(blocks.scale_codes != 0x7F, 16, axis=1)
+    assert np.array_equal(blocks.codes[finite], codes[finite])
+
+
+def test_a_given_tensor_scale() -> None:
+    x = rows(9, 3)
+    given = float(np.float32(0.0123))
+    scales, codes, values = torchao(x, given)
+    blocks = mxref.quantize(x, "nvfp4", tensor_scale=given, scale_arithmetic="torchao")
+    assert blocks.tensor_scale == TensorScale.of(given, blocks.tensor_scale.kind)
+    assert np.array_equal(blocks.scale_codes, scales.reshape(blocks.scale_codes.shape))
+    assert np.array_equal(blocks.codes, codes)
+    assert np.array_equal(blocks.dequantize(scale_arithmetic="torchao"), values)
