@@ -9,6 +9,7 @@ import random
 import struct
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import pairwise
 from itertools import product as pairs
 
 import numpy as np
@@ -285,15 +286,45 @@ TENSOR_SCALE: dict[str, Callable[[np.float32], np.float32]] = {
 }
 
 
+def boundary_blocks(seed: str, factor: float) -> list[list[int]]:
+    """Blocks whose amax is at a tie between scales, and elements at ties, an ulp more or less.
+
+    factor: by which a scale is multiplied, so the tie of two scales is one of amax / (6 * factor).
+    """
+    drawn = random.Random(seed)
+    blocks = []
+    for code in range(8, 0x7D):
+        low, high = (float(v) for v in SCALES["ue4m3"][code : code + 2])
+        for scale in (low, high):
+            ties = [(low + high) / 2 * 6, *(scale * float(a + b) / 2 for a, b in pairwise(E2M1))]
+            near = [bits + drawn.choice((-1, 0, 1)) for bits in f32(*(factor * x for x in ties))]
+            blocks.append([bits | drawn.getrandbits(1) << 31 for bits in near])
+    return blocks
+
+
+# The number by which a tensor scale multiplies every other scale.
+FACTOR: dict[str, Callable[[float], float]] = {
+    "torchao": lambda t: t,
+    "transformer_engine": lambda t: t / 2688,
+    "cublas": lambda t: 1 / t,
+    "compressed_tensors": lambda t: 1 / t,
+}
+
+
 @pytest.mark.parametrize("arithmetic", ARITHMETICS[1:])
 @pytest.mark.parametrize("tensor_scale", [None, "dynamic", 0x3FAAAAAB, 0x44AAAAAB])
 def test_float32_formulas_in_numpy(arithmetic: str, tensor_scale: int | str | None) -> None:
     blocks = drawn_blocks(arithmetic, 300)
+    if tensor_scale == "dynamic":  # A is 3 * 2**27
+        blocks += [*boundary_blocks(arithmetic, 3 * 2.0**27 / 2688), f32(3 * 2.0**27)]
+    else:
+        factor = 1.0 if tensor_scale is None else FACTOR[arithmetic](float(read(tensor_scale)))
+        blocks += boundary_blocks(arithmetic, factor)
     bits, got = quantize_scaled(blocks, "f32", "e2m1", "ue4m3", arithmetic, tensor_scale)
-    x = np.array(blocks, np.uint32).view(F)
+    x = [np.array(block, np.uint32).view(F) for block in blocks]
     t = None if bits is None else np.array(bits, np.uint32).view(F)[()]
     if tensor_scale == "dynamic":
-        assert t == TENSOR_SCALE[arithmetic](np.max(np.abs(x)))
+        assert t == TENSOR_SCALE[arithmetic](max(np.max(np.abs(row)) for row in x))
     with np.errstate(all="ignore"):
         for row, (code, codes) in zip(x, got, strict=True):
             want_scale, y = NUMPY[arithmetic](row, t)
@@ -384,6 +415,12 @@ def test_compressed_tensors_computes_in_the_source_type() -> None:
     # A = 7: 1 / 7 in bfloat16 is 0x3E12 = 0.142578125, times 2688 383.25, rounds to 384 = 0x43C0.
     bits, _ = quantize_scaled([[0x40E0]], "bf16", "e2m1", "ue4m3", "compressed_tensors", "dynamic")
     assert bits == 0x43C00000
+    # A = 19.375 gives G = 138; 3.296875 / 6 = 0.5495 is 0.55078125 in bfloat16, times 138 76.008,
+    # just above the tie of 72 and 80.
+    _, rest = quantize_scaled(
+        [[0x4053], [0x419B]], "bf16", "e2m1", "ue4m3", "compressed_tensors", "dynamic"
+    )
+    assert rest[0] == (106, [7])
     # In float32 1 / 7 is 0.14285715 (0x3E124925), times 2688 384.00003, rounds to 0x43C00001.
     bits, _ = quantize_scaled(
         [[0x40E00000]], "f32", "e2m1", "ue4m3", "compressed_tensors", "dynamic"

@@ -22,32 +22,21 @@ Place: TypeAlias = "tuple[int, int] | None"
 Byte: TypeAlias = "list[Place]"
 
 
-def _part(element: int, high: int, low: int) -> Byte:
-    """The places of the bits of one code from `high` down to `low`."""
-    return [(element, bit) for bit in range(high, low - 1, -1)]
+def _parts(elements: Sequence[int], high: int, low: int) -> Byte:
+    """The places of the bits from `high` down to `low` of some codes, the first code at the top."""
+    return [(element, bit) for element in elements for bit in range(high, low - 1, -1)]
 
 
 def _alone(bits: int, below: int = 0) -> list[Byte]:
     """One code in one byte, with so many bits of zero below it."""
-    above = 8 - bits - below
-    return [[None] * above + _part(0, bits - 1, 0) + [None] * below]
-
-
-def _top_parts(first: int, second: int) -> Byte:
-    """A byte of the four top bits of two codes of 6 bits."""
-    return _part(first, 5, 2) + _part(second, 5, 2)
-
-
-def _low_parts(*elements: int) -> Byte:
-    """A byte of the two lowest bits of four codes."""
-    return [place for element in elements for place in _part(element, 1, 0)]
+    return [[None] * (8 - bits - below) + _parts((0,), bits - 1, 0) + [None] * below]
 
 
 def _halves(block_size: int) -> list[Byte]:
     half, odd = divmod(block_size, 2)
     if odd:
         raise bad("block_size", "even for halves", block_size)
-    return [_part(j + half, 3, 0) + _part(j, 3, 0) for j in range(half)]
+    return [_parts((j + half, j), 3, 0) for j in range(half)]
 
 
 def _lsb_first(block_size: int) -> list[Byte]:
@@ -55,35 +44,34 @@ def _lsb_first(block_size: int) -> list[Byte]:
     return [[divmod(8 * byte + bit, 6) for bit in range(7, -1, -1)] for byte in range(3)]
 
 
-def _quark(block_size: int) -> list[Byte]:
-    tops = [place for element in range(4) for place in _part(element, 5, 4)]
-    return [tops, *(_part(j, 3, 0) + _part(j + 1, 3, 0) for j in (0, 2))]
-
-
 def _planar(block_size: int) -> list[Byte]:
     if block_size % 4:
         raise bad("block_size", "a multiple of 4 for torchao_planar", block_size)
     quads = range(0, block_size, 4)
     return [
-        *(_top_parts(q, q + 1) for q in quads),
-        *(_top_parts(q + 2, q + 3) for q in quads),
-        *(_low_parts(q, q + 1, q + 2, q + 3) for q in quads),
+        *(_parts((q, q + 1), 5, 2) for q in quads),
+        *(_parts((q + 2, q + 3), 5, 2) for q in quads),
+        *(_parts((q, q + 1, q + 2, q + 3), 1, 0) for q in quads),
     ]
 
 
 _DRAWINGS: Final[Mapping[int, Mapping[str, Callable[[int], list[Byte]]]]] = {
     4: {
-        "low_nibble_first": lambda _: [_part(1, 3, 0) + _part(0, 3, 0)],
-        "high_nibble_first": lambda _: [_part(0, 3, 0) + _part(1, 3, 0)],
+        "low_nibble_first": lambda _: [_parts((1, 0), 3, 0)],
+        "high_nibble_first": lambda _: [_parts((0, 1), 3, 0)],
         "halves": _halves,
         "middle_bits": lambda _: _alone(4, below=2),
         "byte_each": lambda _: _alone(4),
     },
     6: {
         "lsb_first": _lsb_first,
-        "quark": _quark,
+        "quark": lambda _: [_parts((0, 1, 2, 3), 5, 4), _parts((0, 1), 3, 0), _parts((2, 3), 3, 0)],
         "torchao_planar": _planar,
-        "torchao_quads": lambda _: [_top_parts(0, 1), _top_parts(3, 2), _low_parts(0, 1, 3, 2)],
+        "torchao_quads": lambda _: [
+            _parts((0, 1), 5, 2),
+            _parts((3, 2), 5, 2),
+            _parts((0, 1, 3, 2), 1, 0),
+        ],
         "byte_each": lambda _: _alone(6),
     },
     8: {"byte_each": lambda _: _alone(8)},
