@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 
+from mxref.exact.arithmetic import product
 from mxref.exact.choices import (
     BLOCK_CHOICES,
     DEQUANTIZE_CHOICES,
@@ -183,7 +184,7 @@ def dequantize(scale_code: int, code: int, format: str, target: str = "f32", **c
     finite = element[1] >= 0 and scale[1] >= 0
     if chosen["product_rounding"] == "scale_first":
         scale = converted(scale, kind)
-    result = write_float(_product(element, scale), kind)
+    result = write_float(product(element, scale), kind)
     sign_weight = 1 << (kind.bits - 1)
     if finite and result % sign_weight == kind.infinity:
         overflows = {
@@ -195,18 +196,3 @@ def dequantize(scale_code: int, code: int, format: str, target: str = "f32", **c
     if result == sign_weight and chosen["decoded_zero"] == "dropped":
         return 0
     return result
-
-
-def _product(element: Number, scale: Number) -> Number:
-    """Multiply exactly; the scale is not negative.
-
-    >>> _product((1, 3, 1), (0, 1, -4)), _product((1, 3, 1), (0, INF, 0))[1] == INF
-    ((1, 3, -3), True)
-    """
-    (sign, n, e), (_, m, f) = element, scale
-    kinds = {n, m}
-    if NAN in kinds or (INF in kinds and 0 in kinds):
-        return (sign, NAN, 0)
-    if INF in kinds:
-        return (sign, INF, 0)
-    return (sign, n * m, e + f)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -95,6 +96,21 @@ def placer(marks: Ruler) -> Callable[[Number, int, int], int]:
         return side.answers[2 * i - 1 if points[i - 1] == count else 2 * i]
 
     return place
+
+
+def place_ratio(marks: Ruler, sign: int, magnitude: Fraction) -> int:
+    """Return the element code of a rational number by a deterministic rounding.
+
+    Source: OCP MX v1.0 §5.3.
+
+    >>> from mxref.exact.choices import ELEMENT_CHOICES, settle
+    >>> marks = ruler("e2m1", **settle({}, ELEMENT_CHOICES))
+    >>> [place_ratio(marks, 1, Fraction(n, 12)) for n in (2, 3, 4, 29, 30, 1000)]  # ties: 3 and 30
+    [8, 8, 9, 12, 12, 15]
+    """
+    side, count = marks.sides[sign], magnitude / Fraction(2) ** marks.unit
+    i = bisect_right(marks.points, count)
+    return side.answers[2 * i - 1 if marks.points[i - 1] == count else 2 * i]
 
 
 def _special(n: int, side: Side) -> int:

@@ -1,0 +1,232 @@
+"""The formulas of two-level scaling, three functions for each named arithmetic.
+
+M is the largest element, C the largest scale, A the largest magnitude of the tensor and a that of
+the block. Every * and / of a `Float` rounds, so the order of operations is the formula.
+
+Source: torchao 0.18 nvfp4_tensor.py; Transformer Engine core_nvfp4.cuh; cuBLAS, 1D block scaling;
+compressed-tensors 0.20 quantization/utils/helpers.py and quantization/lifecycle/forward_helpers.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from mxref.exact.arithmetic import F32, Float, amax, product, quotient, ratio
+from mxref.exact.floats import converted
+from mxref.exact.formats import ElementFormat, FloatType, bad, magnitude, read_code
+from mxref.exact.numbers import INF, NAN, Number
+from mxref.exact.ruler import Ruler, place_ratio, placer
+
+ONE: Final = Float((0, 1, 0), F32)
+FLOAT32_MAX: Final = Float((0, 2**24 - 1, 104), F32)
+FLOAT32_SMALLEST: Final = Float((0, 1, -149), F32)
+
+Block: TypeAlias = tuple[int, list[int]]
+
+
+class Setting(NamedTuple):
+    """The two formats of a conversion, their rulers, and the numbers that the formulas read."""
+
+    element: ElementFormat
+    scale: ElementFormat
+    elements: Ruler
+    scales: Ruler
+
+    @property
+    def m(self) -> Float:
+        """The largest element, M."""
+        return Float((0, *magnitude(self.element.max_code, self.element)), F32)
+
+    @property
+    def c(self) -> Float:
+        """The largest scale, C."""
+        return Float((0, *magnitude(self.scale.max_code, self.scale)), F32)
+
+    @property
+    def mc(self) -> Float:
+        """M * C, which is exact."""
+        return self.m * self.c
+
+    def to_scale(self, x: Float) -> tuple[int, Float]:
+        """Round to a scale, saturating: its code and its value."""
+        code = placer(self.scales)(x.number, 0, 0)
+        return code, Float(read_code(code, self.scale), F32)
+
+    def to_element(self, x: Float) -> int:
+        """Round to an element code."""
+        return placer(self.elements)(x.number, 0, 0)
+
+
+# Exact quotients, each rounded once. The tensor scale T is a factor.
+
+
+def _exact_tensor(a: Float, s: Setting) -> Float:
+    """A / (M * C) as the nearest positive finite float32; of zero, 1."""
+    if a.is_zero:
+        return ONE
+    t = Float(quotient(a.number, product(s.m.number, s.c.number), F32), F32)
+    return t.at_least(FLOAT32_SMALLEST).at_most(FLOAT32_MAX)
+
+
+def _exact_block(x: Sequence[Float], t: Float | None, s: Setting) -> Block:
+    """The scale of a / (M * T) and the elements of x / (scale * T); a NaN block for Inf and NaN."""
+    factor = ONE.number if t is None else t.number
+    if factor[1] <= 0:
+        raise bad("tensor_scale", "a positive finite float32 for exact arithmetic", factor)
+    numbers = [v.number for v in x]
+    if any(n in (INF, NAN) for _, n, _ in numbers):
+        return s.scale.sign_weight - 1, [0] * len(x)
+    largest = amax(numbers, nan_counts=False)
+    code = place_ratio(s.scales, 0, ratio(largest, product(s.m.number, factor)))
+    divisor = product(read_code(code, s.scale), factor)
+    if divisor[1] == 0:
+        numbers = [(sign, 0, 0) for sign, _, _ in numbers]
+        divisor = ONE.number
+    return code, [place_ratio(s.elements, v[0], ratio(v, divisor)) for v in numbers]
+
+
+def _exact_number(x: Number, scale: Number, t: Float, s: Setting, target: FloatType) -> Number:
+    """The number x * scale * T."""
+    return product(product(x, scale), t.number)
+
+
+# torchao on a CPU: T is a factor; no scale is below the smallest normal number.
+
+
+def _torchao_tensor(a: Float, s: Setting) -> Float:
+    """A / (M * C)."""
+    return a / s.mc
+
+
+def _torchao_block(x: Sequence[Float], t: Float | None, s: Setting) -> Block:
+    """The scale of (a / M) / T, and the elements of x * ((1 / T) / scale)."""
+    smallest_normal = Float((0, 1, 1 - s.scale.bias), F32)
+    b = Float(amax((v.number for v in x), nan_counts=True), F32) / s.m
+    wanted = b if t is None else b / t
+    code, scale = s.to_scale(wanted.at_least(smallest_normal).at_most(s.c))
+    r = ONE / scale if t is None else (ONE / t) / scale
+    y = [(v * r).at_most(s.m) for v in x]
+    if s.element.name == "e2m1":  # its shifts and adds make 3, which is 1.5, of the quiet NaN
+        return code, [3 if v.is_nan else s.to_element(v) for v in y]
+    return code, [s.to_element(v) for v in y]
+
+
+def _torchao_number(x: Number, scale: Number, t: Float, s: Setting, target: FloatType) -> Number:
+    """The number x * (T * scale)."""
+    return (Float(x, F32) * (t * Float(scale, F32))).number
+
+
+# Transformer Engine: the tensor scale is A itself; no NaN counts for it.
+
+
+def _te_tensor(a: Float, s: Setting) -> Float:
+    """A."""
+    return a
+
+
+def _te_block(x: Sequence[Float], t: Float | None, s: Setting) -> Block:
+    """The scale of a * (S * (1 / M)) and the elements of x * (1 / (scale * (1 / S))).
+
+    S is M * C / A, or 1 if A or that is zero; whatever overflows is the largest float32.
+    """
+    encode = ONE
+    if t is not None and not t.is_zero:
+        encode = (s.mc / t).at_most(FLOAT32_MAX)
+        encode = ONE if encode.is_zero else encode
+    a = Float(amax((v.number for v in x), nan_counts=False), F32)
+    code, scale = s.to_scale((a * (encode * (ONE / s.m))).at_most(FLOAT32_MAX))
+    r = (ONE / (scale * (ONE / encode))).at_most(FLOAT32_MAX)
+    return code, [s.to_element(v * r) for v in x]
+
+
+def _te_number(x: Number, scale: Number, t: Float, s: Setting, target: FloatType) -> Number:
+    """The number ((scale * A) * (1 / (M * C))) * x."""
+    return (Float(scale, F32) * t * (ONE / s.mc) * Float(x, F32)).number
+
+
+# cuBLAS as it is documented: the tensor scale S is a divisor, by which x is multiplied first.
+
+
+def _cublas_tensor(a: Float, s: Setting) -> Float:
+    """M * C / A; 1 if A is zero."""
+    return ONE if a.is_zero else s.mc / a
+
+
+def _cublas_block(x: Sequence[Float], t: Float | None, s: Setting) -> Block:
+    """With y = x * S: the scale of max|y| / M, and the elements of y * (1 / scale)."""
+    y = [v if t is None else v * t for v in x]
+    code, scale = s.to_scale(Float(amax((v.number for v in y), nan_counts=False), F32) / s.m)
+    r = ONE / scale
+    return code, [s.to_element(v * r) for v in y]
+
+
+def _cublas_number(x: Number, scale: Number, t: Float, s: Setting, target: FloatType) -> Number:
+    """The number x * scale / S, rounded once."""
+    return quotient(product(x, scale), t.number, target)
+
+
+# compressed-tensors: PyTorch in the source's own type; the global scale G is a divisor.
+
+
+def _ct_tensor(a: Float, s: Setting) -> Float:
+    """M * C * (1 / A), A being at least the smallest normal number; 1 instead of Inf and NaN.
+
+    A Python number over a tensor is the tensor's reciprocal times the number in PyTorch.
+    """
+    kind = a.kind
+    r = Float(ONE.number, kind) / a.at_least(Float((0, 1, 1 - kind.bias), kind))
+    g = Float(converted(product(s.mc.number, r.number), kind), F32)
+    return ONE if g.is_nan or g.number[1] == INF else g
+
+
+def _ct_block(x: Sequence[Float], t: Float | None, s: Setting) -> Block:
+    """The scale of G * (a / M), or 1/8 where that is 0, and the elements of x / (scale / G)."""
+    kind = x[0].kind
+    a = amax((v.number for v in x), nan_counts=True)
+    b = Float(quotient(a, s.m.number, kind), kind)
+    code, scale = s.to_scale((b if t is None else t * b).at_most(s.c))
+    if scale.is_zero:
+        code, scale = s.to_scale(Float((0, 1, -3), F32))
+    divisor = Float(scale.number, kind) if t is None else scale / t
+    return code, [s.to_element((v / divisor).at_most(s.m)) for v in x]
+
+
+def _ct_number(x: Number, scale: Number, t: Float, s: Setting, target: FloatType) -> Number:
+    """The number x * (scale / G)."""
+    return (Float(x, F32) * (Float(scale, F32) / t)).number
+
+
+class Arithmetic(NamedTuple):
+    """One arithmetic: its three formulas, and how it reads and places numbers.
+
+    tensor: from A to the tensor scale. block: from the numbers of a block and the tensor scale, if
+    any, to its scale code and element codes. number: from an element, a scale and a tensor scale to
+    the number they stand for. nan_counts: for A. source_types: in which it computes as they are;
+    others are rounded to float32 first. defaults: the choices that differ from those of `encode`.
+    """
+
+    tensor: Callable[[Float, Setting], Float]
+    block: Callable[[Sequence[Float], Float | None, Setting], Block]
+    number: Callable[[Number, Number, Float, Setting, FloatType], Number]
+    nan_counts: bool = False
+    source_types: tuple[str, ...] = ("f32",)
+    defaults: Mapping[str, str] = {}
+
+
+ARITHMETICS: Final[Mapping[str, Arithmetic]] = {
+    "exact": Arithmetic(
+        _exact_tensor, _exact_block, _exact_number, source_types=("f16", "bf16", "f32", "f64")
+    ),
+    "torchao": Arithmetic(_torchao_tensor, _torchao_block, _torchao_number, nan_counts=True),
+    "transformer_engine": Arithmetic(_te_tensor, _te_block, _te_number),
+    "cublas": Arithmetic(_cublas_tensor, _cublas_block, _cublas_number),
+    "compressed_tensors": Arithmetic(
+        _ct_tensor,
+        _ct_block,
+        _ct_number,
+        nan_counts=True,
+        source_types=("f16", "bf16", "f32"),
+        defaults={"zero_sign": "dropped", "nan_to_finite": "zero"},
+    ),
+}
