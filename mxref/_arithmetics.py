@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mxref._bits import F64, U8, compose
+from mxref._bits import F16, F64, U8, FloatLayout, compose
 from mxref._codes import parts_of
-from mxref._float32 import FLT_MAX, F64Array, fl
+from mxref._float32 import FLT_MAX, F64Array, fl, rounded
 from mxref.choices import ScaleArithmetic
 from mxref.element import encode
 from mxref.formats import BlockFormat, CodeFormat
@@ -29,14 +29,17 @@ class Arithmetic:
     Args:
         kind: what the stored number of the tensor is.
         tensor: the stored number, from the tensor's largest magnitude.
-        blocks: scale codes, and elements divided by their scales.
+        blocks: scale codes, and elements divided by their scales; its last argument is the type of
+            the values.
         scales: what elements are multiplied by, from numbers of the scale format.
         nan_in_amax: whether a NaN makes the largest magnitude NaN; else it is passed over.
     """
 
     kind: TensorScaleKind
-    tensor: Callable[[float, BlockFormat], float]
-    blocks: Callable[[F64Array, F64Array, float | None, BlockFormat], tuple[U8, F64Array]]
+    tensor: Callable[[float, BlockFormat, FloatLayout], float]
+    blocks: Callable[
+        [F64Array, F64Array, float | None, BlockFormat, FloatLayout], tuple[U8, F64Array]
+    ]
     scales: Callable[[F64Array, float | None, BlockFormat], F64Array]
     nan_in_amax: bool = True
 
@@ -65,7 +68,9 @@ def _top(fmt: BlockFormat) -> float:
     return fmt.element.max_normal * fmt.scale.max_normal
 
 
-def _torchao(x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat) -> tuple[U8, F64Array]:
+def _torchao(
+    x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout
+) -> tuple[U8, F64Array]:
     scale = fl(a / fmt.element.max_normal)
     if t is not None:
         scale = fl(scale / t)
@@ -80,7 +85,7 @@ def _te_inverse(amax: float | None, fmt: BlockFormat) -> float:
 
 
 def _transformer_engine(
-    x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat
+    x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout
 ) -> tuple[U8, F64Array]:
     inverse = _te_inverse(t, fmt)
     factor = _multiply(inverse, _divide(1.0, fmt.element.max_normal))
@@ -93,27 +98,32 @@ def _te_scales(s: F64Array, t: float | None, fmt: BlockFormat) -> F64Array:
     return s if t is None else fl(fl(s * t) * _divide(1.0, _top(fmt)))
 
 
-def _cublas(x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat) -> tuple[U8, F64Array]:
+def _cublas(
+    x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout
+) -> tuple[U8, F64Array]:
     if t is not None:
-        x, a = fl(x * t), fl(a * t)
+        x = fl(x * t)
+        a = np.fmax.reduce(np.abs(x), axis=1, initial=0.0)[:, np.newaxis]
     codes = encode(fl(a / fmt.element.max_normal), fmt.scale)
     return codes, fl(x * fl(1.0 / _of(codes, fmt)))
 
 
 def _compressed_tensors(
-    x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat
+    x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout
 ) -> tuple[U8, F64Array]:
-    scale = fl(a / fmt.element.max_normal)
+    scale = rounded(a / fmt.element.max_normal, source)
     codes = encode(scale if t is None else fl(t * scale), fmt.scale)
     codes[codes == 0] = encode([0.125], fmt.scale)[0]
-    return codes, fl(x / _divided(_of(codes, fmt), t, fmt))
+    quotients = x / _divided(_of(codes, fmt), t, fmt)
+    return codes, rounded(quotients, source) if t is None else fl(quotients)
 
 
-def _ct_inverse(amax: float, fmt: BlockFormat) -> float:
+def _ct_inverse(amax: float, fmt: BlockFormat, source: FloatLayout) -> float:
     # A Python number divided by a tensor is the tensor's reciprocal times the number there.
-    reciprocal = _divide(1.0, amax if amax != amax else max(amax, 2.0**-126))
-    inverse = _multiply(reciprocal, _top(fmt))
-    return inverse if np.isfinite(inverse) else 1.0
+    smallest = 2.0**-14 if source == F16 else 2.0**-126
+    least = np.array([amax if amax != amax else max(amax, smallest)])
+    inverse = rounded(rounded(1.0 / least, source) * _top(fmt), source)
+    return float(inverse[0]) if np.isfinite(inverse[0]) else 1.0
 
 
 def _divided(s: F64Array, t: float | None, fmt: BlockFormat) -> F64Array:
@@ -129,14 +139,14 @@ _FACTOR, _DIVISOR, _AMAX = TensorScaleKind
 #: Every arithmetic but `exact`, which has its own integer path.
 ARITHMETICS: Mapping[ScaleArithmetic, Arithmetic] = {
     ScaleArithmetic.TORCHAO: Arithmetic(
-        _FACTOR, lambda amax, fmt: _divide(amax, _top(fmt)), _torchao, _multiplied
+        _FACTOR, lambda amax, fmt, source: _divide(amax, _top(fmt)), _torchao, _multiplied
     ),
     ScaleArithmetic.TRANSFORMER_ENGINE: Arithmetic(
-        _AMAX, lambda amax, fmt: amax, _transformer_engine, _te_scales, nan_in_amax=False
+        _AMAX, lambda amax, fmt, source: amax, _transformer_engine, _te_scales, nan_in_amax=False
     ),
     ScaleArithmetic.CUBLAS: Arithmetic(
         _DIVISOR,
-        lambda amax, fmt: _divide(_top(fmt), amax) if amax else 1.0,
+        lambda amax, fmt, source: _divide(_top(fmt), amax) if amax else 1.0,
         _cublas,
         _divided,
         nan_in_amax=False,

@@ -48,6 +48,16 @@ def fl(x: F64Array) -> F64Array:
     return result
 
 
+def rounded(x: F64Array, layout: FloatLayout) -> F64Array:
+    """float64 rounded to the nearest number of a narrower type, ties to even.
+
+    The argument above holds for it, too: a midpoint of fewer bits is a midpoint or number of more.
+    """
+    if layout in (F32, F64):
+        return fl(x)
+    return wide(compose(split(np.asarray(x, np.float64).view(np.uint64), F64), layout), layout)
+
+
 def wide(bits: NDArray[Any], layout: FloatLayout) -> F64Array:
     """Float patterns as float64 numbers, exactly, subnormals included; float64 rounds to float32.
 

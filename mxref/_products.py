@@ -34,7 +34,9 @@ def product_table(
     Raises:
         ValueError: an arithmetic with a tensor scale of another kind than its own.
     """
-    if arithmetic is not ScaleArithmetic.EXACT:
+    _refuse_other_kind(arithmetic, tensor)
+    # cuBLAS documents no order of operations for reading.
+    if arithmetic not in (ScaleArithmetic.EXACT, ScaleArithmetic.CUBLAS):
         products = _float32_products(fmt, arithmetic, tensor)
         bits = compose(products, layout)
         overflows = np.zeros(bits.shape, bool)
@@ -105,18 +107,23 @@ def _float32_products(
     fmt: BlockFormat, arithmetic: ScaleArithmetic, tensor: TensorScale | None
 ) -> Parts:
     formulas = ARITHMETICS[arithmetic]
-    if tensor is not None and tensor.kind is not formulas.kind:
-        raise ValueError(
-            f"scale_arithmetic={arithmetic.value} must have a tensor scale of kind "
-            f"{formulas.kind.value}, got {tensor.kind.value}: dequantize with the arithmetic that "
-            "quantized, or with exact"
-        )
     with np.errstate(all="ignore"):
         stored = None if tensor is None else tensor.value
         scales = formulas.scales(numbers(fmt.scale), stored, fmt)
         products = fl(scales[:, np.newaxis] * numbers(fmt.element))
     parts = split(products.view(np.uint64), F64)
     return dataclasses.replace(parts, negative=parts.negative & ~parts.is_nan)
+
+
+def _refuse_other_kind(arithmetic: ScaleArithmetic, tensor: TensorScale | None) -> None:
+    if arithmetic is ScaleArithmetic.EXACT or tensor is None:
+        return
+    kind = ARITHMETICS[arithmetic].kind
+    if tensor.kind is not kind:
+        raise ValueError(
+            f"scale_arithmetic={arithmetic.value} must have a tensor scale of kind {kind.value}, "
+            f"got {tensor.kind.value}: dequantize with the arithmetic that quantized, or with exact"
+        )
 
 
 def _odd_significands(parts: Parts) -> Parts:

@@ -227,7 +227,7 @@ def _tensor_scale(
         return tensor_scale(amax, layout, fmt)
     with np.errstate(all="ignore"):
         number = float(wide(np.array([amax], layout.uint), layout)[0])
-        return TensorScale(narrow(arithmetic.tensor(number, fmt)), kind)
+        return TensorScale(narrow(arithmetic.tensor(number, fmt, layout)), kind)
 
 
 def _quantize_rows(
@@ -240,7 +240,7 @@ def _quantize_rows(
 ) -> tuple[U8, U8]:
     """Scale codes and element codes of blocks, one a row."""
     if policy.scale.scale_arithmetic is not ScaleArithmetic.EXACT:
-        return _float32_rows(wide(rows, layout), fmt, policy, tensor, draw)
+        return _float32_rows(wide(rows, layout), layout, fmt, policy, tensor, draw)
     parts = split(rows, layout)
     # Magnitude patterns are ordered as the numbers are, with infinity and NaN above them all.
     magnitude = rows & layout.uint.type(layout.sign_bit - 1)
@@ -283,6 +283,7 @@ def _quantize_rows(
 
 def _float32_rows(
     x: F64Array,
+    layout: FloatLayout,
     fmt: BlockFormat,
     policy: Policy,
     tensor: TensorScale | None,
@@ -290,13 +291,11 @@ def _float32_rows(
 ) -> tuple[U8, U8]:
     """The same by one of the named arithmetics."""
     arithmetic = ARITHMETICS[policy.scale.scale_arithmetic]
-    largest = np.max if arithmetic.nan_in_amax else np.fmax.reduce
+    largest = np.maximum if arithmetic.nan_in_amax else np.fmax
     with np.errstate(all="ignore"):
-        magnitude = np.abs(x)
-        amax = largest(magnitude, axis=1)
-        amax = np.where(np.isnan(amax) & (not arithmetic.nan_in_amax), 0.0, amax)
+        amax = largest.reduce(np.abs(x), axis=1, initial=0.0)
         stored = None if tensor is None else tensor.value
-        scales, quotients = arithmetic.blocks(x, amax[:, np.newaxis], stored, fmt)
+        scales, quotients = arithmetic.blocks(x, amax[:, np.newaxis], stored, fmt, layout)
     if np.isnan(quotients).any():
         _refuse_nan(fmt, policy)
     parts = split(quotients.view(np.uint64), F64)

@@ -23,8 +23,9 @@ from mxref.policy import ElementPolicy
 __all__ = ["TensorScale", "TensorScaleKind"]
 
 _ONE = 0x3F800000
-#: Significant bits of a divisor in `quotient`.
-_DIVISOR_BITS = 29
+#: Significant bits of a divisor in `quotient`, and of the quotient beyond 29.
+_DIVISOR_BITS = 32
+_MORE_BITS = 20
 
 
 class TensorScaleKind(enum.Enum):
@@ -128,7 +129,7 @@ class Ratio:
 def tensor_scale(amax: int, layout: FloatLayout, fmt: BlockFormat) -> TensorScale:
     """The exact arithmetic's scale of a tensor: amax / (largest element * largest scale).
 
-    Rounded to float32; 1 for a tensor of zeros, and never below the smallest subnormal number.
+    Rounded to float32; 1 for a tensor of zeros, and always a positive finite number.
 
     >>> from mxref import formats
     >>> tensor_scale(0x45280000, F32, formats.block_format("nvfp4"))  # 2688
@@ -139,7 +140,7 @@ def tensor_scale(amax: int, layout: FloatLayout, fmt: BlockFormat) -> TensorScal
         return TensorScale(_ONE)
     top = tuple(zip(_largest(fmt.element), _largest(fmt.scale), strict=True))
     ratio = quotient(parts, np.int64(top[0][0] * top[0][1]), np.int64(sum(top[1])))
-    return TensorScale(max(1, int(compose(ratio, F32)[0])))
+    return TensorScale(min(max(1, int(compose(ratio, F32)[0])), F32.inf_bits - 1))
 
 
 def block_scales(amax: Parts, fmt: BlockFormat, tensor: TensorScale | None) -> I64:
@@ -161,18 +162,20 @@ def scaled(parts: Parts, codes: I64, fmt: BlockFormat, tensor: TensorScale | Non
 
 
 def quotient(parts: Parts, significand: I64 | np.int64, exponent: I64 | np.int64) -> Parts:
-    """Numbers divided by significand * 2**exponent (1 to 2**29 - 1), rounded to odd.
+    """Numbers divided by significand * 2**exponent (1 to 2**32 - 1), rounded to odd.
 
-    The quotient has at least 32 bits and its last bit is sticky, so it rounds to any format of at
-    most 30 bits as the exact one does.
+    The quotient has 49 bits or more and its last one is sticky, so it rounds to every format of at
+    most 47 bits as the exact one does. Two divisions, since one of int64 gives 29 bits.
     """
     up = 61 - floor_log2(parts.significand)
     divisor_up = _DIVISOR_BITS - 1 - floor_log2(np.asarray(significand, np.int64))
-    whole, rest = np.divmod(parts.significand << up, significand << divisor_up)
+    divisor = significand << divisor_up
+    whole, rest = np.divmod(parts.significand << up, divisor)
+    more, rest = np.divmod(rest << _MORE_BITS, divisor)
     return dataclasses.replace(
         parts,
-        significand=whole | (rest != 0),
-        exponent=parts.exponent - up - (exponent - divisor_up),
+        significand=whole << _MORE_BITS | more | (rest != 0),
+        exponent=parts.exponent - up - _MORE_BITS - (exponent - divisor_up),
     )
 
 

@@ -1,7 +1,7 @@
 """NVFP4 by named arithmetics, against the implementations that they are named after, bit for bit.
 
-Ten million random elements of varied exponents, and designed blocks: zeros, ties of the scale and of
-the elements, subnormal numbers, the largest float, infinities and NaN.
+Ten million random elements of varied exponents, and designed blocks: zeros, ties of the scale and
+of the elements, subnormal numbers, the largest float, infinities and NaN.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def designed() -> np.ndarray:
     for code in range(0x7E):  # amax at every midpoint between two scales, and next to it
         low, high = mxref.decode([code, code + 1], "ue4m3", np.float64)
         middle = np.float32(6 * (low + high) / 2)
-        for amax in (np.nextafter(middle, 0), middle, np.nextafter(middle, np.float32(9e9))):
-            blocks.append(np.float32([amax, -amax / 2, amax / 3, *[amax / 7] * 13]))
+        near = (np.nextafter(middle, 0), middle, np.nextafter(middle, np.float32(9e9)))
+        blocks += [np.float32([a, -a / 2, a / 3, *[a / 7] * 13]) for a in near]
     for power in range(-149, 128):
         amax = np.ldexp(np.float32(1), power)
         blocks.append(np.float32([amax, -amax, *[0.0, -0.0] * 7]))
@@ -60,6 +60,7 @@ CASES = {
     "near": lambda: rows(1, 2),
     "middle": lambda: rows(2, 12),
     "wide": lambda: rows(3, 60),
+    "spread": lambda: rows(7, 30),
     "subnormal": lambda: np.ldexp(rows(4, 6), -135).astype(np.float32),
     "bfloat16": lambda: rows(5, 8).view(np.uint32) & np.uint32(0xFFFF0000),
     "designed": designed,
@@ -131,9 +132,7 @@ def compressed(x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, np.ndarray
 def test_compressed_tensors(name: str) -> None:
     x = tensor(name)
     divisor, scales, numbers, values = compressed(x)
-    blocks = mxref.quantize(
-        x, "nvfp4", scale_arithmetic="compressed_tensors", zero_sign="dropped"
-    )
+    blocks = mxref.quantize(x, "nvfp4", scale_arithmetic="compressed_tensors", zero_sign="dropped")
     assert blocks.tensor_scale is not None
     assert blocks.tensor_scale.value == divisor
     assert np.array_equal(blocks.scale_codes, scales.reshape(blocks.scale_codes.shape))
@@ -154,9 +153,7 @@ def test_torchao_specials(position: int, special: float, levels: int) -> None:
     amax = torch.from_numpy(np.abs(x)).amax()
     given = float(per_tensor_amax_to_scale(amax)) if levels == 2 else None
     scales, codes, _ = torchao(x, given)
-    blocks = mxref.quantize(
-        x, "fp4_ue4m3" if levels == 1 else "nvfp4", scale_arithmetic="torchao"
-    )
+    blocks = mxref.quantize(x, "fp4_ue4m3" if levels == 1 else "nvfp4", scale_arithmetic="torchao")
     if blocks.tensor_scale is not None:
         assert np.array_equal(blocks.tensor_scale.value, given, equal_nan=True)
     # The NaN of a scale may have its sign set; a scale has none.

@@ -1,0 +1,252 @@
+"""Scales that are no powers of two: the fast path against the slow twin, on every code."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mxref
+from mxref import exact
+from mxref._bits import F32, LAYOUTS, FloatLayout
+from mxref.formats import E2M1, E2M3, E4M3, INT8, SCALE_FORMATS, BlockFormat, ElementFormat
+from mxref.two_level import TensorScale, TensorScaleKind
+
+ARITHMETICS = ("exact", "torchao", "transformer_engine", "cublas", "compressed_tensors")
+KINDS = {
+    "torchao": "factor",
+    "transformer_engine": "amax",
+    "cublas": "divisor",
+    "compressed_tensors": "divisor",
+}
+#: What compressed-tensors makes of zeros and NaN, and the slow twin with it.
+ELEMENT_CHOICES: dict[str, dict[str, Any]] = {
+    "compressed_tensors": {"zero_sign": "dropped", "nan_to_finite": "zero"}
+}
+
+
+def block_format(element: ElementFormat, scale: str, size: int, *, tensor: bool) -> BlockFormat:
+    return BlockFormat("mine", element, SCALE_FORMATS[scale], size, tensor_scale=tensor)
+
+
+def sample(layout: FloatLayout, blocks: int, size: int, seed: int) -> np.ndarray:
+    """Blocks of patterns: each around a binade of its own, ties, zeros, now and then a special."""
+    generator = random.Random(f"{layout.name}{seed}")
+    middle = generator.choice([layout.bias, layout.bias + 6, layout.bias - 9, 20, 5])
+    special = seed % 3 == 0
+    rows = []
+    for _ in range(blocks):
+        field = min(max(middle + generator.randint(-14, 8), 0), (1 << layout.exponent_bits) - 2)
+        row = []
+        for _ in range(size):
+            exponent = max(field - generator.choice([0, 0, 1, 1, 2, 3, 5]), 0)
+            fraction = generator.getrandbits(layout.mantissa_bits)
+            if generator.random() < 0.5:  # few bits: ties and exact numbers
+                fraction &= -1 << (layout.mantissa_bits - 3)
+            bits = exponent << layout.mantissa_bits | fraction
+            bits = generator.choice([bits] * 9 + [0])
+            row.append(bits | layout.sign_bit * generator.getrandbits(1))
+        if special and generator.random() < 0.1:
+            row[generator.randrange(size)] = generator.choice(
+                [layout.inf_bits, layout.inf_bits | layout.sign_bit, layout.nan_bits]
+            )
+        rows.append(row)
+    return np.array(rows, layout.uint)
+
+
+def both(
+    patterns: np.ndarray,
+    layout: FloatLayout,
+    element: ElementFormat,
+    scale: str,
+    arithmetic: str,
+    tensor: int | str | None,
+) -> tuple[mxref.Blocks, tuple[int | None, list[tuple[int, list[int]]]]]:
+    choices = ELEMENT_CHOICES.get(arithmetic, {})
+    fmt = block_format(element, scale, patterns.shape[1], tensor=tensor is not None)
+    kind = TensorScaleKind(KINDS.get(arithmetic, "factor"))
+    given = TensorScale(tensor, kind) if isinstance(tensor, int) else None
+    blocks = mxref.quantize(
+        patterns.view(layout.dtype), fmt, tensor_scale=given, scale_arithmetic=arithmetic, **choices
+    )
+    want = exact.quantize_scaled(
+        patterns.tolist(), layout.name, element.name, scale, arithmetic, tensor
+    )
+    return blocks, want
+
+
+def compare(blocks: mxref.Blocks, want: tuple[int | None, list[tuple[int, list[int]]]]) -> None:
+    bits, rows = want
+    if blocks.tensor_scale is None:
+        assert bits is None
+    else:
+        assert bits is not None
+        got_nan, want_nan = (
+            b & 0x7FFFFFFF > F32.inf_bits for b in (blocks.tensor_scale.bits, bits)
+        )
+        assert got_nan == want_nan
+        assert got_nan or blocks.tensor_scale.bits == bits
+    assert blocks.scale_codes[:, 0].tolist() == [scale for scale, _ in rows]
+    nan = max(blocks.format.scale.nan_codes)
+    for row, (scale, codes) in zip(blocks.codes.tolist(), rows, strict=True):
+        assert scale == nan or row == codes or torchao_nan(row, codes)
+
+
+def torchao_nan(row: list[int], codes: list[int]) -> bool:
+    """Whether codes differ only where 0 * (1 / T) is NaN: 3 in torchao, here `nan_to_finite`."""
+    return all(a == b or (a, b) == (7, 3) for a, b in zip(row, codes, strict=True))
+
+
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
+@pytest.mark.parametrize("source", LAYOUTS)
+@pytest.mark.parametrize("tensor", [None, "dynamic", 0x3B124925, 0x00000003, 0x7F000000])
+def test_random_blocks(arithmetic: str, source: str, tensor: int | str | None) -> None:
+    layout = LAYOUTS[source]
+    for seed, (element, scale) in enumerate(
+        itertools.product((E2M1, E2M3, E4M3, INT8), ("ue4m3", "ue5m3"))
+    ):
+        if arithmetic == "torchao" and element is not E2M1:
+            continue  # which has no other elements
+        patterns = sample(layout, 24, 16, seed)
+        compare(*both(patterns, layout, element, scale, arithmetic, tensor))
+
+
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
+@pytest.mark.parametrize("scale", ["ue4m3", "ue5m3"])
+def test_every_scale_with_every_tie(arithmetic: str, scale: str) -> None:
+    """Every scale times every number and midpoint of E2M1, and the floats beside them."""
+    fmt = SCALE_FORMATS[scale]
+    points = [0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0]
+    rows = []
+    for code in range(1, fmt.max_code + 1):
+        value = fmt.value(code)
+        middle = np.float32([point * value for point in points]).view(np.uint32)
+        around = np.stack([middle - 1, middle, middle + 1]).reshape(-1)
+        top = np.float32([6 * value]).view(np.uint32)[0]
+        rows.append([top, *around.tolist()])
+    patterns = np.array(rows, np.uint32)
+    patterns[:, 1::2] |= np.uint32(1 << 31)
+    for tensor in (None, "dynamic", 0x3F800000, 0x3DCCCCCD):
+        compare(*both(patterns, F32, E2M1, scale, arithmetic, tensor))
+
+
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
+def test_every_midpoint_between_two_scales(arithmetic: str) -> None:
+    fmt = SCALE_FORMATS["ue4m3"]
+    rows = []
+    for code in range(fmt.max_code):
+        middle = np.float32([3 * (fmt.value(code) + fmt.value(code + 1))]).view(np.uint32)[0]
+        rows += [[int(middle) + step, int(middle) >> 1, 0, 1] for step in (-2, -1, 0, 1, 2)]
+    patterns = np.array(rows, np.int64).clip(0).astype(np.uint32)
+    for tensor in (None, "dynamic", 0x3F800000):
+        compare(*both(patterns, F32, E2M1, "ue4m3", arithmetic, tensor))
+
+
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
+def test_amax_of_every_binade(arithmetic: str) -> None:
+    fields = [field << 23 | fraction for field in range(255) for fraction in (0, 0x7FFFFF)]
+    for bits in fields[1:]:
+        patterns = np.array([[bits, bits >> 1, 0x80000001, 0], [bits // 3, 0, 0, 1]], np.uint32)
+        compare(*both(patterns, F32, E2M1, "ue4m3", arithmetic, "dynamic"))
+
+
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
+@pytest.mark.parametrize("scale", ["ue4m3", "ue5m3"])
+@pytest.mark.parametrize("target", LAYOUTS)
+def test_dequantize(arithmetic: str, scale: str, target: str) -> None:
+    """Every scale with every element of three formats under several tensor scales."""
+    layout, fmt = LAYOUTS[target], SCALE_FORMATS[scale]
+    kind = TensorScaleKind(KINDS.get(arithmetic, "factor"))
+    scales = range(fmt.code_count)
+    for element, tensor in itertools.product(
+        (E2M1, E4M3) if (scale, target) == ("ue4m3", "f32") else (E2M1,),
+        (None, 0x3B124925, 0x00000001, 0x7F7FFFFF, 0x3FC00000, 0x5E2A3B4C, 0, 0x7F800000),
+    ):
+        if tensor in (0, 0x7F800000) and arithmetic == "exact":
+            continue  # which gives no such scale
+        if element is E4M3 and tensor != 0x3B124925:
+            continue
+        codes = np.tile(np.arange(element.code_count, dtype=np.uint8), (len(scales), 1))
+        block = block_format(element, scale, codes.shape[1], tensor=tensor is not None)
+        given = None if tensor is None else TensorScale(tensor, kind)
+        blocks = mxref.Blocks(
+            codes,
+            np.array(scales, np.uint8)[:, np.newaxis],
+            block,
+            1,
+            codes.shape,
+            tensor_scale=given,
+        )
+        got = blocks.dequantize(layout.dtype, scale_arithmetic=arithmetic).view(layout.uint)
+        want = [
+            [
+                exact.dequantize_scaled(tensor, s, c, element.name, scale, arithmetic, target)
+                for c in range(element.code_count)
+            ]
+            for s in scales
+        ]
+        assert np.array_equal(got, np.array(want, layout.uint)), (element.name, tensor)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (0.0, "tensor_scale must be one positive finite float32 number, got 0.0"),
+        (-1.0, "tensor_scale must be one positive finite float32 number, got -1.0"),
+        (float("nan"), "tensor_scale must be one positive finite float32 number, got nan"),
+        (0.1, "tensor_scale must be one positive finite float32 number, got 0.1"),
+        (1e300, "tensor_scale must be one positive finite float32 number, got 1e+300"),
+        (
+            TensorScale(0x3F800000, TensorScaleKind.AMAX),
+            "tensor_scale must be of kind factor for this scale_arithmetic, got amax",
+        ),
+    ],
+)
+def test_refused_tensor_scales(given: Any, text: str) -> None:
+    with pytest.raises(ValueError, match="tensor_scale") as caught:
+        mxref.quantize(np.ones(16, np.float32), "nvfp4", tensor_scale=given)
+    assert str(caught.value) == text
+
+
+def test_a_tensor_scale_for_a_format_without_one() -> None:
+    with pytest.raises(ValueError, match="since fp4_ue4m3 has none"):
+        mxref.quantize(np.ones(16, np.float32), "fp4_ue4m3", tensor_scale=1.0)
+
+
+@pytest.mark.parametrize(
+    ("format", "choice", "text"),
+    [
+        ("nvfp4", {"scale_rule": "rceil"}, "scale_rule, since its scale is ue4m3"),
+        ("nvfp4", {"zero_block": "one"}, "zero_block, since its scale is ue4m3"),
+        (
+            "nvfp4",
+            {"scale_arithmetic": "torchao", "block_nan": "ignore"},
+            "block_nan, since its scale is ue4m3 under scale_arithmetic=torchao",
+        ),
+        (
+            "mxfp4_e2m1",
+            {"scale_arithmetic": "exact"},
+            "scale_arithmetic, since its scale is e8m0",
+        ),
+    ],
+)
+def test_choices_that_a_scale_does_not_read(format: str, choice: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match="does not read") as caught:
+        mxref.quantize(np.ones(16, np.float32), format, **choice)
+    assert str(caught.value) == f"quantize to {format} does not read {text}"
+
+
+def test_block_choices_of_exact_scales() -> None:
+    x = np.float32([1.0, np.inf, -3.0, np.nan] + [0.5] * 4)
+    nan = mxref.quantize(x, "fp4_ue4m3", block_size=4)
+    assert nan.scale_codes.tolist() == [0x7F, 0x1B]  # 0.5 / 6 is nearest to 11 / 8 * 2**-4
+    assert nan.codes[:4].tolist() == [0] * 4
+    ones = mxref.quantize(x, "fp4_ue4m3", block_size=4, nan_block_codes="ones")
+    assert ones.codes[:4].tolist() == [15] * 4
+    largest = mxref.quantize(x[:3], "fp4_ue4m3", block_size=3, block_inf="largest_scale")
+    assert (largest.scale_codes.tolist(), largest.codes.tolist()) == ([0x7E], [0, 7, 8])
+    ignored = mxref.quantize(x[[0, 2, 3]], "fp4_ue4m3", block_size=3, block_nan="ignore")
+    assert (ignored.scale_codes.tolist(), ignored.codes.tolist()) == ([0x30], [4, 15, 7])
