@@ -14,6 +14,7 @@ from mxref.blocks import Blocks, dequantize
 from mxref.element import decode, encode
 from mxref.policy import Policy
 from mxref.scale import decode_scale, encode_scale, shared_scale
+from mxref.shapes import result_shapes
 
 __all__ = [
     "VECTORS_VERSION",
@@ -27,5 +28,6 @@ __all__ = [
     "encode_scale",
     "formats",
     "quantize",
+    "result_shapes",
     "shared_scale",
 ]

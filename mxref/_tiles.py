@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,14 @@ from numpy.typing import NDArray
 from mxref._bits import CHUNK
 
 Axis = int | Sequence[int]
+
+
+def shape_of(shape: Iterable[Any]) -> tuple[int, ...]:
+    """A shape as non-negative Python integers."""
+    found = tuple(operator.index(n) for n in shape)
+    if min(found, default=0) < 0:
+        raise ValueError(f"shape must hold no negative numbers, got {found}")
+    return found
 
 
 def axis_index(axis: Axis, ndim: int) -> int | tuple[int, ...]:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mxref import formats
 from mxref._arithmetics import ARITHMETICS
 from mxref._bits import F32, F64, U8, Bits, FloatLayout, Stochastic, refuse_masked, split
 from mxref._float32 import F64Array, narrow, wide
 from mxref._mapped import Mapped
+from mxref._out import codes_out
 from mxref._sources import numbers_of
-from mxref._tiles import Axis, Tiling, axis_index, cut
+from mxref._tiles import Axis, Tiling, cut
 from mxref.blocks import Blocks
 from mxref.choices import (
     BlockInf,
@@ -23,12 +23,12 @@ from mxref.choices import (
     NaNToFinite,
     ScaleArithmetic,
     Scaling,
-    Tail,
 )
 from mxref.element import encode_parts, stochastic
 from mxref.formats import E8M0, BlockFormat
-from mxref.policy import Policy, resolve, spelled
+from mxref.policy import Policy
 from mxref.scale import scale_codes
+from mxref.shapes import laid_out, settled
 from mxref.two_level import TensorScale, TensorScaleKind, block_scales, scaled, tensor_scale
 
 if TYPE_CHECKING:
@@ -37,18 +37,6 @@ if TYPE_CHECKING:
     from mxref.policy import QuantizeChoices
 
 __all__ = ["quantize"]
-
-#: Choices that only scales in E8M0 read, and those that only exact arithmetic reads.
-_E8M0_ONLY: tuple[str, ...] = (
-    "scale_rule",
-    "zero_block",
-    "scale_overflow",
-    "scale_underflow",
-    "amax_type",
-    "int8_emax",
-    "scaling",
-)
-_EXACT_ONLY = ("block_nan", "block_inf", "nan_block_codes")
 
 
 def quantize(
@@ -103,29 +91,14 @@ def quantize(
     >>> blocks.dequantize()
     array([ 0.5, -3. , 96. ,  7. ], dtype=float32)
     """
-    fmt = formats.block_format(block_format)
-    if block_size is not None:
-        fmt = dataclasses.replace(fmt, block_size=block_size)
-    formats.code_format(fmt.element)  # refuses more than 8 bits
-    chosen = resolve("quantize", policy, choices)
-    _refuse_unread(fmt, chosen, spelled(policy, choices))
-    if fmt.scale == E8M0:
-        chosen = chosen.replace(scale_arithmetic=ScaleArithmetic.EXACT)
+    fmt, chosen = settled(block_format, block_size, policy, choices)
     source = _Source(values, chosen)
     shape = source.array.shape
-    axis_found = axis_index(axis, len(shape))
-    tiling = Tiling.of(shape, axis_found, fmt.block_shape)
-    for where, (length, unit) in enumerate(zip(tiling.shape, tiling.unit, strict=True)):
-        if chosen.layout.tail is Tail.REFUSED and length % unit:
-            raise ValueError(
-                f"values must fill whole blocks of {fmt.block_size} under tail=refused, "
-                f"got {length} on axis {where}"
-            )
+    axis_found, tiling, whole = laid_out(shape, axis, fmt, chosen)
     draw = stochastic(chosen.element.rounding, random_bits, random_width, shape)
     draws = None if draw is None else draw.bits.reshape(tiling.shape)
     tensor = _tensor_scale(source, tiling, fmt, chosen, tensor_scale)
-    whole = tiling.shape if chosen.layout.tail is Tail.SHORT else tiling.padded
-    codes, scales = _outputs(out, whole, tiling.counts)
+    codes, scales = codes_out(out, whole, tiling.counts)
     lifted = source.array.reshape(tiling.shape)
     mapped = Mapped(lifted, codes, scales)
     for tile, some in tiling.tiles():
@@ -163,37 +136,6 @@ class _Source:
             if widest > 1 << 53:
                 raise ValueError(f"values must be floats or integers up to 2**53, got {widest}")
         return numbers_of(part, self.policy)
-
-
-def _outputs(
-    out: tuple[U8, U8] | None, codes: tuple[int, ...], scales: tuple[int, ...]
-) -> tuple[U8, U8]:
-    if out is None:
-        return np.empty(codes, np.uint8), np.empty(scales, np.uint8)
-    if not isinstance(out, tuple) or len(out) != 2:
-        raise TypeError(f"out must be a tuple of codes and scale codes, got {type(out).__name__}")
-    for name, array, shape in (("codes", out[0], codes), ("scale_codes", out[1], scales)):
-        wanted = f"out must hold {name} as a writable uint8 array of shape {shape}"
-        if not isinstance(array, np.ndarray) or array.dtype != np.uint8:
-            raise TypeError(f"{wanted}, got {getattr(array, 'dtype', type(array).__name__)}")
-        if array.shape != shape or not array.flags.writeable:
-            state = "" if array.flags.writeable else ", read-only"
-            raise ValueError(f"{wanted}, got shape {array.shape}{state}")
-    return out
-
-
-def _refuse_unread(fmt: BlockFormat, chosen: Policy, names: list[str]) -> None:
-    """Refuse choices that were spelled and that scales of this kind do not read."""
-    arithmetic = chosen.scale.scale_arithmetic
-    unread, reason = _E8M0_ONLY, f"its scale is {fmt.scale.name}"
-    if fmt.scale == E8M0:
-        unread = ("scale_arithmetic",)
-    elif arithmetic is not ScaleArithmetic.EXACT:
-        unread += _EXACT_ONLY
-        reason += f" under scale_arithmetic={arithmetic.value}"
-    for name in names:
-        if name in unread:
-            raise ValueError(f"quantize to {fmt.name} does not read {name}, since {reason}")
 
 
 def _tensor_scale(

@@ -1,0 +1,43 @@
+"""Where results go: new arrays, or what the caller gave as `out`, which must fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref._bits import U8, FloatLayout, Floats
+
+
+def codes_out(
+    out: tuple[U8, U8] | None, codes: tuple[int, ...], scales: tuple[int, ...]
+) -> tuple[U8, U8]:
+    """Arrays for codes and scale codes: new ones, or those of `out`."""
+    if out is None:
+        return np.empty(codes, np.uint8), np.empty(scales, np.uint8)
+    if not isinstance(out, tuple) or len(out) != 2:
+        raise TypeError(f"out must be a tuple of codes and scale codes, got {type(out).__name__}")
+    for name, array, shape in (("codes", out[0], codes), ("scale_codes", out[1], scales)):
+        wanted = f"out must hold {name} as a writable uint8 array of shape {shape}"
+        if not isinstance(array, np.ndarray) or array.dtype != np.uint8:
+            raise TypeError(f"{wanted}, got {getattr(array, 'dtype', type(array).__name__)}")
+        if array.shape != shape or not array.flags.writeable:
+            state = "" if array.flags.writeable else ", read-only"
+            raise ValueError(f"{wanted}, got shape {array.shape}{state}")
+    return out
+
+
+def floats_out(out: Floats | None, shape: tuple[int, ...], layout: FloatLayout) -> NDArray[Any]:
+    """The patterns to write: new ones, or those of `out`."""
+    if out is None:
+        return np.empty(shape, layout.uint)
+    wanted = f"a writable C-contiguous {layout.dtype} array of shape {shape}"
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out must be {wanted}, got {type(out).__name__}")
+    if out.shape != shape or out.dtype != layout.dtype or not out.flags.c_contiguous:
+        raise ValueError(f"out must be {wanted}, got {out.dtype} of shape {out.shape}")
+    if not out.flags.writeable:
+        raise ValueError(f"out must be {wanted}, got a read-only one")
+    patterns: NDArray[Any] = out.view(layout.uint)
+    return patterns
