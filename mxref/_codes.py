@@ -53,6 +53,16 @@ def codes_of(codes: ArrayLike, fmt: CodeFormat, parameter: str = "codes") -> U8:
     return result
 
 
+def is_writeable(array: NDArray[Any]) -> bool:
+    """Whether somebody can write to an array's memory, through it or what it is a view of."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:
+            return True
+        owner = owner.base
+    return owner is not None
+
+
 def view_codes(codes: U8, fmt: CodeFormat) -> NDArray[Any]:
     """The same bytes as an array of the format's own dtype.
 

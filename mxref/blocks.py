@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import operator
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,14 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mxref import formats
-from mxref._bits import U8, FloatLayout, Floats, floats_from, layout_of
-from mxref._codes import codes_of, view_codes
+from mxref._bits import LAYOUTS, U8, Floats, floats_from, layout_of
+from mxref._blocks_text import text_of
+from mxref._codes import codes_of, is_writeable, view_codes
 from mxref._mapped import Mapped
+from mxref._out import floats_out
 from mxref._products import product_table
-from mxref._tiles import Tiling, axis_index, cut
+from mxref._tiles import Tiling, axis_index, cut, shape_of
+from mxref._views import Index, moved, part_of, permutation
 from mxref.choices import ScaleArithmetic
 from mxref.formats import E8M0, BlockFormat
 from mxref.policy import Policy, resolve, spelled
@@ -66,10 +70,8 @@ class Blocks:
 
     def __post_init__(self) -> None:
         fmt = formats.block_format(self.format)
-        shape = tuple(operator.index(n) for n in self.shape)
+        shape = shape_of(self.shape)
         axis = axis_index(self.axis, len(shape))
-        if min(shape, default=0) < 0:
-            raise ValueError(f"shape must hold no negative numbers, got {shape}")
         if fmt.tensor_scale != (self.tensor_scale is not None):
             has = "a" if fmt.tensor_scale else "no"
             raise ValueError(
@@ -91,7 +93,7 @@ class Blocks:
                 )
         # Codes that change later could leave their range: what others can write to is copied.
         codes, scales = (
-            array.copy() if _is_writeable(array) else array for array in (codes, scales)
+            array.copy() if is_writeable(array) else array for array in (codes, scales)
         )
         codes.flags.writeable = scales.flags.writeable = False
         for name, value in (
@@ -131,6 +133,158 @@ class Blocks:
     def scales(self) -> NDArray[Any]:
         """The scale codes as an array of the scale's ml_dtypes type; no copy."""
         return view_codes(self.scale_codes, self.format.scale)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes of the tensor."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements of the tensor, without padding."""
+        return math.prod(self.shape)
+
+    @property
+    def padding(self) -> int | tuple[int, ...]:
+        """Codes of padding that are held along the block axis; for several axes, along each."""
+        shape = self.tiling.shape
+        missing = tuple(self.codes.shape[axis] - shape[axis] for axis in self.tiling.axes)
+        return missing if isinstance(self.axis, tuple) else missing[0]
+
+    @property
+    def T(self) -> Blocks:  # noqa: N802 (NumPy's name)
+        """The tensor with its axes reversed; see `transpose`."""
+        return self.transpose()
+
+    def transpose(self, *axes: int | Sequence[int] | None) -> Blocks:
+        """The tensor with its axes in another order; blocks stay whole and move along.
+
+        This is a view of the same codes. It is what `quantize` makes of the transposed tensor with
+        blocks along the axes where they now run, not what it makes of it with blocks elsewhere.
+
+        Args:
+            axes: as for NumPy arrays: none, or each axis once, as integers or as a tuple of them.
+
+        Raises:
+            TypeError: axes that are no integers.
+            ValueError: axes that do not name each axis once.
+
+        >>> import mxref
+        >>> blocks = mxref.quantize(np.ones((3, 64)), "mxfp8_e4m3")
+        >>> blocks.T.shape, blocks.T.axis, blocks.T.scale_codes.shape
+        ((64, 3), 0, (2, 3))
+        """
+        order = permutation(axes, self.ndim)
+        if not order:
+            return self
+        axes, sizes = zip(*moved(order, self.tiling), strict=True)
+        fmt = self.format
+        if isinstance(fmt.block_size, tuple):
+            fmt = dataclasses.replace(fmt, block_size=sizes)
+        return self._of(
+            self.codes.transpose(order),
+            self.scale_codes.transpose(order),
+            fmt,
+            axes if isinstance(self.axis, tuple) else axes[0],
+            tuple(self.shape[some] for some in order),
+            self.dtype,
+            self.tensor_scale,
+        )
+
+    def __getitem__(self, key: Index | tuple[Index, ...]) -> Blocks:
+        """A part of the tensor, as a view.
+
+        Along other axes than those of blocks an index is an integer or a slice, as for NumPy
+        arrays. Along the axes of blocks it is a slice from one block border to another, where the
+        end of the axis is a border. Padding is kept with the last block.
+
+        Raises:
+            IndexError: an integer out of range.
+            TypeError: an index of another kind.
+            ValueError: too many indices, or a slice through a block.
+
+        >>> import mxref
+        >>> blocks = mxref.quantize(np.ones((3, 80)), "mxfp8_e4m3")
+        >>> blocks[1, 32:].shape, blocks[1, 32:].axis, blocks[1, 32:].padding
+        ((48,), 0, 16)
+        """
+        part = part_of(key, self.shape, self.tiling)
+        axes = tuple(axis - sum(gone < axis for gone in part.gone) for axis in self.tiling.axes)
+        return self._of(
+            self.codes[part.codes],
+            self.scale_codes[part.scale_codes],
+            self.format,
+            axes if isinstance(self.axis, tuple) else axes[0],
+            part.shape,
+            self.dtype,
+            self.tensor_scale,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """Whether everything is the same, bit by bit; codes of padding too, if both hold them."""
+        if not isinstance(other, Blocks):
+            return NotImplemented
+        for name in ("format", "axis", "shape", "dtype", "tensor_scale"):
+            if getattr(self, name) != getattr(other, name):
+                return False
+        codes = self.codes, other.codes
+        if codes[0].shape != codes[1].shape:
+            codes = cut(codes[0], self.tiling.shape), cut(codes[1], self.tiling.shape)
+        return np.array_equal(*codes) and np.array_equal(self.scale_codes, other.scale_codes)
+
+    def equal_values(self, other: Blocks) -> bool:
+        """Whether these are the same numbers, in whatever format and along whatever axis.
+
+        NaN equals NaN and -0 equals +0. The numbers are compared as `dequantize` gives them in
+        float64, where they are exact, but for tensor scales that divide or are an amax: those
+        quotients are rounded once, which keeps the different ones of one such kind apart.
+
+        Raises:
+            TypeError: other is no `Blocks`.
+
+        >>> import mxref
+        >>> x = np.float32([1.0, -0.0, 6.0])
+        >>> mxref.quantize(x, "mxfp4_e2m1").equal_values(mxref.quantize(x, "mxfp8_e4m3"))
+        True
+        """
+        if not isinstance(other, Blocks):
+            raise TypeError(f"other must be a Blocks, got {type(other).__name__}")
+        mine, others = (
+            dequantize(blocks, np.float64, decoded_zero="dropped").view(np.uint64)
+            for blocks in (self, other)
+        )
+        return np.array_equal(mine, others)
+
+    def __repr__(self) -> str:
+        return text_of(self)
+
+    def to_dtype(
+        self,
+        dtype: DTypeLike | None = None,
+        policy: str | Policy = "ocp",
+        **choices: Unpack[DequantizeChoices],
+    ) -> Floats:
+        """The numbers in the dtype that was quantized, or in another one.
+
+        Args:
+            dtype: float64, float32, float16 or bfloat16; if None the dtype of the tensor, or
+                float32 if that was another type, such as integers.
+            policy: a `Policy` or its spelling.
+            choices: single choices of the policy; see `mxref.choices`.
+
+        Raises:
+            TypeError: dtype is not supported.
+            ValueError: unknown choice.
+
+        >>> import mxref
+        >>> mxref.quantize(np.float16([1.0, -6.0]), "mxfp4_e2m1").to_dtype()
+        array([ 1., -6.], dtype=float16)
+        """
+        if dtype is None:
+            native = self.dtype if self.dtype.isnative else self.dtype.newbyteorder("=")
+            known = any(native == layout.dtype for layout in LAYOUTS.values())
+            dtype = native if known else np.float32
+        return dequantize(self, dtype, policy, **choices)
 
     def dequantize(
         self,
@@ -189,7 +343,7 @@ def dequantize(
             )
         arithmetic = ScaleArithmetic.EXACT
     table = product_table(fmt, layout, chosen.decode, arithmetic, blocks.tensor_scale)
-    bits = _output(out, blocks.shape, layout)
+    bits = floats_out(out, blocks.shape, layout)
     whole = bits.reshape(tiling.shape)
     codes = cut(blocks.codes, tiling.shape)
     mapped = Mapped(bits, blocks.codes)
@@ -202,28 +356,3 @@ def dequantize(
         part[...] = cut(tiling.from_rows(decoded, blocks.scale_codes[some].shape), part.shape)
         mapped.use(part.nbytes)
     return floats_from(bits, layout)
-
-
-def _output(out: Floats | None, shape: tuple[int, ...], layout: FloatLayout) -> NDArray[Any]:
-    """The patterns to write: new ones, or those of `out`."""
-    if out is None:
-        return np.empty(shape, layout.uint)
-    wanted = f"a writable C-contiguous {layout.dtype} array of shape {shape}"
-    if not isinstance(out, np.ndarray):
-        raise TypeError(f"out must be {wanted}, got {type(out).__name__}")
-    if out.shape != shape or out.dtype != layout.dtype or not out.flags.c_contiguous:
-        raise ValueError(f"out must be {wanted}, got {out.dtype} of shape {out.shape}")
-    if not out.flags.writeable:
-        raise ValueError(f"out must be {wanted}, got a read-only one")
-    patterns: NDArray[Any] = out.view(layout.uint)
-    return patterns
-
-
-def _is_writeable(array: NDArray[Any]) -> bool:
-    """Whether somebody can write to an array's memory, through it or what it is a view of."""
-    owner: Any = array
-    while isinstance(owner, np.ndarray):
-        if owner.flags.writeable:
-            return True
-        owner = owner.base
-    return owner is not None

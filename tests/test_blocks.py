@@ -1,0 +1,837 @@
+"""The container: views of blocks, equality, text, shapes without data, and results in `out`."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import mxref
+from mxref import Blocks, exact, quantize, result_shapes
+from mxref.formats import BLOCK_FORMATS, E1M2, E8M0, BlockFormat
+from mxref.shapes import ResultShapes
+from mxref.two_level import TensorScale, TensorScaleKind
+
+FP4 = BLOCK_FORMATS["mxfp4_e2m1"]
+Axis = int | tuple[int, ...]
+
+
+def sample(shape: Sequence[int], seed: int = 1, dtype: Any = np.float32) -> np.ndarray:
+    """Floats of several binades; zeros of both signs, subnormals and now and then no number."""
+    generator = np.random.default_rng(seed)
+    values = generator.standard_normal(shape) * 2.0 ** generator.integers(-6, 4, shape)
+    for share, special in ((0.05, -0.0), (0.05, 2.0**-140), (0.01, np.nan), (0.01, -np.inf)):
+        values = np.where(generator.random(shape) < share, special, values)
+    return values.astype(dtype)
+
+
+def identical(a: Blocks, b: Blocks) -> bool:
+    """Every field, without the container's own equality."""
+    fields = ("format", "axis", "shape", "dtype", "tensor_scale")
+    return (
+        all(getattr(a, name) == getattr(b, name) for name in fields)
+        and (a.codes.shape, a.codes.tolist()) == (b.codes.shape, b.codes.tolist())
+        and a.scale_codes.shape == b.scale_codes.shape
+        and a.scale_codes.tolist() == b.scale_codes.tolist()
+    )
+
+
+def sentence(kind: type[Exception], call: Callable[[], object]) -> str:
+    with pytest.raises(kind) as caught:
+        call()
+    return str(caught.value)
+
+
+# Strategies.
+
+
+@st.composite
+def tensors(draw: st.DrawFn, smallest: int = 0) -> tuple[np.ndarray, dict[str, Any]]:
+    """A tensor of any memory order, and how to quantize it."""
+    ndim = draw(st.integers(smallest, 4))
+    shape = draw(st.lists(st.integers(0, 7), min_size=ndim, max_size=ndim))
+    x = sample(shape, draw(st.integers(0, 999)))
+    order = draw(st.sampled_from(["C", "F", "negative strides", "read-only"]))
+    if order == "F":
+        x = np.asfortranarray(x)
+    elif order == "negative strides":
+        x = np.flip(np.flip(x).copy())
+    elif order == "read-only":
+        x.flags.writeable = False
+    axis: Axis = draw(st.integers(-max(ndim, 1), max(ndim, 1) - 1))
+    size: Axis = draw(st.integers(1, 5))
+    if ndim > 1 and draw(st.booleans()):
+        axis = tuple(sorted(draw(st.sets(st.integers(0, ndim - 1), min_size=2, max_size=3))))
+        size = tuple(draw(st.integers(1, 5)) for _ in axis)
+    tail = draw(st.sampled_from(["zero_padded", "short"]))
+    name = draw(st.sampled_from(["mxfp8_e4m3", "mxfp4_e2m1", "mxint8"]))
+    return x, {"block_format": name, "axis": axis, "block_size": size, "tail": tail}
+
+
+def axes_of(how: dict[str, Any], ndim: int) -> tuple[int, ...]:
+    axis = how["axis"]
+    return axis if isinstance(axis, tuple) else (axis % max(ndim, 1),)
+
+
+def sizes_of(how: dict[str, Any]) -> tuple[int, ...]:
+    size = how["block_size"]
+    return size if isinstance(size, tuple) else (size,)
+
+
+# Transposition.
+
+
+@given(tensors(), st.data())
+def test_quantize_then_transpose_is_transpose_then_quantize(
+    tensor: tuple[np.ndarray, dict[str, Any]], data: st.DataObject
+) -> None:
+    x, how = tensor
+    order = data.draw(st.permutations(range(x.ndim)))
+    # Where the axes of blocks go, and with them their lengths.
+    lengths = zip(axes_of(how, x.ndim), sizes_of(how), strict=True)
+    place = sorted((order.index(axis) if order else 0, n) for axis, n in lengths)
+    several = isinstance(how["axis"], tuple)
+    moved = {
+        **how,
+        "axis": tuple(a for a, _ in place) if several else place[0][0],
+        "block_size": tuple(n for _, n in place) if several else place[0][1],
+    }
+    before = quantize(x, **how)
+    after = quantize(x.transpose(order), **moved)
+    shifted = [axis - x.ndim for axis in order]
+    for view in (before.transpose(*order), before.transpose(order), before.transpose(*shifted)):
+        assert identical(view, after)
+    assert identical(before.transpose(order).transpose(*np.argsort(order)), before)
+    assert np.shares_memory(before.codes, before.T.codes) or before.codes.size == 0
+
+
+def test_transpose_by_hand() -> None:
+    x = np.float32([[1, -2, 3], [0.5, 6, -6]])
+    blocks = quantize(x, "mxfp4_e2m1", block_size=2)
+    for view in (blocks.T, blocks.transpose(), blocks.transpose(None), blocks.transpose(1, 0)):
+        assert (view.shape, view.axis, view.block_size, view.padding) == ((3, 2), 0, 2, 1)
+        assert view.codes.tolist() == [[4, 1], [14, 7], [7, 15], [0, 0]]
+        assert view.scale_codes.tolist() == [[126, 127], [126, 127]]
+        assert view.dequantize().tolist() == x.T.tolist()
+        assert not view.codes.flags.writeable
+    tiles = quantize(np.zeros((3, 4, 5)), "mxfp4_e2m1", axis=(0, 2), block_size=(3, 5))
+    view = tiles.transpose(2, 1, 0)
+    assert (view.axis, view.block_size, view.shape) == ((0, 2), (5, 3), (5, 4, 3))
+    view = tiles.transpose(1, 0, 2)
+    assert (view.axis, view.block_size, view.shape) == ((1, 2), (3, 5), (4, 3, 5))
+    scalar = quantize(3.0, "mxfp4_e2m1")
+    assert scalar.T is scalar
+    assert scalar.transpose(()) is scalar
+
+
+@pytest.mark.parametrize(
+    ("axes", "kind", "text"),
+    [
+        ((0, 0), ValueError, "axes must name each of the 2 axes once, got (0, 0)"),
+        ((0,), ValueError, "axes must name each of the 2 axes once, got (0,)"),
+        (((),), ValueError, "axes must name each of the 2 axes once, got ()"),
+        ((0, 2), ValueError, "axes must name each of the 2 axes once, got (0, 2)"),
+        ((0, -3), ValueError, "axes must name each of the 2 axes once, got (0, -3)"),
+        ((0.0, 1), TypeError, "axes must be integers or a tuple of them, got (0.0, 1)"),
+        (("10",), TypeError, "axes must be integers or a tuple of them, got ('10',)"),
+    ],
+)
+def test_what_transpose_refuses(axes: Any, kind: type[Exception], text: str) -> None:
+    blocks = quantize(np.zeros((3, 4)), "mxfp4_e2m1")
+    assert sentence(kind, lambda: blocks.transpose(*axes)) == text
+
+
+def test_rows_and_columns_are_not_each_other_transposed() -> None:
+    x = sample((40, 40), 7)
+    rows = quantize(x, "mxfp4_e2m1", axis=1)
+    columns = quantize(x, "mxfp4_e2m1", axis=0)
+    for name, blocks, along in (("rows", rows, x), ("columns", columns, x.T)):
+        for index in range(40):
+            block = along[index]
+            found = blocks[index] if name == "rows" else blocks[:, index]
+            want = [_exact_block(part, "e2m1", 32) for part in (block[:32], block[32:])]
+            assert found.scale_codes.tolist() == [scale for scale, _ in want]
+            assert found.codes.tolist() == [code for _, codes in want for code in codes]
+    assert columns != rows.T
+    assert not columns.equal_values(rows)
+
+
+def _exact_block(values: np.ndarray, element: str, count: int) -> tuple[int, list[int]]:
+    bits = values.astype(np.float32).view(np.uint32).ravel().tolist()
+    scale, codes = exact.quantize(bits + [0] * (count - len(bits)), "f32", element)
+    return scale, codes
+
+
+# Indices.
+
+
+@st.composite
+def whole_block_indices(draw: st.DrawFn, length: int, unit: int) -> slice:
+    borders = sorted({*range(0, length, unit), length})
+    start, stop = (draw(st.sampled_from(borders)) for _ in range(2))
+    ends: list[Any] = [start, stop]
+    for n, border in enumerate(ends):
+        other: list[Any] = [border]
+        if border < length:
+            other.append(border - length)
+        if border == length:
+            other.append(length + draw(st.integers(0, 99)))
+        if border == (0, length)[n]:
+            other.append(None)
+        ends[n] = draw(st.sampled_from(other))
+    return slice(*ends, draw(st.sampled_from([None, 1])))
+
+
+@given(tensors(smallest=1), st.data())
+def test_slicing_at_block_borders_commutes_with_quantize(
+    tensor: tuple[np.ndarray, dict[str, Any]], data: st.DataObject
+) -> None:
+    x, how = tensor
+    units = dict(zip(axes_of(how, x.ndim), sizes_of(how), strict=True))
+    key: list[Any] = []
+    for axis, length in enumerate(x.shape):
+        steps = st.sampled_from([None, 1, 2, 3, -1, -2])
+        ends = st.none() | st.integers(-length - 2, length + 2)
+        kinds: list[st.SearchStrategy[Any]] = [st.builds(slice, ends, ends, steps)]
+        if axis in units:
+            kinds = [whole_block_indices(length, units[axis])]
+        elif length:
+            kinds.append(st.integers(-length, length - 1))
+        key.append(data.draw(st.one_of(kinds)))
+    axes = tuple(axis - sum(not isinstance(index, slice) for index in key[:axis]) for axis in units)
+    inner = {**how, "axis": axes if isinstance(how["axis"], tuple) else axes[0]}
+    want = quantize(x[tuple(key)], **inner)
+    blocks = quantize(x, **how)
+    assert identical(blocks[tuple(key)], want)
+    # Full slices at the end or in the middle may go, or be an Ellipsis.
+    where = data.draw(st.integers(0, x.ndim))
+    part = (*key[:where], ..., *key[where:])
+    assert identical(blocks[part], want)
+    first = blocks[key[0]]
+    assert first.shape == x[key[0]].shape
+    assert identical(first, blocks[key[0], ...])
+
+
+@given(st.integers(0, 9), st.integers(1, 4), st.data())
+@example(5, 2, None)
+@example(4, 2, None)
+@example(0, 2, None)
+def test_slices_through_blocks_are_refused(length: int, unit: int, data: Any) -> None:
+    places = [None, *range(-length - 2, length + 3)]
+    slices = itertools.product(places, places, [None, 1, 2, -1])
+    if data is not None:
+        slices = [data.draw(st.tuples(*map(st.sampled_from, (places, places, [None, 1, 2, -1]))))]
+    blocks = quantize(np.arange(length), "mxint8", block_size=unit)
+    members = [range(n, min(n + unit, length)) for n in range(0, length, unit)]
+    for start, stop, step in slices:
+        index = slice(start, stop, step)
+        chosen = range(length)[index]
+        inside = set(chosen)
+        whole = all(inside.isdisjoint(block) or inside.issuperset(block) for block in members)
+        if not inside:  # then both ends must be borders themselves
+            whole = all(n % unit == 0 or n == length for n in (chosen.start, chosen.stop))
+        if whole and step in (None, 1):
+            assert blocks[index].shape == (len(chosen),)
+            assert blocks[index].dequantize().tolist() == list(map(float, chosen))
+        else:
+            with pytest.raises(ValueError, match="the next borders are"):
+                blocks[index]
+
+
+@pytest.mark.parametrize(
+    ("key", "kind", "text"),
+    [
+        (
+            (0, slice(5, 40)),
+            ValueError,
+            "index on axis 1, along which blocks run, must be a slice with step 1 from one block "
+            "border to another, got 5:40: the next borders are 0, 32, 64",
+        ),
+        (
+            (0, slice(32, 79)),
+            ValueError,
+            "index on axis 1, along which blocks run, must be a slice with step 1 from one block "
+            "border to another, got 32:79: the next borders are 32, 64, 80",
+        ),
+        (
+            (0, slice(None, None, -1)),
+            ValueError,
+            "index on axis 1, along which blocks run, must be a slice with step 1 from one block "
+            "border to another, got ::-1: the next borders are 0, 64, 80",
+        ),
+        (
+            (0, slice(None, None, 2)),
+            ValueError,
+            "index on axis 1, along which blocks run, must be a slice with step 1 from one block "
+            "border to another, got ::2: the next borders are 0, 80",
+        ),
+        (
+            (..., 64),
+            ValueError,
+            "index on axis 1, along which blocks run, must be a slice with step 1 from one block "
+            "border to another, got 64: the next borders are 64, 80",
+        ),
+        (
+            (..., -1),
+            ValueError,
+            "index on axis 1, along which blocks run, must be a slice with step 1 from one block "
+            "border to another, got -1: the next borders are 64, 80",
+        ),
+        (
+            (..., 99),
+            ValueError,
+            "index on axis 1, along which blocks run, must be a slice with step 1 from one block "
+            "border to another, got 99: the next borders are 80",
+        ),
+        (3, IndexError, "index on axis 0 must be in [-3, 2], got 3"),
+        (-4, IndexError, "index on axis 0 must be in [-3, 2], got -4"),
+        (
+            (0, slice(None), 0),
+            ValueError,
+            "index must have at most one Ellipsis and 2 others for 2 axes, got 0 and 3",
+        ),
+        (
+            (..., ...),
+            ValueError,
+            "index must have at most one Ellipsis and 2 others for 2 axes, got 2 and 0",
+        ),
+        ([0], TypeError, "index must be made of integers, slices and an Ellipsis, got list"),
+        (None, TypeError, "index must be made of integers, slices and an Ellipsis, got NoneType"),
+        (True, TypeError, "index must be made of integers, slices and an Ellipsis, got bool"),
+        (np.True_, TypeError, "index must be made of integers, slices and an Ellipsis, got bool"),
+        (0.0, TypeError, "index must be made of integers, slices and an Ellipsis, got float"),
+        (
+            np.array([True, False, True]),
+            TypeError,
+            "index must be made of integers, slices and an Ellipsis, got ndarray",
+        ),
+        (slice(None, None, 0), ValueError, "slice step cannot be zero"),
+    ],
+)
+def test_what_an_index_must_not_be(key: Any, kind: type[Exception], text: str) -> None:
+    blocks = quantize(np.zeros((3, 80)), "mxfp8_e4m3")
+    assert sentence(kind, lambda: blocks[key]) == text
+
+
+def test_indices_by_hand() -> None:
+    x = np.float32([[1, -2, 3], [0.5, 6, -6]])
+    blocks = quantize(x, "mxfp4_e2m1", block_size=2)
+    row = blocks[np.int64(-1)]
+    assert (row.shape, row.axis, row.padding) == ((3,), 0, 1)
+    assert (row.codes.tolist(), row.scale_codes.tolist()) == ([1, 7, 15, 0], [127, 127])
+    assert [one.dequantize().tolist() for one in blocks] == x.tolist()  # rows, by iteration
+    # Padding stays with the last block.
+    assert (blocks[:, :2].padding, blocks[:, 2:].padding, blocks[:, 3:].padding) == (0, 1, 0)
+    assert blocks[:, 2:].codes.tolist() == [[7, 0], [15, 0]]
+    assert blocks[:, 3:].codes.shape == (2, 0)
+    assert blocks[:, 2:3].dequantize().tolist() == [[3.0], [-6.0]]
+    assert not blocks[0].codes.flags.writeable
+    assert np.shares_memory(blocks[0].codes, blocks.codes)
+    # A part of a part, of a transposed tensor, and of a scalar.
+    assert identical(blocks.T[2:, ::-1].T, blocks[::-1, 2:])
+    scalar = quantize(3.0, "mxfp4_e2m1")
+    assert identical(scalar[()], scalar)
+    assert identical(scalar[...], scalar)
+    with pytest.raises(ValueError, match="0 others for 0 axes"):
+        scalar[0]
+    # The tensor's scale is that of the part.
+    two_levels = quantize(sample((4, 32), 3), "nvfp4")
+    part = two_levels[1:3, 16:]
+    assert part.tensor_scale == two_levels.tensor_scale
+    assert part.dequantize().tobytes() == two_levels.dequantize()[1:3, 16:].tobytes()
+
+
+def test_a_part_of_tiles() -> None:
+    x = sample((5, 70), 4)
+    tiles = quantize(x, "mxfp6_e2m3", axis=(0, 1), block_size=(2, 32))
+    part = tiles[2:, 32:]
+    assert (part.shape, part.padding, part.codes.shape) == ((3, 38), (1, 26), (4, 64))
+    assert identical(part, quantize(x[2:, 32:], "mxfp6_e2m3", axis=(0, 1), block_size=(2, 32)))
+    assert sentence(ValueError, lambda: tiles[3:]).endswith("got 3:: the next borders are 2, 4, 5")
+
+
+# What it is.
+
+
+def test_properties() -> None:
+    blocks = quantize(np.zeros((2, 3, 33)), "mxfp8_e4m3")
+    assert (blocks.ndim, blocks.size, blocks.padding) == (3, 198, 31)
+    assert quantize(np.zeros((2, 3, 33)), "mxfp8_e4m3", tail="short").padding == 0
+    assert quantize(np.zeros((2, 64)), "mxfp8_e4m3").padding == 0
+    tiles = quantize(np.zeros((5, 7)), "mxfp8_e4m3", axis=(0, 1), block_size=(4, 4))
+    assert (tiles.ndim, tiles.size, tiles.padding) == (2, 35, (3, 1))
+    one = quantize(np.zeros((5, 7)), "mxfp8_e4m3", axis=(0,), block_size=(4,))
+    assert (one.axis, one.padding) == ((0,), (3,))
+    scalar = quantize(1.0, "mxfp8_e4m3")
+    assert (scalar.ndim, scalar.size, scalar.padding) == (0, 1, 31)
+    assert quantize(np.zeros((0, 4)), "mxfp8_e4m3").size == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        (np.float64, np.float64),
+        (np.float32, np.float32),
+        (np.float16, np.float16),
+        (ml_dtypes.bfloat16, ml_dtypes.bfloat16),
+        (">f8", np.float64),
+        (">f4", np.float32),
+        (np.int8, np.float32),
+        (np.int64, np.float32),
+        (ml_dtypes.float8_e4m3fn, np.float32),
+        (ml_dtypes.float4_e2m1fn, np.float32),
+    ],
+)
+def test_to_dtype(source: Any, wanted: Any) -> None:
+    x = np.array([[1.0, -2.0, 6.0]]).astype(source)
+    blocks = quantize(x, "mxfp4_e2m1")
+    values = blocks.to_dtype()
+    assert values.dtype == np.dtype(wanted)
+    assert values.astype(np.float64).tolist() == [[1.0, -2.0, 6.0]]
+    assert blocks.to_dtype(np.float16).dtype == np.float16
+    # 6 * 2**126 is beyond float32.
+    huge = Blocks([7], [253], dataclasses.replace(FP4, block_size=1), 0, (1,))
+    assert huge.to_dtype(None, "ocp+product_overflow=saturate").tolist() == [
+        (2 - 2**-23) * 2.0**127
+    ]
+    assert huge.to_dtype(product_overflow="inf").tolist() == [float("inf")]
+    with pytest.raises(TypeError, match="dtype must be float64"):
+        blocks.to_dtype(np.int8)
+
+
+def test_bfloat16_is_quantized_like_its_float32() -> None:
+    bits = np.arange(1 << 16, dtype=np.uint16).reshape(256, 256)
+    wide = (bits.astype(np.uint32) << 16).view(np.float32)
+    for name, axis in itertools.product(BLOCK_FORMATS, (0, 1)):
+        a = quantize(bits.view(ml_dtypes.bfloat16), name, axis=axis)
+        b = quantize(wide, name, axis=axis)
+        assert (a.codes == b.codes).all()
+        assert (a.scale_codes == b.scale_codes).all()
+        assert (a.dtype, b.dtype) == (np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32))
+
+
+@pytest.mark.parametrize("tail", ["zero_padded", "short"])
+@pytest.mark.parametrize("size", [(3, 5), (16, 16), (32, 32), (1, 32), (32, 1)], ids=str)
+@pytest.mark.parametrize(("name", "element"), [("mxfp8_e5m2", "e5m2"), ("mxint8", "int8")])
+def test_tiles_against_a_double_loop(
+    name: str, element: str, size: tuple[int, int], tail: str
+) -> None:
+    m, n = size
+    for shape in ((m, n), (2 * m + m // 2, n + 1), (m - 1, 2 * n - 1), (67, 41)):
+        x = sample(shape, 11)
+        blocks = quantize(x, name, axis=(0, 1), block_size=size, tail=tail)
+        counts = -(-shape[0] // m), -(-shape[1] // n)
+        assert blocks.scale_codes.shape == counts
+        for i, j in itertools.product(*map(range, counts)):
+            tile = x[i * m : (i + 1) * m, j * n : (j + 1) * n]
+            scale, codes = _exact_block(tile, element, m * n)
+            # In whatever order, the block has one scale.
+            backwards = _exact_block(tile.T[::-1], element, m * n)
+            assert backwards[0] == scale == blocks.scale_codes[i, j]
+            found = blocks.codes[i * m : (i + 1) * m, j * n : (j + 1) * n]
+            inner = found[: tile.shape[0], : tile.shape[1]]
+            assert inner.ravel().tolist() == codes[: tile.size]
+            if tail == "short":
+                assert found.shape == tile.shape
+            else:
+                assert found.shape == size
+                assert int(found.sum()) == int(inner.sum())  # the padding is zeros
+
+
+@given(st.integers(1, 70), st.integers(1, 40), st.integers(0, 99))
+def test_a_tail_is_the_block_padded_by_hand(length: int, size: int, seed: int) -> None:
+    x = sample((2, length), seed)
+    padded = np.zeros((2, -(-length // size) * size), np.float32)
+    padded[:, :length] = x
+    a, b = (quantize(y, "mxfp6_e3m2", block_size=size) for y in (x, padded))
+    assert a.codes.tolist() == b.codes.tolist()
+    assert a.scale_codes.tolist() == b.scale_codes.tolist()
+    assert a.padding == padded.shape[1] - length
+    assert identical(b[:, : length // size * size], a[:, : length // size * size])
+
+
+# Equality.
+
+CODES, SCALES = [4, 14, 7, 5], [126, 128]
+PAIRS = dataclasses.replace(FP4, block_size=2)
+
+
+def pairs(**changes: Any) -> Blocks:
+    fields = {"codes": CODES, "scale_codes": SCALES, "format": PAIRS, "axis": 0, "shape": (4,)}
+    return Blocks(**(fields | changes))
+
+
+def test_equality_is_of_bits() -> None:
+    same = pairs() == pairs()
+    assert same is True
+    for changes in (
+        {"codes": [4, 14, 7, 4]},
+        {"scale_codes": [126, 127]},
+        {"format": dataclasses.replace(PAIRS, name="mine")},
+        {"format": dataclasses.replace(PAIRS, element=E1M2)},
+        {"axis": (0,)},
+        {"shape": (3,)},
+        {"dtype": np.float64},
+        {"dtype": ">f4"},
+        {"codes": [[4, 14, 7, 5]], "scale_codes": [SCALES], "axis": 1, "shape": (1, 4)},
+    ):
+        assert (pairs(**changes) == pairs()) is False
+        assert (pairs() != pairs(**changes)) is True
+        assert pairs(**changes) == pairs(**changes)
+    assert pairs() != 1
+    assert pairs() != CODES
+    # -0 is not +0, and one NaN not another.
+    assert pairs(codes=[0, 0, 0, 0]) != pairs(codes=[8, 0, 0, 0])
+    assert pairs(scale_codes=[255, 255], codes=[1, 0, 0, 0]) != pairs(
+        scale_codes=[255, 255], codes=[0, 0, 0, 0]
+    )
+    assert quantize([np.nan], "mxfp8_e4m3") == quantize([-np.nan], "mxfp8_e4m3")
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(pairs())
+
+
+def test_equality_of_padding() -> None:
+    padded = pairs(shape=(3,))
+    other = pairs(shape=(3,), codes=[4, 14, 7, 0])
+    short = pairs(shape=(3,), codes=[4, 14, 7])
+    assert padded != other  # both hold codes of padding
+    assert padded == short == other
+    assert other == short == padded
+    assert short != pairs(shape=(3,), codes=[4, 14, 6])
+    x = sample((3, 33), 2)
+    assert quantize(x, "mxint8") == quantize(x, "mxint8", tail="short")
+    transposed = quantize(x.T, "mxint8", axis=0, tail="short")
+    assert transposed == quantize(x, "mxint8").T
+
+
+def test_equality_of_tensor_scales() -> None:
+    x = sample((2, 20), 5)
+    blocks = quantize(x, "nvfp4", tensor_scale=0.5)
+    assert blocks == quantize(x, "nvfp4", tensor_scale=0.5)
+    for scale in (TensorScale(0x3F000001), TensorScale(0x3F000000, TensorScaleKind.DIVISOR)):
+        assert blocks != dataclasses.replace(blocks, tensor_scale=scale)
+
+
+def test_equal_values() -> None:
+    x = np.float32([[1, -2, 3, 0], [0.5, 6, -6, np.nan]])
+    rows = quantize(x, "mxfp8_e4m3", block_size=1)
+    columns = quantize(x, "mxfp4_e2m1", axis=0, block_size=1, tail="short")
+    assert rows != columns
+    assert rows.equal_values(columns) is True
+    assert columns.equal_values(rows) is True
+    assert rows.equal_values(rows.T) is False  # another shape
+    assert rows[:1].equal_values(columns[1:]) is False
+    minus = quantize(-np.zeros(3), "mxfp8_e4m3")
+    assert minus != quantize(np.zeros(3), "mxfp8_e4m3")
+    assert minus.equal_values(quantize(np.zeros(3), "mxfp8_e4m3"))
+    # One number in two ways: 4 * 2**-1 and 1 * 2**1; padding does not count.
+    assert (
+        pairs(codes=[6, 2], shape=(2,), scale_codes=[126]).equal_values(
+            pairs(codes=[2, 0], shape=(2,), scale_codes=[128])
+        )
+        is False
+    )
+    assert pairs(codes=[6, 7], shape=(1,), scale_codes=[126]).equal_values(
+        pairs(codes=[2, 0], shape=(1,), scale_codes=[128])
+    )
+    # Beyond float32, and below it: 3 * 2**127 and 4 * 2**127, 2**-128 and 2**-127.
+    for a, b in (((5, 254), (6, 254)), ((1, 0), (2, 0))):
+        one, other = (
+            pairs(codes=[code], shape=(1,), scale_codes=[scale]) for code, scale in (a, b)
+        )
+        assert one.equal_values(other) is False
+    assert quantize(np.zeros((0, 3)), "mxint8").equal_values(quantize(np.zeros((0, 3)), "nvfp4"))
+    assert sentence(TypeError, lambda: rows.equal_values(1)) == (  # type: ignore[arg-type]
+        "other must be a Blocks, got int"
+    )
+
+
+def test_equal_values_of_tensor_scales() -> None:
+    def scaled(code: int, bits: int, kind: str = "factor") -> Blocks:
+        scale = TensorScale(bits, TensorScaleKind(kind))
+        return Blocks([code] + [0] * 15, [0x38], "nvfp4", 0, (1,), tensor_scale=scale)  # type: ignore[arg-type]
+
+    # 6 * 0.5 = 3 * 1 = 1.5 / 0.5; the last place of a factor or divisor counts.
+    assert scaled(7, 0x3F000000).equal_values(scaled(5, 0x3F800000))
+    assert scaled(7, 0x3F000000).equal_values(scaled(3, 0x3F000000, "divisor"))
+    assert not scaled(7, 0x3F000001).equal_values(scaled(5, 0x3F800000))
+    assert not scaled(7, 0x3F800001, "divisor").equal_values(scaled(7, 0x3F800002, "divisor"))
+    # An amax of 2688 makes the factor 1; one of 2689 does not.
+    assert scaled(7, 0x45280000, "amax").equal_values(scaled(7, 0x3F800000))
+    assert not scaled(7, 0x45281000, "amax").equal_values(scaled(7, 0x3F800000))
+
+
+# Text.
+
+
+@pytest.mark.parametrize(
+    ("blocks", "text"),
+    [
+        (
+            quantize(np.float16([[0.5, -3.0, 100.0, 7.0]] * 2), "mxfp8_e4m3", block_size=2),
+            """\
+Blocks mxfp8_e4m3: shape (2, 4), axis 1, 4 blocks of 2, from float16
+  first scale: 78 = 2**-7
+  codes: 68 fc
+  values: 0.5 -3.0""",
+        ),
+        (
+            quantize(np.arange(9000), "mxint8"),
+            """\
+Blocks mxint8: shape (9000,), axis 0, 282 blocks of 32, from int64
+  first scale: 83 = 2**4
+  codes: 00 04 08 0c 10 14 18 1c ...
+  values: 0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 ...""",
+        ),
+        (
+            quantize(np.float32([np.nan, 1]), "mxfp6_e2m3"),
+            """\
+Blocks mxfp6_e2m3: shape (2,), axis 0, 1 block of 32, from float32
+  first scale: ff = nan
+  codes: 00 00
+  values: nan nan""",
+        ),
+        (
+            Blocks([9, 7], [127], BlockFormat("mine", E1M2, E8M0, 2), 0, (2,)),
+            """\
+Blocks mine: shape (2,), axis 0, 1 block of 2, from float32
+  first scale: 7f = 2**0
+  codes: 9 7
+  values: -0.25 1.75""",
+        ),
+        (
+            quantize(
+                np.float32([[1, 2, 9], [3, -4, 9]]), "mxfp4_e2m1", axis=(0, 1), block_size=(2, 2)
+            ),
+            """\
+Blocks mxfp4_e2m1: shape (2, 3), axis (0, 1), 2 blocks of 2 x 2, from float32
+  first scale: 7f = 2**0
+  codes: 2 4 5 e
+  values: 1.0 2.0 3.0 -4.0""",
+        ),
+        (
+            quantize(-2.0, "mxfp8_e5m2"),
+            """\
+Blocks mxfp8_e5m2: shape (), axis 0, 1 block of 32, from float64
+  first scale: 71 = 2**-14
+  codes: f8
+  values: -2.0""",
+        ),
+        (
+            quantize(np.zeros((3, 0), np.float32), "mxfp8_e5m2"),
+            "Blocks mxfp8_e5m2: shape (3, 0), axis 1, 0 blocks of 32, from float32",
+        ),
+        (
+            quantize(np.zeros((0,), np.float32), "mxfp8_e5m2"),
+            "Blocks mxfp8_e5m2: shape (0,), axis 0, 0 blocks of 32, from float32",
+        ),
+        (
+            Blocks(
+                [6],
+                [0x38],
+                dataclasses.replace(mxref.formats.block_format("nvfp4"), block_size=1),
+                0,
+                (1,),
+                tensor_scale=TensorScale(0x3F000000),
+            ),
+            """\
+Blocks nvfp4: shape (1,), axis 0, 1 block of 1, from float32, tensor scale 3f000000 = 0.5 (factor)
+  first scale: 38 = 1.0
+  codes: 6
+  values: 2.0""",
+        ),
+    ],
+    ids=lambda value: re.sub(r"\W.*", "", str(value)[7:]),
+)
+def test_repr(blocks: Blocks, text: str) -> None:
+    assert repr(blocks) == str(blocks) == text
+
+
+# Shapes without data.
+
+
+@given(tensors(), st.sampled_from(["zero_padded", "short", "refused"]), st.data())
+def test_result_shapes_are_those_of_the_results(
+    tensor: tuple[np.ndarray, dict[str, Any]], tail: str, data: st.DataObject
+) -> None:
+    x, how = tensor
+    how["tail"] = tail
+    dtype = data.draw(st.sampled_from([np.float64, np.float16, ml_dtypes.bfloat16, ">f4"]))
+    shape, units = x.shape or (1,), zip(axes_of(how, x.ndim), sizes_of(how), strict=True)
+    if tail == "refused" and any(shape[axis] % unit for axis, unit in units):
+        text = sentence(ValueError, lambda: quantize(x, **how))
+        assert sentence(ValueError, lambda: result_shapes(x.shape, **how)) == text
+        return
+    blocks = quantize(x, **how)
+    shapes = result_shapes(x.shape, **how, dtype=dtype)
+    values = blocks.dequantize(dtype)
+    assert shapes == ResultShapes(
+        blocks.codes.shape, blocks.scale_codes.shape, values.shape, values.dtype
+    )
+    # They are what `out` must be.
+    out = np.full(shapes.codes, 0xA5, np.uint8), np.full(shapes.scale_codes, 0xA5, np.uint8)
+    floats = np.full(shapes.values, 7, shapes.dtype)
+    again = quantize(x, **how, out=out)
+    assert identical(again, blocks)
+    mxref.dequantize(again, dtype, out=floats)
+    uint = f"u{floats.dtype.itemsize}"
+    assert floats.view(uint).tolist() == values.view(uint).tolist()
+
+
+@pytest.mark.parametrize(
+    ("shape", "how"),
+    [
+        ((3, 4), {"block_format": "mxfp9"}),
+        ((3, 4), {"block_format": "e4m3"}),
+        ((3, 4), {"block_format": 3}),
+        ((3, 4), {"axis": 2}),
+        ((3, 4), {"axis": 0.5}),
+        ((3, 4), {"axis": (1, 0)}),
+        ((3, 4), {"axis": (0, 1)}),
+        ((3, 4), {"block_size": 0}),
+        ((3, 4), {"block_size": (2, 2)}),
+        ((3, 4), {"block_size": 2.0}),
+        ((), {"axis": 1}),
+        ((), {"tail": "refused"}),
+        ((3, 5), {"tail": "refused", "block_size": 4}),
+        ((5, 4), {"tail": "refused", "block_size": (4, 4), "axis": (0, 1)}),
+        ((3, 4), {"tail": "long"}),
+        ((3, 4), {"decoded_zero": "kept"}),
+        ((3, 4), {"policy": "ocp+tail=short", "tail": "short"}),
+        ((3, 4), {"block_format": "nvfp4", "scale_rule": "ceil"}),
+        ((3, 4), {"scale_arithmetic": "torchao"}),
+    ],
+    ids=str,
+)
+def test_result_shapes_refuse_what_quantize_refuses(
+    shape: tuple[int, ...], how: dict[str, Any]
+) -> None:
+    how = {"block_format": "mxfp8_e4m3"} | how
+    with pytest.raises((TypeError, ValueError)) as caught:
+        quantize(np.zeros(shape), **how)
+    assert sentence(type(caught.value), lambda: result_shapes(shape, **how)) == str(caught.value)
+
+
+def test_result_shapes_by_hand() -> None:
+    shapes = result_shapes([3, 33], "mxfp4_e2m1", axis=0, dtype=ml_dtypes.bfloat16)
+    assert shapes.codes == (32, 33)
+    assert (shapes.scale_codes, shapes.values) == ((1, 33), (3, 33))
+    assert shapes.dtype == np.dtype(ml_dtypes.bfloat16)
+    assert result_shapes((), "nvfp4").codes == (16,)
+    numpy_shape: Any = np.array([2, 3])
+    found = result_shapes(numpy_shape, "mxfp4_e2m1", "ocp+tail=short").values
+    assert [type(n) for n in found] == [int, int]
+    assert sentence(ValueError, lambda: result_shapes((3, -1), "mxfp4_e2m1")) == (
+        "shape must hold no negative numbers, got (3, -1)"
+    )
+    wrong: Any = (2.0,)
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+        result_shapes(wrong, "mxfp4_e2m1")
+    with pytest.raises(TypeError, match="dtype must be float64"):
+        result_shapes((2,), "mxfp4_e2m1", dtype=np.int8)
+    # No data: a tensor that no memory holds.
+    huge = result_shapes((1 << 40, 1 << 20), "mxfp4_e2m1")
+    assert huge.scale_codes == (1 << 40, 1 << 15)
+
+
+# Results in `out`.
+
+
+def test_results_are_written_where_out_says() -> None:
+    x = sample((3, 40), 6)
+    want = quantize(x, "mxfp6_e3m2")
+    memory = np.full((6, 128), 0xA5, np.uint8)
+    scales = np.full((3, 2), 0xA5, np.uint8, order="F")
+    codes = memory[::-2, ::2]  # any memory order
+    blocks = quantize(x, "mxfp6_e3m2", out=(codes, scales))
+    assert identical(blocks, want)
+    assert (codes.tolist(), scales.tolist()) == (want.codes.tolist(), want.scale_codes.tolist())
+    assert (memory[::2] == 0xA5).all()
+    assert (memory[:, 1::2] == 0xA5).all()
+    # The blocks are views, which cannot be written to.
+    assert np.shares_memory(blocks.codes, memory)
+    assert np.shares_memory(blocks.scale_codes, scales)
+    assert not blocks.codes.flags.writeable
+    assert not blocks.scale_codes.flags.writeable
+    assert codes.flags.writeable
+    codes[0, 0] = 5
+    assert blocks.codes[0, 0] == 5
+
+
+@pytest.mark.parametrize(
+    ("out", "kind", "text"),
+    [
+        (
+            [np.zeros((3, 64), np.uint8), np.zeros((3, 2), np.uint8)],
+            TypeError,
+            "out must be a tuple of codes and scale codes, got list",
+        ),
+        (
+            (np.zeros((3, 64), np.int8), np.zeros((3, 2), np.uint8)),
+            TypeError,
+            "out must hold codes as a writable uint8 array of shape (3, 64), got int8",
+        ),
+        (
+            (np.zeros((3, 64), np.uint8), [[0, 0]] * 3),
+            TypeError,
+            "out must hold scale_codes as a writable uint8 array of shape (3, 2), got list",
+        ),
+        (
+            (np.zeros((3, 40), np.uint8), np.zeros((3, 2), np.uint8)),
+            ValueError,
+            "out must hold codes as a writable uint8 array of shape (3, 64), got shape (3, 40)",
+        ),
+        (
+            (np.zeros((3, 64), np.uint8), np.zeros((2, 3), np.uint8)),
+            ValueError,
+            "out must hold scale_codes as a writable uint8 array of shape (3, 2), got shape (2, 3)",
+        ),
+        (
+            (np.broadcast_to(np.uint8(1), (3, 64)), np.zeros((3, 2), np.uint8)),
+            ValueError,
+            "out must hold codes as a writable uint8 array of shape (3, 64), got shape (3, 64), "
+            "read-only",
+        ),
+    ],
+)
+def test_an_out_that_does_not_fit(out: Any, kind: type[Exception], text: str) -> None:
+    before = [np.array(array).tolist() for array in out]
+    assert sentence(kind, lambda: quantize(sample((3, 40)), "mxfp4_e2m1", out=out)) == text
+    assert [np.array(array).tolist() for array in out] == before
+
+
+def test_dequantize_writes_where_out_says() -> None:
+    blocks = quantize(sample((3, 40), 6), "mxfp6_e3m2")
+    for dtype in (np.float64, np.float32, np.float16, ml_dtypes.bfloat16):
+        out = np.full((3, 40), 9, dtype)
+        found = mxref.dequantize(blocks, dtype, out=out)
+        assert np.shares_memory(found, out)
+        assert out.tobytes() == blocks.dequantize(dtype).tobytes()
+    wanted = "out must be a writable C-contiguous float32 array of shape (3, 40), got "
+    read_only = np.zeros((3, 40), np.float32)
+    read_only.flags.writeable = False
+    for wrong, kind, text in (
+        (None.__class__, TypeError, "type"),
+        (np.zeros((3, 40)), ValueError, "float64 of shape (3, 40)"),
+        (np.zeros((40, 3), np.float32), ValueError, "float32 of shape (40, 3)"),
+        (np.zeros((40, 3), np.float32).T, ValueError, "float32 of shape (3, 40)"),
+        (read_only, ValueError, "a read-only one"),
+    ):
+        given: Any = wrong
+        assert sentence(kind, lambda given=given: mxref.dequantize(blocks, out=given)) == (  # type: ignore[misc]
+            wanted + text
+        )
+
+
+def test_blocks_are_no_values() -> None:
+    blocks: Any = quantize(np.ones((2, 32)), "mxfp4_e2m1")
+    with pytest.raises(TypeError):
+        quantize(blocks, "mxfp4_e2m1")
