@@ -63,10 +63,11 @@ def test_torchmx_by_hand(name: str, scale: int, elements: list[int]) -> None:
         assert values.dtype == dtype
         assert values.tolist() == x.tolist()
     # Rows, and then columns of the transposed tensor.
-    scales, stored = torchmx.quantize_mx(np.stack([x, 2 * x]), name, 4)
+    double = bf16(2.0, -3.0, 0.5, -0.0)
+    scales, stored = torchmx.quantize_mx(np.stack([x, double]), name, 4)
     assert (scales.tolist(), stored.tolist()) == ([[scale], [scale + 1]], [elements] * 2)
     values = torchmx.dequantize_mx(stored.T, scales.T, name, 4, np.float32, -2)
-    assert values.T.tolist() == [x.tolist(), (2 * x).tolist()]
+    assert values.T.tolist() == [x.tolist(), double.tolist()]
 
 
 @pytest.mark.parametrize(
