@@ -22,7 +22,15 @@ from mxref.golden.answers import choices_read, exact_answer
 from mxref.golden.records import Case, VectorFile
 from mxref.policy import Policy
 
-__all__ = ["Failure", "Outcome", "code_format", "run_file", "same_answers"]
+__all__ = [
+    "Failure",
+    "Outcome",
+    "call_operation",
+    "code_format",
+    "run_file",
+    "same_answers",
+    "wanted_answers",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +117,7 @@ def _ask(
     ):
         warnings.simplefilter("ignore")
         try:
-            answers[:] = _call(function, file, inputs)
+            answers[:] = call_operation(function, file, inputs)
         except _AnswerError as error:
             return answers, dict.fromkeys(range(len(inputs)), str(error))
         except (Exception, SystemExit):
@@ -127,7 +135,7 @@ def _ask_each(
     errors: dict[int, str] = {}
     for i in range(len(inputs)):
         try:
-            answers[i] = _call(function, file, inputs[i : i + 1])[0]
+            answers[i] = call_operation(function, file, inputs[i : i + 1])[0]
         except (Exception, SystemExit) as error:  # noqa: PERF203 - one case must not hide another
             frame = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{Path(frame.filename).name}:{frame.lineno}"
@@ -148,7 +156,7 @@ class _AnswerError(TypeError):
     """A result that is no array of the right shape and type."""
 
 
-def _call(
+def call_operation(
     function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64]
 ) -> NDArray[np.uint64]:
     """One call of the target: words in, words out; the arrays are fresh copies."""
