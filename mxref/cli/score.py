@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from mxref.golden.mutants import Mutant
 
 
-#: Why a coverage model stays whose cases catch nothing alone.
-_WHY: dict[str, str] = {}
-
-
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
     parser = new_parser(
@@ -80,7 +76,7 @@ def _run(options: argparse.Namespace) -> int:
         print(json.dumps(_as_json(cells, mutants), indent=1))
     else:
         _print(cells, mutants)
-    return 1 if any(cell.fails for cell in cells) else 0
+    return 1 if not cells or any(cell.fails for cell in cells) else 0
 
 
 def _chosen_mutants(name: str | None) -> list[Mutant]:
@@ -121,16 +117,10 @@ def _print(cells: Sequence[Cell], mutants: Sequence[Mutant]) -> None:
     for group in names:
         own = groups.get(group, [])
         killed, applicable = _killed(own)
-        rest = len(own) - applicable
-        mutants = len({cell.mutant.id for cell in own})
-        counts = (
-            str(mutants),
-            f"{killed}/{applicable}",
-            str(rest or "-"),
-            str(still[group] or "-"),
-        )
         mark = "FAIL" if any(cell.fails for cell in own) else "ok" if own else "waiting"
-        rows.append((mark, group, names[group], *counts))
+        count = str(len({cell.mutant.id for cell in own}))
+        rest = (str(len(own) - applicable or "-"), str(still[group] or "-"))
+        rows.append((mark, group, names[group], count, f"{killed}/{applicable}", *rest))
     header = ("", "class", "first mutant", "mutants", "killed", "equivalent", "waiting")
     print_table(header, rows)
     print()
@@ -139,14 +129,14 @@ def _print(cells: Sequence[Cell], mutants: Sequence[Mutant]) -> None:
     for op in ops:
         own = [cell for cell in cells if cell.mutant.op == op]
         killed, applicable = _killed(own)
-        mutants = len({cell.mutant.id for cell in own})
-        table.append((op, str(mutants), f"{killed}/{applicable}", str(len(own) - applicable)))
+        count = str(len({cell.mutant.id for cell in own}))
+        table.append((op, count, f"{killed}/{applicable}", str(len(own) - applicable)))
     print_table(("set", "mutants", "killed", "equivalent"), table)
     for cell in cells:
         if cell.fails:
             print(f"{cell.verdict}: {cell.mutant.id} {cell.mutant.name}, {cell.file}")
     killed, applicable = _killed(cells)
-    word = "FAIL" if any(cell.fails for cell in cells) else "PASS"
+    word = "FAIL" if not cells or any(cell.fails for cell in cells) else "PASS"
     known = len({cell.mutant.id for cell in cells})
     print(
         f"{word} {known} mutants, {killed} of {applicable} killed (one for each format and float "

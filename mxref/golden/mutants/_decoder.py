@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,16 @@ def _scales() -> Parts:
 
 def _unspoilt(table: Table, layout: FloatLayout, fmt: ElementFormat) -> Table:
     return table
+
+
+def replaced(fmt: ElementFormat, **changed: Any) -> Parts:
+    """The numbers of all codes, with some fields replaced."""
+    return dataclasses.replace(parts_of(fmt), **changed)
+
+
+def magnitudes(fmt: ElementFormat) -> NDArray[np.int64]:
+    """All codes without their sign bit."""
+    return np.arange(fmt.code_count) & (fmt.sign_bit - 1)
 
 
 def decoder(elements: Elements = parts_of) -> Function:

@@ -9,11 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import F32, U8, FloatLayout, Floats, Parts, compose, floats_from
+from mxref._bits import F32, U8, FloatLayout, Parts, compose, floats_from
 from mxref._codes import parts_of
-from mxref.block import Blocks, dequantize
 from mxref.formats import BLOCK_FORMATS, ElementFormat
-from mxref.golden.mutants._decoder import Elements, Table, decoder, dequantizer
+from mxref.golden.mutants._decoder import (
+    Elements,
+    Table,
+    decoder,
+    dequantizer,
+    magnitudes,
+    replaced,
+)
 from mxref.golden.mutants.mutant import (
     BLOCKS,
     DECODED,
@@ -25,6 +31,7 @@ from mxref.golden.mutants.mutant import (
     Function,
     Mutant,
 )
+from mxref.golden.mutants.products import by_policy, product
 from mxref.policy import DecodePolicy
 from mxref.scale import decode_scale, scale_parts
 
@@ -35,28 +42,11 @@ def _decode_scale(**choices: Any) -> Function:
     return lambda codes: decode_scale(codes, **choices)
 
 
-def _dequantize(**choices: Any) -> Function:
-    def run(scale_codes: U8, codes: U8, format: str, dtype: Any) -> Floats:
-        fmt = BLOCK_FORMATS[format]
-        blocks = Blocks(codes, scale_codes[:, np.newaxis], fmt, 1, codes.shape)
-        return dequantize(blocks, dtype, **choices)
-
-    return run
-
-
-def _replaced(fmt: ElementFormat, **changed: Any) -> Parts:
-    return dataclasses.replace(parts_of(fmt), **changed)
-
-
-def _magnitudes(fmt: ElementFormat) -> NDArray[np.int64]:
-    return np.arange(fmt.code_count) & (fmt.sign_bit - 1)
-
-
 def _hidden_bit(fmt: ElementFormat) -> Parts:
     """Subnormal codes read as if they were normal, one binade lower."""
     parts = parts_of(fmt)
-    low = _magnitudes(fmt) < 1 << fmt.mantissa_bits
-    return _replaced(
+    low = magnitudes(fmt) < 1 << fmt.mantissa_bits
+    return replaced(
         fmt,
         significand=parts.significand + (low & (parts.significand != 0)) * (1 << fmt.mantissa_bits),
         exponent=parts.exponent - low,
@@ -65,27 +55,27 @@ def _hidden_bit(fmt: ElementFormat) -> Parts:
 
 def _low_exponent(fmt: ElementFormat) -> Parts:
     """Subnormal codes one binade too low: exponent 0 - bias instead of 1 - bias."""
-    return _replaced(fmt, exponent=parts_of(fmt).exponent - parts_of(fmt).is_subnormal)
+    return replaced(fmt, exponent=parts_of(fmt).exponent - parts_of(fmt).is_subnormal)
 
 
 def _other_bias(fmt: ElementFormat) -> Parts:
-    return _replaced(fmt, exponent=parts_of(fmt).exponent - 1)
+    return replaced(fmt, exponent=parts_of(fmt).exponent - 1)
 
 
 def _no_specials(fmt: ElementFormat) -> Parts:
     no = np.zeros(fmt.code_count, bool)
     negative = (np.arange(fmt.code_count) & fmt.sign_bit) != 0
-    return _replaced(fmt, is_nan=no, is_inf=no, negative=negative)
+    return replaced(fmt, is_nan=no, is_inf=no, negative=negative)
 
 
 def _top_is_nan(fmt: ElementFormat) -> Parts:
     top = (fmt.sign_bit - 1) >> fmt.mantissa_bits << fmt.mantissa_bits
-    return _replaced(fmt, is_nan=_magnitudes(fmt) >= top)
+    return replaced(fmt, is_nan=magnitudes(fmt) >= top)
 
 
 def _positive(fmt: ElementFormat) -> Parts:
     """The sign looked for in bit 7."""
-    return _replaced(fmt, negative=np.zeros(fmt.code_count, bool))
+    return replaced(fmt, negative=np.zeros(fmt.code_count, bool))
 
 
 def _complement(fmt: ElementFormat) -> Parts:
@@ -93,24 +83,30 @@ def _complement(fmt: ElementFormat) -> Parts:
     codes = np.arange(fmt.code_count)
     parts = parts_of(fmt)
     where = np.where(codes & fmt.sign_bit, -codes & (fmt.sign_bit - 1), codes)
-    return _replaced(fmt, significand=parts.significand[where], exponent=parts.exponent[where])
+    return replaced(fmt, significand=parts.significand[where], exponent=parts.exponent[where])
 
 
 def _sign_and_magnitude(fmt: ElementFormat) -> Parts:
-    return _replaced(fmt, significand=_magnitudes(fmt))
+    return replaced(fmt, significand=magnitudes(fmt))
 
 
 def _minus_128(significand: int) -> Elements:
+    """Code 80 read as another number of 64ths."""
+
     def elements(fmt: ElementFormat) -> Parts:
-        found = parts_of(fmt).significand.copy()
-        found[0x80] = significand
-        return _replaced(fmt, significand=found)
+        parts = parts_of(fmt)
+        code = np.arange(256) == 0x80
+        return replaced(
+            fmt,
+            significand=np.where(code, significand, parts.significand),
+            exponent=np.where(code, -6, parts.exponent),
+        )
 
     return elements
 
 
 def _stepped(step: int) -> Elements:
-    return lambda fmt: _replaced(fmt, exponent=parts_of(fmt).exponent + step)
+    return lambda fmt: replaced(fmt, exponent=parts_of(fmt).exponent + step)
 
 
 def _scales(spoil: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> Callable[[], Parts]:
@@ -121,10 +117,6 @@ def _scales(spoil: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> Callable
         return dataclasses.replace(parts, exponent=spoil(parts.exponent))
 
     return scales
-
-
-def _raised_00(exponent: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.maximum(exponent, -126)
 
 
 def _from_scales(scales: Callable[[], Parts]) -> Function:
@@ -148,46 +140,6 @@ def _inexact_products(table: Table, layout: FloatLayout, fmt: ElementFormat) -> 
     magnitude = table[0xFE] & layout.uint.type(layout.sign_bit - 1)
     table[0xFE] += ((magnitude > 0) & (magnitude < layout.inf_bits)).astype(layout.uint)
     return table
-
-
-def _nan_times_zero(table: Table, layout: FloatLayout, fmt: ElementFormat) -> Table:
-    parts = parts_of(fmt)
-    zero = (parts.significand == 0) & ~parts.is_inf
-    table = table.copy()
-    table[0xFF, zero] = table[0x7F, zero]
-    return table
-
-
-def _flushed(table: Table, layout: FloatLayout, fmt: ElementFormat) -> Table:
-    magnitude = table & layout.uint.type(layout.sign_bit - 1)
-    sign = table & layout.uint.type(layout.sign_bit)
-    return np.where(magnitude < layout.uint.type(1 << layout.mantissa_bits), sign, table)
-
-
-def _added_exponents(table: Table, layout: FloatLayout, fmt: ElementFormat) -> Table:
-    """The scale's exponent added to the element's field, whatever the element is."""
-    element = compose(parts_of(fmt), layout).astype(np.int64)
-    step = (np.arange(256) - 127)[:, np.newaxis] << layout.mantissa_bits
-    return (element + step).astype(layout.uint)
-
-
-def _in_float16(table: Table, layout: FloatLayout, fmt: ElementFormat) -> Table:
-    """The scale as a float16: infinite above 2**15, zero below 2**-24."""
-    table = table.copy()
-    sign = table & layout.uint.type(layout.sign_bit)
-    nan = (table & layout.uint.type(layout.sign_bit - 1)) > layout.uint.type(layout.inf_bits)
-    zero = np.broadcast_to(table[0x7F] & layout.uint.type(layout.sign_bit - 1) == 0, table.shape)
-    large = (np.arange(256) > 127 + 15)[:, np.newaxis] & ~nan
-    small = (np.arange(256) < 127 - 24)[:, np.newaxis] & ~nan
-    table = np.where(large, sign | layout.uint.type(layout.inf_bits), table)
-    table = np.where(large & zero, layout.uint.type(layout.nan_bits), table)
-    return np.where(small, sign, table)
-
-
-def _product(
-    id: str, name: str, text: str, run: Function, *seen: str, formats: tuple[str, ...] = BLOCKS
-) -> Mutant:
-    return Mutant(id, name, text, "dequantize", run, formats, DEQUANTIZED, "M10", seen)
 
 
 def _element(
@@ -227,15 +179,7 @@ DECODERS = (
         _from_scales(_scales(lambda exponent: exponent - 1)),
         dequantizer(scales=_scales(lambda exponent: exponent - 1)),
     ),
-    _product(
-        *("D5", "float16_scale", "holds the scale in float16"),
-        *(dequantizer(finish=_in_float16), "1CatAI/1Cat-vLLM#222"),
-    ),
-    _product(
-        *("D6", "exponents_added", "adds the exponents of zeros, subnormals and specials, too"),
-        *(dequantizer(finish=_added_exponents), "vllm-project/vllm#46676"),
-    ),
-    _product(
+    product(
         *("D7", "divided_by_scale", "divides by the scale instead of multiplying"),
         dequantizer(scales=_scales(lambda exponent: -exponent)),
     ),
@@ -245,28 +189,27 @@ DECODERS = (
     ),
     *_scale(
         *("E1", "scale_00_is_zero", "reads scale code 00 as 0, or flushes 2**-127"),
-        *(_decode_scale(scale_00="zero"), _dequantize(scale_00="zero")),
+        *(_decode_scale(scale_00="zero"), by_policy(scale_00="zero")),
         *("triton-lang/triton#11624", "triton-lang/triton#11737"),
     ),
     *_scale(
         *("E1b", "scale_00_is_normal", "reads scale code 00 as 2**-126"),
-        *(_from_scales(_scales(_raised_00)), dequantizer(scales=_scales(_raised_00))),
+        *(
+            _from_scales(_scales(lambda exponent: np.maximum(exponent, -126))),
+            dequantizer(scales=_scales(lambda exponent: np.maximum(exponent, -126))),
+        ),
     ),
     *_scale(
         *("E2a", "scale_ff_is_infinite", "reads scale code FF as infinity"),
-        *(_decode_scale(scale_ff="inf"), _dequantize(scale_ff="inf"), "ROCm/aiter#3556"),
+        *(_decode_scale(scale_ff="inf"), by_policy(scale_ff="inf"), "ROCm/aiter#3556"),
     ),
     *_scale(
         *("E2b", "scale_ff_is_a_power", "reads scale code FF as 2**128"),
-        *(_decode_scale(scale_ff="power"), _dequantize(scale_ff="power"), "ggml, gguf"),
-    ),
-    _product(
-        *("E3", "nan_times_zero", "makes NaN times zero a zero"),
-        dequantizer(finish=_nan_times_zero),
+        *(_decode_scale(scale_ff="power"), by_policy(scale_ff="power"), "ggml, gguf"),
     ),
     *_element(
-        *("E4", "minus_zero_lost", "reads -0 as +0"),
-        lambda fmt: _replaced(fmt, negative=parts_of(fmt).negative & (_magnitudes(fmt) != 0)),
+        *("E4", "minus_zero_read_as_zero", "reads -0 as +0"),
+        lambda fmt: replaced(fmt, negative=parts_of(fmt).negative & (magnitudes(fmt) != 0)),
         "AMD mxDataGenerator",
     ),
     *_element(
@@ -275,7 +218,7 @@ DECODERS = (
         formats=FP6_FP4,
     ),
     *_element(
-        *("E4c", "negative_as_complement", "reads negative codes as two's complement"),
+        *("E4c", "negative_read_as_complement", "reads negative codes as two's complement"),
         _complement,
     ),
     *_element(
@@ -293,7 +236,7 @@ DECODERS = (
         formats=("e4m3",),
     ),
     *_element(
-        *("E6b", "top_binade_is_nan", "reads every code of the top binade as NaN"),
+        *("E6b", "top_binade_read_as_nan", "reads every code of the top binade as NaN"),
         _top_is_nan,
         formats=("e4m3",),
     ),
@@ -306,18 +249,6 @@ DECODERS = (
         *("E7b", "e5m2_infinity_is_nan", "reads infinities as NaN"),
         _top_is_nan,
         formats=("e5m2",),
-    ),
-    _product(
-        *("E8", "products_flushed", "flushes subnormal products to zero"),
-        dequantizer(finish=_flushed),
-    ),
-    _product(
-        *("E9a", "products_saturated", "saturates products that are too large"),
-        _dequantize(product_overflow="saturate"),
-    ),
-    _product(
-        *("E9b", "large_products_are_nan", "makes products that are too large NaN"),
-        _dequantize(product_overflow="nan"),
     ),
     *_scale(
         *("E10", "linear_scale", "reads the scale byte as a number"),

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref._bits import I64, U8, Parts, bits_of, floor_log2, split
-from mxref.formats import E8M0 as SCALE
 from mxref.formats import ELEMENT_FORMATS, ElementFormat
-from mxref.golden.mutants.mutant import E8M0, ELEMENTS, FLOATS, FP, SHARED, Function, Mutant
-from mxref.scale import encode_scale, shared_scale
+from mxref.golden.mutants.mutant import ELEMENTS, FP, SHARED, Function, Mutant
+from mxref.scale import shared_scale
 
 __all__ = ["RULES", "SCALES", "scaler"]
 
@@ -75,11 +74,6 @@ def _truncated_log2(parts: Parts, fmt: ElementFormat) -> Any:
     """int(log2 amax) rounds a negative logarithm up."""
     power = parts.significand & (parts.significand - 1) == 0
     return floor(parts, fmt) + ((binade(parts) < 0) & ~power)
-
-
-def _field(parts: Parts, fmt: ElementFormat) -> I64:
-    """The exponent field less the bias, which is one less than emin for subnormals."""
-    return np.where(parts.is_subnormal, parts.exponent.min(initial=0), floor(parts, fmt))
 
 
 def _limit(fmt: ElementFormat) -> int:
@@ -147,7 +141,11 @@ RULES: tuple[tuple[str, str, str, Function, str, tuple[str, ...], str], ...] = (
         *(scaler(_stepped(-1)), "M8", (), "ocp"),
     ),
     (
-        *("C7", "exponent_field", "reads the exponent field of a subnormal amax as it is"),
+        *(
+            "C7",
+            "exponent_field",
+            "reads the exponent field of amax in float32, a subnormal's as it is",
+        ),
         *(_by_policy("floor_exponent_field"), "M8", (), "ocp"),
     ),
     (
@@ -218,47 +216,6 @@ RULES: tuple[tuple[str, str, str, Function, str, tuple[str, ...], str], ...] = (
 )
 
 
-def _encode_scale(**choices: Any) -> Function:
-    return lambda values: encode_scale(values, **choices)
-
-
-def _code(finish: Callable[[Parts, I64], I64]) -> Function:
-    """An `encode_scale` that spoils the codes of finite numbers."""
-
-    def encode(values: NDArray[Any]) -> U8:
-        bits, layout = bits_of(values)
-        parts = split(bits, layout)
-        right = encode_scale(values)
-        return np.where(right == _NAN, right, finish(parts, binade(parts) + 127)).astype(np.uint8)
-
-    return encode
-
-
-def _clipped(low: int, high: int, step: int = 0) -> Function:
-    def finish(parts: Parts, code: I64) -> I64:
-        return np.where(parts.significand == 0, low, np.clip(code + step, low, high))
-
-    return _code(finish)
-
-
-def _field_code(parts: Parts, code: I64) -> I64:
-    lowest = parts.exponent.min(initial=0)  # that of subnormal numbers
-    field = np.where(parts.is_subnormal, lowest + SCALE.bias, code)
-    return np.where(parts.significand == 0, 0, np.clip(field, 0, 254))
-
-
-def _scale(
-    id: str,
-    name: str,
-    text: str,
-    run: Function,
-    model: str,
-    *seen: str,
-    floats: tuple[str, ...] = FLOATS,
-) -> Mutant:
-    return Mutant(id, name, text, "encode_scale", run, E8M0, floats, model, seen)
-
-
 #: Limits of RCEIL and EVEN that are no inputs of the vectors yet.
 _MISSED = (
     Mutant(
@@ -309,55 +266,5 @@ SCALES = (
         "M8",
         ("FlashInfer, TensorRT-LLM",),
         "ocp+scale_rule=rceil",
-    ),
-    _scale(
-        *("C3e", "scale_rounded_up", "takes the next power of two up"),
-        *(_encode_scale(scale_rounding="toward_positive"), "M8", "CUTLASS, ONNX"),
-    ),
-    _scale(
-        *("C4e", "scale_to_nearest", "takes the nearest power of two"),
-        *(_encode_scale(scale_rounding="ties_to_away"), "M8", "jax-ml/ml_dtypes#298"),
-    ),
-    _scale(
-        *("C6a", "bias_125", "adds a bias of 125"),
-        *(_clipped(0, 254, -2), "M8", "vllm-project/compressed-tensors#538"),
-    ),
-    _scale(
-        *("C6b", "bias_126", "adds a bias of 126, as frexp needs it"),
-        *(_clipped(0, 254, -1), "M8", "microsoft/onnxruntime#32122"),
-    ),
-    _scale(*("C6c", "bias_128", "adds a bias of 128"), _clipped(0, 254, 1), "M8"),
-    _scale(
-        *("C7e", "scale_exponent_field", "reads the exponent field of a subnormal as it is"),
-        *(_code(_field_code), "M8"),
-    ),
-    _scale(
-        *("C8e", "negative_scale_is_nan", "makes a negative number NaN, not its magnitude"),
-        *(_encode_scale(scale_of_negative="nan"), "M8", "ml_dtypes 0.6.0, gfloat 0.5.2"),
-    ),
-    _scale(
-        *("C11e", "infinite_scale_clamped", "makes infinity the scale FE"),
-        *(_encode_scale(scale_of_inf="largest"), "M1"),
-    ),
-    _scale(
-        *("C12e", "scale_00_missing", "never writes code 00"),
-        *(_clipped(1, 254), "M8"),
-    ),
-    _scale(
-        *("C13e", "scale_clamped_at_253", "never writes code FE"),
-        *(_clipped(0, 253), "M8"),
-    ),
-    _scale(
-        *("C14e", "scale_wraps", "keeps the low eight bits of the biased exponent"),
-        _code(lambda parts, code: np.where(parts.significand == 0, 0, code & 0xFF)),
-        "M8",
-    ),
-    _scale(
-        *("C15e", "scale_of_zero_is_nan", "makes zero NaN"),
-        *(_encode_scale(scale_of_zero="nan"), "M1", "ml_dtypes 0.6.0"),
-    ),
-    _scale(
-        *("C16", "large_scale_is_nan", "makes a number beyond 2**127 NaN"),
-        *(_encode_scale(scale_overflow="nan"), "M8", "microsoft/microxcaling"),
     ),
 )
