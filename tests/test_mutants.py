@@ -122,6 +122,7 @@ BY_HAND = [
     ("A8", "encode/e2m1.f32", "3fa00001", "02"),
     ("A14", "encode/e2m1.f64", "3fd0000000000001", "00"),  # ml_dtypes#401
     ("A15", "encode/e2m1.f32", "3fe00000", "02"),  # 1.75 -> 1 instead of 2
+    ("A15b", "encode/e4m3.f32", "42fc0000", "68"),  # 126 -> 64 instead of 128: triton#9808
     ("A17a", "encode/e5m2.f32", "00400000", "7b"),
     ("B1", "encode/e2m1.f32", "3f000000", "00"),  # 0.5
     ("B3", "encode/e4m3.f32", "3a800000", "01"),  # 2^-10

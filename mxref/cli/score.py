@@ -165,7 +165,7 @@ def _print_models(files: Sequence[VectorFile], cells: Sequence[Cell], *, as_json
             str(cases),
             str(kills),
             str(alone),
-            " ".join(examples[:8]) or "none: redundant here",
+            " ".join(examples[:8]) or "none",
         )
         for model, cases, kills, alone, examples in rows
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,9 @@ from mxref.policy import Policy
 
 __all__ = ["Cell", "covers", "first_kill", "score", "sole_killers"]
 
-#: Probes compared at a time: intermediate arrays stay in the cache.
+Words = NDArray[Any]
+
+#: Words compared at a time: intermediate arrays stay in the cache.
 _CHUNK = 1 << 15
 
 
@@ -80,16 +83,18 @@ def _score_file(
 ) -> Iterator[Cell]:
     inputs = file.input_words()
     models = np.array([case.model for case in file.cases])
-    wanted: dict[str, NDArray[np.uint64]] = {}
-    others: NDArray[np.uint64] | None = None
+    wanted: dict[str, Words] = {}
+    others: dict[str, tuple[Words, Words]] = {}
     for mutant in mutants:
-        if mutant.policy not in wanted:
-            wanted[mutant.policy] = wanted_answers(file, Policy.parse(mutant.policy))[1]
-        wrong = _wrong(mutant, file, inputs, wanted[mutant.policy])
+        name, policy = mutant.policy, Policy.parse(mutant.policy)
+        if name not in wanted:
+            wanted[name] = wanted_answers(file, policy)[1]
+        wrong = _wrong(mutant, file, inputs, wanted[name])
         differs = bool(wrong.any())
         if not differs:
-            others = probes(file.op, file.format, file.float) if others is None else others
-            differs = _differs(mutant, file, others)
+            if name not in others:
+                others[name] = _probes(file, policy)
+            differs = _differs(mutant, file, *others[name])
         killers = Counter(models[wrong].tolist())
         for model in without:
             killers.pop(model, None)
@@ -101,9 +106,13 @@ def _score_file(
         yield Cell(mutant, file.stem, killers, verdict)
 
 
-def _wrong(
-    mutant: Mutant, file: VectorFile, inputs: NDArray[np.uint64], wanted: NDArray[np.uint64]
-) -> NDArray[np.bool_]:
+def _probes(file: VectorFile, policy: Policy) -> tuple[Words, Words]:
+    """Many inputs of a file's operation, and their answers."""
+    inputs = probes(file.op, file.format, file.float)
+    return inputs, fast_answers(file.op, file.format, file.float, inputs, policy)
+
+
+def _wrong(mutant: Mutant, file: VectorFile, inputs: Words, wanted: Words) -> NDArray[np.bool_]:
     """Which of some cases a mutant answers wrongly, compared as `verify` does."""
     if mutant.run is None:
         raise ValueError(f"mutant {mutant.id} cannot be run: {mutant.waiting}")
@@ -112,15 +121,13 @@ def _wrong(
     return ~same
 
 
-def _differs(mutant: Mutant, file: VectorFile, inputs: NDArray[np.uint64]) -> bool:
+def _differs(mutant: Mutant, file: VectorFile, inputs: Words, right: Words) -> bool:
     """Whether a mutant is wrong for one of many inputs."""
-    policy = Policy.parse(mutant.policy)
-    for start in range(0, len(inputs), _CHUNK):
-        some = inputs[start : start + _CHUNK]
-        right = fast_answers(file.op, file.format, file.float, some, policy).astype(np.uint64)
-        if _wrong(mutant, file, some, right).any():
-            return True
-    return False
+    step = max(1, _CHUNK // inputs.shape[1])
+    parts = (slice(start, start + step) for start in range(0, len(inputs), step))
+    return any(
+        _wrong(mutant, file, inputs[part], right[part].astype(np.uint64)).any() for part in parts
+    )
 
 
 def first_kill(mutant: Mutant, file: VectorFile) -> Failure | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import I64, U8, Parts, bits_of, floats_from, split
+from mxref._bits import I64, U8, Parts, bits_of, floats_from, floor_log2, split
 from mxref.block import quantize
 from mxref.element import encode_parts
 from mxref.formats import BLOCK_FORMATS
@@ -104,8 +104,7 @@ def _multiplied(parts: Parts, codes: I64) -> Parts:
 def _flushed_result(parts: Parts, codes: I64) -> Parts:
     """Quotients below 2**-126 flushed to zero."""
     scaled = divided(parts, codes)
-    bits = np.frexp(np.maximum(scaled.significand, 1).astype(np.float64))[1]
-    tiny = scaled.exponent + bits - 1 < -126
+    tiny = floor_log2(scaled.significand) + scaled.exponent < -126
     return dataclasses.replace(scaled, significand=np.where(tiny, 0, scaled.significand))
 
 

@@ -148,7 +148,7 @@ RANGES = (
         formats=FP,
     ),
     _mutant(
-        *("B1c", "float16_subnormals_flushed", "reads subnormal inputs as zero"),
+        *("B1c", "subnormal_inputs_flushed", "reads subnormal inputs as zero"),
         *(by_policy(subnormal_inputs="flushed"), "M5"),
     ),
     _mutant(
@@ -235,7 +235,7 @@ RANGES = (
         *(_cap(lambda w: w.fmt.max_code - 1), "M4"),
     ),
     _mutant(
-        *("B10", "clamp_before_rounding", "makes (448, 464] NaN: compares before rounding"),
+        *("B10", "clamp_before_rounding", "makes (448, 464] overflow: compares before it rounds"),
         by_policy(overflow="nonsaturating", clamp="before_rounding"),
         *("M4", "stillwater-sc/universal#1351"),
         formats=FP8,

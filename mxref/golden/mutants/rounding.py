@@ -79,6 +79,13 @@ def _carry_lost(w: Work, rounded_up: Any) -> Any:
     return field << m | ((w.kept + rounded_up) & ((1 << m) - 1))
 
 
+def _carry_ored(w: Work, rounded_up: Any) -> Any:
+    """The same with OR: a carry is lost where the exponent is odd."""
+    m = w.fmt.mantissa_bits
+    field = w.binade - w.fmt.emin + (w.kept >> m)
+    return field << m | ((w.kept & ((1 << m) - 1)) + rounded_up)
+
+
 def _last_bit_cleared(w: Work, rounded_up: Any) -> Any:
     return (((w.binade - w.fmt.emin) << w.fmt.mantissa_bits) + w.kept + rounded_up) & ~np.int64(1)
 
@@ -204,7 +211,7 @@ ROUNDING = (
     ),
     _mutant(
         *("A12", "truncated_to_bfloat16", "takes the upper bits as bfloat16 first"),
-        *(_narrowed(7), "M7", "riscv-non-isa/riscv-arch-test#988"),
+        *(_narrowed(7), "M7", "riscv/riscv-arch-test#988"),
         floats=NOT_BF16,
     ),
     _mutant(
@@ -225,6 +232,11 @@ ROUNDING = (
     _mutant(
         *("A15", "carry_lost", "loses the carry from fraction to exponent"),
         *(encoder(join=_carry_lost), "M7", "triton-lang/triton#11897"),
+        formats=FP,
+    ),
+    _mutant(
+        *("A15b", "carry_ored", "puts the carry of the fraction into the exponent by OR"),
+        *(encoder(join=_carry_ored), "M7", "triton-lang/triton#9808"),
         formats=FP,
     ),
     _mutant(
