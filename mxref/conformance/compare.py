@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import traceback
 import warnings
@@ -22,7 +23,15 @@ from mxref.golden.answers import choices_read, exact_answer
 from mxref.golden.records import Case, VectorFile
 from mxref.policy import Policy
 
-__all__ = ["Failure", "Outcome", "code_format", "run_file", "same_answers"]
+__all__ = [
+    "Failure",
+    "Outcome",
+    "call_operation",
+    "code_format",
+    "run_file",
+    "same_answers",
+    "wanted_answers",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +118,7 @@ def _ask(
     ):
         warnings.simplefilter("ignore")
         try:
-            answers[:] = _call(function, file, inputs)
+            answers[:] = call_operation(function, file, inputs)
         except _AnswerError as error:
             return answers, dict.fromkeys(range(len(inputs)), str(error))
         except (Exception, SystemExit):
@@ -127,7 +136,7 @@ def _ask_each(
     errors: dict[int, str] = {}
     for i in range(len(inputs)):
         try:
-            answers[i] = _call(function, file, inputs[i : i + 1])[0]
+            answers[i] = call_operation(function, file, inputs[i : i + 1])[0]
         except (Exception, SystemExit) as error:  # noqa: PERF203 - one case must not hide another
             frame = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{Path(frame.filename).name}:{frame.lineno}"
@@ -148,7 +157,7 @@ class _AnswerError(TypeError):
     """A result that is no array of the right shape and type."""
 
 
-def _call(
+def call_operation(
     function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64]
 ) -> NDArray[np.uint64]:
     """One call of the target: words in, words out; the arrays are fresh copies."""
@@ -225,16 +234,22 @@ def same_answers(
     """Per word: equal bits, NaN as one class, and blocks with a NaN scale as NaN blocks."""
     equal: NDArray[np.bool_] = want == got
     if file.op in ("encode", "quantize"):
-        nan_codes = np.array(code_format(file).nan_codes, np.uint64)
-        both = np.isin(want, nan_codes) & np.isin(got, nan_codes)
-        both[:, 0] &= file.op == "encode"  # the first word of a block is its scale
-        equal |= both
+        nan_codes = _nan_codes(code_format(file))
+        if nan_codes.size:
+            both = np.isin(want, nan_codes) & np.isin(got, nan_codes)
+            both[:, 0] &= file.op == "encode"  # the first word of a block is its scale
+            equal |= both
     elif file.op in ("decode", "decode_scale", "dequantize"):
         layout = LAYOUTS[file.float]
         equal |= _is_nan(want, layout) & _is_nan(got, layout)
     if file.op == "quantize":
         equal[:, 1:] |= (want[:, :1] == 0xFF) & equal[:, :1]
     return equal
+
+
+@functools.cache
+def _nan_codes(fmt: CodeFormat) -> NDArray[np.uint64]:
+    return np.array(fmt.nan_codes, np.uint64)
 
 
 def _is_nan(bits: NDArray[np.uint64], layout: FloatLayout) -> NDArray[np.bool_]:

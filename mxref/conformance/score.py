@@ -1,0 +1,152 @@
+"""How many wrong implementations the vectors catch: every mutant against every file of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.conformance.compare import Failure, call_operation, same_answers, wanted_answers
+from mxref.golden.answers import fast_answers
+from mxref.golden.mutants import MUTANTS, Mutant, equivalent
+from mxref.golden.probes import probes
+from mxref.golden.records import VectorFile
+from mxref.policy import Policy
+
+__all__ = ["Cell", "covers", "first_kill", "score", "sole_killers"]
+
+Words = NDArray[Any]
+
+#: Words compared at a time: intermediate arrays stay in the cache.
+_CHUNK = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One mutant against one vector file.
+
+    Args:
+        mutant: the mutant.
+        file: path of the file below `vectors/`, without the ending.
+        killers: how many cases of each coverage model catch it.
+        verdict: `killed`; `survived`: it is wrong somewhere, and no case shows it; `equivalent`: it
+            is right everywhere, as the ledger says; `unlisted`: it is right everywhere that was
+            looked at, and the ledger does not say so; `mislisted`: it is wrong, and the ledger says
+            that it is not.
+    """
+
+    mutant: Mutant
+    file: str
+    killers: Mapping[str, int]
+    verdict: str
+
+    @property
+    def applicable(self) -> bool:
+        """Whether the mutant is wrong there."""
+        return self.verdict not in ("equivalent", "unlisted")
+
+    @property
+    def fails(self) -> bool:
+        """Whether something has to be done: a case, or an entry of the ledger."""
+        return self.verdict not in ("equivalent", "killed")
+
+
+def covers(mutant: Mutant, file: VectorFile) -> bool:
+    """Whether a file has cases for a mutant."""
+    has = mutant.run is not None and not mutant.waiting and mutant.op == file.op
+    return has and file.format in mutant.formats and file.float in mutant.floats
+
+
+def score(
+    files: Sequence[VectorFile],
+    mutants: Sequence[Mutant] = MUTANTS,
+    without: Collection[str] = (),
+) -> Iterator[Cell]:
+    """Every mutant against every file that has cases for it, file by file.
+
+    Args:
+        files: what `mxref.golden.read_vectors` returns, or some of it.
+        mutants: the mutants to try.
+        without: coverage models whose cases are left out.
+    """
+    for file in files:
+        asked = [mutant for mutant in mutants if covers(mutant, file)]
+        yield from _score_file(file, asked, without) if asked else ()
+
+
+def _score_file(
+    file: VectorFile, mutants: Sequence[Mutant], without: Collection[str]
+) -> Iterator[Cell]:
+    inputs = file.input_words()
+    models = np.array([case.model for case in file.cases])
+    wanted: dict[str, Words] = {}
+    others: dict[str, tuple[Words, Words]] = {}
+    for mutant in mutants:
+        name, policy = mutant.policy, Policy.parse(mutant.policy)
+        if name not in wanted:
+            wanted[name] = wanted_answers(file, policy)[1]
+        wrong = _wrong(mutant, file, inputs, wanted[name])
+        differs = bool(wrong.any())
+        if not differs:
+            if name not in others:
+                others[name] = _probes(file, policy)
+            differs = _differs(mutant, file, *others[name])
+        killers = Counter(models[wrong].tolist())
+        for model in without:
+            killers.pop(model, None)
+        listed = equivalent(mutant.id, file.format, file.float) is not None
+        if differs:
+            verdict = "mislisted" if listed else "killed" if killers else "survived"
+        else:
+            verdict = "equivalent" if listed else "unlisted"
+        yield Cell(mutant, file.stem, killers, verdict)
+
+
+def _probes(file: VectorFile, policy: Policy) -> tuple[Words, Words]:
+    """Many inputs of a file's operation, and their answers."""
+    inputs = probes(file.op, file.format, file.float)
+    return inputs, fast_answers(file.op, file.format, file.float, inputs, policy)
+
+
+def _wrong(mutant: Mutant, file: VectorFile, inputs: Words, wanted: Words) -> NDArray[np.bool_]:
+    """Which of some cases a mutant answers wrongly, compared as `verify` does."""
+    if mutant.run is None:
+        raise ValueError(f"mutant {mutant.id} cannot be run: {mutant.waiting}")
+    answers = call_operation(mutant.run, file, inputs)
+    same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers), axis=1)
+    return ~same
+
+
+def _differs(mutant: Mutant, file: VectorFile, inputs: Words, right: Words) -> bool:
+    """Whether a mutant is wrong for one of many inputs."""
+    step = max(1, _CHUNK // inputs.shape[1])
+    parts = (slice(start, start + step) for start in range(0, len(inputs), step))
+    return any(
+        _wrong(mutant, file, inputs[part], right[part].astype(np.uint64)).any() for part in parts
+    )
+
+
+def first_kill(mutant: Mutant, file: VectorFile) -> Failure | None:
+    """The first case of a file that a mutant answers wrongly, or None."""
+    inputs = file.input_words()
+    wanted = wanted_answers(file, Policy.parse(mutant.policy))[1]
+    wrong = _wrong(mutant, file, inputs, wanted)
+    if mutant.run is None or not wrong.any():
+        return None
+    index = int(np.argmax(wrong))
+    got = call_operation(mutant.run, file, inputs)[index]
+    case = file.cases[index]
+    return Failure(index, case, tuple(wanted[index].tolist()), tuple(got.tolist()))
+
+
+def sole_killers(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+    """By coverage model: what only its cases catch."""
+    found: dict[str, list[Cell]] = {}
+    for cell in cells:
+        if len(cell.killers) == 1:
+            found.setdefault(next(iter(cell.killers)), []).append(cell)
+    return found
