@@ -1,6 +1,7 @@
 """Settings of the whole test suite."""
 
 import datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -16,6 +17,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="every 16-bit float x format x rounding x overflow, not only today's share",
     )
+    parser.addoption(
+        "--peers",
+        action="store_true",
+        help="also tests/peers, which needs the extra `peers` and g++; a peer that lacks is an error",
+    )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave tests/peers out without --peers; None lets others decide."""
+    peers = collection_path == Path(__file__).parent / "peers"
+    return True if peers and not config.getoption("--peers") else None
 
 
 @pytest.fixture(scope="session")
