@@ -10,6 +10,8 @@ from hypothesis import settings
 settings.register_profile("ci", derandomize=True, max_examples=200, deadline=None)
 settings.load_profile("ci")
 
+PEERS = Path(__file__).resolve().parent / "peers"
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -20,14 +22,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--peers",
         action="store_true",
-        help="also tests/peers, which needs the extra `peers` and g++; a peer that lacks is an error",
+        help="also tests/peers, with the extra `peers` and g++; a missing peer is an error",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse tests/peers by name without --peers: pytest does not ask about what it was given."""
+    named = [Path(arg.partition("::")[0]).resolve() for arg in config.args]
+    if any(PEERS in (path, *path.parents) for path in named) and not config.getoption("--peers"):
+        raise pytest.UsageError("tests/peers must be run with --peers and the extra `peers`")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave tests/peers out without --peers; None lets others decide."""
-    peers = collection_path == Path(__file__).parent / "peers"
-    return True if peers and not config.getoption("--peers") else None
+    return True if collection_path == PEERS and not config.getoption("--peers") else None
 
 
 @pytest.fixture(scope="session")
