@@ -8,7 +8,7 @@ import numpy as np
 
 from mxref._bits import U8, FloatLayout, Floats, compose
 from mxref._codes import parts_of
-from mxref.block import Blocks, dequantize
+from mxref.blocks import Blocks, dequantize
 from mxref.formats import BLOCK_FORMATS, ElementFormat
 from mxref.golden.mutants._decoder import Table, dequantizer
 from mxref.golden.mutants.mutant import BLOCKS, DEQUANTIZED, Function, Mutant
