@@ -131,9 +131,7 @@ def compressed(x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, np.ndarray
 def test_compressed_tensors(name: str) -> None:
     x = tensor(name)
     divisor, scales, numbers, values = compressed(x)
-    blocks = mxref.quantize(
-        x, "nvfp4", scale_arithmetic="compressed_tensors", zero_sign="dropped"
-    )
+    blocks = mxref.quantize(x, "nvfp4", scale_arithmetic="compressed_tensors", zero_sign="dropped")
     assert blocks.tensor_scale is not None
     assert blocks.tensor_scale.value == divisor
     assert np.array_equal(blocks.scale_codes, scales.reshape(blocks.scale_codes.shape))
@@ -154,9 +152,7 @@ def test_torchao_specials(position: int, special: float, levels: int) -> None:
     amax = torch.from_numpy(np.abs(x)).amax()
     given = float(per_tensor_amax_to_scale(amax)) if levels == 2 else None
     scales, codes, _ = torchao(x, given)
-    blocks = mxref.quantize(
-        x, "fp4_ue4m3" if levels == 1 else "nvfp4", scale_arithmetic="torchao"
-    )
+    blocks = mxref.quantize(x, "fp4_ue4m3" if levels == 1 else "nvfp4", scale_arithmetic="torchao")
     if blocks.tensor_scale is not None:
         assert np.array_equal(blocks.tensor_scale.value, given, equal_nan=True)
     # The NaN of a scale may have its sign set; a scale has none.
