@@ -19,7 +19,7 @@ from mxref._bits import LAYOUTS, FloatLayout, refuse_masked
 from mxref._codes import dtype_of
 from mxref.conformance.target import Target
 from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, CodeFormat
-from mxref.golden.answers import choices_read, exact_answer
+from mxref.golden.answers import choices_read, exact_answers
 from mxref.golden.records import Case, VectorFile
 from mxref.policy import Policy
 
@@ -92,12 +92,9 @@ def wanted_answers(file: VectorFile, policy: Policy) -> tuple[str, NDArray[np.ui
     name = str(Policy().replace(**choices_read(file.op, policy)))
     if name in file.columns:
         column = file.columns.index(name)
-        answers = [case.outputs[column] for case in file.cases]
-    else:
-        answers = [
-            exact_answer(file.op, file.format, file.float, case.inputs, policy)
-            for case in file.cases
-        ]
+        return name, file.outputs(column)
+    questions = [case.inputs for case in file.cases]
+    answers = exact_answers(file.op, file.format, file.float, questions, policy)
     return name, np.array(answers, np.uint64)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from mxref.golden.records import VectorFile
 from mxref.policy import READS, Policy
 from mxref.scale import decode_scale, encode_scale, shared_scale
 
-__all__ = ["choices_read", "codes_under_scale", "exact_answer", "fast_answers"]
+__all__ = ["choices_read", "codes_under_scale", "exact_answer", "exact_answers", "fast_answers"]
 
 
 def choices_read(op: str, policy: Policy) -> dict[str, str]:
@@ -41,14 +40,6 @@ def choices_read(op: str, policy: Policy) -> dict[str, str]:
 _EXACT_NAMES = {"scale_rule": "rule", "scale_rounding": "rounding"}
 
 
-@functools.cache
-def _exact_choices(op: str, policy: Policy) -> dict[str, Any]:
-    """The choices read, as the slow twin's arguments."""
-    read = choices_read(op, policy)
-    read.pop("tail", None)  # cases are whole blocks
-    return {_EXACT_NAMES.get(name, name): value for name, value in read.items()}
-
-
 def exact_answer(
     op: str, format: str, float: str, words: Sequence[int], policy: Policy
 ) -> tuple[int, ...]:
@@ -57,24 +48,35 @@ def exact_answer(
     >>> exact_answer("encode", "e2m1", "f32", [0x40A00000], Policy())  # 5.0
     (6,)
     """
-    choices = _exact_choices(op, policy)
+    return exact_answers(op, format, float, [words], policy)[0]
+
+
+def exact_answers(
+    op: str, format: str, float: str, questions: Iterable[Sequence[int]], policy: Policy
+) -> list[tuple[int, ...]]:
+    """The output words of many cases, by the slow twin."""
+    # What the policy reads, as the slow twin's arguments; cases are whole blocks.
+    read = {n: value for n, value in choices_read(op, policy).items() if n != "tail"}
+    choices: dict[str, Any] = {_EXACT_NAMES.get(n, n): value for n, value in read.items()}
     match op:
         case "encode":
-            return (exact.encode(words[0], float, format, **choices),)
+            return [(exact.encode(w[0], float, format, **choices),) for w in questions]
         case "decode":
-            return (exact.decode(words[0], format, float, **choices),)
+            return [(exact.decode(w[0], format, float, **choices),) for w in questions]
         case "encode_scale":
-            return (exact.encode_scale(words[0], float, **choices),)
+            return [(exact.encode_scale(w[0], float, **choices),) for w in questions]
         case "decode_scale":
-            return (exact.decode_scale(words[0], float, **choices),)
+            return [(exact.decode_scale(w[0], float, **choices),) for w in questions]
         case "shared_scale":
-            return (exact.shared_scale(words[0], float, format, **choices),)
+            return [(exact.shared_scale(w[0], float, format, **choices),) for w in questions]
     element = block_format(format).element.name
     if op == "quantize":
-        scale, codes = exact.quantize(words, float, element, **choices)
-        return (scale, *codes)
-    scale, *elements = words
-    return tuple(exact.dequantize(scale, code, element, float, **choices) for code in elements)
+        blocks = (exact.quantize(w, float, element, **choices) for w in questions)
+        return [(scale, *codes) for scale, codes in blocks]
+    return [
+        tuple(exact.dequantize(w[0], code, element, float, **choices) for code in w[1:])
+        for w in questions
+    ]
 
 
 def fast_answers(

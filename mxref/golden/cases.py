@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,13 +11,32 @@ from mxref._bits import LAYOUTS, FloatLayout
 from mxref.element import encode
 from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS, ElementFormat, Specials
 from mxref.golden import models
-from mxref.golden.answers import exact_answer
+from mxref.golden.answers import exact_answer, exact_answers, fast_answers
 from mxref.golden.records import Case, VectorFile
-from mxref.policy import Policy
+from mxref.policy import READS, Policy
 
 __all__ = ["vector_files"]
 
-OCP = ("ocp",)
+Words = tuple[int, ...]
+#: Whether the standard requires the answer, the clause that decides, and flags.
+Why = tuple[bool, str, tuple[str, ...]]
+#: Operations whose answers are codes; those of the others are floats.
+TO_CODE = ("encode", "encode_scale", "shared_scale", "quantize")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The question of a case: its name, its input words and the model that they come from."""
+
+    name: str
+    inputs: Words
+    model: str
+
+
+#: Members of choices that are no columns: errors, and what cases do not have.
+_NO_COLUMNS = {("nan_to_finite", "error"), ("encode_scale", "wrap")}
+#: Choices that change nothing in whole blocks under E8M0 scales.
+_NOT_HERE = ("tail", "scale_arithmetic")
 #: Clause of the conversion to each element format.
 _SECTION = {
     "e5m2": "MX-5.3.1",
@@ -51,9 +71,9 @@ def vector_files() -> Iterator[VectorFile]:
 
 
 def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
-    columns: tuple[str, ...] = OCP
-    if fmt.specials is not Specials.NONE:  # MX §5.3.1 requires both overflow methods of FP8
-        columns = ("ocp", "ocp+overflow=nonsaturating")
+    # MX §5.3.1 requires both overflow methods of FP8.
+    fp8 = fmt.specials is not Specials.NONE
+    plain = ("overflow=nonsaturating",) if fp8 else ()
     _, middles = models.grid(fmt, layout)
     inputs = models.encode_inputs(fmt, layout)
     # Where a conversion through float32 would end in another code.
@@ -65,7 +85,7 @@ def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
     ties = set(middles)
     near_ties = {tie + step for tie in middles for step in (-1, 1)}
 
-    def explain(bits: int, answer: int) -> tuple[bool, str, tuple[str, ...]]:
+    def explain(bits: int, answer: int) -> Why:
         negative, magnitude = bool(bits & layout.sign_bit), bits & (layout.sign_bit - 1)
         if magnitude > layout.inf_bits:
             fp8 = fmt.nan_code is not None
@@ -96,11 +116,11 @@ def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
             return fmt.specials is not Specials.NONE, "N25", raised
         return True, _SECTION[fmt.name], raised
 
-    return _scalar_file("encode", fmt.name, layout, columns, inputs, explain)
+    return _scalar_file("encode", fmt.name, layout, plain, inputs, explain)
 
 
 def _decode(fmt: ElementFormat) -> VectorFile:
-    def explain(code: int, answer: int) -> tuple[bool, str, tuple[str, ...]]:
+    def explain(code: int, answer: int) -> Why:
         magnitude = fmt.sign_and_magnitude(code)[1]
         small = 0 < magnitude < 1 << fmt.mantissa_bits and not fmt.twos_complement
         flags = {
@@ -115,17 +135,13 @@ def _decode(fmt: ElementFormat) -> VectorFile:
         return True, rule, _raised(flags)
 
     inputs = dict.fromkeys(range(fmt.code_count), "M10")
-    return _scalar_file("decode", fmt.name, LAYOUTS["f32"], OCP, inputs, explain)
+    return _scalar_file("decode", fmt.name, LAYOUTS["f32"], (), inputs, explain)
 
 
 def _encode_scale(layout: FloatLayout) -> VectorFile:
-    columns = (
-        "ocp",
-        "ocp+scale_rounding=toward_positive",
-        "ocp+scale_rounding=ties_to_away",
-    )
+    plain = ("scale_rounding=toward_positive", "scale_rounding=ties_to_away")
 
-    def explain(bits: int, answer: int) -> tuple[bool, str, tuple[str, ...]]:
+    def explain(bits: int, answer: int) -> Why:
         magnitude = bits & (layout.sign_bit - 1)
         flags = {
             "zero": magnitude == 0,
@@ -141,22 +157,22 @@ def _encode_scale(layout: FloatLayout) -> VectorFile:
         return required, "MX-5.4.1" if required else "N23", raised
 
     inputs = models.encode_scale_inputs(layout)
-    return _scalar_file("encode_scale", "e8m0", layout, columns, inputs, explain)
+    return _scalar_file("encode_scale", "e8m0", layout, plain, inputs, explain)
 
 
 def _decode_scale() -> VectorFile:
-    def explain(code: int, answer: int) -> tuple[bool, str, tuple[str, ...]]:
+    def explain(code: int, answer: int) -> Why:
         flags = {"nan": code == 0xFF, "product_subnormal": code == 0x00}
         return True, "N22" if code in (0x00, 0xFF) else "MX-5.4.1", _raised(flags)
 
     inputs = dict.fromkeys(range(256), "M10")
-    return _scalar_file("decode_scale", "e8m0", LAYOUTS["f32"], OCP, inputs, explain)
+    return _scalar_file("decode_scale", "e8m0", LAYOUTS["f32"], (), inputs, explain)
 
 
 def _shared_scale(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
     smallest = models.pattern(1, fmt.emax - 127, layout)
 
-    def explain(bits: int, answer: int) -> tuple[bool, str, tuple[str, ...]]:
+    def explain(bits: int, answer: int) -> Why:
         flags = {
             "zero_block": bits == 0,
             "clamp_low": 0 < bits < smallest,
@@ -170,16 +186,15 @@ def _shared_scale(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
         return False, _scale_rule(raised, bits, layout), raised
 
     inputs = models.shared_scale_inputs(layout)
-    return _scalar_file("shared_scale", fmt.name, layout, OCP, inputs, explain)
+    return _scalar_file("shared_scale", fmt.name, layout, (), inputs, explain)
 
 
 def _quantize(block: str, layout: FloatLayout) -> VectorFile:
     fmt = BLOCK_FORMATS[block].element
     smallest = models.pattern(1, fmt.emax - 127, layout)
-    cases = []
-    for name, inputs in models.block_inputs(fmt, layout):
-        answer = exact_answer("quantize", block, layout.name, inputs, Policy())
-        magnitudes = [bits & (layout.sign_bit - 1) for bits in inputs]
+
+    def explain(entry: Entry, answer: Words) -> Why:
+        magnitudes = [bits & (layout.sign_bit - 1) for bits in entry.inputs]
         top = max(magnitudes)
         flags = {
             "zero_block": top == 0,
@@ -189,68 +204,101 @@ def _quantize(block: str, layout: FloatLayout) -> VectorFile:
             "inf": any(m == layout.inf_bits for m in magnitudes),
             "nan": any(m > layout.inf_bits for m in magnitudes),
             "nan_block": answer[0] == 0xFF,
-            "position": name.startswith("largest_") and name[8:].isdigit(),
+            "position": entry.name.startswith("largest_") and entry.name[8:].isdigit(),
             "binade_edge": _near_edge(top, layout),
         }
         raised = _raised(flags)
-        id = f"quantize.{block}.{layout.name}.{name}"
         rule = _scale_rule(raised, top, layout)
         if rule == "MX-6.3" and fmt.twos_complement and fmt.code_count - fmt.max_code in answer[1:]:
             rule = "N15"
-        case = Case(
-            id, tuple(inputs), (answer,), required=False, rule=rule, model="M9", flags=raised
-        )
-        cases.append(case)
-    digits = layout.width // 4
-    return VectorFile("quantize", block, layout.name, OCP, digits, 2, tuple(cases))
+        return False, rule, raised
+
+    entries = [
+        Entry(name, tuple(inputs), "M9") for name, inputs in models.block_inputs(fmt, layout)
+    ]
+    return _file("quantize", block, layout, (), entries, explain)
 
 
 def _dequantize(block: str, layout: FloatLayout) -> VectorFile:
     fmt = BLOCK_FORMATS[block].element
     codes = [code % fmt.code_count for code in range(max(fmt.code_count, 32))]
-    cases = []
-    for scale in (*_DEQUANTIZE_SCALES, 0xFF):
-        for start in range(0, len(codes), 32):
-            inputs = (scale, *codes[start : start + 32])
-            answer = exact_answer("dequantize", block, layout.name, inputs, Policy())
-            magnitudes = [bits & (layout.sign_bit - 1) for bits in answer]
-            overflow = any(
-                bits == layout.inf_bits and fmt.sign_and_magnitude(code)[1] != fmt.inf_code
-                for bits, code in zip(magnitudes, inputs[1:], strict=True)
-            )
-            flags = {
-                "nan": any(m > layout.inf_bits for m in magnitudes),
-                "product_overflow": overflow,
-                "product_subnormal": any(0 < m < 1 << layout.mantissa_bits for m in magnitudes),
-            }
-            raised = _raised(flags)
-            rounded = layout.name != "f32" and "product_subnormal" in raised
-            rule = "N20" if overflow else "N21" if rounded else "MX-5.1"
-            id = f"dequantize.{block}.{layout.name}.{scale:02x}.{inputs[1]:02x}"
-            cases.append(Case(id, inputs, (answer,), rule == "MX-5.1", rule, "M10", raised))
-    digits = layout.width // 4
-    return VectorFile("dequantize", block, layout.name, OCP, 2, digits, tuple(cases))
+
+    def explain(entry: Entry, answer: Words) -> Why:
+        magnitudes = [bits & (layout.sign_bit - 1) for bits in answer]
+        overflow = any(
+            bits == layout.inf_bits and fmt.sign_and_magnitude(code)[1] != fmt.inf_code
+            for bits, code in zip(magnitudes, entry.inputs[1:], strict=True)
+        )
+        flags = {
+            "nan": any(m > layout.inf_bits for m in magnitudes),
+            "product_overflow": overflow,
+            "product_subnormal": any(0 < m < 1 << layout.mantissa_bits for m in magnitudes),
+        }
+        raised = _raised(flags)
+        rounded = layout.name != "f32" and "product_subnormal" in raised
+        rule = "N20" if overflow else "N21" if rounded else "MX-5.1"
+        return rule == "MX-5.1", rule, raised
+
+    entries = [
+        Entry(f"{scale:02x}_{codes[start]:02x}", (scale, *codes[start : start + 32]), "M10")
+        for scale in (*_DEQUANTIZE_SCALES, 0xFF)
+        for start in range(0, len(codes), 32)
+    ]
+    return _file("dequantize", block, layout, (), entries, explain)
 
 
 def _scalar_file(
     op: str,
     format: str,
     layout: FloatLayout,
-    columns: tuple[str, ...],
+    plain: tuple[str, ...],
     inputs: dict[int, str],
-    explain: Callable[[int, int], tuple[bool, str, tuple[str, ...]]],
+    explain: Callable[[int, int], Why],
 ) -> VectorFile:
-    """A file of one word in, one word out; `explain` gives required, rule and flags."""
+    """A file of one word in, one word out."""
+    digits = layout.width // 4 if op in TO_CODE else 2
+    entries = [Entry(f"{bits:0{digits}x}", (bits,), model) for bits, model in inputs.items()]
+    return _file(op, format, layout, plain, entries, lambda e, a: explain(e.inputs[0], a[0]))
+
+
+def _file(
+    op: str,
+    format: str,
+    layout: FloatLayout,
+    plain: tuple[str, ...],
+    entries: list[Entry],
+    explain: Callable[[Entry, Words], Why],
+) -> VectorFile:
+    """A file with a column for every single choice that changes an answer, `plain` ones first."""
+    columns = ("ocp", *(f"ocp+{choice}" for choice in plain))
+    columns += tuple(c for c in _columns(op, format, layout, entries) if c not in columns)
     policies = [Policy.parse(column) for column in columns]
-    to_code = op in ("encode", "encode_scale", "shared_scale")
-    in_digits, out_digits = (layout.width // 4, 2) if to_code else (2, layout.width // 4)
+    questions = [entry.inputs for entry in entries]
+    answered = [exact_answers(op, format, layout.name, questions, p) for p in policies]
     cases = []
-    for bits, model in inputs.items():
-        answers = [exact_answer(op, format, layout.name, [bits], policy) for policy in policies]
-        required, rule, flags = explain(bits, answers[0][0])
-        id = f"{op}.{format}.{layout.name}.{bits:0{in_digits}x}"
-        cases.append(Case(id, (bits,), tuple(answers), required, rule, model, flags))
-    return VectorFile(op, format, layout.name, columns, in_digits, out_digits, tuple(cases))
+    for entry, each in zip(entries, zip(*answered, strict=True), strict=True):
+        answers = tuple(dict.fromkeys(each))
+        by = tuple(answers.index(answer) for answer in each) if len(answers) > 1 else ()
+        required, rule, flags = explain(entry, answers[0])
+        id = f"{op}.{format}.{layout.name}.{entry.name}"
+        cases.append(Case(id, entry.inputs, answers, by, required, rule, entry.model, flags))
+    code, float = 2, layout.width // 4
+    digits = (float, code) if op in TO_CODE else (code, float)
+    return VectorFile(op, format, layout.name, columns, 1 + len(plain), *digits, tuple(cases))
+
+
+def _columns(op: str, format: str, layout: FloatLayout, entries: list[Entry]) -> Iterator[str]:
+    """Policies that differ from `ocp` in one choice and in an answer."""
+    words = np.array([entry.inputs for entry in entries], np.uint64)
+    ocp = fast_answers(op, format, layout.name, words, Policy())
+    for name in READS[op]:
+        for member in Policy.members(name):
+            left_out = (name, member.value) in _NO_COLUMNS or (op, member.value) in _NO_COLUMNS
+            if name in _NOT_HERE or left_out or member.value.startswith("stochastic"):
+                continue
+            policy = Policy().replace(**{name: member})
+            if (fast_answers(op, format, layout.name, words, policy) != ocp).any():
+                yield str(policy)
 
 
 def _raised(flags: dict[str, bool]) -> tuple[str, ...]:

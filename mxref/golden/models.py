@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from mxref._bits import FloatLayout, Parts, compose, split
+from mxref._bits import F32, FloatLayout, Parts, compose, split
 from mxref.formats import CodeFormat, ElementFormat
 
 __all__ = [
@@ -120,7 +120,7 @@ def block_inputs(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[str,
     yield "ones", [one] * 32
     yield "alternating", [one, one | sign] * 16
     ramp = [number((-1) ** i * (i + 1), -6) for i in range(32)]
-    for position in range(32):
+    for position in range(32) if layout == F32 else (0, 15, 16, 31):
         block = list(ramp)
         block[position] = number(-11 if position % 2 else 11, 0)
         yield f"largest_{position:02}", block
@@ -212,9 +212,10 @@ def _fields(layout: FloatLayout) -> Iterator[int]:
 
 
 def _scale_fields(layout: FloatLayout) -> Iterator[int]:
-    """Exponent fields for scales: all, but of float64 those that E8M0 reaches, and every 64th."""
+    """Exponent fields for scales: all, but of float64 those around 1 and where E8M0 ends."""
     for field in range(1, (1 << layout.exponent_bits) - 1):
-        near = layout.width < 64 or -145 <= field - layout.bias <= 145
+        power = abs(field - layout.bias)
+        near = layout.width < 64 or power <= 20 or 110 <= power <= 145
         if near or field % 64 == 0 or field in (1, 2, 2045, 2046):
             yield field
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from mxref._version import VECTORS_VERSION
 from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS
-from mxref.golden.records import SPEC, Case, VectorFile
+from mxref.golden.records import DIGITS, SPEC, Case, VectorFile
 from mxref.golden.words import FLAGS, MODELS, OPERATIONS, RULES
 from mxref.policy import Policy
 
@@ -24,14 +24,25 @@ _HEADER = {
     "format": str,
     "float": str,
     "columns": list,
+    "plain": int,
     "in_digits": int,
     "out_digits": int,
     "cases": int,
+    "rule": str,
+    "required": list,
     "rules": dict,
     "models": dict,
     "flags": dict,
 }
-_CASE = {"id": str, "in": str, "out": (str, list), "rule": str, "model": str, "flags": list}
+_CASE = {
+    "name": str,
+    "in": str,
+    "out": (str, list),
+    "by": str,
+    "rule": str,
+    "model": str,
+    "flags": list,
+}
 _ENTRY = {"file": str, "sha256": str, "cases": int}
 
 
@@ -144,6 +155,7 @@ def _file(header: dict[str, Any], cases: tuple[Case, ...], where: str) -> Vector
         format=header["format"],
         float=header["float"],
         columns=_columns(header["columns"], where),
+        plain=header["plain"],
         in_digits=header["in_digits"],
         out_digits=header["out_digits"],
         cases=cases,
@@ -166,46 +178,69 @@ def _columns(columns: list[Any], where: str) -> tuple[str, ...]:
 def _cases(header: dict[str, Any], lines: list[str], name: str) -> tuple[Case, ...]:
     cases: list[Case] = []
     seen: set[str] = set()
-    prefix = f"{header['op']}.{header['format']}.{header['float']}."
     for number, line in enumerate(lines, 2):
         where = f"{name}:{number}"
-        record = _object(line, _CASE, where, optional=("flags",))
-        if record["id"] in seen or not record["id"].startswith(prefix):
-            raise VectorError(f"{where}: id {record['id']!r} must be new and begin with {prefix!r}")
-        seen.add(record["id"])
-        cases.append(_case(header, record, where))
+        record = _object(line, _CASE, where, optional=("name", "by", "rule", "flags"))
+        case = _case(header, record, where)
+        if case.id in seen:
+            raise VectorError(f"{where}: name {case.name!r} must be new")
+        seen.add(case.id)
+        cases.append(case)
     return tuple(cases)
 
 
 def _case(header: dict[str, Any], record: dict[str, Any], where: str) -> Case:
-    required = isinstance(record["out"], str)
-    width = len(header["columns"])
-    outputs = [record["out"]] * width if required else record["out"]
-    if len(outputs) != width:
-        raise VectorError(f"{where}: out must have {width} columns, got {len(outputs)}")
+    by, several = _indices(header, record, where)
+    rule = record.get("rule", header["rule"])
+    name = record.get("name", record["in"])
+    if not re.fullmatch(r"[\w-]+", name, re.ASCII):
+        raise VectorError(f"{where}: must have a name that is a word, got {name!r}")
     flags = [str(flag) for flag in record.get("flags", [])]
     unknown = [flag for flag in flags if flag not in FLAGS]
     unknown += [record["model"]] if record["model"] not in MODELS else []
-    unknown += [record["rule"]] if record["rule"] not in RULES else []
+    unknown += [rule] if rule not in RULES else []
     if unknown:
         raise VectorError(f"{where}: {unknown[0]!r} is no known flag, model or rule")
-    parsed = tuple(_words(words, header["out_digits"], where) for words in outputs)
+    answers = tuple(_words(words, header["out_digits"], where) for words in several)
     inputs = _words(record["in"], header["in_digits"], where)
-    _check_words(header, record["id"], inputs, parsed, where)
+    _check_words(header, inputs, answers, where)
     return Case(
-        id=record["id"],
+        id=f"{header['op']}.{header['format']}.{header['float']}.{name}",
         inputs=inputs,
-        outputs=parsed,
-        required=required,
-        rule=record["rule"],
+        answers=answers,
+        by=by,
+        required=rule in header["required"],
+        rule=rule,
         model=record["model"],
         flags=tuple(flags),
     )
 
 
+def _indices(
+    header: dict[str, Any], record: dict[str, Any], where: str
+) -> tuple[tuple[int, ...], list[str]]:
+    """Which answer each column has, and the answers."""
+    if isinstance(record["out"], str):
+        if "by" in record:
+            raise VectorError(f"{where}: by must be absent where out is one string")
+        return (), [record["out"]]
+    width, by = len(header["columns"]), record.get("by", "")
+    used = "".join(dict.fromkeys(by))
+    # Answers are listed in the order in which columns first have them.
+    if len(by) != width or len(used) < 2 or used != DIGITS[: len(record["out"])]:
+        raise VectorError(
+            f"{where}: by must name an answer of out for each of {width} columns and every answer "
+            f"in order, got {by!r} for {len(record['out'])} answers"
+        )
+    if not all(isinstance(words, str) for words in record["out"]):
+        raise VectorError(f"{where}: out must hold strings")
+    if len(set(record["out"])) != len(record["out"]):
+        raise VectorError(f"{where}: out must hold different answers")
+    return tuple(DIGITS.index(digit) for digit in by), record["out"]
+
+
 def _check_words(
     header: dict[str, Any],
-    id: str,
     inputs: tuple[int, ...],
     outputs: tuple[tuple[int, ...], ...],
     where: str,
@@ -215,8 +250,6 @@ def _check_words(
     counts = {"quantize": (32, 33), "dequantize": (33, 32)}.get(op, (1, 1))
     if {(len(inputs), len(output)) for output in outputs} != {counts}:
         raise VectorError(f"{where}: {op} must have {counts[0]} words in and {counts[1]} out")
-    if counts == (1, 1) and not id.endswith(f".{inputs[0]:0{header['in_digits']}x}"):
-        raise VectorError(f"{where}: id {id!r} must end with the input")
     element = BLOCK_FORMATS[name].element if name in BLOCK_FORMATS else ELEMENT_FORMATS.get(name)
     if element is None or op == "shared_scale":
         return

@@ -8,6 +8,7 @@ the contract.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,8 @@ from mxref.golden.words import FLAGS, MODELS, RULES
 __all__ = ["Case", "VectorFile"]
 
 SPEC = "OCP MX v1.0"
+#: Digits of `by`, each an index into `out`.
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +31,12 @@ class Case:
     """One golden case.
 
     Args:
-        id: stable name: the file's name and the input (or the name of a block).
+        id: unique and the same for ever: operation, format, float type, and a name, which is the
+            input where that is one word.
         inputs: bit patterns.
-        outputs: for each of the file's policy columns, bit patterns.
-        required: True where the standard requires this answer of everyone.
+        answers: the different answers of the file's policy columns, each as bit patterns.
+        by: for each column the index of its answer; empty where there is only one answer.
+        required: True where the standard requires the first answer of everyone.
         rule: the clause that decides the answer.
         model: the coverage model that the input comes from.
         flags: what the case exercises.
@@ -39,11 +44,26 @@ class Case:
 
     id: str
     inputs: tuple[int, ...]
-    outputs: tuple[tuple[int, ...], ...]
+    answers: tuple[tuple[int, ...], ...]
+    by: tuple[int, ...]
     required: bool
     rule: str
     model: str
     flags: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The last part of the id."""
+        return self.id.rpartition(".")[2]
+
+    def output(self, column: int) -> tuple[int, ...]:
+        """The answer of a policy column.
+
+            >>> case = Case("decode.e2m1.f32.07", (7,), ((1,), (2,)), (0, 1, 0), False, "N1", "M1")
+        >>> case.output(0), case.output(1)
+        ((1,), (2,))
+        """
+        return self.answers[self.by[column] if self.by else 0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +74,8 @@ class VectorFile:
         op: operation.
         format: element, scale or block format.
         float: type of the float side: of the inputs, or of what is decoded to.
-        columns: policies, one for each output of a case.
+        columns: policies, `ocp` first.
+        plain: how many of them, from the first on, the plain file has.
         in_digits: hex digits of an input word.
         out_digits: hex digits of an output word.
         cases: in order of their inputs.
@@ -64,9 +85,15 @@ class VectorFile:
     format: str
     float: str
     columns: tuple[str, ...]
+    plain: int
     in_digits: int
     out_digits: int
     cases: tuple[Case, ...]
+
+    @property
+    def rule(self) -> str:
+        """The clause that decides most cases; only others are named in a case's line."""
+        return Counter(case.rule for case in self.cases).most_common(1)[0][0]
 
     @property
     def stem(self) -> str:
@@ -77,11 +104,16 @@ class VectorFile:
         """The inputs of all cases, one case a row."""
         return np.array([case.inputs for case in self.cases], np.uint64)
 
+    def outputs(self, column: int) -> NDArray[np.uint64]:
+        """The answers of a policy column, one case a row."""
+        return np.array([case.output(column) for case in self.cases], np.uint64)
+
     def lines(self) -> Iterator[str]:
         """The canonical JSON Lines text, without line ends."""
         flags = {flag for case in self.cases for flag in case.flags}
         models = {case.model for case in self.cases}
         rules = {case.rule for case in self.cases}
+        required = {case.rule for case in self.cases if case.required}
         header = {
             "mxref_vectors": VECTORS_VERSION,
             "spec": SPEC,
@@ -89,31 +121,41 @@ class VectorFile:
             "format": self.format,
             "float": self.float,
             "columns": list(self.columns),
+            "plain": self.plain,
             "in_digits": self.in_digits,
             "out_digits": self.out_digits,
             "cases": len(self.cases),
+            "rule": self.rule,
+            "required": [name for name in RULES if name in required],
             "rules": {name: text for name, text in RULES.items() if name in rules},
             "models": {name: text for name, text in MODELS.items() if name in models},
             "flags": {name: text for name, text in FLAGS.items() if name in flags},
         }
         yield _json(header)
+        usual = self.rule
         for case in self.cases:
-            outputs = [words(output, self.out_digits) for output in case.outputs]
-            record: dict[str, Any] = {
-                "id": case.id,
-                "in": words(case.inputs, self.in_digits),
-                "out": outputs[0] if case.required else outputs,
-                "rule": case.rule,
-                "model": case.model,
-            }
-            if case.flags:
-                record["flags"] = list(case.flags)
-            yield _json(record)
+            yield _json(self._record(case, usual))
+
+    def _record(self, case: Case, usual: str) -> dict[str, Any]:
+        inputs = words(case.inputs, self.in_digits)
+        answers = [words(answer, self.out_digits) for answer in case.answers]
+        name = case.name
+        record: dict[str, Any] = {} if name == inputs else {"name": name}
+        record["in"] = inputs
+        record["out"] = answers if case.by else answers[0]
+        if case.by:
+            record["by"] = "".join(DIGITS[index] for index in case.by)
+        if case.rule != usual:
+            record["rule"] = case.rule
+        record["model"] = case.model
+        if case.flags:
+            record["flags"] = list(case.flags)
+        return record
 
     def plain_lines(self) -> Iterator[str]:
-        """The same as hex columns: the input words, then the output words of each policy."""
+        """The same as hex columns: the input words, then the output words of some policies."""
         for case in self.cases:
-            outputs = " ".join(words(output, self.out_digits) for output in case.outputs)
+            outputs = " ".join(words(case.output(i), self.out_digits) for i in range(self.plain))
             yield f"{words(case.inputs, self.in_digits)} {outputs}"
 
 
