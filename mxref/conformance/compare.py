@@ -15,12 +15,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import LAYOUTS, FloatLayout, refuse_masked
-from mxref._codes import dtype_of
+from mxref._bits import LAYOUTS, FloatLayout
+from mxref.conformance.answers import AnswerError, array_of, code_words, float_words, pair_of
+from mxref.conformance.layout_calls import call_layout
 from mxref.conformance.target import Target
-from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, CodeFormat
+from mxref.formats import (
+    BLOCK_FORMATS,
+    E8M0,
+    ELEMENT_FORMATS,
+    OTHER_BLOCK_FORMATS,
+    CodeFormat,
+    block_format,
+)
 from mxref.golden.answers import choices_read, exact_answers
-from mxref.golden.records import Case, VectorFile
+from mxref.golden.records import Case, VectorFile, padded, same_width, stripped
+from mxref.golden.words import LAYOUT_OPERATIONS
 from mxref.policy import Policy
 
 __all__ = [
@@ -62,8 +71,8 @@ class Outcome:
 
 def code_format(file: VectorFile) -> CodeFormat:
     """The format whose codes the file's elements are."""
-    if file.format in BLOCK_FORMATS:
-        return BLOCK_FORMATS[file.format].element
+    if file.format in BLOCK_FORMATS or file.format in OTHER_BLOCK_FORMATS:
+        return block_format(file.format).element
     return ELEMENT_FORMATS.get(file.format, E8M0)
 
 
@@ -72,13 +81,14 @@ def run_file(target: Target, file: VectorFile, policy: Policy) -> Outcome:
     inputs = file.input_words()
     name, wanted = wanted_answers(file, policy)
     answers, errors = _ask(target, file, inputs, wanted.shape[1])
+    wanted, answers = same_width(wanted, answers)
     same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers), axis=1)
     failures = [
         Failure(
             index=i,
             case=file.cases[i],
-            want=tuple(wanted[i].tolist()),
-            got=None if i in errors else tuple(answers[i].tolist()),
+            want=stripped(wanted[i]),
+            got=None if i in errors else stripped(answers[i]),
             error=errors.get(i, ""),
         )
         for i in range(len(file.cases))
@@ -95,7 +105,7 @@ def wanted_answers(file: VectorFile, policy: Policy) -> tuple[str, NDArray[np.ui
         return name, file.outputs(column)
     questions = [case.inputs for case in file.cases]
     answers = exact_answers(file.op, file.format, file.float, questions, policy)
-    return name, np.array(answers, np.uint64)
+    return name, padded(answers)
 
 
 def _ask(
@@ -114,31 +124,33 @@ def _ask(
         np.errstate(all="ignore"),
     ):
         warnings.simplefilter("ignore")
+        if file.op in LAYOUT_OPERATIONS:
+            return _ask_each(function, file, inputs, width)
         try:
             answers[:] = call_operation(function, file, inputs)
-        except _AnswerError as error:
+        except AnswerError as error:
             return answers, dict.fromkeys(range(len(inputs)), str(error))
         except (Exception, SystemExit):
-            return answers, _ask_each(function, file, inputs, answers)
+            return _ask_each(function, file, inputs, width)
     return answers, {}
 
 
 def _ask_each(
-    function: Callable[..., Any],
-    file: VectorFile,
-    inputs: NDArray[np.uint64],
-    answers: NDArray[np.uint64],
-) -> dict[int, str]:
-    """Fill in the answers one by one; returns the error of each case that raised."""
+    function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64], width: int
+) -> tuple[NDArray[np.uint64], dict[int, str]]:
+    """The answers one by one, and the error of each case that raised."""
     errors: dict[int, str] = {}
+    rows = [np.zeros(width, np.uint64) for _ in inputs]
     for i in range(len(inputs)):
         try:
-            answers[i] = call_operation(function, file, inputs[i : i + 1])[0]
-        except (Exception, SystemExit) as error:  # noqa: PERF203 - one case must not hide another
+            rows[i] = call_operation(function, file, inputs[i : i + 1], i)[0]
+        except AnswerError as error:  # noqa: PERF203 - one case must not hide another
+            errors[i] = str(error)
+        except (Exception, SystemExit) as error:
             frame = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{Path(frame.filename).name}:{frame.lineno}"
             errors[i] = f"{type(error).__name__}: {_one_line(error)} ({where})"
-    return errors
+    return padded(rows), errors
 
 
 def _one_line(error: BaseException) -> str:
@@ -150,15 +162,20 @@ def _one_line(error: BaseException) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
-class _AnswerError(TypeError):
-    """A result that is no array of the right shape and type."""
-
-
 def call_operation(
-    function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64]
+    function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64], first: int = 0
 ) -> NDArray[np.uint64]:
-    """One call of the target: words in, words out; the arrays are fresh copies."""
+    """One call of the target: words in, words out; the arrays are fresh copies.
+
+    `first` is the number of the first case in the file. Operations on layouts, and those with a
+    tensor scale, are called once for each case.
+    """
+    if file.op in LAYOUT_OPERATIONS:
+        return call_layout(function, file, inputs, first)
     layout, fmt = LAYOUTS[file.float], code_format(file)
+    block = OTHER_BLOCK_FORMATS.get(file.format)
+    if block is not None and block.tensor_scale:
+        return _call_with_tensor_scale(function, file, inputs)
     floats = inputs.astype(layout.uint).view(layout.dtype)
     codes = inputs.astype(np.uint8)
     count = len(inputs)
@@ -166,69 +183,58 @@ def call_operation(
         case "encode" | "shared_scale":
             result = function(floats[:, 0].copy(), file.format)
             fmt = E8M0 if file.op == "shared_scale" else fmt
-            return _code_words(result, (count,), fmt)[:, np.newaxis]
+            return code_words(result, (count,), fmt)[:, np.newaxis]
         case "encode_scale":
-            return _code_words(function(floats[:, 0].copy()), (count,), E8M0)[:, np.newaxis]
+            return code_words(function(floats[:, 0].copy()), (count,), E8M0)[:, np.newaxis]
         case "decode":
             result = function(codes[:, 0].copy(), file.format)
-            return _float_words(result, (count,), layout)[:, np.newaxis]
+            return float_words(result, (count,), layout)[:, np.newaxis]
         case "decode_scale":
-            return _float_words(function(codes[:, 0].copy()), (count,), layout)[:, np.newaxis]
+            return float_words(function(codes[:, 0].copy()), (count,), layout)[:, np.newaxis]
         case "quantize":
-            result = function(floats, file.format)
-            if hasattr(result, "scale_codes"):
-                result = (result.scale_codes, result.codes)
-            if not isinstance(result, tuple) or len(result) != 2:
-                raise _AnswerError(f"quantize must return two arrays, got {type(result).__name__}")
-            scales, elements = result
-            scales = _array(scales)
-            if scales.shape == (count, 1):
-                scales = scales[:, 0]
-            scale_words = _code_words(scales, (count,), E8M0)
-            element_words = _code_words(elements, floats.shape, fmt)
-            return np.concatenate([scale_words[:, np.newaxis], element_words], axis=1)
+            return _blocks(function(floats, file.format), floats.shape, file)
     elements = codes[:, 1:].copy()
     result = function(codes[:, 0].copy(), elements, file.format, layout.dtype)
-    return _float_words(result, elements.shape, layout)
+    return float_words(result, elements.shape, layout)
 
 
-def _array(result: object) -> NDArray[Any]:
-    try:
-        refuse_masked(result, "the result")
-    except TypeError as error:
-        raise _AnswerError(str(error)) from None
-    return np.asarray(result)
+def _call_with_tensor_scale(
+    function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64]
+) -> NDArray[np.uint64]:
+    """The float32 scale of the tensor is one more argument, the last one."""
+    layout = LAYOUTS[file.float]
+    rows = []
+    for row in inputs:
+        tensor = row[:1].astype(np.uint32).view(np.float32)[0]
+        if file.op == "quantize":
+            floats = row[np.newaxis, 1:].astype(layout.uint).view(layout.dtype)
+            rows.append(_blocks(function(floats, file.format, tensor), floats.shape, file))
+        else:
+            scales, codes = row[1:2].astype(np.uint8), row[np.newaxis, 2:].astype(np.uint8)
+            result = function(scales, codes, file.format, layout.dtype, tensor)
+            rows.append(float_words(result, codes.shape, layout))
+    return np.concatenate(rows)
 
 
-def _code_words(result: object, shape: tuple[int, ...], fmt: CodeFormat) -> NDArray[np.uint64]:
-    array = _array(result)
-    own = dtype_of(fmt)
-    if own is not None and array.dtype == own:
-        array = array.view(np.uint8)
-    if array.dtype.kind not in "iu":
-        raise _AnswerError(f"codes must come back as integers, got {array.dtype}")
-    if array.size and int(array.min()) < 0:
-        raise _AnswerError(f"codes must not be negative, got {array.min()}: return them as uint8")
-    return _shaped(array, shape).astype(np.uint64)
-
-
-def _float_words(result: object, shape: tuple[int, ...], layout: FloatLayout) -> NDArray[np.uint64]:
-    array = _array(result)
-    if array.dtype != layout.dtype:
-        raise _AnswerError(f"numbers must come back as {layout.dtype}, got {array.dtype}")
-    return _shaped(array, shape).view(layout.uint).astype(np.uint64)
-
-
-def _shaped(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    if array.shape != shape:
-        raise _AnswerError(f"the result must have shape {shape}, got {array.shape}")
-    return array
+def _blocks(result: object, shape: tuple[int, ...], file: VectorFile) -> NDArray[np.uint64]:
+    """Scale codes and element codes of blocks, a row of words for each."""
+    scales, elements = pair_of("quantize", result)
+    scales = array_of(scales)
+    if scales.shape == (shape[0], 1):
+        scales = scales[:, 0]
+    scale_words = code_words(scales, shape[:1], block_format(file.format).scale)
+    element_words = code_words(elements, shape, code_format(file))
+    return np.concatenate([scale_words[:, np.newaxis], element_words], axis=1)
 
 
 def same_answers(
     file: VectorFile, want: NDArray[np.uint64], got: NDArray[np.uint64]
 ) -> NDArray[np.bool_]:
-    """Per word: equal bits, NaN as one class, and blocks with a NaN scale as NaN blocks."""
+    """Per word: equal bits, NaN as one class, and blocks with a NaN scale as NaN blocks.
+
+    Rows of different numbers of words differ.
+    """
+    want, got = same_width(want, got)
     equal: NDArray[np.bool_] = want == got
     if file.op in ("encode", "quantize"):
         nan_codes = _nan_codes(code_format(file))
@@ -240,7 +246,8 @@ def same_answers(
         layout = LAYOUTS[file.float]
         equal |= _is_nan(want, layout) & _is_nan(got, layout)
     if file.op == "quantize":
-        equal[:, 1:] |= (want[:, :1] == 0xFF) & equal[:, :1]
+        nan = np.uint64(max(block_format(file.format).scale.nan_codes))
+        equal[:, 1:] |= (want[:, :1] == nan) & equal[:, :1]
     return equal
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.conformance.compare import Outcome, same_answers
-from mxref.golden.answers import fast_answers
-from mxref.policy import READS, Policy
+from mxref.golden.answers import answerable, fast_answers, reads
+from mxref.policy import Policy
 
 __all__ = ["Match", "answers_differ", "closest_policy"]
 
@@ -52,7 +52,7 @@ def closest_policy(op: str, outcomes: Sequence[Outcome], start: Policy) -> Match
     if 2 * left > failed:
         return None
     total = sum(len(outcome.file.cases) for outcome in outcomes)
-    changed = {name: value for name, value in best.choices().items() if name in READS[op]}
+    changed = {name: value for name, value in best.choices().items() if name in reads(op)}
     return Match(str(Policy().replace(**changed)), total - left, total)
 
 
@@ -62,7 +62,7 @@ def answers_differ(outcomes: Sequence[Outcome], policy: Policy) -> int:
 
 
 def _neighbours(op: str, policy: Policy) -> Iterator[Policy]:
-    for name in READS[op]:
+    for name in reads(op):
         for member in Policy.members(name):
             if "stochastic" not in member.value and policy.choices()[name] != member.value:
                 yield policy.replace(**{name: member})

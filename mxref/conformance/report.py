@@ -6,11 +6,13 @@ import math
 
 import numpy as np
 
-from mxref._bits import LAYOUTS, FloatLayout, split
+from mxref._bits import F32, LAYOUTS, FloatLayout, split
 from mxref._text import hex_float
 from mxref.conformance.compare import Failure, code_format, same_answers
-from mxref.formats import E8M0, CodeFormat
+from mxref.conformance.layout_report import layout_difference
+from mxref.formats import E8M0, OTHER_BLOCK_FORMATS, CodeFormat
 from mxref.golden.records import VectorFile
+from mxref.golden.words import LAYOUT_OPERATIONS
 
 __all__ = ["describe", "show_code", "show_float"]
 
@@ -57,23 +59,33 @@ def show_float(bits: int, layout: FloatLayout) -> str:
 def _first_difference(file: VectorFile, failure: Failure) -> str:
     """The first word that differs, with the input that belongs to it."""
     want, got = failure.want, failure.got or ()
+    if file.op in LAYOUT_OPERATIONS:
+        return layout_difference(
+            file, failure, lambda bits: show_float(bits, LAYOUTS[file.float])
+        )
     words = (np.array([want], np.uint64), np.array([got], np.uint64))
     index = int(np.argmin(same_answers(file, *words)[0]))
     layout, fmt = LAYOUTS[file.float], code_format(file)
-    inputs = failure.case.inputs
+    inputs, tensor = failure.case.inputs, ""
+    scale_format: CodeFormat = E8M0
+    if file.format in OTHER_BLOCK_FORMATS:
+        scale_format = OTHER_BLOCK_FORMATS[file.format].scale
+        if OTHER_BLOCK_FORMATS[file.format].tensor_scale:
+            tensor, inputs = f"tensor scale {show_float(inputs[0], F32)}, ", inputs[1:]
     if file.op in ("encode", "encode_scale", "shared_scale"):
         target = E8M0 if file.op == "shared_scale" else fmt
         return f"in {show_float(inputs[0], layout)}, {_codes(want[0], got[0], target)}"
     if file.op == "quantize":
         if index == 0:
             top = max(inputs, key=lambda bits: bits & (layout.sign_bit - 1))
-            return f"scale: amax {show_float(top, layout)}, {_codes(want[0], got[0], E8M0)}"
+            amax = f"scale: {tensor}amax {show_float(top, layout)}"
+            return f"{amax}, {_codes(want[0], got[0], scale_format)}"
         element = f"element {index - 1}: in {show_float(inputs[index - 1], layout)}"
-        scale = f"scale {show_code(want[0], E8M0)}"
+        scale = f"{tensor}scale {show_code(want[0], scale_format)}"
         return f"{element}, {scale}, {_codes(want[index], got[index], fmt)}"
     came = f"want {show_float(want[index], layout)}, got {show_float(got[index], layout)}"
     if file.op == "dequantize":
-        scale = f"scale {show_code(inputs[0], E8M0)}"
+        scale = f"{tensor}scale {show_code(inputs[0], scale_format)}"
         return f"{scale}, element {index}: {show_code(inputs[index + 1], fmt)}, {came}"
     return f"code {show_code(inputs[0], fmt)}, {came}"
 

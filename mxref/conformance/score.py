@@ -14,7 +14,7 @@ from mxref.conformance.compare import Failure, call_operation, same_answers, wan
 from mxref.golden.answers import fast_answers
 from mxref.golden.mutants import MUTANTS, Mutant, equivalent
 from mxref.golden.probes import probes
-from mxref.golden.records import VectorFile
+from mxref.golden.records import VectorFile, stripped
 from mxref.policy import Policy
 
 __all__ = ["Cell", "covers", "first_kill", "score", "sole_killers"]
@@ -140,7 +140,7 @@ def first_kill(mutant: Mutant, file: VectorFile) -> Failure | None:
     index = int(np.argmax(wrong))
     got = call_operation(mutant.run, file, inputs)[index]
     case = file.cases[index]
-    return Failure(index, case, tuple(wanted[index].tolist()), tuple(got.tolist()))
+    return Failure(index, case, stripped(wanted[index]), stripped(got))
 
 
 def sole_killers(cells: Sequence[Cell]) -> dict[str, list[Cell]]:

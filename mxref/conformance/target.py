@@ -13,6 +13,26 @@ function           arguments                                                  re
 ``dequantize``     scale codes (n,), codes (n, 32), block format name, dtype  floats (n, 32)
 =================  =========================================================  ====================
 
+Layouts are asked for one case at a time, since shapes differ; k is 32:
+
+===================  ====================================================  ======================
+function             arguments                                             returns
+===================  ====================================================  ======================
+``pack``             codes (n,), element format name                       bytes (m,)
+``unpack``           bytes (m,), element format name, n                    codes (n,)
+``pack_scales``      scale codes (r, c)                                    bytes (m,)
+``unpack_scales``    bytes (m,), (r, c)                                    scale codes (r, c)
+``pack_blocks``      scale codes (n,), codes (n, k), block format name     bytes (n, m)
+``unpack_blocks``    bytes (n, m), block format name                       scale codes (n,) and
+                                                                           codes (n, k)
+``quantize_tensor``  values (r, c), block format name, axis                scale codes and codes,
+                                                                           in C order
+===================  ====================================================  ======================
+
+Half of the tensors are not contiguous in memory. Blocks of NVFP4 have 16 elements: ``fp4_ue4m3`` is
+asked as the MX formats are, and of ``nvfp4`` the float32 scale of the tensor is the last argument.
+Both are asked for only where ``FORMATS`` names them.
+
 Codes are uint8, one in each byte. A target may say what it claims: ``POLICY`` (a policy string),
 ``FORMATS`` and ``FLOATS`` (names that it covers; everything if absent).
 """
@@ -30,13 +50,21 @@ from typing import Any
 
 from mxref._bits import LAYOUTS
 from mxref._text import unknown_name
-from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, SCALE_FORMATS
+from mxref.formats import (
+    BLOCK_FORMATS,
+    E8M0,
+    ELEMENT_FORMATS,
+    OTHER_BLOCK_FORMATS,
+    SCALE_FORMATS,
+)
 from mxref.golden.words import OPERATIONS
 from mxref.policy import Policy
 
 __all__ = ["Target", "TargetError", "load_target"]
 
 _FORMATS = {**ELEMENT_FORMATS, **SCALE_FORMATS, **BLOCK_FORMATS}
+#: What a target may claim beside the formats of the standard, which it claims if it says nothing.
+_CLAIMS = {**_FORMATS, **OTHER_BLOCK_FORMATS}
 
 
 class TargetError(ValueError):
@@ -64,7 +92,8 @@ class Target:
     def covers(self, op: str, format: str, float: str) -> bool:
         """Whether the target says that it has this; of scales there is one format only."""
         has_format = format == E8M0.name or format in self.formats
-        return op in self.operations and has_format and float in self.floats
+        has_float = float in self.floats or float not in LAYOUTS  # or the name of a layout
+        return op in self.operations and has_format and has_float
 
 
 def load_target(spec: str) -> Target:
@@ -91,17 +120,21 @@ def target_of(module: object, name: str) -> Target:
         name=name,
         operations=found,
         policy=policy,
-        formats=_claimed(module, name, "FORMATS", _FORMATS),
-        floats=_claimed(module, name, "FLOATS", LAYOUTS),
+        formats=_claimed(module, name, "FORMATS", _FORMATS, _CLAIMS),
+        floats=_claimed(module, name, "FLOATS", LAYOUTS, LAYOUTS),
     )
 
 
 def _claimed(
-    module: object, name: str, attribute: str, known: Mapping[str, object]
+    module: object,
+    name: str,
+    attribute: str,
+    unclaimed: Mapping[str, object],
+    known: Mapping[str, object],
 ) -> frozenset[str]:
     claimed = getattr(module, attribute, None)
     if claimed is None:
-        return frozenset(known)
+        return frozenset(unclaimed)
     if isinstance(claimed, str) or not isinstance(claimed, Collection):
         raise TargetError(
             f"target {name} must have a list of names in {attribute}, got {claimed!r}"

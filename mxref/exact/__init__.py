@@ -9,7 +9,14 @@ Source: OCP MX v1.0 §5 and §6.3; OFP8 Rev 1.0.
 from mxref.exact.block import dequantize, quantize
 from mxref.exact.element import decode, encode
 from mxref.exact.formats import value
-from mxref.exact.packing import pack, pack_block, pack_scales, unpack, unpack_scales
+from mxref.exact.packing import (
+    pack,
+    pack_block,
+    pack_scales,
+    unpack,
+    unpack_block,
+    unpack_scales,
+)
 from mxref.exact.scale import decode_scale, encode_scale, shared_scale
 from mxref.exact.two_level import dequantize_scaled, quantize_scaled
 
@@ -27,6 +34,7 @@ __all__ = [
     "quantize_scaled",
     "shared_scale",
     "unpack",
+    "unpack_block",
     "unpack_scales",
     "value",
 ]

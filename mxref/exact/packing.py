@@ -244,3 +244,23 @@ def pack_block(
     scale = [look_up(scale_bytes, "scale_byte", scale_byte)]
     data = pack(codes, bits, packing, len(codes))
     return look_up({"before": scale + data, "after": data + scale}, "place", place)
+
+
+def unpack_block(
+    data: Sequence[int], count: int, bits: int, packing: str, place: str, scale_byte: str
+) -> tuple[int, list[int]]:
+    """Return the scale code and the `count` codes of the bytes that `pack_block` makes.
+
+    data: 0 to 255 each, as many as `pack_block` gives. The rest as in `pack_block`.
+    Special values: the signed byte 80, whose exponent is -128, gives FF.
+    Source: as in `pack_block`.
+
+    >>> unpack_block([0xFD, 0x21], 2, 4, "low_nibble_first", "before", "signed")
+    (124, [1, 2])
+    """
+    at = look_up({"before": 0, "after": len(data) - 1}, "place", place)
+    rest = [byte for index, byte in enumerate(data) if index != at]
+    codes = unpack(rest, bits, packing, count, count)
+    offset = look_up({"biased": 0, "signed": 127}, "scale_byte", scale_byte)
+    check_int("byte", data[at], 8)
+    return (data[at] + offset) % 256, codes

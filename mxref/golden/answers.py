@@ -14,12 +14,66 @@ from mxref._bits import LAYOUTS, split
 from mxref.block import quantize
 from mxref.blocks import Blocks, dequantize
 from mxref.element import decode, encode, encode_parts
-from mxref.formats import E8M0, block_format
+from mxref.formats import E8M0, OTHER_BLOCK_FORMATS, block_format, element_format
+from mxref.golden.layout_answers import exact_layout, fast_layout, packing_of
 from mxref.golden.records import VectorFile
+from mxref.golden.words import LAYOUT_OPERATIONS
 from mxref.policy import READS, Policy
 from mxref.scale import decode_scale, encode_scale, shared_scale
+from mxref.two_level import TensorScale, TensorScaleKind
 
-__all__ = ["choices_read", "codes_under_scale", "exact_answer", "exact_answers", "fast_answers"]
+__all__ = [
+    "answerable",
+    "choices_read",
+    "codes_under_scale",
+    "exact_answer",
+    "exact_answers",
+    "fast_answers",
+    "reads",
+]
+
+#: The stored tensor scale in the vectors of two-level formats, for each arithmetic that has them.
+_KINDS = {"exact": TensorScaleKind.FACTOR, "torchao": TensorScaleKind.FACTOR}
+
+
+def reads(op: str) -> tuple[str, ...]:
+    """The choices that an operation of the vectors reads.
+
+    >>> reads("pack"), reads("quantize_tensor") == reads("quantize")
+    (('fp4_packing', 'fp6_packing'), True)
+    """
+    return READS["quantize" if op == "quantize_tensor" else op]
+
+
+def answerable(op: str, format: str, slot: str, policy: Policy) -> bool:
+    """Whether the cases of a file have an answer under a policy.
+
+    Args:
+        op: operation.
+        format: the file's.
+        slot: the file's float type, or the layout that its bytes have.
+        policy: the policy.
+
+    >>> answerable("unpack", "e2m1", "halves", Policy())
+    False
+    """
+    layout = policy.layout
+    match op:
+        case "unpack":
+            return slot == packing_of(element_format(format).bits, policy)
+        case "unpack_scales":
+            return slot == layout.scale_layout.value
+        case "pack_blocks" | "unpack_blocks":
+            return layout.scale_place.value != "separate"
+        case "quantize_tensor":
+            return layout.tail.value != "refused"
+    if format not in OTHER_BLOCK_FORMATS:
+        return True
+    changed = choices_read(op, policy)
+    arithmetic = policy.scale.scale_arithmetic.value
+    known = {"scale_arithmetic", "tail", *_SCALED_ELEMENT_CHOICES}
+    kind = arithmetic in _KINDS or not OTHER_BLOCK_FORMATS[format].tensor_scale
+    return kind and set(changed) <= known
 
 
 def choices_read(op: str, policy: Policy) -> dict[str, str]:
@@ -32,10 +86,21 @@ def choices_read(op: str, policy: Policy) -> dict[str, str]:
     return {
         name: value
         for name, value in policy.choices().items()
-        if name in READS[op] and value != default[name]
+        if name in reads(op) and value != default[name]
     }
 
 
+#: Choices of elements that the slow twin reads under scales that are no powers of two.
+_SCALED_ELEMENT_CHOICES = (
+    "rounding",
+    "overflow",
+    "clamp",
+    "nan",
+    "nan_to_finite",
+    "zero_sign",
+    "underflow_sign",
+    "int8_range",
+)
 #: What the slow twin calls a choice, where its functions have an argument of another name.
 _EXACT_NAMES = {"scale_rule": "rule", "scale_rounding": "rounding"}
 
@@ -55,9 +120,18 @@ def exact_answers(
     op: str, format: str, float: str, questions: Iterable[Sequence[int]], policy: Policy
 ) -> list[tuple[int, ...]]:
     """The output words of many cases, by the slow twin."""
+    if format in OTHER_BLOCK_FORMATS:
+        return [_exact_scaled(op, format, float, w, policy) for w in questions]
     # What the policy reads, as the slow twin's arguments; cases are whole blocks.
-    read = {n: value for n, value in choices_read(op, policy).items() if n != "tail"}
+    left_out = ("tail", "scale_arithmetic")
+    read = {n: value for n, value in choices_read(op, policy).items() if n not in left_out}
     choices: dict[str, Any] = {_EXACT_NAMES.get(n, n): value for n, value in read.items()}
+    if op in LAYOUT_OPERATIONS:
+
+        def block(w: Sequence[int]) -> tuple[int, list[int]]:
+            return exact.quantize(w, float, block_format(format).element.name, **choices)
+
+        return [exact_layout(op, format, w, policy, block) for w in questions]
     match op:
         case "encode":
             return [(exact.encode(w[0], float, format, **choices),) for w in questions]
@@ -79,10 +153,35 @@ def exact_answers(
     ]
 
 
+def _exact_scaled(
+    op: str, format: str, float: str, words: Sequence[int], policy: Policy
+) -> tuple[int, ...]:
+    """One block under a scale that is no power of two, its tensor's scale first if it has one."""
+    fmt = block_format(format)
+    names, arithmetic = (fmt.element.name, fmt.scale.name), policy.scale.scale_arithmetic.value
+    tensor, rest = (words[0], words[1:]) if fmt.tensor_scale else (None, words)
+    if op == "dequantize":
+        scale, *codes = rest
+        return tuple(
+            exact.dequantize_scaled(tensor, scale, code, *names, arithmetic, float)
+            for code in codes
+        )
+    choices = {name: policy.choices()[name] for name in _SCALED_ELEMENT_CHOICES}
+    _, ((scale, codes),) = exact.quantize_scaled(
+        [rest], float, *names, arithmetic, tensor, **choices
+    )
+    # Codes under a NaN scale are not compared; implementations leave different ones.
+    return (scale, *(codes if scale not in fmt.scale.nan_codes else [0] * len(codes)))
+
+
 def fast_answers(
     op: str, format: str, float: str, words: NDArray[Any], policy: Policy
 ) -> NDArray[Any]:
     """The output words of many cases, one a row, by the fast path."""
+    if op in LAYOUT_OPERATIONS:
+        return fast_layout(op, format, float, words, policy)
+    if format in OTHER_BLOCK_FORMATS:
+        return np.stack([_fast_scaled(op, format, float, row, policy) for row in words])
     layout = LAYOUTS[float]
     if op in ("encode", "encode_scale", "shared_scale", "quantize"):
         values = words.astype(layout.uint).view(layout.dtype)
@@ -103,6 +202,22 @@ def fast_answers(
     scales, codes = words[..., :1], words[..., 1:]
     blocks = Blocks(codes, scales, block_format(format), codes.ndim - 1, codes.shape)
     return dequantize(blocks, layout.dtype, policy).view(layout.uint)
+
+
+def _fast_scaled(
+    op: str, format: str, float: str, words: NDArray[Any], policy: Policy
+) -> NDArray[Any]:
+    fmt, layout, tensor = block_format(format), LAYOUTS[float], None
+    if fmt.tensor_scale:
+        kind = _KINDS.get(policy.scale.scale_arithmetic.value, TensorScaleKind.FACTOR)
+        tensor, words = TensorScale(int(words[0]), kind), words[1:]
+    if op == "dequantize":
+        blocks = Blocks(words[1:], words[:1], fmt, 0, words[1:].shape, tensor_scale=tensor)
+        return dequantize(blocks, layout.dtype, policy).view(layout.uint)
+    values = words.astype(layout.uint).view(layout.dtype)
+    blocks = quantize(values, fmt, policy, tensor_scale=tensor)
+    nan = int(blocks.scale_codes[0]) in fmt.scale.nan_codes
+    return np.append(blocks.scale_codes, blocks.codes * np.uint8(not nan))
 
 
 def codes_under_scale(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,26 +10,17 @@ from mxref._bits import LAYOUTS, FloatLayout
 from mxref.element import encode
 from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS, ElementFormat, Specials
 from mxref.golden import models
-from mxref.golden.answers import exact_answer, exact_answers, fast_answers
-from mxref.golden.records import Case, VectorFile
-from mxref.policy import READS, Policy
+from mxref.golden.answers import exact_answer, exact_answers, fast_answers, reads
+from mxref.golden.entries import Entry, Why, Words, cases_of
+from mxref.golden.layout_cases import layout_files
+from mxref.golden.records import VectorFile
+from mxref.golden.scaled_cases import scaled_files
+from mxref.policy import Policy
 
 __all__ = ["vector_files"]
 
-Words = tuple[int, ...]
-#: Whether the standard requires the answer, the clause that decides, and flags.
-Why = tuple[bool, str, tuple[str, ...]]
 #: Operations whose answers are codes; those of the others are floats.
 TO_CODE = ("encode", "encode_scale", "shared_scale", "quantize")
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """The question of a case: its name, its input words and the model that they come from."""
-
-    name: str
-    inputs: Words
-    model: str
 
 
 #: Members of choices that are no columns: errors, and what cases do not have.
@@ -68,6 +58,8 @@ def vector_files() -> Iterator[VectorFile]:
     for block in BLOCK_FORMATS:
         for name in ("f32", "bf16"):
             yield _dequantize(block, LAYOUTS[name])
+    yield from layout_files()
+    yield from scaled_files()
 
 
 def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
@@ -185,7 +177,7 @@ def _shared_scale(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
         raised = _raised(flags)
         return False, _scale_rule(raised, bits, layout), raised
 
-    inputs = models.shared_scale_inputs(layout)
+    inputs = models.shared_scale_inputs(layout, fmt)
     return _scalar_file("shared_scale", fmt.name, layout, (), inputs, explain)
 
 
@@ -275,23 +267,18 @@ def _file(
     policies = [Policy.parse(column) for column in columns]
     questions = [entry.inputs for entry in entries]
     answered = [exact_answers(op, format, layout.name, questions, p) for p in policies]
-    cases = []
-    for entry, each in zip(entries, zip(*answered, strict=True), strict=True):
-        answers = tuple(dict.fromkeys(each))
-        by = tuple(answers.index(answer) for answer in each) if len(answers) > 1 else ()
-        required, rule, flags = explain(entry, answers[0])
-        id = f"{op}.{format}.{layout.name}.{entry.name}"
-        cases.append(Case(id, entry.inputs, answers, by, required, rule, entry.model, flags))
+    why = [explain(entry, answer) for entry, answer in zip(entries, answered[0], strict=True)]
+    cases = cases_of(f"{op}.{format}.{layout.name}", entries, answered, why)
     code, float = 2, layout.width // 4
     digits = (float, code) if op in TO_CODE else (code, float)
-    return VectorFile(op, format, layout.name, columns, 1 + len(plain), *digits, tuple(cases))
+    return VectorFile(op, format, layout.name, columns, 1 + len(plain), *digits, cases)
 
 
 def _columns(op: str, format: str, layout: FloatLayout, entries: list[Entry]) -> Iterator[str]:
     """Policies that differ from `ocp` in one choice and in an answer."""
     words = np.array([entry.inputs for entry in entries], np.uint64)
     ocp = fast_answers(op, format, layout.name, words, Policy())
-    for name in READS[op]:
+    for name in reads(op):
         for member in Policy.members(name):
             left_out = (name, member.value) in _NO_COLUMNS or (op, member.value) in _NO_COLUMNS
             if name in _NOT_HERE or left_out or member.value.startswith("stochastic"):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from mxref._bits import F32, FloatLayout, Parts, compose, split
-from mxref.formats import CodeFormat, ElementFormat
+from mxref.formats import E8M0, CodeFormat, ElementFormat
 
 __all__ = [
     "block_inputs",
@@ -23,8 +23,8 @@ __all__ = [
     "shared_scale_inputs",
 ]
 
-#: Significands at which one of the known scale rules changes its mind (SPEC_NOTES N1), as n / 64.
-_LIMITS = (80, 91, 96, 112, 116, 120, 124, 126, 127)
+#: Significands at which one of the known scale rules changes its mind (SPEC_NOTES N1), as n / 128.
+_LIMITS = (160, 182, 192, 224, 232, 240, 248, 252, 254, 255)
 
 
 def pattern(n: int, exponent: int, layout: FloatLayout) -> int:
@@ -83,26 +83,33 @@ def encode_scale_inputs(layout: FloatLayout) -> dict[int, str]:
     found: dict[int, str] = {}
     _add(found, "M1", _special_magnitudes(layout), layout)
     for field in _scale_fields(layout):
-        points = (_at(field, 64, layout), _at(field, 96, layout))
+        points = (_at(field, 128, layout), _at(field, 192, layout))
         _add(found, "M8", _around(points, 1), layout, signs=layout.width < 64 or field % 16 == 0)
     for field in list(_scale_fields(layout))[::8]:
-        _add(found, "M8", _around([_at(field, 91, layout)], 1), layout, signs=False)
+        _add(found, "M8", _around([_at(field, 182, layout)], 1), layout, signs=False)
     powers = _subnormal_powers(layout)
     ties = [3 * n >> 1 for n in powers[1:]]
     _add(found, "M8", _around([*powers, *ties], 1), layout, signs=layout.width < 64)
     return dict(sorted(found.items()))
 
 
-def shared_scale_inputs(layout: FloatLayout) -> dict[int, str]:
-    """Inputs of `shared_scale`, each with its model: magnitudes only."""
+def shared_scale_inputs(layout: FloatLayout, fmt: ElementFormat | None = None) -> dict[int, str]:
+    """Inputs of `shared_scale`, each with its model: magnitudes only.
+
+    With a format also the largest number times 2**-127, where a scale rounded up leaves 2**-127.
+    """
     found: dict[int, str] = {}
     _add(found, "M1", _special_magnitudes(layout), layout, signs=False)
     for field in _scale_fields(layout):
-        _add(found, "M8", _around([_at(field, 64, layout)], 1), layout, signs=False)
+        _add(found, "M8", _around([_at(field, 128, layout)], 1), layout, signs=False)
     _add(found, "M8", _around(_subnormal_powers(layout), 1), layout, signs=False)
     for field in list(_scale_fields(layout))[::32]:
         limits = [_at(field, n, layout) for n in _LIMITS]
         _add(found, "M8", _around(limits, 1), layout, signs=False)
+    if fmt is not None:
+        n, exponent = fmt.magnitude_parts(fmt.max_code)
+        lowest = pattern(n, exponent - E8M0.bias, layout)
+        _add(found, "M8", _around([lowest], 1), layout, signs=False)
     return dict(sorted(found.items()))
 
 
@@ -149,7 +156,7 @@ def block_inputs(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[str,
             top = _scaled(numbers[-1], k, layout)
             yield f"grid_{k}_{index // 31:02}", [top, *signed, *[0] * (31 - len(signed))]
     for field in _block_fields(layout):
-        edge = _at(field, 64, layout)
+        edge = _at(field, 128, layout)
         for name, amax in (("below", edge - 1), ("at", edge), ("above", edge + 1)):
             block = [max(amax - (i << layout.mantissa_bits - 1), 0) for i in range(32)]
             block[1::2] = [bits | sign for bits in block[1::2]]
@@ -165,7 +172,7 @@ def block_inputs(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[str,
     yield "smallest_subnormals", [1, 1 | sign] * 16
     yield (
         "wide_spread",
-        [_at(i * ((1 << layout.exponent_bits) - 2) // 31, 96, layout) for i in range(32)],
+        [_at(i * ((1 << layout.exponent_bits) - 2) // 31, 192, layout) for i in range(32)],
     )
 
 
@@ -227,9 +234,9 @@ def _ladder(layout: FloatLayout) -> Iterator[int]:
             yield field << layout.mantissa_bits | fraction
 
 
-def _at(field: int, significand_64ths: int, layout: FloatLayout) -> int:
-    """Pattern with this exponent field and this significand, in 64ths from 64 to 127."""
-    fraction = (significand_64ths - 64) << layout.mantissa_bits >> 6
+def _at(field: int, significand_128ths: int, layout: FloatLayout) -> int:
+    """Pattern with this exponent field and this significand, in 128ths from 128 to 255."""
+    fraction = (significand_128ths - 128) << layout.mantissa_bits >> 7
     return field << layout.mantissa_bits | fraction
 
 

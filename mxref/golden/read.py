@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
@@ -10,9 +11,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mxref._version import VECTORS_VERSION
-from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS
+from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS, block_format
+from mxref.golden.layout_answers import sizes
 from mxref.golden.records import DIGITS, SPEC, Case, VectorFile
-from mxref.golden.words import FLAGS, MODELS, OPERATIONS, RULES
+from mxref.golden.words import FLAGS, LAYOUT_OPERATIONS, MODELS, OPERATIONS, RULES
 from mxref.policy import Policy
 
 __all__ = ["VectorError", "parse", "read_manifest", "read_vectors"]
@@ -43,6 +45,8 @@ _CASE = {
     "model": str,
     "flags": list,
 }
+#: One object for each spelling: a file names its columns on every line.
+_policy = functools.cache(Policy.parse)
 _ENTRY = {"file": str, "sha256": str, "cases": int}
 
 
@@ -203,7 +207,7 @@ def _case(header: dict[str, Any], record: dict[str, Any], where: str) -> Case:
         raise VectorError(f"{where}: {unknown[0]!r} is no known flag, model or rule")
     answers = tuple(_words(words, header["out_digits"], where) for words in several)
     inputs = _words(record["in"], header["in_digits"], where)
-    _check_words(header, inputs, answers, where)
+    _check_words(header, inputs, answers, by, where)
     return Case(
         id=f"{header['op']}.{header['format']}.{header['float']}.{name}",
         inputs=inputs,
@@ -243,20 +247,45 @@ def _check_words(
     header: dict[str, Any],
     inputs: tuple[int, ...],
     outputs: tuple[tuple[int, ...], ...],
+    by: tuple[int, ...],
     where: str,
 ) -> None:
     """Refuse words that the operation does not have, and codes that the format does not have."""
     op, name = header["op"], header["format"]
-    counts = {"quantize": (32, 33), "dequantize": (33, 32)}.get(op, (1, 1))
-    if {(len(inputs), len(output)) for output in outputs} != {counts}:
-        raise VectorError(f"{where}: {op} must have {counts[0]} words in and {counts[1]} out")
-    element = BLOCK_FORMATS[name].element if name in BLOCK_FORMATS else ELEMENT_FORMATS.get(name)
+    for index, output in enumerate(outputs):
+        column = header["columns"][by.index(index) if by else 0]
+        try:
+            counts = _counts(op, name, inputs, _policy(column))
+        except ValueError as error:
+            raise VectorError(f"{where}: is no case of {op} {name}: {error}") from None
+        if (len(inputs), len(output)) != counts:
+            raise VectorError(f"{where}: {op} must have {counts[0]} words in and {counts[1]} out")
+    block = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}.get(name)
+    element = ELEMENT_FORMATS.get(name) if block is None else block.element
     if element is None or op == "shared_scale":
         return
-    sides = {"decode": [inputs], "dequantize": [inputs[1:]], "encode": outputs}
-    codes = sides.get(op, [output[1:] for output in outputs])
+    first = 0  # of the words of a block or tensor that are element codes
+    if block is not None:
+        tensor = op == "dequantize" and block.tensor_scale
+        scales = inputs[0] * -(-inputs[1] // 32) if op == "quantize_tensor" else 1
+        if op == "quantize_tensor" and inputs[2] == 0:
+            scales = -(-inputs[0] // 32) * inputs[1]
+        first = scales + tensor
+    given = op in ("decode", "dequantize", "pack", "pack_blocks")
+    codes = [side[first:] for side in ([inputs] if given else outputs)]
     if any(code >= element.code_count for side in codes for code in side):
         raise VectorError(f"{where}: holds what is no code of {element.name}")
+
+
+def _counts(op: str, name: str, inputs: tuple[int, ...], policy: Policy) -> tuple[int, int]:
+    """How many words a case must have in and out."""
+    if op in LAYOUT_OPERATIONS:
+        return sizes(op, name, inputs, policy)
+    if op not in ("quantize", "dequantize"):
+        return 1, 1
+    fmt = block_format(name)
+    size, tensor = fmt.elements_per_block, int(fmt.tensor_scale)
+    return (size + tensor, size + 1) if op == "quantize" else (size + 1 + tensor, size)
 
 
 def _words(text: object, digits: int, where: str) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from mxref._version import VECTORS_VERSION
 from mxref.golden.words import FLAGS, MODELS, RULES
 
-__all__ = ["Case", "VectorFile"]
+__all__ = ["NO_WORD", "Case", "VectorFile", "padded", "same_width", "stripped"]
 
 SPEC = "OCP MX v1.0"
+#: What fills up the rows of arrays whose cases have different numbers of words; never a word.
+NO_WORD = (1 << 64) - 1
 #: Digits of `by`, each an index into `out`.
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -101,12 +103,12 @@ class VectorFile:
         return f"{self.op}/{self.format}.{self.float}"
 
     def input_words(self) -> NDArray[np.uint64]:
-        """The inputs of all cases, one case a row."""
-        return np.array([case.inputs for case in self.cases], np.uint64)
+        """The inputs of all cases, one case a row, filled up with NO_WORD."""
+        return padded([case.inputs for case in self.cases])
 
     def outputs(self, column: int) -> NDArray[np.uint64]:
-        """The answers of a policy column, one case a row."""
-        return np.array([case.output(column) for case in self.cases], np.uint64)
+        """The answers of a policy column, one case a row, filled up with NO_WORD."""
+        return padded([case.output(column) for case in self.cases])
 
     def lines(self) -> Iterator[str]:
         """The canonical JSON Lines text, without line ends."""
@@ -157,6 +159,38 @@ class VectorFile:
         for case in self.cases:
             outputs = " ".join(words(case.output(i), self.out_digits) for i in range(self.plain))
             yield f"{words(case.inputs, self.in_digits)} {outputs}"
+
+
+def padded(rows: Sequence[Sequence[int] | NDArray[Any]]) -> NDArray[np.uint64]:
+    """Rows of words as an array, the shorter ones filled up with NO_WORD.
+
+    >>> padded([[1, 2], [3]]).tolist() == [[1, 2], [3, NO_WORD]]
+    True
+    """
+    array = np.full((len(rows), max(map(len, rows), default=0)), NO_WORD, np.uint64)
+    for row, words in zip(array, rows, strict=True):
+        row[: len(words)] = words
+    return array
+
+
+def same_width(
+    one: NDArray[np.uint64], other: NDArray[np.uint64]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Two arrays of padded rows with the narrower one widened by NO_WORD."""
+    missing = other.shape[-1] - one.shape[-1]
+    if missing < 0:
+        return same_width(other, one)[::-1]
+    more = [(0, 0)] * (one.ndim - 1) + [(0, missing)]
+    return (np.pad(one, more, constant_values=NO_WORD) if missing else one), other
+
+
+def stripped(row: NDArray[np.uint64]) -> tuple[int, ...]:
+    """The words of a row without what fills it up.
+
+    >>> stripped(padded([[1, 2], [3]])[1])
+    (3,)
+    """
+    return tuple(row[row != np.uint64(NO_WORD)].tolist())
 
 
 def words(values: tuple[int, ...], digits: int) -> str:

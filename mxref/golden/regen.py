@@ -16,7 +16,7 @@ from mxref._version import VECTORS_VERSION
 from mxref.golden.answers import fast_answers
 from mxref.golden.cases import vector_files
 from mxref.golden.read import VectorError, read_manifest
-from mxref.golden.records import SPEC, VectorFile
+from mxref.golden.records import SPEC, VectorFile, same_width, stripped
 from mxref.policy import Policy
 
 __all__ = ["build", "check", "write", "write_file"]
@@ -122,13 +122,14 @@ def _compare_references(file: VectorFile) -> None:
     inputs = file.input_words()
     for index, column in enumerate(file.columns):
         wanted = file.outputs(index)
-        got = fast_answers(file.op, file.format, file.float, inputs, Policy.parse(column))
-        wrong = np.flatnonzero((got.astype(np.uint64) != wanted).any(axis=-1))
+        answers = fast_answers(file.op, file.format, file.float, inputs, Policy.parse(column))
+        got, wanted = same_width(answers.astype(np.uint64), wanted)
+        wrong = np.flatnonzero((got != wanted).any(axis=-1))
         if wrong.size:
             case = file.cases[wrong[0]]
             raise RuntimeError(
                 f"the two references disagree on {case.id} under {column}: "
-                f"slow {wanted[wrong[0]].tolist()}, fast {got[wrong[0]].tolist()}"
+                f"slow {list(stripped(wanted[wrong[0]]))}, fast {list(stripped(got[wrong[0]]))}"
             )
 
 

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["FLAGS", "MODELS", "OPERATIONS", "RULES"]
+__all__ = ["FLAGS", "LAYOUT_OPERATIONS", "MODELS", "OPERATIONS", "RULES"]
+
+#: Operations about where codes lie: of any number of words, and compared one case at a time.
+LAYOUT_OPERATIONS = (
+    "pack",
+    "unpack",
+    "pack_scales",
+    "unpack_scales",
+    "pack_blocks",
+    "unpack_blocks",
+    "quantize_tensor",
+)
 
 OPERATIONS = (
     "encode",
@@ -14,6 +25,7 @@ OPERATIONS = (
     "shared_scale",
     "quantize",
     "dequantize",
+    *LAYOUT_OPERATIONS,
 )
 
 MODELS: Mapping[str, str] = {
@@ -26,6 +38,8 @@ MODELS: Mapping[str, str] = {
     "M8": "every binade edge of amax, 1 ulp to both sides, and the limits of the known scale rules",
     "M9": "designed blocks: specials, one large element in each position, spreads, clamped scales",
     "M10": "every code, with the scales 00, 01, 7f, fd, fe and ff among others",
+    "M11": "layouts: ramps of every awkward length, bits and elements alone, the address of every bit, "
+    "matrices of awkward shapes, tails on both axes",
     "M14": "binade ladder: first, middle and last significand of every exponent, both signs",
 }
 
@@ -48,6 +62,15 @@ FLAGS: Mapping[str, str] = {
     "position": "the block's largest element stands alone in one position",
     "product_overflow": "scale times element is beyond the float type",
     "product_subnormal": "scale times element is a subnormal number of the float type",
+    "ramp": "codes that count up or down",
+    "one_hot": "one bit, or one element, alone",
+    "address": "each bit holds one binary digit of its own number: together they tell all bits apart",
+    "odd_length": "codes that do not fill their last byte or block",
+    "filler": "bits that hold no code, and bytes that hold no scale, are ones: they are not to be read",
+    "ragged": "an axis that is no multiple of the block, or of the tile",
+    "straddle": "one large element beside the border between two rows",
+    "strided": "`mxref verify` hands these values over in memory that is not contiguous",
+    "scale_subnormal": "the scale is a subnormal number of its format, or zero",
 }
 
 #: Clauses that decide an answer: sections of OCP MX v1.0, and clauses of SPEC_NOTES.
@@ -74,5 +97,9 @@ RULES: Mapping[str, str] = {
     "N22": "scale codes 00 and FF",
     "N23": "float to E8M0",
     "N25": "sign of zero and of negative underflow",
+    "N29": "tails",
+    "N30": "axis along which blocks run",
+    "N32": "layout in memory",
     "N36": "float64 sources: one rounding or two",
+    "N41": "scales that are not powers of two",
 }

@@ -1,0 +1,63 @@
+"""What comes back from a target, checked and turned into words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref._bits import FloatLayout, refuse_masked
+from mxref._codes import dtype_of
+from mxref.formats import CodeFormat
+
+__all__ = ["AnswerError", "array_of", "code_words", "float_words", "pair_of"]
+
+
+class AnswerError(TypeError):
+    """A result that is no array of the right shape and type."""
+
+
+def array_of(result: object) -> NDArray[Any]:
+    """The result as an array."""
+    try:
+        refuse_masked(result, "the result")
+    except TypeError as error:
+        raise AnswerError(str(error)) from None
+    return np.asarray(result)
+
+
+def pair_of(op: str, result: object) -> tuple[Any, Any]:
+    """Scale codes and codes, from a pair or from an object that has both."""
+    if hasattr(result, "scale_codes") and hasattr(result, "codes"):
+        return result.scale_codes, result.codes
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise AnswerError(f"{op} must return two arrays, got {type(result).__name__}")
+    return result
+
+
+def code_words(result: object, shape: tuple[int, ...], fmt: CodeFormat) -> NDArray[np.uint64]:
+    """Codes of a shape as words."""
+    array = array_of(result)
+    own = dtype_of(fmt)
+    if own is not None and array.dtype == own:
+        array = array.view(np.uint8)
+    if array.dtype.kind not in "iu":
+        raise AnswerError(f"codes must come back as integers, got {array.dtype}")
+    if array.size and int(array.min()) < 0:
+        raise AnswerError(f"codes must not be negative, got {array.min()}: return them as uint8")
+    return _shaped(array, shape).astype(np.uint64)
+
+
+def float_words(result: object, shape: tuple[int, ...], layout: FloatLayout) -> NDArray[np.uint64]:
+    """Numbers of a shape as words."""
+    array = array_of(result)
+    if array.dtype != layout.dtype:
+        raise AnswerError(f"numbers must come back as {layout.dtype}, got {array.dtype}")
+    return _shaped(array, shape).view(layout.uint).astype(np.uint64)
+
+
+def _shaped(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    if array.shape != shape:
+        raise AnswerError(f"the result must have shape {shape}, got {array.shape}")
+    return array

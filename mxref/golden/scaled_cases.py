@@ -1,0 +1,138 @@
+"""Cases of blocks whose scale is a small float: NVFP4 with and without the scale of its tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mxref._bits import F32, LAYOUTS, FloatLayout
+from mxref.formats import E2M1, UE4M3
+from mxref.golden.entries import Entry
+from mxref.golden.layout_cases import file_of
+from mxref.golden.models import pattern
+from mxref.golden.records import VectorFile
+
+__all__ = ["scaled_files"]
+
+#: Arithmetics that differ from `exact` without a tensor scale, and those of a stored factor.
+_ARITHMETICS = ("torchao", "transformer_engine", "cublas", "compressed_tensors")
+_COLUMNS = ("ocp", *(f"ocp+scale_arithmetic={name}" for name in _ARITHMETICS))
+_FACTORS = _COLUMNS[:2]
+#: Tensor scales: 1, 3, a third, what makes 6 of 448, and near both ends.
+_TENSOR_SCALES = (0x3F800000, 0x40400000, 0x3EAAAAAB, 0x3B124925, 0x0D800001, 0x6F7FFFFF)
+#: Midpoints of E2M1 in quarters.
+_TIES = (1, 3, 5, 7, 10, 14, 20)
+_SIZE = 16
+
+Block = tuple[str, list[int], tuple[str, ...]]
+
+
+def scaled_files() -> Iterator[VectorFile]:
+    """NVFP4 blocks, quantized and read."""
+    for name in ("f32", "bf16"):
+        layout = LAYOUTS[name]
+        entries = [Entry(n, tuple(w), "M9", flags) for n, w, flags in _blocks(layout)]
+        digits = (layout.width // 4, 2)
+        yield file_of("quantize", "fp4_ue4m3", name, _COLUMNS, digits, entries, "N41")
+    codes = tuple(range(E2M1.code_count))
+    entries = [
+        Entry(f"{scale:02x}", (scale, *codes), "M10", _scale_flags(scale))
+        for scale in range(UE4M3.code_count)
+    ]
+    yield file_of("dequantize", "fp4_ue4m3", "f32", ("ocp",), (2, 8), entries, "N41")
+    entries = [
+        Entry(f"{tensor:08x}_{n}", (tensor, *words), "M9", flags)
+        for tensor in _TENSOR_SCALES
+        for n, words, flags in _under(tensor)
+    ]
+    yield file_of("quantize", "nvfp4", "f32", _FACTORS, (8, 2), entries, "N41")
+    entries = [
+        Entry(f"{tensor:08x}_{scale:02x}", (tensor, scale, *codes), "M10", _scale_flags(scale))
+        for tensor in _TENSOR_SCALES
+        for scale in (0x00, 0x01, 0x07, 0x08, 0x38, 0x3B, 0x45, 0x7E, 0x7F)
+    ]
+    yield file_of("dequantize", "nvfp4", "f32", _FACTORS, (8, 8), entries, "N41")
+
+
+def _scale_flags(scale: int) -> tuple[str, ...]:
+    if UE4M3.is_nan(scale):
+        return ("nan",)
+    return ("scale_subnormal",) if scale < 1 << UE4M3.mantissa_bits else ()
+
+
+def _scale(code: int) -> tuple[int, int]:
+    """A scale as n * 2**exponent; one past the largest continues its spacing."""
+    return UE4M3.magnitude_parts(code)
+
+
+def _blocks(layout: FloatLayout) -> Iterator[Block]:
+    yield from _specials(layout)
+    codes = range(UE4M3.max_code + 1)
+    near = [*range(9), 0x37, 0x38, 0x39, 0x7D, 0x7E]  # subnormals, around 1, the largest
+    for code in codes if layout == F32 else near:
+        (n, e), (m, f) = _scale(code), _scale(code + 1)
+        unit = min(e, f)
+        middle = 3 * ((n << e - unit) + (m << f - unit))  # 6 times the midpoint
+        flags = ("tie", *_scale_flags(code))
+        yield f"scale_tie_{code:02x}", _ramp(middle, unit, layout), flags
+        if code in near and layout == F32:
+            for side, step in (("below", -1), ("above", 1)):
+                block = _ramp(middle, unit, layout)
+                block[0] += step
+                yield f"scale_{side}_tie_{code:02x}", block, ("near_tie", *_scale_flags(code))
+    for code in (0x01, 0x03, 0x06, *range(0x38, 0x40)):
+        for side, step in (("at", 0), ("below", -1), ("above", 1)):
+            block = _element_ties(code, step, layout)
+            flags = ("near_tie" if step else "tie", *_scale_flags(code))
+            yield f"{side}_ties_under_{code:02x}", block, flags
+
+
+def _ramp(n: int, exponent: int, layout: FloatLayout) -> list[int]:
+    """A block with this largest magnitude and fifteen halvings and thirds of it."""
+    small = n & -n
+    top = pattern(n, exponent, layout)
+    rest = [((-1) ** i * small * (3 - i % 2 * 2), exponent - i // 2 - 2) for i in range(15)]
+    return [top, *(pattern(m, e, layout) for m, e in rest)]
+
+
+def _element_ties(code: int, step: int, layout: FloatLayout) -> list[int]:
+    """The largest element and every midpoint of E2M1 under a scale, both signs."""
+    n, exponent = _scale(code)
+    ties = [pattern(n * tie, exponent - 2, layout) + step for tie in _TIES]
+    negative = [bits | layout.sign_bit for bits in ties]
+    return [pattern(6 * n, exponent, layout), *ties, *negative, layout.sign_bit]
+
+
+def _specials(layout: FloatLayout) -> Iterator[Block]:
+    sign, inf, nan = layout.sign_bit, layout.inf_bits, layout.nan_bits
+    ramp = _element_ties(0x38, 0, layout)
+    yield "zeros", [0] * _SIZE, ("zero",)
+    yield "negative_zeros", [sign] * _SIZE, ("zero", "negative_zero")
+    for place in (0, 15):
+        for name, bits in (("nan", nan), ("inf", inf), ("negative_inf", inf | sign)):
+            block = list(ramp)
+            block[place] = bits
+            yield f"{name}_{place:02}", block, ("nan" if bits == nan else "inf",)
+    for name, exponent in (("far_below", -40), ("far_above", 60), ("largest_binade", layout.bias)):
+        yield name, [pattern((-1) ** i * (16 - i), exponent - 4, layout) for i in range(_SIZE)], ()
+    yield "subnormal_floats", [i | sign * (i % 2) for i in range(_SIZE)], ("source_subnormal",)
+
+
+def _under(tensor: int) -> Iterator[Block]:
+    """Blocks near those that the scales 9/8 to 15/8 times a tensor scale make ties of."""
+    significand, exponent = (tensor & 0x7FFFFF) | 0x800000, (tensor >> 23) - 150
+    for code in (0x03, *range(0x38, 0x40)):
+        n, e = _scale(code)
+        quarters = (24, *_TIES, *_TIES)
+        words = [_nearest(n * quarter * significand, e - 2 + exponent) for quarter in quarters]
+        signed = [word | F32.sign_bit * (i > 7) for i, word in enumerate(words)]
+        yield f"ties_under_{code:02x}", [*signed, 0], ("tie", *_scale_flags(code))
+    yield "zeros", [0] * _SIZE, ("zero",)
+    yield "far_below", [pattern(1, -140, F32)] * _SIZE, ("source_subnormal",)
+    yield "far_above", [pattern(1, 120, F32)] * _SIZE, ()
+    yield "nan", [F32.nan_bits, *[pattern(1, 0, F32)] * 15], ("nan",)
+
+
+def _nearest(n: int, exponent: int) -> int:
+    """The float32 pattern of n * 2**exponent, cut off after 24 bits."""
+    over = max(n.bit_length() - 24, 0)
+    return pattern(n >> over, exponent + over, F32)
