@@ -216,8 +216,8 @@ RULES: tuple[tuple[str, str, str, Function, str, tuple[str, ...], str], ...] = (
 )
 
 
-#: Limits of RCEIL and EVEN that are no inputs of the vectors yet.
-_MISSED = (
+#: Mutants of one format or float type only.
+_SINGLE = (
     Mutant(
         "C18c",
         "even_of_int8",
@@ -228,7 +228,6 @@ _MISSED = (
         SHARED,
         "M8",
         policy="ocp+scale_rule=even",
-        waiting="255/128, the limit of EVEN for INT8, is no input of the vectors",
     ),
     Mutant(
         "D3c",
@@ -240,7 +239,6 @@ _MISSED = (
         ("f32",),
         "M8",
         policy="ocp+scale_rule=rceil",
-        waiting="the float32 above max * 2**-127 is no input of the vectors",
     ),
 )
 
@@ -254,7 +252,7 @@ SCALES = (
         Mutant(id, name, text, "shared_scale", run, _formats(id), SHARED, model, seen, policy)
         for id, name, text, run, model, seen, policy in RULES
     ),
-    *_MISSED,
+    *_SINGLE,
     Mutant(
         "D3b",
         "rceil_by_reciprocal",
