@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.conformance.compare import Outcome, same_answers
-from mxref.golden.answers import answerable, fast_answers, reads
+from mxref.golden.answers import fast_answers, reads
 from mxref.policy import Policy
 
 __all__ = ["Match", "answers_differ", "closest_policy"]

@@ -61,7 +61,7 @@ def _first_difference(file: VectorFile, failure: Failure) -> str:
     want, got = failure.want, failure.got or ()
     if file.op in LAYOUT_OPERATIONS:
         return layout_difference(
-            file, failure, lambda bits: show_float(bits, LAYOUTS[file.float])
+            file, failure, lambda bits: show_float(bits, LAYOUTS[file.float]), show_code
         )
     words = (np.array([want], np.uint64), np.array([got], np.uint64))
     index = int(np.argmin(same_answers(file, *words)[0]))

@@ -143,8 +143,7 @@ def verify(
         covered = [
             file
             for file in group
-            if target.covers(op, format, file.float)
-            and answerable(op, format, file.float, chosen)
+            if target.covers(op, format, file.float) and answerable(op, format, file.float, chosen)
         ]
         absent = [file.float for file in group if file not in covered]
         if absent:

@@ -13,6 +13,7 @@ from mxref import exact
 from mxref._bits import LAYOUTS, split
 from mxref.block import quantize
 from mxref.blocks import Blocks, dequantize
+from mxref.choices import ScalePlace, Tail
 from mxref.element import decode, encode, encode_parts
 from mxref.formats import E8M0, OTHER_BLOCK_FORMATS, block_format, element_format
 from mxref.golden.layout_answers import exact_layout, fast_layout, packing_of
@@ -62,11 +63,11 @@ def answerable(op: str, format: str, slot: str, policy: Policy) -> bool:
         case "unpack":
             return slot == packing_of(element_format(format).bits, policy)
         case "unpack_scales":
-            return slot == layout.scale_layout.value
+            return slot == str(layout.scale_layout.value)
         case "pack_blocks" | "unpack_blocks":
-            return layout.scale_place.value != "separate"
+            return layout.scale_place is not ScalePlace.SEPARATE
         case "quantize_tensor":
-            return layout.tail.value != "refused"
+            return layout.tail is not Tail.REFUSED
     if format not in OTHER_BLOCK_FORMATS:
         return True
     changed = choices_read(op, policy)

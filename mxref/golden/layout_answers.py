@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref import exact
-from mxref._bits import LAYOUTS
+from mxref._bits import LAYOUTS, U8
 from mxref.block import quantize
+from mxref.choices import ScaleLayout, Tail
 from mxref.formats import block_format, element_format
 from mxref.golden.records import padded, stripped
 from mxref.packing import pack, pack_blocks, packed_size, unpack, unpack_blocks
@@ -55,16 +56,14 @@ def exact_layout(
             bits = element_format(format).bits
             return tuple(exact.unpack(words[1:], bits, packing_of(bits, policy), words[0]))
         case "pack_scales":
-            rows, columns, *codes = words
+            _, columns, *codes = words
             matrix = [codes[start : start + columns] for start in range(0, len(codes), columns)]
             return tuple(exact.pack_scales(matrix, layout.scale_layout.value))
         case "unpack_scales":
-            found = exact.unpack_scales(
-                words[2:], (words[0], words[1]), layout.scale_layout.value
-            )
+            found = exact.unpack_scales(words[2:], (words[0], words[1]), layout.scale_layout.value)
             return tuple(code for row in found for code in row)
         case "quantize_tensor":
-            return _exact_tensor(words, layout.tail.value == "short", quantized)
+            return _exact_tensor(words, quantized, short=layout.tail is Tail.SHORT)
     bits = block_format(format).element.bits
     how = (bits, packing_of(bits, policy), layout.scale_place.value, layout.scale_byte.value)
     if op == "pack_blocks":
@@ -74,10 +73,10 @@ def exact_layout(
 
 
 def _exact_tensor(
-    words: Words, short: bool, quantized: Callable[[Words], tuple[int, list[int]]]
+    words: Words, quantized: Callable[[Words], tuple[int, list[int]]], *, short: bool
 ) -> tuple[int, ...]:
     """Every line of the tensor along the axis by itself, in blocks of 32 filled up with +0."""
-    rows, columns, axis, *values = words
+    _, columns, axis, *values = words
     matrix = [values[start : start + columns] for start in range(0, len(values), columns)]
     lines = matrix if axis == 1 else [list(line) for line in zip(*matrix, strict=True)]
     scales: list[list[int]] = []
@@ -91,9 +90,7 @@ def _exact_tensor(
         whole = [code for _, block in blocks for code in block]
         codes.append(whole[: len(line)] if short else whole)
     if axis == 0:
-        scales, codes = (
-            [list(row) for row in zip(*side, strict=True)] for side in (scales, codes)
-        )
+        scales, codes = ([list(row) for row in zip(*side, strict=True)] for side in (scales, codes))
     return tuple(word for side in (scales, codes) for row in side for word in row)
 
 
@@ -104,14 +101,14 @@ def fast_layout(
     return padded([_fast_answer(op, format, float, stripped(row), policy) for row in words])
 
 
-def _fast_answer(op: str, format: str, float: str, words: Words, policy: Policy) -> NDArray[Any]:
+def _fast_answer(op: str, format: str, float: str, words: Words, policy: Policy) -> U8:
     try:
         return _fast(op, format, float, words, policy)
     except ValueError:  # bytes of another packing, or a place that has no stored block
         return np.zeros(0, np.uint8)
 
 
-def _fast(op: str, format: str, float: str, words: Words, policy: Policy) -> NDArray[Any]:
+def _fast(op: str, format: str, float: str, words: Words, policy: Policy) -> U8:
     match op:
         case "pack":
             return pack(words, format, policy)
@@ -122,7 +119,7 @@ def _fast(op: str, format: str, float: str, words: Words, policy: Policy) -> NDA
         case "unpack_scales":
             return unpack_scales(words[2:], words[:2], policy).reshape(-1)
         case "pack_blocks":
-            return pack_blocks(words[:1], words[1:], format, policy)[0]
+            return pack_blocks(words[:1], words[1:], format, policy).reshape(-1)
         case "unpack_blocks":
             return np.concatenate(unpack_blocks([words], format, policy))
     layout = LAYOUTS[float]
@@ -163,14 +160,13 @@ _FIRST = {"pack_scales": 2, "unpack_scales": 2, "quantize_tensor": 3}
 
 def _matrix_size(words: Words, policy: Policy) -> int:
     rows, columns = words[:2]
-    if policy.layout.scale_layout.value == "row_major":
+    if policy.layout.scale_layout is ScaleLayout.ROW_MAJOR:
         return rows * columns
     return -(-rows // 128) * -(-columns // 4) * 512
 
 
 def _block_size(name: str, policy: Policy) -> int:
-    fmt = block_format(name)
-    return 1 + packed_size(32, fmt.element, policy)
+    return 1 + packed_size(32, block_format(name).element, policy)
 
 
 def _tensor_size(words: Words, name: str, policy: Policy) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mxref import exact
-from mxref._bits import LAYOUTS, FloatLayout
+from mxref._bits import F32, LAYOUTS, FloatLayout
 from mxref.choices import FP4Packing, FP6Packing
 from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS, ElementFormat
 from mxref.golden.answers import exact_answers
@@ -218,12 +218,14 @@ def _unpack_blocks(name: str) -> VectorFile:
 
 def _tensors(name: str, layout: FloatLayout) -> Iterator[tuple[str, int, int, int, list[int]]]:
     """Name, rows, columns, axis and values."""
-    core = ((1, 1, 1), (1, 33, 1), (3, 40, 1), (40, 3, 0), (2, 64, 1), (64, 2, 0), (5, 31, 1))
-    # The other axes, which are mostly padding, and the largest tensor: in one file.
-    more = ((1, 1, 0), (1, 33, 0), (3, 40, 0), (40, 3, 1), (2, 64, 0), (64, 2, 1), (5, 31, 0))
-    more += ((33, 33, 0), (33, 33, 1))
-    whole = (name, layout.name) == ("mxfp4_e2m1", "bf16")
-    for rows, columns, axis in core + (more if whole else ()):
+    shapes = [(1, 1, 1), (1, 33, 1), (3, 40, 1), (40, 3, 0), (5, 31, 1)]
+    if layout != F32:
+        shapes += [(2, 64, 1), (64, 2, 0)]
+    if (name, layout.name) == ("mxfp4_e2m1", "bf16"):
+        # The other axes, which are mostly padding, and the largest tensor: in one file.
+        shapes += [(1, 1, 0), (1, 33, 0), (3, 40, 0), (40, 3, 1), (2, 64, 0), (64, 2, 1)]
+        shapes += [(5, 31, 0), (33, 33, 0), (33, 33, 1)]
+    for rows, columns, axis in shapes:
         values = _hashed(rows, columns, layout)
         yield f"hashed_{rows}x{columns}_axis_{axis}", rows, columns, axis, values
     for index, title, rows, columns, axis in ((0, "rows", 40, 3, 0), (1, "columns", 3, 40, 1)):
@@ -247,7 +249,7 @@ def _hashed(rows: int, columns: int, layout: FloatLayout) -> list[int]:
 
 
 def _quantize_tensor(name: str, layout: FloatLayout) -> VectorFile:
-    entries = []
+    entries: list[Entry] = []
     for title, rows, columns, axis, values in _tensors(name, layout):
         flags = {
             "ragged": (columns if axis else rows) % 32 != 0,

@@ -38,7 +38,7 @@ MODELS: Mapping[str, str] = {
     "M8": "every binade edge of amax, 1 ulp to both sides, and the limits of the known scale rules",
     "M9": "designed blocks: specials, one large element in each position, spreads, clamped scales",
     "M10": "every code, with the scales 00, 01, 7f, fd, fe and ff among others",
-    "M11": "layouts: ramps of every awkward length, bits and elements alone, the address of every bit, "
+    "M11": "layouts: ramps of awkward lengths, bits and elements alone, the address of every bit, "
     "matrices of awkward shapes, tails on both axes",
     "M14": "binade ladder: first, middle and last significand of every exponent, both signs",
 }
@@ -64,9 +64,9 @@ FLAGS: Mapping[str, str] = {
     "product_subnormal": "scale times element is a subnormal number of the float type",
     "ramp": "codes that count up or down",
     "one_hot": "one bit, or one element, alone",
-    "address": "each bit holds one binary digit of its own number: together they tell all bits apart",
+    "address": "each bit holds one digit of its own number: together they tell all bits apart",
     "odd_length": "codes that do not fill their last byte or block",
-    "filler": "bits that hold no code, and bytes that hold no scale, are ones: they are not to be read",
+    "filler": "bits and bytes that hold no code are ones: they are not to be read",
     "ragged": "an axis that is no multiple of the block, or of the tile",
     "straddle": "one large element beside the border between two rows",
     "strided": "`mxref verify` hands these values over in memory that is not contiguous",

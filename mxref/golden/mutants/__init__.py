@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from mxref.golden.mutants.blocks import QUANTIZERS
 from mxref.golden.mutants.decoding import DECODERS
-from mxref.golden.mutants.layout import BYTES
+from mxref.golden.mutants.layout import PACKINGS
 from mxref.golden.mutants.ledger import EQUIVALENT, Equivalent, equivalent
 from mxref.golden.mutants.mutant import Mutant
+from mxref.golden.mutants.places import PLACES
 from mxref.golden.mutants.products import PRODUCTS
 from mxref.golden.mutants.ranges import RANGES
 from mxref.golden.mutants.rounding import INTEGERS, ROUNDING
@@ -27,7 +28,7 @@ _ALL = (
     *(*ROUNDING, *INTEGERS, *RANGES),
     *(*SCALES, *E8M0_ENCODERS, *QUANTIZERS),
     *(*DECODERS, *PRODUCTS, *SCALED),
-    *(*BYTES, *TENSORS, *WAITING),
+    *(*PACKINGS, *PLACES, *TENSORS, *WAITING),
 )
 #: Every mutant, in the order of classes.
 MUTANTS: tuple[Mutant, ...] = tuple(sorted(_ALL, key=_place))

@@ -13,7 +13,7 @@ from mxref._bits import F32, F64, I64, U8, Floats, Parts, bits_of, compose, floa
 from mxref._codes import parts_of
 from mxref._float32 import F64Array, fl, wide
 from mxref.block import quantize
-from mxref.element import encode, encode_parts
+from mxref.element import encode_parts
 from mxref.formats import E2M1, UE4M3, block_format
 from mxref.golden.mutants.mutant import Function, Mutant
 from mxref.policy import Policy
@@ -35,12 +35,15 @@ def _sixth(policy: str = "ocp") -> Callable[[Parts], I64]:
     ).astype(np.int64)
 
 
+_SIXTH = _sixth()
+
+
 def _divided(parts: Parts, codes: I64) -> Parts:
     return scaled(parts, codes, _FORMAT, None)
 
 
 def quantizer(
-    scale: Callable[[Parts], I64] = _sixth(),
+    scale: Callable[[Parts], I64] = _SIXTH,
     divide: Callable[[Parts, I64], Parts] = _divided,
     policy: str = "ocp",
 ) -> Function:
@@ -68,31 +71,20 @@ def quantizer(
 
 
 def _by_reciprocal(parts: Parts, codes: I64) -> Parts:
-    """x times the float32 of 1 / scale."""
-    with np.errstate(all="ignore"):
-        inverse = fl(1.0 / _NUMBERS[codes])[:, np.newaxis]
-        finite = dataclasses.replace(parts, is_inf=parts.is_inf & False, is_nan=parts.is_nan & False)
-        product = fl(wide(compose(finite, F32), F32) * inverse)
-    return split(np.nan_to_num(product).view(np.uint64), F64)
-
-
-def _by_sixth(amax: Parts) -> I64:
-    """amax times the float32 of 1 / 6."""
-    sixth = fl(np.array([1.0 / 6.0]))[0]
-    product = fl(wide(compose(amax, F32), F32) * sixth)
-    return encode(product, UE4M3).astype(np.int64)
+    """The elements times the float32 of 1 / scale, rounded; right where that is exact."""
+    inverse = fl(1.0 / np.where(codes == 0, 1.0, _NUMBERS[codes]))[:, np.newaxis]
+    numbers = np.where(parts.is_inf | parts.is_nan, 0.0, wide(compose(parts, F32), F32))
+    return split(fl(numbers * inverse).view(np.uint64), F64)
 
 
 def _stage(change: Callable[[I64], I64]) -> Callable[[Parts], I64]:
-    right = _sixth()
-    return lambda amax: change(right(amax))
+    return lambda amax: change(_SIXTH(amax))
 
 
 def _by_four(amax: Parts) -> I64:
-    """amax / 4, the largest power of two of E2M1, as for MXFP4."""
-    return encode_parts(
-        dataclasses.replace(amax, exponent=amax.exponent - 2), UE4M3, Policy().element
-    ).astype(np.int64)
+    """The scale of amax / 4, with the largest power of two of E2M1, as for MXFP4."""
+    quarter = dataclasses.replace(amax, exponent=amax.exponent - 2)
+    return encode_parts(quarter, UE4M3, Policy().element).astype(np.int64)
 
 
 def _powers(codes: I64) -> I64:
