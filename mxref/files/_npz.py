@@ -114,7 +114,7 @@ def read_npz(path: Path) -> Iterator[tuple[str, Blocks]]:
         ValueError: the file is cut or damaged, or another archive.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ValueError("it does not begin as one")
             keys = archive.files

@@ -33,7 +33,8 @@ def pack(codes: U8, fmt: CodeFormat) -> U8:
         codes = np.pad(codes, [(0, 0)] * (codes.ndim - 1) + [(0, missing)])
     part = [codes[..., i::group] for i in range(group)]
     if group == 2:
-        return np.bitwise_or(part[0], part[1] << 4, dtype=np.uint8)
+        pairs: U8 = np.bitwise_or(part[0], part[1] << 4, dtype=np.uint8)
+        return pairs
     result = np.empty((*part[0].shape, 3), np.uint8)
     result[..., 0] = part[0] | part[1] << 6
     result[..., 1] = part[1] >> 2 | part[2] << 4

@@ -94,22 +94,17 @@ def entries(path: Path) -> Iterator[Entry]:
     Raises:
         ValueError: the file is cut or damaged.
     """
-    fields, about = _read(path)
-    parts = set()
-    for name, described_as in about.items():
-        parts.add(f"{name}_scale")
-        if described_as["tensor_scale"] is not None:
-            parts.add(name + _TENSOR_SCALES[described_as["tensor_scale"]][0])
+    fields, about, parts = _read(path)
     for name, field in fields.items():
         if name in about:
             load = _blocks_loader(path, name, about[name], fields)
-            yield Entry(name, str(about[name]["format"]), tuple(about[name]["shape"]), load)
+            yield Entry(name, about[name]["format"], tuple(about[name]["shape"]), load)
         elif name not in parts:
             yield Entry(name, field.kind, field.shape, _loader(field), field.kind in _SMALL)
 
 
-def _read(path: Path) -> tuple[dict[str, _Field], dict[str, dict[str, Any]]]:
-    """The tensors, and what mxref's metadata says of some of them."""
+def _read(path: Path) -> tuple[dict[str, _Field], dict[str, dict[str, Any]], set[str]]:
+    """The tensors, what mxref's metadata says of some of them, and the names of their scales."""
     size = path.stat().st_size
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
@@ -122,7 +117,12 @@ def _read(path: Path) -> tuple[dict[str, _Field], dict[str, dict[str, Any]]]:
         metadata = header.pop("__metadata__", {})
         about = json.loads(metadata.get("mxref", "{}"))["tensors"] if "mxref" in metadata else {}
         spans = {name: _span(entry) for name, entry in header.items()}
-        missing = set(about) - set(spans)
+        scales = {f"{name}_scale" for name in about}
+        for name, blocks in about.items():
+            blocks["shape"], blocks["format"] = list(blocks["shape"]), str(blocks["format"])
+            if blocks["tensor_scale"] is not None:
+                scales.add(name + _TENSOR_SCALES[blocks["tensor_scale"]][0])
+        missing = (set(about) | scales) - set(spans)
         if missing:
             raise ValueError(f"there is no tensor {min(missing)!r}")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -138,7 +138,7 @@ def _read(path: Path) -> tuple[dict[str, _Field], dict[str, dict[str, Any]]]:
         name: _Field(kind, shape, raw[start:stop])
         for name, (kind, shape, start, stop) in spans.items()
     }
-    return fields, about
+    return fields, about, scales
 
 
 def _span(entry: Mapping[str, Any]) -> tuple[str, tuple[int, ...], int, int]:
