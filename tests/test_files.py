@@ -417,6 +417,25 @@ def test_truncated_files(tmp_path: Path, suffix: str) -> None:
         assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".gguf"])
+def test_flipped_bytes(tmp_path: Path, suffix: str) -> None:
+    """Whatever a byte is changed to, the file is read or refused in one sentence."""
+    path = tmp_path / f"x{suffix}"
+    content = good(path)
+    generator = np.random.default_rng(2)
+    refused = []
+    for place, byte in generator.integers(0, [len(content), 256], (300, 2)).tolist():
+        path.write_bytes(content[:place] + bytes([byte]) + content[place + 1 :])
+        try:
+            files.read_blocks(path)
+        except ValueError as error:
+            refused.append(str(error))
+    assert len(refused) > 100
+    for sentence in refused:
+        assert sentence.startswith(f"{path} must be a whole {suffix} file")
+        assert "\n" not in sentence
+
+
 _ENTRY: dict[str, Any] = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
 #: A header, or what is wrong with one entry -> what the message says. Eight bytes follow.
 BAD_HEADERS: dict[str, tuple[Any, str]] = {

@@ -111,7 +111,8 @@ def write_blocks(
     F8_E5M2 or I8, packed from the lowest bits up and filled up to whole bytes along the last axis;
     scales are NAME_scale, F8_E8M0 or F8_E4M3 (for UE4M3). A tensor's own scale is F32: NAME_scale_2
     if it is a factor, NAME_global_scale if a divisor, NAME_amax if the largest magnitude. The
-    metadata says the rest. ``.gguf`` takes MXFP4 only.
+    metadata says the rest. torch, which has no 6-bit types, does not read files with F6. ``.gguf``
+    takes MXFP4 only, without NaN blocks.
 
     Args:
         path: a ``.npz``, ``.safetensors`` or ``.gguf`` file.

@@ -27,6 +27,15 @@ _NUMPY_ERRORS = (
     SyntaxError,
     tokenize.TokenError,
 )
+_ARCHIVE_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    NotImplementedError,  # another compression
+    RuntimeError,  # a password
+    MemoryError,
+    KeyError,
+    TypeError,
+)
 
 
 def read_npy(path: Path, *, bfloat16: bool = False) -> NDArray[Any]:
@@ -124,7 +133,7 @@ def read_npz(path: Path) -> Iterator[tuple[str, Blocks]]:
                     yield name, _blocks(archive, f"{name}/" if name else "")
             if not any(key.rpartition("/")[2] == "codes" for key in keys):
                 raise KeyError("codes")
-    except (*_NUMPY_ERRORS, zipfile.BadZipFile, zlib.error, KeyError, TypeError) as error:
+    except (*_NUMPY_ERRORS, *_ARCHIVE_ERRORS) as error:
         raise ValueError(f"{path} must be a whole .npz file of blocks, {brief(error)}") from None
 
 
