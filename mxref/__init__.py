@@ -12,8 +12,10 @@ from mxref._version import VECTORS_VERSION, __version__
 from mxref.block import quantize
 from mxref.blocks import Blocks, dequantize
 from mxref.element import decode, encode
+from mxref.packing import pack, pack_blocks, packed_size, unpack, unpack_blocks
 from mxref.policy import Policy
 from mxref.scale import decode_scale, encode_scale, shared_scale
+from mxref.scale_layout import pack_scales, unpack_scales
 
 __all__ = [
     "VECTORS_VERSION",
@@ -26,6 +28,13 @@ __all__ = [
     "encode",
     "encode_scale",
     "formats",
+    "pack",
+    "pack_blocks",
+    "pack_scales",
+    "packed_size",
     "quantize",
     "shared_scale",
+    "unpack",
+    "unpack_blocks",
+    "unpack_scales",
 ]

@@ -9,9 +9,21 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any
 
 from mxref import choices as c
+from mxref._keywords import (
+    DecodeChoices,
+    DecodeScaleChoices,
+    DequantizeChoices,
+    ElementChoices,
+    EncodeScaleChoices,
+    PackBlocksChoices,
+    PackChoices,
+    PackScalesChoices,
+    QuantizeChoices,
+    SharedScaleChoices,
+)
 from mxref._text import unknown_name
 from mxref.choices import Choice, Rounding
 from mxref.scale_rule import ScaleRule
@@ -20,12 +32,19 @@ __all__ = [
     "READS",
     "DecodeChoices",
     "DecodePolicy",
+    "DecodeScaleChoices",
+    "DequantizeChoices",
     "ElementChoices",
     "ElementPolicy",
+    "EncodeScaleChoices",
     "LayoutPolicy",
+    "PackBlocksChoices",
+    "PackChoices",
+    "PackScalesChoices",
     "Policy",
     "QuantizeChoices",
     "ScalePolicy",
+    "SharedScaleChoices",
     "resolve",
 ]
 
@@ -105,6 +124,11 @@ class LayoutPolicy(_Group):
     """The choices about where elements and blocks lie."""
 
     tail: c.Tail = c.Tail.ZERO_PADDED
+    fp4_packing: c.FP4Packing = c.FP4Packing.LOW_NIBBLE_FIRST
+    fp6_packing: c.FP6Packing = c.FP6Packing.LSB_FIRST
+    scale_place: c.ScalePlace = c.ScalePlace.SEPARATE
+    scale_byte: c.ScaleByte = c.ScaleByte.BIASED
+    scale_layout: c.ScaleLayout = c.ScaleLayout.ROW_MAJOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,78 +226,6 @@ _GROUP_OF: Mapping[str, str] = {
 }
 
 
-class ElementChoices(TypedDict, total=False):
-    """Keyword choices of `encode`."""
-
-    rounding: str | Rounding
-    overflow: str | c.Overflow
-    clamp: str | c.Clamp
-    nan: str | c.NaN
-    nan_to_finite: str | c.NaNToFinite
-    zero_sign: str | c.ZeroSign
-    underflow_sign: str | c.UnderflowSign
-    subnormal_inputs: str | c.SubnormalInputs
-    int8_range: str | c.Int8Range
-    pre_rounding: str | c.PreRounding
-
-
-class _BlockScaleChoices(TypedDict, total=False):
-    zero_block: str | c.ZeroBlock
-    scale_overflow: str | c.ScaleOverflow
-    scale_underflow: str | c.ScaleUnderflow
-    amax_type: str | c.AmaxType
-    int8_emax: str | c.Int8Emax
-
-
-class SharedScaleChoices(_BlockScaleChoices, total=False):
-    """Keyword choices of `shared_scale`; the rule is an argument of its own."""
-
-
-class QuantizeChoices(ElementChoices, _BlockScaleChoices, total=False):
-    """Keyword choices of `quantize`."""
-
-    scale_rule: str | ScaleRule
-    block_nan: str | c.BlockNaN
-    block_inf: str | c.BlockInf
-    nan_block_codes: str | c.NaNBlockCodes
-    scaling: str | c.Scaling
-    scale_arithmetic: str | c.ScaleArithmetic
-    tail: str | c.Tail
-
-
-class EncodeScaleChoices(TypedDict, total=False):
-    """Keyword choices of `encode_scale`."""
-
-    scale_rounding: str | c.ScaleRounding
-    scale_overflow: str | c.ScaleOverflow
-    scale_of_zero: str | c.ScaleOfZero
-    scale_of_negative: str | c.ScaleOfNegative
-    scale_of_inf: str | c.ScaleOfInf
-    tiny_scale: str | c.TinyScale
-    pre_rounding: str | c.PreRounding
-
-
-class DecodeChoices(TypedDict, total=False):
-    """Keyword choices of `decode`."""
-
-    decoded_zero: str | c.DecodedZero
-
-
-class DecodeScaleChoices(TypedDict, total=False):
-    """Keyword choices of `decode_scale`."""
-
-    scale_00: str | c.Scale00
-    scale_ff: str | c.ScaleFF
-
-
-class DequantizeChoices(DecodeChoices, DecodeScaleChoices, total=False):
-    """Keyword choices of `dequantize`."""
-
-    product_overflow: str | c.ProductOverflow
-    product_rounding: str | c.ProductRounding
-    scale_arithmetic: str | c.ScaleArithmetic
-
-
 #: Operations, with the choices that each reads.
 READS: Mapping[str, tuple[str, ...]] = {
     op: tuple(name for name in _GROUP_OF if name in reads.__annotations__ or name in more)
@@ -285,6 +237,12 @@ READS: Mapping[str, tuple[str, ...]] = {
         ("shared_scale", SharedScaleChoices, ("scale_rule",)),
         ("quantize", QuantizeChoices, ()),
         ("dequantize", DequantizeChoices, ()),
+        ("pack", PackChoices, ()),
+        ("unpack", PackChoices, ()),
+        ("pack_blocks", PackBlocksChoices, ()),
+        ("unpack_blocks", PackBlocksChoices, ()),
+        ("pack_scales", PackScalesChoices, ()),
+        ("unpack_scales", PackScalesChoices, ()),
     )
 }
 

@@ -1,6 +1,7 @@
 """Settings of the whole test suite."""
 
 import datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -9,6 +10,8 @@ from hypothesis import settings
 settings.register_profile("ci", derandomize=True, max_examples=200, deadline=None)
 settings.load_profile("ci")
 
+PEERS = Path(__file__).resolve().parent / "peers"
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -16,6 +19,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="every 16-bit float x format x rounding x overflow, not only today's share",
     )
+    parser.addoption(
+        "--peers",
+        action="store_true",
+        help="also tests/peers, with the extra `peers` and g++; a missing peer is an error",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse tests/peers by name without --peers: pytest does not ask about what it was given."""
+    named = [Path(arg.partition("::")[0]).resolve() for arg in config.args]
+    if any(PEERS in (path, *path.parents) for path in named) and not config.getoption("--peers"):
+        raise pytest.UsageError("tests/peers must be run with --peers and the extra `peers`")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave tests/peers out without --peers; None lets others decide."""
+    return True if collection_path == PEERS and not config.getoption("--peers") else None
 
 
 @pytest.fixture(scope="session")

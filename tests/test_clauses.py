@@ -1,6 +1,6 @@
 """Every clause of SPEC_NOTES that mxref decides today, by an example typed from the texts.
 
-The name of a test is the clause. Not here: N26 to N28 (dot products), N32 (layout) and N35 (flags).
+The name of a test is the clause. Not here: N26 to N28 (dot products) and N35 (flags).
 """
 
 from __future__ import annotations
@@ -316,6 +316,59 @@ def test_n31_any_block_size() -> None:
     assert found[1].tolist() == [127, 128, 129, 130]
     assert found[3].tolist() == [129, 130]
     assert found[16].tolist() == [130]
+
+
+@pytest.mark.parametrize(
+    ("format", "codes", "choice", "packed"),
+    [
+        ("e2m1", [1, 2, 3, 4], "low_nibble_first", "21 43"),  # Quark's own example
+        ("e2m1", [1, 2, 3, 4], "high_nibble_first", "12 34"),
+        ("e2m1", [1, 2, 3, 4], "halves", "31 42"),  # as a block of four
+        ("e2m1", [1, 2, 3, 4], "middle_bits", "04 08 0c 10"),
+        ("e2m1", [1, 2, 3, 4], "byte_each", "01 02 03 04"),
+        ("e3m2", [0x01, 0x12, 0x23, 0x34], "lsb_first", "81 34 d2"),
+        ("e3m2", [0x01, 0x12, 0x23, 0x34], "quark", "1b 12 34"),
+        ("e3m2", [0x01, 0x12, 0x23, 0x34], "torchao_planar", "04 8d 6c"),
+        ("e3m2", [0x01, 0x12, 0x23, 0x34], "torchao_quads", "04 d8 63"),
+        ("e3m2", [0x01, 0x12, 0x23, 0x34], "byte_each", "01 12 23 34"),
+        ("int8", [0x01, 0xFE], None, "01 fe"),
+    ],
+)
+def test_n32_elements_in_bytes(
+    format: str, codes: list[int], choice: str | None, packed: str
+) -> None:
+    choices = {} if choice is None else {f"fp{4 if format == 'e2m1' else 6}_packing": choice}
+    assert bytes(mxref.pack(codes, format, block_size=4, **choices)).hex(" ") == packed
+    back = mxref.unpack(list(bytes.fromhex(packed)), format, len(codes), block_size=4, **choices)
+    assert back.tolist() == codes
+
+
+@pytest.mark.parametrize(
+    ("place", "byte", "packed"),
+    [
+        ("before", "biased", "82 21 43"),
+        ("after", "biased", "21 43 82"),
+        ("before", "signed", "03 21 43"),
+        ("after", "signed", "21 43 03"),
+    ],
+)
+def test_n32_scales_beside_their_elements(place: str, byte: str, packed: str) -> None:
+    fmt = mxref.formats.BlockFormat("four", E2M1, mxref.formats.E8M0, 4)
+    choices = {"scale_place": place, "scale_byte": byte}
+    block = mxref.pack_blocks([127 + 3], [1, 2, 3, 4], fmt, **choices)
+    assert (block.shape, bytes(block).hex(" ")) == ((1, 3), packed)
+    with pytest.raises(ValueError, match="scale_place must be before or after"):
+        mxref.pack_blocks([127 + 3], [1, 2, 3, 4], fmt)
+
+
+def test_n32_a_matrix_of_scales() -> None:
+    scales = np.uint8([[1, 2, 3, 4, 5]] * 33)
+    assert mxref.pack_scales(scales)[:7].tolist() == [1, 2, 3, 4, 5, 1, 2]
+    tiles = mxref.pack_scales(scales, scale_layout="tiles_128x4")
+    # Row 32 stands behind row 0; the fifth column opens a second tile, filled up with 00.
+    assert tiles[:12].tolist() == [1, 2, 3, 4, 1, 2, 3, 4, 0, 0, 0, 0]
+    assert tiles[512:520].tolist() == [5, 0, 0, 0, 5, 0, 0, 0]
+    assert tiles.shape == (1024,)
 
 
 def test_n33_quantizing_twice() -> None:

@@ -95,7 +95,20 @@ GROUPS: dict[str, dict[str, list[str]]] = {
         "product_rounding": ["once", "scale_first"],
         "decoded_zero": ["kept", "dropped"],
     },
-    "layout": {"tail": ["zero_padded", "short", "refused"]},
+    "layout": {
+        "tail": ["zero_padded", "short", "refused"],
+        "fp4_packing": [
+            "low_nibble_first",
+            "high_nibble_first",
+            "halves",
+            "middle_bits",
+            "byte_each",
+        ],
+        "fp6_packing": ["lsb_first", "quark", "torchao_planar", "torchao_quads", "byte_each"],
+        "scale_place": ["separate", "before", "after"],
+        "scale_byte": ["biased", "signed"],
+        "scale_layout": ["row_major", "tiles_128x4"],
+    },
 }
 CHOICES = {name: members for group in GROUPS.values() for name, members in group.items()}
 KINDS: tuple[Any, ...] = (ElementPolicy, ScalePolicy, DecodePolicy, LayoutPolicy)
@@ -122,6 +135,12 @@ OPERATIONS = {
     + " int8_emax nan_block_codes scaling scale_arithmetic tail",
     "dequantize": "scale_arithmetic scale_00 scale_ff product_overflow product_rounding "
     "decoded_zero",
+    "pack": "fp4_packing fp6_packing",
+    "unpack": "fp4_packing fp6_packing",
+    "pack_blocks": "fp4_packing fp6_packing scale_place scale_byte",
+    "unpack_blocks": "fp4_packing fp6_packing scale_place scale_byte",
+    "pack_scales": "scale_layout",
+    "unpack_scales": "scale_layout",
 }
 X = np.float32([1.0, -0.25])
 BLOCKS = mxref.quantize(X, "mxfp4_e2m1")
@@ -133,6 +152,12 @@ CALLS: dict[str, Callable[..., Any]] = {
     "shared_scale": partial(mxref.shared_scale, X[:1], "e2m1"),
     "quantize": partial(mxref.quantize, X, "mxfp4_e2m1", block_size=2),
     "dequantize": partial(mxref.dequantize, BLOCKS),
+    "pack": partial(mxref.pack, [1, 2], "e2m1"),
+    "unpack": partial(mxref.unpack, [7], "e2m1", 1),
+    "pack_blocks": partial(mxref.pack_blocks, [127], range(32), "mxint8"),
+    "unpack_blocks": partial(mxref.unpack_blocks, [range(33)], "mxint8"),
+    "pack_scales": partial(mxref.pack_scales, [[127]]),
+    "unpack_scales": partial(mxref.unpack_scales, np.arange(512) % 256, (128, 4)),
 }
 UNREAD = [(op, name) for op, reads in OPERATIONS.items() for name in CHOICES.keys() - reads.split()]
 PAIRS = [(name, value) for name, members in CHOICES.items() for value in members]
@@ -428,6 +453,8 @@ def test_a_policy_object_is_taken_whole(operation: str) -> None:
     by_object, by_keyword = call(policy=calm), call(**mine)
     if operation == "quantize":
         by_object, by_keyword = by_object.codes, by_keyword.codes
+    if operation == "unpack_blocks":
+        by_object, by_keyword = (np.concatenate(both) for both in (by_object, by_keyword))
     assert by_object.tobytes() == by_keyword.tobytes()
 
 

@@ -3,7 +3,7 @@
 A block is its scale byte, then 16 bytes of which byte j holds element j in the low nibble and
 element j + 16 in the high one. Readers of the format have no NaN and no -0: they take scale FF for
 2**128 and code 8 for 0.
-Source: ggml-common.h, block_mxfp4; SPEC_NOTES N29.
+Source: ggml-common.h, block_mxfp4; SPEC_NOTES N32.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
@@ -25,8 +25,13 @@ from mxref._whole_file import whole_file
 from mxref.blocks import Blocks
 from mxref.files._entries import Entry, brief, chunks, describe, dtype_named, owned
 from mxref.formats import BlockFormat, block_format
+from mxref.packing import pack_blocks, unpack_blocks
+
+if TYPE_CHECKING:
+    from mxref.policy import PackBlocksChoices
 
 _SIZE, _BYTES = 32, 17
+_LAYOUT: PackBlocksChoices = {"scale_place": "before", "fp4_packing": "halves"}
 _KEY = "mxref.tensors"
 _LONGEST_NAME = 63  # GGML_MAX_NAME less the zero byte
 _MOST_AXES = 4  # GGML_MAX_DIMS
@@ -88,14 +93,9 @@ def _loader(
         if kind != "MXFP4":
             return data
         rows = data.reshape(*shape[:-1], shape[-1] // _SIZE, _BYTES)
-        codes = np.empty((*rows.shape[:-1], _SIZE), np.uint8)
-        codes[..., : _SIZE // 2] = rows[..., 1:] & 15
-        codes[..., _SIZE // 2 :] = rows[..., 1:] >> 4
-        codes.shape = shape
-        scales = owned(rows[..., 0].copy())
-        return Blocks(
-            owned(codes), scales, block_format("mxfp4_e2m1"), len(shape) - 1, shape, dtype
-        )
+        scales, codes = unpack_blocks(rows, "mxfp4_e2m1", **_LAYOUT)
+        fmt = block_format("mxfp4_e2m1")
+        return Blocks(owned(codes.reshape(shape)), owned(scales), fmt, len(shape) - 1, shape, dtype)
 
     return load
 
@@ -166,9 +166,8 @@ def _data(blocks: Blocks) -> Iterator[U8]:
     scales, done = blocks.scale_codes.reshape(-1), 0
     for part in chunks(blocks.codes):
         codes = part.reshape(-1, _SIZE)
-        rows = np.empty((len(codes), _BYTES), np.uint8)
-        rows[:, 0] = scales[done : done + len(codes)]
-        rows[:, 1:] = codes[:, : _SIZE // 2] | codes[:, _SIZE // 2 :] << 4
+        some = scales[done : done + len(codes), np.newaxis]
+        rows = pack_blocks(some, codes, "mxfp4_e2m1", **_LAYOUT)
         done += len(codes)
         yield rows
         mapped.use(part.nbytes)

@@ -27,8 +27,8 @@ from mxref._mapped import Mapped
 from mxref._whole_file import whole_file
 from mxref.blocks import Blocks
 from mxref.files._entries import Entry, brief, chunks, describe, described
-from mxref.files._packing import pack, packed_size, unpack
 from mxref.formats import CodeFormat, element_format
+from mxref.packing import pack, packed_size, unpack
 from mxref.scale import decode_scale
 from mxref.two_level import TensorScaleKind
 
@@ -85,7 +85,7 @@ class _Field:
             return np.zeros((*self.shape[:-1], count), np.uint8)
         if _bits(self.kind) == 8:
             return self.data.reshape(self.shape)
-        return unpack(self.data.reshape(*self.shape[:-1], -1), fmt, count)
+        return unpack(self.data.reshape(*self.shape[:-1], -1), fmt.name, count)
 
 
 def entries(path: Path) -> Iterator[Entry]:
@@ -253,7 +253,7 @@ def _parts(
     ):
         kind = _NATIVE.get(fmt.name, "U8")
         bits = 8 if kind in ("U8", "I8") else _bits(kind)
-        size = packed_size(codes.shape[-1], fmt) if bits < 8 else codes.shape[-1]
+        size = packed_size(codes.shape[-1], fmt.name) if bits < 8 else codes.shape[-1]
         shape = [*codes.shape[:-1], size * 8 // bits]
         yield name + suffix, kind, shape, math.prod(shape) * bits // 8, _data(codes, fmt, bits)
     if blocks.tensor_scale is not None:
@@ -266,7 +266,7 @@ def _data(codes: U8, fmt: CodeFormat, bits: int) -> Callable[[], Iterator[U8]]:
     def data() -> Iterator[U8]:
         mapped = Mapped(codes)
         for part in chunks(codes):
-            yield pack(part, fmt) if bits < 8 else part
+            yield pack(part, fmt.name) if bits < 8 else part
             mapped.use(part.nbytes)
 
     return data

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mxref.policy import READS
-
 __all__ = ["FLAGS", "MODELS", "OPERATIONS", "RULES"]
 
-OPERATIONS = tuple(READS)
+OPERATIONS = (
+    "encode",
+    "decode",
+    "encode_scale",
+    "decode_scale",
+    "shared_scale",
+    "quantize",
+    "dequantize",
+)
 
 MODELS: Mapping[str, str] = {
     "M1": "zeros, smallest and largest numbers, infinities and NaNs of the float type, both signs",

@@ -1,0 +1,180 @@
+"""How codes lie in bytes: each packing is one table of the bits that it moves, there and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref._bits import CHUNK, U8
+from mxref.choices import Choice, FP4Packing, FP6Packing
+
+Moves = tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """Groups of codes, a byte each, and groups of packed bytes, both read as little-endian words.
+
+    Args:
+        codes: codes of a group: 1, 2 or 4.
+        size: packed bytes of a group, no more than there are codes.
+        moves: bit of the codes' word, bit of the packed word, width: the fields that are moved.
+        planar_codes: the first codes of all groups of a block come first, then the second ones.
+        planar_bytes: the same of the packed bytes.
+    """
+
+    codes: int
+    size: int
+    moves: Moves
+    planar_codes: bool = False
+    planar_bytes: bool = False
+
+    @property
+    def planar(self) -> bool:
+        """Whether the packing reads the block size."""
+        return self.planar_codes or self.planar_bytes
+
+    def filled(self, count: int, block_size: int) -> int:
+        """Codes that `count` codes are filled up to: whole groups, or whole blocks if planar."""
+        unit = block_size if self.planar else self.codes
+        return -(-count // unit) * unit
+
+    def packed_size(self, count: int, block_size: int) -> int:
+        """Bytes of `count` codes."""
+        return self.filled(count, block_size) // self.codes * self.size
+
+    def pack(self, codes: U8, block_size: int) -> U8:
+        """Bytes of codes (..., count)."""
+        *rows, count = codes.shape
+        filled = self.filled(count, block_size)
+        if filled > count:
+            whole = np.zeros((*rows, filled), np.uint8)
+            whole[..., :count] = codes
+            codes = whole
+        if self.planar_codes:
+            codes = _swapped(codes, self.codes, block_size // self.codes)
+        groups = np.ascontiguousarray(codes).reshape(-1, self.codes)
+        packed = np.empty((len(groups), self.size), np.uint8)
+        self._move(groups, packed, self.moves)
+        if self.planar_bytes:
+            packed = _swapped(packed, block_size // self.codes, self.size)
+        return packed.reshape(*rows, filled // self.codes * self.size)
+
+    def unpack(self, packed: U8, count: int, block_size: int) -> U8:
+        """Codes (..., count) of bytes of the right number."""
+        *rows, size = packed.shape
+        if self.planar_bytes:
+            packed = _swapped(packed, self.size, block_size // self.codes)
+        groups = np.ascontiguousarray(packed).reshape(-1, self.size)
+        codes = np.empty((len(groups), self.codes), np.uint8)
+        self._move(groups, codes, tuple((to, bit, width) for bit, to, width in self.moves))
+        if self.planar_codes:
+            codes = _swapped(codes, block_size // self.codes, self.codes)
+        codes = codes.reshape(*rows, size // self.size * self.codes)
+        return codes if codes.shape[-1] == count else codes[..., :count].copy()
+
+    def _move(self, source: U8, target: U8, moves: Moves) -> None:
+        """Fields of source groups (n, bytes) to target groups (n, bytes), a chunk at a time."""
+        scratch = np.empty((3, min(CHUNK, len(source))), f"<u{self.codes}")
+        for start in range(0, len(source), CHUNK):
+            part = slice(start, start + CHUNK)
+            words = _read(source[part], scratch[0])
+            moved, field = scratch[1:, : len(words)]
+            for i, (bit, to, width) in enumerate(moves):
+                result = field if i else moved
+                shifted = words
+                if bit != to:
+                    shift = np.right_shift if bit > to else np.left_shift
+                    shifted = shift(words, abs(bit - to), out=result)
+                np.bitwise_and(shifted, ((1 << width) - 1) << to, out=result)
+                if i:
+                    np.bitwise_or(moved, field, out=moved)
+            _write(moved, target[part])
+
+
+# A view, a cast or columns, here and in `_swapped`: NumPy copies short rows one by one.
+
+
+def _read(groups: U8, scratch: NDArray[Any]) -> NDArray[Any]:
+    """Groups (n, bytes) as words with zeros above."""
+    count, size = groups.shape
+    if size == scratch.itemsize:
+        same: NDArray[Any] = groups.view(scratch.dtype)[:, 0]
+        return same
+    words = scratch[:count]
+    words[:] = groups[:, 0]
+    columns = words.view(np.uint8).reshape(count, -1)
+    for i in range(1, size):
+        columns[:, i] = groups[:, i]
+    return words
+
+
+def _write(words: NDArray[Any], groups: U8) -> None:
+    """The low bytes of words as groups (n, bytes)."""
+    count, size = groups.shape
+    if size == words.itemsize:
+        groups.view(words.dtype)[:, 0] = words
+        return
+    groups[:, 0] = words  # modulo 256
+    columns = words.view(np.uint8).reshape(count, -1)
+    for i in range(1, size):
+        groups[:, i] = columns[:, i]
+
+
+def _swapped(array: U8, first: int, second: int) -> U8:
+    """Every run of first x second bytes, read as a matrix, transposed."""
+    matrices = array.reshape(-1, first, second)
+    swapped = np.empty((len(matrices), second, first), np.uint8)
+    for i in range(min(first, second)):
+        if first <= second:
+            swapped[:, :, i] = matrices[:, i, :]
+        else:
+            swapped[:, i, :] = matrices[:, :, i]
+    return swapped.reshape(array.shape)
+
+
+_ONE_EACH = {width: Packing(1, 1, ((0, 0, width),)) for width in (4, 6, 8)}
+_LOW_NIBBLE_FIRST: Moves = ((0, 0, 4), (8, 4, 4))
+
+#: 8-bit codes are bytes as they are.
+BYTES = _ONE_EACH[8]
+
+# Code i of a group is bits 8i to 8i + 5 of its word; the three bytes are bits 0, 8 and 16 and up.
+PACKINGS: Mapping[Choice, Packing] = {
+    FP4Packing.LOW_NIBBLE_FIRST: Packing(2, 1, _LOW_NIBBLE_FIRST),
+    FP4Packing.HIGH_NIBBLE_FIRST: Packing(2, 1, ((0, 4, 4), (8, 0, 4))),
+    FP4Packing.HALVES: Packing(2, 1, _LOW_NIBBLE_FIRST, planar_codes=True),
+    FP4Packing.MIDDLE_BITS: Packing(1, 1, ((0, 2, 4),)),
+    FP4Packing.BYTE_EACH: _ONE_EACH[4],
+    FP6Packing.LSB_FIRST: Packing(4, 3, ((0, 0, 6), (8, 6, 6), (16, 12, 6), (24, 18, 6))),
+    FP6Packing.QUARK: Packing(
+        4,
+        3,
+        (
+            *((4, 6, 2), (12, 4, 2), (20, 2, 2), (28, 0, 2)),
+            *((0, 12, 4), (8, 8, 4), (16, 20, 4), (24, 16, 4)),
+        ),
+    ),
+    FP6Packing.TORCHAO_PLANAR: Packing(
+        4,
+        3,
+        (
+            *((2, 4, 4), (10, 0, 4), (18, 12, 4), (26, 8, 4)),
+            *((0, 22, 2), (8, 20, 2), (16, 18, 2), (24, 16, 2)),
+        ),
+        planar_bytes=True,
+    ),
+    FP6Packing.TORCHAO_QUADS: Packing(
+        4,
+        3,
+        (
+            *((2, 4, 4), (10, 0, 4), (26, 12, 4), (18, 8, 4)),
+            *((0, 22, 2), (8, 20, 2), (24, 18, 2), (16, 16, 2)),
+        ),
+    ),
+    FP6Packing.BYTE_EACH: _ONE_EACH[6],
+}

@@ -1,0 +1,132 @@
+"""Scale layouts: the order in which a matrix of scales is stored."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mxref._bits import U8
+from mxref._codes import codes_of
+from mxref.choices import ScaleLayout
+from mxref.formats import CodeFormat
+from mxref.policy import Policy, resolve
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from mxref.policy import PackScalesChoices
+
+__all__ = ["pack_scales", "unpack_scales"]
+
+#: What scale codes of any scale format are checked as.
+_SCALE_BYTE = CodeFormat("scales", 8, 0, 0, signed=False, dtype_name="float8_e8m0fnu")
+
+
+def pack_scales(
+    scale_codes: ArrayLike, policy: str | Policy = "ocp", **choices: Unpack[PackScalesChoices]
+) -> U8:
+    """Every matrix of scale codes as the bytes that it is stored in.
+
+    `tiles_128x4` is what cuBLAS and the tcgen05 instructions read: the matrix is filled up with 00
+    to a multiple of 128 rows and 4 columns and cut into tiles of 128 x 4, which follow each other
+    row by row; row r and column c of a tile are at byte ``r % 32 * 16 + r // 32 * 4 + c`` of its
+    512. The filler 00 is the scale 2**-127 in E8M0, not zero.
+
+    Args:
+        scale_codes: codes (..., rows, columns) of any scale format, or an array of E8M0's ml_dtypes
+            type: a row for each row of the tensor, a column for each block of it.
+        policy: a `Policy` or its spelling.
+        choices: `scale_layout`.
+
+    Returns:
+        uint8 (..., bytes): rows * columns of them, or 512 for each tile.
+
+    Raises:
+        TypeError: scale codes of another type.
+        ValueError: unknown policy or choice; fewer than two axes; a code above FF.
+
+    Source: cuBLAS documentation, 1D block scaling factors layout; SPEC_NOTES N32.
+
+    >>> pack_scales([[1, 2], [3, 4]])
+    array([1, 2, 3, 4], dtype=uint8)
+    >>> tiles = pack_scales([[1, 2], [3, 4]], scale_layout="tiles_128x4")
+    >>> tiles.shape, tiles[:2].tolist(), tiles[16:18].tolist()
+    ((512,), [1, 2], [3, 4])
+    """
+    layout = resolve("pack_scales", policy, choices).layout.scale_layout
+    scales = codes_of(scale_codes, _SCALE_BYTE, "scale_codes")
+    if scales.ndim < 2:
+        raise ValueError(f"scale_codes must have shape (..., rows, columns), got {scales.shape}")
+    *outer, rows, columns = scales.shape
+    if layout is ScaleLayout.ROW_MAJOR:
+        return scales.reshape(*outer, rows * columns).copy()
+    down, across = _tiles(rows, columns)
+    whole = np.zeros((*outer, down * 128, across * 4), np.uint8)
+    whole[..., :rows, :columns] = scales
+    tiles = whole.reshape(math.prod(outer), down, 4, 32, across, 4).transpose(0, 1, 4, 3, 2, 5)
+    return tiles.reshape(*outer, down * across * 512)
+
+
+def unpack_scales(
+    packed: ArrayLike,
+    shape: Sequence[int],
+    policy: str | Policy = "ocp",
+    **choices: Unpack[PackScalesChoices],
+) -> U8:
+    """The scale codes that bytes hold: `pack_scales` undone.
+
+    Args:
+        packed: bytes (..., size) as integers from 0 to 255.
+        shape: shape (..., rows, columns) of the scale codes.
+        policy: a `Policy` or its spelling.
+        choices: `scale_layout`.
+
+    Returns:
+        uint8 scale codes of the shape. Bytes of the filler are not looked at.
+
+    Raises:
+        TypeError: packed of another type; a shape that holds something else than integers.
+        ValueError: unknown policy or choice; a shape of fewer than two axes; bytes of another shape
+            than `pack_scales` gives.
+
+    Source: SPEC_NOTES N32.
+
+    >>> unpack_scales([1, 2, 3, 4], (2, 2)).tolist()
+    [[1, 2], [3, 4]]
+    """
+    layout = resolve("unpack_scales", policy, choices).layout.scale_layout
+    array = codes_of(packed, _SCALE_BYTE, "packed")
+    *outer, rows, columns = _shape(shape)
+    down, across = _tiles(rows, columns)
+    row_major = layout is ScaleLayout.ROW_MAJOR
+    wanted = (*outer, rows * columns if row_major else down * across * 512)
+    if array.shape != wanted:
+        raise ValueError(
+            f"packed must have shape {wanted} for scale codes of shape {(*outer, rows, columns)} "
+            f"in {layout.value}, got {array.shape}"
+        )
+    if row_major:
+        return array.reshape(*outer, rows, columns).copy()
+    tiles = array.reshape(math.prod(outer), down, across, 32, 4, 4).transpose(0, 1, 4, 3, 2, 5)
+    whole = tiles.reshape(*outer, down * 128, across * 4)
+    return whole[..., :rows, :columns].copy()
+
+
+def _tiles(rows: int, columns: int) -> tuple[int, int]:
+    """Tiles down and across."""
+    return -(-rows // 128), -(-columns // 4)
+
+
+def _shape(shape: Sequence[int]) -> tuple[int, ...]:
+    try:
+        whole = tuple(operator.index(n) for n in shape)
+    except TypeError:
+        raise TypeError(f"shape must hold integers, got {shape!r}") from None
+    if len(whole) < 2 or min(whole) < 0:
+        raise ValueError(f"shape must be (..., rows, columns), none negative, got {whole}")
+    return whole
