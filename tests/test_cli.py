@@ -771,9 +771,9 @@ def test_a_file_that_is_damaged(tmp_path: Path, name: str, call: Callable[..., R
             "does not read the choice 'scale_rounding'",
         ),
         (["x.npy", "--format", "mxint8", "--bfloat16"], r"needs uint16 or .* x\.npy has float32"),
-        (["x.npy", "--format", "mxint8", "-o", "x.bin"], r"--out must end in \.npz, got x\.bin"),
-        (["x.npy", "--format", "mxint8", "-o", "x"], r"--out must end in \.npz, got x"),
-        (["x.npy", "--format", "mxint8", "--block-size", str(10**13)], "error: Unable to allocate"),
+        (["x.npy", "--format", "mxint8", "-o", "x.bin"], r"must end in \.npz, .*, got x\.bin"),
+        (["x.npy", "--format", "mxint8", "-o", "x"], r"must end in \.npz, .*, got x\n"),
+        (["x.npy", "--format", "mxint8", "--block-size", str(10**13)], ": No space left on device"),
     ],
 )
 def test_misuse_of_quantize(
@@ -827,6 +827,7 @@ def test_quantize_of_an_array_of_integers(
         reports.append(strict_json(result.stdout))
         with np.load(out) as written:
             archives.append({key: written[key].tolist() for key in written.files})
+        assert archives[-1].pop("dtype") == str(np.dtype(stored_as))
     assert archives[0] == archives[1]
     assert reports[0].pop("dtype") == str(np.dtype(dtype))
     for key in ("dtype", "file", "out"):

@@ -151,7 +151,7 @@ def run_verify(capsys: pytest.CaptureFixture[str]) -> Verify:
 def assert_sentence(text: str) -> None:
     assert "\n" not in text
     assert "Traceback" not in text
-    assert 10 < len(text) < 600  # some name every choice
+    assert 10 < len(text) < 700  # some name every choice
 
 
 # --- targets --------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -13,6 +12,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from mxref._version import VECTORS_VERSION
+from mxref._whole_file import whole_file
 from mxref.golden.answers import fast_answers
 from mxref.golden.cases import vector_files
 from mxref.golden.read import VectorError, read_manifest
@@ -91,17 +91,8 @@ def write_file(path: Path, data: bytes) -> None:
     Raises:
         OSError: the file cannot be written; nothing is left behind.
     """
-    path = Path(os.path.realpath(path))  # a link stays a link
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as temporary:
         temporary.write_bytes(data)
-        temporary.replace(path)
-    except OSError as error:
-        raise type(error)(error.errno, error.strerror, str(path)) from None
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def _is_left_over(path: Path) -> bool:
