@@ -27,7 +27,7 @@ from mxref.cli import main
 ROOT = Path(__file__).resolve().parent.parent
 VECTORS = ROOT / "vectors"
 COMMAND = [sys.executable, "-W", "error", "-m", "mxref"]
-VERBS = ("formats", "explain", "quantize", "regen", "score", "verify")
+VERBS = ("formats", "explain", "quantize", "regen", "export", "score", "verify")
 #: The environment of a user: Python's output is buffered there.
 ENVIRONMENT = {k: value for k, value in os.environ.items() if k != "PYTHONUNBUFFERED"}
 Result = subprocess.CompletedProcess[str]

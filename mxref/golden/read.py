@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -50,8 +50,14 @@ class VectorError(ValueError):
     """A vector file or manifest that is damaged, or not what this version reads."""
 
 
-def read_vectors(folder: Path) -> list[VectorFile]:
+def read_vectors(
+    folder: Path, wanted: Callable[[str], bool] = lambda stem: True
+) -> list[VectorFile]:
     """Every vector file that a folder's manifest lists, checked.
+
+    Args:
+        folder: where the manifest is.
+        wanted: whether to read a file, by its path below the folder without the ending.
 
     Raises:
         VectorError: no manifest, or a file that is missing, damaged or not canonical; the sentence
@@ -60,7 +66,7 @@ def read_vectors(folder: Path) -> list[VectorFile]:
     return [
         _read_listed(folder, entry)
         for entry in read_manifest(folder)
-        if entry["file"].endswith(".jsonl")
+        if entry["file"].endswith(".jsonl") and wanted(entry["file"].removesuffix(".jsonl"))
     ]
 
 
