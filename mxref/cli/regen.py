@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from mxref.cli._common import Verbs, new_parser, vectors_folder
+from mxref.golden.workers import cores
 
 
 def add_parser(verbs: Verbs) -> None:
@@ -21,6 +22,9 @@ def add_parser(verbs: Verbs) -> None:
         "--check", action="store_true", help="write nothing; exit 1 if a file differs"
     )
     parser.add_argument(
+        "--jobs", type=int, default=cores(), metavar="N", help="processes (default: %(default)s)"
+    )
+    parser.add_argument(
         "--out", type=Path, metavar="DIR", help="folder (default: vectors/ of the checkout)"
     )
 
@@ -31,7 +35,7 @@ def _run(options: argparse.Namespace) -> int:
     folder = options.out or vectors_folder()
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"--out must be a folder, {folder} is a file")
-    texts = golden.build()
+    texts = golden.build(options.jobs)
     size = sum(map(len, texts.values())) / 1e6
     if options.check:
         problems = golden.check(folder, texts)
