@@ -23,7 +23,16 @@ from typing import Any
 
 from mxref.golden.read import STAGED, VectorError, file_bytes, read_manifest
 
-__all__ = ["check", "finish", "manifest_bytes", "read_level2", "write", "write_file", "write_level2"]
+__all__ = [
+    "check",
+    "finish",
+    "manifest_bytes",
+    "read_level2",
+    "read_manifest",
+    "write",
+    "write_file",
+    "write_level2",
+]
 
 _MANIFEST = "manifest.json"
 
