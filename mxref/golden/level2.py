@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from mxref._bits import LAYOUTS
 from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, Specials
 from mxref.golden.answers import exact_answers, fast_answers
+from mxref.golden.cases import TO_CODE
 from mxref.golden.product import product_blocks
+from mxref.golden.records import words as hex_words
 from mxref.golden.workers import in_order
 from mxref.policy import Policy
 from mxref.scale_rule import ScaleRule
@@ -178,17 +180,14 @@ def compare(op: str, format: str, float: str, policy: Policy, words: Words, answ
     wanted = exact_answers(op, format, float, words.tolist(), policy)
     got = answers.tolist()
     for inputs, want, answer in zip(words.tolist(), wanted, got, strict=True):
-        if list(want) != answer:
-            digits = LAYOUTS[float].width // 4
+        if want != tuple(answer):
+            width, code = LAYOUTS[float].width // 4, 2
+            digits = (width, code) if op in TO_CODE else (code, width)
             raise DisagreementError(
                 f"the two references disagree on {op} {format} {float} under {policy}: in "
-                f"{_hex(inputs, digits)}, slow {_hex(list(want), digits)}, "
-                f"fast {_hex(answer, digits)}"
+                f"{hex_words(tuple(inputs), digits[0])}, slow {hex_words(want, digits[1])}, "
+                f"fast {hex_words(tuple(answer), digits[1])}"
             )
-
-
-def _hex(words: list[int], digits: int) -> str:
-    return " ".join(f"{word:0{digits if word > 255 else 2}x}" for word in words)
 
 
 def _range(count: int) -> Iterator[Words]:

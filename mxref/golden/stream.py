@@ -148,16 +148,26 @@ def _bytes(words: NDArray[Any]) -> bytes:
     return words.astype(words.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
+#: Significands in 64ths at which scale rules and roundings of scales change their mind.
+_LIMITS = np.array([64, 80, 91, 96, 112, 116, 120, 124, 126, 127], np.uint64)
+
+
 @functools.cache
 def _thresholds(op: str, format: str, layout: FloatLayout) -> U64:
-    """Patterns around which the operation's answer changes."""
+    """Patterns around which the operation's answer changes; no list that will grow."""
+    m = np.uint64(layout.mantissa_bits)
+    fields = np.arange((1 << layout.exponent_bits) - 1, dtype=np.uint64)
     if op == "encode":
-        found = models.encode_inputs(ELEMENT_FORMATS[format], layout)
-    elif op == "encode_scale":
-        found = models.encode_scale_inputs(layout)
+        numbers, middles = models.grid(ELEMENT_FORMATS[format], layout)
+        # The format's own, and as many ends of binades, infinity among them.
+        ends = np.append(fields, fields[-1:] + np.uint64(1)) << m
+        own = np.array([*numbers, *middles], np.uint64)
+        size = max(own.size, ends.size)
+        found = np.concatenate([np.resize(own, size), np.resize(ends, size)])
     else:
-        found = models.shared_scale_inputs(layout)
-    return np.array(list(found), np.uint64)
+        fractions = (_LIMITS - np.uint64(64)) << m >> np.uint64(6)
+        found = (fields[:, np.newaxis] << m | fractions).reshape(-1)
+    return np.concatenate([found, found | np.uint64(layout.sign_bit)])
 
 
 def _scalars(words: U64, thresholds: U64, op: str, layout: FloatLayout) -> NDArray[Any]:
