@@ -23,7 +23,7 @@ from mxref import exact
 from mxref.formats import BLOCK_FORMATS
 from mxref.golden import level2, store
 from mxref.golden.level2 import DisagreementError, Family, compute, compute_all, families, select
-from mxref.golden.product import product_blocks, scale_range
+from mxref.golden.product import product_blocks, reachable, scale_range
 from mxref.policy import Policy
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors"
@@ -136,6 +136,19 @@ def test_the_block_product_pairs_every_scale_with_every_key(share: int | None) -
             assert 0 in found, code  # the zero of each sign
     # Every scale code that float32 reaches under FLOOR: largest exponent 127, less 2.
     assert codes == list(range(253))
+
+
+@pytest.mark.parametrize("largest", [0x40B504F3, 0x40B58000, 0x40B57FFF, 0x40B40001, 0x40C00000])
+def test_a_limit_within_a_key_is_kept(largest: int) -> None:
+    """Limits such as the square root of two lie between the ends of an odd key's interval."""
+    patterns = reachable(BLOCK_FORMATS["mxfp4_e2m1"].element, 127, largest)
+    assert int((patterns & np.uint32(0x7FFFFFFF)).max()) <= largest
+    number = (largest & 0x7FFFFF | 0x800000) << (largest >> 23) - 127 - 23 + UNIT
+    sign, key = keys_under(patterns, 0)
+    for side in (0, 1):
+        found = key[sign == side].tolist()
+        assert len(set(found)) == len(found)
+        assert {one for one in found if one >= (1023 - 126) << 7} == expected_keys(0, number)
 
 
 def scale_range_of_e2m1() -> Iterator[tuple[int, int, int]]:

@@ -163,6 +163,17 @@ def test_the_plain_files_are_of_the_same_set(
             assert golden.read.file_bytes(folder, path) == data, (folder, path)
 
 
+def test_a_new_manifest_is_in_its_place_only_when_all_files_are(
+    killed: tuple[list[Path], dict[str, bytes], dict[str, bytes]],
+) -> None:
+    """So that a reader that knows nothing of staged files is told by the digests."""
+    folders, _, new = killed
+    for folder in folders:
+        if (folder / "manifest.json").read_bytes() == new["manifest.json"]:
+            found = contents(folder)
+            assert {path: found.get(path) for path in new} == new, folder
+
+
 def test_the_next_regen_cleans_up(
     killed: tuple[list[Path], dict[str, bytes], dict[str, bytes]], tmp_path: Path
 ) -> None:

@@ -76,17 +76,11 @@ def write(folder: Path, texts: dict[str, bytes]) -> int:
 def finish(folder: Path) -> None:
     """Move files of a set that already counts to their places; nothing where there are none."""
     staged = folder / STAGED
-    files = sorted(path for path in staged.rglob("*") if path.is_file())
-    # Until the manifest has moved the folder's own one is the old one.
-    manifest = staged / _MANIFEST
-    if manifest in files:
-        files.remove(manifest)
-        files.append(manifest)
-    stale = _listed(folder, staged=False) - _listed(folder) if manifest in files else set()
-    for path in files:
-        if path == manifest:
-            for old in stale:
-                (folder / old).unlink(missing_ok=True)
+    files = [path for path in staged.rglob("*") if path.is_file()]
+    if staged / _MANIFEST in files:  # until it has moved, the one in its place is the old one
+        for old in _listed(folder, staged=False) - _listed(folder):
+            (folder / old).unlink(missing_ok=True)
+    for path in sorted(files, key=lambda path: path == staged / _MANIFEST):  # the manifest last
         place = folder / path.relative_to(staged)
         place.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):  # moved by another process
