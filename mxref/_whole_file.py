@@ -26,3 +26,13 @@ def whole_file(path: Path) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file whole.
+
+    Raises:
+        OSError: the file cannot be written; nothing is left behind.
+    """
+    with whole_file(path) as temporary:
+        temporary.write_bytes(data)

@@ -84,8 +84,8 @@ def _source(options: argparse.Namespace) -> Path:
 
 
 def _table(options: argparse.Namespace) -> int:
+    from mxref._whole_file import write_file
     from mxref.golden.export import encode_table
-    from mxref.golden.regen import write_file
 
     _refuse_check(options)
     table = encode_table(options.format, options.policy, options.float)

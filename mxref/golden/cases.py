@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from mxref.golden.answers import exact_answer, exact_answers, fast_answers
 from mxref.golden.records import Case, VectorFile
 from mxref.policy import READS, Policy
 
-__all__ = ["vector_files"]
+__all__ = ["file_tasks", "vector_files"]
 
 Words = tuple[int, ...]
 #: Whether the standard requires the answer, the clause that decides, and flags.
@@ -51,23 +52,28 @@ _DEQUANTIZE_SCALES = (0x00, 0x01, 0x02, 0x10, 0x40, 0x7E, 0x7F, 0x80, 0xC0, 0xF0
 
 def vector_files() -> Iterator[VectorFile]:
     """Every file of level 1, in the order of the manifest."""
+    return (task() for task in file_tasks())
+
+
+def file_tasks() -> Iterator[Callable[[], VectorFile]]:
+    """What makes each file, in the order of the manifest; may be sent to another process."""
     for fmt in ELEMENT_FORMATS.values():
         for layout in LAYOUTS.values():
-            yield _encode(fmt, layout)
+            yield partial(_encode, fmt, layout)
     for fmt in ELEMENT_FORMATS.values():
-        yield _decode(fmt)
+        yield partial(_decode, fmt)
     for layout in LAYOUTS.values():
-        yield _encode_scale(layout)
-    yield _decode_scale()
+        yield partial(_encode_scale, layout)
+    yield _decode_scale
     for fmt in ELEMENT_FORMATS.values():
         for name in ("f32", "f64"):
-            yield _shared_scale(fmt, LAYOUTS[name])
+            yield partial(_shared_scale, fmt, LAYOUTS[name])
     for block in BLOCK_FORMATS:
         for name in ("f32", "bf16", "f64"):
-            yield _quantize(block, LAYOUTS[name])
+            yield partial(_quantize, block, LAYOUTS[name])
     for block in BLOCK_FORMATS:
         for name in ("f32", "bf16"):
-            yield _dequantize(block, LAYOUTS[name])
+            yield partial(_dequantize, block, LAYOUTS[name])
 
 
 def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:

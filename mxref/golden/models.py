@@ -6,6 +6,7 @@ derived from the formats, nothing is random.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Iterator
 
@@ -27,6 +28,7 @@ __all__ = [
 _LIMITS = (80, 91, 96, 112, 116, 120, 124, 126, 127)
 
 
+@functools.cache
 def pattern(n: int, exponent: int, layout: FloatLayout) -> int:
     """The float pattern of n * 2**exponent (sign from n), which must be exact.
 

@@ -15,7 +15,10 @@ from mxref.golden.records import DIGITS, SPEC, Case, VectorFile
 from mxref.golden.words import FLAGS, MODELS, OPERATIONS, RULES
 from mxref.policy import Policy
 
-__all__ = ["VectorError", "parse", "read_manifest", "read_vectors"]
+__all__ = ["STAGED", "VectorError", "file_bytes", "parse", "read_manifest", "read_vectors"]
+
+#: Folder with the files of a newer set that are not yet in their places; see `mxref.golden.store`.
+STAGED = ".next"
 
 _HEADER = {
     "mxref_vectors": str,
@@ -70,11 +73,25 @@ def read_vectors(
     ]
 
 
-def read_manifest(folder: Path) -> list[dict[str, Any]]:
-    """The entries of a folder's manifest: file, sha256 and number of cases."""
+def file_bytes(folder: Path, path: str) -> bytes:
+    """A file of a folder's set, which a killed `regen` may have left in another place."""
+    try:
+        return (folder / STAGED / path).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return (folder / path).read_bytes()
+
+
+def read_manifest(folder: Path, *, staged: bool = True) -> list[dict[str, Any]]:
+    """The entries of a folder's manifest: file, sha256 and number of cases.
+
+    Args:
+        folder: the folder.
+        staged: whether a newer manifest that has not yet been moved to its place counts.
+    """
     path = folder / "manifest.json"
     try:
-        manifest = json.loads(path.read_bytes())
+        data = file_bytes(folder, path.name) if staged else path.read_bytes()
+        manifest = json.loads(data)
         entries = manifest["files"]
         version = manifest["mxref_vectors"]
     except FileNotFoundError:
@@ -103,7 +120,7 @@ def read_manifest(folder: Path) -> list[dict[str, Any]]:
 def _read_listed(folder: Path, entry: dict[str, Any]) -> VectorFile:
     path = folder / entry["file"]
     try:
-        data = path.read_bytes()
+        data = file_bytes(folder, entry["file"])
     except OSError as error:
         raise VectorError(f"{path} cannot be read: {error.strerror}") from None
     try:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mxref._text import unknown_name
 from mxref._version import VECTORS_VERSION
+from mxref._whole_file import write_file
 from mxref.golden.export.arrays import (
     Array,
     c_header,
@@ -25,7 +26,6 @@ from mxref.golden.export.arrays import (
 )
 from mxref.golden.read import VectorError, read_manifest, read_vectors
 from mxref.golden.records import VectorFile
-from mxref.golden.regen import write_file
 
 __all__ = ["check", "files", "write"]
 
