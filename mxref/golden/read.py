@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from mxref._bits import LAYOUTS
 from mxref._version import VECTORS_VERSION
-from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS
+from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
 from mxref.golden.records import DIGITS, SPEC, Case, VectorFile
 from mxref.golden.words import FLAGS, MODELS, OPERATIONS, RULES
 from mxref.policy import Policy
@@ -44,6 +45,8 @@ _CASE = {
     "flags": list,
 }
 _ENTRY = {"file": str, "sha256": str, "cases": int}
+_ENDINGS = (".jsonl", ".txt", ".h", ".json")
+_FORMATS = (*ELEMENT_FORMATS, *BLOCK_FORMATS, E8M0.name)
 
 
 class VectorError(ValueError):
@@ -54,21 +57,23 @@ def read_vectors(folder: Path) -> list[VectorFile]:
     """Every vector file that a folder's manifest lists, checked.
 
     Raises:
-        VectorError: no manifest, or a file that is missing, damaged or not canonical; the sentence
-            names file, line and reason.
+        VectorError: no manifest, or a file that is missing, damaged, not canonical or not listed;
+            the sentence names file, line and reason.
     """
-    return [
-        _read_listed(folder, entry)
-        for entry in read_manifest(folder)
-        if entry["file"].endswith(".jsonl")
-    ]
+    entries = read_manifest(folder)
+    files = [_read_listed(folder, entry) for entry in entries]
+    listed = {folder / name for name in ("manifest.json", *(entry["file"] for entry in entries))}
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in _ENDINGS and path not in listed:
+            raise VectorError(f"{path} is not listed in the manifest of its folder")
+    return [file for file in files if file is not None]
 
 
 def read_manifest(folder: Path) -> list[dict[str, Any]]:
     """The entries of a folder's manifest: file, sha256 and number of cases."""
     path = folder / "manifest.json"
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest = json.loads(path.read_bytes().decode("ascii"), object_pairs_hook=_unique)
         entries = manifest["files"]
         version = manifest["mxref_vectors"]
     except FileNotFoundError:
@@ -87,14 +92,15 @@ def read_manifest(folder: Path) -> list[dict[str, Any]]:
         seen.add(entry["file"])
         name = PurePosixPath(entry["file"])
         plain = re.fullmatch(r"[\w.-]+(/[\w.-]+)*", entry["file"], re.ASCII)
-        if ".." in name.parts or not plain or name.suffix not in (".jsonl", ".txt", ".h"):
+        if ".." in name.parts or not plain or name.suffix not in _ENDINGS:
             raise VectorError(f"{path} lists {entry['file']!r}, which is no file of its folder")
     if not entries:
         raise VectorError(f"{path} lists no files")
     return list(entries)
 
 
-def _read_listed(folder: Path, entry: dict[str, Any]) -> VectorFile:
+def _read_listed(folder: Path, entry: dict[str, Any]) -> VectorFile | None:
+    """A vector file; None for another file, of which only the digest is checked."""
     path = folder / entry["file"]
     try:
         data = path.read_bytes()
@@ -104,13 +110,15 @@ def _read_listed(folder: Path, entry: dict[str, Any]) -> VectorFile:
         text = data.decode("ascii")
     except UnicodeDecodeError as error:
         raise VectorError(f"{path} is not ASCII text at byte {error.start}") from None
-    # A damaged line explains more than a wrong digest does, so the text is parsed first.
-    file = parse(text, str(path))
-    if len(file.cases) != entry["cases"] or f"{file.stem}.jsonl" != entry["file"]:
-        raise VectorError(
-            f"{path} must hold the {entry['cases']} cases that the manifest says, "
-            f"got {len(file.cases)} of {file.stem}"
-        )
+    file = None
+    if path.suffix == ".jsonl":
+        # A damaged line explains more than a wrong digest does, so the text is parsed first.
+        file = parse(text, str(path))
+        if len(file.cases) != entry["cases"] or f"{file.stem}.jsonl" != entry["file"]:
+            raise VectorError(
+                f"{path} must hold the {entry['cases']} cases that the manifest says, "
+                f"got {len(file.cases)} of {file.stem}"
+            )
     if hashlib.sha256(data).hexdigest() != entry["sha256"]:
         raise VectorError(f"{path} does not have the sha256 that the manifest lists")
     return file
@@ -124,7 +132,7 @@ def parse(text: str, name: str) -> VectorFile:
     """
     if "\r" in text:
         raise VectorError(
-            f"{name}: has CR line ends: was it checked out as text? Lines end with LF"
+            f"{name}: has CR line ends instead of LF: check it out as binary, not as text"
         )
     lines = text.split("\n")
     if lines.pop() != "":
@@ -147,6 +155,13 @@ def _file(header: dict[str, Any], cases: tuple[Case, ...], where: str) -> Vector
         raise VectorError(f"{where}: op must be one of {', '.join(OPERATIONS)}")
     if header["cases"] != len(cases) or not cases:
         raise VectorError(f"{where}: says {header['cases']} cases, the file has {len(cases)}")
+    if header["format"] not in _FORMATS or header["float"] not in LAYOUTS:
+        raise VectorError(
+            f"{where}: format and float must be known ones, "
+            f"got {header['format']!r} and {header['float']!r}"
+        )
+    if not 1 <= header["plain"] <= len(header["columns"]):
+        raise VectorError(f"{where}: plain must count columns, got {header['plain']}")
     for key in ("in_digits", "out_digits"):
         if not 1 <= header[key] <= 16:
             raise VectorError(f"{where}: {key} must be from 1 to 16, got {header[key]}")
@@ -195,6 +210,8 @@ def _case(header: dict[str, Any], record: dict[str, Any], where: str) -> Case:
     name = record.get("name", record["in"])
     if not re.fullmatch(r"[\w-]+", name, re.ASCII):
         raise VectorError(f"{where}: must have a name that is a word, got {name!r}")
+    if "name" in record and " " not in record["in"]:
+        raise VectorError(f"{where}: must have no name, since its input is its name, got {name!r}")
     flags = [str(flag) for flag in record.get("flags", [])]
     unknown = [flag for flag in flags if flag not in FLAGS]
     unknown += [record["model"]] if record["model"] not in MODELS else []

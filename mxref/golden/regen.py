@@ -17,6 +17,7 @@ from mxref.golden.answers import fast_answers
 from mxref.golden.cases import vector_files
 from mxref.golden.read import VectorError, read_manifest
 from mxref.golden.records import SPEC, VectorFile
+from mxref.golden.schema import schema_lines
 from mxref.policy import Policy
 
 __all__ = ["build", "check", "write", "write_file"]
@@ -38,6 +39,7 @@ def build() -> dict[str, bytes]:
         digest = hashlib.sha256(data).hexdigest()
         entries.append({"file": path, "sha256": digest, "cases": cases})
 
+    add("schema.json", schema_lines(), 0)
     for file in vector_files():
         _compare_references(file)
         add(f"{file.stem}.jsonl", file.lines(), len(file.cases))
