@@ -26,7 +26,7 @@ from mxref import golden
 from mxref.cli import main
 
 COMMAND = [sys.executable, "-W", "error", "-m", "mxref"]
-VERBS = ("formats", "quantize", "regen", "verify")
+VERBS = ("formats", "explain", "quantize", "regen", "verify")
 #: The environment of a user: Python's output is buffered there.
 ENVIRONMENT = {k: value for k, value in os.environ.items() if k != "PYTHONUNBUFFERED"}
 Result = subprocess.CompletedProcess[str]

@@ -10,11 +10,11 @@ import sys
 from collections.abc import Sequence
 
 from mxref._version import __version__
-from mxref.cli import formats, quantize, regen, verify
+from mxref.cli import explain, formats, quantize, regen, verify
 
 __all__ = ["main"]
 
-_VERBS = (formats, quantize, regen, verify)
+_VERBS = (formats, explain, quantize, regen, verify)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

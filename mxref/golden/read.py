@@ -16,7 +16,7 @@ from mxref.golden.records import DIGITS, SPEC, Case, VectorFile
 from mxref.golden.words import FLAGS, MODELS, OPERATIONS, RULES
 from mxref.policy import Policy
 
-__all__ = ["VectorError", "parse", "read_manifest", "read_vectors"]
+__all__ = ["VectorError", "parse", "read_file", "read_manifest", "read_vectors"]
 
 _HEADER = {
     "mxref_vectors": str,
@@ -102,14 +102,7 @@ def read_manifest(folder: Path) -> list[dict[str, Any]]:
 def _read_listed(folder: Path, entry: dict[str, Any]) -> VectorFile | None:
     """A vector file; None for another file, of which only the digest is checked."""
     path = folder / entry["file"]
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise VectorError(f"{path} cannot be read: {error.strerror}") from None
-    try:
-        text = data.decode("ascii")
-    except UnicodeDecodeError as error:
-        raise VectorError(f"{path} is not ASCII text at byte {error.start}") from None
+    text = _ascii(path)
     file = None
     if path.suffix == ".jsonl":
         # A damaged line explains more than a wrong digest does, so the text is parsed first.
@@ -119,9 +112,27 @@ def _read_listed(folder: Path, entry: dict[str, Any]) -> VectorFile | None:
                 f"{path} must hold the {entry['cases']} cases that the manifest says, "
                 f"got {len(file.cases)} of {file.stem}"
             )
-    if hashlib.sha256(data).hexdigest() != entry["sha256"]:
+    if hashlib.sha256(text.encode("ascii")).hexdigest() != entry["sha256"]:
         raise VectorError(f"{path} does not have the sha256 that the manifest lists")
     return file
+
+
+def read_file(path: Path) -> VectorFile:
+    """One vector file, without the manifest of its folder.
+
+    Raises:
+        VectorError: the file is missing, damaged or not canonical.
+    """
+    return parse(_ascii(path), str(path))
+
+
+def _ascii(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("ascii")
+    except OSError as error:
+        raise VectorError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise VectorError(f"{path} is not ASCII text at byte {error.start}") from None
 
 
 def parse(text: str, name: str) -> VectorFile:
