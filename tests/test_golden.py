@@ -199,6 +199,23 @@ def test_thresholds_of_encode_scale(rounding: str, float: str, *, negative: bool
     assert uncovered(thresholds, inputs_of(f"encode_scale/e8m0.{float}"), sign) == []
 
 
+@pytest.mark.parametrize("float", FLOATS)
+def test_both_sides_of_every_threshold_of_every_column_of_encode_scale(float: str) -> None:
+    stem = f"encode_scale/e8m0.{float}"
+    header, inputs = records(stem)[0], inputs_of(stem)
+    # Negative numbers of float64 are few.
+    for sign in (0, 1 << (FLOATS[float][0] - 1)) if float != "f64" else (0,):
+        for column in header["columns"]:
+            if choices_of(column).keys() & set(ROUNDED_FIRST):
+                continue
+
+            def code(magnitude: int) -> int:
+                words = [magnitude | sign]  # noqa: B023
+                return exact_words("encode_scale", "e8m0", float, words, column)[0]  # noqa: B023
+
+            assert uncovered(steps(code, 0, infinity(float)), inputs, sign) == [], column
+
+
 @pytest.mark.parametrize(
     "stem", [*(f"shared_scale/{format}.f64" for format in MAX_CODE), "encode_scale/e8m0.f64"]
 )
