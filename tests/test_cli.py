@@ -19,13 +19,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from helpers import VECTORS, copy_vectors
 
 import mxref
 from mxref import golden
 from mxref.cli import main
 
-ROOT = Path(__file__).resolve().parent.parent
-VECTORS = ROOT / "vectors"
 COMMAND = [sys.executable, "-W", "error", "-m", "mxref"]
 VERBS = ("formats", "explain", "quantize", "regen", "export", "score", "verify")
 #: The environment of a user: Python's output is buffered there.
@@ -915,13 +914,7 @@ def decode(codes, format):
 @pytest.fixture
 def few_vectors(tmp_path: Path) -> Path:
     """A folder with a copy of one vector file."""
-    folder, file = tmp_path / "few", "decode/e2m1.f32.jsonl"
-    (folder / "decode").mkdir(parents=True)
-    shutil.copy(VECTORS / file, folder / file)
-    manifest = json.loads((VECTORS / "manifest.json").read_bytes())
-    manifest["files"] = [entry for entry in manifest["files"] if entry["file"] == file]
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    return folder
+    return copy_vectors(tmp_path / "few", "decode/e2m1.f32.jsonl")
 
 
 def test_verify_from_another_folder(tmp_path: Path) -> None:

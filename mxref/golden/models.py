@@ -214,10 +214,9 @@ def _fields(layout: FloatLayout) -> Iterator[int]:
 
 
 def _scale_fields(layout: FloatLayout) -> Iterator[int]:
-    """Exponent fields for scales: all, but of float64 those around 1 and where E8M0 ends."""
+    """Exponent fields for scales: all, but of float64 those that E8M0 reaches, and every 64th."""
     for field in range(1, (1 << layout.exponent_bits) - 1):
-        power = abs(field - layout.bias)
-        near = layout.width < 64 or power <= 20 or 110 <= power <= 145
+        near = layout.width < 64 or -145 <= field - layout.bias <= 145
         if near or field % 64 == 0 or field in (1, 2, 2045, 2046):
             yield field
 

@@ -12,6 +12,7 @@ from mxref._version import VECTORS_VERSION
 from mxref.golden.answers import fast_answers
 from mxref.golden.cases import file_tasks
 from mxref.golden.records import SPEC, VectorFile
+from mxref.golden.schema import schema_lines
 from mxref.golden.store import check, manifest_bytes, write
 from mxref.golden.workers import in_order
 from mxref.policy import Policy
@@ -39,6 +40,7 @@ def build(jobs: int = 1) -> dict[str, bytes]:
         digest = hashlib.sha256(data).hexdigest()
         entries.append({"file": path, "sha256": digest, "cases": cases})
 
+    add("schema.json", _text(schema_lines()), 0)
     for made in in_order(_make, file_tasks(), jobs):
         add(f"{made.stem}.jsonl", made.lines, made.cases)
         add(f"plain/{made.stem}.txt", made.plain, made.cases)
