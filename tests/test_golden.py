@@ -33,7 +33,7 @@ from helpers import (
 )
 
 from mxref import exact, golden
-from mxref.golden.regen import write_file
+from mxref._whole_file import write_file
 from mxref.policy import READS, Policy
 
 #: Width and fraction bits of the float types. Source: IEEE 754-2019 §3.4.
