@@ -200,7 +200,7 @@ def test_a_number_fits_a_screen(explain: Call) -> None:
             status, out, _ = explain("--format", format, "--float", "f64", "--", text)
             assert status == 0
             assert len(out.splitlines()) <= 24
-            assert max(map(len, out.splitlines())) <= 400
+            assert max(map(len, out.splitlines())) <= 100
 
 
 CASE = """\

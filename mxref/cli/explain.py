@@ -79,7 +79,7 @@ def _values(options: argparse.Namespace) -> bool:
                 print(f"{side}: nothing in {fmt.name}")
                 continue
             other = [distance for distance in distances if distance is not each[1]]
-            word = "exactly" if each[1] == 0 else _about(each[1])
+            word = "exactly" if each[1] == 0 else _away(each[1])
             if other and other[0] >= each[1] > 0:
                 word += ", midway" if other[0] == each[1] else ", nearer"
             print(f"{side}: {show_code(each[0], fmt)}, {word}")
@@ -128,20 +128,17 @@ def _cases(options: argparse.Namespace) -> bool:
     return True
 
 
-def _dyadic(number: Fraction) -> str:
-    """A positive dyadic fraction, exactly.
+def _away(distance: Fraction) -> str:
+    """A positive dyadic distance: exactly, where that takes no more than 64 bits, and in decimal.
 
-    >>> _dyadic(Fraction(3, 8))
-    '3 * 2^-3'
+    >>> _away(Fraction(3, 8)), _away(Fraction(1, 2) - Fraction(1, 2**1074))
+    ('3 * 2^-3 (0.375) away', 'about 0.5 away')
     """
-    n, power = number.numerator, 1 - number.denominator.bit_length()
+    n, power = distance.numerator, 1 - distance.denominator.bit_length()
     zeros = (n & -n).bit_length() - 1
     n, power = n >> zeros, power + zeros
-    return f"{n if n < 1 << 64 else hex(n)} * 2^{power}"
-
-
-def _about(number: Fraction) -> str:
-    return f"{_dyadic(number)} ({float(number):.3g}) away"
+    about = f"{float(distance):.3g}"
+    return f"{n} * 2^{power} ({about}) away" if n.bit_length() <= 64 else f"about {about} away"
 
 
 def _wrapped(text: str) -> str:
