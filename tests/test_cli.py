@@ -995,7 +995,7 @@ def committed_build(monkeypatch: pytest.MonkeyPatch) -> None:
     manifest = (VECTORS / "manifest.json").read_bytes()
     files = [entry["file"] for entry in json.loads(manifest)["files"]]
     texts = {file: (VECTORS / file).read_bytes() for file in files} | {"manifest.json": manifest}
-    monkeypatch.setattr(golden, "build", lambda: texts)
+    monkeypatch.setattr(golden, "build", lambda jobs: texts)
 
 
 @pytest.mark.usefixtures("committed_build")
