@@ -97,7 +97,7 @@ def lay_out(folder: Path, texts: dict[str, bytes]) -> None:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(data)
     (folder / "README.md").write_text("for people\n")
-    (folder / "decode" / "notes.txt").write_text("somebody's\n")
+    (folder / "decode" / "notes.md").write_text("somebody's\n")
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -105,7 +105,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
-OTHERS = {"README.md": b"for people\n", "decode/notes.txt": b"somebody's\n"}
+OTHERS = {"README.md": b"for people\n", "decode/notes.md": b"somebody's\n"}
 
 
 @pytest.fixture(scope="module")
@@ -199,16 +199,16 @@ def test_check_tells_of_an_interrupted_regen(
         problems = golden.check(folder, new)
         assert problems[0] == f"{STAGED} is what a killed `mxref regen` left: run it again"
         assert problems[1:] in (
-            ["decode/notes.txt is not a vector file"],
+            ["decode/notes.md is not a vector file"],
             # Files of the old set that were still to be removed.
             [
-                "decode/notes.txt is not a vector file",
+                "decode/notes.md is not a vector file",
                 "decode_scale/e8m0.f32.jsonl is not a vector file",
                 "plain/decode_scale/e8m0.f32.txt is not a vector file",
             ],
-            ["decode/notes.txt is not a vector file", "plain/decode_scale/e8m0.f32.txt"
+            ["decode/notes.md is not a vector file", "plain/decode_scale/e8m0.f32.txt"
              " is not a vector file"],
-            ["decode/notes.txt is not a vector file", "decode_scale/e8m0.f32.jsonl"
+            ["decode/notes.md is not a vector file", "decode_scale/e8m0.f32.jsonl"
              " is not a vector file"],
         )  # fmt: skip
 

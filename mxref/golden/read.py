@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
@@ -82,8 +83,12 @@ def read_vectors(folder: Path, wanted: Callable[[str], bool] | None = None) -> l
         for entry in entries
         if wanted is None or (entry["file"].endswith(".jsonl") and wanted(entry["file"][:-6]))
     ]
+    if (folder / STAGED).exists():  # the files of the older set go last
+        with contextlib.suppress(VectorError):
+            listed |= {folder / old["file"] for old in read_manifest(folder, staged=False)}
     for path in sorted(folder.rglob("*")):
-        staged = STAGED in path.parts or any(part.startswith(f"{STAGED}.") for part in path.parts)
+        inside = path.relative_to(folder).parts[0]
+        staged = inside == STAGED or inside.startswith(f"{STAGED}.")
         if path.suffix in _ENDINGS and path not in listed and not staged:
             raise VectorError(f"{path} is not listed in the manifest of its folder")
     return [file for file in files if file is not None]
