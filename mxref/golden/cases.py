@@ -13,6 +13,7 @@ from mxref.element import encode
 from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS, ElementFormat, Specials
 from mxref.golden import models
 from mxref.golden.answers import exact_answer, exact_answers, fast_answers
+from mxref.golden.grid import grid, pattern
 from mxref.golden.records import Case, VectorFile
 from mxref.policy import READS, Policy
 
@@ -80,7 +81,7 @@ def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
     # MX §5.3.1 requires both overflow methods of FP8.
     fp8 = fmt.specials is not Specials.NONE
     plain = ("overflow=nonsaturating",) if fp8 else ()
-    _, middles = models.grid(fmt, layout)
+    _, middles = grid(fmt, layout)
     inputs = models.encode_inputs(fmt, layout)
     # Where a conversion through float32 would end in another code.
     values = np.array(list(inputs), layout.uint).view(layout.dtype)
@@ -176,7 +177,7 @@ def _decode_scale() -> VectorFile:
 
 
 def _shared_scale(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
-    smallest = models.pattern(1, fmt.emax - 127, layout)
+    smallest = pattern(1, fmt.emax - 127, layout)
 
     def explain(bits: int, answer: int) -> Why:
         flags = {
@@ -197,7 +198,7 @@ def _shared_scale(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
 
 def _quantize(block: str, layout: FloatLayout) -> VectorFile:
     fmt = BLOCK_FORMATS[block].element
-    smallest = models.pattern(1, fmt.emax - 127, layout)
+    smallest = pattern(1, fmt.emax - 127, layout)
 
     def explain(entry: Entry, answer: Words) -> Why:
         magnitudes = [bits & (layout.sign_bit - 1) for bits in entry.inputs]

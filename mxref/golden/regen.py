@@ -9,11 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from mxref._version import VECTORS_VERSION
+from mxref.formats import ELEMENT_FORMATS
 from mxref.golden.answers import fast_answers
 from mxref.golden.cases import file_tasks
 from mxref.golden.records import SPEC, VectorFile
 from mxref.golden.schema import schema_lines
 from mxref.golden.store import check, manifest_bytes, write
+from mxref.golden.thresholds import missing_sides, table_lines
 from mxref.golden.workers import in_order
 from mxref.policy import Policy
 
@@ -41,6 +43,8 @@ def build(jobs: int = 1) -> dict[str, bytes]:
         entries.append({"file": path, "sha256": digest, "cases": cases})
 
     add("schema.json", _text(schema_lines()), 0)
+    for fmt in ELEMENT_FORMATS.values():
+        add(f"thresholds/{fmt.name}.json", _text(table_lines(fmt)), 0)
     for made in in_order(_make, file_tasks(), jobs):
         add(f"{made.stem}.jsonl", made.lines, made.cases)
         add(f"plain/{made.stem}.txt", made.plain, made.cases)
@@ -66,6 +70,8 @@ class _Made:
 def _make(task: Callable[[], VectorFile]) -> _Made:
     file = task()
     _compare_references(file)
+    if file.op == "encode" and (missing := missing_sides(file)):
+        raise RuntimeError(f"{file.stem} lacks {len(missing)} sides of thresholds")
     is_in_header = file.op == "encode" and file.float == "f32"
     return _Made(
         stem=file.stem,

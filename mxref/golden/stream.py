@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from mxref._bits import LAYOUTS, FloatLayout
 from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, block_format
-from mxref.golden import models
 from mxref.golden.answers import fast_answers
+from mxref.golden.grid import grid
 from mxref.golden.level2 import compare
 from mxref.golden.splitmix import splitmix64
 from mxref.policy import Policy
@@ -158,7 +158,7 @@ def _thresholds(op: str, format: str, layout: FloatLayout) -> U64:
     m = np.uint64(layout.mantissa_bits)
     fields = np.arange((1 << layout.exponent_bits) - 1, dtype=np.uint64)
     if op == "encode":
-        numbers, middles = models.grid(ELEMENT_FORMATS[format], layout)
+        numbers, middles = grid(ELEMENT_FORMATS[format], layout)
         # The format's own, and as many ends of binades, infinity among them.
         ends = np.append(fields, fields[-1:] + np.uint64(1)) << m
         own = np.array([*numbers, *middles], np.uint64)
@@ -225,5 +225,5 @@ def _blocks(words: U64, format: str, layout: FloatLayout) -> U64:
 
 @functools.cache
 def _grid(format: str, layout: FloatLayout) -> U64:
-    numbers, middles = models.grid(block_format(format).element, layout)
+    numbers, middles = grid(block_format(format).element, layout)
     return np.array([bits for bits in (*numbers, *middles) if bits < layout.inf_bits], np.uint64)
