@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import math
 import operator
 from dataclasses import dataclass
@@ -105,7 +106,7 @@ class CodeFormat:
     @property
     def nan_codes(self) -> tuple[int, ...]:
         """Every code that reads as NaN; for formats of few bits."""
-        return tuple(code for code in range(self.code_count) if self.is_nan(code))
+        return _nan_codes(self)
 
     def is_nan(self, code: int) -> bool:
         """Whether a code reads as NaN.
@@ -192,3 +193,8 @@ class CodeFormat:
         else:
             result = math.ldexp(*self.magnitude_parts(magnitude))
         return -result if negative else result
+
+
+@functools.cache
+def _nan_codes(fmt: CodeFormat) -> tuple[int, ...]:
+    return tuple(code for code in range(fmt.code_count) if fmt.is_nan(code))

@@ -180,7 +180,7 @@ def encode_bits(
             )
     flat = bits.reshape(-1)
     codes = np.empty(flat.size, np.uint8)
-    key = _key_layout(fmt, layout)
+    key = key_layout(fmt, layout)
     use_table = draw is None and key.width <= 22 and flat.size >= 1 << (key.width - 3)
     for start in range(0, flat.size, CHUNK):
         part = slice(start, start + CHUNK)
@@ -303,8 +303,8 @@ def _is_int8(fmt: CodeFormat) -> bool:
     return getattr(fmt, "twos_complement", False)
 
 
-def _key_layout(fmt: CodeFormat, layout: FloatLayout) -> FloatLayout:
-    """Layout of the odd-rounded keys that tell a format's codes apart.
+def key_layout(fmt: CodeFormat | FloatLayout, layout: FloatLayout) -> FloatLayout:
+    """Layout of the odd-rounded keys that tell apart what rounds to different numbers of a format.
 
     A key keeps two fraction bits more than the target, and more again where the target's subnormals
     reach below those of the source.

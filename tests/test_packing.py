@@ -358,6 +358,7 @@ def test_any_array(bits: int, name: str | None, kind: str) -> None:
     assert np.array_equal(codes, before)
     for result, source in ((packed, codes), (back, stored)):  # nothing is shared with the input
         assert result.flags.writeable
+        assert result.flags.c_contiguous
         assert not np.shares_memory(result, source)
 
 

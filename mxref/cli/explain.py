@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from pathlib import Path
 
-from mxref.cli._common import Verbs, new_parser, vectors_folder
+from mxref._bits import LAYOUTS
+from mxref._text import unknown_name
+from mxref.cli._common import Verbs, new_parser, print_table, vectors_folder
+from mxref.cli.explain_mutants import explain_mutants
+
+#: Columns of text.
+_WIDTH = 100
 
 
 def add_parser(verbs: Verbs) -> None:
@@ -15,12 +22,18 @@ def add_parser(verbs: Verbs) -> None:
         verbs,
         "explain",
         _run,
-        "say what a mutant does wrong, where it was seen, and which case catches it",
-        "mxref explain A7",
+        "say what a number becomes under every choice, what a case asks, what a mutant does wrong",
+        "mxref explain 0.3 --format e2m1\n  mxref explain encode.e2m1.f32.3fa00000\n"
+        "  mxref explain --format e4m3 --float bf16 -- -inf\n  mxref explain A7",
     )
     parser.add_argument(
-        "name", metavar="NAME", help="a mutant, a class of mutants (A17), or the name of one"
+        "name",
+        metavar="NAME",
+        help="the id of a case; a mutant or a class of mutants; or, with --format, a decimal, a "
+        "hex float, 0x and a bit pattern, nan or inf",
     )
+    parser.add_argument("--format", metavar="FORMAT", help="what a number is encoded to")
+    parser.add_argument("--float", metavar="FLOAT", help="its float type (default: f32)")
     parser.add_argument(
         "--vectors", type=Path, metavar="DIR", help="folder (default: vectors/ of the checkout)"
     )
@@ -28,53 +41,120 @@ def add_parser(verbs: Verbs) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     for explain in _KINDS:
-        if explain(options.name, options.vectors or vectors_folder()):
+        if explain(options):
             return 0
     raise ValueError(
-        f"NAME must be a mutant or a class of mutants such as A7 or A17b, got {options.name!r}: "
-        "`mxref score` lists them"
+        "NAME must be the id of a case such as encode.e2m1.f32.3fa00000, a mutant such as A7 "
+        f"(`mxref score` lists them), or a number with --format, got {options.name!r}"
     )
 
 
-def _mutants(name: str, folder: Path) -> bool:
-    """Explain mutants; False if the name is none."""
-    from mxref.golden.mutants import MUTANTS
-
-    found = [mutant for mutant in MUTANTS if name in (mutant.id, mutant.name)]
-    found = found or [mutant for mutant in MUTANTS if name == mutant.group]
-    if not found:
+def _values(options: argparse.Namespace) -> bool:
+    """Explain a number; False if no format is given."""
+    if options.format is None:
         return False
-    from mxref import golden
-    from mxref.conformance.report import describe
-    from mxref.conformance.score import covers, first_kill
-    from mxref.golden.mutants import equivalent
+    from mxref.conformance.report import show_code, show_float
+    from mxref.exact.formats import ELEMENTS
+    from mxref.formats import E8M0, ELEMENT_FORMATS, OTHER_FORMATS, CodeFormat
+    from mxref.golden.explain import answers, fraction, neighbours, parse_number
 
-    files = golden.read_vectors(folder)
-    for mutant in found:
-        print(f"{mutant.id} {mutant.name} ({mutant.op}): {mutant.text}")
-        print(
-            f"  formats: {', '.join(mutant.formats) or '-'}; from or to {', '.join(mutant.floats)}"
-        )
-        if mutant.policy != "ocp":
-            print(f"  means to follow: {mutant.policy}")
-        for link in mutant.links:
-            print(f"  seen: {link}")
-        if mutant.waiting:
-            print(f"  waiting: {mutant.waiting}")
-        kills = ((file, first_kill(mutant, file)) for file in files if covers(mutant, file))
-        first = next(((file, failure) for file, failure in kills if failure is not None), None)
-        if first is not None:
-            print(f"  caught by {describe(*first)}")
-        proofs = [
-            equivalent(mutant.id, format, float)
-            for format in mutant.formats
-            for float in mutant.floats
-        ]
-        for entry in dict.fromkeys(entry for entry in proofs if entry is not None):
-            there = ", ".join((*entry.formats, *entry.floats)) or "everywhere"
-            print(f"  equivalent ({there}): {entry.proof}")
+    known = {**ELEMENT_FORMATS, **OTHER_FORMATS}
+    formats: dict[str, CodeFormat] = {E8M0.name: E8M0}
+    formats |= {name: fmt for name, fmt in known.items() if name in ELEMENTS}
+    if options.format not in formats:
+        raise ValueError(unknown_name("--format", options.format, formats))
+    float = options.float or "f32"
+    if float not in LAYOUTS:
+        raise ValueError(unknown_name("--float", float, LAYOUTS))
+    fmt, layout = formats[options.format], LAYOUTS[float]
+    bits = parse_number(options.name, layout)
+    print(f"{options.name} as {float}: {show_float(bits, layout)}")
+    number = fraction(bits, layout)
+    if number is not None:
+        number = abs(number) if fmt is E8M0 else number
+        near = neighbours(number, fmt)
+        distances = [each[1] for each in near if each is not None]
+        for side, each in zip(("not above", "not below"), near, strict=True):
+            if each is None:
+                print(f"{side}: nothing in {fmt.name}")
+                continue
+            other = [distance for distance in distances if distance is not each[1]]
+            word = "exactly" if each[1] == 0 else _away(each[1])
+            if other and other[0] >= each[1] > 0:
+                word += ", midway" if other[0] == each[1] else ", nearer"
+            print(f"{side}: {show_code(each[0], fmt)}, {word}")
+    print()
+    rows = []
+    for code, choices in answers(bits, float, fmt).items():
+        text = "an error" if code is None else show_code(code, fmt)
+        rows += [(text if i == 0 else "", line) for i, line in enumerate(_lines(choices))]
+    print_table((fmt.name, "under"), rows)
     return True
 
 
+def _cases(options: argparse.Namespace) -> bool:
+    """Explain a case of the vectors; False if the name is no id."""
+    from mxref.conformance.report import show_input, show_output
+    from mxref.golden.words import FLAGS, MODELS, OPERATIONS, RULES
+
+    op, *rest = options.name.split(".")
+    if op not in OPERATIONS or len(rest) != 3:
+        return False
+    if options.format is not None or options.float is not None:
+        raise ValueError("--format and --float must be absent where NAME is the id of a case")
+    from mxref.golden.read import read_vectors
+    from mxref.golden.records import words
+
+    folder = options.vectors or vectors_folder()
+    files = read_vectors(folder, lambda stem: stem == f"{op}/{rest[0]}.{rest[1]}")
+    found = ((file, case) for file in files for case in file.cases if case.id == options.name)
+    file, case = next(found, (None, None))
+    if file is None or case is None:
+        raise ValueError(f"there is no case {options.name!r} in {folder}")
+    print(case.id)
+    value = show_input(file, case.inputs[0]) if len(case.inputs) == 1 else ""
+    print(f"in    {value or _wrapped(words(case.inputs, file.in_digits))}")
+    required = "required of everyone" if case.required else "the standard leaves the answer open"
+    print(f"rule  {case.rule}, {RULES[case.rule]}: {required}")
+    print(f"model {case.model}, {MODELS[case.model]}")
+    for flag in case.flags:
+        print(f"flag  {flag}: {FLAGS[flag]}")
+    for index, answer in enumerate(case.answers):
+        value = show_output(file, answer[0]) if len(answer) == 1 else ""
+        print(f"\nout   {value or _wrapped(words(answer, file.out_digits))}")
+        columns = [c for i, c in enumerate(file.columns) if not case.by or case.by[i] == index]
+        for line in _lines([column.removeprefix("ocp+") for column in columns]):
+            print(f"      {line}")
+    return True
+
+
+def _away(distance: Fraction) -> str:
+    """A positive dyadic distance: exactly, where that takes no more than 64 bits, and in decimal.
+
+    >>> _away(Fraction(3, 8)), _away(Fraction(1, 2) - Fraction(1, 2**1074))
+    ('3 * 2^-3 (0.375) away', 'about 0.5 away')
+    """
+    n, power = distance.numerator, 1 - distance.denominator.bit_length()
+    zeros = (n & -n).bit_length() - 1
+    n, power = n >> zeros, power + zeros
+    about = f"{float(distance):.3g}"
+    return f"{n} * 2^{power} ({about}) away" if n.bit_length() <= 64 else f"about {about} away"
+
+
+def _wrapped(text: str) -> str:
+    return "\n      ".join(_lines(text.split(" ")))
+
+
+def _lines(words: Sequence[str]) -> Iterator[str]:
+    """Words joined into lines that fit a screen."""
+    line = ""
+    for word in words:
+        if line and len(line) + len(word) + 1 > _WIDTH - 24:
+            yield line
+            line = ""
+        line = f"{line} {word}" if line else word
+    yield line
+
+
 #: What a name can be, tried in turn; each explains it and returns True, or returns False.
-_KINDS: tuple[Callable[[str, Path], bool], ...] = (_mutants,)
+_KINDS: tuple[Callable[[argparse.Namespace], bool], ...] = (_cases, _values, explain_mutants)

@@ -1,23 +1,41 @@
-"""``mxref quantize``: quantize a tensor from a file and say what that cost."""
+"""``mxref quantize``: quantize the tensors of a file and say what that cost."""
 
 from __future__ import annotations
 
 import argparse
-import io
+import dataclasses
+import errno
+import fnmatch
 import json
-import tokenize
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
+from mxref import files
+from mxref._bits import U8
+from mxref._tiles import Tiling, axis_index
 from mxref.block import quantize
 from mxref.blocks import Blocks
-from mxref.cli._common import Verbs, new_parser
-from mxref.golden.regen import write_file
-from mxref.scale import decode_scale
+from mxref.choices import Tail
+from mxref.cli._common import Verbs, new_parser, print_table
+from mxref.cli._figures import Figures
+from mxref.files import _gguf
+from mxref.formats import block_format
+from mxref.policy import Policy
+
+_OUTPUTS = (".npz", ".safetensors", ".gguf")
+#: Bytes of codes held in memory; further ones go to files without a name.
+_IN_MEMORY = 1 << 25
+_COLUMNS = (
+    *("name", "shape", "dtype", "blocks", "sqnr_db", "saturated", "flushed", "largest_error"),
+    *("not_finite", "nan_blocks"),
+)
 
 
 def add_parser(verbs: Verbs) -> None:
@@ -26,117 +44,204 @@ def add_parser(verbs: Verbs) -> None:
         verbs,
         "quantize",
         _run,
-        "quantize a .npy tensor and print what that costs",
-        "mxref quantize weights.npy --format mxfp4_e2m1 -o weights.mxfp4.npz",
+        "quantize the tensors of a file and print what that costs",
+        "mxref quantize model.safetensors --format mxfp4_e2m1 -o model.mxfp4.safetensors",
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help="a .npy file of floats")
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", help="a .npy, .safetensors or .gguf file of floats"
+    )
     parser.add_argument("--format", required=True, metavar="FORMAT", help="block format")
     parser.add_argument("--policy", default="ocp", metavar="POLICY", help="policy (default: ocp)")
     parser.add_argument("--axis", type=int, default=-1, metavar="N", help="block axis (default -1)")
     parser.add_argument("--block-size", type=int, metavar="N", help="default: the format's own")
+    parser.add_argument(
+        "--tensor",
+        metavar="PATTERN",
+        help="only tensors whose name matches, as in 'layers.*.weight'",
+    )
     parser.add_argument(
         "--bfloat16",
         action="store_true",
         help="the file's two-byte items are bfloat16 (.npy has no name for them)",
     )
     parser.add_argument(
+        "--small-floats",
+        action="store_true",
+        help="also tensors of 8-bit, 6-bit and 4-bit floats",
+    )
+    parser.add_argument(
         "-o",
         "--out",
         type=Path,
-        metavar="OUT.npz",
-        help="write codes, scale_codes, shape, axis, block_size and format",
+        metavar="OUT",
+        help="write the blocks: .npz, .safetensors, or .gguf (mxfp4_e2m1 only)",
     )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.epilog = f"""{parser.epilog}
 
 figures, as shares of all elements: saturated: beyond the largest number times the scale;
-flushed: not zero, but decoded as zero. sqnr_db is null if there is no error or no signal."""
+flushed: not zero, but decoded as zero. sqnr_db is null if there is no error or no signal.
+Tensors that cannot be quantized are skipped, with the reason, and are not in OUT."""
 
 
 def _run(options: argparse.Namespace) -> int:
-    if options.out is not None and options.out.suffix != ".npz":
-        raise ValueError(f"--out must end in .npz, got {options.out}")
-    values = _read(options.file, bfloat16=options.bfloat16)
-    try:
-        blocks = quantize(
-            values, options.format, options.policy, axis=options.axis, block_size=options.block_size
-        )
-    except TypeError as error:  # the file holds no floats
-        raise ValueError(f"{options.file}: {error}") from None
-    report = {"file": str(options.file), "format": options.format, "policy": options.policy}
-    report |= _cost(values, blocks)
+    if options.out is not None and options.out.suffix not in _OUTPUTS:
+        raise ValueError(f"--out must end in {', '.join(_OUTPUTS)}, got {options.out}")
+    several = options.file.suffix in (".safetensors", ".gguf")
+    if options.tensor is not None and not several:
+        raise ValueError(f"--tensor needs a .safetensors or .gguf file, got {options.file}")
+    if options.small_floats and options.file.suffix != ".safetensors":
+        raise ValueError(f"--small-floats needs a .safetensors file, got {options.file}")
+    if options.file.suffix == ".npz":
+        raise ValueError(f"FILE must hold floats, got {options.file}")
+    tensors, skipped, kept, total = _quantize_all(options, several=several)
     if options.out is not None:
-        _write(options.out, blocks)
-        report["out"] = str(options.out)
-    if options.json:
-        print(json.dumps(report, indent=1))
+        if not several and options.out.suffix == ".npz":
+            kept = dict(zip([""], kept.values(), strict=True))  # today's archive of one tensor
+        files.write_blocks(options.out, kept, options.policy)
+    report = {"file": str(options.file), "format": options.format, "policy": options.policy}
+    written = {} if options.out is None else {"out": str(options.out)}
+    if not several:
+        figures = tensors[0]
+        figures.pop("name")
+        _print_one({**report, **figures, **written}, as_json=options.json)
+    elif options.json:
+        lists = {"tensors": tensors, "skipped": skipped, "total": total}
+        print(json.dumps({**report, **lists, **written}, indent=1))
     else:
-        for name, value in report.items():
-            print(f"{name:16} {value:.6g}" if isinstance(value, float) else f"{name:16} {value}")
+        _print_several({**report, **written}, tensors, skipped, total)
     return 0
 
 
-def _read(path: Path, *, bfloat16: bool) -> NDArray[Any]:
-    with path.open("rb") as file:
-        if file.read(6) != b"\x93NUMPY":
-            raise ValueError(f"{path} must be a whole .npy file, it does not begin as one")
+def _quantize_all(
+    options: argparse.Namespace, *, several: bool
+) -> tuple[list[dict[str, Any]], list[dict[str, str]], dict[str, Blocks], dict[str, Any]]:
+    """Reports of the tensors, which were skipped, the blocks to write, and the report of all."""
+    # What is wrong with the options is said before a file is read.
+    empty = np.zeros(0, np.float32)
+    fmt = quantize(empty, options.format, options.policy, block_size=options.block_size).format
+    tail = Policy.parse(options.policy).layout.tail
+    tensors: list[dict[str, Any]] = []
+    skipped: list[dict[str, str]] = []
+    kept: dict[str, Blocks] = {}
+    total, room = Figures(), _Room()
+    for entry in files.entries(options.file, bfloat16=options.bfloat16):
+        if options.tensor is not None and not fnmatch.fnmatchcase(entry.name, options.tensor):
+            continue
+        reason = _why_not(entry, options, fmt.block_shape, tail) if several else None
+        if reason is not None:
+            skipped.append({"name": entry.name, "reason": reason})
+            continue
+        if not several:
+            _refuse_output(entry.name, entry.shape, options)
+        values: Any = entry.load()
+        blocks = _quantize_one(values, options, room)
+        figures = Figures.of(values, blocks)
+        total += figures
+        about = {"name": entry.name, "shape": list(values.shape), "dtype": str(values.dtype)}
+        tensors.append({**about, **figures.report()})
+        if options.out is None:
+            room = _Room()
+        else:
+            kept[entry.name] = blocks
+    if not tensors:
+        why = f"the first: {skipped[0]['reason']}" if skipped else "none has such a name"
+        raise ValueError(f"{options.file} must have a tensor to quantize, {why}")
+    return tensors, skipped, kept, {"tensors": len(tensors), **total.report()}
+
+
+def _why_not(
+    entry: files.Entry, options: argparse.Namespace, unit: tuple[int, ...], tail: Tail
+) -> str | None:
+    """Why a tensor cannot be quantized, or None."""
+    if entry.small and not options.small_floats:
+        return f"it holds {entry.kind}, which --small-floats takes"
+    if not entry.is_float and not entry.small:
+        return f"it holds {entry.kind}, no floats"
     try:
-        values: NDArray[Any] = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, OverflowError, SyntaxError, tokenize.TokenError) as error:
-        why = "it holds Python objects" if "allow_pickle" in str(error) else "it is cut or damaged"
-        raise ValueError(f"{path} must be a whole .npy file of numbers, {why}") from None
-    except MemoryError:
-        raise ValueError(f"{path} must be a whole .npy file that fits into memory") from None
-    if bfloat16:
-        if values.dtype.kind not in "uV" or values.dtype.itemsize != 2:
-            raise ValueError(f"--bfloat16 needs uint16 or untyped pairs, {path} has {values.dtype}")
-        bits = values if values.dtype.kind == "V" else values.astype(np.uint16)
-        return bits.view(ml_dtypes.bfloat16)
-    if values.dtype == np.dtype("V2"):
-        raise ValueError(f"{path} has items of two bytes without a type: is it --bfloat16?")
-    return values
+        axis = axis_index(options.axis, len(entry.shape))
+        _refuse_output(entry.name, entry.shape, options)
+    except ValueError as error:
+        return str(error)
+    length = (entry.shape or (1,))[axis if isinstance(axis, int) else 0]
+    if tail is Tail.REFUSED and length % unit[0]:
+        return f"{length} on the axis is no multiple of {unit[0]}, and the policy has tail=refused"
+    return None
 
 
-def _cost(values: NDArray[Any], blocks: Blocks) -> dict[str, Any]:
-    """Figures over the finite elements outside NaN blocks, computed in float64."""
-    axis, size = blocks.tiling.axes[0], blocks.format.elements_per_block
-    exact = np.atleast_1d(values.astype(np.float64))
-    error = np.atleast_1d(blocks.dequantize(np.float64))
-    finite = np.isfinite(error) & np.isfinite(exact)
-    scales = np.repeat(decode_scale(blocks.scale_codes, np.float64), size, axis=axis)
-    scales = np.take(scales, np.arange(exact.shape[axis]), axis=axis)
-    limit = blocks.format.element.max_normal
-    with np.errstate(all="ignore"):
-        saturated = finite & (np.abs(exact) / scales > limit)
-        flushed = finite & (exact != 0) & (error == 0)
-        error = np.where(finite, error - exact, 0.0)
-        exact = np.where(finite, exact, 0.0)
-        unit = float(np.max(np.abs(exact), initial=0.0)) or 1.0  # so that no square overflows
-        signal, noise = float(np.sum((exact / unit) ** 2)), float(np.sum((error / unit) ** 2))
-        sqnr = float(10 * np.log10(signal / noise)) if noise and signal else None
-    count = max(exact.size, 1)
-    return {
-        "shape": list(blocks.shape),
-        "dtype": str(values.dtype),
-        "blocks": int(blocks.scale_codes.size),
-        "sqnr_db": sqnr,
-        "saturated": float(saturated.sum() / count),
-        "flushed": float(flushed.sum() / count),
-        "largest_error": float(np.max(np.abs(error), initial=0.0)),
-        "not_finite": float(1 - finite.sum() / count) if exact.size else 0.0,
-        "nan_blocks": int((blocks.scale_codes == 0xFF).sum()),
-    }
+def _refuse_output(name: str, shape: tuple[int, ...], options: argparse.Namespace) -> None:
+    """Refuse early what the output has no place for."""
+    if options.out is not None and options.out.suffix == ".gguf":
+        _gguf.package(options.out)
+        fmt = block_format(options.format)
+        if options.block_size is not None:
+            fmt = dataclasses.replace(fmt, block_size=options.block_size)
+        _gguf.refuse(name, fmt, axis_index(options.axis, len(shape)), shape)
 
 
-def _write(path: Path, blocks: Blocks) -> None:
-    buffer = io.BytesIO()
-    np.savez(
-        buffer,
-        codes=blocks.codes,
-        scale_codes=blocks.scale_codes,
-        shape=np.array(blocks.shape, np.int64),
-        axis=np.int64(blocks.tiling.axes[0]),
-        block_size=np.int64(blocks.format.elements_per_block),
-        format=np.array(blocks.format.name),
-    )
-    write_file(path, buffer.getvalue())
+def _quantize_one(values: Any, options: argparse.Namespace, room: _Room) -> Blocks:
+    """The blocks of a tensor, their codes in memory or in a file."""
+    fmt = block_format(options.format)
+    if options.block_size is not None:
+        fmt = dataclasses.replace(fmt, block_size=options.block_size)
+    tiling = Tiling.of(values.shape, axis_index(options.axis, values.ndim), fmt.block_shape)
+    short = Policy.parse(options.policy).layout.tail is Tail.SHORT
+    try:
+        quantize(values.reshape(-1)[:0], fmt, options.policy)  # refuses other types
+        out = room.array(tiling.shape if short else tiling.padded), room.array(tiling.counts)
+        return quantize(values, fmt, options.policy, axis=options.axis, out=out)
+    except TypeError as error:  # the file holds no floats
+        raise ValueError(f"{options.file}: {error}") from None
+
+
+class _Room:
+    """Room for codes: memory at first, then files without a name."""
+
+    def __init__(self) -> None:
+        self._left = _IN_MEMORY
+
+    def array(self, shape: tuple[int, ...]) -> U8:
+        """A new array."""
+        size = math.prod(shape)
+        self._left -= size
+        if self._left >= 0:
+            return np.empty(shape, np.uint8)
+        folder = tempfile.gettempdir()
+        try:
+            if size > shutil.disk_usage(folder).free:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            with tempfile.TemporaryFile(dir=folder) as file:
+                if hasattr(os, "posix_fallocate"):  # a full disk is an error now, not a crash later
+                    os.posix_fallocate(file.fileno(), 0, size)
+                else:
+                    file.truncate(size)
+                return np.memmap(file, np.uint8, "r+", shape=shape)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, folder) from None
+
+
+def _print_one(report: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(report, indent=1))
+        return
+    for name, value in report.items():
+        print(f"{name:16} {_text(value)}")
+
+
+def _print_several(
+    report: Mapping[str, Any],
+    tensors: list[dict[str, Any]],
+    skipped: list[dict[str, str]],
+    total: dict[str, Any],
+) -> None:
+    for name, value in report.items():
+        print(f"{name:16} {value}")
+    sums = {"name": f"total of {total['tensors']}", "shape": "", "dtype": "", **total}
+    rows = [[_text(row[key]) for key in _COLUMNS] for row in (*tensors, sums)]
+    print_table(_COLUMNS, rows)
+    for one in skipped:
+        print(f"skipped {one['name']}: {one['reason']}")
+
+
+def _text(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -14,7 +14,7 @@ from mxref.formats import E8M0, OTHER_BLOCK_FORMATS, CodeFormat
 from mxref.golden.records import VectorFile
 from mxref.golden.words import LAYOUT_OPERATIONS
 
-__all__ = ["describe", "show_code", "show_float"]
+__all__ = ["describe", "show_code", "show_float", "show_input", "show_output"]
 
 
 def describe(file: VectorFile, failure: Failure) -> str:
@@ -54,6 +54,20 @@ def show_float(bits: int, layout: FloatLayout) -> str:
     value = math.ldexp(int(parts.significand[0]), int(parts.exponent[0]))
     decimals = {"f64": 17, "f32": 8}.get(layout.name, 5)
     return f"{digits} = {sign}{hex_float(value)} = {sign}{value:.{decimals}g}"
+
+
+def show_input(file: VectorFile, word: int) -> str:
+    """An input word of a file of one word in, with its value."""
+    if file.op in ("encode", "encode_scale", "shared_scale"):
+        return show_float(word, LAYOUTS[file.float])
+    return show_code(word, code_format(file))
+
+
+def show_output(file: VectorFile, word: int) -> str:
+    """An output word of a file of one word out, with its value."""
+    if file.op in ("decode", "decode_scale"):
+        return show_float(word, LAYOUTS[file.float])
+    return show_code(word, E8M0 if file.op == "shared_scale" else code_format(file))
 
 
 def _first_difference(file: VectorFile, failure: Failure) -> str:

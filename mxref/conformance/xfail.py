@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mxref.golden.regen import write_file
+from mxref._whole_file import write_file
 
 if TYPE_CHECKING:
     from mxref.conformance.verify import Report

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -12,12 +13,13 @@ from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS, ElementFormat, Special
 from mxref.golden import models
 from mxref.golden.answers import exact_answer, exact_answers, fast_answers, reads
 from mxref.golden.entries import Entry, Why, Words, cases_of
-from mxref.golden.layout_cases import layout_files
+from mxref.golden.grid import grid, pattern
+from mxref.golden.layout_cases import layout_tasks
 from mxref.golden.records import VectorFile
-from mxref.golden.scaled_cases import scaled_files
+from mxref.golden.scaled_cases import scaled_tasks
 from mxref.policy import Policy
 
-__all__ = ["vector_files"]
+__all__ = ["file_tasks", "vector_files"]
 
 #: Operations whose answers are codes; those of the others are floats.
 TO_CODE = ("encode", "encode_scale", "shared_scale", "quantize")
@@ -41,32 +43,37 @@ _DEQUANTIZE_SCALES = (0x00, 0x01, 0x02, 0x10, 0x40, 0x7E, 0x7F, 0x80, 0xC0, 0xF0
 
 def vector_files() -> Iterator[VectorFile]:
     """Every file of level 1, in the order of the manifest."""
+    return (task() for task in file_tasks())
+
+
+def file_tasks() -> Iterator[Callable[[], VectorFile]]:
+    """What makes each file, in the order of the manifest; may be sent to another process."""
     for fmt in ELEMENT_FORMATS.values():
         for layout in LAYOUTS.values():
-            yield _encode(fmt, layout)
+            yield partial(_encode, fmt, layout)
     for fmt in ELEMENT_FORMATS.values():
-        yield _decode(fmt)
+        yield partial(_decode, fmt)
     for layout in LAYOUTS.values():
-        yield _encode_scale(layout)
-    yield _decode_scale()
+        yield partial(_encode_scale, layout)
+    yield _decode_scale
     for fmt in ELEMENT_FORMATS.values():
         for name in ("f32", "f64"):
-            yield _shared_scale(fmt, LAYOUTS[name])
+            yield partial(_shared_scale, fmt, LAYOUTS[name])
     for block in BLOCK_FORMATS:
         for name in ("f32", "bf16", "f64"):
-            yield _quantize(block, LAYOUTS[name])
+            yield partial(_quantize, block, LAYOUTS[name])
     for block in BLOCK_FORMATS:
         for name in ("f32", "bf16"):
-            yield _dequantize(block, LAYOUTS[name])
-    yield from layout_files()
-    yield from scaled_files()
+            yield partial(_dequantize, block, LAYOUTS[name])
+    yield from layout_tasks()
+    yield from scaled_tasks()
 
 
 def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
     # MX §5.3.1 requires both overflow methods of FP8.
     fp8 = fmt.specials is not Specials.NONE
     plain = ("overflow=nonsaturating",) if fp8 else ()
-    _, middles = models.grid(fmt, layout)
+    _, middles = grid(fmt, layout)
     inputs = models.encode_inputs(fmt, layout)
     # Where a conversion through float32 would end in another code.
     values = np.array(list(inputs), layout.uint).view(layout.dtype)
@@ -162,7 +169,7 @@ def _decode_scale() -> VectorFile:
 
 
 def _shared_scale(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
-    smallest = models.pattern(1, fmt.emax - 127, layout)
+    smallest = pattern(1, fmt.emax - 127, layout)
 
     def explain(bits: int, answer: int) -> Why:
         flags = {
@@ -183,7 +190,7 @@ def _shared_scale(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
 
 def _quantize(block: str, layout: FloatLayout) -> VectorFile:
     fmt = BLOCK_FORMATS[block].element
-    smallest = models.pattern(1, fmt.emax - 127, layout)
+    smallest = pattern(1, fmt.emax - 127, layout)
 
     def explain(entry: Entry, answer: Words) -> Why:
         magnitudes = [bits & (layout.sign_bit - 1) for bits in entry.inputs]

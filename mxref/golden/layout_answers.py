@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mxref import exact
 from mxref._bits import LAYOUTS, U8
 from mxref.block import quantize
-from mxref.choices import ScaleLayout, Tail
+from mxref.choices import FP4Packing, FP6Packing, ScaleLayout, Tail
 from mxref.formats import block_format, element_format
 from mxref.golden.records import padded, stripped
 from mxref.packing import pack, pack_blocks, packed_size, unpack, unpack_blocks
@@ -25,7 +25,14 @@ from mxref.policy import Policy
 from mxref.scale_layout import pack_scales, unpack_scales
 from mxref.shapes import result_shapes
 
-__all__ = ["exact_layout", "fast_layout", "packing_of", "sizes"]
+__all__ = ["SLOTS", "exact_layout", "fast_layout", "packing_of", "sizes"]
+
+#: What stands in a file's name where others have a float type: `bytes`, where it has columns of
+#: several layouts, or the one layout of its inputs.
+SLOTS = (
+    "bytes",
+    *dict.fromkeys(m.value for choice in (FP4Packing, FP6Packing, ScaleLayout) for m in choice),
+)
 
 Words = Sequence[int]
 

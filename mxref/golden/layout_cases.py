@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from mxref import exact
 from mxref._bits import F32, LAYOUTS, FloatLayout
@@ -10,12 +11,12 @@ from mxref.choices import FP4Packing, FP6Packing
 from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS, ElementFormat
 from mxref.golden.answers import exact_answers
 from mxref.golden.entries import Entry, cases_of
-from mxref.golden.models import pattern
+from mxref.golden.grid import pattern
 from mxref.golden.records import VectorFile
 from mxref.golden.splitmix import splitmix64
 from mxref.policy import Policy
 
-__all__ = ["file_of", "layout_files"]
+__all__ = ["file_of", "layout_tasks"]
 
 _LENGTHS = (1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 70)
 _PACKED = ("e3m2", "e2m3", "e2m1")
@@ -25,21 +26,21 @@ _BEFORE, _AFTER = "+scale_place=before", "+scale_place=after"
 _SIGNED = "+scale_byte=signed"
 
 
-def layout_files() -> Iterator[VectorFile]:
-    """Packings, scale layouts, stored blocks, and tensors with axes and tails."""
+def layout_tasks() -> Iterator[Callable[[], VectorFile]]:
+    """What makes each file of packings, scale layouts, stored blocks and tensors."""
     for name in _PACKED:
-        yield _pack(ELEMENT_FORMATS[name])
+        yield partial(_pack, ELEMENT_FORMATS[name])
     for name in _PACKED:
         fmt = ELEMENT_FORMATS[name]
-        yield from (_unpack(fmt, packing) for packing in _packings(fmt.bits))
-    yield _pack_scales()
-    yield from (_unpack_scales(layout) for layout in ("row_major", "tiles_128x4"))
+        yield from (partial(_unpack, fmt, packing) for packing in _packings(fmt.bits))
+    yield _pack_scales
+    yield from (partial(_unpack_scales, layout) for layout in ("row_major", "tiles_128x4"))
     for name in BLOCK_FORMATS:
-        yield _pack_blocks(name)
+        yield partial(_pack_blocks, name)
     for name in BLOCK_FORMATS:
-        yield _unpack_blocks(name)
+        yield partial(_unpack_blocks, name)
     for name in BLOCK_FORMATS:
-        yield from (_quantize_tensor(name, LAYOUTS[float]) for float in ("f32", "bf16"))
+        yield from (partial(_quantize_tensor, name, LAYOUTS[float]) for float in ("f32", "bf16"))
 
 
 def file_of(
@@ -73,8 +74,10 @@ def _ramps(fmt: ElementFormat, lengths: Sequence[int]) -> Iterator[Entry]:
     for length in lengths:
         flags = ("ramp", "odd_length") if length % 32 else ("ramp",)
         up = tuple(i % fmt.code_count for i in range(length))
-        yield Entry(f"up_{length}", up, "M11", flags)
-        yield Entry(f"down_{length}", tuple(last - code for code in up), "M11", flags)
+        down = tuple(last - code for code in up)
+        for name, codes in ((f"up_{length}", up), (f"down_{length}", down)):
+            # A case of one word has its word as its name.
+            yield Entry(name if length > 1 else f"{codes[0]:02x}", codes, "M11", flags)
 
 
 def _addresses(fmt: ElementFormat) -> Iterator[Entry]:

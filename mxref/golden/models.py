@@ -6,20 +6,19 @@ derived from the formats, nothing is random.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from mxref._bits import F32, FloatLayout, Parts, compose, split
+from mxref._bits import F32, FloatLayout, split
 from mxref.formats import E8M0, CodeFormat, ElementFormat
+from mxref.golden.grid import grid, pattern
+from mxref.golden.thresholds import tables
 
 __all__ = [
     "block_inputs",
     "encode_inputs",
     "encode_scale_inputs",
-    "grid",
-    "pattern",
     "shared_scale_inputs",
 ]
 
@@ -27,44 +26,7 @@ __all__ = [
 _LIMITS = (160, 182, 192, 224, 232, 240, 248, 252, 254, 255)
 
 
-def pattern(n: int, exponent: int, layout: FloatLayout) -> int:
-    """The float pattern of n * 2**exponent (sign from n), which must be exact.
-
-    >>> from mxref._bits import F32
-    >>> hex(pattern(-3, -1, F32))
-    '0xbfc00000'
-
-    Raises:
-        ValueError: the number is not a number of the float type.
-    """
-    parts = Parts.finite(np.array([n < 0]), np.array([abs(n)]), np.array([exponent]))
-    bits = compose(parts, layout)
-    back = split(bits, layout)
-    shift = int(back.exponent[0]) - exponent
-    same = abs(n) == int(back.significand[0]) << shift if shift >= 0 else False
-    same = same or (shift < 0 and abs(n) << -shift == int(back.significand[0]))
-    if back.is_inf[0] or not same:
-        raise ValueError(f"{n} * 2**{exponent} is not exact in {layout.name}")
-    return int(bits[0])
-
-
-def grid(fmt: CodeFormat, layout: FloatLayout) -> tuple[list[int], list[int]]:
-    """Patterns of a format's numbers from 0 to the largest, and of every midpoint above each.
-
-    The last midpoint lies between the largest number and the next one that its spacing would give:
-    the overflow threshold. Every one of them is exact in every float type.
-    """
-    magnitudes = [fmt.magnitude_parts(code) for code in range(fmt.max_code + 2)]
-    unit = magnitudes[0][1] - 1
-    counts = [n << (exponent - unit) for n, exponent in magnitudes]
-    middles = [(low + high) // 2 for low, high in itertools.pairwise(counts)]
-    return (
-        [pattern(n, unit, layout) for n in counts[:-1]],
-        [pattern(n, unit, layout) for n in middles],
-    )
-
-
-def encode_inputs(fmt: CodeFormat, layout: FloatLayout) -> dict[int, str]:
+def encode_inputs(fmt: ElementFormat, layout: FloatLayout) -> dict[int, str]:
     """Inputs of `encode`, each with the first model that names it, in order of their patterns."""
     numbers, middles = grid(fmt, layout)
     found: dict[int, str] = {}
@@ -72,7 +34,7 @@ def encode_inputs(fmt: CodeFormat, layout: FloatLayout) -> dict[int, str]:
     _add(found, "M4", _around((numbers[-1], middles[-1]), 3), layout)
     smallest = (middles[0], numbers[1], numbers[1 << fmt.mantissa_bits])
     _add(found, "M5", _around(smallest, 3), layout)
-    _add(found, "M7", _around((*numbers, *middles), 1), layout)
+    _add(found, "M7", _sides(fmt, layout), layout)
     _add(found, "M6", _walking_sticky(fmt, middles, layout), layout)
     _add(found, "M14", _ladder(layout), layout)
     return dict(sorted(found.items()))
@@ -191,6 +153,12 @@ def _add(
                 found.setdefault(magnitude | layout.sign_bit, model)
 
 
+def _sides(fmt: ElementFormat, layout: FloatLayout) -> set[int]:
+    """Both sides of every step of the threshold table."""
+    steps = (step for table in tables(fmt, layout) for step, _ in table.all_steps())
+    return {pattern for step in steps for pattern in (step - 1, step)}
+
+
 def _around(points: Iterable[int], distance: int) -> Iterator[int]:
     for point in points:
         yield from range(point - distance, point + distance + 1)
@@ -219,10 +187,9 @@ def _fields(layout: FloatLayout) -> Iterator[int]:
 
 
 def _scale_fields(layout: FloatLayout) -> Iterator[int]:
-    """Exponent fields for scales: all, but of float64 those around 1 and where E8M0 ends."""
+    """Exponent fields for scales: all, but of float64 those that E8M0 reaches, and every 64th."""
     for field in range(1, (1 << layout.exponent_bits) - 1):
-        power = abs(field - layout.bias)
-        near = layout.width < 64 or power <= 20 or 110 <= power <= 145
+        near = layout.width < 64 or -145 <= field - layout.bias <= 145
         if near or field % 64 == 0 or field in (1, 2, 2045, 2046):
             yield field
 

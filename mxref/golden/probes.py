@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mxref._bits import LAYOUTS, FloatLayout
 from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
-from mxref.golden.models import grid
+from mxref.golden.grid import grid
 from mxref.golden.splitmix import splitmix64
 from mxref.golden.words import LAYOUT_OPERATIONS
 

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from mxref._bits import LAYOUTS
 from mxref._version import VECTORS_VERSION
-from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS, block_format
-from mxref.golden.layout_answers import sizes
+from mxref.formats import (
+    BLOCK_FORMATS,
+    E8M0,
+    ELEMENT_FORMATS,
+    OTHER_BLOCK_FORMATS,
+    block_format,
+)
+from mxref.golden.layout_answers import SLOTS, sizes
 from mxref.golden.records import DIGITS, SPEC, Case, VectorFile
 from mxref.golden.words import FLAGS, LAYOUT_OPERATIONS, MODELS, OPERATIONS, RULES
 from mxref.policy import Policy
 
-__all__ = ["VectorError", "parse", "read_manifest", "read_vectors"]
+__all__ = [
+    "STAGED",
+    "VectorError",
+    "file_bytes",
+    "parse",
+    "read_manifest",
+    "read_vectors",
+]
+
+#: Folder with the files of a newer set that are not yet in their places; see `mxref.golden.store`.
+STAGED = ".next"
 
 _HEADER = {
     "mxref_vectors": str,
@@ -48,31 +66,63 @@ _CASE = {
 #: One object for each spelling: a file names its columns on every line.
 _policy = functools.cache(Policy.parse)
 _ENTRY = {"file": str, "sha256": str, "cases": int}
+_ENDINGS = (".jsonl", ".txt", ".h", ".json")
+_FORMATS = (*ELEMENT_FORMATS, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, E8M0.name)
 
 
 class VectorError(ValueError):
     """A vector file or manifest that is damaged, or not what this version reads."""
 
 
-def read_vectors(folder: Path) -> list[VectorFile]:
+def read_vectors(folder: Path, wanted: Callable[[str], bool] | None = None) -> list[VectorFile]:
     """Every vector file that a folder's manifest lists, checked.
 
+    Args:
+        folder: where the manifest is.
+        wanted: whether to read a file, by its path below the folder without the ending; all if
+            None, and then the digests of the other files are checked, too.
+
     Raises:
-        VectorError: no manifest, or a file that is missing, damaged or not canonical; the sentence
-            names file, line and reason.
+        VectorError: no manifest, or a file that is missing, damaged, not canonical or not listed;
+            the sentence names file, line and reason.
     """
-    return [
+    entries = read_manifest(folder)
+    listed = {folder / name for name in ("manifest.json", *(entry["file"] for entry in entries))}
+    files = [
         _read_listed(folder, entry)
-        for entry in read_manifest(folder)
-        if entry["file"].endswith(".jsonl")
+        for entry in entries
+        if wanted is None or (entry["file"].endswith(".jsonl") and wanted(entry["file"][:-6]))
     ]
+    if (folder / STAGED).exists():  # the files of the older set go last
+        with contextlib.suppress(VectorError):
+            listed |= {folder / old["file"] for old in read_manifest(folder, staged=False)}
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder).parts[0]
+        staged = inside == STAGED or inside.startswith(f"{STAGED}.")
+        if path.suffix in _ENDINGS and path not in listed and not staged:
+            raise VectorError(f"{path} is not listed in the manifest of its folder")
+    return [file for file in files if file is not None]
 
 
-def read_manifest(folder: Path) -> list[dict[str, Any]]:
-    """The entries of a folder's manifest: file, sha256 and number of cases."""
+def file_bytes(folder: Path, path: str) -> bytes:
+    """A file of a folder's set, which a killed `regen` may have left in another place."""
+    try:
+        return (folder / STAGED / path).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return (folder / path).read_bytes()
+
+
+def read_manifest(folder: Path, *, staged: bool = True) -> list[dict[str, Any]]:
+    """The entries of a folder's manifest: file, sha256 and number of cases.
+
+    Args:
+        folder: the folder.
+        staged: whether a newer manifest that has not yet been moved to its place counts.
+    """
     path = folder / "manifest.json"
     try:
-        manifest = json.loads(path.read_bytes())
+        data = file_bytes(folder, path.name) if staged else path.read_bytes()
+        manifest = json.loads(data.decode("ascii"), object_pairs_hook=_unique)
         entries = manifest["files"]
         version = manifest["mxref_vectors"]
     except FileNotFoundError:
@@ -91,33 +141,39 @@ def read_manifest(folder: Path) -> list[dict[str, Any]]:
         seen.add(entry["file"])
         name = PurePosixPath(entry["file"])
         plain = re.fullmatch(r"[\w.-]+(/[\w.-]+)*", entry["file"], re.ASCII)
-        if ".." in name.parts or not plain or name.suffix not in (".jsonl", ".txt", ".h"):
+        if ".." in name.parts or not plain or name.suffix not in _ENDINGS:
             raise VectorError(f"{path} lists {entry['file']!r}, which is no file of its folder")
     if not entries:
         raise VectorError(f"{path} lists no files")
     return list(entries)
 
 
-def _read_listed(folder: Path, entry: dict[str, Any]) -> VectorFile:
+def _read_listed(folder: Path, entry: dict[str, Any]) -> VectorFile | None:
+    """A vector file; None for another file, of which only the digest is checked."""
     path = folder / entry["file"]
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise VectorError(f"{path} cannot be read: {error.strerror}") from None
-    try:
-        text = data.decode("ascii")
-    except UnicodeDecodeError as error:
-        raise VectorError(f"{path} is not ASCII text at byte {error.start}") from None
-    # A damaged line explains more than a wrong digest does, so the text is parsed first.
-    file = parse(text, str(path))
-    if len(file.cases) != entry["cases"] or f"{file.stem}.jsonl" != entry["file"]:
-        raise VectorError(
-            f"{path} must hold the {entry['cases']} cases that the manifest says, "
-            f"got {len(file.cases)} of {file.stem}"
-        )
-    if hashlib.sha256(data).hexdigest() != entry["sha256"]:
+    text = _ascii(folder, entry["file"])
+    file = None
+    if path.suffix == ".jsonl":
+        # A damaged line explains more than a wrong digest does, so the text is parsed first.
+        file = parse(text, str(path))
+        if len(file.cases) != entry["cases"] or f"{file.stem}.jsonl" != entry["file"]:
+            raise VectorError(
+                f"{path} must hold the {entry['cases']} cases that the manifest says, "
+                f"got {len(file.cases)} of {file.stem}"
+            )
+    if hashlib.sha256(text.encode("ascii")).hexdigest() != entry["sha256"]:
         raise VectorError(f"{path} does not have the sha256 that the manifest lists")
     return file
+
+
+def _ascii(folder: Path, file: str) -> str:
+    path = folder / file
+    try:
+        return file_bytes(folder, file).decode("ascii")
+    except OSError as error:
+        raise VectorError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise VectorError(f"{path} is not ASCII text at byte {error.start}") from None
 
 
 def parse(text: str, name: str) -> VectorFile:
@@ -128,7 +184,7 @@ def parse(text: str, name: str) -> VectorFile:
     """
     if "\r" in text:
         raise VectorError(
-            f"{name}: has CR line ends: was it checked out as text? Lines end with LF"
+            f"{name}: has CR line ends instead of LF: check it out as binary, not as text"
         )
     lines = text.split("\n")
     if lines.pop() != "":
@@ -151,6 +207,13 @@ def _file(header: dict[str, Any], cases: tuple[Case, ...], where: str) -> Vector
         raise VectorError(f"{where}: op must be one of {', '.join(OPERATIONS)}")
     if header["cases"] != len(cases) or not cases:
         raise VectorError(f"{where}: says {header['cases']} cases, the file has {len(cases)}")
+    if header["format"] not in _FORMATS or header["float"] not in (*LAYOUTS, *SLOTS):
+        raise VectorError(
+            f"{where}: format and float must be known ones, "
+            f"got {header['format']!r} and {header['float']!r}"
+        )
+    if not 1 <= header["plain"] <= len(header["columns"]):
+        raise VectorError(f"{where}: plain must count columns, got {header['plain']}")
     for key in ("in_digits", "out_digits"):
         if not 1 <= header[key] <= 16:
             raise VectorError(f"{where}: {key} must be from 1 to 16, got {header[key]}")
@@ -199,6 +262,8 @@ def _case(header: dict[str, Any], record: dict[str, Any], where: str) -> Case:
     name = record.get("name", record["in"])
     if not re.fullmatch(r"[\w-]+", name, re.ASCII):
         raise VectorError(f"{where}: must have a name that is a word, got {name!r}")
+    if "name" in record and " " not in record["in"]:
+        raise VectorError(f"{where}: must have no name, since its input is its name, got {name!r}")
     flags = [str(flag) for flag in record.get("flags", [])]
     unknown = [flag for flag in flags if flag not in FLAGS]
     unknown += [record["model"]] if record["model"] not in MODELS else []

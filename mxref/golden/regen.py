@@ -1,121 +1,89 @@
-"""Writing the golden vectors: both references must agree; a file appears whole or not at all."""
+"""Making the golden vectors: both references must agree on every case."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import json
-import os
-import re
-from collections.abc import Iterable, Iterator
-from pathlib import Path, PurePosixPath
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from mxref._version import VECTORS_VERSION
+from mxref.formats import ELEMENT_FORMATS
 from mxref.golden.answers import fast_answers
-from mxref.golden.cases import vector_files
-from mxref.golden.read import VectorError, read_manifest
+from mxref.golden.cases import file_tasks
 from mxref.golden.records import SPEC, VectorFile, same_width, stripped
+from mxref.golden.schema import schema_lines
+from mxref.golden.store import check, manifest_bytes, write
+from mxref.golden.thresholds import missing_sides, table_lines
+from mxref.golden.workers import in_order
 from mxref.policy import Policy
 
-__all__ = ["build", "check", "write", "write_file"]
+__all__ = ["build", "check", "write"]
 
 
-def build() -> dict[str, bytes]:
-    """Every file of `vectors/` by its path, the manifest last.
+def build(jobs: int = 1) -> dict[str, bytes]:
+    """Every file of `vectors/` by its path, the manifest last; the same for any number of jobs.
+
+    Args:
+        jobs: how many processes work at it. With more than one the calling script must be
+            importable without effects (``if __name__ == "__main__"``).
 
     Raises:
         RuntimeError: the fast path and the slow twin disagree on a case.
+        ValueError: jobs below 1.
     """
     texts: dict[str, bytes] = {}
     entries: list[dict[str, object]] = []
     header: list[str] = []
 
-    def add(path: str, lines: Iterable[str], cases: int) -> None:
-        data = ("\n".join(lines) + "\n").encode("ascii")
+    def add(path: str, data: bytes, cases: int) -> None:
         texts[path] = data
         digest = hashlib.sha256(data).hexdigest()
         entries.append({"file": path, "sha256": digest, "cases": cases})
 
-    for file in vector_files():
-        _compare_references(file)
-        add(f"{file.stem}.jsonl", file.lines(), len(file.cases))
-        add(f"plain/{file.stem}.txt", file.plain_lines(), len(file.cases))
-        if file.op == "encode" and file.float == "f32":
-            header.extend(_c_array(file))
-    add("plain/encode.h", _c_header(header), sum("{0x" in line for line in header))
+    add("schema.json", _text(schema_lines()), 0)
+    for fmt in ELEMENT_FORMATS.values():
+        add(f"thresholds/{fmt.name}.json", _text(table_lines(fmt)), 0)
+    for made in in_order(_make, file_tasks(), jobs):
+        add(f"{made.stem}.jsonl", made.lines, made.cases)
+        add(f"plain/{made.stem}.txt", made.plain, made.cases)
+        header.extend(made.c_array)
+    cases = sum("{0x" in line for line in header)
+    add("plain/encode.h", _text(_c_header(header)), cases)
     manifest = {"mxref_vectors": VECTORS_VERSION, "spec": SPEC, "files": entries}
-    texts["manifest.json"] = (json.dumps(manifest, indent=1) + "\n").encode("ascii")
+    texts["manifest.json"] = manifest_bytes(manifest)
     return texts
 
 
-def write(folder: Path, texts: dict[str, bytes]) -> int:
-    """Bring a folder to these files; returns how many had to be written or removed.
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What a vector file is written as."""
 
-    Each file goes to a temporary name first and is then renamed, the manifest after all others.
-    Files that the folder's old manifest lists and the new one does not are removed.
-    """
-    stale = _listed(folder) - set(texts)
-    changed = [path for path, data in texts.items() if _content(folder / path) != data]
-    for path in changed:
-        write_file(folder / path, texts[path])
-    for path in stale:
-        (folder / path).unlink(missing_ok=True)
-    for found in filter(_is_left_over, folder.rglob(".*.tmp")):
-        found.unlink(missing_ok=True)
-    return len(changed) + len(stale)
+    stem: str
+    cases: int
+    lines: bytes
+    plain: bytes
+    c_array: list[str]
 
 
-def check(folder: Path, texts: dict[str, bytes]) -> list[str]:
-    """What differs between a folder and these files, one sentence each; empty if nothing does."""
-    problems = []
-    for path, data in texts.items():
-        content = _content(folder / path)
-        if content is None:
-            problems.append(f"{path} is missing")
-        elif content != data:
-            problems.append(f"{path} differs, first in line {_first_difference(content, data)}")
-    known = {PurePosixPath(path) for path in texts}
-    for found in sorted(folder.rglob("*")):
-        name = PurePosixPath(found.relative_to(folder).as_posix())
-        ours = name in known or name.name == "README.md" or name.suffix == ".tmp"
-        if found.is_file() and not ours:
-            problems.append(f"{name} is not a vector file")
-    return problems
+def _make(task: Callable[[], VectorFile]) -> _Made:
+    file = task()
+    _compare_references(file)
+    if file.op == "encode" and (missing := missing_sides(file)):
+        raise RuntimeError(f"{file.stem} lacks {len(missing)} sides of thresholds")
+    is_in_header = file.op == "encode" and file.float == "f32"
+    return _Made(
+        stem=file.stem,
+        cases=len(file.cases),
+        lines=_text(file.lines()),
+        plain=_text(file.plain_lines()),
+        c_array=list(_c_array(file)) if is_in_header else [],
+    )
 
 
-def write_file(path: Path, data: bytes) -> None:
-    """Write a file whole: to a temporary name beside it, then renamed over it.
-
-    Raises:
-        OSError: the file cannot be written; nothing is left behind.
-    """
-    path = Path(os.path.realpath(path))  # a link stays a link
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except OSError as error:
-        raise type(error)(error.errno, error.strerror, str(path)) from None
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
-def _is_left_over(path: Path) -> bool:
-    """Whether a file is what a killed `regen` left behind."""
-    match = re.fullmatch(r"\..*\.(\d+)\.tmp", path.name)
-    if match is None:
-        return False
-    try:
-        os.kill(int(match[1]), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        pass  # it runs, as somebody else
-    return False
+def _text(lines: Iterable[str]) -> bytes:
+    return ("\n".join(lines) + "\n").encode("ascii")
 
 
 def _compare_references(file: VectorFile) -> None:
@@ -131,26 +99,6 @@ def _compare_references(file: VectorFile) -> None:
                 f"the two references disagree on {case.id} under {column}: "
                 f"slow {list(stripped(wanted[wrong[0]]))}, fast {list(stripped(got[wrong[0]]))}"
             )
-
-
-def _listed(folder: Path) -> set[str]:
-    try:
-        return {entry["file"] for entry in read_manifest(folder)}
-    except VectorError:
-        return set()
-
-
-def _content(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-
-
-def _first_difference(got: bytes, want: bytes) -> int:
-    pairs = zip(got.split(b"\n"), want.split(b"\n"), strict=False)
-    different = (number for number, (a, b) in enumerate(pairs, 1) if a != b)
-    return next(different, min(got.count(b"\n"), want.count(b"\n")) + 1)
 
 
 def _c_header(arrays: list[str]) -> Iterator[str]:

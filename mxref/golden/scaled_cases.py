@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from mxref._bits import F32, LAYOUTS, FloatLayout
 from mxref.formats import E2M1, UE4M3
 from mxref.golden.entries import Entry
+from mxref.golden.grid import pattern
 from mxref.golden.layout_cases import file_of
-from mxref.golden.models import pattern
 from mxref.golden.records import VectorFile
 
-__all__ = ["scaled_files"]
+__all__ = ["scaled_tasks"]
 
 #: Arithmetics that differ from `exact` without a tensor scale, and those of a stored factor.
 _ARITHMETICS = ("torchao", "transformer_engine", "cublas", "compressed_tensors")
@@ -26,31 +27,31 @@ _SIZE = 16
 Block = tuple[str, list[int], tuple[str, ...]]
 
 
-def scaled_files() -> Iterator[VectorFile]:
-    """NVFP4 blocks, quantized and read."""
+def scaled_tasks() -> Iterator[Callable[[], VectorFile]]:
+    """What makes each file of NVFP4 blocks, quantized and read."""
     for name in ("f32", "bf16"):
         layout = LAYOUTS[name]
         entries = [Entry(n, tuple(w), "M9", flags) for n, w, flags in _blocks(layout)]
         digits = (layout.width // 4, 2)
-        yield file_of("quantize", "fp4_ue4m3", name, _COLUMNS, digits, entries, "N41")
+        yield partial(file_of, "quantize", "fp4_ue4m3", name, _COLUMNS, digits, entries, "N41")
     codes = tuple(range(E2M1.code_count))
     entries = [
         Entry(f"{scale:02x}", (scale, *codes), "M10", _scale_flags(scale))
         for scale in range(UE4M3.code_count)
     ]
-    yield file_of("dequantize", "fp4_ue4m3", "f32", ("ocp",), (2, 8), entries, "N41")
+    yield partial(file_of, "dequantize", "fp4_ue4m3", "f32", ("ocp",), (2, 8), entries, "N41")
     entries = [
         Entry(f"{tensor:08x}_{n}", (tensor, *words), "M9", flags)
         for tensor in _TENSOR_SCALES
         for n, words, flags in _under(tensor)
     ]
-    yield file_of("quantize", "nvfp4", "f32", _FACTORS, (8, 2), entries, "N41")
+    yield partial(file_of, "quantize", "nvfp4", "f32", _FACTORS, (8, 2), entries, "N41")
     entries = [
         Entry(f"{tensor:08x}_{scale:02x}", (tensor, scale, *codes), "M10", _scale_flags(scale))
         for tensor in _TENSOR_SCALES
         for scale in (0x00, 0x01, 0x07, 0x08, 0x38, 0x3B, 0x45, 0x7E, 0x7F)
     ]
-    yield file_of("dequantize", "nvfp4", "f32", _FACTORS, (8, 8), entries, "N41")
+    yield partial(file_of, "dequantize", "nvfp4", "f32", _FACTORS, (8, 8), entries, "N41")
 
 
 def _scale_flags(scale: int) -> tuple[str, ...]:

@@ -34,7 +34,8 @@ MODELS: Mapping[str, str] = {
     "M5": "half the smallest subnormal, the smallest subnormal and the smallest normal number, "
     "each and 3 ulp to both sides",
     "M6": "walking sticky bit: a tie with one lower bit set, for each such bit",
-    "M7": "every number of the format and every midpoint between two, each and 1 ulp to both sides",
+    "M7": "both sides of every step of every rounding and overflow method: each number of the "
+    "format and each midpoint between two, and 1 ulp to both sides",
     "M8": "every binade edge of amax, 1 ulp to both sides, and the limits of the known scale rules",
     "M9": "designed blocks: specials, one large element in each position, spreads, clamped scales",
     "M10": "every code, with the scales 00, 01, 7f, fd, fe and ff among others",

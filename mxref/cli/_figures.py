@@ -1,0 +1,162 @@
+"""What quantization cost: figures of a tensor, computed a part at a time."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref._mapped import Mapped
+from mxref._tiles import Tiling, cut
+from mxref.blocks import Blocks
+
+#: Elements in a part.
+PART = 1 << 17
+#: A square in [1/4, 1) is split into two numbers of so many bits, which holds all of it.
+_BITS = 27
+#: The exponents of float64 as `frexp` has them begin after this.
+_LOWEST = -1074
+
+
+class Sum:
+    """A sum of squares of float64 numbers, in integers by exponent."""
+
+    def __init__(self) -> None:
+        self.bins = np.zeros((2, 1024 - _LOWEST + 1), np.int64)
+
+    def add(self, numbers: NDArray[np.float64]) -> None:
+        """Add the squares of at most 2**26 finite numbers."""
+        fraction, exponent = np.frexp(numbers.reshape(-1))
+        square = np.ldexp(fraction * fraction, _BITS)  # beyond no range: a fraction is 1/2 or more
+        high = np.floor(square)
+        low = np.ldexp(square - high, _BITS)
+        where = exponent - _LOWEST
+        for row, part in enumerate((high, low)):
+            # Sums of integers below 2**53 are exact in float64.
+            sums = np.bincount(where, part, minlength=self.bins.shape[1])
+            self.bins[row] += sums.astype(np.int64)
+
+    @property
+    def total(self) -> int:
+        """The sum as an integer, in units that are the same for every sum."""
+        return sum(
+            ((int(high) << _BITS) + int(low)) << 2 * i
+            for i, (high, low) in enumerate(zip(*self.bins, strict=True))
+            if high or low
+        )
+
+
+@dataclass
+class Figures:
+    """Figures over the finite elements outside NaN blocks, which add up exactly.
+
+    Whatever the parts are, the result is the same to the last bit: counts are integers, and so are
+    the sums of the squares, each of them rounded to float64 once.
+    """
+
+    elements: int = 0
+    finite: int = 0
+    blocks: int = 0
+    nan_blocks: int = 0
+    saturated: int = 0
+    flushed: int = 0
+    largest_error: float = 0.0
+    signal: Sum = field(default_factory=Sum)
+    noise: Sum = field(default_factory=Sum)
+
+    @classmethod
+    def of(cls, values: NDArray[Any], blocks: Blocks) -> Figures:
+        """The figures of a tensor and the blocks that it was quantized to."""
+        result = cls()
+        tiling = blocks.tiling
+        lifted = values.reshape(tiling.shape)
+        mapped = Mapped(values, blocks.codes, blocks.scale_codes)
+        for tile, some in tiling.tiles(PART):
+            part = lifted[tile]
+            shape = part.shape
+            some_blocks = Blocks(
+                blocks.codes[tile],
+                blocks.scale_codes[some],
+                blocks.format,
+                blocks.axis,
+                shape,
+                blocks.dtype,
+                blocks.tensor_scale,
+            )
+            result._add_part(part.astype(np.float64), some_blocks)
+            mapped.use(part.nbytes)
+        return result
+
+    def _add_part(self, exact: NDArray[np.float64], blocks: Blocks) -> None:
+        result = blocks.dequantize(np.float64)
+        limit = _limits(blocks)
+        finite = np.isfinite(result) & np.isfinite(exact)
+        with np.errstate(all="ignore"):
+            saturated = finite & (np.abs(exact) > limit) & (limit > 0)
+            flushed = finite & (exact != 0) & (result == 0)
+            error = np.where(finite, result - exact, 0.0)
+        self.elements += exact.size
+        self.finite += int(finite.sum())
+        self.blocks += blocks.scale_codes.size
+        self.nan_blocks += int(np.isin(blocks.scale_codes, blocks.format.scale.nan_codes).sum())
+        self.saturated += int(saturated.sum())
+        self.flushed += int(flushed.sum())
+        self.largest_error = max(self.largest_error, float(np.abs(error).max(initial=0.0)))
+        self.signal.add(np.where(finite, exact, 0.0))
+        self.noise.add(error)
+
+    def __iadd__(self, other: Figures) -> Figures:
+        for name in ("elements", "finite", "blocks", "nan_blocks", "saturated", "flushed"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.largest_error = max(self.largest_error, other.largest_error)
+        self.signal.bins += other.signal.bins
+        self.noise.bins += other.noise.bins
+        return self
+
+    def report(self) -> dict[str, Any]:
+        """The figures by name, counts of elements as shares."""
+        count = max(self.elements, 1)
+        return {
+            "blocks": self.blocks,
+            "sqnr_db": _decibels(self.signal.total, self.noise.total),
+            "saturated": self.saturated / count,
+            "flushed": self.flushed / count,
+            "largest_error": self.largest_error,
+            "not_finite": (self.elements - self.finite) / count,
+            "nan_blocks": self.nan_blocks,
+        }
+
+
+def _limits(blocks: Blocks) -> NDArray[np.float64]:
+    """The largest magnitude that each element's block can hold."""
+    fmt, tiling = blocks.format, blocks.tiling
+    ones: int | tuple[int, ...] = 1
+    if isinstance(blocks.axis, tuple):
+        ones = (1,) * len(blocks.axis)
+    largest = np.full(tiling.counts, fmt.element.max_code, np.uint8)
+    limit = Blocks(
+        largest,
+        blocks.scale_codes,
+        dataclasses.replace(fmt, block_size=ones),
+        blocks.axis,
+        tiling.counts,
+        blocks.dtype,
+        blocks.tensor_scale,
+    ).dequantize(np.float64)
+    for axis, unit in enumerate(tiling.unit):
+        if unit > 1:
+            limit = np.repeat(limit, min(unit, tiling.shape[axis]), axis=axis)
+    return cut(limit, Tiling.of(blocks.shape, blocks.axis, fmt.block_shape).shape)
+
+
+def _decibels(signal: int, noise: int) -> float | None:
+    """Ten times the logarithm of a ratio; None if there is no signal or no noise."""
+    if not signal or not noise:
+        return None
+    shift = signal.bit_length() - noise.bit_length()  # integers may be beyond float64's range
+    ratio = (signal << max(-shift, 0)) / (noise << max(shift, 0))
+    return 10 * (math.log10(ratio) + shift * math.log10(2))

@@ -1,0 +1,50 @@
+"""The part of ``mxref explain`` that knows the mutants."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from mxref.cli._common import vectors_folder
+
+
+def explain_mutants(options: argparse.Namespace) -> bool:
+    """Explain mutants; False if the name is none."""
+    from mxref.golden.mutants import MUTANTS
+
+    name: str = options.name
+    folder: Path = options.vectors or vectors_folder()
+    found = [mutant for mutant in MUTANTS if name in (mutant.id, mutant.name)]
+    found = found or [mutant for mutant in MUTANTS if name == mutant.group]
+    if not found:
+        return False
+    from mxref import golden
+    from mxref.conformance.report import describe
+    from mxref.conformance.score import covers, first_kill
+    from mxref.golden.mutants import equivalent
+
+    files = golden.read_vectors(folder)
+    for mutant in found:
+        print(f"{mutant.id} {mutant.name} ({mutant.op}): {mutant.text}")
+        print(
+            f"  formats: {', '.join(mutant.formats) or '-'}; from or to {', '.join(mutant.floats)}"
+        )
+        if mutant.policy != "ocp":
+            print(f"  means to follow: {mutant.policy}")
+        for link in mutant.links:
+            print(f"  seen: {link}")
+        if mutant.waiting:
+            print(f"  waiting: {mutant.waiting}")
+        kills = ((file, first_kill(mutant, file)) for file in files if covers(mutant, file))
+        first = next(((file, failure) for file, failure in kills if failure is not None), None)
+        if first is not None:
+            print(f"  caught by {describe(*first)}")
+        proofs = [
+            equivalent(mutant.id, format, float)
+            for format in mutant.formats
+            for float in mutant.floats
+        ]
+        for entry in dict.fromkeys(entry for entry in proofs if entry is not None):
+            there = ", ".join((*entry.formats, *entry.floats)) or "everywhere"
+            print(f"  equivalent ({there}): {entry.proof}")
+    return True

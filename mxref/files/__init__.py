@@ -1,0 +1,142 @@
+"""Real files: tensors to quantize, and blocks that were.
+
+``.npy`` and ``.safetensors`` need nothing else, ``.gguf`` needs the package gguf (``pip install
+'mxref[io]'``). Tensors are mapped to the file, so that one larger than memory can be quantized.
+
+>>> import mxref, pathlib, tempfile
+>>> blocks = mxref.quantize([[1.0, -2.0, 3.0]], "mxfp4_e2m1")
+>>> with tempfile.TemporaryDirectory() as folder:
+...     path = pathlib.Path(folder, "x.safetensors")
+...     write_blocks(path, {"weight": blocks})
+...     read_blocks(path)["weight"].dequantize()
+array([[ 1., -2.,  3.]], dtype=float32)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from mxref.blocks import Blocks
+from mxref.files import _gguf, _npz, _safetensors
+from mxref.files._entries import Entry
+from mxref.policy import Policy
+
+__all__ = ["Entry", "entries", "read_blocks", "read_tensors", "write_blocks"]
+
+_WRITERS = {".npz": _npz.write, ".safetensors": _safetensors.write, ".gguf": _gguf.write}
+
+
+def entries(path: str | os.PathLike[str], *, bfloat16: bool = False) -> Iterator[Entry]:
+    """The tensors of a file, each of them read when it is asked for.
+
+    Args:
+        path: a ``.npy``, ``.npz``, ``.safetensors`` or ``.gguf`` file; a file of another suffix is
+            taken for ``.npy``.
+        bfloat16: a ``.npy`` file's two-byte items are bfloat16.
+
+    Returns:
+        Entries in the order of the file. The tensor of a ``.npy`` file has the file's name without
+        the suffix.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is cut or damaged, or needs a package that is not installed.
+    """
+    path = Path(path)
+    if bfloat16 and path.suffix in _WRITERS:
+        raise ValueError(
+            f"bfloat16 must be said of .npy files only, got {path}: it names its types"
+        )
+    if path.suffix == ".safetensors":
+        yield from _safetensors.entries(path)
+    elif path.suffix == ".gguf":
+        yield from _gguf.entries(path)
+    elif path.suffix == ".npz":
+        for name, blocks in _npz.read_npz(path):
+            yield Entry(name, blocks.format.name, blocks.shape, lambda blocks=blocks: blocks)  # type: ignore[misc]
+    else:
+        values = _npz.read_npy(path, bfloat16=bfloat16)
+        yield Entry(path.stem, str(values.dtype), values.shape, lambda: values)
+
+
+def read_tensors(
+    path: str | os.PathLike[str], *, bfloat16: bool = False
+) -> Iterator[tuple[str, NDArray[Any] | Blocks]]:
+    """Names and tensors of a file, one at a time.
+
+    Args:
+        path: as in `entries`.
+        bfloat16: as in `entries`.
+
+    Returns:
+        Pairs of a name and an array or `Blocks`. Arrays are mapped to the file and read-only;
+        floats of 8 bits or fewer are ml_dtypes arrays (F8_E8M0: decoded to float32); a quantized
+        type of ``.gguf`` other than MXFP4 comes as its bytes.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is cut or damaged, or needs a package that is not installed.
+    """
+    for entry in entries(path, bfloat16=bfloat16):
+        yield entry.name, entry.load()
+
+
+def read_blocks(path: str | os.PathLike[str]) -> dict[str, Blocks]:
+    """The blocks in a file, by name; tensors that are no blocks are left out.
+
+    Args:
+        path: a ``.npz``, ``.safetensors`` or ``.gguf`` file.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is cut or damaged, has another suffix, or needs a package that is not
+            installed.
+    """
+    _writer(Path(path))
+    tensors = ((entry.name, entry.load()) for entry in entries(path) if not entry.is_float)
+    return {name: tensor for name, tensor in tensors if isinstance(tensor, Blocks)}
+
+
+def write_blocks(
+    path: str | os.PathLike[str], tensors: Mapping[str, Blocks], policy: str | Policy = "ocp"
+) -> None:
+    """Write blocks to a file, which appears whole or not at all.
+
+    In ``.safetensors`` elements are a tensor NAME of the type F4, F6_E2M3, F6_E3M2, F8_E4M3,
+    F8_E5M2 or I8, packed from the lowest bits up and filled up to whole bytes along the last axis;
+    scales are NAME_scale, F8_E8M0 or F8_E4M3 (for UE4M3). A tensor's own scale is F32: NAME_scale_2
+    if it is a factor, NAME_global_scale if a divisor, NAME_amax if the largest magnitude. The
+    metadata says the rest. torch, which has no 6-bit types, does not read files with F6. ``.gguf``
+    takes MXFP4 only, without NaN blocks.
+
+    Args:
+        path: a ``.npz``, ``.safetensors`` or ``.gguf`` file.
+        tensors: blocks by name.
+        policy: the policy that they were quantized with, for the record (not in ``.npz``).
+
+    Raises:
+        OSError: the file cannot be written; what was there before is still there.
+        ValueError: another suffix, or blocks that the format has no place for.
+
+    Source: safetensors/safetensors#611; torch.float4_e2m1fn_x2; ggml-common.h, block_mxfp4.
+    """
+    path = Path(path)
+    writer = _writer(path)
+    for name, blocks in tensors.items():
+        if not isinstance(name, str) or not isinstance(blocks, Blocks):
+            raise TypeError(
+                f"tensors must be Blocks by name, got {type(blocks).__name__} for {name!r}"
+            )
+    known = policy if isinstance(policy, Policy) else Policy.parse(policy)
+    writer(path, tensors, str(known))
+
+
+def _writer(path: Path) -> Any:
+    if path.suffix not in _WRITERS:
+        raise ValueError(f"path must end in {', '.join(_WRITERS)}, got {path}")
+    return _WRITERS[path.suffix]

@@ -1,0 +1,151 @@
+"""What a number becomes: its neighbours in a format, and the answer of every single choice."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from mxref._bits import FloatLayout
+from mxref.exact.floats import write_float
+from mxref.exact.formats import FLOATS
+from mxref.exact.numbers import INF, NAN
+from mxref.exact.sources import prepared, read_checked
+from mxref.formats import E8M0, CodeFormat
+from mxref.golden.answers import exact_answer
+from mxref.policy import READS, Policy
+
+__all__ = ["answers", "fraction", "neighbours", "parse_number"]
+
+_HEX_FLOAT = re.compile(r"0x([0-9a-f]*)(?:\.([0-9a-f]*))?(?:p([+-]?\d+))?", re.ASCII)
+
+
+def parse_number(text: str, layout: FloatLayout) -> int:
+    """The pattern of a number in words, rounded once to a float type, to nearest even.
+
+    Args:
+        text: a decimal (``-1.5e-3``), a hex float (``0x1.8p-3``), ``inf``, ``nan``, each with or
+            without sign, or ``0x`` and the hex digits of a pattern.
+        layout: the float type.
+
+    >>> from mxref._bits import F32
+    >>> [hex(parse_number(text, F32)) for text in ("0.1", "-0", "0x1p-149", "0x3f800000")]
+    ['0x3dcccccd', '0x80000000', '0x1', '0x3f800000']
+
+    Raises:
+        ValueError: the text is no number, or a pattern of more digits than the float type has.
+    """
+    match = re.fullmatch(r"([+-]?)([0-9a-z.][0-9a-z.+-]*)", text.strip().lower(), re.ASCII)
+    sign, word = (match[1], match[2]) if match else ("", "")
+    kind = FLOATS[layout.name]
+    special = {"inf": INF, "infinity": INF, "nan": NAN}.get(word)
+    if special is not None:
+        return write_float((0, special, 0), kind) | layout.sign_bit * (sign == "-")
+    match = _HEX_FLOAT.fullmatch(word)
+    if match is not None and match[2] is match[3] is None:
+        if sign or not 0 < len(match[1]) <= layout.width // 4:
+            raise ValueError(
+                f"a pattern of {layout.name} must be 0x and 1 to {layout.width // 4} hex digits, "
+                f"got {text!r}"
+            )
+        return int(match[1], 16)
+    number = _hex_number(match) if match is not None else _decimal_number(word)
+    if number is None:
+        raise ValueError(
+            "a number must be a decimal, a hex float such as 0x1.8p-3, inf, nan, or 0x and the "
+            f"hex digits of a pattern, got {text!r}"
+        )
+    # 1200 bits below the point hold every float type's subnormals and a sticky bit.
+    scaled = number * 2**1200
+    n = scaled.numerator // scaled.denominator << 1 | (scaled.denominator != 1)
+    return write_float((int(sign == "-"), n, -1201), kind)
+
+
+def fraction(bits: int, layout: FloatLayout) -> Fraction | None:
+    """The number that a pattern stands for, exactly; None for an infinity or a NaN.
+
+    >>> from mxref._bits import F32
+    >>> fraction(0xBF400000, F32)
+    Fraction(-3, 4)
+    """
+    sign, n, e = read_checked("bits", bits, prepared(layout.name, "none"))
+    return None if n < 0 else (-1) ** sign * n * Fraction(2) ** e
+
+
+def neighbours(
+    number: Fraction, fmt: CodeFormat
+) -> tuple[tuple[int, Fraction] | None, tuple[int, Fraction] | None]:
+    """The codes next to a number, not above it and not below it, each with its distance.
+
+    A number of the format is its own neighbour on both sides; beyond the ends there is None.
+
+    >>> from mxref.formats import E2M1
+    >>> neighbours(Fraction(9, 4), E2M1)
+    ((4, Fraction(1, 4)), (5, Fraction(3, 4)))
+    >>> neighbours(Fraction(-7), E2M1)
+    (None, (15, Fraction(1, 1)))
+    """
+    finite = [
+        (Fraction(fmt.value(code)), code)
+        for code in range(fmt.code_count)
+        if not fmt.is_nan(code) and fmt.sign_and_magnitude(code)[1] != fmt.inf_code
+    ]
+    # Of the two zeros +0 is named: min takes it on either side.
+    below = max(((v, -code) for v, code in finite if v <= number), default=None)
+    above = min(((v, code) for v, code in finite if v >= number), default=None)
+    return (
+        None if below is None else (-below[1], number - below[0]),
+        None if above is None else (above[1], above[0] - number),
+    )
+
+
+def answers(bits: int, float: str, fmt: CodeFormat) -> dict[int | None, list[str]]:
+    """The codes that single choices give, each with the choices, `ocp` first.
+
+    Of the roundings all are named, of the other choices those that change the answer; None stands
+    for the code where a choice makes the number an error.
+
+    >>> from mxref.formats import E2M1
+    >>> answers(0x40200000, "f32", E2M1)[5]  # 2.5 is midway between 2 and 3
+    ['rounding=ties_to_away', 'rounding=toward_positive', 'rounding=to_odd']
+    """
+    op = "encode_scale" if fmt is E8M0 else "encode"
+
+    def answer(policy: Policy) -> int | None:
+        try:
+            return exact_answer(op, fmt.name, float, (bits,), policy)[0]
+        except ValueError:  # of `nan_to_finite=error`; the arguments are known to be right
+            return None
+
+    default = Policy().choices()
+    ocp = answer(Policy())
+    found: dict[int | None, list[str]] = {ocp: ["ocp"]}
+    for name in READS[op]:
+        for member in Policy.members(name):
+            absent = (op, member.value) == ("encode_scale", "wrap")
+            if member.value == default[name] or "stochastic" in member.value or absent:
+                continue
+            code = answer(Policy().replace(**{name: member}))
+            if code != ocp or name in ("rounding", "scale_rounding"):
+                found.setdefault(code, []).append(f"{name}={member.value}")
+    return found
+
+
+def _hex_number(match: re.Match[str]) -> Fraction | None:
+    whole, part, power = match[1], match[2] or "", int(match[3] or 0)
+    if not whole + part or abs(power) > 100_000:
+        return None
+    return int(whole + part, 16) * Fraction(2) ** (power - 4 * len(part))
+
+
+def _decimal_number(text: str) -> Fraction | None:
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    if not number.is_finite():
+        return None
+    # Far beyond every float type: nothing but the size counts.
+    if number and abs(number.adjusted()) > 1000:
+        return Fraction(10) ** (1000 if number.adjusted() > 0 else -1000)
+    return Fraction(number)

@@ -1,0 +1,258 @@
+"""Level 2: exhaustive families, recomputed and never stored; the manifest has their digests.
+
+A family is one operation, format, float type and policy over a set of inputs in a fixed order. Its
+digest is the SHA-256 of all its answers in that order: codes as bytes, of a block the scale code
+before the element codes, floats as little-endian patterns. NaN results are part of it as `ocp`
+gives them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref._bits import LAYOUTS
+from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, Specials
+from mxref.golden.answers import exact_answers, fast_answers
+from mxref.golden.cases import TO_CODE
+from mxref.golden.product import product_blocks
+from mxref.golden.records import words as hex_words
+from mxref.golden.workers import in_order
+from mxref.policy import Policy
+from mxref.scale_rule import ScaleRule
+
+__all__ = [
+    "Computed",
+    "DisagreementError",
+    "Family",
+    "compare",
+    "compute",
+    "compute_all",
+    "entries",
+    "families",
+    "select",
+]
+
+Words = NDArray[Any]
+#: Sources of which every pattern is an input.
+_SHORT = ("bf16", "f16")
+#: One in so many answers is checked by the slow twin when not all are asked for.
+SHARE = 7
+
+
+class DisagreementError(RuntimeError):
+    """The two references differ on a case; the sentence is the case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A family of cases.
+
+    Args:
+        op: operation.
+        format: element, scale or block format.
+        float: type of the float side.
+        policy: the policy's spelling.
+        inputs: what the inputs are, in their order.
+        chunks: the input words, one case a row; a function that yields parts of any size.
+    """
+
+    op: str
+    format: str
+    float: str
+    policy: str
+    inputs: str
+    chunks: Callable[[], Iterator[Words]]
+
+    @property
+    def name(self) -> str:
+        """The name, as in ``encode.e2m1.bf16.ocp+rounding=to_odd``."""
+        return f"{self.op}.{self.format}.{self.float}.{self.policy}"
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A family's digest.
+
+    Args:
+        name: the family's name.
+        cases: how many.
+        checked: how many of them the slow twin has answered too, the same.
+        sha256: the digest.
+    """
+
+    name: str
+    cases: int
+    checked: int
+    sha256: str
+
+
+def families() -> list[Family]:
+    """Every family, in the order of the manifest."""
+    # Operations to come, such as every packing of every pair of FP4 codes, join here.
+    return [*_encode(), *_dequantize(), *_encode_scale(), *_shared_scale(), *_quantize()]
+
+
+def select(beginning: str | None = None) -> list[Family]:
+    """The families whose names begin in some way; all for None.
+
+    >>> [family.name for family in select("dequantize.mxint8")]
+    ['dequantize.mxint8.f32.ocp', 'dequantize.mxint8.bf16.ocp']
+
+    Raises:
+        ValueError: none does.
+    """
+    every = families()
+    found = [family for family in every if family.name.startswith(beginning or "")]
+    if not found:
+        raise ValueError(
+            f"--only must be the beginning of a family's name, got {beginning!r}: "
+            f"such as {every[0].name}"
+        )
+    return found
+
+
+def compute(family: Family, share: int = 0, *, complete: bool = False) -> Computed:
+    """A family's digest by the fast path, with a share of the answers by the slow twin.
+
+    Args:
+        family: the family.
+        share: which seventh: another one each day, say. Any integer.
+        complete: let the slow twin answer everything.
+
+    Raises:
+        DisagreementError: the two differ.
+    """
+    policy = Policy.parse(family.policy)
+    step = 1 if complete else SHARE
+    digest = hashlib.sha256()
+    cases = checked = 0
+    for words in family.chunks():
+        answers = fast_answers(family.op, family.format, family.float, words, policy)
+        digest.update(answers.astype(answers.dtype.newbyteorder("<"), copy=False).tobytes())
+        some = slice((share - cases) % step, None, step)
+        compare(family.op, family.format, family.float, policy, words[some], answers[some])
+        cases += len(words)
+        checked += len(words[some])
+    return Computed(family.name, cases, checked, digest.hexdigest())
+
+
+def compute_all(
+    chosen: Sequence[Family], share: int = 0, *, complete: bool = False, jobs: int = 1
+) -> Iterator[Computed]:
+    """`compute` for several families, by several processes, in an order that keeps them busy."""
+    longest_first = sorted(chosen, key=lambda family: family.op != "quantize")
+    yield from in_order(partial(compute, share=share, complete=complete), longest_first, jobs)
+
+
+def entries(found: Iterable[Computed], old: Iterable[dict[str, Any]] = ()) -> list[dict[str, Any]]:
+    """The manifest's entries in the order of families: those found, else the old ones."""
+    digests = {entry["name"]: entry for entry in old}
+    digests |= {one.name: {"cases": one.cases, "sha256": one.sha256} for one in found}
+    return [
+        {
+            "name": family.name,
+            "op": family.op,
+            "format": family.format,
+            "float": family.float,
+            "policy": family.policy,
+            "inputs": family.inputs,
+            "cases": digests[family.name]["cases"],
+            "sha256": digests[family.name]["sha256"],
+        }
+        for family in families()
+        if family.name in digests
+    ]
+
+
+def compare(op: str, format: str, float: str, policy: Policy, words: Words, answers: Words) -> None:
+    """Answers of the fast path against those of the slow twin.
+
+    Raises:
+        DisagreementError: they differ; the sentence is the first case that does.
+    """
+    wanted = exact_answers(op, format, float, words.tolist(), policy)
+    got = answers.tolist()
+    for inputs, want, answer in zip(words.tolist(), wanted, got, strict=True):
+        if want != tuple(answer):
+            width, code = LAYOUTS[float].width // 4, 2
+            digits = (width, code) if op in TO_CODE else (code, width)
+            raise DisagreementError(
+                f"the two references disagree on {op} {format} {float} under {policy}: in "
+                f"{hex_words(tuple(inputs), digits[0])}, slow {hex_words(want, digits[1])}, "
+                f"fast {hex_words(tuple(answer), digits[1])}"
+            )
+
+
+def _range(count: int) -> Iterator[Words]:
+    yield np.arange(count, dtype=np.uint32)[:, np.newaxis]
+
+
+def _policies(**choices: list[str]) -> list[str]:
+    """Policies with every combination of members."""
+    found = [Policy()]
+    for name, members in choices.items():
+        found = [policy.replace(**{name: member}) for policy in found for member in members]
+    return [str(policy) for policy in found]
+
+
+def _members(choice: str) -> list[str]:
+    values = [member.value for member in Policy.members(choice)]
+    return [value for value in values if not value.startswith("stochastic")]
+
+
+def _encode() -> Iterator[Family]:
+    every = partial(_range, 1 << 16)
+    for fmt in ELEMENT_FORMATS.values():
+        choices = {"rounding": _members("rounding")}
+        if fmt.specials is not Specials.NONE:
+            choices["overflow"] = _members("overflow")
+        for float in _SHORT:
+            for policy in _policies(**choices):
+                yield Family("encode", fmt.name, float, policy, "0000 to ffff", every)
+
+
+def _dequantize() -> Iterator[Family]:
+    about = (
+        "scales 00 to ff, for each the element codes in order, 32 a block, the last one repeated"
+    )
+    for block in BLOCK_FORMATS:
+        for float in ("f32", "bf16"):
+            yield Family("dequantize", block, float, "ocp", about, partial(_products, block))
+
+
+def _products(block: str) -> Iterator[Words]:
+    count = BLOCK_FORMATS[block].element.code_count
+    codes = np.minimum(np.arange(max(count, 32)), count - 1).reshape(-1, 32)
+    for scale in range(256):
+        scales = np.full((len(codes), 1), scale)
+        yield np.concatenate([scales, codes], axis=1).astype(np.uint8)
+
+
+def _encode_scale() -> Iterator[Family]:
+    every = partial(_range, 1 << 16)
+    for float in _SHORT:
+        for policy in _policies(scale_rounding=_members("scale_rounding")):
+            yield Family("encode_scale", E8M0.name, float, policy, "0000 to ffff", every)
+
+
+def _shared_scale() -> Iterator[Family]:
+    every = partial(_range, 1 << 15)
+    for fmt in ELEMENT_FORMATS.values():
+        for float in _SHORT:
+            for policy in _policies(scale_rule=[rule.value for rule in ScaleRule]):
+                yield Family("shared_scale", fmt.name, float, policy, "0000 to 7fff", every)
+
+
+def _quantize() -> Iterator[Family]:
+    about = "every scale code with every odd-rounded key: mxref.golden.product"
+    for block in BLOCK_FORMATS:
+        for text in _policies(scale_rule=["floor", "rceil", "even"]):
+            chunks = partial(product_blocks, block, Policy.parse(text))
+            yield Family("quantize", block, "f32", text, about, chunks)

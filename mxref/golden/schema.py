@@ -1,0 +1,100 @@
+"""The JSON Schema of a line of the vectors, made from the vocabulary so that it cannot drift."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mxref._bits import LAYOUTS
+from mxref._version import VECTORS_VERSION
+from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS
+from mxref.golden.layout_answers import SLOTS
+from mxref.golden.records import DIGITS, SPEC
+from mxref.golden.words import FLAGS, MODELS, OPERATIONS, RULES
+from mxref.policy import Policy
+
+__all__ = ["schema", "schema_lines"]
+
+_DIGITS = (2, 3, 4, 8, 16)
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of a line of a vector file: the header, or a case.
+
+    >>> sorted(schema()["$defs"]["case"]["properties"])
+    ['by', 'flags', 'in', 'model', 'name', 'out', 'rule']
+    """
+    words = {"type": "string", "pattern": f"^({'|'.join(map(_words, _DIGITS))})$"}
+    choices = "|".join(
+        f"{name}=({'|'.join(member.value for member in Policy.members(name))})"
+        for name in Policy().choices()
+    )
+    formats = [*ELEMENT_FORMATS, E8M0.name, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS]
+    header = {
+        "mxref_vectors": {"const": VECTORS_VERSION},
+        "spec": {"const": SPEC},
+        "op": {"enum": list(OPERATIONS)},
+        "format": {"enum": formats},
+        "float": {"enum": [*LAYOUTS, *SLOTS]},
+        "columns": _set({"type": "string", "pattern": f"^ocp([+]({choices}))*$"}, 1),
+        "plain": {"type": "integer", "minimum": 1},
+        "in_digits": {"enum": list(_DIGITS)},
+        "out_digits": {"enum": list(_DIGITS)},
+        "cases": {"type": "integer", "minimum": 1},
+        "rule": {"enum": list(RULES)},
+        "required": _set({"enum": list(RULES)}, 0),
+        "rules": _texts(RULES),
+        "models": _texts(MODELS),
+        "flags": _texts(FLAGS),
+    }
+    case = {
+        "name": {"type": "string", "pattern": "^[0-9A-Za-z_-]+$"},
+        "in": words,
+        "out": {"oneOf": [words, {**_set(words, 2), "maxItems": len(DIGITS)}]},
+        "by": {"type": "string", "pattern": "^[0-9a-z]{2,}$"},
+        "rule": {"enum": list(RULES)},
+        "model": {"enum": list(MODELS)},
+        "flags": _set({"enum": list(FLAGS)}, 1),
+    }
+    one_answer = {"properties": {"out": {"type": "string"}}, "not": {"required": ["by"]}}
+    several = {"properties": {"out": {"type": "array"}}, "required": ["by"]}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A line of an mxref vector file: the header, or a case",
+        "oneOf": [{"$ref": "#/$defs/header"}, {"$ref": "#/$defs/case"}],
+        "$defs": {
+            "header": _object(header, list(header)),
+            "case": {
+                **_object(case, ["in", "out", "model"]),
+                "oneOf": [one_answer, several],
+            },
+        },
+    }
+
+
+def schema_lines() -> Iterator[str]:
+    """The canonical text of the schema, without line ends."""
+    yield from json.dumps(schema(), indent=1).split("\n")
+
+
+def _words(digits: int) -> str:
+    word = f"[0-9a-f]{{{digits}}}"
+    return f"{word}( {word})*"
+
+
+def _set(items: dict[str, Any], least: int) -> dict[str, Any]:
+    return {"type": "array", "items": items, "minItems": least, "uniqueItems": True}
+
+
+def _texts(vocabulary: Mapping[str, str]) -> dict[str, Any]:
+    return _object({name: {"const": text} for name, text in vocabulary.items()}, [])
+
+
+def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }

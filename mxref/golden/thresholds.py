@@ -1,0 +1,144 @@
+"""The threshold table: every step of `encode`, for each rounding, overflow method, source and sign.
+
+For a fixed policy the code is a monotone step function of the magnitude, so the first magnitude of
+each code describes it completely. The table is the core of the vectors: the inputs of the models
+are its steps, and a file is complete if it has both sides of each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mxref import exact
+from mxref._bits import LAYOUTS, FloatLayout
+from mxref._version import VECTORS_VERSION
+from mxref.choices import Overflow, Rounding
+from mxref.formats import ElementFormat, Specials, element_format
+from mxref.golden.grid import grid, pattern
+from mxref.golden.records import VectorFile
+
+__all__ = ["Table", "missing_sides", "table_lines", "tables", "thresholds"]
+
+
+Steps = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The steps of `encode` for one rounding and one sign of the inputs.
+
+    Args:
+        rounding: the rounding.
+        negative: the sign.
+        steps: pairs of a magnitude pattern and the code that begins there, saturating, from zero.
+        beyond: what other overflow methods add to them, up to infinity.
+    """
+
+    rounding: str
+    negative: bool
+    steps: Steps
+    beyond: Mapping[str, Steps]
+
+    def all_steps(self) -> Steps:
+        """The steps of every overflow method."""
+        return self.steps + tuple(step for more in self.beyond.values() for step in more)
+
+
+def thresholds(fmt: ElementFormat, layout: FloatLayout, *, negative: bool, **choices: Any) -> Steps:
+    """Where the code of a magnitude changes, from zero to infinity, and to what.
+
+    Steps can only lie at the numbers of the format and the next one above, midway between two, one
+    float above either, and at infinity. That nothing changes between two of them is checked at the
+    last float before each.
+
+    >>> from mxref._bits import F32
+    >>> from mxref.formats import E2M1
+    >>> [f"{bits:08x} {code:02x}" for bits, code in thresholds(E2M1, F32, negative=False)][:4]
+    ['00000000 00', '3e800001 01', '3f400000 02', '3fa00001 03']
+
+    Raises:
+        RuntimeError: a step lies elsewhere.
+    """
+    sign = layout.sign_bit * negative
+
+    def code(magnitude: int) -> int:
+        return exact.encode(magnitude | sign, layout.name, fmt.name, **choices)
+
+    numbers, middles = grid(fmt, layout)
+    with contextlib.suppress(ValueError):  # which float16 does not hold for E5M2
+        numbers = [*numbers, pattern(*fmt.magnitude_parts(fmt.max_code + 1), layout)]
+    points = {point + step for point in (*numbers, *middles) for step in (0, 1)}
+    where = sorted(point for point in points | {0, layout.inf_bits} if point <= layout.inf_bits)
+    found = [(0, code(0))]
+    for before, point in itertools.pairwise(where):
+        if code(point - 1) != code(before):
+            raise RuntimeError(f"{fmt.name} from {layout.name} has a step before {point:#x}")
+        if code(point) != found[-1][1]:
+            found.append((point, code(point)))
+    return tuple(found)
+
+
+@functools.cache
+def tables(fmt: ElementFormat, layout: FloatLayout) -> tuple[Table, ...]:
+    """The tables of a format and a float type.
+
+    Raises:
+        RuntimeError: overflow methods differ before the overflow.
+    """
+    found = []
+    for rounding in Rounding:
+        if rounding.value.startswith("stochastic"):
+            continue
+        for negative in (False, True):
+            steps, beyond = thresholds(fmt, layout, negative=negative, rounding=rounding.value), {}
+            for method in Overflow if fmt.specials is not Specials.NONE else ():
+                choices = {"rounding": rounding.value, "overflow": method.value}
+                more = thresholds(fmt, layout, negative=negative, **choices)
+                if more[: len(steps)] != steps:
+                    raise RuntimeError(f"{fmt.name}: {method} differs from saturate too early")
+                beyond[method.value] = more[len(steps) :]
+            beyond = {method: more for method, more in beyond.items() if more}
+            found.append(Table(rounding.value, negative, steps, beyond))
+    return tuple(found)
+
+
+def missing_sides(file: VectorFile) -> set[int]:
+    """Sides of steps that a file of `encode` does not ask for, as magnitude patterns.
+
+    A monotone encoder that gives the right code on both sides of every step is right everywhere.
+    """
+    layout = LAYOUTS[file.float]
+    asked = {case.inputs[0] for case in file.cases}
+    missing = set()
+    for table in tables(element_format(file.format), layout):
+        sign = layout.sign_bit * table.negative
+        sides = {side for step, _ in table.all_steps() for side in (step - 1, step) if side >= 0}
+        missing |= {side for side in sides if side | sign not in asked}
+    return missing
+
+
+def table_lines(fmt: ElementFormat) -> Iterator[str]:
+    """The tables of a format as text: a header object, then one table a line."""
+    header = {"mxref_vectors": VECTORS_VERSION, "thresholds": fmt.name, "floats": list(LAYOUTS)}
+    yield json.dumps(header, separators=(",", ":"))
+    for layout in LAYOUTS.values():
+        digits = layout.width // 4
+        for table in tables(fmt, layout):
+            record: dict[str, Any] = {"float": layout.name, "rounding": table.rounding}
+            record |= {"sign": "-" if table.negative else "+", **_words(table.steps, digits)}
+            if table.beyond:
+                record["beyond"] = {m: _words(more, digits) for m, more in table.beyond.items()}
+            yield json.dumps(record, separators=(",", ":"))
+
+
+def _words(steps: Steps, digits: int) -> dict[str, str]:
+    return {
+        "codes": " ".join(f"{code:02x}" for _, code in steps),
+        "from": " ".join(f"{bits:0{digits}x}" for bits, _ in steps),
+    }

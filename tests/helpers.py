@@ -1,0 +1,109 @@
+"""What tests of the vectors share: a reader of their own, and the slow twin put to a case.
+
+Import it as `from helpers import ...`: `pythonpath` in pyproject.toml names this folder.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from mxref import exact
+
+ROOT = Path(__file__).resolve().parent.parent
+VECTORS = ROOT / "vectors"
+#: Every vector file, without its ending.
+FILES = sorted(
+    path.relative_to(VECTORS).as_posix().removesuffix(".jsonl") for path in VECTORS.rglob("*.jsonl")
+)
+ELEMENT = {
+    "mxfp8_e5m2": "e5m2",
+    "mxfp8_e4m3": "e4m3",
+    "mxfp6_e3m2": "e3m2",
+    "mxfp6_e2m3": "e2m3",
+    "mxfp4_e2m1": "e2m1",
+    "mxint8": "int8",
+}
+
+Record = dict[str, Any]
+
+
+def parsed(lines: list[str]) -> tuple[Record, list[Record]]:
+    """Header and cases, each with its `id`, one output a column as `outs`, and its `rule`."""
+    header, *cases = map(json.loads, lines)
+    prefix = f"{header['op']}.{header['format']}.{header['float']}."
+    for case in cases:
+        case["id"] = prefix + case.get("name", case["in"])
+        case.setdefault("rule", header["rule"])
+        case["outs"] = [case["out"]] * len(header["columns"])
+        if "by" in case:
+            case["outs"] = [case["out"][int(digit, 36)] for digit in case["by"]]
+    return header, cases
+
+
+@functools.cache
+def records(stem: str) -> tuple[Record, list[Record]]:
+    """The same of a committed file."""
+    return parsed((VECTORS / f"{stem}.jsonl").read_text("ascii").splitlines())
+
+
+def case_of(id: str) -> tuple[Record, Record]:
+    """The header and the case of an id."""
+    op, format, float, _ = id.split(".")
+    header, cases = records(f"{op}/{format}.{float}")
+    (case,) = [case for case in cases if case["id"] == id]
+    return header, case
+
+
+def words(text: str) -> list[int]:
+    return [int(word, 16) for word in text.split(" ")]
+
+
+def choices_of(column: str) -> dict[str, str]:
+    profile, *parts = column.split("+")
+    assert profile == "ocp"
+    return dict(part.split("=") for part in parts)
+
+
+def exact_words(op: str, format: str, float: str, inputs: list[int], column: str) -> list[int]:
+    """The output words of a case under a column, by the slow twin."""
+    choices = choices_of(column)
+    if "scale_rule" in choices:
+        choices["rule"] = choices.pop("scale_rule")
+    if "scale_rounding" in choices:
+        choices["rounding"] = choices.pop("scale_rounding")
+    match op:
+        case "encode":
+            return [exact.encode(inputs[0], float, format, **choices)]
+        case "decode":
+            return [exact.decode(inputs[0], format, float, **choices)]
+        case "encode_scale":
+            return [exact.encode_scale(inputs[0], float, **choices)]
+        case "decode_scale":
+            return [exact.decode_scale(inputs[0], float, **choices)]
+        case "shared_scale":
+            return [exact.shared_scale(inputs[0], float, format, **choices)]
+        case "quantize":
+            scale, codes = exact.quantize(inputs, float, ELEMENT[format], **choices)
+            return [scale, *codes]
+        case "dequantize":
+            scale, *codes = inputs
+            return [
+                exact.dequantize(scale, code, ELEMENT[format], float, **choices) for code in codes
+            ]
+    raise AssertionError(f"no such operation: {op}")
+
+
+def copy_vectors(folder: Path, *files: str) -> Path:
+    """A folder with copies of a few files of `vectors/`, and a manifest of them."""
+    for file in files:
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(VECTORS / file, folder / file)
+    manifest = json.loads((VECTORS / "manifest.json").read_bytes())
+    manifest["files"] = [entry for entry in manifest["files"] if entry["file"] in files]
+    assert len(manifest["files"]) == len(files)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return folder

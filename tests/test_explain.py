@@ -1,0 +1,274 @@
+"""``mxref explain``: numbers under every choice, and cases, worked out by hand."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from helpers import copy_vectors
+
+from mxref._bits import LAYOUTS
+from mxref.cli import main
+from mxref.formats import E2M1, E4M3, E8M0, INT8
+from mxref.golden.explain import answers, fraction, neighbours, parse_number
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def explain(capsys: pytest.CaptureFixture[str]) -> Call:
+    def call(*arguments: object) -> tuple[int, str, str]:
+        status = main(["explain", *map(str, arguments)])
+        return status, *capsys.readouterr()
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("text", "float", "bits"),
+    [
+        ("0.3", "f32", 0x3E99999A),
+        ("1", "f16", 0x3C00),
+        ("1.", "bf16", 0x3F80),
+        ("+1e0", "f64", 0x3FF0000000000000),
+        ("0", "f32", 0),
+        ("-0", "f32", 0x80000000),
+        ("-0.0", "f16", 0x8000),
+        ("1e-999999", "f64", 0),
+        ("-1e-999999", "f64", 0x8000000000000000),
+        ("1e999999", "f64", 0x7FF0000000000000),
+        ("65519.99", "f16", 0x7BFF),  # below the midpoint of 65504 and 65536
+        ("65520", "f16", 0x7C00),  # the midpoint, to the even one
+        ("1.4e-45", "f32", 1),
+        # Midpoint of 1 and the float above it, and more: float64 would round to the midpoint.
+        ("1.000000059604644775390625", "f32", 0x3F800000),
+        ("1.0000000596046447753906250000000000000001", "f32", 0x3F800001),
+        ("0x1.000001p0", "f32", 0x3F800000),
+        ("0x1.00000100000000000000000000001p0", "f32", 0x3F800001),
+        ("0x1p-149", "f32", 1),
+        ("0x1p-150", "f32", 0),  # half of it, to the even one
+        ("0x1.8p-150", "f32", 1),
+        ("-0x.8p1", "f32", 0xBF800000),
+        ("0xA.8", "f32", 0x41280000),
+        ("0x1p-99999", "f64", 0),
+        ("0x1p99999", "f64", 0x7FF0000000000000),
+        ("0x3f800000", "f32", 0x3F800000),
+        ("0x7FC00001", "f32", 0x7FC00001),
+        ("0xff", "f16", 0xFF),
+        ("inf", "bf16", 0x7F80),
+        ("-Infinity", "f32", 0xFF800000),
+        ("nan", "f64", 0x7FF8000000000000),
+        ("-NaN", "f16", 0xFE00),
+    ],
+)
+def test_numbers_in_words(text: str, float: str, bits: int) -> None:
+    assert parse_number(text, LAYOUTS[float]) == bits
+
+
+@pytest.mark.parametrize(
+    "text", ["0.1", "1e22", "123456789.123456789e-300", "2.2250738585072011e-308", "9" * 400]
+)
+def test_decimals_are_rounded_as_python_rounds_them(text: str) -> None:
+    (bits,) = struct.unpack("<Q", struct.pack("<d", float(text)))
+    assert parse_number(text, LAYOUTS["f64"]) == bits
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "-", "e", "1e", "--1", "+-1", "0x", "0x.", "0x1p", "0xg", "1_0", "\u0661", "snan", "1 2"],
+)
+def test_what_is_no_number_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^a (number|pattern of f32) must be .*, got '"):
+        parse_number(text, LAYOUTS["f32"])
+
+
+@pytest.mark.parametrize("text", ["0x123456789", "-0x3f800000"])
+def test_a_pattern_of_another_width_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="a pattern of f32 must be 0x and 1 to 8 hex digits"):
+        parse_number(text, LAYOUTS["f32"])
+
+
+def test_fractions() -> None:
+    assert fraction(0x00000001, LAYOUTS["f32"]) == Fraction(1, 2**149)
+    assert fraction(0xC2F60000, LAYOUTS["f32"]) == -123
+    assert fraction(0x7F800000, LAYOUTS["f32"]) is None
+    assert fraction(0xFFC00000, LAYOUTS["f32"]) is None
+
+
+@pytest.mark.parametrize(
+    ("number", "below", "above"),
+    [
+        ("0.25", (0x0, "0.25"), (0x1, "0.25")),
+        ("-0.75", (0xA, "0.25"), (0x9, "0.25")),
+        ("5.5", (0x6, "1.5"), (0x7, "0.5")),
+        ("6", (0x7, "0"), (0x7, "0")),
+        ("0", (0x0, "0"), (0x0, "0")),
+        ("6.5", (0x7, "0.5"), None),
+        ("-7", None, (0xF, "1")),
+    ],
+)
+def test_neighbours_in_e2m1(
+    number: str, below: tuple[int, str] | None, above: tuple[int, str] | None
+) -> None:
+    want = tuple(None if each is None else (each[0], Fraction(each[1])) for each in (below, above))
+    assert neighbours(Fraction(number), E2M1) == want
+
+
+def test_neighbours_at_the_ends() -> None:
+    assert neighbours(Fraction(-2), INT8) == ((0x80, 0), (0x80, 0))
+    assert neighbours(Fraction(449), E4M3) == ((0x7E, 1), None)
+    half = Fraction(1, 2**128)
+    assert neighbours(half, E8M0) == (None, (0x00, half))
+
+
+ROUNDINGS = [
+    "ties_to_away",
+    "ties_to_zero",
+    "toward_zero",
+    "toward_positive",
+    "toward_negative",
+    "to_odd",
+]
+
+
+def test_every_rounding_is_named_once() -> None:
+    listed = [name for names in answers(0x3F800000, "f32", E2M1).values() for name in names]
+    assert listed == ["ocp", *(f"rounding={name}" for name in ROUNDINGS)]
+
+
+def test_answers_to_a_nan() -> None:
+    found = answers(0xFFC00000, "f32", E2M1)
+    assert found == {
+        7: ["ocp", *(f"rounding={name}" for name in ROUNDINGS)],
+        15: ["nan_to_finite=signed_max"],
+        0: ["nan_to_finite=zero", "nan_to_finite=opposite_zero"],
+        8: ["nan_to_finite=signed_zero"],
+        None: ["nan_to_finite=error"],
+    }
+
+
+def test_a_number(explain: Call) -> None:
+    status, out, err = explain(0.3, "--format", "e2m1")
+    assert (status, err) == (0, "")
+    # float32 has 0.3 as 5033165 * 2**-24; 0.5 is 8388608 * 2**-24.
+    assert out.splitlines() == [
+        "0.3 as f32: 3e99999a = 0x1.333334p-2 = 0.30000001",
+        "not above: 00 = 0, 5033165 * 2^-24 (0.3) away",
+        "not below: 01 = 0.5, 3355443 * 2^-24 (0.2) away, nearer",
+        "",
+        "e2m1      under",
+        "01 = 0.5  ocp rounding=ties_to_away rounding=ties_to_zero rounding=toward_positive",
+        "          rounding=to_odd",
+        "00 = 0    rounding=toward_zero rounding=toward_negative",
+    ]
+
+
+def test_a_tie(explain: Call) -> None:
+    _, out, _ = explain("2.5", "--format", "e2m1", "--float", "bf16")
+    assert out.splitlines()[1:3] == [
+        "not above: 04 = 2, 1 * 2^-1 (0.5) away, midway",
+        "not below: 05 = 3, 1 * 2^-1 (0.5) away, midway",
+    ]
+
+
+def test_a_number_beyond_the_format(explain: Call) -> None:
+    _, out, _ = explain("0x1.ep8", "--format", "e4m3")
+    assert "not above: 7e = 448, 1 * 2^5 (32) away\nnot below: nothing in e4m3\n" in out
+    assert "7f = nan  overflow=nonsaturating overflow=nonsaturating_ieee\n" in out
+
+
+def test_an_infinity_has_no_neighbours(explain: Call) -> None:
+    _, out, _ = explain("--format", "e5m2", "--", "-inf")
+    assert out.startswith("-inf as f32: ff800000 = -inf\n\ne5m2         under\nfb = -57344  ocp ")
+    assert "fc = -inf    overflow=nonsaturating overflow=nonsaturating_ieee overflow=propag" in out
+
+
+def test_a_scale(explain: Call) -> None:
+    _, out, _ = explain("--format", "e8m0", "--", "-1.5")
+    assert "not above: 7f = 2^0, 1 * 2^-1 (0.5) away, midway\n" in out
+    assert "ff = nan" in out
+    assert "scale_of_negative=nan" in out
+
+
+def test_a_number_fits_a_screen(explain: Call) -> None:
+    for text in ("0.3", "1e-300", "nan", "-inf", "0x1.23456789abcdep-1022"):
+        for format in ("e2m1", "e5m2", "int8", "e8m0", "e4m3fnuz"):
+            status, out, _ = explain("--format", format, "--float", "f64", "--", text)
+            assert status == 0
+            assert len(out.splitlines()) <= 24
+            assert max(map(len, out.splitlines())) <= 100
+
+
+CASE = """\
+encode.e2m1.f32.3fa00000
+in    3fa00000 = 0x1.4p+0 = 1.25
+rule  MX-5.3.3, FP4 encoding, rounding and clamping: required of everyone
+model M7, every number of the format and every midpoint between two, each and 1 ulp to both sides
+flag  tie: exactly midway between two neighbouring numbers of the format
+
+out   02 = 1
+      ocp rounding=ties_to_zero rounding=toward_zero rounding=toward_negative
+      nan_to_finite=signed_max nan_to_finite=zero nan_to_finite=signed_zero
+      nan_to_finite=opposite_zero zero_sign=dropped underflow_sign=dropped
+      pre_rounding=bfloat16 pre_rounding=float16
+
+out   03 = 1.5
+      rounding=ties_to_away rounding=toward_positive rounding=to_odd
+"""
+
+
+def test_a_case(explain: Call) -> None:
+    assert explain("encode.e2m1.f32.3fa00000") == (0, CASE, "")
+
+
+def test_a_case_of_one_answer(explain: Call) -> None:
+    status, out, _ = explain("decode_scale.e8m0.f32.fe")
+    assert status == 0
+    assert "in    fe = 2^127\nrule  MX-5.4.1, E8M0 encoding: required of everyone\n" in out
+    everyone = "ocp scale_00=zero scale_ff=inf scale_ff=power"
+    assert out.endswith(f"\nout   7f000000 = 0x1p+127 = 1.7014118e+38\n      {everyone}\n")
+
+
+def test_a_block(explain: Call) -> None:
+    status, out, _ = explain("quantize.mxfp4_e2m1.f32.zeros")
+    assert status == 0
+    assert "rule  N6, scale of a block of zeros: the standard leaves the answer open\n" in out
+    zeros = f"{'00 ' * 24}00\n      {'00 ' * 7}00"
+    assert f"in    {('00000000 ' * 8).strip()}\n" in out
+    assert f"\nout   {zeros}\n      ocp rounding=" in out
+    assert f"\nout   7d{zeros[2:]}\n      zero_block=minus_emax\n" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["foo"], "NAME must be the id of a case .* or a number with --format, got 'foo'"),
+        (["0.3"], "or a number with --format, got '0.3'"),
+        (["0.3.4", "--format", "e2m1"], "a number must be a decimal, .* got '0.3.4'"),
+        (["1", "--format", "e2m2"], "--format must be one of .* \\(did you mean 'e5m2'\\?\\)"),
+        (["1", "--format", "e2m1", "--float", "f8"], "--float must be one of .*, got 'f8'"),
+        (["encode.e2m1.f32.0000beef"], "there is no case 'encode.e2m1.f32.0000beef' in "),
+        (["encode.e2m1.f8.00"], "e2m1.f8.jsonl cannot be read: No such file"),
+        (["encode.e2m1.f32.3fa00000", "--format", "e2m1"], "--format and --float must be absent"),
+    ],
+)
+def test_what_cannot_be_explained(explain: Call, arguments: list[str], reason: str) -> None:
+    status, out, err = explain(*arguments)
+    assert (status, out) == (2, "")
+    assert err.startswith("mxref: error: ")
+    assert err.count("\n") == 1
+    assert re.search(reason, err), err
+
+
+def test_another_folder(explain: Call, tmp_path: Path) -> None:
+    folder = copy_vectors(tmp_path / "few", "decode/e2m1.f32.jsonl")
+    assert explain("decode.e2m1.f32.09", "--vectors", folder)[0] == 0
+    status, _, err = explain("decode.e2m1.f32.90", "--vectors", folder)
+    assert (status, err) == (
+        2,
+        f"mxref: error: there is no case 'decode.e2m1.f32.90' in {folder}\n",
+    )

@@ -1,0 +1,49 @@
+"""Several processes: the same bytes in the same order as one."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from mxref import golden
+from mxref.golden import regen
+from mxref.golden.cases import file_tasks
+from mxref.golden.workers import cores, in_order
+
+
+def test_two_workers_build_the_bytes_that_one_builds(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A share of all files (the whole set: `mxref regen --check` with --jobs 1 and 2), in which
+    # there are quick and slow ones, and ones with and without a part in the C header.
+    some = list(file_tasks())[::9]
+    monkeypatch.setattr(regen, "file_tasks", lambda: some)
+    one, two = golden.build(1), golden.build(2)
+    assert list(one) == list(two)
+    assert one == two
+    assert len(one) == 2 * len(some) + 2
+
+
+def test_results_come_in_the_order_of_the_tasks() -> None:
+    delays = [0.2, 0.0, 0.1, 0.0]
+    assert list(in_order(_slept, delays, 2)) == delays
+
+
+def _slept(delay: float) -> float:
+    time.sleep(delay)
+    return delay
+
+
+def test_work_is_done_by_other_processes() -> None:
+    assert set(in_order(_process, range(4), 1)) == {os.getpid()}
+    assert os.getpid() not in set(in_order(_process, range(4), 2))
+
+
+def _process(_: int) -> int:
+    return os.getpid()
+
+
+def test_jobs_are_one_or_more() -> None:
+    assert cores() >= 1
+    with pytest.raises(ValueError, match="jobs must be 1 or more, got 0"):
+        list(in_order(abs, [1], 0))
