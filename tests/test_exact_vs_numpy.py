@@ -159,7 +159,8 @@ def test_decode_scale_of_every_code(target: str) -> None:
 def test_shared_scale(format: str, source: str) -> None:
     layout = LAYOUTS[source]
     every = range(layout.inf_bits + 3) if layout.width == 16 else every_exponent(layout)
-    bits = [b for b in every if b < layout.sign_bit] + list(models.shared_scale_inputs(layout))
+    bits = [b for b in every if b < layout.sign_bit]
+    bits += list(models.shared_scale_inputs(layout, ELEMENT_FORMATS[format]))
     got = mxref.shared_scale(floats(bits, layout), format)
     want = [exact.shared_scale(b, source, format) for b in bits]
     assert differences(bits, got, want) == []

@@ -61,7 +61,7 @@ def test_what_waits() -> None:
 def test_ids_and_names_are_unique_and_texts_are_sentences() -> None:
     assert len(BY_ID) == len(MUTANTS) == len({mutant.name for mutant in MUTANTS})
     for mutant in MUTANTS:
-        assert re.fullmatch(r"[A-H]\d+[a-z]*", mutant.id)
+        assert re.fullmatch(r"[A-HS]\d+[a-z]*", mutant.id)
         assert re.fullmatch(r"[a-z0-9_]+", mutant.name)
         assert re.fullmatch(r"[a-z].*[^.]", mutant.text)
         assert "\n" not in mutant.text

@@ -180,6 +180,8 @@ def call_operation(
     codes = inputs.astype(np.uint8)
     count = len(inputs)
     match file.op:
+        case "encode_stochastic":
+            return _call_stochastic(function, file, inputs)
         case "encode" | "shared_scale":
             result = function(floats[:, 0].copy(), file.format)
             fmt = E8M0 if file.op == "shared_scale" else fmt
@@ -196,6 +198,20 @@ def call_operation(
     elements = codes[:, 1:].copy()
     result = function(codes[:, 0].copy(), elements, file.format, layout.dtype)
     return float_words(result, elements.shape, layout)
+
+
+def _call_stochastic(
+    function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64]
+) -> NDArray[np.uint64]:
+    """One call for each width of the random bits."""
+    layout, words = LAYOUTS[file.float], np.empty((len(inputs), 1), np.uint64)
+    for width in np.unique(inputs[:, 2]):
+        some = inputs[:, 2] == width
+        values = inputs[some, 0].astype(layout.uint).view(layout.dtype)
+        draws = inputs[some, 1].astype(np.uint32)
+        result = function(values, draws, int(width), file.format)
+        words[some, 0] = code_words(result, values.shape, code_format(file))
+    return words
 
 
 def _call_with_tensor_scale(
@@ -236,11 +252,11 @@ def same_answers(
     """
     want, got = same_width(want, got)
     equal: NDArray[np.bool_] = want == got
-    if file.op in ("encode", "quantize"):
+    if file.op in ("encode", "encode_stochastic", "quantize"):
         nan_codes = _nan_codes(code_format(file))
         if nan_codes.size:
             both = np.isin(want, nan_codes) & np.isin(got, nan_codes)
-            both[:, 0] &= file.op == "encode"  # the first word of a block is its scale
+            both[:, 0] &= file.op != "quantize"  # the first word of a block is its scale
             equal |= both
     elif file.op in ("decode", "decode_scale", "dequantize"):
         layout = LAYOUTS[file.float]

@@ -86,6 +86,10 @@ def _first_difference(file: VectorFile, failure: Failure) -> str:
         scale_format = OTHER_BLOCK_FORMATS[file.format].scale
         if OTHER_BLOCK_FORMATS[file.format].tensor_scale:
             tensor, inputs = f"tensor scale {show_float(inputs[0], F32)}, ", inputs[1:]
+    if file.op == "encode_stochastic":
+        number, draw, width = inputs
+        drawn = f"in {show_float(number, layout)}, random bits {draw:x} of {width}"
+        return f"{drawn}, {_codes(want[0], got[0], fmt)}"
     if file.op in ("encode", "encode_scale", "shared_scale"):
         target = E8M0 if file.op == "shared_scale" else fmt
         return f"in {show_float(inputs[0], layout)}, {_codes(want[0], got[0], target)}"

@@ -13,6 +13,9 @@ function           arguments                                                  re
 ``dequantize``     scale codes (n,), codes (n, 32), block format name, dtype  floats (n, 32)
 =================  =========================================================  ====================
 
+``encode_stochastic(values, random_bits, random_width, format)`` gives codes (n,) from values (n,),
+random bits (n,) and their number; its ``POLICY`` says which of the three methods is meant.
+
 Layouts are asked for one case at a time, since shapes differ; k is 32:
 
 ===================  ====================================================  ======================

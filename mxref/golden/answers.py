@@ -43,7 +43,7 @@ def reads(op: str) -> tuple[str, ...]:
     >>> reads("pack"), reads("quantize_tensor") == reads("quantize")
     (('fp4_packing', 'fp6_packing'), True)
     """
-    return READS["quantize" if op == "quantize_tensor" else op]
+    return READS[{"quantize_tensor": "quantize", "encode_stochastic": "encode"}.get(op, op)]
 
 
 def answerable(op: str, format: str, slot: str, policy: Policy) -> bool:
@@ -66,6 +66,11 @@ def answerable(op: str, format: str, slot: str, policy: Policy) -> bool:
             return slot == str(layout.scale_layout.value)
         case "pack_blocks" | "unpack_blocks":
             return layout.scale_place is not ScalePlace.SEPARATE
+        case "encode" | "quantize":
+            if policy.element.rounding.value.startswith("stochastic"):
+                return False
+        case "encode_stochastic":
+            return bool(policy.element.rounding.value.startswith("stochastic"))
         case "quantize_tensor":
             return layout.tail is not Tail.REFUSED
     if format not in OTHER_BLOCK_FORMATS:
@@ -136,6 +141,11 @@ def exact_answers(
     match op:
         case "encode":
             return [(exact.encode(w[0], float, format, **choices),) for w in questions]
+        case "encode_stochastic":
+            return [
+                (exact.encode(w[0], float, format, random_bits=w[1], random_width=w[2], **choices),)
+                for w in questions
+            ]
         case "decode":
             return [(exact.decode(w[0], format, float, **choices),) for w in questions]
         case "encode_scale":
@@ -184,6 +194,14 @@ def fast_answers(
     if format in OTHER_BLOCK_FORMATS:
         return np.stack([_fast_scaled(op, format, float, row, policy) for row in words])
     layout = LAYOUTS[float]
+    if op == "encode_stochastic":
+        codes = np.empty((len(words), 1), np.uint8)
+        for width in np.unique(words[:, 2]):
+            some = words[:, 2] == width
+            values = words[some, :1].astype(layout.uint).view(layout.dtype)
+            draws = words[some, 1:2]
+            codes[some] = encode(values, format, policy, random_bits=draws, random_width=int(width))
+        return codes
     if op in ("encode", "encode_scale", "shared_scale", "quantize"):
         values = words.astype(layout.uint).view(layout.dtype)
     match op:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mxref._bits import LAYOUTS, FloatLayout
 from mxref.element import encode
-from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS, ElementFormat, Specials
+from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, ElementFormat, Specials
 from mxref.golden import models
 from mxref.golden.answers import exact_answer, exact_answers, fast_answers, reads
 from mxref.golden.entries import Entry, Why, Words, cases_of
@@ -17,6 +17,7 @@ from mxref.golden.grid import grid, pattern
 from mxref.golden.layout_cases import layout_tasks
 from mxref.golden.records import VectorFile
 from mxref.golden.scaled_cases import scaled_tasks
+from mxref.golden.stochastic_cases import stochastic_tasks
 from mxref.policy import Policy
 
 __all__ = ["file_tasks", "vector_files"]
@@ -57,14 +58,15 @@ def file_tasks() -> Iterator[Callable[[], VectorFile]]:
         yield partial(_encode_scale, layout)
     yield _decode_scale
     for fmt in ELEMENT_FORMATS.values():
-        for name in ("f32", "f64"):
+        for name in LAYOUTS:
             yield partial(_shared_scale, fmt, LAYOUTS[name])
     for block in BLOCK_FORMATS:
-        for name in ("f32", "bf16", "f64"):
+        for name in LAYOUTS:
             yield partial(_quantize, block, LAYOUTS[name])
     for block in BLOCK_FORMATS:
         for name in ("f32", "bf16"):
             yield partial(_dequantize, block, LAYOUTS[name])
+    yield from stochastic_tasks()
     yield from layout_tasks()
     yield from scaled_tasks()
 
@@ -169,7 +171,7 @@ def _decode_scale() -> VectorFile:
 
 
 def _shared_scale(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
-    smallest = pattern(1, fmt.emax - 127, layout)
+    smallest = _smallest(fmt, layout)
 
     def explain(bits: int, answer: int) -> Why:
         flags = {
@@ -190,7 +192,7 @@ def _shared_scale(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
 
 def _quantize(block: str, layout: FloatLayout) -> VectorFile:
     fmt = BLOCK_FORMATS[block].element
-    smallest = pattern(1, fmt.emax - 127, layout)
+    smallest = _smallest(fmt, layout)
 
     def explain(entry: Entry, answer: Words) -> Why:
         magnitudes = [bits & (layout.sign_bit - 1) for bits in entry.inputs]
@@ -293,6 +295,14 @@ def _columns(op: str, format: str, layout: FloatLayout, entries: list[Entry]) ->
             policy = Policy().replace(**{name: member})
             if (fast_answers(op, format, layout.name, words, policy) != ocp).any():
                 yield str(policy)
+
+
+def _smallest(fmt: ElementFormat, layout: FloatLayout) -> int:
+    """The amax whose scale is 2**-127; 0 where the float type has none so small."""
+    try:
+        return pattern(1, fmt.emax - E8M0.bias, layout)
+    except ValueError:
+        return 0
 
 
 def _raised(flags: dict[str, bool]) -> tuple[str, ...]:

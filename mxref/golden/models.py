@@ -6,14 +6,16 @@ derived from the formats, nothing is random.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from mxref._bits import F32, FloatLayout, split
+from mxref._bits import BF16, F32, FloatLayout, split
 from mxref.formats import E8M0, CodeFormat, ElementFormat
 from mxref.golden.grid import grid, pattern
 from mxref.golden.thresholds import tables
+from mxref.scale_rule import ScaleRule
 
 __all__ = [
     "block_inputs",
@@ -21,9 +23,6 @@ __all__ = [
     "encode_scale_inputs",
     "shared_scale_inputs",
 ]
-
-#: Significands at which one of the known scale rules changes its mind (SPEC_NOTES N1), as n / 128.
-_LIMITS = (160, 182, 192, 224, 232, 240, 248, 252, 254, 255)
 
 
 def encode_inputs(fmt: ElementFormat, layout: FloatLayout) -> dict[int, str]:
@@ -55,21 +54,23 @@ def encode_scale_inputs(layout: FloatLayout) -> dict[int, str]:
     return dict(sorted(found.items()))
 
 
-def shared_scale_inputs(layout: FloatLayout, fmt: ElementFormat | None = None) -> dict[int, str]:
-    """Inputs of `shared_scale`, each with its model: magnitudes only.
-
-    With a format also the largest number times 2**-127, where a scale rounded up leaves 2**-127.
-    """
+def shared_scale_inputs(layout: FloatLayout, fmt: ElementFormat) -> dict[int, str]:
+    """Inputs of `shared_scale`, each with its model: magnitudes only."""
     found: dict[int, str] = {}
     _add(found, "M1", _special_magnitudes(layout), layout, signs=False)
-    for field in _scale_fields(layout):
+    fields = list(_scale_fields(layout))
+    for field in fields[:: 4 if layout == BF16 else 1]:  # whose numbers are float32 numbers
         _add(found, "M8", _around([_at(field, 128, layout)], 1), layout, signs=False)
     _add(found, "M8", _around(_subnormal_powers(layout), 1), layout, signs=False)
-    for field in list(_scale_fields(layout))[::32]:
-        limits = [_at(field, n, layout) for n in _LIMITS]
-        _add(found, "M8", _around(limits, 1), layout, signs=False)
-    if fmt is not None:
-        n, exponent = fmt.magnitude_parts(fmt.max_code)
+    # Where a rule's scale goes up: the first significand that is too large, with its hidden bit.
+    rules = (rule for rule in ScaleRule if not rule.is_quirk)
+    firsts = [rule.limit(fmt).threshold(layout.mantissa_bits)[1] for rule in rules]
+    for field in fields[:: len(fields) // 8]:
+        steps = [(field - 1 << layout.mantissa_bits) + first for first in firsts]
+        _add(found, "M8", _around(steps, 1), layout, signs=False)
+    # The largest number times 2**-127, where a scale rounded up leaves 2**-127.
+    n, exponent = fmt.magnitude_parts(fmt.max_code)
+    with contextlib.suppress(ValueError):  # too small for float16
         lowest = pattern(n, exponent - E8M0.bias, layout)
         _add(found, "M8", _around([lowest], 1), layout, signs=False)
     return dict(sorted(found.items()))
@@ -111,7 +112,7 @@ def block_inputs(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[str,
     numbers, middles = grid(fmt, layout)
     points = [bits for bits in (*numbers, *middles[:-1]) if bits < inf]
     # 31 grid points a block and the largest number, so that the scale is 1; then other scales.
-    for k in (0, -1) if layout.exponent_bits == 5 else (0, -37, 41):
+    for k in (0, -37, 41) if layout == F32 else (0,):
         for index in range(0, len(points), 31):
             some = [_scaled(bits, k, layout) for bits in points[index : index + 31]]
             signed = [bits | sign * (i % 2) for i, bits in enumerate(some)]
@@ -213,6 +214,8 @@ def _subnormal_powers(layout: FloatLayout) -> list[int]:
 
 def _block_fields(layout: FloatLayout) -> list[int]:
     last = (1 << layout.exponent_bits) - 2
+    if layout != F32:
+        return [1, 2, layout.bias - 1, layout.bias, layout.bias + 1, last - 1, last]
     near_one = [layout.bias + k for k in (-9, -2, -1, 0, 1, 2, 3, 8)]
     return sorted({1, 2, 3, 9, 17, last // 3, *near_one, 2 * last // 3, last - 1, last})
 

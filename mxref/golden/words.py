@@ -25,6 +25,7 @@ OPERATIONS = (
     "shared_scale",
     "quantize",
     "dequantize",
+    "encode_stochastic",
     *LAYOUT_OPERATIONS,
 )
 
@@ -41,6 +42,8 @@ MODELS: Mapping[str, str] = {
     "M10": "every code, with the scales 00, 01, 7f, fd, fe and ff among others",
     "M11": "layouts: ramps of awkward lengths, bits and elements alone, the address of every bit, "
     "matrices of awkward shapes, tails on both axes",
+    "M15": "numbers an eighth, a quarter, ... of a unit above another, with the random bits that "
+    "just carry and just do not",
     "M14": "binade ladder: first, middle and last significand of every exponent, both signs",
 }
 
@@ -93,6 +96,7 @@ RULES: Mapping[str, str] = {
     "N13": "NaN code and sign",
     "N14": "NaN to a format without NaN",
     "N15": "INT8: is -2 used",
+    "N18": "stochastic rounding: how many random bits, and where they are added",
     "N20": "product beyond the output type",
     "N21": "rounding of the product to the output type",
     "N22": "scale codes 00 and FF",

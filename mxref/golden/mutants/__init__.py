@@ -14,6 +14,7 @@ from mxref.golden.mutants.rounding import INTEGERS, ROUNDING
 from mxref.golden.mutants.scale_codes import E8M0_ENCODERS
 from mxref.golden.mutants.scaled import SCALED
 from mxref.golden.mutants.scales import SCALES
+from mxref.golden.mutants.stochastic import STOCHASTIC
 from mxref.golden.mutants.tensors import TENSORS
 from mxref.golden.mutants.waiting import WAITING
 
@@ -25,7 +26,7 @@ def _place(mutant: Mutant) -> tuple[str, int, str]:
 
 
 _ALL = (
-    *(*ROUNDING, *INTEGERS, *RANGES),
+    *(*ROUNDING, *INTEGERS, *RANGES, *STOCHASTIC),
     *(*SCALES, *E8M0_ENCODERS, *QUANTIZERS),
     *(*DECODERS, *PRODUCTS, *SCALED),
     *(*PACKINGS, *PLACES, *TENSORS, *WAITING),
