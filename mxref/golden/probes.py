@@ -32,7 +32,7 @@ def probes(op: str, format: str, float: str) -> Words:
     ((65536, 1), (256, 33))
     """
     if op in LAYOUT_OPERATIONS or op == "encode_stochastic":
-        return np.zeros((0, 1), np.uint64)
+        return np.zeros((0, 3), np.uint64)
     layout = LAYOUTS[float]
     if op in ("decode", "decode_scale"):
         count = ELEMENT_FORMATS[format].code_count if op == "decode" else E8M0.code_count
