@@ -43,7 +43,11 @@ def closest_policy(op: str, outcomes: Sequence[Outcome], start: Policy) -> Match
     samples = [(outcome, _sample(outcome)) for outcome in outcomes]
     best, misses = start, _misses(samples, start)
     while misses:
-        tried = [(_misses(samples, policy), policy) for policy in _neighbours(op, best)]
+        tried = []
+        for policy in _neighbours(op, best):
+            tried.append((_misses(samples, policy), policy))
+            if tried[-1][0] == 0:
+                break
         fewest, policy = min(tried, key=lambda pair: pair[0])
         if fewest >= misses:
             break

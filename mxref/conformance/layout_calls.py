@@ -89,7 +89,7 @@ def strided(values: NDArray[Any], kind: int, filler: int) -> NDArray[Any]:
 
     >>> array = np.arange(6).reshape(2, 3)
     >>> [(s.strides, bool((s == array).all())) for s in (strided(array, k, 9) for k in range(3))]
-    [((112, 16), True), ((8, 16), True), ((-24, -8), True)]
+    [((56, 16), True), ((8, 16), True), ((-24, -8), True)]
     """
     if kind % 3 == 1:
         return values.T.copy().T

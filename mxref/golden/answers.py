@@ -15,7 +15,7 @@ from mxref.block import quantize
 from mxref.blocks import Blocks, dequantize
 from mxref.choices import ScalePlace, Tail
 from mxref.element import decode, encode, encode_parts
-from mxref.formats import E8M0, OTHER_BLOCK_FORMATS, block_format, element_format
+from mxref.formats import E8M0, OTHER_BLOCK_FORMATS, BlockFormat, block_format, element_format
 from mxref.golden.layout_answers import exact_layout, fast_layout, packing_of
 from mxref.golden.records import VectorFile
 from mxref.golden.words import LAYOUT_OPERATIONS
@@ -40,10 +40,12 @@ _KINDS = {"exact": TensorScaleKind.FACTOR, "torchao": TensorScaleKind.FACTOR}
 def reads(op: str) -> tuple[str, ...]:
     """The choices that an operation of the vectors reads.
 
-    >>> reads("pack"), reads("quantize_tensor") == reads("quantize")
-    (('fp4_packing', 'fp6_packing'), True)
+    >>> reads("pack"), reads("quantize_tensor")[0]
+    (('fp4_packing', 'fp6_packing'), 'tail')
     """
-    return READS[{"quantize_tensor": "quantize", "encode_stochastic": "encode"}.get(op, op)]
+    if op == "quantize_tensor":  # first what whole blocks do not show
+        return tuple(sorted(READS["quantize"], key=lambda name: name != "tail"))
+    return READS["encode" if op == "encode_stochastic" else op]
 
 
 def answerable(op: str, format: str, slot: str, policy: Policy) -> bool:
@@ -192,7 +194,7 @@ def fast_answers(
     if op in LAYOUT_OPERATIONS:
         return fast_layout(op, format, float, words, policy)
     if format in OTHER_BLOCK_FORMATS:
-        return np.stack([_fast_scaled(op, format, float, row, policy) for row in words])
+        return _fast_scaled(op, format, float, words, policy)
     layout = LAYOUTS[float]
     if op == "encode_stochastic":
         codes = np.empty((len(words), 1), np.uint8)
@@ -226,17 +228,36 @@ def fast_answers(
 def _fast_scaled(
     op: str, format: str, float: str, words: NDArray[Any], policy: Policy
 ) -> NDArray[Any]:
-    fmt, layout, tensor = block_format(format), LAYOUTS[float], None
-    if fmt.tensor_scale:
-        kind = _KINDS.get(policy.scale.scale_arithmetic.value, TensorScaleKind.FACTOR)
-        tensor, words = TensorScale(int(words[0]), kind), words[1:]
+    """The same of blocks under scales that are no powers of two."""
+    fmt = block_format(format)
+    if not fmt.tensor_scale:
+        return _fast_blocks(op, fmt, float, words, policy, None)
+    kind = _KINDS.get(policy.scale.scale_arithmetic.value, TensorScaleKind.FACTOR)
+    answers = np.zeros((len(words), fmt.elements_per_block + (op == "quantize")), np.uint64)
+    for bits in np.unique(words[:, 0]).tolist():
+        same = words[:, 0] == np.uint64(bits)
+        tensor = TensorScale(bits, kind)
+        answers[same] = _fast_blocks(op, fmt, float, words[same, 1:], policy, tensor)
+    return answers
+
+
+def _fast_blocks(
+    op: str,
+    fmt: BlockFormat,
+    float: str,
+    words: NDArray[Any],
+    policy: Policy,
+    tensor: TensorScale | None,
+) -> NDArray[Any]:
+    layout = LAYOUTS[float]
     if op == "dequantize":
-        blocks = Blocks(words[1:], words[:1], fmt, 0, words[1:].shape, tensor_scale=tensor)
+        scales, codes = words[:, :1], words[:, 1:]
+        blocks = Blocks(codes, scales, fmt, 1, codes.shape, tensor_scale=tensor)
         return dequantize(blocks, layout.dtype, policy).view(layout.uint)
     values = words.astype(layout.uint).view(layout.dtype)
     blocks = quantize(values, fmt, policy, tensor_scale=tensor)
-    nan = int(blocks.scale_codes[0]) in fmt.scale.nan_codes
-    return np.append(blocks.scale_codes, blocks.codes * np.uint8(not nan))
+    number = blocks.scale_codes != np.uint8(max(fmt.scale.nan_codes))
+    return np.concatenate([blocks.scale_codes, blocks.codes * number], axis=-1)
 
 
 def codes_under_scale(

@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref._bits import LAYOUTS, FloatLayout
-from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
+from mxref.formats import (
+    BLOCK_FORMATS,
+    E8M0,
+    ELEMENT_FORMATS,
+    OTHER_BLOCK_FORMATS,
+    BlockFormat,
+)
 from mxref.golden.grid import grid
 from mxref.golden.splitmix import splitmix64
 from mxref.golden.words import LAYOUT_OPERATIONS
@@ -31,9 +37,14 @@ def probes(op: str, format: str, float: str) -> Words:
     >>> probes("encode", "e2m1", "bf16").shape, probes("dequantize", "mxfp4_e2m1", "f32").shape
     ((65536, 1), (256, 33))
     """
-    if op in LAYOUT_OPERATIONS or op == "encode_stochastic":
+    scaled = OTHER_BLOCK_FORMATS.get(format)
+    if op == "encode_stochastic":
         return np.zeros((0, 3), np.uint64)
+    if op in LAYOUT_OPERATIONS or (scaled is not None and scaled.tensor_scale):
+        return np.zeros((0, 1), np.uint64)
     layout = LAYOUTS[float]
+    if scaled is not None:
+        return _scaled(op, scaled, layout)
     if op in ("decode", "decode_scale"):
         count = ELEMENT_FORMATS[format].code_count if op == "decode" else E8M0.code_count
         return np.arange(count, dtype=np.uint64)[:, np.newaxis]
@@ -87,6 +98,22 @@ def _blocks(layout: FloatLayout) -> Words:
     words[::64, 7] = layout.inf_bits
     words[::96, 9] = layout.nan_bits
     words[::128, :31] = 0
+    return words
+
+
+def _scaled(op: str, fmt: BlockFormat, layout: FloatLayout) -> Words:
+    """Blocks within the reach of a scale that is a small float, or every scale with every code."""
+    size = fmt.elements_per_block
+    if op == "dequantize":
+        scales = np.arange(fmt.scale.code_count, dtype=np.uint64)[:, np.newaxis]
+        codes = np.arange(size, dtype=np.uint64) % np.uint64(fmt.element.code_count)
+        return np.concatenate([scales, np.tile(codes, (len(scales), 1))], axis=1)
+    draws = splitmix64(layout.width + 3, COUNT).reshape(-1, size)
+    highest = draws[:, :1] % np.uint64(24) + np.uint64(layout.bias - 12)
+    fields = highest - (draws >> np.uint64(8)) % np.uint64(6)
+    fractions = draws >> np.uint64(64 - layout.mantissa_bits)
+    signs = (draws >> np.uint64(4)) % np.uint64(2) << np.uint64(layout.width - 1)
+    words: Words = fields << np.uint64(layout.mantissa_bits) | fractions | signs
     return words
 
 

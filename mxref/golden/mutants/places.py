@@ -13,7 +13,7 @@ from mxref.golden.mutants.mutant import BLOCKS, E8M0, Function
 from mxref.packing import pack_blocks, unpack_blocks
 from mxref.scale_layout import pack_scales
 
-__all__ = ["PLACES"]
+__all__ = ["PLACES", "swizzled"]
 
 _TILES = "ocp+scale_layout=tiles_128x4"
 _BEFORE = "ocp+scale_place=before"
@@ -34,7 +34,7 @@ def _tiled(scale_codes: NDArray[Any], filler: int = 0, height: int = 128) -> NDA
     return whole.reshape(-1, height // 32, 32, whole.shape[1] // 4, 4)
 
 
-def _swizzled(order: tuple[int, ...], filler: int = 0, height: int = 128) -> Function:
+def swizzled(order: tuple[int, ...], filler: int = 0, height: int = 128) -> Function:
     """Tiles with their axes in this order; (0, 3, 2, 1, 4) is right."""
     return lambda codes: _tiled(codes, filler, height).transpose(order).reshape(-1)
 
@@ -101,27 +101,27 @@ _SCALES = (
     ),
     layout(
         *("G9b", "tiles_filled_with_ff", "fills tiles up with FF, which is NaN"),
-        *("pack_scales", _swizzled((0, 3, 2, 1, 4), 0xFF), E8M0),
+        *("pack_scales", swizzled((0, 3, 2, 1, 4), 0xFF), E8M0),
         policy=_TILES,
     ),
     layout(
         *("G9c", "tiles_columns_first", "stores the tiles column by column"),
-        *("pack_scales", _swizzled((3, 0, 2, 1, 4)), E8M0),
+        *("pack_scales", swizzled((3, 0, 2, 1, 4)), E8M0),
         policy=_TILES,
     ),
     layout(
         *("G9d", "rows_not_filled_up", "fills rows up to 32, not to 128"),
-        *("pack_scales", _swizzled((0, 3, 2, 1, 4), 0, 32), E8M0),
+        *("pack_scales", swizzled((0, 3, 2, 1, 4), 0, 32), E8M0),
         policy=_TILES,
     ),
     layout(
         *("G9e", "columns_before_bands", "walks a tile's columns before its bands of 32 rows"),
-        *("pack_scales", _swizzled((0, 3, 2, 4, 1)), E8M0),
+        *("pack_scales", swizzled((0, 3, 2, 4, 1)), E8M0),
         policy=_TILES,
     ),
     layout(
         *("G9f", "tile_as_it_is", "cuts the matrix into tiles but does not reorder them"),
-        *("pack_scales", _swizzled((0, 3, 1, 2, 4)), E8M0),
+        *("pack_scales", swizzled((0, 3, 1, 2, 4)), E8M0),
         policy=_TILES,
     ),
     layout(
@@ -141,7 +141,7 @@ _SCALES = (
     ),
     layout(
         *("G9v", "tiles_columns_first_read", "reads the tiles column by column"),
-        *("unpack_scales", _unswizzled(_swizzled((3, 0, 2, 1, 4))), E8M0),
+        *("unpack_scales", _unswizzled(swizzled((3, 0, 2, 1, 4))), E8M0),
         slot="tiles_128x4",
         policy=_TILES,
     ),

@@ -164,7 +164,7 @@ SCALED = (
         quantizer(_sixth("ocp+rounding=toward_zero")),
     ),
     _quantizes(
-        *("C17d", "scale_rounded_up", "rounds the scale up"),
+        *("C17d", "ue4m3_scale_rounded_up", "rounds the scale up"),
         quantizer(_sixth("ocp+rounding=toward_positive")),
     ),
     _quantizes(

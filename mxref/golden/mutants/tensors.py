@@ -11,13 +11,14 @@ from mxref._bits import U8
 from mxref.block import quantize
 from mxref.golden.mutants.mutant import BLOCKS, DEQUANTIZED, Function, Mutant
 
-__all__ = ["TENSORS"]
+__all__ = ["TENSORS", "pair"]
 
 Values = NDArray[Any]
 Pair = tuple[U8, U8]
 
 
-def _pair(values: Values, format: str, axis: int, **more: Any) -> Pair:
+def pair(values: Values, format: str, axis: int, **more: Any) -> Pair:
+    """What is right, where no more is said."""
     blocks = quantize(values, format, axis=axis, **more)
     return blocks.scale_codes, blocks.codes
 
@@ -25,7 +26,7 @@ def _pair(values: Values, format: str, axis: int, **more: Any) -> Pair:
 def _across_rows(values: Values, format: str, axis: int) -> Pair:
     """Blocks of what follows in memory, a row's end or not."""
     line = values if axis else values.T
-    return _pair(np.ascontiguousarray(line).reshape(-1), format, 0)
+    return pair(np.ascontiguousarray(line).reshape(-1), format, 0)
 
 
 def _filled(values: Values, format: str, axis: int, mode: str) -> Pair:
@@ -42,22 +43,22 @@ def _filled(values: Values, format: str, axis: int, mode: str) -> Pair:
     else:
         ones = np.ones((count, missing), values.dtype)
         filled = np.concatenate([lines, ones], axis=1)
-    return _pair(filled if axis else filled.T, format, axis)
+    return pair(filled if axis else filled.T, format, axis)
 
 
 def _without_tail(values: Values, format: str, axis: int) -> Pair:
     whole = values.shape[axis] // 32 * 32
-    return _pair(values[:, :whole] if axis else values[:whole], format, axis)
+    return pair(values[:, :whole] if axis else values[:whole], format, axis)
 
 
 def _scale_of_block_before(values: Values, format: str, axis: int) -> Pair:
-    scales, codes = _pair(values, format, axis)
+    scales, codes = pair(values, format, axis)
     return np.roll(scales, 1), codes
 
 
 def _last_tail_scale(values: Values, format: str, axis: int) -> Pair:
     """The tail under the scale of the whole block before it."""
-    scales, codes = (side.copy() for side in _pair(values, format, axis))
+    scales, codes = (side.copy() for side in pair(values, format, axis))
     if values.shape[axis] > 32 and values.shape[axis] % 32:
         lines = scales if axis else scales.T
         lines[:, -1] = lines[:, -2]
@@ -82,16 +83,16 @@ def _tensor(id: str, name: str, text: str, run: Function, *seen: str) -> Mutant:
 TENSORS = (
     _tensor(
         *("G4b", "other_axis", "runs blocks along the other axis of a tensor"),
-        *(lambda values, format, axis: _pair(values, format, 1 - axis),),
+        *(lambda values, format, axis: pair(values, format, 1 - axis),),
         "microsoft/microxcaling#36",
     ),
     _tensor(
         *("G4c", "axis_ignored", "runs blocks along the last axis whatever is asked for"),
-        lambda values, format, axis: _pair(values, format, 1),
+        lambda values, format, axis: pair(values, format, 1),
     ),
     _tensor(
         *("G4d", "rows_for_columns", "forgets to turn a tensor back with blocks along columns"),
-        lambda values, format, axis: _pair(values if axis else values.T, format, 1),
+        lambda values, format, axis: pair(values if axis else values.T, format, 1),
     ),
     _tensor(
         *("G5", "blocks_across_rows", "lets a block go on in the next row"),
@@ -116,7 +117,7 @@ TENSORS = (
     ),
     _tensor(
         *("G7b", "blocks_of_16_in_tensor", "scales every sixteen elements"),
-        lambda values, format, axis: _pair(values, format, axis, block_size=16),
+        lambda values, format, axis: pair(values, format, axis, block_size=16),
     ),
     _tensor(
         *("G8g", "scale_of_block_before", "stores the scale of the block before"),
@@ -124,6 +125,6 @@ TENSORS = (
     ),
     _tensor(
         *("G10", "strides_ignored", "reads a strided array as if it were contiguous"),
-        lambda values, format, axis: _pair(_contiguous(values), format, axis),
+        lambda values, format, axis: pair(_contiguous(values), format, axis),
     ),
 )
