@@ -215,7 +215,8 @@ def _subnormal_powers(layout: FloatLayout) -> list[int]:
 def _block_fields(layout: FloatLayout) -> list[int]:
     last = (1 << layout.exponent_bits) - 2
     if layout != F32:
-        return [1, 2, layout.bias - 1, layout.bias, layout.bias + 1, last - 1, last]
+        near_one = [layout.bias + k for k in (-9, -1, 0, 1, 8)]
+        return [1, 2, *near_one, last - 1, last]
     near_one = [layout.bias + k for k in (-9, -2, -1, 0, 1, 2, 3, 8)]
     return sorted({1, 2, 3, 9, 17, last // 3, *near_one, 2 * last // 3, last - 1, last})
 

@@ -60,5 +60,7 @@ def _numbers(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[int, int
             points = [(middle - 2 * octave, 1), (middle - octave, 2)]
         else:
             points = [(low + 1, 0), (low + half // 4, 1), (low + half // 2, 2)]
+            # What the last of the random bits decides.
+            points += [(low + (half >> width - 1), 0) for width in _WIDTHS if half >> width - 1]
         yield from ((point, n, flags) for point, n in points)
         yield from ((middle + step, 4, flags) for step in (-1, 0, 1))
