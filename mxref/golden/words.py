@@ -102,7 +102,7 @@ RULES: Mapping[str, str] = {
     "N22": "scale codes 00 and FF",
     "N23": "float to E8M0",
     "N25": "sign of zero and of negative underflow",
-    "N29": "tails",
+    "N29": "tails: an axis that is no multiple of the block",
     "N30": "axis along which blocks run",
     "N32": "layout in memory",
     "N36": "float64 sources: one rounding or two",
