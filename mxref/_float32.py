@@ -39,7 +39,9 @@ def fl(x: F64Array) -> F64Array:
     rounded = (magnitude + 0x0FFF_FFFF + (magnitude >> 29 & 1)) & -(1 << 29)
     overflow = (1023 + 128) << 52
     rounded = np.where(rounded >= overflow, _INF, rounded)
-    rounded = np.where(magnitude >= _INF, magnitude, rounded)  # infinity and NaN stay
+    rounded = np.where(magnitude >= _INF, magnitude, rounded)  # infinity stays
+    # NaN becomes quiet: of a signalling one fmax makes a NaN that passes for the largest.
+    rounded = np.where(magnitude > _INF, magnitude | 1 << 51, rounded)
     subnormal = (magnitude < _SMALLEST_NORMAL) & (magnitude != 0)
     if subnormal.any():
         small = compose(split(np.where(subnormal, magnitude, 0).view(np.uint64), F64), F32)

@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Mapped:
-    """The shared file mappings below some arrays; private copies of pages are left alone."""
+    """The file mappings of `np.memmap` below some arrays; private pages are left alone."""
 
     #: Bytes between two releases.
     STEP = 1 << 26
@@ -30,9 +30,11 @@ class Mapped:
 
 
 def _shared_map(array: object) -> mmap.mmap | None:
+    """The mapping of an `np.memmap` below an array; no other is known to be shared with a file."""
     owner: Any = array
-    while owner is not None and not isinstance(owner, mmap.mmap):
-        if getattr(owner, "mode", None) == "c" and isinstance(owner, np.memmap):
-            return None  # copy on write: its changed pages are nowhere else
+    while owner is not None:
+        if isinstance(owner, np.memmap) and isinstance(owner.base, mmap.mmap):
+            shared = owner.mode in ("r", "r+", "w+") and hasattr(mmap, "MADV_DONTNEED")
+            return owner.base if shared else None
         owner = getattr(owner, "base", None)
-    return owner if owner is not None and hasattr(mmap, "MADV_DONTNEED") else None
+    return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -91,16 +90,24 @@ def _rounded(parts: Parts, ratio: Ratio, layout: FloatLayout) -> NDArray[Any]:
         return compose(parts, layout)
     if layout != F64:
         return compose(quotient(parts, np.int64(ratio.denominator), np.int64(0)), layout)
-    # Division of Python integers is rounded correctly; every quotient is a normal float64.
-    exact = [
-        float(Fraction(int(n), ratio.denominator) * Fraction(2) ** int(e))
-        for n, e in zip(parts.significand.flat, parts.exponent.flat, strict=True)
-    ]
-    magnitude = split(np.array(exact).view(np.uint64).reshape(parts.significand.shape), F64)
-    return compose(
-        dataclasses.replace(parts, significand=magnitude.significand, exponent=magnitude.exponent),
-        F64,
-    )
+    nearest = [_nearest(int(n), ratio.denominator) for n in parts.significand.flat]
+    n, e = np.array(nearest, np.int64).T.reshape(2, *parts.significand.shape)
+    return compose(dataclasses.replace(parts, significand=n, exponent=parts.exponent + e), F64)
+
+
+def _nearest(n: int, d: int) -> tuple[int, int]:
+    """The number of 53 bits, as significand and exponent, that is nearest to n / d < 2**64.
+
+    On integers: Python's own division of integers is one of floats where both are small.
+    """
+    if n == 0:
+        return 0, 0
+    whole, rest = divmod(n << 100, d)
+    cut = whole.bit_length() - 53
+    low, half = whole & ((1 << cut) - 1), 1 << (cut - 1)
+    whole >>= cut
+    whole += low > half or (low == half and (rest > 0 or whole & 1 == 1))
+    return (whole, cut - 100) if whole < 1 << 53 else (1 << 52, cut - 99)
 
 
 def _float32_products(

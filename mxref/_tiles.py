@@ -93,6 +93,8 @@ class Tiling:
 
     def tiles(self, limit: int = CHUNK) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
         """Parts of about `limit` elements: slices of the tensor, and of the scale codes."""
+        if 0 in self.counts:
+            return
         remaining = max(1, limit // math.prod(self.block_shape))
         ranges = []
         for count in reversed(self.counts):

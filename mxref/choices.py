@@ -6,43 +6,12 @@ A member's value is its spelling in policies. Its `standing` says what the texts
 
 from __future__ import annotations
 
-import enum
-
 import numpy as np
 
 from mxref._bits import I64
+from mxref._choice import CONTRADICTS, PERMITTED, RECOMMENDED, REQUIRED, SILENT, Choice, Standing
 
 __all__ = ["Choice", "Rounding", "Standing"]
-
-
-class Standing(enum.Enum):
-    """What the texts say of an option; it judges conformance, not quality."""
-
-    REQUIRED = "required"
-    RECOMMENDED = "recommended"
-    PERMITTED = "permitted"
-    SILENT = "silent"
-    CONTRADICTS = "contradicts"
-
-
-REQUIRED, RECOMMENDED, PERMITTED, SILENT, CONTRADICTS = Standing
-
-
-class Choice(enum.Enum):
-    """Base of the choices: members with a spelling and a standing.
-
-    >>> Rounding("to_odd").standing.value
-    'permitted'
-    """
-
-    standing: Standing
-
-    def __new__(cls, value: str, standing: Standing) -> Choice:
-        """A member whose value is its spelling."""
-        member = object.__new__(cls)
-        member._value_ = value
-        member.standing = standing
-        return member
 
 
 class Rounding(Choice):

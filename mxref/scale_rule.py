@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from mxref.choices import CONTRADICTS, PERMITTED, RECOMMENDED, Choice
+from mxref._choice import CONTRADICTS, PERMITTED, RECOMMENDED, Choice
 from mxref.formats import ElementFormat
 
 __all__ = ["ScaleLimit", "ScaleRule"]

@@ -55,8 +55,10 @@ class TensorScale:
     kind: TensorScaleKind = TensorScaleKind.FACTOR
 
     def __post_init__(self) -> None:
-        if not 0 <= self.bits < 1 << 32:
-            raise ValueError(f"tensor_scale must be a 32-bit float pattern, got {self.bits:#x}")
+        if type(self.bits) is not int:
+            raise TypeError(f"bits must be an integer, got {type(self.bits).__name__}")
+        if not 0 <= self.bits < F32.sign_bit:
+            raise ValueError(f"bits must be a float32 pattern without sign, got {self.bits:#x}")
         object.__setattr__(self, "kind", TensorScaleKind(self.kind))
 
     @classmethod

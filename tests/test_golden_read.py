@@ -249,7 +249,7 @@ LINE_DAMAGE: dict[str, tuple[Edit, int, str]] = {
         1,
         "columns must be different policies",
     ),
-    "no columns": (change_key(1, "columns", []), 3, "each of 0 columns"),
+    "no columns": (change_key(1, "columns", []), 1, "columns must be .*, at least one"),
     "unknown format": (change_key(1, "format", "e2m2"), 1, "must be known ones, got 'e2m2'"),
     "unknown float": (change_key(1, "float", "f8"), 1, "must be known ones, .* and 'f8'"),
     "format no string": (change_key(1, "format", 3), 1, "has 3 as 'format'"),

@@ -133,10 +133,10 @@ class VectorFile:
             "models": {name: text for name, text in MODELS.items() if name in models},
             "flags": {name: text for name, text in FLAGS.items() if name in flags},
         }
-        yield _json(header)
+        yield json_line(header)
         usual = self.rule
         for case in self.cases:
-            yield _json(self._record(case, usual))
+            yield json_line(self._record(case, usual))
 
     def _record(self, case: Case, usual: str) -> dict[str, Any]:
         inputs = words(case.inputs, self.in_digits)
@@ -202,5 +202,6 @@ def words(values: tuple[int, ...], digits: int) -> str:
     return " ".join(f"{value:0{digits}x}" for value in values)
 
 
-def _json(record: dict[str, Any]) -> str:
+def json_line(record: dict[str, Any]) -> str:
+    """The one spelling of an object in the vectors."""
     return json.dumps(record, separators=(",", ":"), ensure_ascii=True)
