@@ -80,7 +80,8 @@ def _run(options: argparse.Namespace) -> int:
     if options.write_xfail is not None and report.compared:
         base = options.xfail or options.write_xfail
         left = conformance.write_xfail(options.write_xfail, base, report)
-        print(f"{options.write_xfail}: {len(report.failures)} cases, {left} still without a reason")
+        counts = f"{len(report.failures)} cases, {left} still without a reason and a link"
+        print(f"{options.write_xfail}: {counts}")
         return 0
     if options.json:
         print(json.dumps(report_json(report), indent=1))
