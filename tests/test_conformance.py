@@ -810,6 +810,20 @@ def encode(values, format):
         rule="N13",
         verdict="fails with errors",
     ),
+    "packed codes": Bug(
+        "quantize/mxfp4_e2m1.f32",
+        """
+def quantize(v, f):
+    blocks = mxref.quantize(v, f)
+    return blocks.scale_codes, mxref.pack(blocks.codes, "e2m1")
+""",
+        "quantize.mxfp4_e2m1.f32.zeros",
+        want=0x00,
+        got=r"the result must have shape \((\d+), 32\), got \(\1, 16\): one code to a byte, "
+        r"unpack it first",
+        rule="N6",
+        verdict="fails with errors",
+    ),
     "wrong shape": Bug(
         "encode/e2m1.f32",
         "def encode(v, f): return mxref.encode(v, f)[:, None]\n",
@@ -1375,7 +1389,10 @@ def test_filters(
         (["--policy", "ocq"], r"policy must be ocp, or ocp\+choice=value\+\.\.\., got 'ocq'"),
         (["--policy", "ocp+rounding=up"], "rounding must be one of .*'up'"),
         (["--xfail", "no_such_file.json"], "no_such_file.json cannot be read"),
-        (["--vectors", "no_such_folder"], "no_such_folder holds no manifest.json"),
+        (
+            ["--vectors", "no_such_folder"],
+            r"no vectors in /.*/no_such_folder: pass --vectors DIR, or make them there",
+        ),
     ],
 )
 def test_misuse_is_one_sentence(

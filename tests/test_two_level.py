@@ -244,7 +244,7 @@ def test_blocks_take_a_number_for_a_factor() -> None:
     assert [value(scale) for scale in (0.5, 3, np.float32(0.1))] == [0.5, 3.0, np.float32(0.1)]
     assert value(mxref.TensorScale(0x40000000, mxref.TensorScaleKind.DIVISOR)) == 0.5
     for scale in (0.1, -1.0, 0):
-        with pytest.raises(ValueError, match="^tensor_scale must be one positive finite"):
+        with pytest.raises(ValueError, match=r"^tensor_scale must be one positive finite"):
             value(scale)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mxref._bits import LAYOUTS
 from mxref._text import unknown_name
-from mxref.cli._common import Verbs, new_parser, print_table, vectors_folder
+from mxref.cli._common import Verbs, new_parser, print_table, vectors_default, vectors_folder
 from mxref.cli.explain_mutants import explain_mutants
 
 #: Columns of text.
@@ -35,7 +35,7 @@ def add_parser(verbs: Verbs) -> None:
     parser.add_argument("--format", metavar="FORMAT", help="what a number is encoded to")
     parser.add_argument("--float", metavar="FLOAT", help="its float type (default: f32)")
     parser.add_argument(
-        "--vectors", type=Path, metavar="DIR", help="folder (default: vectors/ of the checkout)"
+        "--vectors", type=Path, metavar="DIR", help=f"folder (default: {vectors_default()})"
     )
 
 
