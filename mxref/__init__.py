@@ -17,11 +17,14 @@ from mxref.policy import Policy
 from mxref.scale import decode_scale, encode_scale, shared_scale
 from mxref.scale_layout import pack_scales, unpack_scales
 from mxref.shapes import result_shapes
+from mxref.two_level import TensorScale, TensorScaleKind
 
 __all__ = [
     "VECTORS_VERSION",
     "Blocks",
     "Policy",
+    "TensorScale",
+    "TensorScaleKind",
     "__version__",
     "decode",
     "decode_scale",

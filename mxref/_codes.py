@@ -27,6 +27,14 @@ def codes_of(codes: ArrayLike, fmt: CodeFormat, parameter: str = "codes") -> U8:
         ValueError: a code outside [0, 2**bits).
     """
     refuse_masked(codes, parameter)
+    if isinstance(codes, bytes):
+        raise TypeError(
+            f"{parameter} must be an array, got bytes: use numpy.frombuffer(data, numpy.uint8)"
+        )
+    if hasattr(codes, "scale_codes"):
+        own = parameter if parameter == "scale_codes" else "codes"
+        kind = type(codes).__name__
+        raise TypeError(f"{parameter} must be an array of codes, got {kind}: pass .{own}")
     try:
         array = np.asarray(codes)
     except ValueError as error:

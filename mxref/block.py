@@ -66,8 +66,11 @@ def quantize(
             up with +0 in `ocp`.
         block_size: elements that share a scale, for each axis if there are several; the format's
             own (32) if None.
-        tensor_scale: for formats with one, the stored float32 number; else it comes from the
-            tensor's largest magnitude.
+        tensor_scale: for formats with one, the stored float32 number, as such or as a
+            `TensorScale`; if None it comes from the tensor's largest magnitude. What it means
+            depends on `scale_arithmetic`: a factor for `exact` and `torchao`, a divisor for
+            `cublas` and `compressed_tensors`, and for `transformer_engine` the largest magnitude
+            itself, of which 2688 stands for no scaling in NVFP4. See SPEC_NOTES N42.
         random_bits: for the stochastic roundings, as in `encode`.
         random_width: their width in bits.
         out: where codes and scale codes go: writable uint8 arrays of the shapes that come back; may
@@ -79,7 +82,7 @@ def quantize(
         of zeros has scale 00.
 
     Raises:
-        TypeError: values of another type.
+        TypeError: values or a tensor scale of another type.
         ValueError: axis out of range, block_size below 1, unknown format or choice, a choice that
             the format's scale does not read, a tail or a NaN that the policy refuses.
 

@@ -23,7 +23,7 @@ from mxref._views import Index, moved, part_of, permutation
 from mxref.choices import ScaleArithmetic
 from mxref.formats import E8M0, BlockFormat
 from mxref.policy import Policy, resolve, spelled
-from mxref.two_level import TensorScale
+from mxref.two_level import TensorScale, TensorScaleKind
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -46,7 +46,8 @@ class Blocks:
         axis: the axis along which blocks run; a tuple of axes for blocks of several.
         shape: shape of the tensor itself; a scalar, (), is held as one element of (1,).
         dtype: dtype of the tensor that was quantized; what `to_dtype` gives.
-        tensor_scale: the float32 scale of the whole tensor, in formats that have one.
+        tensor_scale: the float32 scale of the whole tensor, in formats that have one; a number is
+            a factor.
 
     >>> import mxref
     >>> blocks = mxref.quantize(np.float32([[1.0, -2.0, 3.0]]), "mxfp4_e2m1", block_size=2)
@@ -56,8 +57,8 @@ class Blocks:
     (dtype(float4_e2m1fn), dtype(float8_e8m0fnu))
 
     Raises:
-        TypeError: codes of another type.
-        ValueError: codes out of range, or shapes that do not belong together.
+        TypeError: codes or a tensor scale of another type.
+        ValueError: codes or a tensor scale out of range, or shapes that do not belong together.
     """
 
     codes: U8
@@ -78,6 +79,9 @@ class Blocks:
                 f"tensor_scale must be given exactly for formats that have one: {fmt.name} has "
                 f"{has} tensor scale, got {self.tensor_scale}"
             )
+        tensor = self.tensor_scale
+        if tensor is not None and not isinstance(tensor, TensorScale):
+            tensor = TensorScale.of(tensor, TensorScaleKind.FACTOR)
         formats.code_format(fmt.element)  # refuses more than 8 bits
         codes = codes_of(self.codes, fmt.element)
         scales = codes_of(self.scale_codes, fmt.scale, "scale_codes")
@@ -103,6 +107,7 @@ class Blocks:
             ("axis", axis),
             ("shape", shape),
             ("dtype", np.dtype(self.dtype)),
+            ("tensor_scale", tensor),
         ):
             object.__setattr__(self, name, value)
 

@@ -36,6 +36,8 @@ def pack(
 ) -> U8:
     """The bytes that element codes are stored in, along the last axis.
 
+    Blocks along axis 0: pass ``np.moveaxis(codes, 0, -1)``, and ``scale_codes.T`` to `pack_scales`.
+
     Args:
         codes: codes (..., n) of the format: integers below 2**bits or its ml_dtypes type.
         format: element format of 4, 6 or 8 bits, or its name. 8-bit codes are bytes as they are.

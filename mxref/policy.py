@@ -288,8 +288,10 @@ def resolve(operation: str, policy: str | Policy, choices: Mapping[str, Any]) ->
         if name not in _GROUP_OF:
             raise ValueError(unknown_name("choice", name, dict.fromkeys(reads)))
         if name not in reads:
+            readers = ", ".join(one for one in READS if name in READS[one])
             raise ValueError(
-                f"{operation} does not read the choice {name!r}; it reads: {', '.join(reads)}"
+                f"{operation} does not read the choice {name!r}, which {readers} "
+                f"{'read' if ',' in readers else 'reads'}"
             )
     twice = [name for name in choices if name in spelled]
     if twice:

@@ -35,7 +35,10 @@ def pack_scales(
     `tiles_128x4` is what cuBLAS and the tcgen05 instructions read: the matrix is filled up with 00
     to a multiple of 128 rows and 4 columns and cut into tiles of 128 x 4, which follow each other
     row by row; row r and column c of a tile are at byte ``r % 32 * 16 + r // 32 * 4 + c`` of its
-    512. The filler 00 is the scale 2**-127 in E8M0, not zero.
+    512. The filler 00 is the scale 2**-127 in E8M0, not zero. The tiles of one matrix are
+    ``.reshape(rows / 128, columns / 4, 512)``, of the filled-up rows and columns.
+
+    Blocks along axis 0: pass ``scale_codes.T``, and ``np.moveaxis(codes, 0, -1)`` to `pack`.
 
     Args:
         scale_codes: codes (..., rows, columns) of any scale format, or an array of E8M0's ml_dtypes

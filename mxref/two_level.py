@@ -66,7 +66,11 @@ class TensorScale:
         """A tensor scale that was given: as such, or as a number of this kind.
 
         Raises:
+            TypeError: neither a `TensorScale` nor a number.
             ValueError: another kind, a number that float32 does not hold or that is not positive.
+
+        >>> TensorScale.of(0.5, TensorScaleKind.DIVISOR).value
+        0.5
         """
         if isinstance(given, TensorScale):
             if given.kind is not kind:
@@ -75,13 +79,22 @@ class TensorScale:
                     f"got {given.kind.value}"
                 )
             return given
-        bits, layout = bits_of(np.float64(given) if isinstance(given, (int, float)) else given)
+        try:
+            bits, layout = bits_of(np.float64(given) if isinstance(given, (int, float)) else given)
+        except (TypeError, OverflowError):
+            raise TypeError(
+                "tensor_scale must be a TensorScale or a number that a float holds, "
+                f"got {type(given).__name__}"
+            ) from None
         number = split(bits.reshape(-1), layout)
         narrow = compose(number, F32)
         same = compose(split(narrow, F32), layout) == bits.reshape(-1)
-        if number.significand.shape != (1,) or not same[0] or not 0 < narrow[0] < F32.inf_bits:
+        fits = number.significand.shape == (1,) and 0 < narrow[0] < F32.inf_bits
+        if not fits or not same[0]:
+            rounded = fits and isinstance(given, (int, float))
+            hint = f": pass numpy.float32({given})" if rounded else ""
             raise ValueError(
-                f"tensor_scale must be one positive finite float32 number, got {given!r}"
+                f"tensor_scale must be one positive finite float32 number, got {given!r}{hint}"
             )
         return cls(int(narrow[0]), kind)
 

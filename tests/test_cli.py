@@ -235,6 +235,17 @@ def test_regen_to_a_file(tmp_path: Path, call: Callable[..., Result]) -> None:
     assert path.read_text() == "mine\n"
 
 
+@pytest.mark.parametrize("verb", ["explain", "regen", "export", "score", "verify"])
+def test_help_names_the_folder_that_is_read(
+    verb: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([verb, "--help"]) == 0
+    assert "(default: vectors/ of the checkout)" in " ".join(capsys.readouterr().out.split())
+    monkeypatch.setattr(mxref, "__file__", str(tmp_path / "site" / "mxref" / "__init__.py"))
+    assert main([verb, "--help"]) == 0
+    assert "(default: ./vectors)" in " ".join(capsys.readouterr().out.split())
+
+
 # --- formats --------------------------------------------------------------------------------------
 
 #: Bits, bias, emax, largest and smallest numbers, Inf and NaN codes. Source: OCP MX v1.0 §5.3,
@@ -282,6 +293,9 @@ BLOCKS = {
     "mxfp6_e2m3": ("e2m3", 200),
     "mxfp4_e2m1": ("e2m1", 136),
     "mxint8": ("int8", 264),
+    "nvfp4": ("e2m1", 71),  # UE4M3 has 7 bits
+    "fp4_ue4m3": ("e2m1", 71),
+    "fp4_ue5m3": ("e2m1", 72),
 }
 
 
@@ -304,7 +318,12 @@ def test_formats_as_json(call: Callable[..., Result]) -> None:
         row["block format"]: (row["element"], row["bits per block"])
         for row in record["block_formats"]
     } == BLOCKS
-    assert {(row["scale"], row["block size"]) for row in record["block_formats"]} == {("e8m0", 32)}
+    keys = ("scale", "block size", "tensor scale")
+    others = {"nvfp4": ("ue4m3", 16, True), "fp4_ue4m3": ("ue4m3", 16, False)}
+    others["fp4_ue5m3"] = ("ue5m3", 16, False)
+    for row in record["block_formats"]:
+        want = others.get(row["block format"], ("e8m0", 32, False))
+        assert tuple(row[key] for key in keys) == want
 
 
 UNSIGNED = ("e8m0", "ue4m3", "ue5m3")
@@ -391,6 +410,13 @@ def test_formats_of_every_other_name(call: Callable[..., Result], name: str) -> 
         assert (record["element"], record["bits per block"]) == BLOCKS[name]
     else:
         assert tuple(record[key] for key in _KEYS) == PROPERTIES[name]
+
+
+def test_formats_of_a_block_format_in_words(call: Callable[..., Result]) -> None:
+    lines = call("formats", "nvfp4").stdout.splitlines()
+    assert [line.split(maxsplit=2)[-1] for line in lines[:1]] == ["nvfp4"]
+    assert {"element        e2m1", "scale          ue4m3", "tensor scale   yes"} < set(lines)
+    assert "tensor scale   no" in call("formats", "fp4_ue5m3").stdout.splitlines()
 
 
 def test_formats_of_one_format_in_words(call: Callable[..., Result]) -> None:

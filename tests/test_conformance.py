@@ -810,6 +810,20 @@ def encode(values, format):
         rule="N13",
         verdict="fails with errors",
     ),
+    "packed codes": Bug(
+        "quantize/mxfp4_e2m1.f32",
+        """
+def quantize(v, f):
+    blocks = mxref.quantize(v, f)
+    return blocks.scale_codes, mxref.pack(blocks.codes, "e2m1")
+""",
+        "quantize.mxfp4_e2m1.f32.zeros",
+        want=0x00,
+        got=r"the result must have shape \((\d+), 32\), got \(\1, 16\): one code to a byte, "
+        r"unpack it first",
+        rule="N6",
+        verdict="fails with errors",
+    ),
     "wrong shape": Bug(
         "encode/e2m1.f32",
         "def encode(v, f): return mxref.encode(v, f)[:, None]\n",
@@ -1375,7 +1389,10 @@ def test_filters(
         (["--policy", "ocq"], r"policy must be ocp, or ocp\+choice=value\+\.\.\., got 'ocq'"),
         (["--policy", "ocp+rounding=up"], "rounding must be one of .*'up'"),
         (["--xfail", "no_such_file.json"], "no_such_file.json cannot be read"),
-        (["--vectors", "no_such_folder"], "no_such_folder holds no manifest.json"),
+        (
+            ["--vectors", "no_such_folder"],
+            r"no vectors in /.*/no_such_folder: pass --vectors DIR, or make them there",
+        ),
     ],
 )
 def test_misuse_is_one_sentence(
@@ -1659,7 +1676,9 @@ def test_write_xfail_and_back(
     path = tmp_path / "known.xfail.json"
     run = run_verify(spec, *options, "--write-xfail", path)
     assert run.status == 0
-    assert run.out == f"{path}: {len(ids)} cases, {len(ids)} still without a reason\n"
+    assert run.out == f"{path}: {len(ids)} cases, {len(ids)} still without a reason and a link\n"
+    again = run_verify(spec, *options, "--write-xfail", path)
+    assert again.out == run.out
     # What nobody has explained is not accepted.
     run = run_verify(spec, *options, "--xfail", path)
     assert (run.status, run.out) == (2, "")
@@ -1670,10 +1689,17 @@ def test_write_xfail_and_back(
     second = {"reason": "also", "link": LINK, "cases": ids[2:]}
     path.write_text(json.dumps({**record, "groups": [first, second]}))
     assert run_verify(spec, *options, "--xfail", path).status == 0
+    # A reason without a link is not accepted, nor counted as one.
+    path.write_text(json.dumps({**record, "groups": [first, {**second, "link": ""}]}))
+    assert run_verify(spec, *options, "--xfail", path).status == 2
+    run = run_verify(spec, *options, "--write-xfail", path)
+    assert f" {len(ids) - 2} still without a reason and a link\n" in run.out
     # Reasons stay when it is written again; what is new stands apart, what passes goes.
     path.write_text(json.dumps({**record, "groups": [first]}))
     run = run_verify(spec, *options, "--write-xfail", path)
-    assert run.out == f"{path}: {len(ids)} cases, {len(ids) - 2} still without a reason\n"
+    assert (
+        run.out == f"{path}: {len(ids)} cases, {len(ids) - 2} still without a reason and a link\n"
+    )
     kept, *groups = json.loads(path.read_text())["groups"]
     assert kept == first
     assert sorted(id for group in groups for id in group["cases"]) == sorted(ids[2:])
@@ -1710,7 +1736,7 @@ def test_write_xfail_groups_by_kind(
             },
         ],
     }
-    assert run.out == f"{path}: 7 cases, 7 still without a reason\n"
+    assert run.out == f"{path}: 7 cases, 7 still without a reason and a link\n"
 
 
 def test_write_xfail_keeps_what_was_not_compared(
@@ -1731,7 +1757,10 @@ def test_write_xfail_starts_from_the_file_that_is_used(
     path, new = xfail_file(tmp_path, ids), tmp_path / "new.json"
     before = path.read_bytes()
     run = run_verify(spec, *options, "--xfail", path, "--write-xfail", new)
-    assert (run.status, run.out) == (0, f"{new}: {len(ids)} cases, 0 still without a reason\n")
+    assert (run.status, run.out) == (
+        0,
+        f"{new}: {len(ids)} cases, 0 still without a reason and a link\n",
+    )
     assert json.loads(new.read_text())["groups"] == json.loads(before)["groups"]
     assert path.read_bytes() == before
 

@@ -8,13 +8,17 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers import copy_vectors
 
 from mxref._bits import LAYOUTS
 from mxref.cli import main
-from mxref.formats import E2M1, E4M3, E8M0, INT8
+from mxref.element import encode
+from mxref.formats import E2M1, E4M3, E8M0, INT8, UE4M3, UE5M3, CodeFormat
 from mxref.golden.explain import answers, fraction, neighbours, parse_number
+from mxref.golden.words import FLAGS, RULES
+from mxref.policy import Policy
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -58,7 +62,7 @@ def explain(capsys: pytest.CaptureFixture[str]) -> Call:
         ("0x1p99999", "f64", 0x7FF0000000000000),
         ("0x3f800000", "f32", 0x3F800000),
         ("0x7FC00001", "f32", 0x7FC00001),
-        ("0xff", "f16", 0xFF),
+        ("0x00ff", "f16", 0xFF),
         ("inf", "bf16", 0x7F80),
         ("-Infinity", "f32", 0xFF800000),
         ("nan", "f64", 0x7FF8000000000000),
@@ -86,9 +90,11 @@ def test_what_is_no_number_is_refused(text: str) -> None:
         parse_number(text, LAYOUTS["f32"])
 
 
-@pytest.mark.parametrize("text", ["0x123456789", "-0x3f800000"])
+@pytest.mark.parametrize("text", ["0x123456789", "-0x3f800000", "0x7", "0x3f80", "0x03f800000"])
 def test_a_pattern_of_another_width_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="a pattern of f32 must be 0x and 1 to 8 hex digits"):
+    with pytest.raises(
+        ValueError, match=r"f32 must be 0x and 8 hex digits, got .*formats FORMAT`$"
+    ):
         parse_number(text, LAYOUTS["f32"])
 
 
@@ -157,27 +163,28 @@ def test_a_number(explain: Call) -> None:
     # float32 has 0.3 as 5033165 * 2**-24; 0.5 is 8388608 * 2**-24.
     assert out.splitlines() == [
         "0.3 as f32: 3e99999a = 0x1.333334p-2 = 0.30000001",
-        "not above: 00 = 0, 5033165 * 2^-24 (0.3) away",
-        "not below: 01 = 0.5, 3355443 * 2^-24 (0.2) away, nearer",
+        "at or below: 00 = 0, 5033165 * 2^-24 (0.3) away",
+        "at or above: 01 = 0.5, 3355443 * 2^-24 (0.2) away, nearer",
         "",
         "e2m1      under",
         "01 = 0.5  ocp rounding=ties_to_away rounding=ties_to_zero rounding=toward_positive",
         "          rounding=to_odd",
         "00 = 0    rounding=toward_zero rounding=toward_negative",
+        "every other choice as ocp",
     ]
 
 
 def test_a_tie(explain: Call) -> None:
     _, out, _ = explain("2.5", "--format", "e2m1", "--float", "bf16")
     assert out.splitlines()[1:3] == [
-        "not above: 04 = 2, 1 * 2^-1 (0.5) away, midway",
-        "not below: 05 = 3, 1 * 2^-1 (0.5) away, midway",
+        "at or below: 04 = 2, 1 * 2^-1 (0.5) away, midway",
+        "at or above: 05 = 3, 1 * 2^-1 (0.5) away, midway",
     ]
 
 
 def test_a_number_beyond_the_format(explain: Call) -> None:
     _, out, _ = explain("0x1.ep8", "--format", "e4m3")
-    assert "not above: 7e = 448, 1 * 2^5 (32) away\nnot below: nothing in e4m3\n" in out
+    assert "at or below: 7e = 448, 1 * 2^5 (32) away\nat or above: nothing in e4m3\n" in out
     assert "7f = nan  overflow=nonsaturating overflow=nonsaturating_ieee\n" in out
 
 
@@ -189,14 +196,68 @@ def test_an_infinity_has_no_neighbours(explain: Call) -> None:
 
 def test_a_scale(explain: Call) -> None:
     _, out, _ = explain("--format", "e8m0", "--", "-1.5")
-    assert "not above: 7f = 2^0, 1 * 2^-1 (0.5) away, midway\n" in out
+    assert "at or below: 7f = 2^0, 1 * 2^-1 (0.5) away, midway\n" in out
     assert "ff = nan" in out
     assert "scale_of_negative=nan" in out
 
 
+def test_an_unsigned_float(explain: Call) -> None:
+    # Between 1 and 9 / 8, which are 38 and 39; signs are dropped.
+    _, out, _ = explain("--format", "ue4m3", "--", "-1.0625")
+    assert out.splitlines()[1:3] == [
+        "at or below: 38 = 1, 1 * 2^-4 (0.0625) away, midway",
+        "at or above: 39 = 1.125, 1 * 2^-4 (0.0625) away, midway",
+    ]
+    assert "\n38 = 1      ocp " in out
+    _, out, _ = explain("2", "--format", "ue5m3")
+    assert "at or below: 80 = 2, exactly\nat or above: 80 = 2, exactly\n" in out
+
+
+@pytest.mark.parametrize("fmt", [UE4M3, UE5M3], ids=lambda fmt: fmt.name)
+def test_unsigned_floats_are_explained_as_they_are_encoded(fmt: CodeFormat) -> None:
+    words = [0x3F880000, 0xBF880000, 0xBF8C0001, 0x7F800000, 0xFFC00000, 0x3A800000, 0, 1 << 31]
+    for word in words:
+        for code, policies in answers(word, "f32", fmt).items():
+            for policy in policies:
+                name = policy if policy == "ocp" else f"ocp+{policy}"
+                value = np.array([word], np.uint32).view(np.float32)
+                assert encode(value, fmt, name).tolist() == [code], (hex(word), policy)
+
+
+def test_clauses(explain: Call) -> None:
+    assert explain("N14") == (0, "clause N14: NaN to a format without NaN\n", "")
+    text = "clause MX-5.3.3: FP4 encoding, rounding and clamping\n"
+    assert explain("MX-5.3.3") == (0, text, "")
+
+
+def test_a_choice(explain: Call) -> None:
+    status, out, err = explain("scale_ff")
+    assert (status, err) == (0, "")
+    assert out.splitlines() == [
+        "choice scale_ff: What scale code FF stands for. Source: SPEC_NOTES N22.",
+        "read by decode_scale, dequantize; the first is ocp's",
+        "member  standing",
+        "nan     required",
+        "inf     contradicts",
+        "power   contradicts",
+    ]
+
+
+def test_every_word_is_explained(explain: Call) -> None:
+    for name in (*RULES, *FLAGS, *Policy().choices()):
+        status, out, _ = explain(name)
+        assert status == 0
+        assert f" {name}: " in out
+
+
+def test_a_name_that_is_a_flag_and_a_choice(explain: Call) -> None:
+    _, out, _ = explain("nan")
+    assert [line.split(":")[0] for line in out.splitlines()[:2]] == ["flag nan", "choice nan"]
+
+
 def test_a_number_fits_a_screen(explain: Call) -> None:
     for text in ("0.3", "1e-300", "nan", "-inf", "0x1.23456789abcdep-1022"):
-        for format in ("e2m1", "e5m2", "int8", "e8m0", "e4m3fnuz"):
+        for format in ("e2m1", "e5m2", "int8", "e8m0", "e4m3fnuz", "ue4m3"):
             status, out, _ = explain("--format", format, "--float", "f64", "--", text)
             assert status == 0
             assert len(out.splitlines()) <= 24

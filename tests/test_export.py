@@ -131,7 +131,7 @@ def compiled(folder: Path, source: str, name: str, bits: int, *flags: str) -> Ca
     loop = f"for (i = 0; i < n; ++i) code[i] = {name}(x[i]);"
     link = '#ifdef __cplusplus\nextern "C"\n#endif\n'
     (folder / "loop.c").write_text(
-        '#include <stddef.h>\n#include "table.h"\n'
+        '#include <stddef.h>\n#include "table.h"\n#include "table.h"\n'
         f"{link}void run(const uint{bits}_t *x, uint8_t *code, size_t n)\n"
         f"{{\n    size_t i;\n    {loop}\n}}\n",
         "ascii",
@@ -698,7 +698,7 @@ def test_safetensors_are_the_same_bytes_each_time() -> None:
         (("--column", "ocp+rounding=odd"), "--column must be one of"),
         (("--op", "decode", "--float", "bf16"), "select none"),
         (("--as", "parquet"), "--as must be one of npy, bin, readmemh, c, safetensors"),
-        (("--vectors", "/nowhere"), "holds no manifest.json"),
+        (("--vectors", "/nowhere"), "no vectors in /nowhere: pass --vectors"),
         (("-o", "file"), "--out must be a folder, file is a file"),
         (("-o", "full"), "full holds other.txt: remove it"),
     ],

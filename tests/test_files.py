@@ -612,6 +612,37 @@ def test_what_has_no_place(tmp_path: Path, name: str) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_blocks_without_a_name(tmp_path: Path) -> None:
+    with pytest.raises(TypeError) as error:
+        files.write_blocks(tmp_path / "x.safetensors", FINE)  # type: ignore[arg-type]
+    assert str(error.value) == (
+        "tensors must be a mapping of names to Blocks, such as {'weight': blocks}, got Blocks"
+    )
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".gguf"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("fp4_packing", "high_nibble_first"),
+        ("fp6_packing", "quark"),
+        ("scale_place", "before"),
+        ("scale_byte", "signed"),
+        ("scale_layout", "tiles_128x4"),
+    ],
+)
+def test_layouts_that_the_file_does_not_have(
+    tmp_path: Path, suffix: str, name: str, value: str
+) -> None:
+    policy = f"ocp+{name}={value}"
+    for given in (policy, mxref.Policy.parse(policy)):
+        with pytest.raises(ValueError, match=f"^policy must leave {name} as in ocp") as error:
+            files.write_blocks(tmp_path / f"x{suffix}", {"x": FINE}, given)
+        assert f"got {value}: for others use pack" in str(error.value)
+        assert "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".gguf"])
 def test_missing_files(tmp_path: Path, suffix: str) -> None:
     with pytest.raises(FileNotFoundError):

@@ -356,7 +356,7 @@ def test_writing_level_1_keeps_level_2(folder: Path) -> None:
         (("--level", "2", "--seed", "1"), "regen --level 2 does not read --seed"),
         (("--complete",), "regen --level 1 does not read --complete"),
         (("--stream", "--check", "--seed", "1"), "regen --stream does not read --check"),
-        (("--level", "2", "--out", "no-such-folder"), "holds no manifest.json"),
+        (("--level", "2", "--out", "no-such-folder"), "no vectors in /"),
         (("--jobs", "0"), "jobs must be 1 or more, got 0"),
     ],
 )

@@ -701,7 +701,7 @@ WIDTH5 = ElementFormat("e2m2", 2, 2, 1)
         (
             TypeError,
             lambda: mxref.unpack(b"12", "e2m1", 4),
-            "packed must be unsigned integers for bytes, got |S2",
+            "packed must be an array, got bytes: use numpy.frombuffer(data, numpy.uint8)",
         ),
         (
             ValueError,
@@ -818,9 +818,29 @@ WIDTH5 = ElementFormat("e2m2", 2, 2, 1)
             "shape must hold integers, got (1, 1.0)",
         ),
         (
+            TypeError,
+            lambda: mxref.pack(bytes(4), "e2m1"),  # type: ignore[arg-type]
+            "codes must be an array, got bytes: use numpy.frombuffer(data, numpy.uint8)",
+        ),
+        (
+            TypeError,
+            lambda: mxref.unpack_scales(bytes(4), (2, 2)),  # type: ignore[arg-type]
+            "packed must be an array, got bytes: use numpy.frombuffer(data, numpy.uint8)",
+        ),
+        (
+            TypeError,
+            lambda: mxref.pack(mxref.quantize([1.0], "mxfp4_e2m1"), "e2m1"),  # type: ignore[arg-type]
+            "codes must be an array of codes, got Blocks: pass .codes",
+        ),
+        (
+            TypeError,
+            lambda: mxref.pack_scales(mxref.quantize([1.0], "mxfp4_e2m1")),  # type: ignore[arg-type]
+            "scale_codes must be an array of codes, got Blocks: pass .scale_codes",
+        ),
+        (
             ValueError,
             lambda: mxref.pack([1], "e2m1", scale_layout="row_major"),
-            "pack does not read the choice 'scale_layout'; it reads: fp4_packing, fp6_packing",
+            "pack does not read the choice 'scale_layout', which pack_scales, unpack_scales read",
         ),
         (
             ValueError,
@@ -857,3 +877,27 @@ def test_masked_arrays_are_refused() -> None:
         lambda: mxref.pack_scales(Masked([1])),
     ):
         assert "must not be masked" in sentence(TypeError, call)
+
+
+@pytest.mark.parametrize("layout", ["low_nibble_first", "high_nibble_first"])
+def test_blocks_along_axis_0_as_the_docstrings_say(layout: str) -> None:
+    values = np.random.default_rng(7).standard_normal((64, 5)).astype(np.float32)
+    down = mxref.quantize(values, "mxfp4_e2m1", axis=0)
+    across = mxref.quantize(values.T, "mxfp4_e2m1")
+    codes = np.moveaxis(down.codes, 0, -1)
+    np.testing.assert_array_equal(
+        mxref.pack(codes, "e2m1", fp4_packing=layout),
+        mxref.pack(across.codes, "e2m1", fp4_packing=layout),
+    )
+    np.testing.assert_array_equal(
+        mxref.pack_scales(down.scale_codes.T, scale_layout="tiles_128x4"),
+        mxref.pack_scales(across.scale_codes, scale_layout="tiles_128x4"),
+    )
+
+
+def test_tiles_as_the_docstring_shapes_them() -> None:
+    scales = np.random.default_rng(8).integers(0, 255, (256, 12), np.uint8)
+    packed = mxref.pack_scales(scales, scale_layout="tiles_128x4")
+    tiles = packed.reshape(256 // 128, 12 // 4, 512)
+    tile = mxref.pack_scales(scales[128:, 4:8], scale_layout="tiles_128x4")
+    np.testing.assert_array_equal(tiles[1, 1], tile)

@@ -409,8 +409,9 @@ def test_what_every_operation_reads() -> None:
 
 @pytest.mark.parametrize(("operation", "name"), UNREAD)
 def test_an_operation_refuses_a_choice_that_it_does_not_read(operation: str, name: str) -> None:
-    reads = [n for n in CHOICES if n in OPERATIONS[operation].split()]
-    error = f"{operation} does not read the choice {name!r}; it reads: {', '.join(reads)}"
+    readers = [op for op, reads in OPERATIONS.items() if name in reads.split()]
+    verb = "reads" if len(readers) == 1 else "read"
+    error = f"{operation} does not read the choice {name!r}, which {', '.join(readers)} {verb}"
     for value in CHOICES[name]:
         spelled = f"ocp+{name}={value}"  # even the default
         for policy, choices in (

@@ -121,13 +121,16 @@ def test_explain(call: Call) -> None:
     # The first tie of two subnormal numbers with an even one below: 2**-17, half the smallest.
     case = "encode.e5m2.f32.37000000: in 37000000 = 0x1p-17 = 7.6293945e-06, want 00 = 0, got 01"
     assert any(line.startswith(f"  caught by {case}") for line in lines)
+    # All mutants of the class, and one of them by its name.
+    assert re.findall(r"^A7\w*", out, re.M) == ["A7", "A7b"]
+    assert call("explain", "ties_lost_in_subnormals")[1] + call("explain", "A7b")[1] == out
 
 
 def test_explain_a_class_a_name_and_what_waits(call: Call) -> None:
     _, out, _ = call("explain", "A17")
     assert re.findall(r"^A17\w", out, re.M) == ["A17a", "A17b", "A17c"]
     assert "  equivalent (e5m2, f16): From float16 to E5M2" in out
-    assert call("explain", "float64_through_float32") == call("explain", "A14")
+    assert call("explain", "float64_high_word") == call("explain", "A14b")
     _, out, _ = call("explain", "B5c")
     assert "  means to follow: ocp+overflow=nonsaturating\n" in out
     _, out, _ = call("explain", "H2")

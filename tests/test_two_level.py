@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import random
 from typing import Any
@@ -197,7 +198,11 @@ def test_dequantize(arithmetic: str, scale: str, target: str) -> None:
         (0.0, "tensor_scale must be one positive finite float32 number, got 0.0"),
         (-1.0, "tensor_scale must be one positive finite float32 number, got -1.0"),
         (float("nan"), "tensor_scale must be one positive finite float32 number, got nan"),
-        (0.1, "tensor_scale must be one positive finite float32 number, got 0.1"),
+        (
+            0.1,
+            "tensor_scale must be one positive finite float32 number, got 0.1"
+            ": pass numpy.float32(0.1)",
+        ),
         (1e300, "tensor_scale must be one positive finite float32 number, got 1e+300"),
         (
             TensorScale(0x3F800000, TensorScaleKind.AMAX),
@@ -209,6 +214,38 @@ def test_refused_tensor_scales(given: Any, text: str) -> None:
     with pytest.raises(ValueError, match="tensor_scale") as caught:
         mxref.quantize(np.ones(16, np.float32), "nvfp4", tensor_scale=given)
     assert str(caught.value) == text
+
+
+@pytest.mark.parametrize(
+    "given", ["1", None, [1.0, "2"], pytest.param(10**400, id="large"), object()]
+)
+def test_a_tensor_scale_of_another_type(given: Any) -> None:
+    text = "tensor_scale must be a TensorScale or a number that a float holds, got "
+    blocks = mxref.quantize(np.ones(16, np.float32), "nvfp4")
+    with pytest.raises(TypeError) as caught:
+        TensorScale.of(given, TensorScaleKind.FACTOR)
+    assert str(caught.value) == f"{text}{type(given).__name__}"
+    if given is not None:
+        for call in (
+            lambda: mxref.quantize(np.ones(16), "nvfp4", tensor_scale=given),
+            lambda: dataclasses.replace(blocks, tensor_scale=given),
+        ):
+            with pytest.raises(TypeError, match=f"^{text}"):
+                call()
+
+
+def test_blocks_take_a_number_for_a_factor() -> None:
+    def value(scale: Any) -> float:
+        blocks = mxref.Blocks([2] + [0] * 15, [0x38], "nvfp4", 0, (1,), tensor_scale=scale)  # type: ignore[arg-type]
+        assert isinstance(blocks.tensor_scale, mxref.TensorScale)
+        return float(blocks.dequantize()[0])
+
+    # Code 2 is 1, scale 38 is 1: the value is the tensor's scale.
+    assert [value(scale) for scale in (0.5, 3, np.float32(0.1))] == [0.5, 3.0, np.float32(0.1)]
+    assert value(mxref.TensorScale(0x40000000, mxref.TensorScaleKind.DIVISOR)) == 0.5
+    for scale in (0.1, -1.0, 0):
+        with pytest.raises(ValueError, match=r"^tensor_scale must be one positive finite"):
+            value(scale)
 
 
 def test_a_tensor_scale_for_a_format_without_one() -> None:

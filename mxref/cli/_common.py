@@ -35,6 +35,11 @@ def vectors_folder() -> Path:
     return root / "vectors" if (root / "pyproject.toml").is_file() else Path("vectors")
 
 
+def vectors_default() -> str:
+    """`vectors_folder` in words, for `--help`."""
+    return "vectors/ of the checkout" if vectors_folder().is_absolute() else "./vectors"
+
+
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table: drawn by rich on a terminal if it is installed, else in plain columns."""
     if sys.stdout.isatty():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mxref._bits import LAYOUTS
 from mxref._text import unknown_name
-from mxref.cli._common import Verbs, new_parser, print_table, vectors_folder
+from mxref.cli._common import Verbs, new_parser, print_table, vectors_default, vectors_folder
 from mxref.cli.explain_mutants import explain_mutants
 
 #: Columns of text.
@@ -22,20 +22,22 @@ def add_parser(verbs: Verbs) -> None:
         verbs,
         "explain",
         _run,
-        "say what a number becomes under every choice, what a case asks, what a mutant does wrong",
+        "say what a number becomes under every choice, what a case asks, what a mutant does wrong, "
+        "what a word of the vectors or a choice means",
         "mxref explain 0.3 --format e2m1\n  mxref explain encode.e2m1.f32.3fa00000\n"
-        "  mxref explain --format e4m3 --float bf16 -- -inf\n  mxref explain A7",
+        "  mxref explain --format e4m3 --float bf16 -- -inf\n  mxref explain A7\n"
+        "  mxref explain N14\n  mxref explain rounding",
     )
     parser.add_argument(
         "name",
         metavar="NAME",
-        help="the id of a case; a mutant or a class of mutants; or, with --format, a decimal, a "
-        "hex float, 0x and a bit pattern, nan or inf",
+        help="the id of a case; a mutant or a class of mutants; a clause, a flag or a choice; or, "
+        "with --format, a decimal, a hex float, 0x and a bit pattern, nan or inf",
     )
     parser.add_argument("--format", metavar="FORMAT", help="what a number is encoded to")
     parser.add_argument("--float", metavar="FLOAT", help="its float type (default: f32)")
     parser.add_argument(
-        "--vectors", type=Path, metavar="DIR", help="folder (default: vectors/ of the checkout)"
+        "--vectors", type=Path, metavar="DIR", help=f"folder (default: {vectors_default()})"
     )
 
 
@@ -45,7 +47,8 @@ def _run(options: argparse.Namespace) -> int:
             return 0
     raise ValueError(
         "NAME must be the id of a case such as encode.e2m1.f32.3fa00000, a mutant such as A7 "
-        f"(`mxref score` lists them), or a number with --format, got {options.name!r}"
+        "(`mxref score` lists them), a clause such as N14, a flag, a choice such as rounding, or a "
+        f"number with --format, got {options.name!r}"
     )
 
 
@@ -54,13 +57,13 @@ def _values(options: argparse.Namespace) -> bool:
     if options.format is None:
         return False
     from mxref.conformance.report import show_code, show_float
-    from mxref.exact.formats import ELEMENTS
-    from mxref.formats import E8M0, ELEMENT_FORMATS, OTHER_FORMATS, CodeFormat
+    from mxref.exact.formats import FORMATS
+    from mxref.formats import E8M0, ELEMENT_FORMATS, OTHER_FORMATS, SCALE_FORMATS, CodeFormat
     from mxref.golden.explain import answers, fraction, neighbours, parse_number
 
-    known = {**ELEMENT_FORMATS, **OTHER_FORMATS}
+    known = {**SCALE_FORMATS, **ELEMENT_FORMATS, **OTHER_FORMATS}
     formats: dict[str, CodeFormat] = {E8M0.name: E8M0}
-    formats |= {name: fmt for name, fmt in known.items() if name in ELEMENTS}
+    formats |= {name: fmt for name, fmt in known.items() if name in FORMATS}
     if options.format not in formats:
         raise ValueError(unknown_name("--format", options.format, formats))
     float = options.float or "f32"
@@ -71,10 +74,10 @@ def _values(options: argparse.Namespace) -> bool:
     print(f"{options.name} as {float}: {show_float(bits, layout)}")
     number = fraction(bits, layout)
     if number is not None:
-        number = abs(number) if fmt is E8M0 else number
+        number = number if fmt.signed else abs(number)
         near = neighbours(number, fmt)
         distances = [each[1] for each in near if each is not None]
-        for side, each in zip(("not above", "not below"), near, strict=True):
+        for side, each in zip(("at or below", "at or above"), near, strict=True):
             if each is None:
                 print(f"{side}: nothing in {fmt.name}")
                 continue
@@ -89,7 +92,28 @@ def _values(options: argparse.Namespace) -> bool:
         text = "an error" if code is None else show_code(code, fmt)
         rows += [(text if i == 0 else "", line) for i, line in enumerate(_lines(choices))]
     print_table((fmt.name, "under"), rows)
+    print("every other choice as ocp")
     return True
+
+
+def _words(options: argparse.Namespace) -> bool:
+    """Explain a clause, a flag or a choice; False if the name is none."""
+    from mxref.golden.words import FLAGS, RULES
+    from mxref.policy import READS, Policy
+
+    name, found = options.name, False
+    for kind, texts in (("clause", RULES), ("flag", FLAGS)):
+        if name in texts:
+            found = True
+            print(f"{kind} {name}: {texts[name]}")
+    if name in Policy().choices():
+        found = True
+        members = Policy.members(name)
+        about = (type(members[0]).__doc__ or "").partition("\n")[0]
+        print(f"choice {name}: {about}")
+        print(f"read by {', '.join(op for op in READS if name in READS[op])}; the first is ocp's")
+        print_table(("member", "standing"), [(one.value, one.standing.value) for one in members])
+    return found
 
 
 def _cases(options: argparse.Namespace) -> bool:
@@ -157,4 +181,9 @@ def _lines(words: Sequence[str]) -> Iterator[str]:
 
 
 #: What a name can be, tried in turn; each explains it and returns True, or returns False.
-_KINDS: tuple[Callable[[argparse.Namespace], bool], ...] = (_cases, _values, explain_mutants)
+_KINDS: tuple[Callable[[argparse.Namespace], bool], ...] = (
+    _cases,
+    _values,
+    _words,
+    explain_mutants,
+)

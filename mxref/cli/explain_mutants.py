@@ -14,8 +14,7 @@ def explain_mutants(options: argparse.Namespace) -> bool:
 
     name: str = options.name
     folder: Path = options.vectors or vectors_folder()
-    found = [mutant for mutant in MUTANTS if name in (mutant.id, mutant.name)]
-    found = found or [mutant for mutant in MUTANTS if name == mutant.group]
+    found = [mutant for mutant in MUTANTS if name in (mutant.id, mutant.name, mutant.group)]
     if not found:
         return False
     from mxref import golden

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from mxref.cli._common import Verbs, new_parser, vectors_folder
+from mxref.cli._common import Verbs, new_parser, vectors_default, vectors_folder
 
 
 def add_parser(verbs: Verbs) -> None:
@@ -74,7 +74,7 @@ def _add_vectors(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=argparse.SUPPRESS,  # given before or after WHAT
         metavar="DIR",
-        help="golden vectors (default: vectors/ of the checkout)",
+        help=f"golden vectors (default: {vectors_default()})",
     )
 
 

@@ -13,6 +13,7 @@ from mxref.cli._common import Verbs, new_parser, print_table
 from mxref.formats import (
     BLOCK_FORMATS,
     ELEMENT_FORMATS,
+    OTHER_BLOCK_FORMATS,
     OTHER_FORMATS,
     SCALE_FORMATS,
     BlockFormat,
@@ -34,6 +35,7 @@ _CODED: dict[str, CodeFormat] = {
     **OTHER_FORMATS,
     **_FLOATS,
 }
+_BLOCKS = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
 _HEADER = (
     *("format", "bits", "s/e/m", "bias", "emax", "max normal", "min normal"),
     *("max subnormal", "min subnormal", "inf", "nan"),
@@ -56,11 +58,11 @@ def _run(options: argparse.Namespace) -> int:
     if options.name is None:
         _print_all(as_json=options.json)
         return 0
-    if options.name in BLOCK_FORMATS:
-        _print_block(BLOCK_FORMATS[options.name], as_json=options.json)
+    if options.name in _BLOCKS:
+        _print_block(_BLOCKS[options.name], as_json=options.json)
         return 0
     if options.name not in _CODED:
-        raise ValueError(unknown_name("format", options.name, {**_CODED, **BLOCK_FORMATS}))
+        raise ValueError(unknown_name("format", options.name, {**_CODED, **_BLOCKS}))
     fmt = _CODED[options.name]
     codes = _codes(fmt, every=options.all)
     if options.json:
@@ -125,16 +127,14 @@ def _spans(ends: list[int], digits: int, fmt: CodeFormat) -> str:
 def _print_all(*, as_json: bool) -> None:
     rows = [_properties(fmt) for fmt in _CODED.values()]
     if as_json:
-        blocks = [_block(block) for block in BLOCK_FORMATS.values()]
+        blocks = [_block(block) for block in _BLOCKS.values()]
         print(json.dumps({"formats": rows, "block_formats": blocks}, indent=1))
         return
     print_table(_HEADER, [[_text(row[key]) for key in _HEADER] for row in rows])
     print()
-    header = ("block format", "element", "scale", "block size", "bits per block")
-    print_table(
-        header,
-        [[str(_block(block)[key]) for key in header] for block in BLOCK_FORMATS.values()],
-    )
+    header = ("block format", "element", "scale", "block size", "bits per block", "tensor scale")
+    rows = [[_text(_block(block)[key]) for key in header] for block in _BLOCKS.values()]
+    print_table(header, rows)
 
 
 def _print_block(block: BlockFormat, *, as_json: bool) -> None:
@@ -142,7 +142,7 @@ def _print_block(block: BlockFormat, *, as_json: bool) -> None:
         print(json.dumps(_block(block), indent=1))
         return
     for name, value in _block(block).items():
-        print(f"{name:14} {value}")
+        print(f"{name:14} {_text(value)}")
 
 
 def _block(block: BlockFormat) -> dict[str, Any]:
@@ -213,4 +213,6 @@ def _fields(code: int, fmt: CodeFormat) -> str:
 def _text(value: object) -> str:
     if value is None:
         return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"{value:.10g}" if isinstance(value, float) else str(value)

@@ -7,7 +7,7 @@ import datetime
 import time
 from pathlib import Path
 
-from mxref.cli._common import Verbs, new_parser, vectors_folder
+from mxref.cli._common import Verbs, new_parser, vectors_default, vectors_folder
 from mxref.golden.workers import cores
 
 
@@ -22,7 +22,7 @@ def add_parser(verbs: Verbs) -> None:
     )
     add = parser.add_argument
     add("--check", action="store_true", help="write nothing; exit 1 if a file differs")
-    add("--out", type=Path, metavar="DIR", help="folder (default: vectors/ of the checkout)")
+    add("--out", type=Path, metavar="DIR", help=f"folder (default: {vectors_default()})")
     add("--jobs", type=int, default=cores(), metavar="N", help="processes (default: %(default)s)")
     add(
         "--level",
@@ -31,7 +31,12 @@ def add_parser(verbs: Verbs) -> None:
         default=1,
         help="2: exhaustive families, of which the manifest holds digests (default: 1, the files)",
     )
-    add("--only", metavar="NAME", help="families or streams whose names begin so")
+    add(
+        "--only",
+        metavar="NAME",
+        help="level 2 and stream: families or streams whose names begin so, such as "
+        "--only encode_scale.e8m0.bf16",
+    )
     add("--complete", action="store_true", help="level 2: the slow twin checks every answer")
     add("--stream", action="store_true", help="endless random cases; prints a digest of all so far")
     add("--seed", type=int, metavar="N", help="stream: seed, from 0 to 2**64 - 1")

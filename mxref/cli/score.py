@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mxref._text import unknown_name
-from mxref.cli._common import Verbs, new_parser, print_table, vectors_folder
+from mxref.cli._common import Verbs, new_parser, print_table, vectors_default, vectors_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -50,7 +50,7 @@ def add_parser(verbs: Verbs) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
-        "--vectors", type=Path, metavar="DIR", help="folder (default: vectors/ of the checkout)"
+        "--vectors", type=Path, metavar="DIR", help=f"folder (default: {vectors_default()})"
     )
 
 

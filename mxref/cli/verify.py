@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mxref._text import unknown_name
-from mxref.cli._common import Verbs, new_parser, print_table, vectors_folder
+from mxref.cli._common import Verbs, new_parser, print_table, vectors_default, vectors_folder
 
 if TYPE_CHECKING:
     from mxref.conformance import Report
@@ -39,7 +39,7 @@ def add_parser(verbs: Verbs) -> None:
             help=f"only this {'operation' if name == 'op' else name}; may be given again",
         )
     parser.add_argument(
-        "--vectors", type=Path, metavar="DIR", help="folder (default: vectors/ of the checkout)"
+        "--vectors", type=Path, metavar="DIR", help=f"folder (default: {vectors_default()})"
     )
     parser.add_argument(
         "--xfail", type=Path, metavar="FILE", help="known divergences; one that passes is an error"
@@ -80,7 +80,8 @@ def _run(options: argparse.Namespace) -> int:
     if options.write_xfail is not None and report.compared:
         base = options.xfail or options.write_xfail
         left = conformance.write_xfail(options.write_xfail, base, report)
-        print(f"{options.write_xfail}: {len(report.failures)} cases, {left} still without a reason")
+        counts = f"{len(report.failures)} cases, {left} still without a reason and a link"
+        print(f"{options.write_xfail}: {counts}")
         return 0
     if options.json:
         print(json.dumps(report_json(report), indent=1))

@@ -46,7 +46,10 @@ def code_words(result: object, shape: tuple[int, ...], fmt: CodeFormat) -> NDArr
         raise AnswerError(f"codes must come back as integers, got {array.dtype}")
     if array.size and int(array.min()) < 0:
         raise AnswerError(f"codes must not be negative, got {array.min()}: return them as uint8")
-    return _shaped(array, shape).astype(np.uint64)
+    packed = (*shape[:-1], -(-shape[-1] * fmt.bits // 8))
+    is_packed = fmt.bits <= 6 and array.shape == packed
+    hint = ": one code to a byte, unpack it first" if is_packed else ""
+    return _shaped(array, shape, hint).astype(np.uint64)
 
 
 def float_words(result: object, shape: tuple[int, ...], layout: FloatLayout) -> NDArray[np.uint64]:
@@ -57,7 +60,7 @@ def float_words(result: object, shape: tuple[int, ...], layout: FloatLayout) -> 
     return _shaped(array, shape).view(layout.uint).astype(np.uint64)
 
 
-def _shaped(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+def _shaped(array: NDArray[Any], shape: tuple[int, ...], hint: str = "") -> NDArray[Any]:
     if array.shape != shape:
-        raise AnswerError(f"the result must have shape {shape}, got {array.shape}")
+        raise AnswerError(f"the result must have shape {shape}, got {array.shape}{hint}")
     return array

@@ -33,10 +33,9 @@ def read_xfail(path: Path) -> dict[str, str]:
     reasons: dict[str, str] = {}
     for group in _groups(path):
         reason, link = group["reason"], group["link"]
-        if not reason or reason.startswith(_NOT_EXPLAINED):
-            raise XfailError(f"{path}: every group must have a reason, got {reason!r}")
-        if not link.startswith("http"):
-            raise XfailError(f"{path}: group {reason!r} must have an http link, got {link!r}")
+        lack = _lack(group)
+        if lack:
+            raise XfailError(f"{path}: {lack}")
         for id in group["cases"]:
             if id in reasons:
                 raise XfailError(f"{path}: {id!r} is listed twice")
@@ -45,11 +44,11 @@ def read_xfail(path: Path) -> dict[str, str]:
 
 
 def write_xfail(path: Path, base: Path, report: Report) -> int:
-    """Write an xfail file for a report's failures; returns how many have no reason yet.
+    """Write an xfail file for a report's failures; returns how many cases have no reason yet.
 
     Groups of the file `base` keep those of their cases that still fail, or were not compared. The
-    other failures go into
-    groups of their own, one for each kind, whose reason and link a person is to fill in.
+    other failures go into groups of their own, one for each kind, whose reason and link a person is
+    to fill in; until then `read_xfail` refuses them.
     """
     left = {failure.case.id: (file, failure) for file, failure in report.failures}
     asked = {
@@ -67,7 +66,17 @@ def write_xfail(path: Path, base: Path, report: Report) -> int:
     groups += [{"reason": kind, "link": "", "cases": cases} for kind, cases in kinds.items()]
     text = json.dumps({"target": report.target.name, "groups": groups}, indent=1) + "\n"
     write_file(path, text.encode("utf-8"))
-    return len(left)
+    return sum(len(group["cases"]) for group in groups if _lack(group))
+
+
+def _lack(group: dict[str, Any]) -> str:
+    """What a group must have and has not; empty if nothing."""
+    reason, link = group["reason"], group["link"]
+    if not reason or reason.startswith(_NOT_EXPLAINED):
+        return f"every group must have a reason, got {reason!r}"
+    if not link.startswith("http"):
+        return f"group {reason!r} must have an http link, got {link!r}"
+    return ""
 
 
 def _groups(path: Path) -> list[dict[str, Any]]:

@@ -28,6 +28,8 @@ from mxref.policy import Policy
 
 __all__ = ["Entry", "entries", "read_blocks", "read_tensors", "write_blocks"]
 
+#: Choices that a file's format has made.
+_FIXED = ("fp4_packing", "fp6_packing", "scale_place", "scale_byte", "scale_layout")
 _WRITERS = {".npz": _npz.write, ".safetensors": _safetensors.write, ".gguf": _gguf.write}
 
 
@@ -112,27 +114,44 @@ def write_blocks(
     scales are NAME_scale, F8_E8M0 or F8_E4M3 (for UE4M3). A tensor's own scale is F32: NAME_scale_2
     if it is a factor, NAME_global_scale if a divisor, NAME_amax if the largest magnitude. The
     metadata says the rest. torch, which has no 6-bit types, does not read files with F6. ``.gguf``
-    takes MXFP4 only, without NaN blocks.
+    takes MXFP4 only, without NaN blocks. Each of these files has this one layout; for others use
+    `mxref.pack`, `mxref.pack_scales` or `mxref.pack_blocks` and a writer of your own.
 
     Args:
         path: a ``.npz``, ``.safetensors`` or ``.gguf`` file.
         tensors: blocks by name.
-        policy: the policy that they were quantized with, for the record (not in ``.npz``).
+        policy: the policy that they were quantized with, for the record (not in ``.npz``); its
+            packing and the place, byte and layout of its scales must be those of `ocp`.
 
     Raises:
         OSError: the file cannot be written; what was there before is still there.
-        ValueError: another suffix, or blocks that the format has no place for.
+        TypeError: tensors that are no `Blocks` by name.
+        ValueError: another suffix, a policy with another layout, or blocks that the format has no
+            place for.
 
     Source: safetensors/safetensors#611; torch.float4_e2m1fn_x2; ggml-common.h, block_mxfp4.
     """
     path = Path(path)
     writer = _writer(path)
+    if not isinstance(tensors, Mapping):
+        raise TypeError(
+            "tensors must be a mapping of names to Blocks, such as {'weight': blocks}, "
+            f"got {type(tensors).__name__}"
+        )
     for name, blocks in tensors.items():
         if not isinstance(name, str) or not isinstance(blocks, Blocks):
             raise TypeError(
                 f"tensors must be Blocks by name, got {type(blocks).__name__} for {name!r}"
             )
     known = policy if isinstance(policy, Policy) else Policy.parse(policy)
+    chosen, default = known.choices(), Policy().choices()
+    for name in _FIXED:
+        if chosen[name] != default[name]:
+            raise ValueError(
+                f"policy must leave {name} as in ocp, since the file has one layout, got "
+                f"{chosen[name]}: for others use pack, pack_scales or pack_blocks and your own "
+                "writer"
+            )
     writer(path, tensors, str(known))
 
 

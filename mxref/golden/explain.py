@@ -33,7 +33,8 @@ def parse_number(text: str, layout: FloatLayout) -> int:
     ['0x3dcccccd', '0x80000000', '0x1', '0x3f800000']
 
     Raises:
-        ValueError: the text is no number, or a pattern of more digits than the float type has.
+        ValueError: the text is no number, or a pattern with another number of digits than the
+            float type has.
     """
     match = re.fullmatch(r"([+-]?)([0-9a-z.][0-9a-z.+-]*)", text.strip().lower(), re.ASCII)
     sign, word = (match[1], match[2]) if match else ("", "")
@@ -43,10 +44,10 @@ def parse_number(text: str, layout: FloatLayout) -> int:
         return write_float((0, special, 0), kind) | layout.sign_bit * (sign == "-")
     match = _HEX_FLOAT.fullmatch(word)
     if match is not None and match[2] is match[3] is None:
-        if sign or not 0 < len(match[1]) <= layout.width // 4:
+        if sign or len(match[1]) != layout.width // 4:
             raise ValueError(
-                f"a pattern of {layout.name} must be 0x and 1 to {layout.width // 4} hex digits, "
-                f"got {text!r}"
+                f"a pattern of {layout.name} must be 0x and {layout.width // 4} hex digits, "
+                f"got {text!r}: what a code stands for is in `mxref formats FORMAT`"
             )
         return int(match[1], 16)
     number = _hex_number(match) if match is not None else _decimal_number(word)

@@ -82,7 +82,10 @@ def read_manifest(folder: Path, *, staged: bool = True) -> list[dict[str, Any]]:
         entries = manifest["files"]
         version = manifest["mxref_vectors"]
     except FileNotFoundError:
-        raise VectorError(f"{folder} holds no manifest.json: run `mxref regen` first") from None
+        raise VectorError(
+            f"no vectors in {folder.absolute()}: pass --vectors DIR, or make them there with "
+            "`mxref regen --out DIR` (15 MB, half a minute)"
+        ) from None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise VectorError(f"{path} cannot be read: {error!r}") from None
     if not isinstance(version, str) or version.split(".")[0] != VECTORS_VERSION.split(".")[0]:

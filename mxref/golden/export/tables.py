@@ -106,8 +106,11 @@ class EncodeTable:
         where = "static __device__ const" if cuda else "static const"
         inline = "static __device__ __forceinline__" if cuda else "static inline"
         found = f"{self.name}_table[key >> {self.drop}]"
+        guard = f"{self.name.upper()}_H"
         return f"""/* {self.about()}
    The bits of a float: {"__float_as_uint(f)" if cuda else "memcpy"}. */
+#ifndef {guard}
+#define {guard}
 #include <stdint.h>
 {where} uint8_t {self.name}_table[{self.codes.size}] = {{
 {c_words(self.codes, 2)}
@@ -117,6 +120,7 @@ class EncodeTable:
     {integer} key = x | ((x & {mask}) + {mask});
     return {f"__ldg(&{found})" if cuda else found};
 }}
+#endif
 """
 
     def _verilog(self, rom: str) -> str:
