@@ -11,9 +11,12 @@ from mxref._bits import U8, FloatLayout, Floats
 
 
 def codes_out(
-    out: tuple[U8, U8] | None, codes: tuple[int, ...], scales: tuple[int, ...]
+    out: tuple[U8, U8] | None,
+    codes: tuple[int, ...],
+    scales: tuple[int, ...],
+    *inputs: NDArray[Any],
 ) -> tuple[U8, U8]:
-    """Arrays for codes and scale codes: new ones, or those of `out`."""
+    """Arrays for codes and scale codes: new ones, or those of `out`, which lie by themselves."""
     if out is None:
         return np.empty(codes, np.uint8), np.empty(scales, np.uint8)
     if not isinstance(out, tuple) or len(out) != 2:
@@ -25,11 +28,15 @@ def codes_out(
         if array.shape != shape or not array.flags.writeable:
             state = "" if array.flags.writeable else ", read-only"
             raise ValueError(f"{wanted}, got shape {array.shape}{state}")
+        _refuse_overlap(array, *inputs)
+    _refuse_overlap(out[0], out[1])
     return out
 
 
-def floats_out(out: Floats | None, shape: tuple[int, ...], layout: FloatLayout) -> NDArray[Any]:
-    """The patterns to write: new ones, or those of `out`."""
+def floats_out(
+    out: Floats | None, shape: tuple[int, ...], layout: FloatLayout, *inputs: NDArray[Any]
+) -> NDArray[Any]:
+    """The patterns to write: new ones, or those of `out`, which lies by itself."""
     if out is None:
         return np.empty(shape, layout.uint)
     wanted = f"a writable C-contiguous {layout.dtype} array of shape {shape}"
@@ -39,5 +46,17 @@ def floats_out(out: Floats | None, shape: tuple[int, ...], layout: FloatLayout) 
         raise ValueError(f"out must be {wanted}, got {out.dtype} of shape {out.shape}")
     if not out.flags.writeable:
         raise ValueError(f"out must be {wanted}, got a read-only one")
+    _refuse_overlap(out, *inputs)
     patterns: NDArray[Any] = out.view(layout.uint)
     return patterns
+
+
+def _refuse_overlap(array: NDArray[Any], *others: NDArray[Any]) -> None:
+    """Refuse an array whose elements share memory, with one another or with another array's."""
+    spanned = sum((n - 1) * abs(s) for n, s in zip(array.shape, array.strides, strict=True))
+    itself = array.size > 1 and spanned + array.itemsize < array.nbytes
+    if itself or any(np.may_share_memory(array, other) for other in others):
+        raise ValueError(
+            "out must share no memory with the input, with its other array or with itself: "
+            "give arrays of their own"
+        )

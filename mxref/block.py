@@ -101,7 +101,7 @@ def quantize(
     draw = stochastic(chosen.element.rounding, random_bits, random_width, shape)
     draws = None if draw is None else draw.bits.reshape(tiling.shape)
     tensor = _tensor_scale(source, tiling, fmt, chosen, tensor_scale)
-    codes, scales = codes_out(out, whole, tiling.counts)
+    codes, scales = codes_out(out, whole, tiling.counts, source.array)
     lifted = source.array.reshape(tiling.shape)
     mapped = Mapped(lifted, codes, scales)
     for tile, some in tiling.tiles():
@@ -114,6 +114,8 @@ def quantize(
         found = tiling.from_rows(code, scales[some].shape)
         codes[tile] = cut(found, codes[tile].shape)
         mapped.use(lifted[tile].nbytes)
+    if out is None:  # nobody else can write to them
+        codes.flags.writeable = scales.flags.writeable = False
     read_only = codes.view(), scales.view()
     for array in read_only:
         array.flags.writeable = False

@@ -111,6 +111,10 @@ class Blocks:
         ):
             object.__setattr__(self, name, value)
 
+    def __reduce__(self) -> tuple[type[Blocks], tuple[object, ...]]:
+        """Copies and unpickled blocks are checked and read-only as others are."""
+        return Blocks, tuple(getattr(self, field.name) for field in dataclasses.fields(self))
+
     @classmethod
     def _of(cls, *fields: object) -> Blocks:
         """Blocks that need no check and no copy."""
@@ -348,7 +352,7 @@ def dequantize(
             )
         arithmetic = ScaleArithmetic.EXACT
     table = product_table(fmt, layout, chosen.decode, arithmetic, blocks.tensor_scale)
-    bits = floats_out(out, blocks.shape, layout)
+    bits = floats_out(out, blocks.shape, layout, blocks.codes, blocks.scale_codes)
     whole = bits.reshape(tiling.shape)
     codes = cut(blocks.codes, tiling.shape)
     mapped = Mapped(bits, blocks.codes)

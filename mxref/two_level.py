@@ -78,6 +78,8 @@ class TensorScale:
                     f"tensor_scale must be of kind {kind.value} for this scale_arithmetic, "
                     f"got {given.kind.value}"
                 )
+            if not 0 < given.bits < F32.inf_bits:
+                raise ValueError(f"tensor_scale must be positive and finite, got {given.value}")
             return given
         try:
             bits, layout = bits_of(np.float64(given) if isinstance(given, (int, float)) else given)

@@ -76,7 +76,9 @@ def parse(text: str, name: str) -> VectorFile:
     _columns(header["columns"], f"{name}:1")
     cases, spelled = _cases(header, lines[1:], name)
     file = _file(header, cases, f"{name}:1")
-    for number, (got, want) in enumerate(zip(lines, [next(file.lines()), *spelled], strict=True), 1):
+    for number, (got, want) in enumerate(
+        zip(lines, [next(file.lines()), *spelled], strict=True), 1
+    ):
         if got != want:
             raise VectorError(f"{name}:{number}: is not in canonical form, expected {want[:200]}")
     return file
