@@ -32,9 +32,9 @@ def codes_of(codes: ArrayLike, fmt: CodeFormat, parameter: str = "codes") -> U8:
             f"{parameter} must be an array, got bytes: use numpy.frombuffer(data, numpy.uint8)"
         )
     if hasattr(codes, "scale_codes"):
-        own = parameter if parameter == "scale_codes" else "codes"
-        kind = type(codes).__name__
-        raise TypeError(f"{parameter} must be an array of codes, got {kind}: pass .{own}")
+        name = parameter if parameter == "scale_codes" else "codes"
+        got = type(codes).__name__
+        raise TypeError(f"{parameter} must be an array of codes, got {got}: pass .{name}")
     try:
         array = np.asarray(codes)
     except ValueError as error:

@@ -133,8 +133,8 @@ def _print_all(*, as_json: bool) -> None:
     print_table(_HEADER, [[_text(row[key]) for key in _HEADER] for row in rows])
     print()
     header = ("block format", "element", "scale", "block size", "bits per block", "tensor scale")
-    rows = [[_text(_block(block)[key]) for key in header] for block in _BLOCKS.values()]
-    print_table(header, rows)
+    lines = [[_text(_block(block)[key]) for key in header] for block in _BLOCKS.values()]
+    print_table(header, lines)
 
 
 def _print_block(block: BlockFormat, *, as_json: bool) -> None:
