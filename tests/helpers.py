@@ -78,6 +78,10 @@ def exact_words(op: str, format: str, float: str, inputs: list[int], column: str
     match op:
         case "encode":
             return [exact.encode(inputs[0], float, format, **choices)]
+        case "encode_stochastic":
+            bits, draw, width = inputs
+            drawn = {"random_bits": draw, "random_width": width}
+            return [exact.encode(bits, float, format, **drawn, **choices)]
         case "decode":
             return [exact.decode(inputs[0], format, float, **choices)]
         case "encode_scale":

@@ -34,6 +34,7 @@ from helpers import (
 
 from mxref import exact, golden
 from mxref._whole_file import write_file
+from mxref.formats import ELEMENT_FORMATS
 from mxref.policy import READS, Policy
 
 #: Width and fraction bits of the float types. Source: IEEE 754-2019 §3.4.
@@ -456,6 +457,7 @@ def test_the_columns_are_the_choices_that_change_an_answer(stem: str) -> None:
 
 #: What the plain files have besides `ocp`: the choices that readers without JSON are known to need.
 PLAIN = {
+    **{f"encode_stochastic/{name}": ["ocp+rounding=stochastic_a"] for name in ELEMENT_FORMATS},
     "encode/e5m2": ["ocp", "ocp+overflow=nonsaturating"],
     "encode/e4m3": ["ocp", "ocp+overflow=nonsaturating"],
     "encode_scale/e8m0": [
@@ -475,6 +477,7 @@ def test_the_first_columns_are_those_of_the_plain_file(stem: str) -> None:
 #: The least number of cases, so that none are lost unnoticed.
 LEAST = {
     "encode": 48_000,
+    "encode_stochastic": 3_500,
     "decode": 900,
     "encode_scale": 7_000,
     "decode_scale": 256,

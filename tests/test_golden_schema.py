@@ -69,7 +69,7 @@ def changed(**keys: object) -> Callable[[Record], None]:
 #: name -> which line of encode/e2m1.f16, from 0 on, and what is done to it
 DAMAGE: dict[str, tuple[int, Callable[[Record], None]]] = {
     "upper-case hex": (1, changed(**{"in": "00FF"})),
-    "three digits": (1, changed(**{"in": "000"})),
+    "five digits": (1, changed(**{"in": "00000"})),
     "words of two widths": (1, changed(**{"in": "0000 00"})),
     "number as input": (1, changed(**{"in": 0})),
     "no output": (1, changed(out=...)),

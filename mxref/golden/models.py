@@ -65,7 +65,7 @@ def shared_scale_inputs(layout: FloatLayout, fmt: ElementFormat) -> dict[int, st
     # Where a rule's scale goes up: the first significand that is too large, with its hidden bit.
     rules = (rule for rule in ScaleRule if not rule.is_quirk)
     firsts = [rule.limit(fmt).threshold(layout.mantissa_bits)[1] for rule in rules]
-    for field in fields[:: len(fields) // 8]:
+    for field in fields[:: len(fields) // 12]:
         steps = [(field - 1 << layout.mantissa_bits) + first for first in firsts]
         _add(found, "M8", _around(steps, 1), layout, signs=False)
     # The largest number times 2**-127, where a scale rounded up leaves 2**-127.

@@ -45,7 +45,8 @@ def decode_scale(codes: NDArray[Any]) -> NDArray[Any]:
 
 
 def shared_scale(amax: NDArray[Any], format: str) -> NDArray[Any]:
-    """compute_scale_amax, one amax at a time, in the type of the amax."""
+    """compute_scale_amax, one amax at a time, in the type of the amax or float32."""
+    amax = _not_narrow(amax)
     emax = _FORMATS[format].emax
     scales = [compute_scale_amax(emax, amax[i : i + 1]) for i in range(len(amax))]
     return np.array([encode_float(_E8M0, float(scale)) for scale in scales], np.uint8)
@@ -54,11 +55,15 @@ def shared_scale(amax: NDArray[Any], format: str) -> NDArray[Any]:
 def quantize(values: NDArray[Any], block_format: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """quantize_block in its two steps, to see the codes."""
     info = _BLOCKS[block_format]
-    if values.dtype.name == "bfloat16":
-        values = values.astype(np.float32)
+    values = _not_narrow(values)
     codes = []
     for block in values:
         scale = compute_scale_amax(info.etype.emax, block)
         codes.append(list(encode_block(info, float(scale), block / scale)))
     array = np.array(codes, np.uint8)
     return array[:, 0], array[:, 1:]
+
+
+def _not_narrow(values: NDArray[Any]) -> NDArray[Any]:
+    """float16 and bfloat16 as float32: gfloat computes the logarithm in the type that it gets."""
+    return values.astype(np.float32) if values.dtype.itemsize == 2 else values
