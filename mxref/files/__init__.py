@@ -21,6 +21,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from mxref._whole_file import refuse_special
 from mxref.blocks import Blocks
 from mxref.files import _gguf, _npz, _safetensors
 from mxref.files._entries import Entry
@@ -45,9 +46,10 @@ def entries(path: str | os.PathLike[str], *, bfloat16: bool = False) -> Iterator
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is cut or damaged, or needs a package that is not installed.
+        ValueError: it is cut or damaged, no regular file, or needs a package that is not installed.
     """
     path = Path(path)
+    refuse_special(path)
     if bfloat16 and path.suffix in _WRITERS:
         raise ValueError(
             f"bfloat16 must be said of .npy files only, got {path}: it names its types"
@@ -121,7 +123,8 @@ def write_blocks(
 
     Raises:
         OSError: the file cannot be written; what was there before is still there.
-        ValueError: another suffix, or blocks that the format has no place for.
+        ValueError: another suffix, a path that is no regular file, or names and blocks that the
+            format has no place for.
 
     Source: safetensors/safetensors#611; torch.float4_e2m1fn_x2; ggml-common.h, block_mxfp4.
     """
@@ -132,6 +135,10 @@ def write_blocks(
             raise TypeError(
                 f"tensors must be Blocks by name, got {type(blocks).__name__} for {name!r}"
             )
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"tensors must have names of Unicode text, got {name!r}") from None
     known = policy if isinstance(policy, Policy) else Policy.parse(policy)
     writer(path, tensors, str(known))
 
