@@ -204,7 +204,7 @@ def test_the_checked_share_meets_every_residue() -> None:
 
 def regen(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mxref", "regen", "--stream", *arguments]
-    return subprocess.run(command, capture_output=True, text=True)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
 def test_the_command_prints_names_counts_and_states() -> None:
