@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,10 +15,13 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     Raises:
         OSError: the file cannot be written; nothing is left behind.
+        ValueError: the path is a device, a pipe or a socket.
     """
     path = Path(os.path.realpath(path))  # a link stays a link
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # Another name for each call, even in one process, and short enough for the system.
+    temporary = path.with_name(f".{path.name[:50]}.{os.urandom(8).hex()}.{os.getpid()}.tmp")
     try:
+        refuse_special(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         temporary.replace(path)
@@ -33,6 +37,22 @@ def write_file(path: Path, data: bytes) -> None:
 
     Raises:
         OSError: the file cannot be written; nothing is left behind.
+        ValueError: the path is a device, a pipe or a socket.
     """
     with whole_file(path) as temporary:
         temporary.write_bytes(data)
+
+
+def refuse_special(path: Path) -> None:
+    """Refuse what is there, but is no file: it may have no end, and must not be replaced.
+
+    Raises:
+        OSError: the path cannot be looked at.
+        ValueError: it is a device, a pipe or a socket.
+    """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # folders: the system's own message
+        raise ValueError(f"{path} must be a regular file, it is a device, a pipe or a socket")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -323,3 +324,14 @@ def test_a_file_is_never_resident_as_a_whole() -> None:
     done = subprocess.run([*command, "--limit", "200"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert done.stdout.splitlines()[-1] == "PASS: a file of 256 MiB within 200 MiB"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs named pipes")
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    """Before it is opened, which would wait for a writer."""
+    pipe = tmp_path / "pipe.npy"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-m", "mxref", "quantize", pipe, "--format", "mxint8"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"mxref: error: {pipe} must be a regular file, it is")

@@ -6,10 +6,12 @@ import dataclasses
 import json
 import os
 import signal
+import stat
 import struct
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,11 @@ from safetensors.numpy import save_file
 
 import mxref
 from mxref import files, formats
+from mxref._whole_file import whole_file, write_file
 from mxref.blocks import Blocks
+from mxref.golden.store import _is_left_over
+from mxref.policy import Policy
+from mxref.two_level import TensorScale
 
 MXFP4 = formats.block_format("mxfp4_e2m1")
 SHAPES = [((), -1), ((1,), 0), ((70,), 0), ((3, 5), -1), ((3, 5), 0), ((2, 33, 7), 1), ((4, 64), 1)]
@@ -172,7 +178,7 @@ def test_filler_of_an_odd_axis(tmp_path: Path) -> None:
     [("factor", "_scale_2", []), ("divisor", "_global_scale", [1]), ("amax", "_amax", [1])],
 )
 def test_scale_of_a_tensor(tmp_path: Path, kind: str, suffix: str, shape: list[int]) -> None:
-    from mxref.two_level import TensorScale, TensorScaleKind
+    from mxref.two_level import TensorScaleKind
 
     fmt = dataclasses.replace(formats.block_format("nvfp4"), block_size=2)
     scale = TensorScale(0x3F000001, TensorScaleKind(kind))
@@ -486,6 +492,11 @@ BAD_HEADERS: dict[str, tuple[Any, str]] = {
         {"x": _ENTRY, "__metadata__": {"mxref": '{"tensors": {"x": {}}}'}},
         "it lacks",
     ),
+    "no arrays so large": (
+        {"x": {**_ENTRY, "shape": [0, 2**62, 2**62], "data_offsets": [0, 0]}},
+        r"NumPy has no arrays of 3 axes and shape \(0, 4611686018427387904, ",
+    ),
+    "65 axes": ({"x": {**_ENTRY, "shape": [2, *[1] * 64]}}, "NumPy has no arrays of 65 axes"),
     "metadata of another kind": (
         {"x": _ENTRY, "__metadata__": {"mxref": '{"tensors": {"x": 1}}'}},
         "its header is none: 'int' object",
@@ -530,6 +541,175 @@ def test_damaged_descriptions(tmp_path: Path, change: str) -> None:
         files.read_blocks(path)
 
 
+def described_file(
+    path: Path, fields: dict[str, tuple[str, list[int], bytes]], **about: Any
+) -> None:
+    """A file whose metadata says that "x" is blocks: 32 codes of MXFP4, or what `about` says."""
+    known = {"format": "mxfp4_e2m1", "element": "e2m1", "scale": "e8m0", "block_size": 32}
+    known |= {"axis": 0, "shape": [32], "codes_shape": [32], "dtype": "float32"}
+    known |= {"tensor_scale": None, **about}
+    raw_safetensors(path, fields)
+    length = int.from_bytes(path.read_bytes()[:8], "little")
+    header = json.loads(path.read_bytes()[8 : 8 + length])
+    header["__metadata__"] = {"mxref": json.dumps({"tensors": {"x": known}})}
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + path.read_bytes()[8 + length :])
+
+
+_CODES = ("F4", [32], b"\x21" * 16)
+_SCALE = ("F8_E8M0", [1], b"\x7f")
+_NV_SCALES = ("F8_E4M3", [2], b"\x38\x38")
+_NV = {"format": "nvfp4", "scale": "ue4m3", "block_size": 16, "tensor_scale": "factor"}
+#: Tensors, what the metadata says, what the message says.
+OTHER_PARTS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "codes of floats": (
+        {"x": ("F32", [4], b"\x21" * 16), "x_scale": _SCALE},
+        {},
+        r"'x' must be F4 of shape \(32,\), it is F32 of shape \(4,\)$",
+    ),
+    "codes of another format": (
+        {"x": ("F8_E5M2", [32], bytes(32)), "x_scale": _SCALE},
+        {},
+        "'x' must be F4 of .*, it is F8_E5M2 of",
+    ),
+    "codes of another shape": (
+        {"x": ("F4", [2, 16], b"\x21" * 16), "x_scale": _SCALE},
+        {},
+        r"'x' must be F4 of shape \(32,\), it is F4 of shape \(2, 16\)$",
+    ),
+    "codes that are not there": (
+        {"x": ("F4", [1, 0], b""), "x_scale": ("F8_E8M0", [1, 0], b"")},
+        {"shape": [1, 0], "axis": 1, "codes_shape": [1, 10**15]},
+        r"'x' must be F4 of shape \(1, 1000000000000000\), it is F4 of shape \(1, 0\)$",
+    ),
+    "codes of a shape of floats": (
+        {"x": _CODES, "x_scale": _SCALE},
+        {"codes_shape": [32.0]},
+        "'float' object cannot be interpreted as an integer",
+    ),
+    "scales of another format": (
+        {"x": _CODES, "x_scale": ("F8_E4M3", [1], b"\x38")},
+        {},
+        "'x_scale' must be F8_E8M0 of .*, it is F8_E4M3 of",
+    ),
+    "scales of another shape": (
+        {"x": _CODES, "x_scale": ("F8_E8M0", [1, 1], b"\x7f")},
+        {},
+        r"scale_codes must have shape \(1,\) .* got \(1, 1\)$",
+    ),
+    "a tensor's scale of another type": (
+        {"x": _CODES, "x_scale": _NV_SCALES, "x_scale_2": ("U8", [4], b"\x00\x00\x80\x3f")},
+        _NV,
+        r"'x_scale_2' must be F32 of shape \(\), it is U8 of shape \(4,\)$",
+    ),
+    "a tensor's scale of two numbers": (
+        {"x": _CODES, "x_scale": _NV_SCALES, "x_scale_2": ("F32", [2], bytes(8))},
+        _NV,
+        r"'x_scale_2' must be F32 of shape \(\), it is F32 of shape \(2,\)$",
+    ),
+    "a negative tensor's scale": (
+        {"x": _CODES, "x_scale": _NV_SCALES, "x_scale_2": ("F32", [], b"\x00\x00\x80\xbf")},
+        _NV,
+        "tensor_scale must have no sign, got the pattern 0xbf800000",
+    ),
+    "large blocks": (
+        {"x": _CODES, "x_scale": _SCALE},
+        {"block_size": 2**31 + 1},
+        "block_size must be at most 2147483648, got 2147483649",
+    ),
+    "blocks of a name": (
+        {"x": _CODES, "x_scale": _SCALE},
+        {"block_size": "32"},
+        "block_size must be an integer, got str",
+    ),
+    **{
+        f"dtype {dtype}": (
+            {"x": _CODES, "x_scale": _SCALE},
+            {"dtype": dtype},
+            f"dtype must be that of floats or integers, got {dtype}",
+        )
+        for dtype in ("object", "O", "bool", "complex64", "finfo", "__doc__", "U5", "V3", "f4,f4")
+    },
+}
+
+
+def test_a_described_file_by_hand(tmp_path: Path) -> None:
+    """The file that `OTHER_PARTS` alters is read."""
+    path = tmp_path / "x.safetensors"
+    described_file(path, {"x": _CODES, "x_scale": _SCALE})
+    assert_same(files.read_blocks(path)["x"], blocks_of([1, 2] * 16, [127], MXFP4))
+    number = ("F32", [], b"\x00\x00\x80\x3f")
+    described_file(path, {"x": _CODES, "x_scale": _NV_SCALES, "x_scale_2": number}, **_NV)
+    assert files.read_blocks(path)["x"].dequantize().tolist() == [0.5, 1.0] * 16
+
+
+@pytest.mark.parametrize("name", OTHER_PARTS)
+def test_parts_that_mxref_would_not_write(tmp_path: Path, name: str) -> None:
+    fields, about, reason = OTHER_PARTS[name]
+    path = tmp_path / "x.safetensors"
+    described_file(path, fields, **about)
+    sentence = rf"x\.safetensors must be a whole .* 'x' is no blocks: .*{reason}"
+    with pytest.raises(ValueError, match=sentence) as error:
+        files.read_blocks(path)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
+@pytest.mark.parametrize("value", [0.0, np.inf, np.nan])
+@pytest.mark.parametrize("arithmetic", Policy.members("scale_arithmetic"))
+def test_scales_of_odd_tensors_come_back(
+    tmp_path: Path, suffix: str, value: float, arithmetic: Any
+) -> None:
+    """Implementations give 0, infinity and NaN as a tensor's scale."""
+    path = tmp_path / f"x{suffix}"
+    values = np.full(16, value, np.float32)
+    want = mxref.quantize(values, "nvfp4", scale_arithmetic=arithmetic)
+    files.write_blocks(path, {"x": want})
+    assert_same(files.read_blocks(path)["x"], want)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        *("<f2", ">f2", "<f4", ">f4", "<f8", ">f8", "i1", "u1", "<i2", ">i2", "<u2", ">u2"),
+        *("<i4", ">i4", "<u4", ">u4", "<i8", ">i8", "<u8", ">u8", "bfloat16"),
+        *("float8_e3m4", "float8_e4m3", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"),
+        *("float8_e5m2fnuz", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"),
+    ],
+)
+def test_every_type_that_is_quantized_comes_back(tmp_path: Path, suffix: str, dtype: str) -> None:
+    path = tmp_path / f"x{suffix}"
+    values = np.ones(3, getattr(ml_dtypes, dtype, dtype))
+    want = mxref.quantize(values, "mxfp8_e4m3")
+    assert want.dtype == values.dtype
+    files.write_blocks(path, {"x": want})
+    assert_same(files.read_blocks(path)["x"], want)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".gguf"])
+def test_no_blocks_come_back(tmp_path: Path, suffix: str) -> None:
+    files.write_blocks(tmp_path / f"x{suffix}", {})
+    assert files.read_blocks(tmp_path / f"x{suffix}") == {}
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
+def test_odd_names_come_back(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"x{suffix}"
+    names = ["/", "//", "/a", "a", "a/", "a/codes", "a.npy", "a/codes.npy", "../../b", ".", "a\nb"]
+    if suffix == ".npz":
+        names += ["", "x" + "é" * 32_756]  # 65,535 bytes with /tensor_scale_kind.npy
+    blocks = {
+        name: mxref.quantize(np.float32([number]), "nvfp4", block_size=1)
+        for number, name in enumerate(names, 1)
+    }
+    files.write_blocks(path, blocks)
+    again = files.read_blocks(path)
+    assert set(again) == set(names)
+    for name, want in blocks.items():
+        assert_same(again[name], want)
+
+
 def test_codes_of_another_archive(tmp_path: Path) -> None:
     path = tmp_path / "x.npz"
     np.savez(path, other=np.zeros(3))
@@ -547,6 +727,8 @@ def test_codes_of_another_archive(tmp_path: Path) -> None:
         files.read_blocks(path)
 
 
+# Of 65,535 bytes with the longest /NAME.npy that this tensor has.
+_LONGEST = "x" * (65_535 - len("/scale_codes.npy"))
 FINE = mxref.quantize(numbers((2, 32)), "mxfp4_e2m1")
 #: Suffix, tensors, what the message says.
 REFUSED: dict[str, tuple[str, Any, str]] = {
@@ -560,6 +742,43 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
         ".safetensors",
         {"x": FINE, "x_scale": FINE},
         "names that are free with _scale behind them, too, got 'x_scale'",
+    ),
+    "a zero byte": (
+        ".npz",
+        {"a\0b": FINE},
+        r"must get names without zero bytes, .* got 'a\\x00b' of 3 bytes$",
+    ),
+    "a name beyond an archive's": (
+        ".npz",
+        {"fine": FINE, _LONGEST + "x": FINE},
+        "of at most 65535 bytes with 'scale_codes' behind them, got 'x{50}' of 65520 bytes$",
+    ),
+    **{
+        f"a name that is no text in {suffix}": (
+            suffix,
+            {"\ud800": FINE},
+            r"names of Unicode text, got '\\ud800'$",
+        )
+        for suffix in (".npz", ".safetensors", ".gguf")
+    },
+    "a type that nobody quantizes": (
+        ".safetensors",
+        {"x": dataclasses.replace(FINE, dtype=np.dtype(bool))},
+        "dtype must be that of floats or integers, got bool$",
+    ),
+    "large blocks": (
+        ".npz",
+        {"x": blocks_of([1, 2], [3], dataclasses.replace(MXFP4, block_size=2**31 + 1))},
+        "block_size must be at most 2147483648, got 2147483649$",
+    ),
+    "a negative scale of a tensor": (
+        ".npz",
+        {
+            "x": dataclasses.replace(
+                mxref.quantize(numbers((16,)), "nvfp4"), tensor_scale=TensorScale(0xBF800000)
+            )
+        },
+        "tensor_scale must have no sign, got the pattern 0xbf800000$",
     ),
     "the metadata's name": (".safetensors", {"__metadata__": FINE}, "got '__metadata__'"),
     "format": (
@@ -667,6 +886,78 @@ def test_no_package_is_imported_before_it_is_needed(tmp_path: Path) -> None:
     )
     command = [sys.executable, "-c", script, str(tmp_path / "x.safetensors")]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+# --- where files go ---------------------------------------------------------------------------
+
+
+def test_each_call_has_a_file_of_its_own(tmp_path: Path) -> None:
+    """Two writers of one file in one process: the last to end wins, and nothing is mixed."""
+    path = tmp_path / "x.bin"
+    with whole_file(path) as first, whole_file(path) as second:
+        assert first != second
+        first.write_bytes(b"first")
+        second.write_bytes(b"second")
+    assert path.read_bytes() == b"first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_threads_that_write_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    blocks = [mxref.quantize(numbers((64, 64)) * 2.0**n, "mxfp8_e4m3") for n in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(8):
+            list(pool.map(lambda one: files.write_blocks(path, {"x": one}), blocks))
+            assert files.read_blocks(path)["x"] in blocks
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_killed_writer_s_file_is_known_as_left_over(tmp_path: Path) -> None:
+    """Its name ends in .PID.tmp: clean-up takes it once that process is gone."""
+    with whole_file(tmp_path / "x.bin") as temporary:
+        temporary.touch()
+        assert temporary.name.startswith(".x.bin.")
+        assert temporary.name.endswith(f".{os.getpid()}.tmp")
+        assert not _is_left_over(temporary)
+    done = subprocess.Popen([sys.executable, "-c", ""])
+    done.wait()
+    gone = temporary.name.replace(f".{os.getpid()}.tmp", f".{done.pid}.tmp")
+    assert _is_left_over(temporary.with_name(gone))
+
+
+@pytest.mark.parametrize("name", ["x" * 242 + ".npz", "é" * 120 + ".npz"])
+def test_long_names_of_files(tmp_path: Path, name: str) -> None:
+    files.write_blocks(tmp_path / name, {"x": FINE})
+    assert_same(files.read_blocks(tmp_path / name)["x"], FINE)
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "there.npz").write_bytes(b"old")
+    (tmp_path / "x.npz").symlink_to("there.npz")
+    files.write_blocks(tmp_path / "x.npz", {"x": FINE})
+    assert (tmp_path / "x.npz").is_symlink()
+    assert_same(files.read_blocks(tmp_path / "there.npz")["x"], FINE)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs named pipes")
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".gguf", ".npy"])
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_pipe_is_neither_read_nor_replaced(tmp_path: Path, suffix: str, *, linked: bool) -> None:
+    pipe = path = tmp_path / f"pipe{suffix}"
+    os.mkfifo(pipe)
+    if linked:
+        path = tmp_path / f"x{suffix}"
+        path.symlink_to(pipe)
+    sentence = r" must be a regular file, it is a device, a pipe or a socket$"
+    with pytest.raises(ValueError, match=sentence):
+        list(files.entries(path))
+    if suffix != ".npy":
+        with pytest.raises(ValueError, match=sentence):
+            files.write_blocks(path, {"x": FINE})
+    with pytest.raises(ValueError, match=sentence):
+        write_file(path, b"")
+    assert stat.S_ISFIFO(path.stat().st_mode)
+    assert set(tmp_path.iterdir()) == {pipe, path}
 
 
 # --- a writer that is killed ----------------------------------------------------------------------

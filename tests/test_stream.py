@@ -16,6 +16,7 @@ import pytest
 
 from mxref import exact
 from mxref._bits import LAYOUTS
+from mxref.cli import main
 from mxref.golden import stream
 from mxref.golden.level2 import DisagreementError
 from mxref.golden.splitmix import splitmix64
@@ -203,7 +204,7 @@ def test_the_checked_share_meets_every_residue() -> None:
 
 def regen(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mxref", "regen", "--stream", *arguments]
-    return subprocess.run(command, capture_output=True, text=True)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
 def test_the_command_prints_names_counts_and_states() -> None:
@@ -240,6 +241,10 @@ def test_a_policy_is_another_stream() -> None:
         (("--count", "1"), "needs --seed and either --count or --seconds"),
         (("--seed", "-1", "--count", "1"), "seed must be from 0 to 2**64 - 1, got -1"),
         (("--seed", "1", "--count", "0"), "count must be 1 or more, got 0"),
+        (("--seed", "1", "--seconds", "nan"), "--seconds must be positive and finite, got nan"),
+        (("--seed", "1", "--seconds", "-5"), "--seconds must be positive and finite, got -5"),
+        (("--seed", "1", "--seconds", "0"), "--seconds must be positive and finite, got 0"),
+        (("--seed", "1", "--seconds", "1e999"), "--seconds must be positive and finite, got inf"),
         (("--seed", "1", "--count", "1", "--only", "x"), "--only must be the beginning of a"),
         (("--seed", "1", "--count", "1", "--policy", "x"), "policy"),
     ],
@@ -249,3 +254,9 @@ def test_misuse_is_explained(arguments: tuple[str, ...], message: str) -> None:
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--seed", "--count", "--seconds"])
+def test_zero_is_given_too(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["regen", "--check", option, "0"]) == 2
+    assert f"regen --level 1 does not read {option}: leave it out" in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import math
 import time
 from pathlib import Path
 
@@ -70,7 +71,8 @@ def _refuse_unread(options: argparse.Namespace) -> None:
         "--level 1": ("check", "out"),
     }[kind]
     for name in ("check", "out", "only", "complete", "seed", "count", "seconds", "policy"):
-        if getattr(options, name) not in (None, False) and name not in reads:
+        value = getattr(options, name)
+        if value is not None and value is not False and name not in reads:
             raise ValueError(f"regen {kind} does not read --{name}: leave it out")
 
 
@@ -128,6 +130,8 @@ def _stream(options: argparse.Namespace) -> int:
 
     if options.seed is None or (options.count is None) == (options.seconds is None):
         raise ValueError("regen --stream needs --seed and either --count or --seconds")
+    if options.seconds is not None and not 0 < options.seconds < math.inf:
+        raise ValueError(f"--seconds must be positive and finite, got {options.seconds:g}")
     policy = str(Policy.parse(options.policy or "ocp"))
     every = streams(options.seed, policy)
     chosen = [one for one in every if one.name.startswith(options.only or "")]

@@ -21,6 +21,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from mxref._whole_file import refuse_special
 from mxref.blocks import Blocks
 from mxref.files import _gguf, _npz, _safetensors
 from mxref.files._entries import Entry
@@ -47,9 +48,10 @@ def entries(path: str | os.PathLike[str], *, bfloat16: bool = False) -> Iterator
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is cut or damaged, or needs a package that is not installed.
+        ValueError: it is cut or damaged, no regular file, or needs a package that is not installed.
     """
     path = Path(path)
+    refuse_special(path)
     if bfloat16 and path.suffix in _WRITERS:
         raise ValueError(
             f"bfloat16 must be said of .npy files only, got {path}: it names its types"
@@ -126,8 +128,8 @@ def write_blocks(
     Raises:
         OSError: the file cannot be written; what was there before is still there.
         TypeError: tensors that are no `Blocks` by name.
-        ValueError: another suffix, a policy with another layout, or blocks that the format has no
-            place for.
+        ValueError: another suffix, a policy with another layout, a path that is no regular file, or
+            names and blocks that the format has no place for.
 
     Source: safetensors/safetensors#611; torch.float4_e2m1fn_x2; ggml-common.h, block_mxfp4.
     """
@@ -143,6 +145,10 @@ def write_blocks(
             raise TypeError(
                 f"tensors must be Blocks by name, got {type(blocks).__name__} for {name!r}"
             )
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"tensors must have names of Unicode text, got {name!r}") from None
     known = policy if isinstance(policy, Policy) else Policy.parse(policy)
     chosen, default = known.choices(), Policy().choices()
     for name in _FIXED:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mxref import formats
 from mxref._bits import U8
+from mxref._tiles import shape_of
 from mxref.blocks import Blocks
 from mxref.formats import BlockFormat
 from mxref.two_level import TensorScale, TensorScaleKind
@@ -21,6 +22,23 @@ from mxref.two_level import TensorScale, TensorScaleKind
 #: Codes that are in memory at a time while a file is written.
 STEP = 1 << 20
 _FLOATS = ("F64", "F32", "F16", "BF16")
+_LARGEST_BLOCK = 1 << 31
+_NUMPY = [
+    (order + kind, np.dtype(order + kind))
+    for kind in ("f8", "f4", "f2", *(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)))
+    for order in "<>"
+]
+_SMALL = (
+    *("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4", "float8_e4m3"),
+    *("float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"),
+    "float8_e8m0fnu",
+)
+#: The types that tensors in blocks may have had, by the names that files give them.
+_DTYPES: Mapping[str, np.dtype[Any]] = {
+    **dict(_NUMPY),
+    **{str(dtype): dtype for _, dtype in _NUMPY},
+    **{name: np.dtype(getattr(ml_dtypes, name)) for name in ("bfloat16", *_SMALL)},
+}
 
 
 @dataclass(frozen=True)
@@ -49,17 +67,25 @@ class Entry:
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
-    """The NumPy or ml_dtypes type of that name."""
-    return np.dtype(getattr(ml_dtypes, name, None) or name)
+    """The NumPy or ml_dtypes type of that name.
+
+    Raises:
+        ValueError: no float or integer type has it.
+    """
+    if name not in _DTYPES:
+        raise ValueError(f"dtype must be that of floats or integers, got {name}")
+    return _DTYPES[name]
 
 
 def describe(blocks: Blocks) -> dict[str, Any]:
     """What is needed to read codes, in words that JSON holds.
 
     Raises:
-        ValueError: a format that is known here by no name, so that no reader could find it.
+        ValueError: a format that is known here by no name, so that no reader could find it, or
+            another thing that readers refuse.
     """
     fmt = blocks.format
+    dtype_named(str(blocks.dtype))
     known = _format(fmt.name, fmt.element.name, fmt.scale.name, fmt.block_size)
     if known != fmt:
         raise ValueError(
@@ -67,6 +93,8 @@ def describe(blocks: Blocks) -> dict[str, Any]:
             f"of {fmt.element.name} and {fmt.scale.name}"
         )
     tensor = blocks.tensor_scale
+    if tensor is not None:
+        _refuse_sign(tensor.bits)
     return {
         "format": fmt.name,
         "element": fmt.element.name,
@@ -96,9 +124,11 @@ def described(
         raise ValueError(f"it has an unknown format, {about['format']}")
     kind = about["tensor_scale"]
     tensor = None if kind is None else TensorScale(tensor_bits(kind), TensorScaleKind(kind))
-    shape, axis = tuple(about["shape"]), _size(about["axis"])
+    if tensor is not None:
+        _refuse_sign(tensor.bits)
+    shape, axis = shape_of(about["shape"]), _size(about["axis"])
     return Blocks(
-        owned(codes(fmt, tuple(about["codes_shape"]))),
+        owned(codes(fmt, shape_of(about["codes_shape"]))),
         owned(scales()),
         fmt,
         axis,
@@ -142,9 +172,17 @@ def _size(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _refuse_sign(bits: int) -> None:
+    # 0, infinity and NaN are numbers that some arithmetics give.
+    if bits >> 31:
+        raise ValueError(f"tensor_scale must have no sign, got the pattern {bits:#010x}")
+
+
 def _format(name: str, element: str, scale: str, block_size: Any) -> BlockFormat | None:
     known = {**formats.BLOCK_FORMATS, **formats.OTHER_BLOCK_FORMATS}
     if name in known:
         fmt = dataclasses.replace(known[name], block_size=block_size)
+        if max(fmt.block_shape) > _LARGEST_BLOCK:
+            raise ValueError(f"block_size must be at most {_LARGEST_BLOCK}, got {block_size}")
         return fmt if (fmt.element.name, fmt.scale.name) == (element, scale) else None
     return None

@@ -20,6 +20,7 @@ from mxref.blocks import Blocks
 from mxref.files._entries import brief, chunks, describe, described
 from mxref.formats import block_format
 
+_LONGEST_NAME = 0xFFFF
 _NUMPY_ERRORS = (
     ValueError,
     EOFError,
@@ -69,18 +70,30 @@ def write(path: Path, tensors: Mapping[str, Blocks], policy: str) -> None:
     """Write blocks as arrays NAME/codes, NAME/scale_codes and so on; without NAME/ if it is empty.
 
     Raises:
-        ValueError: a format without a name.
+        ValueError: a format without a name, or a tensor's name that an archive does not hold.
     """
     del policy  # the archive has had no place for it
-    for blocks in tensors.values():
+    for name, blocks in tensors.items():
         describe(blocks)  # refuses formats that no reader finds
+        for key in _arrays(blocks):
+            file = f"{_prefix(name)}{key}.npy"
+            # zipfile cuts a name at a zero byte, and puts / for the system's own separator.
+            if zipfile.ZipInfo(file).filename != file or len(file.encode()) > _LONGEST_NAME:
+                raise ValueError(
+                    f".npz must get names without zero bytes, of at most {_LONGEST_NAME} bytes "
+                    f"with {key!r} behind them, got {name[:50]!r} of {len(name.encode())} bytes"
+                )
     with (
         whole_file(path) as temporary,
         zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive,
     ):
         for name, blocks in tensors.items():
             for key, array in _arrays(blocks).items():
-                _write_array(archive, f"{name}/{key}" if name else key, array)
+                _write_array(archive, _prefix(name) + key, array)
+
+
+def _prefix(name: str) -> str:
+    return f"{name}/" if name else ""
 
 
 def _arrays(blocks: Blocks) -> dict[str, NDArray[Any]]:
@@ -130,8 +143,8 @@ def read_npz(path: Path) -> Iterator[tuple[str, Blocks]]:
             for key in keys:
                 name, _, last = key.rpartition("/")
                 if last == "codes":
-                    yield name, _blocks(archive, f"{name}/" if name else "")
-            if not any(key.rpartition("/")[2] == "codes" for key in keys):
+                    yield name, _blocks(archive, _prefix(name))
+            if keys and not any(key.rpartition("/")[2] == "codes" for key in keys):
                 raise KeyError("codes")
     except (*_NUMPY_ERRORS, *_ARCHIVE_ERRORS) as error:
         raise ValueError(f"{path} must be a whole .npz file of blocks, {brief(error)}") from None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from mxref._mapped import Mapped
 from mxref._whole_file import whole_file
 from mxref.blocks import Blocks
 from mxref.files._entries import Entry, brief, chunks, describe, described
-from mxref.formats import CodeFormat, element_format
+from mxref.formats import BlockFormat, CodeFormat, element_format
 from mxref.packing import pack, packed_size, unpack
 from mxref.scale import decode_scale
 from mxref.two_level import TensorScaleKind
@@ -69,23 +69,48 @@ _TENSOR_SCALES: Mapping[str, tuple[str, list[int]]] = {
     TensorScaleKind.AMAX.value: ("_amax", [1]),
 }
 _LONGEST_HEADER = 100_000_000  # as the package has it
+#: What NumPy holds, where an axis of no elements counts as one of 1.
+_MOST_AXES, _MOST_ITEMS = 64, np.iinfo(np.intp).max // 16
+
+_DESCRIPTION_ERRORS = (
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    IndexError,
+    OverflowError,
+)
 
 
 @dataclass(frozen=True)
 class _Field:
-    """A tensor's type, shape and bytes."""
+    """A tensor's name, type, shape and bytes."""
 
+    name: str
     kind: str
     shape: tuple[int, ...]
     data: U8
 
-    def codes(self, fmt: CodeFormat, count: int) -> U8:
-        """Codes of a packed tensor, so many along the last axis."""
+    def codes(self, fmt: CodeFormat, shape: tuple[int, ...]) -> U8:
+        """Codes of this shape, unpacked.
+
+        Raises:
+            ValueError: a field that holds no such codes.
+        """
+        self.refuse_other(*_stored(fmt, shape))
         if not self.data.size:
-            return np.zeros((*self.shape[:-1], count), np.uint8)
+            return np.zeros(shape, np.uint8)
         if _bits(self.kind) == 8:
-            return self.data.reshape(self.shape)
-        return unpack(self.data.reshape(*self.shape[:-1], -1), fmt.name, count)
+            return self.data.reshape(shape)
+        return unpack(self.data.reshape(*shape[:-1], -1), fmt.name, shape[-1])
+
+    def refuse_other(self, kind: str, shape: Sequence[int]) -> None:
+        """Refuse a field of another type or shape."""
+        if (self.kind, self.shape) != (kind, tuple(shape)):
+            raise ValueError(
+                f"{self.name!r} must be {kind} of shape {tuple(shape)}, "
+                f"it is {self.kind} of shape {self.shape}"
+            )
 
 
 def entries(path: Path) -> Iterator[Entry]:
@@ -125,7 +150,7 @@ def _read(path: Path) -> tuple[dict[str, _Field], dict[str, dict[str, Any]], set
         missing = (set(about) | scales) - set(spans)
         if missing:
             raise ValueError(f"there is no tensor {min(missing)!r}")
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (*_DESCRIPTION_ERRORS, RecursionError) as error:
         raise _damaged(path, f"its header is none: {brief(error)}") from None
     end = 0
     for name, (_, _, start, stop) in sorted(spans.items(), key=lambda item: item[1][2:]):
@@ -135,7 +160,7 @@ def _read(path: Path) -> tuple[dict[str, _Field], dict[str, dict[str, Any]], set
     if end != raw.size:
         raise _damaged(path, f"its tensors have {end} bytes, {raw.size} are there")
     fields = {
-        name: _Field(kind, shape, raw[start:stop])
+        name: _Field(name, kind, shape, raw[start:stop])
         for name, (kind, shape, start, stop) in spans.items()
     }
     return fields, about, scales
@@ -148,6 +173,8 @@ def _span(entry: Mapping[str, Any]) -> tuple[str, tuple[int, ...], int, int]:
         raise ValueError(f"unknown type {kind!r}")
     if not all(type(n) is int and n >= 0 for n in (*shape, start, stop)):
         raise ValueError(f"shape {shape} from {start!r} to {stop!r}")
+    if len(shape) > _MOST_AXES or math.prod(n or 1 for n in shape) > _MOST_ITEMS:
+        raise ValueError(f"NumPy has no arrays of {len(shape)} axes and shape {shape}")
     bits = math.prod(shape) * _bits(kind)
     if bits % 8 or bits // 8 != stop - start:
         raise ValueError(f"{kind} of shape {shape} in {stop - start} bytes")
@@ -192,19 +219,23 @@ def _loader(field: _Field) -> Callable[[], NDArray[Any]]:
 def _blocks_loader(
     path: Path, name: str, about: Mapping[str, Any], fields: Mapping[str, _Field]
 ) -> Callable[[], Blocks]:
+    def codes(fmt: BlockFormat, shape: tuple[int, ...]) -> U8:
+        # Their shape is Blocks' to check.
+        scales.refuse_other(_NATIVE.get(fmt.scale.name, "U8"), scales.shape)
+        return fields[name].codes(fmt.element, shape)
+
     def tensor_bits(kind: str) -> int:
-        return int(fields[name + _TENSOR_SCALES[kind][0]].data.view("<u4")[0])
+        suffix, shape = _TENSOR_SCALES[kind]
+        field = fields[name + suffix]
+        field.refuse_other("F32", shape)
+        return int(field.data.view("<u4")[0])
+
+    scales = fields[f"{name}_scale"]
 
     def load() -> Blocks:
-        elements, scales = fields[name], fields[f"{name}_scale"]
         try:
-            return described(
-                about,
-                lambda fmt, shape: elements.codes(fmt.element, shape[-1]).reshape(shape),
-                lambda: scales.data.reshape(scales.shape),
-                tensor_bits,
-            )
-        except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
+            return described(about, codes, lambda: scales.data.reshape(scales.shape), tensor_bits)
+        except _DESCRIPTION_ERRORS as error:
             raise _damaged(path, f"{name!r} is no blocks: {brief(error)}") from None
 
     return load
@@ -251,15 +282,21 @@ def _parts(
         ("", blocks.codes, blocks.format.element),
         ("_scale", blocks.scale_codes, blocks.format.scale),
     ):
-        kind = _NATIVE.get(fmt.name, "U8")
-        bits = 8 if kind in ("U8", "I8") else _bits(kind)
-        size = packed_size(codes.shape[-1], fmt.name) if bits < 8 else codes.shape[-1]
-        shape = [*codes.shape[:-1], size * 8 // bits]
+        kind, shape = _stored(fmt, codes.shape)
+        bits = _bits(kind)
         yield name + suffix, kind, shape, math.prod(shape) * bits // 8, _data(codes, fmt, bits)
     if blocks.tensor_scale is not None:
         suffix, shape = _TENSOR_SCALES[blocks.tensor_scale.kind.value]
         number = np.array([blocks.tensor_scale.bits], "<u4").view(np.uint8)
         yield name + suffix, "F32", shape, 4, lambda: iter([number])
+
+
+def _stored(fmt: CodeFormat, shape: tuple[int, ...]) -> tuple[str, list[int]]:
+    """Type and shape of codes in the file."""
+    kind = _NATIVE.get(fmt.name, "U8")
+    bits = _bits(kind)
+    size = packed_size(shape[-1], fmt.name) if bits < 8 else shape[-1]
+    return kind, [*shape[:-1], size * 8 // bits]
 
 
 def _data(codes: U8, fmt: CodeFormat, bits: int) -> Callable[[], Iterator[U8]]:
