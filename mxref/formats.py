@@ -139,8 +139,8 @@ class BlockFormat:
                 raise TypeError(f"block_size must be an integer, got {type(size).__name__}")
             if size < 1:
                 raise ValueError(f"block_size must be at least 1, got {self.block_size}")
-            if size >= 1 << 31:
-                raise ValueError(f"block_size must be below 2**31, got {self.block_size}")
+            if size > 1 << 31:
+                raise ValueError(f"block_size must be at most 2**31, got {self.block_size}")
         if not sizes:
             raise ValueError("block_size must have a number for each axis, got ()")
         whole = tuple(int(size) for size in sizes)  # type: ignore[call-overload]

@@ -22,7 +22,6 @@ from mxref.two_level import TensorScale, TensorScaleKind
 #: Codes that are in memory at a time while a file is written.
 STEP = 1 << 20
 _FLOATS = ("F64", "F32", "F16", "BF16")
-_LARGEST_BLOCK = 1 << 31
 _NUMPY = [
     (order + kind, np.dtype(order + kind))
     for kind in ("f8", "f4", "f2", *(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)))
@@ -93,8 +92,6 @@ def describe(blocks: Blocks) -> dict[str, Any]:
             f"of {fmt.element.name} and {fmt.scale.name}"
         )
     tensor = blocks.tensor_scale
-    if tensor is not None:
-        _refuse_sign(tensor.bits)
     return {
         "format": fmt.name,
         "element": fmt.element.name,
@@ -124,8 +121,6 @@ def described(
         raise ValueError(f"it has an unknown format, {about['format']}")
     kind = about["tensor_scale"]
     tensor = None if kind is None else TensorScale(tensor_bits(kind), TensorScaleKind(kind))
-    if tensor is not None:
-        _refuse_sign(tensor.bits)
     shape, axis = shape_of(about["shape"]), _size(about["axis"])
     return Blocks(
         owned(codes(fmt, shape_of(about["codes_shape"]))),
@@ -172,17 +167,9 @@ def _size(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _refuse_sign(bits: int) -> None:
-    # 0, infinity and NaN are numbers that some arithmetics give.
-    if bits >> 31:
-        raise ValueError(f"tensor_scale must have no sign, got the pattern {bits:#010x}")
-
-
 def _format(name: str, element: str, scale: str, block_size: Any) -> BlockFormat | None:
     known = {**formats.BLOCK_FORMATS, **formats.OTHER_BLOCK_FORMATS}
     if name in known:
         fmt = dataclasses.replace(known[name], block_size=block_size)
-        if max(fmt.block_shape) > _LARGEST_BLOCK:
-            raise ValueError(f"block_size must be at most {_LARGEST_BLOCK}, got {block_size}")
         return fmt if (fmt.element.name, fmt.scale.name) == (element, scale) else None
     return None
