@@ -7,6 +7,7 @@ digests are made here from bytes in the order that the contract says.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import subprocess
@@ -41,16 +42,28 @@ def test_families_are_the_products_that_the_contract_names() -> None:
     names = [one.name for one in families()]
     assert len(set(names)) == len(names)
     # 7 roundings, 4 overflows for FP8; 11 scale rules, 7 scale roundings; two 16-bit floats.
-    counts = {op: sum(name.startswith(f"{op}.") for name in names) for op in
-              ("encode", "dequantize", "encode_scale", "shared_scale", "quantize")}  # fmt: skip
+    operations = ("encode", "dequantize", "encode_scale", "shared_scale", "pack", "quantize")
+    counts = {op: sum(name.startswith(f"{op}.") for name in names) for op in operations}
     assert counts == {
         "encode": 2 * 7 * (4 * 2 + 4),
         "dequantize": 6 * 2,
         "encode_scale": 2 * 7,
         "shared_scale": 2 * 6 * 11,
+        "pack": 3 * 5,  # packings of three formats
         "quantize": 6 * 3,
     }
     assert sum(counts.values()) == len(names)
+
+
+def test_codes_to_be_packed() -> None:
+    (quads,) = family("pack.e2m1.bytes.ocp").chunks()
+    assert {tuple(row) for row in quads.tolist()} == set(itertools.product(range(16), repeat=4))
+    places = list(family("pack.e3m2.bytes.ocp").chunks())
+    assert len(places) == 6
+    for rows, (a, b) in zip(places, itertools.combinations(range(4), 2), strict=True):
+        assert {(row[a], row[b]) for row in rows.tolist()} == set(
+            itertools.product(range(64), repeat=2)
+        )
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ gives them.
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +25,7 @@ from mxref.golden.cases import TO_CODE
 from mxref.golden.product import product_blocks
 from mxref.golden.records import words as hex_words
 from mxref.golden.workers import in_order
+from mxref.packing import pack
 from mxref.policy import Policy
 from mxref.scale_rule import ScaleRule
 
@@ -95,8 +97,8 @@ class Computed:
 
 def families() -> list[Family]:
     """Every family, in the order of the manifest."""
-    # Operations to come, such as every packing of every pair of FP4 codes, join here.
-    return [*_encode(), *_dequantize(), *_encode_scale(), *_shared_scale(), *_quantize()]
+    numbers = [*_encode(), *_dequantize(), *_encode_scale(), *_shared_scale()]
+    return [*numbers, *_pack(), *_quantize()]
 
 
 def select(beginning: str | None = None) -> list[Family]:
@@ -134,7 +136,10 @@ def compute(family: Family, share: int = 0, *, complete: bool = False) -> Comput
     digest = hashlib.sha256()
     cases = checked = 0
     for words in family.chunks():
-        answers = fast_answers(family.op, family.format, family.float, words, policy)
+        if family.op == "pack":  # all at once, since all are of one length
+            answers: Words = pack(words, family.format, policy)
+        else:
+            answers = fast_answers(family.op, family.format, family.float, words, policy)
         digest.update(answers.astype(answers.dtype.newbyteorder("<"), copy=False).tobytes())
         some = slice((share - cases) % step, None, step)
         compare(family.op, family.format, family.float, policy, words[some], answers[some])
@@ -181,7 +186,7 @@ def compare(op: str, format: str, float: str, policy: Policy, words: Words, answ
     got = answers.tolist()
     for inputs, want, answer in zip(words.tolist(), wanted, got, strict=True):
         if want != tuple(answer):
-            width, code = LAYOUTS[float].width // 4, 2
+            width, code = LAYOUTS[float].width // 4 if float in LAYOUTS else 2, 2
             digits = (width, code) if op in TO_CODE else (code, width)
             raise DisagreementError(
                 f"the two references disagree on {op} {format} {float} under {policy}: in "
@@ -248,6 +253,29 @@ def _shared_scale() -> Iterator[Family]:
         for float in _SHORT:
             for policy in _policies(scale_rule=[rule.value for rule in ScaleRule]):
                 yield Family("shared_scale", fmt.name, float, policy, "0000 to 7fff", every)
+
+
+def _pack() -> Iterator[Family]:
+    quads = "every four codes, 0000 to ffff, the first one in the highest digit"
+    pairs = "every two codes in every two of four places, the others 15 and 2a"
+    for policy in _policies(fp4_packing=_members("fp4_packing")):
+        yield Family("pack", "e2m1", "bytes", policy, quads, _quads)
+    for name in ("e3m2", "e2m3"):
+        for policy in _policies(fp6_packing=_members("fp6_packing")):
+            yield Family("pack", name, "bytes", policy, pairs, _pairs)
+
+
+def _quads() -> Iterator[Words]:
+    numbers = np.arange(1 << 16)[:, np.newaxis]
+    yield (numbers >> np.array([12, 8, 4, 0]) & 15).astype(np.uint8)
+
+
+def _pairs() -> Iterator[Words]:
+    first, second = np.divmod(np.arange(1 << 12), 64)
+    for places in itertools.combinations(range(4), 2):
+        codes = np.tile(np.array([0x15, 0x2A, 0x15, 0x2A], np.uint8), (len(first), 1))
+        codes[:, places[0]], codes[:, places[1]] = first, second
+        yield codes
 
 
 def _quantize() -> Iterator[Family]:
