@@ -8,6 +8,7 @@ Infinities and NaN follow the arithmetic. Source: SPEC_NOTES N41, N42.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -44,9 +45,11 @@ class Arithmetic:
     nan_in_amax: bool = True
 
 
+@functools.cache
 def numbers(fmt: CodeFormat) -> F64Array:
-    """The number of every code of a format."""
+    """The number of every code of a format; read-only, since made once."""
     result: F64Array = compose(parts_of(fmt), F64).view(np.float64)
+    result.flags.writeable = False
     return result
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from typing import Any
 
 import ml_dtypes
@@ -83,13 +85,14 @@ def view_codes(codes: U8, fmt: CodeFormat) -> NDArray[Any]:
     return codes.view(dtype)
 
 
+@functools.cache
 def parts_of(fmt: CodeFormat) -> Parts:
-    """Every code of a format, in order, as integer parts."""
+    """Every code of a format, in order, as integer parts; read-only, since made once."""
     codes = range(fmt.code_count)
     negative, magnitude = zip(*map(fmt.sign_and_magnitude, codes), strict=True)
     is_nan = np.isin(codes, fmt.nan_codes)
     significand, exponent = np.array([fmt.magnitude_parts(c) for c in magnitude], np.int64).T
-    return Parts(
+    parts = Parts(
         negative=np.array(negative) & ~is_nan,  # NaN decodes to one NaN (SPEC_NOTES N13)
         significand=significand,
         exponent=exponent,
@@ -97,3 +100,6 @@ def parts_of(fmt: CodeFormat) -> Parts:
         is_nan=is_nan,
         is_subnormal=np.array([0 < c < 1 << fmt.mantissa_bits for c in magnitude]),
     )
+    for field in dataclasses.fields(parts):
+        getattr(parts, field.name).flags.writeable = False
+    return parts

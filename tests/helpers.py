@@ -1,4 +1,4 @@
-"""What tests of the vectors share: a reader of their own, and the slow twin put to a case.
+"""What tests share: facts, a reader of the vectors of their own, the slow twin put to a case.
 
 Import it as `from helpers import ...`: `pythonpath` in pyproject.toml names this folder.
 """
@@ -8,8 +8,13 @@ from __future__ import annotations
 import functools
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
 
 from mxref import exact
 
@@ -26,6 +31,35 @@ ELEMENT = {
     "mxfp6_e2m3": "e2m3",
     "mxfp4_e2m1": "e2m1",
     "mxint8": "int8",
+}
+ROUNDINGS = (
+    "ties_to_even",
+    "ties_to_away",
+    "ties_to_zero",
+    "toward_zero",
+    "toward_positive",
+    "toward_negative",
+    "to_odd",
+)
+SOURCES: dict[str, Any] = {
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "f32": np.float32,
+    "f64": np.float64,
+}
+WIDTH = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
+INFINITY = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000, "f64": 0x7FF0000000000000}
+QUIET_NAN = {"f16": 0x7E00, "bf16": 0x7FC0, "f32": 0x7FC00000, "f64": 0x7FF8000000000000}
+SMALL_FLOATS: dict[str, Any] = {
+    "e5m2": ml_dtypes.float8_e5m2,
+    "e4m3": ml_dtypes.float8_e4m3fn,
+    "e3m2": ml_dtypes.float6_e3m2fn,
+    "e2m3": ml_dtypes.float6_e2m3fn,
+    "e2m1": ml_dtypes.float4_e2m1fn,
+    "e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
+    "e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
+    "e3m4": ml_dtypes.float8_e3m4,
+    "e4m3_ieee": ml_dtypes.float8_e4m3,
 }
 
 Record = dict[str, Any]
@@ -111,3 +145,26 @@ def copy_vectors(folder: Path, *files: str) -> Path:
     assert len(manifest["files"]) == len(files)
     (folder / "manifest.json").write_text(json.dumps(manifest))
     return folder
+
+
+def sentence(kind: type[Exception], call: Callable[[], object]) -> str:
+    with pytest.raises(kind) as caught:
+        call()
+    return str(caught.value)
+
+
+def steps(function: Callable[[int], int], low: int, high: int) -> list[int]:
+    """Every t in (low, high] with function(t - 1) != function(t), of a function of steps."""
+    found: list[int] = []
+    spans = [(low, function(low), high, function(high))]
+    while spans:
+        a, at_a, b, at_b = spans.pop()
+        if at_a == at_b:
+            continue
+        if b - a == 1:
+            found.append(b)
+            continue
+        middle = (a + b) // 2
+        at_middle = function(middle)
+        spans += [(a, at_a, middle, at_middle), (middle, at_middle, b, at_b)]
+    return found

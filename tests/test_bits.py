@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from helpers import sentence
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,12 +57,6 @@ def ieee_value(magnitude: int, exponent_bits: int, mantissa_bits: int) -> Fracti
     if exponent:
         return power(exponent - bias) * (1 + Fraction(fraction, 2**mantissa_bits))
     return power(1 - bias) * Fraction(fraction, 2**mantissa_bits)
-
-
-def sentence(kind: type[Exception], call: Callable[[], object]) -> str:
-    with pytest.raises(kind) as caught:
-        call()
-    return str(caught.value)
 
 
 # Layouts.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from helpers import ELEMENT, INFINITY, QUIET_NAN, SMALL_FLOATS, SOURCES, WIDTH, sentence
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -30,25 +30,8 @@ from mxref.formats import (
 )
 
 NAMES = tuple(BLOCK_FORMATS)
-ELEMENT = {
-    "mxfp8_e5m2": "e5m2",
-    "mxfp8_e4m3": "e4m3",
-    "mxfp6_e3m2": "e3m2",
-    "mxfp6_e2m3": "e2m3",
-    "mxfp4_e2m1": "e2m1",
-    "mxint8": "int8",
-}
 CODE_BITS = {"e5m2": 8, "e4m3": 8, "e3m2": 6, "e2m3": 6, "e2m1": 4, "int8": 8}
 EMAX = {"e5m2": 15, "e4m3": 8, "e3m2": 4, "e2m3": 2, "e2m1": 2, "int8": 0}
-SOURCES: dict[str, Any] = {
-    "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "f32": np.float32,
-    "f64": np.float64,
-}
-WIDTH = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
-INFINITY = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000, "f64": 0x7FF0000000000000}
-QUIET_NAN = {"f16": 0x7E00, "bf16": 0x7FC0, "f32": 0x7FC00000, "f64": 0x7FF8000000000000}
 
 P = 2.0  # P**n is an exact power of two
 FP4 = BLOCK_FORMATS["mxfp4_e2m1"]
@@ -100,12 +83,6 @@ def slow(values: np.ndarray, name: str, axis: int, size: int) -> tuple[np.ndarra
 
 def equal(a: Blocks, b: Blocks) -> bool:
     return a.codes.tolist() == b.codes.tolist() and a.scale_codes.tolist() == b.scale_codes.tolist()
-
-
-def sentence(kind: type[Exception], call: Callable[[], object]) -> str:
-    with pytest.raises(kind) as caught:
-        call()
-    return str(caught.value)
 
 
 # By hand.
@@ -437,19 +414,6 @@ def test_integers_by_hand() -> None:
     assert blocks.dequantize().tolist() == [1, -3, 7]
     assert mxref.quantize([2**53, -(2**53)], "mxint8", block_size=2).codes.tolist() == [0x40, 0xC0]
     assert mxref.quantize(np.zeros((2, 0), np.int64), "mxint8").shape == (2, 0)
-
-
-SMALL_FLOATS: dict[str, Any] = {
-    "e5m2": ml_dtypes.float8_e5m2,
-    "e4m3": ml_dtypes.float8_e4m3fn,
-    "e3m2": ml_dtypes.float6_e3m2fn,
-    "e2m3": ml_dtypes.float6_e2m3fn,
-    "e2m1": ml_dtypes.float4_e2m1fn,
-    "e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
-    "e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
-    "e3m4": ml_dtypes.float8_e3m4,
-    "e4m3_ieee": ml_dtypes.float8_e4m3,
-}
 
 
 @pytest.mark.parametrize("source", SMALL_FLOATS)

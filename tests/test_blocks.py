@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from helpers import sentence
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -42,12 +43,6 @@ def identical(a: Blocks, b: Blocks) -> bool:
         and a.scale_codes.shape == b.scale_codes.shape
         and a.scale_codes.tolist() == b.scale_codes.tolist()
     )
-
-
-def sentence(kind: type[Exception], call: Callable[[], object]) -> str:
-    with pytest.raises(kind) as caught:
-        call()
-    return str(caught.value)
 
 
 # Strategies.

@@ -12,6 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from helpers import INFINITY, QUIET_NAN, ROUNDINGS, SMALL_FLOATS, SOURCES, WIDTH, sentence
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,15 +20,6 @@ import mxref
 from mxref import exact
 from mxref.formats import OTHER_FORMATS, ElementFormat, Specials
 
-SOURCES: dict[str, Any] = {
-    "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "f32": np.float32,
-    "f64": np.float64,
-}
-INFINITY = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000, "f64": 0x7FF0000000000000}
-QUIET_NAN = {"f16": 0x7E00, "bf16": 0x7FC0, "f32": 0x7FC00000, "f64": 0x7FF8000000000000}
-WIDTH = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 FORMATS = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8")
 CODE_BITS = {"e5m2": 8, "e4m3": 8, "e3m2": 6, "e2m3": 6, "e2m1": 4, "int8": 8}
 MAX_CODE = {"e5m2": 0x7B, "e4m3": 0x7E, "e3m2": 0x1F, "e2m3": 0x1F, "e2m1": 0x7, "int8": 0x7F}
@@ -39,15 +31,6 @@ ML_DTYPES: dict[str, Any] = {
     "e2m1": ml_dtypes.float4_e2m1fn,
     "int8": np.int8,
 }
-ROUNDINGS = (
-    "ties_to_even",
-    "ties_to_away",
-    "ties_to_zero",
-    "toward_zero",
-    "toward_positive",
-    "toward_negative",
-    "to_odd",
-)
 NOT_FINITE = {"e5m2": [*range(0x7C, 0x80), *range(0xFC, 0x100)], "e4m3": [0x7F, 0xFF]}
 
 P = 2.0  # P**n is an exact power of two
@@ -82,12 +65,6 @@ def flipped(code: int, format: str) -> int:
 def finite_codes(format: str) -> list[int]:
     everything = range(1 << CODE_BITS[format])
     return [code for code in everything if code not in NOT_FINITE.get(format, [])]
-
-
-def sentence(kind: type[Exception], call: Callable[[], object]) -> str:
-    with pytest.raises(kind) as caught:
-        call()
-    return str(caught.value)
 
 
 # Thresholds.
@@ -687,19 +664,6 @@ def test_a_64_bit_integer_is_rounded_once(kind: str) -> None:
     assert mxref.encode(np.array([5 << 60, (5 << 60) + 1], kind), HUGE).tolist() == [124, 125]
     twice = mxref.encode(np.array([(5 << 60) + 1], kind), HUGE, pre_rounding="float32")
     assert twice.tolist() == [124]
-
-
-SMALL_FLOATS: dict[str, Any] = {
-    "e5m2": ml_dtypes.float8_e5m2,
-    "e4m3": ml_dtypes.float8_e4m3fn,
-    "e3m2": ml_dtypes.float6_e3m2fn,
-    "e2m3": ml_dtypes.float6_e2m3fn,
-    "e2m1": ml_dtypes.float4_e2m1fn,
-    "e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
-    "e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
-    "e3m4": ml_dtypes.float8_e3m4,
-    "e4m3_ieee": ml_dtypes.float8_e4m3,
-}
 
 
 @pytest.mark.parametrize("source", SMALL_FLOATS)

@@ -13,6 +13,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import pytest
+from helpers import INFINITY, QUIET_NAN, ROUNDINGS, WIDTH
 
 from mxref.exact import (
     decode,
@@ -28,18 +29,6 @@ from mxref.exact import (
 SOURCES = ("f16", "bf16", "f32", "f64")
 FORMATS = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8")
 OVERFLOWS = ("saturate", "nonsaturating")
-ROUNDINGS = (
-    "ties_to_even",
-    "ties_to_away",
-    "ties_to_zero",
-    "toward_zero",
-    "toward_positive",
-    "toward_negative",
-    "to_odd",
-)
-WIDTH = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
-INFINITY = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000, "f64": 0x7FF0000000000000}
-QUIET_NAN = {"f16": 0x7E00, "bf16": 0x7FC0, "f32": 0x7FC00000, "f64": 0x7FF8000000000000}
 BITS = {"e5m2": 8, "e4m3": 8, "e3m2": 6, "e2m3": 6, "e2m1": 4, "int8": 8}
 MAX_CODE = {"e5m2": 0x7B, "e4m3": 0x7E, "e3m2": 0x1F, "e2m3": 0x1F, "e2m1": 0x7, "int8": 0x7F}
 EMAX = {"e5m2": 15, "e4m3": 8, "e3m2": 4, "e2m3": 2, "e2m1": 2, "int8": 0}

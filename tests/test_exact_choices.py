@@ -12,6 +12,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import pytest
+from helpers import ROUNDINGS
 
 from mxref.exact import (
     decode,
@@ -24,15 +25,6 @@ from mxref.exact import (
     value,
 )
 
-ROUNDINGS = (
-    "ties_to_even",
-    "ties_to_away",
-    "ties_to_zero",
-    "toward_zero",
-    "toward_positive",
-    "toward_negative",
-    "to_odd",
-)
 STOCHASTIC = ("stochastic_a", "stochastic_b", "stochastic_c")
 OVERFLOWS = ("saturate", "nonsaturating", "nonsaturating_ieee", "propagate")
 PLUS_NAN, MINUS_NAN = 0x7FC00000, 0xFFC00000

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers import ROUNDINGS
 
 import mxref
 from mxref import exact
@@ -19,15 +20,6 @@ from mxref.policy import Policy
 
 FORMATS = tuple(ELEMENT_FORMATS)
 CODED = (*FORMATS, *OTHER_FORMATS, "ue4m3", "ue5m3")
-ROUNDINGS = (
-    "ties_to_even",
-    "ties_to_away",
-    "ties_to_zero",
-    "toward_zero",
-    "toward_positive",
-    "toward_negative",
-    "to_odd",
-)
 OVERFLOWS = ("saturate", "nonsaturating")
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import choices_of, steps
 from numpy.typing import NDArray
 
 from mxref import encode, exact
@@ -77,31 +78,10 @@ def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, s
     return status, *capsys.readouterr()
 
 
-def choices_of(policy: str) -> dict[str, str]:
-    return dict(part.split("=") for part in policy.split("+")[1:])
-
-
 def plain(stem: str) -> list[list[str]]:
     return [
         line.split() for line in (VECTORS / f"plain/{stem}.txt").read_text("ascii").splitlines()
     ]
-
-
-def thresholds(function: Callable[[int], int], low: int, high: int) -> list[int]:
-    """Every t in (low, high] with function(t - 1) != function(t), of a function of steps."""
-    found: list[int] = []
-    spans = [(low, function(low), high, function(high))]
-    while spans:
-        a, at_a, b, at_b = spans.pop()
-        if at_a == at_b:
-            continue
-        if b - a == 1:
-            found.append(b)
-            continue
-        middle = (a + b) // 2
-        at_middle = function(middle)
-        spans += [(a, at_a, middle, at_middle), (middle, at_middle, b, at_b)]
-    return found
 
 
 def telling_inputs(format: str, float: str, policy: str) -> tuple[NDArray[Any], NDArray[np.uint8]]:
@@ -116,7 +96,7 @@ def telling_inputs(format: str, float: str, policy: str) -> tuple[NDArray[Any], 
     sign = 1 << (width - 1)
     infinity = sign - (1 << fraction)
     for start in (0, sign):
-        for at in thresholds(code, start, start + infinity):
+        for at in steps(code, start, start + infinity):
             inputs |= {min(max(start, at + step), start + sign - 1) for step in range(-2, 3)}
     ordered = sorted(inputs)
     return np.array(ordered, f"u{width // 8}"), np.array([code(bits) for bits in ordered], np.uint8)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 import pytest
+from helpers import sentence
 
 from mxref import formats
 from mxref.formats import (
@@ -122,12 +123,6 @@ def standard_value(code: int, name: str) -> Fraction:
 
 def not_numbers(name: str) -> tuple[int, ...]:
     return TABLES[name].inf_codes + TABLES[name].nan_codes
-
-
-def sentence(kind: type[Exception], call: Callable[[], object]) -> str:
-    with pytest.raises(kind) as caught:
-        call()
-    return str(caught.value)
 
 
 @pytest.mark.parametrize("fmt", ALL, ids=by_name)

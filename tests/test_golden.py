@@ -16,21 +16,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import (
-    ELEMENT,
-    FILES,
-    VECTORS,
-    case_of,
-    choices_of,
-    exact_words,
-    records,
-    words,
-)
+from helpers import ELEMENT, FILES, VECTORS, case_of, choices_of, exact_words, records, steps, words
 
 from mxref import exact, golden
 from mxref._whole_file import write_file
@@ -75,23 +66,6 @@ def scratch(tmp_path: Path) -> Iterator[Path]:
 
 def test_every_expected_file_is_there() -> None:
     assert set(FILES) >= EXPECTED_FILES
-
-
-def steps(function: Callable[[int], int], low: int, high: int) -> list[int]:
-    """Every t in (low, high] with function(t - 1) != function(t), of a function of steps."""
-    found: list[int] = []
-    spans = [(low, function(low), high, function(high))]
-    while spans:
-        a, at_a, b, at_b = spans.pop()
-        if at_a == at_b:
-            continue
-        if b - a == 1:
-            found.append(b)
-            continue
-        middle = (a + b) // 2
-        at_middle = function(middle)
-        spans += [(a, at_a, middle, at_middle), (middle, at_middle, b, at_b)]
-    return found
 
 
 def uncovered(thresholds: list[int], inputs: set[int], sign: int = 0) -> list[str]:

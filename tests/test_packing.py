@@ -11,6 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from helpers import sentence
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,12 +50,6 @@ def choices(bits: int, name: str | None) -> dict[str, Any]:
 def hexed(array: np.ndarray) -> str:
     assert array.dtype == np.uint8
     return array.tobytes().hex(" ")
-
-
-def sentence(kind: type[Exception], call: Callable[[], object]) -> str:
-    with pytest.raises(kind) as caught:
-        call()
-    return str(caught.value)
 
 
 # Definitions: where each bit goes, one code and one bit at a time.

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import sentence
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -167,12 +168,6 @@ SUBSETS = st.lists(st.sampled_from(PAIRS), unique_by=lambda pair: pair[0]).map(d
 def spelling(choices: dict[str, str]) -> str:
     changed = [f"+{n}={choices[n]}" for n in CHOICES if choices.get(n, DEFAULTS[n]) != DEFAULTS[n]]
     return "ocp" + "".join(changed)
-
-
-def sentence(kind: type[Exception], call: Callable[[], object]) -> str:
-    with pytest.raises(kind) as caught:
-        call()
-    return str(caught.value)
 
 
 # The value and its spelling.

@@ -10,6 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from helpers import INFINITY, QUIET_NAN, ROUNDINGS, SOURCES, WIDTH, sentence
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,24 +20,6 @@ from mxref.choices import Overflow
 from mxref.scale_rule import ScaleRule
 
 EMAX = {"e5m2": 15, "e4m3": 8, "e3m2": 4, "e2m3": 2, "e2m1": 2, "int8": 0}
-ROUNDINGS = (
-    "ties_to_even",
-    "ties_to_away",
-    "ties_to_zero",
-    "toward_zero",
-    "toward_positive",
-    "toward_negative",
-    "to_odd",
-)
-SOURCES: dict[str, Any] = {
-    "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "f32": np.float32,
-    "f64": np.float64,
-}
-INFINITY = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000, "f64": 0x7FF0000000000000}
-QUIET_NAN = {"f16": 0x7E00, "bf16": 0x7FC0, "f32": 0x7FC00000, "f64": 0x7FF8000000000000}
-WIDTH = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 
 P = 2.0  # P**n is an exact power of two
 
@@ -63,12 +46,6 @@ def edges(source: str) -> np.ndarray:
     powers += [1 << bit for bit in range(fraction_bits)]
     near = {bits + step for bits in powers for step in (-1, 0, 1)} | {top - 1}
     return floats(sorted(bits for bits in near if 0 < bits < top), source)
-
-
-def sentence(kind: type[Exception], call: Callable[[], object]) -> str:
-    with pytest.raises(kind) as caught:
-        call()
-    return str(caught.value)
 
 
 # encode_scale

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import ELEMENT
 
 from mxref import exact
 from mxref._bits import LAYOUTS
@@ -23,14 +24,6 @@ from mxref.golden.splitmix import splitmix64
 from mxref.golden.stream import CHAIN, Stream, streams
 
 BYTES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}
-ELEMENT = {
-    "mxfp8_e5m2": "e5m2",
-    "mxfp8_e4m3": "e4m3",
-    "mxfp6_e3m2": "e3m2",
-    "mxfp6_e2m3": "e2m3",
-    "mxfp4_e2m1": "e2m1",
-    "mxint8": "int8",
-}
 
 
 def test_splitmix64_is_the_published_generator() -> None:

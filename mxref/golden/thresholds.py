@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +19,7 @@ from mxref._version import VECTORS_VERSION
 from mxref.choices import Overflow, Rounding
 from mxref.formats import ElementFormat, Specials, element_format
 from mxref.golden.grid import grid, pattern
-from mxref.golden.records import VectorFile
+from mxref.golden.records import VectorFile, json_line, words
 
 __all__ = ["Table", "missing_sides", "table_lines", "tables", "thresholds"]
 
@@ -74,13 +72,13 @@ def thresholds(fmt: ElementFormat, layout: FloatLayout, *, negative: bool, **cho
     with contextlib.suppress(ValueError):  # which float16 does not hold for E5M2
         numbers = [*numbers, pattern(*fmt.magnitude_parts(fmt.max_code + 1), layout)]
     points = {point + step for point in (*numbers, *middles) for step in (0, 1)}
-    where = sorted(point for point in points | {0, layout.inf_bits} if point <= layout.inf_bits)
     found = [(0, code(0))]
-    for before, point in itertools.pairwise(where):
-        if code(point - 1) != code(before):
+    for point in sorted(p for p in points | {layout.inf_bits} if 0 < p <= layout.inf_bits):
+        if code(point - 1) != found[-1][1]:
             raise RuntimeError(f"{fmt.name} from {layout.name} has a step before {point:#x}")
-        if code(point) != found[-1][1]:
-            found.append((point, code(point)))
+        here = code(point)
+        if here != found[-1][1]:
+            found.append((point, here))
     return tuple(found)
 
 
@@ -97,7 +95,8 @@ def tables(fmt: ElementFormat, layout: FloatLayout) -> tuple[Table, ...]:
             continue
         for negative in (False, True):
             steps, beyond = thresholds(fmt, layout, negative=negative, rounding=rounding.value), {}
-            for method in Overflow if fmt.specials is not Specials.NONE else ():
+            others = [method for method in Overflow if method is not Overflow.SATURATE]
+            for method in others if fmt.specials is not Specials.NONE else ():
                 choices = {"rounding": rounding.value, "overflow": method.value}
                 more = thresholds(fmt, layout, negative=negative, **choices)
                 if more[: len(steps)] != steps:
@@ -126,7 +125,7 @@ def missing_sides(file: VectorFile) -> set[int]:
 def table_lines(fmt: ElementFormat) -> Iterator[str]:
     """The tables of a format as text: a header object, then one table a line."""
     header = {"mxref_vectors": VECTORS_VERSION, "thresholds": fmt.name, "floats": list(LAYOUTS)}
-    yield json.dumps(header, separators=(",", ":"))
+    yield json_line(header)
     for layout in LAYOUTS.values():
         digits = layout.width // 4
         for table in tables(fmt, layout):
@@ -134,11 +133,11 @@ def table_lines(fmt: ElementFormat) -> Iterator[str]:
             record |= {"sign": "-" if table.negative else "+", **_words(table.steps, digits)}
             if table.beyond:
                 record["beyond"] = {m: _words(more, digits) for m, more in table.beyond.items()}
-            yield json.dumps(record, separators=(",", ":"))
+            yield json_line(record)
 
 
 def _words(steps: Steps, digits: int) -> dict[str, str]:
     return {
-        "codes": " ".join(f"{code:02x}" for _, code in steps),
-        "from": " ".join(f"{bits:0{digits}x}" for bits, _ in steps),
+        "codes": words(tuple(code for _, code in steps), 2),
+        "from": words(tuple(bits for bits, _ in steps), digits),
     }

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mxref._bits import I64, U8, Bits, Bool, FloatLayout, Parts, bits_of, floor_log2, split
 from mxref.element import encode
 from mxref.formats import ELEMENT_FORMATS, ElementFormat
-from mxref.golden.mutants.mutant import Function
+from mxref.golden.mutants.mutant import ELEMENTS, FLOATS, Function, Mutant
 
 
 @dataclass(slots=True)
@@ -135,3 +135,18 @@ def encoder(
 def by_policy(**choices: Any) -> Function:
     """An `encode` that follows another policy."""
     return lambda values, format: encode(values, format, **choices)
+
+
+def mutant(
+    id: str,
+    name: str,
+    text: str,
+    run: Function,
+    model: str,
+    *seen: str,
+    formats: tuple[str, ...] = ELEMENTS,
+    floats: tuple[str, ...] = FLOATS,
+    policy: str = "ocp",
+) -> Mutant:
+    """A mutant of `encode`."""
+    return Mutant(id, name, text, "encode", run, formats, floats, model, seen, policy)
