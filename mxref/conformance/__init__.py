@@ -1,10 +1,11 @@
 """Checking somebody's implementation against the golden vectors."""
 
-from mxref.conformance.target import Target, TargetError, load_target, target_of
+from mxref.conformance.target import PythonTarget, Target, TargetError, load_target, target_of
 from mxref.conformance.verify import Report, verify
 from mxref.conformance.xfail import XfailError, read_xfail, write_xfail
 
 __all__ = [
+    "PythonTarget",
     "Report",
     "Target",
     "TargetError",

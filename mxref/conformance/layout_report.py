@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mxref.conformance.compare import Failure, code_format
+from mxref.conformance.calls import code_format
+from mxref.conformance.compare import Failure
 from mxref.formats import E8M0, CodeFormat
 from mxref.golden.layout_answers import fast_layout
 from mxref.golden.records import VectorFile, padded

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref._bits import F32, Parts, compose
-from mxref.conformance.compare import call_operation, same_answers
+from mxref.conformance.calls import call_operation
+from mxref.conformance.compare import same_answers
 from mxref.conformance.score import covers, score
 from mxref.element import decode
 from mxref.formats import ELEMENT_FORMATS, ElementFormat

@@ -8,7 +8,8 @@ import numpy as np
 
 from mxref._bits import F32, LAYOUTS, FloatLayout, split
 from mxref._text import hex_float
-from mxref.conformance.compare import Failure, code_format, same_answers
+from mxref.conformance.calls import code_format
+from mxref.conformance.compare import Failure, same_answers
 from mxref.conformance.layout_report import layout_difference
 from mxref.formats import E8M0, OTHER_BLOCK_FORMATS, CodeFormat
 from mxref.golden.records import VectorFile

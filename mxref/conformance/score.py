@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.conformance.compare import Failure, call_operation, same_answers, wanted_answers
+from mxref.conformance.calls import call_operation
+from mxref.conformance.compare import Failure, same_answers, wanted_answers
 from mxref.golden.answers import fast_answers
 from mxref.golden.mutants import MUTANTS, Mutant, equivalent
 from mxref.golden.probes import probes

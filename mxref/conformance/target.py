@@ -49,10 +49,14 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mxref._bits import LAYOUTS
 from mxref._text import unknown_name
+from mxref.conformance.calls import Answers, call_function
 from mxref.formats import (
     BLOCK_FORMATS,
     E8M0,
@@ -60,10 +64,11 @@ from mxref.formats import (
     OTHER_BLOCK_FORMATS,
     SCALE_FORMATS,
 )
+from mxref.golden.records import VectorFile
 from mxref.golden.words import OPERATIONS
 from mxref.policy import Policy
 
-__all__ = ["Target", "TargetError", "load_target"]
+__all__ = ["PythonTarget", "Target", "TargetError", "load_target", "target_of"]
 
 _FORMATS = {**ELEMENT_FORMATS, **SCALE_FORMATS, **BLOCK_FORMATS}
 #: What a target may claim beside the formats of the standard, which it claims if it says nothing.
@@ -74,9 +79,32 @@ class TargetError(ValueError):
     """A target that cannot be loaded, or that claims something unknown."""
 
 
+class Target(Protocol):
+    """An implementation to be checked, of whatever kind: it answers words with words."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that it claims."""
+
+    def covers(self, op: str, format: str, float: str) -> bool:
+        """Whether it says that it has this."""
+
+    def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:
+        """Its answers to input words, one case a row.
+
+        Args:
+            file: operation, format and float type; its cases, if there are any, are the inputs.
+            inputs: the words.
+        """
+
+
 @dataclass(frozen=True, slots=True)
-class Target:
-    """An implementation to be checked.
+class PythonTarget:
+    """An implementation in Python functions.
 
     Args:
         name: what reports call it.
@@ -98,8 +126,12 @@ class Target:
         has_float = float in self.floats or float not in LAYOUTS  # or the name of a layout
         return op in self.operations and has_format and has_float
 
+    def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:
+        """Its answers to input words, one case a row."""
+        return call_function(self.operations[file.op], file, inputs)
 
-def load_target(spec: str) -> Target:
+
+def load_target(spec: str) -> PythonTarget:
     """The target in a Python file (a path) or in a module (a dotted name).
 
     Raises:
@@ -109,7 +141,7 @@ def load_target(spec: str) -> Target:
     return target_of(_import(spec), spec)
 
 
-def target_of(module: object, name: str) -> Target:
+def target_of(module: object, name: str) -> PythonTarget:
     """The target that a module, or any object with the operations as attributes, is."""
     found = {op: getattr(module, op) for op in OPERATIONS if callable(getattr(module, op, None))}
     if not found:
@@ -119,7 +151,7 @@ def target_of(module: object, name: str) -> Target:
         policy = claimed if isinstance(claimed, Policy) else Policy.parse(claimed)
     except (ValueError, TypeError) as error:
         raise TargetError(f"target {name} claims an unknown POLICY: {error}") from None
-    return Target(
+    return PythonTarget(
         name=name,
         operations=found,
         policy=policy,
