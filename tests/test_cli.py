@@ -244,6 +244,10 @@ def test_help_names_the_folder_that_is_read(
     monkeypatch.setattr(mxref, "__file__", str(tmp_path / "site" / "mxref" / "__init__.py"))
     assert main([verb, "--help"]) == 0
     assert "(default: ./vectors)" in " ".join(capsys.readouterr().out.split())
+    (tmp_path / "site" / "mxref" / "_vectors").mkdir(parents=True)  # as in a wheel
+    assert main([verb, "--help"]) == 0
+    default = "./vectors; for --check the package's own" if verb == "regen" else "the package's own"
+    assert f"(default: {default})" in " ".join(capsys.readouterr().out.split())
 
 
 # --- formats --------------------------------------------------------------------------------------

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import copy_vectors, records, words
+from helpers import VECTORS, copy_vectors, records, words
 
+import mxref
 from mxref import golden
 from mxref.cli import main
 
@@ -493,3 +494,17 @@ def test_a_missing_manifest_is_refused(folder: Path) -> None:
         f"no vectors in {folder}: pass --vectors DIR, or make them there with "
         "`mxref regen --out DIR` (15 MB, half a minute)"
     )
+
+
+def test_the_folder_that_is_used_where_none_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert golden.vectors_folder() == golden.vectors_folder(writing=True) == VECTORS
+    package = tmp_path / "site" / "mxref"
+    monkeypatch.setattr(mxref, "__file__", str(package / "__init__.py"))
+    assert golden.vectors_folder() == golden.vectors_folder(writing=True) == Path("vectors")
+    (package / "_vectors").mkdir(parents=True)  # as in a wheel
+    for _ in range(2):
+        assert golden.vectors_folder() == package / "_vectors"
+        assert golden.vectors_folder(writing=True) == Path("vectors")
+        (package.parent / "pyproject.toml").touch()  # a project that installs into its own folder

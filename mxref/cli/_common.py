@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
-import mxref
+from mxref.golden.read import vectors_folder
+
+__all__ = ["Verbs", "new_parser", "print_table", "vectors_default", "vectors_folder"]
 
 #: What `add_parser` of every verb is given.
 Verbs = Any
@@ -29,15 +30,12 @@ def new_parser(
     return parser
 
 
-def vectors_folder() -> Path:
-    """`vectors/` of the checkout that the package is in, or else of the working folder."""
-    root = Path(mxref.__file__).parent.parent
-    return root / "vectors" if (root / "pyproject.toml").is_file() else Path("vectors")
-
-
-def vectors_default() -> str:
+def vectors_default(*, writing: bool = False) -> str:
     """`vectors_folder` in words, for `--help`."""
-    return "vectors/ of the checkout" if vectors_folder().is_absolute() else "./vectors"
+    folder = vectors_folder(writing=writing)
+    if not folder.is_absolute():
+        return "./vectors"
+    return "vectors/ of the checkout" if folder.name == "vectors" else "the package's own"
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -23,7 +23,9 @@ def add_parser(verbs: Verbs) -> None:
     )
     add = parser.add_argument
     add("--check", action="store_true", help="write nothing; exit 1 if a file differs")
-    add("--out", type=Path, metavar="DIR", help=f"folder (default: {vectors_default()})")
+    default, checked = vectors_default(writing=True), vectors_default()
+    default += f"; for --check {checked}" if checked != default else ""
+    add("--out", type=Path, metavar="DIR", help=f"folder (default: {default})")
     add("--jobs", type=int, default=cores(), metavar="N", help="processes (default: %(default)s)")
     add(
         "--level",
@@ -53,7 +55,7 @@ def _run(options: argparse.Namespace) -> int:
     try:
         if options.stream:
             return _stream(options)
-        folder = options.out or vectors_folder()
+        folder = options.out or vectors_folder(writing=not options.check)
         if folder.exists() and not folder.is_dir():
             raise ValueError(f"--out must be a folder, {folder} is a file")
         return _level_2(options, folder) if options.level == 2 else _level_1(options, folder)
