@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mxref._bits import FloatLayout, refuse_masked
 from mxref._codes import dtype_of
+from mxref.conformance.arrays import host_array
 from mxref.formats import CodeFormat
 
 __all__ = ["AnswerError", "array_of", "code_words", "float_words", "pair_of"]
@@ -19,12 +20,12 @@ class AnswerError(TypeError):
 
 
 def array_of(result: object) -> NDArray[Any]:
-    """The result as an array."""
+    """The result as a NumPy array, whatever library it is of and on whatever device."""
     try:
         refuse_masked(result, "the result")
+        return host_array(result)
     except TypeError as error:
         raise AnswerError(str(error)) from None
-    return np.asarray(result)
 
 
 def pair_of(op: str, result: object) -> tuple[Any, Any]:

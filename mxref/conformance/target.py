@@ -38,6 +38,13 @@ Both are asked for only where ``FORMATS`` names them.
 
 Codes are uint8, one in each byte. A target may say what it claims: ``POLICY`` (a policy string),
 ``FORMATS`` and ``FLOATS`` (names that it covers; everything if absent).
+
+What comes back may be arrays of NumPy and ml_dtypes, or of any library with ``__dlpack__``, on any
+device; torch's bfloat16, float8 and packed float4 count as those of ml_dtypes do. What is passed
+are fresh NumPy arrays, or with ``ARRAYS = "torch"`` (``"cupy"``, ``"jax"``) that library's, on the
+device that ``DEVICE`` names (``"cuda"``): bfloat16 as its bfloat16, dtypes as its dtypes, the scale
+of an NVFP4 tensor as an array without axes. A float type that the library has no arrays of is not
+covered, such as float64 in JAX unless the target sets ``jax_enable_x64``.
 """
 
 from __future__ import annotations
@@ -46,7 +53,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
@@ -56,6 +63,7 @@ from numpy.typing import NDArray
 
 from mxref._bits import LAYOUTS
 from mxref._text import unknown_name
+from mxref.conformance.arrays import library_of
 from mxref.conformance.calls import Answers, call_function
 from mxref.formats import (
     BLOCK_FORMATS,
@@ -112,6 +120,7 @@ class PythonTarget:
         policy: the policy that it claims.
         formats: the formats that it covers.
         floats: the float types that it covers.
+        lacks: float types that its library of arrays cannot hold, each with the reason.
     """
 
     name: str
@@ -119,6 +128,7 @@ class PythonTarget:
     policy: Policy
     formats: frozenset[str]
     floats: frozenset[str]
+    lacks: Mapping[str, str] = field(default_factory=dict)
 
     def covers(self, op: str, format: str, float: str) -> bool:
         """Whether the target says that it has this; of scales there is one format only."""
@@ -151,12 +161,18 @@ def target_of(module: object, name: str) -> PythonTarget:
         policy = claimed if isinstance(claimed, Policy) else Policy.parse(claimed)
     except (ValueError, TypeError) as error:
         raise TargetError(f"target {name} claims an unknown POLICY: {error}") from None
+    try:
+        library = library_of(getattr(module, "ARRAYS", "numpy"), getattr(module, "DEVICE", None))
+    except ValueError as error:
+        raise TargetError(f"target {name}: {error}") from None
+    floats = _claimed(module, name, "FLOATS", LAYOUTS, LAYOUTS)
     return PythonTarget(
         name=name,
-        operations=found,
+        operations={op: library.taking(function) for op, function in found.items()},
         policy=policy,
         formats=_claimed(module, name, "FORMATS", _FORMATS, _CLAIMS),
-        floats=_claimed(module, name, "FLOATS", LAYOUTS, LAYOUTS),
+        floats=floats - set(library.lacks),
+        lacks={float: why for float, why in library.lacks.items() if float in floats},
     )
 
 

@@ -19,7 +19,7 @@ from mxref.golden.answers import answerable, codes_under_scale, reads
 from mxref.golden.records import Case, VectorFile, words
 from mxref.policy import Policy
 
-__all__ = ["Report", "Row", "verify"]
+__all__ = ["Report", "Row", "covered_files", "verify"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,28 +137,37 @@ def verify(
         known: reasons of known divergences by case id.
     """
     chosen = target.policy if policy is None else policy
+    covered, not_covered = covered_files(target, files, chosen)
     rows: list[Row] = []
+    for (op, format), group in _grouped(covered):
+        outcomes = tuple(run_file(target, file, chosen) for file in group)
+        failed = any(outcome.failures for outcome in outcomes)
+        match = closest_policy(op, outcomes, chosen) if failed else None
+        rows.append(Row(op, format, outcomes, match))
+    return Report(target, chosen, tuple(rows), not_covered, _one_policy(rows, chosen), known or {})
+
+
+def covered_files(
+    target: Target, files: Sequence[VectorFile], policy: Policy
+) -> tuple[list[VectorFile], tuple[str, ...]]:
+    """The files that ask for what a target has; and in words what the others ask for."""
+    covered: list[VectorFile] = []
     missing: dict[str, list[str]] = {}
     for (op, format), group in _grouped(files):
-        covered = [
-            file
+        absent = [
+            file.float
             for file in group
-            if target.covers(op, format, file.float) and answerable(op, format, file.float, chosen)
+            if not target.covers(op, format, file.float)
+            or not answerable(op, format, file.float, policy)
         ]
-        absent = [file.float for file in group if file not in covered]
+        covered += [file for file in group if file.float not in absent]
         if absent:
-            floats = f" ({', '.join(absent)})" if covered else ""
+            floats = f" ({', '.join(absent)})" if len(absent) < len(group) else ""
             missing.setdefault(op, []).append(format + floats)
-        if covered:
-            outcomes = tuple(run_file(target, file, chosen) for file in covered)
-            failed = any(outcome.failures for outcome in outcomes)
-            match = closest_policy(op, outcomes, chosen) if failed else None
-            rows.append(Row(op, format, outcomes, match))
-    compared = {row.op for row in rows}
-    not_covered = tuple(
-        f"{op} {', '.join(formats)}" if op in compared else op for op, formats in missing.items()
-    )
-    return Report(target, chosen, tuple(rows), not_covered, _one_policy(rows, chosen), known or {})
+    compared = {file.op for file in covered}
+    text = [f"{op} {', '.join(names)}" if op in compared else op for op, names in missing.items()]
+    lacks: Mapping[str, str] = getattr(target, "lacks", {})
+    return covered, (*text, *(f"{float}: {why}" for float, why in lacks.items()))
 
 
 def _one_policy(rows: Sequence[Row], start: Policy) -> str | None:

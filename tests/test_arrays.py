@@ -1,0 +1,366 @@
+"""Arrays of other libraries, by stand-ins for them; torch itself is put to the test in peers."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from helpers import VECTORS, sentence
+
+import mxref
+from mxref import golden
+from mxref.conformance import TargetError, target_of, verify
+from mxref.conformance.answers import AnswerError, array_of, code_words, float_words
+from mxref.conformance.arrays import host_array, library_of
+from mxref.conformance.layout_calls import strided
+from mxref.formats import E4M3
+from mxref.golden import VectorFile
+
+BF16 = np.dtype(ml_dtypes.bfloat16)
+HOST, GPU = (1, 0), (2, 3)
+
+
+class OnHost:
+    """DLPack and nothing else."""
+
+    device = HOST
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.values.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device
+
+
+class OnGpu(OnHost):
+    """Memory that nobody else can read, but that is copied to the host for who asks."""
+
+    device = GPU
+
+    def __dlpack__(self, *, dl_device: tuple[int, int] | None = None, **options: Any) -> Any:
+        if dl_device != HOST:
+            raise BufferError("the data stay on the GPU")
+        return self.values.copy().__dlpack__()
+
+
+class OldGpu(OnHost):
+    """The same of a library that does not yet know `dl_device`."""
+
+    device = GPU
+
+    def __dlpack__(self) -> Any:
+        raise BufferError("the data stay on the GPU")
+
+
+class Got(OldGpu):
+    """CuPy's way: no implicit copy, but `get`."""
+
+    def __array__(self, *_: Any) -> Any:
+        raise TypeError("implicit conversion to a NumPy array is not allowed")
+
+    def get(self) -> np.ndarray:
+        return self.values.copy()
+
+
+class Numpys(Got):
+    """JAX's way: a dtype of NumPy's or ml_dtypes', and an array for who asks."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.values.dtype
+
+    def __array__(self, *_: Any) -> np.ndarray:
+        return self.values.copy()
+
+    get = None
+
+
+@pytest.mark.parametrize("kind", [OnHost, OnGpu, Got, Numpys])
+@pytest.mark.parametrize("order", range(4))
+def test_arrays_of_any_library(kind: Callable[[np.ndarray], Any], order: int) -> None:
+    values = np.arange(12, dtype=np.float32).reshape(3, 4) - 5
+    values = values if order == 3 else strided(values, order, 99)
+    found = host_array(kind(values))
+    assert type(found) is np.ndarray
+    assert (found.dtype, found.tolist()) == (np.float32, values.tolist())
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e8m0fnu"])
+def test_dtypes_of_ml_dtypes(name: str) -> None:
+    values = np.arange(256).astype(np.uint8).view(getattr(ml_dtypes, name))
+    found = host_array(Numpys(values))
+    assert (found.dtype, found.tobytes()) == (values.dtype, values.tobytes())
+
+
+def test_what_cannot_be_copied_is_one_sentence() -> None:
+    text = sentence(TypeError, lambda: host_array(OldGpu(np.zeros(2))))
+    assert re.match(r"a \w+\.OldGpu cannot be copied to the host: ", text)
+    assert "dl_device" in text
+    with pytest.raises(AnswerError, match="cannot be copied to the host"):
+        array_of(OldGpu(np.zeros(2)))
+
+
+# A library with dtypes of its own, as torch is: `view` is the way to the bits.
+
+
+class OwnDtype:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __str__(self) -> str:
+        return f"ownlib.{self.name}"
+
+
+class Own(OnHost):
+    def __init__(self, values: np.ndarray, name: str) -> None:
+        super().__init__(values)
+        self.dtype = OwnDtype(name)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if self.values.dtype == BF16 or "float4" in str(self.dtype):
+            raise BufferError("no such type in DLPack")
+        return super().__dlpack__(**options)
+
+    def view(self, dtype: str) -> Own:
+        return Own(self.values.view(dtype), dtype)
+
+
+@pytest.fixture
+def ownlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    library: Any = ModuleType("ownlib")
+    library.int8, library.uint8, library.int16 = "int8", "uint8", "int16"
+    monkeypatch.setitem(sys.modules, "ownlib", library)
+    monkeypatch.setattr(OwnDtype, "__module__", "ownlib")
+
+
+@pytest.mark.usefixtures("ownlib")
+def test_dtypes_that_dlpack_has_not() -> None:
+    bits = np.arange(0, 1 << 16, 7, dtype=np.uint16)
+    found = host_array(Own(bits.view(BF16)[::-1], "bfloat16"))
+    assert (found.dtype, found.view(np.uint16).tolist()) == (BF16, bits[::-1].tolist())
+    codes = np.arange(256, dtype=np.uint8)
+    found = host_array(Own(codes, "float8_e4m3fn"))
+    assert (found.dtype, found.tobytes()) == (ml_dtypes.float8_e4m3fn, codes.tobytes())
+    found = host_array(Own(codes, "float4_e2m1fn_x2"))
+    assert (found.dtype, found.tobytes()) == (np.uint8, codes.tobytes())
+
+
+@pytest.mark.usefixtures("ownlib")
+def test_answers_in_such_dtypes() -> None:
+    codes = np.arange(256, dtype=np.uint8)
+    words = code_words(Own(codes, "float8_e4m3fn"), (256,), E4M3)
+    assert words.tolist() == codes.tolist()
+    with pytest.raises(AnswerError, match="codes must come back as integers, got float8_e5m2"):
+        code_words(Own(codes, "float8_e5m2"), (256,), E4M3)
+    layout = mxref._bits.LAYOUTS["bf16"]
+    words = float_words(Own(codes.view(BF16), "bfloat16"), (128,), layout)
+    assert words.tolist() == codes.view(np.uint16).tolist()
+    e2m1 = mxref.formats.ELEMENT_FORMATS["e2m1"]
+    with pytest.raises(AnswerError, match=r"\(8,\), got \(4,\): one code to a byte, unpack it"):
+        code_words(Own(codes[:4], "float4_e2m1fn_x2"), (8,), e2m1)
+
+
+# What a target is given.
+
+
+class Cupy(Got):
+    """What the stand-in for CuPy makes, which functions must be given."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.values.dtype
+
+
+@pytest.fixture
+def cupy(monkeypatch: pytest.MonkeyPatch) -> None:
+    library: Any = ModuleType("cupy")
+    library.asarray = Cupy
+    monkeypatch.setitem(sys.modules, "cupy", library)
+
+
+@pytest.fixture
+def jax(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """As JAX is by default: float64 becomes float32."""
+    library: Any = ModuleType("jax")
+    seen = SimpleNamespace(devices=[])
+
+    def device_put(values: np.ndarray, device: str | None) -> Numpys:
+        seen.devices.append(device)
+        return Numpys(values.astype(np.float32) if values.dtype == np.float64 else values)
+
+    library.device_put = device_put
+    library.devices = lambda kind: {"tpu": ["tpu:0", "tpu:1"]}[kind]
+    monkeypatch.setitem(sys.modules, "jax", library)
+    return seen
+
+
+def of(file: str) -> VectorFile:
+    (found,) = golden.read_vectors(VECTORS, lambda stem: stem == file)
+    return found
+
+
+#: A file of each kind of call.
+FILES = (
+    *("encode/e4m3.bf16", "decode/e2m1.f32", "encode_stochastic/e2m1.f32", "quantize/nvfp4.f32"),
+    *("dequantize/nvfp4.f32", "dequantize/mxfp4_e2m1.bf16", "pack/e2m1.bytes"),
+    *("unpack_scales/e8m0.tiles_128x4", "quantize_tensor/mxfp4_e2m1.f32"),
+)
+
+
+class Taking:
+    """A right target in an array library: every array that it gets must be of the library."""
+
+    FORMATS = ("e4m3", "e2m1", "nvfp4", "mxfp4_e2m1")
+    ARRAYS = "cupy"
+
+    def __init__(self) -> None:
+        self.calls: set[str] = set()
+
+    def get(self, op: str, array: Any) -> np.ndarray:
+        assert type(array) is Cupy
+        assert array.values.flags.writeable
+        self.calls.add(op)
+        return array.values
+
+    def encode(self, values: Any, format: str) -> Cupy:
+        return Cupy(mxref.encode(self.get("encode", values), format))
+
+    def decode(self, codes: Any, format: str) -> Cupy:
+        return Cupy(mxref.decode(self.get("decode", codes), format))
+
+    def encode_stochastic(self, values: Any, bits: Any, width: int, format: str) -> Cupy:
+        values, bits = self.get("encode_stochastic", values), self.get("encode_stochastic", bits)
+        drawn = {"random_bits": bits, "random_width": width}
+        return Cupy(mxref.encode(values, format, rounding="stochastic_a", **drawn))
+
+    def quantize(self, values: Any, format: str, tensor: Any) -> tuple[Cupy, Cupy]:
+        assert tensor.values.shape == ()
+        scale = mxref.TensorScale(int(self.get("quantize", tensor).view(np.uint32)))
+        blocks = mxref.quantize(self.get("quantize", values), format, tensor_scale=scale)
+        return Cupy(blocks.scale_codes), Cupy(blocks.codes)
+
+    def dequantize(self, scales: Any, codes: Any, format: str, dtype: Any, *rest: Any) -> Cupy:
+        words = [int(self.get("dequantize", scale).view(np.uint32)) for scale in rest]
+        tensor = {"tensor_scale": mxref.TensorScale(word) for word in words}
+        fmt = mxref.formats.block_format(format)
+        codes, scales = self.get("dequantize", codes), self.get("dequantize", scales)[:, None]
+        return Cupy(mxref.Blocks(codes, scales, fmt, 1, codes.shape, **tensor).dequantize(dtype))
+
+    def pack(self, codes: Any, format: str) -> Cupy:
+        return Cupy(mxref.pack(self.get("pack", codes), format))
+
+    def unpack_scales(self, packed: Any, shape: tuple[int, int]) -> Cupy:
+        assert type(shape) is tuple
+        packed = self.get("unpack_scales", packed)
+        return Cupy(mxref.unpack_scales(packed, shape, scale_layout="tiles_128x4"))
+
+    def quantize_tensor(self, values: Any, format: str, axis: int) -> tuple[Cupy, Cupy]:
+        blocks = mxref.quantize(self.get("quantize_tensor", values), format, axis=axis)
+        return Cupy(blocks.scale_codes), Cupy(blocks.codes)
+
+
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize("name", FILES)
+def test_a_target_is_given_the_arrays_that_it_asks_for(name: str) -> None:
+    module = Taking()
+    op = name.split("/")[0]
+    target = target_of(module, "taking")
+    policy = {
+        "encode_stochastic": "ocp+rounding=stochastic_a",
+        "unpack_scales": "ocp+scale_layout=tiles_128x4",
+    }.get(op, "ocp")
+    report = verify(target, [of(name)], mxref.Policy.parse(policy))
+    assert (report.failures, report.verdict.split()[0]) == ([], "conforms")
+    assert (report.compared > 0, module.calls) == (True, {op})
+
+
+@pytest.mark.usefixtures("cupy")
+def test_arrays_of_a_library_do_not_hide_a_bug() -> None:
+    module = Taking()
+    module.encode = lambda values, format: Cupy(  # type: ignore[method-assign]
+        mxref.encode(module.get("encode", values), format, rounding="ties_to_away")
+    )
+    report = verify(target_of(module, "away"), [of("encode/e4m3.bf16")])
+    assert report.verdict == "conforms under ocp+rounding=ties_to_away"
+    assert not report.passed
+
+
+def test_float_types_that_a_library_lacks_are_not_covered(jax: SimpleNamespace) -> None:
+    given: list[Any] = []
+
+    def encode(values: Any, format: str) -> Numpys:
+        given.append(values.dtype)
+        return Numpys(mxref.encode(values.values, format))
+
+    module = SimpleNamespace(encode=encode, ARRAYS="jax", DEVICE="tpu")
+    target = target_of(module, "jaxish")
+    why = "jax makes float32 of float64: set jax_enable_x64 in the target"
+    assert target.lacks == {"f64": why}
+    report = verify(target, [of("encode/e2m1.f64"), of("encode/e2m1.bf16")])
+    assert (report.passed, report.not_covered) == (True, ("encode e2m1 (f64)", f"f64: {why}"))
+    assert (set(given), set(jax.devices)) == ({BF16}, {"tpu:0"})
+    # Who claims other float types alone lacks nothing.
+    module.FLOATS = ["f32"]
+    assert target_of(module, "jaxish").lacks == {}
+    # Nothing left to compare is a failure.
+    module.FLOATS = ["f64"]
+    report = verify(target_of(module, "jaxish"), [of("encode/e2m1.f64")])
+    assert (report.passed, report.verdict) == (False, "nothing compared")
+
+
+@pytest.mark.usefixtures("jax")
+@pytest.mark.parametrize(
+    ("claims", "text"),
+    [
+        ({"ARRAYS": "trch"}, "ARRAYS must be one of numpy, torch, cupy, jax, got 'trch' (did you"),
+        ({"ARRAYS": 3}, "ARRAYS must be one of numpy, torch, cupy, jax, got 3"),
+        ({"ARRAYS": "cupy"}, "cupy is not installed: pip install cupy"),
+        ({"ARRAYS": "jax", "DEVICE": "gpu"}, "jax makes no arrays on 'gpu': 'gpu'"),
+        ({"DEVICE": "cuda"}, "DEVICE must be left out for numpy arrays, got 'cuda'"),
+        ({"ARRAYS": "cupy", "DEVICE": "cuda"}, "DEVICE must be left out for cupy arrays"),
+    ],
+)
+def test_what_a_target_cannot_ask_for(
+    claims: dict[str, Any], text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    module = SimpleNamespace(encode=mxref.encode, **claims)
+    found = sentence(TargetError, lambda: target_of(module, "it"))
+    assert found.startswith(f"target it: {text}")
+    assert "\n" not in found
+
+
+def test_numpy_targets_are_called_as_they_are() -> None:
+    module = SimpleNamespace(encode=mxref.encode)
+    assert target_of(module, "it").operations["encode"] is mxref.encode
+    assert library_of("numpy").lacks == {}
+
+
+def test_no_library_is_imported_unasked(tmp_path: Path) -> None:
+    (tmp_path / "kernel.py").write_text("from mxref import encode\n")
+    code = """
+        import sys
+        from mxref.conformance import load_target
+        load_target("kernel.py")
+        print(sorted({"torch", "cupy", "jax"} & set(sys.modules)))
+    """
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout == "[]\n"
