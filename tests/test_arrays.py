@@ -253,10 +253,12 @@ class Taking:
 
     def dequantize(self, scales: Any, codes: Any, format: str, dtype: Any, *rest: Any) -> Cupy:
         words = [int(self.get("dequantize", scale).view(np.uint32)) for scale in rest]
-        tensor = {"tensor_scale": mxref.TensorScale(word) for word in words}
+        tensor = mxref.TensorScale(words[0]) if words else None
         fmt = mxref.formats.block_format(format)
         codes, scales = self.get("dequantize", codes), self.get("dequantize", scales)[:, None]
-        return Cupy(mxref.Blocks(codes, scales, fmt, 1, codes.shape, **tensor).dequantize(dtype))
+        return Cupy(
+            mxref.Blocks(codes, scales, fmt, 1, codes.shape, dtype, tensor).dequantize(dtype)
+        )
 
     def pack(self, codes: Any, format: str) -> Cupy:
         return Cupy(mxref.pack(self.get("pack", codes), format))
