@@ -86,11 +86,17 @@ def _run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(report_json(report), indent=1))
     else:
-        _print(report, options.show)
+        print_report(report, options.show)
     return 0 if report.passed else 1
 
 
-def _print(report: Report, show: int) -> None:
+def print_report(report: Report, show: int) -> None:
+    """Print a report in words.
+
+    Args:
+        report: the report.
+        show: how many kinds of failure to print.
+    """
     table = []
     for row in report.rows:
         known = sum(failure.case.id in report.known for _, failure in row.failures)

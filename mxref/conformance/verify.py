@@ -167,7 +167,8 @@ def covered_files(
     compared = {file.op for file in covered}
     text = [f"{op} {', '.join(names)}" if op in compared else op for op, names in missing.items()]
     lacks: Mapping[str, str] = getattr(target, "lacks", {})
-    return covered, (*text, *(f"{float}: {why}" for float, why in lacks.items()))
+    asked = {file.float for file in files}
+    return covered, (*text, *(f"{name}: {why}" for name, why in lacks.items() if name in asked))
 
 
 def _one_policy(rows: Sequence[Row], start: Policy) -> str | None:

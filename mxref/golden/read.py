@@ -20,6 +20,7 @@ __all__ = [
     "VectorError",
     "file_bytes",
     "parse",
+    "read_listed",
     "read_manifest",
     "read_vectors",
     "vectors_folder",
@@ -64,7 +65,7 @@ def read_vectors(folder: Path, wanted: Callable[[str], bool] | None = None) -> l
     entries = read_manifest(folder)
     listed = {folder / name for name in ("manifest.json", *(entry["file"] for entry in entries))}
     files = [
-        _read_listed(folder, entry)
+        read_listed(folder, entry)
         for entry in entries
         if wanted is None or (entry["file"].endswith(".jsonl") and wanted(entry["file"][:-6]))
     ]
@@ -126,7 +127,7 @@ def read_manifest(folder: Path, *, staged: bool = True) -> list[dict[str, Any]]:
     return list(entries)
 
 
-def _read_listed(folder: Path, entry: dict[str, Any]) -> VectorFile | None:
+def read_listed(folder: Path, entry: dict[str, Any]) -> VectorFile | None:
     """A vector file; None for another file, of which only the digest is checked."""
     path = folder / entry["file"]
     text = _ascii(folder, entry["file"])

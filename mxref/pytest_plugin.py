@@ -1,0 +1,224 @@
+"""The pytest plugin: each operation, format and float type of a target as a test of its own.
+
+A test that takes `mxref_case` runs once for each vector file that the target covers::
+
+    def test_mx(mxref_case):
+        mxref_case.check()
+
+``--mxref-target my_kernel.py`` or the ini option ``mxref_target`` names the target. Where no test
+takes `mxref_case` nothing more of mxref is imported, and nothing printed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+
+if TYPE_CHECKING:
+    from mxref.conformance import Target
+    from mxref.golden import VectorFile
+
+__all__ = ["TargetCase"]
+
+_CHOICES = ("op", "format", "float")
+#: Under this name a worker of pytest-xdist sends what is not covered.
+_OUTPUT = "mxref_not_covered"
+
+
+@dataclass(frozen=True, slots=True)
+class TargetCase:
+    """One vector file for a target: what a test gets as `mxref_case`.
+
+    Args:
+        target: the target.
+        file: operation, format and float type, without the file's cases.
+        folder: where the vectors are.
+        entry: what the manifest says of the file.
+        known: reasons of known divergences by case id.
+    """
+
+    target: Target
+    file: VectorFile
+    folder: Path
+    entry: dict[str, Any]
+    known: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return self.file.stem.replace("/", "-").replace(".", "-")
+
+    def check(self) -> None:
+        """Compare the target's answers bit by bit.
+
+        A failure says what differs, as ``mxref verify`` does, without a traceback. Where all that
+        differs is known the test is an expected failure; where what is known passes, a failure.
+        """
+        from mxref.cli.verify import print_report
+        from mxref.conformance import verify
+        from mxref.golden.read import VectorError, read_listed
+
+        try:
+            file = read_listed(self.folder, self.entry)
+        except VectorError as error:
+            _fail(str(error))
+        assert file is not None  # of a file of vectors
+        _refuse_unknown(self.known, {case.id for case in file.cases})
+        report = verify(self.target, [file], known=self.known)
+        if not report.passed:
+            with contextlib.redirect_stdout(io.StringIO()) as text:
+                print_report(report, show=5)
+            counts = f"{len(report.unexplained)} of {report.compared} cases failed"
+            _fail(f"{counts}: {report.verdict}\n{text.getvalue().rstrip()}")
+        if report.known:
+            reasons = "; ".join(dict.fromkeys(report.known.values()))
+            pytest.xfail(f"{len(report.known)} of {report.compared} cases: {reasons}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Suite:
+    cases: tuple[TargetCase, ...]
+    not_covered: tuple[str, ...]
+
+
+_SUITE = pytest.StashKey[_Suite]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("mxref", "checking an implementation of the MX formats")
+    about = "the Python file or the module that tests with `mxref_case` check"
+    group.addoption("--mxref-target", metavar="TARGET", help=about)
+    for name in _CHOICES:
+        group.addoption(
+            f"--mxref-{name}",
+            action="append",
+            default=[],
+            metavar=name.upper(),
+            help=f"only this {'operation' if name == 'op' else name}; may be given again",
+        )
+    about = "known divergences, as `mxref verify --xfail`; one that passes is an error"
+    group.addoption("--mxref-xfail", metavar="FILE", help=about)
+    parser.addini("mxref_target", "the same as --mxref-target", default="")
+
+
+@pytest.fixture
+def mxref_case(request: pytest.FixtureRequest) -> TargetCase:
+    """An operation, format and float type of the target; `check()` compares it bit by bit."""
+    case: TargetCase = request.param
+    return case
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test that takes `mxref_case` once for each of them."""
+    if "mxref_case" in metafunc.fixturenames:
+        if _SUITE not in metafunc.config.stash:
+            metafunc.config.stash[_SUITE] = _suite(metafunc.config)
+        cases = metafunc.config.stash[_SUITE].cases
+        metafunc.parametrize("mxref_case", cases, ids=str, indirect=True)
+
+
+def _suite(config: pytest.Config) -> _Suite:
+    """What the target covers; a failure in one sentence if that is nothing."""
+    from mxref._text import unknown_name
+    from mxref.conformance import load_target, read_xfail
+    from mxref.conformance.calls import without_cases
+    from mxref.conformance.verify import covered_files
+    from mxref.golden.read import read_manifest, vectors_folder
+
+    xfail = config.getoption("--mxref-xfail")
+    try:
+        target, folder = load_target(_target(config)), vectors_folder()
+        known = read_xfail(Path(_beside(xfail, config.rootpath))) if xfail else {}
+        listed = {entry["file"]: entry for entry in read_manifest(folder)}
+    except ValueError as error:
+        _fail(str(error))
+    entries = {
+        tuple(re.split(r"[/.]", name)[:3]): entry
+        for name, entry in listed.items()
+        if name.endswith(".jsonl")
+    }
+    _refuse_unknown(known, [id for id in known if _key(id) in entries])
+    files = [without_cases(*key) for key in entries]
+    for name in _CHOICES:
+        wanted = config.getoption(f"--mxref-{name}")
+        present = dict.fromkeys(getattr(file, name) for file in files)
+        for one in wanted:
+            if one not in present:
+                _fail(unknown_name(f"--mxref-{name}", one, present))
+        files = [file for file in files if not wanted or getattr(file, name) in wanted]
+    asked = {(file.op, file.format, file.float) for file in files}
+    covered, not_covered = covered_files(target, files, target.policy)
+    if not covered:
+        _fail(f"target {target.name} covers nothing: not covered: {'; '.join(not_covered)}")
+    cases = []
+    for file in covered:
+        key = (file.op, file.format, file.float)
+        reasons = {id: reason for id, reason in known.items() if _key(id) == key}
+        cases.append(TargetCase(target, file, folder, entries[key], reasons))
+        asked.remove(key)
+    stale = [id for id in known if _key(id) in asked]
+    if stale:
+        _fail(f"--mxref-xfail lists {min(stale)!r}, which target {target.name} does not cover")
+    return _Suite(tuple(cases), not_covered)
+
+
+def _target(config: pytest.Config) -> str:
+    """The target that the command line names, or the ini file."""
+    given: str | None = config.getoption("--mxref-target")
+    if given:
+        return _beside(given, config.rootpath)
+    given = config.getini("mxref_target")
+    if not given:
+        _fail("mxref_case needs a target: name a Python file or a module by --mxref-target")
+    return _beside(given, config.rootpath if config.inipath is None else config.inipath.parent)
+
+
+def _beside(path: str, folder: Path) -> str:
+    """A path as it is if there is something; else below a folder, if there it is."""
+    return path if Path(path).exists() or not (folder / path).exists() else str(folder / path)
+
+
+def _key(id: str) -> tuple[str, ...]:
+    """Operation, format and float type of a case."""
+    return tuple(id.split(".")[:3])
+
+
+def _refuse_unknown(known: Iterable[str], present: Collection[str]) -> None:
+    unknown = set(known).difference(present)
+    if unknown:
+        _fail(f"--mxref-xfail: there is no case {min(unknown)!r}")
+
+
+def _fail(text: str) -> NoReturn:
+    raise pytest.fail.Exception(text, pytrace=False) from None
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In a worker of pytest-xdist: send what is not covered."""
+    output = getattr(session.config, "workeroutput", None)
+    suite = session.config.stash.get(_SUITE, None)
+    if output is not None and suite is not None:
+        output[_OUTPUT] = list(suite.not_covered)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Receive it."""
+    found = getattr(node, "workeroutput", {}).get(_OUTPUT)
+    if found is not None:
+        node.config.stash[_SUITE] = _Suite((), tuple(found))
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say what is not covered, so that nobody takes it for passed."""
+    suite = config.stash.get(_SUITE, None)
+    if suite is not None and suite.not_covered:
+        terminalreporter.write_line(f"mxref: not covered: {'; '.join(suite.not_covered)}")
