@@ -7,17 +7,14 @@ array([ 1,  6, 15], dtype=uint8)
 array([ 0.5,  4. , -6. ], dtype=float32)
 """
 
-from mxref import formats
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from mxref._version import VECTORS_VERSION, __version__
-from mxref.block import quantize
-from mxref.blocks import Blocks, dequantize
-from mxref.element import decode, encode
-from mxref.packing import pack, pack_blocks, packed_size, unpack, unpack_blocks
-from mxref.policy import Policy
-from mxref.scale import decode_scale, encode_scale, shared_scale
-from mxref.scale_layout import pack_scales, unpack_scales
-from mxref.shapes import result_shapes
-from mxref.two_level import TensorScale, TensorScaleKind
+
+if TYPE_CHECKING:
+    from mxref._public import *
 
 __all__ = [
     "VECTORS_VERSION",
@@ -43,3 +40,27 @@ __all__ = [
     "unpack_blocks",
     "unpack_scales",
 ]
+
+if not TYPE_CHECKING:  # a type checker would take any name for one of the package
+
+    def __getattr__(name: str) -> Any:
+        """Import a room, or all that has public names, when a name is first asked for.
+
+        So pytest, which imports the package to find its plugin, does not import NumPy.
+        """
+        import importlib
+
+        if not name.startswith("__"):
+            try:
+                return importlib.import_module(f"mxref.{name}")
+            except ModuleNotFoundError as error:
+                if error.name != f"mxref.{name}":
+                    raise
+        if name in __all__:
+            public = vars(importlib.import_module("mxref._public"))
+            globals().update((each, public[each]) for each in __all__ if each in public)
+            return public[name]
+        raise AttributeError(f"module 'mxref' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
