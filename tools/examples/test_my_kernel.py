@@ -1,0 +1,10 @@
+"""All that a repository adds to test its kernel: pytest --mxref-target my_kernel.py.
+
+Or once and for all in pyproject.toml, below [tool.pytest.ini_options]:
+mxref_target = "my_kernel.py"
+"""
+
+
+def test_mx(mxref_case):
+    """One test for each operation, format and float type that the kernel has."""
+    mxref_case.check()
