@@ -12,12 +12,19 @@ from mxref.cli.verify import add_report_arguments, judge
 
 def add_parser(verbs: Verbs) -> None:
     """Add both verbs."""
-    example = "mxref gen encode e4m3 | ./my_kernel | mxref check encode e4m3"
     gen = new_parser(
-        verbs, "gen", _gen, "print questions, for a program that answers in a pipe", example
+        verbs,
+        "gen",
+        _gen,
+        "print questions, for a program that answers in a pipe",
+        "mxref gen encode e4m3 | ./my_kernel | mxref check encode e4m3",
     )
     check = new_parser(
-        verbs, "check", _check, "check the answers to what `mxref gen` has printed", example
+        verbs,
+        "check",
+        _check,
+        "check the answers to what `mxref gen` has printed",
+        "mxref check encode e4m3 < answers.txt",
     )
     for parser in (gen, check):
         parser.add_argument("op", nargs=1, metavar="OP", help="operation, as encode")

@@ -34,6 +34,8 @@ from mxref.policy import Policy
 
 __all__ = ["CommandTarget", "command_results", "easy_inputs"]
 
+#: The float32 of 1, a tensor's scale that is legal.
+_ONE = 0x3F800000
 #: Seconds that a program has to end by itself once its input is closed.
 _GRACE = 1.0
 
@@ -66,6 +68,7 @@ class CommandTarget:
         self._timeout = timeout
         self._restarts = restarts
         self._starts = 0
+        self._failed = ""  # what the last run did
         self._running: Running | None = None
         self._reader = AnswerReader(command)
         self._asked = 0
@@ -120,7 +123,7 @@ class CommandTarget:
         answers: list[Answer] = []
         while len(answers) < len(questions):
             if self._running is None and self._starts > self._restarts:
-                reason = f"not asked: the command had been started {self._starts} times"
+                reason = f"not asked: of {self._starts} starts the last one {self._failed}"
                 answers += [Answer(error=reason)] * (len(questions) - len(answers))
                 break
             answers += self._exchange(questions[len(answers) :], last=last)
@@ -155,7 +158,7 @@ class CommandTarget:
                 self._judge_end(dialogue, running)
             sound = not last and dialogue.complete
         except SilenceError:
-            dialogue.break_off(self._silence(dialogue, last=last) + running.last_errors())
+            self._break_off(dialogue, running, self._silence(dialogue, last=last))
         except LineError as fault:
             dialogue.break_off(str(fault), not_counted(fault))
         finally:
@@ -166,28 +169,29 @@ class CommandTarget:
 
     def _judge_end(self, dialogue: Dialogue, running: Running) -> None:
         """Note what is wrong with a program whose output has ended."""
-        if running.cut_off() and dialogue.complete:
-            dialogue.break_off(f"has {_shown(running.cut_off())} after its last answer")
-            return
         try:
-            how = running.ending()
+            how = running.ending() or "ended"
         except SilenceError:
             if dialogue.complete:
                 raise
             how = "closed its output"
-        if dialogue.complete and not how:
-            return
-        when = "after its last answer" if dialogue.complete else "before this answer"
         rest = running.cut_off()
-        where = f", within the line {_shown(rest)}" if rest else ""
-        dialogue.break_off(f"{how or 'ended'} {when}{where}{running.last_errors()}")
+        if dialogue.complete and how == "ended" and not rest:
+            return
+        when = "after its last answer" if dialogue.complete else "before an answer"
+        where = f", within a line: {_shown(rest)}" if rest else ""
+        self._break_off(dialogue, running, f"{how} {when}{where}")
+
+    def _break_off(self, dialogue: Dialogue, running: Running, what: str) -> None:
+        self._failed = what + running.last_errors()
+        dialogue.break_off(f"the program {self._failed}")
 
     def _silence(self, dialogue: Dialogue, *, last: bool) -> str:
         seconds = f"{self._timeout:g} s"
         if dialogue.complete:
             return f"did not end within {seconds} after its last answer"
-        flush = "" if last else "; it must flush its output after each line"
-        return f"no answer within {seconds}{flush}"
+        hint = "" if last else "; it must flush its output after each line"
+        return f"gave no answer within {seconds}{hint}"
 
 
 def _shown(text: bytes) -> str:
@@ -221,7 +225,8 @@ def easy_inputs(op: str, format: str, float: str) -> tuple[int, ...]:
             return (0, 0, 8)
         case "quantize" | "dequantize":
             block = block_format(format)
-            return (0,) * (block.elements_per_block + block.tensor_scale + (op == "dequantize"))
+            tensor_scale = (_ONE,) * block.tensor_scale
+            return (*tensor_scale, *(0,) * (block.elements_per_block + (op == "dequantize")))
         case "pack":
             return (0, 0)
         case "unpack":

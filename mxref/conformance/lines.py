@@ -280,10 +280,12 @@ class Dialogue:
     def break_off(self, reason: str, others: str | None = None) -> None:
         """Note why the next question has no answer, and what of the others, if that is known.
 
-        Where all have one, the last of them becomes an error: no fault goes by unreported.
+        Where all have one, the last that is supported becomes an error: no fault goes by unreported.
         """
         if self.complete:
-            self.answers.pop()
+            places = [i for i, answer in enumerate(self.answers) if not answer.unsupported]
+            self.answers[places[-1] if places else -1] = Answer(error=reason)
+            return
         self.answers.append(Answer(error=reason))
         if others is not None:
             self.answers += [Answer(error=others)] * (len(self._questions) - len(self.answers))

@@ -59,15 +59,16 @@ class Running:
             raise TargetError(f"command {command[0]!r} cannot be run: {text}") from None
         self._process = process
         self._selector = selectors.DefaultSelector()
-        #: Kills it: now, or when nobody has this object any more, or when Python ends.
+        #: Kills it: now, or when nobody has this object any more (so nothing that is given here may
+        #: refer to it), or when Python ends.
         self.stop = weakref.finalize(self, _stop, process, self._selector)
         self._input, self._output, self._errors = (
             stream.fileno() for stream in (process.stdin, process.stdout, process.stderr) if stream
         )
         for number in (self._input, self._output, self._errors):
             os.set_blocking(number, False)
-        self._selector.register(self._output, selectors.EVENT_READ, self._read)
-        self._selector.register(self._errors, selectors.EVENT_READ, self._read_errors)
+        self._selector.register(self._output, selectors.EVENT_READ)
+        self._selector.register(self._errors, selectors.EVENT_READ)
         self._text: Iterator[bytes] = iter(())
         self._chunk = memoryview(b"")
         self._close_input = False
@@ -85,7 +86,7 @@ class Running:
         self._close_input = last
         self.progress()
         if not unfinished:
-            self._selector.register(self._input, selectors.EVENT_WRITE, self._write)
+            self._selector.register(self._input, selectors.EVENT_WRITE)
 
     def progress(self) -> None:
         """Let the time for an answer begin anew."""
@@ -105,7 +106,7 @@ class Running:
             left = self._left()
             events = self._selector.select(min(left, _LOOK))
             for key, _ in events:
-                key.data()
+                self._serve(key.fd)
             if not events and self._process.poll() is not None:
                 self._end_output()  # a grandchild may keep the pipe open
         return self._lines.popleft()
@@ -152,6 +153,15 @@ class Running:
         if left <= 0:
             raise SilenceError
         return left
+
+    def _serve(self, number: int) -> None:
+        """Do what a pipe is ready for."""
+        if number == self._input:
+            self._write()
+        elif number == self._output:
+            self._read()
+        else:
+            self._read_errors()
 
     def _write(self) -> None:
         if not self._chunk:
