@@ -280,7 +280,7 @@ class Dialogue:
     def break_off(self, reason: str, others: str | None = None) -> None:
         """Note why the next question has no answer, and what of the others, if that is known.
 
-        Where all have one, the last that is supported becomes an error: no fault goes by unreported.
+        Where all have one, the last that is supported becomes an error: no fault goes unreported.
         """
         if self.complete:
             places = [i for i, answer in enumerate(self.answers) if not answer.unsupported]
