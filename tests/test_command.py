@@ -384,6 +384,24 @@ def test_the_pipes_do_not_block_each_other(asked: str, program: Program, tmp_pat
     assert all(answer.words == (0,) for answer in answers.values())
 
 
+def test_a_program_that_stops_reading_amid_many_questions(program: Program, tmp_path: Path) -> None:
+    folder = copy_vectors(tmp_path / "vectors", "encode/e4m3.f32.jsonl")
+    body = "for i in range(10): say(next(questions).split()[0] + ' 0')\nos.close(0)\n"
+    files = golden.read_vectors(folder)
+    target = command_results(program(body), files, timeout=20, restarts=0)
+    answers = list(target.answers["encode/e4m3.f32"].values())
+    assert [answer.error for answer in answers[:10]] == [""] * 10
+    assert answers[10].error == "the program ended before an answer"
+
+
+def test_time_counts_from_answer_to_answer(program: Program, files: list[VectorFile]) -> None:
+    body = FLUSHED.replace("say", "time.sleep(0.15); say")
+    begin = time.monotonic()
+    report = verify(command_results(program(body), files[:1], timeout=1.5), files[:1])
+    assert report.passed
+    assert time.monotonic() - begin > 2
+
+
 # --- asked again and again ------------------------------------------------------------------------
 
 
@@ -424,10 +442,13 @@ def test_a_crash_is_the_answer_to_its_question(program: Program, tmp_path: Path)
 
 
 def test_a_program_that_does_not_flush(program: Program) -> None:
-    with CommandTarget(program(BUFFERED), timeout=1, restarts=0) as target:
-        found = target.ask(without_cases("decode", "e2m1", "f32"), np.array([[1]], np.uint64))
+    with CommandTarget(program(BUFFERED), timeout=1) as target:
+        found = target.ask(without_cases("decode", "e2m1", "f32"), np.array([[1], [2]], np.uint64))
     reason = "gave no answer within 1 s; it must flush its output after each line"
-    assert found.errors == {0: f"the program {reason}"}
+    assert found.errors == {
+        0: f"the program {reason}",
+        1: f"not asked: of 1 starts the last one {reason}",
+    }
 
 
 def test_what_nobody_asked_for_is_found_at_the_next_question(program: Program) -> None:

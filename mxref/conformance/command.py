@@ -66,8 +66,9 @@ class CommandTarget:
             raise TargetError("command must name a program, got nothing")
         self._name = command
         self._timeout = timeout
-        self._restarts = restarts
         self._starts = 0
+        self._left = restarts + 1  # starts that are left
+        self._answered = False  # whether there ever was an answer
         self._failed = ""  # what the last run did
         self._running: Running | None = None
         self._reader = AnswerReader(command)
@@ -122,7 +123,7 @@ class CommandTarget:
         """
         answers: list[Answer] = []
         while len(answers) < len(questions):
-            if self._running is None and self._starts > self._restarts:
+            if self._running is None and not self._left:
                 reason = f"not asked: of {self._starts} starts the last one {self._failed}"
                 answers += [Answer(error=reason)] * (len(questions) - len(answers))
                 break
@@ -143,6 +144,7 @@ class CommandTarget:
         """The answers of one run, up to the first that it did not give, which is an error."""
         if new := self._running is None:
             self._starts += 1
+            self._left -= 1
             self._reader = AnswerReader(self._name)
             self._running = Running(self._command, self._timeout)
         running, dialogue = self._running, Dialogue(questions, self._reader)
@@ -151,6 +153,7 @@ class CommandTarget:
             running.send(prompt_lines(questions, header=new), last=last)
             while not dialogue.complete and (line := running.line()) is not None:
                 if dialogue.hear(line):
+                    self._answered = True
                     running.progress()
             if last or not dialogue.complete:
                 while (line := running.line()) is not None:
@@ -159,6 +162,8 @@ class CommandTarget:
             sound = not last and dialogue.complete
         except SilenceError:
             self._break_off(dialogue, running, self._silence(dialogue, last=last))
+            if not last and not self._answered:
+                self._left = 0  # it does not flush, and never will
         except LineError as fault:
             dialogue.break_off(str(fault), not_counted(fault))
         finally:
