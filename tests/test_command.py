@@ -348,7 +348,7 @@ def test_a_program_that_hangs_at_the_start(
     found = [answer.error for of_file in target.answers.values() for answer in of_file.values()]
     reason = "gave no answer within 0.5 s"
     assert found[:4] == [f"the program {reason}"] * 4
-    assert set(found[4:]) == {f"not asked: of 4 starts the last one {reason}"}
+    assert set(found[4:]) == {f"not asked after 4 starts: the program {reason}"}
     assert not verify(target, files).passed
 
 
@@ -359,7 +359,7 @@ def test_a_program_is_started_again_three_times(
     report = verify(command_results(program(body), files, timeout=20), files[:1])
     ended = "ended with exit status 2 before an answer"
     crashes = dict.fromkeys(("01", "03", "05", "07"), f"the program {ended}")
-    others = after("07", f"not asked: of 4 starts the last one {ended}")
+    others = after("07", f"not asked after 4 starts: the program {ended}")
     assert errors(report) == crashes | others
     assert len(noted(tmp_path)) == 4
 
@@ -368,7 +368,7 @@ def test_a_program_that_reads_nothing(program: Program, files: list[VectorFile])
     target = command_results(program("os.close(0)\n"), files, timeout=20, restarts=0)
     first, *others = target.answers["decode/e2m1.f32"].values()
     assert first.error == "the program ended before an answer"
-    reason = "not asked: of 1 starts the last one ended before an answer"
+    reason = "not asked after 1 start: the program ended before an answer"
     assert {answer.error for answer in others} == {reason}
 
 
@@ -392,6 +392,15 @@ def test_a_program_that_stops_reading_amid_many_questions(program: Program, tmp_
     answers = list(target.answers["encode/e4m3.f32"].values())
     assert [answer.error for answer in answers[:10]] == [""] * 10
     assert answers[10].error == "the program ended before an answer"
+
+
+def test_claims_outlive_a_crash(program: Program, files: list[VectorFile], tmp_path: Path) -> None:
+    body = (
+        f"if open({str(tmp_path / 'pids')!r}).read().count(chr(10)) == 1: say('# formats e2m1')\n"
+    )
+    crash = AT_05.format("sys.exit(1)").replace("say(answer(line))", "say(line.split()[0] + ' 0')")
+    target = command_results(program(body + crash), files, timeout=20)
+    assert verify(target, files).not_covered == ("decode e2m3",)
 
 
 def test_time_counts_from_answer_to_answer(program: Program, files: list[VectorFile]) -> None:
@@ -434,7 +443,7 @@ def test_a_crash_is_the_answer_to_its_question(program: Program, tmp_path: Path)
         assert found.errors == {
             1: f"the program {ended}",
             3: f"the program {ended}",
-            4: f"not asked: of 2 starts the last one {ended}",
+            4: f"not asked after 2 starts: the program {ended}",
         }
         assert found.words[[0, 2], 0].tolist() == [0x3F000000, 0x3F800000]
         assert set(target.ask(file, inputs).errors) == set(range(5))
@@ -447,7 +456,7 @@ def test_a_program_that_does_not_flush(program: Program) -> None:
     reason = "gave no answer within 1 s; it must flush its output after each line"
     assert found.errors == {
         0: f"the program {reason}",
-        1: f"not asked: of 1 starts the last one {reason}",
+        1: f"not asked after 1 start: the program {reason}",
     }
 
 

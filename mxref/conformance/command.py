@@ -69,7 +69,7 @@ class CommandTarget:
         self._starts = 0
         self._left = restarts + 1  # starts that are left
         self._answered = False  # whether there ever was an answer
-        self._failed = ""  # what the last run did
+        self._failed = ""  # why the last run has ended
         self._running: Running | None = None
         self._reader = AnswerReader(command)
         self._asked = 0
@@ -124,7 +124,8 @@ class CommandTarget:
         answers: list[Answer] = []
         while len(answers) < len(questions):
             if self._running is None and not self._left:
-                reason = f"not asked: of {self._starts} starts the last one {self._failed}"
+                times = f"{self._starts} start{'s'[: self._starts > 1]}"
+                reason = f"not asked after {times}: {self._failed}"
                 answers += [Answer(error=reason)] * (len(questions) - len(answers))
                 break
             answers += self._exchange(questions[len(answers) :], last=last)
@@ -145,7 +146,7 @@ class CommandTarget:
         if new := self._running is None:
             self._starts += 1
             self._left -= 1
-            self._reader = AnswerReader(self._name)
+            self._reader = AnswerReader(self._name, self.claims)
             self._running = Running(self._command, self._timeout)
         running, dialogue = self._running, Dialogue(questions, self._reader)
         sound = False
@@ -165,7 +166,8 @@ class CommandTarget:
             if not last and not self._answered:
                 self._left = 0  # it does not flush, and never will
         except LineError as fault:
-            dialogue.break_off(str(fault), not_counted(fault))
+            self._failed = str(fault)
+            dialogue.break_off(self._failed, not_counted(fault))
         finally:
             if not sound:
                 running.stop()
@@ -188,8 +190,8 @@ class CommandTarget:
         self._break_off(dialogue, running, f"{how} {when}{where}")
 
     def _break_off(self, dialogue: Dialogue, running: Running, what: str) -> None:
-        self._failed = what + running.last_errors()
-        dialogue.break_off(f"the program {self._failed}")
+        self._failed = f"the program {what}{running.last_errors()}"
+        dialogue.break_off(self._failed)
 
     def _silence(self, dialogue: Dialogue, *, last: bool) -> str:
         seconds = f"{self._timeout:g} s"

@@ -167,12 +167,13 @@ class AnswerReader:
 
     Args:
         target: what errors call the target.
+        claims: what it has said of itself before.
     """
 
     __slots__ = ("_answers", "_target", "claims", "number")
 
-    def __init__(self, target: str) -> None:
-        self.claims = Claims()
+    def __init__(self, target: str, claims: Claims | None = None) -> None:
+        self.claims = claims or Claims()
         self.number = 0  #: of the line read last, from 1
         self._answers = 0
         self._target = target
