@@ -21,6 +21,16 @@ def unknown_name(parameter: str, got: object, known: Mapping[str, object]) -> st
     return f"{parameter} must be one of {', '.join(known)}, got {got!r}{hint}"
 
 
+def one_line(text: str, longest: int = 200) -> str:
+    """A text as one short line of printable ASCII.
+
+    >>> one_line("no such file")
+    'no such file'
+    """
+    text = ascii(" ".join(text.split()))[1:-1]
+    return text if len(text) <= longest else f"{text[:longest]}..."
+
+
 def hex_float(value: float) -> str:
     """A float in hexadecimal without trailing zeros.
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -168,3 +170,22 @@ def steps(function: Callable[[int], int], low: int, high: int) -> list[int]:
         at_middle = function(middle)
         spans += [(a, at_a, middle, at_middle), (middle, at_middle, b, at_b)]
     return found
+
+
+def tool(name: str) -> str:
+    """A program that a test needs: without it CI fails; elsewhere the test is skipped."""
+    found = shutil.which(name)
+    if found is None and os.environ.get("MXREF_REQUIRE_TOOLS"):
+        pytest.fail(f"{name} is not installed, and MXREF_REQUIRE_TOOLS is set")
+    return found or pytest.skip(f"{name} is not installed")
+
+
+def run(*command: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, timeout=120, **options
+    )
+
+
+def built(*command: object) -> None:
+    result = run(*command)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

@@ -26,7 +26,10 @@ from mxref import golden
 from mxref.cli import main
 
 COMMAND = [sys.executable, "-W", "error", "-m", "mxref"]
-VERBS = ("formats", "explain", "quantize", "regen", "export", "score", "verify")
+VERBS = (
+    *("formats", "explain", "quantize", "regen", "export", "score"),
+    *("verify", "prompts", "gen", "check"),
+)
 #: The environment of a user: Python's output is buffered there.
 ENVIRONMENT = {k: value for k, value in os.environ.items() if k != "PYTHONUNBUFFERED"}
 Result = subprocess.CompletedProcess[str]
@@ -108,7 +111,10 @@ def test_help_of_a_verb_has_an_example(verb: str, call: Callable[..., Result]) -
         (["formats", "--no-such-option"], "unrecognized arguments: --no-such-option"),
         (["quantize", "x.npy"], "required: --format"),
         (["quantize", "--format", "mxint8"], "required: FILE"),
-        (["verify"], "required: TARGET"),
+        (["verify"], "one of the arguments TARGET --cmd --results is required"),
+        (["verify", "a.py", "--cmd", "b"], "--cmd: not allowed with argument TARGET"),
+        (["verify", "--results", "a", "--cmd", "b"], "not allowed with argument"),
+        (["gen", "encode"], "required: FORMAT"),
     ],
 )
 def test_misuse_of_the_command(

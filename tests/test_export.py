@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import choices_of, steps
+from helpers import built, choices_of, run, steps, tool
 from numpy.typing import NDArray
 
 from mxref import encode, exact
@@ -52,25 +52,6 @@ TABLES = [
     ("int8", "ocp+rounding=toward_zero+int8_range=full"),
     ("int8", "ocp+rounding=ties_to_away+pre_rounding=bfloat16"),
 ]
-
-
-def tool(name: str) -> str:
-    """A program that a test needs: without it CI fails; elsewhere the test is skipped."""
-    found = shutil.which(name)
-    if found is None and os.environ.get("MXREF_REQUIRE_TOOLS"):
-        pytest.fail(f"{name} is not installed, and MXREF_REQUIRE_TOOLS is set")
-    return found or pytest.skip(f"{name} is not installed")
-
-
-def run(*command: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(word) for word in command], capture_output=True, text=True, timeout=120, **options
-    )
-
-
-def built(*command: object) -> None:
-    result = run(*command)
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
 def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:

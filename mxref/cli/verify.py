@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mxref._text import unknown_name
-from mxref.cli._common import Verbs, new_parser, print_table, vectors_default, vectors_folder
+from mxref.cli._common import Verbs, new_parser, print_table, vectors_folder
+from mxref.cli._targets import add_file_arguments, add_target_arguments, chosen_target
 
 if TYPE_CHECKING:
-    from mxref.conformance import Report
+    from mxref.conformance import Report, Target
 
 
 def add_parser(verbs: Verbs) -> None:
@@ -27,19 +26,15 @@ def add_parser(verbs: Verbs) -> None:
         "mxref verify tools/adapters/ml_dtypes_adapter.py "
         "--xfail tools/adapters/ml_dtypes.xfail.json",
     )
-    parser.add_argument("target", metavar="TARGET", help="a Python file or a dotted module name")
+    add_target_arguments(parser, results=True)
+    add_file_arguments(parser)
+    add_report_arguments(parser)
+
+
+def add_report_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options on what is compared with, and how the report is printed."""
     parser.add_argument(
         "--policy", metavar="POLICY", help="compare with this policy instead of the claimed one"
-    )
-    for name in ("op", "format", "float"):
-        parser.add_argument(
-            f"--{name}",
-            action="append",
-            metavar=name.upper(),
-            help=f"only this {'operation' if name == 'op' else name}; may be given again",
-        )
-    parser.add_argument(
-        "--vectors", type=Path, metavar="DIR", help=f"folder (default: {vectors_default()})"
     )
     parser.add_argument(
         "--xfail", type=Path, metavar="FILE", help="known divergences; one that passes is an error"
@@ -54,12 +49,16 @@ def add_parser(verbs: Verbs) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    with chosen_target(options, at_once=True) as target:
+        return judge(options, target)
+
+
+def judge(options: argparse.Namespace, target: Target) -> int:
+    """Compare a target with the chosen vector files and print the report; the exit status."""
     from mxref import conformance, golden
     from mxref.conformance.verify import report_json
     from mxref.policy import Policy
 
-    with contextlib.redirect_stdout(sys.stderr):  # what the target prints is no part of the report
-        target = conformance.load_target(options.target)
     files = golden.read_vectors(options.vectors or vectors_folder())
     known = {} if options.xfail is None else conformance.read_xfail(options.xfail)
     unknown = set(known) - {case.id for file in files for case in file.cases}

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref._bits import LAYOUTS
+from mxref._text import one_line
 from mxref.conformance.answers import AnswerError, array_of, code_words, float_words, pair_of
 from mxref.conformance.layout_calls import call_layout
 from mxref.formats import (
@@ -105,10 +106,9 @@ def _ask_each(
 def _one_line(error: BaseException) -> str:
     """An error's text, short and printable."""
     try:
-        text = ascii(" ".join(str(error).split()))[1:-1]
+        return one_line(str(error))
     except Exception:
         return "(no text)"
-    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def call_operation(

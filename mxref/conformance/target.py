@@ -76,11 +76,23 @@ from mxref.golden.records import VectorFile
 from mxref.golden.words import OPERATIONS
 from mxref.policy import Policy
 
-__all__ = ["PythonTarget", "Target", "TargetError", "load_target", "target_of"]
+__all__ = [
+    "CLAIMS",
+    "PythonTarget",
+    "Target",
+    "TargetError",
+    "claimed_names",
+    "claims_cover",
+    "load_target",
+    "target_of",
+]
 
 _FORMATS = {**ELEMENT_FORMATS, **SCALE_FORMATS, **BLOCK_FORMATS}
-#: What a target may claim beside the formats of the standard, which it claims if it says nothing.
-_CLAIMS = {**_FORMATS, **OTHER_BLOCK_FORMATS}
+#: What a target may claim, formats beside those of the standard included.
+CLAIMS: Mapping[str, Mapping[str, object]] = {
+    "FORMATS": {**_FORMATS, **OTHER_BLOCK_FORMATS},
+    "FLOATS": LAYOUTS,
+}
 
 
 class TargetError(ValueError):
@@ -131,10 +143,8 @@ class PythonTarget:
     lacks: Mapping[str, str] = field(default_factory=dict)
 
     def covers(self, op: str, format: str, float: str) -> bool:
-        """Whether the target says that it has this; of scales there is one format only."""
-        has_format = format == E8M0.name or format in self.formats
-        has_float = float in self.floats or float not in LAYOUTS  # or the name of a layout
-        return op in self.operations and has_format and has_float
+        """Whether the target says that it has this."""
+        return op in self.operations and claims_cover(self.formats, self.floats, format, float)
 
     def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:
         """Its answers to input words, one case a row."""
@@ -165,23 +175,19 @@ def target_of(module: object, name: str) -> PythonTarget:
         library = library_of(getattr(module, "ARRAYS", "numpy"), getattr(module, "DEVICE", None))
     except ValueError as error:
         raise TargetError(f"target {name}: {error}") from None
-    floats = _claimed(module, name, "FLOATS", LAYOUTS, LAYOUTS)
+    floats = _claimed(module, name, "FLOATS", LAYOUTS)
     return PythonTarget(
         name=name,
         operations={op: library.taking(function) for op, function in found.items()},
         policy=policy,
-        formats=_claimed(module, name, "FORMATS", _FORMATS, _CLAIMS),
+        formats=_claimed(module, name, "FORMATS", _FORMATS),
         floats=floats - set(library.lacks),
         lacks={float: why for float, why in library.lacks.items() if float in floats},
     )
 
 
 def _claimed(
-    module: object,
-    name: str,
-    attribute: str,
-    unclaimed: Mapping[str, object],
-    known: Mapping[str, object],
+    module: object, name: str, attribute: str, unclaimed: Mapping[str, object]
 ) -> frozenset[str]:
     claimed = getattr(module, attribute, None)
     if claimed is None:
@@ -190,10 +196,28 @@ def _claimed(
         raise TargetError(
             f"target {name} must have a list of names in {attribute}, got {claimed!r}"
         )
-    for item in claimed:
-        if not isinstance(item, str) or item not in known:
-            raise TargetError(f"target {name}: {unknown_name(attribute, item, known)}")
-    return frozenset(claimed)
+    return claimed_names(name, attribute, claimed)
+
+
+def claimed_names(target: str, claim: str, names: Collection[object]) -> frozenset[str]:
+    """The formats (`FORMATS`) or float types (`FLOATS`) that a target claims.
+
+    Raises:
+        TargetError: a name that is not known.
+    """
+    known = CLAIMS[claim]
+    for name in names:
+        if not isinstance(name, str) or name not in known:
+            raise TargetError(f"target {target}: {unknown_name(claim, name, known)}")
+    return frozenset(map(str, names))
+
+
+def claims_cover(
+    formats: Collection[str], floats: Collection[str], format: str, float: str
+) -> bool:
+    """Whether a format and float type are among those claimed; of scales there is one format."""
+    has_format = format == E8M0.name or format in formats
+    return has_format and (float in floats or float not in LAYOUTS)  # or the name of a layout
 
 
 def _import(spec: str) -> ModuleType:

@@ -1,0 +1,143 @@
+"""What verbs that check an implementation share: naming it, and choosing the vector files."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mxref._text import unknown_name
+from mxref.cli._common import vectors_default, vectors_folder
+
+if TYPE_CHECKING:
+    from mxref.conformance import Target
+    from mxref.golden import VectorFile
+
+#: Restarts of a program that is asked again and again: a shrinking counterexample may be a crash.
+_LIVE_RESTARTS = 100
+
+
+def add_target_arguments(parser: argparse.ArgumentParser, *, results: bool = False) -> None:
+    """Arguments that name the implementation; `results` are for verbs that ask vector files."""
+    one = parser.add_mutually_exclusive_group(required=True)
+    one.add_argument(
+        "target", nargs="?", metavar="TARGET", help="a Python file or a dotted module name"
+    )
+    one.add_argument(
+        "--cmd", metavar="COMMAND", help="a program that reads prompts and writes answers"
+    )
+    if results:
+        one.add_argument(
+            "--results", type=Path, metavar="DIR", help="answers to what `mxref prompts` wrote"
+        )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        metavar="SECONDS",
+        help="how long --cmd may take for an answer (default 10)",
+    )
+
+
+def add_file_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options that choose vector files."""
+    for name in ("op", "format", "float"):
+        parser.add_argument(
+            f"--{name}",
+            action="append",
+            metavar=name.upper(),
+            help=f"only this {'operation' if name == 'op' else name}; may be given again",
+        )
+    add_vectors_argument(parser)
+
+
+def add_vectors_argument(parser: argparse.ArgumentParser) -> None:
+    """The option that names the folder of vectors."""
+    parser.add_argument(
+        "--vectors", type=Path, metavar="DIR", help=f"folder (default: {vectors_default()})"
+    )
+
+
+def chosen_files(options: argparse.Namespace) -> list[VectorFile]:
+    """The vector files that the options choose; no other one is read.
+
+    Raises:
+        ValueError: a name that no file has, or names that no file has together.
+    """
+    from mxref import golden
+
+    wanted = {name: getattr(options, name) or [] for name in ("op", "format", "float")}
+    known = [_names(stem) for stem in _stems(options)]
+    for name, chosen in wanted.items():
+        present = dict.fromkeys(sorted({names[name] for names in known}))
+        for one in chosen:
+            if one not in present:
+                raise ValueError(unknown_name(f"--{name}", one, present))
+
+    def is_wanted(stem: str) -> bool:
+        return all(one in (wanted[name] or [one]) for name, one in _names(stem).items())
+
+    files = golden.read_vectors(options.vectors or vectors_folder(), is_wanted)
+    if not files:
+        asked = " ".join(one for chosen in wanted.values() for one in chosen)
+        raise ValueError(f"there are no vectors of {asked}: see the folders in vectors/")
+    return files
+
+
+@contextlib.contextmanager
+def chosen_target(options: argparse.Namespace, *, at_once: bool = False) -> Iterator[Target]:
+    """The implementation that the options name, until the end of a `with`.
+
+    Args:
+        options: what `add_target_arguments` has added; for `at_once` also `add_file_arguments`.
+        at_once: whether a program gets all cases of the chosen vector files at once, so that it
+            may answer at the end of its input; it can be asked nothing else then.
+
+    Raises:
+        ValueError: a target that cannot be used.
+    """
+    from mxref.conformance import load_target
+
+    if options.timeout is not None and options.cmd is None:
+        raise ValueError("--timeout must be given with --cmd: it is the time for its answers")
+    if options.target is not None:
+        with contextlib.redirect_stdout(sys.stderr):  # what it prints is no part of a report
+            target = load_target(options.target)
+        yield target
+    elif options.cmd is None:
+        from mxref.conformance.results import read_results
+
+        yield read_results(options.results, chosen_files(options), _stems(options))
+    else:
+        with _command(options, at_once=at_once) as program:
+            yield program
+
+
+@contextlib.contextmanager
+def _command(options: argparse.Namespace, *, at_once: bool) -> Iterator[Target]:
+    from mxref.conformance.command import CommandTarget, command_results
+    from mxref.conformance.process import unwinding_signals
+
+    timeout = 10.0 if options.timeout is None else options.timeout
+    with unwinding_signals():
+        if at_once:
+            yield command_results(options.cmd, chosen_files(options), timeout=timeout)
+            return
+        with CommandTarget(options.cmd, timeout=timeout, restarts=_LIVE_RESTARTS) as target:
+            yield target
+
+
+def _stems(options: argparse.Namespace) -> list[str]:
+    """The stems of all vector files."""
+    from mxref.golden.store import read_manifest
+
+    listed = [entry["file"] for entry in read_manifest(options.vectors or vectors_folder())]
+    return [file.removesuffix(".jsonl") for file in listed if file.endswith(".jsonl")]
+
+
+def _names(stem: str) -> dict[str, str]:
+    op, _, rest = stem.partition("/")
+    format, _, float = rest.partition(".")
+    return {"op": op, "format": format, "float": float}

@@ -1,0 +1,52 @@
+"""``mxref gen`` and ``mxref check``: both ends of a pipe through an implementation."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from mxref.cli._common import Verbs, new_parser
+from mxref.cli._targets import add_vectors_argument, chosen_files
+from mxref.cli.verify import add_report_arguments, judge
+
+
+def add_parser(verbs: Verbs) -> None:
+    """Add both verbs."""
+    gen = new_parser(
+        verbs,
+        "gen",
+        _gen,
+        "print questions, for a program that answers in a pipe",
+        "mxref gen encode e4m3 | ./my_kernel | mxref check encode e4m3",
+    )
+    check = new_parser(
+        verbs,
+        "check",
+        _check,
+        "check the answers to what `mxref gen` has printed",
+        "mxref check encode e4m3 < answers.txt",
+    )
+    for parser in (gen, check):
+        parser.add_argument("op", nargs=1, metavar="OP", help="operation, as encode")
+        parser.add_argument("format", nargs=1, metavar="FORMAT", help="format, as e4m3")
+        parser.add_argument(
+            "--float", action="append", metavar="FLOAT", help="only this float; may be given again"
+        )
+        add_vectors_argument(parser)
+    add_report_arguments(check)
+
+
+def _gen(options: argparse.Namespace) -> int:
+    from mxref.conformance.lines import prompt_lines, questions_of
+
+    questions = (question for file in chosen_files(options) for question in questions_of(file))
+    for line in prompt_lines(questions):
+        sys.stdout.write(line.decode("ascii"))
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    from mxref.conformance.results import piped_results
+
+    target = piped_results(sys.stdin.buffer, chosen_files(options), "standard input")
+    return judge(options, target)
