@@ -54,26 +54,33 @@ def add_parser(verbs: Verbs) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from mxref import conformance, golden
+    from mxref import conformance
+    from mxref.conformance.asked import read_for
     from mxref.conformance.verify import report_json
     from mxref.policy import Policy
 
     with contextlib.redirect_stdout(sys.stderr):  # what the target prints is no part of the report
         target = conformance.load_target(options.target)
-    files = golden.read_vectors(options.vectors or vectors_folder())
+    policy = target.policy if options.policy is None else Policy.parse(options.policy)
     known = {} if options.xfail is None else conformance.read_xfail(options.xfail)
+    filters = {name: getattr(options, name) for name in ("op", "format", "float")}
+
+    def is_wanted(*words: str) -> bool:
+        pairs = zip(filters.values(), words, strict=True)
+        return all(word in (chosen or [word]) for chosen, word in pairs)
+
+    folder = options.vectors or vectors_folder()
+    files = read_for(folder, target, policy, known, is_wanted)
     unknown = set(known) - {case.id for file in files for case in file.cases}
     if unknown:
         raise ValueError(f"{options.xfail}: there is no case {min(unknown)!r}")
-    for name in ("op", "format", "float"):
-        wanted = getattr(options, name) or []
+    for name, chosen in filters.items():
         present = {getattr(file, name) for file in files}
-        for one in wanted:
+        for one in chosen or ():
             if one not in present:
                 raise ValueError(unknown_name(f"--{name}", one, dict.fromkeys(sorted(present))))
-        files = [file for file in files if not wanted or getattr(file, name) in wanted]
-    policy = None if options.policy is None else Policy.parse(options.policy)
-    if options.op or options.format or options.float:  # what is not asked cannot fail
+        files = [file for file in files if not chosen or getattr(file, name) in chosen]
+    if any(filters.values()):  # what is not asked cannot fail
         asked = {case.id for file in files for case in file.cases}
         known = {id: reason for id, reason in known.items() if id in asked}
     report = conformance.verify(target, files, policy, known)

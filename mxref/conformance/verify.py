@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from mxref.choices import Standing
+from mxref.conformance.asked import is_asked
 from mxref.conformance.compare import Failure, Outcome, run_file, same_answers
 from mxref.conformance.diagnose import Match, answers_differ, closest_policy
 from mxref.conformance.report import describe
 from mxref.conformance.target import Target
 from mxref.formats import BLOCK_FORMATS
-from mxref.golden.answers import answerable, codes_under_scale, reads
+from mxref.golden.answers import codes_under_scale, reads
 from mxref.golden.records import Case, VectorFile, words
 from mxref.policy import Policy
 
@@ -140,11 +141,7 @@ def verify(
     rows: list[Row] = []
     missing: dict[str, list[str]] = {}
     for (op, format), group in _grouped(files):
-        covered = [
-            file
-            for file in group
-            if target.covers(op, format, file.float) and answerable(op, format, file.float, chosen)
-        ]
+        covered = [file for file in group if is_asked(target, op, format, file.float, chosen)]
         absent = [file.float for file in group if file not in covered]
         if absent:
             floats = f" ({', '.join(absent)})" if covered else ""
