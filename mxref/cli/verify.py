@@ -111,11 +111,11 @@ def _print(report: Report, show: int) -> None:
     for reason, count in Counter(report.known.values()).items():
         print(f"known: {count} x {reason}")
     _print_groups(report, show)
+    for finding in report.findings:
+        print(finding)
     for row in report.rows:
-        if row.match is not None:
-            share = f"{row.match.same} of {row.match.total} cases"
-            word = "equals" if row.match.complete else "is nearest to"
-            print(f"{row.op} {row.format}: your output {word} {row.match.policy} on {share}")
+        if row.description is not None:
+            print(f"{row.op} {row.format}: {row.description.text}")
     for id in report.stale[:show]:
         print(f"{id}: is listed as a known divergence but passes, or was not compared")
     summary = [f"{report.compared} cases", f"{len(report.unexplained)} failed"]
@@ -124,7 +124,10 @@ def _print(report: Report, show: int) -> None:
     if report.stale:
         summary.append(f"{len(report.stale)} wrongly listed as known")
     word = "PASS" if report.passed else "FAIL"
-    print(f"{word} {report.target.name}: {', '.join(summary)}: {report.verdict}")
+    verdict = report.verdict
+    if report.besides:
+        verdict += f"; {', '.join(report.besides)} must be offered as well"
+    print(f"{word} {report.target.name}: {', '.join(summary)}: {verdict}")
 
 
 def _print_groups(report: Report, show: int) -> None:
@@ -139,8 +142,13 @@ def _print_groups(report: Report, show: int) -> None:
         rank[key[:2]] += 1
         order.append((rank[key[:2]] > 2, key, failures))
     order.sort(key=lambda item: item[0])
+    flags_of = {(row.op, row.format): row.by_flag(report.known) for row in report.rows}
     for _, (op, format, *why), failures in order[:show]:
         file, first = failures[0]
+        by_flag = flags_of.pop((op, format), None)
+        if by_flag:
+            counts = (f"{flag} {failed} of {cases}" for flag, (failed, cases) in by_flag.items())
+            print(f"{op} {format}, failed by flag: {', '.join(counts)}")
         what = why[0]
         if first.got is not None:
             flags = f" [{why[1]}]" if why[1] else ""

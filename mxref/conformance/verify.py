@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +11,11 @@ import numpy as np
 
 from mxref.choices import Standing
 from mxref.conformance.asked import is_asked
+from mxref.conformance.causes import Cause, find_causes
 from mxref.conformance.compare import Failure, Outcome, run_file, same_answers
-from mxref.conformance.diagnose import Match, answers_differ, closest_policy
+from mxref.conformance.description import Description, describe_failures
+from mxref.conformance.diagnose import answers_differ
+from mxref.conformance.findings import Finding, findings
 from mxref.conformance.report import describe
 from mxref.conformance.target import Target
 from mxref.formats import BLOCK_FORMATS
@@ -30,7 +33,8 @@ class Row:
     op: str
     format: str
     outcomes: tuple[Outcome, ...]
-    match: Match | None  #: another policy that gives more of the target's answers
+    causes: tuple[Cause, ...] = ()  #: what gives its answers, if some of them are wrong
+    description: Description | None = None  #: where it fails, if no cause gives all of them
 
     @property
     def policy(self) -> str:
@@ -49,6 +53,14 @@ class Row:
             (outcome.file, failure) for outcome in self.outcomes for failure in outcome.failures
         ]
 
+    def by_flag(self, known: Container[str] = ()) -> dict[str, tuple[int, int]]:
+        """How many cases of each flag failed, known ones apart, and of how many; largest first."""
+        failed = Counter(
+            f for _, x in self.failures if x.case.id not in known for f in x.case.flags
+        )
+        cases = Counter(f for o in self.outcomes for case in o.file.cases for f in case.flags)
+        return {flag: (count, cases[flag]) for flag, count in failed.most_common()}
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -59,6 +71,7 @@ class Report:
     rows: tuple[Row, ...]
     not_covered: tuple[str, ...]
     equals: str | None = None  #: the one policy that gives all answers, if it is another
+    findings: tuple[Finding, ...] = ()  #: causes, each once for all formats that share it
     known: Mapping[str, str] = field(default_factory=dict)  #: reason by id, from an xfail file
 
     @property
@@ -122,6 +135,22 @@ class Report:
             return "fails with errors"
         return "legal but unnamed"
 
+    @property
+    def besides(self) -> tuple[str, ...]:
+        """What the standard requires to be offered beside the policy that the target conforms to.
+
+        Required roundings and overflow methods (MX §5.3, §6.3), as ``choice=value``.
+        """
+        under = self.verdict.partition("conforms under ")[2]
+        chosen, default = Policy.parse(under or "ocp").choices(), Policy().choices()
+        return tuple(
+            f"{name}={value}"
+            for name, value in default.items()
+            if chosen[name] != value
+            and _standing(name, value) is Standing.REQUIRED
+            and _standing(name, chosen[name]) is not Standing.CONTRADICTS
+        )
+
 
 def verify(
     target: Target,
@@ -148,14 +177,27 @@ def verify(
             missing.setdefault(op, []).append(format + floats)
         if covered:
             outcomes = tuple(run_file(target, file, chosen) for file in covered)
-            failed = any(outcome.failures for outcome in outcomes)
-            match = closest_policy(op, outcomes, chosen) if failed else None
-            rows.append(Row(op, format, outcomes, match))
+            rows.append(_row(op, format, outcomes, chosen, rows))
     compared = {row.op for row in rows}
     not_covered = tuple(
         f"{op} {', '.join(formats)}" if op in compared else op for op, formats in missing.items()
     )
-    return Report(target, chosen, tuple(rows), not_covered, _one_policy(rows, chosen), known or {})
+    one = _one_policy(rows, chosen)
+    return Report(target, chosen, tuple(rows), not_covered, one, findings(rows), known or {})
+
+
+def _row(
+    op: str, format: str, outcomes: tuple[Outcome, ...], policy: Policy, before: Sequence[Row]
+) -> Row:
+    if not any(outcome.failures for outcome in outcomes):
+        return Row(op, format, outcomes)
+    known = (row.causes[0] for row in before if row.op == op and row.causes)
+    hints = dict.fromkeys(cause for cause in known if cause.complete)
+    causes = find_causes(op, outcomes, policy, tuple(hints))
+    complete = any(cause.complete for cause in causes)
+    return Row(
+        op, format, outcomes, causes, None if complete else describe_failures(outcomes, policy)
+    )
 
 
 def _one_policy(rows: Sequence[Row], start: Policy) -> str | None:
@@ -163,9 +205,9 @@ def _one_policy(rows: Sequence[Row], start: Policy) -> str | None:
     changed: dict[str, str] = {}
     for row in rows:
         if row.failures:
-            if row.match is None or not row.match.complete:
+            if not row.causes or row.causes[0].kind != "policy" or not row.causes[0].complete:
                 return None
-            found = Policy.parse(row.match.policy).choices()
+            found = Policy.parse(row.causes[0].policy).choices()
             changed |= {name: found[name] for name in reads(row.op)}
     if not changed:
         return None
@@ -224,11 +266,12 @@ _FREE_IN_BLOCKS: tuple[dict[str, str], ...] = (
 
 def _is_legal(policy: str) -> bool:
     """Whether no choice of a policy contradicts the standard."""
-    chosen = Policy.parse(policy).choices()
-    members = (
-        m for name, value in chosen.items() for m in Policy.members(name) if m.value == value
-    )
-    return all(member.standing is not Standing.CONTRADICTS for member in members)
+    chosen = Policy.parse(policy).choices().items()
+    return all(_standing(*choice) is not Standing.CONTRADICTS for choice in chosen)
+
+
+def _standing(name: str, value: str) -> Standing:
+    return next(m.standing for m in Policy.members(name) if m.value == value)
 
 
 def report_json(report: Report) -> dict[str, Any]:
@@ -237,6 +280,7 @@ def report_json(report: Report) -> dict[str, Any]:
         "target": report.target.name,
         "policy": str(report.policy),
         "verdict": report.verdict,
+        "must_offer_besides": list(report.besides),
         "passed": report.passed,
         "compared": report.compared,
         "rows": [
@@ -247,10 +291,16 @@ def report_json(report: Report) -> dict[str, Any]:
                 "compared": row.compared,
                 "failed": len(row.failures),
                 "known": sum(f.case.id in report.known for _, f in row.failures),
-                "match": None if row.match is None else dataclasses.asdict(row.match),
+                "flags": {
+                    flag: {"failed": failed, "cases": cases}
+                    for flag, (failed, cases) in row.by_flag().items()
+                },
+                "causes": [cause.as_json() for cause in row.causes],
+                "description": None if row.description is None else row.description.as_json(),
             }
             for row in report.rows
         ],
+        "findings": [finding.as_json() for finding in report.findings],
         "failures": [
             {
                 "id": failure.case.id,
