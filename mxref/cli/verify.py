@@ -148,7 +148,7 @@ def _print_groups(report: Report, show: int) -> None:
         by_flag = flags_of.pop((op, format), None)
         if by_flag:
             counts = (f"{flag} {failed} of {cases}" for flag, (failed, cases) in by_flag.items())
-            print(f"{op} {format}, failed by flag: {', '.join(counts)}")
+            print(f"{op} {format}, wrong by flag: {', '.join(counts)}")
         what = why[0]
         if first.got is not None:
             flags = f" [{why[1]}]" if why[1] else ""

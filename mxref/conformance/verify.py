@@ -54,11 +54,15 @@ class Row:
         ]
 
     def by_flag(self, known: Container[str] = ()) -> dict[str, tuple[int, int]]:
-        """How many cases of each flag failed, known ones apart, and of how many; largest first."""
-        failed = Counter(
-            f for _, x in self.failures if x.case.id not in known for f in x.case.flags
-        )
-        cases = Counter(f for o in self.outcomes for case in o.file.cases for f in case.flags)
+        """How many cases of each flag have wrong answers, and how many there are; largest first.
+
+        Errors and known failures are not counted.
+        """
+        wrong = (failure for _, failure in self.failures if failure.got is not None)
+        failing = (failure.case for failure in wrong if failure.case.id not in known)
+        failed = Counter(flag for case in failing for flag in case.flags)
+        asked = (case for outcome in self.outcomes for case in outcome.file.cases)
+        cases = Counter(flag for case in asked for flag in case.flags)
         return {flag: (count, cases[flag]) for flag, count in failed.most_common()}
 
 
