@@ -19,6 +19,7 @@ from mxref import golden
 from mxref.cli import main
 from mxref.conformance import Report, target_of, verify
 from mxref.conformance.causes import find_causes
+from mxref.conformance.evidence import Evidence, Questions
 from mxref.golden import VectorFile
 from mxref.golden.mutants import MUTANTS
 from mxref.policy import Policy
@@ -243,15 +244,42 @@ def test_another_legal_policy_is_no_bug() -> None:
     assert str(finding).startswith("encode, all 2 formats: your output equals ocp+rounding=")
 
 
-@pytest.mark.parametrize("index", [0, 700, -1])
+@pytest.mark.parametrize("index", [0, 1, 701, 1502, 1503, -1])
 def test_one_other_answer_is_enough_to_clear_a_suspect(index: int) -> None:
     def encode(values: Any, format: str) -> Any:
-        codes = w.encoder(w.ties_lost_in_subnormals)(values, format)
+        codes = w.encoder(w.remainder_up)(values, format)
         codes[index] ^= 1
         return codes
 
     (row,) = report_on(E4M3, encode=encode).rows
+    assert len(row.failures) > 1000  # many more than are looked at first
     assert not any(cause.complete for cause in row.causes)
+
+
+def test_an_error_is_no_answer() -> None:
+    (file,) = files("encode/e2m1.f16")
+    questions = Questions(file, file.input_words())
+    right = questions.answers(Policy())
+    answered = np.ones(len(right), bool)
+    assert Evidence(questions, right, answered).misses(right) == 0
+    answered[[3, 5]] = False
+    assert Evidence(questions, right, answered).misses_under(Policy()) == 2
+
+
+def test_what_most_formats_share_is_named() -> None:
+    """E2M1 alone cannot tell A7 from B3, E3M2 can; E2M1 comes first."""
+
+    def half_smallest_up(below: Any, x: Any, low: Any, high: Any, format: str) -> Any:
+        smallest = w.table(format)[1]
+        return (x == smallest / 2) | w.nearest(below, x, low, high, format)
+
+    target = target_of(SimpleNamespace(encode=w.encoder(half_smallest_up)), "target")
+    some = files("encode/e2m1.f32", "encode/e3m2.f32")
+    report = verify(target, sorted(some, key=lambda file: file.format))
+    assert [row.format for row in report.rows] == ["e2m1", "e3m2"]
+    assert [cause.name for cause in report.rows[0].causes] == ["A7", "B3"]
+    (finding,) = report.findings
+    assert (finding.cause.name, finding.also, finding.every) == ("B3", (), True)
 
 
 def test_two_formats_with_two_bugs_have_two_findings() -> None:
