@@ -32,6 +32,7 @@ from mxref.conformance import (
     verify,
     write_xfail,
 )
+from mxref.conformance import asked as asked_module
 from mxref.conformance.compare import Failure
 from mxref.conformance.report import describe
 from mxref.golden import VectorFile
@@ -294,8 +295,12 @@ def test_a_right_target_conforms(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[Path] = []
-    # They take two seconds to read, and have been read.
-    monkeypatch.setattr(golden, "read_vectors", lambda path: asked.append(path) or everything)
+
+    def read(path: Path, wanted: Callable[[str], bool]) -> list[VectorFile]:
+        asked.append(path)  # they take a second to read, and have been read
+        return [file for file in everything if wanted(file.stem)]
+
+    monkeypatch.setattr(asked_module, "read_vectors", read)
     run = run_verify(target_file(tmp_path, RIGHT), "--json")
     assert run.status == 0
     assert asked == [VECTORS]
@@ -424,7 +429,10 @@ def test_ties_away_is_named(
     run = run_verify(spec, "--vectors", folder)
     assert run.status == 1
     assert run.last_line.startswith(f"FAIL {spec}: ")
-    assert run.last_line.endswith(" failed: conforms under ocp+rounding=ties_to_away")
+    conforms = "conforms under ocp+rounding=ties_to_away"
+    assert run.last_line.endswith(
+        f" failed: {conforms}; rounding=ties_to_even must be offered as well"
+    )
     for op, format in (("encode", "e2m1"), ("quantize", "mxfp4_e2m1")):
         (cases,) = re.findall(rf"^FAIL +{op} +{format} +ocp +(\d+) +\d+ +0$", run.out, re.MULTILINE)
         equals = "your output equals ocp+rounding=ties_to_away"
@@ -442,7 +450,8 @@ def test_a_target_that_overflows_to_nan_conforms_under_that_policy(
     body = 'def encode(v, f): return mxref.encode(v, f, overflow="nonsaturating")\n'
     run = run_verify(target_file(tmp_path, RIGHT + body), "--vectors", vectors("encode/e4m3.f32"))
     assert run.status == 1
-    assert run.last_line.endswith(" failed: conforms under ocp+overflow=nonsaturating")
+    conforms = "conforms under ocp+overflow=nonsaturating"
+    assert run.last_line.endswith(f" failed: {conforms}; overflow=saturate must be offered as well")
     assert "your output equals ocp+overflow=nonsaturating on " in run.out
 
 
@@ -477,11 +486,12 @@ def decode(c, f): return mxref.decode(c, f) + np.float32(0)
     options = ["--vectors", vectors("encode/e4m3.f32", "decode/e4m3.f32", "decode/int8.f32")]
     run = run_verify(spec, *options)
     assert run.status == 1
-    policy = run.last_line.partition(" failed: conforms under ")[2]
+    besides = "; overflow=saturate must be offered as well"
+    policy = run.last_line.partition(" failed: conforms under ")[2].removesuffix(besides)
     assert set(policy.split("+")) == {"ocp", "overflow=nonsaturating", "decoded_zero=dropped"}
     run = run_verify(spec, *options, "--policy", policy)
     assert run.status == 0
-    assert run.last_line.endswith(f" 0 failed: conforms under {policy}")
+    assert run.last_line.endswith(f" 0 failed: conforms under {policy}{besides}")
 
 
 def test_the_nearest_policy_is_named(
@@ -1111,7 +1121,9 @@ def test_a_planted_bug_is_found(
     run = run_verify(spec, "--vectors", folder, "--show", 1000)
     assert_described(run, failures, rule_titles(folder, bug.stem))
     count = len(report.failures)
-    assert run.last_line == f"FAIL {spec}: {report.compared} cases, {count} failed: {bug.verdict}"
+    verdict = f"FAIL {spec}: {report.compared} cases, {count} failed: {bug.verdict}"
+    besides = "".join(f"; {choice} must be offered as well" for choice in report.besides)
+    assert run.last_line == verdict + besides
 
 
 @functools.cache
@@ -1173,7 +1185,8 @@ def line_of(name: str, text: str) -> int:
     [
         (
             "ties away among subnormals only",
-            "encode.e2m1.f32.3e800000: in 3e800000 = 0x1p-2 = 0.25, want 00 = 0, got 01 = 0.5, "
+            "encode.e2m1.f32.3e800000: in 3e800000 = 0x1p-2 = 0.25, want 00 = 0 (0 00 0), got "
+            "01 = 0.5 (0 00 1), "
             "1 code away; MX-5.3.3 [tie underflow]",
         ),
         (
@@ -1189,7 +1202,7 @@ def line_of(name: str, text: str) -> int:
         (
             "sign of one position wrong",
             "quantize.mxfp4_e2m1.f32.ones: element 17: in 3f800000 = 0x1p+0 = 1, scale 7d = 2^-2, "
-            "want 06 = 4, got 0e = -4, 12 codes away; MX-6.3 [binade_edge]",
+            "want 06 = 4 (0 11 0), got 0e = -4 (1 11 0), 12 codes away; MX-6.3 [binade_edge]",
         ),
         (
             "raises on NaN",
@@ -1198,12 +1211,14 @@ def line_of(name: str, text: str) -> int:
         ),
         (
             "sign of zero lost",  # -0 and +0 are no codes apart
-            "encode.e4m3.f32.80000000: in 80000000 = -0x0p+0 = -0, want 80 = -0, got 00 = 0; "
+            "encode.e4m3.f32.80000000: in 80000000 = -0x0p+0 = -0, want 80 = -0 (1 0000 000), got "
+            "00 = 0 (0 0000 000); "
             "N25 [zero negative_zero]",
         ),
         (
             "NaN to the largest number",
-            "encode.e4m3.f32.7f800001: in 7f800001 = nan, want 7f = nan, got 7e = 448; N13 [nan]",
+            "encode.e4m3.f32.7f800001: in 7f800001 = nan, want 7f = nan (0 1111 111), got "
+            "7e = 448 (0 1111 110); N13 [nan]",
         ),
         (
             "largest element taken with its sign",
@@ -1233,7 +1248,7 @@ def test_an_element_is_described_with_its_own_input(
     lines = [describe(file, failure) for file, failure in report.failures]
     (line,) = [line for line in lines if line.startswith(f"{bug.id[:-4]}alternating: ")]
     assert "element 17: in bf800000 = -0x1p+0 = -1, " in line  # 1, -1, 1 ...: odd ones are -1
-    assert "want 0e = -4, got 06 = 4, 12 codes away" in line
+    assert "want 0e = -4 (1 11 0), got 06 = 4 (0 11 0), 12 codes away" in line
 
 
 def test_legal_but_unnamed(tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]) -> None:

@@ -64,7 +64,7 @@ def refusal(folder: Path) -> str:
     # The command line says the same, and that is all it says.
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        assert main(["verify", "mxref", "--vectors", str(folder)]) == 2
+        assert main(["score", "--vectors", str(folder)]) == 2
     assert (out.getvalue(), err.getvalue()) == ("", f"mxref: error: {message}\n")
     return message
 

@@ -55,24 +55,31 @@ def _run(options: argparse.Namespace) -> int:
 
 def judge(options: argparse.Namespace, target: Target) -> int:
     """Compare a target with the chosen vector files and print the report; the exit status."""
-    from mxref import conformance, golden
+    from mxref import conformance
+    from mxref.conformance.asked import read_for
     from mxref.conformance.verify import report_json
     from mxref.policy import Policy
 
-    files = golden.read_vectors(options.vectors or vectors_folder())
+    policy = target.policy if options.policy is None else Policy.parse(options.policy)
     known = {} if options.xfail is None else conformance.read_xfail(options.xfail)
+    filters = {name: getattr(options, name) for name in ("op", "format", "float")}
+
+    def is_wanted(*words: str) -> bool:
+        pairs = zip(filters.values(), words, strict=True)
+        return all(word in (chosen or [word]) for chosen, word in pairs)
+
+    folder = options.vectors or vectors_folder()
+    files = read_for(folder, target, policy, known, is_wanted)
     unknown = set(known) - {case.id for file in files for case in file.cases}
     if unknown:
         raise ValueError(f"{options.xfail}: there is no case {min(unknown)!r}")
-    for name in ("op", "format", "float"):
-        wanted = getattr(options, name) or []
+    for name, chosen in filters.items():
         present = {getattr(file, name) for file in files}
-        for one in wanted:
+        for one in chosen or ():
             if one not in present:
                 raise ValueError(unknown_name(f"--{name}", one, dict.fromkeys(sorted(present))))
-        files = [file for file in files if not wanted or getattr(file, name) in wanted]
-    policy = None if options.policy is None else Policy.parse(options.policy)
-    if options.op or options.format or options.float:  # what is not asked cannot fail
+        files = [file for file in files if not chosen or getattr(file, name) in chosen]
+    if any(filters.values()):  # what is not asked cannot fail
         asked = {case.id for file in files for case in file.cases}
         known = {id: reason for id, reason in known.items() if id in asked}
     report = conformance.verify(target, files, policy, known)
@@ -109,11 +116,11 @@ def print_report(report: Report, show: int) -> None:
     for reason, count in Counter(report.known.values()).items():
         print(f"known: {count} x {reason}")
     _print_groups(report, show)
+    for finding in report.findings:
+        print(finding)
     for row in report.rows:
-        if row.match is not None:
-            share = f"{row.match.same} of {row.match.total} cases"
-            word = "equals" if row.match.complete else "is nearest to"
-            print(f"{row.op} {row.format}: your output {word} {row.match.policy} on {share}")
+        if row.description is not None:
+            print(f"{row.op} {row.format}: {row.description.text}")
     for id in report.stale[:show]:
         print(f"{id}: is listed as a known divergence but passes, or was not compared")
     summary = [f"{report.compared} cases", f"{len(report.unexplained)} failed"]
@@ -122,7 +129,10 @@ def print_report(report: Report, show: int) -> None:
     if report.stale:
         summary.append(f"{len(report.stale)} wrongly listed as known")
     word = "PASS" if report.passed else "FAIL"
-    print(f"{word} {report.target.name}: {', '.join(summary)}: {report.verdict}")
+    verdict = report.verdict
+    if report.besides:
+        verdict += f"; {', '.join(report.besides)} must be offered as well"
+    print(f"{word} {report.target.name}: {', '.join(summary)}: {verdict}")
 
 
 def _print_groups(report: Report, show: int) -> None:
@@ -137,8 +147,13 @@ def _print_groups(report: Report, show: int) -> None:
         rank[key[:2]] += 1
         order.append((rank[key[:2]] > 2, key, failures))
     order.sort(key=lambda item: item[0])
+    flags_of = {(row.op, row.format): row.by_flag(report.known) for row in report.rows}
     for _, (op, format, *why), failures in order[:show]:
         file, first = failures[0]
+        by_flag = flags_of.pop((op, format), None)
+        if by_flag:
+            counts = (f"{flag} {failed} of {cases}" for flag, (failed, cases) in by_flag.items())
+            print(f"{op} {format}, wrong by flag: {', '.join(counts)}")
         what = why[0]
         if first.got is not None:
             flags = f" [{why[1]}]" if why[1] else ""

@@ -15,7 +15,7 @@ from mxref.formats import E8M0, OTHER_BLOCK_FORMATS, CodeFormat
 from mxref.golden.records import VectorFile
 from mxref.golden.words import LAYOUT_OPERATIONS
 
-__all__ = ["describe", "show_code", "show_float", "show_input", "show_output"]
+__all__ = ["describe", "show_code", "show_fields", "show_float", "show_input", "show_output"]
 
 
 def describe(file: VectorFile, failure: Failure) -> str:
@@ -38,6 +38,21 @@ def show_code(code: int, fmt: CodeFormat) -> str:
     if fmt is E8M0 and not fmt.is_nan(code):
         return f"{code:02x} = 2^{code - fmt.bias}"
     return f"{code:02x} = {fmt.value(code):.9g}"
+
+
+def show_fields(code: int, fmt: CodeFormat) -> str:
+    """Sign, exponent and significand of a code as bits; empty where it has no such fields.
+
+    >>> from mxref.formats import E2M1, INT8
+    >>> show_fields(0b1011, E2M1), show_fields(3, INT8), show_fields(3, E8M0)
+    (' (1 01 1)', '', '')
+    """
+    if fmt is E8M0 or getattr(fmt, "twos_complement", False) or not 0 <= code < fmt.code_count:
+        return ""
+    bits = f"{code:0{fmt.bits}b}"
+    ends = (int(fmt.signed), fmt.bits - fmt.mantissa_bits)
+    fields = (bits[: ends[0]], bits[ends[0] : ends[1]], bits[ends[1] :])
+    return f" ({' '.join(filter(None, fields))})"
 
 
 def show_float(bits: int, layout: FloatLayout) -> str:
@@ -110,7 +125,8 @@ def _first_difference(file: VectorFile, failure: Failure) -> str:
 
 
 def _codes(want: int, got: int, fmt: CodeFormat) -> str:
-    text = f"want {show_code(want, fmt)}, got {show_code(got, fmt)}"
+    shown = [f"{show_code(code, fmt)}{show_fields(code, fmt)}" for code in (want, got)]
+    text = f"want {shown[0]}, got {shown[1]}"
     if got >= fmt.code_count or fmt.is_nan(want) or fmt.is_nan(got):
         return text
     distance = abs(_position(want, fmt) - _position(got, fmt))

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from mxref.choices import Standing
+from mxref.conformance.asked import is_asked
+from mxref.conformance.causes import Cause, find_causes
 from mxref.conformance.compare import Failure, Outcome, run_file, same_answers
-from mxref.conformance.diagnose import Match, answers_differ, closest_policy
+from mxref.conformance.description import Description, describe_failures
+from mxref.conformance.diagnose import answers_differ
+from mxref.conformance.findings import Finding, findings
 from mxref.conformance.report import describe
 from mxref.conformance.target import Target
 from mxref.formats import BLOCK_FORMATS
-from mxref.golden.answers import answerable, codes_under_scale, reads
+from mxref.golden.answers import codes_under_scale, reads
 from mxref.golden.records import Case, VectorFile, words
 from mxref.policy import Policy
 
@@ -29,7 +33,8 @@ class Row:
     op: str
     format: str
     outcomes: tuple[Outcome, ...]
-    match: Match | None  #: another policy that gives more of the target's answers
+    causes: tuple[Cause, ...] = ()  #: what gives its answers, if some of them are wrong
+    description: Description | None = None  #: where it fails, if no cause gives all of them
 
     @property
     def policy(self) -> str:
@@ -48,6 +53,18 @@ class Row:
             (outcome.file, failure) for outcome in self.outcomes for failure in outcome.failures
         ]
 
+    def by_flag(self, known: Container[str] = ()) -> dict[str, tuple[int, int]]:
+        """How many cases of each flag have wrong answers, and how many there are; largest first.
+
+        Errors and known failures are not counted.
+        """
+        wrong = (failure for _, failure in self.failures if failure.got is not None)
+        failing = (failure.case for failure in wrong if failure.case.id not in known)
+        failed = Counter(flag for case in failing for flag in case.flags)
+        asked = (case for outcome in self.outcomes for case in outcome.file.cases)
+        cases = Counter(flag for case in asked for flag in case.flags)
+        return {flag: (count, cases[flag]) for flag, count in failed.most_common()}
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -58,6 +75,7 @@ class Report:
     rows: tuple[Row, ...]
     not_covered: tuple[str, ...]
     equals: str | None = None  #: the one policy that gives all answers, if it is another
+    findings: tuple[Finding, ...] = ()  #: causes, each once for all formats that share it
     known: Mapping[str, str] = field(default_factory=dict)  #: reason by id, from an xfail file
 
     @property
@@ -121,6 +139,22 @@ class Report:
             return "fails with errors"
         return "legal but unnamed"
 
+    @property
+    def besides(self) -> tuple[str, ...]:
+        """What the standard requires to be offered beside the policy that the target conforms to.
+
+        Required roundings and overflow methods (MX §5.3, §6.3), as ``choice=value``.
+        """
+        under = self.verdict.partition("conforms under ")[2]
+        chosen, default = Policy.parse(under or "ocp").choices(), Policy().choices()
+        return tuple(
+            f"{name}={value}"
+            for name, value in default.items()
+            if chosen[name] != value
+            and _standing(name, value) is Standing.REQUIRED
+            and _standing(name, chosen[name]) is not Standing.CONTRADICTS
+        )
+
 
 def verify(
     target: Target,
@@ -141,10 +175,9 @@ def verify(
     rows: list[Row] = []
     for (op, format), group in _grouped(covered):
         outcomes = tuple(run_file(target, file, chosen) for file in group)
-        failed = any(outcome.failures for outcome in outcomes)
-        match = closest_policy(op, outcomes, chosen) if failed else None
-        rows.append(Row(op, format, outcomes, match))
-    return Report(target, chosen, tuple(rows), not_covered, _one_policy(rows, chosen), known or {})
+        rows.append(_row(op, format, outcomes, chosen, rows))
+    one = _one_policy(rows, chosen)
+    return Report(target, chosen, tuple(rows), not_covered, one, findings(rows), known or {})
 
 
 def covered_files(
@@ -155,10 +188,7 @@ def covered_files(
     missing: dict[str, list[str]] = {}
     for (op, format), group in _grouped(files):
         absent = [
-            file.float
-            for file in group
-            if not target.covers(op, format, file.float)
-            or not answerable(op, format, file.float, policy)
+            file.float for file in group if not is_asked(target, op, format, file.float, policy)
         ]
         covered += [file for file in group if file.float not in absent]
         if absent:
@@ -171,14 +201,28 @@ def covered_files(
     return covered, (*text, *(f"{name}: {why}" for name, why in lacks.items() if name in asked))
 
 
+def _row(
+    op: str, format: str, outcomes: tuple[Outcome, ...], policy: Policy, before: Sequence[Row]
+) -> Row:
+    if not any(outcome.failures for outcome in outcomes):
+        return Row(op, format, outcomes)
+    known = (row.causes[0] for row in before if row.op == op and row.causes)
+    hints = dict.fromkeys(cause for cause in known if cause.complete)
+    causes = find_causes(op, outcomes, policy, tuple(hints))
+    complete = any(cause.complete for cause in causes)
+    return Row(
+        op, format, outcomes, causes, None if complete else describe_failures(outcomes, policy)
+    )
+
+
 def _one_policy(rows: Sequence[Row], start: Policy) -> str | None:
     """The policy that gives the answers of every row, from those that explain the failing ones."""
     changed: dict[str, str] = {}
     for row in rows:
         if row.failures:
-            if row.match is None or not row.match.complete:
+            if not row.causes or row.causes[0].kind != "policy" or not row.causes[0].complete:
                 return None
-            found = Policy.parse(row.match.policy).choices()
+            found = Policy.parse(row.causes[0].policy).choices()
             changed |= {name: found[name] for name in reads(row.op)}
     if not changed:
         return None
@@ -237,11 +281,12 @@ _FREE_IN_BLOCKS: tuple[dict[str, str], ...] = (
 
 def _is_legal(policy: str) -> bool:
     """Whether no choice of a policy contradicts the standard."""
-    chosen = Policy.parse(policy).choices()
-    members = (
-        m for name, value in chosen.items() for m in Policy.members(name) if m.value == value
-    )
-    return all(member.standing is not Standing.CONTRADICTS for member in members)
+    chosen = Policy.parse(policy).choices().items()
+    return all(_standing(*choice) is not Standing.CONTRADICTS for choice in chosen)
+
+
+def _standing(name: str, value: str) -> Standing:
+    return next(m.standing for m in Policy.members(name) if m.value == value)
 
 
 def report_json(report: Report) -> dict[str, Any]:
@@ -250,6 +295,7 @@ def report_json(report: Report) -> dict[str, Any]:
         "target": report.target.name,
         "policy": str(report.policy),
         "verdict": report.verdict,
+        "must_offer_besides": list(report.besides),
         "passed": report.passed,
         "compared": report.compared,
         "rows": [
@@ -260,10 +306,16 @@ def report_json(report: Report) -> dict[str, Any]:
                 "compared": row.compared,
                 "failed": len(row.failures),
                 "known": sum(f.case.id in report.known for _, f in row.failures),
-                "match": None if row.match is None else dataclasses.asdict(row.match),
+                "flags": {
+                    flag: {"failed": failed, "cases": cases}
+                    for flag, (failed, cases) in row.by_flag().items()
+                },
+                "causes": [cause.as_json() for cause in row.causes],
+                "description": None if row.description is None else row.description.as_json(),
             }
             for row in report.rows
         ],
+        "findings": [finding.as_json() for finding in report.findings],
         "failures": [
             {
                 "id": failure.case.id,

@@ -15,10 +15,13 @@ from mxref.formats import (
     E8M0,
     ELEMENT_FORMATS,
     OTHER_BLOCK_FORMATS,
+    BlockFormat,
+    ElementFormat,
     block_format,
 )
 from mxref.golden.layout_answers import SLOTS, sizes
-from mxref.golden.records import DIGITS, SPEC, Case, VectorFile, json_line
+from mxref.golden.records import DIGITS, SPEC, Case, VectorFile
+from mxref.golden.spelling import CASE, canonical, spelling
 from mxref.golden.words import FLAGS, LAYOUT_OPERATIONS, MODELS, OPERATIONS, RULES
 from mxref.policy import Policy
 
@@ -41,18 +44,10 @@ _HEADER = {
     "models": dict,
     "flags": dict,
 }
-_CASE = {
-    "name": str,
-    "in": str,
-    "out": (str, list),
-    "by": str,
-    "rule": str,
-    "model": str,
-    "flags": list,
-}
 _FORMATS = (*ELEMENT_FORMATS, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, E8M0.name)
-#: One object for each spelling: a file names its columns on every line.
+#: One object for each spelling: files have the same columns.
 _policy = functools.cache(Policy.parse)
+_NAME = re.compile(r"[\w-]+", re.ASCII)
 
 
 class VectorError(ValueError):
@@ -119,11 +114,11 @@ def _file(header: dict[str, Any], cases: tuple[Case, ...], where: str) -> Vector
 def _columns(columns: list[Any], where: str) -> tuple[str, ...]:
     for column in columns:
         try:
-            canonical = str(Policy.parse(column))
+            spelled = _spelling(column)
         except (ValueError, TypeError) as error:
             raise VectorError(f"{where}: column {column!r} is no policy: {error}") from None
-        if canonical != column:
-            raise VectorError(f"{where}: column {column!r} must be spelled {canonical!r}")
+        if spelled != column:
+            raise VectorError(f"{where}: column {column!r} must be spelled {spelled!r}")
     if not columns or len(set(columns)) != len(columns):
         raise VectorError(f"{where}: columns must be different policies, at least one")
     return tuple(columns)
@@ -138,17 +133,15 @@ def _cases(
     seen: set[str] = set()
     for number, line in enumerate(lines, 2):
         where = f"{name}:{number}"
-        record = _object(line, _CASE, where, optional=("name", "by", "rule", "flags"))
+        found = canonical(line, header["rule"])
+        # The long way reads every other spelling, and says what is wrong with a line.
+        record = found or _object(line, CASE, where, optional=("name", "by", "rule", "flags"))
         case = _case(header, record, where)
         if case.id in seen:
             raise VectorError(f"{where}: name {case.name!r} must be new")
         seen.add(case.id)
         cases.append(case)
-        # Every word was checked, so only the order of keys and what goes without saying is left.
-        unsaid = {"rule": header["rule"], "flags": []}
-        said = {key: record[key] for key in _CASE if key in record}
-        said = {key: value for key, value in said.items() if unsaid.get(key) != value}
-        spelled.append(json_line(said))
+        spelled.append(line if found else spelling(record, header["rule"]))
     return tuple(cases), spelled
 
 
@@ -156,17 +149,16 @@ def _case(header: dict[str, Any], record: dict[str, Any], where: str) -> Case:
     by, several = _indices(header, record, where)
     rule = record.get("rule", header["rule"])
     name = record.get("name", record["in"])
-    if not re.fullmatch(r"[\w-]+", name, re.ASCII):
+    if not _NAME.fullmatch(name):
         raise VectorError(f"{where}: must have a name that is a word, got {name!r}")
     if "name" in record and " " not in record["in"]:
         raise VectorError(f"{where}: must have no name, since its input is its name, got {name!r}")
-    flags = [str(flag) for flag in record.get("flags", [])]
-    unknown = [flag for flag in flags if flag not in FLAGS]
-    unknown += [record["model"]] if record["model"] not in MODELS else []
-    unknown += [rule] if rule not in RULES else []
-    if unknown:
-        raise VectorError(f"{where}: {unknown[0]!r} is no known flag, model or rule")
-    answers = tuple(_words(words, header["out_digits"], where) for words in several)
+    flags, model = tuple(map(str, record.get("flags", ()))), record["model"]
+    for known, words in ((FLAGS, flags), (MODELS, (model,)), (RULES, (rule,))):
+        for word in words:
+            if word not in known:
+                raise VectorError(f"{where}: {word!r} is no known flag, model or rule")
+    answers = tuple([_words(words, header["out_digits"], where) for words in several])
     inputs = _words(record["in"], header["in_digits"], where)
     _check_words(header, inputs, answers, by, where)
     return Case(
@@ -176,8 +168,8 @@ def _case(header: dict[str, Any], record: dict[str, Any], where: str) -> Case:
         by=by,
         required=rule in header["required"],
         rule=rule,
-        model=record["model"],
-        flags=tuple(flags),
+        model=model,
+        flags=flags,
     )
 
 
@@ -190,9 +182,8 @@ def _indices(
             raise VectorError(f"{where}: by must be absent where out is one string")
         return (), [record["out"]]
     width, by = len(header["columns"]), record.get("by", "")
-    used = "".join(dict.fromkeys(by))
-    # Answers are listed in the order in which columns first have them.
-    if len(by) != width or len(used) < 2 or used != DIGITS[: len(record["out"])]:
+    indices = _columns_by(by, len(record["out"]))
+    if len(by) != width or indices is None:
         raise VectorError(
             f"{where}: by must name an answer of out for each of {width} columns and every answer "
             f"in order, got {by!r} for {len(record['out'])} answers"
@@ -201,7 +192,16 @@ def _indices(
         raise VectorError(f"{where}: out must hold strings")
     if len(set(record["out"])) != len(record["out"]):
         raise VectorError(f"{where}: out must hold different answers")
-    return tuple(DIGITS.index(digit) for digit in by), record["out"]
+    return indices, record["out"]
+
+
+@functools.cache
+def _columns_by(by: str, count: int) -> tuple[int, ...] | None:
+    """The indices that digits are, answers in the order in which columns first have them."""
+    used = "".join(dict.fromkeys(by))
+    if len(used) < 2 or used != DIGITS[:count]:
+        return None
+    return tuple(map(DIGITS.index, by))
 
 
 def _check_words(
@@ -216,14 +216,13 @@ def _check_words(
     for index, output in enumerate(outputs):
         column = header["columns"][by.index(index) if by else 0]
         try:
-            counts = _counts(op, name, inputs, _policy(column))
+            counts = _counts(op, name, inputs, column)
         except ValueError as error:
             raise VectorError(f"{where}: is no case of {op} {name}: {error}") from None
         if (len(inputs), len(output)) != counts:
             raise VectorError(f"{where}: {op} must have {counts[0]} words in and {counts[1]} out")
-    block = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}.get(name)
-    element = ELEMENT_FORMATS.get(name) if block is None else block.element
-    if element is None or op == "shared_scale":
+    block, element = _formats(op, name)
+    if element is None:
         return
     first = 0  # of the words of a block or tensor that are element codes
     if block is not None:
@@ -233,15 +232,23 @@ def _check_words(
             scales = -(-inputs[0] // 32) * inputs[1]
         first = scales + tensor
     given = op in ("decode", "dequantize", "pack", "pack_blocks")
-    codes = [side[first:] for side in ([inputs] if given else outputs)]
-    if any(code >= element.code_count for side in codes for code in side):
+    highest = max([max(side[first:], default=0) for side in ((inputs,) if given else outputs)])
+    if highest >= element.code_count:
         raise VectorError(f"{where}: holds what is no code of {element.name}")
 
 
-def _counts(op: str, name: str, inputs: tuple[int, ...], policy: Policy) -> tuple[int, int]:
+@functools.cache
+def _formats(op: str, name: str) -> tuple[BlockFormat | None, ElementFormat | None]:
+    """The block format of a file, and the element format whose codes it has; None for none."""
+    block = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}.get(name)
+    element = ELEMENT_FORMATS.get(name) if block is None else block.element
+    return block, None if op == "shared_scale" else element
+
+
+def _counts(op: str, name: str, inputs: tuple[int, ...], column: str) -> tuple[int, int]:
     """How many words a case must have in and out."""
     if op in LAYOUT_OPERATIONS:
-        return sizes(op, name, inputs, policy)
+        return sizes(op, name, inputs, _policy(column))
     if op not in ("quantize", "dequantize"):
         return (3 if op == "encode_stochastic" else 1), 1
     fmt = block_format(name)
@@ -250,16 +257,31 @@ def _counts(op: str, name: str, inputs: tuple[int, ...], policy: Policy) -> tupl
 
 
 def _words(text: object, digits: int, where: str) -> tuple[int, ...]:
-    words = text.split(" ") if isinstance(text, str) else [repr(text)]
-    if not isinstance(text, str) or not _hex_words(digits).fullmatch(text):
+    found = _hex_words(text, digits) if isinstance(text, str) else None
+    if found is None:
         one = re.compile(f"[0-9a-f]{{{digits}}}")
+        words = text.split(" ") if isinstance(text, str) else [repr(text)]
         wrong = next(word for word in words if not one.fullmatch(word))
         raise VectorError(f"{where}: a word must be {digits} lower-case hex digits, got {wrong!r}")
-    return tuple([int(word, 16) for word in words])
+    return found
+
+
+@functools.lru_cache(maxsize=1 << 12)  # most answers are a few short words again and again
+def _hex_words(text: str, digits: int) -> tuple[int, ...] | None:
+    """The words that a text spells; None for another text."""
+    if not _hex_pattern(digits).fullmatch(text):
+        return None
+    return tuple([int(word, 16) for word in text.split(" ")])
 
 
 @functools.cache
-def _hex_words(digits: int) -> re.Pattern[str]:
+def _spelling(column: object) -> str:
+    """The one spelling of a policy."""
+    return str(Policy.parse(column))  # type: ignore[arg-type]
+
+
+@functools.cache
+def _hex_pattern(digits: int) -> re.Pattern[str]:
     return re.compile(f"[0-9a-f]{{{digits}}}( [0-9a-f]{{{digits}}})*")
 
 

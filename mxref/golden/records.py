@@ -167,7 +167,10 @@ def padded(rows: Sequence[Sequence[int] | NDArray[Any]]) -> NDArray[np.uint64]:
     >>> padded([[1, 2], [3]]).tolist() == [[1, 2], [3, NO_WORD]]
     True
     """
-    array = np.full((len(rows), max(map(len, rows), default=0)), NO_WORD, np.uint64)
+    widths = set(map(len, rows))
+    if len(widths) == 1:
+        return np.array(rows, np.uint64)
+    array = np.full((len(rows), max(widths, default=0)), NO_WORD, np.uint64)
     for row, words in zip(array, rows, strict=True):
         row[: len(words)] = words
     return array

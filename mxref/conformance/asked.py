@@ -1,0 +1,65 @@
+"""Which vector files a target is asked, and no others read."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from mxref.conformance.calls import without_cases
+from mxref.conformance.target import Target
+from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS
+from mxref.golden.answers import answerable
+from mxref.golden.read import read_manifest, read_vectors
+from mxref.golden.records import VectorFile
+from mxref.golden.words import OPERATIONS
+from mxref.policy import Policy
+
+__all__ = ["is_asked", "read_for"]
+
+_FORMATS = {**ELEMENT_FORMATS, **BLOCK_FORMATS, **OTHER_BLOCK_FORMATS, E8M0.name: E8M0}
+
+
+def is_asked(target: Target, op: str, format: str, float: str, policy: Policy) -> bool:
+    """Whether a target says that it has this, and a policy has answers to it."""
+    return target.covers(op, format, float) and answerable(op, format, float, policy)
+
+
+def read_for(
+    folder: Path,
+    target: Target,
+    policy: Policy,
+    ids: Iterable[str] = (),
+    only: Callable[[str, str, str], bool] = lambda op, format, float: True,
+) -> list[VectorFile]:
+    """The vector files of a folder, in the order of its manifest; those without need are not read.
+
+    Args:
+        folder: where the manifest is.
+        target: what it is not asked is listed as a file of no cases.
+        policy: what it is compared with.
+        ids: cases whose files are read in any case.
+        only: the operations, formats and float types that it is asked; all by default.
+
+    Raises:
+        VectorError: no manifest, or a file that is read and is damaged.
+    """
+    named = {"/".join(id.split(".", 1)).rpartition(".")[0] for id in ids}
+    unread: dict[str, VectorFile] = {}
+    stems = [e["file"][:-6] for e in read_manifest(folder) if e["file"].endswith(".jsonl")]
+    for stem in stems:
+        op, _, rest = stem.partition("/")
+        format, _, float = rest.partition(".")
+        if op not in OPERATIONS or format not in _FORMATS or stem in named:
+            continue  # reading it refuses a file of unknown name
+        if not (only(op, format, float) and is_asked(target, op, format, float, policy)):
+            unread[stem] = without_cases(op, format, float)
+    enabled = gc.isenabled()
+    gc.disable()  # reading makes a million objects and no garbage
+    try:
+        files = read_vectors(folder, lambda stem: stem not in unread)
+    finally:
+        if enabled:
+            gc.enable()
+    found = unread | {file.stem: file for file in files}
+    return [found[stem] for stem in stems]
