@@ -24,12 +24,12 @@ from mxref.conformance.intervals import Found, find
 from mxref.conformance.sweep_plan import Part, Plan
 from mxref.conformance.target import Target, TargetError
 from mxref.golden.records import VectorFile
-from mxref.golden.steps import steps
+from mxref.golden.steps import Steps, steps
 
 __all__ = ["part_size", "sweep_numbers"]
 
 #: Inputs of one call of a function of arrays, and of one part of the sweep.
-_CALL, _PART = 1 << 18, 1 << 22
+_CALL, _PART = 1 << 19, 1 << 22
 #: The same of targets that are asked in words.
 _WORDS = 1 << 16
 #: Calls that may be spent on finding out which inputs of one call raise.
@@ -61,13 +61,14 @@ def sweep_numbers(plan: Plan, first: int) -> Part:
     """
     began = time.perf_counter()
     target, end = plan.target(), min(first + plan.size, plan.end)
-    asker = _Asker(target, plan.file)
+    file, asker = plan.file, _Asker(target, plan.file)
+    right = steps(file.op, file.format, file.float, plan.policy)
     found, codes = [], []
     with asker.context():
         for start in range(first, end, asker.size):
             stop = min(start + asker.size, end)
             answers, errors = asker.answers(start, stop)
-            wrong = _compared(plan, start, answers, errors)
+            wrong = _compared(file, right, start, answers, errors)
             found += [] if wrong is None else [wrong]
             if plan.digest:
                 codes.append(answers.astype(np.uint8, copy=False).tobytes())
@@ -161,18 +162,18 @@ def _offsets(layout: FloatLayout) -> NDArray[Any]:
     return offsets
 
 
-def _compared(plan: Plan, first: int, codes: Codes, errors: Errors) -> Found | None:
+def _compared(
+    file: VectorFile, right: Steps, first: int, codes: Codes, errors: Errors
+) -> Found | None:
     """What is wrong in a range of answers."""
-    file = plan.file
-    function = steps(file.op, file.format, file.float, plan.policy)
-    runs = list(function.runs(first, first + len(codes)))
+    runs = list(right.runs(first, first + len(codes)))
     wrong = np.zeros(len(codes), bool) if errors else None
     for begin, end, want in runs:
         run = slice(begin - first, end - first)
-        differs = codes[run] != want
-        if differs.any():
+        # Smallest and largest answer: no array between, unlike a comparison of all.
+        if not int(codes[run].min()) == want == int(codes[run].max()):
             wrong = np.zeros(len(codes), bool) if wrong is None else wrong
-            wrong[run] = differs & ~_both_nan(file, want, codes[run])
+            wrong[run] = (codes[run] != want) & ~_both_nan(file, want, codes[run])
     if wrong is None:
         return None
     wants = np.repeat(
