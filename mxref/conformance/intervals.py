@@ -102,9 +102,8 @@ def find(
     def interval(index: int) -> Interval:
         a, b = int(begins[index]), int(ends[index])
         text = texts.get(a, "")
-        answers = () if text else _first(np.unique(got[a:b])[:_ANSWERS].tolist())
-        wants = _first(np.unique(want[a:b])[:_ANSWERS].tolist())
-        return Interval(first + a, first + b - 1, wants, answers, text)
+        answers = () if text else _distinct(got[a:b])
+        return Interval(first + a, first + b - 1, _distinct(want[a:b]), answers, text)
 
     kept = tuple(interval(index) for index in order[:KEPT])
     return Found(int((ends - begins).sum()), begins.size, kept, interval(order[-1]))
@@ -118,6 +117,12 @@ def _merged(errors: Sequence[tuple[int, int, str]]) -> list[tuple[int, int, str]
             begin = found.pop()[0]
         found.append((begin, end, text))
     return found
+
+
+def _distinct(answers: NDArray[Any]) -> tuple[int, ...]:
+    """The smallest different answers; bytes are counted, not sorted."""
+    some = np.bincount(answers).nonzero()[0] if answers.dtype == np.uint8 else np.unique(answers)
+    return tuple(some[:_ANSWERS].tolist())
 
 
 def _first(answers: Sequence[int]) -> tuple[int, ...]:

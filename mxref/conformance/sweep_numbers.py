@@ -33,7 +33,7 @@ _CALL, _PART = 1 << 19, 1 << 22
 #: The same of targets that are asked in words.
 _WORDS = 1 << 16
 #: Calls that may be spent on finding out which inputs of one call raise.
-_CALLS = 4096
+_CALLS = 1024
 #: Inputs that must raise one by one for all of a range to count as raising.
 _PROBES = 8
 
@@ -80,7 +80,7 @@ class _Asker:
     """Asks a target for the answers to ranges of inputs, and takes the time."""
 
     def __init__(self, target: Target, file: VectorFile) -> None:
-        self.target, self.file, self.seconds = target, file, 0.0
+        self.target, self.file, self.seconds, self.left = target, file, 0.0, 0
         self.codes = _codes_of(target, file)
         self.size = _WORDS if self.codes is None else _CALL
 
@@ -121,18 +121,17 @@ class _Asker:
     def _one_by_one(self, first: int, end: int, text: str) -> tuple[Codes, Errors]:
         """The answers of a range that raises: halved until parts do not, or all of a part does."""
         codes, errors = np.zeros(end - first, np.uint64), []
-        left = _CALLS
+        self.left = _CALLS
         spans = [(first, end, text)]  # which raise
         while spans:
             a, b, text = spans.pop()
-            if left <= 0:
+            if self.left <= 0:
                 errors.append((a, b, f"{text}, some of these inputs"))
                 continue
             probes = {a + (b - a - 1) * i // (_PROBES - 1) for i in range(_PROBES)}
             if b - a == 1 or all(isinstance(self._attempt(n, n + 1), str) for n in sorted(probes)):
                 errors.append((a, b, text))
                 continue
-            left -= len(probes) + 2
             middle = (a + b) // 2
             for low, high in ((middle, b), (a, middle)):
                 some = self._attempt(low, high)
@@ -143,6 +142,7 @@ class _Asker:
         return codes, errors
 
     def _attempt(self, first: int, end: int) -> Codes | str:
+        self.left -= 1
         try:
             return self._in_arrays(first, end)
         except (Exception, SystemExit) as error:
@@ -172,20 +172,26 @@ def _compared(
         run = slice(begin - first, end - first)
         # Smallest and largest answer: no array between, unlike a comparison of all.
         if not int(codes[run].min()) == want == int(codes[run].max()):
-            wrong = np.zeros(len(codes), bool) if wrong is None else wrong
-            wrong[run] = (codes[run] != want) & ~_both_nan(file, want, codes[run])
+            differs = _differs(file, want, codes[run])
+            if differs.any():
+                wrong = np.zeros(len(codes), bool) if wrong is None else wrong
+                wrong[run] = differs
     if wrong is None:
         return None
-    wants = np.repeat(
-        np.array([want for _, _, want in runs], np.uint64), [end - begin for begin, end, _ in runs]
-    )
+    # Codes stay bytes, which are sorted out much faster than words.
+    answers = np.array([want for _, _, want in runs], np.min_scalar_type(max(right.answers)))
+    wants = np.repeat(answers, [end - begin for begin, end, _ in runs])
     return find(first, wrong, wants, codes, errors)
 
 
-def _both_nan(file: VectorFile, want: int, got: Codes) -> NDArray[np.bool_] | np.bool_:
-    """Where answers that are not equal are both NaN; runs of numbers are not looked through."""
-    nan_codes = code_format(file).nan_codes if file.op == "encode" else ()  # E8M0 has one NaN
-    if file.op not in ("decode", "decode_scale") and want not in nan_codes:
-        return np.False_
-    words = got.astype(np.uint64)[:, np.newaxis]
-    return same_answers(file, np.full_like(words, want), words)[:, 0]
+def _differs(file: VectorFile, want: int, got: Codes) -> NDArray[np.bool_]:
+    """Where answers are not the one that is right, as `same_answers` has it."""
+    differs: NDArray[np.bool_] = got != want
+    if file.op in ("decode", "decode_scale"):
+        words = got.astype(np.uint64)[:, np.newaxis]
+        return ~same_answers(file, np.full_like(words, want), words)[:, 0]
+    nan_codes = code_format(file).nan_codes
+    if file.op == "encode" and want in nan_codes:  # a long run, of which each code costs little
+        for code in nan_codes:
+            differs &= got != code
+    return differs
