@@ -21,14 +21,14 @@ from typing import Any
 from mxref._bits import LAYOUTS
 from mxref._text import unknown_name
 from mxref._version import __version__
-from mxref.conformance.calls import code_format, without_cases
+from mxref.conformance.calls import without_cases
 from mxref.conformance.intervals import Tally
 from mxref.conformance.sweep_blocks import BlockTally, scale_count, sweep_blocks
 from mxref.conformance.sweep_numbers import part_size, sweep_numbers
 from mxref.conformance.sweep_plan import Part, Plan, Source
 from mxref.conformance.sweep_state import read_state, write_state
 from mxref.conformance.target import Target, TargetError
-from mxref.formats import BLOCK_FORMATS, E8M0, SCALE_FORMATS
+from mxref.formats import BLOCK_FORMATS, E8M0, code_format, element_format
 from mxref.golden.answers import answerable, choices_read
 from mxref.golden.records import VectorFile
 from mxref.golden.steps import input_count
@@ -232,15 +232,17 @@ def _plan(
         raise ValueError(f"format of {op} must be {E8M0.name}, got {format!r}: leave it out")
     if op in ("encode", "decode", "shared_scale") and format == E8M0.name:
         raise ValueError(f"format must be given for {op}: an element format such as 'e4m3'")
+    if op in ("encode", "decode"):
+        code_format(format)
+    elif op == "shared_scale":
+        element_format(format)
     file = without_cases(op, format, float)
-    fmt = code_format(file)
-    if op == "shared_scale" and format in SCALE_FORMATS:
-        raise ValueError(f"format of {op} must be an element format, got {format!r}")
     if not target.covers(op, format, float):
         raise TargetError(f"target {target.name} does not cover {op} of {format} with {float}")
     if not answerable(op, format, float, policy):
         raise ValueError(f"policy of a sweep must need no random bits, got {policy}")
-    if policy.element.nan_to_finite.value == "error" and op == "encode" and not fmt.nan_codes:
+    is_error = policy.element.nan_to_finite.value == "error"
+    if is_error and op == "encode" and not code_format(format).nan_codes:
         raise ValueError("policy of a sweep must have an answer to NaN, got nan_to_finite=error")
     plan = Plan(target, file, policy, 0, 0, 1, digest)
     on_blocks = op in _ON_BLOCKS
