@@ -161,6 +161,14 @@ def test_the_same_wrong_interval_of_both_signs_is_one_line() -> None:
     )
 
 
+def test_another_answer_of_the_other_sign_is_another_line() -> None:
+    planted = wrong_where(lambda x: x & 0x7FFF == 0x3F90)  # 03 for both, which is positive
+    assert [line[:4] for line in finding_lines(sweep(planted, "encode", "e2m1", "bf16"))] == [
+        "3f90",
+        "bf90",
+    ]
+
+
 def test_more_intervals_than_are_kept_are_counted() -> None:
     # Every second input: the first and the last pattern of a call are never both wrong.
     planted = wrong_where(lambda x: x & 1 == 1, code=7)
