@@ -13,8 +13,7 @@ import json
 import sys
 from pathlib import Path
 
-from mxref.conformance.sweep import sweep
-from mxref.conformance.sweep_plan import OwnTarget
+from mxref.conformance.sweep import OwnTarget, sweep
 from mxref.conformance.sweep_report import finding_lines, summary
 from mxref.formats import ELEMENT_FORMATS
 from mxref.policy import Policy

@@ -25,7 +25,7 @@ from mxref.conformance.calls import without_cases
 from mxref.conformance.intervals import Tally
 from mxref.conformance.sweep_blocks import BlockTally, scale_count, sweep_blocks
 from mxref.conformance.sweep_numbers import part_size, sweep_numbers
-from mxref.conformance.sweep_plan import Part, Plan, Source
+from mxref.conformance.sweep_plan import OwnTarget, Part, Plan, Source
 from mxref.conformance.sweep_state import read_state, write_state
 from mxref.conformance.target import Target, TargetError
 from mxref.formats import BLOCK_FORMATS, E8M0, code_format, element_format
@@ -35,7 +35,7 @@ from mxref.golden.steps import input_count
 from mxref.golden.workers import in_flight, processes
 from mxref.policy import Policy
 
-__all__ = ["OPERATIONS", "Progress", "Swept", "sweep"]
+__all__ = ["OPERATIONS", "OwnTarget", "Progress", "Swept", "sweep"]
 
 #: Operations that can be swept.
 OPERATIONS = (
