@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from mxref import golden
 from mxref.golden import regen
 from mxref.golden.cases import file_tasks
-from mxref.golden.workers import cores, in_order
+from mxref.golden.workers import cores, in_flight, in_order
 
 
 def test_two_workers_build_the_bytes_that_one_builds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,6 +35,21 @@ def test_results_come_in_the_order_of_the_tasks() -> None:
 def _slept(delay: float) -> float:
     time.sleep(delay)
     return delay
+
+
+def test_some_tasks_are_in_flight_and_results_in_order() -> None:
+    given: list[float] = []
+
+    def delays() -> Iterator[float]:
+        for delay in [0.2, 0.0, 0.1, 0.0, 0.0, 0.0]:
+            given.append(delay)
+            yield delay
+
+    with ThreadPoolExecutor(2) as pool:
+        results = in_flight(pool, _slept, delays(), 2)
+        assert next(results) == 0.2
+        assert len(given) == 3  # the one that is done and two more
+        assert list(results) == [0.0, 0.1, 0.0, 0.0, 0.0]
 
 
 def test_work_is_done_by_other_processes() -> None:

@@ -10,11 +10,22 @@ import sys
 from collections.abc import Sequence
 
 from mxref._version import __version__
-from mxref.cli import explain, export, formats, pipe, prompts, quantize, regen, score, verify
+from mxref.cli import (
+    explain,
+    export,
+    formats,
+    pipe,
+    prompts,
+    quantize,
+    regen,
+    score,
+    sweep,
+    verify,
+)
 
 __all__ = ["main"]
 
-_VERBS = (formats, explain, quantize, regen, export, score, verify, prompts, pipe)
+_VERBS = (formats, explain, quantize, regen, export, score, verify, sweep, prompts, pipe)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

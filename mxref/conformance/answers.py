@@ -12,7 +12,7 @@ from mxref._codes import dtype_of
 from mxref.conformance.arrays import host_array
 from mxref.formats import CodeFormat
 
-__all__ = ["AnswerError", "array_of", "code_words", "float_words", "pair_of"]
+__all__ = ["AnswerError", "array_of", "code_array", "code_words", "float_words", "pair_of"]
 
 
 class AnswerError(TypeError):
@@ -39,18 +39,23 @@ def pair_of(op: str, result: object) -> tuple[Any, Any]:
 
 def code_words(result: object, shape: tuple[int, ...], fmt: CodeFormat) -> NDArray[np.uint64]:
     """Codes of a shape as words."""
+    return code_array(result, shape, fmt).astype(np.uint64)
+
+
+def code_array(result: object, shape: tuple[int, ...], fmt: CodeFormat) -> NDArray[Any]:
+    """Codes of a shape as integers of whatever type they came in, not copied."""
     array = array_of(result)
     own = dtype_of(fmt)
     if own is not None and array.dtype == own:
         array = array.view(np.uint8)
     if array.dtype.kind not in "iu":
         raise AnswerError(f"codes must come back as integers, got {array.dtype}")
-    if array.size and int(array.min()) < 0:
+    if array.dtype.kind == "i" and array.size and int(array.min()) < 0:
         raise AnswerError(f"codes must not be negative, got {array.min()}: return them as uint8")
     packed = (*shape[:-1], -(-shape[-1] * fmt.bits // 8))
     is_packed = fmt.bits <= 6 and array.shape == packed
     hint = ": one code to a byte, unpack it first" if is_packed else ""
-    return _shaped(array, shape, hint).astype(np.uint64)
+    return _shaped(array, shape, hint)
 
 
 def float_words(result: object, shape: tuple[int, ...], layout: FloatLayout) -> NDArray[np.uint64]:

@@ -6,7 +6,7 @@ import contextlib
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,22 +14,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref import formats
 from mxref._bits import LAYOUTS
 from mxref._text import one_line
-from mxref.conformance.answers import AnswerError, array_of, code_words, float_words, pair_of
-from mxref.conformance.layout_calls import call_layout
-from mxref.formats import (
-    BLOCK_FORMATS,
-    E8M0,
-    ELEMENT_FORMATS,
-    OTHER_BLOCK_FORMATS,
-    CodeFormat,
-    block_format,
+from mxref.conformance.answers import (
+    AnswerError,
+    array_of,
+    code_array,
+    code_words,
+    float_words,
+    pair_of,
 )
+from mxref.conformance.layout_calls import call_layout
+from mxref.formats import BLOCK_FORMATS, E8M0, OTHER_BLOCK_FORMATS, CodeFormat, block_format
 from mxref.golden.records import VectorFile, padded
 from mxref.golden.words import LAYOUT_OPERATIONS
 
-__all__ = ["Answers", "call_function", "call_operation", "code_format", "without_cases"]
+__all__ = [
+    "Answers",
+    "call_codes",
+    "call_function",
+    "call_operation",
+    "code_format",
+    "error_text",
+    "quiet",
+    "without_cases",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +54,7 @@ def code_format(file: VectorFile) -> CodeFormat:
     """The format whose codes the file's elements are."""
     if file.format in BLOCK_FORMATS or file.format in OTHER_BLOCK_FORMATS:
         return block_format(file.format).element
-    return ELEMENT_FORMATS.get(file.format, E8M0)
+    return E8M0 if file.format == E8M0.name else formats.code_format(file.format)
 
 
 def without_cases(op: str, format: str, float: str) -> VectorFile:
@@ -67,13 +77,7 @@ def call_function(
 
     An answer to all of them that has the wrong shape or type fails every case.
     """
-    # What the target prints must not stand in a report.
-    with (
-        contextlib.redirect_stdout(sys.stderr),
-        warnings.catch_warnings(),
-        np.errstate(all="ignore"),
-    ):
-        warnings.simplefilter("ignore")
+    with quiet():
         if file.op in LAYOUT_OPERATIONS:
             return _ask_each(function, file, inputs)
         try:
@@ -83,6 +87,18 @@ def call_function(
             return Answers(nothing, dict.fromkeys(range(len(inputs)), str(error)))
         except (Exception, SystemExit):
             return _ask_each(function, file, inputs)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """What a target prints must not stand in a report, and its warnings are its own business."""
+    with (
+        contextlib.redirect_stdout(sys.stderr),
+        warnings.catch_warnings(),
+        np.errstate(all="ignore"),
+    ):
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _ask_each(
@@ -97,10 +113,15 @@ def _ask_each(
         except AnswerError as error:  # noqa: PERF203 - one case must not hide another
             errors[i] = str(error)
         except (Exception, SystemExit) as error:
-            frame = traceback.extract_tb(error.__traceback__)[-1]
-            where = f"{Path(frame.filename).name}:{frame.lineno}"
-            errors[i] = f"{type(error).__name__}: {_one_line(error)} ({where})"
+            errors[i] = error_text(error)
     return Answers(padded(rows), errors)
+
+
+def error_text(error: BaseException) -> str:
+    """What a target raised, and where, in one line."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(frame.filename).name}:{frame.lineno}"
+    return f"{type(error).__name__}: {_one_line(error)} ({where})"
 
 
 def _one_line(error: BaseException) -> str:
@@ -121,7 +142,7 @@ def call_operation(
     """
     if file.op in LAYOUT_OPERATIONS:
         return call_layout(function, file, inputs, first)
-    layout, fmt = LAYOUTS[file.float], code_format(file)
+    layout = LAYOUTS[file.float]
     block = OTHER_BLOCK_FORMATS.get(file.format)
     if block is not None and block.tensor_scale:
         return _call_with_tensor_scale(function, file, inputs)
@@ -131,12 +152,9 @@ def call_operation(
     match file.op:
         case "encode_stochastic":
             return _call_stochastic(function, file, inputs)
-        case "encode" | "shared_scale":
-            result = function(floats[:, 0].copy(), file.format)
-            fmt = E8M0 if file.op == "shared_scale" else fmt
-            return code_words(result, (count,), fmt)[:, np.newaxis]
-        case "encode_scale":
-            return code_words(function(floats[:, 0].copy()), (count,), E8M0)[:, np.newaxis]
+        case "encode" | "encode_scale" | "shared_scale":
+            result = call_codes(function, file, floats[:, 0].copy())
+            return result.astype(np.uint64)[:, np.newaxis]
         case "decode":
             result = function(codes[:, 0].copy(), file.format)
             return float_words(result, (count,), layout)[:, np.newaxis]
@@ -147,6 +165,16 @@ def call_operation(
     elements = codes[:, 1:].copy()
     result = function(codes[:, 0].copy(), elements, file.format, layout.dtype)
     return float_words(result, elements.shape, layout)
+
+
+def call_codes(
+    function: Callable[..., Any], file: VectorFile, values: NDArray[Any]
+) -> NDArray[Any]:
+    """One call of `encode`, `encode_scale` or `shared_scale`: floats in, their codes out."""
+    if file.op == "encode_scale":
+        return code_array(function(values), values.shape, E8M0)
+    fmt = E8M0 if file.op == "shared_scale" else code_format(file)
+    return code_array(function(values, file.format), values.shape, fmt)
 
 
 def _call_stochastic(

@@ -64,7 +64,7 @@ from numpy.typing import NDArray
 from mxref._bits import LAYOUTS
 from mxref._text import unknown_name
 from mxref.conformance.arrays import library_of
-from mxref.conformance.calls import Answers, call_function
+from mxref.conformance.calls import Answers, call_codes, call_function
 from mxref.formats import (
     BLOCK_FORMATS,
     E8M0,
@@ -149,6 +149,19 @@ class PythonTarget:
     def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:
         """Its answers to input words, one case a row."""
         return call_function(self.operations[file.op], file, inputs)
+
+    def codes(self, file: VectorFile, values: NDArray[Any]) -> NDArray[Any]:
+        """The same without words, for many inputs: its codes of floats (n,), as they came.
+
+        Args:
+            file: of `encode`, `encode_scale` or `shared_scale`.
+            values: the floats, which it may overwrite.
+
+        Raises:
+            AnswerError: the result is no array of codes of that shape.
+            Exception: whatever the target raises.
+        """
+        return call_codes(self.operations[file.op], file, values)
 
 
 def load_target(spec: str) -> PythonTarget:

@@ -19,21 +19,19 @@ from scale to scale, by a fixed permutation and fixed splitmix64 words.
 
 from __future__ import annotations
 
-import bisect
 import functools
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref import exact
 from mxref._bits import F32, FloatLayout, floor_log2, split
 from mxref.formats import BLOCK_FORMATS, E8M0, ElementFormat
-from mxref.golden.answers import choices_read
 from mxref.golden.splitmix import splitmix64
+from mxref.golden.steps import steps
 from mxref.policy import Policy
 
-__all__ = ["key_layout", "product_blocks", "reachable", "scale_range"]
+__all__ = ["key_layout", "product_blocks", "reachable", "scale_blocks", "scale_range"]
 
 U32 = NDArray[np.uint32]
 
@@ -47,26 +45,15 @@ def key_layout(fmt: ElementFormat) -> FloatLayout:
 def scale_range(fmt: ElementFormat, policy: Policy) -> tuple[tuple[int, int, int], ...]:
     """Scale codes that float32 blocks have, each with its first and its last amax pattern.
 
+    A code that wraps around stands there once for each range of amax that gives it.
+
     >>> from mxref.formats import E2M1
     >>> ranges = scale_range(E2M1, Policy())
     >>> len(ranges), [f"{n:x}" for n in ranges[125]]  # amax from 1 to just below 2: scale 2**-2
     (253, ['7d', '3f800000', '3fffffff'])
     """
-    rule = choices_read("shared_scale", policy).get("scale_rule", "floor")
-    found, first = [], 1
-    while first < F32.inf_bits:
-        code = exact.shared_scale(first, "f32", fmt.name, rule)
-        rest = range(first, F32.inf_bits)
-        last = (
-            first
-            - 1
-            + bisect.bisect_right(
-                rest, code, key=lambda bits: exact.shared_scale(bits, "f32", fmt.name, rule)
-            )
-        )
-        found.append((code, first, last))
-        first = last + 1
-    return tuple(found)
+    found = steps("shared_scale", fmt.name, F32.name, policy).runs(1, F32.inf_bits)
+    return tuple((code, first, end - 1) for first, end, code in found)
 
 
 @functools.cache
@@ -127,21 +114,26 @@ def product_blocks(block: str, policy: Policy) -> Iterator[U32]:
     """
     fmt = BLOCK_FORMATS[block].element
     for code, first, last in scale_range(fmt, policy):
-        others = reachable(fmt, code, last)
-        count = -(-others.size // 31)
-        rows = np.zeros((count, 31), np.uint32)
-        rows.reshape(-1)[: others.size] = others
-        words = splitmix64(code + 256, count)
-        magnitudes = rows & np.uint32(F32.sign_bit - 1)
-        low = np.maximum(magnitudes.max(axis=1), first).astype(np.uint64)
-        # One in four has the largest amax, one in four the smallest; the others lie between.
-        amax = low + (words >> np.uint64(8)) % (np.uint64(last + 1) - low)
-        choice = words & np.uint64(3)
-        amax = np.where(choice == 0, np.uint64(last), np.where(choice == 1, low, amax))
-        amax |= (words >> np.uint64(2) & np.uint64(1)) << np.uint64(F32.width - 1)
-        position = np.arange(count) * 5 % 32
-        blocks = np.empty((count, 32), np.uint32)
-        is_largest = np.arange(32) == position[:, np.newaxis]
-        blocks[~is_largest] = rows.reshape(-1)
-        blocks[is_largest] = amax.astype(np.uint32)
-        yield blocks
+        yield scale_blocks(fmt, code, first, last)
+
+
+def scale_blocks(fmt: ElementFormat, code: int, first: int, last: int) -> U32:
+    """The blocks under one scale code, which amax from `first` to `last` has."""
+    others = reachable(fmt, code, last)
+    count = -(-others.size // 31)
+    rows = np.zeros((count, 31), np.uint32)
+    rows.reshape(-1)[: others.size] = others
+    words = splitmix64(code + 256, count)
+    magnitudes = rows & np.uint32(F32.sign_bit - 1)
+    low = np.maximum(magnitudes.max(axis=1), first).astype(np.uint64)
+    # One in four has the largest amax, one in four the smallest; the others lie between.
+    amax = low + (words >> np.uint64(8)) % (np.uint64(last + 1) - low)
+    choice = words & np.uint64(3)
+    amax = np.where(choice == 0, np.uint64(last), np.where(choice == 1, low, amax))
+    amax |= (words >> np.uint64(2) & np.uint64(1)) << np.uint64(F32.width - 1)
+    position = np.arange(count) * 5 % 32
+    blocks = np.empty((count, 32), np.uint32)
+    is_largest = np.arange(32) == position[:, np.newaxis]
+    blocks[~is_largest] = rows.reshape(-1)
+    blocks[is_largest] = amax.astype(np.uint32)
+    return blocks

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-__all__ = ["cores", "in_order"]
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
+__all__ = ["cores", "in_flight", "in_order", "processes"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -38,6 +43,13 @@ def in_order(work: Callable[[T], R], tasks: Iterable[T], jobs: int) -> Iterator[
     if jobs == 1:
         yield from map(work, tasks)
         return
+    with processes(jobs) as pool:
+        yield from pool.map(work, tasks)
+
+
+@contextlib.contextmanager
+def processes(jobs: int) -> Iterator[Executor]:
+    """An executor of fresh processes, which end with this one; what waits at the end is dropped."""
     # Imported here: it would double the time that the command line takes to start.
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
@@ -46,16 +58,42 @@ def in_order(work: Callable[[T], R], tasks: Iterable[T], jobs: int) -> Iterator[
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent) as pool:
         try:
-            yield from pool.map(work, tasks)
+            yield pool
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def in_flight(
+    executor: Executor, work: Callable[[T], R], tasks: Iterable[T], ahead: int
+) -> Iterator[R]:
+    """The results of tasks, in their order, of any number: only some are submitted in advance.
+
+    Args:
+        executor: who works.
+        work: a function that it can call.
+        tasks: its arguments.
+        ahead: how many tasks are submitted before their results are taken.
+    """
+    waiting: deque[Future[R]] = deque()
+    try:
+        for task in tasks:
+            waiting.append(executor.submit(work, task))
+            if len(waiting) > ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
 
 
 def _end_with_parent() -> None:
     """End this worker when its parent has ended, killed ones included, instead of waiting on."""
     import multiprocessing
+    import signal
     import threading
 
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it, too, without a traceback
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()

@@ -1,0 +1,109 @@
+"""What a sweep asks of whom: the same plan in every process, and what comes back from a part."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.conformance.calls import Answers, quiet
+from mxref.conformance.target import Target
+from mxref.element import encode
+from mxref.golden.answers import fast_answers
+from mxref.golden.records import VectorFile
+from mxref.policy import Policy
+from mxref.scale import encode_scale, shared_scale
+
+__all__ = ["OwnTarget", "Part", "Plan", "Source"]
+
+#: A target, or a function without arguments that gives it, which other processes can call.
+Source = Target | Callable[[], Target]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTarget:
+    """mxref itself, under a policy, as a target."""
+
+    policy: Policy
+    name: str = "mxref"
+
+    def covers(self, op: str, format: str, float: str) -> bool:
+        """Everything."""
+        return True
+
+    def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:
+        """Its answers, by the fast path."""
+        words = fast_answers(file.op, file.format, file.float, inputs, self.policy)
+        return Answers(words.astype(np.uint64))
+
+    def codes(self, file: VectorFile, values: NDArray[Any]) -> NDArray[Any]:
+        """Its codes of floats (n,)."""
+        match file.op:
+            case "encode":
+                return encode(values, file.format, self.policy)
+            case "encode_scale":
+                return encode_scale(values, self.policy)
+        return shared_scale(values, file.format, policy=self.policy)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A sweep.
+
+    Args:
+        source: the target, or in other processes a pickled `Source`.
+        file: operation, format and float type, without cases.
+        policy: what to compare with.
+        first: the first input, or scale.
+        end: the end of the inputs, or scales.
+        size: how many of them are one part.
+        digest: whether parts hand back their codes.
+    """
+
+    source: Target | bytes
+    file: VectorFile
+    policy: Policy
+    first: int
+    end: int
+    size: int
+    digest: bool = False
+
+    def target(self) -> Target:
+        """The target, loaded once in each process."""
+        return _loaded(self.source) if isinstance(self.source, bytes) else self.source
+
+    def parts(self, done: int = 0) -> range:
+        """Where the parts begin, but for those that are done."""
+        return range(self.first + done * self.size, self.end, self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one part of a sweep found.
+
+    Args:
+        found: what is wrong, as the tally of the sweep reads it.
+        cases: how many answers were compared.
+        asked: seconds in the target.
+        busy: seconds in all.
+        codes: the target's codes as bytes, for a digest.
+    """
+
+    found: tuple[Any, ...]
+    cases: int
+    asked: float
+    busy: float
+    codes: bytes = b""
+
+
+@functools.lru_cache(4)
+def _loaded(source: bytes) -> Target:
+    with quiet():
+        found: Any = pickle.loads(source)
+        target: Target = found() if callable(found) else found
+    return target

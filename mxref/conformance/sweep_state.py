@@ -1,0 +1,82 @@
+"""How far a sweep has come, in a file, so that it goes on after it was killed."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mxref._whole_file import write_file
+
+__all__ = ["fingerprint", "read_state", "write_state"]
+
+_VERSION = 1
+
+
+def fingerprint(words: Iterable[str]) -> str:
+    """A digest of words of a command or names of targets, and of the files that they name.
+
+    A word may name a file, a program or a module; what these import is not looked at.
+    """
+    digest = hashlib.sha256()
+    for word in words:
+        data = _content(word)
+        digest.update(f"{len(word.encode())} {len(data)} ".encode() + word.encode() + data)
+    return digest.hexdigest()
+
+
+def _content(word: str) -> bytes:
+    places = [word, shutil.which(word)]
+    if all(part.isidentifier() for part in word.split(".")):
+        try:
+            found = importlib.util.find_spec(word)
+        except (ImportError, ValueError):
+            found = None
+        places.append(None if found is None else found.origin)
+    for place in places:
+        if place is not None and Path(place).is_file():
+            return Path(place).read_bytes()
+    return b""
+
+
+def write_state(path: Path, identity: Mapping[str, Any], record: Mapping[str, Any]) -> None:
+    """Write the state, whole or not at all.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    state = {"mxref_sweep": _VERSION, "of": dict(identity), **record}
+    write_file(path, json.dumps(state).encode("ascii"))
+
+
+def read_state(path: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The state in a file; None if there is no file.
+
+    Raises:
+        ValueError: the file is no state, or that of another sweep; the sentence says in what.
+    """
+    try:
+        state = json.loads(path.read_bytes())
+        of = state["of"]
+        is_state = state["mxref_sweep"] == _VERSION and isinstance(of, dict)
+        names = {"done": int, "cases": int, "asked": float, "busy": float, "seconds": float}
+        is_state &= all(type(state[name]) is kind for name, kind in names.items())
+        is_state &= isinstance(state["tally"], dict)
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError):
+        is_state = False
+    if not is_state:
+        raise ValueError(f"state {path} must be a file that a sweep has written: give another name")
+    for name, value in identity.items():
+        if of.get(name) != value:
+            raise ValueError(
+                f"state {path} is of a sweep with another {name}, {of.get(name)!r} and not "
+                f"{value!r}: remove it, or give another name"
+            )
+    result: dict[str, Any] = state
+    return result

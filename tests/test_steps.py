@@ -1,0 +1,113 @@
+"""Steps of the step functions: every pattern of the 16-bit floats against the slow twin itself."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mxref import exact
+from mxref._bits import LAYOUTS
+from mxref.golden.answers import exact_answers
+from mxref.golden.steps import input_count, steps
+from mxref.policy import READS, Policy
+
+FORMATS = {
+    "encode": ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8", "e4m3fnuz", "ue4m3", "binary8p3"),
+    "encode_scale": ("e8m0",),
+    "shared_scale": ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8"),
+}
+#: Members that have no answer to some input.
+NOT_ANSWERED = ("stochastic_a", "stochastic_b", "stochastic_c", "error")
+
+
+def members(op: str, choice: str) -> list[str]:
+    known = [member.value for member in Policy.members(choice)]
+    refused = [*NOT_ANSWERED, *(["wrap"] if op == "encode_scale" else [])]
+    return [value for value in known if value not in refused]
+
+
+def expanded(op: str, format: str, float: str, policy: Policy) -> np.ndarray[Any, Any]:
+    found = steps(op, format, float, policy)
+    runs = list(found.runs(0, found.end))
+    assert [first for first, _, _ in runs[1:]] == [end for _, end, _ in runs[:-1]]
+    return np.concatenate([np.full(end - first, answer) for first, end, answer in runs])
+
+
+def check(op: str, format: str, float: str, policy: Policy) -> None:
+    questions = [[bits] for bits in range(input_count(op, format, float))]
+    wanted = np.array(exact_answers(op, format, float, questions, policy))[:, 0]
+    got = expanded(op, format, float, policy)
+    differ = np.flatnonzero(wanted != got)
+    assert not differ.size, (op, format, float, str(policy), [hex(i) for i in differ[:3]])
+
+
+def some_policies(op: str, count: int, choice: random.Random) -> Iterator[Policy]:
+    for _ in range(count):
+        changed = {n: choice.choice(members(op, n)) for n in READS[op] if choice.random() < 0.6}
+        yield Policy().replace(**changed)
+
+
+@pytest.mark.parametrize("op", FORMATS)
+def test_steps_are_all_that_happens(op: str) -> None:
+    choice = random.Random(f"steps of {op}")
+    for policy in some_policies(op, 10, choice):
+        check(op, choice.choice(FORMATS[op]), choice.choice(["bf16", "f16"]), policy)
+
+
+@pytest.mark.parametrize(
+    ("op", "format", "float", "policy"),
+    [
+        # FF at both ends of the finite numbers, and other codes between.
+        ("encode_scale", "e8m0", "bf16", "ocp+scale_of_zero=nan+pre_rounding=float16"),
+        # The same code for amax far apart, subnormal ones and others.
+        ("shared_scale", "int8", "bf16", "ocp+zero_block=nan+scale_underflow=wrap"),
+        ("shared_scale", "e5m2", "bf16", "ocp+amax_type=float16+scale_underflow=wrap"),
+        # Zeros of two signs.
+        ("encode", "e2m1", "f16", "ocp+zero_sign=dropped+subnormal_inputs=flushed"),
+        ("encode", "e5m2", "bf16", "ocp+pre_rounding=float16+overflow=propagate"),
+    ],
+)
+def test_answers_that_come_back(op: str, format: str, float: str, policy: str) -> None:
+    check(op, format, float, Policy.parse(policy))
+
+
+@pytest.mark.parametrize("policy", ["ocp", "ocp+rounding=to_odd+overflow=nonsaturating"])
+def test_steps_of_float32(policy: str) -> None:
+    choices = dict(part.split("=") for part in policy.split("+")[1:])
+    found = steps("encode", "e4m3", "f32", Policy.parse(policy))
+    draws = random.Random(1)
+    inputs = [draws.getrandbits(32) for _ in range(2000)]
+    inputs += [max(start - d, 0) for start in found.starts.tolist() for d in (0, 1)]
+    for bits in inputs:
+        ((_, _, code),) = found.runs(bits, bits + 1)
+        assert code == exact.encode(bits, "f32", "e4m3", **choices), hex(bits)
+
+
+def test_runs_are_cut_to_the_range() -> None:
+    # e2m1: 0.25 and below is zero, what is above is 0.5 up to the tie at 0.75.
+    found = steps("encode", "e2m1", "f32", Policy())
+    first, step, next_step = 0x3E7FFFFF, 0x3E800001, 0x3F400000
+    assert list(found.runs(first, step)) == [(first, step, 0)]
+    assert list(found.runs(first, next_step + 1)) == [
+        (first, step, 0),
+        (step, next_step, 1),
+        (next_step, next_step + 1, 2),
+    ]
+
+
+def test_decode_has_an_answer_to_each_code() -> None:
+    found = steps("decode", "e2m1", "f32", Policy())
+    numbers = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
+    wanted = np.float32([*numbers, *(-n for n in numbers)]).view(np.uint32)
+    assert expanded("decode", "e2m1", "f32", Policy()).tolist() == wanted.tolist()
+    assert found.end == 16
+
+
+def test_counts() -> None:
+    assert input_count("encode", "e4m3", "f32") == 1 << LAYOUTS["f32"].width
+    assert input_count("shared_scale", "e4m3", "bf16") == 1 << 15
+    assert input_count("decode_scale", "e8m0", "f32") == 256

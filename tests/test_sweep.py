@@ -1,0 +1,409 @@
+"""Every input: what is wrong is found, said in as few intervals as there are, and goes on.
+
+Targets with planted bugs are written here; what must be found is worked out by hand from where the
+bug was planted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import sentence
+
+import mxref
+from mxref import exact
+from mxref.conformance import TargetError, target_of
+from mxref.conformance.calls import Answers
+from mxref.conformance.intervals import KEPT, Interval, Tally
+from mxref.conformance.sweep import Swept, sweep
+from mxref.conformance.sweep_plan import OwnTarget
+from mxref.conformance.sweep_report import finding_lines, summary, swept_json
+from mxref.golden import VectorFile
+from mxref.policy import Policy
+
+Array = np.ndarray[Any, Any]
+OWN = OwnTarget(Policy())
+#: Inputs of one call, on whose borders intervals must go on.
+CALL = 1 << 19
+
+
+def target(**operations: Callable[..., Any]) -> Any:
+    return target_of(SimpleNamespace(**operations), "planted")
+
+
+def right(values: Array, format: str) -> Array:
+    return mxref.encode(values, format)
+
+
+def wrong_where(is_wrong: Callable[[Array], Array], code: int = 3) -> Any:
+    """Gives a code where the pattern of the input is a certain one, else what is right."""
+
+    def encode(values: Array, format: str) -> Array:
+        codes = mxref.encode(values, format)
+        codes[is_wrong(values.view(f"u{values.dtype.itemsize}"))] = code
+        return codes
+
+    return target(encode=encode)
+
+
+def intervals(swept: Swept) -> tuple[Interval, ...]:
+    assert isinstance(swept.tally, Tally)
+    return swept.tally.intervals()
+
+
+# --- what is right passes -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("float", ["bf16", "f16"])
+@pytest.mark.parametrize("format", ["e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8", "e4m3fnuz"])
+def test_every_half(format: str, float: str) -> None:
+    swept = sweep(OWN, "encode", format, float)
+    assert swept.passed
+    assert (swept.cases, swept.tally.wrong, swept.tally.count) == (1 << 16, 0, 0)
+
+
+@pytest.mark.parametrize("op", ["encode_scale", "shared_scale"])
+def test_every_half_of_scales(op: str) -> None:
+    format = "e8m0" if op == "encode_scale" else "e2m1"
+    assert sweep(OWN, op, format, "bf16").cases == (1 << 16 if op == "encode_scale" else 1 << 15)
+    assert sweep(OWN, op, format, "f16").passed
+
+
+def test_the_digest_is_of_all_codes_in_order() -> None:
+    codes = bytes(exact.encode(bits, "bf16", "e4m3") for bits in range(1 << 16))
+    swept = sweep(OWN, "encode", "e4m3", "bf16", digest=True)
+    assert swept.digest == hashlib.sha256(codes).hexdigest()
+    assert sweep(OWN, "encode", "e4m3", "bf16").digest == ""
+
+
+def test_another_policy_is_another_function() -> None:
+    policy = Policy.parse("ocp+rounding=toward_zero+overflow=nonsaturating")
+    assert sweep(OwnTarget(policy), "encode", "e5m2", "f16").policy == str(policy)
+    assert sweep(OwnTarget(policy), "encode", "e5m2", "f16").passed
+    # Truncation differs in the upper half below each of the numbers, and at the tie below odd ones.
+    assert not sweep(OWN, "encode", "e5m2", "f16", policy).passed
+
+
+def test_any_nan_is_right() -> None:
+    def encode(values: Array, format: str) -> Array:
+        codes = mxref.encode(values, format)
+        codes[np.isnan(values)] = 0xFF  # `ocp` gives 7f
+        return codes
+
+    assert sweep(target(encode=encode), "encode", "e4m3", "f16").passed
+    swept = sweep(target(encode=encode), "encode", "e2m3", "f16")  # which has no NaN
+    # f16: 1023 patterns above infinity, of each sign; ff is no code of six bits.
+    assert [(i.first, i.last, i.want, i.got) for i in intervals(swept)] == [
+        (0x7C01, 0x7FFF, (0x1F,), (0xFF,)),
+        (0xFC01, 0xFFFF, (0x1F,), (0xFF,)),
+    ]
+
+
+# --- planted bugs ---------------------------------------------------------------------------------
+
+
+def test_one_wrong_input() -> None:
+    bits = 0x3F800000 + 12345
+    swept = sweep(
+        wrong_where(lambda x: x == bits), "encode", "e2m1", first=0x3F800000, end=0x3F900000
+    )
+    assert (swept.tally.wrong, swept.cases, swept.passed) == (1, 0x100000, False)
+    assert intervals(swept) == (Interval(bits, bits, (2,), (3,)),)
+
+
+def test_an_interval_over_the_borders_of_calls_and_parts() -> None:
+    start = 0x40200000 - 8 * CALL  # the second part begins at 2.5, a tie; 5 stands for 3
+    first, last = start + 6 * CALL - 5, start + 10 * CALL + 7
+    planted = wrong_where(lambda x: (x >= first) & (x <= last), code=1)
+    swept = sweep(planted, "encode", "e2m1", first=start, end=start + 11 * CALL)
+    assert intervals(swept) == (Interval(first, last, (4, 5), (1,)),)
+    assert swept.tally.wrong == last - first + 1
+
+
+def test_all_negative_numbers() -> None:
+    planted = wrong_where(lambda x: x >> 15 == 1, code=0)
+    swept = sweep(planted, "encode", "e2m1", "bf16")
+    (one,) = intervals(swept)
+    # Down to the largest number; after that NaN, which is to become +6, is wrong, too.
+    assert (one.first, one.last) == (0x8000, 0xFFFF)
+    assert one.want == (7, 8, 9, 10, 11, 12, 13, 14, 15)
+    assert one.got == (0,)
+
+
+def test_the_same_wrong_interval_of_both_signs_is_one_line() -> None:
+    def encode(values: Array, format: str) -> Array:
+        return mxref.encode(values, format, rounding="toward_zero")
+
+    swept = sweep(target(encode=encode), "encode", "e2m1", "bf16")
+    # Between 4 and 6 what is above 5 is wrong, and 2.5 is even: 3.5 is a tie that goes up to 4.
+    assert [(f"{i.first:x}", f"{i.last:x}", i.want, i.got) for i in intervals(swept)][:7] == [
+        ("3e81", "3eff", (1,), (0,)),
+        ("3f40", "3f7f", (2,), (1,)),
+        ("3fa1", "3fbf", (3,), (2,)),
+        ("3fe0", "3fff", (4,), (3,)),
+        ("4021", "403f", (5,), (4,)),
+        ("4060", "407f", (6,), (5,)),
+        ("40a1", "40bf", (7,), (6,)),
+    ]
+    assert swept.tally.count == 14
+    lines = finding_lines(swept)
+    assert len(lines) == 7
+    assert lines[6] == (
+        "40a1 = 0x1.42p+2 = 5.0312 to 40bf = 0x1.7ep+2 = 5.9688: want 07 = 6, got 06 = 4, "
+        "and with the other sign"
+    )
+
+
+def test_another_answer_of_the_other_sign_is_another_line() -> None:
+    planted = wrong_where(lambda x: x & 0x7FFF == 0x3F90)  # 03 for both, which is positive
+    assert [line[:4] for line in finding_lines(sweep(planted, "encode", "e2m1", "bf16"))] == [
+        "3f90",
+        "bf90",
+    ]
+
+
+def test_more_intervals_than_are_kept_are_counted() -> None:
+    # Every second input: the first and the last pattern of a call are never both wrong.
+    planted = wrong_where(lambda x: x & 1 == 1, code=7)
+    swept = sweep(planted, "encode", "e2m1", first=0x3F800000, end=0x3F800000 + 3 * CALL)
+    assert swept.tally.wrong == swept.tally.count == 3 * CALL // 2
+    found = intervals(swept)
+    assert len(found) == KEPT
+    assert [i.first for i in found] == list(range(0x3F800001, 0x3F800001 + 2 * KEPT, 2))
+
+
+def test_intervals_beyond_those_kept_still_go_on_over_borders() -> None:
+    """At each border of calls the last input and the first one are wrong."""
+    planted = wrong_where(lambda x: (x & 1023 == 1023) | (x & 1023 == 0), code=7)
+    first = 0x3F800000
+    swept = sweep(planted, "encode", "e2m1", first=first + 512, end=first + 512 + 10 * CALL)
+    assert swept.tally.count == 10 * CALL // 1024
+    assert swept.tally.wrong == 2 * swept.tally.count
+
+
+def test_what_is_kept_does_not_depend_on_where_the_sweep_begins() -> None:
+    planted = wrong_where(lambda x: x % 700 < 30, code=77)
+    whole = sweep(planted, "encode", "e2m1", "bf16", first=0, end=60000)
+    late = sweep(planted, "encode", "e2m1", "bf16", first=701, end=60000)
+    assert intervals(whole)[2:] == intervals(late)[1:-1]
+    assert whole.tally.count == 86
+
+
+# --- targets that raise or answer with something else ---------------------------------------------
+
+
+def raising(is_bad: Callable[[Array], Array]) -> Any:
+    def encode(values: Array, format: str) -> Array:
+        if is_bad(values.view(f"u{values.dtype.itemsize}")).any():
+            raise ValueError("no such number")
+        return mxref.encode(values, format)
+
+    return target(encode=encode)
+
+
+def test_one_input_that_raises_is_found() -> None:
+    bits = 0x3F800000 + CALL + 77
+    swept = sweep(
+        raising(lambda x: x == bits), "encode", "e2m1", first=0x3F800000, end=0x3F800000 + 3 * CALL
+    )
+    (one,) = intervals(swept)
+    assert (one.first, one.last, one.want, one.got) == (bits, bits, (2,), ())
+    assert one.error.startswith("ValueError: no such number (test_sweep.py:")
+    assert swept.tally.wrong == 1
+    assert "raises ValueError: no such number" in finding_lines(swept)[0]
+
+
+def test_all_nan_that_raise_are_two_intervals() -> None:
+    swept = sweep(raising(lambda x: x & 0x7FFF > 0x7F80), "encode", "e4m3", "bf16")
+    assert [(i.first, i.last) for i in intervals(swept)] == [(0x7F81, 0x7FFF), (0xFF81, 0xFFFF)]
+    assert swept.tally.wrong == 2 * 127
+
+
+def test_a_target_that_always_raises_ends_soon() -> None:
+    calls = []
+
+    def encode(values: Array, format: str) -> Array:
+        calls.append(values.size)
+        raise ValueError("not yet written")
+
+    swept = sweep(target(encode=encode), "encode", "e4m3", first=0, end=8 * CALL)
+    (one,) = intervals(swept)
+    assert (one.first, one.last) == (0, 8 * CALL - 1)
+    assert len(calls) == 8 * 9  # all of them, and eight one by one
+
+
+def test_what_cannot_be_told_apart_is_said_to_be_some() -> None:
+    swept = sweep(raising(lambda x: x % 64 == 5), "encode", "e4m3", first=0, end=CALL)
+    alone = [i for i in intervals(swept) if not i.error.endswith(", some of these inputs")]
+    assert len(alone) > 5
+    assert all(i.first == i.last and i.first % 64 == 5 for i in alone)
+    # Halves are searched from the front, so that the rest is left as a whole.
+    assert isinstance(swept.tally, Tally)
+    last = swept.tally.open
+    assert last is not None
+    assert last.first <= CALL // 2
+    assert last.last == CALL - 1
+    assert last.error.endswith(", some of these inputs")
+
+
+def test_raising_and_wrong_inputs_side_by_side() -> None:
+    def encode(values: Array, format: str) -> Array:
+        bits = values.view(np.uint16)
+        if (bits == 0x3F90).any():
+            raise ValueError("no")
+        codes = mxref.encode(values, format)
+        codes[(bits >= 0x3F88) & (bits < 0x3F98)] = 7
+        return codes
+
+    swept = sweep(target(encode=encode), "encode", "e2m1", "bf16")
+    assert [(i.first, i.last, bool(i.error)) for i in intervals(swept)] == [
+        (0x3F88, 0x3F8F, False),
+        (0x3F90, 0x3F90, True),
+        (0x3F91, 0x3F97, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (lambda values: mxref.encode(values[1:], "e4m3"), "the result must have shape (65536,)"),
+        (lambda values: values, "codes must come back as integers, got float16"),
+        (lambda values: np.full(values.size, -1), "codes must not be negative, got -1"),
+    ],
+)
+def test_what_is_no_array_of_codes_ends_the_sweep(answer: Any, text: str) -> None:
+    wrong = target(encode=lambda values, format: answer(values))
+    said = sentence(TargetError, lambda: sweep(wrong, "encode", "e4m3", "f16"))
+    assert said.startswith(f"target planted cannot be swept: {text}")
+
+
+def test_a_target_that_writes_to_its_input_spoils_nothing() -> None:
+    def encode(values: Array, format: str) -> Array:
+        codes = mxref.encode(values, format)
+        values.view(f"u{values.dtype.itemsize}")[:] = 0
+        return codes
+
+    assert sweep(target(encode=encode), "encode", "e4m3", first=0x3F000000, end=0x3F200000).passed
+
+
+def test_codes_of_any_integer_type() -> None:
+    wide = target(encode=lambda values, format: right(values, format).astype(np.int64) + 256)
+    (one,) = intervals(sweep(wide, "encode", "e2m1", "bf16", first=0, end=256))
+    assert one.got == (256,)
+    good = target(encode=lambda values, format: right(values, format).astype(np.int64))
+    assert sweep(good, "encode", "e2m1", "bf16").passed
+
+
+class InWords:
+    """A target that is asked in words only, as a command is."""
+
+    name, policy = "in words", Policy()
+
+    def covers(self, op: str, format: str, float: str) -> bool:
+        return True
+
+    def ask(self, file: VectorFile, inputs: Array) -> Answers:
+        answers = OWN.ask(file, inputs)
+        answers.words[inputs == 0x3FB0] = 9
+        errors = {int(i): "is silent" for i in np.flatnonzero(inputs[:, 0] >> 4 == 0x400)}
+        return Answers(answers.words, errors)
+
+
+def test_a_target_that_is_asked_in_words() -> None:
+    assert intervals(sweep(InWords(), "encode", "e2m1", "bf16")) == (
+        Interval(0x3FB0, 0x3FB0, (3,), (9,)),
+        Interval(0x4000, 0x400F, (4,), (), "is silent"),
+    )
+
+
+# --- other operations -----------------------------------------------------------------------------
+
+
+def test_decode_names_the_codes() -> None:
+    def decode(codes: Array, format: str) -> Array:
+        numbers = mxref.decode(codes, format)
+        numbers[codes == 8] = 0.0  # which is -0
+        return numbers
+
+    swept = sweep(target(decode=decode), "decode", "e2m1")
+    assert swept.cases == 16
+    assert finding_lines(swept) == [
+        "08 = -0: want 80000000 = -0x0p+0 = -0, got 00000000 = 0x0p+0 = 0"
+    ]
+
+
+def test_scales() -> None:
+    doubled = target(
+        encode_scale=lambda values: np.minimum(mxref.encode_scale(values) + np.uint8(0), 253),
+        shared_scale=lambda amax, format: mxref.shared_scale(amax, format, "ceil"),
+        decode_scale=lambda codes: np.where(codes == 0, 0, mxref.decode_scale(codes)).astype("f4"),
+    )
+    swept = sweep(doubled, "encode_scale", float="bf16")
+    # From 2**127 on, infinity and NaN included; negative numbers the same.
+    assert [(i.first, i.last, i.want, i.got) for i in intervals(swept)] == [
+        (0x7F00, 0x7FFF, (254, 255), (253,)),
+        (0xFF00, 0xFFFF, (254, 255), (253,)),
+    ]
+    assert finding_lines(swept)[0].endswith("and with the other sign")
+    swept = sweep(doubled, "shared_scale", "e2m1", "bf16")
+    # All but powers of two, zero, what is clamped below, infinity and NaN: 126 fractions a binade.
+    assert {i.last - i.first + 1 for i in intervals(swept)[1:]} == {127}
+    swept = sweep(doubled, "decode_scale")
+    assert [(i.first, i.last, i.got) for i in intervals(swept)] == [(0, 0, (0,))]
+
+
+# --- what cannot be swept -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("encode", "e2m1", "f64"), "float of a sweep of encode must be one of f32, f16, bf16"),
+        (("encode",), "format must be given for encode"),
+        (("encode", "mxfp4_e2m1"), "got the block format 'mxfp4_e2m1': use 'e2m1'"),
+        (("quantize", "e2m1"), "format of quantize must be one of mxfp8_e5m2"),
+        (("quantize", "mxfp4_e2m1", "bf16"), "float of a sweep of quantize must be one of f32"),
+        (("encode_scale", "e2m1"), "format of encode_scale must be e8m0, got 'e2m1'"),
+        (("pack", "e2m1"), "op must be one of encode"),
+        (("encode", "e2m1", "f16", Policy().replace(rounding="stochastic_a")), "no random bits"),
+        (("encode", "e2m1", "f16", Policy().replace(nan_to_finite="error")), "an answer to NaN"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(arguments: tuple[Any, ...], text: str) -> None:
+    assert text in sentence(ValueError, lambda: sweep(OWN, *arguments))
+
+
+def test_what_the_target_does_not_have_is_refused() -> None:
+    only = target(encode=right)
+    said = sentence(TargetError, lambda: sweep(only, "encode_scale"))
+    assert said == "target planted does not cover encode_scale of e8m0 with f32"
+
+
+def test_numbers_of_the_call() -> None:
+    def said(**given: Any) -> str:
+        return sentence(ValueError, lambda: sweep(OWN, "encode", "e2m1", "bf16", **given))
+
+    assert said(first=5, end=5) == "first and end must be from 0 to 65536, got 5 and 5"
+    assert said(end=70000).endswith("got 0 and 70000")
+    assert said(jobs=0).startswith("jobs must be 1 or more")
+    assert said(digest=True, state=Path("x")).startswith("digest must not be asked of a sweep")
+
+
+def test_the_summary_says_what_was_compared() -> None:
+    swept = sweep(wrong_where(lambda x: x == 0x3F90), "encode", "e2m1", "bf16")
+    assert summary(swept).startswith(
+        "FAIL planted: encode e2m1 bf16 under ocp: 1 of 65536 wrong in 1 interval, in 0."
+    )
+    assert summary(swept).endswith("% of it in the target")
+    record = json.loads(json.dumps(swept_json(swept)))
+    assert record["intervals"] == [
+        {"first": 0x3F90, "last": 0x3F90, "want": [2], "got": [3], "error": ""}
+    ]
+    assert (record["wrong"], record["compared"], record["passed"]) == (1, 65536, False)

@@ -1,0 +1,225 @@
+"""Every element under every scale: bugs planted in quantize and dequantize, found as intervals.
+
+Scale codes of E2M1 are also the numbers of its scales: code 00 comes first, and there are 253.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import sentence
+
+import mxref
+from mxref.conformance import target_of
+from mxref.conformance.sweep import Swept, sweep
+from mxref.conformance.sweep_blocks import BlockTally
+from mxref.conformance.sweep_plan import OwnTarget
+from mxref.conformance.sweep_report import finding_lines, summary, swept_json
+from mxref.formats import block_format
+from mxref.golden import level2
+from mxref.policy import Policy
+
+Array = np.ndarray[Any, Any]
+Change = Callable[[Array, Array, Array], None]
+
+
+def planted(change: Change) -> Any:
+    """Quantizes right, then changes scale codes (n,) and codes (n, 32) of values (n, 32)."""
+
+    def quantize(values: Array, format: str) -> tuple[Array, Array]:
+        blocks = mxref.quantize(values, format)
+        scales, codes = blocks.scale_codes[:, 0].copy(), blocks.codes.copy()
+        change(values, scales, codes)
+        return scales, codes
+
+    return target_of(SimpleNamespace(quantize=quantize), "planted")
+
+
+def quantized(change: Change, first: int = 0x78, end: int = 0x7C, **given: Any) -> Swept:
+    return sweep(planted(change), "quantize", "mxfp4_e2m1", first=first, end=end, **given)
+
+
+def nothing(values: Array, scales: Array, codes: Array) -> None:
+    pass
+
+
+def tally(swept: Swept) -> BlockTally:
+    assert isinstance(swept.tally, BlockTally)
+    return swept.tally
+
+
+@pytest.mark.parametrize("format", ["mxfp8_e5m2", "mxfp6_e2m3", "mxfp4_e2m1", "mxint8"])
+def test_mxref_is_right_at_the_ends(format: str) -> None:
+    own = OwnTarget(Policy())
+    swept = sweep(own, "quantize", format, first=0, end=1)
+    assert swept.passed
+    assert swept.cases > 5_000
+    assert sweep(own, "quantize", format, first=125, end=126).passed
+
+
+def test_mxref_dequantizes_everything() -> None:
+    for float in ("f32", "bf16", "f16"):
+        swept = sweep(OwnTarget(Policy()), "dequantize", "mxfp6_e3m2", float)
+        assert (swept.cases, swept.passed) == (256 * 64, True)
+
+
+def test_a_right_target_passes() -> None:
+    swept = quantized(nothing)
+    assert swept.passed
+    assert finding_lines(swept) == []
+
+
+def test_an_interval_of_numbers_under_every_scale() -> None:
+    def three_becomes_two(values: Array, scales: Array, codes: Array) -> None:
+        codes[codes == 5] = 4
+
+    swept = quantized(three_becomes_two)
+    # What lies between the ties 2.5 and 3.5, which go to even codes: of 128 keys to a binade 63.
+    assert swept.tally.wrong == 4 * 63
+    assert finding_lines(swept) == [
+        "scale 78-7b: x / scale 4004200000000000 = 0x1.42p+1 = 2.515625 to 400be00000000000 = "
+        "0x1.bep+1 = 3.484375: want 05 = 3, got 04 = 2"
+    ]
+
+
+def test_a_bug_under_one_scale_only() -> None:
+    def change(values: Array, scales: Array, codes: Array) -> None:
+        codes[scales == 0x79] ^= 8
+
+    swept = quantized(change)
+    groups = tally(swept).groups
+    assert {tuple(scales) for scales in groups.values()} == {(0x79,)}
+    # Every key is wrong: all of them are neighbours.
+    (whole,) = groups
+    assert whole.first == 0
+    assert swept.tally.wrong == quantized(nothing, 0x79, 0x7A).cases - repeated(0x79)
+
+
+def repeated(scale: int) -> int:
+    """Elements of the blocks of a scale beyond one for each key."""
+    cases = quantized(nothing, scale, scale + 1).cases
+    drop = 23 - 7
+    keys = set()
+
+    def note(values: Array, scales: Array, codes: Array) -> None:
+        quotients = (values.astype(np.float64) * 2.0 ** (127 - scale)).astype(np.float32)
+        bits = quotients.view(np.uint32).astype(np.int64)
+        mask = (1 << drop) - 1
+        keys.update(((bits | ((bits & mask) + mask)) >> drop).reshape(-1).tolist())
+
+    quantized(note, scale, scale + 1)
+    return cases - len(keys)
+
+
+def test_a_wrong_scale() -> None:
+    def change(values: Array, scales: Array, codes: Array) -> None:
+        scales[(scales == 0x79) | (scales == 0x7A)] += 1
+
+    swept = quantized(change)
+    blocks = {code: count for code, (count, _) in tally(swept).scales.items()}
+    assert blocks == {
+        scale: quantized(nothing, scale, scale + 1).cases // 32 for scale in (0x79, 0x7A)
+    }
+    assert not swept.passed
+    # Elements under a wrong scale are not judged.
+    assert swept.tally.wrong == 0
+    total = sum(blocks.values())
+    assert finding_lines(swept) == [
+        f"scale: want 79 = 2^-6 to 7a = 2^-5, got 7a = 2^-5 and so on, in {total} blocks"
+    ]
+    assert f"0 of {swept.cases} wrong, {total} blocks with a wrong scale" in summary(swept)
+
+
+def test_a_bug_in_the_last_element_only() -> None:
+    def change(values: Array, scales: Array, codes: Array) -> None:
+        codes[:, 31] |= 7
+
+    found = tally(quantized(change, 0x78, 0x79))
+    assert 1000 < found.wrong < 4000
+    assert all(interval.got in [(7,), (15,), (7, 15)] for interval in found.groups)
+
+
+def test_blocks_that_raise() -> None:
+    def change(values: Array, scales: Array, codes: Array) -> None:
+        if (scales == 0x7A).any():
+            raise ValueError("not this scale")
+
+    swept = quantized(change)
+    ((interval, scales),) = tally(swept).groups.items()
+    assert scales == [0x7A]
+    assert interval.error.startswith("ValueError: not this scale")
+    assert (interval.first, interval.got) == (0, ())
+
+
+def test_dequantize() -> None:
+    def dequantize(scales: Array, codes: Array, format: str, dtype: Any) -> Array:
+        fmt = block_format(format)
+        right = mxref.Blocks(codes, scales[:, None], fmt, 1, codes.shape)
+        floats = mxref.dequantize(right, dtype)
+        floats[(scales[:, None] > 0xF0) & (scales[:, None] < 0xF4) & (codes == 3)] = 0
+        return floats
+
+    target = target_of(SimpleNamespace(dequantize=dequantize), "planted")
+    swept = sweep(target, "dequantize", "mxfp4_e2m1")
+    assert swept.tally.wrong == 3
+    # 1.5 * 2**(f1 - 7f) and so on, which differ from scale to scale.
+    assert [line.split(",")[0] for line in finding_lines(swept)] == [
+        f"scale {scale:02x}: code 03 = 1.5: want {bits:08x} = 0x1.8p+{n} = {1.5 * 2.0**n:.8g}"
+        for scale, bits, n in (
+            (0xF1, 0x78C00000, 114), (0xF2, 0x79400000, 115), (0xF3, 0x79C00000, 116)
+        )
+    ]  # fmt: skip
+
+
+def test_it_goes_on_and_other_processes_find_the_same(tmp_path: Path) -> None:
+    path, state = tmp_path / "kernel.py", tmp_path / "state.json"
+    path.write_text(
+        "import mxref\n\ndef quantize(values, format):\n"
+        "    blocks = mxref.quantize(values, format)\n"
+        "    scales, codes = blocks.scale_codes[:, 0].copy(), blocks.codes.copy()\n"
+        "    codes[codes == 9] = 10\n    scales[scales == 0x80] = 0x7f\n    return scales, codes\n"
+    )
+    load = partial(mxref.conformance.load_target, str(path))
+    what = partial(sweep, load, "quantize", "mxfp4_e2m1", first=0x7E, end=0x82)
+
+    def findings(swept: Swept) -> Any:
+        record = swept_json(swept)
+        return {name: record[name] for name in record if name not in ("seconds", "target_share")}
+
+    whole = what()
+    assert (len(tally(whole).groups), set(tally(whole).scales)) == (1, {0x80})
+    assert findings(what(jobs=2)) == findings(whole)
+
+    def stop(done: int, total: int, wrong: int) -> None:
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        what(state=state, progress=stop)
+    assert json.loads(state.read_bytes())["done"] == 3
+    assert findings(what(state=state)) == findings(whole)
+
+
+def test_references_that_differ_end_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mxref.conformance import sweep_blocks
+
+    def wrong(*arguments: Any) -> Array:
+        words = level2.fast_answers(*arguments)
+        words[7, 5] ^= 1
+        return words
+
+    monkeypatch.setattr(sweep_blocks, "fast_answers", wrong)
+    with pytest.raises(level2.DisagreementError, match="the two references disagree on quantize"):
+        quantized(nothing)
+
+
+def test_no_such_scales() -> None:
+    said = sentence(ValueError, lambda: quantized(nothing, 0, 254))
+    assert said == "first and end must be from 0 to 253, got 0 and 254"

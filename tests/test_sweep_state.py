@@ -1,0 +1,242 @@
+"""Sweeps over several processes, interrupted and killed ones: always the same result."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from helpers import sentence
+
+from mxref.cli import main
+from mxref.conformance import TargetError, load_target, target_of
+from mxref.conformance.sweep import Swept, sweep
+from mxref.conformance.sweep_report import swept_json
+from mxref.conformance.sweep_state import fingerprint
+
+# --- who works ------------------------------------------------------------------------------------
+
+PLANTED = """\
+import numpy as np
+import mxref
+
+def encode(values, format):
+    codes = mxref.encode(values, format)
+    bits = values.view(np.uint32)
+    codes[(bits % 5000000 < 1000000) & (codes < 2)] = 3
+    return codes
+"""
+RANGE = {"first": 0x3E000000, "end": 0x3E000000 + 5 * (1 << 22)}
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> str:
+    (tmp_path / "planted.py").write_text(PLANTED)
+    return str(tmp_path / "planted.py")
+
+
+def findings(swept: Swept) -> Any:
+    record = swept_json(swept)
+    return {name: record[name] for name in record if name not in ("seconds", "target_share")}
+
+
+def test_processes_and_threads_find_the_same(planted: str) -> None:
+    load = partial(load_target, planted)
+    alone = sweep(load, "encode", "e2m1", digest=True, **RANGE)
+    assert alone.tally.count > 2
+    assert findings(sweep(load, "encode", "e2m1", digest=True, jobs=2, **RANGE)) == findings(alone)
+    with ThreadPoolExecutor(2) as pool:
+        threads = sweep(load(), "encode", "e2m1", digest=True, executor=pool, **RANGE)
+    assert findings(threads) == findings(alone)
+    assert threading.active_count() == 1
+
+
+def test_a_target_that_other_processes_cannot_load() -> None:
+    local = target_of(SimpleNamespace(encode=lambda values, format: values), "local")
+    said = sentence(ValueError, lambda: sweep(local, "encode", "e2m1", jobs=2, **RANGE))
+    assert said.startswith("source must be what other processes can load")
+
+
+def test_a_target_that_ends_its_process(tmp_path: Path) -> None:
+    path = tmp_path / "crash.py"
+    path.write_text("import os\n\ndef encode(values, format):\n    os._exit(3)\n")
+    crash = partial(load_target, str(path))
+    said = sentence(TargetError, lambda: sweep(crash, "encode", "e2m1", jobs=2, **RANGE))
+    assert said.startswith("a process of the sweep has ended")
+
+
+# --- going on -------------------------------------------------------------------------------------
+
+#: A sweep that writes its state after each part, of a target that takes its time.
+SLOW = """\
+import sys, time
+from functools import partial
+from pathlib import Path
+
+import mxref.conformance.sweep  # so that the module is there, not the function of this name
+from mxref.conformance import load_target
+
+def load():
+    target = load_target(sys.argv[1])
+    right = target.operations["encode"]
+    def encode(values, format):
+        time.sleep(0.02)
+        return right(values, format)
+    target.operations["encode"] = encode
+    return target
+
+module = sys.modules["mxref.conformance.sweep"]
+module._SAVE = 0.0
+first, end = map(int, sys.argv[3:5])
+module.sweep(load, "encode", "e2m1", first=first, end=end, state=Path(sys.argv[2]))
+"""
+
+
+def started(planted: str, state: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", SLOW, planted, str(state), *map(str, RANGE.values())]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_parts(process: subprocess.Popen[str], state: Path, parts: int) -> None:
+    while not (state.exists() and json.loads(state.read_bytes())["done"] >= parts):
+        assert process.poll() is None, process.stderr and process.stderr.read()
+        time.sleep(0.005)
+
+
+def test_a_killed_sweep_goes_on_to_the_same_result(planted: str, tmp_path: Path) -> None:
+    state = tmp_path / "state.json"
+    with started(planted, state) as process:
+        wait_for_parts(process, state, 2)
+        process.send_signal(signal.SIGKILL)
+    done = json.loads(state.read_bytes())["done"]
+    assert 2 <= done < 5
+    seen: list[int] = []
+
+    def progress(done: int, total: int, wrong: int) -> None:
+        assert total == 5
+        seen.append(done)
+
+    load = partial(load_target, planted)
+    rest = sweep(load, "encode", "e2m1", state=state, progress=progress, **RANGE)
+    assert seen == list(range(done + 1, 6))
+    assert findings(rest) == findings(sweep(load, "encode", "e2m1", **RANGE))
+    # What is complete is not done again.
+    again = sweep(load, "encode", "e2m1", state=state, progress=progress, **RANGE)
+    assert seen == list(range(done + 1, 6))
+    assert findings(again) == findings(rest)
+
+
+def interrupted(process: subprocess.Popen[str]) -> str:
+    """The last line of a command that Ctrl-C has ended, workers included."""
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (130, ""), err
+    assert "Traceback" not in err
+    return err.splitlines()[-1]
+
+
+def test_an_interrupted_sweep_says_how_to_go_on(planted: str, tmp_path: Path) -> None:
+    state = tmp_path / "state.json"
+    command = [sys.executable, "-m", "mxref", "sweep", planted, "--format", "e2m1"]
+    start = partial(
+        subprocess.Popen,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    with start([*command, "--state", str(state), "--jobs", "2"]) as process:
+        wait_for_parts(process, state, 1)
+        said = interrupted(process)
+    assert said == f"mxref: interrupted: the same command goes on from {state}"
+    record = json.loads(state.read_bytes())
+    assert record["cases"] == record["done"] << 22
+    # A target that has changed is another one.
+    Path(planted).write_text(PLANTED.replace("= 3", "= 2"))
+    done = subprocess.run(
+        [*command, "--state", str(state)], capture_output=True, text=True, timeout=20
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        f"mxref: error: state {state} is of a sweep with another fingerprint, "
+    )
+    Path(planted).write_text("print('it is loaded', flush=True)\n" + PLANTED)
+    with start(command) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "it is loaded\n"
+        said = interrupted(process)
+    assert said == "mxref: interrupted: nothing is kept: use --state FILE"
+
+
+def test_the_state_of_another_sweep_is_refused(planted: str, tmp_path: Path) -> None:
+    state, load = tmp_path / "state.json", partial(load_target, planted)
+    sweep(load, "encode", "e2m1", "f32", state=state, end=1000)
+
+    def said(*arguments: Any, **given: Any) -> str:
+        what = partial(sweep, load, "encode", *arguments, state=state, **given)
+        return sentence(ValueError, what)
+
+    assert said("e4m3", end=1000).startswith(
+        f"state {state} is of a sweep with another format, 'e2m1' and not 'e4m3': remove it"
+    )
+    assert "another end, 1000 and not 999" in said("e2m1", end=999)
+    assert "another fingerprint" in said("e2m1", end=1000, fingerprint="x")
+    assert sweep(load, "encode", "e2m1", state=state, end=1000).cases == 1000
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"mxref_sweep": 1}', "{", "\xff"])
+def test_what_is_no_state_is_refused_and_kept(planted: str, tmp_path: Path, text: str) -> None:
+    state = tmp_path / "notes.txt"
+    state.write_text(text)
+    what = partial(sweep, partial(load_target, planted), "encode", "e2m1", state=state, end=1000)
+    assert "must be a file that a sweep has written" in sentence(ValueError, what)
+    assert state.read_text() == text
+
+
+def test_the_fingerprint_is_of_the_files_that_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text("1")
+    first = fingerprint([str(path), "--fast"])
+    assert fingerprint([str(path), "--fast"]) == first
+    assert fingerprint([str(path), "--slow"]) != first
+    path.write_text("2")
+    assert fingerprint([str(path), "--fast"]) != first
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "zero.py"
+    path.write_text(
+        "import mxref\nprint('hello')\n\ndef decode(codes, format):\n    print('there')\n"
+        "    numbers = mxref.decode(codes, format)\n    numbers[codes == 3] = 9\n"
+        "    return numbers\n"
+    )
+    assert main(["sweep", str(path), "--op", "decode", "--format", "e2m1"]) == 1
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert lines[0] == "03 = 1.5: want 3fc00000 = 0x1.8p+0 = 1.5, got 41100000 = 0x1.2p+3 = 9"
+    assert lines[1].startswith(f"FAIL {path}: decode e2m1 f32 under ocp: 1 of 16 wrong in 1 ")
+    assert len(lines) == 2
+    assert err.split() == ["hello", "there"]
+    assert main(["sweep", str(path), "--op", "decode", "--format", "e2m1", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["intervals"][0]["first"] == 3
+
+
+def test_the_command_without_a_target(capsys: pytest.CaptureFixture[str]) -> None:
+    policy = "ocp+rounding=to_odd"
+    arguments = ["sweep", "--format", "e3m2", "--float", "f16", "--policy", policy, "--digest"]
+    assert main(arguments) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].startswith("digest ")
+    assert out[1].startswith(f"PASS mxref: encode e3m2 f16 under {policy}: 0 of 65536 wrong, in ")
+    assert main(["sweep", "--float", "f64", "--format", "e3m2"]) == 2
+    assert capsys.readouterr().err.startswith("mxref: error: float of a sweep of encode must be")
