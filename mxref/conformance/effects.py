@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import I64, Bool, FloatLayout, split
+from mxref._bits import I64, LAYOUTS, Bool, FloatLayout, split
 from mxref._codes import parts_of
 from mxref.conformance.features import UNKNOWN, real_keys
+from mxref.conformance.report import show_code, show_float
 from mxref.conformance.units import Units
 from mxref.formats import CodeFormat
 
@@ -39,15 +40,29 @@ def effect_kinds(units: Units) -> I64:
 def _effects(units: Units) -> Effects:
     """Effects, the most telling first, and which units show each."""
     want, got, codes = units.want, units.got, units.codes
-    if isinstance(codes, FloatLayout):
-        yield from _of_floats(want, got, codes)
+    if units.floats:
+        yield from _of_all_floats(units)
     elif codes is not None:
         yield from _of_codes(units.kind, want, got, codes)
+        for value in _common(got):
+            yield f"becomes {show_code(value, codes)}", got == np.uint64(value)
     elif units.kind == "count":
         yield "too few words", got < want
         yield "too many words", got > want
         return
+    for value in _common(got):
+        yield f"becomes {value:02x}", got == np.uint64(value)
     yield from _of_integers(want, got)
+
+
+def _of_all_floats(units: Units) -> Effects:
+    """The effects of every float type by itself, put together."""
+    found: dict[str, Bool] = {}
+    for number, layout in enumerate(LAYOUTS.values()):
+        some = units.table["float type"] == number
+        for text, true in _of_floats(units.want[some], units.got[some], layout):
+            found.setdefault(text, np.zeros(len(some), bool))[some] = true
+    yield from found.items()
 
 
 def _of_codes(kind: str, want: U64, got: U64, fmt: CodeFormat) -> Effects:
@@ -117,11 +132,11 @@ def _of_floats(want: U64, got: U64, layout: FloatLayout) -> Effects:
     for value in _common(ratio[some & (ratio % (1 << 52) == 0) & (ratio != 0)]):
         yield f"2^{value >> 52} times as large", ratio == value
     yield from _of_distances("float", same, to - from_, *_FAR)
+    for value in _common(got):
+        yield f"becomes {show_float(value, layout)}", got == np.uint64(value)
 
 
 def _of_integers(want: U64, got: U64) -> Effects:
-    for value in _common(got):
-        yield f"becomes {value:02x}", got == np.uint64(value)
     byte = (want | got) <= np.uint64(0xFF)
     swapped = (want >> np.uint64(4)) | (want & np.uint64(15)) << np.uint64(4)
     yield "the nibbles are exchanged", byte & (got == swapped)
@@ -131,9 +146,7 @@ def _of_integers(want: U64, got: U64) -> Effects:
             number = value.bit_length() - 1
             yield f"bit {number} is lost", (got | bit == want) & (got != want)
             yield f"bit {number} is wrong", (want ^ got) == bit
-    less = _common(want - got)
-    for value in less:
-        if 0 < value < 256:
-            yield f"{value} too small", want - got == np.uint64(value)
-        elif value > (1 << 64) - 256:
-            yield f"{(1 << 64) - value} too large", want - got == np.uint64(value)
+    for value in _common(got.view(np.int64) - want.view(np.int64)):
+        if 0 < abs(value) < 256:
+            text = f"{abs(value)} too {'large' if value > 0 else 'small'}"
+            yield text, got - want == np.uint64(value % (1 << 64))

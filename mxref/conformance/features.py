@@ -128,9 +128,10 @@ _FOURTHS = tuple(f"4n{f' + {i}' if i else ''}" for i in range(4))
 _THIRDS = tuple(f"3n{f' + {i}' if i else ''}" for i in range(3))
 _BITS = ("0", "neither 0 nor all ones", "all ones")
 
-#: Every feature by name. x is an input number; a half is half a step of the format at x; `scale` is
-#: the wanted scale of the block; positions count from 0; amax is the block's largest magnitude, and
-#: its position that of the first such element.
+#: Every feature by name. x is an input number; a step is from one number of the format, in which x
+#: may be of any size, to the next, and a tie is half a step from both. `scale` is the wanted scale
+#: of the block. Positions count from 0; amax is the block's largest magnitude, NaN aside, and its
+#: position that of the first such element.
 FEATURES: Mapping[str, Feature] = {
     # numbers that come in
     "float type": Feature("the float type is {}", tuple(LAYOUTS)),
@@ -142,10 +143,14 @@ FEATURES: Mapping[str, Feature] = {
     "significant bits": Feature("the number of significant bits of x is {}", cost=1.5),
     "exponent parity": Feature("the exponent of x is {}", _PARITY, cost=1.5),
     "remainder": Feature("x is {}", ("exact", "below a tie", "a tie", "above a tie")),
+    "part of a step": Feature("x lies {} of a step above a number", kind="real", cost=1.4),
     "neighbour": Feature(
         "x is {}", ("not beside a tie", "one float below a tie", "one float above a tie"), cost=1.2
     ),
-    "rounding": Feature("the result is {}", ("exact", "rounded down", "rounded up", "clamped")),
+    "rounding": Feature(
+        "the result is {}",
+        ("exact", "rounded toward zero", "rounded away from zero", "clamped"),
+    ),
     # what is wanted
     "wanted": Feature("the result is {}", _CODES),
     "wanted code": Feature("the result's code without sign is {}", kind="code", cost=1.2),

@@ -13,6 +13,9 @@ from mxref.conformance.features import FEATURES, UNKNOWN, Table, simplest
 
 __all__ = ["Literal", "Rule", "hull"]
 
+#: What says only that a feature has some value is as hard to read as so many values.
+_ANY = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Literal:
@@ -50,10 +53,11 @@ class Literal:
         """How hard it is to read."""
         feature = FEATURES[self.feature]
         if self.values:
-            return feature.cost + 0.15 * (min(len(self.values), len(self._rest)) - 1)
+            fewer = min(len(self.values), len(self._rest) or _ANY)
+            return feature.cost + 0.15 * (fewer - 1)
         ends = {end for end in (self.low, self.high) if end is not None}
         if not ends:
-            return feature.cost + 0.5
+            return feature.cost + 0.15 * _ANY
         return feature.cost + sum(0.1 + 0.02 * len(feature.show(end)) for end in ends)
 
     @property
@@ -75,7 +79,7 @@ class Literal:
             return feature.phrase.format(self._range())
         names = [feature.names[value] for value in self.values]
         if len(self._rest) == 1 < len(names):
-            return feature.phrase.format(f"not {self._rest[0]}")
+            return feature.phrase.format(f"not {self._rest[0]}".removeprefix("not not "))
         listed = [", ".join(names[:-1])] if len(names) > 1 else []
         return feature.phrase.format(" or ".join([*listed, names[-1]]))
 

@@ -15,9 +15,8 @@ from mxref.formats import CodeFormat
 
 __all__ = ["code_table", "encoding_table", "known", "number_table", "product_table", "wanted_table"]
 
-#: Increments that tell a remainder of at least one half, and one that is neither 0 nor one half.
-_NONE, _HALF, _REST = (np.array(row * 4, np.int64) for row in ([0] * 4, [0, 0, 1, 1], [0, 1, 0, 1]))
-
+#: Increments that never round up, and the key of one half.
+_DOWN, _HALF = np.zeros(16, np.int64), -1 << 52
 #: The class of a NaN code.
 _NAN = 6
 
@@ -63,20 +62,22 @@ def encoding_table(
     """
     first = 0 if fmt.subnormals else 1 << fmt.mantissa_bits
     parts = _scaled(bits, layout, shift)
-    floor, remainder = _placed(parts, fmt, first)
+    floor, rest, remainder = _placed(parts, fmt, first)
     finite = ~(parts.is_inf | parts.is_nan)
     magnitude = bits & bits.dtype.type(layout.sign_bit - 1)
     one = bits.dtype.type(1)
     above, below = (
-        _placed(_scaled(beside, layout, shift), fmt, first)[1] == 2
+        _placed(_scaled(beside, layout, shift), fmt, first)[2] == 2
         for beside in (magnitude + one, np.maximum(magnitude, one) - one)
     )
     code = _magnitudes(fmt)[want]
     inside = (floor < fmt.max_code) | ((floor == fmt.max_code) & (remainder == 0))
-    ways = (remainder == 0) & (code == floor), code == floor, code == floor + 1
-    rounding = np.select([inside & way for way in ways], (0, 1, 2), 3)
+    down, up = code == floor, (code == floor + 1) & (remainder != 0)
+    ways = (inside & way for way in (down & (remainder == 0), down, up))
+    rounding = np.select(list(ways), (0, 1, 2), 3)
     table = {
         "remainder": known(remainder, finite),
+        "part of a step": known(rest, finite),
         "neighbour": known(np.select((above, below), (1, 2), 0), finite),
         "rounding": known(rounding, finite),
         **wanted_table(want, fmt),
@@ -93,21 +94,16 @@ def _scaled(bits: NDArray[Any], layout: FloatLayout, shift: Any) -> Parts:
     return parts if shift is None else replace(parts, exponent=parts.exponent - shift)
 
 
-def _placed(parts: Parts, fmt: CodeFormat | FloatLayout, first: int = 0) -> tuple[I64, I64]:
-    """The magnitude code below numbers, of any size, and the class of what remains."""
-    floor, half, rest = (
-        round_to_code(
-            parts.significand,
-            parts.exponent,
-            parts.negative,
-            fmt.mantissa_bits,
-            fmt.emin,
-            increments,
-            first,
-        )
-        for increments in (_NONE, _HALF, _REST)
-    )
-    return floor, 2 * (half - floor) + rest - floor
+def _placed(parts: Parts, fmt: CodeFormat | FloatLayout, first: int = 0) -> tuple[I64, I64, I64]:
+    """The magnitude code below numbers, of any size, what remains as a key, and its class."""
+    n, exponent, m = parts.significand, parts.exponent, fmt.mantissa_bits
+    floor = round_to_code(n, exponent, parts.negative, m, fmt.emin, _DOWN, first)
+    unit = np.maximum(floor_log2(n) + exponent, fmt.emin) - m
+    drop = np.maximum(unit - exponent, 0)
+    rest = np.where(drop > 53, n, n & ((np.int64(1) << np.minimum(drop, 53)) - 1))
+    keys = real_keys(rest, -drop)
+    sides = (rest == 0, keys < _HALF, keys == _HALF)
+    return floor, keys, np.select(sides, (0, 1, 2), 3).astype(np.int64)
 
 
 def _magnitudes(fmt: CodeFormat) -> I64:
@@ -168,5 +164,5 @@ def product_table(factors: list[Parts], layout: FloatLayout) -> Table:
     return {
         "product": known(keys, ~product.is_nan),
         "product class": _input_class(split(compose(product, layout), layout)),
-        "product remainder": known(_placed(product, layout)[1], finite),
+        "product remainder": known(_placed(product, layout)[2], finite),
     }

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import F32, I64, LAYOUTS, Bool, FloatLayout, Parts, split
+from mxref._bits import F32, I64, LAYOUTS, Bool, Parts, split
 from mxref._codes import parts_of
 from mxref.conformance.block_features import block_tables, place_table, spread
 from mxref.conformance.calls import code_format
@@ -41,34 +41,38 @@ class Units:
 
     Args:
         kind: what they are: `answer`, `scale`, `element`, `word` or `count` of words.
-        codes: what words they are: codes of a format, floats, or None for mere integers.
+        codes: the format whose codes the words are; None for floats and for mere integers.
         table: their features.
         failed: which are wrong.
         want: the wanted word.
         got: the word that came.
         ids: the id of each one's case.
         words: and the number of its word in the answer; -1 for a whole case.
+        floats: whether the words are floats, each of its own type.
     """
 
     kind: str
-    codes: CodeFormat | FloatLayout | None
+    codes: CodeFormat | None
     table: Table
     failed: Bool
     want: U64
     got: U64
     ids: NDArray[np.str_]
     words: I64
+    floats: bool = False
 
     @classmethod
     def of_rows(
         cls,
         kind: str,
-        codes: CodeFormat | FloatLayout | None,
+        codes: CodeFormat | None,
         table: Table,
         failed: Bool,
         answers: tuple[U64, U64],
         ids: NDArray[np.str_],
         first: int,
+        *,
+        floats: bool = False,
     ) -> Units:
         """Units of cases that are rows, `first` the number of the word in the first column."""
         count, width = failed.shape
@@ -81,6 +85,7 @@ class Units:
             answers[1].reshape(-1),
             np.repeat(ids, width),
             np.tile(np.arange(first, first + width), count),
+            floats,
         )
 
     def only(self, some: Bool) -> Units:
@@ -94,6 +99,7 @@ class Units:
             self.got[some],
             self.ids[some],
             self.words[some],
+            self.floats,
         )
 
     def name(self, index: int) -> str:
@@ -122,6 +128,7 @@ def _joined(parts: list[Units]) -> Units:
         np.concatenate([part.got for part in parts]),
         np.concatenate([part.ids for part in parts]),
         np.concatenate([part.words for part in parts]),
+        parts[0].floats,
     )
 
 
@@ -167,9 +174,9 @@ def _numbers(cases: _Cases, policy: Policy) -> Iterator[Units]:
     """Units of operations with one word out: the cases."""
     file, layout, fmt = cases.file, LAYOUTS[cases.file.float], code_format(cases.file)
     came, want = cases.inputs[:, 0], cases.want[:, 0]
-    codes: CodeFormat | FloatLayout = E8M0 if file.op == "shared_scale" else fmt
+    codes: CodeFormat | None = E8M0 if file.op == "shared_scale" else fmt
     if file.op in ("decode", "decode_scale"):
-        table, codes = code_table(came.astype(np.int64), fmt), layout
+        table, codes = code_table(came.astype(np.int64), fmt), None
     else:
         bits = came.astype(layout.uint)
         table = number_table(bits, layout)
@@ -182,7 +189,8 @@ def _numbers(cases: _Cases, policy: Policy) -> Iterator[Units]:
         ends = np.select((draw == 0, draw == (1 << width) - 1), (0, 2), 1)
         table |= {"random bits": draw, "random width": width, "random ends": ends}
     failed, answers = _compared(cases, 0, 1)
-    yield Units.of_rows("answer", codes, table, failed, answers, cases.ids, -1)
+    floats = codes is None
+    yield Units.of_rows("answer", codes, table, failed, answers, cases.ids, -1, floats=floats)
 
 
 def _compared(cases: _Cases, start: int, stop: int | None = None) -> tuple[Bool, tuple[U64, U64]]:
@@ -231,7 +239,8 @@ def _dequantized(cases: _Cases, policy: Policy) -> Iterator[Units]:
         **place_table(codes.shape),
         **spread(shared, codes.shape),
     }
-    yield Units.of_rows("element", layout, table, *_compared(cases, 0), cases.ids, 0)
+    compared = _compared(cases, 0)
+    yield Units.of_rows("element", None, table, *compared, cases.ids, 0, floats=True)
 
 
 def _at(parts: Parts, codes: I64) -> Parts:
