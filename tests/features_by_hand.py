@@ -371,7 +371,8 @@ def facts(
         case "quantize_tensor":
             yield from _tensor(base, words, want)
         case _:
-            shape = {"length": words[0] if op == "unpack" else len(words), "count": len(want)}
+            shape: Facts = {"scale": words[0]} if op == "pack_blocks" else {}
+            shape |= {"length": words[0] if op == "unpack" else len(words), "count": len(want)}
             for i, word in enumerate(want):
                 more = _place(words, i) if op.endswith("pack_scales") else {}
                 yield "word", i, {**base, **shape, **more, "word": i, "want": word}

@@ -13,12 +13,14 @@ from mxref._bits import I64, Bool
 from mxref.conformance.features import FEATURES, UNKNOWN, Table
 from mxref.conformance.literals import Literal, Rule, hull
 
-__all__ = ["cover"]
+__all__ = ["common", "cover"]
 
 #: At most so many rules, each of at most so many literals, describe failures.
 _RULES, _LITERALS = 4, 5
 #: How many of the shortest rules are compared in full, and how many first rules are followed.
 _COMPARED, _FOLLOWED = 40, 3
+#: Where no rule says all: at most so many literals, each leaving at most this part of successes.
+_IN_COMMON, _FEWER = 2, 0.6
 #: How many sets of literals are followed at once.
 _OPEN = 5000
 #: How much more a rule must cover for one more literal.
@@ -50,6 +52,22 @@ def cover(table: Table, failed: Bool, effects: I64) -> list[Rule] | None:
     return min(found, key=lambda rules: sum(rule.cost for rule in rules), default=None)
 
 
+def common(table: Table, failed: Bool) -> Rule:
+    """What all failures have in common and many successes have not, where no rule says all."""
+    search = _Search.of(table, failed)
+    literals = search.hulls(np.flatnonzero(failed))
+    left = np.ones(int((~failed).sum()), bool)
+    found: list[Literal] = []
+    while literals and len(found) < _IN_COMMON:
+        inside = [literal.holds(search.passed[literal.feature]) & left for literal in literals]
+        best = min(range(len(literals)), key=lambda i: int(inside[i].sum()))
+        if inside[best].sum() > _FEWER * left.sum():
+            break
+        found.append(literals.pop(best))
+        left = inside[best]
+    return search.widened(found)
+
+
 @dataclass(frozen=True, slots=True)
 class _Search:
     """The features of failures and of successes, those that are always the same left out.
@@ -60,6 +78,7 @@ class _Search:
         passed: the features of successes.
         orders: what sorts each of them.
         ordered: the names of the features that are no classes.
+        occurring: the values of each class that occur.
     """
 
     table: Table
@@ -67,6 +86,7 @@ class _Search:
     passed: Table
     orders: dict[str, Indices]
     ordered: tuple[str, ...]
+    occurring: dict[str, frozenset[int]]
 
     @classmethod
     def of(cls, table: Table, failed: Bool) -> _Search:
@@ -74,24 +94,31 @@ class _Search:
         passed = {name: table[name][~failed] for name in names}
         ordered = tuple(name for name in names if not FEATURES[name].names)
         orders = {name: np.argsort(passed[name], kind="stable") for name in ordered}
-        return cls(table, failed, passed, orders, ordered)
+        occurring = {
+            name: frozenset() if name in ordered else frozenset(np.unique(table[name]).tolist())
+            for name in names
+        }
+        occurring = {name: values - {UNKNOWN} for name, values in occurring.items()}
+        return cls(table, failed, passed, orders, ordered, occurring)
 
     def shortest(self, chosen: Indices) -> Rule | None:
         """The shortest rule that holds of the chosen failures and of no success."""
         if self.failed.all():
             return Rule((), self.failed)
-        literals: list[Literal] = []
+        literals = self.hulls(chosen)
         misses = np.zeros(int((~self.failed).sum()), np.uint64)
-        for name, passed in self.passed.items():
-            literal = hull(name, self.table[name][chosen], self.table[name])
-            if literal is not None:
-                bit = np.uint64(1 << len(literals))
-                misses |= np.where(literal.holds(passed), np.uint64(0), bit)
-                literals.append(literal)
-        rules = (self._widened([literals[i] for i in some]) for some in _hitting(misses, literals))
+        for i, literal in enumerate(literals):
+            holds = literal.holds(self.passed[literal.feature])
+            misses |= np.where(holds, np.uint64(0), np.uint64(1 << i))
+        rules = (self.widened([literals[i] for i in some]) for some in _hitting(misses, literals))
         return min(rules, key=lambda rule: rule.cost, default=None)
 
-    def _widened(self, literals: list[Literal]) -> Rule:
+    def hulls(self, chosen: Indices) -> list[Literal]:
+        """The narrowest literal of each feature that holds of the chosen units."""
+        found = (hull(n, self.table[n][chosen], self.occurring[n]) for n in self.passed)
+        return [literal for literal in found if literal is not None]
+
+    def widened(self, literals: list[Literal]) -> Rule:
         """The rule of literals with their ends moved as far as no success comes in."""
         for i, literal in enumerate(literals):
             stops = self.passed[literal.feature]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mxref.conformance.compare import Outcome
-from mxref.conformance.cover import cover
+from mxref.conformance.cover import common, cover
 from mxref.conformance.effects import effect_kinds, effect_of
 from mxref.conformance.literals import Literal
 from mxref.conformance.units import Units, units_of
@@ -41,8 +41,9 @@ class Part:
         kind: what the units are: `answer` (whole cases), `scale` and `element` of a block, `word`
             of an answer, or `count`, the number of its words.
         literals: what holds of all of them, together, and of no unit that is right; empty where
-            every unit is wrong.
+            every unit is wrong. Where no pattern was found, of some right ones, too.
         failing: how many there are.
+        units: how many units the literals hold of.
         effect: what became of all of them; empty if nothing can be said.
         cases: the failing ones by name, where no pattern was found.
     """
@@ -50,6 +51,7 @@ class Part:
     kind: str
     literals: tuple[Literal, ...]
     failing: int
+    units: int
     effect: str
     cases: tuple[str, ...] = ()
 
@@ -75,21 +77,18 @@ class Description:
 
     def _sentence(self, kind: str) -> str:
         subject, units = _KINDS[kind]
-        failing, parts = self.failing[kind], [part for part in self.parts if part.kind == kind]
-        places = []
+        parts, places = [part for part in self.parts if part.kind == kind], []
         for part in parts:
+            *most, last = (literal.text for literal in part.literals) if part.literals else ("",)
+            where = " and ".join([*([", ".join(most)] if most else []), last])
             effect = f": {part.effect}" if part.effect else ""
             if part.cases:
-                more = ", ..." if len(part.cases) > _NAMED else ""
-                named = ", ".join(part.cases[:_NAMED])
-                return (
-                    f"{subject}wrong without a pattern in {failing} {units}, {named}{more}{effect}"
-                )
-            if not part.literals:
-                return f"{subject}wrong in all {failing} {units}{effect}"
-            *most, last = (literal.text for literal in part.literals)
-            where = " and ".join([*([", ".join(most)] if most else []), last])
-            places.append(f"{where} ({part.failing} of {failing}){effect}")
+                named = ", ".join(part.cases[:_NAMED]) + ", ..." * (len(part.cases) > _NAMED)
+                of = f"{part.failing} of {part.units} {units}{f' where {where}' if where else ''}"
+                return f"{subject}wrong in {of}, without a pattern ({named}){effect}"
+            if not where:
+                return f"{subject}wrong in all {part.failing} {units}{effect}"
+            places.append(f"{where} ({part.failing} of {self.failing[kind]}){effect}")
         return f"{subject}wrong exactly where {'; or where '.join(places)}"
 
     def as_json(self) -> dict[str, Any]:
@@ -103,6 +102,7 @@ class Description:
                     "kind": part.kind,
                     "literals": [literal.as_json() for literal in part.literals],
                     "failing": part.failing,
+                    "units": part.units,
                     "effect": part.effect,
                     **({"cases": list(part.cases)} if part.cases else {}),
                 }
@@ -136,14 +136,17 @@ def _parts(units: Units) -> list[Part]:
     """The parts that describe the failures of one kind of unit."""
     rules = cover(units.table, units.failed, effect_kinds(units))
     if rules is None:
+        rule = common(units.table, units.failed)
         names = tuple(units.name(i) for i in np.flatnonzero(units.failed).tolist())
         effect = effect_of(units.only(units.failed))
-        return [Part(units.kind, (), len(names), effect, names)]
+        holds = int(rule.holds.sum())
+        return [Part(units.kind, rule.literals, len(names), holds, effect, names)]
     rules.sort(key=lambda rule: -int(rule.holds.sum()))
     return [
         Part(
             units.kind,
             rule.literals,
+            int(rule.holds.sum()),
             int(rule.holds.sum()),
             effect_of(units.only(rule.holds)),
         )
