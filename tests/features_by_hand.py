@@ -245,6 +245,10 @@ def amax_place(f: Facts) -> str | None:
     return None if position is None else end(position, len(f["block"]))
 
 
+def behind(f: Facts, name: str) -> int | None:
+    return f[f"{name}s"] - 1 - f[name] if f["position"] < f["length"] else None
+
+
 def end(index: int, count: int) -> str:
     return "the first" if index == 0 else "the last" if index == count - 1 else "an inner one"
 
@@ -310,6 +314,8 @@ VALUES: dict[str, Callable[[Facts], Any]] = {
     "columns": lambda f: f["columns"],
     "row": lambda f: f["row"],
     "column": lambda f: f["column"],
+    "rows behind": lambda f: behind(f, "row"),
+    "columns behind": lambda f: behind(f, "column"),
     "block number": lambda f: f["number"],
     "block place": lambda f: end(f["number"], f["blocks"]) if f["blocks"] > 1 else "the only one",
     "block length": lambda f: f["length"],

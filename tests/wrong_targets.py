@@ -147,6 +147,13 @@ def zeros_in_tails(values: Any, format: str, axis: int) -> tuple[Any, Any]:
     return blocks.scale_codes, np.moveaxis(codes, -1, axis)
 
 
+def last_of_a_tensor(values: Any, format: str, axis: int) -> tuple[Any, Any]:
+    blocks = mxref.quantize(values, format, axis=axis)
+    codes, (rows, columns) = blocks.codes.copy(), values.shape
+    codes[rows - 1, columns - 1] ^= 0x80
+    return blocks.scale_codes, codes
+
+
 def scattered(values: Any, format: str) -> Any:
     bits = values.view(f"u{values.dtype.itemsize}").astype(np.uint64)
     hashed = bits * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(58)
@@ -257,6 +264,13 @@ WRONG = [
         "the block is 4n + 2 (196 of 196): one code too near zero",
     ),
     Wrong(zeros_in_tails, "quantize_tensor", "mxfp8_e4m3"),
+    Wrong(
+        last_of_a_tensor,
+        "quantize_tensor",
+        "mxfp8_e4m3",
+        text="elements wrong exactly where the number of rows behind it is 0 and the number of "
+        "columns behind it is 0 (20 of 20): the sign is wrong",
+    ),
     Wrong(scattered, "encode", "e4m3"),
 ]
 NAMES = [f"{wrong.function.__name__}-{wrong.op}-{wrong.format}" for wrong in WRONG]

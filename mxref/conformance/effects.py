@@ -76,7 +76,8 @@ def _of_codes(kind: str, want: U64, got: U64, fmt: CodeFormat) -> Effects:
     signed = [fmt.sign_and_magnitude(code) for code in range(fmt.code_count)]
     negative, magnitude = (np.array(one, np.int64) for one in zip(*signed, strict=True))
     number = valid & ~parts.is_nan[from_] & ~parts.is_nan[to]
-    same = number & (negative[from_] == negative[to])
+    zero = (magnitude[from_] == 0) | (magnitude[to] == 0)  # which in INT8 has no sign
+    same = number & (zero | (negative[from_] == negative[to]))
     more = magnitude[to] - magnitude[from_]
     yield from _of_signs(number & (more == 0), negative[from_], negative[to])
     far, near = ("too large", "too small") if kind == "scale" or not fmt.signed else _FAR

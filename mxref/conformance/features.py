@@ -198,6 +198,8 @@ FEATURES: Mapping[str, Feature] = {
     "columns": Feature("the number of columns is {}", cost=1.1),
     "row": Feature("the row is {}"),
     "column": Feature("the column is {}"),
+    "rows behind": Feature("the number of rows behind it is {}", cost=1.1),
+    "columns behind": Feature("the number of columns behind it is {}", cost=1.1),
     "block number": Feature("the block's number along the axis is {}"),
     "block place": Feature("the block is {} along the axis", (*_ENDS, "the only one"), cost=1.1),
     "block length": Feature("the number of the block's elements inside the tensor is {}"),

@@ -107,4 +107,6 @@ def tensor_blocks(
     elements = spread(table, shape)
     elements["inside"] = (np.arange(32) < inside[:, np.newaxis]).astype(np.int64)
     elements["row" if axis == 0 else "column"] = 32 * elements["block number"] + np.arange(32)
+    for name, count in (("row", rows), ("column", columns)):
+        elements[f"{name}s behind"] = known(count - 1 - elements[name], elements["inside"])
     return filled.reshape(shape), scale_words.reshape(-1), places.reshape(shape), table, elements
