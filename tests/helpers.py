@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from mxref import exact
+from mxref.golden import VectorFile, read_vectors
 
 ROOT = Path(__file__).resolve().parent.parent
 VECTORS = ROOT / "vectors"
@@ -135,6 +136,14 @@ def exact_words(op: str, format: str, float: str, inputs: list[int], column: str
                 exact.dequantize(scale, code, ELEMENT[format], float, **choices) for code in codes
             ]
     raise AssertionError(f"no such operation: {op}")
+
+
+@functools.cache
+def ocp_files(op: str, format: str) -> list[VectorFile]:
+    """The files of an operation and format; of packed bytes those in the layout of `ocp`."""
+    slots = (*SOURCES, "bytes", "lsb_first", "low_nibble_first")
+    stems = {f"{op}/{format}.{slot}" for slot in slots}
+    return read_vectors(VECTORS, lambda stem: stem in stems)
 
 
 def copy_vectors(folder: Path, *files: str) -> Path:

@@ -9,9 +9,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import museum_targets as w
 import numpy as np
 import pytest
-import wrong_targets as w
 from helpers import VECTORS
 
 import mxref
@@ -79,7 +79,7 @@ class Planted:
 
 
 E4M3, E5M2, E2M1 = "encode/e4m3.f32", "encode/e5m2.bf16", "encode/e2m1.f32"
-#: Written in `wrong_targets`, from what the museum says in words.
+#: Written in `museum_targets`, from what the museum says in words.
 OWN = [
     Planted(f"{E4M3} {E2M1}", "encode", w.encoder(w.ties_away_in_normals), "A1b"),
     Planted(f"{E2M1} encode/e2m1.bf16", "encode", w.encoder(w.ties_to_odd), "A3"),
@@ -329,7 +329,7 @@ import sys
 sys.path.insert(0, {tests!r})
 import mxref
 from mxref import decode, decode_scale, encode_scale, pack, shared_scale
-from wrong_targets import encoder, ties_lost_in_subnormals, in_order
+from museum_targets import encoder, ties_lost_in_subnormals, in_order
 right = encoder(ties_lost_in_subnormals)
 def encode(values, format):
     return mxref.encode(values, format) if format == "int8" else right(values, format)

@@ -1,0 +1,434 @@
+"""The features that descriptions of failures speak of, worked out one unit at a time in fractions.
+
+Nothing here is taken from `mxref.conformance` or the fast path: a unit is a dict of raw facts
+(patterns, codes, places), a feature a function of them. None where a feature has no meaning.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+from helpers import ELEMENT, INFINITY, WIDTH
+
+from mxref import exact
+
+Facts = dict[str, Any]
+INF = math.inf
+MANTISSA = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}
+#: Format: fraction bits, exponent of the smallest normal number, code of the largest number.
+GRID = {
+    "e5m2": (2, -14, 0x7B),
+    "e4m3": (3, -6, 0x7E),
+    "e3m2": (2, -2, 0x1F),
+    "e2m3": (3, 0, 0x1F),
+    "e2m1": (1, 0, 0x07),
+    "int8": (6, 0, 0x7F),
+    "e8m0": (0, -127, 0xFE),
+}
+BITS = {"e5m2": 8, "e4m3": 8, "e3m2": 6, "e2m3": 6, "e2m1": 4, "int8": 8}
+INPUTS = ("a zero", "a subnormal float", "a normal float", "infinite", "NaN")
+PARITY = ("even", "odd")
+FOURTHS = ("4n", "4n + 1", "4n + 2", "4n + 3")
+
+
+def magnitude(bits: int, float: str) -> Fraction | float | None:
+    """|x|; None for NaN."""
+    bits &= (1 << WIDTH[float] - 1) - 1
+    if bits >= INFINITY[float]:
+        return INF if bits == INFINITY[float] else None
+    m = MANTISSA[float]
+    field, fraction = bits >> m, bits & ((1 << m) - 1)
+    n = fraction + (1 << m if field else 0)
+    return n * Fraction(2) ** (max(field, 1) - 1 + least_exponent(float) - m)
+
+
+def least_exponent(float: str) -> int:
+    """Of a normal number."""
+    return 2 - (1 << (WIDTH[float] - 2 - MANTISSA[float]))
+
+
+def negative(bits: int, float: str) -> bool:
+    return bool(bits >> (WIDTH[float] - 1))
+
+
+def binade(x: Fraction) -> int:
+    """floor(log2 x)."""
+    k = x.numerator.bit_length() - x.denominator.bit_length()
+    return k if Fraction(2) ** k <= x else k - 1
+
+
+def signed(code: int, format: str) -> tuple[bool, int]:
+    """Sign and magnitude of a code."""
+    if format == "e8m0":
+        return False, code
+    if format == "int8":
+        return code > 0x7F, 256 - code if code > 0x7F else code
+    half = 1 << BITS[format] - 1
+    return code >= half, code % half
+
+
+def code_class(code: int, format: str) -> str:
+    minus, size = signed(code, format)
+    top = GRID[format][2]
+    if size > top:
+        return "an infinity" if format == "e5m2" and size == top + 1 else "NaN"
+    if size == top:
+        return "the largest number"
+    if format == "e8m0":
+        return "a normal number"
+    if size == 0:
+        return "-0" if minus else "+0"
+    return "a subnormal number" if size < 1 << GRID[format][0] else "a normal number"
+
+
+def step(format: str, x: Fraction) -> tuple[int, Fraction]:
+    """The magnitude code below x, in a format without end, and the part of a step above it."""
+    m, emin = GRID[format][:2] if format in GRID else (MANTISSA[format], least_exponent(format))
+    k = max(binade(x), emin) if x else emin
+    whole, part = divmod(x / Fraction(2) ** (k - m), 1)
+    return (k - emin) * (1 << m) + int(whole) - (format == "e8m0"), part
+
+
+def scaled(f: Facts) -> Fraction | float | None:
+    x = magnitude(f["x"], f["float"])
+    return x * Fraction(2) ** (127 - f["scale"]) if "scale" in f and x is not None else x
+
+
+def remainder(f: Facts) -> str | None:
+    x = scaled(f)
+    if not isinstance(x, Fraction):
+        return None
+    return side(step(f["format"], x)[1])
+
+
+def side(part: Fraction) -> str:
+    names = ("below a tie", "a tie", "above a tie")
+    return "exact" if not part else names[(part > Fraction(1, 2)) + (part >= Fraction(1, 2))]
+
+
+def part_of_a_step(f: Facts) -> Fraction | None:
+    x = scaled(f)
+    return step(f["format"], x)[1] if isinstance(x, Fraction) else None
+
+
+def neighbour(f: Facts) -> str | None:
+    """Whether the next float, in magnitude, is a tie, or the one before."""
+    size = f["x"] % (1 << WIDTH[f["float"]] - 1)
+    if size >= INFINITY[f["float"]]:
+        return None
+    if remainder({**f, "x": size + 1}) == "a tie":
+        return "one float below a tie"
+    before = size > 0 and remainder({**f, "x": size - 1}) == "a tie"
+    return "one float above a tie" if before else "not beside a tie"
+
+
+def rounding(f: Facts) -> str | None:
+    x = scaled(f)
+    if not isinstance(x, Fraction):
+        return None
+    floor, part = step(f["format"], x)
+    if floor + (part > 0) > GRID[f["format"]][2]:
+        return "clamped"
+    code = signed(f["want"], f["format"])[1]
+    if code == floor:
+        return "rounded toward zero" if part else "exact"
+    return "rounded away from zero" if part and code == floor + 1 else "clamped"
+
+
+def input_class(bits: int, float: str) -> str:
+    x = magnitude(bits, float)
+    if x is None:
+        return "NaN"
+    if x == INF:
+        return "infinite"
+    least = Fraction(2) ** least_exponent(float)
+    return "a zero" if x == 0 else "a normal float" if x >= least else "a subnormal float"
+
+
+def significand(x: Fraction | float | None) -> Fraction | None:
+    return x / Fraction(2) ** binade(x) if isinstance(x, Fraction) and x else None
+
+
+def amax(f: Facts) -> tuple[Fraction | float | None, int]:
+    """The largest magnitude of a block, NaN aside, and where it first stands."""
+    sizes = [magnitude(bits, f["float"]) for bits in f["block"]]
+    known = [size for size in sizes if size is not None]
+    return (max(known), sizes.index(max(known))) if known else (None, 0)
+
+
+def amax_position(f: Facts) -> int | None:
+    size, position = amax(f)
+    return position if size else None
+
+
+def block_class(f: Facts) -> str:
+    kinds = [input_class(bits, f["float"]) for bits in f["block"]]
+    if "NaN" in kinds:
+        return "a NaN"
+    if "infinite" in kinds:
+        return "an infinity"
+    return "only zeros" if set(kinds) == {"a zero"} else "only numbers"
+
+
+def product(f: Facts) -> Fraction | float | None:
+    """|scale * element|."""
+    kind = code_class(f["code"], f["format"])
+    if f["scale"] == 0xFF or kind == "NaN":
+        return None
+    if kind == "an infinity":
+        return INF
+    m, emin, _ = GRID[f["format"]]
+    field, fraction = divmod(signed(f["code"], f["format"])[1], 1 << m)
+    n = fraction + (1 << m if field else 0)
+    return n * Fraction(2) ** (max(field, 1) - 1 + emin - m + f["scale"] - 127)
+
+
+def product_class(f: Facts) -> str:
+    """Of the float, by the slow twin."""
+    return input_class(exact.dequantize(f["scale"], f["code"], f["format"], f["float"]), f["float"])
+
+
+def product_remainder(f: Facts) -> str | None:
+    x = product(f)
+    return side(step(f["float"], x)[1]) if isinstance(x, Fraction) else None
+
+
+def significant_bits(f: Facts) -> int | None:
+    x = magnitude(f["x"], f["float"])
+    if not isinstance(x, Fraction) or not x:
+        return None
+    odd = x.numerator // (x.numerator & -x.numerator)
+    return odd.bit_length()
+
+
+def exponent_parity(f: Facts) -> str | None:
+    x = magnitude(f["x"], f["float"])
+    return PARITY[binade(x) % 2] if isinstance(x, Fraction) and x else None
+
+
+def fields(code: int, format: str) -> tuple[int, int]:
+    return divmod(signed(code, format)[1], 1 << GRID[format][0])
+
+
+def wanted_fraction(f: Facts) -> int | None:
+    return None if wanted_number(f) is None else fields(f["want"], f["format"])[1]
+
+
+def random_ends(f: Facts) -> str:
+    ends = {0: "0", (1 << f["width"]) - 1: "all ones"}
+    return ends.get(f["draw"], "neither 0 nor all ones")
+
+
+def amax_sign(f: Facts) -> str | None:
+    position = amax_position(f)
+    if position is None:
+        return None
+    return "negative" if negative(f["block"][position], f["float"]) else "positive"
+
+
+def amax_count(f: Facts) -> int | None:
+    size, _ = amax(f)
+    return sum(magnitude(x, f["float"]) == size for x in f["block"]) if size else None
+
+
+def largest(f: Facts) -> str:
+    size = magnitude(f["x"], f["float"])
+    is_largest = size is not None and size == amax(f)[0]
+    return "the block's largest" if is_largest else "below the block's largest"
+
+
+def amax_place(f: Facts) -> str | None:
+    position = amax_position(f)
+    return None if position is None else end(position, len(f["block"]))
+
+
+def behind(f: Facts, name: str) -> int | None:
+    return f[f"{name}s"] - 1 - f[name] if f["position"] < f["length"] else None
+
+
+def end(index: int, count: int) -> str:
+    return "the first" if index == 0 else "the last" if index == count - 1 else "an inner one"
+
+
+def wanted_number(f: Facts) -> int | None:
+    """The wanted magnitude code of a number."""
+    is_nan = code_class(f["want"], f["format"]) == "NaN"
+    return None if is_nan else signed(f["want"], f["format"])[1]
+
+
+def parity(value: int | None) -> str | None:
+    return None if value is None else PARITY[value % 2]
+
+
+VALUES: dict[str, Callable[[Facts], Any]] = {
+    "float type": lambda f: f["float"],
+    "sign": lambda f: "negative" if negative(f["x"], f["float"]) else "positive",
+    "input": lambda f: input_class(f["x"], f["float"]),
+    "magnitude": lambda f: magnitude(f["x"], f["float"]),
+    "scaled magnitude": scaled,
+    "significand": lambda f: significand(magnitude(f["x"], f["float"])),
+    "remainder": remainder,
+    "rounding": rounding,
+    "wanted": lambda f: code_class(f["want"], f["format"]),
+    "wanted code": wanted_number,
+    "wanted parity": lambda f: parity(wanted_number(f)),
+    "significant bits": significant_bits,
+    "exponent parity": exponent_parity,
+    "part of a step": part_of_a_step,
+    "neighbour": neighbour,
+    "wanted fraction": wanted_fraction,
+    "random ends": random_ends,
+    "random width": lambda f: f["width"],
+    "random bits": lambda f: f["draw"],
+    "code": lambda f: f["code"],
+    "code sign": lambda f: "negative" if signed(f["code"], f["format"])[0] else "positive",
+    "code class": lambda f: code_class(f["code"], f["format"]),
+    "magnitude code": lambda f: signed(f["code"], f["format"])[1],
+    "code parity": lambda f: PARITY[signed(f["code"], f["format"])[1] % 2],
+    "exponent field": lambda f: fields(f["code"], f["format"])[0],
+    "fraction field": lambda f: fields(f["code"], f["format"])[1],
+    "product": product,
+    "product class": product_class,
+    "product remainder": product_remainder,
+    "scale parity": lambda f: PARITY[f["scale"] % 2],
+    "largest": largest,
+    "amax sign": amax_sign,
+    "amax place": amax_place,
+    "amax count": amax_count,
+    "scale code": lambda f: f["scale"],
+    "wanted scale": lambda f: f["scale"],
+    "place": lambda f: end(f["position"], len(f["block"])),
+    "position": lambda f: f["position"],
+    "position parity": lambda f: parity(f["position"]),
+    "position of four": lambda f: FOURTHS[f["position"] % 4],
+    "block": block_class,
+    "amax": lambda f: amax(f)[0],
+    "amax significand": lambda f: significand(amax(f)[0]),
+    "amax position": amax_position,
+    "amax position parity": lambda f: parity(amax_position(f)),
+    "axis": lambda f: f["axis"],
+    "rows": lambda f: f["rows"],
+    "columns": lambda f: f["columns"],
+    "row": lambda f: f["row"],
+    "column": lambda f: f["column"],
+    "rows behind": lambda f: behind(f, "row"),
+    "columns behind": lambda f: behind(f, "column"),
+    "block number": lambda f: f["number"],
+    "block place": lambda f: end(f["number"], f["blocks"]) if f["blocks"] > 1 else "the only one",
+    "block length": lambda f: f["length"],
+    "inside": lambda f: "inside the tensor" if f["position"] < f["length"] else "padding",
+    "content": lambda f: "no filler",
+    "length": lambda f: f["length"],
+    "length of four": lambda f: FOURTHS[f["length"] % 4],
+    "word parity": lambda f: PARITY[f["word"] % 2],
+    "word of three": lambda f: FOURTHS[f["word"] % 3].replace("4", "3"),
+    "word": lambda f: f["word"],
+    "word from the end": lambda f: f["count"] - 1 - f["word"],
+    "word of four": lambda f: FOURTHS[f["word"] % 4],
+    "wanted word": lambda f: f["want"],
+    "length parity": lambda f: parity(f["length"]),
+}
+
+
+def holds(literal: dict[str, Any], facts: Facts) -> bool:
+    """Whether one of a description's literals is true of a unit."""
+    value = VALUES[literal["feature"]](facts)
+    if value is None:
+        return False
+    if "values" in literal:
+        return value in literal["values"]
+    low, high = (real(end) if isinstance(end := literal[n], str) else end for n in ("low", "high"))
+    above = low is None or value > low or (value == low and literal["low_included"])
+    below = high is None or value < high or (value == high and literal["high_included"])
+    return above and below
+
+
+def real(text: str) -> float | Fraction:
+    """A number in hexadecimal, of any exponent."""
+    if text == "inf":
+        return INF
+    digits, _, exponent = text.removeprefix("0x").partition("p")
+    whole, _, fraction = digits.partition(".")
+    return int(whole + fraction, 16) * Fraction(2) ** (int(exponent) - 4 * len(fraction))
+
+
+def facts(
+    op: str, format: str, float: str, words: list[int], want: list[int]
+) -> Iterator[tuple[str, int, Facts]]:
+    """Kind of unit, number of its word, and facts, of every word of the answer to a case."""
+    base = {"format": ELEMENT.get(format, format), "float": float}
+    match op:
+        case "encode" | "encode_scale" | "encode_stochastic":
+            more = dict(zip(("x", "draw", "width"), words, strict=False))
+            yield "answer", 0, {**base, **more, "want": want[0]}
+        case "shared_scale":
+            yield "answer", 0, {"float": float, "x": words[0], "scale": want[0]}
+        case "decode" | "decode_scale":
+            yield "answer", 0, {**base, "code": words[0]}
+        case "dequantize":
+            for i, code in enumerate(words[1:]):
+                place = {"position": i, "block": words[1:]}
+                yield "element", i, {**base, **place, "scale": words[0], "code": code}
+        case "quantize":
+            yield from _block(base, words, want, {})
+        case "quantize_tensor":
+            yield from _tensor(base, words, want)
+        case _:
+            shape: Facts = {"scale": words[0]} if op == "pack_blocks" else {}
+            shape |= {"length": words[0] if op == "unpack" else len(words), "count": len(want)}
+            for i, word in enumerate(want):
+                more = _place(words, i) if op.endswith("pack_scales") else {}
+                yield "word", i, {**base, **shape, **more, "word": i, "want": word}
+
+
+def _place(words: list[int], index: int) -> Facts:
+    """Row and column of a scale, row by row."""
+    row, column = divmod(index, words[1])
+    return {"rows": words[0], "columns": words[1], "row": row, "column": column}
+
+
+def _block(
+    base: Facts, block: list[int], want: list[int], more: Facts
+) -> Iterator[tuple[str, int, Facts]]:
+    shared = {**base, **more, "scale": want[0], "block": block}
+    yield "scale", 0, shared
+    for i, (x, code) in enumerate(zip(block, want[1:], strict=True)):
+        yield "element", i + 1, {**shared, "x": x, "want": code, "position": i}
+
+
+def _tensor(base: Facts, words: list[int], want: list[int]) -> Iterator[tuple[str, int, Facts]]:
+    """Blocks of 32 along the axis, tails filled up with zeros; scales, then codes, in C order."""
+    rows, columns, axis, *values = words
+    lines, length = (columns, rows) if axis == 0 else (rows, columns)
+    blocks = -(-length // 32)
+    for line in range(lines):
+        for block in range(blocks):
+            places = [(line, 32 * block + i) for i in range(32)]
+            inside = sum(place < length for _, place in places)
+            cells = [(line, i) if axis else (i, line) for line, i in places]
+            width, scale_width = (32 * blocks, blocks) if axis else (columns, columns)
+            x = [values[r * columns + c] if r < rows and c < columns else 0 for r, c in cells]
+            at = [lines * blocks + r * width + c for r, c in cells]
+            scale = line * scale_width + block if axis else block * scale_width + line
+            numbers = [scale, *at]
+            more = {"rows": rows, "columns": columns, "axis": str(axis), "length": inside}
+            more |= {"number": block, "blocks": blocks, "row" if axis else "column": line}
+            found = _block(base, x, [want[n] for n in numbers], more)
+            for (kind, i, unit), number in zip(found, numbers, strict=True):
+                place = {"column" if axis else "row": places[i - 1][1]} if i else {}
+                yield kind, number, {**unit, **place}
+
+
+def same(op: str, format: str, float: str, want: int, got: int) -> bool:
+    """Whether a word is right: the same bits, or both NaN."""
+    if want == got:
+        return True
+    if op in ("decode", "decode_scale", "dequantize"):
+        return magnitude(want, float) is None and magnitude(got, float) is None
+    element = ELEMENT.get(format, format)
+    if op not in ("encode", "encode_stochastic", "quantize") or element not in BITS:
+        return False
+    return code_class(want, element) == "NaN" == code_class(got, element)

@@ -1,0 +1,212 @@
+"""The description of where a target differs: true of every failure and of no success.
+
+The targets are wrong in ways that no mutant and no policy is. Whether a description is true of a
+unit is worked out in `features_by_hand`, from its JSON, without the package's own features.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from features_by_hand import Facts, facts, holds, same
+from helpers import exact_words, ocp_files
+from unknown_targets import ELSEWHERE, NAMES, NO_PATTERN, WRONG, Function, Wrong, wide
+
+import mxref
+from mxref.conformance import target_of
+from mxref.conformance.compare import Outcome, run_file
+from mxref.conformance.description import Description, describe_failures
+from mxref.golden.stream import Stream
+from mxref.policy import Policy
+
+each_target = pytest.mark.parametrize("wrong", WRONG, ids=NAMES)
+
+
+@functools.cache
+def outcomes(wrong: Wrong) -> tuple[Outcome, ...]:
+    target = target_of(SimpleNamespace(**{wrong.op: wrong.function}), "target")
+    policy = Policy.parse(wrong.policy)
+    return tuple(run_file(target, file, policy) for file in ocp_files(wrong.op, wrong.format))
+
+
+@functools.cache
+def described(wrong: Wrong) -> Description:
+    found = describe_failures(outcomes(wrong), Policy.parse(wrong.policy))
+    assert found is not None
+    return found
+
+
+Unit = tuple[str, str, Facts, bool]
+
+
+@functools.cache
+def units(wrong: Wrong) -> list[Unit]:
+    """Kind, name, facts and whether it failed, of every unit of the vectors' cases."""
+    found = []
+    for outcome in outcomes(wrong):
+        file = outcome.file
+        column = file.columns.index(outcome.policy)
+        for case, row in zip(file.cases, outcome.answers.tolist(), strict=True):
+            want = list(case.output(column))
+            one = (file.op, file.format, file.float, list(case.inputs), want)
+            found += [
+                (kind, case.id if kind == "answer" else f"{case.id}[{i}]", unit, failed)
+                for kind, i, unit, failed in compared(one, row)
+            ]
+    return found
+
+
+def compared(
+    case: tuple[str, str, str, list[int], list[int]], got: list[int]
+) -> Iterator[tuple[str, int, Facts, bool]]:
+    """The units of a case that say something: no elements under a wrong or a NaN scale."""
+    op, format, float, _, want = case
+    scale_is_right = True
+    for kind, i, unit in facts(*case):
+        raw = kind == "scale" or op.startswith(("pack", "unpack"))
+        right = want[i] == got[i] if raw else same(op, format, float, want[i], got[i])
+        if kind == "scale":
+            scale_is_right = right and (op != "quantize" or want[0] != 0xFF)
+        if kind != "element" or scale_is_right:
+            yield kind, i, unit, not right
+
+
+def is_described(parts: list[dict[str, Any]], kind: str, name: str, unit: Facts) -> bool:
+    return any(
+        name in part["cases"]
+        if "cases" in part
+        else all(holds(literal, unit) for literal in part["literals"])
+        for part in parts
+        if part["kind"] == kind
+    )
+
+
+# --- what is promised -----------------------------------------------------------------------------
+
+
+@each_target
+def test_a_description_is_true_of_every_failure_and_of_no_success(wrong: Wrong) -> None:
+    record = json.loads(json.dumps(described(wrong).as_json()))
+    assert sum(len(outcome.failures) for outcome in outcomes(wrong)) > 0
+    counts = dict.fromkeys(record["failing"], 0)
+    for kind, name, unit, failed in units(wrong):
+        assert is_described(record["parts"], kind, name, unit) == failed, (name, record["text"])
+        if failed:
+            counts[kind] += 1
+    assert counts == record["failing"]
+
+
+@each_target
+def test_no_literal_of_a_description_can_be_left_out(wrong: Wrong) -> None:
+    """So it is short, and the check above can fail."""
+    record = described(wrong).as_json()
+    for part in record["parts"]:
+        if "cases" in part:
+            continue
+        right = [u for kind, _, u, failed in units(wrong) if kind == part["kind"] and not failed]
+        for literal in part["literals"]:
+            rest = [other for other in part["literals"] if other is not literal]
+            assert any(all(holds(other, unit) for other in rest) for unit in right)
+
+
+@each_target
+def test_without_a_pattern_it_says_what_all_failures_have_in_common(wrong: Wrong) -> None:
+    for part in described(wrong).as_json()["parts"]:
+        if "cases" in part:
+            here = [one for one in units(wrong) if one[0] == part["kind"]]
+            held = [one for one in here if all(holds(li, one[2]) for li in part["literals"])]
+            assert len(held) == part["units"] <= len(here)
+            assert [name for _, name, _, failed in held if failed] == part["cases"]
+
+
+@each_target
+def test_a_description_has_few_parts(wrong: Wrong) -> None:
+    found = described(wrong)
+    assert len(found.parts) == wrong.parts
+    assert all(len(part.literals) <= 4 for part in found.parts)
+    assert any(part.cases for part in found.parts) == (wrong.function in NO_PATTERN)
+
+
+@pytest.mark.parametrize("wrong", [w for w in WRONG if w.text], ids=lambda w: w.function.__name__)
+def test_a_description_reads_well(wrong: Wrong) -> None:
+    assert described(wrong).text == wrong.text
+
+
+@pytest.mark.parametrize(
+    "wrong", [w for w in WRONG if w.function in ELSEWHERE], ids=lambda w: w.function.__name__
+)
+def test_a_description_is_true_of_inputs_that_are_in_no_file(wrong: Wrong) -> None:
+    record = described(wrong).as_json()
+    target = target_of(SimpleNamespace(**{wrong.op: wrong.function}), "target")
+    seen = set()
+    for file in ocp_files(wrong.op, wrong.format):
+        blocks = wrong.op in ("quantize", "dequantize")
+        inputs = Stream(wrong.op, wrong.format, file.float, seed=7).inputs(
+            0, 40 if blocks else 3000
+        )
+        inputs = inputs.astype(np.uint64)
+        for row, got in zip(inputs.tolist(), target.ask(file, inputs).words.tolist(), strict=True):
+            want = exact_words(wrong.op, wrong.format, file.float, row, "ocp")
+            case = (wrong.op, wrong.format, file.float, row, want)
+            for kind, _, unit, failed in compared(case, got):
+                assert is_described(record["parts"], kind, "", unit) == failed
+                seen.add(failed)
+    assert seen == {True, False}
+
+
+# --- when there is little to say ------------------------------------------------------------------
+
+
+def right(values: Any, format: str) -> Any:
+    return mxref.encode(values, format)
+
+
+def raises_at_infinity(values: Any, format: str) -> Any:
+    if np.isinf(wide(values)).any():
+        raise OverflowError("infinite")
+    return right(values, format)
+
+
+def raises_and_is_wrong(values: Any, format: str) -> Any:
+    codes = raises_at_infinity(values, format)
+    return np.where(wide(values) < 0, codes ^ 1, codes)
+
+
+def no_codes(values: Any, format: str) -> Any:
+    return wide(values)
+
+
+def always_one(values: Any, format: str) -> Any:
+    return np.full(values.shape, 0x99, np.uint8)
+
+
+def text_of(function: Function) -> str | None:
+    found = describe_failures(outcomes(Wrong(function, "encode", "e2m1")), Policy())
+    return None if found is None else found.text
+
+
+@pytest.mark.parametrize("function", [right, raises_at_infinity, no_codes])
+def test_nothing_is_described_where_nothing_failed_but_with_errors(function: Function) -> None:
+    assert text_of(function) is None
+
+
+def test_cases_with_errors_are_left_out() -> None:
+    text = "wrong exactly where x is negative and |x| is above 0 (2653 of 2653): one code off"
+    assert text_of(raises_and_is_wrong) == text
+
+
+def test_what_is_always_wrong_is_wrong_in_all_cases() -> None:
+    assert text_of(always_one) == "wrong in all 5346 cases: becomes 99 = no code of e2m1"
+
+
+def test_a_right_target_is_not_described() -> None:
+    target = target_of(SimpleNamespace(encode=right), "target")
+    run = tuple(run_file(target, file, Policy()) for file in ocp_files("encode", "e2m1"))
+    assert describe_failures(run, Policy()) is None
+    assert describe_failures((), Policy()) is None

@@ -1,0 +1,293 @@
+"""Functions that are wrong in ways that no mutant and no policy is, as targets to be described."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from helpers import SOURCES
+
+import mxref
+
+Function = Callable[..., Any]
+
+
+def wide(values: Any) -> Any:
+    with np.errstate(invalid="ignore"):
+        return values.astype(np.float64)
+
+
+def negative_bfloat16_ties(values: Any, format: str) -> Any:
+    right = mxref.encode(values, format)
+    if values.dtype != SOURCES["bf16"]:
+        return right
+    away = mxref.encode(values, format, rounding="ties_to_away")
+    return np.where(np.signbit(wide(values)), away, right)
+
+
+def cut_off_in_one_binade(values: Any, format: str) -> Any:
+    size = np.abs(wide(values))
+    cut = mxref.encode(values, format, rounding="toward_zero")
+    return np.where((size >= 2) & (size < 4), cut, mxref.encode(values, format))
+
+
+def odd_subnormals(values: Any, format: str) -> Any:
+    codes = mxref.encode(values, format)
+    return codes - ((codes & 0x7F < 4) & (codes & 1 == 1))
+
+
+def two_bugs(values: Any, format: str) -> Any:
+    codes, size = mxref.encode(values, format), np.abs(wide(values))
+    return np.where(np.isnan(size), 0, codes - (size >= 20))
+
+
+def three_bugs(values: Any, format: str) -> Any:
+    codes, numbers = mxref.encode(values, format, rounding="ties_to_away"), wide(values)
+    codes = np.where(np.isinf(numbers), 0x01, codes)
+    return np.where((numbers < 0) & (numbers > -(2.0**-8)), 0x80, codes)
+
+
+def one_code(codes: Any, format: str) -> Any:
+    return np.where(codes == 0x3B, np.float32(3), mxref.decode(codes, format))
+
+
+def upper_scales(codes: Any) -> Any:
+    numbers = mxref.decode_scale(codes)
+    return np.where((codes >= 0xC0) & (codes < 0xFF), numbers / np.float32(2), numbers)
+
+
+def negative_under_large_scales(scales: Any, codes: Any, format: str, dtype: Any) -> Any:
+    fmt = mxref.formats.block_format(format)
+    blocks = mxref.Blocks(codes, scales[:, None], fmt, 1, codes.shape)
+    numbers = mxref.dequantize(blocks, dtype)
+    wrong = (scales[:, None] > 0x80) & (codes >= fmt.element.sign_bit)
+    return np.where(wrong, np.abs(numbers), numbers)
+
+
+def one_binade_of_amax(amax: Any, format: str) -> Any:
+    size = wide(amax)
+    return mxref.shared_scale(amax, format) + ((size >= 32) & (size < 64))
+
+
+def no_bits_of_width_16(values: Any, bits: Any, width: int, format: str) -> Any:
+    bits = bits * (width != 16)
+    choices: Any = {"random_bits": bits, "random_width": width, "rounding": "stochastic_a"}
+    return mxref.encode(values, format, **choices)
+
+
+def subnormal_halves(values: Any) -> Any:
+    codes = mxref.encode_scale(values)
+    size = np.abs(wide(values))
+    return codes + ((values.dtype == np.float16) & (size > 0) & (size < 2.0**-14))
+
+
+def odd_lengths(codes: Any, format: str) -> Any:
+    packed = mxref.pack(codes, format).copy()
+    packed[-1] *= len(codes) % 2 == 0
+    return packed
+
+
+def every_fourth_code(packed: Any, format: str, count: int) -> Any:
+    codes = mxref.unpack(packed, format, count).copy()
+    codes[3::4] &= 0x1F
+    return codes
+
+
+def right_columns(scales: Any) -> Any:
+    return mxref.pack_scales(scales * (np.arange(scales.shape[1]) < 4))
+
+
+def no_nan_scale(scales: Any, codes: Any, format: str) -> Any:
+    stored = np.where(scales == 0xFF, 0xFE, scales).astype(np.uint8)
+    return mxref.pack_blocks(stored, codes[0], format, scale_place="before").reshape(1, -1)
+
+
+def upper_half_again(packed: Any, format: str) -> tuple[Any, Any]:
+    scales, codes = mxref.unpack_blocks(packed, format, scale_place="before")
+    return scales.reshape(-1), codes.reshape(1, -1)[:, [*range(16), *range(16)]]
+
+
+def quantized(values: Any, format: str, **choices: Any) -> tuple[Any, Any]:
+    blocks = mxref.quantize(values, format, **choices)
+    return blocks.scale_codes[:, 0].copy(), blocks.codes.copy()
+
+
+def last_element(values: Any, format: str) -> tuple[Any, Any]:
+    scales, codes = quantized(values, format)
+    codes[:, -1] &= 0x7
+    return scales, codes
+
+
+def odd_largest(values: Any, format: str) -> tuple[Any, Any]:
+    scales, codes = quantized(values, format)
+    size = np.abs(wide(values))
+    position = np.where(np.isnan(size), -1, size).argmax(axis=1)
+    return scales - ((position % 2 == 1) & (scales > 0)), codes
+
+
+def ties_of_the_upper_half(values: Any, format: str) -> tuple[Any, Any]:
+    scales, codes = quantized(values, format)
+    _, away = quantized(values, format, rounding="ties_to_away")
+    return scales, np.where(np.arange(32) >= 16, away, codes)
+
+
+def nan_scales_and_a_lane(values: Any, format: str) -> tuple[Any, Any]:
+    scales, codes = quantized(values, format)
+    return np.where(scales == 0xFF, 0, scales), np.where(
+        np.arange(32) % 4 == 2, codes & 0xFE, codes
+    )
+
+
+def zeros_in_tails(values: Any, format: str, axis: int) -> tuple[Any, Any]:
+    blocks = mxref.quantize(values, format, axis=axis)
+    codes, length = np.moveaxis(blocks.codes.copy(), axis, -1), values.shape[axis]
+    codes[..., length // 32 * 32 : length] = 0
+    return blocks.scale_codes, np.moveaxis(codes, -1, axis)
+
+
+def last_of_a_tensor(values: Any, format: str, axis: int) -> tuple[Any, Any]:
+    blocks = mxref.quantize(values, format, axis=axis)
+    codes, (rows, columns) = blocks.codes.copy(), values.shape
+    codes[rows - 1, columns - 1] ^= 0x80
+    return blocks.scale_codes, codes
+
+
+def scattered(values: Any, format: str) -> Any:
+    bits = values.view(f"u{values.dtype.itemsize}").astype(np.uint64)
+    hashed = bits * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(58)
+    return mxref.encode(values, format) ^ (hashed == 3)
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A wrong function, where it is put to the test, and the words for it that are pinned."""
+
+    function: Function
+    op: str
+    format: str
+    policy: str = "ocp"
+    parts: int = 1
+    text: str = ""
+
+
+_STOCHASTIC = "ocp+rounding=stochastic_a"
+_BEFORE = "ocp+scale_place=before"
+WRONG = [
+    Wrong(
+        negative_bfloat16_ties,
+        "encode",
+        "e4m3",
+        text="wrong exactly where the float type is bf16, x is negative, x is a tie and the result "
+        "is rounded toward zero (63 of 63): one code too far from zero",
+    ),
+    Wrong(negative_bfloat16_ties, "encode", "e2m1"),
+    Wrong(
+        cut_off_in_one_binade,
+        "encode",
+        "e2m1",
+        text="wrong exactly where |x| is in [2, 4) and the result is rounded away from zero "
+        "(40 of 40): one code too near zero",
+    ),
+    Wrong(
+        odd_subnormals,
+        "encode",
+        "e5m2",
+        text="wrong exactly where the result is a subnormal number and the result's code is odd "
+        "(290 of 290): one code too near zero",
+    ),
+    Wrong(
+        two_bugs,
+        "encode",
+        "e3m2",
+        parts=2,
+        text="wrong exactly where |x| is at least 20 (2028 of 2052): one code too near zero; or "
+        "where x is NaN (24 of 2052): becomes 0",
+    ),
+    Wrong(three_bugs, "encode", "e4m3", parts=3),
+    Wrong(
+        one_code,
+        "decode",
+        "e4m3",
+        text="wrong exactly where the code is 3b (1 of 1): becomes 40400000 = 0x1.8p+1 = 3",
+    ),
+    Wrong(
+        upper_scales,
+        "decode_scale",
+        "e8m0",
+        text="wrong exactly where the code is from c0 to fe (63 of 63): half as large",
+    ),
+    Wrong(negative_under_large_scales, "dequantize", "mxfp8_e4m3"),
+    Wrong(
+        negative_under_large_scales,
+        "dequantize",
+        "mxfp4_e2m1",
+        text="elements wrong exactly where the code is negative and the scale code is above 80 and "
+        "at most fe (160 of 160): the sign is lost",
+    ),
+    Wrong(
+        one_binade_of_amax,
+        "shared_scale",
+        "int8",
+        text="wrong exactly where |x| is in [32, 64) (10 of 10): one code too large",
+    ),
+    Wrong(no_bits_of_width_16, "encode_stochastic", "e2m3", policy=_STOCHASTIC),
+    Wrong(
+        subnormal_halves,
+        "encode_scale",
+        "e8m0",
+        text="wrong exactly where the float type is f16 and x is a subnormal float (98 of 98): "
+        "one code too large",
+    ),
+    Wrong(odd_lengths, "pack", "e2m1"),
+    Wrong(every_fourth_code, "unpack", "e3m2"),
+    Wrong(right_columns, "pack_scales", "e8m0"),
+    Wrong(no_nan_scale, "pack_blocks", "mxfp6_e3m2", policy=_BEFORE),
+    Wrong(upper_half_again, "unpack_blocks", "mxfp4_e2m1", policy=_BEFORE),
+    Wrong(
+        last_element,
+        "quantize",
+        "mxfp4_e2m1",
+        text="elements wrong exactly where x is negative and the element is the last of its block "
+        "(204 of 204): the sign is lost",
+    ),
+    Wrong(odd_largest, "quantize", "mxfp6_e2m3"),
+    Wrong(ties_of_the_upper_half, "quantize", "mxfp8_e5m2"),
+    Wrong(
+        nan_scales_and_a_lane,
+        "quantize",
+        "mxfp8_e4m3",
+        parts=2,
+        text="scales wrong exactly where the block has an infinity or a NaN (92 of 92): becomes "
+        "00 = 2^-127; elements wrong exactly where the result's code is odd and the position in "
+        "the block is 4n + 2 (196 of 196): one code too near zero",
+    ),
+    Wrong(zeros_in_tails, "quantize_tensor", "mxfp8_e4m3"),
+    Wrong(
+        last_of_a_tensor,
+        "quantize_tensor",
+        "mxfp8_e4m3",
+        text="elements wrong exactly where the number of rows behind it is 0 and the number of "
+        "columns behind it is 0 (20 of 20): the sign is wrong",
+    ),
+    Wrong(scattered, "encode", "e4m3"),
+]
+NAMES = [f"{wrong.function.__name__}-{wrong.op}-{wrong.format}" for wrong in WRONG]
+
+
+#: Of one the failures are scattered, the other writes codes that are right by chance.
+NO_PATTERN = (scattered, upper_half_again)
+#: Of other functions the vectors cannot tell where exactly they go wrong, or they have every input.
+ELSEWHERE = (
+    cut_off_in_one_binade,
+    last_element,
+    negative_bfloat16_ties,
+    negative_under_large_scales,
+    odd_largest,
+    odd_subnormals,
+    one_binade_of_amax,
+    subnormal_halves,
+    ties_of_the_upper_half,
+    two_bugs,
+)
