@@ -211,6 +211,28 @@ def test_a_bug_over_a_claimed_policy_is_named() -> None:
     assert (same.cause.name, same.cause.policy) == ("A7", NONSATURATING)
 
 
+def test_what_is_said_of_a_bug() -> None:
+    def encode(values: Any, format: str) -> Any:
+        wrong = w.encoder(w.ties_lost_in_subnormals)(values, format)
+        return wrong if format != "e3m2" else mxref.encode(values, format)
+
+    stems = "encode/e2m1.f32 encode/e2m3.f32 encode/e3m2.f32 quantize/mxfp4_e2m1.f32"
+    first, second = report_on(stems, encode=encode, quantize=w.in_order(1, 0)).findings
+    assert str(first) == (
+        "encode e2m3, e2m1: your output equals mutant A7, ties_lost_in_subnormals: rounds a tie "
+        "of two subnormal numbers away from zero (seen in triton-lang/triton#11897), "
+        f"on {first.cause.total} of {first.cause.total} cases"
+    )
+    assert str(second) == (
+        "quantize mxfp4_e2m1: your output equals ocp with codes in another order, "
+        "pairs_exchanged: exchanges the two codes of every pair, as another nibble order does, "
+        "on 120 of 120 cases"
+    )
+    elements = w.block_quantizer(w.scales_of_magnitudes(), w.encoder(w.ties_to_odd))
+    (third,) = report_on("quantize/mxfp8_e4m3.bf16", quantize=elements).findings
+    assert "equals mutant A3 of encode, ties_to_odd: rounds a tie to the odd code, " in str(third)
+
+
 def test_a_bug_from_one_float_type_is_named_with_it() -> None:
     def encode(values: Any, format: str) -> Any:
         wrong = w.encoder(w.ties_to_odd)

@@ -47,15 +47,15 @@ class Finding:
         cause = self.cause
         if cause.kind == "policy":
             return cause.policy
-        base = "" if cause.policy == "ocp" else f"{cause.policy} with "
         inside = f" of {cause.part}" if cause.part != self.op else ""
         if cause.kind == "order":
-            name = f"codes{inside} in another order, {cause.name}"
+            name = f"{cause.policy} with codes{inside} in another order, {cause.name}"
         else:
-            name = f"mutant {cause.name}{inside}, {cause.title}"
+            over = "" if cause.policy == "ocp" else f"{cause.policy} with "
+            name = f"{over}mutant {cause.name}{inside}, {cause.title}"
         seen = f" (seen in {_list(cause.seen)})" if cause.seen else ""
-        floats = f" from {_list(cause.floats)} only" if cause.floats else ""
-        return f"{base}{name}: {cause.text}{seen},{floats}".removesuffix(",") + ","
+        floats = f" from {_list(cause.floats)} only," if cause.floats else ""
+        return f"{name}: {cause.text}{seen},{floats}"
 
     def as_json(self) -> dict[str, Any]:
         """The finding as plain data."""

@@ -75,8 +75,8 @@ class Report:
     rows: tuple[Row, ...]
     not_covered: tuple[str, ...]
     equals: str | None = None  #: the one policy that gives all answers, if it is another
-    findings: tuple[Finding, ...] = ()  #: causes, each once for all formats that share it
     known: Mapping[str, str] = field(default_factory=dict)  #: reason by id, from an xfail file
+    findings: tuple[Finding, ...] = ()  #: causes, each once for all formats that share it
 
     @property
     def compared(self) -> int:
@@ -177,7 +177,7 @@ def verify(
         outcomes = tuple(run_file(target, file, chosen) for file in group)
         rows.append(_row(op, format, outcomes, chosen, rows))
     one = _one_policy(rows, chosen)
-    return Report(target, chosen, tuple(rows), not_covered, one, findings(rows), known or {})
+    return Report(target, chosen, tuple(rows), not_covered, one, known or {}, findings(rows))
 
 
 def covered_files(
