@@ -200,14 +200,19 @@ def test_what_is_no_state_is_refused_and_kept(planted: str, tmp_path: Path, text
     assert state.read_text() == text
 
 
-def test_the_fingerprint_is_of_the_files_that_are_named(tmp_path: Path) -> None:
+def test_the_fingerprint_is_of_the_files_that_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "kernel.py"
     path.write_text("1")
     first = fingerprint([str(path), "--fast"])
     assert fingerprint([str(path), "--fast"]) == first
     assert fingerprint([str(path), "--slow"]) != first
+    module = fingerprint(["kernel"])
     path.write_text("2")
     assert fingerprint([str(path), "--fast"]) != first
+    assert fingerprint(["kernel"]) != module
 
 
 # --- the command ----------------------------------------------------------------------------------

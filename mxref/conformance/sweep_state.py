@@ -32,6 +32,8 @@ def fingerprint(words: Iterable[str]) -> str:
 def _content(word: str) -> bytes:
     places = [word, shutil.which(word)]
     if all(part.isidentifier() for part in word.split(".")):
+        module = word.replace(".", "/")  # in the working folder, from which targets are imported
+        places += [f"{module}.py", f"{module}/__init__.py"]
         try:
             found = importlib.util.find_spec(word)
         except (ImportError, ValueError):
