@@ -20,11 +20,23 @@ if TYPE_CHECKING:
 _LIVE_RESTARTS = 100
 
 
-def add_target_arguments(parser: argparse.ArgumentParser, *, results: bool = False) -> None:
-    """Arguments that name the implementation; `results` are for verbs that ask vector files."""
-    one = parser.add_mutually_exclusive_group(required=True)
+def add_target_arguments(
+    parser: argparse.ArgumentParser, *, results: bool = False, own: bool = False
+) -> None:
+    """Arguments that name the implementation.
+
+    Args:
+        parser: the verb's parser.
+        results: for verbs that ask vector files: answers from a folder as well.
+        own: for verbs that take mxref itself where none is named.
+    """
+    one = parser.add_mutually_exclusive_group(required=not own)
+    itself = " (default: mxref itself)" if own else ""
     one.add_argument(
-        "target", nargs="?", metavar="TARGET", help="a Python file or a dotted module name"
+        *("target",),
+        nargs="?",
+        metavar="TARGET",
+        help=f"a Python file or a dotted module name{itself}",
     )
     one.add_argument(
         "--cmd", metavar="COMMAND", help="a program that reads prompts and writes answers"

@@ -6,15 +6,18 @@ import argparse
 import contextlib
 import functools
 import json
+import shlex
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mxref.cli._common import Verbs, new_parser
+from mxref.cli._targets import add_target_arguments, chosen_target
 
 if TYPE_CHECKING:
+    from mxref.conformance import Target
     from mxref.conformance.sweep import Progress
 
 #: Seconds between two lines of progress.
@@ -30,13 +33,8 @@ def add_parser(verbs: Verbs) -> None:
         "put every input to an implementation: all 2**32 float32 patterns, or all blocks",
         "mxref sweep my_kernel.py --format e4m3 --state e4m3.json",
     )
+    add_target_arguments(parser, own=True)
     add = parser.add_argument
-    add(
-        "target",
-        metavar="TARGET",
-        nargs="?",
-        help="a Python file or a dotted module name (default: mxref itself)",
-    )
     add("--op", default="encode", metavar="OP", help="operation (default: encode)")
     add("--format", metavar="FORMAT", help="of quantize and dequantize a block format")
     add("--float", default="f32", metavar="FLOAT", help="f32, f16 or bf16 (default: f32)")
@@ -58,19 +56,30 @@ def _run(options: argparse.Namespace) -> int:
 
     policy = None if options.policy is None else Policy.parse(options.policy)
     own = OwnTarget(policy or Policy())
-    load = functools.partial(conformance.load_target, options.target)
-    # What the target prints is no part of the report.
-    with contextlib.redirect_stdout(sys.stderr), _progress() as progress:
+    target: Target | Callable[[], Target] = own
+    with contextlib.ExitStack() as until_done:
+        if options.target is not None:  # each process loads it
+            target = functools.partial(conformance.load_target, options.target)
+        elif options.cmd is not None:
+            if options.jobs != 1:
+                raise ValueError("--jobs must be 1 with --cmd: there is one program")
+            target = until_done.enter_context(chosen_target(options))
+        elif options.timeout is not None:
+            raise ValueError("--timeout must be given with --cmd: it is the time for its answers")
+        # What the target prints is no part of the report.
+        until_done.enter_context(contextlib.redirect_stdout(sys.stderr))
+        progress = until_done.enter_context(_progress())
+        names = shlex.split(options.cmd) if options.cmd else [options.target or ""]
         try:
             swept = sweep(
-                own if options.target is None else load,
+                target,
                 options.op,
                 options.format or E8M0.name,
                 options.float,
                 policy,
                 jobs=options.jobs,
                 state=options.state,
-                fingerprint="" if options.target is None else fingerprint([options.target]),
+                fingerprint="" if target is own else fingerprint(names),
                 progress=progress,
                 digest=options.digest,
             )
