@@ -16,7 +16,9 @@ def element_codes(values: NDArray[Any], format: str) -> NDArray[Any]:
     Raises:
         ValueError: a number that the format does not have.
     """
-    return _checked(values, mxref.encode(values, format, overflow="nonsaturating", int8_range="full"), format)
+    return _checked(
+        values, mxref.encode(values, format, overflow="nonsaturating", int8_range="full"), format
+    )
 
 
 def scale_codes(scales: NDArray[Any]) -> NDArray[Any]:

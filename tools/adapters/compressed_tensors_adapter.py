@@ -1,7 +1,8 @@
-"""compressed-tensors 0.20.0 (vLLM): MXFP4, MXFP6 (E2M3) and MXFP8 (E4M3), stored.
+"""compressed-tensors 0.20.0 (vLLM): MXFP4 and MXFP6 (E2M3), stored.
 
-The scale comes from `calculate_qparams` in the type of the values, the rest from the compressors' `compress`;
-`compressed_tensors_reads.py` has `decompress`.
+The scale comes from `calculate_qparams` in the type of the values, the rest from the compressors'
+`compress`; `compressed_tensors_mxfp8.py` has MXFP8, whose scale goes up from 448 on, and
+`compressed_tensors_reads.py` `decompress`.
 """
 
 from typing import Any
@@ -24,9 +25,8 @@ _COMPRESSORS = {
 }
 _BITS = {"e2m1": 4, "e2m3": 6, "e4m3": 8}
 
-# The threshold of its `even` has one mantissa bit for E4M3 as for E2M1.
 POLICY = "ocp+scale_rule=even"
-FORMATS = ["e4m3", "e2m3", "e2m1", "mxfp8_e4m3", "mxfp6_e2m3", "mxfp4_e2m1"]
+FORMATS = ["e2m3", "e2m1", "mxfp6_e2m3", "mxfp4_e2m1"]
 FLOATS = ["f32", "bf16", "f16"]
 
 

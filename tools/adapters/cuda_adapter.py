@@ -1,6 +1,7 @@
-"""The conversions of NVIDIA's CUDA headers (13.5), their host path compiled with g++: no GPU is needed.
+"""The conversions of NVIDIA's CUDA headers (13.5), their host path compiled with g++.
 
-`cuda_satfinite.py` and `cuda_nosat.py` are the element casts, `cuda_e8m0_rp.py` and its like the casts to E8M0.
+No GPU is needed. `cuda_satfinite.py` and `cuda_nosat.py` are the element casts, `cuda_e8m0_rp.py`
+and its like the casts to E8M0.
 """
 
 import ctypes
@@ -25,7 +26,8 @@ _C_TYPES = {"float": "float", "double": "double", "halfraw": "__half_raw",
 
 def _source() -> str:
     """A loop for each type and format around the header's function."""
-    text = "#include <cuda_fp4.h>\n#include <cuda_fp6.h>\n#include <cuda_fp8.h>\nusing B = unsigned char;\n"
+    text = "".join(f"#include <cuda_fp{bits}.h>\n" for bits in (4, 6, 8))
+    text += "using B = unsigned char;\n"
     loop = 'extern "C" void %s(const %s *in, %s *out, long n, __nv_saturation_t sat, int rounding) '
     loop += "{ for (long i = 0; i < n; i++) { %s v = in[i]; out[i] = %s; } }\n"
     for name, c_type in _C_TYPES.items():
@@ -38,7 +40,13 @@ def _source() -> str:
     for format, call in _KINDS.items():
         call = f"__nv_cvt_fp{call[0]}_to_halfraw(v, __NV_{format.upper()})"
         text += loop % (f"{format}_decode", "B", "__half_raw", "B", call)
-    return text + loop % ("e8m0_decode", "B", "__nv_bfloat16_raw", "B", "__nv_cvt_e8m0_to_bf16raw(v)")
+    return text + loop % (
+        "e8m0_decode",
+        "B",
+        "__nv_bfloat16_raw",
+        "B",
+        "__nv_cvt_e8m0_to_bf16raw(v)",
+    )
 
 
 def _library() -> ctypes.CDLL:

@@ -1,4 +1,7 @@
-"""FBGEMM (fbgemm-gpu-cpu 1.8.0): MX4 on the CPU, in the rounding modes of its scale: `fbgemm_even.py` and so on."""
+"""FBGEMM (fbgemm-gpu-cpu 1.8.0): MX4 on the CPU.
+
+`fbgemm_even.py` and so on are the rounding modes of its scale.
+"""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,6 +1,6 @@
-"""JAX 0.10.2 on the CPU: casts of XLA, and the block quantizer of `jax.nn.scaled_matmul`'s cuDNN path.
+"""JAX 0.10.2 on the CPU: the block quantizer of the cuDNN path of `jax.nn.scaled_matmul`.
 
-`jax_casts.py` has the casts alone, which are also there for FP6 and FP4.
+`jax_casts.py` has the casts of XLA.
 """
 
 from types import SimpleNamespace
@@ -33,7 +33,9 @@ def _config(name: str) -> Any:
 
 def quantize(values: NDArray[Any], block_format: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """`quantize` of the module scaled_matmul_stablehlo, for one batch."""
-    elements, scales = _BLOCKS.quantize(jnp.array(values)[None], _config(block_format.split("_")[1]))
+    elements, scales = _BLOCKS.quantize(
+        jnp.array(values)[None], _config(block_format.split("_")[1])
+    )
     return np.array(scales).view(np.uint8)[0, :, 0], np.array(elements).view(np.uint8)[0]
 
 

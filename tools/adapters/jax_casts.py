@@ -8,7 +8,11 @@ from numpy.typing import NDArray
 
 jax.config.update("jax_enable_x64", True)  # noqa: FBT003 - its only signature
 
-POLICY = "ocp+overflow=nonsaturating+nan=signed_quiet+scale_rounding=ties_to_away"
+POLICY = (
+    "ocp+overflow=nonsaturating+nan=signed_quiet+nan_to_finite=signed_zero"
+    "+scale_rounding=ties_to_away+scale_overflow=nan+scale_of_zero=nan+scale_of_negative=nan"
+    "+tiny_scale=as_if_zero"
+)
 FORMATS = ["e5m2", "e4m3", "e2m1"]
 
 

@@ -1,6 +1,7 @@
-"""MLX on the CPU (mlx and mlx-cpu, 0.31.2 or 0.32.4): `quantize`, `dequantize`, `to_fp8`, `from_fp8`.
+"""MLX on the CPU (mlx and mlx-cpu, 0.31.2 or 0.32.4): blocks and casts to E4M3.
 
-The two versions find scales by different rules: `mlx_0_31.py` and `mlx_0_32.py`, in environments of their own.
+The two versions find scales by different rules: `mlx_0_31_fp4.py`, `mlx_0_32_fp4.py` and so on, in
+environments of their own.
 """
 
 from importlib import metadata
@@ -15,21 +16,22 @@ import mxref
 
 mx = peer("mlx.core", "mlx==0.32.4 mlx-cpu==0.32.4")
 
-FORMATS = ["e4m3", "mxfp8_e4m3", "mxfp4_e2m1"]
 FLOATS = ["f32", "bf16", "f16"]
 _MODES = {"mxfp8_e4m3": "mxfp8", "mxfp4_e2m1": "mxfp4"}
 _DTYPES = {"float32": mx.float32, "bfloat16": mx.bfloat16, "float16": mx.float16}
 
 
-def of_version(start: str) -> None:
+def of_version(wanted: str) -> None:
     """Refuse another version than the one that a module is about.
 
     Raises:
         ImportError: another version is installed.
     """
     version = metadata.version("mlx")
-    if not version.startswith(start):
-        raise ImportError(f"mlx must be {start}.*, got {version}: pip install mlx mlx-cpu ~= {start}")
+    if version != wanted:
+        raise ImportError(
+            f"mlx must be {wanted}, got {version}: pip install mlx=={wanted} mlx-cpu=={wanted}"
+        )
 
 
 def _in(values: NDArray[Any]) -> Any:
@@ -58,7 +60,7 @@ def quantize(values: NDArray[Any], block_format: str) -> tuple[NDArray[Any], NDA
     """`quantize`, whose words of 32 bits hold the elements from the low end on."""
     words, scales = mx.quantize(_in(values), mode=_MODES[block_format])
     packed = np.array(words).view(np.uint8)
-    return _out(scales), mxref.unpack(packed, block_format.split("_")[1], 32)
+    return _out(scales)[:, 0], mxref.unpack(packed, block_format.split("_")[1], 32)
 
 
 def dequantize(

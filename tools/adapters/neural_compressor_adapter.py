@@ -1,6 +1,7 @@
-"""Intel neural-compressor 3.10, whose mx_quant is microxcaling's PyTorch path: numbers on the grid, no codes.
+"""Intel neural-compressor 3.10: its mx_quant is microxcaling's PyTorch path.
 
-`neural_compressor_nearest.py` and `neural_compressor_even.py` round ties away from zero, and to even.
+It gives numbers on the grid, no codes. `neural_compressor_nearest.py` and
+`neural_compressor_even.py` round ties away from zero, and to even.
 """
 
 from collections.abc import Callable

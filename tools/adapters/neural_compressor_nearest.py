@@ -3,5 +3,7 @@
 from neural_compressor_adapter import FLOATS, FORMATS, functions, shared_scale
 
 __all__ = ["FLOATS", "FORMATS", "encode", "quantize", "shared_scale"]
-POLICY = "ocp+rounding=ties_to_away+zero_sign=dropped+scale_rule=floor_log2_float32+scale_overflow=nan"
+POLICY = (
+    "ocp+rounding=ties_to_away+zero_sign=dropped+scale_rule=floor_log2_float32+scale_overflow=nan"
+)
 quantize, encode = functions("nearest")

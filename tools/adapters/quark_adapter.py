@@ -1,7 +1,8 @@
-"""AMD Quark 0.13: scales of its MX observer, exported as E8M0 bytes, and FP4 and FP6 as it packs them.
+"""AMD Quark 0.13: scales of its MX observer as E8M0 bytes, FP4 and FP6 as it packs them.
 
-`quark_even.py`, `quark_floor.py` and `quark_ceil.py` are its three ways to find a scale, `quark_fake.py` has the
-formats that it only simulates. The first import compiles its C++ with ninja.
+`quark_even.py`, `quark_floor.py` and `quark_ceil.py` are its three ways to find a scale,
+`quark_fake.py` has the formats that it only simulates. The first import compiles its C++ with
+ninja.
 """
 
 from collections.abc import Callable
@@ -46,7 +47,9 @@ def functions(mode: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
         elements = kernel.scaled_real_quantize(
             NAMES[name], x, scales, None, -1, 32, 0, 0, 8, "per_group"
         )
-        packed = array(_PACK.create_pack_method("per_group", NAMES[name]).pack(elements, False))
+        packed = array(
+            _PACK.create_pack_method("per_group", NAMES[name]).pack(elements, reorder=False)
+        )
         return array(_BYTES.to_e8m0_uint8(scales))[:, 0], mxref.unpack(packed, name, 32)
 
     def shared_scale(amax: NDArray[Any], format: str) -> NDArray[Any]:
@@ -61,7 +64,7 @@ def encode(values: NDArray[Any], format: str) -> NDArray[Any]:
     ones = torch.ones(len(rows), 1)
     name = NAMES[format]
     elements = kernel.scaled_real_quantize(name, rows, ones, None, -1, 32, 0, 0, 8, "per_group")
-    packed = array(_PACK.create_pack_method("per_group", name).pack(elements, False))
+    packed = array(_PACK.create_pack_method("per_group", name).pack(elements, reorder=False))
     return mxref.unpack(packed, format, 32).reshape(-1)[: len(values)]
 
 
@@ -71,7 +74,7 @@ def dequantize(
     """What StaticScaledRealQuantizer does: unpack, scale bytes to powers of two, `dequantize`."""
     name = block_format.split("_")[1]
     method = _PACK.create_pack_method("per_group", NAMES[name])
-    elements = method.unpack(tensor(mxref.pack(codes, name)), False)
+    elements = method.unpack(tensor(mxref.pack(codes, name)), reorder=False)
     target = torch.float32 if dtype == "float32" else torch.bfloat16
     scales = 2 ** (tensor(scale_codes).to(torch.int16) - 127).to(target)
     numbers = kernel.dequantize(

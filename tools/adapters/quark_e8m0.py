@@ -5,7 +5,9 @@ from typing import Any
 from _peer import array, peer, tensor
 from numpy.typing import NDArray
 
-_NUMERICS = peer("quark.torch.utils.numerics", "torch==2.13.0 ninja && pip install --no-deps amd-quark==0.13")
+_NUMERICS = peer(
+    "quark.torch.utils.numerics", "torch==2.13.0 ninja && pip install --no-deps amd-quark==0.13"
+)
 
 POLICY = "ocp"
 FLOATS = ["f32"]

@@ -1,4 +1,7 @@
-"""AMD Quark 0.13: the formats that it only simulates, with scale_calculation_mode="even": numbers, no codes."""
+"""AMD Quark 0.13: the formats that it only simulates, with scale_calculation_mode="even".
+
+It gives numbers, no codes.
+"""
 
 from typing import Any
 

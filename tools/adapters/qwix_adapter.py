@@ -1,4 +1,4 @@
-"""Qwix 0.1.8 (Google, on JAX): `quantize` and `dequantize` of mxfp8 and mxfp4, whose scales are floats."""
+"""Qwix 0.1.8 (Google, on JAX): `quantize` of mxfp8 and mxfp4, whose scales are floats."""
 
 from typing import Any
 
@@ -23,4 +23,6 @@ def quantize(values: NDArray[Any], block_format: str) -> tuple[NDArray[Any], NDA
     )
     result = _ARRAYS.quantize(jnp.array(values), how)
     scales = np.array(result.scale).astype(np.float64)[:, 0]
-    return block_codes(scales, np.array(result.qvalue).astype(np.float32), block_format.split("_")[1])
+    return block_codes(
+        scales, np.array(result.qvalue).astype(np.float32), block_format.split("_")[1]
+    )

@@ -1,7 +1,7 @@
 """PyTorch's casts to and from float8 on the CPU (torch 2.13.0).
 
-E4M3 saturates, infinities too; E5M2 overflows to infinity: `torch_e5m2.py` has that one. The cast to E8M0
-goes to the nearest power of two, a midpoint up.
+E4M3 saturates, infinities too; E5M2 overflows to infinity: `torch_e5m2.py` has that one. The cast
+to E8M0 goes to the nearest power of two, a midpoint up.
 """
 
 from typing import Any
@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 
 torch = peer("torch", "torch==2.13.0")
 
-POLICY = "ocp+nan=signed+scale_rounding=ties_to_away+tiny_scale=as_if_zero+scale_overflow=nan"
+POLICY = (
+    "ocp+nan=signed+pre_rounding=float32+scale_rounding=ties_to_away+tiny_scale=as_if_zero"
+    "+scale_overflow=nan"
+)
 FORMATS = ["e4m3"]
 _DTYPES = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
 

@@ -3,5 +3,5 @@
 from torch_adapter import decode, encode
 
 __all__ = ["decode", "encode"]
-POLICY = "ocp+overflow=nonsaturating+nan=signed"
+POLICY = "ocp+overflow=nonsaturating+nan=signed+pre_rounding=float32"
 FORMATS = ["e5m2"]

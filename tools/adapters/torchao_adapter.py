@@ -1,4 +1,7 @@
-"""torchao 0.18.0, prototype/mx_formats: blocks, in four scale modes (`torchao_floor.py` and so on)."""
+"""torchao 0.18.0, prototype/mx_formats: blocks.
+
+`torchao_floor.py` and so on are its four scale modes.
+"""
 
 from collections.abc import Callable
 from typing import Any

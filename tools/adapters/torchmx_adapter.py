@@ -1,6 +1,7 @@
 """torchmx 0.1.0 with torchao 0.6.1, which it pins, in an environment of their own.
 
-`torchmx_int8.py` has its INT8, whose elements are plain integers. Only bfloat16; `MX_HARDWARE_EXACT_QUANTIZATION=True` in the environment chooses its second implementation.
+`torchmx_int8.py` has its INT8, whose elements are plain integers. Only bfloat16;
+`MX_HARDWARE_EXACT_QUANTIZATION=True` in the environment chooses its second implementation.
 """
 
 from typing import Any

@@ -1,4 +1,7 @@
-"""torchmx 0.1.0: INT8, whose elements are plain integers, so that its scales are 6 lower than those of MX."""
+"""torchmx 0.1.0: INT8, whose elements are plain integers.
+
+So its scales are 6 lower than those of MX.
+"""
 
 from torchmx_adapter import FLOATS, dequantize, quantize, shared_scale
 

@@ -1,6 +1,6 @@
-"""The TOSA reference model (tosa-tools 2026.8.0): CAST_TO_BLOCK_SCALED, CAST_FROM_BLOCK_SCALED and CAST.
+"""The TOSA reference model (tosa-tools 2026.8.0): casts to and from blocks.
 
-It holds NumPy back, so it has an environment of its own.
+It holds NumPy back, so it has an environment of its own. `tosa_casts.py` has the operator CAST.
 """
 
 import subprocess
@@ -49,10 +49,18 @@ def _run(op: int, inputs: list[tuple[NDArray[Any], int]], outputs: list[Any]) ->
         graph.addOperator(op, [t.name for t in first], [t.name for t in last], attribute)
         Path(folder, "graph.tosa").write_bytes(graph.serialize())
         names = {"ifm": [t.name for t in first], "ofm": [t.name for t in last]}
-        command = [str(_MODEL), "--flatbuffer_dir", folder, "--output_dir", folder, "--tosa_file", "graph.tosa"]
-        for kind, some in names.items():
+        command = [
+            str(_MODEL),
+            "--flatbuffer_dir",
+            folder,
+            "--output_dir",
+            folder,
+            "--tosa_file",
+            "graph.tosa",
+        ]
+        for end, some in names.items():
             files = [f"{name}.npy" for name in some]
-            command += [f"--{kind}_name", ",".join(some), f"--{kind}_file", ",".join(files)]
+            command += [f"--{end}_name", ",".join(some), f"--{end}_file", ",".join(files)]
         for name, (array, kind) in zip(names["ifm"], inputs, strict=True):
             own = _NUMPY.TOSA_DTYPE_MAPPING[kind]["compute_dtype"]
             codes = array.dtype == np.uint8 and kind != _TYPE.MXINT8

@@ -1,7 +1,7 @@
-"""triton_kernels as vLLM 0.33.0 carries it: `downcast_to_mxfp_torch` and `upcast_from_mxfp_torch`.
+"""triton_kernels as vLLM 0.33.0 carries it: the references in torch.
 
-PyPI's `triton-kernels` is another project. `triton_kernels_up_fp4.py` and its like are the reference in torch: the
-kernels themselves do not run in the interpreter of Triton 3.9, which cannot take % of a global constexpr.
+PyPI's `triton-kernels` is another project. The kernels themselves do not run in the interpreter of
+Triton 3.9, which cannot take % of a global constexpr.
 """
 
 from collections.abc import Callable

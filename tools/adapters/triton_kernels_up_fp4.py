@@ -3,6 +3,8 @@
 from triton_kernels_adapter import FLOATS, dequantize, quantizer
 
 __all__ = ["FLOATS", "dequantize", "quantize"]
-POLICY = "ocp+rounding=ties_to_away+scale_rule=rceil+scale_underflow=flush+scale_00=zero+scale_ff=inf"
+POLICY = (
+    "ocp+rounding=ties_to_away+scale_rule=rceil+scale_underflow=flush+scale_00=zero+scale_ff=inf"
+)
 FORMATS = ["mxfp4_e2m1"]
 quantize = quantizer("ROUND_UP")

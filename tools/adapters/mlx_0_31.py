@@ -1,7 +1,0 @@
-"""MLX 0.31 on the CPU."""
-
-from mlx_adapter import FLOATS, FORMATS, decode, dequantize, encode, of_version, quantize
-
-__all__ = ["FLOATS", "FORMATS", "decode", "dequantize", "encode", "quantize"]
-POLICY = "ocp+scale_rule=nearest_log2+scale_underflow=wrap"
-of_version("0.31")
