@@ -8,11 +8,11 @@ import ctypes
 import subprocess
 import tempfile
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _peer import peer
 from numpy.typing import NDArray
 
 PIN = "nvidia-cuda-runtime==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-cccl==13.3.5.0.6"
@@ -50,11 +50,7 @@ def _source() -> str:
 
 
 def _library() -> ctypes.CDLL:
-    try:
-        found = metadata.distribution("nvidia-cuda-runtime")
-    except metadata.PackageNotFoundError as error:
-        raise ImportError(f"CUDA's headers must be installed: pip install {PIN}") from error
-    include = found.locate_file("nvidia/cu13/include")
+    include = Path(peer("nvidia.cu13", PIN).__path__[0], "include")
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder, "cuda.cpp"), Path(folder, "cuda.so")
         source.write_text(_source(), "ascii")

@@ -26,6 +26,10 @@ FORMATS = [
     "mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1", "mxint8",
 ]  # fmt: skip
 FLOATS = ["f32", "bf16"]
+_ATTRIBUTES = {
+    _OP.CAST: "CastAttribute", _OP.CAST_TO_BLOCK_SCALED: "CastToBlockScaledAttribute",
+    _OP.CAST_FROM_BLOCK_SCALED: "CastFromBlockScaledAttribute",
+}  # fmt: skip
 _TYPES = {
     "e5m2": _TYPE.FP8E5M2, "e4m3": _TYPE.FP8E4M3, "e3m2": _TYPE.FP6E3M2, "e2m3": _TYPE.FP6E2M3,
     "e2m1": _TYPE.FP4E2M1, "mxint8": _TYPE.MXINT8, "float32": _TYPE.FP32, "bfloat16": _TYPE.BF16,
@@ -40,12 +44,7 @@ def _run(op: int, inputs: list[tuple[NDArray[Any], int]], outputs: list[Any]) ->
         first = [graph.addPlaceholder(list(array.shape), kind, None) for array, kind in inputs]
         last = [graph.addOutput(list(shape), kind) for shape, kind in outputs]
         attribute = _TS.TosaSerializerAttribute()
-        if op == _OP.CAST:
-            attribute.CastAttribute()
-        elif op == _OP.CAST_TO_BLOCK_SCALED:
-            attribute.CastToBlockScaledAttribute(32)
-        else:
-            attribute.CastFromBlockScaledAttribute(32)
+        getattr(attribute, _ATTRIBUTES[op])(*(() if op == _OP.CAST else (32,)))
         graph.addOperator(op, [t.name for t in first], [t.name for t in last], attribute)
         Path(folder, "graph.tosa").write_bytes(graph.serialize())
         names = {"ifm": [t.name for t in first], "ofm": [t.name for t in last]}
@@ -73,8 +72,8 @@ def _run(op: int, inputs: list[tuple[NDArray[Any], int]], outputs: list[Any]) ->
 
 def _codes(stored: NDArray[Any], name: str) -> NDArray[Any]:
     """One code to a byte: FP6 and FP4 come packed."""
-    stored = stored.view(np.uint8)
-    return mxref.unpack(stored, name, 32) if name in ("e3m2", "e2m3", "e2m1") else stored
+    packed = name in ("e3m2", "e2m3", "e2m1")
+    return mxref.unpack(stored, name, 32) if packed else stored.view(np.uint8)
 
 
 def quantize(values: NDArray[Any], block_format: str) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -93,8 +92,7 @@ def dequantize(
     kind = _TYPES[block_format.split("_")[-1]]
     inputs = [(codes, kind), (scale_codes[:, None], _TYPE.FP8UE8M0)]
     outputs = [(codes.shape, _TYPES[np.dtype(dtype).name])]
-    numbers = _run(_OP.CAST_FROM_BLOCK_SCALED, inputs, outputs)[0]
-    return numbers.view(dtype) if numbers.dtype != dtype else numbers
+    return _run(_OP.CAST_FROM_BLOCK_SCALED, inputs, outputs)[0].view(dtype)
 
 
 def cast(array: NDArray[Any], source: str, to: str) -> NDArray[Any]:
