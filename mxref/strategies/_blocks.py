@@ -1,0 +1,173 @@
+"""Codes and blocks: of floats, and encoded ones."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection
+from typing import Any, TypeVar
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from mxref._bits import U8, FloatLayout, compose, split
+from mxref.formats import BlockFormat, block_format, element_format, scale_format
+from mxref.scale_rule import ScaleRule
+from mxref.strategies._floats import around, layout_named, near_thresholds, numbers, ranges
+
+__all__ = ["blocks", "coded_blocks", "codes", "rows", "scale_codes"]
+
+_T = TypeVar("_T")
+
+
+def codes(format: str) -> st.SearchStrategy[int]:
+    """Every code of an element format; they shrink to 0.
+
+    Raises:
+        ValueError: unknown format.
+
+    >>> from hypothesis import find, settings
+    >>> quiet = settings(database=None)
+    >>> find(codes("e2m1"), lambda code: code > 8, settings=quiet)
+    9
+    """
+    return st.integers(0, element_format(format).code_count - 1)
+
+
+def scale_codes(format: str = "e8m0") -> st.SearchStrategy[int]:
+    """Every code of a scale format; those of E8M0 shrink to 7F, which is 1.
+
+    Raises:
+        ValueError: unknown format.
+
+    >>> from hypothesis import find, settings
+    >>> quiet = settings(database=None)
+    >>> [find(scale_codes(), lambda code: code > n, settings=quiet) for n in (3, 130)]
+    [127, 131]
+    """
+    fmt = scale_format(format)
+    one = fmt.bias << fmt.mantissa_bits
+    low, high = -one, fmt.code_count - 1 - one
+    steps = ranges((low, high), (-4, 4), (low, low + 1), (high - 1, high))
+    return steps.map(lambda step: one + step)
+
+
+def coded_blocks(format: str) -> st.SearchStrategy[tuple[U8, U8]]:
+    """One to four encoded blocks: scale codes (n,) and element codes (n, block size).
+
+    Elements are a few codes at some place or repeated throughout; they shrink to 0 but for one.
+
+    Raises:
+        ValueError: unknown format.
+
+    >>> from hypothesis import find, settings
+    >>> quiet = settings(database=None)
+    >>> pairs = coded_blocks("mxfp4_e2m1")
+    >>> scales, codes = find(pairs, lambda pair: (pair[1] > 4).any(), settings=quiet)
+    >>> scales, codes[0, :4], codes.shape
+    (array([127], dtype=uint8), array([5, 0, 0, 0], dtype=uint8), (1, 32))
+    """
+    fmt = block_format(format)
+    one = st.tuples(
+        scale_codes(fmt.scale.name), rows(codes(fmt.element.name), fmt.elements_per_block)
+    )
+
+    def stacked(found: list[tuple[int, list[int]]]) -> tuple[U8, U8]:
+        scales, elements = zip(*found, strict=True)
+        return np.array(scales, np.uint8), np.array(elements, np.uint8)
+
+    return st.lists(one, min_size=1, max_size=4).map(stacked)
+
+
+def blocks(
+    format: str,
+    float: str = "f32",
+    *,
+    spread: int = 12,
+    specials: Collection[int] | None = None,
+) -> st.SearchStrategy[NDArray[Any]]:
+    """One to four blocks of floats (n, block size) for `quantize`.
+
+    Elements are a few numbers at some place or repeated throughout: zeros, numbers within `spread`
+    binades, thresholds of the elements, numbers at which a scale rule goes up. All of that is at
+    any scale, to the ends of the float type. They shrink to zeros but for one simple number.
+
+    Args:
+        format: a block format.
+        float: `f32`, `f16`, `bf16` or `f64`.
+        spread: how many binades below the largest numbers elements go.
+        specials: positions in which infinities and NaNs may come; any if None, none if empty.
+
+    Raises:
+        ValueError: unknown format or float type, or a position that is not in a block.
+
+    >>> from hypothesis import find, settings
+    >>> quiet = settings(database=None)
+    >>> special = blocks("mxfp4_e2m1", specials=(7,))
+    >>> block = find(special, lambda block: np.isnan(block).any(), settings=quiet)
+    >>> block[0, :9], block.shape
+    (array([ 0.,  0.,  0.,  0.,  0.,  0.,  0., nan,  0.], dtype=float32), (1, 32))
+    """
+    layout, fmt = layout_named(float), block_format(format)
+    size = fmt.elements_per_block
+    places = sorted(range(size) if specials is None else specials)
+    if not set(places) <= set(range(size)):
+        raise ValueError(f"specials must be positions from 0 to {size - 1}, got {places}")
+    top = fmt.element.emax
+    elements = st.one_of(
+        st.sampled_from((0, layout.sign_bit)),
+        numbers(layout, [(top - spread, top)]),
+        near_thresholds(fmt.element.name, float),
+        _limits(fmt, layout),
+    )
+    reach = layout.bias - layout.emin
+    shifts = st.integers(-4, 4) | st.integers(-reach, reach)
+    few = st.lists(st.tuples(st.sampled_from(places), _specials(layout)), min_size=1, max_size=2)
+    row = st.tuples(rows(elements, size), shifts, st.just([]) | few if places else st.just([]))
+
+    def stacked(found: list[tuple[list[int], int, list[tuple[int, int]]]]) -> NDArray[Any]:
+        rows, shifted, put = zip(*found, strict=True)
+        words = _shifted(np.array(rows, layout.uint), np.array(shifted)[:, np.newaxis], layout)
+        for word, replaced in zip(words, put, strict=True):
+            for place, special in replaced:
+                word[place] = special
+        return words.view(layout.dtype)
+
+    return st.lists(row, min_size=1, max_size=4).map(stacked)
+
+
+def _specials(layout: FloatLayout) -> st.SearchStrategy[int]:
+    """Infinities and NaNs."""
+    magnitudes = (layout.inf_bits, layout.nan_bits, layout.inf_bits | 1)
+    return st.sampled_from([bits | sign for bits in magnitudes for sign in (0, layout.sign_bit)])
+
+
+def _limits(fmt: BlockFormat, layout: FloatLayout) -> st.SearchStrategy[int]:
+    """Numbers at which the scale of a block goes up by some rule, next to the largest elements."""
+    m = layout.mantissa_bits
+    points = set()
+    for rule in ScaleRule:
+        if not rule.is_quirk:
+            binade, first = rule.limit(fmt.element).threshold(m)
+            points.add(((binade + layout.bias - 1) << m) + first)
+    return around([p for p in points if p < layout.inf_bits], layout)
+
+
+def rows(elements: st.SearchStrategy[_T], size: int) -> st.SearchStrategy[list[Any]]:
+    """Rows of zeros with a few elements at some place, or with them repeated throughout."""
+
+    def laid(some: list[_T], start: int, repeated: bool) -> list[Any]:  # noqa: FBT001
+        whole = some * (-(-size // len(some))) if repeated and some else [*some, *[0] * size]
+        start = start % size
+        return [*whole[size - start : size], *whole[: size - start]]
+
+    return st.builds(laid, st.lists(elements, max_size=8), st.integers(0, size - 1), st.booleans())
+
+
+def _shifted(words: NDArray[Any], shift: NDArray[Any], layout: FloatLayout) -> NDArray[Any]:
+    """Patterns of numbers times 2**shift; what is too large becomes the largest number."""
+    parts = split(words, layout)
+    moved = compose(dataclasses.replace(parts, exponent=parts.exponent + shift), layout)
+    over = moved & layout.uint.type(layout.sign_bit - 1) >= layout.inf_bits
+    result: NDArray[Any] = np.where(over, moved - layout.uint.type(1), moved)
+    return result
