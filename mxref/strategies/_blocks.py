@@ -12,8 +12,16 @@ from numpy.typing import NDArray
 
 from mxref._bits import U8, FloatLayout, compose, split
 from mxref.formats import BlockFormat, block_format, element_format, scale_format
+from mxref.policy import Policy
 from mxref.scale_rule import ScaleRule
-from mxref.strategies._floats import around, layout_named, near_thresholds, numbers, ranges
+from mxref.strategies._floats import (
+    around,
+    layout_named,
+    near_thresholds,
+    numbers,
+    one_branch,
+    ranges,
+)
 
 __all__ = ["blocks", "coded_blocks", "codes", "rows", "scale_codes"]
 
@@ -85,6 +93,7 @@ def blocks(
     *,
     spread: int = 12,
     specials: Collection[int] | None = None,
+    policy: str | Policy = "ocp",
 ) -> st.SearchStrategy[NDArray[Any]]:
     """One to four blocks of floats (n, block size) for `quantize`.
 
@@ -97,9 +106,11 @@ def blocks(
         float: `f32`, `f16`, `bf16` or `f64`.
         spread: how many binades below the largest numbers elements go.
         specials: positions in which infinities and NaNs may come; any if None, none if empty.
+        policy: a `Policy` or its spelling, whose thresholds are meant.
 
     Raises:
-        ValueError: unknown format or float type, or a position that is not in a block.
+        ValueError: unknown format, float type or policy, a stochastic rounding, or a position that
+            is not in a block.
 
     >>> from hypothesis import find, settings
     >>> quiet = settings(database=None)
@@ -116,8 +127,8 @@ def blocks(
     top = fmt.element.emax
     elements = st.one_of(
         st.sampled_from((0, layout.sign_bit)),
-        numbers(layout, [(top - spread, top)]),
-        near_thresholds(fmt.element.name, float),
+        one_branch(*numbers(layout, [(top - spread, top)])),
+        near_thresholds(fmt.element.name, float, policy),
         _limits(fmt, layout),
     )
     reach = layout.bias - layout.emin

@@ -24,6 +24,7 @@ __all__ = [
     "near_scale_limits",
     "near_thresholds",
     "numbers",
+    "one_branch",
     "patterns",
     "ranges",
     "signs",
@@ -65,8 +66,8 @@ def patterns(
         above = (bits & (layout.sign_bit - 1)) - layout.inf_bits
         return above < 0 or (allow_nan if above else allow_infinity)
 
-    some = found if allow_nan == allow_infinity else found.filter(allowed)
-    return signs(layout) | some  # zeros first
+    every = one_branch(signs(layout), *found)  # zeros first
+    return every if allow_nan == allow_infinity else every.filter(allowed)
 
 
 def values(
@@ -176,7 +177,9 @@ def signs(layout: FloatLayout) -> st.SearchStrategy[int]:
     return st.sampled_from((0, layout.sign_bit))
 
 
-def numbers(layout: FloatLayout, exponents: Sequence[tuple[int, int]]) -> st.SearchStrategy[int]:
+def numbers(
+    layout: FloatLayout, exponents: Sequence[tuple[int, int]]
+) -> list[st.SearchStrategy[int]]:
     """Numbers of any significand, short ones, at the ends of binades, with one bit far below.
 
     Exponents lie in one of some ranges. All ranges lie in the first ones, so that a number shrinks
@@ -192,9 +195,12 @@ def numbers(layout: FloatLayout, exponents: Sequence[tuple[int, int]]) -> st.Sea
         return _simple.number(layout, fraction, exponent) | sign
 
     sign = signs(layout)
-    return st.one_of(
-        [st.builds(built, st.integers(*some), st.integers(*one), sign) for some, one in pairs]
-    )
+    return [st.builds(built, st.integers(*some), st.integers(*one), sign) for some, one in pairs]
+
+
+def one_branch(*strategies: st.SearchStrategy[int]) -> st.SearchStrategy[int]:
+    """One of some strategies, which counts as one where it is joined to others."""
+    return st.builds(int, st.one_of(strategies))
 
 
 def ranges(*ranges: tuple[int, int]) -> st.SearchStrategy[int]:

@@ -45,9 +45,9 @@ def tensors(
     (array([0], dtype=bfloat16), 0)
     """
     layout = layout_named(float)
-    for order in orders:
-        if order not in _ORDERS:
-            raise ValueError(unknown_name("orders", order, dict.fromkeys(_ORDERS)))
+    for name in orders:
+        if name not in _ORDERS:
+            raise ValueError(unknown_name("orders", name, dict.fromkeys(_ORDERS)))
     order = st.sampled_from([name for name in _ORDERS if name in orders])
     words = patterns(float) if bits is None else bits
     count = st.integers(1, 3) if dims is None else st.just(dims)
