@@ -76,17 +76,13 @@ def _run(options: argparse.Namespace) -> int:
         print(json.dumps(_as_json(rows, target.name, policy, passed=passed), indent=1))
         return 0 if passed else 1
     header = ("op", "format", "float", "examples", "result")
-    print_table(header, [(r.op, r.format, r.float, str(r.examples), _result(r)) for r in rows])
+    results = ["ok" if row.found is None else "WRONG" for row in rows]
+    table = zip(rows, results, strict=True)
+    print_table(header, [(r.op, r.format, r.float, str(r.examples), said) for r, said in table])
     word = "PASS" if passed else "FAIL"
     searched = f"{len(rows)} searched, {wrong} with a wrong answer" if rows else "nothing covered"
     print(f"{word} {target.name}: {searched}, compared with {policy}")
     return 0 if passed else 1
-
-
-def _result(row: Row) -> str:
-    if row.found is not None:
-        return "WRONG"
-    return "ok" if row.examples else "not asked: wrong already"
 
 
 def _as_json(rows: list[Row], target: str, policy: Policy, *, passed: bool) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from hypothesis import find, settings
+from hypothesis import Phase, find, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from mxref.conformance.answers import AnswerError
 from mxref.conformance.calls import Answers, without_cases
 from mxref.conformance.compare import Failure, same_answers
 from mxref.conformance.questions import Question, questions, subjects
-from mxref.conformance.report import difference
+from mxref.conformance.report import difference, show_input
 from mxref.conformance.reproduce import reproduction
 from mxref.conformance.simplify import simplest
 from mxref.conformance.target import PythonTarget, Target
@@ -56,6 +56,9 @@ class Counterexample:
     def text(self) -> str:
         """One line that says what differs."""
         said = difference(self.file, self.failure)
+        words = self.failure.case.inputs
+        if self.failure.got is None and len(words) == 1 and self.file.op in _SCALAR:
+            said = f"in {show_input(self.file, words[0])}, {said}"
         more = f" (case {self.failure.index + 1} of {len(self.inputs)} in one call)"
         return said + more * (len(self.inputs) > 1) + ", but not every time" * (not self.steady)
 
@@ -69,8 +72,7 @@ class Row:
         format: the format.
         float: the float type, or the layout of the bytes.
         policy: the policy compared with, as far as the operation reads it.
-        examples: how many questions were asked until one was answered wrongly; 0 where another
-            float type has shown one already.
+        examples: how many questions were asked until one was answered wrongly.
         found: the counterexample.
     """
 
@@ -94,6 +96,7 @@ def fuzz(
 ) -> Iterator[Row]:
     """Search every operation, format and float type that a target covers for a wrong answer.
 
+    Where one is found, the other float types of that operation and format are left out.
     What is wanted comes from mxref, and of a counterexample from its slow twin, too. The same
     arguments, target and version of hypothesis give the same rows.
 
@@ -116,24 +119,19 @@ def fuzz(
     ...         return ((values.view("u4") + (1 << 22)) >> 23).astype("u1")
     >>> for row in fuzz(target_of(Kernel(), "kernel"), floats=["f32"]):
     ...     print(row.found.text)
-    in 3fc00000 = 0x1.8p+0 = 1.5, want 7f = 2^0, got 80 = 2^1, 1 code away
+    in 00400000 = 0x1p-127 = 5.8774718e-39, want 00 = 2^-127, got 01 = 2^-126, 1 code away
     """
     if examples < 1:
         raise ValueError(f"examples must be at least 1, got {examples}")
     chosen = target.policy if policy is None else policy
     failed = set()
     for op, format, slot in subjects(chosen):
-        asked = all(
-            one in some or not some for one, some in ((op, ops), (format, formats), (slot, floats))
-        )
-        if not asked or not answerable(op, format, slot, chosen):
+        pairs = ((op, ops), (format, formats), (slot, floats))
+        if (op, format) in failed or any(some and one not in some for one, some in pairs):
             continue
-        if not target.covers(op, format, slot):
+        if not answerable(op, format, slot, chosen) or not target.covers(op, format, slot):
             continue
         name = str(Policy().replace(**choices_read(op, chosen)))
-        if (op, format) in failed:
-            yield Row(op, format, slot, name, 0, None)
-            continue
         file = dataclasses.replace(without_cases(op, format, slot), columns=(name,))
         trial = _Trial(target, file, chosen)
         found = _search(trial, examples, Random(f"{seed} {op} {format} {slot}"))
@@ -142,6 +140,8 @@ def fuzz(
         yield Row(op, format, slot, name, trial.examples, found)
 
 
+#: Operations of one word in.
+_SCALAR = ("encode", "decode", "encode_scale", "decode_scale", "shared_scale")
 #: A case that is in no file.
 _CASE = Case("", (), ((),), (), required=False, rule="", model="")
 
@@ -185,22 +185,28 @@ class _Trial:
 
 
 def _ask(target: Target, file: VectorFile, inputs: Words, memory: int) -> Answers:
-    """The answers to cases; of a tensor in a memory order."""
+    """The answers to cases; of tensors in a memory order."""
     if memory == 0:
         return target.ask(file, inputs)
-    # Where the values of a flagged case lie in memory depends on its place in the file.
-    last = 2 * (memory - 1)
+    # Where a flagged case lies in memory depends on its place in the file, of which six in turn.
+    place = 2 * (memory - 1)
     strided = dataclasses.replace(_CASE, flags=("strided",))
-    flagged = dataclasses.replace(file, cases=(*[_CASE] * last, strided))
-    answers = target.ask(flagged, np.repeat(inputs, last + 1, axis=0))
-    errors = {0: answers.errors[last]} if last in answers.errors else {}
-    return Answers(answers.words[last:], errors)
+    cases = (*[_CASE] * place, strided, *[_CASE] * (5 - place)) * len(inputs)
+    asked = target.ask(dataclasses.replace(file, cases=cases), np.repeat(inputs, 6, axis=0))
+    errors = {i // 6: error for i, error in asked.errors.items() if i % 6 == place}
+    return Answers(asked.words[place::6], errors)
 
 
 def _search(trial: _Trial, examples: int, random: Random) -> Counterexample | None:
     target, file = trial.target, trial.file
     asked = questions(file.op, file.format, file.float, trial.policy)
-    quiet = settings(max_examples=examples, database=None, deadline=None, derandomize=False)
+    quiet = settings(
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        derandomize=False,
+        phases=(Phase.generate, Phase.shrink),
+    )
     steady = True
     try:
         with _no_folder():
@@ -236,7 +242,7 @@ def _simplified(trial: _Trial, question: Question) -> Question:
     for index in range(len(inputs)):
         one = inputs[index : index + 1]
         if trial.wrong(one, memory)[0]:
-            row = simplest(trial.wrong, trial.file, one[0])
+            row = simplest(functools.partial(trial.wrong, memory=memory), trial.file, one[0])
             return row[np.newaxis], memory
     return question
 

@@ -27,7 +27,14 @@ from mxref.packing import pack, pack_blocks
 from mxref.policy import Policy
 from mxref.scale_layout import pack_scales
 from mxref.strategies._blocks import rows
-from mxref.strategies._floats import numbers, one_branch
+from mxref.strategies._floats import (
+    limit_patterns,
+    numbers,
+    one_branch,
+    ranges,
+    stretches,
+    threshold_patterns,
+)
 
 __all__ = ["Question", "questions", "subjects"]
 
@@ -37,6 +44,8 @@ Ints: TypeAlias = st.SearchStrategy[int]
 Rows: TypeAlias = st.SearchStrategy[list[Sequence[int]]]
 
 _BLOCKS = (*BLOCK_FORMATS, *OTHER_BLOCK_FORMATS)
+#: Scale codes, those nearest to one first.
+_AROUND_ONE = sorted(range(E8M0.code_count), key=lambda code: abs(code - E8M0.bias))
 _PACKED = ("e3m2", "e2m3", "e2m1")
 
 
@@ -76,7 +85,7 @@ def _rows(op: str, format: str, slot: str, policy: Policy) -> Rows:
         case "encode" | "encode_scale":
             return _column(_floats(format, slot, policy))
         case "shared_scale":
-            limits = strategies.near_scale_limits(format, slot, policy=policy)
+            limits = limit_patterns(format, slot, "floor", policy)
             magnitude = LAYOUTS[slot].sign_bit - 1
             some = _joined(strategies.patterns(slot), limits)
             return some.map(lambda words: [[word & magnitude] for word in words])
@@ -85,9 +94,9 @@ def _rows(op: str, format: str, slot: str, policy: Policy) -> Rows:
             drawn = st.lists(st.tuples(bits, st.integers(1, 32)), min_size=1, max_size=6)
             return st.builds(_stochastic_words, _floats(format, slot, Policy()), drawn)
         case "decode":
-            return _column(_many(strategies.codes(format)))
+            return _column(stretches(range(element_format(format).code_count), 48))
         case "decode_scale":
-            return _column(_many(strategies.scale_codes()))
+            return _column(stretches(_AROUND_ONE, 48))
         case "quantize" | "dequantize":
             return _blocks(op, format, slot, policy)
         case "quantize_tensor":
@@ -103,18 +112,14 @@ def _column(words: st.SearchStrategy[list[int]]) -> Rows:
     return words.map(lambda some: [[word] for word in some])
 
 
-def _many(words: Ints) -> st.SearchStrategy[list[int]]:
-    return st.lists(words, min_size=1, max_size=6) | st.lists(words, min_size=16, max_size=48)
-
-
-def _joined(words: Ints, cheap: Ints) -> st.SearchStrategy[list[int]]:
-    """A few of one kind, many of another that is drawn faster."""
-    return st.builds(list.__add__, st.lists(words, max_size=10), _many(cheap))
+def _joined(words: Ints, near: Sequence[int]) -> st.SearchStrategy[list[int]]:
+    """A few words of one kind, and a stretch of others."""
+    return st.builds(list.__add__, st.lists(words, max_size=10), stretches(near, 48))
 
 
 def _floats(format: str, slot: str, policy: Policy) -> st.SearchStrategy[list[int]]:
     """Patterns of a float type, most of them at thresholds."""
-    near = strategies.near_thresholds(format, slot, policy)
+    near = threshold_patterns(format, slot, policy)
     return _joined(_patterns(format, slot, policy), near)
 
 
@@ -160,8 +165,8 @@ def _tensor_words(found: tuple[NDArray[Any], int]) -> list[Sequence[int]]:
 def _layouts(op: str, format: str, policy: Policy) -> st.SearchStrategy[Sequence[int]]:
     if op in ("pack", "unpack"):
         some = strategies.codes(format)
-        lists = st.lists(some, min_size=1, max_size=70)
-        lists |= st.integers(1, 70).flatmap(lambda count: rows(some, count))
+        few, lists = st.lists(some, max_size=8), st.lists(some, min_size=1, max_size=70)
+        lists |= st.integers(1, 70).flatmap(lambda count: rows(few, count))
         if op == "pack":
             return lists
         last = element_format(format).code_count - 1
@@ -176,9 +181,10 @@ def _layouts(op: str, format: str, policy: Policy) -> st.SearchStrategy[Sequence
             st.booleans(),
         )
     if op in ("pack_scales", "unpack_scales"):
-        sides = st.integers(1, 5) | st.sampled_from((31, 32, 33, 127, 128, 129, 130))
+        few = st.lists(strategies.scale_codes(), max_size=8)
+        sides = ranges((1, 130), (1, 5), (31, 33), (127, 130))
         matrices = st.tuples(sides, st.integers(1, 9)).flatmap(
-            lambda shape: rows(strategies.scale_codes(), shape[0] * shape[1]).map(
+            lambda shape: rows(few, shape[0] * shape[1]).map(
                 lambda codes: np.array(codes, np.uint8).reshape(shape)
             )
         )

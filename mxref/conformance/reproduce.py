@@ -81,10 +81,11 @@ def _python(
         yield f"print({', '.join(repr(n + ' =') + ', ' + n for n in assigned)})"
         return
     some = f"[{failure.index}:{failure.index + 1}]" if len(inputs) > 1 else ""
-    parts = "(result,)"
     if file.op in _TO_PAIRS:
-        parts = "result if isinstance(result, tuple) else (result.scale_codes, result.codes)"
-    yield f"parts = [np.asarray(part){some} for part in ({parts})]"
+        yield "if not isinstance(result, tuple): result = result.scale_codes, result.codes"
+        yield f"parts = [np.asarray(part){some} for part in result]"
+    else:
+        yield f"parts = [np.asarray(result){some}]"
     width = LAYOUTS[file.float].width if file.op in _TO_FLOATS else 8
     patterns = f'(part.view("u{width // 8}") if part.itemsize == {width // 8} else part)'
     digits = f"{{word:0{width // 4}x}}"

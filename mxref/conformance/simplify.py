@@ -25,7 +25,7 @@ Wrong = Callable[[Words], NDArray[np.bool_]]
 Attempt = Callable[[Words], Words]
 
 #: How far from 2**0 numbers are tried.
-_SCALARS, _IN_BLOCKS = 200, 16
+_SCALARS, _IN_BLOCKS, _IN_TENSORS = 200, 16, 2
 
 
 def simplest(wrong: Wrong, file: VectorFile, row: Words) -> Words:
@@ -66,6 +66,9 @@ def _attempts(file: VectorFile, count: int) -> Iterator[Attempt]:
             yield _codes(0, 0)
         case "decode_scale":
             yield _codes(0, E8M0.bias)
+        case "quantize_tensor":
+            yield lambda row: _dropped(row, 3)
+            yield from (_floats(file, place, _IN_TENSORS) for place in range(3, count))
         case "quantize" | "dequantize":
             fmt = block_format(file.format)
             first = count - fmt.elements_per_block

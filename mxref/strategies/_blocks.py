@@ -10,17 +10,20 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from mxref import _simple
 from mxref._bits import U8, FloatLayout, compose, split
-from mxref.formats import BlockFormat, block_format, element_format, scale_format
+from mxref.formats import E8M0, BlockFormat, block_format, element_format, scale_format
 from mxref.policy import Policy
 from mxref.scale_rule import ScaleRule
 from mxref.strategies._floats import (
     around,
     layout_named,
-    near_thresholds,
     numbers,
     one_branch,
     ranges,
+    signs,
+    stretches,
+    threshold_patterns,
 )
 
 __all__ = ["blocks", "coded_blocks", "codes", "rows", "scale_codes"]
@@ -77,7 +80,8 @@ def coded_blocks(format: str) -> st.SearchStrategy[tuple[U8, U8]]:
     """
     fmt = block_format(format)
     one = st.tuples(
-        scale_codes(fmt.scale.name), rows(codes(fmt.element.name), fmt.elements_per_block)
+        scale_codes(fmt.scale.name),
+        rows(st.lists(codes(fmt.element.name), max_size=8), fmt.elements_per_block),
     )
 
     def stacked(found: list[tuple[int, list[int]]]) -> tuple[U8, U8]:
@@ -91,20 +95,21 @@ def blocks(
     format: str,
     float: str = "f32",
     *,
-    spread: int = 12,
+    spread: int | None = None,
     specials: Collection[int] | None = None,
     policy: str | Policy = "ocp",
 ) -> st.SearchStrategy[NDArray[Any]]:
     """One to four blocks of floats (n, block size) for `quantize`.
 
-    Elements are a few numbers at some place or repeated throughout: zeros, numbers within `spread`
-    binades, thresholds of the elements, numbers at which a scale rule goes up. All of that is at
-    any scale, to the ends of the float type. They shrink to zeros but for one simple number.
+    Elements are a few numbers at some place, or repeated throughout: zeros, any numbers, thresholds
+    of the elements, largest numbers at which a scale rule goes up. All of that is at any scale, to
+    the ends of the float type. They shrink to zeros but for one simple number.
 
     Args:
         format: a block format.
         float: `f32`, `f16`, `bf16` or `f64`.
-        spread: how many binades below the largest numbers elements go.
+        spread: how many binades below that of the largest numbers elements may lie; if None, as
+            many as the elements' format has and four more.
         specials: positions in which infinities and NaNs may come; any if None, none if empty.
         policy: a `Policy` or its spelling, whose thresholds are meant.
 
@@ -124,17 +129,26 @@ def blocks(
     places = sorted(range(size) if specials is None else specials)
     if not set(places) <= set(range(size)):
         raise ValueError(f"specials must be positions from 0 to {size - 1}, got {places}")
-    top = fmt.element.emax
+    top, m = fmt.element.emax, fmt.element.mantissa_bits
+    lowest = fmt.element.emin - m - 4 if spread is None else top - spread
+    least = _simple.number(layout, 0, max(lowest, _simple.lowest_exponent(layout)))
+    thresholds = threshold_patterns(fmt.element.name, float, policy)
+    inside = [word for word in thresholds if least <= word & (layout.sign_bit - 1)]
+    limits = st.sampled_from(_limits(fmt, layout))
     elements = st.one_of(
-        st.sampled_from((0, layout.sign_bit)),
-        one_branch(*numbers(layout, [(top - spread, top)])),
-        near_thresholds(fmt.element.name, float, policy),
-        _limits(fmt, layout),
+        signs(layout),
+        one_branch(*numbers(layout, [(lowest, top)])),
+        st.sampled_from(inside),
+        limits,
     )
-    reach = layout.bias - layout.emin
-    shifts = st.integers(-4, 4) | st.integers(-reach, reach)
+    many = st.builds(list.__add__, st.lists(limits, max_size=1), stretches(inside, size - 1))
+    low, high = _simple.lowest_exponent(layout) - top, layout.bias - top
+    clamps = (E8M0.emin, E8M0.emax)
+    ends = [(k - 4, k + 4) for k in (*clamps, low, high) if low - 4 <= k <= high + 4]
+    shifts = ranges((low - 4, high + 4), (-4, 4), *ends)
+    palettes = st.lists(elements, max_size=8) | many
     few = st.lists(st.tuples(st.sampled_from(places), _specials(layout)), min_size=1, max_size=2)
-    row = st.tuples(rows(elements, size), shifts, st.just([]) | few if places else st.just([]))
+    row = st.tuples(rows(palettes, size), shifts, st.just([]) | few if places else st.just([]))
 
     def stacked(found: list[tuple[list[int], int, list[tuple[int, int]]]]) -> NDArray[Any]:
         rows, shifted, put = zip(*found, strict=True)
@@ -153,7 +167,7 @@ def _specials(layout: FloatLayout) -> st.SearchStrategy[int]:
     return st.sampled_from([bits | sign for bits in magnitudes for sign in (0, layout.sign_bit)])
 
 
-def _limits(fmt: BlockFormat, layout: FloatLayout) -> st.SearchStrategy[int]:
+def _limits(fmt: BlockFormat, layout: FloatLayout) -> list[int]:
     """Numbers at which the scale of a block goes up by some rule, next to the largest elements."""
     m = layout.mantissa_bits
     points = set()
@@ -164,15 +178,14 @@ def _limits(fmt: BlockFormat, layout: FloatLayout) -> st.SearchStrategy[int]:
     return around([p for p in points if p < layout.inf_bits], layout)
 
 
-def rows(elements: st.SearchStrategy[_T], size: int) -> st.SearchStrategy[list[Any]]:
-    """Rows of zeros with a few elements at some place, or with them repeated throughout."""
+def rows(some: st.SearchStrategy[list[_T]], size: int) -> st.SearchStrategy[list[Any]]:
+    """Rows of zeros with some elements at some place, or with them repeated throughout."""
 
-    def laid(some: list[_T], start: int, repeated: bool) -> list[Any]:  # noqa: FBT001
-        whole = some * (-(-size // len(some))) if repeated and some else [*some, *[0] * size]
-        start = start % size
+    def laid(found: list[_T], start: int, repeated: bool) -> list[Any]:  # noqa: FBT001
+        whole = found * (-(-size // len(found))) if repeated and found else [*found, *[0] * size]
         return [*whole[size - start : size], *whole[: size - start]]
 
-    return st.builds(laid, st.lists(elements, max_size=8), st.integers(0, size - 1), st.booleans())
+    return st.builds(laid, some, st.integers(0, size - 1), st.booleans())
 
 
 def _shifted(words: NDArray[Any], shift: NDArray[Any], layout: FloatLayout) -> NDArray[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from mxref.scale_rule import ScaleRule
 __all__ = [
     "around",
     "layout_named",
+    "limit_patterns",
     "near_scale_limits",
     "near_thresholds",
     "numbers",
@@ -28,6 +29,8 @@ __all__ = [
     "patterns",
     "ranges",
     "signs",
+    "stretches",
+    "threshold_patterns",
     "values",
 ]
 
@@ -128,15 +131,7 @@ def near_thresholds(
     >>> find(near, lambda bits: bits == 0x3FA00001, settings=quiet)  # 1.25, a tie, and one ulp
     1067450369
     """
-    layout = layout_named(float)
-    chosen = Policy.parse(policy) if isinstance(policy, str) else policy
-    if format == E8M0.name:
-        steps = scale_steps("encode_scale", format, float, chosen)
-        return around((step | sign for step in steps for sign in (0, layout.sign_bit)), layout)
-    if chosen.element.rounding.stochastic:
-        got = chosen.element.rounding.value
-        raise ValueError(f"policy must have a deterministic rounding, got {got}")
-    return around(encode_steps(element_format(format).name, float, chosen), layout)
+    return st.sampled_from(threshold_patterns(format, float, policy))
 
 
 def near_scale_limits(
@@ -160,6 +155,24 @@ def near_scale_limits(
     >>> f"{amax:08x}"  # one ulp above 448 * 2**-8
     '3fe00001'
     """
+    return st.sampled_from(limit_patterns(format, float, rule, policy))
+
+
+def threshold_patterns(format: str, float: str, policy: str | Policy) -> list[int]:
+    """What `near_thresholds` draws from."""
+    layout = layout_named(float)
+    chosen = Policy.parse(policy) if isinstance(policy, str) else policy
+    if format == E8M0.name:
+        steps = scale_steps("encode_scale", format, float, chosen)
+        return around((step | sign for step in steps for sign in (0, layout.sign_bit)), layout)
+    if chosen.element.rounding.stochastic:
+        got = chosen.element.rounding.value
+        raise ValueError(f"policy must have a deterministic rounding, got {got}")
+    return around(encode_steps(element_format(format).name, float, chosen), layout)
+
+
+def limit_patterns(format: str, float: str, rule: str, policy: str | Policy) -> list[int]:
+    """What `near_scale_limits` draws from."""
     layout, fmt = layout_named(float), element_format(format)
     chosen = Policy.parse(policy) if isinstance(policy, str) else policy
     if rule != ScaleRule.FLOOR.value:
@@ -168,12 +181,14 @@ def near_scale_limits(
 
 
 def layout_named(name: str) -> FloatLayout:
+    """The float type of that name."""
     if name not in LAYOUTS:
         raise ValueError(unknown_name("float", name, LAYOUTS))
     return LAYOUTS[name]
 
 
 def signs(layout: FloatLayout) -> st.SearchStrategy[int]:
+    """No sign bit, or the sign bit alone."""
     return st.sampled_from((0, layout.sign_bit))
 
 
@@ -208,7 +223,7 @@ def ranges(*ranges: tuple[int, int]) -> st.SearchStrategy[int]:
     return st.one_of([st.integers(*one) for one in ranges])
 
 
-def around(points: Any, layout: FloatLayout) -> st.SearchStrategy[int]:
+def around(points: Iterable[int], layout: FloatLayout) -> list[int]:
     """Points and the floats next to them, the simplest first, none of them NaN."""
     near = {
         point & layout.sign_bit | magnitude
@@ -216,4 +231,10 @@ def around(points: Any, layout: FloatLayout) -> st.SearchStrategy[int]:
         for side in (-1, 0, 1)
         if 0 <= (magnitude := (point & (layout.sign_bit - 1)) + side) <= layout.inf_bits
     }
-    return st.sampled_from(sorted(near, key=lambda word: _simple.simplicity(word, layout)))
+    return sorted(near, key=lambda word: _simple.simplicity(word, layout))
+
+
+def stretches(words: Sequence[int], most: int) -> st.SearchStrategy[list[int]]:
+    """One to `most` consecutive ones of some words: many at the cost of two draws."""
+    starts, counts = st.integers(0, len(words) - 1), st.integers(1, most)
+    return st.builds(lambda start, count: list(words[start : start + count]), starts, counts)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mxref._text import unknown_name
 from mxref.strategies._blocks import rows
-from mxref.strategies._floats import layout_named, patterns
+from mxref.strategies._floats import layout_named, patterns, ranges
 
 __all__ = ["tensors"]
 
@@ -49,10 +49,10 @@ def tensors(
         if name not in _ORDERS:
             raise ValueError(unknown_name("orders", name, dict.fromkeys(_ORDERS)))
     order = st.sampled_from([name for name in _ORDERS if name in orders])
-    words = patterns(float) if bits is None else bits
+    words = st.lists(patterns(float) if bits is None else bits, max_size=8)
     count = st.integers(1, 3) if dims is None else st.just(dims)
     small = st.integers(1, 5)
-    long = small | st.sampled_from((31, 32, 33, 63, 64, 65, 70))
+    long = ranges((1, 70), (1, 5), (31, 33), (63, 65))
 
     @st.composite
     def tensor(draw: Callable[[st.SearchStrategy[Any]], Any]) -> tuple[NDArray[Any], int]:
