@@ -7,12 +7,13 @@ bit last: then a smaller integer is a shorter significand, and 0 is a power of t
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 
 import numpy as np
 
 from mxref._bits import FloatLayout
 
-__all__ = ["lowest_exponent", "number", "simpler", "simplicity"]
+__all__ = ["lowest_exponent", "number", "simpler", "simplest_first", "simplicity"]
 
 
 def lowest_exponent(layout: FloatLayout) -> int:
@@ -65,6 +66,11 @@ def simplicity(bits: int, layout: FloatLayout) -> tuple[int, ...]:
         fraction = (fraction << (m - top)) & ((1 << m) - 1)
     backwards = _backwards(fraction, m)
     return 1, backwards.bit_length(), abs(exponent), negative, exponent < 0, backwards
+
+
+def simplest_first(words: Iterable[int], layout: FloatLayout) -> list[int]:
+    """Floats in the order of `simplicity`."""
+    return sorted(words, key=lambda word: simplicity(word, layout))
 
 
 def simpler(bits: int, layout: FloatLayout, reach: int = 200) -> list[int]:

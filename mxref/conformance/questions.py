@@ -26,12 +26,12 @@ from mxref.golden.records import padded
 from mxref.packing import pack, pack_blocks
 from mxref.policy import Policy
 from mxref.scale_layout import pack_scales
-from mxref.strategies._blocks import rows
 from mxref.strategies._floats import (
     limit_patterns,
     numbers,
     one_branch,
     ranges,
+    rows,
     stretches,
     threshold_patterns,
 )

@@ -21,12 +21,13 @@ from mxref.strategies._floats import (
     numbers,
     one_branch,
     ranges,
+    rows,
     signs,
     stretches,
     threshold_patterns,
 )
 
-__all__ = ["blocks", "coded_blocks", "codes", "rows", "scale_codes"]
+__all__ = ["blocks", "coded_blocks", "codes", "scale_codes"]
 
 _T = TypeVar("_T")
 
@@ -133,20 +134,20 @@ def blocks(
     lowest = fmt.element.emin - m - 4 if spread is None else top - spread
     least = _simple.number(layout, 0, max(lowest, _simple.lowest_exponent(layout)))
     thresholds = threshold_patterns(fmt.element.name, float, policy)
-    inside = [word for word in thresholds if least <= word & (layout.sign_bit - 1)]
-    limits = st.sampled_from(_limits(fmt, layout))
-    elements = st.one_of(
-        signs(layout),
-        one_branch(*numbers(layout, [(lowest, top)])),
-        st.sampled_from(inside),
-        limits,
+    short = {_simple.number(layout, f, top - gap) for f in range(4) for gap in range(top - lowest)}
+    near = {*thresholds, *short, *(word | layout.sign_bit for word in short)}
+    inside = _simple.simplest_first(
+        (word for word in near if word & (layout.sign_bit - 1) >= least), layout
     )
-    many = st.builds(list.__add__, st.lists(limits, max_size=1), stretches(inside, size - 1))
+    limits = st.sampled_from(_limits(fmt, layout))
+    numbered = one_branch(*numbers(layout, [(lowest, top)]))
+    elements = one_branch(signs(layout), numbered, st.sampled_from(inside), limits)
+    pieces = st.lists(st.tuples(elements) | stretches(inside, size - 1), min_size=1, max_size=8)
+    palettes = pieces.map(lambda some: [word for piece in some for word in piece])
     low, high = _simple.lowest_exponent(layout) - top, layout.bias - top
     clamps = (E8M0.emin, E8M0.emax)
     ends = [(k - 4, k + 4) for k in (*clamps, low, high) if low - 4 <= k <= high + 4]
     shifts = ranges((low - 4, high + 4), (-4, 4), *ends)
-    palettes = st.lists(elements, max_size=8) | many
     few = st.lists(st.tuples(st.sampled_from(places), _specials(layout)), min_size=1, max_size=2)
     row = st.tuples(rows(palettes, size), shifts, st.just([]) | few if places else st.just([]))
 
@@ -176,16 +177,6 @@ def _limits(fmt: BlockFormat, layout: FloatLayout) -> list[int]:
             binade, first = rule.limit(fmt.element).threshold(m)
             points.add(((binade + layout.bias - 1) << m) + first)
     return around([p for p in points if p < layout.inf_bits], layout)
-
-
-def rows(some: st.SearchStrategy[list[_T]], size: int) -> st.SearchStrategy[list[Any]]:
-    """Rows of zeros with some elements at some place, or with them repeated throughout."""
-
-    def laid(found: list[_T], start: int, repeated: bool) -> list[Any]:  # noqa: FBT001
-        whole = found * (-(-size // len(found))) if repeated and found else [*found, *[0] * size]
-        return [*whole[size - start : size], *whole[: size - start]]
-
-    return st.builds(laid, some, st.integers(0, size - 1), st.booleans())
 
 
 def _shifted(words: NDArray[Any], shift: NDArray[Any], layout: FloatLayout) -> NDArray[Any]:

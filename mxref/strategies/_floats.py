@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 from mxref import _simple
 from mxref._bits import LAYOUTS, FloatLayout
@@ -28,11 +27,15 @@ __all__ = [
     "one_branch",
     "patterns",
     "ranges",
+    "rows",
     "signs",
     "stretches",
     "threshold_patterns",
     "values",
 ]
+
+
+_T = TypeVar("_T")
 
 
 def patterns(
@@ -80,8 +83,8 @@ def values(
 ) -> st.SearchStrategy[Any]:
     """Floats with certain bit patterns: NumPy scalars, or arrays of a shape.
 
-    Arrays are of `numpy.float32`, `numpy.float16`, `ml_dtypes.bfloat16` or `numpy.float64`. Most
-    elements of an array of more than 32 are the same.
+    Arrays are of `numpy.float32`, `numpy.float16`, `ml_dtypes.bfloat16` or `numpy.float64`, and
+    have up to eight different numbers, in turn.
 
     Args:
         float: `f32`, `f16`, `bf16` or `f64`.
@@ -94,19 +97,19 @@ def values(
     >>> from hypothesis import find, settings
     >>> quiet = settings(database=None)
     >>> find(values("f16", (2, 3)), lambda array: (array > 3).any(), settings=quiet)
-    array([[0., 0., 0.],
-           [0., 0., 4.]], dtype=float16)
+    array([[4., 4., 4.],
+           [4., 4., 4.]], dtype=float16)
     """
     layout = layout_named(float)
     words = patterns(float) if bits is None else bits
     if shape is None:
         return words.map(lambda word: np.array(word, layout.uint).view(layout.dtype)[()])
     if isinstance(shape, st.SearchStrategy):
-        return shape.flatmap(lambda one: values(float, one, bits))
-    few = math.prod((shape,) if isinstance(shape, int) else shape) <= 32
-    fill = st.nothing() if few else words
-    arrays = hnp.arrays(layout.uint, shape, elements=words, fill=fill)
-    return arrays.map(lambda array: array.view(layout.dtype))
+        return shape.flatmap(lambda one: values(float, one, words))
+    size = math.prod((shape,) if isinstance(shape, int) else shape)
+    return st.lists(words, min_size=1, max_size=8).map(
+        lambda some: np.resize(np.array(some, layout.uint), size).view(layout.dtype).reshape(shape)
+    )
 
 
 def near_thresholds(
@@ -204,6 +207,7 @@ def numbers(
     top = (1 << m) - 1
     one_bit = [(1 << bit, (1 << bit) + 7) for bit in range(5, m)]
     pairs = [(some, one) for some in ((0, top), (0, 31), (top - 3, top)) for one in exponents]
+    pairs += [((0, 1), exponents[-1])]  # infinity, the quiet NaN
     pairs += [(some, exponents[-1 if len(exponents) < 3 else 2]) for some in one_bit]
 
     def built(fraction: int, exponent: int, sign: int) -> int:
@@ -231,10 +235,26 @@ def around(points: Iterable[int], layout: FloatLayout) -> list[int]:
         for side in (-1, 0, 1)
         if 0 <= (magnitude := (point & (layout.sign_bit - 1)) + side) <= layout.inf_bits
     }
-    return sorted(near, key=lambda word: _simple.simplicity(word, layout))
+    return _simple.simplest_first(near, layout)
 
 
 def stretches(words: Sequence[int], most: int) -> st.SearchStrategy[list[int]]:
-    """One to `most` consecutive ones of some words: many at the cost of two draws."""
-    starts, counts = st.integers(0, len(words) - 1), st.integers(1, most)
-    return st.builds(lambda start, count: list(words[start : start + count]), starts, counts)
+    """One to `most` consecutive ones of some words: many at the cost of two draws.
+
+    Drawn are the last one and their number, so that first those after the one that matters go, and
+    then those before it.
+    """
+    last, counts = st.integers(0, len(words) - 1), st.integers(1, most)
+    return st.builds(
+        lambda end, count: list(words[max(end + 1 - count, 0) : end + 1]), last, counts
+    )
+
+
+def rows(some: st.SearchStrategy[list[_T]], size: int) -> st.SearchStrategy[list[Any]]:
+    """Rows of zeros with some elements at some place, or with them repeated throughout."""
+
+    def laid(repeated: bool, start: int, found: list[_T]) -> list[Any]:  # noqa: FBT001
+        whole = found * (-(-size // len(found))) if repeated and found else [*found, *[0] * size]
+        return [*whole[size - start : size], *whole[: size - start]]
+
+    return st.builds(laid, st.booleans(), st.integers(0, max(size - 1, 0)), some)

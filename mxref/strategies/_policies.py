@@ -36,7 +36,8 @@ def policies(
     Never a combination that the operation refuses. They shrink to `ocp`.
 
     Args:
-        op: an operation, such as `encode`; None for what no operation refuses.
+        op: an operation, such as `encode`; None for all choices (of which `pack_blocks` refuses
+            `scale_place=separate`, which `ocp` has).
         format: its format; choices that only others read keep their value.
         allow_stochastic: whether there are roundings that need `random_bits=`.
         allow_refusals: whether there are policies that make some input an error:
@@ -86,7 +87,7 @@ def _refused(op: str | None, fmt: BlockFormat | CodeFormat | None, name: str, va
         case "scale_overflow", "wrap":
             return op in (None, "encode_scale")
         case "scale_place", "separate":
-            return op in (None, "pack_blocks", "unpack_blocks")
+            return op in ("pack_blocks", "unpack_blocks")
         case "scale_byte", "signed":
             return isinstance(fmt, BlockFormat) and fmt.scale != E8M0
     return False

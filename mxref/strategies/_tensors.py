@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mxref._text import unknown_name
-from mxref.strategies._blocks import rows
-from mxref.strategies._floats import layout_named, patterns, ranges
+from mxref.strategies._floats import layout_named, patterns, ranges, rows
 
 __all__ = ["tensors"]
 
