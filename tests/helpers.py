@@ -168,3 +168,14 @@ def steps(function: Callable[[int], int], low: int, high: int) -> list[int]:
         at_middle = function(middle)
         spans += [(a, at_a, middle, at_middle), (middle, at_middle, b, at_b)]
     return found
+
+
+def table_steps(format: str, float: str, rounding: str) -> list[int]:
+    """The steps of the published thresholds, saturating, with their signs."""
+    found = []
+    for line in (VECTORS / "thresholds" / f"{format}.json").read_text("ascii").splitlines()[1:]:
+        table = json.loads(line)
+        if (table["float"], table["rounding"]) == (float, rounding):
+            sign = (1 << (WIDTH[float] - 1)) * (table["sign"] == "-")
+            found += [int(word, 16) | sign for word in table["from"].split()[1:]]
+    return found

@@ -48,11 +48,12 @@ def add_parser(verbs: Verbs) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     try:
-        from mxref.conformance.fuzz import fuzz
-        from mxref.conformance.questions import subjects
+        import mxref.strategies  # noqa: F401 - which says what to install
     except ImportError as error:
         raise ValueError(str(error)) from None
     from mxref.conformance import load_target
+    from mxref.conformance.fuzz import fuzz
+    from mxref.conformance.questions import subjects
     from mxref.policy import Policy
 
     with contextlib.redirect_stdout(sys.stderr):  # what the target prints is no part of the report

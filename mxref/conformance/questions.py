@@ -114,7 +114,7 @@ def _column(words: st.SearchStrategy[list[int]]) -> Rows:
 
 def _joined(words: Ints, near: Sequence[int]) -> st.SearchStrategy[list[int]]:
     """A few words of one kind, and a stretch of others."""
-    return st.builds(list.__add__, st.lists(words, max_size=10), stretches(near, 48))
+    return st.builds(list.__add__, st.lists(words, max_size=10), stretches(near, 96))
 
 
 def _floats(format: str, slot: str, policy: Policy) -> st.SearchStrategy[list[int]]:

@@ -141,15 +141,16 @@ def blocks(
     )
     limits = st.sampled_from(_limits(fmt, layout))
     numbered = one_branch(*numbers(layout, [(lowest, top)]))
-    elements = one_branch(signs(layout), numbered, st.sampled_from(inside), limits)
-    pieces = st.lists(st.tuples(elements) | stretches(inside, size - 1), min_size=1, max_size=8)
+    few = one_branch(signs(layout), numbered)
+    singles = st.tuples(few) | st.tuples(st.sampled_from(inside)) | st.tuples(limits)
+    pieces = st.lists(singles | stretches(inside, size - 1), min_size=1, max_size=4)
     palettes = pieces.map(lambda some: [word for piece in some for word in piece])
     low, high = _simple.lowest_exponent(layout) - top, layout.bias - top
     clamps = (E8M0.emin, E8M0.emax)
     ends = [(k - 4, k + 4) for k in (*clamps, low, high) if low - 4 <= k <= high + 4]
     shifts = ranges((low - 4, high + 4), (-4, 4), *ends)
-    few = st.lists(st.tuples(st.sampled_from(places), _specials(layout)), min_size=1, max_size=2)
-    row = st.tuples(rows(palettes, size), shifts, st.just([]) | few if places else st.just([]))
+    put = st.lists(st.tuples(st.sampled_from(places), _specials(layout)), min_size=1, max_size=2)
+    row = st.tuples(rows(palettes, size), shifts, st.just([]) | put if places else st.just([]))
 
     def stacked(found: list[tuple[list[int], int, list[tuple[int, int]]]]) -> NDArray[Any]:
         rows, shifted, put = zip(*found, strict=True)

@@ -13,6 +13,7 @@ from mxref import _simple
 from mxref._bits import LAYOUTS, FloatLayout
 from mxref._text import unknown_name
 from mxref.formats import E8M0, element_format
+from mxref.golden.grid import grid
 from mxref.golden.steps import encode_steps, scale_steps
 from mxref.policy import Policy
 from mxref.scale_rule import ScaleRule
@@ -115,7 +116,7 @@ def values(
 def near_thresholds(
     format: str, float: str = "f32", policy: str | Policy = "ocp"
 ) -> st.SearchStrategy[int]:
-    """Bit patterns at every step of `encode` and one ulp to both sides of it.
+    """Bit patterns at every step of `encode` and every number of the format, and 1 ulp beside them.
 
     The steps are exact, under any policy of a deterministic rounding, and of both signs: found by
     bisection of `mxref.exact`.
@@ -171,7 +172,10 @@ def threshold_patterns(format: str, float: str, policy: str | Policy) -> list[in
     if chosen.element.rounding.stochastic:
         got = chosen.element.rounding.value
         raise ValueError(f"policy must have a deterministic rounding, got {got}")
-    return around(encode_steps(element_format(format).name, float, chosen), layout)
+    fmt = element_format(format)
+    points, _ = grid(fmt, layout)
+    found = (*points, *(bits | layout.sign_bit for bits in points))
+    return around((*found, *encode_steps(fmt.name, float, chosen)), layout)
 
 
 def limit_patterns(format: str, float: str, rule: str, policy: str | Policy) -> list[int]:
@@ -205,7 +209,7 @@ def numbers(
     """
     m = layout.mantissa_bits
     top = (1 << m) - 1
-    one_bit = [(1 << bit, (1 << bit) + 7) for bit in range(5, m)]
+    one_bit = [(1 << bit, (1 << bit) + 7) for bit in range(m - 1, 4, -max(1, m // 12))]
     pairs = [(some, one) for some in ((0, top), (0, 31), (top - 3, top)) for one in exponents]
     pairs += [((0, 1), exponents[-1])]  # infinity, the quiet NaN
     pairs += [(some, exponents[-1 if len(exponents) < 3 else 2]) for some in one_bit]
