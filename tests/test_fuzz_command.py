@@ -46,7 +46,7 @@ def unpack_blocks(packed, format):
     scales, codes = mxref.unpack_blocks(packed, format, scale_place="before")
     class Result: pass
     result = Result()
-    result.scale_codes, result.codes = scales[0], wrong(codes).reshape(1, -1)
+    result.scale_codes, result.codes = scales, wrong(codes).reshape(1, -1)
     return result
 def quantize_tensor(values, format, axis):
     blocks = mxref.quantize(values, format, axis=axis)

@@ -147,9 +147,8 @@ def magnitudes(array: np.ndarray) -> np.ndarray:
 
 
 def test_blocks_are_of_every_kind() -> None:
-    found = drawn(strategies.blocks("mxfp4_e2m1"), 600)
-    assert {len(block) for block in found} == {1, 2, 3, 4}
-    assert all(block.shape[1] == 32 and block.dtype == np.float32 for block in found)
+    found = drawn(strategies.blocks("mxfp4_e2m1", count=2), 500)
+    assert all(block.shape == (2, 32) and block.dtype == np.float32 for block in found)
     rows = magnitudes(np.concatenate(found))
     finite = np.where(rows < 0x7F800000, rows, 0).max(axis=1)
     assert (rows == 0).all(axis=1).any()  # of zeros
@@ -168,7 +167,7 @@ def test_blocks_are_of_every_kind() -> None:
 
 def test_block_specials_are_where_they_may_be() -> None:
     for places in ((), (3,), (0, 31)):
-        rows = np.concatenate(drawn(strategies.blocks("mxfp8_e4m3", specials=places), 200))
+        rows = np.concatenate(drawn(strategies.blocks("mxfp8_e4m3", count=2, specials=places), 200))
         special = magnitudes(rows) >= 0x7F800000
         assert set(np.flatnonzero(special.any(axis=0)).tolist()) == set(places)
     assert sentence(ValueError, lambda: strategies.blocks("mxfp8_e4m3", specials=(32,))) == (
@@ -206,8 +205,8 @@ def test_codes_are_all_codes() -> None:
 
 
 def test_coded_blocks_are_of_every_kind() -> None:
-    found = drawn(strategies.coded_blocks("mxfp6_e2m3"), 500)
-    assert all(s.shape == c.shape[:1] and c.shape[1:] == (32,) for s, c in found)
+    found = drawn(strategies.coded_blocks("mxfp6_e2m3", count=3), 400)
+    assert all((s.shape, c.shape) == ((3,), (3, 32)) for s, c in found)
     scales = np.concatenate([scales for scales, _ in found])
     codes = np.concatenate([codes for _, codes in found])
     assert {0, 1, 127, 254, 255} <= set(scales.tolist())

@@ -46,6 +46,7 @@ Rows: TypeAlias = st.SearchStrategy[list[Sequence[int]]]
 _BLOCKS = (*BLOCK_FORMATS, *OTHER_BLOCK_FORMATS)
 #: Scale codes, those nearest to one first.
 _AROUND_ONE = sorted(range(E8M0.code_count), key=lambda code: abs(code - E8M0.bias))
+_MAYBE = st.booleans()
 _PACKED = ("e3m2", "e2m3", "e2m1")
 
 
@@ -138,22 +139,30 @@ def _stochastic_words(words: list[int], drawn: list[tuple[int, int]]) -> list[Se
 
 def _blocks(op: str, format: str, slot: str, policy: Policy) -> Rows:
     fmt = block_format(format)
-    found: st.SearchStrategy[list[list[int]]]
+    found: Rows
     if op == "quantize":
         refuses = policy.element.nan_to_finite is NaNToFinite.ERROR
         places = () if refuses and fmt.element.nan_code is None else None
         uint = LAYOUTS[slot].uint
-        found = strategies.blocks(format, slot, specials=places, policy=policy).map(
+        found = strategies.blocks(format, slot, count=2, specials=places, policy=policy).map(
             lambda array: array.view(uint).tolist()
         )
     else:
-        found = strategies.coded_blocks(format).map(
+        found = strategies.coded_blocks(format, count=2).map(
             lambda pair: np.concatenate([pair[0][:, np.newaxis], pair[1]], axis=1).tolist()
         )
+    size = fmt.elements_per_block
+    found = st.builds(lambda some, turned: [*some, *_turns(some[-1], size) * turned], found, _MAYBE)
     if not fmt.tensor_scale:
-        return found.map(list)
+        return found
     scale = one_branch(*numbers(F32, [(-16, 16)])).map((F32.sign_bit - 1).__and__)
     return st.builds(lambda tensor, some: [[tensor, *row] for row in some], scale, found)
+
+
+def _turns(row: Sequence[int], size: int) -> list[Sequence[int]]:
+    """A block with its elements in every other place."""
+    first, elements = row[:-size], row[-size:]
+    return [[*first, *elements[turn:], *elements[:turn]] for turn in range(1, size)]
 
 
 def _tensor_words(found: tuple[NDArray[Any], int]) -> list[Sequence[int]]:

@@ -57,7 +57,7 @@ def patterns(
         ValueError: unknown float type.
 
     >>> from hypothesis import find, settings
-    >>> quiet = settings(database=None)
+    >>> quiet = settings(database=None, derandomize=True)
     >>> large = find(patterns("f32"), lambda bits: 0x43700000 < bits < 0x7F800000, settings=quiet)
     >>> f"{large:08x}"  # 256
     '43800000'
@@ -96,7 +96,7 @@ def values(
         ValueError: unknown float type.
 
     >>> from hypothesis import find, settings
-    >>> quiet = settings(database=None)
+    >>> quiet = settings(database=None, derandomize=True)
     >>> find(values("f16", (2, 3)), lambda array: (array > 3).any(), settings=quiet)
     array([[4., 4., 4.],
            [4., 4., 4.]], dtype=float16)
@@ -130,7 +130,7 @@ def near_thresholds(
         ValueError: unknown format, float type or policy, or a stochastic rounding.
 
     >>> from hypothesis import find, settings
-    >>> quiet = settings(database=None)
+    >>> quiet = settings(database=None, derandomize=True)
     >>> near = near_thresholds("e2m1", "f32")
     >>> find(near, lambda bits: bits == 0x3FA00001, settings=quiet)  # 1.25, a tie, and one ulp
     1067450369
@@ -153,7 +153,7 @@ def near_scale_limits(
         ValueError: unknown format, float type, rule or policy.
 
     >>> from hypothesis import find, settings
-    >>> quiet = settings(database=None)
+    >>> quiet = settings(database=None, derandomize=True)
     >>> limits = near_scale_limits("e4m3", "f32", "rceil")
     >>> amax = find(limits, lambda bits: bits > 0x3F800000 and bits % 2, settings=quiet)
     >>> f"{amax:08x}"  # one ulp above 448 * 2**-8
