@@ -15,6 +15,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from mxref import exact
 
@@ -178,4 +180,17 @@ def table_steps(format: str, float: str, rounding: str) -> list[int]:
         if (table["float"], table["rounding"]) == (float, rounding):
             sign = (1 << (WIDTH[float] - 1)) * (table["sign"] == "-")
             found += [int(word, 16) | sign for word in table["from"].split()[1:]]
+    return found
+
+
+def drawn(strategy: st.SearchStrategy[Any], count: int = 300) -> list[Any]:
+    """Some examples, the same ones every time."""
+    found: list[Any] = []
+
+    @settings(max_examples=count, database=None, suppress_health_check=list(HealthCheck))
+    @given(strategy)
+    def collect(value: Any) -> None:
+        found.append(value)
+
+    collect()
     return found

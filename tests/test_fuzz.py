@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import drawn
 
 import mxref
 from mxref.conformance import target_of
 from mxref.conformance.calls import Answers
 from mxref.conformance.compare import same_answers
 from mxref.conformance.fuzz import Counterexample, Row, fuzz
-from mxref.conformance.questions import subjects
+from mxref.conformance.questions import questions, subjects
 from mxref.formats import block_format
 from mxref.golden.answers import exact_answers, fast_answers
 from mxref.golden.records import VectorFile, padded, stripped
@@ -364,3 +365,12 @@ def test_every_subject_is_covered_by_its_operations() -> None:
     found = list(subjects(Policy()))
     assert len(found) == len(set(found))
     assert {op for op, _, _ in found} == set(OPERATIONS)
+
+
+@pytest.mark.parametrize(("op", "format"), [("encode", "e2m1"), ("quantize_tensor", "mxint8")])
+def test_no_word_of_float64_is_taken_for_filling(op: str, format: str) -> None:
+    found = drawn(questions(op, format, "f64", Policy()), 200)
+    rows = [stripped(row) for inputs, _ in found for row in inputs]
+    for words in rows:
+        assert len(words) == (1 if op == "encode" else 3 + words[0] * words[1])
+    assert any(word >> 51 == 0x1FFF for words in rows for word in words)  # NaN, sign set

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import INFINITY, QUIET_NAN, SOURCES, WIDTH, sentence, table_steps
-from hypothesis import HealthCheck, Phase, find, given, settings
+from helpers import INFINITY, QUIET_NAN, SOURCES, WIDTH, drawn, sentence, table_steps
+from hypothesis import Phase, find, settings
 from hypothesis import strategies as st
 
 import mxref
@@ -20,19 +20,6 @@ from mxref.policy import READS, Policy
 from mxref.strategies._floats import limit_patterns
 
 MANTISSA = {"f32": 23, "f16": 10, "bf16": 7, "f64": 52}
-
-
-def drawn(strategy: st.SearchStrategy[Any], count: int = 300) -> list[Any]:
-    """Some examples, the same ones every time."""
-    found: list[Any] = []
-
-    @settings(max_examples=count, database=None, suppress_health_check=list(HealthCheck))
-    @given(strategy)
-    def collect(value: Any) -> None:
-        found.append(value)
-
-    collect()
-    return found
 
 
 def drawn_of(strategy: st.SearchStrategy[int], count: int) -> list[int]:
