@@ -17,7 +17,7 @@ from mxref.conformance import target_of
 from mxref.conformance.calls import Answers
 from mxref.conformance.compare import same_answers
 from mxref.conformance.fuzz import Counterexample, Row, fuzz
-from mxref.conformance.questions import questions, subjects
+from mxref.conformance.fuzz_questions import questions, subjects
 from mxref.formats import block_format
 from mxref.golden.answers import exact_answers, fast_answers
 from mxref.golden.records import VectorFile, padded, stripped
@@ -122,7 +122,7 @@ def test_a_bug_shrinks_to_the_simplest_number(name: str) -> None:
 
 def test_the_text_says_what_differs() -> None:
     assert found("e2m1", encode=ties_away).text == (
-        "in 3e800000 = 0x1p-2 = 0.25, want 00 = 0, got 01 = 0.5, 1 code away"
+        "in 3e800000 = 0x1p-2 = 0.25, want 00 = 0 (0 00 0), got 01 = 0.5 (0 00 1), 1 code away"
     )
     text = found("e5m2", encode=refuses_subnormals).text
     assert text.startswith("in 00400000 = 0x1p-127 = 5.8774718e-39, ArithmeticError: subnormal (")

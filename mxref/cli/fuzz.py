@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 from mxref._text import unknown_name
 from mxref.cli._common import Verbs, new_parser, print_table
+from mxref.cli._targets import add_target_arguments, chosen_target
 
 if TYPE_CHECKING:
+    from mxref.conformance import Target
     from mxref.conformance.fuzz import Row
     from mxref.policy import Policy
 
@@ -25,7 +25,7 @@ def add_parser(verbs: Verbs) -> None:
         "search an implementation for wrong answers, and show the simplest ones as code",
         "mxref fuzz my_kernel.py --op quantize --format mxfp4_e2m1 --examples 2000",
     )
-    parser.add_argument("target", metavar="TARGET", help="a Python file or a dotted module name")
+    add_target_arguments(parser)
     parser.add_argument(
         "--policy", metavar="POLICY", help="compare with this policy instead of the claimed one"
     )
@@ -51,13 +51,15 @@ def _run(options: argparse.Namespace) -> int:
         import mxref.strategies  # noqa: F401 - which says what to install
     except ImportError as error:
         raise ValueError(str(error)) from None
-    from mxref.conformance import load_target
+    with chosen_target(options) as target:
+        return _search(options, target)
+
+
+def _search(options: argparse.Namespace, target: Target) -> int:
     from mxref.conformance.fuzz import fuzz
-    from mxref.conformance.questions import subjects
+    from mxref.conformance.fuzz_questions import subjects
     from mxref.policy import Policy
 
-    with contextlib.redirect_stdout(sys.stderr):  # what the target prints is no part of the report
-        target = load_target(options.target)
     policy = target.policy if options.policy is None else Policy.parse(options.policy)
     columns = zip(*subjects(policy), strict=True)
     for name, known in zip(("op", "format", "float"), columns, strict=True):

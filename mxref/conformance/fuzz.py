@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mxref.conformance.answers import AnswerError
 from mxref.conformance.calls import Answers, without_cases
 from mxref.conformance.compare import Failure, same_answers
-from mxref.conformance.questions import Question, questions, subjects
+from mxref.conformance.fuzz_questions import Question, questions, subjects
 from mxref.conformance.report import difference, show_input
 from mxref.conformance.reproduce import reproduction
 from mxref.conformance.simplify import simplest
