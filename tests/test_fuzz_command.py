@@ -210,3 +210,35 @@ def test_the_command_without_hypothesis(
         "mxref: error: mxref.strategies needs the package hypothesis, which is not installed: "
         "pip install 'mxref[fuzz]'\n"
     )
+
+
+#: A program that knows `encode` of E2M1 alone, and rounds ties away from zero.
+PROGRAM = """\
+import sys
+import numpy as np
+import mxref
+for line in sys.stdin:
+    if line.startswith("#"):
+        continue
+    id, op, format, float, *words = line.split()
+    if (op, format, float) != ("encode", "e2m1", "f32"):
+        print(id, "unsupported", flush=True)
+        continue
+    value = np.array([int(words[0], 16)], np.uint32).view(np.float32)
+    print(id, f"{mxref.encode(value, format, rounding='ties_to_away')[0]:02x}", flush=True)
+"""
+
+
+def test_of_a_program_the_code_is_a_line_of_a_shell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "away.py"
+    path.write_text(PROGRAM)
+    command = f"{sys.executable} {path}"
+    names = ("--op", "encode", "--format", "e2m1", "--float", "f32")
+    assert main(["fuzz", "--cmd", command, *names]) == 1
+    found, want, line = capsys.readouterr().out.splitlines()[:3]
+    assert "in 3e800000 = 0x1p-2 = 0.25, want 00 = 0 (0 00 0), got 01 = 0.5" in found
+    assert want == "# want 1 00"
+    shell = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60)
+    assert shell.stdout == "1 01\n"
