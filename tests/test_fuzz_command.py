@@ -125,7 +125,7 @@ def test_the_command(
     assert run.status == 1
     assert lines[0] == (
         "encode e2m1 f32 under ocp: in 3e800000 = 0x1p-2 = 0.25, "
-        "want 00 = 0, got 01 = 0.5, 1 code away"
+        "want 00 = 0 (0 00 0), got 01 = 0.5 (0 00 1), 1 code away"
     )
     first = lines[-6].split()[3]  # how many questions until one is answered wrongly
     assert int(first) <= 20
