@@ -31,8 +31,8 @@ def add_parser(verbs: Verbs) -> None:
     parser.add_argument(
         "name",
         metavar="NAME",
-        help="the id of a case; a mutant or a class of mutants; a clause, a model, a flag or a choice; "
-        "or, with --format, a decimal, a hex float, 0x and a bit pattern, nan or inf",
+        help="the id of a case; a mutant or a class of mutants; a clause, a model, a flag or a "
+        "choice; or, with --format, a decimal, a hex float, 0x and a bit pattern, nan or inf",
     )
     parser.add_argument("--format", metavar="FORMAT", help="what a number is encoded to")
     parser.add_argument("--float", metavar="FLOAT", help="its float type (default: f32)")
