@@ -85,8 +85,8 @@ def find_causes(
     whole = [all_of(outcome) for outcome in outcomes]
     samples = [sample_of(*pair) for pair in zip(outcomes, whole, strict=True)]
     if any(failure.got is None for failure in failures):
-        policy = pared(whole, closest_policy(op, samples, start), start)
-        return _partly(policy_cause(op, whole, policy), failures)
+        closest = pared(whole, closest_policy(op, samples, start), start)
+        return _partly(policy_cause(op, whole, closest), failures)
     for hint in hints:
         again = policy_cause(op, whole, Policy.parse(hint.policy))
         found = (again,) if again.complete else _bugs(op, again.policy, samples, whole, hint)
