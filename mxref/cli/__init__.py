@@ -14,6 +14,7 @@ from mxref.cli import (
     explain,
     export,
     formats,
+    fuzz,
     pipe,
     prompts,
     quantize,
@@ -25,7 +26,7 @@ from mxref.cli import (
 
 __all__ = ["main"]
 
-_VERBS = (formats, explain, quantize, regen, export, score, verify, sweep, prompts, pipe)
+_VERBS = (formats, explain, quantize, regen, export, score, verify, fuzz, sweep, prompts, pipe)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
