@@ -175,7 +175,10 @@ def _target(config: pytest.Config) -> str:
         return _beside(given, config.rootpath)
     given = config.getini("mxref_target")
     if not given:
-        _fail("mxref_case needs a target: name a Python file or a module by --mxref-target")
+        _fail(
+            "mxref_case needs a target: name a Python file or a module by --mxref-target, or as "
+            "mxref_target in pytest's configuration file"
+        )
     return _beside(given, config.rootpath if config.inipath is None else config.inipath.parent)
 
 

@@ -103,7 +103,11 @@ def test_nothing_is_printed_or_imported_where_no_test_asks(
 def test_a_test_that_asks_needs_a_target(run: Pytester) -> None:
     run.makepyfile(test_other="def test(): pass\n")
     result = run.runpytest()
-    one_error(result, "mxref_case needs a target: name a Python file or a module by --mxref-target")
+    one_error(
+        result,
+        "mxref_case needs a target: name a Python file or a module by --mxref-target, or as "
+        "mxref_target in pytest's configuration file",
+    )
     assert result.ret == pytest.ExitCode.INTERRUPTED
     run.runpytest("test_other.py").assert_outcomes(passed=1)
 

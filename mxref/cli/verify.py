@@ -113,7 +113,9 @@ def print_report(report: Report, show: int) -> None:
     print_table(("", "op", "format", "policy", "cases", "failed", "known"), table)
     if report.not_covered:
         print(f"not covered: {'; '.join(report.not_covered)}")
-    for reason, count in Counter(report.known.values()).items():
+    failed = (failure.case.id for _, failure in report.failures)
+    reasons = Counter(report.known[id] for id in failed if id in report.known)
+    for reason, count in reasons.items():
         print(f"known: {count} x {reason}")
     _print_groups(report, show)
     for finding in report.findings:
@@ -121,8 +123,10 @@ def print_report(report: Report, show: int) -> None:
     for row in report.rows:
         if row.description is not None:
             print(f"{row.op} {row.format}: {row.description.text}")
+    asked = report.asked
     for id in report.stale[:show]:
-        print(f"{id}: is listed as a known divergence but passes, or was not compared")
+        what = "passes" if id in asked else "was not compared"
+        print(f"{id}: is listed as a known divergence but {what}")
     summary = [f"{report.compared} cases", f"{len(report.unexplained)} failed"]
     if report.known:
         summary.append(f"{len(report.failures) - len(report.unexplained)} known to fail")
