@@ -14,6 +14,7 @@ from mxref.blocks import Blocks, dequantize
 from mxref.element import decode, encode
 from mxref.packing import pack, pack_blocks, packed_size, unpack, unpack_blocks
 from mxref.policy import Policy
+from mxref.profiles import profile
 from mxref.scale import decode_scale, encode_scale, shared_scale
 from mxref.scale_layout import pack_scales, unpack_scales
 from mxref.shapes import result_shapes
@@ -36,6 +37,7 @@ __all__ = [
     "pack_blocks",
     "pack_scales",
     "packed_size",
+    "profile",
     "quantize",
     "result_shapes",
     "shared_scale",

@@ -10,11 +10,11 @@ import sys
 from collections.abc import Sequence
 
 from mxref._version import __version__
-from mxref.cli import explain, export, formats, quantize, regen, score, verify
+from mxref.cli import explain, export, formats, identify, quantize, regen, score, verify
 
 __all__ = ["main"]
 
-_VERBS = (formats, explain, quantize, regen, export, score, verify)
+_VERBS = (formats, explain, quantize, regen, export, score, verify, identify)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -15,7 +15,6 @@ from mxref._bits import F16, F32, F64, LAYOUTS, FloatLayout
 from mxref.conformance.calls import code_format, without_cases
 from mxref.formats import CodeFormat
 from mxref.golden.answers import reads
-from mxref.golden.words import LAYOUT_OPERATIONS
 from mxref.policy import Policy
 from mxref.scale_rule import ScaleRule
 
@@ -85,6 +84,7 @@ def alike(setting: Setting, choice: str) -> list[tuple[tuple[str, ...], str]]:
     >>> alike(Setting("encode", "e4m3", "bf16"), "pre_rounding")[0]
     (('none', 'float32', 'bfloat16'), 'they hold every bf16')
     """
+    groups: list[tuple[tuple[str, ...], str]]
     groups = [((member,), "") for member in members(setting, choice)]
     for some, why in _alike(setting, choice):
         touched = [group for group in groups if set(group[0]) & set(some)]
@@ -190,6 +190,20 @@ def _nearest(rounding: str) -> bool:
     return rounding.startswith(("ties_", "stochastic"))
 
 
+def _to_zero(rounding: str) -> bool:
+    return rounding == "toward_zero" or (_nearest(rounding) and "stoch" not in rounding)
+
+
+def _one_sign(known: Mapping[str, str]) -> bool:
+    return known["zero_sign"] == known["underflow_sign"]
+
+
+def _vanishes(setting: Setting) -> bool:
+    """Whether the subnormals of a float type lie below half the smallest number of a format."""
+    fmt, layout = setting.element, setting.layout
+    return setting.op == "encode" and layout.emin < fmt.emin - fmt.mantissa_bits - 1
+
+
 def _no_nan_element(known: Mapping[str, str]) -> bool:
     return known.get("block_nan") == "nan_block"
 
@@ -218,6 +232,18 @@ _REASONS: tuple[_Reason, ...] = (
         ("kept", "dropped"),
         lambda s, k: k["rounding"] in ("to_odd", "toward_negative"),
         "under rounding={rounding} no negative number becomes a zero",
+    ),
+    (
+        "subnormal_inputs",
+        (),
+        lambda s, k: _vanishes(s) and _to_zero(k["rounding"]) and _one_sign(k),
+        "under rounding={rounding} every subnormal of the float type becomes a zero of that sign",
+    ),
+    (
+        "amax_type",
+        (),
+        lambda s, k: k["pre_rounding"] not in ("none", "float32") and s.layout != F16,
+        "the numbers that remain after pre_rounding={pre_rounding} are such numbers already",
     ),
     (
         "nan_to_finite",
@@ -277,7 +303,3 @@ def reasons(
         if applies:
             found.append((sentence.format(**known), tuple(some)))
     return found
-
-
-#: Operations whose answers have any number of words.
-LAYOUTS_ASKED = LAYOUT_OPERATIONS

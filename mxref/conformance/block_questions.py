@@ -8,23 +8,25 @@ import numpy as np
 
 from mxref._bits import F16, FloatLayout
 from mxref.conformance.alike import Setting
-from mxref.conformance.questions import (
-    RANGE_READS,
-    SCALE_READS,
+from mxref.conformance.pools import (
     Maker,
     Pool,
     Words,
     around,
     both_signs,
-    edges,
     element_points,
-    extreme_amaxes,
-    powers,
+    end_powers,
     power_bits,
     times,
+)
+from mxref.conformance.scale_questions import (
+    RANGE_READS,
+    SCALE_READS,
+    edges,
+    extreme_amaxes,
     usual_amaxes,
 )
-from mxref.formats import E8M0, CodeFormat
+from mxref.formats import E8M0
 from mxref.golden.answers import fast_answers
 from mxref.golden.grid import grid, pattern
 from mxref.golden.splitmix import splitmix64
@@ -136,7 +138,7 @@ def _points(setting: Setting, found: Policy, exponent: int) -> tuple[Words, int,
     """The steps of the elements under the scale of 2**exponent; its code, and its largest amax."""
     code, amax = _largest(setting, found, exponent)
     layout = setting.layout
-    steps = times(element_points(setting.element, layout), code - E8M0.bias, layout)
+    steps = times(element_points(setting.element, layout, few=True), code - E8M0.bias, layout)
     return around(steps, layout), code, amax
 
 
@@ -159,12 +161,7 @@ def _inside(setting: Setting, found: Policy) -> Pool:
     kept = points[(points > low) & (points <= high)]
     blocks = _filled(both_signs(kept, setting.layout), min(amax, high), setting.layout)
     ties = _ties(setting, code, min(amax, high))
-    return _with(Pool("rounding", _ROUNDS, blocks, (), "all"), ties)
-
-
-def _with(pool: Pool, first: Words) -> Pool:
-    words = np.concatenate([first, pool.words])
-    return Pool(pool.about, pool.reads, words, range(len(first)), pool.shows)
+    return Pool("rounding", _ROUNDS, np.concatenate([ties, blocks]), range(len(ties)))
 
 
 def _ties(setting: Setting, code: int, amax: int) -> Words:
@@ -179,12 +176,13 @@ def _ties(setting: Setting, code: int, amax: int) -> Words:
 def _small(setting: Setting, found: Policy) -> Pool:
     layout = setting.layout
     points, code, amax = _points(setting, found, _exponent(setting))
-    low, _ = _ends(setting, code)
-    tiny = around(power_bits(powers(layout), layout), layout)
+    low, high = _ends(setting, code)
+    tiny = around(power_bits(end_powers(layout), layout), layout)
     kept = np.unique(np.concatenate([points[points <= 2 * low], tiny[tiny <= low]]))
     zeros = np.array([0, layout.sign_bit], np.uint64)
-    blocks = _filled(np.concatenate([zeros, both_signs(kept, layout)]), amax, layout)
-    return Pool("small elements", (*_ROUNDS, *_SIGNS, *_BEYOND), blocks, (0,))
+    others = np.concatenate([zeros, both_signs(kept, layout)])
+    blocks = _filled(others, min(amax, high), layout)
+    return Pool("small elements", (*_ROUNDS, *_SIGNS), blocks, (0,))
 
 
 def _large(setting: Setting, found: Policy) -> Pool:
@@ -215,7 +213,7 @@ def _spread(amaxes: Words, layout: FloatLayout) -> Words:
 
 
 def _special(setting: Setting, kinds: Sequence[int]) -> Words:
-    """Blocks with infinities (kind 0) or NaNs (kind 1): beside numbers, zeros, tiny and huge ones."""
+    """Blocks with infinities (kind 0) or NaNs (kind 1) beside numbers of all sizes."""
     fmt, layout = setting.element, setting.layout
     bits = [(layout.inf_bits, layout.nan_bits)[kind] for kind in kinds]
     words = both_signs(np.array(bits, np.uint64), layout)
@@ -234,6 +232,3 @@ def _special(setting: Setting, kinds: Sequence[int]) -> Words:
     one = blocks[:2].copy()
     one[:, 7 : 7 + words.size] = words[:1]
     return np.concatenate([blocks, only, one])
-
-
-_ = CodeFormat

@@ -7,7 +7,9 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Factor", "Space"]
+from mxref.policy import Policy
+
+__all__ = ["Factor", "Space", "simplest"]
 
 #: Members of some choices, by the names of the choices.
 Members = Mapping[str, str]
@@ -82,7 +84,9 @@ class Space:
         joined: list[dict[str, str]] = []
         for some in kept:
             agreeing = [
-                Factor(factor.names, tuple(row for row in factor.rows if _agrees(factor, row, some)))
+                Factor(
+                    factor.names, tuple(row for row in factor.rows if _agrees(factor, row, some))
+                )
                 for factor in touched
             ]
             joined += _combined(agreeing)
@@ -131,3 +135,16 @@ def _combined(factors: Iterable[Factor]) -> Iterator[dict[str, str]]:
     names = [name for factor in factors for name in factor.names]
     for rows in itertools.product(*(factor.rows for factor in factors)):
         yield dict(zip(names, itertools.chain(*rows), strict=True))
+
+
+def simplest(space: Space) -> dict[str, str]:
+    """The combination with the fewest choices that are not those of `ocp`."""
+    default = Policy().choices()
+    found: dict[str, str] = {}
+    for factor in space.factors:
+        row = min(
+            factor.rows,
+            key=lambda row: sum(default[n] != m for n, m in zip(factor.names, row, strict=True)),
+        )
+        found |= dict(zip(factor.names, row, strict=True))
+    return found
