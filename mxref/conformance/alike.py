@@ -182,93 +182,125 @@ def _alike(setting: Setting, choice: str) -> list[tuple[Collection[str], str]]:
     return result
 
 
-#: A reason: the choice, the members that it makes one, under what other choices, and the sentence.
-_Reason = tuple[str, Collection[str], Callable[[Setting, Mapping[str, str]], bool], str]
+#: Other choices: the members that each still has, joined by "|".
+Known = Mapping[str, str]
+#: A reason: the choice, the members that it makes one (none for all), when, and the sentence.
+_Reason = tuple[str, Collection[str], Callable[[Setting, Known], bool], str]
 
 
-def _nearest(rounding: str) -> bool:
-    return rounding.startswith(("ties_", "stochastic"))
+def _among(known: Known, choice: str, *members: str) -> bool:
+    """Whether nothing but these members of a choice is left."""
+    return set(known[choice].split("|")) <= set(members)
 
 
-def _to_zero(rounding: str) -> bool:
-    return rounding == "toward_zero" or (_nearest(rounding) and "stoch" not in rounding)
+_NEAREST = ("ties_to_even", "ties_to_away", "ties_to_zero")
 
 
-def _one_sign(known: Mapping[str, str]) -> bool:
-    return known["zero_sign"] == known["underflow_sign"]
-
-
-def _vanishes(setting: Setting) -> bool:
-    """Whether the subnormals of a float type lie below half the smallest number of a format."""
+def _flushed_alike(setting: Setting, known: Known) -> bool:
+    """Whether subnormal inputs all become the zero that a flush makes of them."""
     fmt, layout = setting.element, setting.layout
-    return setting.op == "encode" and layout.emin < fmt.emin - fmt.mantissa_bits - 1
+    vanishes = layout.emin < fmt.emin - fmt.mantissa_bits - 1
+    one_sign = known["zero_sign"] == known["underflow_sign"] and "|" not in known["zero_sign"]
+    one_sign |= not fmt.has_negative_zero
+    to_zero = _among(known, "rounding", *_NEAREST, "toward_zero")
+    plain = _among(known, "pre_rounding", "none", "float32", "bfloat16")
+    return setting.op == "encode" and vanishes and one_sign and to_zero and plain
 
 
-def _no_nan_element(known: Mapping[str, str]) -> bool:
-    return known.get("block_nan") == "nan_block"
+def _below(setting: Setting, known: Known) -> bool:
+    """Whether no finite amax, as the scale rule sees it, reaches 2**128."""
+    small = setting.layout.exponent_bits <= 8
+    return small and _among(known, "amax_type", "source", "float32")
 
 
 _REASONS: tuple[_Reason, ...] = (
     (
         "clamp",
-        ("after_rounding", "before_rounding"),
-        lambda s, k: k["overflow"] in ("saturate", "propagate"),
+        (),
+        lambda s, k: _among(k, "overflow", "saturate", "propagate"),
         "under overflow={overflow} both give the largest number",
     ),
     (
         "overflow",
         ("nonsaturating", "nonsaturating_ieee"),
-        lambda s, k: _nearest(k["rounding"]),
+        lambda s, k: _among(k, "rounding", *_NEAREST) or s.op == "encode_stochastic",
         "rounding={rounding} has no direction in which IEEE 754 stops",
     ),
     (
         "overflow",
         ("nonsaturating_ieee", "propagate"),
-        lambda s, k: k["rounding"] in ("toward_zero", "to_odd"),
+        lambda s, k: _among(k, "rounding", "toward_zero", "to_odd"),
         "under rounding={rounding} both stop finite numbers at the largest one",
     ),
     (
+        "overflow",
+        ("saturate", "propagate"),
+        lambda s, k: _among(k, "block_inf", "nan_block") and s.layout.name in ("f32", "f16"),
+        "under block_inf=nan_block no element is infinite",
+    ),
+    (
         "underflow_sign",
-        ("kept", "dropped"),
-        lambda s, k: k["rounding"] in ("to_odd", "toward_negative"),
+        (),
+        lambda s, k: _among(k, "rounding", "to_odd", "toward_negative") and s.op == "encode",
         "under rounding={rounding} no negative number becomes a zero",
     ),
     (
         "subnormal_inputs",
         (),
-        lambda s, k: _vanishes(s) and _to_zero(k["rounding"]) and _one_sign(k),
-        "under rounding={rounding} every subnormal of the float type becomes a zero of that sign",
-    ),
-    (
-        "amax_type",
-        (),
-        lambda s, k: k["pre_rounding"] not in ("none", "float32") and s.layout != F16,
-        "the numbers that remain after pre_rounding={pre_rounding} are such numbers already",
+        _flushed_alike,
+        "under rounding={rounding} every subnormal of the float type becomes that zero anyway",
     ),
     (
         "nan_to_finite",
         (),
-        lambda s, k: _no_nan_element(k),
+        lambda s, k: _among(k, "block_nan", "nan_block"),
         "under block_nan=nan_block no element is converted from NaN",
+    ),
+    (
+        "amax_type",
+        ("source", "float32", "bfloat16"),
+        lambda s, k: _among(k, "pre_rounding", "bfloat16"),
+        "under pre_rounding=bfloat16 every amax is a bfloat16",
+    ),
+    (
+        "scale_rule",
+        ("floor", "floor_exponent_field"),
+        lambda s, k: s.layout.name in ("f32", "bf16") and _among(k, "scale_underflow", "clamp"),
+        "under scale_underflow=clamp subnormal amaxes have the scale 00 under both",
+    ),
+    (
+        "scale_overflow",
+        (),
+        lambda s, k: s.op != "encode_scale" and s.element.emax >= 1 and _below(s, k),
+        "every scale of {float} is below 2^127 or is it",
+    ),
+    (
+        "scaling",
+        (),
+        lambda s, k: (
+            s.element.emax >= 2
+            and _below(s, k)
+            and _among(k, "block_inf", "nan_block", "ignore")
+            and _among(k, "scale_underflow", "clamp", "nan", "flush")
+        ),
+        "no block of {float} has the scale FE",
     ),
     (
         "tiny_scale",
         ("as_if_zero", "always_up"),
-        lambda s, k: k["scale_rounding"] != "toward_positive",
+        lambda s, k: "toward_positive" not in k["scale_rounding"],
         "they differ only under scale_rounding=toward_positive",
     ),
     (
         "zero_block",
         ("one", "minus_emax"),
-        lambda s, k: s.element.emax == 0 and k["int8_emax"] == "zero",
+        lambda s, k: s.element.emax == 0 and _among(k, "int8_emax", "zero"),
         "the emax of INT8 is 0 under int8_emax=zero",
     ),
 )
 
 
-def because(
-    setting: Setting, choice: str, values: Collection[str], known: Mapping[str, str]
-) -> str:
+def because(setting: Setting, choice: str, values: Collection[str], known: Known) -> str:
     """Why these members of a choice cannot be told apart, given the other choices.
 
     >>> setting, known = Setting("encode", "e4m3", "f32"), {"overflow": "saturate"}
@@ -287,9 +319,7 @@ def because(
     return "; ".join(dict.fromkeys(sentences))
 
 
-def reasons(
-    setting: Setting, choice: str, known: Mapping[str, str]
-) -> list[tuple[str, tuple[str, ...]]]:
+def reasons(setting: Setting, choice: str, known: Known) -> list[tuple[str, tuple[str, ...]]]:
     """The sentences that hold of a choice under other choices, and the members that they make one.
 
     No members stand for all.
@@ -301,5 +331,5 @@ def reasons(
         except KeyError:  # the other choice is not known, or not read
             continue
         if applies:
-            found.append((sentence.format(**known), tuple(some)))
+            found.append((sentence.format(float=setting.float, **known), tuple(some)))
     return found

@@ -24,6 +24,9 @@ __all__ = ["PROBES", "Asked", "Probe", "narrowed", "separating"]
 PROBES = 64
 #: How many questions of a pool are looked at first, and how many are asked before looking again.
 _FEW, _ROUND = 48, 3
+#: Choices that can matter only if both are changed: truncation hides an overflow that is not
+#: clamped before, and what becomes subnormal when it is rounded first can be flushed then.
+_TOGETHER = (("overflow", "clamp"), ("pre_rounding", "subnormal_inputs"))
 #: Operations of layouts in which a policy can have no answer at all to bytes of another size.
 _SIZED = ("unpack", "unpack_scales", "unpack_blocks")
 
@@ -100,15 +103,16 @@ def narrowed(space: Space, pool: Pool, asked: Asked) -> Space:
     """What is left of a set of policies after the questions of a pool that tell them apart."""
     names = pool.reads or reads(asked.setting.op)
     must = pool.words[list(pool.always)]
-    few = np.concatenate([must, pool.words[:: max(1, len(pool.words) // _FEW)]])
-    for words in (few, pool.words) if len(pool.words) > 2 * _FEW else (pool.words,):
-        questions = _Questions(asked, words, pool.shows)
-        questions.ask(range(len(must)))
+    step = max(1, len(pool.words) // _FEW)
+    few = _Questions(asked, np.concatenate([must, pool.words[::step]]), pool.shows)
+    few.ask(range(len(must)))
+    whole = _Questions(asked, pool.words, pool.shows)
+    for questions in (few, whole):
         while True:
-            candidates = _candidates(space, names, questions)
+            candidates = _candidates(space, names, questions, whole)
             space = space.keep(candidates[0], questions.closest(candidates, simplest(space)))
             base = simplest(space)
-            left = _candidates(space, names, questions)
+            left = _candidates(space, names, questions, whole)
             chosen = separating([questions[base | one] for one in left])
             if not questions.ask(chosen[:_ROUND]):
                 break
@@ -155,17 +159,25 @@ class _Questions:
 
 
 def _candidates(
-    space: Space, names: Collection[str], questions: _Questions
+    space: Space, names: Collection[str], questions: _Questions, whole: _Questions
 ) -> list[dict[str, str]]:
     """Combinations of those choices on which the answers to some questions can depend.
 
-    These are the choices that change an answer under one of the combinations, and so on; others are
-    as in the simplest policy.
+    These are the choices that change an answer of the whole pool, or an answer to these questions
+    under one of the combinations so found, and so on; others are as in the simplest policy.
     """
     base = simplest(space)
-    factors = [factor.project(names) for factor in space.factors]
-    apart = [factor.dicts() for factor in factors if len(factor.rows) > 1]
+    units = [set(factor.names) for factor in space.factors]
+    for pair in _TOGETHER:
+        touched = [unit for unit in units if unit & set(pair)]
+        units = [unit for unit in units if unit not in touched] + [set().union(*touched)]
+    projected = (space.project([n for n in names if n in unit]) for unit in units)
+    apart = [rows for rows in projected if len(rows) > 1]
     found: list[dict[str, str]] = [{}]
+    for rows in list(apart):
+        if any((whole[base | row] != whole[base]).any() for row in rows):
+            apart.remove(rows)
+            found = [one | row for one in found for row in rows]
     while True:
         for rows in apart:
             if any(
@@ -173,8 +185,8 @@ def _candidates(
                 for one in found
                 for row in rows
             ):
-                found = [one | row for one in found for row in rows]
                 apart.remove(rows)
+                found = [one | row for one in found for row in rows]
                 break
         else:
             return found

@@ -192,7 +192,7 @@ def identify_one(target: Target, setting: Setting) -> Identified:
     found = simplest(space)
     wrong = np.flatnonzero(~asked.agree(found))
     clashes = tuple(_clash(int(i), asked, found) for i in wrong)
-    findings = tuple(_finding(name, space, asked, found) for name in names)
+    findings = tuple(_finding(name, space, asked, found, set(wrong.tolist())) for name in names)
     return Identified(setting, tuple(asked.probes), space, findings, clashes)
 
 
@@ -209,13 +209,17 @@ def _clash(number: int, asked: Asked, found: Mapping[str, str]) -> Clash:
     return Clash(number, want or None, tuple(otherwise))
 
 
-def _finding(name: str, space: Space, asked: Asked, found: Mapping[str, str]) -> Finding:
+def _finding(
+    name: str, space: Space, asked: Asked, found: Mapping[str, str], wrong: Collection[int]
+) -> Finding:
     """What was found of a choice, and the fewest probes that rule out its other members."""
     setting = asked.setting
     groups = {group[0]: group for group, _ in alike(setting, name)}
     values = [member for first in space.values(name) for member in groups[first]]
     out = [one for one in groups if one not in space.values(name)]
     differ = {one: asked.difference({**found, name: one}) for one in out}
+    for some in differ.values():
+        some[list(wrong)] = -1  # these show nothing
     counts = sum((some >= 0 for some in differ.values()), np.zeros(len(asked.probes), np.int64))
     ruled: dict[str, tuple[int, int]] = {}
     for first in out:
@@ -224,6 +228,6 @@ def _finding(name: str, space: Space, asked: Asked, found: Mapping[str, str]) ->
             probe = int(where[counts[where].argmax()])
             for member in groups[first]:
                 ruled[member] = (probe, int(differ[first][probe]))
-    known = {n: space.values(n)[0] for n in reads(setting.op) if len(space.values(n)) == 1}
+    known = {other: "|".join(space.values(other)) for other in reads(setting.op)}
     why = because(setting, name, values, known) if len(values) > 1 else ""
     return Finding(name, tuple(values), ruled, why)

@@ -12,7 +12,6 @@ from mxref.conformance.report import show_code, show_float
 from mxref.formats import E8M0
 from mxref.golden.answers import reads
 from mxref.golden.records import words
-from mxref.golden.words import LAYOUT_OPERATIONS
 from mxref.policy import Policy
 
 __all__ = ["common_policy", "disagreements", "identified_json", "lines", "merged", "show_probe"]

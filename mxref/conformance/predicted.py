@@ -90,7 +90,7 @@ def shown(answers: NDArray[np.uint64], shows: str) -> NDArray[np.uint64]:
             return answers[:, :1]
         case "number":
             count = (answers != np.uint64(NO_WORD)).sum(axis=1, keepdims=True)
-            return count.astype(np.uint64)
+            return np.asarray(count, np.uint64)
     return answers
 
 
