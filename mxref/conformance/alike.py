@@ -103,6 +103,7 @@ def _alike(setting: Setting, choice: str) -> list[tuple[Collection[str], str]]:
     name, encodes = fmt.name, "rounding" in reads(op)
     every = members(setting, choice)
     small = layout == F16 and op != "dequantize"
+    far = ("float16",) if layout == F16 else ()
     special = fmt.nan_code if fmt.inf_code is None else fmt.inf_code
     is_int8 = getattr(fmt, "twos_complement", False)
     found: list[tuple[bool, str, Collection[str], str]] = [
@@ -141,10 +142,16 @@ def _alike(setting: Setting, choice: str) -> list[tuple[Collection[str], str]]:
         (
             True,
             "amax_type",
-            [one for one in every if one not in narrower(layout)],
+            # What is rounded to bfloat16 first can be too large for float16.
+            [one for one in every if one not in narrower(layout) and not (encodes and one in far)],
             f"they hold every {layout.name}",
         ),
-        (small, "scale_overflow", every, f"no {layout.name} needs a scale above 2^127"),
+        (
+            small and not encodes,
+            "scale_overflow",
+            every,
+            f"no {layout.name} needs a scale above 2^127",
+        ),
         (small, "scale_underflow", every, f"no {layout.name} needs a scale below 2^-127"),
         (small, "tiny_scale", every, "every f16 that is not 0 is above 2^-126"),
         (
@@ -271,7 +278,9 @@ _REASONS: tuple[_Reason, ...] = (
     (
         "scale_overflow",
         (),
-        lambda s, k: s.op != "encode_scale" and s.element.emax >= 1 and _below(s, k),
+        lambda s, k: (
+            s.op != "encode_scale" and _below(s, k) and (s.element.emax >= 1 or s.layout == F16)
+        ),
         "every scale of {float} is below 2^127 or is it",
     ),
     (
