@@ -14,7 +14,7 @@ from mxref.block import quantize
 from mxref.conformance.alike import Setting
 from mxref.formats import block_format
 from mxref.golden.answers import fast_answers
-from mxref.golden.records import NO_WORD, same_width
+from mxref.golden.records import NO_WORD, padded
 from mxref.golden.splitmix import splitmix64
 from mxref.policy import Policy
 
@@ -38,9 +38,16 @@ def predicted(
     except ValueError:  # of `nan_to_finite=error`
         if len(words) == 1:
             return np.full((1, 1), NO_WORD, np.uint64)
-        half = len(words) // 2
-        parts = [predicted(setting, part, members) for part in (words[:half], words[half:])]
-        answers = np.concatenate(same_width(*parts))
+        magnitudes = words & np.uint64(setting.layout.sign_bit - 1)
+        alone = (magnitudes > np.uint64(setting.layout.inf_bits)).any(axis=1)
+        alone |= alone.all() | ~alone.any()
+        order = np.argsort(alone, kind="stable")
+        rest = words[~alone]
+        parts = [words[i : i + 1] for i in np.flatnonzero(alone)]
+        found = [
+            predicted(setting, part, members) for part in ([rest] if len(rest) else []) + parts
+        ]
+        answers = padded([row for part in found for row in part])[np.argsort(order)]
     return comparable(setting, answers)
 
 

@@ -116,20 +116,27 @@ def _encode(setting: Setting) -> list[Pool]:
 
 #: Random bits and their number: none, all, and those that just carry a quarter or a half.
 _DRAWS = ((0, 1), (1, 1), (0, 4), (4, 4), (7, 4), (8, 4), (11, 4), (12, 4), (15, 4))
+_FINE_DRAWS = ((1, 1), (7, 4), (8, 4))
 
 
 def _drawn(pool: Pool, fmt: CodeFormat, layout: FloatLayout) -> Pool:
     """The same with random bits; what must be asked takes a few of them."""
-    words = [(word, *draw) for draw in _DRAWS for word in pool.words[:, 0].tolist()]
-    if pool.about == "rounding":
+    words = pool.words[:, 0]
+    asked = [_with_draws(words, _DRAWS)]
+    if pool.about == "rounding":  # where random bits round up: at 32nds of a unit above a number
         low = element_points(fmt, layout)
-        low = low[low >= pool.words[:, 0].min()][:6]
-        unit = np.uint64(max(1, 1 << max(0, layout.mantissa_bits - fmt.mantissa_bits - 5)))
-        some = np.unique(np.concatenate([low + unit * np.uint64(i) for i in range(33)]))
-        words += [(w, *draw) for draw in _DRAWS for w in both_signs(some, layout).tolist()]
-    count = len(pool.words)
-    must = [row + count * (i % len(_DRAWS)) for i, row in enumerate(pool.always)]
-    return Pool(pool.about, pool.reads, np.array(words, np.uint64), must, pool.shows)
+        low = low[low >= words.min()][:2]
+        unit = np.uint64(1 << max(0, layout.mantissa_bits - fmt.mantissa_bits - 5))
+        some = np.concatenate([low + unit * np.uint64(i) for i in range(33)])
+        asked.append(_with_draws(both_signs(around(some, layout), layout), _FINE_DRAWS))
+    must = [row + words.size * (i % len(_DRAWS)) for i, row in enumerate(pool.always)]
+    return dataclasses.replace(pool, words=np.concatenate(asked), always=must)
+
+
+def _with_draws(words: Words, draws: tuple[tuple[int, int], ...]) -> Words:
+    """Every word with all random bits."""
+    repeated = np.repeat(np.array(draws, np.uint64), words.size, axis=0)
+    return np.column_stack([np.tile(words, len(draws)), repeated])
 
 
 # Products.
