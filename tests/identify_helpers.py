@@ -50,9 +50,9 @@ class Follower:
         return Answers(padded(rows), errors)
 
     def answer(self, file: VectorFile, words: tuple[int, ...]) -> list[tuple[int, ...]]:
-        if file.op == "quantize_tensor" and self.policy.layout.tail.value == "refused":
-            if words[words[2]] % 32:
-                raise ValueError("a tail")
+        refuses = self.policy.layout.tail.value == "refused"
+        if file.op == "quantize_tensor" and refuses and words[words[2]] % 32:
+            raise ValueError("a tail")
         return exact_answers(file.op, file.format, file.float, [words], self.policy)
 
 
@@ -81,12 +81,13 @@ def answers(setting: Setting, inputs: list[Words], members: Members) -> Words:
 def complete(setting: Setting, one: Members, other: Members) -> list[Words]:
     op, layout = setting.op, setting.layout
     if op in LAYOUT_OPERATIONS and op != "quantize_tensor":
-        return [np.array([row], np.uint64) for row in layout_words(setting)]
+        return [padded(layout_words(setting))]
     if op in ("decode", "decode_scale"):
         return [np.arange(setting.element.code_count, dtype=np.uint64)[:, np.newaxis]]
     if op == "dequantize":
         codes = np.resize(np.arange(setting.element.code_count), 256).reshape(8, 32)
-        return [np.column_stack([np.full(8, s), codes]).astype(np.uint64) for s in range(256)]
+        scales = np.repeat(np.arange(256), 8)
+        return [np.column_stack([scales, np.tile(codes, (256, 1))]).astype(np.uint64)]
     if op == "quantize":
         return [blocks(setting, (one, other))]
     if op == "quantize_tensor":
@@ -163,8 +164,8 @@ def blocks(setting: Setting, some: tuple[Members, ...]) -> Words:
     layout, fmt = setting.layout, block_format(setting.format).element
     own = Setting("quantize", setting.format, setting.float)
     found = [np.array([0, layout.inf_bits - 1], np.uint64)]
-    for members in some:
-        at = steps_of(own, tuple(members.items()))
+    for policy in some:
+        at = steps_of(own, tuple(policy.items()))
         found += [at, at - np.uint64(1)]
     amaxes = np.unique(np.concatenate(found))
     amaxes = amaxes[amaxes < np.uint64(layout.inf_bits)]
@@ -214,6 +215,6 @@ def layout_words(setting: Setting) -> list[list[int]]:
             sizes = [(129, 5, 645), (129, 5, 2048), (128, 4, 512)]
             return [[r, c, *(d % 256 for d in draws[:n])] for r, c, n in sizes]
         case "pack_blocks":
-            return [[s, *(d % count for d in draws[s : s + 32])] for s in range(256)]
+            return [[s, *(d % count for d in draws[s : s + 32])] for s in range(0, 256, 5)]
     sizes = {4 * bits, 32}
     return [[d % 256 for d in draws[at : at + n + 1]] for n in sizes for at in range(0, 3000, 60)]

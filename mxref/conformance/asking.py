@@ -183,6 +183,7 @@ def _candidates(
             if any(
                 (questions[base | one | row] != questions[base | one]).any()
                 for one in found
+                if base | one != base  # which the whole pool has been asked already
                 for row in rows
             ):
                 apart.remove(rows)

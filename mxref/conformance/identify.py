@@ -48,11 +48,13 @@ class Clash:
 
     Args:
         probe: its number.
+        word: the first word of the answer that differs.
         want: the answer of the policy that gives most others; None for an error.
-        otherwise: single choices that would give the answer that came.
+        otherwise: single choices that would give the word that came.
     """
 
     probe: int
+    word: int
     want: tuple[int, ...] | None
     otherwise: tuple[str, ...]
 
@@ -199,14 +201,14 @@ def identify_one(target: Target, setting: Setting) -> Identified:
 def _clash(number: int, asked: Asked, found: Mapping[str, str]) -> Clash:
     probe = asked.probes[number]
     want = stripped(asked.predicted(found, [probe])[0])
-    otherwise = [
-        f"{name}={member}"
-        for name in reads(asked.setting.op)
-        for group, _ in alike(asked.setting, name)
-        for member in group[:1]
-        if member != found[name] and asked.agree({**found, name: member}, [number])[0]
-    ]
-    return Clash(number, want or None, tuple(otherwise))
+    word = int(asked.difference(found, [number])[0])
+    otherwise = []
+    for name in reads(asked.setting.op):
+        for group, _ in alike(asked.setting, name):
+            other = stripped(asked.predicted({**found, name: group[0]}, [probe])[0])
+            if other[word : word + 1] == (probe.answer or ())[word : word + 1]:
+                otherwise.append(f"{name}={group[0]}")
+    return Clash(number, word, want or None, tuple(otherwise))
 
 
 def _finding(

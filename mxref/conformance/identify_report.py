@@ -18,7 +18,7 @@ __all__ = ["common_policy", "disagreements", "identified_json", "lines", "merged
 
 #: How many combinations of members are tried to find a policy that several results share.
 _TRIED = 4096
-#: How many probes that contradict the others are shown in words.
+#: How many probes that contradict the others, and explanations of each, are shown in words.
 _CLASHES = 4
 
 
@@ -181,11 +181,11 @@ def _probes_of(findings: Sequence[tuple[Identified, Finding]]) -> Iterator[str]:
 def show_clash(found: Identified, clash: Clash) -> str:
     """A probe that contradicts the others."""
     got = found.probes[clash.probe].answer
-    pairs = zip(got or (), clash.want or (), strict=False)
-    word = next((i for i, (a, b) in enumerate(pairs) if a != b), 0)
-    would = f", as under {' or '.join(clash.otherwise)}" if clash.otherwise else ""
-    want = show_probe(found, clash.probe, word, clash.want).rpartition(" -> ")[2]
-    shown = show_probe(found, clash.probe, word, got)
+    more = " or others" if len(clash.otherwise) > _CLASHES else ""
+    listed = " or ".join(clash.otherwise[:_CLASHES]) + more
+    would = f", as under {listed}" if listed else ""
+    want = show_probe(found, clash.probe, clash.word, clash.want).rpartition(" -> ")[2]
+    shown = show_probe(found, clash.probe, clash.word, got)
     return f"{shown}{would}; the other answers want {want}"
 
 
