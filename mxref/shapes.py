@@ -106,7 +106,7 @@ def settled(
     formats.code_format(fmt.element)  # refuses more than 8 bits
     chosen = resolve("quantize", policy, choices)
     _refuse_unread(fmt, chosen, spelled(policy, choices))
-    if fmt.scale == E8M0:
+    if fmt.scale == E8M0 and chosen.scale.scale_arithmetic is not ScaleArithmetic.EXACT:
         chosen = chosen.replace(scale_arithmetic=ScaleArithmetic.EXACT)
     return fmt, chosen
 

@@ -15,6 +15,7 @@ from mxref.cli import (
     export,
     formats,
     fuzz,
+    identify,
     pipe,
     prompts,
     quantize,
@@ -26,7 +27,20 @@ from mxref.cli import (
 
 __all__ = ["main"]
 
-_VERBS = (formats, explain, quantize, regen, export, score, verify, fuzz, sweep, prompts, pipe)
+_VERBS = (
+    formats,
+    explain,
+    quantize,
+    regen,
+    export,
+    score,
+    verify,
+    identify,
+    fuzz,
+    sweep,
+    prompts,
+    pipe,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
