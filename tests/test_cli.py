@@ -26,7 +26,7 @@ from mxref import golden
 from mxref.cli import main
 
 COMMAND = [sys.executable, "-W", "error", "-m", "mxref"]
-VERBS = ("formats", "explain", "quantize", "regen", "export", "score", "verify")
+VERBS = ("formats", "explain", "quantize", "regen", "export", "score", "verify", "fuzz")
 #: The environment of a user: Python's output is buffered there.
 ENVIRONMENT = {k: value for k, value in os.environ.items() if k != "PYTHONUNBUFFERED"}
 Result = subprocess.CompletedProcess[str]
