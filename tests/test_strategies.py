@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from collections.abc import Callable
@@ -85,13 +86,13 @@ def test_patterns_shrink_to_the_simplest(condition: Callable[[int], bool], wante
 
 
 def test_near_thresholds_are_both_sides_of_every_step_number_and_midpoint() -> None:
-    steps = table_steps("e2m1", "f32", "ties_to_even")
-    numbers = np.float32([n * s for n in (0, 0.5, 1, 1.5, 2, 3, 4, 6, 7) for s in (1.0, -1.0)])
-    near = [
-        (word & 1 << 31, word & (1 << 31) - 1) for word in (*steps, *map(int, numbers.view("u4")))
-    ]
-    wanted = {sign | size + side for sign, size in near for side in (-1, 0, 1) if size + side >= 0}
-    assert set(drawn_of(strategies.near_thresholds("e2m1", "f32"), 2500)) == wanted
+    numbers = [0, 0.5, 1, 1.5, 2, 3, 4, 6, 8]
+    middles = [(low + high) / 2 for low, high in itertools.pairwise(numbers)]
+    points = np.float32([*numbers[:-1], *middles]).view(np.uint32).tolist()
+    points += [step for step in table_steps("e2m1", "f32", "ties_to_even") if step < 1 << 31]
+    near = {point + side for point in points for side in (-1, 0, 1) if point + side >= 0}
+    wanted = near | {1 << 31 | point for point in near}
+    assert set(drawn_of(strategies.near_thresholds("e2m1", "f32"), 3500)) == wanted
 
 
 def test_near_thresholds_of_a_scale_format_are_those_of_encode_scale() -> None:
@@ -125,7 +126,7 @@ def test_values_are_of_the_type_and_shape(float: str) -> None:
 def test_values_have_the_given_patterns() -> None:
     near = strategies.near_thresholds("e2m1", "f32")
     arrays = drawn(strategies.values("f32", 4, near), 400)
-    wanted = set(drawn_of(near, 2500))
+    wanted = set(drawn_of(near, 3500))
     assert {int(word) for array in arrays for word in array.view(np.uint32)} == wanted
 
 
@@ -273,12 +274,12 @@ def test_policies_of_a_format_can_be_spelled(format: str) -> None:
 
 
 def test_policies_of_all_operations() -> None:
-    members = {p for one in drawn(strategies.policies(), 150) for p in one.choices().items()}
+    members = {p for one in drawn(strategies.policies(), 250) for p in one.choices().items()}
     every = {(name, m.value) for name in Policy().choices() for m in Policy.members(name)}
     left_out = {("scale_overflow", "wrap"), *EXCLUDED}
     left_out |= {pair for pair in every if "stochastic" in pair[1]}
     assert members == every - left_out
-    more = drawn(strategies.policies(allow_stochastic=True, allow_refusals=True), 200)
+    more = drawn(strategies.policies(allow_stochastic=True, allow_refusals=True), 300)
     members = {p for one in more for p in one.choices().items()}
     assert members == every - {("scale_overflow", "wrap")}
 

@@ -118,7 +118,8 @@ def near_thresholds(
 ) -> st.SearchStrategy[int]:
     """Bit patterns at every step of `encode`, and one ulp to both sides of it.
 
-    And at every number of the format and every midpoint, up to that past the largest one. The steps are exact, under any policy of a deterministic rounding, and of both signs: found by
+    And at every number of the format and every midpoint, up to that past the largest number. The
+    steps are exact, under any policy of a deterministic rounding, and of both signs: found by
     bisection of `mxref.exact`.
 
     Args:
