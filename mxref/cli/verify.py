@@ -136,6 +136,9 @@ def print_report(report: Report, show: int) -> None:
     verdict = report.verdict
     if report.besides:
         verdict += f"; {', '.join(report.besides)} must be offered as well"
+    bugs = [one for one in report.findings if one.cause.complete and one.cause.kind != "policy"]
+    if bugs and verdict == "legal but unnamed":  # where the standard is silent there are bugs, too
+        verdict += f": no clause forbids it, but it is {bugs[0].cause.kind} {bugs[0].cause.name}"
     print(f"{word} {report.target.name}: {', '.join(summary)}: {verdict}")
 
 

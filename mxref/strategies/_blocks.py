@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Collection
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from mxref import _simple
 from mxref._bits import U8, FloatLayout, compose, split
 from mxref.formats import E8M0, BlockFormat, block_format, element_format, scale_format
+from mxref.golden.grid import pattern
 from mxref.policy import Policy
 from mxref.scale_rule import ScaleRule
 from mxref.strategies._floats import (
@@ -176,14 +178,21 @@ def _specials(layout: FloatLayout) -> st.SearchStrategy[int]:
 
 
 def _limits(fmt: BlockFormat, layout: FloatLayout) -> list[int]:
-    """Numbers at which the scale of a block goes up by some rule, next to the largest elements."""
-    m = layout.mantissa_bits
+    """Largest numbers at which the scale of a block changes, by some rule."""
     points = set()
-    for rule in ScaleRule:
-        if not rule.is_quirk:
-            binade, first = rule.limit(fmt.element).threshold(m)
-            points.add(((binade + layout.bias - 1) << m) + first)
-    return around([p for p in points if p < layout.inf_bits], layout)
+    if fmt.scale == E8M0:
+        for rule in ScaleRule:
+            if not rule.is_quirk:
+                binade, first = rule.limit(fmt.element).threshold(layout.mantissa_bits)
+                points.add(((binade + layout.bias - 1) << layout.mantissa_bits) + first)
+    else:  # the numbers and the midpoints of the scale's format, times the largest element
+        largest, power = fmt.element.magnitude_parts(fmt.element.max_code)
+        for code in range(1, fmt.scale.max_code + 1):
+            n, exponent = fmt.scale.magnitude_parts(code)
+            for twice in (2 * n, 2 * n + 1):
+                with contextlib.suppress(ValueError):  # too large for float16
+                    points.add(pattern(twice * largest, exponent + power - 1, layout))
+    return around([point for point in points if point < layout.inf_bits], layout)
 
 
 def _shifted(words: NDArray[Any], shift: NDArray[Any], layout: FloatLayout) -> NDArray[Any]:

@@ -116,9 +116,10 @@ def values(
 def near_thresholds(
     format: str, float: str = "f32", policy: str | Policy = "ocp"
 ) -> st.SearchStrategy[int]:
-    """Bit patterns at every step of `encode` and every number of the format, and 1 ulp beside them.
+    """Bit patterns at every step of `encode`, and one ulp to both sides of it.
 
-    The steps are exact, under any policy of a deterministic rounding, and of both signs: found by
+    And at every number of the format and every midpoint, up to that past the largest number. The
+    steps are exact, under any policy of a deterministic rounding, and of both signs: found by
     bisection of `mxref.exact`.
 
     Args:
@@ -173,9 +174,9 @@ def threshold_patterns(format: str, float: str, policy: str | Policy) -> list[in
         got = chosen.element.rounding.value
         raise ValueError(f"policy must have a deterministic rounding, got {got}")
     fmt = element_format(format)
-    points, _ = grid(fmt, layout)
-    found = (*points, *(bits | layout.sign_bit for bits in points))
-    return around((*found, *changes("encode", fmt.name, float, chosen)), layout)
+    numbers, middles = grid(fmt, layout)
+    points = [bits | sign for bits in (*numbers, *middles) for sign in (0, layout.sign_bit)]
+    return around((*points, *changes("encode", fmt.name, float, chosen)), layout)
 
 
 def limit_patterns(format: str, float: str, rule: str, policy: str | Policy) -> list[int]:
