@@ -91,13 +91,59 @@ def test_24_random_policies_of_blocks(case: tuple[Setting, dict[str, str]]) -> N
     check(*case)
 
 
+#: Policies in which choices show only together, or only where nothing else does.
+HARD = [
+    # Truncation hides an overflow that is not clamped before it.
+    (
+        "mxfp8_e5m2 f32",
+        "ocp+rounding=toward_zero+overflow=nonsaturating+clamp=before_rounding+zero_sign=dropped"
+        "+scale_rule=floor_exponent_field+zero_block=one+scale_overflow=wrap+scale_underflow=nan"
+        "+amax_type=float16",
+    ),
+    # What is subnormal in float32 only is flushed, so that the block is one of zeros.
+    (
+        "mxint8 f64",
+        "ocp+rounding=toward_zero+nan_to_finite=opposite_zero+subnormal_inputs=flushed"
+        "+int8_range=full+pre_rounding=float32+scale_rule=ceil+block_nan=ignore"
+        "+block_inf=largest_scale+zero_block=nan+scale_underflow=wrap+amax_type=float32"
+        "+int8_emax=one",
+    ),
+    # 65504 is 65536 in bfloat16, which float16 does not hold.
+    (
+        "mxfp6_e2m3 f16",
+        "ocp+rounding=to_odd+pre_rounding=bfloat16+scale_overflow=nan+amax_type=float16"
+        "+block_inf=largest_scale",
+    ),
+    # Only an amax that is subnormal in float16 leaves an element beyond the largest number.
+    (
+        "mxfp8_e5m2 f32",
+        "ocp+rounding=ties_to_away+overflow=propagate+pre_rounding=bfloat16+scale_rule=rceil"
+        "+amax_type=float16+zero_sign=dropped+subnormal_inputs=flushed",
+    ),
+]
+
+
+@pytest.mark.parametrize(("where", "policy"), HARD)
+def test_choices_that_show_only_together(where: str, policy: str) -> None:
+    setting, chosen = Setting("quantize", *where.split()), Policy.parse(policy).choices()
+    check(setting, {name: chosen[name] for name in reads("quantize")})
+
+
+def test_a_pair_of_choices_that_shows_at_one_amax() -> None:
+    where, policy = HARD[-1]
+    truth = Policy.parse(policy)
+    found = identify_one(Follower(truth), Setting("quantize", *where.split()))
+    assert found.contains(truth.replace(clamp="before_rounding"))
+    assert not found.contains(truth.replace(overflow="nonsaturating_ieee", clamp="before_rounding"))
+
+
 @pytest.mark.parametrize("reason", _REASONS, ids=lambda reason: f"{reason[0]}-{reason[3][:40]}")
 def test_reasons_hold_of_random_policies(reason: Any) -> None:
     """Whatever else is chosen, the members that a sentence makes one are one function."""
     choice, some, holds, _ = reason
     draw, checked = random.Random(reason[3]), 0
     readers = [one for one in EVERY if choice in reads(one.op) and one.op != "quantize_tensor"]
-    while checked < 6:
+    while checked < 20:
         setting = draw.choice(readers)
         chosen = {n: draw.choice(members(setting, n)) for n in reads(setting.op)}
         known = {n: group[0] for n, m in chosen.items() for group in of(setting, n) if m in group}
@@ -109,6 +155,8 @@ def test_reasons_hold_of_random_policies(reason: Any) -> None:
         if not applies:
             continue
         one, other = draw.sample(list(some or members(setting, choice)), 2)
+        if any({one, other} <= set(group) for group in of(setting, choice)):
+            continue  # which is so whatever else is chosen
         assert same(setting, {**chosen, choice: one}, {**chosen, choice: other}), (chosen, one)
         checked += 1
 

@@ -260,7 +260,10 @@ _REASONS: tuple[_Reason, ...] = (
     (
         "nan_to_finite",
         (),
-        lambda s, k: _among(k, "block_nan", "nan_block"),
+        lambda s, k: (
+            _among(k, "block_nan", "nan_block")
+            and (_among(k, "scaling", "divide") or _among(k, "block_inf", "nan_block"))
+        ),
         "under block_nan=nan_block no element is converted from NaN",
     ),
     (

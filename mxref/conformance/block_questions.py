@@ -24,6 +24,7 @@ from mxref.conformance.scale_questions import (
     SCALE_READS,
     edges,
     extreme_amaxes,
+    rounded_down,
     usual_amaxes,
 )
 from mxref.formats import E8M0
@@ -75,7 +76,7 @@ def block_pools(setting: Setting) -> tuple[Maker, ...]:
     ]
 
     def extremes(found: Policy) -> Pool:
-        blocks = _spread(_sample(extreme, 160), layout)
+        blocks = _spread(np.concatenate([rounded_down(layout), _sample(extreme, 120)]), layout)
         return Pool("elements at the ends of the scales", _FINITE, blocks)
 
     def nans(found: Policy) -> Pool:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mxref._bits import FloatLayout
-from mxref.conformance.alike import Setting
+from mxref._bits import F16, FloatLayout
+from mxref.conformance.alike import Setting, narrower
 from mxref.conformance.pools import (
     Pool,
     Words,
@@ -29,6 +29,7 @@ __all__ = [
     "edges",
     "encode_scale_pools",
     "extreme_amaxes",
+    "rounded_down",
     "shared_scale_pools",
     "usual_amaxes",
 ]
@@ -68,6 +69,14 @@ def usual_amaxes(fmt: CodeFormat, layout: FloatLayout) -> Words:
     return np.unique(np.concatenate([points, _log2_edges(layout, (-6, 1, 3, 10))]))
 
 
+def rounded_down(layout: FloatLayout) -> Words:
+    """Amaxes midway between subnormals of float16, whose scale is too small if rounded first."""
+    if "float16" not in narrower(layout):
+        return np.zeros(0, np.uint64)
+    halves = [pattern(2 * n + 1, F16.emin - F16.mantissa_bits - 1, layout) for n in range(1, 25)]
+    return np.concatenate([np.array(halves, np.uint64) - np.uint64(step) for step in (0, 1)])
+
+
 def extreme_amaxes(fmt: CodeFormat, layout: FloatLayout) -> Words:
     """Amaxes near the ends of the scales, of the float type, and of narrower ones; and zero."""
     e = fmt.emax
@@ -80,7 +89,8 @@ def extreme_amaxes(fmt: CodeFormat, layout: FloatLayout) -> Words:
     tops = around(power_bits(ends, layout), layout)
     logs = _log2_edges(layout, [p for p in (-100, -40, 40, 100) if layout.exponent_bits > 5])
     low = np.arange(0, 9, dtype=np.uint64)
-    found = np.unique(np.concatenate([some, close, top, tops, logs, low]))
+    found = np.concatenate([some, close, top, tops, logs, low, rounded_down(layout)])
+    found = np.unique(found)
     return found[found < np.uint64(layout.inf_bits)]
 
 
