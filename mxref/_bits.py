@@ -69,8 +69,8 @@ class FloatLayout:
 
     @property
     def uint(self) -> np.dtype[Any]:
-        """The unsigned dtype of a whole pattern."""
-        return np.dtype(f"u{self.width // 8}")
+        """The smallest unsigned dtype that holds a whole pattern, whatever its width."""
+        return np.dtype(f"u{1 << (self.width - 1).bit_length() >> 3}")
 
     @property
     def dtype(self) -> np.dtype[Any]:

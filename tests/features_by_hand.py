@@ -87,7 +87,7 @@ def code_class(code: int, format: str) -> str:
 def step(format: str, x: Fraction) -> tuple[int, Fraction]:
     """The magnitude code below x, in a format without end, and the part of a step above it."""
     m, emin = GRID[format][:2] if format in GRID else (MANTISSA[format], least_exponent(format))
-    k = max(binade(x), emin) if x else emin
+    k = max(binade(x), emin) if x and format != "int8" else emin  # whose steps are all the same
     whole, part = divmod(x / Fraction(2) ** (k - m), 1)
     return (k - emin) * (1 << m) + int(whole) - (format == "e8m0"), part
 

@@ -82,6 +82,11 @@ def test_layouts(
     assert layout_of(dtype) is layout
 
 
+@pytest.mark.parametrize(("layout", "dtype"), [(SMALL, "u2"), (FloatLayout("key", 8, 8), "u4")])
+def test_dtype_of_an_odd_width(layout: FloatLayout, dtype: str) -> None:
+    assert layout.uint == np.dtype(dtype)
+
+
 @pytest.mark.parametrize(
     ("dtype", "name"),
     [(">f8", "f64"), ("<f4", "f32"), (">f4", "f32"), (">f2", "f16"), (float, "f64")],

@@ -133,6 +133,7 @@ BY_HAND = [
     ("A6", "encode/e2m1.f32", "80000001", "09"),
     ("A7", "encode/e2m1.f32", "3e800000", "01"),  # 0.25 -> 0.5
     ("A8", "encode/e2m1.f32", "3fa00001", "02"),
+    ("A11b", "encode/e2m1.f32", "3f3fffff", "02"),  # just below 0.75: 0.75 -> 1
     ("A14", "encode/e2m1.f64", "3fd0000000000001", "00"),  # ml_dtypes#401
     ("A15", "encode/e2m1.f32", "3fe00000", "02"),  # 1.75 -> 1 instead of 2
     ("A15b", "encode/e4m3.f32", "42fc0000", "68"),  # 126 -> 64 instead of 128: triton#9808

@@ -6,6 +6,7 @@ import contextlib
 import sys
 import traceback
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +38,7 @@ __all__ = [
     "call_operation",
     "code_format",
     "error_text",
+    "is_fault",
     "quiet",
     "without_cases",
 ]
@@ -85,7 +87,9 @@ def call_function(
         except AnswerError as error:
             nothing = np.empty((len(inputs), 0), np.uint64)
             return Answers(nothing, dict.fromkeys(range(len(inputs)), str(error)))
-        except (Exception, SystemExit):
+        except BaseException as error:
+            if not is_fault(error):
+                raise
             return _ask_each(function, file, inputs)
 
 
@@ -112,15 +116,25 @@ def _ask_each(
             rows[i] = call_operation(function, file, inputs[i : i + 1], i)[0]
         except AnswerError as error:  # noqa: PERF203 - one case must not hide another
             errors[i] = str(error)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if not is_fault(error):
+                raise
             errors[i] = error_text(error)
     return Answers(padded(rows), errors)
 
 
+def is_fault(error: BaseException) -> bool:
+    """Whether a target has raised it by itself: it is no interruption by a person or a test runner.
+
+    What Rust panics with reaches Python as a `BaseException` of this name.
+    """
+    return isinstance(error, Exception | SystemExit) or type(error).__name__ == "PanicException"
+
+
 def error_text(error: BaseException) -> str:
     """What a target raised, and where, in one line."""
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{Path(frame.filename).name}:{frame.lineno}"
+    ((frame, line),) = deque(traceback.walk_tb(error.__traceback__), 1)
+    where = f"{Path(frame.f_code.co_filename).name}:{line}"
     return f"{type(error).__name__}: {_one_line(error)} ({where})"
 
 
@@ -128,7 +142,7 @@ def _one_line(error: BaseException) -> str:
     """An error's text, short and printable."""
     try:
         return one_line(str(error))
-    except Exception:
+    except (Exception, SystemExit):
         return "(no text)"
 
 
@@ -161,20 +175,20 @@ def call_operation(
         case "decode_scale":
             return float_words(function(codes[:, 0].copy()), (count,), layout)[:, np.newaxis]
         case "quantize":
-            return _blocks(function(floats, file.format), floats.shape, file)
-    elements = codes[:, 1:].copy()
-    result = function(codes[:, 0].copy(), elements, file.format, layout.dtype)
-    return float_words(result, elements.shape, layout)
+            return _blocks(function(floats, file.format), inputs.shape, file)
+    result = function(codes[:, 0].copy(), codes[:, 1:].copy(), file.format, layout.dtype)
+    return float_words(result, (count, inputs.shape[1] - 1), layout)
 
 
 def call_codes(
     function: Callable[..., Any], file: VectorFile, values: NDArray[Any]
 ) -> NDArray[Any]:
     """One call of `encode`, `encode_scale` or `shared_scale`: floats in, their codes out."""
+    shape = values.shape  # which the target may change
     if file.op == "encode_scale":
-        return code_array(function(values), values.shape, E8M0)
+        return code_array(function(values), shape, E8M0)
     fmt = E8M0 if file.op == "shared_scale" else code_format(file)
-    return code_array(function(values, file.format), values.shape, fmt)
+    return code_array(function(values, file.format), shape, fmt)
 
 
 def _call_stochastic(
@@ -186,8 +200,9 @@ def _call_stochastic(
         some = inputs[:, 2] == width
         values = inputs[some, 0].astype(layout.uint).view(layout.dtype)
         draws = inputs[some, 1].astype(np.uint32)
+        shape = values.shape
         result = function(values, draws, int(width), file.format)
-        words[some, 0] = code_words(result, values.shape, code_format(file))
+        words[some, 0] = code_words(result, shape, code_format(file))
     return words
 
 
@@ -201,11 +216,13 @@ def _call_with_tensor_scale(
         tensor = row[:1].astype(np.uint32).view(np.float32)[0]
         if file.op == "quantize":
             floats = row[np.newaxis, 1:].astype(layout.uint).view(layout.dtype)
-            rows.append(_blocks(function(floats, file.format, tensor), floats.shape, file))
+            shape = floats.shape
+            rows.append(_blocks(function(floats, file.format, tensor), shape, file))
         else:
             scales, codes = row[1:2].astype(np.uint8), row[np.newaxis, 2:].astype(np.uint8)
+            shape = codes.shape
             result = function(scales, codes, file.format, layout.dtype, tensor)
-            rows.append(float_words(result, codes.shape, layout))
+            rows.append(float_words(result, shape, layout))
     return np.concatenate(rows)
 
 

@@ -99,6 +99,8 @@ def _placed(parts: Parts, fmt: CodeFormat | FloatLayout, first: int = 0) -> tupl
     n, exponent, m = parts.significand, parts.exponent, fmt.mantissa_bits
     floor = round_to_code(n, exponent, parts.negative, m, fmt.emin, _DOWN, first)
     unit = np.maximum(floor_log2(n) + exponent, fmt.emin) - m
+    if getattr(fmt, "twos_complement", False):  # of integers all steps are the same
+        unit = np.full_like(unit, fmt.emin - m)
     drop = np.maximum(unit - exponent, 0)
     rest = np.where(drop > 53, n, n & ((np.int64(1) << np.minimum(drop, 53)) - 1))
     keys = real_keys(rest, -drop)

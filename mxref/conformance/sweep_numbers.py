@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mxref._bits import LAYOUTS, FloatLayout
 from mxref.conformance.answers import AnswerError
-from mxref.conformance.calls import code_format, error_text, quiet
+from mxref.conformance.calls import code_format, error_text, is_fault, quiet
 from mxref.conformance.compare import same_answers
 from mxref.conformance.intervals import Found, find
 from mxref.conformance.sweep_plan import Part, Plan
@@ -96,7 +96,7 @@ class _Asker:
             return self._in_words(first, end)
         try:
             return self._in_arrays(first, end), []
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             return self._one_by_one(first, end, _text(self.target, error))
 
     def _in_words(self, first: int, end: int) -> tuple[Codes, Errors]:
@@ -145,11 +145,14 @@ class _Asker:
         self.left -= 1
         try:
             return self._in_arrays(first, end)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             return _text(self.target, error)
 
 
 def _text(target: Target, error: BaseException) -> str:
+    """An error of the target in words; what is none goes on its way."""
+    if not is_fault(error):
+        raise error
     if isinstance(error, AnswerError):
         raise TargetError(f"target {target.name} cannot be swept: {error}") from None
     return error_text(error)

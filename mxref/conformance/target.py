@@ -64,7 +64,7 @@ from numpy.typing import NDArray
 from mxref._bits import LAYOUTS
 from mxref._text import unknown_name
 from mxref.conformance.arrays import library_of
-from mxref.conformance.calls import Answers, call_codes, call_function
+from mxref.conformance.calls import Answers, call_codes, call_function, is_fault
 from mxref.formats import (
     BLOCK_FORMATS,
     E8M0,
@@ -176,33 +176,39 @@ def load_target(spec: str) -> PythonTarget:
 
 def target_of(module: object, name: str) -> PythonTarget:
     """The target that a module, or any object with the operations as attributes, is."""
-    found = {op: getattr(module, op) for op in OPERATIONS if callable(getattr(module, op, None))}
+    names = (*OPERATIONS, "POLICY", "ARRAYS", "DEVICE", "FLOATS", "FORMATS")
+    try:
+        has = {one: getattr(module, one) for one in names if hasattr(module, one)}
+    except Exception as error:  # any that a module's __getattr__ raises
+        raise TargetError(
+            f"target {name} cannot be read: {type(error).__name__}: {error}"
+        ) from error
+    found = {op: has[op] for op in OPERATIONS if callable(has.get(op))}
     if not found:
         raise TargetError(f"target {name} must have at least one of: {', '.join(OPERATIONS)}")
     try:
-        claimed = getattr(module, "POLICY", "ocp")
+        claimed = has.get("POLICY", "ocp")
         policy = claimed if isinstance(claimed, Policy) else Policy.parse(claimed)
     except (ValueError, TypeError) as error:
         raise TargetError(f"target {name} claims an unknown POLICY: {error}") from None
     try:
-        library = library_of(getattr(module, "ARRAYS", "numpy"), getattr(module, "DEVICE", None))
+        library = library_of(has.get("ARRAYS", "numpy"), has.get("DEVICE"))
     except ValueError as error:
         raise TargetError(f"target {name}: {error}") from None
-    floats = _claimed(module, name, "FLOATS", LAYOUTS)
+    floats = _claimed(has.get("FLOATS"), name, "FLOATS", LAYOUTS)
     return PythonTarget(
         name=name,
         operations={op: library.taking(function) for op, function in found.items()},
         policy=policy,
-        formats=_claimed(module, name, "FORMATS", _FORMATS),
+        formats=_claimed(has.get("FORMATS"), name, "FORMATS", _FORMATS),
         floats=floats - set(library.lacks),
         lacks={float: why for float, why in library.lacks.items() if float in floats},
     )
 
 
 def _claimed(
-    module: object, name: str, attribute: str, unclaimed: Mapping[str, object]
+    claimed: object, name: str, attribute: str, unclaimed: Mapping[str, object]
 ) -> frozenset[str]:
-    claimed = getattr(module, attribute, None)
     if claimed is None:
         return frozenset(unclaimed)
     if isinstance(claimed, str) or not isinstance(claimed, Collection):
@@ -257,13 +263,21 @@ def _import(spec: str) -> ModuleType:
         loader.loader.exec_module(module)
     except SyntaxError as error:
         raise TargetError(
-            f"target {spec} has a syntax error in line {error.lineno}: {error.msg}"
+            f"target {spec} has a syntax error in line {error.lineno}"
+            f"{_elsewhere(path, error.filename)}: {error.msg}"
         ) from error
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         raise TargetError(
             f"target {spec} cannot be imported: {type(error).__name__}: {error}{hint}"
         ) from error
     return module
+
+
+def _elsewhere(path: Path, found: str | None) -> str:
+    """Names the file of an error, if it is not the target itself."""
+    return "" if found is None or Path(found).name == path.name else f" of {found}"
 
 
 def _is_dotted(spec: str) -> bool:

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from mxref._bits import LAYOUTS
 from mxref.choices import Standing
 from mxref.conformance.asked import is_asked
+from mxref.conformance.calls import code_format
 from mxref.conformance.causes import Cause, find_causes
 from mxref.conformance.compare import Failure, Outcome, run_file, same_answers
 from mxref.conformance.description import Description, describe_failures
@@ -21,6 +23,7 @@ from mxref.conformance.target import Target
 from mxref.formats import BLOCK_FORMATS
 from mxref.golden.answers import codes_under_scale, reads
 from mxref.golden.records import Case, VectorFile, words
+from mxref.golden.words import SECTIONS
 from mxref.policy import Policy
 
 __all__ = ["Report", "Row", "covered_files", "verify"]
@@ -130,16 +133,12 @@ class Report:
             return "conforms" if policies == {"ocp"} else f"conforms under {self.policy}"
         if self.equals is not None and _is_legal(self.equals):
             return f"conforms under {self.equals}"
-        violated = sorted(
-            {
-                # What the standard requires of a block is its elements under its scale.
-                "MX-6.3" if file.op == "quantize" else failure.case.rule
-                for file, failure in self.failures
-                if _violates(file, failure, self.policy)
-            }
-        )
+        clauses = {_violated(file, failure, self.policy) for file, failure in self.failures}
+        violated = sorted(clause for clause in clauses if clause)
         if violated:
             return f"violates {', '.join(violated)}"
+        if self.equals is not None:  # what it contradicts is required of other formats only
+            return f"conforms under {self.equals}"
         if any(failure.got is None for _, failure in self.failures):
             return "fails with errors"
         return "legal but unnamed"
@@ -245,33 +244,45 @@ def _grouped(
     return groups.items()
 
 
-def _violates(file: VectorFile, failure: Failure, policy: Policy) -> bool:
-    """Whether the standard requires the answer that the target did not give."""
+def _violated(file: VectorFile, failure: Failure, policy: Policy) -> str | None:
+    """The clause that requires another answer than the target's; None if there is none."""
     if failure.got is None:
-        return False
+        return None
     if file.op != "quantize" or file.format not in BLOCK_FORMATS:
-        # Of overflow in FP8 the standard knows the two answers of Table 3, and no third one.
-        third = failure.case.rule == "MX-5.3.1-T3" and failure.got not in _overflows(
-            file, failure.case
-        )
-        return failure.case.required or third
+        if failure.case.required:
+            return failure.case.rule
+        return _excluded(file, failure.case, failure.got)
     # The choice of the scale is free (MX §6.3); the elements under the target's own scale are not.
-    if set(failure.case.flags) & {"nan_block", "zero_block"}:
-        return False
-    if failure.got[0] == 0xFF:
-        return True  # a NaN block without a reason
+    if "nan_block" in failure.case.flags:
+        return None
+    if failure.got[0] == 0xFF:  # a NaN block without a reason
+        return None if "zero_block" in failure.case.flags else "MX-6.3"
     got = np.array([failure.got], np.uint64)
     for choice in _FREE_IN_BLOCKS:
         codes = codes_under_scale(file, failure.case.inputs, failure.got[0], policy, choice)
         wanted = np.append(got[0, :1], codes.astype(np.uint64))[np.newaxis]
         if same_answers(file, wanted, got).all():
-            return False
-    return True
+            return None
+    return "MX-6.3"
 
 
-def _overflows(file: VectorFile, case: Case) -> list[tuple[int, ...]]:
-    """The answers of both overflow methods that MX §5.3.1 knows."""
-    return [case.output(column) for column in range(file.plain)]
+def _excluded(file: VectorFile, case: Case, got: tuple[int, ...]) -> str | None:
+    """The clause that rules an answer out where it leaves two others open."""
+    match file.op, case.rule:
+        case "encode", "MX-5.3.1-T3":  # both overflow methods of FP8
+            legal = got in [case.output(column) for column in range(file.plain)]
+        case "encode", "N25":  # the sign of a zero
+            fmt = code_format(file)
+            legal = got[0] < fmt.code_count and fmt.sign_and_magnitude(got[0])[1] == 0
+        case "encode", "N15":  # -127/64 or -2
+            legal = got[0] in (0x81, 0x80)
+        case "decode", "N25":
+            legal = got[0] & (LAYOUTS[file.float].sign_bit - 1) == 0
+        case _:
+            legal = True
+    if legal:
+        return None
+    return case.rule if case.rule.startswith("MX-") else SECTIONS[file.format]
 
 
 #: Choices about elements that the standard leaves open, tried in turn.

@@ -18,6 +18,7 @@ from mxref.golden.layout_cases import layout_tasks
 from mxref.golden.records import VectorFile
 from mxref.golden.scaled_cases import scaled_tasks
 from mxref.golden.stochastic_cases import stochastic_tasks
+from mxref.golden.words import SECTIONS
 from mxref.policy import Policy
 
 __all__ = ["file_tasks", "vector_files"]
@@ -31,14 +32,6 @@ _NO_COLUMNS = {("nan_to_finite", "error"), ("encode_scale", "wrap")}
 #: Choices that change nothing in whole blocks under E8M0 scales.
 _NOT_HERE = ("tail", "scale_arithmetic")
 #: Clause of the conversion to each element format.
-_SECTION = {
-    "e5m2": "MX-5.3.1",
-    "e4m3": "MX-5.3.1",
-    "e3m2": "MX-5.3.2",
-    "e2m3": "MX-5.3.2",
-    "e2m1": "MX-5.3.3",
-    "int8": "MX-5.3.4",
-}
 _DEQUANTIZE_SCALES = (0x00, 0x01, 0x02, 0x10, 0x40, 0x7E, 0x7F, 0x80, 0xC0, 0xF0, 0xFC, 0xFD, 0xFE)
 
 
@@ -115,7 +108,7 @@ def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
             return False, "N15", raised
         if negative and code == 0 and not fmt.twos_complement:
             return fmt.specials is not Specials.NONE, "N25", raised
-        return True, _SECTION[fmt.name], raised
+        return True, SECTIONS[fmt.name], raised
 
     return _scalar_file("encode", fmt.name, layout, plain, inputs, explain)
 
@@ -130,7 +123,7 @@ def _decode(fmt: ElementFormat) -> VectorFile:
             "inf": magnitude == fmt.inf_code,
             "nan": code in fmt.nan_codes,
         }
-        rule = "N15" if fmt.twos_complement and magnitude > fmt.max_code else _SECTION[fmt.name]
+        rule = "N15" if fmt.twos_complement and magnitude > fmt.max_code else SECTIONS[fmt.name]
         if flags["negative_zero"]:
             return False, "N25", _raised(flags)
         return True, rule, _raised(flags)

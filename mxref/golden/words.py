@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["FLAGS", "LAYOUT_OPERATIONS", "MODELS", "OPERATIONS", "RULES"]
+__all__ = ["FLAGS", "LAYOUT_OPERATIONS", "MODELS", "OPERATIONS", "RULES", "SECTIONS"]
 
 #: Operations about where codes lie: of any number of words, and compared one case at a time.
 LAYOUT_OPERATIONS = (
@@ -107,4 +107,14 @@ RULES: Mapping[str, str] = {
     "N32": "layout in memory",
     "N36": "float64 sources: one rounding or two",
     "N41": "scales that are not powers of two",
+}
+
+#: The clause on the numbers of each element format, and on encoding them.
+SECTIONS: Mapping[str, str] = {
+    "e5m2": "MX-5.3.1",
+    "e4m3": "MX-5.3.1",
+    "e3m2": "MX-5.3.2",
+    "e2m3": "MX-5.3.2",
+    "e2m1": "MX-5.3.3",
+    "int8": "MX-5.3.4",
 }

@@ -1,0 +1,119 @@
+"""Targets that misbehave: what they do is told in words, and never taken for an answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import VECTORS
+
+import mxref
+from mxref import golden
+from mxref.conformance import Report, TargetError, load_target, target_of, verify
+
+
+class Encoder:
+    """A target that has `encode` only, and does it right unless a subclass does otherwise."""
+
+    FORMATS = ("e2m1",)
+    FLOATS = ("f16",)
+
+    def encode(self, values: Any, format: str) -> Any:
+        return mxref.encode(values, format)
+
+
+def verified(target: object) -> Report:
+    files = golden.read_vectors(VECTORS, lambda stem: stem == "encode/e2m1.f16")
+    return verify(target_of(target, "target"), files)
+
+
+class PanicException(BaseException):
+    """What pyo3 raises where Rust panics."""
+
+
+def test_a_panic_of_rust_fails_the_cases_that_it_hits() -> None:
+    class Panics(Encoder):
+        def encode(self, values: Any, format: str) -> Any:
+            if np.isnan(values).any():
+                raise PanicException("index out of bounds")
+            return super().encode(values, format)
+
+    report = verified(Panics())
+    nans = {id for id in ids() if int(id.rpartition(".")[2], 16) & 0x7FFF > 0x7C00}
+    assert {failure.case.id for _, failure in report.failures} == nans
+    assert all("PanicException: index" in failure.error for _, failure in report.failures)
+
+
+def ids() -> list[str]:
+    (file,) = golden.read_vectors(VECTORS, lambda stem: stem == "encode/e2m1.f16")
+    return [case.id for case in file.cases]
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, pytest.fail.Exception])
+def test_an_interruption_is_no_fault_of_the_target(kind: type[BaseException]) -> None:
+    class Interrupted(Encoder):
+        calls = 0
+
+        def encode(self, values: Any, format: str) -> Any:
+            self.calls += 1
+            raise kind("enough")
+
+    target = Interrupted()
+    with pytest.raises(kind, match="enough"):
+        verified(target)
+    assert target.calls == 1
+
+
+def test_an_error_whose_text_exits() -> None:
+    class UnreadableError(Exception):
+        def __str__(self) -> str:
+            raise SystemExit(0)
+
+    class Fails(Encoder):
+        def encode(self, values: Any, format: str) -> Any:
+            raise UnreadableError
+
+    report = verified(Fails())
+    assert (report.verdict, len(report.failures)) == ("fails with errors", len(ids()))
+
+
+def test_inputs_may_be_given_another_shape() -> None:
+    class Reshapes(Encoder):
+        def encode(self, values: Any, format: str) -> Any:
+            codes = super().encode(values, format)
+            values.dtype = np.uint8  # twice as many
+            return codes
+
+    assert verified(Reshapes()).passed
+
+
+def test_answers_of_the_shape_that_the_inputs_were_given_are_refused() -> None:
+    class Reshapes(Encoder):
+        def encode(self, values: Any, format: str) -> Any:
+            values.shape = (-1, 2)
+            return super().encode(values, format)
+
+    report = verified(Reshapes())
+    assert len(report.failures) == len(ids())
+    count = len(ids())
+    wanted = f"the result must have shape ({count},), got ({count // 2}, 2)"
+    assert report.failures[0][1].error == wanted
+
+
+def test_a_module_that_raises_when_it_is_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "lazy.py"
+    path.write_text("def __getattr__(name): raise ImportError('no torch here')\n")
+    with pytest.raises(TargetError, match="cannot be read: ImportError: no torch here"):
+        load_target(str(path))
+
+
+def test_a_syntax_error_in_what_a_target_imports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "mxref_broken_neighbour.py").write_text("x = 1\n\ndef f(:\n")
+    (tmp_path / "healthy.py").write_text("import mxref_broken_neighbour\n")
+    with pytest.raises(TargetError, match=r"in line 3 of .*mxref_broken_neighbour\.py: "):
+        load_target(str(tmp_path / "healthy.py"))
