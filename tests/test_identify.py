@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import SMALL_FLOATS
 from hypothesis import Phase, given
 from hypothesis import settings as hypothesis_settings
 from identify_helpers import Follower, policies_of, same
@@ -193,7 +192,7 @@ def away_in_one_binade(values: np.ndarray, format: str) -> np.ndarray:
     return np.where((magnitude >= 2) & (magnitude < 4), away, mxref.encode(values, format))
 
 
-@pytest.mark.parametrize("format", SMALL_FLOATS.keys() & {"e5m2", "e4m3", "e3m2", "e2m3", "e2m1"})
+@pytest.mark.parametrize("format", ["e5m2", "e4m3", "e3m2", "e2m3", "e2m1"])
 def test_a_binade_that_rounds_otherwise_is_a_contradiction(format: str) -> None:
     found = one(of_module(encode=away_in_one_binade), "encode", format)
     assert not found.consistent
