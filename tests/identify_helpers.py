@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mxref._bits import LAYOUTS, FloatLayout
-from mxref.conformance.alike import Setting, members
 from mxref.conformance.calls import Answers
-from mxref.conformance.predicted import predicted
+from mxref.conformance.identification.alike import Setting, members
+from mxref.conformance.identification.predicted import predicted
 from mxref.formats import block_format
 from mxref.golden.answers import exact_answers, reads
 from mxref.golden.grid import grid

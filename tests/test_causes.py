@@ -18,8 +18,8 @@ import mxref
 from mxref import golden
 from mxref.cli import main
 from mxref.conformance import Report, target_of, verify
-from mxref.conformance.causes import find_causes
-from mxref.conformance.evidence import Evidence, Questions
+from mxref.conformance.cause.causes import find_causes
+from mxref.conformance.cause.evidence import Evidence, Questions
 from mxref.golden import VectorFile
 from mxref.golden.mutants import MUTANTS
 from mxref.policy import Policy

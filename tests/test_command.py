@@ -25,7 +25,7 @@ from mxref import golden
 from mxref.cli import main
 from mxref.conformance import CommandTarget, Report, TargetError, command_results, verify
 from mxref.conformance.calls import without_cases
-from mxref.conformance.lines import Dialogue
+from mxref.conformance.programs.lines import Dialogue
 from mxref.golden import VectorFile
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="a command needs POSIX")

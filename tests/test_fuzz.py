@@ -16,8 +16,8 @@ import mxref
 from mxref.conformance import target_of
 from mxref.conformance.calls import Answers
 from mxref.conformance.compare import same_answers
-from mxref.conformance.fuzz import Counterexample, Row, fuzz
-from mxref.conformance.fuzz_questions import questions, subjects
+from mxref.conformance.fuzzing.fuzz import Counterexample, Row, fuzz
+from mxref.conformance.fuzzing.questions import questions, subjects
 from mxref.formats import block_format
 from mxref.golden.answers import exact_answers, fast_answers
 from mxref.golden.records import VectorFile, padded, stripped
@@ -338,7 +338,7 @@ def test_references_that_contradict_each_other_are_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        "mxref.conformance.fuzz.fast_answers",
+        "mxref.conformance.fuzzing.fuzz.fast_answers",
         lambda op, format, float, words, policy: np.zeros((len(words), 1), np.uint8),
     )
     with pytest.raises(RuntimeError, match="contradicts itself on decode/e2m1"):

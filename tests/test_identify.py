@@ -17,11 +17,11 @@ from identify_helpers import Follower, policies_of, same
 import mxref
 from mxref.cli import main
 from mxref.conformance import identify, load_target, target_of
-from mxref.conformance.alike import _REASONS, Setting, alike, members
-from mxref.conformance.asking import PROBES, separating
-from mxref.conformance.identify import Identified, identify_one, settings
-from mxref.conformance.predicted import predicted
-from mxref.conformance.space import Factor, Space
+from mxref.conformance.identification.alike import _REASONS, Setting, alike, members
+from mxref.conformance.identification.asking import PROBES, separating
+from mxref.conformance.identification.identify import Identified, identify_one, settings
+from mxref.conformance.identification.predicted import predicted
+from mxref.conformance.identification.space import Factor, Space
 from mxref.golden.answers import reads
 from mxref.golden.records import NO_WORD, padded, same_width
 from mxref.policy import Policy

@@ -19,8 +19,8 @@ from mxref import golden
 from mxref.cli import main
 from mxref.conformance import ResultsTarget, TargetError, read_results, verify
 from mxref.conformance.calls import without_cases
-from mxref.conformance.command import easy_inputs
-from mxref.conformance.lines import (
+from mxref.conformance.programs.command import easy_inputs
+from mxref.conformance.programs.lines import (
     PROTOCOL,
     Answer,
     Question,
@@ -30,7 +30,7 @@ from mxref.conformance.lines import (
     prompt_lines,
     questions_of,
 )
-from mxref.conformance.results import piped_results, write_prompts
+from mxref.conformance.programs.results import piped_results, write_prompts
 from mxref.golden import VectorFile
 from mxref.golden.answers import fast_answers
 from mxref.golden.words import LAYOUT_OPERATIONS

@@ -9,9 +9,9 @@ import pytest
 from helpers import VECTORS
 
 from mxref import golden
-from mxref.conformance import parts
-from mxref.conformance.evidence import Questions, Words
-from mxref.conformance.orders import ORDERS, REORDERED, Order, reordered
+from mxref.conformance.cause import parts
+from mxref.conformance.cause.evidence import Questions, Words
+from mxref.conformance.cause.orders import ORDERS, REORDERED, Order, reordered
 from mxref.formats import BLOCK_FORMATS
 from mxref.golden.answers import exact_answers
 from mxref.golden.records import padded

@@ -21,10 +21,10 @@ import mxref
 from mxref import exact
 from mxref.conformance import TargetError, target_of
 from mxref.conformance.calls import Answers
-from mxref.conformance.intervals import KEPT, Interval, Tally
-from mxref.conformance.sweep import Swept, sweep
-from mxref.conformance.sweep_plan import OwnTarget
-from mxref.conformance.sweep_report import finding_lines, summary, swept_json
+from mxref.conformance.sweeping.intervals import KEPT, Interval, Tally
+from mxref.conformance.sweeping.plan import OwnTarget
+from mxref.conformance.sweeping.report import finding_lines, summary, swept_json
+from mxref.conformance.sweeping.sweep import Swept, sweep
 from mxref.golden import VectorFile
 from mxref.policy import Policy
 

@@ -18,10 +18,10 @@ from helpers import sentence
 
 import mxref
 from mxref.conformance import target_of
-from mxref.conformance.sweep import Swept, sweep
-from mxref.conformance.sweep_blocks import BlockTally
-from mxref.conformance.sweep_plan import OwnTarget
-from mxref.conformance.sweep_report import finding_lines, summary, swept_json
+from mxref.conformance.sweeping.blocks import BlockTally
+from mxref.conformance.sweeping.plan import OwnTarget
+from mxref.conformance.sweeping.report import finding_lines, summary, swept_json
+from mxref.conformance.sweeping.sweep import Swept, sweep
 from mxref.formats import block_format
 from mxref.golden import level2
 from mxref.policy import Policy
@@ -208,14 +208,14 @@ def test_it_goes_on_and_other_processes_find_the_same(tmp_path: Path) -> None:
 
 
 def test_references_that_differ_end_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mxref.conformance import sweep_blocks
+    from mxref.conformance.sweeping import blocks
 
     def wrong(*arguments: Any) -> Array:
         words = level2.fast_answers(*arguments)
         words[7, 5] ^= 1
         return words
 
-    monkeypatch.setattr(sweep_blocks, "fast_answers", wrong)
+    monkeypatch.setattr(blocks, "fast_answers", wrong)
     with pytest.raises(level2.DisagreementError, match="the two references disagree on quantize"):
         quantized(nothing)
 

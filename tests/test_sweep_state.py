@@ -20,9 +20,9 @@ from helpers import sentence
 
 from mxref.cli import main
 from mxref.conformance import TargetError, load_target, target_of
-from mxref.conformance.sweep import Swept, sweep
-from mxref.conformance.sweep_report import swept_json
-from mxref.conformance.sweep_state import fingerprint
+from mxref.conformance.sweeping.report import swept_json
+from mxref.conformance.sweeping.state import fingerprint
+from mxref.conformance.sweeping.sweep import Swept, sweep
 
 # --- who works ------------------------------------------------------------------------------------
 
@@ -83,7 +83,7 @@ import sys, time
 from functools import partial
 from pathlib import Path
 
-import mxref.conformance.sweep  # so that the module is there, not the function of this name
+import mxref.conformance.sweeping.sweep  # the module
 from mxref.conformance import load_target
 
 def load():
@@ -95,7 +95,7 @@ def load():
     target.operations["encode"] = encode
     return target
 
-module = sys.modules["mxref.conformance.sweep"]
+module = sys.modules["mxref.conformance.sweeping.sweep"]
 module._SAVE = 0.0
 first, end = map(int, sys.argv[3:5])
 module.sweep(load, "encode", "e2m1", first=first, end=end, state=Path(sys.argv[2]))

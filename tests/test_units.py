@@ -7,8 +7,8 @@ from features_by_hand import VALUES, facts, real
 from helpers import ocp_files
 
 from mxref.conformance.compare import Outcome
-from mxref.conformance.features import FEATURES, UNKNOWN
-from mxref.conformance.units import units_of
+from mxref.conformance.describe.features import FEATURES, UNKNOWN
+from mxref.conformance.describe.units import units_of
 from mxref.policy import Policy
 
 #: Features that are worked out nowhere else: from a flag of the case, and of NVFP4.

@@ -13,8 +13,8 @@ import json
 import sys
 from pathlib import Path
 
-from mxref.conformance.sweep import OwnTarget, sweep
-from mxref.conformance.sweep_report import finding_lines, summary
+from mxref.conformance.sweeping.report import finding_lines, summary
+from mxref.conformance.sweeping.sweep import OwnTarget, sweep
 from mxref.formats import ELEMENT_FORMATS
 from mxref.policy import Policy
 

@@ -119,7 +119,7 @@ def chosen_target(options: argparse.Namespace, *, at_once: bool = False) -> Iter
             target = load_target(options.target)
         yield target
     elif options.cmd is None:
-        from mxref.conformance.results import read_results
+        from mxref.conformance.programs.results import read_results
 
         yield read_results(options.results, chosen_files(options), _stems(options))
     else:
@@ -129,8 +129,8 @@ def chosen_target(options: argparse.Namespace, *, at_once: bool = False) -> Iter
 
 @contextlib.contextmanager
 def _command(options: argparse.Namespace, *, at_once: bool) -> Iterator[Target]:
-    from mxref.conformance.command import CommandTarget, command_results
-    from mxref.conformance.process import unwinding_signals
+    from mxref.conformance.programs.command import CommandTarget, command_results
+    from mxref.conformance.programs.process import unwinding_signals
 
     timeout = 10.0 if options.timeout is None else options.timeout
     with unwinding_signals():

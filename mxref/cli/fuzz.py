@@ -12,7 +12,7 @@ from mxref.cli._targets import add_target_arguments, chosen_target
 
 if TYPE_CHECKING:
     from mxref.conformance import Target
-    from mxref.conformance.fuzz import Row
+    from mxref.conformance.fuzzing.fuzz import Row
     from mxref.policy import Policy
 
 
@@ -56,8 +56,8 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _search(options: argparse.Namespace, target: Target) -> int:
-    from mxref.conformance.fuzz import fuzz
-    from mxref.conformance.fuzz_questions import subjects
+    from mxref.conformance.fuzzing.fuzz import fuzz
+    from mxref.conformance.fuzzing.questions import subjects
     from mxref.policy import Policy
 
     policy = target.policy if options.policy is None else Policy.parse(options.policy)

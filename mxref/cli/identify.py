@@ -38,8 +38,8 @@ def add_parser(verbs: Verbs) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from mxref import conformance
-    from mxref.conformance.identify import settings
-    from mxref.conformance.identify_report import identified_json
+    from mxref.conformance.identification.identify import settings
+    from mxref.conformance.identification.report import identified_json
     from mxref.golden.words import OPERATIONS
 
     for name in ("op", "format", "float"):
@@ -60,7 +60,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _print(name: str, results: Sequence[Identified]) -> None:
-    from mxref.conformance.identify_report import common_policy, disagreements, lines, merged
+    from mxref.conformance.identification.report import common_policy, disagreements, lines, merged
 
     for group in merged(results):
         title, rows, rest = lines(group)

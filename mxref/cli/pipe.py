@@ -37,7 +37,7 @@ def add_parser(verbs: Verbs) -> None:
 
 
 def _gen(options: argparse.Namespace) -> int:
-    from mxref.conformance.lines import prompt_lines, questions_of
+    from mxref.conformance.programs.lines import prompt_lines, questions_of
 
     questions = (question for file in chosen_files(options) for question in questions_of(file))
     for line in prompt_lines(questions):
@@ -46,7 +46,7 @@ def _gen(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from mxref.conformance.results import piped_results
+    from mxref.conformance.programs.results import piped_results
 
     target = piped_results(sys.stdin.buffer, chosen_files(options), "standard input")
     return judge(options, target)

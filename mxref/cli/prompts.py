@@ -23,7 +23,7 @@ def add_parser(verbs: Verbs) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from mxref.conformance.results import write_prompts
+    from mxref.conformance.programs.results import write_prompts
 
     files = chosen_files(options)
     size = write_prompts(options.folder, files)

@@ -18,7 +18,7 @@ from mxref.cli._targets import add_target_arguments, chosen_target
 
 if TYPE_CHECKING:
     from mxref.conformance import Target
-    from mxref.conformance.sweep import Progress
+    from mxref.conformance.sweeping.sweep import Progress
 
 #: Seconds between two lines of progress.
 _TELL = 5.0
@@ -47,10 +47,10 @@ def add_parser(verbs: Verbs) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from mxref import conformance
-    from mxref.conformance.sweep import sweep
-    from mxref.conformance.sweep_plan import OwnTarget
-    from mxref.conformance.sweep_report import finding_lines, summary, swept_json
-    from mxref.conformance.sweep_state import fingerprint
+    from mxref.conformance.sweeping.plan import OwnTarget
+    from mxref.conformance.sweeping.report import finding_lines, summary, swept_json
+    from mxref.conformance.sweeping.state import fingerprint
+    from mxref.conformance.sweeping.sweep import sweep
     from mxref.formats import E8M0
     from mxref.policy import Policy
 

@@ -13,11 +13,11 @@ from mxref._bits import LAYOUTS
 from mxref.choices import Standing
 from mxref.conformance.asked import is_asked
 from mxref.conformance.calls import code_format
-from mxref.conformance.causes import Cause, find_causes
+from mxref.conformance.cause.causes import Cause, find_causes
+from mxref.conformance.cause.diagnose import answers_differ
+from mxref.conformance.cause.findings import Finding, findings
 from mxref.conformance.compare import Failure, Outcome, run_file, same_answers
-from mxref.conformance.description import Description, describe_failures
-from mxref.conformance.diagnose import answers_differ
-from mxref.conformance.findings import Finding, findings
+from mxref.conformance.describe.description import Description, describe_failures
 from mxref.conformance.report import describe
 from mxref.conformance.target import Target
 from mxref.formats import BLOCK_FORMATS

@@ -1,0 +1,1 @@
+"""Why a target fails: which policy or known bug gives all of its answers."""

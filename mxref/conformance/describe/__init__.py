@@ -1,0 +1,1 @@
+"""Where a target fails: the smallest description of what differs."""

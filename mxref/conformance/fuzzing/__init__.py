@@ -1,0 +1,1 @@
+"""Searching a target for wrong answers with hypothesis."""

@@ -1,0 +1,1 @@
+"""Which choices a target makes, found by at most 64 probes."""

@@ -1,0 +1,1 @@
+"""Every input of an operation put to a target."""
