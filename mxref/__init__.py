@@ -33,6 +33,7 @@ __all__ = [
     "pack_blocks",
     "pack_scales",
     "packed_size",
+    "profile",
     "quantize",
     "result_shapes",
     "shared_scale",

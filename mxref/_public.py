@@ -14,6 +14,7 @@ from mxref.packing import packed_size as packed_size
 from mxref.packing import unpack as unpack
 from mxref.packing import unpack_blocks as unpack_blocks
 from mxref.policy import Policy as Policy
+from mxref.profiles import profile as profile
 from mxref.scale import decode_scale as decode_scale
 from mxref.scale import encode_scale as encode_scale
 from mxref.scale import shared_scale as shared_scale

@@ -184,6 +184,8 @@ class Policy:
         Raises:
             ValueError: unknown choice or value.
         """
+        if not choices:
+            return self
         groups: dict[str, dict[str, Any]] = {}
         for name, value in choices.items():
             members = Policy.members(name)

@@ -74,7 +74,9 @@ class TargetCase:
             with contextlib.redirect_stdout(io.StringIO()) as text:
                 print_report(report, show=5)
             counts = f"{len(report.unexplained)} of {report.compared} cases failed"
-            _fail(f"{counts}: {report.verdict}\n{text.getvalue().rstrip()}")
+            # The first line is all that pytest's summary shows.
+            why = next((str(one) for one in report.findings), report.verdict)
+            _fail(f"{counts}: {why}\n{text.getvalue().rstrip()}")
         if report.known:
             reasons = "; ".join(dict.fromkeys(report.known.values()))
             pytest.xfail(f"{len(report.known)} of {report.compared} cases: {reasons}")
@@ -175,7 +177,10 @@ def _target(config: pytest.Config) -> str:
         return _beside(given, config.rootpath)
     given = config.getini("mxref_target")
     if not given:
-        _fail("mxref_case needs a target: name a Python file or a module by --mxref-target")
+        _fail(
+            "mxref_case needs a target: name a Python file or a module by --mxref-target, or as "
+            "mxref_target in pytest's configuration file"
+        )
     return _beside(given, config.rootpath if config.inipath is None else config.inipath.parent)
 
 

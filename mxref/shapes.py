@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from mxref.policy import QuantizeChoices
 
-__all__ = ["ResultShapes", "result_shapes"]
+__all__ = ["E8M0_ONLY", "EXACT_ONLY", "ResultShapes", "result_shapes"]
 
 #: Choices that only scales in E8M0 read, and those that only exact arithmetic reads.
-_E8M0_ONLY: tuple[str, ...] = (
+E8M0_ONLY: tuple[str, ...] = (
     "scale_rule",
     "zero_block",
     "scale_overflow",
@@ -34,7 +34,7 @@ _E8M0_ONLY: tuple[str, ...] = (
     "int8_emax",
     "scaling",
 )
-_EXACT_ONLY = ("block_nan", "block_inf", "nan_block_codes")
+EXACT_ONLY = ("block_nan", "block_inf", "nan_block_codes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def settled(
     formats.code_format(fmt.element)  # refuses more than 8 bits
     chosen = resolve("quantize", policy, choices)
     _refuse_unread(fmt, chosen, spelled(policy, choices))
-    if fmt.scale == E8M0:
+    if fmt.scale == E8M0 and chosen.scale.scale_arithmetic is not ScaleArithmetic.EXACT:
         chosen = chosen.replace(scale_arithmetic=ScaleArithmetic.EXACT)
     return fmt, chosen
 
@@ -129,11 +129,11 @@ def laid_out(
 def _refuse_unread(fmt: BlockFormat, chosen: Policy, names: list[str]) -> None:
     """Refuse choices that were spelled and that scales of this kind do not read."""
     arithmetic = chosen.scale.scale_arithmetic
-    unread, reason = _E8M0_ONLY, f"its scale is {fmt.scale.name}"
+    unread, reason = E8M0_ONLY, f"its scale is {fmt.scale.name}"
     if fmt.scale == E8M0:
         unread = ("scale_arithmetic",)
     elif arithmetic is not ScaleArithmetic.EXACT:
-        unread += _EXACT_ONLY
+        unread += EXACT_ONLY
         reason += f" under scale_arithmetic={arithmetic.value}"
     for name in names:
         if name in unread:

@@ -17,6 +17,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from mxref import exact
 from mxref.golden import VectorFile, read_vectors
@@ -198,3 +200,27 @@ def run(*command: object, **options: Any) -> subprocess.CompletedProcess[str]:
 def built(*command: object) -> None:
     result = run(*command)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+def table_steps(format: str, float: str, rounding: str) -> list[int]:
+    """The steps of the published thresholds, saturating, with their signs."""
+    found = []
+    for line in (VECTORS / "thresholds" / f"{format}.json").read_text("ascii").splitlines()[1:]:
+        table = json.loads(line)
+        if (table["float"], table["rounding"]) == (float, rounding):
+            sign = (1 << (WIDTH[float] - 1)) * (table["sign"] == "-")
+            found += [int(word, 16) | sign for word in table["from"].split()[1:]]
+    return found
+
+
+def drawn(strategy: st.SearchStrategy[Any], count: int = 300) -> list[Any]:
+    """Some examples, the same ones every time."""
+    found: list[Any] = []
+
+    @settings(max_examples=count, database=None, suppress_health_check=list(HealthCheck))
+    @given(strategy)
+    def collect(value: Any) -> None:
+        found.append(value)
+
+    collect()
+    return found

@@ -278,6 +278,16 @@ def test_one_other_answer_is_enough_to_clear_a_suspect(index: int) -> None:
     assert not any(cause.complete for cause in row.causes)
 
 
+def test_a_choice_that_only_a_sample_speaks_for_is_not_named() -> None:
+    def encode(values: Any, format: str) -> Any:
+        codes = mxref.encode(values, format, nan_to_finite="signed_zero")
+        return codes - (np.abs(values) == 1.75)  # one tie of seven, as ties_to_zero has it
+
+    report = report_on("encode/e2m1.f32", encode=encode)
+    ((cause,),) = (row.causes for row in report.rows)
+    assert (cause.policy, cause.total - cause.same) == ("ocp+nan_to_finite=signed_zero", 2)
+
+
 def test_an_error_is_no_answer() -> None:
     (file,) = files("encode/e2m1.f16")
     questions = Questions(file, file.input_words())

@@ -225,9 +225,16 @@ def test_unsigned_floats_are_explained_as_they_are_encoded(fmt: CodeFormat) -> N
 
 
 def test_clauses(explain: Call) -> None:
-    assert explain("N14") == (0, "clause N14: NaN to a format without NaN\n", "")
-    text = "clause MX-5.3.3: FP4 encoding, rounding and clamping\n"
+    text = "clause N14: NaN to a format without NaN\nin SPEC_NOTES.md, N14\n"
+    assert explain("N14") == (0, text, "")
+    text = "clause MX-5.3.3: FP4 encoding, rounding and clamping\nin OCP MX v1.0, 5.3.3\n"
     assert explain("MX-5.3.3") == (0, text, "")
+    assert explain("MX-5.3.1-T3")[1].endswith("\nin OCP MX v1.0, 5.3.1, Table 3\n")
+
+
+def test_a_model(explain: Call) -> None:
+    text = "model M6: walking sticky bit: a tie with one lower bit set, for each such bit\n"
+    assert explain("M6") == (0, text, "")
 
 
 def test_a_choice(explain: Call) -> None:
@@ -303,6 +310,8 @@ def test_a_block(explain: Call) -> None:
     assert f"in    {('00000000 ' * 8).strip()}\n" in out
     assert f"\nout   {zeros}\n      ocp rounding=" in out
     assert f"\nout   7d{zeros[2:]}\n      zero_block=minus_emax\n" in out
+    _, out, _ = explain("quantize.mxfp4_e2m1.f32.grid_0_00")
+    assert ": the standard leaves the scale open, not the elements under it\n" in out
 
 
 @pytest.mark.parametrize(

@@ -397,6 +397,13 @@ def test_other_names_are_refused(name: str, tmp_path: Path, few: Path, call: Cal
     assert (status, out, err) == (2, "", f"mxref: error: {folder / name} {reason}\n")
 
 
+def test_a_folder_without_answers_is_refused(tmp_path: Path, few: Path, call: Call) -> None:
+    status, out, err = call("verify", "--results", tmp_path, "--vectors", few)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"mxref: error: {tmp_path} must have files of answers, of the names of")
+    assert err.count("\n") == 1
+
+
 def test_a_file_that_is_not_asked_for_is_not_read(tmp_path: Path, few: Path, call: Call) -> None:
     folder = results(tmp_path / "a", "".join(LINES))
     results(folder, "garbage\n", "encode.e2m1.f16.txt")

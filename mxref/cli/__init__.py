@@ -14,6 +14,8 @@ from mxref.cli import (
     explain,
     export,
     formats,
+    fuzz,
+    identify,
     pipe,
     prompts,
     quantize,
@@ -25,7 +27,20 @@ from mxref.cli import (
 
 __all__ = ["main"]
 
-_VERBS = (formats, explain, quantize, regen, export, score, verify, sweep, prompts, pipe)
+_VERBS = (
+    formats,
+    explain,
+    quantize,
+    regen,
+    export,
+    score,
+    verify,
+    identify,
+    fuzz,
+    sweep,
+    prompts,
+    pipe,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -31,8 +31,8 @@ def add_parser(verbs: Verbs) -> None:
     parser.add_argument(
         "name",
         metavar="NAME",
-        help="the id of a case; a mutant or a class of mutants; a clause, a flag or a choice; or, "
-        "with --format, a decimal, a hex float, 0x and a bit pattern, nan or inf",
+        help="the id of a case; a mutant or a class of mutants; a clause, a model, a flag or a "
+        "choice; or, with --format, a decimal, a hex float, 0x and a bit pattern, nan or inf",
     )
     parser.add_argument("--format", metavar="FORMAT", help="what a number is encoded to")
     parser.add_argument("--float", metavar="FLOAT", help="its float type (default: f32)")
@@ -47,8 +47,8 @@ def _run(options: argparse.Namespace) -> int:
             return 0
     raise ValueError(
         "NAME must be the id of a case such as encode.e2m1.f32.3fa00000, a mutant such as A7 "
-        "(`mxref score` lists them), a clause such as N14, a flag, a choice such as rounding, or a "
-        f"number with --format, got {options.name!r}"
+        "(`mxref score` lists them), a clause such as N14, a model such as M7, a flag, a choice "
+        f"such as rounding, or a number with --format, got {options.name!r}"
     )
 
 
@@ -97,15 +97,19 @@ def _values(options: argparse.Namespace) -> bool:
 
 
 def _words(options: argparse.Namespace) -> bool:
-    """Explain a clause, a flag or a choice; False if the name is none."""
-    from mxref.golden.words import FLAGS, RULES
+    """Explain a clause, a model, a flag or a choice; False if the name is none."""
+    from mxref.golden.words import FLAGS, MODELS, RULES
     from mxref.policy import READS, Policy
 
     name, found = options.name, False
-    for kind, texts in (("clause", RULES), ("flag", FLAGS)):
+    for kind, texts in (("clause", RULES), ("model", MODELS), ("flag", FLAGS)):
         if name in texts:
             found = True
             print(f"{kind} {name}: {texts[name]}")
+            if kind == "clause":
+                section = name.removeprefix("MX-").replace("-T", ", Table ")
+                own = section == name
+                print(f"in {f'SPEC_NOTES.md, {name}' if own else f'OCP MX v1.0, {section}'}")
     if name in Policy().choices():
         found = True
         members = Policy.members(name)
@@ -139,6 +143,8 @@ def _cases(options: argparse.Namespace) -> bool:
     value = show_input(file, case.inputs[0]) if len(case.inputs) == 1 else ""
     print(f"in    {value or _wrapped(words(case.inputs, file.in_digits))}")
     required = "required of everyone" if case.required else "the standard leaves the answer open"
+    if op == "quantize" and case.rule == "MX-6.3":
+        required = "the standard leaves the scale open, not the elements under it"
     print(f"rule  {case.rule}, {RULES[case.rule]}: {required}")
     print(f"model {case.model}, {MODELS[case.model]}")
     for flag in case.flags:

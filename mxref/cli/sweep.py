@@ -95,8 +95,8 @@ def _run(options: argparse.Namespace) -> int:
         lines = finding_lines(swept)
         for line in lines:
             print(line)
-        if lines and swept.tally.count > len(lines):
-            print(f"these are the first of {swept.tally.count} intervals, or several in one line")
+        if swept.tally.left:
+            print(f"... and {swept.tally.left} more intervals, which are not kept")
         if swept.digest:
             print(f"digest {swept.digest}")
         print(summary(swept))
@@ -133,9 +133,20 @@ def _progress() -> Iterator[Progress]:
             told = now
             left = (now - began) / (done - start) * (total - done)
             print(
-                f"{done / total:.1%}, {wrong} wrong, about {left:.0f} s to go",
+                f"{done / total:.1%}, {wrong} wrong, about {_duration(left)} to go",
                 file=sys.stderr,
                 flush=True,
             )
 
     yield tell
+
+
+def _duration(seconds: float) -> str:
+    """A time to wait, in the unit that a person would use.
+
+    >>> _duration(95), _duration(700), _duration(66357)
+    ('95 s', '12 min', '18 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"

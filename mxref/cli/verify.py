@@ -115,7 +115,9 @@ def print_report(report: Report, show: int) -> None:
     print_table(("", "op", "format", "policy", "cases", "failed", "known"), table)
     if report.not_covered:
         print(f"not covered: {'; '.join(report.not_covered)}")
-    for reason, count in Counter(report.known.values()).items():
+    failed = (failure.case.id for _, failure in report.failures)
+    reasons = Counter(report.known[id] for id in failed if id in report.known)
+    for reason, count in reasons.items():
         print(f"known: {count} x {reason}")
     _print_groups(report, show)
     for finding in report.findings:
@@ -123,8 +125,10 @@ def print_report(report: Report, show: int) -> None:
     for row in report.rows:
         if row.description is not None:
             print(f"{row.op} {row.format}: {row.description.text}")
+    asked = report.asked
     for id in report.stale[:show]:
-        print(f"{id}: is listed as a known divergence but passes, or was not compared")
+        what = "passes" if id in asked else "was not compared"
+        print(f"{id}: is listed as a known divergence but {what}")
     summary = [f"{report.compared} cases", f"{len(report.unexplained)} failed"]
     if report.known:
         summary.append(f"{len(report.failures) - len(report.unexplained)} known to fail")
@@ -134,6 +138,9 @@ def print_report(report: Report, show: int) -> None:
     verdict = report.verdict
     if report.besides:
         verdict += f"; {', '.join(report.besides)} must be offered as well"
+    bugs = [one for one in report.findings if one.cause.complete and one.cause.kind != "policy"]
+    if bugs and verdict == "legal but unnamed":  # where the standard is silent there are bugs, too
+        verdict += f": no clause forbids it, but it is {bugs[0].cause.kind} {bugs[0].cause.name}"
     print(f"{word} {report.target.name}: {', '.join(summary)}: {verdict}")
 
 

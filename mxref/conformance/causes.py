@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mxref.conformance.compare import Failure, Outcome
-from mxref.conformance.diagnose import closest_policy
+from mxref.conformance.diagnose import closest_policy, pared
 from mxref.conformance.evidence import Evidence, all_of, sample_of
 from mxref.conformance.suspects import Suspect, suspects
 from mxref.golden.answers import choices_read
@@ -85,13 +85,15 @@ def find_causes(
     whole = [all_of(outcome) for outcome in outcomes]
     samples = [sample_of(*pair) for pair in zip(outcomes, whole, strict=True)]
     if any(failure.got is None for failure in failures):
-        return _partly(policy_cause(op, whole, closest_policy(op, samples, start)), failures)
+        closest = pared(whole, closest_policy(op, samples, start), start)
+        return _partly(policy_cause(op, whole, closest), failures)
     for hint in hints:
         again = policy_cause(op, whole, Policy.parse(hint.policy))
         found = (again,) if again.complete else _bugs(op, again.policy, samples, whole, hint)
         if found:
             return found
-    nearest = policy_cause(op, whole, closest_policy(op, samples, start))
+    closest = pared(whole, closest_policy(op, samples, start), start)
+    nearest = policy_cause(op, whole, closest)
     if nearest.complete:
         return (nearest,)
     for policy in dict.fromkeys((str(start), nearest.policy)):

@@ -92,6 +92,11 @@ class CommandTarget:
         return self._name
 
     @property
+    def command(self) -> str:
+        """The command, as it was given."""
+        return self._name
+
+    @property
     def claims(self) -> Claims:
         """What it has said of itself so far."""
         return self._reader.claims

@@ -9,7 +9,7 @@ from mxref.conformance.evidence import Evidence, all_of
 from mxref.golden.answers import reads
 from mxref.policy import Policy
 
-__all__ = ["answers_differ", "closest_policy"]
+__all__ = ["answers_differ", "closest_policy", "pared"]
 
 
 def closest_policy(op: str, samples: Sequence[Evidence], start: Policy) -> Policy:
@@ -32,6 +32,26 @@ def closest_policy(op: str, samples: Sequence[Evidence], start: Policy) -> Polic
             break
         best, misses = policy, fewest
     return best
+
+
+def pared(evidence: Sequence[Evidence], policy: Policy, start: Policy) -> Policy:
+    """A policy without those of its choices that explain nothing.
+
+    Failures weigh more in a sample than among all answers: what gains there may lose here.
+
+    Args:
+        evidence: all of a target's answers.
+        policy: what is nearest to a sample of them.
+        start: what the other choices are those of.
+    """
+    misses = _misses(evidence, policy)
+    for name, value in start.choices().items():
+        if policy.choices()[name] != value:
+            without = policy.replace(**{name: value})
+            fewer = _misses(evidence, without)
+            if fewer <= misses:
+                policy, misses = without, fewer
+    return policy
 
 
 def answers_differ(outcomes: Sequence[Outcome], policy: Policy) -> int:

@@ -177,6 +177,11 @@ class Tally:
         """The first intervals, at most `KEPT`."""
         return tuple([*self.kept, self.open] if self.open is not None else self.kept)[:KEPT]
 
+    @property
+    def left(self) -> int:
+        """How many of them are not kept."""
+        return self.count - len(self.intervals())
+
     def as_json(self) -> dict[str, Any]:
         """As plain data."""
         return dataclasses.asdict(self)

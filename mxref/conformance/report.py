@@ -15,15 +15,27 @@ from mxref.formats import E8M0, OTHER_BLOCK_FORMATS, CodeFormat
 from mxref.golden.records import VectorFile
 from mxref.golden.words import LAYOUT_OPERATIONS
 
-__all__ = ["describe", "show_code", "show_fields", "show_float", "show_input", "show_output"]
+__all__ = [
+    "describe",
+    "difference",
+    "show_code",
+    "show_fields",
+    "show_float",
+    "show_input",
+    "show_output",
+]
 
 
 def describe(file: VectorFile, failure: Failure) -> str:
     """One line: id, input, want and got, distance, clause and flags."""
     case = failure.case
     flags = f" [{' '.join(case.flags)}]" if case.flags else ""
-    what = failure.error if failure.got is None else _first_difference(file, failure)
-    return f"{case.id}: {what}; {case.rule}{flags}"
+    return f"{case.id}: {difference(file, failure)}; {case.rule}{flags}"
+
+
+def difference(file: VectorFile, failure: Failure) -> str:
+    """What came back otherwise, with the input that belongs to it; or the error."""
+    return failure.error if failure.got is None else _first_difference(file, failure)
 
 
 def show_code(code: int, fmt: CodeFormat) -> str:

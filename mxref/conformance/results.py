@@ -121,8 +121,8 @@ def read_results(
         known: the stems of all vector files; files of other names are refused.
 
     Raises:
-        TargetError: no such folder, a file of another name, a line that is no answer to a case of
-            its file or the second one, or different policies.
+        TargetError: no such folder, no file, a file of another name, a line that is no answer to a
+            case of its file or the second one, or different policies.
     """
     names = {_name(stem) for stem in known}
     found = {path.name: path for path in _entries(folder) if not path.name.startswith(".")}
@@ -131,6 +131,11 @@ def read_results(
             raise TargetError(
                 f"{path} must have the name of a file of prompts, as encode.e4m3.f32.txt"
             )
+    if not found:
+        raise TargetError(
+            f"{folder} must have files of answers, of the names of those of the prompts, as "
+            "encode.e4m3.f32.txt; got none"
+        )
     answers, claims = {}, Claims()
     policies: dict[Policy, Path] = {}
     for file in files:

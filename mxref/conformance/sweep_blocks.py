@@ -78,6 +78,11 @@ class BlockTally:
             if interval in self.groups or len(self.groups) < KEPT:
                 self.groups.setdefault(interval, []).append(scale.code)
 
+    @property
+    def left(self) -> int:
+        """How many intervals are not kept."""
+        return self.count - sum(map(len, self.groups.values()))
+
     def as_json(self) -> dict[str, Any]:
         """As plain data."""
         groups = [{**dataclasses.asdict(one), "scales": s} for one, s in self.groups.items()]

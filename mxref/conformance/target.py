@@ -242,8 +242,13 @@ def claims_cover(
 def _import(spec: str) -> ModuleType:
     path = Path(spec)
     is_path = path.suffix or path.exists() or len(path.parts) > 1
+    hint = ""
+    if path.suffix == ".py" and not path.exists():
+        hint = ": there is no such file"
+    elif path.suffix != ".py" and path.is_file():
+        hint = ": a program is run by `mxref verify --cmd`"
     if is_path and not (path.suffix == ".py" and path.is_file()) and not _is_dotted(spec):
-        raise TargetError(f"target {spec} must be a Python file (NAME.py) or a module name")
+        raise TargetError(f"target {spec} must be a Python file (NAME.py) or a module name{hint}")
     folder = str(path.parent.resolve()) if path.suffix == ".py" else ""
     if folder not in sys.path:
         sys.path.insert(0, folder)  # what lies beside the target can be imported, as by `python`
@@ -265,7 +270,7 @@ def _import(spec: str) -> ModuleType:
         if not is_fault(error):
             raise
         raise TargetError(
-            f"target {spec} cannot be imported: {type(error).__name__}: {error}"
+            f"target {spec} cannot be imported: {type(error).__name__}: {error}{hint}"
         ) from error
     return module
 

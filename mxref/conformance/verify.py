@@ -107,6 +107,11 @@ class Report:
         return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
 
     @property
+    def asked(self) -> set[str]:
+        """The ids of all cases compared."""
+        return {case.id for row in self.rows for one in row.outcomes for case in one.file.cases}
+
+    @property
     def stale(self) -> list[str]:
         """Cases that the xfail file lists although they pass or were not compared."""
         failed = {failure.case.id for _, failure in self.failures}

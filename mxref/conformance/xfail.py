@@ -51,9 +51,7 @@ def write_xfail(path: Path, base: Path, report: Report) -> int:
     to fill in; until then `read_xfail` refuses them.
     """
     left = {failure.case.id: (file, failure) for file, failure in report.failures}
-    asked = {
-        case.id for row in report.rows for outcome in row.outcomes for case in outcome.file.cases
-    }
+    asked = report.asked
     groups = []
     for group in _groups(base) if base.exists() else []:
         cases = [id for id in group["cases"] if left.pop(id, None) or id not in asked]
@@ -73,7 +71,7 @@ def _lack(group: dict[str, Any]) -> str:
     """What a group must have and has not; empty if nothing."""
     reason, link = group["reason"], group["link"]
     if not reason or reason.startswith(_NOT_EXPLAINED):
-        return f"every group must have a reason, got {reason!r}"
+        return f"every group must have a reason that you have written, got {reason!r}"
     if not link.startswith("http"):
         return f"group {reason!r} must have an http link, got {link!r}"
     return ""

@@ -74,7 +74,7 @@ def answerable(op: str, format: str, slot: str, policy: Policy) -> bool:
         case "encode_stochastic":
             return bool(policy.element.rounding.value.startswith("stochastic"))
         case "quantize_tensor":
-            return layout.tail is not Tail.REFUSED
+            return layout.tail is not Tail.REFUSED and not policy.element.rounding.stochastic
     if format not in OTHER_BLOCK_FORMATS:
         return True
     changed = choices_read(op, policy)

@@ -118,6 +118,11 @@ def block_inputs(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[str,
             signed = [bits | sign * (i % 2) for i, bits in enumerate(some)]
             top = _scaled(numbers[-1], k, layout)
             yield f"grid_{k}_{index // 31:02}", [top, *signed, *[0] * (31 - len(signed))]
+    # The same in other positions, each number of FP4 in every one: a kernel has several lanes.
+    for first in range(0, len(points), max(1, len(points) // 16)):
+        some = [points[(first + i) % len(points)] for i in range(31)]
+        signed = [bits | sign * ((i + first) % 2) for i, bits in enumerate(some)]
+        yield f"turned_{first:03}", [*signed, numbers[-1]]
     for field in _block_fields(layout):
         edge = _at(field, 128, layout)
         for name, amax in (("below", edge - 1), ("at", edge), ("above", edge + 1)):

@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 
 from mxref._bits import LAYOUTS, FloatLayout
 from mxref.formats import E8M0, code_format
-from mxref.golden.answers import exact_answers
+from mxref.golden.answers import choices_read, exact_answers
 from mxref.policy import Policy
 
-__all__ = ["Steps", "input_count", "steps"]
+__all__ = ["Steps", "changes", "input_count", "steps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ class Steps:
         end: the number of inputs.
     """
 
-    starts: NDArray[np.int64]
+    starts: NDArray[np.uint64]
     answers: NDArray[np.uint64]
     end: int
 
     def runs(self, first: int, end: int) -> Iterator[tuple[int, int, int]]:
         """The runs of one answer within a range: begin, end and answer."""
-        index = int(np.searchsorted(self.starts, first, side="right")) - 1
+        index = int(np.searchsorted(self.starts, np.uint64(first), side="right")) - 1
         while first < end:
             last = index + 1 == len(self.starts)
             stop = end if last else min(end, int(self.starts[index + 1]))
@@ -79,7 +79,7 @@ def steps(op: str, format: str, float: str, policy: Policy) -> Steps:
     Args:
         op: `encode`, `encode_scale`, `shared_scale`, `decode` or `decode_scale`.
         format: the element format; `e8m0` where there is none.
-        float: `f32`, `f16` or `bf16`.
+        float: a float type.
         policy: a deterministic policy.
 
     >>> found = steps("encode", "e2m1", "f32", Policy())
@@ -112,7 +112,25 @@ def steps(op: str, format: str, float: str, policy: Policy) -> Steps:
         spans += [(m, z, b, y) for (_, _, b, y), m, z in cut]
     places = sorted(found)
     starts = [0, *(b for a, b in itertools.pairwise(places) if found[a] != found[b])]
-    return Steps(np.array(starts, np.int64), np.array([found[b] for b in starts], np.uint64), count)
+    return Steps(
+        np.array(starts, np.uint64), np.array([found[b] for b in starts], np.uint64), count
+    )
+
+
+def changes(op: str, format: str, float: str, policy: Policy) -> tuple[int, ...]:
+    """The patterns of numbers, with their signs, whose answer is not that of the number before.
+
+    Zeros and NaNs are left out; of `encode_scale` negative numbers, too. Arguments as of `steps`.
+
+    >>> [f"{bits:04x}" for bits in changes("encode", "e2m1", "bf16", Policy())][:3]
+    ['3e81', '3f40', '3fa1']
+    """
+    layout = LAYOUTS[float]
+    both = layout.sign_bit if op == "encode" else 0
+    read = choices_read(op, policy)
+    read.pop("nan_to_finite", None)  # it may be an error
+    found = steps(op, format, float, Policy().replace(**read)).starts.tolist()
+    return tuple(bits for bits in found if 0 < (bits & ~both) <= layout.inf_bits)
 
 
 def _binades(layout: FloatLayout, count: int) -> list[int]:

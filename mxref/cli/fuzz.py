@@ -1,0 +1,124 @@
+"""``mxref fuzz``: search an implementation for wrong answers, and show the simplest as code."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from mxref._text import unknown_name
+from mxref.cli._common import Verbs, new_parser, print_table
+from mxref.cli._targets import add_target_arguments, chosen_target
+
+if TYPE_CHECKING:
+    from mxref.conformance import Target
+    from mxref.conformance.fuzz import Row
+    from mxref.policy import Policy
+
+
+def add_parser(verbs: Verbs) -> None:
+    """Add the verb."""
+    parser = new_parser(
+        verbs,
+        "fuzz",
+        _run,
+        "search an implementation for wrong answers, and show the simplest ones as code",
+        "mxref fuzz my_kernel.py --op quantize --format mxfp4_e2m1 --examples 2000",
+    )
+    add_target_arguments(parser)
+    parser.add_argument(
+        "--policy", metavar="POLICY", help="compare with this policy instead of the claimed one"
+    )
+    for name in ("op", "format", "float"):
+        parser.add_argument(
+            f"--{name}",
+            action="append",
+            default=[],
+            metavar=name.upper(),
+            help=f"only this {'operation' if name == 'op' else name}; may be given again",
+        )
+    parser.add_argument(
+        "--examples", type=int, default=200, metavar="N", help="questions of each (default 200)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="S", help="other questions (default 0)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def _run(options: argparse.Namespace) -> int:
+    try:
+        import mxref.strategies  # noqa: F401 - which says what to install
+    except ImportError as error:
+        raise ValueError(str(error)) from None
+    with chosen_target(options) as target:
+        return _search(options, target)
+
+
+def _search(options: argparse.Namespace, target: Target) -> int:
+    from mxref.conformance.fuzz import fuzz
+    from mxref.conformance.fuzz_questions import subjects
+    from mxref.policy import Policy
+
+    policy = target.policy if options.policy is None else Policy.parse(options.policy)
+    columns = zip(*subjects(policy), strict=True)
+    for name, known in zip(("op", "format", "float"), columns, strict=True):
+        for one in getattr(options, name):
+            if one not in known:
+                raise ValueError(unknown_name(f"--{name}", one, dict.fromkeys(known)))
+    chosen = {"ops": options.op, "formats": options.format, "floats": options.float}
+    rows = []
+    for row in fuzz(target, policy, **chosen, examples=options.examples, seed=options.seed):
+        rows.append(row)
+        if row.found is not None and not options.json:
+            place = f"{row.op} {row.format} {row.float} under {row.policy}"
+            print(f"{place}: {row.found.text}\n{row.found.code}\n", flush=True)
+    wrong = sum(row.found is not None for row in rows)
+    passed = bool(rows) and not wrong
+    if options.json:
+        print(json.dumps(_as_json(rows, target.name, policy, passed=passed), indent=1))
+        return 0 if passed else 1
+    header = ("op", "format", "float", "examples", "result")
+    results = ["ok" if row.found is None else "WRONG" for row in rows]
+    table = zip(rows, results, strict=True)
+    print_table(header, [(r.op, r.format, r.float, str(r.examples), said) for r, said in table])
+    word = "PASS" if passed else "FAIL"
+    searched = f"{len(rows)} searched, {wrong} with a wrong answer" if rows else "nothing covered"
+    print(f"{word} {target.name}: {searched}, compared with {policy}")
+    return 0 if passed else 1
+
+
+def _as_json(rows: list[Row], target: str, policy: Policy, *, passed: bool) -> dict[str, Any]:
+    from mxref.golden.records import stripped, words
+
+    def found(row: Row) -> dict[str, Any] | None:
+        if row.found is None:
+            return None
+        file, failure = row.found.file, row.found.failure
+        return {
+            "text": row.found.text,
+            "in": [words(stripped(one), file.in_digits) for one in row.found.inputs],
+            "case": failure.index,
+            "want": words(failure.want, file.out_digits),
+            "got": None if failure.got is None else words(failure.got, file.out_digits),
+            "error": failure.error,
+            "steady": row.found.steady,
+            "code": row.found.code,
+        }
+
+    return {
+        "target": target,
+        "policy": str(policy),
+        "passed": passed,
+        "rows": [
+            {
+                "op": row.op,
+                "format": row.format,
+                "float": row.float,
+                "policy": row.policy,
+                "examples": row.examples,
+                "counterexample": found(row),
+            }
+            for row in rows
+        ],
+    }

@@ -1,0 +1,347 @@
+"""Which members of a choice are one function for an operation, a format and a float type, and why.
+
+What holds whatever the other choices are is used before anything is asked (`alike`); what holds
+only under other choices is found by asking, and explained afterwards (`because`).
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from mxref._bits import F16, F32, F64, LAYOUTS, FloatLayout
+from mxref.conformance.calls import code_format, without_cases
+from mxref.formats import CodeFormat
+from mxref.golden.answers import reads
+from mxref.policy import Policy
+from mxref.scale_rule import ScaleRule
+
+__all__ = ["Setting", "alike", "because", "members"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """An operation on a format, with the float type of its inputs or results.
+
+    Args:
+        op: operation.
+        format: element, scale or block format.
+        float: float type, or what stands in its place where there is none.
+    """
+
+    op: str
+    format: str
+    float: str
+
+    def __str__(self) -> str:
+        return " ".join((self.op, self.format, self.float))
+
+    @property
+    def element(self) -> CodeFormat:
+        """The format of the codes."""
+        return code_format(without_cases(self.op, self.format, self.float))
+
+    @property
+    def layout(self) -> FloatLayout:
+        """The float type; float32 where there is none."""
+        return LAYOUTS.get(self.float, F32)
+
+
+def members(setting: Setting, choice: str) -> list[str]:
+    """The members of a choice that an operation can have.
+
+    >>> members(Setting("encode_stochastic", "e2m1", "f32"), "rounding")
+    ['stochastic_a', 'stochastic_b', 'stochastic_c']
+    """
+    some = [member.value for member in Policy.members(choice)]
+    match setting.op, choice:
+        case "encode_stochastic", "rounding":
+            return [one for one in some if one.startswith("stochastic")]
+        case _, "rounding":  # without random bits there is no other
+            return [one for one in some if not one.startswith("stochastic")]
+        case "encode_scale", "scale_overflow":
+            return [one for one in some if one != "wrap"]
+        case "pack_blocks" | "unpack_blocks", "scale_place":
+            return [one for one in some if one != "separate"]
+    return some
+
+
+def narrower(layout: FloatLayout) -> dict[str, FloatLayout]:
+    """The types that a choice can round a float type to first and that do not hold all of it."""
+    types = {"float32": F32, "bfloat16": LAYOUTS["bf16"], "float16": F16}
+    return {
+        name: one
+        for name, one in types.items()
+        if one.exponent_bits < layout.exponent_bits or one.mantissa_bits < layout.mantissa_bits
+    }
+
+
+def alike(setting: Setting, choice: str) -> list[tuple[tuple[str, ...], str]]:
+    """The members of a choice, those that are one function together, and why they are.
+
+    >>> alike(Setting("encode", "e4m3", "bf16"), "pre_rounding")[0]
+    (('none', 'float32', 'bfloat16'), 'they hold every bf16')
+    """
+    groups: list[tuple[tuple[str, ...], str]]
+    groups = [((member,), "") for member in members(setting, choice)]
+    for some, why in _alike(setting, choice):
+        touched = [group for group in groups if set(group[0]) & set(some)]
+        if len(touched) > 1:
+            first = groups.index(touched[0])
+            whole = tuple(member for group, _ in touched for member in group)
+            groups = [group for group in groups if group not in touched]
+            groups.insert(first, (whole, why))
+    return groups
+
+
+@functools.cache
+def _alike(setting: Setting, choice: str) -> list[tuple[Collection[str], str]]:
+    """Members that are one function whatever the other choices are, and why."""
+    fmt, layout, op = setting.element, setting.layout, setting.op
+    name, encodes = fmt.name, "rounding" in reads(op)
+    every = members(setting, choice)
+    small = layout == F16 and op != "dequantize"
+    far = ("float16",) if layout == F16 else ()
+    special = fmt.nan_code if fmt.inf_code is None else fmt.inf_code
+    is_int8 = getattr(fmt, "twos_complement", False)
+    found: list[tuple[bool, str, Collection[str], str]] = [
+        (not is_int8, "int8_range", every, f"{name} is not INT8"),
+        (not is_int8, "int8_emax", every, f"{name} is not INT8"),
+        (fmt.nan_code is None, "nan", every, f"{name} has no NaN"),
+        (
+            fmt.inf_code is None,
+            "nan",
+            ("signed", "signed_quiet"),
+            f"{name} has one NaN of each sign",
+        ),
+        (fmt.nan_code is not None, "nan_to_finite", every, f"{name} has a NaN"),
+        (
+            is_int8,
+            "nan_to_finite",
+            ("zero", "signed_zero", "opposite_zero"),
+            "INT8 has one zero",
+        ),
+        (special is None, "overflow", every, f"{name} has only its largest number for it"),
+        (special is None, "clamp", every, f"both give the largest number of {name}"),
+        (not fmt.has_negative_zero, "zero_sign", every, f"{name} has no -0"),
+        (not fmt.has_negative_zero, "underflow_sign", every, f"{name} has no -0"),
+        (
+            op == "decode" and not fmt.has_negative_zero,
+            "decoded_zero",
+            every,
+            f"{name} has no -0",
+        ),
+        (
+            True,
+            "pre_rounding",
+            [one for one in every if one not in narrower(layout)],
+            f"they hold every {layout.name}",
+        ),
+        (
+            True,
+            "amax_type",
+            # What is rounded to bfloat16 first can be too large for float16.
+            [one for one in every if one not in narrower(layout) and not (encodes and one in far)],
+            f"they hold every {layout.name}",
+        ),
+        (
+            small and not encodes,
+            "scale_overflow",
+            every,
+            f"no {layout.name} needs a scale above 2^127",
+        ),
+        (small, "scale_underflow", every, f"no {layout.name} needs a scale below 2^-127"),
+        (small, "tiny_scale", every, "every f16 that is not 0 is above 2^-126"),
+        (
+            small,
+            "scale_rule",
+            ("floor", "floor_exponent_field"),
+            "the subnormals of f16 are normal numbers of float32",
+        ),
+        (
+            layout.width == 16,
+            "scale_rule",
+            ("floor", "floor_log2_float32"),
+            f"no {layout.name} lies so close below a power of two",
+        ),
+        (
+            op == "encode_scale",
+            "scale_rounding",
+            ("toward_zero", "toward_negative"),
+            "the magnitude is rounded",
+        ),
+        (True, "scale_arithmetic", every, "scales are powers of two"),
+        (op == "quantize", "tail", every, "blocks are whole"),
+        (op == "dequantize" and layout == F64, "product_overflow", every, "f64 holds them all"),
+        (fmt.bits != 4, "fp4_packing", every, f"{name} has {fmt.bits} bits"),
+        (fmt.bits != 6, "fp6_packing", every, f"{name} has {fmt.bits} bits"),
+    ]
+    result = [(some, why) for holds, one, some, why in found if holds and one == choice]
+    if choice == "scale_rule" and not encodes | (op == "shared_scale"):
+        return []
+    if choice == "scale_rule":
+        for one, other in itertools.combinations([r for r in ScaleRule if not r.is_quirk], 2):
+            same = one.limit(fmt) == other.limit(fmt)  # type: ignore[arg-type]
+            if same and not is_int8:  # whose emax is a choice that only some rules read
+                result.append(((one.value, other.value), f"they have one limit on {name}"))
+    return result
+
+
+#: Other choices: the members that each still has, joined by "|".
+Known = Mapping[str, str]
+#: A reason: the choice, the members that it makes one (none for all), when, and the sentence.
+_Reason = tuple[str, Collection[str], Callable[[Setting, Known], bool], str]
+
+
+def _among(known: Known, choice: str, *members: str) -> bool:
+    """Whether nothing but these members of a choice is left."""
+    return set(known[choice].split("|")) <= set(members)
+
+
+_NEAREST = ("ties_to_even", "ties_to_away", "ties_to_zero")
+
+
+def _flushed_alike(setting: Setting, known: Known) -> bool:
+    """Whether subnormal inputs all become the zero that a flush makes of them."""
+    fmt, layout = setting.element, setting.layout
+    vanishes = layout.emin < fmt.emin - fmt.mantissa_bits - 1
+    one_sign = known["zero_sign"] == known["underflow_sign"] and "|" not in known["zero_sign"]
+    one_sign |= not fmt.has_negative_zero
+    to_zero = _among(known, "rounding", *_NEAREST, "toward_zero")
+    plain = _among(known, "pre_rounding", "none", "float32", "bfloat16")
+    return setting.op == "encode" and vanishes and one_sign and to_zero and plain
+
+
+def _below(setting: Setting, known: Known) -> bool:
+    """Whether no finite amax, as the scale rule sees it, reaches 2**128."""
+    small = setting.layout.exponent_bits <= 8
+    return small and _among(known, "amax_type", "source", "float32")
+
+
+_REASONS: tuple[_Reason, ...] = (
+    (
+        "clamp",
+        (),
+        lambda s, k: _among(k, "overflow", "saturate", "propagate"),
+        "under overflow={overflow} both give the largest number",
+    ),
+    (
+        "overflow",
+        ("nonsaturating", "nonsaturating_ieee"),
+        lambda s, k: _among(k, "rounding", *_NEAREST) or s.op == "encode_stochastic",
+        "rounding={rounding} has no direction in which IEEE 754 stops",
+    ),
+    (
+        "overflow",
+        ("nonsaturating_ieee", "propagate"),
+        lambda s, k: _among(k, "rounding", "toward_zero", "to_odd"),
+        "under rounding={rounding} both stop finite numbers at the largest one",
+    ),
+    (
+        "overflow",
+        ("saturate", "propagate"),
+        lambda s, k: _among(k, "block_inf", "nan_block") and s.layout.name in ("f32", "f16"),
+        "under block_inf=nan_block no element is infinite",
+    ),
+    (
+        "underflow_sign",
+        (),
+        lambda s, k: _among(k, "rounding", "to_odd", "toward_negative") and s.op == "encode",
+        "under rounding={rounding} no negative number becomes a zero",
+    ),
+    (
+        "subnormal_inputs",
+        (),
+        _flushed_alike,
+        "under rounding={rounding} every subnormal of the float type becomes that zero anyway",
+    ),
+    (
+        "nan_to_finite",
+        (),
+        lambda s, k: (
+            _among(k, "block_nan", "nan_block")
+            and (_among(k, "scaling", "divide") or _among(k, "block_inf", "nan_block"))
+        ),
+        "under block_nan=nan_block no element is converted from NaN",
+    ),
+    (
+        "amax_type",
+        ("source", "float32", "bfloat16"),
+        lambda s, k: _among(k, "pre_rounding", "bfloat16"),
+        "under pre_rounding=bfloat16 every amax is a bfloat16",
+    ),
+    (
+        "scale_rule",
+        ("floor", "floor_exponent_field"),
+        lambda s, k: s.layout.name in ("f32", "bf16") and _among(k, "scale_underflow", "clamp"),
+        "under scale_underflow=clamp subnormal amaxes have the scale 00 under both",
+    ),
+    (
+        "scale_overflow",
+        (),
+        lambda s, k: (
+            s.op != "encode_scale" and _below(s, k) and (s.element.emax >= 1 or s.layout == F16)
+        ),
+        "every scale of {float} is below 2^127 or is it",
+    ),
+    (
+        "scaling",
+        (),
+        lambda s, k: (
+            s.element.emax >= 2
+            and _below(s, k)
+            and _among(k, "block_inf", "nan_block", "ignore")
+            and _among(k, "scale_underflow", "clamp", "nan", "flush")
+        ),
+        "no block of {float} has the scale FE",
+    ),
+    (
+        "tiny_scale",
+        ("as_if_zero", "always_up"),
+        lambda s, k: "toward_positive" not in k["scale_rounding"],
+        "they differ only under scale_rounding=toward_positive",
+    ),
+    (
+        "zero_block",
+        ("one", "minus_emax"),
+        lambda s, k: s.element.emax == 0 and _among(k, "int8_emax", "zero"),
+        "the emax of INT8 is 0 under int8_emax=zero",
+    ),
+)
+
+
+def because(setting: Setting, choice: str, values: Collection[str], known: Known) -> str:
+    """Why these members of a choice cannot be told apart, given the other choices.
+
+    >>> setting, known = Setting("encode", "e4m3", "f32"), {"overflow": "saturate"}
+    >>> because(setting, "clamp", ("after_rounding", "before_rounding"), known)
+    'under overflow=saturate both give the largest number'
+    """
+    groups = [(set(group) & set(values), why) for group, why in alike(setting, choice)]
+    sentences = [why for group, why in groups if len(group) > 1]
+    left = {next(iter(group)): group for group, _ in groups if group}
+    if len(left) > 1:
+        for sentence, some in reasons(setting, choice, known):
+            covered = {one for one, group in left.items() if not some or group & set(some)}
+            if len(covered) == len(left):
+                return "; ".join([*sentences, sentence])
+        sentences.append("no input tells them apart under the other choices")
+    return "; ".join(dict.fromkeys(sentences))
+
+
+def reasons(setting: Setting, choice: str, known: Known) -> list[tuple[str, tuple[str, ...]]]:
+    """The sentences that hold of a choice under other choices, and the members that they make one.
+
+    No members stand for all.
+    """
+    found = []
+    for name, some, holds, sentence in _REASONS:
+        try:
+            applies = name == choice and holds(setting, known)
+        except KeyError:  # the other choice is not known, or not read
+            continue
+        if applies:
+            found.append((sentence.format(float=setting.float, **known), tuple(some)))
+    return found

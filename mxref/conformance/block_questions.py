@@ -1,0 +1,235 @@
+"""What `identify` asks of `quantize`: blocks that hold as many questions as they have elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mxref._bits import F16, FloatLayout
+from mxref.conformance.alike import Setting
+from mxref.conformance.pools import (
+    Maker,
+    Pool,
+    Words,
+    around,
+    both_signs,
+    element_points,
+    end_powers,
+    power_bits,
+    times,
+)
+from mxref.conformance.scale_questions import (
+    RANGE_READS,
+    SCALE_READS,
+    edges,
+    extreme_amaxes,
+    rounded_down,
+    usual_amaxes,
+)
+from mxref.formats import E8M0
+from mxref.golden.answers import fast_answers
+from mxref.golden.grid import grid, pattern
+from mxref.golden.splitmix import splitmix64
+from mxref.policy import Policy
+
+__all__ = ["block_pools"]
+
+_ROUNDS = (*SCALE_READS, "rounding", "pre_rounding")
+_SIGNS = ("zero_sign", "underflow_sign", "subnormal_inputs")
+_BEYOND = ("overflow", "clamp", "nan", "int8_range")
+_RANGE = (*RANGE_READS, "subnormal_inputs")
+_FINITE = (*_ROUNDS, *_SIGNS, *_BEYOND, *RANGE_READS, "scaling", "nan_block_codes")
+
+
+def block_pools(setting: Setting) -> tuple[Maker, ...]:
+    """The pools of `quantize`."""
+    fmt, layout = setting.element, setting.layout
+    usual, extreme = usual_amaxes(fmt, layout), extreme_amaxes(fmt, layout)
+    must = edges(fmt, layout, (-3, 4))
+    scale = Pool(
+        "scale rule",
+        (*SCALE_READS, "pre_rounding"),
+        _alone(np.concatenate([must, usual])),
+        range(0, must.size, max(1, must.size // 4)),
+        "scale",
+    )
+    small = extreme < np.uint64(layout.nan_bits >> 1)
+    rules = (*SCALE_READS, "pre_rounding")
+    zero = np.zeros((1, 32), np.uint64)
+    ends = [
+        Pool("blocks of zeros", ("zero_block", "int8_emax"), zero, (0,), "scale"),
+        Pool(
+            "small scales",
+            (*rules, "zero_block", "scale_underflow", "subnormal_inputs"),
+            _alone(extreme[small]),
+            (),
+            "scale",
+        ),
+        Pool(
+            "large scales",
+            (*rules, "scale_overflow", "block_inf"),
+            _alone(extreme[~small]),
+            (),
+            "scale",
+        ),
+    ]
+
+    def extremes(found: Policy) -> Pool:
+        blocks = _spread(np.concatenate([rounded_down(layout), _sample(extreme, 120)]), layout)
+        return Pool("elements at the ends of the scales", _FINITE, blocks)
+
+    def nans(found: Policy) -> Pool:
+        return Pool("NaN", (), _special(setting, (1,)), (0,))
+
+    def infs(found: Policy) -> Pool:
+        return Pool("infinity", (), _special(setting, (0,)), (0,))
+
+    def both(found: Policy) -> Pool:
+        return Pool("NaN and infinity", (), _special(setting, (0, 1)), (0,))
+
+    return (
+        lambda _: scale,
+        *(lambda _, pool=pool: pool for pool in ends),
+        lambda found: _inside(setting, found),
+        lambda found: _small(setting, found),
+        lambda found: _large(setting, found),
+        extremes,
+        infs,
+        nans,
+        both,
+    )
+
+
+def _alone(amaxes: Words) -> Words:
+    """Blocks of zeros with one number, wherever it stands."""
+    blocks = np.zeros((amaxes.size, 32), np.uint64)
+    blocks[np.arange(amaxes.size), np.arange(amaxes.size) * 5 % 32] = amaxes
+    return blocks
+
+
+def _sample(words: Words, count: int) -> Words:
+    return words[:: max(1, words.size // count)]
+
+
+def _largest(setting: Setting, found: Policy, exponent: int) -> tuple[int, int]:
+    """The scale code of 2**exponent, and the largest amax of a few that has it."""
+    fmt, layout = setting.element, setting.layout
+    amaxes = around(edges(fmt, layout, (exponent - 1, exponent, exponent + 1)), layout)
+    amaxes = np.append(amaxes, np.uint64(pattern(1, exponent, layout)))
+    answers = fast_answers("quantize", setting.format, setting.float, _alone(amaxes), found)
+    code = int(answers[-1, 0])
+    return code, int(amaxes[answers[:, 0] == code].max())
+
+
+def _filled(numbers: Words, amax: int, layout: FloatLayout) -> Words:
+    """Blocks of a number of largest magnitude and 31 others."""
+    numbers = numbers[(numbers & np.uint64(layout.sign_bit - 1)) <= np.uint64(amax)]
+    count = -(-numbers.size // 31)
+    rows = np.zeros((count, 31), np.uint64)
+    rows.reshape(-1)[: numbers.size] = numbers
+    blocks = np.empty((count, 32), np.uint64)
+    place = np.arange(32) == (np.arange(count) * 5 % 32)[:, np.newaxis]
+    blocks[~place] = rows.reshape(-1)
+    blocks[place] = amax
+    return blocks
+
+
+def _points(setting: Setting, found: Policy, exponent: int) -> tuple[Words, int, int]:
+    """The steps of the elements under the scale of 2**exponent; its code, and its largest amax."""
+    code, amax = _largest(setting, found, exponent)
+    layout = setting.layout
+    steps = times(element_points(setting.element, layout, few=True), code - E8M0.bias, layout)
+    return around(steps, layout), code, amax
+
+
+def _exponent(setting: Setting) -> int:
+    """Where amax stands in blocks of ordinary numbers: high, so that small elements are normal."""
+    return min(setting.element.emax, 13) + 1
+
+
+def _ends(setting: Setting, code: int) -> tuple[int, int]:
+    """The smallest and the largest magnitude that are ordinary under a scale."""
+    fmt, layout = setting.element, setting.layout
+    numbers, _ = grid(fmt, layout)
+    pair = times(np.array([numbers[1], numbers[-1]], np.uint64), code - E8M0.bias, layout)
+    return max(int(pair[0]), pattern(1, F16.emin + 1, layout)), int(pair[1])
+
+
+def _inside(setting: Setting, found: Policy) -> Pool:
+    points, code, amax = _points(setting, found, _exponent(setting))
+    low, high = _ends(setting, code)
+    kept = points[(points > low) & (points <= high)]
+    blocks = _filled(both_signs(kept, setting.layout), min(amax, high), setting.layout)
+    ties = _ties(setting, code, min(amax, high))
+    return Pool("rounding", _ROUNDS, np.concatenate([ties, blocks]), range(len(ties)))
+
+
+def _ties(setting: Setting, code: int, amax: int) -> Words:
+    """Blocks with every tie of the format under a scale, of both signs; few where they are many."""
+    _, middles = grid(setting.element, setting.layout)
+    ties = times(np.array(middles, np.uint64), code - E8M0.bias, setting.layout)
+    low, _ = _ends(setting, code)
+    ties = both_signs(ties[ties > low], setting.layout)
+    return _filled(_sample(ties, 31 * 4), amax, setting.layout)
+
+
+def _small(setting: Setting, found: Policy) -> Pool:
+    layout = setting.layout
+    points, code, amax = _points(setting, found, _exponent(setting))
+    low, high = _ends(setting, code)
+    tiny = around(power_bits(end_powers(layout), layout), layout)
+    kept = np.unique(np.concatenate([points[points <= 2 * low], tiny[tiny <= low]]))
+    zeros = np.array([0, layout.sign_bit], np.uint64)
+    others = np.concatenate([zeros, both_signs(kept, layout)])
+    blocks = _filled(others, min(amax, high), layout)
+    return Pool("small elements", (*_ROUNDS, *_SIGNS), blocks, (0,))
+
+
+def _large(setting: Setting, found: Policy) -> Pool:
+    layout = setting.layout
+    points, code, amax = _points(setting, found, _exponent(setting))
+    _, high = _ends(setting, code)
+    kept = np.append(points[points >= high - 2], np.uint64(amax))
+    blocks = _filled(both_signs(kept, layout), amax, layout)
+    return Pool("overflow", (*_ROUNDS, *_BEYOND), blocks, (0,))
+
+
+def _spread(amaxes: Words, layout: FloatLayout) -> Words:
+    """Blocks with numbers in all the binades below an amax, of both signs, and with two zeros."""
+    below = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 24, 28, 32])
+    blocks = np.zeros((amaxes.size, 32), np.uint64)
+    draws = splitmix64(7, amaxes.size * 32).reshape(-1, 32)
+    mask = np.uint64((1 << layout.mantissa_bits) - 1)
+    for place in range(30):
+        some = times(amaxes, -int(below[place % below.size]), layout)
+        if place:
+            mixed = (some & ~mask) | (draws[:, place] & mask)
+            use = (draws[:, place] >> np.uint64(60)) > 3
+            some = np.where(use & (mixed <= amaxes), mixed, some)
+        blocks[:, place] = some | np.uint64(layout.sign_bit * (place % 2))
+    blocks[:, 31] = layout.sign_bit
+    shifted: Words = np.roll(blocks, 3, axis=1)
+    return shifted
+
+
+def _special(setting: Setting, kinds: Sequence[int]) -> Words:
+    """Blocks with infinities (kind 0) or NaNs (kind 1) beside numbers of all sizes."""
+    fmt, layout = setting.element, setting.layout
+    bits = [(layout.inf_bits, layout.nan_bits)[kind] for kind in kinds]
+    words = both_signs(np.array(bits, np.uint64), layout)
+    powers_of_two = [fmt.emax, 0, 5, *(p for p in (-100, 90) if layout.exponent_bits > 5)]
+    amaxes = np.concatenate(
+        [
+            edges(fmt, layout, powers_of_two)[::3],
+            np.array([0, 1, 3, layout.inf_bits - 1, layout.sign_bit >> 1], np.uint64),
+            _sample(extreme_amaxes(fmt, layout), 24),
+        ]
+    )
+    amaxes = amaxes[amaxes < np.uint64(layout.inf_bits)]
+    blocks = np.concatenate([_spread(amaxes, layout), np.zeros((1, 32), np.uint64)])
+    blocks[:, 7 : 7 + words.size] = words
+    only = np.tile(np.resize(words, 32), (1, 1))
+    one = blocks[:2].copy()
+    one[:, 7 : 7 + words.size] = words[:1]
+    return np.concatenate([blocks, only, one])

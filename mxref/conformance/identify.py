@@ -1,0 +1,235 @@
+"""Which choices a target makes, found by asking as little as possible."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from mxref._bits import LAYOUTS
+from mxref.conformance.alike import Setting, alike, because
+from mxref.conformance.asking import PROBES, Asked, Probe, narrowed
+from mxref.conformance.pools import Words
+from mxref.conformance.questions import pools
+from mxref.conformance.space import Space, simplest
+from mxref.conformance.target import Target
+from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
+from mxref.golden.answers import reads
+from mxref.golden.records import stripped
+from mxref.golden.words import OPERATIONS
+from mxref.policy import Policy
+from mxref.profiles import PROFILES
+
+__all__ = ["Clash", "Finding", "Identified", "identify", "identify_one", "settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found of one choice.
+
+    Args:
+        choice: its name.
+        values: the members that give the target's answers, given the other choices.
+        shown: for each member that is ruled out, the number of a probe that does, and the first of
+            its words that differs.
+        because: why the values, if there are several, cannot be told apart.
+    """
+
+    choice: str
+    values: tuple[str, ...]
+    shown: Mapping[str, tuple[int, int]]
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """A probe that contradicts the others.
+
+    Args:
+        probe: its number.
+        word: the first word of the answer that differs.
+        want: the answer of the policy that gives most others; None for an error.
+        otherwise: single choices that would give the word that came.
+    """
+
+    probe: int
+    word: int
+    want: tuple[int, ...] | None
+    otherwise: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """What `identify` found of an operation, a format and a float type.
+
+    Args:
+        setting: operation, format and float type.
+        probes: what was asked.
+        space: the policies that cannot be told apart, by one member of those that are one function;
+            those nearest to the answers where the target contradicts itself.
+        clashes: the probes that contradict; none if a policy gives all answers.
+    """
+
+    setting: Setting
+    probes: tuple[Probe, ...]
+    space: Space
+    findings: tuple[Finding, ...]
+    clashes: tuple[Clash, ...]
+
+    @property
+    def consistent(self) -> bool:
+        """Whether some policy gives all answers."""
+        return not self.clashes
+
+    @property
+    def count(self) -> int:
+        """How many policies give all answers, in the choices that the operation reads."""
+        return self._whole().count if self.consistent else 0
+
+    @property
+    def policies(self) -> Iterator[Policy]:
+        """Every policy that gives all answers; choices that are not read are as in `ocp`."""
+        if self.consistent:
+            for members in self._whole():
+                yield Policy().replace(**members)
+
+    def contains(self, policy: Policy) -> bool:
+        """Whether a policy gives all answers, whatever it says of choices that are not read."""
+        chosen = policy.choices()
+        some = {name: chosen[name] for name in reads(self.setting.op)}
+        return self.consistent and some in self._whole()
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """The named profiles that give all answers, of those that speak of this."""
+        op, format = self.setting.op, self.setting.format
+        return tuple(
+            name
+            for name, one in PROFILES.items()
+            if one.speaks_of(op, format) and self.contains(one.policy)
+        )
+
+    @property
+    def policy(self) -> Policy:
+        """The policy with the shortest spelling that gives the most answers."""
+        return Policy().replace(**simplest(self._whole()))
+
+    def _whole(self) -> Space:
+        """The same set, with all members that are one function."""
+        space = self.space
+        for name in reads(self.setting.op):
+            groups = {group[0]: group for group, _ in alike(self.setting, name)}
+            space = space.widen(name, groups)
+        return space
+
+
+def identify(
+    target: Target,
+    ops: Collection[str] = OPERATIONS,
+    formats: Collection[str] | None = None,
+    floats: Collection[str] | None = None,
+) -> tuple[Identified, ...]:
+    """Which choices a target makes, of everything that it covers.
+
+    Args:
+        target: the implementation.
+        ops: operations to ask for.
+        formats: formats to ask for; all if None.
+        floats: float types to ask for; all if None.
+
+    >>> import types, mxref
+    >>> from mxref.conformance import target_of
+    >>> mine = types.SimpleNamespace(encode=lambda x, f: mxref.encode(x, f, rounding="to_odd"))
+    >>> (found,) = identify(target_of(mine, "mine"), formats=["e2m1"], floats=["f32"])
+    >>> str(found.policy), len(found.probes) <= 64, found.profiles
+    ('ocp+rounding=to_odd', True, ())
+    """
+    return tuple(
+        identify_one(target, setting)
+        for setting in settings()
+        if setting.op in ops
+        and (formats is None or setting.format in formats)
+        and (floats is None or setting.float in floats or setting.float not in LAYOUTS)
+        and target.covers(setting.op, setting.format, setting.float)
+    )
+
+
+def settings() -> Iterator[Setting]:
+    """Every operation with its formats and float types, in order."""
+    for op in OPERATIONS:
+        floats: Collection[str] = LAYOUTS
+        formats: Collection[str] = ELEMENT_FORMATS
+        if op.startswith(("quantize", "dequantize")) or op.endswith("_blocks"):
+            formats = BLOCK_FORMATS
+        elif op.endswith(("encode_scale", "decode_scale", "_scales")):
+            formats = (E8M0.name,)
+        if op in ("decode", "decode_scale"):
+            floats = ("f32",)
+        elif "pack" in op:
+            floats = ("bytes",)
+        if op in ("pack", "unpack"):  # codes of 8 bits are bytes already
+            formats = [name for name, fmt in ELEMENT_FORMATS.items() if fmt.bits < 8]
+        yield from (Setting(op, format, float) for format in formats for float in floats)
+
+
+def identify_one(target: Target, setting: Setting) -> Identified:
+    """Ask a target about an operation, a format and a float type.
+
+    Args:
+        target: the implementation; an error that it raises is an answer, too.
+        setting: what to ask about.
+    """
+    names = reads(setting.op)
+    space = Space.of({n: [group[0] for group, _ in alike(setting, n)] for n in names})
+    asked = Asked(target, setting)
+    spare: list[Words] = []
+    for make in pools(setting):
+        pool = make(Policy().replace(**simplest(space)))
+        space = narrowed(space, pool, asked)
+        spare.append(pool.words)
+    for i, words in enumerate(spare):  # the rest of the probes, evenly
+        share = (PROBES - len(asked.probes)) // (len(spare) - i)
+        asked.ask(words[np.arange(share) * len(words) // max(1, share)])
+    found = simplest(space)
+    wrong = np.flatnonzero(~asked.agree(found))
+    clashes = tuple(_clash(int(i), asked, found) for i in wrong)
+    findings = tuple(_finding(name, space, asked, found, set(wrong.tolist())) for name in names)
+    return Identified(setting, tuple(asked.probes), space, findings, clashes)
+
+
+def _clash(number: int, asked: Asked, found: Mapping[str, str]) -> Clash:
+    probe = asked.probes[number]
+    want = stripped(asked.predicted(found, [probe])[0])
+    word = int(asked.difference(found, [number])[0])
+    otherwise = []
+    for name in reads(asked.setting.op):
+        for group, _ in alike(asked.setting, name):
+            other = stripped(asked.predicted({**found, name: group[0]}, [probe])[0])
+            if other[word : word + 1] == (probe.answer or ())[word : word + 1]:
+                otherwise.append(f"{name}={group[0]}")
+    return Clash(number, word, want or None, tuple(otherwise))
+
+
+def _finding(
+    name: str, space: Space, asked: Asked, found: Mapping[str, str], wrong: Collection[int]
+) -> Finding:
+    """What was found of a choice, and the fewest probes that rule out its other members."""
+    setting = asked.setting
+    groups = {group[0]: group for group, _ in alike(setting, name)}
+    values = [member for first in space.values(name) for member in groups[first]]
+    out = [one for one in groups if one not in space.values(name)]
+    differ = {one: asked.difference({**found, name: one}) for one in out}
+    for some in differ.values():
+        some[list(wrong)] = -1  # these show nothing
+    counts = sum((some >= 0 for some in differ.values()), np.zeros(len(asked.probes), np.int64))
+    ruled: dict[str, tuple[int, int]] = {}
+    for first in out:
+        where = np.flatnonzero(differ[first] >= 0)
+        if where.size:
+            probe = int(where[counts[where].argmax()])
+            for member in groups[first]:
+                ruled[member] = (probe, int(differ[first][probe]))
+    known = {other: "|".join(space.values(other)) for other in reads(setting.op)}
+    why = because(setting, name, values, known) if len(values) > 1 else ""
+    return Finding(name, tuple(values), ruled, why)

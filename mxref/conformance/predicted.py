@@ -1,0 +1,110 @@
+"""What a policy answers to questions, in a form in which answers can be compared."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.block import quantize
+from mxref.conformance.alike import Setting
+from mxref.formats import block_format
+from mxref.golden.answers import fast_answers
+from mxref.golden.records import NO_WORD, padded
+from mxref.golden.splitmix import splitmix64
+from mxref.policy import Policy
+
+__all__ = ["comparable", "hashed", "predicted", "shown"]
+
+Words = NDArray[np.uint64]
+
+
+def predicted(
+    setting: Setting, words: Words, members: Mapping[str, str], shows: str = "all"
+) -> NDArray[np.uint64]:
+    """The answers of a policy, one a row; NO_WORD throughout where it makes the input an error."""
+    op, format, float = setting.op, setting.format, setting.float
+    if op == "quantize_tensor" and words.shape[1] == 35:  # one block
+        return predicted(Setting("quantize", format, float), words[:, 3:], members, shows)
+    policy = _policy(members)
+    if shows == "scale":
+        return _scales(setting, words, policy)
+    try:
+        answers = fast_answers(op, format, float, words, policy).astype(np.uint64)
+    except ValueError:  # of `nan_to_finite=error`
+        if len(words) == 1:
+            return np.full((1, 1), NO_WORD, np.uint64)
+        magnitudes = words & np.uint64(setting.layout.sign_bit - 1)
+        alone = (magnitudes > np.uint64(setting.layout.inf_bits)).any(axis=1)
+        alone |= alone.all() | ~alone.any()
+        order = np.argsort(alone, kind="stable")
+        rest = words[~alone]
+        parts = [words[i : i + 1] for i in np.flatnonzero(alone)]
+        found = [
+            predicted(setting, part, members) for part in ([rest] if len(rest) else []) + parts
+        ]
+        answers = padded([row for part in found for row in part])[np.argsort(order)]
+    return comparable(setting, answers)
+
+
+def _policy(members: Mapping[str, str]) -> Policy:
+    """The policy with these members; its parts are made once, since that takes time."""
+    parts = {}
+    for part, own in _OWN.items():
+        parts[part] = _part(part, tuple((n, m) for n, m in members.items() if n in own))
+    return Policy(**parts)
+
+
+#: The choices of each part of a policy.
+_OWN = {
+    part.name: {field.name for field in dataclasses.fields(getattr(Policy(), part.name))}
+    for part in dataclasses.fields(Policy)
+}
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _part(name: str, members: tuple[tuple[str, str], ...]) -> Any:
+    return getattr(Policy().replace(**dict(members)), name)
+
+
+def _scales(setting: Setting, words: Words, policy: Policy) -> NDArray[np.uint64]:
+    """Scale codes of blocks with one number that is not zero."""
+    layout, fmt = setting.layout, block_format(setting.format)
+    values = words.max(axis=1, keepdims=True).astype(layout.uint).view(layout.dtype)
+    alone = dataclasses.replace(fmt, block_size=1)
+    return quantize(values, alone, policy).scale_codes.astype(np.uint64)
+
+
+def comparable(setting: Setting, answers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Answers with every NaN of a float type as one."""
+    if setting.op in ("decode", "decode_scale", "dequantize"):
+        layout = setting.layout
+        magnitude = answers & np.uint64(layout.sign_bit - 1)
+        is_nan = (magnitude > np.uint64(layout.inf_bits)) & (answers != np.uint64(NO_WORD))
+        one_nan: NDArray[np.uint64] = np.where(is_nan, np.uint64(layout.nan_bits), answers)
+        return one_nan
+    return answers
+
+
+def shown(answers: NDArray[np.uint64], shows: str) -> NDArray[np.uint64]:
+    """The words of answers that count."""
+    match shows:
+        case "scale":
+            return answers[:, :1]
+        case "number":
+            count = (answers != np.uint64(NO_WORD)).sum(axis=1, keepdims=True)
+            return np.asarray(count, np.uint64)
+    return answers
+
+
+def hashed(answers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A word for each answer, equal where the answers are; 0 where there is none."""
+    first, second = (splitmix64(seed, answers.shape[1]) | np.uint64(1) for seed in (1, 2))
+    mixed = (answers + np.uint64(1)) * first  # 0 for NO_WORD, however many of them there are
+    mixed ^= mixed >> np.uint64(29)
+    result: NDArray[np.uint64] = (mixed * second).sum(axis=1, dtype=np.uint64)
+    return result

@@ -1,0 +1,200 @@
+"""What `identify` asks: pools of inputs, each with the choices that its answers depend on.
+
+Any two policies that differ as functions differ on some input of a pool, since the pools hold every
+kind of input that a choice is about, and both sides of every step that a choice can move.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from mxref._bits import F16, FloatLayout
+from mxref.conformance.alike import Setting
+from mxref.conformance.block_questions import block_pools
+from mxref.conformance.pools import (
+    Maker,
+    Pool,
+    Words,
+    around,
+    both_signs,
+    element_points,
+    end_powers,
+    nans,
+    pool_of,
+    power_bits,
+)
+from mxref.conformance.scale_questions import encode_scale_pools, shared_scale_pools
+from mxref.formats import E8M0, CodeFormat
+from mxref.golden.grid import grid, pattern
+from mxref.golden.records import padded
+from mxref.policy import READS, Policy
+
+__all__ = ["pools"]
+
+
+def pools(setting: Setting) -> tuple[Maker, ...]:
+    """The pools of an operation, in the order in which they are asked."""
+    match setting.op:
+        case "encode" | "encode_stochastic":
+            made = _encode(setting)
+        case "encode_scale":
+            made = encode_scale_pools(setting)
+        case "shared_scale":
+            made = shared_scale_pools(setting)
+        case "quantize":
+            return block_pools(setting)
+        case "quantize_tensor":
+            return (*map(_as_tensor, block_pools(setting)), lambda _: _tail(setting))
+        case "dequantize":
+            made = _dequantize(setting)
+        case "decode":
+            codes = np.arange(setting.element.code_count, dtype=np.uint64)
+            some = [0, setting.element.sign_bit, 1, setting.element.max_code]
+            made = [Pool("codes", (), codes[:, np.newaxis], some)]
+        case "decode_scale":
+            codes = np.arange(E8M0.code_count, dtype=np.uint64)
+            made = [Pool("scales", (), codes[:, np.newaxis], [0, 1, 0x7F, 0xFE, 0xFF])]
+        case _:
+            made = _layouts(setting)
+    return tuple(lambda _, pool=pool: pool for pool in made)
+
+
+def _ties(fmt: CodeFormat, layout: FloatLayout) -> Words:
+    """A tie above an even code in every binade, signs in turn; above odd ones, too, if few."""
+    _, middles = grid(fmt, layout)
+    one = 1 << fmt.mantissa_bits
+    codes = list(range(0, fmt.max_code, max(one, 2)))
+    if getattr(fmt, "twos_complement", False):
+        codes = [0, 2, 4, 8, 16, 32, 64, 100]
+    if len(codes) <= 8:
+        codes += [code + 1 for code in codes if code + 1 < fmt.max_code]
+    ties = [middles[code] | layout.sign_bit * (i % 2 * fmt.signed) for i, code in enumerate(codes)]
+    return np.array(ties, np.uint64)
+
+
+def _encode(setting: Setting) -> list[Pool]:
+    fmt, layout = setting.element, setting.layout
+    stochastic = setting.op == "encode_stochastic"
+    points = around(element_points(fmt, layout), layout)
+    numbers, middles = grid(fmt, layout)
+    # What is below is subnormal in float16, to which the policy may round first.
+    ordinary = max(pattern(1, F16.emin + 1, layout), numbers[1] * 2 - middles[0])
+    ties = _ties(fmt, layout)
+    ties_in = ties[(ties & np.uint64(layout.sign_bit - 1)) > ordinary]
+    inside = points[(points > ordinary) & (points <= numbers[-1])]
+    ends = around(power_bits(end_powers(layout), layout), layout)
+    small = np.concatenate([points[points <= ordinary * 2], ends[ends <= ordinary]])
+    large = np.concatenate([points[points >= numbers[-2]], ends[ends > numbers[-1]]])
+    large = np.append(large, np.uint64(layout.inf_bits))
+    rounds = ("rounding", "pre_rounding")
+    signs = ("zero_sign", "underflow_sign", "subnormal_inputs")
+    beyond = ("overflow", "clamp", "nan", "int8_range")
+    parts: list[tuple[str, tuple[str, ...], Words, Words]] = [
+        ("rounding", rounds, both_signs(inside, layout), ties_in),
+        (
+            "small numbers and zeros",
+            (*rounds, *signs),
+            both_signs(np.unique(small), layout),
+            np.append(ties[:2], both_signs(np.zeros(1, np.uint64), layout)),
+        ),
+        (
+            "overflow",
+            (*rounds, *beyond),
+            both_signs(np.unique(large), layout),
+            both_signs(np.array([layout.inf_bits], np.uint64), layout),
+        ),
+        ("NaN", ("nan", "nan_to_finite", "int8_range"), nans(layout), nans(layout)),
+    ]
+    made = [pool_of(about, reads, words, must) for about, reads, words, must in parts]
+    if stochastic:
+        made = [_drawn(pool, fmt, layout) for pool in made]
+    whole = np.unique(np.concatenate([pool.words for pool in made[:3]]), axis=0)
+    return [*made, Pool("all of it", (), whole)]
+
+
+#: Random bits and their number: none, all, and those that just carry a quarter or a half.
+_DRAWS = ((0, 1), (1, 1), (0, 4), (4, 4), (7, 4), (8, 4), (11, 4), (12, 4), (15, 4))
+_FINE_DRAWS = ((1, 1), (7, 4), (8, 4))
+
+
+def _drawn(pool: Pool, fmt: CodeFormat, layout: FloatLayout) -> Pool:
+    """The same with random bits; what must be asked takes a few of them."""
+    words = pool.words[:, 0]
+    asked = [_with_draws(words, _DRAWS)]
+    if pool.about == "rounding":  # where random bits round up: at 32nds of a unit above a number
+        low = element_points(fmt, layout)
+        low = low[low >= words.min()][:2]
+        unit = np.uint64(1 << max(0, layout.mantissa_bits - fmt.mantissa_bits - 5))
+        some = np.concatenate([low + unit * np.uint64(i) for i in range(33)])
+        asked.append(_with_draws(both_signs(around(some, layout), layout), _FINE_DRAWS))
+    must = [row + words.size * (i % len(_DRAWS)) for i, row in enumerate(pool.always)]
+    return dataclasses.replace(pool, words=np.concatenate(asked), always=must)
+
+
+def _with_draws(words: Words, draws: tuple[tuple[int, int], ...]) -> Words:
+    """Every word with all random bits."""
+    repeated = np.repeat(np.array(draws, np.uint64), words.size, axis=0)
+    return np.column_stack([np.tile(words, len(draws)), repeated])
+
+
+# Products.
+
+
+def _dequantize(setting: Setting) -> list[Pool]:
+    codes = np.arange(max(setting.element.code_count, 32), dtype=np.uint64)
+    rows = (codes % np.uint64(setting.element.code_count)).reshape(-1, 32)
+    layout = setting.layout
+    low, high = layout.emin - layout.mantissa_bits + 127, layout.bias + 127
+    near_ends = {p + step for p in (low, layout.emin + 127, high) for step in range(-18, 19)}
+    scales = sorted({0, 1, 2, 0x7F, 0xFD, 0xFE, 0xFF} | {s for s in near_ends if 0 <= s < 256})
+    words = np.array([[s, *row] for s in scales for row in rows.tolist()], np.uint64)
+    count, firsts = len(rows), (0, 1, 0x7F, 0xFE, 0xFF)
+    must = [scales.index(s) * count + part for s in firsts for part in (0, count - 1)]
+    return [Pool("products", (), words, sorted(set(must)))]
+
+
+# Layouts.
+
+
+def _layouts(setting: Setting) -> list[Pool]:
+    fmt = setting.element
+    codes = [i * 11 % 61 % fmt.code_count for i in range(64)]
+    match setting.op:
+        case "pack":
+            rows = [codes, codes[:37]]
+        case "unpack":  # as many bytes as each layout has
+            sizes = sorted({64 * fmt.bits // 8, 64})
+            rows = [[64, *((i * 37 + 5) % 256 for i in range(size))] for size in sizes]
+        case "pack_scales" | "unpack_scales":
+            matrix = [(i * 7 + i // 200) % 255 for i in range(130 * 5)]
+            rows = [[130, 5, *matrix]]
+            if setting.op == "unpack_scales":
+                rows += [[130, 5, *((i * 7 + i // 250) % 255 for i in range(2048))]]
+        case "pack_blocks":
+            rows = [[0x85, *codes[:32]], [0xFF, *codes[32:]]]
+        case _:
+            sizes = sorted({32 * fmt.bits // 8, 32})
+            firsts = [(size, first) for size in sizes for first in (5, 133)]
+            rows = [[(i * 37 + at) % 256 for i in range(size + 1)] for size, at in firsts]
+    return [Pool("places", (), padded(rows), range(len(rows)))]
+
+
+def _as_tensor(maker: Maker) -> Maker:
+    """The same blocks as tensors of one row."""
+
+    def made(found: Policy) -> Pool:
+        pool = maker(found)
+        first = np.tile(np.array([1, 32, 1], np.uint64), (len(pool.words), 1))
+        words = np.concatenate([first, pool.words], axis=1)
+        reads = pool.reads or tuple(name for name in READS["quantize"] if name != "tail")
+        return dataclasses.replace(pool, words=words, reads=reads)
+
+    return made
+
+
+def _tail(setting: Setting) -> Pool:
+    one = pattern(1, 0, setting.layout)
+    rows = [[1, 40, 1, *[one] * 40], [40, 2, 0, *[one] * 80]]
+    return Pool("tails", ("tail",), padded(rows), range(2), "number")

@@ -1,0 +1,193 @@
+"""A counterexample as code: a few lines of Python, or of shell, that show the difference."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref._bits import LAYOUTS, FloatLayout
+from mxref.conformance.compare import Failure
+from mxref.conformance.target import Target
+from mxref.formats import OTHER_BLOCK_FORMATS
+from mxref.golden.records import VectorFile, stripped, words
+from mxref.golden.words import LAYOUT_OPERATIONS
+
+__all__ = ["reproduction"]
+
+Words = NDArray[np.uint64]
+#: Operations that give numbers, and those that give scale codes and codes.
+_TO_FLOATS = ("decode", "decode_scale", "dequantize")
+_TO_PAIRS = ("quantize", "unpack_blocks", "quantize_tensor")
+
+
+def reproduction(
+    target: Target, file: VectorFile, inputs: Words, failure: Failure, memory: int = 0
+) -> str:
+    """Code that asks a target once more and prints what is wanted and what it answers.
+
+    Args:
+        target: the target; one that is a command has it as the attribute `command`.
+        file: operation, format and float type.
+        inputs: the words of the question, one case a row.
+        failure: what is wrong with one of them.
+        memory: of a tensor, 0 for C order, or the kind of `layout_calls.strided` plus 1.
+    """
+    command = getattr(target, "command", None)
+    if command is not None:
+        return "\n".join(_shell(command, file, inputs, failure))
+    scaled = OTHER_BLOCK_FORMATS.get(file.format)
+    if file.op in LAYOUT_OPERATIONS or (scaled is not None and scaled.tensor_scale):
+        inputs = inputs[failure.index : failure.index + 1]  # which are asked one by one
+    return "\n".join(_python(target, file, inputs, failure, memory))
+
+
+def _shell(
+    command: str | Sequence[str], file: VectorFile, inputs: Words, failure: Failure
+) -> Iterator[str]:
+    prompts = [
+        f"{number} {file.op} {file.format} {file.float} {words(stripped(row), file.in_digits)}"
+        for number, row in enumerate(inputs, 1)
+    ]
+    yield f"# want {failure.index + 1} {words(failure.want, file.out_digits)}"
+    line = command if isinstance(command, str) else shlex.join(command)
+    yield f"printf '%s\\n' {shlex.join(prompts)} | {line}"
+
+
+def _python(
+    target: Target, file: VectorFile, inputs: Words, failure: Failure, memory: int
+) -> Iterator[str]:
+    assigned, call = _call(file, inputs)
+    path = Path(target.name)
+    is_file = path.suffix == ".py"
+    yield "import runpy, sys" if is_file else f"from {target.name} import {file.op}"
+    yield "import numpy as np"
+    if file.float == "bf16":
+        yield "import ml_dtypes"
+    if is_file:
+        yield f"sys.path.insert(0, {str(path.parent.resolve())!r})"
+        yield f'{file.op} = runpy.run_path({str(path.resolve())!r})["{file.op}"]'
+    yield from (f"{name} = {value}" for name, value in assigned.items())
+    yield from _MEMORY[memory]
+    yield f"result = {call}"
+    yield f'print("want {words(failure.want, file.out_digits)}")'
+    if failure.got is None:
+        yield 'print("got ", repr(result))'
+        yield f"print({', '.join(repr(n + ' =') + ', ' + n for n in assigned)})"
+        return
+    some = f"[{failure.index}:{failure.index + 1}]" if len(inputs) > 1 else ""
+    if file.op in _TO_PAIRS:
+        yield "if not isinstance(result, tuple): result = result.scale_codes, result.codes"
+        yield f"parts = [np.asarray(part){some} for part in result]"
+    else:
+        yield f"parts = [np.asarray(result){some}]"
+    width = LAYOUTS[file.float].width if file.op in _TO_FLOATS else 8
+    patterns = f'(part.view("u{width // 8}") if part.itemsize == {width // 8} else part)'
+    digits = f"{{word:0{width // 4}x}}"
+    yield (
+        f'print("got ", *[f"{digits}" for part in parts for word in {patterns}.ravel().tolist()])'
+    )
+
+
+#: How a tensor gets into another memory order.
+_MEMORY = (
+    (),
+    (
+        "larger = np.zeros((values.shape[0] + 2, 2 * values.shape[1] + 1), values.dtype)",
+        "larger[1:-1, 1::2] = values",
+        "values = larger[1:-1, 1::2]",
+    ),
+    ("values = values.T.copy().T",),
+    ("values = values[::-1, ::-1].copy()[::-1, ::-1]",),
+)
+
+
+def _call(file: VectorFile, inputs: Words) -> tuple[dict[str, str], str]:
+    """The arguments that are arrays, and the call, as code."""
+    op, name, layout = file.op, f'"{file.format}"', LAYOUTS.get(file.float)
+    assigned: dict[str, str] = {}
+    scaled = OTHER_BLOCK_FORMATS.get(file.format)
+    more = ""
+    if scaled is not None and scaled.tensor_scale:
+        assigned["tensor_scale"] = f"{_floats(inputs[0, :1].tolist(), LAYOUTS['f32'])}[0]"
+        inputs, more = inputs[:, 1:], ", tensor_scale"
+    row = stripped(inputs[0])
+    match op:
+        case "encode" | "shared_scale" | "encode_scale" | "encode_stochastic" if layout:
+            argument = "amax" if op == "shared_scale" else "values"
+            assigned[argument] = _floats(inputs[:, 0].tolist(), layout)
+            if op == "encode_stochastic":
+                assigned["random_bits"] = f"np.array({inputs[:, 1].tolist()}, np.uint32)"
+                argument += f", random_bits, {int(inputs[0, 2])}"
+            return assigned, f"{op}({argument}{'' if op == 'encode_scale' else ', ' + name})"
+        case "decode" | "decode_scale":
+            assigned["codes"] = _bytes(inputs[:, 0].tolist())
+            return assigned, f"{op}(codes{', ' + name if op == 'decode' else ''})"
+        case "quantize" if layout:
+            assigned["values"] = _floats(inputs.tolist(), layout)
+            return assigned, f"quantize(values, {name}{more})"
+        case "dequantize":
+            assigned["scale_codes"] = _bytes(inputs[:, 0].tolist())
+            assigned["codes"] = _bytes(inputs[:, 1:].tolist())
+            dtype = f"np.dtype({_DTYPES[file.float]})"
+            return assigned, f"dequantize(scale_codes, codes, {name}, {dtype}{more})"
+        case "pack":
+            assigned["codes"] = _bytes(list(row))
+            return assigned, f"pack(codes, {name})"
+        case "unpack":
+            assigned["packed"] = _bytes(list(row[1:]))
+            return assigned, f"unpack(packed, {name}, {row[0]})"
+        case "pack_scales":
+            assigned["scale_codes"] = f"{_bytes(list(row[2:]))}.reshape({row[0]}, {row[1]})"
+            return assigned, "pack_scales(scale_codes)"
+        case "unpack_scales":
+            assigned["packed"] = _bytes(list(row[2:]))
+            return assigned, f"unpack_scales(packed, ({row[0]}, {row[1]}))"
+        case "pack_blocks":
+            assigned["scale_codes"] = _bytes(list(row[:1]))
+            assigned["codes"] = _bytes([list(row[1:])])
+            return assigned, f"pack_blocks(scale_codes, codes, {name})"
+        case "unpack_blocks":
+            assigned["packed"] = _bytes([list(row)])
+            return assigned, f"unpack_blocks(packed, {name})"
+        case "quantize_tensor" if layout:
+            values = _floats(list(row[3:]), layout)
+            assigned["values"] = f"{values}.reshape({row[0]}, {row[1]})"
+            return assigned, f"quantize_tensor(values, {name}, {row[2]})"
+    raise ValueError(f"op must be an operation, got {op!r}")
+
+
+_DTYPES = {
+    "f64": "np.float64",
+    "f32": "np.float32",
+    "f16": "np.float16",
+    "bf16": "ml_dtypes.bfloat16",
+}
+
+
+def _floats(patterns: list[Any], layout: FloatLayout) -> str:
+    array = f"np.array({_literal(patterns, layout.width // 4)}, np.{layout.uint.name})"
+    return f"{array}.view({_DTYPES[layout.name]})"
+
+
+def _bytes(codes: list[Any]) -> str:
+    return f"np.array({_literal(codes, 2)}, np.uint8)"
+
+
+def _literal(patterns: list[Any], digits: int) -> str:
+    """A list in hex, runs of the same number written once.
+
+    >>> _literal([0x3F80, 0, 0, 0], 4), _literal([[1, 2]], 2)
+    ('[0x3f80, *[0x0000] * 3]', '[[0x01, 0x02]]')
+    """
+    parts = []
+    for one, run in itertools.groupby(patterns):
+        count = len(list(run))
+        text = f"0x{one:0{digits}x}" if isinstance(one, int) else _literal(one, digits)
+        parts += [f"*[{text}] * {count}"] if count > 2 else [text] * count
+    return f"[{', '.join(parts)}]"

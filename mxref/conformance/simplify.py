@@ -1,0 +1,136 @@
+"""Making a counterexample simple: the simplest number, few non-zero elements, in the first places.
+
+What hypothesis has shrunk is a local minimum of its own choices. Here single words are replaced by
+all simpler ones at once, which takes one call, and the simplest that still fails is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref import _simple
+from mxref._bits import F32, LAYOUTS
+from mxref.formats import E8M0, block_format
+from mxref.golden.records import VectorFile
+
+__all__ = ["simplest"]
+
+Words = NDArray[np.uint64]
+#: Which of some cases, one a row, a target answers wrongly.
+Wrong = Callable[[Words], NDArray[np.bool_]]
+#: Cases to try in the place of one, the simplest first.
+Attempt = Callable[[Words], Words]
+
+#: How far from 2**0 numbers are tried.
+_SCALARS, _IN_BLOCKS, _IN_TENSORS = 200, 16, 2
+
+
+def simplest(wrong: Wrong, file: VectorFile, row: Words) -> Words:
+    """A case as simple as possible that a target still answers wrongly.
+
+    Args:
+        wrong: which of some cases it answers wrongly.
+        file: operation, format and float type.
+        row: words of a case that it answers wrongly.
+    """
+    before = None
+    while before is None or not np.array_equal(before, row):
+        before = row
+        for attempt in _attempts(file, len(row)):
+            found = _first(wrong, attempt(row))
+            while found is not None:
+                row = found
+                found = _first(wrong, attempt(row))
+    return row
+
+
+def _first(wrong: Wrong, rows: Words) -> Words | None:
+    """The first case that is answered wrongly in company and alone."""
+    if not len(rows):
+        return None
+    for index in np.flatnonzero(wrong(rows))[:1].tolist():
+        if wrong(rows[index : index + 1])[0]:
+            found: Words = rows[index]
+            return found
+    return None
+
+
+def _attempts(file: VectorFile, count: int) -> Iterator[Attempt]:
+    match file.op:
+        case "encode" | "encode_scale" | "encode_stochastic" | "shared_scale":
+            yield _floats(file, 0, _SCALARS)
+        case "decode":
+            yield _codes(0, 0)
+        case "decode_scale":
+            yield _codes(0, E8M0.bias)
+        case "quantize_tensor":
+            yield lambda row: _dropped(row, 3)
+            yield from (_floats(file, place, _IN_TENSORS) for place in range(3, count))
+        case "quantize" | "dequantize":
+            fmt = block_format(file.format)
+            first = count - fmt.elements_per_block
+            yield lambda row: _dropped(row, first)
+            yield lambda row: _moved(row, first)
+            if fmt.tensor_scale:
+                one = F32.bias << F32.mantissa_bits
+                yield lambda row: _replaced(row, 0, [one] * (int(row[0]) != one))
+            if file.op == "dequantize":
+                yield _codes(first - 1, fmt.scale.bias << fmt.scale.mantissa_bits)
+                yield from (_codes(place, 0) for place in range(first, count))
+            else:
+                yield from (_floats(file, place, _IN_BLOCKS) for place in range(first, count))
+
+
+def _floats(file: VectorFile, place: int, reach: int) -> Attempt:
+    """Simpler floats; magnitudes where that is what the operation takes."""
+    layout = LAYOUTS[file.float]
+    limit = layout.sign_bit if file.op == "shared_scale" else 1 << layout.width
+
+    def attempt(row: Words) -> Words:
+        words = _simple.simpler(int(row[place]), layout, reach)
+        return _replaced(row, place, [word for word in words if word < limit])
+
+    return attempt
+
+
+def _codes(place: int, one: int) -> Attempt:
+    """Codes that are nearer to the simplest one."""
+
+    def attempt(row: Words) -> Words:
+        distance = abs(int(row[place]) - one)
+        near = (one + sign * step for step in range(distance) for sign in (1, -1))
+        return _replaced(row, place, [code for code in dict.fromkeys(near) if code >= 0])
+
+    return attempt
+
+
+def _replaced(row: Words, place: int, words: list[int]) -> Words:
+    """A case with other words in a place."""
+    rows = np.tile(row, (len(words), 1))
+    rows[:, place] = words
+    return rows
+
+
+def _dropped(row: Words, first: int) -> Words:
+    """A block with a zero in the place of each other element, the last ones first."""
+    places = np.flatnonzero(row[first:])[::-1] + first
+    rows = np.tile(row, (len(places), 1))
+    rows[np.arange(len(places)), places] = 0
+    return rows
+
+
+def _moved(row: Words, first: int) -> Words:
+    """A block with each element in the place of each zero before it."""
+    pairs = [
+        (zero, place)
+        for place in np.flatnonzero(row[first:]) + first
+        for zero in range(first, place)
+        if row[zero] == 0
+    ]
+    rows = np.tile(row, (len(pairs), 1))
+    for moved, (zero, place) in zip(rows, pairs, strict=True):
+        moved[zero], moved[place] = row[place], 0
+    return rows

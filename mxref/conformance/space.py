@@ -1,0 +1,150 @@
+"""Sets of policies, kept as products of small tables."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from mxref.policy import Policy
+
+__all__ = ["Factor", "Space", "simplest"]
+
+#: Members of some choices, by the names of the choices.
+Members = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """Choices that hang together, and which members of them go together.
+
+    Args:
+        names: the choices.
+        rows: the combinations of their members, in order.
+    """
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def dicts(self) -> list[dict[str, str]]:
+        """The combinations by name."""
+        return [dict(zip(self.names, row, strict=True)) for row in self.rows]
+
+    def project(self, names: Collection[str]) -> Factor:
+        """The combinations of some of the choices, each once."""
+        kept = [i for i, name in enumerate(self.names) if name in names]
+        rows = dict.fromkeys(tuple(row[i] for i in kept) for row in self.rows)
+        return Factor(tuple(self.names[i] for i in kept), tuple(rows))
+
+    def split(self) -> tuple[Factor, ...]:
+        """The same set, with every choice that is independent of the others by itself."""
+        for name in self.names if len(self.names) > 1 else ():
+            alone, rest = self.project((name,)), self.project([n for n in self.names if n != name])
+            # A set lies within the product of its projections: of the same size, it is the product.
+            if len(alone.rows) * len(rest.rows) == len(self.rows):
+                return (alone, *rest.split())
+        return (self,)
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """A set of combinations of members: the product of its factors.
+
+    >>> space = Space.of({"rounding": ("to_odd", "toward_zero"), "clamp": ("before_rounding",)})
+    >>> space.count, space.project(["rounding"])[1]
+    (2, {'rounding': 'toward_zero'})
+    """
+
+    factors: tuple[Factor, ...]
+
+    @staticmethod
+    def of(members: Mapping[str, Sequence[str]]) -> Space:
+        """Every combination of the members of some choices."""
+        return Space(tuple(Factor((n,), tuple((m,) for m in some)) for n, some in members.items()))
+
+    @property
+    def count(self) -> int:
+        """How many combinations there are."""
+        return math.prod(len(factor.rows) for factor in self.factors)
+
+    def values(self, name: str) -> tuple[str, ...]:
+        """The members that a choice still has."""
+        (factor,) = [factor for factor in self.factors if name in factor.names]
+        return tuple(row[0] for row in factor.project((name,)).rows)
+
+    def project(self, names: Collection[str]) -> list[dict[str, str]]:
+        """The combinations of some choices, each once."""
+        return list(_combined(factor.project(names) for factor in self.factors))
+
+    def keep(self, names: Collection[str], kept: Iterable[Members]) -> Space:
+        """The combinations that agree with one of those kept of some choices."""
+        touched = [factor for factor in self.factors if set(factor.names) & set(names)]
+        others = tuple(factor for factor in self.factors if factor not in touched)
+        joined: list[dict[str, str]] = []
+        for some in kept:
+            agreeing = [
+                Factor(
+                    factor.names, tuple(row for row in factor.rows if _agrees(factor, row, some))
+                )
+                for factor in touched
+            ]
+            joined += _combined(agreeing)
+        order = tuple(name for factor in touched for name in factor.names)
+        rows = dict.fromkeys(tuple(one[name] for name in order) for one in joined)
+        whole = Factor(order, tuple(rows))
+        return Space((*others, *whole.split())) if order else self
+
+    @property
+    def open(self) -> list[str]:
+        """The choices that still have several members."""
+        return [n for f in self.factors if len(f.rows) > 1 for n in f.names]
+
+    def widen(self, name: str, groups: Mapping[str, Sequence[str]]) -> Space:
+        """The same set with every member of a choice replaced by each of a group of members."""
+        factors = []
+        for factor in self.factors:
+            if name in factor.names:
+                at = factor.names.index(name)
+                rows = tuple(
+                    (*row[:at], member, *row[at + 1 :])
+                    for row in factor.rows
+                    for member in groups[row[at]]
+                )
+                factor = Factor(factor.names, rows)
+            factors.append(factor)
+        return Space(tuple(factors))
+
+    def __contains__(self, members: Members) -> bool:
+        return all(
+            tuple(members[name] for name in factor.names) in factor.rows for factor in self.factors
+        )
+
+    def __iter__(self) -> Iterator[dict[str, str]]:
+        return _combined(self.factors)
+
+
+def _agrees(factor: Factor, row: tuple[str, ...], members: Members) -> bool:
+    pairs = zip(factor.names, row, strict=True)
+    return all(members.get(name, member) == member for name, member in pairs)
+
+
+def _combined(factors: Iterable[Factor]) -> Iterator[dict[str, str]]:
+    """Every combination of the rows of factors."""
+    factors = list(factors)
+    names = [name for factor in factors for name in factor.names]
+    for rows in itertools.product(*(factor.rows for factor in factors)):
+        yield dict(zip(names, itertools.chain(*rows), strict=True))
+
+
+def simplest(space: Space) -> dict[str, str]:
+    """The combination with the fewest choices that are not those of `ocp`."""
+    default = Policy().choices()
+    found: dict[str, str] = {}
+    for factor in space.factors:
+        row = min(
+            factor.rows,
+            key=lambda row: sum(default[n] != m for n, m in zip(factor.names, row, strict=True)),
+        )
+        found |= dict(zip(factor.names, row, strict=True))
+    return found

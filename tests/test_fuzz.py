@@ -1,0 +1,376 @@
+"""Fuzzing: what is planted is found, and shrunk to the simplest input, reasoned out here."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import drawn
+
+import mxref
+from mxref.conformance import target_of
+from mxref.conformance.calls import Answers
+from mxref.conformance.compare import same_answers
+from mxref.conformance.fuzz import Counterexample, Row, fuzz
+from mxref.conformance.fuzz_questions import questions, subjects
+from mxref.formats import block_format
+from mxref.golden.answers import exact_answers, fast_answers
+from mxref.golden.records import VectorFile, padded, stripped
+from mxref.golden.words import OPERATIONS
+from mxref.policy import Policy
+
+F32 = np.dtype(np.float32)
+
+
+def rows_of(format: str, float: str = "f32", **functions: Callable[..., Any]) -> list[Row]:
+    """What fuzzing a target of one function says of one format and float type."""
+    target = target_of(SimpleNamespace(**functions, FORMATS=[format], FLOATS=[float]), "kernel")
+    return list(fuzz(target, formats=[format]))
+
+
+def found(format: str, float: str = "f32", **functions: Callable[..., Any]) -> Counterexample:
+    (row,) = rows_of(format, float, **functions)
+    assert row.found is not None
+    return row.found
+
+
+def pair(blocks: mxref.Blocks) -> tuple[np.ndarray, np.ndarray]:
+    return np.array(blocks.scale_codes[:, 0]), np.array(blocks.codes)
+
+
+def blocks_of(scales: np.ndarray, codes: np.ndarray, format: str) -> mxref.Blocks:
+    return mxref.Blocks(codes, scales[:, np.newaxis], block_format(format), 1, codes.shape)
+
+
+# --- planted bugs ---------------------------------------------------------------------------------
+
+
+def ties_away(values: np.ndarray, format: str) -> np.ndarray:
+    return mxref.encode(values, format, rounding="ties_to_away")
+
+
+def overflow_is_nan(values: np.ndarray, format: str) -> np.ndarray:
+    codes = mxref.encode(values, format)
+    return np.where(np.abs(values) > 448, np.uint8(0x7F), codes)
+
+
+def wrong_in_one_binade(values: np.ndarray, format: str) -> np.ndarray:
+    numbers = values.astype(np.float64)
+    return mxref.encode(values, format) ^ ((numbers <= -4) & (numbers > -8))
+
+
+def refuses_subnormals(values: np.ndarray, format: str) -> np.ndarray:
+    fields = values.view(np.uint32)
+    if ((fields & 0x7F800000 == 0) & (fields & 0x7FFFFF != 0)).any():
+        raise ArithmeticError("subnormal")
+    return mxref.encode(values, format)
+
+
+def rounds_infinity_down(values: np.ndarray) -> np.ndarray:
+    codes = mxref.encode_scale(values)
+    return np.where(np.isinf(values), np.uint8(0xFE), codes)
+
+
+def rounded_logarithm(amax: np.ndarray, format: str) -> np.ndarray:
+    codes = mxref.shared_scale(amax, format)
+    below = amax.view(np.uint32) & 0x7FFFFF == 0x7FFFFF
+    return codes + (below & (amax >= 1) & (amax < np.inf))
+
+
+#: What goes wrong -> operation, format, float type, function, words in: the simplest failing ones.
+#: Simpler is: a shorter significand, then an exponent nearer to 0, then positive.
+SCALARS: dict[str, tuple[str, str, str, Callable[..., Any], int]] = {
+    # Ties of E2M1 that go to the even code below: 0.25 1.25 2.5 5. Of these 0.25 is a power of two.
+    "ties away": ("encode", "e2m1", "f32", ties_away, 0x3E800000),
+    # Wrong beyond 448, where 512 is the first power of two.
+    "overflow is NaN": ("encode", "e4m3", "f32", overflow_is_nan, 0x44000000),
+    "one binade of negative numbers": ("encode", "e4m3", "bf16", wrong_in_one_binade, 0xC080),
+    # The largest subnormal power of two is nearer to 1 than the others.
+    "error for subnormals": ("encode", "e5m2", "f32", refuses_subnormals, 0x00400000),
+    "sign of zero": (
+        "decode",
+        "e5m2",
+        "f32",
+        lambda codes, format: mxref.decode(codes, format) + np.float32(0),
+        0x80,
+    ),
+    "infinity": ("encode_scale", "e8m0", "f16", rounds_infinity_down, 0x7C00),
+    "code 00": (
+        "decode_scale",
+        "e8m0",
+        "f32",
+        lambda codes: np.where(codes == 0, np.float32(0), mxref.decode_scale(codes)),
+        0x00,
+    ),
+    # Of all ones in the fraction, 2 - 2**-23 has the exponent 0.
+    "rounded logarithm": ("shared_scale", "e2m1", "f32", rounded_logarithm, 0x3FFFFFFF),
+}
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_a_bug_shrinks_to_the_simplest_number(name: str) -> None:
+    op, format, float, function, word = SCALARS[name]
+    example = found(format, float, **{op: function})
+    assert example.inputs.tolist() == [[word]]
+    assert example.steady
+
+
+def test_the_text_says_what_differs() -> None:
+    assert found("e2m1", encode=ties_away).text == (
+        "in 3e800000 = 0x1p-2 = 0.25, want 00 = 0 (0 00 0), got 01 = 0.5 (0 00 1), 1 code away"
+    )
+    text = found("e5m2", encode=refuses_subnormals).text
+    assert text.startswith("in 00400000 = 0x1p-127 = 5.8774718e-39, ArithmeticError: subnormal (")
+
+
+def last_element_lost(values: np.ndarray, format: str) -> Any:
+    scales, codes = pair(mxref.quantize(values, format))
+    codes[:, 31] = 0
+    return scales, codes
+
+
+def signed_maximum(values: np.ndarray, format: str) -> Any:
+    blocks = mxref.quantize(values, format)
+    scales, codes = pair(blocks)
+    scales[(values <= 0).all(axis=1)] = 0
+    return scales, codes
+
+
+def one_position_left_out(values: np.ndarray, format: str) -> Any:
+    blocks = mxref.quantize(values, format)
+    largest = np.abs(np.delete(values, 5, axis=1)).max(axis=1)
+    ignored = mxref.shared_scale(largest, block_format(format).element)
+    return np.where(np.isfinite(values).all(axis=1), ignored, 0xFF), blocks.codes
+
+
+BLOCKS: dict[str, tuple[str, Callable[..., Any], dict[int, int]]] = {
+    # INT8 has no -0, so that 1 is the simplest number that is not lost.
+    "last element": ("mxint8", last_element_lost, {31: 0x3F800000}),
+    "sign of the largest": ("mxfp4_e2m1", signed_maximum, {0: 0xBF800000}),
+    "one position": ("mxfp8_e4m3", one_position_left_out, {5: 0x3F800000}),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_bug_of_blocks_shrinks_to_few_simple_elements(name: str) -> None:
+    format, function, elements = BLOCKS[name]
+    example = found(format, quantize=function)
+    assert example.inputs.shape == (1, 32)
+    (row,) = example.inputs.tolist()
+    assert {place: word for place, word in enumerate(row) if word} == elements
+
+
+def test_a_bug_of_dequantize_shrinks_to_scale_one() -> None:
+    def dequantize(scales: np.ndarray, codes: np.ndarray, format: str, dtype: Any) -> Any:
+        return blocks_of(scales, codes, format).dequantize(dtype, decoded_zero="dropped")
+
+    example = found("mxfp4_e2m1", dequantize=dequantize)
+    assert example.inputs.tolist() == [[127, 8, *[0] * 31]]
+
+
+@pytest.mark.parametrize(
+    ("format", "functions", "inputs"),
+    [
+        ("e2m1", {"pack": lambda c, f: mxref.pack(c, f, fp4_packing="high_nibble_first")}, [1]),
+        ("e3m2", {"unpack": lambda p, f, n: mxref.unpack(p, f, n) & 31}, [1, 32, 0, 0]),
+        ("e8m0", {"pack_scales": lambda c: c.T.reshape(-1)}, [2, 2, 127, 0]),
+    ],
+)
+def test_a_bug_of_layouts_shrinks(
+    format: str, functions: dict[str, Callable[..., Any]], inputs: list[int]
+) -> None:
+    row = found(format, **functions).inputs[0].tolist()
+    if format == "e8m0":  # the smallest matrix that is not the same in columns
+        assert row[:2] == [2, 2]
+        assert row[3] != row[4]
+    else:
+        assert row == inputs
+
+
+def test_a_bug_of_memory_order_says_which() -> None:
+    def quantize_tensor(values: np.ndarray, format: str, axis: int) -> Any:
+        memory = np.frombuffer(values.tobytes("A"), values.dtype).reshape(values.shape)
+        blocks = mxref.quantize(memory, format, axis=axis)
+        return blocks.scale_codes, blocks.codes
+
+    example = found("mxint8", "bf16", quantize_tensor=quantize_tensor)
+    rows, columns = example.inputs[0, :2].tolist()
+    assert (rows, columns) == (2, 2)
+    assert "values = values.T.copy().T" in example.code
+
+
+# --- targets that misbehave -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda v, f: mxref.encode(v, f)[:-1], "the result must have shape (1,), got (0,)"),
+        (lambda v, f: v, "codes must come back as integers, got float32"),
+        (lambda v, f: None, "codes must come back as integers, got object"),
+        (lambda v, f: -mxref.encode(v, f).astype(int) - 1, "codes must not be negative, got -1"),
+        (lambda v: v, "TypeError: "),
+    ],
+)
+def test_results_of_the_wrong_kind(function: Callable[..., Any], said: str) -> None:
+    example = found("e2m1", encode=function)
+    assert example.inputs.tolist() == [[0]]
+    assert said in example.text
+    assert "\n" not in example.text
+
+
+def test_arguments_must_not_be_changed() -> None:
+    def encode(values: np.ndarray, format: str) -> np.ndarray:
+        codes = mxref.encode(values, format)
+        values[values == 3] = 0
+        return codes
+
+    example = found("e2m1", encode=encode)
+    assert example.inputs.tolist() == [[0x40400000]]
+    said = "in 40400000 = 0x1.8p+1 = 3, encode must not change its arguments"
+    assert example.text == said
+
+
+def test_a_bug_that_needs_two_numbers_keeps_both() -> None:
+    def encode(values: np.ndarray, format: str) -> np.ndarray:
+        codes = mxref.encode(values, format)
+        return codes if len(codes) == 1 else np.append(codes[:-1], codes[-1] ^ 1).astype(np.uint8)
+
+    example = found("e2m1", encode=encode)
+    assert example.inputs.tolist() == [[0], [0]]
+    assert example.failure.index == 1
+    assert example.text.endswith("(case 2 of 2 in one call)")
+
+
+def test_answers_that_change_are_called_unsteady() -> None:
+    calls = iter(range(10**9))
+
+    def encode(values: np.ndarray, format: str) -> np.ndarray:
+        return mxref.encode(values, format) ^ np.uint8(next(calls) == 20)
+
+    example = found("e2m1", encode=encode)
+    assert not example.steady
+    assert example.text.endswith(", but not every time")
+
+
+def test_a_target_of_another_kind_is_only_asked() -> None:
+    """A command gets a line of shell; words go through `ask` alone."""
+
+    class Command:
+        name = "command"
+        policy = Policy()
+        command = (sys.executable, "-c", "print(*['09' for _ in open(0)])")
+
+        def covers(self, op: str, format: str, float: str) -> bool:
+            return (op, format, float) == ("decode", "e2m1", "f32")
+
+        def ask(self, file: Any, inputs: np.ndarray) -> Answers:
+            return Answers(np.full((len(inputs), 1), 9, np.uint64))
+
+    (row,) = fuzz(Command())
+    assert row.found is not None
+    assert row.found.inputs.tolist() == [[0]]
+    assert row.found.code.splitlines()[0] == "# want 1 00000000"
+    run = subprocess.run(["bash", "-c", row.found.code], capture_output=True, text=True, check=True)
+    assert run.stdout == "09\n"
+    assert "'1 decode e2m1 f32 00'" in row.found.code
+
+
+# --- right targets --------------------------------------------------------------------------------
+
+
+def test_right_targets_pass() -> None:
+    functions: dict[str, Callable[..., Any]] = {
+        "encode": mxref.encode,
+        "decode": mxref.decode,
+        "shared_scale": mxref.shared_scale,
+        "quantize": lambda values, format: pair(mxref.quantize(values, format)),
+        "dequantize": lambda s, c, format, dtype: blocks_of(s, c, format).dequantize(dtype),
+    }
+    names = ["e2m1", "mxfp4_e2m1"]
+    target = target_of(SimpleNamespace(**functions, FORMATS=names, FLOATS=["f32"]), "right")
+    rows = list(fuzz(target, examples=40))
+    assert [row.op for row in rows] == list(functions)
+    assert all(row.found is None and row.examples == 40 for row in rows)
+
+
+POLICIES = (
+    "ocp+rounding=stochastic_b",
+    "ocp+nan_to_finite=error+block_nan=ignore+block_inf=largest_scale+scale_rule=nearest_log2",
+    "ocp+fp4_packing=halves+fp6_packing=quark+scale_place=after+scale_layout=tiles_128x4",
+    "ocp+scale_arithmetic=torchao+tail=short+rounding=toward_negative",
+)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_question_has_the_same_answer_from_both_references(policy: str) -> None:
+    """The fast path as the target, and every answer confirmed by the slow twin."""
+    chosen, asked = Policy.parse(policy), []
+
+    class Both:
+        name, policy = "both", chosen
+
+        def covers(self, op: str, format: str, float: str) -> bool:
+            return float not in ("f16", "f32", "f64") or op in ("decode", "decode_scale")
+
+        def ask(self, file: VectorFile, inputs: np.ndarray) -> Answers:
+            asked.append(file.op)
+            where = (file.op, file.format, file.float)
+            words = fast_answers(*where, inputs, chosen).astype(np.uint64)
+            some = [stripped(row) for row in inputs[:4]]
+            wanted = padded(exact_answers(*where, some, chosen))
+            assert same_answers(file, wanted, words[:4]).all(), (where, inputs[:4])
+            return Answers(words)
+
+    rows = list(fuzz(Both(), examples=3))
+    assert all(row.found is None for row in rows)
+    assert {"decode", "pack", "unpack", "pack_scales", "unpack_scales"} <= set(asked)
+    assert ("encode_stochastic" in asked) == ("stochastic" in policy)
+    assert ("pack_blocks" in asked) == ("scale_place" in policy)
+
+
+def test_references_that_contradict_each_other_are_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "mxref.conformance.fuzz.fast_answers",
+        lambda op, format, float, words, policy: np.zeros((len(words), 1), np.uint8),
+    )
+    with pytest.raises(RuntimeError, match="contradicts itself on decode/e2m1"):
+        rows_of("e2m1", decode=mxref.decode)
+
+
+def test_the_same_seed_asks_the_same() -> None:
+    def asked(seed: int) -> list[bytes]:
+        words: list[bytes] = []
+
+        def decode(codes: np.ndarray, format: str) -> np.ndarray:
+            words.append(codes.tobytes())
+            return mxref.decode(codes, format)
+
+        target = target_of(SimpleNamespace(decode=decode, FORMATS=["e4m3"]), "kernel")
+        assert [row.found for row in fuzz(target, examples=30, seed=seed)] == [None]
+        return words
+
+    assert asked(0) == asked(0)
+    assert asked(0) != asked(1)
+
+
+def test_every_subject_is_covered_by_its_operations() -> None:
+    found = list(subjects(Policy()))
+    assert len(found) == len(set(found))
+    assert {op for op, _, _ in found} == set(OPERATIONS)
+
+
+@pytest.mark.parametrize(("op", "format"), [("encode", "e2m1"), ("quantize_tensor", "mxint8")])
+def test_no_word_of_float64_is_taken_for_filling(op: str, format: str) -> None:
+    found = drawn(questions(op, format, "f64", Policy()), 200)
+    rows = [stripped(row) for inputs, _ in found for row in inputs]
+    for words in rows:
+        assert len(words) == (1 if op == "encode" else 3 + words[0] * words[1])
+    assert any(word >> 51 == 0x1FFF for words in rows for word in words)  # NaN, sign set

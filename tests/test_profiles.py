@@ -1,0 +1,65 @@
+"""Profiles: each equals the implementation of its name, on every input or on very many."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+from helpers import SMALL_FLOATS, sentence
+
+import mxref
+from mxref._bits import LAYOUTS
+from mxref.golden.probes import probes
+from mxref.profiles import PROFILES, profile
+
+ML_DTYPES = profile("ml_dtypes")
+
+
+def floats(op: str, format: str, source: str) -> np.ndarray:
+    """All floats of 16 bits, or the steps and their neighbours and many random ones."""
+    layout = LAYOUTS[source]
+    words = probes(op, format, source)[:, 0]
+    if len(words) > 1 << 18:
+        words = np.concatenate([words[: -(1 << 20)], words[-(1 << 17) :]])
+    return words.astype(layout.uint).view(layout.dtype)
+
+
+def test_names_and_the_default() -> None:
+    assert all(name == one.name for name, one in PROFILES.items())
+    assert mxref.profile is profile
+    assert profile("ocp").policy == mxref.Policy()
+    assert profile("ocp").speaks_of("pack_scales", "e8m0")
+    wrong = sentence(ValueError, lambda: profile("ml_dtype"))
+    assert wrong.endswith("got 'ml_dtype' (did you mean 'ml_dtypes'?)")
+
+
+@pytest.mark.parametrize("source", LAYOUTS)
+@pytest.mark.parametrize("format", ["e5m2", "e4m3", "e3m2", "e2m3", "e2m1"])
+def test_ml_dtypes_encodes_so_nan_codes_included(format: str, source: str) -> None:
+    assert ML_DTYPES.speaks_of("encode", format)
+    values = floats("encode", format, source)
+    with np.errstate(all="ignore"):
+        theirs = values.astype(SMALL_FLOATS[format]).view(np.uint8)
+    assert (mxref.encode(values, format, ML_DTYPES.policy) == theirs).all()
+
+
+@pytest.mark.parametrize("source", LAYOUTS)
+def test_ml_dtypes_encodes_scales_so(source: str) -> None:
+    values = floats("encode_scale", "e8m0", source)
+    with np.errstate(all="ignore"):
+        theirs = values.astype(ml_dtypes.float8_e8m0fnu).view(np.uint8)
+    assert (mxref.encode_scale(values, ML_DTYPES.policy) == theirs).all()
+
+
+@pytest.mark.parametrize("format", ["e5m2", "e4m3", "e3m2", "e2m3", "e2m1"])
+def test_ml_dtypes_decodes_so(format: str) -> None:
+    codes = np.arange(mxref.formats.ELEMENT_FORMATS[format].code_count, dtype=np.uint8)
+    theirs = codes.view(SMALL_FLOATS[format]).astype(np.float32)
+    ours = mxref.decode(codes, format, np.float32, ML_DTYPES.policy)
+    nan = np.isnan(theirs)  # whose payloads are not compared
+    assert (np.isnan(ours) == nan).all()
+    assert ours[~nan].view(np.uint32).tolist() == theirs[~nan].view(np.uint32).tolist()
+    scales = np.arange(255, dtype=np.uint8)
+    theirs = scales.view(ml_dtypes.float8_e8m0fnu).astype(np.float32)
+    ours = mxref.decode_scale(scales, np.float32, ML_DTYPES.policy)
+    assert ours.view(np.uint32).tolist() == theirs.view(np.uint32).tolist()

@@ -1,0 +1,46 @@
+"""What adapters share: finding their library, and arrays to and from torch."""
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["array", "peer", "tensor"]
+
+
+def peer(module: str, requirement: str) -> ModuleType:
+    """A module of the library; where it is absent, the sentence that names the pip command.
+
+    Raises:
+        ImportError: the module cannot be imported.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"{module} must be installed ({error}): pip install {requirement}"
+        ) from error
+
+
+def tensor(values: NDArray[Any]) -> Any:
+    """A torch tensor of an array's bits; torch does not know the bfloat16 of ml_dtypes."""
+    torch = peer("torch", "torch==2.13.0")
+    values = np.array(values, order="C")  # a copy that torch may write to
+    if values.dtype == ml_dtypes.bfloat16:
+        return torch.from_numpy(values.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(values)
+
+
+def array(result: Any) -> NDArray[Any]:
+    """The array of a torch tensor's bits; 8-bit floats come as uint8."""
+    torch = peer("torch", "torch==2.13.0")
+    if result.dtype == torch.bfloat16:
+        bits: NDArray[Any] = result.contiguous().view(torch.int16).numpy()
+        return bits.view(ml_dtypes.bfloat16)
+    if result.dtype.is_floating_point and result.dtype.itemsize == 1:
+        result = result.contiguous().view(torch.uint8)
+    codes: NDArray[Any] = result.numpy()
+    return codes

@@ -1,0 +1,96 @@
+"""The conversions of NVIDIA's CUDA headers (13.5), their host path compiled with g++.
+
+No GPU is needed. `cuda_satfinite.py` and `cuda_nosat.py` are the element casts, `cuda_e8m0_rp.py`
+and its like the casts to E8M0.
+"""
+
+import ctypes
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _peer import peer
+from numpy.typing import NDArray
+
+PIN = "nvidia-cuda-runtime==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-cccl==13.3.5.0.6"
+FORMATS = ["e5m2", "e4m3", "e3m2", "e2m3", "e2m1"]
+_KINDS = {"e5m2": "8(v, sat, __NV_E5M2)", "e4m3": "8(v, sat, __NV_E4M3)",
+          "e3m2": "6(v, __NV_E3M2, cudaRoundNearest)", "e2m3": "6(v, __NV_E2M3, cudaRoundNearest)",
+          "e2m1": "4(v, __NV_E2M1, cudaRoundNearest)"}  # fmt: skip
+_C_TYPES = {"float": "float", "double": "double", "halfraw": "__half_raw",
+            "bfloat16raw": "__nv_bfloat16_raw"}  # fmt: skip
+
+
+def _source() -> str:
+    """A loop for each type and format around the header's function."""
+    text = "".join(f"#include <cuda_fp{bits}.h>\n" for bits in (4, 6, 8))
+    text += "using B = unsigned char;\n"
+    loop = 'extern "C" void %s(const %s *in, %s *out, long n, __nv_saturation_t sat, int rounding) '
+    loop += "{ for (long i = 0; i < n; i++) { %s v = in[i]; out[i] = %s; } }\n"
+    for name, c_type in _C_TYPES.items():
+        for format, call in _KINDS.items():
+            call = f"__nv_cvt_{name}_to_fp{call}"
+            text += loop % (f"{format}_{name}", c_type, "B", c_type, call)
+        if name != "halfraw":
+            call = f"__nv_cvt_{name}_to_e8m0(v, sat, (cudaRoundMode)rounding)"
+            text += loop % (f"e8m0_{name}", c_type, "B", c_type, call)
+    for format, call in _KINDS.items():
+        call = f"__nv_cvt_fp{call[0]}_to_halfraw(v, __NV_{format.upper()})"
+        text += loop % (f"{format}_decode", "B", "__half_raw", "B", call)
+    return text + loop % (
+        "e8m0_decode",
+        "B",
+        "__nv_bfloat16_raw",
+        "B",
+        "__nv_cvt_e8m0_to_bf16raw(v)",
+    )
+
+
+def _library() -> ctypes.CDLL:
+    include = Path(peer("nvidia.cu13", PIN).__path__[0], "include")
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = Path(folder, "cuda.cpp"), Path(folder, "cuda.so")
+        source.write_text(_source(), "ascii")
+        flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-I", str(include)]
+        subprocess.run(["g++", *flags, str(source), "-o", str(library)], check=True)
+        return ctypes.CDLL(str(library))
+
+
+_LIBRARY = _library()
+_NAMES = {"float32": "float", "float64": "double", "float16": "halfraw", "bfloat16": "bfloat16raw"}
+
+
+def _run(name: str, values: NDArray[Any], out: str, sat: int, rounding: int) -> NDArray[Any]:
+    values = np.ascontiguousarray(values)
+    result = np.empty(len(values), out)
+    pointers = (ctypes.c_void_p(array.ctypes.data) for array in (values, result))
+    getattr(_LIBRARY, name)(*pointers, ctypes.c_long(len(values)), sat, rounding)
+    return result
+
+
+def encoder(sat: int) -> Callable[..., Any]:
+    """`__nv_cvt_float_to_fp8` and its like; FP6 and FP4 always saturate.
+
+    Args:
+        sat: 0 for __NV_NOSAT, 1 for __NV_SATFINITE.
+    """
+    return lambda x, format: _run(f"{format}_{_NAMES[x.dtype.name]}", x, "u1", sat, 0)
+
+
+def scale_encoder(sat: int, rounding: int) -> Callable[..., Any]:
+    """`__nv_cvt_float_to_e8m0` and its like; rounding: cudaRoundNearest 0, Zero 1, PosInf 2."""
+    return lambda x: _run(f"e8m0_{_NAMES[x.dtype.name]}", x, "u1", sat, rounding)
+
+
+def decode(codes: NDArray[Any], format: str) -> NDArray[Any]:
+    """`__nv_cvt_fp8_to_halfraw` and its like."""
+    return _run(f"{format}_decode", codes, "f2", 0, 0).astype(np.float32)
+
+
+def decode_scale(codes: NDArray[Any]) -> NDArray[Any]:
+    """`__nv_cvt_e8m0_to_bf16raw`."""
+    bits = _run("e8m0_decode", codes, "u2", 0, 0)
+    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)

@@ -1,0 +1,6 @@
+"""CUDA 13.5 headers: element casts with __NV_SATFINITE."""
+
+from cuda_adapter import FORMATS, decode, encoder
+
+__all__ = ["FORMATS", "decode", "encode"]
+encode = encoder(1)

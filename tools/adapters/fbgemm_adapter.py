@@ -1,0 +1,45 @@
+"""FBGEMM (fbgemm-gpu-cpu 1.8.0): MX4 on the CPU.
+
+`fbgemm_even.py` and so on are the rounding modes of its scale.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from _peer import array, peer, tensor
+from numpy.typing import NDArray
+
+import mxref
+
+_PIN = "torch==2.13.0 fbgemm-gpu-cpu==1.8.0"
+_UTILS = peer("fbgemm_gpu.quantize_utils", _PIN)
+
+FORMATS = ["mxfp4_e2m1"]
+FLOATS = ["f32"]
+_CLAIM = "ocp+rounding=ties_to_away+decoded_zero=dropped+scale_place=after"
+
+
+def policy(scale_rule: str) -> str:
+    """The claim with a scale rule."""
+    return f"{_CLAIM}+scale_rule={scale_rule}"
+
+
+def quantizer(mode: str) -> Callable[..., Any]:
+    """`fp32_to_mx4` in a rounding mode."""
+
+    def quantize(values: NDArray[Any], block_format: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        mode_value = _UTILS.RoundingMode[mode]
+        stored = array(_UTILS.fp32_to_mx4(tensor(values), 32, rounding_mode=mode_value))
+        scales, codes = mxref.unpack_blocks(stored, block_format, scale_place="after")
+        return scales, codes.reshape(values.shape)
+
+    return quantize
+
+
+def dequantize(
+    scale_codes: NDArray[Any], codes: NDArray[Any], block_format: str, dtype: Any
+) -> NDArray[Any]:
+    """`mx4_to_fp32`."""
+    stored = mxref.pack_blocks(scale_codes, codes.reshape(-1), block_format, scale_place="after")
+    numbers = _UTILS.mx4_to_fp32(tensor(stored), 32)
+    return array(numbers).reshape(codes.shape)

@@ -1,0 +1,7 @@
+"""FBGEMM's MX4 with RoundingMode.floor."""
+
+from fbgemm_adapter import FLOATS, FORMATS, dequantize, policy, quantizer
+
+__all__ = ["FLOATS", "FORMATS", "dequantize", "quantize"]
+POLICY = policy("floor_log2_float32")
+quantize = quantizer("floor")

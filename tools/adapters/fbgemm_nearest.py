@@ -1,0 +1,7 @@
+"""FBGEMM's MX4 with RoundingMode.nearest."""
+
+from fbgemm_adapter import FLOATS, FORMATS, dequantize, policy, quantizer
+
+__all__ = ["FLOATS", "FORMATS", "dequantize", "quantize"]
+POLICY = policy("nearest_log2_power")
+quantize = quantizer("nearest")

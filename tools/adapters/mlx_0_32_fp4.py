@@ -1,0 +1,11 @@
+"""MLX 0.32.4 on the CPU: MXFP4."""
+
+from mlx_adapter import FLOATS, dequantize, of_version, quantize
+
+__all__ = ["FLOATS", "dequantize", "quantize"]
+POLICY = (
+    "ocp+rounding=ties_to_zero+zero_sign=dropped+underflow_sign=dropped+scale_rule=rceil"
+    "+zero_block=one+scale_underflow=wrap+scale_ff=inf"
+)
+FORMATS = ["mxfp4_e2m1"]
+of_version("0.32.4")
