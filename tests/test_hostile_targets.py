@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,8 @@ from helpers import VECTORS
 
 import mxref
 from mxref import golden
-from mxref.conformance import Report, TargetError, load_target, target_of, verify
+from mxref.cli import main
+from mxref.conformance import Report, TargetError, load_target, read_results, target_of, verify
 
 
 class Encoder:
@@ -117,3 +120,30 @@ def test_a_syntax_error_in_what_a_target_imports(
     (tmp_path / "healthy.py").write_text("import mxref_broken_neighbour\n")
     with pytest.raises(TargetError, match=r"in line 3 of .*mxref_broken_neighbour\.py: "):
         load_target(str(tmp_path / "healthy.py"))
+
+
+def test_a_pipe_in_a_folder_of_results_is_refused(tmp_path: Path) -> None:
+    files = golden.read_vectors(VECTORS, lambda stem: stem == "encode/e2m1.f16")
+    os.mkfifo(tmp_path / "encode.e2m1.f16.txt")  # whose reading would wait for ever
+    with pytest.raises(TargetError, match="must be a regular file, it is a device, a pipe"):
+        read_results(tmp_path, files, [file.stem for file in files])
+
+
+def test_a_closed_standard_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["check", "encode", "e2m1", "--float", "f16", "--vectors", str(VECTORS)]) == 2
+    error = "mxref: error: standard input must be open: the answers come from there\n"
+    assert capsys.readouterr() == ("", error)
+
+
+def test_a_negative_number_of_kinds_to_show(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "target.py"
+    target.write_text("from mxref import decode\n")
+    options = ["--op", "decode", "--format", "e2m1", "--vectors", str(VECTORS)]
+    assert main(["verify", str(target), *options, "--show", "-1"]) == 2
+    error = "mxref: error: --show must be 0 or more, got -1\n"
+    assert capsys.readouterr() == ("", error)

@@ -22,7 +22,8 @@ from mxref.cli import main
 from mxref.conformance import TargetError, load_target, target_of
 from mxref.conformance.sweeping.report import swept_json
 from mxref.conformance.sweeping.state import fingerprint
-from mxref.conformance.sweeping.sweep import Swept, sweep
+from mxref.conformance.sweeping.sweep import OwnTarget, Swept, sweep
+from mxref.policy import Policy
 
 # --- who works ------------------------------------------------------------------------------------
 
@@ -198,6 +199,26 @@ def test_what_is_no_state_is_refused_and_kept(planted: str, tmp_path: Path, text
     what = partial(sweep, partial(load_target, planted), "encode", "e2m1", state=state, end=1000)
     assert "must be a file that a sweep has written" in sentence(ValueError, what)
     assert state.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"done": 1', '"done": -1'),
+        ('"done": 1', '"done": 999'),
+        ('"cases": 1000', '"cases": 10'),
+        ('"wrong": 0', '"wrong": "none"'),
+        ('"kept": []', '"kept": [3]'),
+    ],
+)
+def test_a_state_that_somebody_has_changed_is_refused(tmp_path: Path, old: str, new: str) -> None:
+    state = tmp_path / "state.json"
+    what = partial(sweep, OwnTarget(Policy()), "encode", "e2m1", state=state, end=1000)
+    assert what().passed
+    text = state.read_text()
+    assert text.count(old) == 1
+    state.write_text(text.replace(old, new))
+    assert "must be a file that a sweep has written" in sentence(ValueError, what)
 
 
 def test_the_fingerprint_is_of_the_files_that_are_named(

@@ -48,5 +48,7 @@ def _gen(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     from mxref.conformance.programs.results import piped_results
 
+    if sys.stdin is None:  # closed by the caller
+        raise ValueError("standard input must be open: the answers come from there")
     target = piped_results(sys.stdin.buffer, chosen_files(options), "standard input")
     return judge(options, target)

@@ -60,6 +60,8 @@ def judge(options: argparse.Namespace, target: Target) -> int:
     from mxref.conformance.verify import report_json
     from mxref.policy import Policy
 
+    if options.show < 0:
+        raise ValueError(f"--show must be 0 or more, got {options.show}")
     policy = target.policy if options.policy is None else Policy.parse(options.policy)
     known = {} if options.xfail is None else conformance.read_xfail(options.xfail)
     filters = {name: getattr(options, name) for name in ("op", "format", "float")}

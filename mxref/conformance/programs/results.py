@@ -10,7 +10,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._whole_file import write_file
+from mxref._whole_file import refuse_special, write_file
 from mxref.conformance.calls import Answers
 from mxref.conformance.programs.lines import (
     LONGEST,
@@ -174,6 +174,7 @@ def _read(path: Path, reader: AnswerReader, file: VectorFile) -> dict[str, Answe
     questions = {question.id: question for question in questions_of(file)}
     answers: dict[str, Answer] = {}
     try:
+        refuse_special(path)  # which might never end, or begin
         with path.open("rb") as stream:
             for line in _lines(stream):
                 fields = reader.fields(line)
@@ -189,6 +190,8 @@ def _read(path: Path, reader: AnswerReader, file: VectorFile) -> dict[str, Answe
         raise TargetError(f"{path} cannot be read: {error.strerror}") from None
     except LineError as fault:
         raise TargetError(f"{path}: {fault}") from None
+    except ValueError as error:
+        raise TargetError(str(error)) from None
     return answers
 
 

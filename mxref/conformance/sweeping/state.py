@@ -14,7 +14,7 @@ from mxref._whole_file import write_file
 
 __all__ = ["fingerprint", "read_state", "write_state"]
 
-_VERSION = 1
+_VERSION = 2
 
 
 def fingerprint(words: Iterable[str]) -> str:
@@ -52,7 +52,12 @@ def write_state(path: Path, identity: Mapping[str, Any], record: Mapping[str, An
         OSError: the file cannot be written.
     """
     state = {"mxref_sweep": _VERSION, "of": dict(identity), **record}
-    write_file(path, json.dumps(state).encode("ascii"))
+    write_file(path, json.dumps({**state, "sha256": _digest(state)}).encode("ascii"))
+
+
+def _digest(state: Mapping[str, Any]) -> str:
+    """What shows that nothing in a state was changed."""
+    return hashlib.sha256(json.dumps(state).encode("ascii")).hexdigest()
 
 
 def read_state(path: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -63,21 +68,18 @@ def read_state(path: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None
     """
     try:
         state = json.loads(path.read_bytes())
-        of = state["of"]
-        is_state = state["mxref_sweep"] == _VERSION and isinstance(of, dict)
-        names = {"done": int, "cases": int, "asked": float, "busy": float, "seconds": float}
-        is_state &= all(type(state[name]) is kind for name, kind in names.items())
-        is_state &= isinstance(state["tally"], dict)
+        is_state = state.pop("sha256") == _digest(state) and state["mxref_sweep"] == _VERSION
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         is_state = False
     if not is_state:
         raise ValueError(f"state {path} must be a file that a sweep has written: give another name")
     for name, value in identity.items():
-        if of.get(name) != value:
+        found = state["of"].get(name)
+        if found != value:
             raise ValueError(
-                f"state {path} is of a sweep with another {name}, {of.get(name)!r} and not "
+                f"state {path} is of a sweep with another {name}, {found!r} and not "
                 f"{value!r}: remove it, or give another name"
             )
     result: dict[str, Any] = state
