@@ -943,3 +943,19 @@ def test_a_scale_without_a_dtype_has_no_view() -> None:
     assert sentence(TypeError, lambda: blocks.scales) == (
         "ue4m3 has no NumPy or ml_dtypes dtype: use the codes"
     )
+
+
+def test_a_nan_in_a_flushed_block_is_a_zero_and_no_error() -> None:
+    """Every element of a flushed block is a zero; an infinity times a flushed reciprocal is NaN."""
+    choices = {"block_nan": "ignore", "block_inf": "ignore", "nan_to_finite": "error"}
+    bits = [0x7FC00000, 0xFFC00000, 0x7F800000, 1, *[0] * 28]
+    values = np.array(bits, np.uint32).view(np.float32)
+    blocks = mxref.quantize(values, "mxfp4_e2m1", scale_underflow="flush", **choices)
+    wanted = exact.quantize(bits, "f32", "e2m1", scale_underflow="flush", **choices)
+    assert (blocks.scale_codes.tolist(), blocks.codes.tolist()) == ([wanted[0]], wanted[1])
+    large = np.array([2.0**127, np.inf, *[0.0] * 30], np.float64) * 8
+    with pytest.raises(ValueError, match="values must not be NaN under nan_to_finite=error"):
+        mxref.quantize(large, "mxfp4_e2m1", scaling="reciprocal_flushed", **choices)
+    words = large.view(np.uint64).tolist()
+    with pytest.raises(ValueError, match="nan_to_finite"):
+        exact.quantize(words, "f64", "e2m1", scaling="reciprocal_flushed", **choices)
