@@ -219,7 +219,7 @@ def _quantize_rows(
         whole = dataclasses.replace(parts, significand=significand)
         quotients = scaled(whole, code, fmt, tensor)
     quotients = dataclasses.replace(quotients, is_inf=is_inf, is_nan=is_nan)
-    if (has_nan & ~nan_block).any():
+    if (has_nan & ~nan_block & ~flushed).any():
         _refuse_nan(fmt, policy)
     codes = encode_parts(quotients, fmt.element, policy.element, draw)
     ones = policy.scale.nan_block_codes is NaNBlockCodes.ONES

@@ -943,3 +943,15 @@ def test_a_scale_without_a_dtype_has_no_view() -> None:
     assert sentence(TypeError, lambda: blocks.scales) == (
         "ue4m3 has no NumPy or ml_dtypes dtype: use the codes"
     )
+
+
+def test_a_nan_in_a_flushed_block_is_a_zero_and_no_error() -> None:
+    choices = {"nan_to_finite": "error", "block_nan": "ignore", "scale_underflow": "flush"}
+    bits = [1, 0xFFC00000, *[0] * 30]
+    scale, codes = exact.quantize(bits, "f32", "e2m1", **choices)
+    assert (scale, codes[:2]) == (0, [0, 8])
+    blocks = mxref.quantize(np.array(bits, np.uint32).view(np.float32), "mxfp4_e2m1", **choices)
+    assert (blocks.scale_codes.tolist(), blocks.codes.tolist()) == ([scale], codes)
+    bits[0] = 0x3F800000  # of a block that is not flushed it is one
+    with pytest.raises(ValueError, match="must not be NaN under nan_to_finite=error"):
+        mxref.quantize(np.array(bits, np.uint32).view(np.float32), "mxfp4_e2m1", **choices)

@@ -24,6 +24,7 @@ from mxref.conformance.scale_questions import (
     SCALE_READS,
     edges,
     extreme_amaxes,
+    extreme_powers,
     rounded_down,
     usual_amaxes,
 )
@@ -76,7 +77,9 @@ def block_pools(setting: Setting) -> tuple[Maker, ...]:
     ]
 
     def extremes(found: Policy) -> Pool:
-        blocks = _spread(np.concatenate([rounded_down(layout), _sample(extreme, 120)]), layout)
+        every = power_bits(extreme_powers(fmt, layout), layout)
+        amaxes = np.concatenate([every, rounded_down(layout), _sample(extreme, 60)])
+        blocks = _spread(amaxes, layout)
         return Pool("elements at the ends of the scales", _FINITE, blocks)
 
     def nans(found: Policy) -> Pool:
