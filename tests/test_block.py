@@ -955,3 +955,16 @@ def test_a_nan_in_a_flushed_block_is_a_zero_and_no_error() -> None:
     bits[0] = 0x3F800000  # of a block that is not flushed it is one
     with pytest.raises(ValueError, match="must not be NaN under nan_to_finite=error"):
         mxref.quantize(np.array(bits, np.uint32).view(np.float32), "mxfp4_e2m1", **choices)
+
+
+def test_an_infinity_that_a_flushed_reciprocal_makes_nan_is_an_error_where_nan_is() -> None:
+    choices = {
+        "nan_to_finite": "error",
+        "block_inf": "largest_scale",
+        "scaling": "reciprocal_flushed",
+    }
+    bits = [0x7F800000, 0x3F800000, *[0] * 30]
+    with pytest.raises(ValueError, match="nan_to_finite is error"):
+        exact.quantize(bits, "f32", "e2m1", **choices)
+    with pytest.raises(ValueError, match="must not be NaN under nan_to_finite=error"):
+        mxref.quantize(np.array(bits, np.uint32).view(np.float32), "mxfp4_e2m1", **choices)

@@ -78,8 +78,8 @@ def block_pools(setting: Setting) -> tuple[Maker, ...]:
 
     def extremes(found: Policy) -> Pool:
         every = power_bits(extreme_powers(fmt, layout), layout)
-        amaxes = np.concatenate([every, rounded_down(layout), _sample(extreme, 60)])
-        blocks = _spread(amaxes, layout)
+        amaxes = [every, rounded_down(layout), _sample(extreme, 60), extreme[:3], extreme[-3:]]
+        blocks = _spread(np.concatenate(amaxes), layout)
         return Pool("elements at the ends of the scales", _FINITE, blocks)
 
     def nans(found: Policy) -> Pool:
