@@ -69,7 +69,7 @@ def block_pools(setting: Setting) -> tuple[Maker, ...]:
         ),
         Pool(
             "large scales",
-            (*rules, "scale_overflow", "block_inf"),
+            (*rules, "scale_overflow", "block_inf", "scaling", "nan_to_finite"),
             _alone(extreme[~small]),
             (),
             "scale",
