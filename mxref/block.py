@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mxref._arithmetics import ARITHMETICS
-from mxref._bits import F32, F64, U8, Bits, FloatLayout, Stochastic, refuse_masked, split
+from mxref._bits import F32, F64, U8, Bits, Bool, FloatLayout, Stochastic, refuse_masked, split
 from mxref._float32 import F64Array, narrow, wide
 from mxref._mapped import Mapped
 from mxref._out import codes_out
@@ -219,8 +219,8 @@ def _quantize_rows(
         whole = dataclasses.replace(parts, significand=significand)
         quotients = scaled(whole, code, fmt, tensor)
     quotients = dataclasses.replace(quotients, is_inf=is_inf, is_nan=is_nan)
-    if (is_nan.any(axis=1) & ~nan_block).any():  # not those that are flushed
-        _refuse_nan(fmt, policy)
+    if _refuses_nan(fmt, policy):
+        _check_no_nan(is_nan[~nan_block], fmt)
     codes = encode_parts(quotients, fmt.element, policy.element, draw)
     ones = policy.scale.nan_block_codes is NaNBlockCodes.ONES
     codes[nan_block] = fmt.element.code_count - 1 if ones else 0
@@ -243,14 +243,18 @@ def _float32_rows(
         amax = largest.reduce(np.abs(x), axis=1, initial=0.0)
         stored = None if tensor is None else tensor.value
         scales, quotients = arithmetic.blocks(x, amax[:, np.newaxis], stored, fmt, layout)
-    if np.isnan(quotients).any():
-        _refuse_nan(fmt, policy)
+    if _refuses_nan(fmt, policy):
+        _check_no_nan(np.isnan(quotients), fmt)
     parts = split(quotients.view(np.uint64), F64)
     return scales.reshape(-1), encode_parts(parts, fmt.element, policy.element, draw)
 
 
-def _refuse_nan(fmt: BlockFormat, policy: Policy) -> None:
-    if policy.element.nan_to_finite is NaNToFinite.ERROR and fmt.element.nan_code is None:
+def _refuses_nan(fmt: BlockFormat, policy: Policy) -> bool:
+    return policy.element.nan_to_finite is NaNToFinite.ERROR and fmt.element.nan_code is None
+
+
+def _check_no_nan(is_nan: Bool, fmt: BlockFormat) -> None:
+    if is_nan.any():
         raise ValueError(
             f"values must not be NaN under nan_to_finite=error: {fmt.element.name} has no NaN"
         )

@@ -946,16 +946,25 @@ def test_a_scale_without_a_dtype_has_no_view() -> None:
 
 
 def test_a_nan_in_a_flushed_block_is_a_zero_and_no_error() -> None:
-    """Every element of a flushed block is a zero; an infinity times a flushed reciprocal is NaN."""
-    choices = {"block_nan": "ignore", "block_inf": "ignore", "nan_to_finite": "error"}
-    bits = [0x7FC00000, 0xFFC00000, 0x7F800000, 1, *[0] * 28]
-    values = np.array(bits, np.uint32).view(np.float32)
-    blocks = mxref.quantize(values, "mxfp4_e2m1", scale_underflow="flush", **choices)
-    wanted = exact.quantize(bits, "f32", "e2m1", scale_underflow="flush", **choices)
-    assert (blocks.scale_codes.tolist(), blocks.codes.tolist()) == ([wanted[0]], wanted[1])
-    large = np.array([2.0**127, np.inf, *[0.0] * 30], np.float64) * 8
-    with pytest.raises(ValueError, match="values must not be NaN under nan_to_finite=error"):
-        mxref.quantize(large, "mxfp4_e2m1", scaling="reciprocal_flushed", **choices)
-    words = large.view(np.uint64).tolist()
-    with pytest.raises(ValueError, match="nan_to_finite"):
-        exact.quantize(words, "f64", "e2m1", scaling="reciprocal_flushed", **choices)
+    choices = {"nan_to_finite": "error", "block_nan": "ignore", "scale_underflow": "flush"}
+    bits = [1, 0xFFC00000, *[0] * 30]
+    scale, codes = exact.quantize(bits, "f32", "e2m1", **choices)
+    assert (scale, codes[:2]) == (0, [0, 8])
+    blocks = mxref.quantize(np.array(bits, np.uint32).view(np.float32), "mxfp4_e2m1", **choices)
+    assert (blocks.scale_codes.tolist(), blocks.codes.tolist()) == ([scale], codes)
+    bits[0] = 0x3F800000  # of a block that is not flushed it is one
+    with pytest.raises(ValueError, match="must not be NaN under nan_to_finite=error"):
+        mxref.quantize(np.array(bits, np.uint32).view(np.float32), "mxfp4_e2m1", **choices)
+
+
+def test_an_infinity_that_a_flushed_reciprocal_makes_nan_is_an_error_where_nan_is() -> None:
+    choices = {
+        "nan_to_finite": "error",
+        "block_inf": "largest_scale",
+        "scaling": "reciprocal_flushed",
+    }
+    bits = [0x7F800000, 0x3F800000, *[0] * 30]
+    with pytest.raises(ValueError, match="nan_to_finite is error"):
+        exact.quantize(bits, "f32", "e2m1", **choices)
+    with pytest.raises(ValueError, match="must not be NaN under nan_to_finite=error"):
+        mxref.quantize(np.array(bits, np.uint32).view(np.float32), "mxfp4_e2m1", **choices)

@@ -113,6 +113,19 @@ HARD = [
         "ocp+rounding=to_odd+pre_rounding=bfloat16+scale_overflow=nan+amax_type=float16"
         "+block_inf=largest_scale",
     ),
+    # A small scale that wraps is the only one that is FE.
+    (
+        "mxfp8_e5m2 f64",
+        "ocp+rounding=ties_to_zero+overflow=propagate+underflow_sign=dropped+scale_rule=even"
+        "+block_inf=ignore+zero_block=one+scale_overflow=nan+scale_underflow=wrap"
+        "+pre_rounding=bfloat16",
+    ),
+    # The NaN of a block that is flushed is no error.
+    (
+        "mxfp4_e2m1 bf16",
+        "ocp+rounding=ties_to_away+nan_to_finite=error+scale_rule=nearest_log2+block_nan=ignore"
+        "+block_inf=ignore+zero_block=code_01+scale_underflow=flush",
+    ),
     # Only an amax that is subnormal in float16 leaves an element beyond the largest number.
     (
         "mxfp8_e5m2 f32",

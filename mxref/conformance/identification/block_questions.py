@@ -24,6 +24,7 @@ from mxref.conformance.identification.scale_questions import (
     SCALE_READS,
     edges,
     extreme_amaxes,
+    extreme_powers,
     rounded_down,
     usual_amaxes,
 )
@@ -68,7 +69,7 @@ def block_pools(setting: Setting) -> tuple[Maker, ...]:
         ),
         Pool(
             "large scales",
-            (*rules, "scale_overflow", "block_inf"),
+            (*rules, "scale_overflow", "block_inf", "scaling", "nan_to_finite"),
             _alone(extreme[~small]),
             (),
             "scale",
@@ -76,7 +77,9 @@ def block_pools(setting: Setting) -> tuple[Maker, ...]:
     ]
 
     def extremes(found: Policy) -> Pool:
-        blocks = _spread(np.concatenate([rounded_down(layout), _sample(extreme, 120)]), layout)
+        every = power_bits(extreme_powers(fmt, layout), layout)
+        amaxes = [every, rounded_down(layout), _sample(extreme, 60), extreme[:3], extreme[-3:]]
+        blocks = _spread(np.concatenate(amaxes), layout)
         return Pool("elements at the ends of the scales", _FINITE, blocks)
 
     def nans(found: Policy) -> Pool:

@@ -31,23 +31,25 @@ def predicted(
     if op == "quantize_tensor" and words.shape[1] == 35:  # one block
         return predicted(Setting("quantize", format, float), words[:, 3:], members, shows)
     policy = _policy(members)
-    if shows == "scale":
-        return _scales(setting, words, policy)
     try:
+        if shows == "scale":
+            return _scales(setting, words, policy)
         answers = fast_answers(op, format, float, words, policy).astype(np.uint64)
     except ValueError:  # of `nan_to_finite=error`
         if len(words) == 1:
             return np.full((1, 1), NO_WORD, np.uint64)
         magnitudes = words & np.uint64(setting.layout.sign_bit - 1)
         alone = (magnitudes > np.uint64(setting.layout.inf_bits)).any(axis=1)
-        alone |= alone.all() | ~alone.any()
-        order = np.argsort(alone, kind="stable")
-        rest = words[~alone]
-        parts = [words[i : i + 1] for i in np.flatnonzero(alone)]
-        found = [
-            predicted(setting, part, members) for part in ([rest] if len(rest) else []) + parts
-        ]
-        answers = padded([row for part in found for row in part])[np.argsort(order)]
+        if alone.all():
+            parts = np.split(words, len(words))
+        elif alone.any():
+            parts = [words[alone], words[~alone]]
+        else:  # an infinity that became NaN
+            parts = np.array_split(words, 2)
+        found = padded([row for part in parts for row in predicted(setting, part, members, shows)])
+        if alone.any():
+            found = found[np.argsort(np.argsort(~alone, kind="stable"))]
+        return found
     return comparable(setting, answers)
 
 

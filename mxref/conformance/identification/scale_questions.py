@@ -29,6 +29,7 @@ __all__ = [
     "edges",
     "encode_scale_pools",
     "extreme_amaxes",
+    "extreme_powers",
     "rounded_down",
     "shared_scale_pools",
     "usual_amaxes",
@@ -77,13 +78,18 @@ def rounded_down(layout: FloatLayout) -> Words:
     return np.concatenate([np.array(halves, np.uint64) - np.uint64(step) for step in (0, 1)])
 
 
+def extreme_powers(fmt: CodeFormat, layout: FloatLayout) -> list[int]:
+    """Exponents of amaxes near the ends of the scales and of the types, and where scales wrap."""
+    e = fmt.emax
+    far = [p + step for p in (*end_powers(layout), e - 127, e + 127) for step in range(-3, 3)]
+    wraps = [p + step for p in (e - 127 - 256, e + 127 + 256) for step in (-1, 0, 1)]
+    return sorted({*far, *wraps, *range(-155, -100, 6), 60, 100, 120, -60})
+
+
 def extreme_amaxes(fmt: CodeFormat, layout: FloatLayout) -> Words:
     """Amaxes near the ends of the scales, of the float type, and of narrower ones; and zero."""
-    e = fmt.emax
-    ends = end_powers(layout)
-    far = [p + step for p in (*ends, -127 + e, 127 + e) for step in range(-3, 3)]
-    wraps = [p + step for p in (-127 + e - 256, 127 + e + 256) for step in (-1, 0, 1)]
-    some = edges(fmt, layout, sorted({*far, *wraps, *range(-155, -100, 6), 60, 100, 120, -60}))
+    e, ends = fmt.emax, end_powers(layout)
+    some = edges(fmt, layout, extreme_powers(fmt, layout))
     close = around(edges(fmt, layout, [*ends, -127 + e, -126 + e, 127 + e, 128 + e]), layout)
     top = near(np.array([layout.inf_bits - 1], np.uint64), layout)
     tops = around(power_bits(ends, layout), layout)
