@@ -36,7 +36,7 @@ def test_the_examples_run() -> None:
 
 @pytest.mark.parametrize(
     ("heading", "end"),
-    [("Regenerate the golden vectors", "mxref regen"), ("Run the tests", "pytest")],
+    [("Regenerate the golden vectors", "mxref regen"), ("Run the tests", "pytest -n auto")],
 )
 def test_the_two_commands_are_one_line_each(heading: str, end: str) -> None:
     blocks = re.findall(r"```sh\n(.*?)```", section(heading), re.DOTALL)

@@ -45,7 +45,8 @@ def test_patterns_reach_every_kind_of_float(float: str) -> None:
     smallest_normal = 1 << MANTISSA[float]
     for part in (0, sign):
         magnitudes = {word - part for word in words if word & sign == part}
-        assert {0, inf, QUIET_NAN[float]} <= magnitudes
+        assert {0, QUIET_NAN[float]} <= magnitudes
+        assert smallest(strategies.patterns(float), (part | inf).__eq__) == part | inf
         assert any(0 < word < smallest_normal for word in magnitudes)  # subnormal
         assert any(inf < word < QUIET_NAN[float] for word in magnitudes)  # signalling NaN
         assert any(inf - smallest_normal <= word < inf for word in magnitudes)  # largest binade

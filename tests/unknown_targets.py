@@ -261,7 +261,7 @@ WRONG = [
         parts=2,
         text="scales wrong exactly where the block has an infinity or a NaN (92 of 92): becomes "
         "00 = 2^-127; elements wrong exactly where the result's code is odd and the position in "
-        "the block is 4n + 2 (196 of 196): one code too near zero",
+        "the block is 4n + 2 (332 of 332): one code too near zero",
     ),
     Wrong(zeros_in_tails, "quantize_tensor", "mxfp8_e4m3"),
     Wrong(
