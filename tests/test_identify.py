@@ -120,6 +120,13 @@ HARD = [
         "+block_inf=ignore+zero_block=one+scale_overflow=nan+scale_underflow=wrap"
         "+pre_rounding=bfloat16",
     ),
+    # A scale that wraps to FF makes no NaN block; only float32's largest numbers have one.
+    (
+        "mxfp6_e3m2 f64",
+        "ocp+rounding=toward_zero+zero_sign=dropped+pre_rounding=float32+block_nan=ignore"
+        "+zero_block=nan+scale_rule=floor_exponent_field+scale_overflow=wrap+scale_underflow=nan"
+        "+amax_type=bfloat16+nan_block_codes=ones",
+    ),
     # The NaN of a block that is flushed is no error.
     (
         "mxfp4_e2m1 bf16",

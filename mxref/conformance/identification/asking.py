@@ -64,6 +64,13 @@ class Asked:
         keys = itertools.takewhile(self.number.__contains__, map(stripped, words))
         return [self.probes[self.number[key]] for key in keys]
 
+    def words(self) -> list[Words]:
+        """What has been asked, questions of equally many words together."""
+        parts: dict[int, list[tuple[int, ...]]] = {}
+        for probe in self.probes:
+            parts.setdefault(len(probe.words), []).append(probe.words)
+        return [np.array(some, np.uint64) for some in parts.values()]
+
     def agree(
         self, members: Mapping[str, str], some: Sequence[int] | None = None, shows: str = "all"
     ) -> NDArray[np.bool_]:

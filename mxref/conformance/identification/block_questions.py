@@ -26,6 +26,7 @@ from mxref.conformance.identification.scale_questions import (
     extreme_amaxes,
     extreme_powers,
     rounded_down,
+    type_tops,
     usual_amaxes,
 )
 from mxref.formats import E8M0
@@ -78,7 +79,8 @@ def block_pools(setting: Setting) -> tuple[Maker, ...]:
 
     def extremes(found: Policy) -> Pool:
         every = power_bits(extreme_powers(fmt, layout), layout)
-        amaxes = [every, rounded_down(layout), _sample(extreme, 60), extreme[:3], extreme[-3:]]
+        amaxes = [every, rounded_down(layout), _sample(extreme, 60), extreme[:3]]
+        amaxes.append(type_tops(layout))
         blocks = _spread(np.concatenate(amaxes), layout)
         return Pool("elements at the ends of the scales", _FINITE, blocks)
 

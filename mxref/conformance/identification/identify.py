@@ -10,7 +10,7 @@ import numpy as np
 from mxref._bits import LAYOUTS
 from mxref.conformance.identification.alike import Setting, alike, because
 from mxref.conformance.identification.asking import PROBES, Asked, Probe, narrowed
-from mxref.conformance.identification.pools import Words
+from mxref.conformance.identification.pools import Pool, Words
 from mxref.conformance.identification.questions import pools
 from mxref.conformance.identification.space import Space, simplest
 from mxref.conformance.target import Target
@@ -191,6 +191,8 @@ def identify_one(target: Target, setting: Setting) -> Identified:
     for i, words in enumerate(spare):  # the rest of the probes, evenly
         share = (PROBES - len(asked.probes)) // (len(spare) - i)
         asked.ask(words[np.arange(share) * len(words) // max(1, share)])
+    for words in asked.words():  # each word of each answer counts, whatever it was asked for
+        space = narrowed(space, Pool("what was asked", (), words, range(len(words))), asked)
     found = simplest(space)
     wrong = np.flatnonzero(~asked.agree(found))
     clashes = tuple(_clash(int(i), asked, found) for i in wrong)

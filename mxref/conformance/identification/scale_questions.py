@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mxref._bits import F16, FloatLayout
+from mxref._bits import F16, FloatLayout, compose, split
 from mxref.conformance.identification.alike import Setting, narrower
 from mxref.conformance.identification.pools import (
     Pool,
@@ -32,6 +32,7 @@ __all__ = [
     "extreme_powers",
     "rounded_down",
     "shared_scale_pools",
+    "type_tops",
     "usual_amaxes",
 ]
 
@@ -78,6 +79,16 @@ def rounded_down(layout: FloatLayout) -> Words:
     return np.concatenate([np.array(halves, np.uint64) - np.uint64(step) for step in (0, 1)])
 
 
+def type_tops(layout: FloatLayout) -> Words:
+    """The largest numbers of narrower types, and what rounds to them or to infinity there."""
+    found = [np.array([layout.inf_bits - 1], np.uint64)]
+    for narrow in narrower(layout).values():
+        ends = np.arange(narrow.inf_bits - 2, narrow.inf_bits, dtype=np.uint64)
+        below, top = compose(split(ends, narrow), layout).astype(np.uint64)
+        found.append(near(np.array([top, top + (top - below) // np.uint64(2)]), layout))
+    return np.concatenate(found)
+
+
 def extreme_powers(fmt: CodeFormat, layout: FloatLayout) -> list[int]:
     """Exponents of amaxes near the ends of the scales and of the types, and where scales wrap."""
     e = fmt.emax
@@ -92,7 +103,7 @@ def extreme_amaxes(fmt: CodeFormat, layout: FloatLayout) -> Words:
     some = edges(fmt, layout, extreme_powers(fmt, layout))
     close = around(edges(fmt, layout, [*ends, -127 + e, -126 + e, 127 + e, 128 + e]), layout)
     top = near(np.array([layout.inf_bits - 1], np.uint64), layout)
-    tops = around(power_bits(ends, layout), layout)
+    tops = np.concatenate([around(power_bits(ends, layout), layout), type_tops(layout)])
     logs = _log2_edges(layout, [p for p in (-100, -40, 40, 100) if layout.exponent_bits > 5])
     low = np.arange(0, 9, dtype=np.uint64)
     found = np.concatenate([some, close, top, tops, logs, low, rounded_down(layout)])
