@@ -95,7 +95,7 @@ def complete(setting: Setting, one: Members, other: Members) -> list[Words]:
         first = np.tile(np.array([1, 32, 1], np.uint64), (len(whole), 1))
         tail = [[2, 33, 1, *whole[:3].reshape(-1)[:66]], [33, 2, 0, *whole[3:6].reshape(-1)[:66]]]
         return [np.column_stack([first, whole]), *(np.array([t], np.uint64) for t in tail)]
-    draws = [()] if op != "encode_stochastic" else [(1, 1), (5, 3), (90, 8)]
+    draws = [()] if op != "encode_stochastic" else [(1, 1), (5, 3)]
     found = []
     for draw in draws:
         signs = (0,) if op == "shared_scale" else (0, layout.sign_bit)

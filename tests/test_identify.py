@@ -58,7 +58,7 @@ def check(setting: Setting, chosen: dict[str, str]) -> None:
     known = [other for static, other in left if static]
     rows = [(factor, draw.choice(factor.rows)) for factor in found._whole().factors]
     asked.append({n: m for f, row in rows for n, m in zip(f.names, row, strict=True)})
-    for other in asked + draw.sample(known, min(2, len(known))):
+    for other in asked + draw.sample(known, min(1, len(known))):
         assert same(setting, chosen, other), {n: m for n, m in other.items() if m != chosen[n]}
 
 
@@ -79,14 +79,14 @@ def differs(found: Identified, chosen: dict[str, str]) -> bool:
 
 
 @given(policies_of(SCALARS))
-@hypothesis_settings(max_examples=176, phases=ONCE)
-def test_176_random_policies(case: tuple[Setting, dict[str, str]]) -> None:
+@hypothesis_settings(max_examples=180, phases=ONCE)
+def test_180_random_policies(case: tuple[Setting, dict[str, str]]) -> None:
     check(*case)
 
 
 @given(policies_of(BLOCKS))
-@hypothesis_settings(max_examples=24, phases=ONCE)
-def test_24_random_policies_of_blocks(case: tuple[Setting, dict[str, str]]) -> None:
+@hypothesis_settings(max_examples=20, phases=ONCE)
+def test_20_random_policies_of_blocks(case: tuple[Setting, dict[str, str]]) -> None:
     check(*case)
 
 

@@ -36,10 +36,10 @@ def predicted(
             return _scales(setting, words, policy)
         answers = fast_answers(op, format, float, words, policy).astype(np.uint64)
     except ValueError:  # of `nan_to_finite=error`
-        if len(words) == 1:
-            return np.full((1, 1), NO_WORD, np.uint64)
         magnitudes = words & np.uint64(setting.layout.sign_bit - 1)
         alone = (magnitudes > np.uint64(setting.layout.inf_bits)).any(axis=1)
+        if len(words) == 1 or (alone.all() and op.startswith("encode")):
+            return np.full((len(words), 1), NO_WORD, np.uint64)
         if alone.all():
             parts = np.split(words, len(words))
         elif alone.any():
