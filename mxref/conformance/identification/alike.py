@@ -153,6 +153,7 @@ def _alike(setting: Setting, choice: str) -> list[tuple[Collection[str], str]]:
             f"no {layout.name} needs a scale above 2^127",
         ),
         (small, "scale_underflow", every, f"no {layout.name} needs a scale below 2^-127"),
+        (op == "shared_scale", "scale_underflow", ("clamp", "flush"), "elements alone are flushed"),
         (small, "tiny_scale", every, "every f16 that is not 0 is above 2^-126"),
         (
             small,

@@ -41,7 +41,6 @@ _ROUNDS = (*SCALE_READS, "rounding", "pre_rounding")
 _SIGNS = ("zero_sign", "underflow_sign", "subnormal_inputs")
 _BEYOND = ("overflow", "clamp", "nan", "int8_range")
 _RANGE = (*RANGE_READS, "subnormal_inputs")
-_FINITE = (*_ROUNDS, *_SIGNS, *_BEYOND, *RANGE_READS, "scaling", "nan_block_codes")
 
 
 def block_pools(setting: Setting) -> tuple[Maker, ...]:
@@ -82,13 +81,14 @@ def block_pools(setting: Setting) -> tuple[Maker, ...]:
         amaxes = [every, rounded_down(layout), _sample(extreme, 60), extreme[:3]]
         amaxes.append(type_tops(layout))
         blocks = _spread(np.concatenate(amaxes), layout)
-        return Pool("elements at the ends of the scales", _FINITE, blocks)
+        return Pool("elements at the ends of the scales", (), blocks)
 
     def nans(found: Policy) -> Pool:
         return Pool("NaN", (), _special(setting, (1,)), (0,))
 
     def infs(found: Policy) -> Pool:
-        return Pool("infinity", (), _special(setting, (0,)), (0,))
+        words = np.concatenate([_special(setting, (0,)), _beyond(setting, found)])
+        return Pool("infinity", (), words, (0,))
 
     def both(found: Policy) -> Pool:
         return Pool("NaN and infinity", (), _special(setting, (0, 1)), (0,))
@@ -218,6 +218,23 @@ def _spread(amaxes: Words, layout: FloatLayout) -> Words:
     return shifted
 
 
+def _beyond(setting: Setting, found: Policy) -> Words:
+    """Blocks of huge amaxes, infinity too, and numbers near the largest one under their scales."""
+    layout, e = setting.layout, setting.element.emax
+    ends = power_bits([126 + e, 127 + e, 128 + e, 130 + e, 384 + e], layout)
+    finite = np.concatenate([ends, type_tops(layout)])
+    calm = found.replace(nan_to_finite="max")  # of a NaN no scale is asked for here
+    answers = fast_answers("quantize", setting.format, setting.float, _alone(finite), calm)
+    scales = {*zip(finite.tolist(), answers[:, 0].tolist(), strict=True)}
+    blocks = []
+    for amax, code in sorted({*scales, (layout.inf_bits, E8M0.max_code)}):
+        points = times(element_points(setting.element, layout, few=True), code - E8M0.bias, layout)
+        points = around(points, layout)
+        points = points[points < np.uint64(min(amax, layout.inf_bits - 1))][-62:]
+        blocks.append(_filled(both_signs(points, layout), amax, layout))
+    return np.concatenate(blocks)
+
+
 def _special(setting: Setting, kinds: Sequence[int]) -> Words:
     """Blocks with infinities (kind 0) or NaNs (kind 1) beside numbers of all sizes."""
     fmt, layout = setting.element, setting.layout
@@ -229,6 +246,7 @@ def _special(setting: Setting, kinds: Sequence[int]) -> Words:
             edges(fmt, layout, powers_of_two)[::3],
             np.array([0, 1, 3, layout.inf_bits - 1, layout.sign_bit >> 1], np.uint64),
             _sample(extreme_amaxes(fmt, layout), 24),
+            power_bits(extreme_powers(fmt, layout), layout),  # a scale that wraps can be FE
         ]
     )
     amaxes = amaxes[amaxes < np.uint64(layout.inf_bits)]
