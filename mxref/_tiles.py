@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from mxref._bits import CHUNK
 
 Axis = int | Sequence[int]
+#: Slices of a tensor, one for each axis.
+Tile = tuple[slice, ...]
 
 
 def shape_of(shape: Iterable[Any]) -> tuple[int, ...]:
@@ -91,7 +93,7 @@ class Tiling:
         """Shape of the tensor with its tails filled up to whole blocks."""
         return tuple(n * unit for n, unit in zip(self.counts, self.unit, strict=True))
 
-    def tiles(self, limit: int = CHUNK) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
+    def tiles(self, limit: int = CHUNK) -> Iterator[tuple[Tile, Tile]]:
         """Parts of about `limit` elements: slices of the tensor, and of the scale codes."""
         if 0 in self.counts:
             return

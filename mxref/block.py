@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from mxref._float32 import F64Array, narrow, wide
 from mxref._mapped import Mapped
 from mxref._out import codes_out
 from mxref._sources import numbers_of
-from mxref._tiles import Axis, Tiling, cut
+from mxref._tiles import Axis, Tile, Tiling, cut
 from mxref.blocks import Blocks
 from mxref.choices import (
     BlockInf,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from mxref.policy import QuantizeChoices
 
-__all__ = ["quantize"]
+__all__ = ["quantize", "quantize_by"]
 
 
 def quantize(
@@ -97,19 +98,50 @@ def quantize(
     fmt, chosen = settled(block_format, block_size, policy, choices)
     source = _Source(values, chosen)
     shape = source.array.shape
-    axis_found, tiling, whole = laid_out(shape, axis, fmt, chosen)
+    _, tiling, _ = laid_out(shape, axis, fmt, chosen)
     draw = stochastic(chosen.element.rounding, random_bits, random_width, shape)
     draws = None if draw is None else draw.bits.reshape(tiling.shape)
     tensor = _tensor_scale(source, tiling, fmt, chosen, tensor_scale)
+
+    def rows_of(rows: Bits, layout: FloatLayout, tile: Tile) -> tuple[U8, U8]:
+        part = None
+        if draw is not None and draws is not None:
+            part = dataclasses.replace(draw, bits=tiling.rows(draws[tile]))
+        return _quantize_rows(rows, layout, fmt, chosen, tensor, part)
+
+    return _in_blocks(source, fmt, axis, out, rows_of, tensor)
+
+
+def quantize_by(
+    rows_of: Callable[[Bits, FloatLayout], tuple[U8, U8]],
+    values: ArrayLike,
+    fmt: BlockFormat,
+    policy: Policy,
+    axis: Axis = -1,
+) -> Blocks:
+    """`quantize`, where a function gives the scale codes and codes of blocks, one a row."""
+    return _in_blocks(
+        _Source(values, policy), fmt, axis, None, lambda rows, layout, _: rows_of(rows, layout)
+    )
+
+
+def _in_blocks(
+    source: _Source,
+    fmt: BlockFormat,
+    axis: Axis,
+    out: tuple[U8, U8] | None,
+    rows_of: Callable[[Bits, FloatLayout, Tile], tuple[U8, U8]],
+    tensor: TensorScale | None = None,
+) -> Blocks:
+    """The blocks of a tensor, a tile of it at a time."""
+    shape = source.array.shape
+    axis_found, tiling, whole = laid_out(shape, axis, fmt, source.policy)
     codes, scales = codes_out(out, whole, tiling.counts, source.array)
     lifted = source.array.reshape(tiling.shape)
     mapped = Mapped(lifted, codes, scales)
     for tile, some in tiling.tiles():
         bits, layout = source.numbers(lifted[tile])
-        part = None
-        if draw is not None and draws is not None:
-            part = dataclasses.replace(draw, bits=tiling.rows(draws[tile]))
-        scale, code = _quantize_rows(tiling.rows(bits), layout, fmt, chosen, tensor, part)
+        scale, code = rows_of(tiling.rows(bits), layout, tile)
         scales[some] = scale.reshape(scales[some].shape)
         found = tiling.from_rows(code, scales[some].shape)
         codes[tile] = cut(found, codes[tile].shape)
@@ -126,7 +158,7 @@ class _Source:
     """The tensor, and patterns of its parts."""
 
     def __init__(self, values: ArrayLike, policy: Policy) -> None:
-        self.policy = policy.element
+        self.policy = policy
         refuse_masked(values, "values")
         try:
             self.array = np.asarray(values)
@@ -140,7 +172,7 @@ class _Source:
             widest = max(abs(int(part.min())), int(part.max()))
             if widest > 1 << 53:
                 raise ValueError(f"values must be floats or integers up to 2**53, got {widest}")
-        return numbers_of(part, self.policy)
+        return numbers_of(part, self.policy.element)
 
 
 def _tensor_scale(

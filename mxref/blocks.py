@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mxref import formats
-from mxref._bits import LAYOUTS, U8, Floats, floats_from, layout_of
+from mxref._bits import LAYOUTS, U8, FloatLayout, Floats, floats_from, layout_of
 from mxref._blocks_text import text_of
 from mxref._codes import codes_of, is_writeable, view_codes
 from mxref._mapped import Mapped
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from mxref.policy import DequantizeChoices
 
-__all__ = ["Blocks", "dequantize"]
+__all__ = ["Blocks", "dequantize", "read_by"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,7 +343,7 @@ def dequantize(
         raise TypeError(f"blocks must be a Blocks, got {type(blocks).__name__}")
     chosen = resolve("dequantize", policy, choices)
     layout = layout_of(dtype)
-    fmt, tiling = blocks.format, blocks.tiling
+    fmt = blocks.format
     arithmetic = chosen.scale.scale_arithmetic
     if fmt.scale == E8M0:
         if "scale_arithmetic" in spelled(policy, choices):
@@ -352,6 +352,14 @@ def dequantize(
             )
         arithmetic = ScaleArithmetic.EXACT
     table = product_table(fmt, layout, chosen.decode, arithmetic, blocks.tensor_scale)
+    return read_by(table, blocks, layout, out)
+
+
+def read_by(
+    table: NDArray[Any], blocks: Blocks, layout: FloatLayout, out: Floats | None = None
+) -> Floats:
+    """`dequantize` by patterns for each scale code * 2**bits + element code."""
+    fmt, tiling = blocks.format, blocks.tiling
     bits = floats_out(out, blocks.shape, layout, blocks.codes, blocks.scale_codes)
     whole = bits.reshape(tiling.shape)
     codes = cut(blocks.codes, tiling.shape)

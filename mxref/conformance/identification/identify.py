@@ -107,7 +107,7 @@ class Identified:
         return tuple(
             name
             for name, one in PROFILES.items()
-            if one.speaks_of(op, format) and self.contains(one.policy)
+            if not one.replaced and one.speaks_of(op, format) and self.contains(one.policy)
         )
 
     @property

@@ -1,0 +1,36 @@
+"""Every profile by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mxref.policy import Policy
+from mxref.profiles import torchao
+from mxref.profiles._profile import Profile
+
+__all__ = ["PROFILES"]
+
+_ML_DTYPES = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1")
+
+_OWN = (
+    Profile("ocp", Policy(), "the default of mxref: SPEC_NOTES, the ocp policy in one table", "1"),
+    Profile(
+        "ml_dtypes",
+        Policy.parse(
+            "ocp+overflow=nonsaturating+nan=signed_quiet+nan_to_finite=opposite_zero"
+            "+pre_rounding=float32+scale_rounding=ties_to_away+scale_overflow=nan"
+            "+scale_of_zero=nan+scale_of_negative=nan+tiny_scale=as_if_zero"
+        ),
+        "jax-ml/ml_dtypes, casts of arrays (SPEC_NOTES N13, N14, N23, N36); tests/test_profiles.py",
+        "0.6.0",
+        formats={
+            "encode": _ML_DTYPES,
+            "decode": _ML_DTYPES,
+            "encode_scale": ("e8m0",),
+            "decode_scale": ("e8m0",),
+        },
+    ),
+)
+
+#: Every profile by its name.
+PROFILES: Mapping[str, Profile] = {one.name: one for one in (*_OWN, *torchao.PROFILES)}

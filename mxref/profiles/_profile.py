@@ -1,0 +1,175 @@
+"""A profile: a policy, and the stages that an implementation does otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from mxref import formats
+from mxref._bits import CHUNK, I64, U8, Bits, FloatLayout, Floats, bits_of, layout_of
+from mxref._tiles import Axis
+from mxref.block import quantize, quantize_by
+from mxref.blocks import Blocks, dequantize, read_by
+from mxref.element import decode, encode
+from mxref.formats import BlockFormat, ElementFormat
+from mxref.packing import unpack
+from mxref.policy import Policy
+from mxref.profiles._stages import Rows, Stages
+from mxref.scale import decode_scale, encode_scale, shared_scale
+
+__all__ = ["Profile"]
+
+_STAGED = ("encode", "shared_scale", "quantize")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A real implementation: it answers as that does, bit for bit, in what it speaks of.
+
+    Args:
+        name: its name.
+        policy: the policy.
+        source: whose it is, and where its rules stand.
+        version: of the implementation.
+        checked: what its answers were compared with.
+        formats: the formats that it speaks of, by operation; everything if None.
+        floats: the float types that it takes and gives; all if None.
+        stages: the stages that the implementation does otherwise than the policy says.
+
+    >>> import mxref
+    >>> x, torchao = np.float32([2.0**-126, 0.0]), mxref.profile("torchao_0_18_floor")
+    >>> torchao.quantize(x, "mxfp4_e2m1").codes[0], mxref.quantize(x, "mxfp4_e2m1").codes[0]
+    (np.uint8(2), np.uint8(4))
+    """
+
+    name: str
+    policy: Policy
+    source: str
+    version: str
+    checked: str = ""
+    formats: Mapping[str, tuple[str, ...]] | None = None
+    floats: tuple[str, ...] | None = None
+    stages: Stages = field(default_factory=Stages)
+
+    def speaks_of(self, op: str, format: str) -> bool:
+        """Whether the profile says anything of an operation on a format.
+
+        >>> from mxref.profiles import profile
+        >>> profile("ml_dtypes").speaks_of("encode", "int8")
+        False
+        """
+        return self.formats is None or format in self.formats.get(op, ())
+
+    @property
+    def replaced(self) -> tuple[str, ...]:
+        """The stages that are not those of the policy."""
+        default = Stages()
+        names = Stages.__dataclass_fields__
+        return tuple(n for n in names if getattr(self.stages, n) is not getattr(default, n))
+
+    def encode(self, values: ArrayLike, format: str | ElementFormat) -> U8:
+        """Element codes of numbers, as `mxref.encode` gives them.
+
+        Raises:
+            ValueError: an operation, format or float type that the implementation does not have.
+        """
+        fmt = formats.element_format(format)
+        self._refuse("encode", fmt.name)
+        if "element" not in self.replaced:
+            return encode(self._own(values), fmt, self.policy)
+        return self._in_chunks(values, fmt, self.stages.encode)
+
+    def decode(
+        self, codes: ArrayLike, format: str | ElementFormat, dtype: DTypeLike = np.float32
+    ) -> Floats:
+        """The numbers of element codes, as `mxref.decode` gives them; see `encode`."""
+        fmt = formats.element_format(format)
+        self._refuse("decode", fmt.name)
+        return decode(codes, fmt, dtype, self.policy)
+
+    def encode_scale(self, values: ArrayLike) -> U8:
+        """E8M0 codes of numbers, as `mxref.encode_scale` gives them; see `encode`."""
+        self._refuse("encode_scale", "e8m0")
+        return encode_scale(self._own(values), self.policy)
+
+    def decode_scale(self, codes: ArrayLike, dtype: DTypeLike = np.float32) -> Floats:
+        """The numbers of E8M0 codes, as `mxref.decode_scale` gives them; see `encode`."""
+        self._refuse("decode_scale", "e8m0")
+        return decode_scale(codes, dtype, self.policy)
+
+    def shared_scale(self, amax: ArrayLike, format: str | ElementFormat) -> U8:
+        """E8M0 codes of the scales for blocks with these largest magnitudes; see `encode`."""
+        fmt = formats.element_format(format)
+        self._refuse("shared_scale", fmt.name)
+        if not {"amax", "scale", "nonfinite"} & {*self.replaced}:
+            return shared_scale(self._own(amax), fmt, policy=self.policy)
+        return self._in_chunks(amax, fmt, self.stages.shared_scale)
+
+    def quantize(
+        self, values: ArrayLike, block_format: str | BlockFormat, *, axis: Axis = -1
+    ) -> Blocks:
+        """Blocks of a tensor, as `mxref.quantize` gives them; see `encode`."""
+        fmt = formats.block_format(block_format)
+        self._refuse("quantize", fmt.name)
+        array = self._own(values)
+        if not {*self.replaced} - {"decode", "pack"}:
+            return quantize(array, fmt, self.policy, axis=axis)
+
+        def rows_of(bits: Bits, layout: FloatLayout) -> tuple[U8, U8]:
+            rows = Rows.of(bits, layout, fmt.element, self.policy)
+            scales, codes = self.stages.quantize(rows)
+            return scales.astype(np.uint8), codes.astype(np.uint8)
+
+        return quantize_by(rows_of, array, fmt, self.policy, axis)
+
+    def dequantize(self, blocks: Blocks, dtype: DTypeLike = np.float32) -> Floats:
+        """The numbers that blocks stand for, as `mxref.dequantize` gives them; see `encode`."""
+        self._refuse("dequantize", blocks.format.name)
+        layout = layout_of(dtype)
+        if "decode" not in self.replaced:
+            return dequantize(blocks, dtype, self.policy)
+        table = self.stages.decode(blocks.format, layout, self.policy)
+        return read_by(table.reshape(-1), blocks, layout)
+
+    def pack(self, codes: ArrayLike, format: str) -> U8:
+        """Bytes of element codes, as `mxref.pack` gives them; see `encode`."""
+        self._refuse("pack", format)
+        return self.stages.pack(np.asarray(codes), format, self.policy)
+
+    def unpack(self, packed: ArrayLike, format: str, count: int) -> U8:
+        """Element codes of bytes, as `mxref.unpack` gives them; see `encode`."""
+        self._refuse("unpack", format)
+        return unpack(packed, format, count, self.policy)
+
+    def _refuse(self, op: str, format: str) -> None:
+        if not self.speaks_of(op, format):
+            has = ", ".join((self.formats or {}).get(op, ())) or "no format"
+            raise ValueError(
+                f"format must be one that {self.name} has for {op}: {has}; got {format}"
+            )
+
+    def _own(self, values: ArrayLike) -> ArrayLike:
+        """The values, if the implementation takes their type."""
+        if self.floats is not None:
+            layout = bits_of(values)[1]
+            if layout.name not in self.floats:
+                raise ValueError(
+                    f"values must be of a type that {self.name} takes ({', '.join(self.floats)}), "
+                    f"got {layout.name}: convert them"
+                )
+        return values
+
+    def _in_chunks(
+        self, values: ArrayLike, fmt: ElementFormat, codes_of: Callable[[Rows], I64]
+    ) -> U8:
+        """One code for each number, each a block of its own."""
+        bits, layout = bits_of(self._own(values))
+        flat = bits.reshape(-1, 1)
+        codes = np.empty(flat.size, np.uint8)
+        for start in range(0, flat.size, CHUNK):
+            part = slice(start, start + CHUNK)
+            codes[part] = codes_of(Rows.of(flat[part], layout, fmt, self.policy)).reshape(-1)
+        return codes.reshape(bits.shape)

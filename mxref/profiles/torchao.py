@@ -1,0 +1,120 @@
+"""torchao 0.18.0, prototype/mx_formats, on a CPU: `to_mx` and `to_dtype`.
+
+It computes in float32. Source: pytorch/ao v0.18.0, torchao/prototype/mx_formats/mx_tensor.py and
+torchao/prototype/custom_fp_utils.py; SPEC_NOTES, stages of profiles.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mxref._bits import F32, I64
+from mxref._float32 import F64Array, fl
+from mxref.formats import E8M0
+from mxref.policy import Policy
+from mxref.profiles._logarithm import ceil_log2
+from mxref.profiles._profile import Profile
+from mxref.profiles._stages import NAN_SCALE, Rows, Stages, element_by_policy, float32_bits, powers
+
+__all__ = ["PROFILES"]
+
+ELEMENTS = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1")
+BLOCKS = ("mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1")
+
+
+def largest(rows: Rows) -> F64Array:
+    """NaN if there is one, else the largest magnitude, infinity included."""
+    amax: F64Array = np.maximum.reduce(np.abs(rows.x), axis=1)
+    return amax
+
+
+def _field(bits: I64, rows: Rows) -> I64:
+    """Byte of the exponent field less emax, for NaN alone FF."""
+    code = np.maximum((bits >> 23 & 0xFF) - rows.format.emax, 0)
+    return np.where(bits > F32.inf_bits, NAN_SCALE, code)
+
+
+def floor_scale(amax: F64Array, rows: Rows) -> I64:
+    """The exponent field, which is 255 for infinity."""
+    return _field(float32_bits(amax), rows)
+
+
+def ceil_scale(amax: F64Array, rows: Rows) -> I64:
+    """One more where the significand is not 1."""
+    bits = float32_bits(amax)
+    code = (bits >> 23 & 0xFF) + (bits & 0x7F_FFFF != 0) - rows.format.emax
+    return np.where(bits > F32.inf_bits, NAN_SCALE, np.maximum(code, 0))
+
+
+def even_scale(amax: F64Array, rows: Rows) -> I64:
+    """Half a unit of the element's last place is added first."""
+    bits = float32_bits(amax)
+    rounded = bits + (1 << (22 - rows.format.mantissa_bits)) & -1 << 23
+    return _field(np.where(bits > F32.inf_bits, bits, rounded), rows)
+
+
+def rceil_scale(amax: F64Array, rows: Rows) -> I64:
+    """The float32 logarithm of the float32 quotient, rounded up."""
+    descale = fl(amax / rows.format.max_normal)
+    code = np.clip(ceil_log2(descale), -E8M0.bias, E8M0.bias) + E8M0.bias
+    code = np.where(descale == 0, 0, np.where(np.isinf(descale), E8M0.max_code, code))
+    return np.where(np.isnan(descale), NAN_SCALE, code)
+
+
+def quotients(code: I64, rows: Rows) -> F64Array:
+    """The scale is at least 2**-126, and its pattern with field 255 is infinity."""
+    scale = np.where(code == NAN_SCALE, np.inf, powers(np.maximum(code, 1) - E8M0.bias))[:, None]
+    nothing = np.isinf(rows.x) & np.isinf(scale)
+    return np.where(nothing, -np.nan, fl(rows.x / scale))  # x86 gives the negative NaN
+
+
+def rceil_quotients(code: I64, rows: Rows) -> F64Array:
+    """Products with 2**(127 - byte), which is taken for 1 where the byte is 0."""
+    factor = np.where(code == 0, 1.0, powers(E8M0.bias - code))
+    q = fl(rows.x * factor[:, None])
+    return np.where((code == NAN_SCALE)[:, None], np.nan, q)
+
+
+def element(q: F64Array, rows: Rows) -> I64:
+    """NaN goes the way of numbers where the format has none."""
+    codes = element_by_policy(q, rows)
+    if rows.format.nan_code is not None:
+        return codes
+    bits, cut = float32_bits(q), 23 - rows.format.mantissa_bits
+    low = (bits & 0x7FFF_FFFF) + ((rows.format.bias - 127) << 23) + (1 << (cut - 1)) - 1
+    nan = (low + (bits >> cut & 1) >> cut) & 0xFF | (bits >> 31) << (rows.format.bits - 1)
+    return np.where(np.isnan(q), nan, codes)
+
+
+def as_they_are(code: I64, elements: I64, rows: Rows) -> tuple[I64, I64]:
+    """Nothing is set afterwards."""
+    return code, elements
+
+
+_MODES = {
+    "floor": (floor_scale, quotients),
+    "ceil": (ceil_scale, quotients),
+    "even": (even_scale, quotients),
+    "rceil": (rceil_scale, rceil_quotients),
+}
+
+PROFILES = tuple(
+    Profile(
+        f"torchao_0_18_{mode}",
+        Policy.parse(f"ocp+nan=signed+scale_rule={mode}"),
+        "pytorch/ao, torchao/prototype/mx_formats: to_mx and to_dtype, ScaleCalculationMode."
+        + mode.upper(),
+        "0.18.0, torch 2.13.0",
+        checked="tools/adapters/torchao_" + mode + ".py",
+        formats={
+            "shared_scale": ELEMENTS,
+            "quantize": BLOCKS,
+            "dequantize": BLOCKS,
+        },
+        floats=("f32", "bf16"),
+        stages=Stages(
+            amax=largest, scale=scale, divide=divide, element=element, nonfinite=as_they_are
+        ),
+    )
+    for mode, (scale, divide) in _MODES.items()
+)
