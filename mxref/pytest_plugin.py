@@ -127,7 +127,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _suite(config: pytest.Config) -> _Suite:
     """What the target covers; a failure in one sentence if that is nothing."""
-    from mxref._text import unknown_name
+    from mxref._text import refuse_unknown
     from mxref.conformance import load_target, read_xfail
     from mxref.conformance.calls import without_cases
     from mxref.conformance.verify import covered_files
@@ -150,9 +150,10 @@ def _suite(config: pytest.Config) -> _Suite:
     for name in _CHOICES:
         wanted = config.getoption(f"--mxref-{name}")
         present = dict.fromkeys(getattr(file, name) for file in files)
-        for one in wanted:
-            if one not in present:
-                _fail(unknown_name(f"--mxref-{name}", one, present))
+        try:
+            refuse_unknown(f"--mxref-{name}", wanted, present)
+        except ValueError as error:
+            _fail(str(error))
         files = [file for file in files if not wanted or getattr(file, name) in wanted]
     asked = {(file.op, file.format, file.float) for file in files}
     covered, not_covered = covered_files(target, files, target.policy)

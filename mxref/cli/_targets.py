@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mxref._text import unknown_name
+from mxref._text import refuse_unknown
 from mxref.cli._common import vectors_default, vectors_folder
+from mxref.golden.records import NAMES
 
 if TYPE_CHECKING:
     from mxref.conformance import Target
@@ -53,15 +54,21 @@ def add_target_arguments(
     )
 
 
-def add_file_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options that choose vector files."""
-    for name in ("op", "format", "float"):
+def add_name_options(parser: argparse.ArgumentParser, names: Sequence[str] = NAMES) -> None:
+    """Options that choose operations, formats and float types: lists, empty where not given."""
+    for name in names:
         parser.add_argument(
             f"--{name}",
             action="append",
+            default=[],
             metavar=name.upper(),
             help=f"only this {'operation' if name == 'op' else name}; may be given again",
         )
+
+
+def add_file_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options that choose vector files."""
+    add_name_options(parser)
     add_vectors_argument(parser)
 
 
@@ -80,13 +87,10 @@ def chosen_files(options: argparse.Namespace) -> list[VectorFile]:
     """
     from mxref import golden
 
-    wanted = {name: getattr(options, name) or [] for name in ("op", "format", "float")}
+    wanted = {name: getattr(options, name) for name in NAMES}
     known = [_names(stem) for stem in _stems(options)]
     for name, chosen in wanted.items():
-        present = dict.fromkeys(sorted({names[name] for names in known}))
-        for one in chosen:
-            if one not in present:
-                raise ValueError(unknown_name(f"--{name}", one, present))
+        refuse_unknown(f"--{name}", chosen, sorted({names[name] for names in known}))
 
     def is_wanted(stem: str) -> bool:
         return all(one in (wanted[name] or [one]) for name, one in _names(stem).items())

@@ -8,9 +8,10 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mxref._text import unknown_name
+from mxref._text import refuse_unknown
 from mxref.cli._common import Verbs, new_parser, print_table, vectors_folder
 from mxref.cli._targets import add_file_arguments, add_target_arguments, chosen_target
+from mxref.golden.records import NAMES
 
 if TYPE_CHECKING:
     from mxref.conformance import Report, Target
@@ -64,7 +65,7 @@ def judge(options: argparse.Namespace, target: Target) -> int:
         raise ValueError(f"--show must be 0 or more, got {options.show}")
     policy = target.policy if options.policy is None else Policy.parse(options.policy)
     known = {} if options.xfail is None else conformance.read_xfail(options.xfail)
-    filters = {name: getattr(options, name) for name in ("op", "format", "float")}
+    filters = {name: getattr(options, name) for name in NAMES}
 
     def is_wanted(*words: str) -> bool:
         pairs = zip(filters.values(), words, strict=True)
@@ -76,10 +77,7 @@ def judge(options: argparse.Namespace, target: Target) -> int:
     if unknown:
         raise ValueError(f"{options.xfail}: there is no case {min(unknown)!r}")
     for name, chosen in filters.items():
-        present = {getattr(file, name) for file in files}
-        for one in chosen or ():
-            if one not in present:
-                raise ValueError(unknown_name(f"--{name}", one, dict.fromkeys(sorted(present))))
+        refuse_unknown(f"--{name}", chosen, sorted({getattr(file, name) for file in files}))
         files = [file for file in files if not chosen or getattr(file, name) in chosen]
     if any(filters.values()):  # what is not asked cannot fail
         asked = {case.id for file in files for case in file.cases}

@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from mxref._version import VECTORS_VERSION
 from mxref.golden.words import FLAGS, MODELS, RULES
 
-__all__ = ["NO_WORD", "Case", "VectorFile", "padded", "same_width", "stripped"]
+__all__ = ["NAMES", "NO_WORD", "Case", "VectorFile", "padded", "same_width", "stripped"]
 
 SPEC = "OCP MX v1.0"
+#: What names a vector file, as attributes and as options.
+NAMES = ("op", "format", "float")
 #: What fills up the rows of arrays whose cases have different numbers of words; never a word.
 NO_WORD = (1 << 64) - 1
 #: Digits of `by`, each an index into `out`.
