@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from mxref._text import refuse_unknown
 from mxref.cli._common import vectors_default, vectors_folder
-from mxref.golden.records import NAMES
+from mxref.golden.read import by_stem, read_manifest, read_vectors
+from mxref.golden.records import NAMES, names_of
 
 if TYPE_CHECKING:
     from mxref.conformance import Target
@@ -85,21 +86,23 @@ def chosen_files(options: argparse.Namespace) -> list[VectorFile]:
     Raises:
         ValueError: a name that no file has, or names that no file has together.
     """
-    from mxref import golden
-
     wanted = {name: getattr(options, name) for name in NAMES}
-    known = [_names(stem) for stem in _stems(options)]
-    for name, chosen in wanted.items():
-        refuse_unknown(f"--{name}", chosen, sorted({names[name] for names in known}))
-
-    def is_wanted(stem: str) -> bool:
-        return all(one in (wanted[name] or [one]) for name, one in _names(stem).items())
-
-    files = golden.read_vectors(options.vectors or vectors_folder(), is_wanted)
+    known = [names_of(stem) for stem in _stems(options)]
+    for i, (name, chosen) in enumerate(wanted.items()):
+        refuse_unknown(f"--{name}", chosen, sorted({names[i] for names in known}))
+    files = read_vectors(
+        options.vectors or vectors_folder(), lambda stem: is_chosen(options, *names_of(stem))
+    )
     if not files:
         asked = " ".join(one for chosen in wanted.values() for one in chosen)
         raise ValueError(f"there are no vectors of {asked}: see the folders in vectors/")
     return files
+
+
+def is_chosen(options: argparse.Namespace, *names: str) -> bool:
+    """Whether the options leave in an operation, format and float type."""
+    pairs = zip(NAMES, names, strict=True)
+    return all(one in (getattr(options, name) or [one]) for name, one in pairs)
 
 
 @contextlib.contextmanager
@@ -147,13 +150,4 @@ def _command(options: argparse.Namespace, *, at_once: bool) -> Iterator[Target]:
 
 def _stems(options: argparse.Namespace) -> list[str]:
     """The stems of all vector files."""
-    from mxref.golden.store import read_manifest
-
-    listed = [entry["file"] for entry in read_manifest(options.vectors or vectors_folder())]
-    return [file.removesuffix(".jsonl") for file in listed if file.endswith(".jsonl")]
-
-
-def _names(stem: str) -> dict[str, str]:
-    op, _, rest = stem.partition("/")
-    format, _, float = rest.partition(".")
-    return {"op": op, "format": format, "float": float}
+    return list(by_stem(read_manifest(options.vectors or vectors_folder())))

@@ -5,12 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mxref._text import refuse_unknown
 from mxref.cli._common import Verbs, new_parser, print_table, vectors_folder
-from mxref.cli._targets import add_file_arguments, add_target_arguments, chosen_target
+from mxref.cli._targets import (
+    add_file_arguments,
+    add_target_arguments,
+    chosen_target,
+    is_chosen,
+)
 from mxref.golden.records import NAMES
 
 if TYPE_CHECKING:
@@ -66,13 +72,8 @@ def judge(options: argparse.Namespace, target: Target) -> int:
     policy = target.policy if options.policy is None else Policy.parse(options.policy)
     known = {} if options.xfail is None else conformance.read_xfail(options.xfail)
     filters = {name: getattr(options, name) for name in NAMES}
-
-    def is_wanted(*words: str) -> bool:
-        pairs = zip(filters.values(), words, strict=True)
-        return all(word in (chosen or [word]) for chosen, word in pairs)
-
     folder = options.vectors or vectors_folder()
-    files = read_for(folder, target, policy, known, is_wanted)
+    files = read_for(folder, target, policy, known, partial(is_chosen, options))
     unknown = set(known) - {case.id for file in files for case in file.cases}
     if unknown:
         raise ValueError(f"{options.xfail}: there is no case {min(unknown)!r}")

@@ -10,8 +10,8 @@ from mxref.conformance.calls import without_cases
 from mxref.conformance.target import Target
 from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS
 from mxref.golden.answers import answerable
-from mxref.golden.read import read_manifest, read_vectors
-from mxref.golden.records import VectorFile
+from mxref.golden.read import by_stem, read_manifest, read_vectors
+from mxref.golden.records import VectorFile, names_of, stem_of
 from mxref.golden.words import OPERATIONS
 from mxref.policy import Policy
 
@@ -44,12 +44,11 @@ def read_for(
     Raises:
         VectorError: no manifest, or a file that is read and is damaged.
     """
-    named = {"/".join(id.split(".", 1)).rpartition(".")[0] for id in ids}
+    named = set(map(stem_of, ids))
     unread: dict[str, VectorFile] = {}
-    stems = [e["file"][:-6] for e in read_manifest(folder) if e["file"].endswith(".jsonl")]
+    stems = by_stem(read_manifest(folder))
     for stem in stems:
-        op, _, rest = stem.partition("/")
-        format, _, float = rest.partition(".")
+        op, format, float = names_of(stem)
         if op not in OPERATIONS or format not in _FORMATS or stem in named:
             continue  # reading it refuses a file of unknown name
         if not (only(op, format, float) and is_asked(target, op, format, float, policy)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,8 @@ from mxref.golden.export.arrays import (
     readmemh,
     safetensors,
 )
-from mxref.golden.read import VectorError, read_manifest, read_vectors
-from mxref.golden.records import NAMES, VectorFile
+from mxref.golden.read import VectorError, by_stem, read_manifest, read_vectors
+from mxref.golden.records import NAMES, VectorFile, names_of
 
 __all__ = ["check", "files", "write"]
 
@@ -60,15 +59,13 @@ def files(vectors: Path, kind: str, selection: Mapping[str, Sequence[str]]) -> d
     if kind not in VECTOR_KINDS:
         raise SelectionError(unknown_name("--as", str(kind), VECTOR_KINDS))
     asked = {name: sorted(set(selection.get(name, ()))) for name in SELECTORS}
-    manifest = {entry["file"]: entry["sha256"] for entry in read_manifest(vectors)}
-    stems = [path.removesuffix(".jsonl") for path in manifest if path.endswith(".jsonl")]
-    parts = {stem: re.split("[/.]", stem) for stem in stems}  # operation, format and float
+    listed = by_stem(read_manifest(vectors))
     for i, name in enumerate(NAMES):
-        present = sorted({part[i] for part in parts.values()})
+        present = sorted({names_of(stem)[i] for stem in listed})
         refuse_unknown(f"--{name}", asked[name], present, SelectionError)
 
     def wanted(stem: str) -> bool:
-        pairs = zip(NAMES, parts[stem], strict=True)
+        pairs = zip(NAMES, names_of(stem), strict=True)
         return all(not asked[name] or part in asked[name] for name, part in pairs)
 
     sources = read_vectors(vectors, wanted)
@@ -80,7 +77,7 @@ def files(vectors: Path, kind: str, selection: Mapping[str, Sequence[str]]) -> d
         chosen = [c for c in source.columns if not asked["column"] or c in asked["column"]]
         if not chosen:
             continue
-        digest = manifest[f"{source.stem}.jsonl"]
+        digest = listed[source.stem]["sha256"]
         for path, data, arrays in _export(source, digest, kind, chosen):
             made[path] = data
             entries += _entries(path, data, arrays, source, digest)
