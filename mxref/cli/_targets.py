@@ -106,13 +106,15 @@ def is_chosen(options: argparse.Namespace, *names: str) -> bool:
 
 
 @contextlib.contextmanager
-def chosen_target(options: argparse.Namespace, *, at_once: bool = False) -> Iterator[Target]:
+def chosen_target(
+    options: argparse.Namespace, files: Sequence[VectorFile] = ()
+) -> Iterator[Target]:
     """The implementation that the options name, until the end of a `with`.
 
     Args:
-        options: what `add_target_arguments` has added; for `at_once` also `add_file_arguments`.
-        at_once: whether a program gets all cases of the chosen vector files at once, so that it
-            may answer at the end of its input; it can be asked nothing else then.
+        options: what `add_target_arguments` has added.
+        files: what a folder has answers to, and a program is asked at once, so that it may answer
+            at the end of its input; it can be asked nothing else then.
 
     Raises:
         ValueError: a target that cannot be used.
@@ -128,21 +130,21 @@ def chosen_target(options: argparse.Namespace, *, at_once: bool = False) -> Iter
     elif options.cmd is None:
         from mxref.conformance.programs.results import read_results
 
-        yield read_results(options.results, chosen_files(options), _stems(options))
+        yield read_results(options.results, files, _stems(options))
     else:
-        with _command(options, at_once=at_once) as program:
+        with _command(options, files) as program:
             yield program
 
 
 @contextlib.contextmanager
-def _command(options: argparse.Namespace, *, at_once: bool) -> Iterator[Target]:
+def _command(options: argparse.Namespace, files: Sequence[VectorFile]) -> Iterator[Target]:
     from mxref.conformance.programs.command import CommandTarget, command_results
     from mxref.conformance.programs.process import unwinding_signals
 
     timeout = 10.0 if options.timeout is None else options.timeout
     with unwinding_signals():
-        if at_once:
-            yield command_results(options.cmd, chosen_files(options), timeout=timeout)
+        if files:
+            yield command_results(options.cmd, files, timeout=timeout)
             return
         with CommandTarget(options.cmd, timeout=timeout, restarts=_LIVE_RESTARTS) as target:
             yield target

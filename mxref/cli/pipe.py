@@ -48,5 +48,5 @@ def _check(options: argparse.Namespace) -> int:
 
     if sys.stdin is None:  # closed by the caller
         raise ValueError("standard input must be open: the answers come from there")
-    target = piped_results(sys.stdin.buffer, chosen_files(options), "standard input")
-    return judge(options, target)
+    files = chosen_files(options)
+    return judge(options, piped_results(sys.stdin.buffer, files, "standard input"), files)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from mxref.cli._common import Verbs, new_parser, print_table, vectors_folder
 from mxref.cli._targets import (
     add_file_arguments,
     add_target_arguments,
+    chosen_files,
     chosen_target,
     is_chosen,
 )
@@ -21,6 +23,7 @@ from mxref.golden.records import NAMES
 
 if TYPE_CHECKING:
     from mxref.conformance import Report, Target
+    from mxref.golden import VectorFile
 
 
 def add_parser(verbs: Verbs) -> None:
@@ -56,12 +59,20 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    with chosen_target(options, at_once=True) as target:
-        return judge(options, target)
+    # A Python target says first what it covers, and nothing else is read.
+    files = [] if options.target is not None else chosen_files(options)
+    with chosen_target(options, files) as target:
+        return judge(options, target, files)
 
 
-def judge(options: argparse.Namespace, target: Target) -> int:
-    """Compare a target with the chosen vector files and print the report; the exit status."""
+def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile] = ()) -> int:
+    """Compare a target with the chosen vector files and print the report; the exit status.
+
+    Args:
+        options: what `add_file_arguments` and `add_report_arguments` have added.
+        target: the implementation.
+        read: those of the files that have been read already.
+    """
     from mxref import conformance
     from mxref.conformance.asked import read_for
     from mxref.conformance.verify import report_json
@@ -73,7 +84,7 @@ def judge(options: argparse.Namespace, target: Target) -> int:
     known = {} if options.xfail is None else conformance.read_xfail(options.xfail)
     filters = {name: getattr(options, name) for name in NAMES}
     folder = options.vectors or vectors_folder()
-    files = read_for(folder, target, policy, known, partial(is_chosen, options))
+    files = read_for(folder, target, policy, known, partial(is_chosen, options), read)
     unknown = set(known) - {case.id for file in files for case in file.cases}
     if unknown:
         raise ValueError(f"{options.xfail}: there is no case {min(unknown)!r}")

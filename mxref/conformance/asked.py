@@ -31,6 +31,7 @@ def read_for(
     policy: Policy,
     ids: Iterable[str] = (),
     only: Callable[[str, str, str], bool] = lambda op, format, float: True,
+    read: Iterable[VectorFile] = (),
 ) -> list[VectorFile]:
     """The vector files of a folder, in the order of its manifest; those without need are not read.
 
@@ -40,6 +41,7 @@ def read_for(
         policy: what it is compared with.
         ids: cases whose files are read in any case.
         only: the operations, formats and float types that it is asked; all by default.
+        read: files that have been read already.
 
     Raises:
         VectorError: no manifest, or a file that is read and is damaged.
@@ -53,12 +55,13 @@ def read_for(
             continue  # reading it refuses a file of unknown name
         if not (only(op, format, float) and is_asked(target, op, format, float, policy)):
             unread[stem] = without_cases(op, format, float)
+    found = {file.stem: file for file in read} | unread
     enabled = gc.isenabled()
     gc.disable()  # reading makes a million objects and no garbage
     try:
-        files = read_vectors(folder, lambda stem: stem not in unread)
+        files = read_vectors(folder, lambda stem: stem not in unread and stem not in found)
     finally:
         if enabled:
             gc.enable()
-    found = unread | {file.stem: file for file in files}
+    found |= {file.stem: file for file in files}
     return [found[stem] for stem in stems]
