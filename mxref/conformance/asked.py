@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -56,12 +55,6 @@ def read_for(
         if not (only(op, format, float) and is_asked(target, op, format, float, policy)):
             unread[stem] = without_cases(op, format, float)
     found = {file.stem: file for file in read} | unread
-    enabled = gc.isenabled()
-    gc.disable()  # reading makes a million objects and no garbage
-    try:
-        files = read_vectors(folder, lambda stem: stem not in unread and stem not in found)
-    finally:
-        if enabled:
-            gc.enable()
+    files = read_vectors(folder, lambda stem: stem not in found)
     found |= {file.stem: file for file in files}
     return [found[stem] for stem in stems]
