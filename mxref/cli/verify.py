@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mxref._text import refuse_unknown
 from mxref.cli._common import Verbs, new_parser, print_table, vectors_folder
@@ -19,7 +19,7 @@ from mxref.cli._targets import (
     chosen_target,
     is_chosen,
 )
-from mxref.golden.records import NAMES
+from mxref.golden.records import NAMES, words
 
 if TYPE_CHECKING:
     from mxref.conformance import Report, Target
@@ -75,7 +75,6 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     """
     from mxref import conformance
     from mxref.conformance.asked import read_for
-    from mxref.conformance.verify import report_json
     from mxref.policy import Policy
 
     if options.show < 0:
@@ -152,6 +151,54 @@ def print_report(report: Report, show: int) -> None:
     if bugs and verdict == "legal but unnamed":  # where the standard is silent there are bugs, too
         verdict += f": no clause forbids it, but it is {bugs[0].cause.kind} {bugs[0].cause.name}"
     print(f"{word} {report.target.name}: {', '.join(summary)}: {verdict}")
+
+
+def report_json(report: Report) -> dict[str, Any]:
+    """The report as plain data, for `--json`."""
+    from mxref.conformance.report import describe
+
+    return {
+        "target": report.target.name,
+        "policy": str(report.policy),
+        "verdict": report.verdict,
+        "must_offer_besides": list(report.besides),
+        "passed": report.passed,
+        "compared": report.compared,
+        "rows": [
+            {
+                "op": row.op,
+                "format": row.format,
+                "policy": row.policy,
+                "compared": row.compared,
+                "failed": len(row.failures),
+                "known": sum(f.case.id in report.known for _, f in row.failures),
+                "flags": {
+                    flag: {"failed": failed, "cases": cases}
+                    for flag, (failed, cases) in row.by_flag().items()
+                },
+                "causes": [cause.as_json() for cause in row.causes],
+                "description": None if row.description is None else row.description.as_json(),
+            }
+            for row in report.rows
+        ],
+        "findings": [finding.as_json() for finding in report.findings],
+        "failures": [
+            {
+                "id": failure.case.id,
+                "text": describe(file, failure),
+                "in": words(failure.case.inputs, file.in_digits),
+                "want": words(failure.want, file.out_digits),
+                "got": None if failure.got is None else words(failure.got, file.out_digits),
+                "error": failure.error,
+                "rule": failure.case.rule,
+                "flags": failure.case.flags,
+                "known": report.known.get(failure.case.id),
+            }
+            for file, failure in report.failures
+        ],
+        "stale": report.stale,
+        "not_covered": list(report.not_covered),
+    }
 
 
 def _print_groups(report: Report, show: int) -> None:
