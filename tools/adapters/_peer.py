@@ -43,7 +43,7 @@ def checkout(variable: str, source: str) -> Path:
 
 
 def compiled(source: str, *includes: Path) -> ctypes.CDLL:
-    """The library that g++ makes of C++; empty headers stand for those that need a GPU's compiler."""
+    """The library that g++ makes of C++."""
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder, "library.so")
         Path(folder, "library.cpp").write_text(source, "ascii")

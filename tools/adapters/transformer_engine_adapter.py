@@ -16,6 +16,7 @@ from cuda_adapter import INCLUDE
 from numpy.typing import NDArray
 
 __all__ = ["FLOATS", "FORMATS", "POLICY", "dequantize", "quantize", "shared_scale"]
+PROFILE = "transformer_engine_mxfp8"
 POLICY = "ocp+scale_rule=rceil_reciprocal+block_nan=ignore+block_inf=largest_scale"
 FORMATS = ["e5m2", "e4m3", "mxfp8_e5m2", "mxfp8_e4m3"]
 FLOATS = ["f32", "f16", "bf16"]
@@ -94,4 +95,5 @@ def dequantize(
     _LIBRARY.scale(*_pointers(scale_codes, scales), ctypes.c_long(len(scales)))
     with np.errstate(over="ignore", invalid="ignore"):
         product = codes.view(elements[block_format]).astype(np.float32) * scales[:, None]
-        return product.astype(dtype)
+        numbers: NDArray[Any] = product.astype(dtype)
+    return numbers
