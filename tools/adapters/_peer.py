@@ -1,6 +1,11 @@
 """What adapters share: finding their library, and arrays to and from torch."""
 
+import ctypes
 import importlib
+import os
+import subprocess
+import tempfile
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -8,7 +13,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["array", "peer", "tensor"]
+__all__ = ["array", "checkout", "compiled", "peer", "tensor"]
 
 
 def peer(module: str, requirement: str) -> ModuleType:
@@ -23,6 +28,31 @@ def peer(module: str, requirement: str) -> ModuleType:
         raise ImportError(
             f"{module} must be installed ({error}): pip install {requirement}"
         ) from error
+
+
+def checkout(variable: str, source: str) -> Path:
+    """The folder that an environment variable names: of what no registry has.
+
+    Raises:
+        ImportError: it names none; the sentence says what to check out.
+    """
+    path = Path(os.environ.get(variable, ""))
+    if not path.is_absolute() or not path.is_dir():
+        raise ImportError(f"{variable} must name a checkout of {source}, as an absolute path")
+    return path
+
+
+def compiled(source: str, *includes: Path) -> ctypes.CDLL:
+    """The library that g++ makes of C++."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder, "library.so")
+        Path(folder, "library.cpp").write_text(source, "ascii")
+        Path(folder, "curand_kernel.h").touch()
+        flags = [word for path in (*includes, folder) for word in ("-I", str(path))]
+        flags += ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-ffp-contract=off"]
+        command = ["g++", *flags, str(Path(folder, "library.cpp")), "-o", str(library)]
+        subprocess.run(command, check=True)
+        return ctypes.CDLL(str(library))
 
 
 def tensor(values: NDArray[Any]) -> Any:
