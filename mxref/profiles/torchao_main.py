@@ -1,6 +1,6 @@
 """torchao after 0.18, on a CPU: `to_mx` and `to_dtype`, since pull request 4725 rewrote them.
 
-Finite blocks are those of the policy. Source: pytorch/ao 36027d82,
+Finite blocks are those of the policy. Source: pytorch/ao 050515e8,
 torchao/prototype/mx_formats/mx_tensor.py; SPEC_NOTES, stages of profiles.
 """
 
@@ -51,7 +51,7 @@ PROFILES = tuple(
         Policy.parse(f"ocp+nan=signed+scale_rule={rule}"),
         "pytorch/ao, torchao/prototype/mx_formats: to_mx and to_dtype, ScaleCalculationMode."
         + mode.upper(),
-        "0.19.0 in development, 36027d82, torch 2.13.0",
+        "0.19.0 in development (050515e8), torch 2.13.0",
         checked=f"tools/adapters/torchao_main_{mode}.py",
         formats={"shared_scale": ELEMENTS, "quantize": BLOCKS, "dequantize": BLOCKS},
         floats=("f32", "bf16"),

@@ -1,6 +1,6 @@
 """Transformer Engine, MXFP8: blocks of 32 along rows or columns. cuBLAS documents the same rule.
 
-Source: NVIDIA/TransformerEngine d0067d0da, common/cast/mxfp8/quantize_mxfp8.cuh and
+Source: NVIDIA/TransformerEngine 0b21a82d, common/cast/mxfp8/quantize_mxfp8.cuh and
 dequantize_mxfp8.cuh, common/util/ptx.cuh and ptx_arch_spec.cuh.
 """
 
@@ -30,7 +30,7 @@ PROFILES = (
         "transformer_engine_mxfp8",
         Policy.parse("ocp+scale_rule=rceil_reciprocal+block_nan=ignore+block_inf=largest_scale"),
         "NVIDIA/TransformerEngine, transformer_engine/common/cast/mxfp8",
-        "2.20.0 in development, d0067d0da",
+        "2.20.0 in development (0b21a82d)",
         checked="tools/adapters/transformer_engine_adapter.py: its functions, compiled for a CPU",
         formats={
             "shared_scale": ("e5m2", "e4m3"),
