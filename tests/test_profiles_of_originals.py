@@ -17,8 +17,8 @@ NAN, INF, FLT_MAX = np.nan, np.inf, float.fromhex("0x1.fffffep127")
 TIES = [4.0, 0.25, 0.75, 2.5, -0.0, -0.1]  # under scale 1 of E2M1
 EDGE = [FLT_MAX, -0.0, -1.0]
 BELOW = 0.25 - 2.0**-26  # the float32 below half of E2M1's smallest number
-TORCH = [f"microxcaling_torch_{mode}" for mode in ("nearest", "even", "floor")]
-CUDA = [f"microxcaling_cuda_{mode}" for mode in ("nearest", "even", "floor")]
+TORCH = [f"microxcaling_torch{mode}" for mode in ("", "_even", "_floor")]
+CUDA = [f"microxcaling_cuda{mode}" for mode in ("", "_even", "_floor")]
 
 BLOCKS = [
     # Ties away, to even, truncated; the kernels drop the sign of all zeros, torch of -0 alone.

@@ -78,12 +78,18 @@ _MODES = {
     "even": ("", even),
     "floor": ("+rounding=toward_zero", floor),
 }
-_FORMATS = {"shared_scale": _ELEMENTS, "quantize": _BLOCKS}
+_FORMATS = {"shared_scale": _ELEMENTS, "quantize": _BLOCKS, "dequantize": _BLOCKS}
+
+
+def _name(mode: str) -> str:
+    """The end of a profile's name; `nearest` is what microxcaling does unless told otherwise."""
+    return "" if mode == "nearest" else f"_{mode}"
+
 
 PROFILES = (
     *(
         Profile(
-            f"microxcaling_torch_{mode}",
+            f"microxcaling_torch{_name(mode)}",
             Policy.parse(f"ocp{rounding}+scale_rule=floor_log2_float32+scale_overflow=nan"),
             f'microsoft/microxcaling, mx/mx_ops.py: _quantize_mx, round="{mode}"',
             "7bc41952, torch 2.13.0",
@@ -96,7 +102,7 @@ PROFILES = (
     ),
     *(
         Profile(
-            f"microxcaling_cuda_{mode}",
+            f"microxcaling_cuda{_name(mode)}",
             Policy.parse(f"ocp{rounding}+zero_sign=dropped+underflow_sign=dropped"),
             f"microsoft/microxcaling, mx/cpp/mx.cuh, rounding mode {mode}",
             "7bc41952",

@@ -3,7 +3,7 @@
 from neural_compressor_adapter import FLOATS, FORMATS, rounding
 
 __all__ = ["FLOATS", "FORMATS", "quantize", "shared_scale"]
-PROFILE = "microxcaling_torch_nearest"
+PROFILE = "microxcaling_torch"
 POLICY = (
     "ocp+rounding=ties_to_away+zero_sign=dropped+scale_rule=floor_log2_float32+scale_overflow=nan"
 )
