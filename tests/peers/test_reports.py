@@ -38,15 +38,17 @@ def installations(code: str) -> list[str]:
 
 
 def is_installed(command: str) -> bool:
+    """Whether what a command pins is here, in just these versions."""
     pins = re.findall(r"([\w-]+)==([\w.]+)", command)
     assert pins, f"a report must pin what it was run with: {command}"
-    for name, version in pins:
-        try:
-            if metadata.version(name).partition("+")[0] != version:
-                return False
-        except metadata.PackageNotFoundError:
-            return False
-    return True
+    return all(version_of(name) == version for name, version in pins)
+
+
+def version_of(name: str) -> str | None:
+    try:
+        return metadata.version(name).partition("+")[0]  # without +cpu
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def imported(code: str) -> set[str]:
