@@ -7,7 +7,7 @@ when they are put back, and if there are none to those that change the answer at
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,6 @@ from mxref.profiles._stages import Stages
 __all__ = ["answers_of", "reasons"]
 
 Words = NDArray[np.uint64]
-#: The stages that an operation goes through.
-_STAGES: Mapping[str, tuple[str, ...]] = {
-    "encode": ("element",),
-    "shared_scale": ("amax", "scale", "nonfinite"),
-    "quantize": ("amax", "scale", "divide", "element", "nonfinite"),
-    "dequantize": ("decode",),
-}
 
 
 def reasons(profile: Profile, file: VectorFile, cases: Words) -> dict[str, int]:
@@ -79,9 +72,8 @@ def _put_back(profile: Profile, op: str) -> Iterator[tuple[str, Profile]]:
     for name, value in choices_read(op, profile.policy).items():
         policy = profile.policy.replace(**{name: default[name]})
         yield f"{name}={value}", dataclasses.replace(profile, policy=policy)
-    for stage in _STAGES.get(op, ()):
-        if stage in profile.replaced:
-            function = getattr(profile.stages, stage)
-            stages = dataclasses.replace(profile.stages, **{stage: getattr(Stages(), stage)})
-            name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
-            yield name, dataclasses.replace(profile, stages=stages)
+    for stage in profile.replaced:
+        function = getattr(profile.stages, stage)
+        stages = dataclasses.replace(profile.stages, **{stage: getattr(Stages(), stage)})
+        name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+        yield name, dataclasses.replace(profile, stages=stages)
