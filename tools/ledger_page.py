@@ -34,7 +34,7 @@ are in [ledger](ledger).
 """
 _HOW_TO_READ = """\
 For each profile what differs from `ocp`, by what the question holds (a block with NaN, with an
-infinity, ...) and by what is other in the answer: "differ" counts such questions of all formats
+infinity, ...) and by what differs in the answer: "differ" counts such questions of all formats
 and float types, "because of" names the choices ([SPEC_NOTES](SPEC_NOTES.md#choices)) and the
 replaced stages ([SPEC_NOTES](SPEC_NOTES.md#stages-that-profiles-replace)) that make the
 difference. The example is the simplest one that was found: hex words, `*31` for 31 equal ones,
@@ -58,7 +58,8 @@ def page(implementations: Sequence[Record], records: Mapping[str, Record], notes
     odd = sorted(name for name in {*named, *records} if named[name] != 1 or name not in records)
     if odd:
         raise ValueError(f"implementations.json must list each adapter once, not so {odd}")
-    clauses = dict(re.findall(r"^\| `(\w+)` \| `\w+` \| (N\d+)", notes, re.M))
+    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \| (N\d+)", notes, re.M)
+    clauses = {f"{choice}={value}": clause for choice, value, clause in rows}
     of = [(one, {name: records[name] for name in one["adapters"]}) for one in implementations]
     head = (
         "implementation", "profiles", "operations × formats", "cases", "against its profile",
@@ -66,8 +67,8 @@ def page(implementations: Sequence[Record], records: Mapping[str, Record], notes
     )  # fmt: skip
     cases = sum(_cases(one) for one in records.values())
     about = f"{len(of)} implementations, {len(records)} adapters, {cases:,} cases."
-    rows = [_summary(one, [*some.values()], clauses) for one, some in of]
-    lines = [_INTRODUCTION, "## Summary", "", about, "", *_table(head, rows), ""]
+    table = _table(head, [_summary(one, [*some.values()], clauses) for one, some in of])
+    lines = [_INTRODUCTION, "## Summary", "", about, "", *table, ""]
     lines += ["## What each one does", "", _HOW_TO_READ]
     for one, some in of:
         lines += _section(one, some, clauses)
@@ -163,10 +164,8 @@ def _clause_order(clause: str) -> tuple[bool, int, str]:
 
 def _clauses(difference: Record, clauses: Mapping[str, str]) -> set[str]:
     """Those of the choices that make a difference; the question's own where a stage makes it."""
-    reasons = [reason.partition("=")[0] for reason in difference["reasons"]]
-    return {clauses.get(reason, difference["clause"]) for reason in reasons} or {
-        difference["clause"]
-    }
+    own = difference["clause"]
+    return {clauses.get(reason, own) for reason in difference["reasons"]} or {own}
 
 
 def _differences(record: Record) -> Iterator[tuple[tuple[str, str, str], Record, Record]]:
@@ -189,7 +188,7 @@ def _section(one: Record, records: Mapping[str, Record], clauses: Mapping[str, s
         lines += [f"{_cases(record):,} cases{share}: {parts}.", "", *_residuals(record, one)]
         rows = [*_rows(record, clauses)]
         if rows:
-            head = ("operation", "question", "other is", "formats", "differ", "because of",
+            head = ("operation", "question", "differs in", "formats", "differ", "because of",
                     "clauses", "asked", "it answers", "`ocp` answers")  # fmt: skip
             lines += [*_table(head, rows), ""]
         else:

@@ -10,7 +10,7 @@ import numpy as np
 import mxref
 from mxref._bits import LAYOUTS
 from mxref.blocks import Blocks
-from mxref.formats import block_format
+from mxref.formats import E8M0, block_format
 from mxref.golden.words import LAYOUT_OPERATIONS
 
 __all__ = ["answer_text", "question_text"]
@@ -23,7 +23,7 @@ def question_text(op: str, example: Mapping[str, str]) -> str:
 
     >>> one = {"format": "mxfp4_e2m1", "float": "bf16", "in": "4040 0000*31"}
     >>> question_text("quantize", one)
-    'mxfp4_e2m1 bf16 `4040 0000*31` = 3.0, 0.0*31'
+    'mxfp4_e2m1 bf16 `4040 0000*31` = 3, 0*31'
     """
     text = f"{example['format']} {example['float']} `{example['in']}`"
     words = _words(example["in"])
@@ -37,7 +37,7 @@ def answer_text(op: str, example: Mapping[str, str], answer: str) -> str:
 
     >>> one = {"format": "mxfp4_e2m1", "float": "bf16", "in": "4040 0000*31"}
     >>> answer_text("quantize", one, "7f 05 00*31")
-    '`7f 05 00*31` = 3.0, 0.0*31'
+    '`7f 05 00*31` = 3, 0*31'
     """
     words = np.array(_words(answer), np.uint64)
     if op in LAYOUT_OPERATIONS or not words.size:
@@ -46,7 +46,8 @@ def answer_text(op: str, example: Mapping[str, str], answer: str) -> str:
         case "encode":
             values = mxref.decode(words, example["format"], np.float64)
         case "encode_scale" | "shared_scale":
-            values = mxref.decode_scale(words, np.float64)
+            code = int(words[0])
+            return f"`{answer}` = " + ("nan" if code in E8M0.nan_codes else f"2^{code - E8M0.bias}")
         case "quantize":
             codes = words[1:].astype(np.uint8)
             fmt = block_format(example["format"])
@@ -74,7 +75,7 @@ def _floats(words: Sequence[int], float: str) -> np.ndarray:
 def _values(values: np.ndarray) -> str:
     """Numbers, those that are repeated with their number."""
     texts = []
-    for text, same in groupby(map(str, values)):
+    for text, same in groupby(f"{value:.9g}" for value in values.astype(np.float64)):
         count = len([*same])
         texts.append(text if count == 1 else f"{text}*{count}")
     return ", ".join(texts)

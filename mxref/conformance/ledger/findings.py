@@ -66,7 +66,7 @@ def record(
             one["example"] = _difference(file, target, profile, kind, how, found)
         differences.append(one)
     wrong = [(kind, how, found) for (kind, how), found in tally.residuals.items()]
-    wrong += [("other", text, found) for text, found in tally.errors.items()]
+    wrong += [("ordinary", text, found) for text, found in tally.errors.items()]
     return {
         "op": file.op,
         "format": file.format,

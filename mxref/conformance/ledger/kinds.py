@@ -27,9 +27,9 @@ _BLOCKS = {
     "zeros": "N6",
     "scale byte 0": "N7",
     "amax of 2^127 and more": "N8",
-    "other": "N1",
+    "ordinary": "N1",
 }
-_PLACES = {"other": "N32"}
+_PLACES = {"ordinary": "N32"}
 #: The kinds of each operation's questions in the order in which they count, with their clauses.
 KINDS: Mapping[str, Mapping[str, str]] = {
     "encode": {
@@ -39,9 +39,9 @@ KINDS: Mapping[str, Mapping[str, str]] = {
         "beyond the largest number": "N11",
         "rounds to zero": "N25",
         "subnormal input": "N9",
-        "other": "N17",
+        "ordinary": "N17",
     },
-    "decode": {"NaN": "N13", "infinity": "N12", "zero": "N25", "other": "MX-5.3"},
+    "decode": {"NaN": "N13", "infinity": "N12", "zero": "N25", "ordinary": "MX-5.3"},
     "encode_scale": {
         "NaN": "N23",
         "infinity": "N23",
@@ -49,9 +49,9 @@ KINDS: Mapping[str, Mapping[str, str]] = {
         "negative": "N23",
         "below 2^-127": "N23",
         "above 2^127": "N23",
-        "other": "N23",
+        "ordinary": "N23",
     },
-    "decode_scale": {"byte 00": "N22", "byte FF": "N22", "other": "MX-5.4.1"},
+    "decode_scale": {"byte 00": "N22", "byte FF": "N22", "ordinary": "MX-5.4.1"},
     "shared_scale": _BLOCKS,
     "quantize": _BLOCKS,
     "dequantize": {
@@ -61,7 +61,7 @@ KINDS: Mapping[str, Mapping[str, str]] = {
         "zero": "N25",
         "scale byte 00": "N22",
         "beyond the float type": "N20",
-        "other": "N21",
+        "ordinary": "N21",
     },
     **dict.fromkeys(LAYOUT_OPERATIONS, _PLACES),
 }
@@ -72,18 +72,18 @@ HOWS = ("scale", "elements", "sign of zero", "value")
 def clause_of(op: str, format: str, kind: str, how: str) -> str:
     """The clause that a difference of a kind is about.
 
-    >>> clause_of("quantize", "mxfp4_e2m1", "other", "elements")
+    >>> clause_of("quantize", "mxfp4_e2m1", "ordinary", "elements")
     'N17'
     """
     element = format.split("_")[-1]
     match op, kind, how:
-        case "quantize", "other", "elements":
+        case "quantize", "ordinary", "elements":
             return "N17"
         case "quantize" | "encode", _, "sign of zero":
             return "N25"
         case "encode", "NaN", _ if element not in ("e5m2", "e4m3"):
             return "N14"
-        case "decode", "other", _:
+        case "decode", "ordinary", _:
             return SECTIONS[element]
     return KINDS[op][kind]
 

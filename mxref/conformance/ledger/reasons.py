@@ -1,7 +1,8 @@
 """Which choices and stages of a profile make its answers differ from those of `ocp`.
 
-Each is put back to the default alone. A case is put down to those that give the answer of `ocp`
-when they are put back, and if there are none to those that change the answer at all.
+From `ocp` to the profile's policy the choices make the difference, from there to the profile the
+stages. Each is put back alone; a case is put down to those that undo the difference when they are
+put back, or else to those that change the answer at all, or else to all of them together.
 """
 
 from __future__ import annotations
@@ -39,16 +40,39 @@ def reasons(profile: Profile, file: VectorFile, cases: Words) -> dict[str, int]:
     if file.op in LAYOUT_OPERATIONS:  # one choice at most decides where a code lies
         changed = choices_read(file.op, profile.policy).items()
         return {f"{name}={value}": len(cases) for name, value in changed}
-    ocp = answers_of(OwnTarget(Policy()), file, cases)
-    own = answers_of(profile_target(profile), file, cases)
-    restores, changes = {}, {}
-    for name, other in _put_back(profile, file.op):
-        answers = answers_of(profile_target(other), file, cases)
-        restores[name] = _same(file, ocp, answers)
-        changes[name] = ~_same(file, own, answers)
-    restored = np.any([np.zeros(len(cases), bool), *restores.values()], axis=0)
-    found = {name: int((restores[name] | ~restored & changes[name]).sum()) for name in restores}
-    return {name: found[name] for name in sorted(found, key=lambda n: -found[n]) if found[name]}
+    plain = dataclasses.replace(profile, stages=Stages())
+    ocp, policy, own = (
+        answers_of(target, file, cases)
+        for target in (OwnTarget(Policy()), profile_target(plain), profile_target(profile))
+    )
+    found = _put_down(file, cases, ocp, policy, dict(_choices(plain, file.op)))
+    found |= _put_down(file, cases, policy, own, dict(_stages(profile)))
+    return {name: count for name, count in sorted(found.items(), key=lambda n: -n[1]) if count}
+
+
+def _put_down(
+    file: VectorFile, cases: Words, before: Words, after: Words, parts: dict[str, Profile]
+) -> dict[str, int]:
+    """How many cases are put down to each part of what leads from one answer to another.
+
+    Args:
+        file: operation, format and float type.
+        cases: the questions.
+        before: the answers without any of the parts.
+        after: the answers with all of them.
+        parts: by name the profile without that one.
+    """
+    answers = {name: answers_of(profile_target(one), file, cases) for name, one in parts.items()}
+    undone = {name: _same(file, before, some) for name, some in answers.items()}
+    changed = {name: ~_same(file, after, some) for name, some in answers.items()}
+    nothing = np.zeros(len(cases), bool)
+    by_one = np.any([nothing, *undone.values()], axis=0)
+    by_some = by_one | np.any([nothing, *changed.values()], axis=0)
+    other = ~_same(file, before, after)
+    return {
+        name: int((other & np.where(by_one, undone[name], changed[name] | ~by_some)).sum())
+        for name in parts
+    }
 
 
 def answers_of(target: Target, file: VectorFile, cases: Words) -> Words:
@@ -66,12 +90,16 @@ def _same(file: VectorFile, want: Words, got: Words) -> NDArray[np.bool_]:
     return same
 
 
-def _put_back(profile: Profile, op: str) -> Iterator[tuple[str, Profile]]:
-    """The profile with one choice or stage put back to the default, by the name of what it was."""
+def _choices(profile: Profile, op: str) -> Iterator[tuple[str, Profile]]:
+    """The profile with one choice put back to that of `ocp`."""
     default = Policy().choices()
     for name, value in choices_read(op, profile.policy).items():
         policy = profile.policy.replace(**{name: default[name]})
         yield f"{name}={value}", dataclasses.replace(profile, policy=policy)
+
+
+def _stages(profile: Profile) -> Iterator[tuple[str, Profile]]:
+    """The profile with one stage put back to what its policy says."""
     for stage in profile.replaced:
         function = getattr(profile.stages, stage)
         stages = dataclasses.replace(profile.stages, **{stage: getattr(Stages(), stage)})
