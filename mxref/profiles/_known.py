@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mxref.policy import Policy
-from mxref.profiles import microxcaling, torchao, torchao_main, torchmx, transformer_engine
+from mxref.profiles import (
+    casts,
+    gfloat,
+    microxcaling,
+    p3109,
+    torchao,
+    torchao_main,
+    torchmx,
+    tosa,
+    transformer_engine,
+)
 from mxref.profiles._profile import Profile
 
 __all__ = ["PROFILES"]
@@ -37,10 +47,14 @@ PROFILES: Mapping[str, Profile] = {
     one.name: one
     for one in (
         *_OWN,
+        *casts.PROFILES,
+        *gfloat.PROFILES,
         *microxcaling.PROFILES,
+        *p3109.PROFILES,
         *torchao.PROFILES,
         *torchao_main.PROFILES,
         *torchmx.PROFILES,
+        *tosa.PROFILES,
         *transformer_engine.PROFILES,
     )
 }

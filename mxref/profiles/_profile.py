@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from mxref import formats
 from mxref._bits import CHUNK, I64, U8, Bits, FloatLayout, Floats, bits_of, layout_of
+from mxref._sources import numbers_of
 from mxref._tiles import Axis
 from mxref.block import quantize, quantize_by
 from mxref.blocks import Blocks, dequantize, read_by
@@ -80,7 +81,8 @@ class Profile:
         self._refuse("encode", fmt.name)
         if "element" not in self.replaced:
             return encode(self._own(values), fmt, self.policy)
-        return self._in_chunks(values, fmt, self.stages.encode)
+        numbers = numbers_of(self._own(values), self.policy.element)
+        return self._in_chunks(*numbers, fmt, self.stages.encode, exact=True)
 
     def decode(
         self, codes: ArrayLike, format: str | ElementFormat, dtype: DTypeLike = np.float32
@@ -106,7 +108,8 @@ class Profile:
         self._refuse("shared_scale", fmt.name)
         if not {"amax", "scale", "nonfinite"} & {*self.replaced}:
             return shared_scale(self._own(amax), fmt, policy=self.policy)
-        return self._in_chunks(amax, fmt, self.stages.shared_scale)
+        numbers = bits_of(self._own(amax), "amax")
+        return self._in_chunks(*numbers, fmt, self.stages.shared_scale, exact=False)
 
     def quantize(
         self, values: ArrayLike, block_format: str | BlockFormat, *, axis: Axis = -1
@@ -163,13 +166,19 @@ class Profile:
         return values
 
     def _in_chunks(
-        self, values: ArrayLike, fmt: ElementFormat, codes_of: Callable[[Rows], I64]
+        self,
+        bits: Bits,
+        layout: FloatLayout,
+        fmt: ElementFormat,
+        codes_of: Callable[[Rows], I64],
+        *,
+        exact: bool,
     ) -> U8:
         """One code for each number, each a block of its own."""
-        bits, layout = bits_of(self._own(values))
         flat = bits.reshape(-1, 1)
         codes = np.empty(flat.size, np.uint8)
         for start in range(0, flat.size, CHUNK):
-            part = slice(start, start + CHUNK)
-            codes[part] = codes_of(Rows.of(flat[part], layout, fmt, self.policy)).reshape(-1)
+            some = flat[start : start + CHUNK]
+            rows = Rows.of(some, layout, fmt, self.policy, exact=exact)
+            codes[start : start + CHUNK] = codes_of(rows).reshape(-1)
         return codes.reshape(bits.shape)

@@ -46,8 +46,18 @@ class Rows:
     policy: Policy
 
     @classmethod
-    def of(cls, bits: Bits, layout: FloatLayout, format: ElementFormat, policy: Policy) -> Rows:
-        """Rows from patterns of a float type; float64 is rounded to float32."""
+    def of(
+        cls,
+        bits: Bits,
+        layout: FloatLayout,
+        format: ElementFormat,
+        policy: Policy,
+        *,
+        exact: bool = False,
+    ) -> Rows:
+        """Rows from patterns of a float type; float64 is rounded to float32, or kept if `exact`."""
+        if exact and layout is F64:
+            return cls(bits.view(np.float64), layout, format, policy)
         x = wide(bits, layout)
         if layout is not F64:
             words = bits.astype(np.int64) << (52 - layout.mantissa_bits)
