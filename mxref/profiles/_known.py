@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from mxref.policy import Policy
 from mxref.profiles import (
     casts,
+    fbgemm,
     gfloat,
     microxcaling,
     p3109,
+    quark,
     torchao,
     torchao_main,
     torchmx,
@@ -42,19 +44,21 @@ _OWN = (
     ),
 )
 
+_FAMILIES = (
+    casts,
+    fbgemm,
+    gfloat,
+    microxcaling,
+    p3109,
+    quark,
+    torchao,
+    torchao_main,
+    torchmx,
+    tosa,
+    transformer_engine,
+)
+
 #: Every profile by its name.
 PROFILES: Mapping[str, Profile] = {
-    one.name: one
-    for one in (
-        *_OWN,
-        *casts.PROFILES,
-        *gfloat.PROFILES,
-        *microxcaling.PROFILES,
-        *p3109.PROFILES,
-        *torchao.PROFILES,
-        *torchao_main.PROFILES,
-        *torchmx.PROFILES,
-        *tosa.PROFILES,
-        *transformer_engine.PROFILES,
-    )
+    one.name: one for own in (_OWN, *(family.PROFILES for family in _FAMILIES)) for one in own
 }

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from mxref import formats
 from mxref._bits import CHUNK, I64, U8, Bits, FloatLayout, Floats, bits_of, layout_of
+from mxref._float32 import wide
 from mxref._sources import numbers_of
 from mxref._tiles import Axis
 from mxref.block import quantize, quantize_by
@@ -95,7 +96,12 @@ class Profile:
     def encode_scale(self, values: ArrayLike) -> U8:
         """E8M0 codes of numbers, as `mxref.encode_scale` gives them; see `encode`."""
         self._refuse("encode_scale", "e8m0")
-        return encode_scale(self._own(values), self.policy)
+        own = self._own(values)
+        if "e8m0" not in self.replaced:
+            return encode_scale(own, self.policy)
+        bits, layout = bits_of(own)
+        with np.errstate(all="ignore"):
+            return self.stages.e8m0(wide(bits, layout), layout, self.policy).astype(np.uint8)
 
     def decode_scale(self, codes: ArrayLike, dtype: DTypeLike = np.float32) -> Floats:
         """The numbers of E8M0 codes, as `mxref.decode_scale` gives them; see `encode`."""
@@ -118,7 +124,7 @@ class Profile:
         fmt = formats.block_format(block_format)
         self._refuse("quantize", fmt.name)
         array = self._own(values)
-        if not {*self.replaced} - {"decode", "pack"}:
+        if not {*self.replaced} - {"decode", "pack", "e8m0"}:
             return quantize(array, fmt, self.policy, axis=axis)
 
         def rows_of(bits: Bits, layout: FloatLayout) -> tuple[U8, U8]:

@@ -5,6 +5,7 @@ import importlib
 import os
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,7 +14,9 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["array", "checkout", "compiled", "peer", "tensor"]
+__all__ = ["array", "checkout", "compiled", "in_whole_vectors", "peer", "tensor"]
+
+_BATCH = 1 << 14  # too few for two threads
 
 
 def peer(module: str, requirement: str) -> ModuleType:
@@ -74,3 +77,17 @@ def array(result: Any) -> NDArray[Any]:
         result = result.contiguous().view(torch.uint8)
     codes: NDArray[Any] = result.numpy()
     return codes
+
+
+def in_whole_vectors(
+    quantize: Callable[[NDArray[Any]], tuple[NDArray[Any], NDArray[Any]]], values: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """What a function gives for blocks, one a row, if torch computes scales by whole vectors.
+
+    torch.pow(2, NaN) is ffffffff in vectors of 32 or 64, and 7fc00000 for what is left over at the
+    end of a tensor or of a thread's share.
+    """
+    filled = np.pad(values, ((0, -len(values) % 64), (0, 0)))
+    parts = np.split(filled, range(_BATCH, len(filled), _BATCH))
+    scales, codes = zip(*(quantize(part) for part in parts), strict=True)
+    return np.concatenate(scales)[: len(values)], np.concatenate(codes)[: len(values)]
