@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mxref.policy import Policy
-from mxref.profiles import torchao
+from mxref.profiles import gguf, mlx, torchao
 from mxref.profiles._profile import Profile
 
 __all__ = ["PROFILES"]
@@ -33,4 +33,12 @@ _OWN = (
 )
 
 #: Every profile by its name.
-PROFILES: Mapping[str, Profile] = {one.name: one for one in (*_OWN, *torchao.PROFILES)}
+PROFILES: Mapping[str, Profile] = {
+    one.name: one
+    for one in (
+        *_OWN,
+        *gguf.PROFILES,
+        *mlx.PROFILES,
+        *torchao.PROFILES,
+    )
+}
