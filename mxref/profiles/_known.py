@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mxref.policy import Policy
-from mxref.profiles import gguf, mlx, torchao
+from mxref.profiles import gguf, mlx, torchao, triton_kernels
 from mxref.profiles._profile import Profile
 
 __all__ = ["PROFILES"]
@@ -40,5 +40,6 @@ PROFILES: Mapping[str, Profile] = {
         *gguf.PROFILES,
         *mlx.PROFILES,
         *torchao.PROFILES,
+        *triton_kernels.PROFILES,
     )
 }
