@@ -9,7 +9,9 @@ from mxref.profiles import (
     casts,
     fbgemm,
     gfloat,
+    gguf,
     microxcaling,
+    mlx,
     p3109,
     quark,
     torchao,
@@ -17,6 +19,7 @@ from mxref.profiles import (
     torchmx,
     tosa,
     transformer_engine,
+    triton_kernels,
 )
 from mxref.profiles._profile import Profile
 
@@ -48,7 +51,9 @@ _FAMILIES = (
     casts,
     fbgemm,
     gfloat,
+    gguf,
     microxcaling,
+    mlx,
     p3109,
     quark,
     torchao,
@@ -56,6 +61,7 @@ _FAMILIES = (
     torchmx,
     tosa,
     transformer_engine,
+    triton_kernels,
 )
 
 #: Every profile by its name.

@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from mxref import formats
-from mxref._bits import CHUNK, I64, U8, Bits, FloatLayout, Floats, bits_of, layout_of
+from mxref._bits import CHUNK, I64, U8, Bits, FloatLayout, Floats, bits_of, floats_from, layout_of
+from mxref._codes import codes_of
 from mxref._float32 import wide
 from mxref._sources import numbers_of
 from mxref._tiles import Axis
 from mxref.block import quantize, quantize_by
 from mxref.blocks import Blocks, dequantize, read_by
 from mxref.element import decode, encode
-from mxref.formats import BlockFormat, ElementFormat
+from mxref.formats import E8M0, BlockFormat, ElementFormat
 from mxref.packing import unpack
 from mxref.policy import Policy
 from mxref.profiles._stages import Rows, Stages
@@ -91,7 +92,11 @@ class Profile:
         """The numbers of element codes, as `mxref.decode` gives them; see `encode`."""
         fmt = formats.element_format(format)
         self._refuse("decode", fmt.name)
-        return decode(codes, fmt, dtype, self.policy)
+        if "decode" not in self.replaced:
+            return decode(codes, fmt, dtype, self.policy)
+        layout, block = layout_of(dtype), BlockFormat(fmt.name, fmt, E8M0, 1)
+        table = self.stages.decode(block, layout, self.policy).reshape(-1, fmt.code_count)
+        return floats_from(np.asarray(table[E8M0.bias][codes_of(codes, fmt)]), layout)
 
     def encode_scale(self, values: ArrayLike) -> U8:
         """E8M0 codes of numbers, as `mxref.encode_scale` gives them; see `encode`."""
