@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from mxref._version import __version__
 from mxref.cli import (
+    diff,
     explain,
     export,
     formats,
@@ -31,6 +32,7 @@ _VERBS = (
     formats,
     explain,
     quantize,
+    diff,
     regen,
     export,
     score,

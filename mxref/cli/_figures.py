@@ -3,51 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref._decibels import Sum, decibels
 from mxref._mapped import Mapped
 from mxref._tiles import Tiling, cut
 from mxref.blocks import Blocks
 
 #: Elements in a part.
 PART = 1 << 17
-#: A square in [1/4, 1) is split into two numbers of so many bits, which holds all of it.
-_BITS = 27
-#: The exponents of float64 as `frexp` has them begin after this.
-_LOWEST = -1074
-
-
-class Sum:
-    """A sum of squares of float64 numbers, in integers by exponent."""
-
-    def __init__(self) -> None:
-        self.bins = np.zeros((2, 1024 - _LOWEST + 1), np.int64)
-
-    def add(self, numbers: NDArray[np.float64]) -> None:
-        """Add the squares of at most 2**26 finite numbers."""
-        fraction, exponent = np.frexp(numbers.reshape(-1))
-        square = np.ldexp(fraction * fraction, _BITS)  # beyond no range: a fraction is 1/2 or more
-        high = np.floor(square)
-        low = np.ldexp(square - high, _BITS)
-        where = exponent - _LOWEST
-        for row, part in enumerate((high, low)):
-            # Sums of integers below 2**53 are exact in float64.
-            sums = np.bincount(where, part, minlength=self.bins.shape[1])
-            self.bins[row] += sums.astype(np.int64)
-
-    @property
-    def total(self) -> int:
-        """The sum as an integer, in units that are the same for every sum."""
-        return sum(
-            ((int(high) << _BITS) + int(low)) << 2 * i
-            for i, (high, low) in enumerate(zip(*self.bins, strict=True))
-            if high or low
-        )
 
 
 @dataclass
@@ -122,7 +90,7 @@ class Figures:
         count = max(self.elements, 1)
         return {
             "blocks": self.blocks,
-            "sqnr_db": _decibels(self.signal.total, self.noise.total),
+            "sqnr_db": decibels(self.signal.total, self.noise.total),
             "saturated": self.saturated / count,
             "flushed": self.flushed / count,
             "largest_error": self.largest_error,
@@ -151,12 +119,3 @@ def _limits(blocks: Blocks) -> NDArray[np.float64]:
         if unit > 1:
             limit = np.repeat(limit, min(unit, tiling.shape[axis]), axis=axis)
     return cut(limit, Tiling.of(blocks.shape, blocks.axis, fmt.block_shape).shape)
-
-
-def _decibels(signal: int, noise: int) -> float | None:
-    """Ten times the logarithm of a ratio; None if there is no signal or no noise."""
-    if not signal or not noise:
-        return None
-    shift = signal.bit_length() - noise.bit_length()  # integers may be beyond float64's range
-    ratio = (signal << max(-shift, 0)) / (noise << max(shift, 0))
-    return 10 * (math.log10(ratio) + shift * math.log10(2))

@@ -1,0 +1,259 @@
+"""What two profiles do differently in a block format: the simplest block of each kind of it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref._bits import FloatLayout, layout_of
+from mxref._text import unknown_name
+from mxref.conformance.calls import without_cases
+from mxref.conformance.compare import same_answers
+from mxref.conformance.differing import inputs
+from mxref.conformance.differing.figures import Figures, figures
+from mxref.conformance.differing.kinds import KINDS, READINGS, kinds, readings
+from mxref.conformance.differing.sides import (
+    Answers,
+    Side,
+    Words,
+    common_float,
+    rounded_to,
+    side_of,
+)
+from mxref.conformance.fuzzing.simplify import simplest
+from mxref.formats import BLOCK_FORMATS, BlockFormat, block_format
+from mxref.golden.probes import probes
+from mxref.golden.read import vectors_folder
+
+__all__ = ["Bytes", "Difference", "Example", "Reading", "difference"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """What a side makes of a block; no scale where it gives an error.
+
+    Args:
+        scale: the scale code.
+        codes: the element codes.
+        own: patterns of what the side reads in them.
+        other: of what the other side reads in them.
+    """
+
+    scale: int | None
+    codes: tuple[int, ...]
+    own: tuple[int, ...]
+    other: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """The simplest block found that shows a kind of difference, and in how many it was found."""
+
+    kind: str
+    count: int
+    words: tuple[int, ...]
+    a: Bytes
+    b: Bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A code under a scale that two sides read as different numbers, and of how many pairs."""
+
+    kind: str
+    count: int
+    scale: int
+    code: int
+    a: int
+    b: int
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What two profiles do differently in a block format.
+
+    Args:
+        a: the first one's name.
+        b: the second one's name.
+        format: the block format.
+        layout: the float type of the inputs.
+        tried: how many blocks were tried, 0 if one of the two does not quantize.
+        examples: the kinds of difference in quantizing.
+        readings: the kinds of difference in reading the same bytes.
+        figures: how often it matters on data.
+        notes: what could not be compared, each a sentence.
+    """
+
+    a: str
+    b: str
+    format: BlockFormat
+    layout: FloatLayout
+    tried: int
+    examples: tuple[Example, ...]
+    readings: tuple[Reading, ...]
+    figures: tuple[Figures, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def found(self) -> bool:
+        """Whether there is any difference."""
+        return bool(self.examples or self.readings or any(one.differ for one in self.figures))
+
+
+def difference(
+    a: str,
+    b: str,
+    format: str,
+    *,
+    float: str | None = None,
+    data: Mapping[str, NDArray[Any]] | None = None,
+    vectors: Path | None = None,
+) -> Difference:
+    """What two profiles do differently in a block format.
+
+    Args:
+        a: a profile's name, or a policy's spelling.
+        b: the other one.
+        format: the block format's name.
+        float: the float type of the blocks; the first that both take if None.
+        data: tensors of floats by name, to be compared on beside the drawn ones, with blocks along
+            the last axis; rounded to a type that both take where theirs is none.
+        vectors: folder of the vectors, whose blocks are tried, too.
+
+    Raises:
+        ValueError: an unknown name; no operation on the format that both have; no common float
+            type; values that a side refuses.
+        TypeError: data of another type.
+
+    >>> found = difference("torchao_0_18_floor", "ocp", "mxfp4_e2m1")
+    >>> [one.kind for one in found.examples]
+    ['tiny block', 'Inf block']
+    """
+    fmt = block_format(format)
+    if fmt.name not in BLOCK_FORMATS:
+        raise ValueError(unknown_name("format", fmt.name, BLOCK_FORMATS))
+    sides = side_of(a, fmt), side_of(b, fmt)
+    notes = _notes(*sides, fmt)
+    layout = common_float(*sides, float)
+    quantize = all(one.profile.speaks_of("quantize", fmt.name) for one in sides)
+    examples: list[Example] = []
+    weighed: list[Figures] = []
+    tried = 0
+    if quantize:
+        words = inputs.blocks(fmt, layout, vectors or vectors_folder())
+        tried = len(words)
+        examples = _examples(words, *sides, fmt, layout)
+        drawn = inputs.data(layout, fmt.elements_per_block)
+        for name, values in drawn.items():
+            weighed.append(figures(name, values, *sides, fmt))
+        for name, values in (data or {}).items():
+            taken = _taken(name, values, *sides, layout)
+            if taken.dtype != values.dtype:
+                notes.append(f"{name} was rounded from {values.dtype} to {taken.dtype}")
+            weighed.append(figures(name, taken, *sides, fmt))
+    return Difference(
+        sides[0].profile.name,
+        sides[1].profile.name,
+        fmt,
+        layout,
+        tried,
+        tuple(examples),
+        tuple(_readings(*sides, fmt, layout)),
+        tuple(weighed),
+        tuple(notes),
+    )
+
+
+def _notes(a: Side, b: Side, fmt: BlockFormat) -> list[str]:
+    """What one of them lacks.
+
+    Raises:
+        ValueError: they have nothing in common.
+    """
+    lacks = {
+        op: [one.profile.name for one in (a, b) if not one.profile.speaks_of(op, fmt.name)]
+        for op in ("quantize", "dequantize")
+    }
+    if all(lacks.values()):
+        said = "; ".join(f"{' and '.join(names)} no {op}" for op, names in lacks.items())
+        raise ValueError(f"format must be one of which both have something, got {fmt.name}: {said}")
+    notes = [f"{name} does not quantize {fmt.name}" for name in lacks["quantize"]]
+    if not notes:
+        own = "its bytes are read as ocp reads them"
+        notes = [f"{name} does not dequantize {fmt.name}: {own}" for name in lacks["dequantize"]]
+    return notes
+
+
+def _taken(name: str, values: NDArray[Any], a: Side, b: Side, layout: FloatLayout) -> NDArray[Any]:
+    """A tensor in a type that both sides take."""
+    own = layout_of(values.dtype, name)
+    if not values.size:
+        raise ValueError(f"{name} must hold numbers, got the shape {values.shape}")
+    if a.takes(own) is not None and b.takes(own) is not None:
+        return values
+    return rounded_to(values, layout)
+
+
+def _examples(
+    words: Words, a: Side, b: Side, fmt: BlockFormat, layout: FloatLayout
+) -> list[Example]:
+    def asked(rows: Words) -> tuple[Answers, Answers]:
+        values = rows.astype(layout.uint).view(layout.dtype)
+        return a.quantize(values, fmt), b.quantize(values, fmt)
+
+    def shows(rows: Words, number: int) -> NDArray[np.bool_]:
+        return kinds(rows, *asked(rows), fmt, layout)[:, number]
+
+    file = without_cases("quantize", fmt.name, layout.name)
+    which = kinds(words, *asked(words), fmt, layout)
+    result = []
+    for number, kind in enumerate(KINDS):
+        rows = words[which[:, number]]
+        if not len(rows):
+            continue
+        start = rows[np.count_nonzero(rows, axis=1).argmin()]
+        row = simplest(functools.partial(shows, number=number), file, start)
+        of_a, of_b = asked(row[np.newaxis])
+        bytes_a = _bytes(of_a, a, b, fmt, layout)
+        bytes_b = _bytes(of_b, b, a, fmt, layout)
+        result.append(Example(kind, len(rows), tuple(row.tolist()), bytes_a, bytes_b))
+    return result
+
+
+def _bytes(
+    answers: Answers, own: Side, other: Side, fmt: BlockFormat, layout: FloatLayout
+) -> Bytes:
+    if answers.failed[0]:
+        return Bytes(None, (), (), ())
+    read = [tuple(one.read(answers, fmt, layout)[0].tolist()) for one in (own, other)]
+    return Bytes(int(answers.scales[0]), tuple(answers.codes[0].tolist()), *read)
+
+
+def _readings(a: Side, b: Side, fmt: BlockFormat, layout: FloatLayout) -> list[Reading]:
+    """Of every code under every scale, those that the sides read otherwise."""
+    words = probes("dequantize", fmt.name, layout.name)
+    every = Answers(
+        words[:, 0].astype(np.uint8), words[:, 1:].astype(np.uint8), np.zeros(len(words), bool)
+    )
+    read = a.read(every, fmt, layout), b.read(every, fmt, layout)
+    file = without_cases("dequantize", fmt.name, layout.name)
+    differs = ~same_answers(file, *read)
+    kind = readings(every, fmt)
+    result = []
+    for number, name in enumerate(READINGS):
+        rows, columns = np.nonzero(differs & (kind == number))
+        if not len(rows):
+            continue
+        scales, codes = every.scales[rows].astype(int), every.codes[rows, columns].astype(int)
+        pairs = np.unique(np.stack([scales, codes], axis=1), axis=0)
+        first = np.lexsort((codes, np.abs(scales - fmt.scale.bias)))[0]
+        place = rows[first], columns[first]
+        numbers = (int(one[place]) for one in read)
+        result.append(Reading(name, len(pairs), int(scales[first]), int(codes[first]), *numbers))
+    return result

@@ -1,0 +1,137 @@
+"""How often two sides differ on data, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref._bits import F32, F64
+from mxref._decibels import Sum, decibels
+from mxref._tiles import cut
+from mxref.conformance.differing.sides import Side, exact
+from mxref.formats import BlockFormat
+
+__all__ = ["Figures", "figures"]
+
+#: Elements in a part, unless a row is longer.
+_PART = 1 << 18
+
+
+@dataclass(slots=True)
+class _Ratio:
+    """A signal-to-noise ratio, where both numbers are finite."""
+
+    signal: Sum = field(default_factory=Sum)
+    noise: Sum = field(default_factory=Sum)
+    lost: int = 0  #: finite numbers that became others
+
+    def add(self, wanted: NDArray[np.float64], got: NDArray[np.float64]) -> None:
+        finite = np.isfinite(wanted) & np.isfinite(got)
+        self.lost += int((np.isfinite(wanted) & ~finite).sum())
+        self.signal.add(np.where(finite, wanted, 0.0))
+        with np.errstate(all="ignore"):
+            self.noise.add(np.where(finite, got - wanted, 0.0))
+
+    @property
+    def decibels(self) -> float | None:
+        return decibels(self.signal.total, self.noise.total)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Two sides on the same data; a ratio is None if there is no noise, or no signal.
+
+    Args:
+        data: its name.
+        elements: how many there are.
+        blocks: how many there are.
+        sqnr_db: of what each side reads in its own bytes (a, b), of b beside a (a_b), and of what b
+            reads in a's bytes (b_reads_a) and a in b's (a_reads_b).
+        lost: finite numbers that are read as others, of the same.
+        other_scale: share of blocks with another scale code.
+        other_code: share of elements with another code.
+        other_value: share of elements that the sides read as different numbers.
+        other_reading: share of elements of a's bytes that b reads as different numbers, and of b's
+            bytes that a does.
+    """
+
+    data: str
+    elements: int
+    blocks: int
+    sqnr_db: dict[str, float | None]
+    lost: dict[str, int]
+    other_scale: float
+    other_code: float
+    other_value: float
+    other_reading: tuple[float, float]
+
+    @property
+    def differ(self) -> bool:
+        """Whether anything is different on the data."""
+        shares = (self.other_scale, self.other_code, self.other_value, *self.other_reading)
+        return any(shares)
+
+
+def figures(name: str, values: NDArray[Any], a: Side, b: Side, fmt: BlockFormat) -> Figures:
+    """The figures of a tensor with blocks along its last axis.
+
+    Raises:
+        ValueError: values that a side refuses.
+    """
+    ratios = {one: _Ratio() for one in ("a", "b", "a_b", "b_reads_a", "a_reads_b")}
+    elements = blocks = 0
+    other = np.zeros(5, np.int64)
+    dtype = F64.dtype if values.dtype == F64.dtype else F32.dtype
+    for part in _parts(values):
+        numbers = exact(part)
+        of_a, of_b = a.blocks(part, fmt), b.blocks(part, fmt)
+        read = {
+            "a": a.reader.dequantize(of_a, dtype),
+            "b": b.reader.dequantize(of_b, dtype),
+            "b_reads_a": b.reader.dequantize(of_a, dtype),
+            "a_reads_b": a.reader.dequantize(of_b, dtype),
+        }
+        wide = {one: exact(some) for one, some in read.items()}
+        for one, some in wide.items():
+            ratios[one].add(numbers, some)
+        ratios["a_b"].add(wide["a"], wide["b"])
+        codes = (cut(one.codes, part.shape) for one in (of_a, of_b))
+        pairs = (("a", "b"), ("a", "b_reads_a"), ("b", "a_reads_b"))
+        other += [
+            int((of_a.scale_codes != of_b.scale_codes).sum()),
+            int(np.not_equal(*codes).sum()),
+            *(_different(read[one], read[two]) for one, two in pairs),
+        ]
+        elements += part.size
+        blocks += of_a.scale_codes.size
+    shares = other[1:] / max(elements, 1)
+    return Figures(
+        name,
+        elements,
+        blocks,
+        {one: ratio.decibels for one, ratio in ratios.items()},
+        {one: ratio.lost for one, ratio in ratios.items()},
+        float(other[0] / max(blocks, 1)),
+        float(shares[0]),
+        float(shares[1]),
+        (float(shares[2]), float(shares[3])),
+    )
+
+
+def _parts(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Whole rows of a tensor, some at a time."""
+    rows = values.reshape(-1, values.shape[-1] if values.ndim else 1)
+    step = max(1, _PART // max(rows.shape[1], 1))
+    for start in range(0, len(rows), step):
+        yield rows[start : start + step]
+
+
+def _different(a: NDArray[Any], b: NDArray[Any]) -> int:
+    """How many numbers differ, -0 from +0 too, NaN from nothing but numbers."""
+    unsigned = np.dtype(f"u{a.dtype.itemsize}")
+    same = (a.view(unsigned) == b.view(unsigned)) | (np.isnan(a) & np.isnan(b))
+    return int((~same).sum())

@@ -1,0 +1,75 @@
+"""Blocks to compare profiles on, and data to weigh the differences with; the same everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref._bits import FloatLayout
+from mxref.conformance.differing.sides import Words, rounded_to
+from mxref.formats import BlockFormat
+from mxref.golden.grid import grid, pattern
+from mxref.golden.probes import COUNT, probes
+from mxref.golden.read import read_vectors
+from mxref.golden.splitmix import splitmix64
+
+__all__ = ["blocks", "data"]
+
+#: Blocks of each kind of data, of 32 elements.
+_ROWS = 4096
+
+
+def blocks(fmt: BlockFormat, layout: FloatLayout, vectors: Path) -> Words:
+    """Blocks as patterns, one a row.
+
+    Those of level 1; one number alone, at every step of the known scale rules; the numbers of the
+    format and the midpoints between them, under the scale 1; and random ones.
+    """
+    stem = f"quantize/{fmt.name}.{layout.name}"
+    (file,) = read_vectors(vectors, lambda one: one == stem)
+    drawn = probes("quantize", fmt.name, layout.name)[::4]
+    return np.concatenate([file.input_words(), _alone(fmt, layout), _grid(fmt, layout), drawn])
+
+
+def _alone(fmt: BlockFormat, layout: FloatLayout) -> Words:
+    amax = probes("shared_scale", fmt.element.name, layout.name)[:, 0]
+    amax = np.unique(amax if layout.width == 16 else amax[:-COUNT])
+    rows = np.zeros((len(amax), fmt.elements_per_block), np.uint64)
+    rows[:, 0] = amax
+    return rows[amax < layout.sign_bit]
+
+
+def _grid(fmt: BlockFormat, layout: FloatLayout) -> Words:
+    """Each number beside the largest power of two, and the floats next to it."""
+    anchor = pattern(1, fmt.element.emax, layout)
+    points = np.concatenate(grid(fmt.element, layout)).astype(np.int64)
+    near = np.unique(np.concatenate([points + step for step in (-1, 0, 1)]))
+    limit = pattern(1, fmt.element.emax + 1, layout)
+    near = near[(near >= 0) & (near < limit)].astype(np.uint64)
+    near = np.concatenate([near, near | np.uint64(layout.sign_bit)])
+    rows = np.zeros((len(near), fmt.elements_per_block), np.uint64)
+    rows[:, 0], rows[:, 1] = anchor, near
+    return rows
+
+
+def data(layout: FloatLayout, size: int) -> dict[str, NDArray[Any]]:
+    """Data by name, (n, size): nearly normal numbers, and numbers of every size alike.
+
+    The first are sums of 12 uniform numbers less 6; of the others exponent (-16 to 15),
+    significand and sign are uniform.
+    """
+    count = _ROWS * 32
+    draws = splitmix64(71, 3 * count).view(np.uint16).astype(np.int64).reshape(12, count)
+    normal = (draws.sum(axis=0) - 12 * 32767.5) / 65536
+    bits = splitmix64(72, count)
+    exponents = (bits >> np.uint64(52) & np.uint64(31)) + np.uint64(1023 - 16)
+    fractions = bits & np.uint64((1 << 52) - (1 << 29))  # of float32
+    log_uniform = bits & np.uint64(1 << 63) | exponents << np.uint64(52) | fractions
+    numbers = {"normal": normal, "log-uniform": log_uniform.view(np.float64)}
+    return {
+        name: rounded_to(one, layout)[: count // size * size].reshape(-1, size)
+        for name, one in numbers.items()
+    }

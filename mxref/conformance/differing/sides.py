@@ -1,0 +1,152 @@
+"""The two sides of a comparison: profiles, or policies in their place, asked for whole blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref._bits import F64, LAYOUTS, FloatLayout, bits_of, compose, layout_of, split
+from mxref._text import unknown_name
+from mxref.blocks import Blocks
+from mxref.formats import BlockFormat
+from mxref.policy import Policy
+from mxref.profiles import Profile, profile
+
+__all__ = ["Answers", "Side", "common_float", "exact", "rounded_to", "side_of"]
+
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a side makes of blocks, one a row.
+
+    Args:
+        scales: scale codes, (n,).
+        codes: element codes, (n, k).
+        failed: where it gave an error instead.
+    """
+
+    scales: NDArray[np.uint8]
+    codes: NDArray[np.uint8]
+    failed: NDArray[np.bool_]
+
+    @property
+    def words(self) -> Words:
+        """Scale codes and element codes side by side, (n, k + 1)."""
+        return np.concatenate([self.scales[:, np.newaxis], self.codes], axis=1).astype(np.uint64)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A profile, and who reads its bytes.
+
+    Args:
+        profile: the profile.
+        reader: the profile itself, or `ocp` where it reads no blocks.
+    """
+
+    profile: Profile
+    reader: Profile
+
+    def takes(self, layout: FloatLayout) -> FloatLayout | None:
+        """The type in which it is given numbers of a type: that one, or float32 that holds them."""
+        floats = self.profile.floats
+        if floats is None or layout.name in floats:
+            return layout
+        return LAYOUTS["f32"] if layout.width == 16 and "f32" in floats else None
+
+    def blocks(self, values: NDArray[Any], fmt: BlockFormat) -> Blocks:
+        """The blocks of a tensor, along its last axis."""
+        layout = layout_of(values.dtype)
+        own = self.takes(layout) or layout
+        return self.profile.quantize(values if own is layout else rounded_to(values, own), fmt)
+
+    def quantize(self, values: NDArray[Any], fmt: BlockFormat) -> Answers:
+        """What it makes of blocks, one a row; of those that give an error it is asked alone."""
+        try:
+            blocks = self.blocks(values, fmt)
+        except ValueError:
+            if len(values) > 1:
+                return self._apart(values, fmt)
+            nothing = np.zeros(values.shape, np.uint8)
+            return Answers(nothing[:, 0], nothing, np.ones(len(values), bool))
+        return Answers(blocks.scale_codes[:, 0], blocks.codes, np.zeros(len(values), bool))
+
+    def _apart(self, values: NDArray[Any], fmt: BlockFormat) -> Answers:
+        """`quantize` in two parts: finite blocks and others, which most errors come from."""
+        with np.errstate(all="ignore"):
+            first = np.isfinite(values).all(axis=1)
+        if first.all() or not first.any():
+            first = np.arange(len(values)) < len(values) // 2
+        parts = [self.quantize(values[some], fmt) for some in (first, ~first)]
+        order = np.argsort(~first, kind="stable").argsort()
+        fields = ((one.scales, one.codes, one.failed) for one in parts)
+        return Answers(*(np.concatenate(pair)[order] for pair in zip(*fields, strict=True)))
+
+    def read(self, answers: Answers, fmt: BlockFormat, layout: FloatLayout) -> Words:
+        """Patterns of the numbers that it reads in bytes, one block a row."""
+        blocks = Blocks(answers.codes, answers.scales[:, np.newaxis], fmt, 1, answers.codes.shape)
+        numbers = self.reader.dequantize(blocks, layout.dtype)
+        return numbers.view(layout.uint).astype(np.uint64)
+
+
+def side_of(name: str, fmt: BlockFormat) -> Side:
+    """The side that a profile's name or a policy's spelling (``ocp+...``) stands for.
+
+    Raises:
+        ValueError: an unknown name, with the nearest one; a policy that needs random bits.
+    """
+    if name.startswith("ocp+"):
+        policy = Policy.parse(name)
+        one = Profile(str(policy), policy, "a policy", "")
+    else:
+        one = profile(name)
+    if one.policy.element.rounding.stochastic:
+        rounding = one.policy.element.rounding.value
+        raise ValueError(f"rounding must be one without random bits, got {rounding}")
+    reads = one.speaks_of("dequantize", fmt.name)
+    return Side(one, one if reads else profile("ocp"))
+
+
+def common_float(a: Side, b: Side, wanted: str | None = None) -> FloatLayout:
+    """The float type that is wanted, or else the first one, whose numbers both can be given.
+
+    Raises:
+        ValueError: an unknown type, or one that a side does not take; no type that both take.
+    """
+    if wanted is not None and wanted not in LAYOUTS:
+        raise ValueError(unknown_name("float", wanted, LAYOUTS))
+    for layout in LAYOUTS.values():
+        if wanted in (None, layout.name) and a.takes(layout) and b.takes(layout):
+            return layout
+    takes = (
+        f"{one.profile.name} takes {', '.join(one.profile.floats or LAYOUTS)}" for one in (a, b)
+    )
+    got = "there is none" if wanted is None else f"got {wanted}"
+    raise ValueError(f"float must be a type that both take, {got}: {'; '.join(takes)}")
+
+
+def rounded_to(values: NDArray[Any], layout: FloatLayout) -> NDArray[Any]:
+    """Floats as those of a type, to the nearest, on integers; NaN becomes the quiet one."""
+    patterns, own = bits_of(values)
+    bits = compose(split(patterns, own), layout)
+    return np.ascontiguousarray(bits.astype(layout.uint)).view(layout.dtype)
+
+
+def exact(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Floats as float64 numbers, whatever the processor's flushing mode is."""
+    patterns, own = bits_of(values)
+    bits = compose(split(patterns, own), F64)
+    return np.ascontiguousarray(bits).view(np.float64)
+
+
+def numbers_of_words(words: Sequence[int], layout: FloatLayout) -> list[float]:
+    """The numbers of patterns."""
+    bits = np.array(words, np.uint64).astype(layout.uint)
+    numbers: list[float] = exact(bits.view(layout.dtype)).tolist()
+    return numbers

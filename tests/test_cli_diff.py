@@ -1,0 +1,124 @@
+"""``mxref diff``: what it prints, its exit status, its JSON, its errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from mxref.cli import main
+
+Run = Callable[..., tuple[int, str, str]]
+FP4 = ("--format", "mxfp4_e2m1")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def run_it(*arguments: object) -> tuple[int, str, str]:
+        status = main(["diff", *map(str, arguments)])
+        return status, *capsys.readouterr()
+
+    return run_it
+
+
+def test_one_screen(run: Run) -> None:
+    status, out, err = run("torchao_0_18_floor", "ocp", *FP4)
+    assert (status, err) == (1, "")
+    lines = out.splitlines()
+    assert len(lines) < 24
+    first = "torchao_0_18_floor and ocp, mxfp4_e2m1: 2 kinds of difference in "
+    assert lines[0].startswith(first)
+    assert lines[0].endswith(" blocks from f32")
+    tiny = [line.split() for line in lines if line.startswith("tiny block")]
+    assert " ".join(tiny[0][2:-1]) == "0x1p-127 00 01 = 0x1p-128 00 02 = 0x1p-127"
+    shares = next(line for line in lines if line.startswith("blocks with another scale"))
+    assert shares.split()[-4:] == ["0", "%", "0", "%"]
+    assert "reads in" not in out  # both read alike
+
+
+def test_no_difference(run: Run) -> None:
+    status, out, err = run("ocp", "ocp+tail=short", *FP4)
+    assert (status, err) == (0, "")
+    assert out.startswith("ocp and ocp+tail=short, mxfp4_e2m1: no difference in ")
+    assert "the same" in out
+
+
+def test_what_the_other_one_reads(run: Run) -> None:
+    status, out, _ = run("ocp+zero_sign=dropped", "ocp+decoded_zero=dropped", *FP4)
+    assert status == 1
+    assert "00 08 = 0 (ocp+zero_sign=dropped reads -0)" in out
+    assert "SQNR of what ocp+decoded_zero=dropped reads in ocp+zero_sign=dropped's bytes" in out
+    (zero,) = [line.split() for line in out.splitlines() if line.startswith("zero  ")]
+    assert zero == ["zero", "7f", "08", "-0", "0", "255"]  # under FF it is NaN
+
+
+def test_json(run: Run) -> None:
+    status, out, _ = run("ocp", "ocp+scale_ff=inf", "--json", "--float", "bf16", *FP4)
+    report = json.loads(out)
+    assert status == 1
+    assert (report["a"], report["b"], report["float"]) == ("ocp", "ocp+scale_ff=inf", "bf16")
+    assert report["quantizing"] == []
+    assert report["reading"] == [
+        {"kind": "scale ff", "pairs": 14, "scale": "ff", "code": "01", "a": "7fc0", "b": "7f80"}
+    ]
+    assert [one["data"] for one in report["data"]] == ["normal", "log-uniform"]
+    assert report["data"][0]["other_scale"] == 0
+    report = json.loads(run("gfloat", "ocp", "--json", *FP4)[1])
+    nan = {one["kind"]: one for one in report["quantizing"]}["NaN block"]
+    assert (nan["a"], nan["b"]["scale"]) == ({"error": True}, "ff")
+    assert nan["in"].startswith("7fc00000 00000000 ")
+
+
+def test_data(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    np.save(path, np.full((2, 3, 32), 7.0, np.float32))
+    status, out, err = run("ocp", "ocp+scale_rule=rceil", *FP4, "--data", path)
+    assert (status, err) == (1, "")
+    columns = next(line for line in out.splitlines() if line.startswith("on data")).split()
+    assert columns[-1] == "x.npy"
+    assert "blocks with another scale" in out
+    scale = next(line for line in out.splitlines() if line.startswith("blocks with another"))
+    assert scale.endswith("100 %")
+    beside = next(line for line in out.splitlines() if " beside " in line)
+    assert beside.endswith("9.54 dB")  # 6 and 8
+    half = tmp_path / "half.npy"
+    np.save(half, np.full(32, 7.0).astype(ml_dtypes.bfloat16).view(np.uint16))
+    out = run("ocp", "ocp+scale_rule=rceil", *FP4, "--data", half, "--bfloat16", "--json")[1]
+    assert json.loads(out)["data"][-1]["other_scale"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("torchao_0_18_flor", "ocp", *FP4), "(did you mean 'torchao_0_18_floor'?)"),
+        (("ocp", "ocp+rounding=up", *FP4), "rounding must be one of"),
+        (("ocp", "cuda", *FP4), "format must be one of which both have something"),
+        (("ocp", "ocp", "--format", "mxfp4"), "(did you mean 'mxfp4_e2m1'?)"),
+        (("ocp", "ocp", *FP4, "--float", "f8"), "float must be one of f32, f16, bf16, f64"),
+        (("ocp", "ocp", *FP4, "--data", "x.gguf"), "--data must be a .npy file"),
+        (("ocp", "ocp", *FP4, "--data", "missing.npy"), "missing.npy: No such file"),
+        (("ocp", "ocp", *FP4, "--bfloat16"), "--bfloat16 must be given with --data"),
+        (("ocp", "ocp", *FP4, "--vectors", "nowhere"), "no vectors in"),
+        (("ocp", "ocp"), "--format"),
+    ],
+)
+def test_misuse(run: Run, arguments: tuple[str, ...], text: str) -> None:
+    status, out, err = run(*arguments)
+    assert (status, out) == (2, "")
+    assert text in err
+
+
+def test_data_that_are_no_floats(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    np.save(path, np.arange(5))
+    status, out, err = run("ocp", "ocp", *FP4, "--data", path)
+    assert (status, out) == (2, "")
+    assert "x.npy must be float64, float32, float16 or bfloat16, got int64" in err
+    np.save(path, np.float32([np.nan, 1.0]))
+    status, out, err = run("gfloat", "ocp", *FP4, "--data", path)
+    assert (status, out) == (2, "")
+    assert "values must not be NaN" in err

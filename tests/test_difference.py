@@ -1,0 +1,245 @@
+"""What two profiles do differently, on pairs whose difference is known by hand."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import ml_dtypes
+import numpy as np
+import pytest
+from helpers import sentence
+
+import mxref
+from mxref._bits import LAYOUTS
+from mxref.conformance.differing import figures as figures_module
+from mxref.conformance.differing import inputs
+from mxref.conformance.differing.difference import Difference, Example, difference
+from mxref.conformance.differing.figures import Figures
+from mxref.conformance.differing.sides import Side, common_float, rounded_to, side_of
+from mxref.policy import Policy
+from mxref.profiles import PROFILES, Profile
+
+
+@functools.cache
+def found(a: str, b: str, format: str = "mxfp4_e2m1", float: str | None = None) -> Difference:
+    return difference(a, b, format, float=float)
+
+
+def weighed(a: str, b: str, x: np.ndarray) -> Figures:
+    fmt = mxref.formats.block_format("mxfp4_e2m1")
+    return figures_module.figures("x", x, side_of(a, fmt), side_of(b, fmt), fmt)
+
+
+def kinds(one: Difference) -> list[str]:
+    return [example.kind for example in one.examples]
+
+
+def example(one: Difference, kind: str) -> Example:
+    (same,) = [some for some in one.examples if some.kind == kind]
+    assert not any(same.words[2:])
+    return same
+
+
+def test_torchao_halves_blocks_with_byte_0() -> None:
+    one = found("torchao_0_18_floor", "ocp")
+    assert kinds(one) == ["tiny block", "Inf block"]
+    tiny = example(one, "tiny block")
+    assert tiny.words[:2] == (0x00400000, 0)  # 2**-127
+    # Divided by 2**-126 it is 0.5, code 1; the scale byte 0 is read as 2**-127.
+    assert (tiny.a.scale, tiny.a.codes[:2], tiny.a.own[0]) == (0, (1, 0), 0x00200000)
+    assert (tiny.b.scale, tiny.b.codes[:2], tiny.b.own[0]) == (0, (2, 0), 0x00400000)
+    inf = example(one, "Inf block")
+    assert inf.words[0] == 0x7F800000
+    assert (inf.a.scale, inf.a.codes[:2]) == (255 - 2, (7, 0))
+    assert (inf.b.scale, inf.b.codes[:2]) == (255, (0, 0))
+    assert not one.readings
+    assert one.found
+    for figures in one.figures:
+        assert not figures.differ
+        assert figures.sqnr_db["a"] == figures.sqnr_db["b"]
+        assert figures.sqnr_db["a_b"] is None
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("ocp", []),
+        ("ocp+tail=short", []),
+        ("ocp+zero_block=one", ["zero block"]),
+        ("ocp+block_nan=ignore", ["NaN block"]),
+        ("ocp+block_inf=ignore", ["Inf block"]),
+        ("ocp+rounding=ties_to_away", ["tiny block", "huge block", "tie"]),
+        ("ocp+underflow_sign=dropped", ["tiny block", "huge block", "zero sign"]),
+        ("ocp+clamp=before_rounding", []),  # saturates either way
+        ("ocp+scale_underflow=flush", ["tiny block"]),
+        ("ocp+rounding=to_odd", ["tiny block", "huge block", "element", "tie"]),
+    ],
+)
+def test_kinds(policy: str, expected: list[str]) -> None:
+    one = found("ocp", policy)
+    assert kinds(one) == expected
+    assert one.found == bool(expected)
+    assert one.tried > 20_000
+
+
+def test_the_simplest_blocks() -> None:
+    tie = example(found("ocp", "ocp+rounding=ties_to_away"), "tie")
+    # 1.25 is 5 under the scale 2**-2, midway between 4 (code 6) and 6 (code 7).
+    assert tie.words[:2] == (0x3FA00000, 0)
+    assert (tie.a.scale, tie.a.codes[0], tie.b.codes[0]) == (125, 6, 7)
+    zero = example(found("ocp", "ocp+zero_block=one"), "zero block")
+    assert (any(zero.words), zero.a.scale, zero.b.scale) == (False, 0, 127)
+    sign = example(found("ocp", "ocp+underflow_sign=dropped"), "zero sign")
+    assert sign.a.codes[1] == 8
+    assert sign.b.codes[1] == 0
+
+
+def test_each_example_is_what_the_profiles_say() -> None:
+    one = found("torchao_0_18_rceil", "tosa", "mxfp8_e4m3", "bf16")
+    assert one.layout.name == "bf16"
+    assert {"tiny block", "Inf block", "scale"} <= {*kinds(one)}
+    for some in one.examples:
+        x = np.array(some.words, np.uint16).view(ml_dtypes.bfloat16)
+        for name, side in ((one.a, some.a), (one.b, some.b)):
+            blocks = mxref.profile(name).quantize(x, "mxfp8_e4m3")
+            assert (blocks.scale_codes[0], *blocks.codes.tolist()) == (side.scale, *side.codes)
+
+
+def test_reading() -> None:
+    (ff,) = found("ocp", "ocp+scale_ff=inf").readings
+    # 0 times infinity is NaN to both: 14 codes are left.
+    assert (ff.kind, ff.count, ff.scale, ff.code) == ("scale ff", 14, 255, 1)
+    assert (ff.a, ff.b) == (0x7FC00000, 0x7F800000)
+    (nothing,) = found("ocp", "ocp+scale_00=zero").readings
+    assert (nothing.kind, nothing.count, nothing.scale) == ("scale 00", 14, 0)
+    assert (nothing.a, nothing.b) == (0x00200000, 0)  # 0.5 * 2**-127
+    crosswise = example(found("ocp+zero_sign=dropped", "ocp+decoded_zero=dropped"), "zero block")
+    assert crosswise.words[0] == 0x80000000
+    assert (crosswise.a.codes[0], crosswise.a.own[0], crosswise.a.other[0]) == (0, 0, 0)
+    assert (crosswise.b.codes[0], crosswise.b.own[0], crosswise.b.other[0]) == (8, 0, 0x80000000)
+
+
+def test_an_error_is_a_difference() -> None:
+    fmt = mxref.formats.block_format("mxfp4_e2m1")
+    rows = np.ones((7, 32), np.float32)
+    rows[[1, 4, 5]], rows[4, 3], rows[6, 0] = 2.0, np.nan, np.inf
+    answers = side_of("gfloat", fmt).quantize(rows, fmt)
+    assert answers.failed.tolist() == [False] * 4 + [True, False, False]
+    assert answers.scales.tolist() == [125, 126, 125, 125, 0, 126, 254]
+    nan = example(found("gfloat", "ocp"), "NaN block")
+    assert (nan.a.scale, nan.a.codes, nan.b.scale) == (None, (), 255)
+    assert nan.words[0] == 0x7FC00000
+
+
+def test_figures_by_hand() -> None:
+    x = np.zeros((3, 40), np.float32)
+    x[0, 0], x[1, 0], x[2, 39] = 7.0, 4.0, -7.0
+    figures = weighed("ocp", "ocp+scale_rule=rceil", x)
+    assert (figures.data, figures.elements, figures.blocks) == ("x", 120, 6)
+    # 7 becomes 6 under the scale 1, and 8 under the scale 2.
+    assert figures.sqnr_db["a"] == pytest.approx(10 * math.log10((49 + 16 + 49) / 2), abs=1e-9)
+    assert figures.sqnr_db["b"] == figures.sqnr_db["a"] == figures.sqnr_db["b_reads_a"]
+    assert figures.sqnr_db["a_b"] == pytest.approx(10 * math.log10((36 + 16 + 36) / 8), abs=1e-9)
+    assert (figures.other_scale, figures.other_code) == (2 / 6, 2 / 120)
+    assert (figures.other_value, figures.other_reading) == (2 / 120, (0.0, 0.0))
+    assert not any(figures.lost.values())
+
+
+def test_figures_of_bytes_read_by_the_other() -> None:
+    x = np.zeros((2, 32), np.float32)
+    x[0, 0], x[1, 0] = np.nan, 4.0
+    figures = weighed("ocp+block_nan=ignore", "ocp+scale_00=zero", x)
+    # Of the NaN block the one keeps the zeros, all under scale 00; the other loses them.
+    assert figures.lost == {"a": 0, "b": 31, "a_b": 32, "b_reads_a": 0, "a_reads_b": 31}
+    # FF NaN to both; under scale 00 the one has 6 for NaN, which the other reads as 0.
+    assert figures.other_reading == (1 / 64, 0.0)
+    assert figures.other_scale == 1 / 2
+
+
+def test_data_in_parts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = inputs.data(LAYOUTS["f32"], 32)["normal"]
+    whole = weighed("ocp", "torchao_0_18_even", x)
+    monkeypatch.setattr(figures_module, "_PART", 1000)
+    assert whole == weighed("ocp", "torchao_0_18_even", x)
+    assert whole.differ
+
+
+def test_the_data() -> None:
+    for layout in LAYOUTS.values():
+        data = inputs.data(layout, 32)
+        normal, even = (data[name].astype(np.float64) for name in ("normal", "log-uniform"))
+        assert normal.shape == even.shape == (4096, 32)
+        assert abs(normal.mean()) < 0.01
+        assert abs(normal.std() - 1) < 0.01
+        octaves = np.unique(np.frexp(even)[1], return_counts=True)
+        assert octaves[0][0] == -15
+        assert len(octaves[0]) in (32, 33)  # float16 is rounded up to 2**16, others as well
+        assert (abs(octaves[1][:32] / 4096 - 1) < 0.1).all()
+        assert abs(np.sign(even).mean()) < 0.01
+
+
+def test_data_of_another_type_are_rounded() -> None:
+    x = np.float64([[1.0 + 2.0**-40, 2.0**-127]])
+    one = difference("torchao_0_18_floor", "ocp", "mxfp4_e2m1", data={"x": x})
+    assert one.notes == ("x was rounded from float64 to float32",)
+    assert not difference("ocp", "ocp", "mxfp4_e2m1", data={"x": x}).notes
+    text = sentence(TypeError, lambda: difference("ocp", "ocp", "mxfp4_e2m1", data={"x": x > 0}))
+    assert text == "x must be float64, float32, float16 or bfloat16, got bool"
+    none = np.zeros((2, 0), np.float32)
+    assert "x must hold numbers" in sentence(
+        ValueError, lambda: difference("ocp", "ocp", "mxfp4_e2m1", data={"x": none})
+    )
+
+
+def test_numbers_are_given_in_a_type_that_holds_them() -> None:
+    def side(*floats: str) -> Side:
+        one = Profile("x", Policy(), "", "", floats=floats or None)
+        return Side(one, one)
+
+    assert common_float(side("bf16"), side("f32")).name == "bf16"
+    assert common_float(side("f16"), side()).name == "f16"
+    assert common_float(side("f64"), side()).name == "f64"
+    assert common_float(side(), side("bf16", "f32"), "bf16").name == "bf16"
+    text = sentence(ValueError, lambda: common_float(side("f64"), side("f32")))
+    assert text.endswith("there is none: x takes f64; x takes f32")
+    assert "got f64" in sentence(ValueError, lambda: common_float(side(), side("f32"), "f64"))
+    assert "'bf16'?" in sentence(ValueError, lambda: common_float(side(), side(), "bf"))
+    every = np.arange(1 << 16, dtype=np.uint16).view(ml_dtypes.bfloat16)
+    numbers = rounded_to(every, LAYOUTS["f32"]).view(np.uint32) >> 16
+    bits = every.view(np.uint16)
+    nan = bits & 0x7FFF > 0x7F80
+    assert (numbers[~nan] == bits[~nan]).all()
+    assert (numbers[nan] & 0x7FFF == 0x7FC0).all()
+
+
+def test_what_one_of_them_lacks() -> None:
+    one = found("executorch", "ocp", "mxfp8_e4m3")
+    assert one.notes == ("executorch does not quantize mxfp8_e4m3",)
+    assert (one.tried, one.examples, one.figures, one.found) == (0, (), (), False)
+    read = found("ocp", "gfloat").notes
+    assert read == ("gfloat does not dequantize mxfp4_e2m1: its bytes are read as ocp reads them",)
+    text = sentence(ValueError, lambda: difference("cuda", "ocp", "mxfp4_e2m1"))
+    assert text.endswith("got mxfp4_e2m1: cuda no quantize; cuda no dequantize")
+
+
+def test_errors() -> None:
+    def text(a: str, b: str, format: str = "mxfp4_e2m1") -> str:
+        return sentence(ValueError, lambda: difference(a, b, format))
+
+    assert text("torchao_0_18_flor", "ocp").endswith("(did you mean 'torchao_0_18_floor'?)")
+    assert "rounding must be one of" in text("ocp", "ocp+rounding=up")
+    assert "without random bits" in text("ocp", "ocp+rounding=stochastic_a")
+    assert "format must be one of" in text("ocp", "ocp", "nvfp4")
+    assert "mxfp4_e2m1" in text("ocp", "ocp", "mxfp4")
+
+
+def test_every_profile_can_be_asked() -> None:
+    """Beside `ocp` each either has something of the format or says that it has not."""
+    for name, profile in list(PROFILES.items())[1::4]:
+        if any(profile.speaks_of(op, "mxfp8_e4m3") for op in ("quantize", "dequantize")):
+            one = found(name, "ocp", "mxfp8_e4m3")
+            assert bool(one.tried) == profile.speaks_of("quantize", "mxfp8_e4m3")
+        else:
+            text = sentence(ValueError, lambda n=name: found(n, "ocp", "mxfp8_e4m3"))
+            assert f"{name} no quantize" in text
