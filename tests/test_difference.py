@@ -71,6 +71,7 @@ def test_torchao_halves_blocks_with_byte_0() -> None:
         ("ocp+block_inf=ignore", ["Inf block"]),
         ("ocp+rounding=ties_to_away", ["tiny block", "huge block", "tie"]),
         ("ocp+underflow_sign=dropped", ["tiny block", "huge block", "zero sign"]),
+        ("ocp+zero_sign=dropped", ["zero block", "tiny block", "zero sign"]),
         ("ocp+clamp=before_rounding", []),  # saturates either way
         ("ocp+scale_underflow=flush", ["tiny block"]),
         ("ocp+rounding=to_odd", ["tiny block", "huge block", "element", "tie"]),
@@ -123,10 +124,10 @@ def test_reading() -> None:
 def test_an_error_is_a_difference() -> None:
     fmt = mxref.formats.block_format("mxfp4_e2m1")
     rows = np.ones((7, 32), np.float32)
-    rows[[1, 4, 5]], rows[4, 3], rows[6, 0] = 2.0, np.nan, np.inf
+    rows[[0, 4, 5]], rows[0, 3], rows[6, 0] = 2.0, np.nan, np.inf
     answers = side_of("gfloat", fmt).quantize(rows, fmt)
-    assert answers.failed.tolist() == [False] * 4 + [True, False, False]
-    assert answers.scales.tolist() == [125, 126, 125, 125, 0, 126, 254]
+    assert answers.failed.tolist() == [True, *[False] * 6]
+    assert answers.scales.tolist() == [0, 125, 125, 125, 126, 126, 254]
     nan = example(found("gfloat", "ocp"), "NaN block")
     assert (nan.a.scale, nan.a.codes, nan.b.scale) == (None, (), 255)
     assert nan.words[0] == 0x7FC00000
