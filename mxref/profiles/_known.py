@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mxref.policy import Policy
-from mxref.profiles import fbgemm, quark, torchao
+from mxref.profiles import fbgemm, jax, quark, torchao
 from mxref.profiles._profile import Profile
 
 __all__ = ["PROFILES"]
@@ -38,6 +38,7 @@ PROFILES: Mapping[str, Profile] = {
     for one in (
         *_OWN,
         *fbgemm.PROFILES,
+        *jax.PROFILES,
         *quark.PROFILES,
         *torchao.PROFILES,
     )

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from mxref import formats
 from mxref._bits import CHUNK, I64, U8, Bits, FloatLayout, Floats, bits_of, layout_of
-from mxref._float32 import wide
 from mxref._tiles import Axis
 from mxref.block import quantize, quantize_by
 from mxref.blocks import Blocks, dequantize, read_by
@@ -18,7 +17,7 @@ from mxref.element import decode, encode
 from mxref.formats import BlockFormat, ElementFormat
 from mxref.packing import unpack
 from mxref.policy import Policy
-from mxref.profiles._stages import Rows, Stages
+from mxref.profiles._stages import Rows, Stages, exactly
 from mxref.scale import decode_scale, encode_scale, shared_scale
 
 __all__ = ["Profile"]
@@ -99,7 +98,7 @@ class Profile:
             return encode_scale(own, self.policy)
         bits, layout = bits_of(own)
         with np.errstate(all="ignore"):
-            return self.stages.e8m0(wide(bits, layout), layout, self.policy).astype(np.uint8)
+            return self.stages.e8m0(exactly(bits, layout), layout, self.policy).astype(np.uint8)
 
     def decode_scale(self, codes: ArrayLike, dtype: DTypeLike = np.float32) -> Floats:
         """The numbers of E8M0 codes, as `mxref.decode_scale` gives them; see `encode`."""
