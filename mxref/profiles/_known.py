@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mxref.policy import Policy
-from mxref.profiles import fbgemm, jax, quark, torchao
+from mxref.profiles import fbgemm, jax, quark, qwix, torchao
 from mxref.profiles._profile import Profile
 
 __all__ = ["PROFILES"]
@@ -40,6 +40,7 @@ PROFILES: Mapping[str, Profile] = {
         *fbgemm.PROFILES,
         *jax.PROFILES,
         *quark.PROFILES,
+        *qwix.PROFILES,
         *torchao.PROFILES,
     )
 }

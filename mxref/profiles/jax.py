@@ -32,26 +32,34 @@ _SMALLEST_NORMAL = 2.0**-126
 _FLOAT16_SCALE_00 = 2.0**-15
 
 
+def fraction_of_max(amax: F64Array, rows: Rows) -> F64Array:
+    """The quotient amax / max; the reciprocal of max is a number of the arithmetic."""
+    reciprocal = rounded(np.array(1 / rows.format.max_normal), F16 if rows.layout is F16 else F32)
+    return _in_type(_in_type(amax, rows) * reciprocal, rows)
+
+
 def scale(amax: F64Array, rows: Rows) -> I64:
     """Field of amax / max, one more if there is a fraction, in 8 bits: NaN wraps to 0."""
-    reciprocal = rounded(np.array(1 / rows.format.max_normal), F16 if rows.layout is F16 else F32)
-    bits = float32_bits(_in_type(_in_type(amax, rows) * reciprocal, rows))
+    bits = float32_bits(fraction_of_max(amax, rows))
     field = bits >> 23
     code: I64 = field + ((bits & 0x7F_FFFF != 0) & (field != E8M0.max_code)) & 0xFF
     return code
 
 
+def clipped(reciprocal: F64Array, rows: Rows) -> F64Array:
+    """Numbers times the scales' reciprocals, within +-max; 0 * infinity is x86's negative NaN."""
+    x, limit = _in_type(rows.x, rows), rows.format.max_normal
+    nothing = np.isinf(x) & (reciprocal == 0) | (x == 0) & np.isinf(reciprocal)
+    q = np.where(nothing, -np.nan, _in_type(x * reciprocal, rows))
+    return np.where(np.isnan(rows.x), rows.x, np.clip(q, -limit, limit))
+
+
 def quotients(code: I64, rows: Rows) -> F64Array:
-    """Numbers times the scale's reciprocal, clipped; zero times infinity is x86's negative NaN."""
+    """Byte 00 is 2**-15 in float16, elsewhere 2**-127, hence 0; FF is infinity."""
     small = _FLOAT16_SCALE_00 if rows.layout is F16 else 0.0
     value = np.where(code == 0, small, powers(code - E8M0.bias))
     value = np.where(code == NAN_SCALE, np.inf, value)
-    reciprocal = _in_type(1 / _in_type(value, rows), rows)[:, None]
-    x = _in_type(rows.x, rows)
-    nothing = np.isinf(x) & (reciprocal == 0) | (x == 0) & np.isinf(reciprocal)
-    q = np.where(nothing, -np.nan, _in_type(x * reciprocal, rows))
-    limit = rows.format.max_normal
-    return np.where(np.isnan(rows.x), rows.x, np.clip(q, -limit, limit))
+    return clipped(_in_type(1 / _in_type(value, rows), rows)[:, None], rows)
 
 
 def element(q: F64Array, rows: Rows) -> I64:
