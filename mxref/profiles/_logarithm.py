@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import decimal
 import functools
+import math
 from fractions import Fraction
 
 import numpy as np
 
 from mxref._bits import F32, I64, FloatLayout
-from mxref._float32 import F64Array
+from mxref._float32 import F64Array, fl, rounded
 
-__all__ = ["ceil_log2", "floor_log2", "half_up_log2", "nearest_log2"]
+__all__ = ["ceil_ln_log2", "ceil_log2", "floor_log2", "half_up_log2", "nearest_log2"]
 
 _LOWEST, _HIGHEST = -152, 132
+_LN_LOWEST, _LN_HIGHEST = -66, 128
 
 
 def floor_log2(x: F64Array, layout: FloatLayout = F32) -> I64:
@@ -56,6 +58,18 @@ def half_up_log2(x: F64Array) -> I64:
     [0, 1]
     """
     return _stepped(x, F32, "half_up")
+
+
+def ceil_ln_log2(x: F64Array, layout: FloatLayout = F32) -> I64:
+    """Ceiling of ln x times a float32 reciprocal of ln 2, each of a type: JAX's log2.
+
+    x from 2**-64 to 2**127.
+
+    >>> ceil_ln_log2(np.array([4.0, 2.0**-13])).tolist()
+    [2, -12]
+    """
+    integers: I64 = _LN_LOWEST + np.searchsorted(_ln_steps(layout), x, side="right")
+    return integers
 
 
 def _stepped(x: F64Array, layout: FloatLayout, kind: str) -> I64:
@@ -106,12 +120,37 @@ def _middle(number: Fraction, layout: FloatLayout, *, up: bool) -> Fraction:
     return _middle(middle, F32, up=even == up)
 
 
+@functools.cache
+def _ln_steps(layout: FloatLayout) -> F64Array:
+    """For each k: the smallest float64 whose result is above k."""
+    return np.array([_ln_step(k, layout) for k in range(_LN_LOWEST, _LN_HIGHEST)])
+
+
+def _ln_step(k: int, layout: FloatLayout) -> float:
+    """Behind ln x that is halfway to the first number of T whose multiple is rounded above k."""
+    if k == 0:
+        return math.nextafter(1.0, 2.0)
+    ln2 = rounded(np.array(math.log(2)), layout)
+    near = rounded(k * ln2, layout)
+    grid = near + np.arange(-16, 17) * math.ldexp(
+        1.0, math.frexp(near)[1] - layout.mantissa_bits - 2
+    )
+    numbers = grid[rounded(grid, layout) == grid]
+    above = int(np.argmax(rounded(numbers * fl(1 / ln2), layout) > k))
+    halfway = decimal.Decimal((numbers[above - 1] + numbers[above]) / 2)
+    with decimal.localcontext(decimal.Context(prec=60)):
+        return _no_less(halfway.exp())
+
+
 def _power(exponent: Fraction) -> float:
     """The smallest float64 that is no less than 2**exponent: no float32 lies between the two."""
     with decimal.localcontext(decimal.Context(prec=60)):
         two = decimal.Decimal(2)
-        exact = two ** (decimal.Decimal(exponent.numerator) / decimal.Decimal(exponent.denominator))
-        nearest = float(exact)
-        return (
-            nearest if decimal.Decimal(nearest) >= exact else float(np.nextafter(nearest, np.inf))
+        return _no_less(
+            two ** (decimal.Decimal(exponent.numerator) / decimal.Decimal(exponent.denominator))
         )
+
+
+def _no_less(exact: decimal.Decimal) -> float:
+    nearest = float(exact)
+    return nearest if decimal.Decimal(nearest) >= exact else math.nextafter(nearest, math.inf)

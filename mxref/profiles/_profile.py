@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, DTypeLike
 from mxref import formats
 from mxref._bits import CHUNK, I64, U8, Bits, FloatLayout, Floats, bits_of, floats_from, layout_of
 from mxref._codes import codes_of
-from mxref._float32 import wide
 from mxref._sources import numbers_of
 from mxref._tiles import Axis
 from mxref.block import quantize, quantize_by
@@ -20,7 +19,7 @@ from mxref.element import decode, encode
 from mxref.formats import E8M0, BlockFormat, ElementFormat
 from mxref.packing import unpack
 from mxref.policy import Policy
-from mxref.profiles._stages import Rows, Stages
+from mxref.profiles._stages import Rows, Stages, exactly
 from mxref.scale import decode_scale, encode_scale, shared_scale
 
 __all__ = ["Profile"]
@@ -84,7 +83,7 @@ class Profile:
         if "element" not in self.replaced:
             return encode(self._own(values), fmt, self.policy)
         numbers = numbers_of(self._own(values), self.policy.element)
-        return self._in_chunks(*numbers, fmt, self.stages.encode, exact=True)
+        return self._in_chunks(*numbers, fmt, self.stages.encode)
 
     def decode(
         self, codes: ArrayLike, format: str | ElementFormat, dtype: DTypeLike = np.float32
@@ -106,7 +105,7 @@ class Profile:
             return encode_scale(own, self.policy)
         bits, layout = bits_of(own)
         with np.errstate(all="ignore"):
-            return self.stages.e8m0(wide(bits, layout), layout, self.policy).astype(np.uint8)
+            return self.stages.e8m0(exactly(bits, layout), layout, self.policy).astype(np.uint8)
 
     def decode_scale(self, codes: ArrayLike, dtype: DTypeLike = np.float32) -> Floats:
         """The numbers of E8M0 codes, as `mxref.decode_scale` gives them; see `encode`."""
@@ -120,7 +119,7 @@ class Profile:
         if not {"amax", "scale", "nonfinite"} & {*self.replaced}:
             return shared_scale(self._own(amax), fmt, policy=self.policy)
         numbers = bits_of(self._own(amax), "amax")
-        return self._in_chunks(*numbers, fmt, self.stages.shared_scale, exact=False)
+        return self._in_chunks(*numbers, fmt, self.stages.shared_scale)
 
     def quantize(
         self, values: ArrayLike, block_format: str | BlockFormat, *, axis: Axis = -1
@@ -182,14 +181,12 @@ class Profile:
         layout: FloatLayout,
         fmt: ElementFormat,
         codes_of: Callable[[Rows], I64],
-        *,
-        exact: bool,
     ) -> U8:
         """One code for each number, each a block of its own."""
         flat = bits.reshape(-1, 1)
         codes = np.empty(flat.size, np.uint8)
         for start in range(0, flat.size, CHUNK):
             some = flat[start : start + CHUNK]
-            rows = Rows.of(some, layout, fmt, self.policy, exact=exact)
+            rows = Rows.of(some, layout, fmt, self.policy)
             codes[start : start + CHUNK] = codes_of(rows).reshape(-1)
         return codes.reshape(bits.shape)

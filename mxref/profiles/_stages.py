@@ -24,8 +24,16 @@ from mxref.policy import Policy
 from mxref.scale import encode_scale, scale_codes
 
 __all__ = [
-    "NAN_SCALE", "Rows", "Stages", "element_by_policy", "float32_bits", "nan_block_codes", "powers",
-]  # fmt: skip
+    "NAN_SCALE",
+    "Rows",
+    "Stages",
+    "e8m0_by_policy",
+    "element_by_policy",
+    "exactly",
+    "float32_bits",
+    "nan_block_codes",
+    "powers",
+]
 
 NAN_SCALE = 0xFF
 _PAYLOAD = np.int64((1 << 52) - 1)
@@ -48,24 +56,19 @@ class Rows:
     policy: Policy
 
     @classmethod
-    def of(
-        cls,
-        bits: Bits,
-        layout: FloatLayout,
-        format: ElementFormat,
-        policy: Policy,
-        *,
-        exact: bool = False,
-    ) -> Rows:
-        """Rows from patterns of a float type; float64 is rounded to float32, or kept if `exact`."""
-        if exact and layout is F64:
-            return cls(bits.view(np.float64), layout, format, policy)
-        x = wide(bits, layout)
+    def of(cls, bits: Bits, layout: FloatLayout, format: ElementFormat, policy: Policy) -> Rows:
+        """Rows from patterns of a float type."""
+        x = exactly(bits, layout)
         if layout is not F64:
             words = bits.astype(np.int64) << (52 - layout.mantissa_bits)
             nan = np.isnan(x)
             x = np.where(nan, x.view(np.int64) & ~_PAYLOAD | words & _PAYLOAD, x.view(np.int64))
         return cls(x.view(np.float64), layout, format, policy)
+
+
+def exactly(bits: Bits, layout: FloatLayout) -> F64Array:
+    """The numbers of patterns of a float type."""
+    return bits.view(np.float64) if layout is F64 else wide(bits, layout)
 
 
 def float32_bits(x: F64Array) -> I64:
@@ -150,7 +153,7 @@ class Stages:
         nonfinite: scale codes and element codes in the end, of blocks that hold NaN or infinity.
         decode: patterns of all products.
         pack: bytes of element codes (..., n).
-        e8m0: E8M0 codes of numbers, for `encode_scale`; float64 is rounded to float32.
+        e8m0: E8M0 codes of numbers, for `encode_scale`.
     """
 
     amax: Callable[[Rows], F64Array] = largest_finite

@@ -1,7 +1,7 @@
 """AMD Quark 0.13 on a CPU: scales of its MX observer, elements as it packs them, and simulations.
 
-It computes in float32, the logarithms of floor and ceil in the type of the values. Between stages
-scale codes may lie outside bytes: below 0 for scales under 2**-127, `INF_SCALE` for infinity.
+It computes in float32, the logarithms of floor and ceil in the type of the values. Between the
+stages the code of a scale may be no byte: below 0 under 2**-127, `INF_SCALE` for an infinite one.
 Source: amd-quark 0.13, quark/torch/quantization/observer/observer.py (get_scale), utils.py
 (even_round), quark/torch/kernel/hw_emulation, quark/torch/utils; SPEC_NOTES, stages of profiles.
 """

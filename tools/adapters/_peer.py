@@ -14,9 +14,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["array", "checkout", "compiled", "in_whole_vectors", "peer", "tensor"]
-
-_BATCH = 1 << 14  # too few for two threads
+__all__ = ["array", "checkout", "compiled", "in_parts", "peer", "tensor"]
 
 
 def peer(module: str, requirement: str) -> ModuleType:
@@ -79,15 +77,18 @@ def array(result: Any) -> NDArray[Any]:
     return codes
 
 
-def in_whole_vectors(
-    quantize: Callable[[NDArray[Any]], tuple[NDArray[Any], NDArray[Any]]], values: NDArray[Any]
+def in_parts(
+    quantize: Callable[[NDArray[Any]], tuple[NDArray[Any], NDArray[Any]]],
+    values: NDArray[Any],
+    most: int = 1 << 14,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """What a function gives for blocks, one a row, if torch computes scales by whole vectors.
+    """What a function gives for blocks, one a row, asked for in tensors of 64 to `most` blocks.
 
-    torch.pow(2, NaN) is ffffffff in vectors of 32 or 64, and 7fc00000 for what is left over at the
-    end of a tensor or of a thread's share.
+    For libraries whose answer to NaN depends on how large a tensor is: torch.pow(2, NaN) is
+    ffffffff in vectors of 32 or 64 and 7fc00000 in what is left over at the end of a tensor or of
+    a thread's share; here nothing is left over, and all is too small for a second thread.
     """
     filled = np.pad(values, ((0, -len(values) % 64), (0, 0)))
-    parts = np.split(filled, range(_BATCH, len(filled), _BATCH))
+    parts = np.split(filled, range(most, len(filled), most))
     scales, codes = zip(*(quantize(part) for part in parts), strict=True)
     return np.concatenate(scales)[: len(values)], np.concatenate(codes)[: len(values)]

@@ -6,7 +6,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from _peer import array, in_whole_vectors, peer, tensor
+from _peer import array, in_parts, peer, tensor
 from numpy.typing import NDArray
 
 import mxref
@@ -34,7 +34,7 @@ def quantizer(mode: str) -> Callable[..., Any]:
         return scales, codes.reshape(values.shape)
 
     def quantize(values: NDArray[Any], block_format: str) -> tuple[NDArray[Any], NDArray[Any]]:
-        return in_whole_vectors(batch, values)
+        return in_parts(batch, values)
 
     return quantize
 

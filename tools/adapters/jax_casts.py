@@ -13,6 +13,7 @@ POLICY = (
     "+scale_rounding=ties_to_away+scale_overflow=nan+scale_of_zero=nan+scale_of_negative=nan"
     "+tiny_scale=as_if_zero"
 )
+PROFILE = "jax_casts"
 FORMATS = ["e5m2", "e4m3", "e2m1"]
 
 

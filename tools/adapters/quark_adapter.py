@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from _peer import array, in_whole_vectors, peer, tensor
+from _peer import array, in_parts, peer, tensor
 from numpy.typing import NDArray
 
 import mxref
@@ -54,7 +54,7 @@ def functions(mode: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
     def quantize(values: NDArray[Any], block_format: str) -> tuple[NDArray[Any], NDArray[Any]]:
         name = block_format.split("_")[1]
-        return in_whole_vectors(lambda part: batch(part, name), values)
+        return in_parts(lambda part: batch(part, name), values)
 
     def shared_scale(amax: NDArray[Any], format: str) -> NDArray[Any]:
         return array(_BYTES.to_e8m0_uint8(scales_of(tensor(amax), format, mode)))

@@ -1,0 +1,122 @@
+"""JAX 0.10.2 on a CPU: the quantizer of `jax.nn.scaled_matmul`, operation by operation, and casts.
+
+XLA divides by multiplying with a reciprocal. For float32 and bfloat16 it computes in float32 and
+takes subnormal numbers for zeros, in operands and results; for float16 it rounds to float16 and
+keeps them. Source: jax 0.10.2, jax/_src/cudnn/scaled_matmul_stablehlo.py (quantize); jaxlib 0.10.2;
+SPEC_NOTES, stages of profiles.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mxref._bits import F16, F32, F64, I64, FloatLayout
+from mxref._float32 import F64Array, rounded
+from mxref.formats import E5M2, E8M0
+from mxref.policy import Policy
+from mxref.profiles._profile import Profile
+from mxref.profiles._stages import (
+    NAN_SCALE,
+    Rows,
+    Stages,
+    e8m0_by_policy,
+    element_by_policy,
+    float32_bits,
+    powers,
+)
+from mxref.profiles.torchao import as_they_are, largest
+
+__all__ = ["PROFILES"]
+
+_SMALLEST_NORMAL = 2.0**-126
+_FLOAT16_SCALE_00 = 2.0**-15
+
+
+def fraction_of_max(amax: F64Array, rows: Rows) -> F64Array:
+    """The quotient amax / max; the reciprocal of max is a number of the arithmetic."""
+    reciprocal = rounded(np.array(1 / rows.format.max_normal), F16 if rows.layout is F16 else F32)
+    return _in_type(_in_type(amax, rows) * reciprocal, rows)
+
+
+def scale(amax: F64Array, rows: Rows) -> I64:
+    """Field of amax / max, one more if there is a fraction, in 8 bits: NaN wraps to 0."""
+    bits = float32_bits(fraction_of_max(amax, rows))
+    field = bits >> 23
+    code: I64 = field + ((bits & 0x7F_FFFF != 0) & (field != E8M0.max_code)) & 0xFF
+    return code
+
+
+def clipped(reciprocal: F64Array, rows: Rows) -> F64Array:
+    """Numbers times the scales' reciprocals, within +-max; 0 * infinity is x86's negative NaN."""
+    x, limit = _in_type(rows.x, rows), rows.format.max_normal
+    nothing = np.isinf(x) & (reciprocal == 0) | (x == 0) & np.isinf(reciprocal)
+    q = np.where(nothing, -np.nan, _in_type(x * reciprocal, rows))
+    return np.where(np.isnan(rows.x), rows.x, np.clip(q, -limit, limit))
+
+
+def quotients(code: I64, rows: Rows) -> F64Array:
+    """Byte 00 is 2**-15 in float16, elsewhere 2**-127, hence 0; FF is infinity."""
+    small = _FLOAT16_SCALE_00 if rows.layout is F16 else 0.0
+    value = np.where(code == 0, small, powers(code - E8M0.bias))
+    value = np.where(code == NAN_SCALE, np.inf, value)
+    return clipped(_in_type(1 / _in_type(value, rows), rows)[:, None], rows)
+
+
+def element(q: F64Array, rows: Rows) -> I64:
+    """NaN is -0 in E2M1; E5M2 has all bits but the sign if it comes from 16 bits."""
+    codes, fmt = element_by_policy(q, rows), rows.format
+    if fmt.nan_code is None:
+        return np.where(np.isnan(q), fmt.sign_bit, codes)
+    ones = fmt == E5M2 and rows.layout.width == 16
+    return np.where(np.isnan(q) & ones, fmt.sign_bit - 1, codes)
+
+
+def scale_byte(x: F64Array, layout: FloatLayout, policy: Policy) -> I64:
+    """float64 below 2**-127 is NaN."""
+    tiny = (x < 2.0**-127) & (layout is F64)
+    return np.where(tiny, NAN_SCALE, e8m0_by_policy(x, layout, policy))
+
+
+def _in_type(x: F64Array, rows: Rows) -> F64Array:
+    """A result in the type of the arithmetic, and in that of the values."""
+    if rows.layout is F16:
+        return rounded(x, F16)
+    x = rounded(x, F32)
+    return rounded(np.where(np.abs(x) < _SMALLEST_NORMAL, np.copysign(0.0, x), x), rows.layout)
+
+
+_CASTS = ("e5m2", "e4m3", "e2m1")
+_POLICY = (
+    "ocp+overflow=nonsaturating+nan=signed_quiet+nan_to_finite=signed_zero"
+    "+scale_rounding=ties_to_away+scale_overflow=nan+scale_of_zero=nan+scale_of_negative=nan"
+    "+tiny_scale=as_if_zero"
+)
+
+PROFILES = (
+    Profile(
+        "jax",
+        Policy.parse("ocp+scale_rule=rceil+nan=signed_quiet"),
+        "jax-ml/jax, jax/_src/cudnn/scaled_matmul_stablehlo.py: quantize, not compiled as a whole",
+        "0.10.2",
+        checked="tools/adapters/jax_adapter.py",
+        formats={"shared_scale": ("e5m2", "e4m3"), "quantize": ("mxfp8_e5m2", "mxfp8_e4m3")},
+        floats=("f32", "bf16", "f16"),
+        stages=Stages(
+            amax=largest, scale=scale, divide=quotients, element=element, nonfinite=as_they_are
+        ),
+    ),
+    Profile(
+        "jax_casts",
+        Policy.parse(_POLICY),
+        "openxla/xla in jaxlib: casts on a CPU, compiled one by one",
+        "0.10.2",
+        checked="tools/adapters/jax_casts.py",
+        formats={
+            "encode": _CASTS,
+            "decode": _CASTS,
+            "encode_scale": ("e8m0",),
+            "decode_scale": ("e8m0",),
+        },
+        stages=Stages(element=element, e8m0=scale_byte),
+    ),
+)

@@ -1,0 +1,65 @@
+"""Qwix 0.1.8, on JAX 0.10.2 on a CPU: `quantize` of mxfp8 and mxfp4.
+
+Its scales are numbers, of which NaN and infinity are FF here, and elements under NaN 00. XLA
+computes as `mxref.profiles.jax` says.
+Source: qwix 0.1.8, qwix/_src/core/qarray.py (compute_scale_zero_point) and numerics.py
+(convert_to); SPEC_NOTES, stages of profiles.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mxref._bits import I64
+from mxref._float32 import F64Array
+from mxref.formats import E8M0
+from mxref.policy import Policy
+from mxref.profiles._logarithm import ceil_ln_log2
+from mxref.profiles._profile import Profile
+from mxref.profiles._stages import NAN_SCALE, Rows, Stages, powers
+from mxref.profiles.jax import clipped, element, fraction_of_max
+from mxref.profiles.quark import INF_SCALE
+from mxref.profiles.torchao import largest
+
+__all__ = ["PROFILES"]
+
+_SMALLEST = 2.0**-63
+
+
+def scale(amax: F64Array, rows: Rows) -> I64:
+    """The logarithm of amax / max as JAX has it, rounded up; 1 where that is below 2**-63."""
+    s = fraction_of_max(amax, rows)
+    code = ceil_ln_log2(np.where(s < _SMALLEST, 1.0, s), rows.layout) + E8M0.bias
+    return np.where(np.isnan(s), NAN_SCALE, np.where(np.isinf(s), INF_SCALE, code))
+
+
+def quotients(code: I64, rows: Rows) -> F64Array:
+    """Numbers times the scale's reciprocal, clipped."""
+    reciprocal = np.where(code == INF_SCALE, 0.0, powers(E8M0.bias - code))
+    return clipped(reciprocal[:, None], rows)
+
+
+def without_infinity(code: I64, elements: I64, rows: Rows) -> tuple[I64, I64]:
+    """An infinite scale has the code of NaN; elements under NaN are 00."""
+    nan = (code == NAN_SCALE)[:, None]
+    return np.minimum(code, NAN_SCALE), np.where(nan, 0, elements)
+
+
+PROFILES = (
+    Profile(
+        "qwix",
+        Policy.parse("ocp+nan=signed_quiet+scale_rule=rceil"),
+        "google/qwix, qwix/_src/core/qarray.py: quantize, not compiled as a whole",
+        "0.1.8, jax 0.10.2",
+        checked="tools/adapters/qwix_adapter.py",
+        formats={"quantize": ("mxfp8_e4m3", "mxfp4_e2m1")},
+        floats=("f32", "bf16"),
+        stages=Stages(
+            amax=largest,
+            scale=scale,
+            divide=quotients,
+            element=element,
+            nonfinite=without_infinity,
+        ),
+    ),
+)
