@@ -13,6 +13,7 @@ from mxref._arithmetics import ARITHMETICS
 from mxref._bits import F32, F64, U8, Bits, Bool, FloatLayout, Stochastic, refuse_masked, split
 from mxref._float32 import F64Array, narrow, wide
 from mxref._mapped import Mapped
+from mxref._ordinary import as_float32, quantize_ordinary
 from mxref._out import codes_out
 from mxref._sources import numbers_of
 from mxref._tiles import Axis, Tile, Tiling, cut
@@ -220,6 +221,26 @@ def _quantize_rows(
     """Scale codes and element codes of blocks, one a row."""
     if policy.scale.scale_arithmetic is not ScaleArithmetic.EXACT:
         return _float32_rows(wide(rows, layout), layout, fmt, policy, tensor, draw)
+    if draw is not None or fmt.scale != E8M0 or layout == F64:
+        return _exact_rows(rows, layout, fmt, policy, tensor, draw)
+    single = as_float32(rows, layout)
+    scales, codes, ordinary = quantize_ordinary(single, fmt.element, policy.scale, policy.element)
+    if not ordinary.all():
+        others = ~ordinary
+        rest = _exact_rows(rows[others], layout, fmt, policy, tensor, draw)
+        scales[others], codes[others] = rest
+    return scales, codes
+
+
+def _exact_rows(
+    rows: NDArray[Any],
+    layout: FloatLayout,
+    fmt: BlockFormat,
+    policy: Policy,
+    tensor: TensorScale | None,
+    draw: Stochastic | None,
+) -> tuple[U8, U8]:
+    """The same for whatever blocks there are."""
     parts = split(rows, layout)
     # Magnitude patterns are ordered as the numbers are, with infinity and NaN above them all.
     magnitude = rows & layout.uint.type(layout.sign_bit - 1)
