@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from dataclasses import dataclass
 
@@ -13,8 +12,6 @@ from mxref._bits import CHUNK
 
 __all__ = ["Buffers", "buffers_of"]
 
-_HALF = int(sys.byteorder == "big")
-
 
 @dataclass(frozen=True, slots=True)
 class Buffers:
@@ -24,22 +21,19 @@ class Buffers:
         a: words.
         b: words.
         ones: words, all of them 1.
-        index: indices for a table; their upper halves are 0.
-        words: the lower halves of `index`, to be written.
+        index: indices for a table.
     """
 
     a: NDArray[np.uint32]
     b: NDArray[np.uint32]
     ones: NDArray[np.uint32]
     index: NDArray[np.intp]
-    words: NDArray[np.uint32]
 
     @classmethod
     def new(cls, size: int) -> Buffers:
         """Buffers for a number of elements."""
-        index = np.zeros(size, np.int64)
         a, b = np.empty(size, np.uint32), np.empty(size, np.uint32)
-        return cls(a, b, np.ones(size, np.uint32), index, index.view(np.uint32)[_HALF::2])
+        return cls(a, b, np.ones(size, np.uint32), np.empty(size, np.intp))
 
 
 class _Own(threading.local):
@@ -57,6 +51,5 @@ def buffers_of(size: int) -> Buffers:
     if whole is None or whole.a.size < size:
         whole = _OWN.buffers = Buffers.new(max(size, CHUNK))
     part = slice(size)
-    return Buffers(
-        whole.a[part], whole.b[part], whole.ones[part], whole.index[part], whole.words[part]
-    )
+    return Buffers(whole.a[part], whole.b[part], whole.ones[part], whole.index[part])
+

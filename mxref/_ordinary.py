@@ -121,7 +121,8 @@ def quantize_ordinary(
     np.maximum(signed, smallest.reshape(count, size), out=signed)
     np.right_shift(bits, np.uint32(31 - _FIELD_BITS - kept), out=other)
     np.bitwise_and(other, np.uint32(1 << (_FIELD_BITS + kept)), out=other)
-    np.bitwise_or(key, other, out=buffers.words)
+    np.bitwise_or(key, other, out=key)
+    np.copyto(buffers.index, key, casting="same_kind")
     # Keys of other blocks may lie beyond the table.
     codes = np.take(_codes(fmt, element), buffers.index, mode="wrap")
     zero = _scale_of_zero(fmt, scale)

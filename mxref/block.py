@@ -140,7 +140,7 @@ def _in_blocks(
     codes, scales = codes_out(out, whole, tiling.counts, source.array)
     lifted = source.array.reshape(tiling.shape)
     mapped = Mapped(lifted, codes, scales)
-    for tile, some in tiling.tiles():
+    for tile, some in tiling.tiles(1 << 16):
         bits, layout = source.numbers(lifted[tile])
         scale, code = rows_of(tiling.rows(bits), layout, tile)
         scales[some] = scale.reshape(scales[some].shape)
