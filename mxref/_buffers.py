@@ -52,4 +52,3 @@ def buffers_of(size: int) -> Buffers:
         whole = _OWN.buffers = Buffers.new(max(size, CHUNK))
     part = slice(size)
     return Buffers(whole.a[part], whole.b[part], whole.ones[part], whole.index[part])
-

@@ -16,6 +16,7 @@ from mxref._mapped import Mapped
 from mxref._ordinary import as_float32, quantize_ordinary
 from mxref._out import codes_out
 from mxref._sources import numbers_of
+from mxref._threads import for_each, thread_count
 from mxref._tiles import Axis, Tile, Tiling, cut
 from mxref.blocks import Blocks
 from mxref.choices import (
@@ -52,6 +53,7 @@ def quantize(
     random_bits: ArrayLike | None = None,
     random_width: int | None = None,
     out: tuple[U8, U8] | None = None,
+    threads: int | None = None,
     **choices: Unpack[QuantizeChoices],
 ) -> Blocks:
     """Blocks of elements with a shared scale, from a tensor.
@@ -77,6 +79,8 @@ def quantize(
         random_width: their width in bits.
         out: where codes and scale codes go: writable uint8 arrays of the shapes that come back; may
             be mapped to files. `Blocks` then holds views of them.
+        threads: how many threads compute, which changes no bit; if None the environment variable
+            MXREF_THREADS says it, or it is one.
         choices: single choices of the policy; see `mxref.choices`.
 
     Returns:
@@ -110,7 +114,7 @@ def quantize(
             part = dataclasses.replace(draw, bits=tiling.rows(draws[tile]))
         return _quantize_rows(rows, layout, fmt, chosen, tensor, part)
 
-    return _in_blocks(source, fmt, axis, out, rows_of, tensor)
+    return _in_blocks(source, fmt, axis, out, rows_of, tensor, threads)
 
 
 def quantize_by(
@@ -133,20 +137,26 @@ def _in_blocks(
     out: tuple[U8, U8] | None,
     rows_of: Callable[[Bits, FloatLayout, Tile], tuple[U8, U8]],
     tensor: TensorScale | None = None,
+    threads: int | None = None,
 ) -> Blocks:
     """The blocks of a tensor, a tile of it at a time."""
+    count = thread_count(threads)
     shape = source.array.shape
     axis_found, tiling, whole = laid_out(shape, axis, fmt, source.policy)
     codes, scales = codes_out(out, whole, tiling.counts, source.array)
     lifted = source.array.reshape(tiling.shape)
     mapped = Mapped(lifted, codes, scales)
-    for tile, some in tiling.tiles(1 << 16):
+
+    def quantize_tile(where: tuple[Tile, Tile]) -> None:
+        tile, some = where
         bits, layout = source.numbers(lifted[tile])
         scale, code = rows_of(tiling.rows(bits), layout, tile)
         scales[some] = scale.reshape(scales[some].shape)
         found = tiling.from_rows(code, scales[some].shape)
         codes[tile] = cut(found, codes[tile].shape)
         mapped.use(lifted[tile].nbytes)
+
+    for_each(quantize_tile, tiling.tiles(), count)
     if out is None:  # nobody else can write to them
         codes.flags.writeable = scales.flags.writeable = False
     read_only = codes.view(), scales.view()
