@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 
 def unknown_name(parameter: str, got: object, known: Mapping[str, object]) -> str:
@@ -19,6 +19,30 @@ def unknown_name(parameter: str, got: object, known: Mapping[str, object]) -> st
     near += [name for name in known if len(text) > 2 and text in name]
     hint = f" (did you mean {near[0]!r}?)" if near else ""
     return f"{parameter} must be one of {', '.join(known)}, got {got!r}{hint}"
+
+
+def refuse_unknown(
+    parameter: str,
+    got: Iterable[str],
+    known: Collection[str],
+    error: type[ValueError] = ValueError,
+) -> None:
+    """Refuse names that are not known.
+
+    Args:
+        parameter: what the sentence calls them.
+        got: the names.
+        known: the legal ones, in the order in which they are listed.
+        error: what to raise.
+
+    Raises:
+        ValueError: the first name that is not known, as `unknown_name` says it.
+
+    >>> refuse_unknown("--op", ["encode", "decode"], ["encode", "decode"])
+    """
+    for one in got:
+        if one not in known:
+            raise error(unknown_name(parameter, one, dict.fromkeys(known)))
 
 
 def one_line(text: str, longest: int = 200) -> str:

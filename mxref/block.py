@@ -90,7 +90,8 @@ def quantize(
     Raises:
         TypeError: values or a tensor scale of another type.
         ValueError: axis out of range, block_size below 1, unknown format or choice, a choice that
-            the format's scale does not read, a tail or a NaN that the policy refuses.
+            the format's scale does not read, a tail or a NaN that the policy refuses, a NaN block
+            of a format whose scale has no NaN.
 
     Source: OCP MX v1.0 §6.3; SPEC_NOTES N1 to N10, N24, N25, N29 to N31, N41, N42.
 
@@ -287,8 +288,14 @@ def _exact_rows(
     codes = encode_parts(quotients, fmt.element, policy.element, draw)
     ones = policy.scale.nan_block_codes is NaNBlockCodes.ONES
     codes[nan_block] = fmt.element.code_count - 1 if ones else 0
-    nan_code = max(fmt.scale.nan_codes)
-    return np.where(nan_block, nan_code, code).astype(np.uint8), codes
+    if fmt.scale.nan_code is not None:
+        code = np.where(nan_block, fmt.scale.nan_code, code)
+    elif nan_block.any():
+        raise ValueError(
+            f"values must be finite for {fmt.name}, whose scale {fmt.scale.name} has no NaN for "
+            "a whole block, got NaN or infinity: choose another block_nan or block_inf"
+        )
+    return code.astype(np.uint8), codes
 
 
 def _float32_rows(

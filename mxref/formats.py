@@ -91,6 +91,11 @@ class ScaleFormat(CodeFormat):
         CodeFormat.__post_init__(self)
         if self.signed:
             raise ValueError(f"a scale format must have no sign, got signed=True for {self.name}")
+        if self.specials in (Specials.FNUZ, Specials.P3109):
+            raise ValueError(
+                f"specials of a scale format must not be {self.specials.value}, which has its NaN "
+                f"in place of -0, got {self.name}: use none, top_code_nan or ieee"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +116,8 @@ class BlockFormat:
     ('e2m1', 'e8m0', 32, 136)
 
     Raises:
-        ValueError: block_size is below 1.
+        ValueError: block_size is below 1, or the scale has more than 8 bits or, if it is not
+            `E8M0`, no zero.
     Source: OCP MX v1.0 §5.1, §5.2 Table 1.
     """
 
@@ -126,6 +132,11 @@ class BlockFormat:
             raise TypeError(
                 f"{self.name} must have an ElementFormat and a ScaleFormat, got "
                 f"{type(self.element).__name__} and {type(self.scale).__name__}"
+            )
+        if self.scale != E8M0 and (self.scale.bits > 8 or not self.scale.subnormals):
+            raise ValueError(
+                f"{self.name} must have e8m0 scales, or others of at most 8 bits and with a zero, "
+                f"got {self.scale.name}"
             )
         if self.tensor_scale and self.scale == E8M0:
             raise ValueError(

@@ -285,11 +285,6 @@ def _blocks(name: str | BlockFormat) -> tuple[BlockFormat, int]:
             f"block_format must have blocks along one axis, got {fmt.name} with block size "
             f"{fmt.block_size}: pack its codes alone with pack"
         )
-    if fmt.scale.bits > 8:
-        raise ValueError(
-            f"block_format must have a scale of at most 8 bits, got {fmt.scale.name} with "
-            f"{fmt.scale.bits}"
-        )
     return fmt, fmt.block_size
 
 

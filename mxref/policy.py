@@ -254,7 +254,9 @@ def _parse(text: str) -> tuple[Policy, list[str]]:
         raise TypeError(f"policy must be a string or a Policy, got {type(text).__name__}")
     profile, *parts = text.split("+")
     if profile != "ocp":
-        raise ValueError(f"policy must be ocp, or ocp+choice=value+..., got {text!r}")
+        raise ValueError(
+            f"policy must be ocp, or ocp+choice=value+..., got {text!r}{_hint(profile)}"
+        )
     choices: dict[str, str] = {}
     for part in parts:
         name, equals, value = part.partition("=")
@@ -264,6 +266,15 @@ def _parse(text: str) -> tuple[Policy, list[str]]:
             raise ValueError(f"policy {text!r} gives {name!r} twice: keep one")
         choices[name] = value
     return _DEFAULT.replace(**choices), list(choices)
+
+
+def _hint(name: str) -> str:
+    """Where what looks like a policy is a profile, which may be more than one."""
+    from mxref.profiles import PROFILES  # which stands above policies
+
+    if name not in PROFILES:
+        return ""
+    return f", which is a profile: mxref.profile({name!r}) has quantize, encode and the like"
 
 
 def spelled(policy: str | Policy, choices: Mapping[str, Any]) -> list[str]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,44 +126,40 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _suite(config: pytest.Config) -> _Suite:
     """What the target covers; a failure in one sentence if that is nothing."""
-    from mxref._text import unknown_name
+    from mxref._text import refuse_unknown
     from mxref.conformance import load_target, read_xfail
     from mxref.conformance.calls import without_cases
     from mxref.conformance.verify import covered_files
-    from mxref.golden.read import read_manifest, vectors_folder
+    from mxref.golden.read import by_stem, read_manifest, vectors_folder
+    from mxref.golden.records import names_of, stem_of
 
     xfail = config.getoption("--mxref-xfail")
     try:
         target, folder = load_target(_target(config)), vectors_folder()
         known = read_xfail(Path(_beside(xfail, config.rootpath))) if xfail else {}
-        listed = {entry["file"]: entry for entry in read_manifest(folder)}
+        entries = by_stem(read_manifest(folder))
     except ValueError as error:
         _fail(str(error))
-    entries = {
-        tuple(re.split(r"[/.]", name)[:3]): entry
-        for name, entry in listed.items()
-        if name.endswith(".jsonl")
-    }
-    _refuse_unknown(known, [id for id in known if _key(id) in entries])
-    files = [without_cases(*key) for key in entries]
+    _refuse_unknown(known, [id for id in known if stem_of(id) in entries])
+    files = [without_cases(*names_of(stem)) for stem in entries]
     for name in _CHOICES:
         wanted = config.getoption(f"--mxref-{name}")
         present = dict.fromkeys(getattr(file, name) for file in files)
-        for one in wanted:
-            if one not in present:
-                _fail(unknown_name(f"--mxref-{name}", one, present))
+        try:
+            refuse_unknown(f"--mxref-{name}", wanted, present)
+        except ValueError as error:
+            _fail(str(error))
         files = [file for file in files if not wanted or getattr(file, name) in wanted]
-    asked = {(file.op, file.format, file.float) for file in files}
+    asked = {file.stem for file in files}
     covered, not_covered = covered_files(target, files, target.policy)
     if not covered:
         _fail(f"target {target.name} covers nothing: not covered: {'; '.join(not_covered)}")
     cases = []
     for file in covered:
-        key = (file.op, file.format, file.float)
-        reasons = {id: reason for id, reason in known.items() if _key(id) == key}
-        cases.append(TargetCase(target, file, folder, entries[key], reasons))
-        asked.remove(key)
-    stale = [id for id in known if _key(id) in asked]
+        reasons = {id: reason for id, reason in known.items() if stem_of(id) == file.stem}
+        cases.append(TargetCase(target, file, folder, entries[file.stem], reasons))
+        asked.remove(file.stem)
+    stale = [id for id in known if stem_of(id) in asked]
     if stale:
         _fail(f"--mxref-xfail lists {min(stale)!r}, which target {target.name} does not cover")
     return _Suite(tuple(cases), not_covered)
@@ -187,11 +182,6 @@ def _target(config: pytest.Config) -> str:
 def _beside(path: str, folder: Path) -> str:
     """A path as it is if there is something; else below a folder, if there it is."""
     return path if Path(path).exists() or not (folder / path).exists() else str(folder / path)
-
-
-def _key(id: str) -> tuple[str, ...]:
-    """Operation, format and float type of a case."""
-    return tuple(id.split(".")[:3])
 
 
 def _refuse_unknown(known: Iterable[str], present: Collection[str]) -> None:

@@ -7,12 +7,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from helpers import copy_vectors
+from helpers import VECTORS, copy_vectors
 
 import mxref
+import mxref.golden.read as reading
+from mxref.cli import main
 from mxref.conformance import target_of, verify
 from mxref.conformance.asked import is_asked, read_for
-from mxref.golden import VectorError, VectorFile
+from mxref.golden import VectorError, VectorFile, read_vectors
 from mxref.policy import Policy
 
 STEMS = ("decode/e2m1.f32", "decode/e2m3.f32", "encode/e2m1.f16", "unpack/e2m1.halves")
@@ -54,6 +56,46 @@ def test_the_files_of_named_cases_are_read(folder: Path) -> None:
     assert with_cases(files) == ["encode/e2m1.f16", "decode/e2m1.f32"]  # as in the manifest
     with pytest.raises(VectorError):
         read_for(folder, DECODER, Policy(), ["decode.e2m3.f32.00"])
+
+
+def test_what_has_been_read_is_not_read_again(folder: Path) -> None:
+    every = target_of(SimpleNamespace(decode=mxref.decode), "every")
+    whole = read_vectors(VECTORS, lambda stem: stem == "decode/e2m3.f32")
+    files = read_for(folder, every, Policy(), read=whole)  # although it is damaged
+    assert with_cases(files) == ["decode/e2m3.f32", "decode/e2m1.f32"]
+    assert with_cases(read_for(folder, DECODER, Policy(), read=whole)) == ["decode/e2m1.f32"]
+
+
+@pytest.mark.parametrize("how", ["check", "--results", "--cmd"])
+def test_answers_that_are_there_cost_one_reading(
+    folder: Path,
+    how: str,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (file,) = read_vectors(folder, lambda stem: stem == "decode/e2m1.f32")
+    answers = tmp_path_factory.mktemp("answers") / "decode.e2m1.f32.txt"
+    answers.write_text("".join(f"{c.id} {c.output(0)[0]:08x}\n" for c in file.cases))
+    parsed: list[str] = []
+    parse = reading.parse
+
+    def counted(text: str, name: str) -> VectorFile:
+        parsed.append(name)
+        return parse(text, name)
+
+    monkeypatch.setattr(reading, "parse", counted)
+    narrowed = ("--op", "decode", "--format", "e2m1", "--vectors", str(folder))
+    arguments = {
+        "check": ("check", "decode", "e2m1", "--vectors", str(folder)),
+        "--results": ("verify", "--results", str(answers.parent), *narrowed),
+        "--cmd": ("verify", "--cmd", f"cat {answers}", *narrowed),
+    }
+    with answers.open() as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        assert main(arguments[how]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("16 cases, 0 failed: conforms")
+    assert parsed == [str(folder / "decode/e2m1.f32.jsonl")]
 
 
 def test_a_policy_without_answers_asks_nothing(folder: Path) -> None:

@@ -37,6 +37,7 @@ from mxref.conformance.compare import Failure
 from mxref.conformance.report import describe
 from mxref.golden import VectorFile
 from mxref.golden import words as golden_words
+from mxref.profiles import profile
 
 ADAPTERS = ROOT / "tools" / "adapters"
 OPERATIONS = (
@@ -171,6 +172,11 @@ BAD_FILES = {
     ),
     "policy a number": (ENCODE + "POLICY = 3\n", "unknown POLICY: .*int"),
     "policy bytes": (ENCODE + "POLICY = b'ocp'\n", "unknown POLICY: .*bytes"),
+    "unknown profile": (
+        ENCODE + "PROFILE = 'ml_dtype'\n",
+        r"PROFILE must be one of ocp, .*, got 'ml_dtype' \(did you mean 'ml_dtypes'\?\)",
+    ),
+    "profile None": (ENCODE + "PROFILE = None\n", "PROFILE must be one of .*, got None"),
     "policy None": (ENCODE + "POLICY = None\n", "unknown POLICY: .*NoneType"),
     "format a list": (ENCODE + "FORMATS = [['e2m1']]\n", r"FORMATS must be one .*\['e2m1'\]"),
     "formats bytes": (ENCODE + "FORMATS = b'e4m3'\n", "FORMATS must be one of .*got 101"),
@@ -261,6 +267,17 @@ def test_a_target_claims_what_it_covers(tmp_path: Path) -> None:
     assert not target.covers("encode", "e4m3", "f32")
     assert not target.covers("encode", "e5m2", "f16")
     assert not target.covers("decode", "e4m3", "f16")
+
+
+def test_a_claimed_profile_brings_its_policy_unless_there_is_one(tmp_path: Path) -> None:
+    claim = "PROFILE = 'ml_dtypes'\n"
+    target = load_target(target_file(tmp_path, ENCODE + claim))
+    assert target.profile is profile("ml_dtypes")
+    assert target.policy.choices()["nan_to_finite"] == "opposite_zero"
+    both = load_target(target_file(tmp_path, ENCODE + claim + "POLICY = 'ocp'\n", "both.py"))
+    assert both.profile is profile("ml_dtypes")
+    assert str(both.policy) == "ocp"
+    assert load_target(target_file(tmp_path, ENCODE, "none.py")).profile is None
 
 
 def test_a_target_without_claims_covers_everything_it_has(tmp_path: Path) -> None:

@@ -403,7 +403,7 @@ def test_looking_up_a_name_gives_the_constant() -> None:
 def test_a_format_object_is_returned_as_it_is() -> None:
     element = dataclasses.replace(E4M3, name="mine")
     scale = dataclasses.replace(E8M0, name="mine")
-    block = BlockFormat("mine", element, scale, 7)
+    block = BlockFormat("mine", element, E8M0, 7)
     assert element_format(element) is element
     assert code_format(element) is element
     assert scale_format(scale) is scale
@@ -572,6 +572,25 @@ def test_a_format_of_two_levels_of_scales_can_be_described() -> None:
     # The non-negative half of E4M3.
     assert (scale.max_code, scale.max_normal, scale.nan_codes) == (0x7E, 448.0, (0x7F,))
     assert [scale.value(c) for c in range(127)] == [E4M3.value(c) for c in range(127)]
+
+
+WIDE = ScaleFormat("a", 8, 3, 127)
+POWERS_OF_TWO = ScaleFormat("a", 8, 0, 120, Specials.TOP_CODE_NAN, subnormals=False)
+
+
+@pytest.mark.parametrize("scale", [WIDE, POWERS_OF_TWO])
+def test_the_scale_of_a_block_is_a_byte_with_a_zero_or_e8m0(scale: ScaleFormat) -> None:
+    assert sentence(ValueError, lambda: BlockFormat("mine", E2M1, scale, 32)) == (
+        "mine must have e8m0 scales, or others of at most 8 bits and with a zero, got a"
+    )
+
+
+@pytest.mark.parametrize("specials", [Specials.FNUZ, Specials.P3109])
+def test_a_scale_format_has_no_minus_zero(specials: Specials) -> None:
+    assert sentence(ValueError, lambda: ScaleFormat("mine", 5, 3, 15, specials)) == (
+        f"specials of a scale format must not be {specials.value}, which has its NaN in place of "
+        "-0, got mine: use none, top_code_nan or ieee"
+    )
 
 
 def test_a_scale_format_has_no_sign() -> None:

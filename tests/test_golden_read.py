@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import io
 import json
@@ -94,6 +95,21 @@ def test_the_undamaged_folder_is_read(folder: Path) -> None:
             assert outputs == list(map(words, record["outs"]))
             assert case.required == (record["rule"] in header["required"])
             assert list(case.flags) == record.get("flags", [])
+
+
+def test_the_garbage_collector_is_left_as_it_was(folder: Path) -> None:
+    (folder / DAMAGED).write_bytes(b"")
+    try:
+        for switch in (gc.disable, gc.enable):
+            switch()
+            was = gc.isenabled()
+            golden.read_vectors(folder, lambda stem: stem == "decode/e2m1.f32")
+            assert gc.isenabled() == was
+            with pytest.raises(golden.VectorError):
+                golden.read_vectors(folder)
+            assert gc.isenabled() == was
+    finally:
+        gc.enable()
 
 
 Edit = Callable[[list[bytes]], None]

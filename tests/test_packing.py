@@ -24,7 +24,6 @@ from mxref.formats import (
     UE4M3,
     BlockFormat,
     ElementFormat,
-    ScaleFormat,
 )
 from mxref.policy import Policy
 
@@ -747,13 +746,6 @@ WIDTH5 = ElementFormat("e2m2", 2, 2, 1)
             lambda: mxref.pack_blocks([1], [0] * 4, BlockFormat("b", E2M1, E8M0, (2, 2)), **GGUF),
             "block_format must have blocks along one axis, got b with block size (2, 2): pack its "
             "codes alone with pack",
-        ),
-        (
-            ValueError,
-            lambda: mxref.pack_blocks(
-                [1], [0], BlockFormat("b", E2M1, ScaleFormat("e8m3", 8, 3, 127), 1), **GGUF
-            ),
-            "block_format must have a scale of at most 8 bits, got e8m3 with 11",
         ),
         (
             ValueError,

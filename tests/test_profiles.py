@@ -9,6 +9,9 @@ from helpers import SMALL_FLOATS, sentence
 
 import mxref
 from mxref._bits import LAYOUTS
+from mxref.conformance.identification.alike import Setting
+from mxref.conformance.identification.identify import identify_one
+from mxref.conformance.profile_target import profile_target
 from mxref.golden.probes import probes
 from mxref.profiles import PROFILES, profile
 
@@ -63,3 +66,17 @@ def test_ml_dtypes_decodes_so(format: str) -> None:
     theirs = scales.view(ml_dtypes.float8_e8m0fnu).astype(np.float32)
     ours = mxref.decode_scale(scales, np.float32, ML_DTYPES.policy)
     assert ours.view(np.uint32).tolist() == theirs.view(np.uint32).tolist()
+
+
+@pytest.mark.parametrize("name", ["torchao_0_18_rceil"])
+def test_identify_names_a_profile_that_no_policy_equals(name: str) -> None:
+    setting = Setting("quantize", "mxfp4_e2m1", "f32")
+    found = identify_one(profile_target(profile(name)), setting)
+    assert (found.consistent, found.profiles) == (False, (name,))
+
+
+def test_a_profile_is_no_policy_and_the_error_says_where_it_is() -> None:
+    wrong = sentence(ValueError, lambda: mxref.quantize([1.0], "mxfp4_e2m1", "torchao_main_even"))
+    assert wrong.endswith(
+        "a profile: mxref.profile('torchao_main_even') has quantize, encode and the like"
+    )

@@ -13,7 +13,16 @@ import pytest
 import mxref
 from mxref import exact
 from mxref._bits import F32, LAYOUTS, FloatLayout
-from mxref.formats import E2M1, E2M3, E4M3, INT8, SCALE_FORMATS, BlockFormat, ElementFormat
+from mxref.formats import (
+    E2M1,
+    E2M3,
+    E4M3,
+    INT8,
+    SCALE_FORMATS,
+    BlockFormat,
+    ElementFormat,
+    ScaleFormat,
+)
 from mxref.two_level import TensorScale, TensorScaleKind
 
 ARITHMETICS = ("exact", "torchao", "transformer_engine", "cublas", "compressed_tensors")
@@ -287,3 +296,27 @@ def test_block_choices_of_exact_scales() -> None:
     assert (largest.scale_codes.tolist(), largest.codes.tolist()) == ([0x7E], [0, 7, 8])
     ignored = mxref.quantize(x[[0, 2, 3]], "fp4_ue4m3", block_size=3, block_nan="ignore")
     assert (ignored.scale_codes.tolist(), ignored.codes.tolist()) == ([0x30], [4, 15, 7])
+
+
+def test_a_scale_without_nan() -> None:
+    bare = BlockFormat("mine", E2M1, ScaleFormat("bare", 5, 3, 15), 4)
+    values = sample(F32, 200, 4, 1).view(np.float32)  # none of them special
+    here, there = mxref.quantize(values, bare), mxref.quantize(values, "fp4_ue5m3", block_size=4)
+    assert len(set(here.scale_codes.flat)) > 100
+    assert (here.scale_codes.tolist(), here.codes.tolist()) == (
+        there.scale_codes.tolist(),
+        there.codes.tolist(),
+    )
+    top = np.float32([6, -3, 0.5, 0]) * np.float32(1.875 * 2**16)  # the last code is a number
+    blocks = mxref.quantize(top, bare)
+    assert (blocks.scale_codes.tolist(), blocks.codes.tolist()) == ([0xFF], [7, 13, 1, 0])
+    assert blocks.dequantize().tolist() == top.tolist()
+    for special in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="must be finite") as caught:
+            mxref.quantize(np.float32([1, special]), bare)
+        assert str(caught.value) == (
+            "values must be finite for mine, whose scale bare has no NaN for a whole block, got "
+            "NaN or infinity: choose another block_nan or block_inf"
+        )
+        kept = {"block_nan": "ignore", "block_inf": "ignore"}
+        assert mxref.quantize(np.float32([3, special]), bare, **kept).codes[1] == 7

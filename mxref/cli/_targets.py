@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mxref._text import unknown_name
+from mxref._text import refuse_unknown
 from mxref.cli._common import vectors_default, vectors_folder
+from mxref.golden.read import by_stem, read_manifest, read_vectors
+from mxref.golden.records import NAMES, names_of
 
 if TYPE_CHECKING:
     from mxref.conformance import Target
@@ -53,15 +55,21 @@ def add_target_arguments(
     )
 
 
-def add_file_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options that choose vector files."""
-    for name in ("op", "format", "float"):
+def add_name_options(parser: argparse.ArgumentParser, names: Sequence[str] = NAMES) -> None:
+    """Options that choose operations, formats and float types: lists, empty where not given."""
+    for name in names:
         parser.add_argument(
             f"--{name}",
             action="append",
+            default=[],
             metavar=name.upper(),
             help=f"only this {'operation' if name == 'op' else name}; may be given again",
         )
+
+
+def add_file_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options that choose vector files."""
+    add_name_options(parser)
     add_vectors_argument(parser)
 
 
@@ -78,34 +86,35 @@ def chosen_files(options: argparse.Namespace) -> list[VectorFile]:
     Raises:
         ValueError: a name that no file has, or names that no file has together.
     """
-    from mxref import golden
-
-    wanted = {name: getattr(options, name) or [] for name in ("op", "format", "float")}
-    known = [_names(stem) for stem in _stems(options)]
-    for name, chosen in wanted.items():
-        present = dict.fromkeys(sorted({names[name] for names in known}))
-        for one in chosen:
-            if one not in present:
-                raise ValueError(unknown_name(f"--{name}", one, present))
-
-    def is_wanted(stem: str) -> bool:
-        return all(one in (wanted[name] or [one]) for name, one in _names(stem).items())
-
-    files = golden.read_vectors(options.vectors or vectors_folder(), is_wanted)
+    wanted = {name: getattr(options, name) for name in NAMES}
+    known = [names_of(stem) for stem in _stems(options)]
+    for i, (name, chosen) in enumerate(wanted.items()):
+        refuse_unknown(f"--{name}", chosen, sorted({names[i] for names in known}))
+    files = read_vectors(
+        options.vectors or vectors_folder(), lambda stem: is_chosen(options, *names_of(stem))
+    )
     if not files:
         asked = " ".join(one for chosen in wanted.values() for one in chosen)
         raise ValueError(f"there are no vectors of {asked}: see the folders in vectors/")
     return files
 
 
+def is_chosen(options: argparse.Namespace, *names: str) -> bool:
+    """Whether the options leave in an operation, format and float type."""
+    pairs = zip(NAMES, names, strict=True)
+    return all(one in (getattr(options, name) or [one]) for name, one in pairs)
+
+
 @contextlib.contextmanager
-def chosen_target(options: argparse.Namespace, *, at_once: bool = False) -> Iterator[Target]:
+def chosen_target(
+    options: argparse.Namespace, files: Sequence[VectorFile] = ()
+) -> Iterator[Target]:
     """The implementation that the options name, until the end of a `with`.
 
     Args:
-        options: what `add_target_arguments` has added; for `at_once` also `add_file_arguments`.
-        at_once: whether a program gets all cases of the chosen vector files at once, so that it
-            may answer at the end of its input; it can be asked nothing else then.
+        options: what `add_target_arguments` has added.
+        files: what a folder has answers to, and a program is asked at once, so that it may answer
+            at the end of its input; it can be asked nothing else then.
 
     Raises:
         ValueError: a target that cannot be used.
@@ -121,21 +130,21 @@ def chosen_target(options: argparse.Namespace, *, at_once: bool = False) -> Iter
     elif options.cmd is None:
         from mxref.conformance.programs.results import read_results
 
-        yield read_results(options.results, chosen_files(options), _stems(options))
+        yield read_results(options.results, files, _stems(options))
     else:
-        with _command(options, at_once=at_once) as program:
+        with _command(options, files) as program:
             yield program
 
 
 @contextlib.contextmanager
-def _command(options: argparse.Namespace, *, at_once: bool) -> Iterator[Target]:
+def _command(options: argparse.Namespace, files: Sequence[VectorFile]) -> Iterator[Target]:
     from mxref.conformance.programs.command import CommandTarget, command_results
     from mxref.conformance.programs.process import unwinding_signals
 
     timeout = 10.0 if options.timeout is None else options.timeout
     with unwinding_signals():
-        if at_once:
-            yield command_results(options.cmd, chosen_files(options), timeout=timeout)
+        if files:
+            yield command_results(options.cmd, files, timeout=timeout)
             return
         with CommandTarget(options.cmd, timeout=timeout, restarts=_LIVE_RESTARTS) as target:
             yield target
@@ -143,13 +152,4 @@ def _command(options: argparse.Namespace, *, at_once: bool) -> Iterator[Target]:
 
 def _stems(options: argparse.Namespace) -> list[str]:
     """The stems of all vector files."""
-    from mxref.golden.store import read_manifest
-
-    listed = [entry["file"] for entry in read_manifest(options.vectors or vectors_folder())]
-    return [file.removesuffix(".jsonl") for file in listed if file.endswith(".jsonl")]
-
-
-def _names(stem: str) -> dict[str, str]:
-    op, _, rest = stem.partition("/")
-    format, _, float = rest.partition(".")
-    return {"op": op, "format": format, "float": float}
+    return list(by_stem(read_manifest(options.vectors or vectors_folder())))

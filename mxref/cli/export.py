@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from mxref.cli._common import Verbs, new_parser, vectors_default, vectors_folder
+from mxref.cli._targets import add_name_options
 
 
 def add_parser(verbs: Verbs) -> None:
@@ -30,14 +31,14 @@ def add_parser(verbs: Verbs) -> None:
         "write the golden vectors as arrays, with an index.json",
         "mxref export vectors --op encode --format e4m3 --as readmemh -o hex",
     )
-    for name in ("op", "format", "float", "column"):
-        vectors.add_argument(
-            f"--{name}",
-            action="append",
-            default=[],
-            metavar="POLICY" if name == "column" else name.upper(),
-            help=f"only this {'operation' if name == 'op' else name}; may be given again",
-        )
+    add_name_options(vectors)
+    vectors.add_argument(
+        "--column",
+        action="append",
+        default=[],
+        metavar="POLICY",
+        help="only this column; may be given again",
+    )
     _add_as(vectors, "npy, bin, readmemh, c or safetensors")
     vectors.add_argument(
         "-o", "--out", type=Path, required=True, metavar="DIR", help="folder to write"

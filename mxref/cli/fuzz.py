@@ -6,9 +6,10 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from mxref._text import unknown_name
+from mxref._text import refuse_unknown
 from mxref.cli._common import Verbs, new_parser, print_table
-from mxref.cli._targets import add_target_arguments, chosen_target
+from mxref.cli._targets import add_name_options, add_target_arguments, chosen_target
+from mxref.golden.records import NAMES
 
 if TYPE_CHECKING:
     from mxref.conformance import Target
@@ -29,14 +30,7 @@ def add_parser(verbs: Verbs) -> None:
     parser.add_argument(
         "--policy", metavar="POLICY", help="compare with this policy instead of the claimed one"
     )
-    for name in ("op", "format", "float"):
-        parser.add_argument(
-            f"--{name}",
-            action="append",
-            default=[],
-            metavar=name.upper(),
-            help=f"only this {'operation' if name == 'op' else name}; may be given again",
-        )
+    add_name_options(parser)
     parser.add_argument(
         "--examples", type=int, default=200, metavar="N", help="questions of each (default 200)"
     )
@@ -62,10 +56,8 @@ def _search(options: argparse.Namespace, target: Target) -> int:
 
     policy = target.policy if options.policy is None else Policy.parse(options.policy)
     columns = zip(*subjects(policy), strict=True)
-    for name, known in zip(("op", "format", "float"), columns, strict=True):
-        for one in getattr(options, name):
-            if one not in known:
-                raise ValueError(unknown_name(f"--{name}", one, dict.fromkeys(known)))
+    for name, known in zip(NAMES, columns, strict=True):
+        refuse_unknown(f"--{name}", getattr(options, name), known)
     chosen = {"ops": options.op, "formats": options.format, "floats": options.float}
     rows = []
     for row in fuzz(target, policy, **chosen, examples=options.examples, seed=options.seed):

@@ -7,9 +7,10 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mxref._text import unknown_name
+from mxref._text import refuse_unknown
 from mxref.cli._common import Verbs, new_parser, print_table
-from mxref.cli._targets import add_target_arguments, chosen_target
+from mxref.cli._targets import add_name_options, add_target_arguments, chosen_target
+from mxref.golden.records import NAMES
 
 if TYPE_CHECKING:
     from mxref.conformance import Identified
@@ -26,13 +27,7 @@ def add_parser(verbs: Verbs) -> None:
         "mxref identify tools/adapters/ml_dtypes_adapter.py --op encode --format e4m3",
     )
     add_target_arguments(parser)
-    for name in ("op", "format", "float"):
-        parser.add_argument(
-            f"--{name}",
-            action="append",
-            metavar=name.upper(),
-            help=f"only this {'operation' if name == 'op' else name}; may be given again",
-        )
+    add_name_options(parser)
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
 
 
@@ -42,15 +37,13 @@ def _run(options: argparse.Namespace) -> int:
     from mxref.conformance.identification.report import identified_json
     from mxref.golden.words import OPERATIONS
 
-    for name in ("op", "format", "float"):
+    for name in NAMES:
         present = dict.fromkeys(getattr(setting, name) for setting in settings())
-        for one in getattr(options, name) or []:
-            if one not in present:
-                raise ValueError(unknown_name(f"--{name}", one, present))
+        refuse_unknown(f"--{name}", getattr(options, name), present)
     with chosen_target(options) as target:
         name = target.name
         found = conformance.identify(
-            target, options.op or OPERATIONS, options.format, options.float
+            target, options.op or OPERATIONS, options.format or None, options.float or None
         )
     if options.json:
         print(json.dumps(identified_json(found), indent=1))

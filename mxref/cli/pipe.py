@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from mxref.cli._common import Verbs, new_parser
-from mxref.cli._targets import add_vectors_argument, chosen_files
+from mxref.cli._targets import add_name_options, add_vectors_argument, chosen_files
 from mxref.cli.verify import add_report_arguments, judge
 
 
@@ -29,9 +29,7 @@ def add_parser(verbs: Verbs) -> None:
     for parser in (gen, check):
         parser.add_argument("op", nargs=1, metavar="OP", help="operation, as encode")
         parser.add_argument("format", nargs=1, metavar="FORMAT", help="format, as e4m3")
-        parser.add_argument(
-            "--float", action="append", metavar="FLOAT", help="only this float; may be given again"
-        )
+        add_name_options(parser, ["float"])
         add_vectors_argument(parser)
     add_report_arguments(check)
 
@@ -50,5 +48,5 @@ def _check(options: argparse.Namespace) -> int:
 
     if sys.stdin is None:  # closed by the caller
         raise ValueError("standard input must be open: the answers come from there")
-    target = piped_results(sys.stdin.buffer, chosen_files(options), "standard input")
-    return judge(options, target)
+    files = chosen_files(options)
+    return judge(options, piped_results(sys.stdin.buffer, files, "standard input"), files)

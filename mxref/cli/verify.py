@@ -5,15 +5,25 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mxref._text import unknown_name
+from mxref._text import refuse_unknown
 from mxref.cli._common import Verbs, new_parser, print_table, vectors_folder
-from mxref.cli._targets import add_file_arguments, add_target_arguments, chosen_target
+from mxref.cli._targets import (
+    add_file_arguments,
+    add_target_arguments,
+    chosen_files,
+    chosen_target,
+    is_chosen,
+)
+from mxref.golden.records import NAMES, words
 
 if TYPE_CHECKING:
     from mxref.conformance import Report, Target
+    from mxref.golden import VectorFile
 
 
 def add_parser(verbs: Verbs) -> None:
@@ -49,37 +59,36 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    with chosen_target(options, at_once=True) as target:
-        return judge(options, target)
+    # A Python target says first what it covers, and nothing else is read.
+    files = [] if options.target is not None else chosen_files(options)
+    with chosen_target(options, files) as target:
+        return judge(options, target, files)
 
 
-def judge(options: argparse.Namespace, target: Target) -> int:
-    """Compare a target with the chosen vector files and print the report; the exit status."""
+def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile] = ()) -> int:
+    """Compare a target with the chosen vector files and print the report; the exit status.
+
+    Args:
+        options: what `add_file_arguments` and `add_report_arguments` have added.
+        target: the implementation.
+        read: those of the files that have been read already.
+    """
     from mxref import conformance
     from mxref.conformance.asked import read_for
-    from mxref.conformance.verify import report_json
     from mxref.policy import Policy
 
     if options.show < 0:
         raise ValueError(f"--show must be 0 or more, got {options.show}")
     policy = target.policy if options.policy is None else Policy.parse(options.policy)
     known = {} if options.xfail is None else conformance.read_xfail(options.xfail)
-    filters = {name: getattr(options, name) for name in ("op", "format", "float")}
-
-    def is_wanted(*words: str) -> bool:
-        pairs = zip(filters.values(), words, strict=True)
-        return all(word in (chosen or [word]) for chosen, word in pairs)
-
+    filters = {name: getattr(options, name) for name in NAMES}
     folder = options.vectors or vectors_folder()
-    files = read_for(folder, target, policy, known, is_wanted)
+    files = read_for(folder, target, policy, known, partial(is_chosen, options), read)
     unknown = set(known) - {case.id for file in files for case in file.cases}
     if unknown:
         raise ValueError(f"{options.xfail}: there is no case {min(unknown)!r}")
     for name, chosen in filters.items():
-        present = {getattr(file, name) for file in files}
-        for one in chosen or ():
-            if one not in present:
-                raise ValueError(unknown_name(f"--{name}", one, dict.fromkeys(sorted(present))))
+        refuse_unknown(f"--{name}", chosen, sorted({getattr(file, name) for file in files}))
         files = [file for file in files if not chosen or getattr(file, name) in chosen]
     if any(filters.values()):  # what is not asked cannot fail
         asked = {case.id for file in files for case in file.cases}
@@ -142,6 +151,54 @@ def print_report(report: Report, show: int) -> None:
     if bugs and verdict == "legal but unnamed":  # where the standard is silent there are bugs, too
         verdict += f": no clause forbids it, but it is {bugs[0].cause.kind} {bugs[0].cause.name}"
     print(f"{word} {report.target.name}: {', '.join(summary)}: {verdict}")
+
+
+def report_json(report: Report) -> dict[str, Any]:
+    """The report as plain data, for `--json`."""
+    from mxref.conformance.report import describe
+
+    return {
+        "target": report.target.name,
+        "policy": str(report.policy),
+        "verdict": report.verdict,
+        "must_offer_besides": list(report.besides),
+        "passed": report.passed,
+        "compared": report.compared,
+        "rows": [
+            {
+                "op": row.op,
+                "format": row.format,
+                "policy": row.policy,
+                "compared": row.compared,
+                "failed": len(row.failures),
+                "known": sum(f.case.id in report.known for _, f in row.failures),
+                "flags": {
+                    flag: {"failed": failed, "cases": cases}
+                    for flag, (failed, cases) in row.by_flag().items()
+                },
+                "causes": [cause.as_json() for cause in row.causes],
+                "description": None if row.description is None else row.description.as_json(),
+            }
+            for row in report.rows
+        ],
+        "findings": [finding.as_json() for finding in report.findings],
+        "failures": [
+            {
+                "id": failure.case.id,
+                "text": describe(file, failure),
+                "in": words(failure.case.inputs, file.in_digits),
+                "want": words(failure.want, file.out_digits),
+                "got": None if failure.got is None else words(failure.got, file.out_digits),
+                "error": failure.error,
+                "rule": failure.case.rule,
+                "flags": failure.case.flags,
+                "known": report.known.get(failure.case.id),
+            }
+            for file, failure in report.failures
+        ],
+        "stale": report.stale,
+        "not_covered": list(report.not_covered),
+    }
 
 
 def _print_groups(report: Report, show: int) -> None:

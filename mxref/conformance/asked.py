@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -10,8 +9,8 @@ from mxref.conformance.calls import without_cases
 from mxref.conformance.target import Target
 from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS
 from mxref.golden.answers import answerable
-from mxref.golden.read import read_manifest, read_vectors
-from mxref.golden.records import VectorFile
+from mxref.golden.read import by_stem, read_manifest, read_vectors
+from mxref.golden.records import VectorFile, names_of, stem_of
 from mxref.golden.words import OPERATIONS
 from mxref.policy import Policy
 
@@ -31,6 +30,7 @@ def read_for(
     policy: Policy,
     ids: Iterable[str] = (),
     only: Callable[[str, str, str], bool] = lambda op, format, float: True,
+    read: Iterable[VectorFile] = (),
 ) -> list[VectorFile]:
     """The vector files of a folder, in the order of its manifest; those without need are not read.
 
@@ -40,26 +40,21 @@ def read_for(
         policy: what it is compared with.
         ids: cases whose files are read in any case.
         only: the operations, formats and float types that it is asked; all by default.
+        read: files that have been read already.
 
     Raises:
         VectorError: no manifest, or a file that is read and is damaged.
     """
-    named = {"/".join(id.split(".", 1)).rpartition(".")[0] for id in ids}
+    named = set(map(stem_of, ids))
     unread: dict[str, VectorFile] = {}
-    stems = [e["file"][:-6] for e in read_manifest(folder) if e["file"].endswith(".jsonl")]
+    stems = by_stem(read_manifest(folder))
     for stem in stems:
-        op, _, rest = stem.partition("/")
-        format, _, float = rest.partition(".")
+        op, format, float = names_of(stem)
         if op not in OPERATIONS or format not in _FORMATS or stem in named:
             continue  # reading it refuses a file of unknown name
         if not (only(op, format, float) and is_asked(target, op, format, float, policy)):
             unread[stem] = without_cases(op, format, float)
-    enabled = gc.isenabled()
-    gc.disable()  # reading makes a million objects and no garbage
-    try:
-        files = read_vectors(folder, lambda stem: stem not in unread)
-    finally:
-        if enabled:
-            gc.enable()
-    found = unread | {file.stem: file for file in files}
+    found = {file.stem: file for file in read} | unread
+    files = read_vectors(folder, lambda stem: stem not in found)
+    found |= {file.stem: file for file in files}
     return [found[stem] for stem in stems]

@@ -47,4 +47,5 @@ def profile_target(profile: Profile) -> PythonTarget:
         policy=profile.policy,
         formats=frozenset({**ELEMENT_FORMATS, **BLOCK_FORMATS, E8M0.name: E8M0}),
         floats=frozenset(LAYOUTS if profile.floats is None else profile.floats),
+        profile=profile,
     )

@@ -37,7 +37,8 @@ asked as the MX formats are, and of ``nvfp4`` the float32 scale of the tensor is
 Both are asked for only where ``FORMATS`` names them.
 
 Codes are uint8, one in each byte. A target may say what it claims: ``POLICY`` (a policy string),
-``FORMATS`` and ``FLOATS`` (names that it covers; everything if absent).
+``FORMATS`` and ``FLOATS`` (names that it covers; everything if absent), ``PROFILE`` (the name of
+the profile that it equals to the last bit, whose policy it then claims unless it has a ``POLICY``).
 
 What comes back may be arrays of NumPy and ml_dtypes, or of any library with ``__dlpack__``, on any
 device; torch's bfloat16, float8 and packed float4 count as those of ml_dtypes do. What is passed
@@ -75,6 +76,7 @@ from mxref.formats import (
 from mxref.golden.records import VectorFile
 from mxref.golden.words import OPERATIONS
 from mxref.policy import Policy
+from mxref.profiles import PROFILES, Profile
 
 __all__ = [
     "CLAIMS",
@@ -133,6 +135,7 @@ class PythonTarget:
         formats: the formats that it covers.
         floats: the float types that it covers.
         lacks: float types that its library of arrays cannot hold, each with the reason.
+        profile: the profile that it claims to equal.
     """
 
     name: str
@@ -141,6 +144,7 @@ class PythonTarget:
     formats: frozenset[str]
     floats: frozenset[str]
     lacks: Mapping[str, str] = field(default_factory=dict)
+    profile: Profile | None = None
 
     def covers(self, op: str, format: str, float: str) -> bool:
         """Whether the target says that it has this."""
@@ -176,7 +180,7 @@ def load_target(spec: str) -> PythonTarget:
 
 def target_of(module: object, name: str) -> PythonTarget:
     """The target that a module, or any object with the operations as attributes, is."""
-    names = (*OPERATIONS, "POLICY", "ARRAYS", "DEVICE", "FLOATS", "FORMATS")
+    names = (*OPERATIONS, "POLICY", "PROFILE", "ARRAYS", "DEVICE", "FLOATS", "FORMATS")
     try:
         has = {one: getattr(module, one) for one in names if hasattr(module, one)}
     except Exception as error:  # any that a module's __getattr__ raises
@@ -186,8 +190,9 @@ def target_of(module: object, name: str) -> PythonTarget:
     found = {op: has[op] for op in OPERATIONS if callable(has.get(op))}
     if not found:
         raise TargetError(f"target {name} must have at least one of: {', '.join(OPERATIONS)}")
+    profile = _profile(has["PROFILE"], name) if "PROFILE" in has else None
     try:
-        claimed = has.get("POLICY", "ocp")
+        claimed = has.get("POLICY", "ocp" if profile is None else profile.policy)
         policy = claimed if isinstance(claimed, Policy) else Policy.parse(claimed)
     except (ValueError, TypeError) as error:
         raise TargetError(f"target {name} claims an unknown POLICY: {error}") from None
@@ -203,7 +208,16 @@ def target_of(module: object, name: str) -> PythonTarget:
         formats=_claimed(has.get("FORMATS"), name, "FORMATS", _FORMATS),
         floats=floats - set(library.lacks),
         lacks={float: why for float, why in library.lacks.items() if float in floats},
+        profile=profile,
     )
+
+
+def _profile(claimed: object, target: str) -> Profile:
+    if isinstance(claimed, Profile):
+        return claimed
+    if not isinstance(claimed, str) or claimed not in PROFILES:
+        raise TargetError(f"target {target}: {unknown_name('PROFILE', claimed, PROFILES)}")
+    return PROFILES[claimed]
 
 
 def _claimed(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -18,11 +17,10 @@ from mxref.conformance.cause.diagnose import answers_differ
 from mxref.conformance.cause.findings import Finding, findings
 from mxref.conformance.compare import Failure, Outcome, run_file, same_answers
 from mxref.conformance.describe.description import Description, describe_failures
-from mxref.conformance.report import describe
 from mxref.conformance.target import Target
 from mxref.formats import BLOCK_FORMATS
 from mxref.golden.answers import codes_under_scale, reads
-from mxref.golden.records import Case, VectorFile, words
+from mxref.golden.records import Case, VectorFile
 from mxref.golden.words import SECTIONS
 from mxref.policy import Policy
 
@@ -303,49 +301,3 @@ def _is_legal(policy: str) -> bool:
 
 def _standing(name: str, value: str) -> Standing:
     return next(m.standing for m in Policy.members(name) if m.value == value)
-
-
-def report_json(report: Report) -> dict[str, Any]:
-    """The report as plain data, for `--json`."""
-    return {
-        "target": report.target.name,
-        "policy": str(report.policy),
-        "verdict": report.verdict,
-        "must_offer_besides": list(report.besides),
-        "passed": report.passed,
-        "compared": report.compared,
-        "rows": [
-            {
-                "op": row.op,
-                "format": row.format,
-                "policy": row.policy,
-                "compared": row.compared,
-                "failed": len(row.failures),
-                "known": sum(f.case.id in report.known for _, f in row.failures),
-                "flags": {
-                    flag: {"failed": failed, "cases": cases}
-                    for flag, (failed, cases) in row.by_flag().items()
-                },
-                "causes": [cause.as_json() for cause in row.causes],
-                "description": None if row.description is None else row.description.as_json(),
-            }
-            for row in report.rows
-        ],
-        "findings": [finding.as_json() for finding in report.findings],
-        "failures": [
-            {
-                "id": failure.case.id,
-                "text": describe(file, failure),
-                "in": words(failure.case.inputs, file.in_digits),
-                "want": words(failure.want, file.out_digits),
-                "got": None if failure.got is None else words(failure.got, file.out_digits),
-                "error": failure.error,
-                "rule": failure.case.rule,
-                "flags": failure.case.flags,
-                "known": report.known.get(failure.case.id),
-            }
-            for file, failure in report.failures
-        ],
-        "stale": report.stale,
-        "not_covered": list(report.not_covered),
-    }

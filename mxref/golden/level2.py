@@ -38,6 +38,7 @@ __all__ = [
     "compute_all",
     "entries",
     "families",
+    "products",
     "select",
 ]
 
@@ -229,10 +230,11 @@ def _dequantize() -> Iterator[Family]:
     )
     for block in BLOCK_FORMATS:
         for float in ("f32", "bf16"):
-            yield Family("dequantize", block, float, "ocp", about, partial(_products, block))
+            yield Family("dequantize", block, float, "ocp", about, partial(products, block))
 
 
-def _products(block: str) -> Iterator[Words]:
+def products(block: str) -> Iterator[Words]:
+    """Every element code under every scale code of a block format, 32 a block, its scale first."""
     count = BLOCK_FORMATS[block].element.code_count
     codes = np.minimum(np.arange(max(count, 32)), count - 1).reshape(-1, 32)
     for scale in range(256):

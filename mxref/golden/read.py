@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -18,6 +19,7 @@ from mxref.golden.records import VectorFile
 __all__ = [
     "STAGED",
     "VectorError",
+    "by_stem",
     "file_bytes",
     "parse",
     "read_listed",
@@ -64,11 +66,10 @@ def read_vectors(folder: Path, wanted: Callable[[str], bool] | None = None) -> l
     """
     entries = read_manifest(folder)
     listed = {folder / name for name in ("manifest.json", *(entry["file"] for entry in entries))}
-    files = [
-        read_listed(folder, entry)
-        for entry in entries
-        if wanted is None or (entry["file"].endswith(".jsonl") and wanted(entry["file"][:-6]))
-    ]
+    if wanted is not None:
+        entries = [entry for stem, entry in by_stem(entries).items() if wanted(stem)]
+    with _no_collection():
+        files = [read_listed(folder, entry) for entry in entries]
     if (folder / STAGED).exists():  # the files of the older set go last
         with contextlib.suppress(VectorError):
             listed |= {folder / old["file"] for old in read_manifest(folder, staged=False)}
@@ -78,6 +79,18 @@ def read_vectors(folder: Path, wanted: Callable[[str], bool] | None = None) -> l
         if path.suffix in _ENDINGS and path not in listed and not staged:
             raise VectorError(f"{path} is not listed in the manifest of its folder")
     return [file for file in files if file is not None]
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Without the garbage collector: reading makes a million objects and no garbage."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def file_bytes(folder: Path, path: str) -> bytes:
@@ -125,6 +138,19 @@ def read_manifest(folder: Path, *, staged: bool = True) -> list[dict[str, Any]]:
     if not entries:
         raise VectorError(f"{path} lists no files")
     return list(entries)
+
+
+def by_stem(entries: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Those entries of a manifest that are vector files, by their path without the ending.
+
+    >>> by_stem([{"file": "encode/e4m3.f32.jsonl"}, {"file": "plain/encode/e4m3.f32.txt"}])
+    {'encode/e4m3.f32': {'file': 'encode/e4m3.f32.jsonl'}}
+    """
+    return {
+        entry["file"].removesuffix(".jsonl"): entry
+        for entry in entries
+        if entry["file"].endswith(".jsonl")
+    }
 
 
 def read_listed(folder: Path, entry: dict[str, Any]) -> VectorFile | None:

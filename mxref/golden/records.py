@@ -19,13 +19,46 @@ from numpy.typing import NDArray
 from mxref._version import VECTORS_VERSION
 from mxref.golden.words import FLAGS, MODELS, RULES
 
-__all__ = ["NO_WORD", "Case", "VectorFile", "padded", "same_width", "stripped"]
+__all__ = [
+    "NAMES",
+    "NO_WORD",
+    "Case",
+    "VectorFile",
+    "names_of",
+    "padded",
+    "same_width",
+    "stem_of",
+    "stripped",
+]
 
 SPEC = "OCP MX v1.0"
+#: What names a vector file, as attributes and as options.
+NAMES = ("op", "format", "float")
 #: What fills up the rows of arrays whose cases have different numbers of words; never a word.
 NO_WORD = (1 << 64) - 1
 #: Digits of `by`, each an index into `out`.
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def names_of(stem: str) -> tuple[str, str, str]:
+    """Operation, format and float type of a vector file, by its stem.
+
+    >>> names_of("encode/e4m3.f32")
+    ('encode', 'e4m3', 'f32')
+    """
+    op, _, rest = stem.partition("/")
+    format, _, float = rest.partition(".")
+    return op, format, float
+
+
+def stem_of(id: str) -> str:
+    """The stem of the vector file of a case, by its id.
+
+    >>> stem_of("encode.e4m3.f32.3f800000")
+    'encode/e4m3.f32'
+    """
+    op, _, rest = id.partition(".")
+    return f"{op}/{rest.rpartition('.')[0]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mxref.policy import Policy
-from mxref.profiles import torchao
+from mxref.profiles import (
+    casts,
+    fbgemm,
+    gfloat,
+    gguf,
+    microxcaling,
+    mlx,
+    p3109,
+    quark,
+    torchao,
+    torchao_main,
+    torchmx,
+    tosa,
+    transformer_engine,
+    triton_kernels,
+)
 from mxref.profiles._profile import Profile
 
 __all__ = ["PROFILES"]
@@ -32,5 +47,24 @@ _OWN = (
     ),
 )
 
+_FAMILIES = (
+    casts,
+    fbgemm,
+    gfloat,
+    gguf,
+    microxcaling,
+    mlx,
+    p3109,
+    quark,
+    torchao,
+    torchao_main,
+    torchmx,
+    tosa,
+    transformer_engine,
+    triton_kernels,
+)
+
 #: Every profile by its name.
-PROFILES: Mapping[str, Profile] = {one.name: one for one in (*_OWN, *torchao.PROFILES)}
+PROFILES: Mapping[str, Profile] = {
+    one.name: one for own in (_OWN, *(family.PROFILES for family in _FAMILIES)) for one in own
+}

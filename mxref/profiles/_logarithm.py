@@ -17,7 +17,7 @@ import numpy as np
 from mxref._bits import F32, I64, FloatLayout
 from mxref._float32 import F64Array
 
-__all__ = ["ceil_log2", "floor_log2", "nearest_log2"]
+__all__ = ["ceil_log2", "floor_log2", "half_up_log2", "nearest_log2"]
 
 _LOWEST, _HIGHEST = -152, 132
 
@@ -49,6 +49,15 @@ def nearest_log2(x: F64Array, layout: FloatLayout = F32) -> I64:
     return _stepped(x, layout, "nearest")
 
 
+def half_up_log2(x: F64Array) -> I64:
+    """Floor of log2 x + 0.5, the sum in float32, too; see `floor_log2`.
+
+    >>> half_up_log2(np.array([1.4142134, 1.4142135])).tolist()
+    [0, 1]
+    """
+    return _stepped(x, F32, "half_up")
+
+
 def _stepped(x: F64Array, layout: FloatLayout, kind: str) -> I64:
     binade = (np.asarray(x, np.float64).view(np.int64) >> 52 & 0x7FF) - 1023
     binade = np.clip(binade, _LOWEST, _HIGHEST - 1)
@@ -68,6 +77,8 @@ def _step(k: int, layout: FloatLayout, kind: str) -> float:
     if kind == "ceil":  # above the middle between k and the number of T above it
         return _power(_middle(Fraction(k), layout, up=True))
     half = Fraction(2 * k + 1, 2)
+    if kind == "half_up":  # the number below 0.5 and 0.5 make 1, too; elsewhere sums are exact
+        return _power(_middle(half - (k == 0) * Fraction(2) ** -25, layout, up=False))
     return _power(_middle(half, layout, up=(k + 1) % 2 == 1))
 
 

@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from mxref import formats
-from mxref._bits import CHUNK, I64, U8, Bits, FloatLayout, Floats, bits_of, layout_of
+from mxref._bits import CHUNK, I64, U8, Bits, FloatLayout, Floats, bits_of, floats_from, layout_of
+from mxref._codes import codes_of
+from mxref._float32 import wide
+from mxref._sources import numbers_of
 from mxref._tiles import Axis
 from mxref.block import quantize, quantize_by
 from mxref.blocks import Blocks, dequantize, read_by
 from mxref.element import decode, encode
-from mxref.formats import BlockFormat, ElementFormat
+from mxref.formats import E8M0, BlockFormat, ElementFormat
 from mxref.packing import unpack
 from mxref.policy import Policy
 from mxref.profiles._stages import Rows, Stages
@@ -80,7 +83,8 @@ class Profile:
         self._refuse("encode", fmt.name)
         if "element" not in self.replaced:
             return encode(self._own(values), fmt, self.policy)
-        return self._in_chunks(values, fmt, self.stages.encode)
+        numbers = numbers_of(self._own(values), self.policy.element)
+        return self._in_chunks(*numbers, fmt, self.stages.encode, exact=True)
 
     def decode(
         self, codes: ArrayLike, format: str | ElementFormat, dtype: DTypeLike = np.float32
@@ -88,12 +92,21 @@ class Profile:
         """The numbers of element codes, as `mxref.decode` gives them; see `encode`."""
         fmt = formats.element_format(format)
         self._refuse("decode", fmt.name)
-        return decode(codes, fmt, dtype, self.policy)
+        if "decode" not in self.replaced:
+            return decode(codes, fmt, dtype, self.policy)
+        layout, block = layout_of(dtype), BlockFormat(fmt.name, fmt, E8M0, 1)
+        table = self.stages.decode(block, layout, self.policy).reshape(-1, fmt.code_count)
+        return floats_from(np.asarray(table[E8M0.bias][codes_of(codes, fmt)]), layout)
 
     def encode_scale(self, values: ArrayLike) -> U8:
         """E8M0 codes of numbers, as `mxref.encode_scale` gives them; see `encode`."""
         self._refuse("encode_scale", "e8m0")
-        return encode_scale(self._own(values), self.policy)
+        own = self._own(values)
+        if "e8m0" not in self.replaced:
+            return encode_scale(own, self.policy)
+        bits, layout = bits_of(own)
+        with np.errstate(all="ignore"):
+            return self.stages.e8m0(wide(bits, layout), layout, self.policy).astype(np.uint8)
 
     def decode_scale(self, codes: ArrayLike, dtype: DTypeLike = np.float32) -> Floats:
         """The numbers of E8M0 codes, as `mxref.decode_scale` gives them; see `encode`."""
@@ -106,7 +119,8 @@ class Profile:
         self._refuse("shared_scale", fmt.name)
         if not {"amax", "scale", "nonfinite"} & {*self.replaced}:
             return shared_scale(self._own(amax), fmt, policy=self.policy)
-        return self._in_chunks(amax, fmt, self.stages.shared_scale)
+        numbers = bits_of(self._own(amax), "amax")
+        return self._in_chunks(*numbers, fmt, self.stages.shared_scale, exact=False)
 
     def quantize(
         self, values: ArrayLike, block_format: str | BlockFormat, *, axis: Axis = -1
@@ -115,7 +129,7 @@ class Profile:
         fmt = formats.block_format(block_format)
         self._refuse("quantize", fmt.name)
         array = self._own(values)
-        if not {*self.replaced} - {"decode", "pack"}:
+        if not {*self.replaced} - {"decode", "pack", "e8m0"}:
             return quantize(array, fmt, self.policy, axis=axis)
 
         def rows_of(bits: Bits, layout: FloatLayout) -> tuple[U8, U8]:
@@ -163,13 +177,19 @@ class Profile:
         return values
 
     def _in_chunks(
-        self, values: ArrayLike, fmt: ElementFormat, codes_of: Callable[[Rows], I64]
+        self,
+        bits: Bits,
+        layout: FloatLayout,
+        fmt: ElementFormat,
+        codes_of: Callable[[Rows], I64],
+        *,
+        exact: bool,
     ) -> U8:
         """One code for each number, each a block of its own."""
-        bits, layout = bits_of(self._own(values))
         flat = bits.reshape(-1, 1)
         codes = np.empty(flat.size, np.uint8)
         for start in range(0, flat.size, CHUNK):
-            part = slice(start, start + CHUNK)
-            codes[part] = codes_of(Rows.of(flat[part], layout, fmt, self.policy)).reshape(-1)
+            some = flat[start : start + CHUNK]
+            rows = Rows.of(some, layout, fmt, self.policy, exact=exact)
+            codes[start : start + CHUNK] = codes_of(rows).reshape(-1)
         return codes.reshape(bits.shape)

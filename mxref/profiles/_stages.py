@@ -21,9 +21,11 @@ from mxref.element import encode_parts
 from mxref.formats import E8M0, BlockFormat, ElementFormat
 from mxref.packing import pack
 from mxref.policy import Policy
-from mxref.scale import scale_codes
+from mxref.scale import encode_scale, scale_codes
 
-__all__ = ["NAN_SCALE", "Rows", "Stages", "element_by_policy", "float32_bits", "powers"]
+__all__ = [
+    "NAN_SCALE", "Rows", "Stages", "element_by_policy", "float32_bits", "nan_block_codes", "powers",
+]  # fmt: skip
 
 NAN_SCALE = 0xFF
 _PAYLOAD = np.int64((1 << 52) - 1)
@@ -46,8 +48,18 @@ class Rows:
     policy: Policy
 
     @classmethod
-    def of(cls, bits: Bits, layout: FloatLayout, format: ElementFormat, policy: Policy) -> Rows:
-        """Rows from patterns of a float type; float64 is rounded to float32."""
+    def of(
+        cls,
+        bits: Bits,
+        layout: FloatLayout,
+        format: ElementFormat,
+        policy: Policy,
+        *,
+        exact: bool = False,
+    ) -> Rows:
+        """Rows from patterns of a float type; float64 is rounded to float32, or kept if `exact`."""
+        if exact and layout is F64:
+            return cls(bits.view(np.float64), layout, format, policy)
         x = wide(bits, layout)
         if layout is not F64:
             words = bits.astype(np.int64) << (52 - layout.mantissa_bits)
@@ -107,6 +119,11 @@ def nan_block_codes(code: I64, elements: I64, rows: Rows) -> tuple[I64, I64]:
     return code, np.where((code == NAN_SCALE)[:, np.newaxis], filler, elements)
 
 
+def e8m0_by_policy(x: F64Array, layout: FloatLayout, policy: Policy) -> I64:
+    """E8M0 codes of numbers."""
+    return encode_scale(x, policy).astype(np.int64)
+
+
 def products(fmt: BlockFormat, layout: FloatLayout, policy: Policy) -> NDArray[Any]:
     """Patterns of scale * element, by scale code * 2**bits + element code."""
     return product_table(fmt, layout, policy.decode)
@@ -127,12 +144,13 @@ class Stages:
 
     Args:
         amax: a block's largest magnitude; what it passes on for NaN and infinity is its own affair.
-        scale: scale codes from amaxes, 0 to 255.
+        scale: scale codes from amaxes, 0 to 255 in the end; the stages between may agree on others.
         divide: what the elements are before they are rounded.
         element: element codes of those.
         nonfinite: scale codes and element codes in the end, of blocks that hold NaN or infinity.
         decode: patterns of all products.
         pack: bytes of element codes (..., n).
+        e8m0: E8M0 codes of numbers, for `encode_scale`; float64 is rounded to float32.
     """
 
     amax: Callable[[Rows], F64Array] = largest_finite
@@ -142,6 +160,7 @@ class Stages:
     nonfinite: Callable[[I64, I64, Rows], tuple[I64, I64]] = nan_block_codes
     decode: Callable[[BlockFormat, FloatLayout, Policy], NDArray[Any]] = products
     pack: Callable[[U8, str, Policy], U8] = packed
+    e8m0: Callable[[F64Array, FloatLayout, Policy], I64] = e8m0_by_policy
 
     def quantize(self, rows: Rows) -> tuple[I64, I64]:
         """Scale codes (n,) and element codes (n, k)."""

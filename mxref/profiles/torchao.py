@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mxref._bits import F32, I64
+from mxref._bits import F32, I64, U8
 from mxref._float32 import F64Array, fl
 from mxref.formats import E8M0
+from mxref.packing import pack
 from mxref.policy import Policy
 from mxref.profiles._logarithm import ceil_log2
 from mxref.profiles._profile import Profile
@@ -86,6 +87,13 @@ def element(q: F64Array, rows: Rows) -> I64:
     return np.where(np.isnan(q), nan, codes)
 
 
+def packed(codes: U8, format: str, policy: Policy) -> U8:
+    """Pairs only."""
+    if codes.shape[-1] % 2:
+        raise ValueError(f"codes must be an even number, got {codes.shape[-1]}")
+    return pack(codes, format, policy)
+
+
 def as_they_are(code: I64, elements: I64, rows: Rows) -> tuple[I64, I64]:
     """Nothing is set afterwards."""
     return code, elements
@@ -105,15 +113,24 @@ PROFILES = tuple(
         "pytorch/ao, torchao/prototype/mx_formats: to_mx and to_dtype, ScaleCalculationMode."
         + mode.upper(),
         "0.18.0, torch 2.13.0",
-        checked="tools/adapters/torchao_" + mode + ".py",
+        checked=f"tools/adapters/torchao_{mode}.py, torchao_casts.py, torchao_layouts.py",
         formats={
+            "encode": ELEMENTS[2:],
+            "decode": ELEMENTS[2:],
             "shared_scale": ELEMENTS,
             "quantize": BLOCKS,
             "dequantize": BLOCKS,
+            "pack": ("e2m1",),
+            "unpack": ("e2m1",),
         },
         floats=("f32", "bf16"),
         stages=Stages(
-            amax=largest, scale=scale, divide=divide, element=element, nonfinite=as_they_are
+            amax=largest,
+            scale=scale,
+            divide=divide,
+            element=element,
+            nonfinite=as_they_are,
+            pack=packed,
         ),
     )
     for mode, (scale, divide) in _MODES.items()

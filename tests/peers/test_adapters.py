@@ -7,6 +7,7 @@ that is absent.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -62,8 +63,8 @@ OTHERS = {
     "mlx_0_31_fp8": ("encode/e4m3.f32", 6),
     "mlx_0_32_fp4": ("dequantize/mxfp4_e2m1.f32", 0),
     "mlx_0_32_fp8": ("encode/e4m3.f32", 6),
-    "neural_compressor_even": ("encode/e2m1.f32", 12),
-    "neural_compressor_nearest": ("encode/e2m1.f32", 12),
+    "neural_compressor_even": ("quantize/mxint8.f32", 17),
+    "neural_compressor_nearest": ("quantize/mxint8.f32", 17),
     "openvino_adapter": ("encode/e2m1.f32", 0),
     "openvino_fp8": ("encode/e4m3.f32", 0),
     "pychop_adapter": ("quantize/mxfp8_e4m3.f32", 3),
@@ -85,24 +86,43 @@ OTHERS = {
     "triton_kernels_down_fp4": ("dequantize/mxfp4_e2m1.f32", 0),
     "triton_kernels_down_fp8": ("dequantize/mxfp8_e4m3.f32", 0),
 }
+#: Those of originals that no registry has: the variable that names the checkout besides.
+ORIGINALS = {
+    "microxcaling_torch_nearest": ("MXREF_MICROXCALING", "quantize/mxint8.f32", 17),
+    "microxcaling_torch_even": ("MXREF_MICROXCALING", "quantize/mxint8.f32", 17),
+    "microxcaling_torch_floor": ("MXREF_MICROXCALING", "shared_scale/e2m1.bf16", 86),
+    "microxcaling_cuda_nearest": ("MXREF_MICROXCALING", "quantize/mxfp8_e4m3.f32", 0),
+    "microxcaling_cuda_even": ("MXREF_MICROXCALING", "quantize/mxint8.bf16", 0),
+    "microxcaling_cuda_floor": ("MXREF_MICROXCALING", "shared_scale/e2m1.f32", 0),
+    "torchao_main_floor": ("MXREF_TORCHAO_MAIN", "quantize/mxfp4_e2m1.f32", 0),
+    "torchao_main_ceil": ("MXREF_TORCHAO_MAIN", "quantize/mxfp8_e5m2.bf16", 0),
+    "torchao_main_even": ("MXREF_TORCHAO_MAIN", "quantize/mxfp4_e2m1.f32", 1),
+    "torchao_main_rceil": ("MXREF_TORCHAO_MAIN", "quantize/mxfp6_e2m3.f32", 0),
+    "transformer_engine_adapter": ("MXREF_TRANSFORMER_ENGINE", "shared_scale/e4m3.f32", 4),
+}
 #: What other adapters are made of.
 PARTS = {
+    "_microxcaling",
     "_peer",
+    "_torchao",
     "_values",
     "cuda_adapter",
     "fbgemm_adapter",
+    "microxcaling_adapter",
+    "microxcaling_cuda_adapter",
     "mlx_adapter",
     "neural_compressor_adapter",
     "quark_adapter",
     "quark_triton_adapter",
     "torchao_adapter",
+    "torchao_main_adapter",
     "torchmx_order",
     "triton_kernels_adapter",
 }
 
 
 def test_no_adapter_is_left_out() -> None:
-    assert {path.stem for path in ADAPTERS.glob("*.py")} == {*PEERS, *OTHERS} | PARTS
+    assert {path.stem for path in ADAPTERS.glob("*.py")} == {*PEERS, *OTHERS, *ORIGINALS} | PARTS
 
 
 def failed(name: str, stem: str) -> int:
@@ -142,3 +162,23 @@ def test_others(name: str, stem: str, failures: int) -> None:
         pytest.skip(str(error))
     ask = failed_alone if name.startswith("quark_triton") else failed
     assert ask(name, stem) == failures
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "stem", "failures"), [(n, *v) for n, v in ORIGINALS.items()]
+)
+def test_originals(name: str, variable: str, stem: str, failures: int) -> None:
+    if variable not in os.environ:
+        pytest.skip(f"{variable} names no checkout")
+    assert failed_alone(name, stem) == failures
+
+
+@pytest.mark.parametrize("value", [None, "", "no/absolute/path", "/no/such/folder"])
+def test_what_a_checkout_is(monkeypatch: pytest.MonkeyPatch, value: str | None) -> None:
+    monkeypatch.delenv("MXREF_MICROXCALING", raising=False)
+    if value is not None:
+        monkeypatch.setenv("MXREF_MICROXCALING", value)
+    wanted = "MXREF_MICROXCALING must name a checkout of github.com/microsoft/microxcaling at 7bc4"
+    for name in ("microxcaling_torch_even", "microxcaling_cuda_even"):
+        with pytest.raises(TargetError, match=wanted):
+            load_target(str(ADAPTERS / f"{name}.py"))

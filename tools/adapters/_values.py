@@ -13,12 +13,18 @@ __all__ = ["block_codes", "element_codes", "scale_codes"]
 def element_codes(values: NDArray[Any], format: str) -> NDArray[Any]:
     """The codes of elements.
 
+    What has no code gets that of the policy: NaN and infinity as `overflow=nonsaturating` has them,
+    numbers beyond the largest, which some libraries give, too.
+
     Raises:
-        ValueError: a number that the format does not have.
+        ValueError: a number between those of the format.
     """
-    return _checked(
-        values, mxref.encode(values, format, overflow="nonsaturating", int8_range="full"), format
-    )
+    codes = mxref.encode(values, format, overflow="nonsaturating", int8_range="full")
+    back = mxref.decode(codes, format)
+    wrong = (back != values) & (np.abs(values) < mxref.formats.element_format(format).max_normal)
+    if wrong.any():
+        raise ValueError(f"elements must be numbers of {format}, got {values[wrong][0]}")
+    return codes
 
 
 def scale_codes(scales: NDArray[Any]) -> NDArray[Any]:
@@ -43,11 +49,3 @@ def block_codes(
     """
     elements = np.where(np.isnan(scales)[:, np.newaxis], 0, elements)
     return scale_codes(scales), element_codes(elements, format)
-
-
-def _checked(values: NDArray[Any], codes: NDArray[Any], format: str) -> NDArray[Any]:
-    back = mxref.decode(codes, format)
-    wrong = (back != values) & ~(np.isnan(back) & np.isnan(values))
-    if wrong.any():
-        raise ValueError(f"elements must be numbers of {format}, got {values[wrong][0]}")
-    return codes

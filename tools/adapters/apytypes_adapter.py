@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 apytypes = peer("apytypes", "apytypes==0.5.1")
 
 POLICY = "ocp+overflow=nonsaturating+nan=signed"
+PROFILE = "apytypes"
 FORMATS = ["e5m2"]
 
 

@@ -5,14 +5,12 @@ and its like the casts to E8M0.
 """
 
 import ctypes
-import subprocess
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _peer import peer
+from _peer import compiled, peer
 from numpy.typing import NDArray
 
 PIN = "nvidia-cuda-runtime==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-cccl==13.3.5.0.6"
@@ -49,17 +47,8 @@ def _source() -> str:
     )
 
 
-def _library() -> ctypes.CDLL:
-    include = Path(peer("nvidia.cu13", PIN).__path__[0], "include")
-    with tempfile.TemporaryDirectory() as folder:
-        source, library = Path(folder, "cuda.cpp"), Path(folder, "cuda.so")
-        source.write_text(_source(), "ascii")
-        flags = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-I", str(include)]
-        subprocess.run(["g++", *flags, str(source), "-o", str(library)], check=True)
-        return ctypes.CDLL(str(library))
-
-
-_LIBRARY = _library()
+INCLUDE = Path(peer("nvidia.cu13", PIN).__path__[0], "include")
+_LIBRARY = compiled(_source(), INCLUDE)
 _NAMES = {"float32": "float", "float64": "double", "float16": "halfraw", "bfloat16": "bfloat16raw"}
 
 

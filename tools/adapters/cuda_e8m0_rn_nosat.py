@@ -4,6 +4,7 @@ from cuda_adapter import decode_scale, scale_encoder
 
 __all__ = ["FLOATS", "FORMATS", "decode_scale", "encode_scale"]
 POLICY = "ocp+scale_rounding=ties_to_away+scale_overflow=nan"
+PROFILE = "cuda_e8m0_rn_nosat"
 FORMATS = ["e8m0"]
 FLOATS = ["f32", "bf16", "f64"]
 encode_scale = scale_encoder(0, 0)

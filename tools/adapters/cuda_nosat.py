@@ -4,4 +4,5 @@ from cuda_adapter import FORMATS, decode, encoder
 
 __all__ = ["FORMATS", "decode", "encode"]
 POLICY = "ocp+overflow=nonsaturating"
+PROFILE = "cuda_nosat"
 encode = encoder(0)

@@ -3,4 +3,5 @@
 from cuda_adapter import FORMATS, decode, encoder
 
 __all__ = ["FORMATS", "decode", "encode"]
+PROFILE = "cuda_satfinite"
 encode = encoder(1)

@@ -11,6 +11,7 @@ torch = peer("torch", _PIN)
 mx = peer("executorch.extension.llm.export.mx", _PIN)
 
 POLICY = "ocp"
+PROFILE = "executorch"
 FORMATS = ["mxfp8_e4m3", "mxfp8_e5m2"]
 FLOATS = ["f32", "bf16"]
 _DTYPES = {"mxfp8_e4m3": torch.float8_e4m3fn, "mxfp8_e5m2": torch.float8_e5m2}

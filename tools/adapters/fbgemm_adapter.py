@@ -6,7 +6,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from _peer import array, peer, tensor
+from _peer import array, in_whole_vectors, peer, tensor
 from numpy.typing import NDArray
 
 import mxref
@@ -27,11 +27,14 @@ def policy(scale_rule: str) -> str:
 def quantizer(mode: str) -> Callable[..., Any]:
     """`fp32_to_mx4` in a rounding mode."""
 
-    def quantize(values: NDArray[Any], block_format: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    def batch(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         mode_value = _UTILS.RoundingMode[mode]
         stored = array(_UTILS.fp32_to_mx4(tensor(values), 32, rounding_mode=mode_value))
-        scales, codes = mxref.unpack_blocks(stored, block_format, scale_place="after")
+        scales, codes = mxref.unpack_blocks(stored, "mxfp4_e2m1", scale_place="after")
         return scales, codes.reshape(values.shape)
+
+    def quantize(values: NDArray[Any], block_format: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        return in_whole_vectors(batch, values)
 
     return quantize
 

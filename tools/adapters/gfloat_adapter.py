@@ -16,6 +16,7 @@ from gfloat.block import compute_scale_amax
 from numpy.typing import NDArray
 
 POLICY = "ocp"
+PROFILE = "gfloat"
 _FORMATS = {
     name: getattr(formats, f"format_info_ocp_{name}")
     for name in ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8")

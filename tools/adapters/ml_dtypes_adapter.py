@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 POLICY = "ocp+overflow=nonsaturating+scale_rounding=ties_to_away"
+PROFILE = "ml_dtypes"
 _DTYPES = {
     "e5m2": ml_dtypes.float8_e5m2,
     "e4m3": ml_dtypes.float8_e4m3fn,

@@ -22,6 +22,7 @@ POLICY = (
     "ocp+nan=signed_quiet+nan_to_finite=opposite_zero+pre_rounding=float32"
     "+scale_rounding=toward_positive+tiny_scale=always_up"
 )
+PROFILE = "onnx"
 FORMATS = [name for name in _TYPES if name != "e8m0"]
 
 

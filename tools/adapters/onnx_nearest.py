@@ -4,4 +4,5 @@ from onnx_adapter import scale_encoder
 
 __all__ = ["encode_scale"]
 POLICY = "ocp+pre_rounding=float32+scale_rounding=ties_to_away+tiny_scale=as_if_zero"
+PROFILE = "onnx_nearest"
 encode_scale = scale_encoder("nearest")

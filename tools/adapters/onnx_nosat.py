@@ -7,5 +7,6 @@ POLICY = (
     "ocp+overflow=nonsaturating+nan=signed_quiet+nan_to_finite=opposite_zero+pre_rounding=float32"
     "+scale_rounding=toward_positive+scale_overflow=nan+tiny_scale=always_up"
 )
+PROFILE = "onnx_nosat"
 encode = encoder(0)
 encode_scale = scale_encoder("up", 0)

@@ -16,6 +16,7 @@ POLICY = (
     "ocp+nan_to_finite=signed_max+scale_rounding=ties_to_even+scale_of_negative=code_00"
     "+scale_of_inf=largest"
 )
+PROFILE = "openvino"
 FORMATS = ["e2m1"]
 FLOATS = ["f32", "f16", "bf16"]
 _TYPES = {

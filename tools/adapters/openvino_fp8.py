@@ -4,4 +4,5 @@ from openvino_adapter import FLOATS, decode, encode
 
 __all__ = ["FLOATS", "decode", "encode"]
 POLICY = "ocp+overflow=nonsaturating+pre_rounding=float16"
+PROFILE = "openvino_fp8"
 FORMATS = ["e5m2", "e4m3"]

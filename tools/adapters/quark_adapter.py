@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from _peer import array, peer, tensor
+from _peer import array, in_whole_vectors, peer, tensor
 from numpy.typing import NDArray
 
 import mxref
@@ -41,8 +41,8 @@ def scales_of(amax: Any, name: str, mode: str) -> Any:
 def functions(mode: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """`quantize` and `shared_scale` with a scale_calculation_mode."""
 
-    def quantize(values: NDArray[Any], block_format: str) -> tuple[NDArray[Any], NDArray[Any]]:
-        name, x = block_format.split("_")[1], tensor(values)
+    def batch(values: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        x = tensor(values)
         scales = scales_of(x.abs().amax(-1, keepdim=True), name, mode)
         elements = kernel.scaled_real_quantize(
             NAMES[name], x, scales, None, -1, 32, 0, 0, 8, "per_group"
@@ -51,6 +51,10 @@ def functions(mode: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
             _PACK.create_pack_method("per_group", NAMES[name]).pack(elements, reorder=False)
         )
         return array(_BYTES.to_e8m0_uint8(scales))[:, 0], mxref.unpack(packed, name, 32)
+
+    def quantize(values: NDArray[Any], block_format: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        name = block_format.split("_")[1]
+        return in_whole_vectors(lambda part: batch(part, name), values)
 
     def shared_scale(amax: NDArray[Any], format: str) -> NDArray[Any]:
         return array(_BYTES.to_e8m0_uint8(scales_of(tensor(amax), format, mode)))

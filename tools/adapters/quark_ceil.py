@@ -4,4 +4,5 @@ from quark_adapter import FLOATS, FORMATS, dequantize, encode, functions
 
 __all__ = ["FLOATS", "FORMATS", "dequantize", "encode", "quantize", "shared_scale"]
 POLICY = "ocp+zero_sign=dropped+underflow_sign=dropped+scale_rule=ceil+scale_ff=inf"
+PROFILE = "quark_ceil"
 quantize, shared_scale = functions("ceil")

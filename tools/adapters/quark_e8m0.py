@@ -10,6 +10,7 @@ _NUMERICS = peer(
 )
 
 POLICY = "ocp"
+PROFILE = "quark_even"
 FLOATS = ["f32"]
 
 

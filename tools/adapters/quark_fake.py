@@ -14,6 +14,7 @@ from quark_adapter import NAMES, kernel, scales_of
 FORMATS = ["mxfp8_e5m2", "mxfp8_e4m3", "mxint8"]
 FLOATS = ["f32"]
 POLICY = "ocp+scale_rule=even"
+PROFILE = "quark_fake"
 
 
 def quantize(values: NDArray[Any], block_format: str) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -4,4 +4,5 @@ from quark_adapter import FLOATS, FORMATS, dequantize, encode, functions
 
 __all__ = ["FLOATS", "FORMATS", "dequantize", "encode", "quantize", "shared_scale"]
 POLICY = "ocp+zero_sign=dropped+underflow_sign=dropped+scale_rule=floor_log2_float32+scale_ff=inf"
+PROFILE = "quark_floor"
 quantize, shared_scale = functions("floor")

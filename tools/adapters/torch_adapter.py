@@ -15,6 +15,7 @@ POLICY = (
     "ocp+nan=signed+pre_rounding=float32+scale_rounding=ties_to_away+tiny_scale=as_if_zero"
     "+scale_overflow=nan"
 )
+PROFILE = "torch"
 FORMATS = ["e4m3"]
 _DTYPES = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
 

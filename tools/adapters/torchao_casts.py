@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 kernels = peer("torchao.prototype.mx_formats.kernels", "torch==2.13.0 torchao==0.18.0")
 
 POLICY = "ocp"
+PROFILE = "torchao_0_18_floor"
 FORMATS = ["e3m2", "e2m3", "e2m1"]
 FLOATS = ["f32"]
 _NAMES = {"e3m2": "f6_e3m2", "e2m3": "f6_e2m3", "e2m1": "f4"}

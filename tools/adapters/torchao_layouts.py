@@ -10,6 +10,7 @@ kernels = peer("torchao.prototype.mx_formats.kernels", _PIN)
 utils = peer("torchao.prototype.mx_formats.utils", _PIN)
 
 POLICY = "ocp+scale_layout=tiles_128x4"
+PROFILE = "torchao_0_18_floor"
 FORMATS = ["e2m1"]
 
 

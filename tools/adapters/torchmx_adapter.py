@@ -16,6 +16,7 @@ _PIN = "torch==2.13.0 torchao==0.6.1 && pip install --no-deps torchmx==0.1.0"
 torch = peer("torch", _PIN)
 mx = peer("torchmx.mx_tensor", _PIN)
 
+PROFILE = "torchmx"
 POLICY = "ocp+fp4_packing=high_nibble_first"
 FORMATS = ["e4m3", "e3m2", "e2m3", "e2m1", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1"]
 FLOATS = ["bf16"]

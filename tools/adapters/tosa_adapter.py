@@ -22,6 +22,7 @@ _TS = peer("serializer.tosa_serializer", _PIN)
 _TYPE, _OP = _TS.DType, peer("tosa.Op", _PIN).Op
 
 POLICY = "ocp+int8_range=full+scale_rule=tosa"
+PROFILE = "tosa"
 FORMATS = [
     "mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1", "mxint8",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from tosa_adapter import cast
 
 POLICY = "ocp+overflow=nonsaturating"
+PROFILE = "tosa"
 FORMATS = ["e5m2", "e4m3"]
 FLOATS = ["f32", "bf16", "f16"]
 

@@ -47,5 +47,5 @@ def dequantize(
     """`upcast_from_mxfp_torch`."""
     packed = mxref.pack(codes, "e2m1") if block_format == "mxfp4_e2m1" else codes
     elements = tensor(packed).view(_DTYPES[block_format])
-    target = torch.float32 if np.dtype(dtype) == np.float32 else torch.bfloat16
+    target = getattr(torch, np.dtype(dtype).name)
     return array(mxfp.upcast_from_mxfp_torch(elements, tensor(scale_codes)[:, None], target, -1))

@@ -8,18 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from mxref._bits import LAYOUTS
+from mxref.conformance.calls import without_cases
+from mxref.conformance.compare import same_answers
 from mxref.conformance.identification.alike import Setting, alike, because
 from mxref.conformance.identification.asking import PROBES, Asked, Probe, narrowed
 from mxref.conformance.identification.pools import Pool, Words
 from mxref.conformance.identification.questions import pools
 from mxref.conformance.identification.space import Space, simplest
+from mxref.conformance.profile_target import profile_target
 from mxref.conformance.target import Target
 from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
 from mxref.golden.answers import reads
-from mxref.golden.records import stripped
+from mxref.golden.records import padded, stripped
 from mxref.golden.words import OPERATIONS
 from mxref.policy import Policy
-from mxref.profiles import PROFILES
+from mxref.profiles import PROFILES, Profile
 
 __all__ = ["Clash", "Finding", "Identified", "identify", "identify_one", "settings"]
 
@@ -104,11 +107,24 @@ class Identified:
     def profiles(self) -> tuple[str, ...]:
         """The named profiles that give all answers, of those that speak of this."""
         op, format = self.setting.op, self.setting.format
+        speaking = (one for one in PROFILES.values() if one.speaks_of(op, format))
         return tuple(
-            name
-            for name, one in PROFILES.items()
-            if not one.replaced and one.speaks_of(op, format) and self.contains(one.policy)
+            one.name
+            for one in speaking
+            if (self._equals(one) if one.replaced else self.contains(one.policy))
         )
+
+    def _equals(self, profile: Profile) -> bool:
+        """Whether a profile gives all answers, whatever no policy can say included."""
+        target = profile_target(profile)
+        if not target.covers(self.setting.op, self.setting.format, self.setting.float):
+            return False
+        if any(probe.answer is None for probe in self.probes):
+            return False
+        file = without_cases(self.setting.op, self.setting.format, self.setting.float)
+        answers = target.ask(file, padded([probe.words for probe in self.probes]))
+        got = padded([probe.answer or () for probe in self.probes])
+        return not answers.errors and bool(same_answers(file, answers.words, got).all())
 
     @property
     def policy(self) -> Policy:

@@ -158,12 +158,14 @@ def lines(group: Sequence[Identified]) -> tuple[str, list[tuple[str, str, str]],
         if len(one.clashes) > _CLASHES:
             rest.append(f"inconsistent: {len(one.clashes)} of {len(one.probes)} probes in all")
     policy = common_policy(group) if group[0].consistent else None
-    if policy is None:
-        rest.append(f"equals no policy; nearest: {group[0].policy}")
+    every = [one.profiles for one in group]
+    listed = ", ".join(name for name in every[0] if all(name in names for names in every))
+    if policy is not None:
+        rest.append(f"equals: {policy}; profiles: {listed or 'none'}")
+    elif listed:
+        rest.append(f"equals no policy; profiles: {listed}; nearest policy: {group[0].policy}")
     else:
-        names = set(group[0].profiles).intersection(*(one.profiles for one in group))
-        listed = ", ".join(name for name in group[0].profiles if name in names) or "none"
-        rest.append(f"equals: {policy}; profiles: {listed}")
+        rest.append(f"equals no policy; nearest: {group[0].policy}")
     return title, rows, list(dict.fromkeys(rest))
 
 

@@ -29,6 +29,7 @@ from mxref.conformance.sweeping.plan import OwnTarget, Part, Plan, Source
 from mxref.conformance.sweeping.state import read_state, write_state
 from mxref.conformance.target import Target, TargetError
 from mxref.formats import BLOCK_FORMATS, E8M0, code_format, element_format
+from mxref.golden import words
 from mxref.golden.answers import answerable, choices_read
 from mxref.golden.records import VectorFile
 from mxref.golden.steps import input_count
@@ -37,15 +38,9 @@ from mxref.policy import Policy
 
 __all__ = ["OPERATIONS", "OwnTarget", "Progress", "Swept", "sweep"]
 
-#: Operations that can be swept.
-OPERATIONS = (
-    "encode",
-    "decode",
-    "encode_scale",
-    "decode_scale",
-    "shared_scale",
-    "quantize",
-    "dequantize",
+#: Operations that can be swept: on numbers and blocks, without random bits.
+OPERATIONS = tuple(
+    op for op in words.OPERATIONS if op not in (*words.LAYOUT_OPERATIONS, "encode_stochastic")
 )
 _ON_BLOCKS = ("quantize", "dequantize")
 #: Seconds between two states written to the file.

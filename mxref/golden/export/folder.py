@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._text import unknown_name
+from mxref._text import refuse_unknown, unknown_name
 from mxref._version import VECTORS_VERSION
 from mxref._whole_file import write_file
 from mxref.golden.export.arrays import (
@@ -24,8 +23,8 @@ from mxref.golden.export.arrays import (
     readmemh,
     safetensors,
 )
-from mxref.golden.read import VectorError, read_manifest, read_vectors
-from mxref.golden.records import VectorFile
+from mxref.golden.read import VectorError, by_stem, read_manifest, read_vectors
+from mxref.golden.records import NAMES, VectorFile, names_of
 
 __all__ = ["check", "files", "write"]
 
@@ -38,7 +37,7 @@ VECTOR_KINDS = {
     "safetensors": "safetensors",
 }
 #: What narrows an export down.
-SELECTORS = ("op", "format", "float", "column")
+SELECTORS = (*NAMES, "column")
 
 
 class SelectionError(ValueError):
@@ -60,26 +59,25 @@ def files(vectors: Path, kind: str, selection: Mapping[str, Sequence[str]]) -> d
     if kind not in VECTOR_KINDS:
         raise SelectionError(unknown_name("--as", str(kind), VECTOR_KINDS))
     asked = {name: sorted(set(selection.get(name, ()))) for name in SELECTORS}
-    manifest = {entry["file"]: entry["sha256"] for entry in read_manifest(vectors)}
-    stems = [path.removesuffix(".jsonl") for path in manifest if path.endswith(".jsonl")]
-    parts = {stem: re.split("[/.]", stem) for stem in stems}  # operation, format and float
-    for i, name in enumerate(SELECTORS[:3]):
-        _refuse_unknown(name, asked[name], {part[i] for part in parts.values()})
+    listed = by_stem(read_manifest(vectors))
+    for i, name in enumerate(NAMES):
+        present = sorted({names_of(stem)[i] for stem in listed})
+        refuse_unknown(f"--{name}", asked[name], present, SelectionError)
 
     def wanted(stem: str) -> bool:
-        pairs = zip(SELECTORS[:3], parts[stem], strict=True)
+        pairs = zip(NAMES, names_of(stem), strict=True)
         return all(not asked[name] or part in asked[name] for name, part in pairs)
 
     sources = read_vectors(vectors, wanted)
-    columns = {column for source in sources for column in source.columns}
-    _refuse_unknown("column", asked["column"], columns)
+    columns = sorted({column for source in sources for column in source.columns})
+    refuse_unknown("--column", asked["column"], columns, SelectionError)
     made: dict[str, bytes] = {}
     entries: list[dict[str, Any]] = []
     for source in sources:
         chosen = [c for c in source.columns if not asked["column"] or c in asked["column"]]
         if not chosen:
             continue
-        digest = manifest[f"{source.stem}.jsonl"]
+        digest = listed[source.stem]["sha256"]
         for path, data, arrays in _export(source, digest, kind, chosen):
             made[path] = data
             entries += _entries(path, data, arrays, source, digest)
@@ -201,12 +199,6 @@ def _entries(
             "shape": list(array.shape),
             "digits": digits,
         }
-
-
-def _refuse_unknown(name: str, asked: Sequence[str], present: set[str]) -> None:
-    for one in asked:
-        if one not in present:
-            raise SelectionError(unknown_name(f"--{name}", one, dict.fromkeys(sorted(present))))
 
 
 def _strays(folder: Path, made: Mapping[str, bytes]) -> list[str]:

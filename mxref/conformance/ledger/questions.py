@@ -1,0 +1,123 @@
+"""What the ledger asks of an operation: level 1, every input where they are few, and random ones.
+
+`quantize` of float32 gets the block product (`mxref.golden.product`), `dequantize` every element
+code under every scale code, 16-bit floats come complete where an operation takes them one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref._bits import F32, LAYOUTS
+from mxref.formats import BLOCK_FORMATS, E2M1, E8M0, ELEMENT_FORMATS, ElementFormat
+from mxref.golden.level2 import products
+from mxref.golden.product import scale_blocks, scale_range
+from mxref.golden.random_blocks import random_blocks
+from mxref.golden.records import VectorFile
+from mxref.golden.words import LAYOUT_OPERATIONS
+from mxref.policy import Policy
+
+__all__ = ["ELEMENTS", "random_elements", "rounds"]
+
+Words = NDArray[np.uint64]
+#: Random elements in all.
+ELEMENTS = 10_000_000
+#: Those of an operation on single floats beside `quantize`.
+_BESIDE = 1 << 18
+#: Blocks that are asked at once, and those of them that hold NaN and infinities, in a round apart.
+_BLOCKS, _SPECIAL = 1 << 14, 1 << 12
+_FROM_FLOATS = ("encode", "encode_scale", "shared_scale")
+
+
+def random_elements(files: Sequence[VectorFile], elements: int = ELEMENTS) -> dict[str, int]:
+    """How many random elements each file gets, by its stem: so many in all, or a few more.
+
+    Those of blocks get them; if there are none, those of 32 and 64 bits one by one.
+    """
+    blocks = [file.stem for file in files if file.op == "quantize"]
+    floats = [file.stem for file in files if file.op in _FROM_FLOATS and not _is_short(file)]
+    main = blocks or floats
+    beside = {stem: min(_BESIDE, elements) for stem in floats if blocks}
+    return beside | {stem: -(-elements // len(main)) for stem in main}
+
+
+def rounds(
+    file: VectorFile, policy: Policy, elements: int, share: int = 1, *, product: bool = True
+) -> Iterator[tuple[str, Words]]:
+    """Input words in parts, one case a row, each part with what it is of.
+
+    Args:
+        file: with its cases of level 1.
+        policy: whose scale rule the block product is made for.
+        elements: how many random ones.
+        share: ask only one scale of the block product in so many, and so many fewer random ones.
+        product: whether to ask the block product.
+    """
+    if file.cases:
+        yield "level 1", file.input_words()
+    match file.op:
+        case "decode":
+            yield "every input", _column(ELEMENT_FORMATS[file.format].code_count)
+        case "decode_scale":
+            yield "every input", _column(E8M0.code_count)
+        case "dequantize":
+            every = [words.astype(np.uint64) for words in products(file.format)]
+            yield "every input", np.concatenate(every)
+        case "quantize":
+            if file.float == F32.name and product:
+                yield from _product(BLOCK_FORMATS[file.format].element, policy, share)
+            yield from _random(file, elements // share)
+        case "encode" | "encode_scale" | "shared_scale":
+            if _is_short(file):
+                width = LAYOUTS[file.float].width - (file.op == "shared_scale")
+                yield "every input", _column(1 << width)
+            else:
+                yield from _random(file, elements // share)
+        case op if op not in LAYOUT_OPERATIONS:
+            raise ValueError(f"op must be one that the ledger asks, got {op}")
+
+
+def _is_short(file: VectorFile) -> bool:
+    return file.float in LAYOUTS and LAYOUTS[file.float].width == 16
+
+
+def _column(count: int) -> Words:
+    return np.arange(count, dtype=np.uint64)[:, np.newaxis]
+
+
+def _product(fmt: ElementFormat, policy: Policy, share: int) -> Iterator[tuple[str, Words]]:
+    """The block product in rounds of at least so many blocks."""
+    waiting: list[Words] = []
+    rule = Policy().replace(scale_rule=policy.choices()["scale_rule"])
+    for scale in scale_range(fmt, rule)[::share]:
+        waiting.append(scale_blocks(fmt, *scale).astype(np.uint64))
+        if sum(map(len, waiting)) >= _BLOCKS:
+            yield "block product", np.concatenate(waiting)
+            waiting = []
+    if waiting:
+        yield "block product", np.concatenate(waiting)
+
+
+def _random(file: VectorFile, elements: int) -> Iterator[tuple[str, Words]]:
+    layout = LAYOUTS[file.float]
+    fmt = ELEMENT_FORMATS.get(file.format, E2M1)  # the scale's operation has no element format
+    if file.op == "quantize":
+        fmt = BLOCK_FORMATS[file.format].element
+    count = -(-elements // 32)
+    for start in range(0, count, _BLOCKS):
+        some = min(_BLOCKS, count - start)
+        yield "random", _cases(file, random_blocks(file.stem, layout, fmt, some, start))
+    special = min(_SPECIAL, count)
+    words = random_blocks(f"{file.stem} specials", layout, fmt, special, specials=True)
+    yield "random", _cases(file, words)
+
+
+def _cases(file: VectorFile, blocks: Words) -> Words:
+    """Blocks, or each of their elements alone; magnitudes where that is what is asked."""
+    if file.op == "quantize":
+        return blocks
+    mask = LAYOUTS[file.float].sign_bit - 1 if file.op == "shared_scale" else -1
+    return (blocks & np.uint64(mask & ((1 << 64) - 1))).reshape(-1, 1)

@@ -1,0 +1,105 @@
+"""One implementation: everything that it has, against its profile and against `ocp`, as a record.
+
+A record is plain data: for each operation, format and float type the cases, the residuals (answers
+that are not the profile's) and the differences (answers that are not those of `ocp`), by kind.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.conformance.asked import is_asked, read_for
+from mxref.conformance.calls import Answers
+from mxref.conformance.compare import wanted_answers
+from mxref.conformance.ledger.findings import record
+from mxref.conformance.ledger.questions import ELEMENTS, random_elements, rounds
+from mxref.conformance.ledger.tally import Tally
+from mxref.conformance.profile_target import profile_target
+from mxref.conformance.sweeping.plan import OwnTarget
+from mxref.conformance.target import PythonTarget
+from mxref.golden.answers import answerable
+from mxref.golden.read import vectors_folder
+from mxref.golden.records import VectorFile
+from mxref.golden.words import LAYOUT_OPERATIONS
+from mxref.policy import Policy
+from mxref.profiles import Profile
+
+__all__ = ["examine"]
+
+Words = NDArray[np.uint64]
+
+
+def examine(
+    target: PythonTarget,
+    *,
+    share: int = 1,
+    elements: int = ELEMENTS,
+    product: bool = True,
+    progress: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """The record of a target that claims a profile.
+
+    Args:
+        target: the implementation.
+        share: ask one scale of the block product in so many, and so many fewer random elements.
+        elements: random elements in all.
+        product: whether to ask the block product.
+        progress: told of each file when it is done.
+
+    Raises:
+        ValueError: it claims no profile, or has nothing that there are vectors of.
+    """
+    profile = target.profile
+    if profile is None:
+        raise ValueError(f"target {target.name} must claim a PROFILE, it has none")
+    files = [
+        file
+        for file in read_for(vectors_folder(), target, profile.policy)
+        if is_asked(target, file.op, file.format, file.float, profile.policy)
+    ]
+    if not files:
+        raise ValueError(f"target {target.name} must have something that there are vectors of")
+    random = random_elements(files, elements)
+    shown: set[tuple[str, ...]] = set()
+    records = []
+    for file in files:
+        tally = Tally(file, answerable(file.op, file.format, file.float, Policy()))
+        silent = not _speaks_of(profile, file)
+        if not silent:
+            count = random.get(file.stem, 0)
+            for origin, words in rounds(file, profile.policy, count, share, product=product):
+                answers = target.ask(file, words)
+                tally.add(origin, words, answers, *_wanted(profile, file, words))
+        records.append(record(tally, target, profile, shown, silent=silent))
+        progress(file.stem)
+    return {
+        "profile": profile.name,
+        "version": profile.version,
+        "source": profile.source,
+        "share": share,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "files": records,
+    }
+
+
+def _speaks_of(profile: Profile, file: VectorFile) -> bool:
+    if file.op in LAYOUT_OPERATIONS:
+        return profile.speaks_of(file.op, file.format)
+    return profile_target(profile).covers(file.op, file.format, file.float)
+
+
+def _wanted(profile: Profile, file: VectorFile, words: Words) -> tuple[Answers, Words]:
+    """The profile's answers, and those of `ocp` if it has any."""
+    own = profile_target(profile)
+    if file.op not in LAYOUT_OPERATIONS:
+        return own.ask(file, words), OwnTarget(Policy()).ask(file, words).words
+    asked = file.op in own.operations
+    want = own.ask(file, words) if asked else Answers(wanted_answers(file, profile.policy)[1])
+    has_ocp = answerable(file.op, file.format, file.float, Policy())
+    return want, wanted_answers(file, Policy())[1] if has_ocp else want.words

@@ -1,0 +1,150 @@
+"""Answers counted: those that are not the profile's, and those that are not the standard's default.
+
+A case is one number, one block, one code, or of `dequantize` one product of a scale and an element.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref._bits import LAYOUTS
+from mxref.conformance.calls import Answers
+from mxref.conformance.compare import same_answers
+from mxref.conformance.ledger.kinds import HOWS, KINDS, hows, kinds
+from mxref.golden.records import VectorFile, same_width
+
+__all__ = ["Found", "Tally", "by_case", "same_bits"]
+
+Words = NDArray[np.uint64]
+#: Cases of each kind that a round keeps, and how many are enough.
+_KEPT, _MOST = 64, 256
+
+
+@dataclass(slots=True)
+class Found:
+    """Cases of one kind whose answers differ in one way.
+
+    Args:
+        count: how many.
+        kept: the first ones of each round, until there are some hundred: question, answer, and the
+            answer that was wanted.
+    """
+
+    count: int = 0
+    kept: list[tuple[Words, Words, Words]] = field(default_factory=list)
+
+    def add(self, inputs: Words, got: Words, want: Words) -> None:
+        """The cases of a round, one a row."""
+        self.count += len(inputs)
+        if len(self.kept) < _MOST:
+            some = (words[:_KEPT].copy() for words in (inputs, got, want))
+            self.kept += zip(*some, strict=True)
+
+    @property
+    def inputs(self) -> Words:
+        """The questions of the cases that are kept, one a row."""
+        return np.array([question for question, _, _ in self.kept])
+
+
+@dataclass(slots=True)
+class Tally:
+    """What the answers to one file's questions were.
+
+    Args:
+        file: operation, format and float type.
+        has_ocp: whether `ocp` has answers to it.
+        cases: how many, by what they are of.
+        asked: how many of each kind.
+        residuals: by kind and `HOWS`: answers that are not the profile's.
+        differences: by kind and `HOWS`: answers that are not those of `ocp`.
+        errors: by text: cases that raised.
+    """
+
+    file: VectorFile
+    has_ocp: bool = True
+    cases: dict[str, int] = field(default_factory=dict)
+    asked: dict[str, int] = field(default_factory=dict)
+    residuals: dict[tuple[str, str], Found] = field(default_factory=dict)
+    differences: dict[tuple[str, str], Found] = field(default_factory=dict)
+    errors: dict[str, Found] = field(default_factory=dict)
+
+    def add(self, origin: str, inputs: Words, got: Answers, want: Answers, ocp: Words) -> None:
+        """One round: the questions, and three answers to each.
+
+        Args:
+            origin: what they are of.
+            inputs: the words.
+            got: the implementation's answers.
+            want: its profile's.
+            ocp: those of `ocp`.
+        """
+        raised = [(index, f"raises {text}") for index, text in got.errors.items()]
+        raised += [(index, f"profile raises {text}") for index, text in want.errors.items()]
+        for index, text in raised:
+            case = inputs[index : index + 1]
+            self.errors.setdefault(text, Found()).add(case, case[:, :0], case[:, :0])
+        rows = np.ones(len(inputs), bool)
+        rows[[index for index, _ in raised]] = False
+        of = [by_case(self.file, inputs[rows], w[rows]) for w in (got.words, want.words, ocp)]
+        questions = of[0][0]
+        answers, wanted, default = (words for _, words in of)
+        self.cases[origin] = self.cases.get(origin, 0) + len(questions) + len({*dict(raised)})
+        if not len(questions):
+            return
+        kind = kinds(self.file, questions, default)
+        names = list(KINDS[self.file.op])
+        for number, count in enumerate(np.bincount(kind, minlength=len(names)).tolist()):
+            if count:
+                self.asked[names[number]] = self.asked.get(names[number], 0) + count
+        other: NDArray[np.bool_] = ~same_bits(self.file, wanted, answers)
+        self._sort(self.residuals, other, kind, questions, answers, wanted)
+        if self.has_ocp:
+            other = ~np.all(same_answers(self.file, default, answers), axis=1)
+            self._sort(self.differences, other, kind, questions, answers, default)
+
+    def _sort(
+        self,
+        found: dict[tuple[str, str], Found],
+        other: NDArray[np.bool_],
+        kind: NDArray[np.intp],
+        inputs: Words,
+        got: Words,
+        want: Words,
+    ) -> None:
+        """Cases with other answers, by their kind and by what is other."""
+        if not other.any():
+            return
+        how = hows(self.file, *same_width(got[other], want[other]))
+        keys = kind[other] * len(HOWS) + how
+        names = list(KINDS[self.file.op])
+        for key in np.unique(keys).tolist():
+            place = names[key // len(HOWS)], HOWS[key % len(HOWS)]
+            some = np.flatnonzero(other)[keys == key]
+            found.setdefault(place, Found()).add(inputs[some], got[some], want[some])
+
+
+def by_case(file: VectorFile, inputs: Words, answers: Words) -> tuple[Words, Words]:
+    """Questions and answers, one case a row: of `dequantize` a scale code and one element code."""
+    if file.op != "dequantize":
+        return inputs, answers
+    codes = inputs[:, 1:]
+    scales = np.broadcast_to(inputs[:, :1], codes.shape)
+    return np.stack([scales.ravel(), codes.ravel()], axis=1), answers.reshape(-1, 1)
+
+
+def same_bits(file: VectorFile, want: Words, got: Words) -> NDArray[np.bool_]:
+    """For each case whether all bits are the same; NaN that something is decoded to is one class.
+
+    Codes are compared by their bits, those of NaN and those under a NaN scale as well.
+    """
+    want, got = same_width(want, got)
+    equal: NDArray[np.bool_] = want == got
+    if file.op in ("decode", "decode_scale", "dequantize"):
+        layout = LAYOUTS[file.float]
+        nan = [words & np.uint64(layout.sign_bit - 1) > layout.inf_bits for words in (want, got)]
+        equal |= nan[0] & nan[1]
+    all_equal: NDArray[np.bool_] = np.all(equal, axis=1)
+    return all_equal

@@ -1,0 +1,59 @@
+"""gguf 0.19.0, llama.cpp's Python: MXFP4 by `quants.quantize` and `quants.dequantize`.
+
+It computes in float32. Source: ggml-org/llama.cpp, gguf-py/gguf/quants.py, class MXFP4;
+SPEC_NOTES, stages of profiles.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mxref._bits import I64
+from mxref._float32 import F64Array, fl
+from mxref.formats import E8M0
+from mxref.policy import Policy
+from mxref.profiles._logarithm import floor_log2
+from mxref.profiles._profile import Profile
+from mxref.profiles._stages import Rows, Stages, powers
+from mxref.profiles.torchao import as_they_are, largest
+
+__all__ = ["PROFILES"]
+
+_NUMBERS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+
+
+def wrapped_scale(amax: F64Array, rows: Rows) -> I64:
+    """Floor of the float32 logarithm - 2 + 127, modulo 256; 0 for 0, infinity and NaN."""
+    code = floor_log2(amax) - rows.format.emax + E8M0.bias & 0xFF
+    return np.where((amax > 0) & np.isfinite(amax), code, 0)
+
+
+def nearest_numbers(code: I64, rows: Rows) -> F64Array:
+    """The FP4 number whose float32 product with the scale is nearest, the first of them."""
+    scale = powers(code - E8M0.bias)[:, None]
+    size = least = np.abs(rows.x)
+    best = np.zeros(size.shape)
+    for number in _NUMBERS:
+        distance = np.abs(fl(fl(scale * number) - size))
+        best = np.where(distance < least, number, best)
+        least = np.fmin(distance, least)
+    return np.copysign(best, rows.x)
+
+
+PROFILES = (
+    Profile(
+        "gguf_mxfp4",
+        Policy.parse(
+            "ocp+zero_sign=dropped+scale_ff=power+decoded_zero=dropped+fp4_packing=halves"
+            "+scale_place=before"
+        ),
+        "ggml-org/llama.cpp, gguf-py/gguf/quants.py: quantize and dequantize of MXFP4",
+        "gguf 0.19.0, NumPy 2.4.6",
+        checked="tools/adapters/gguf_adapter.py",
+        formats={"quantize": ("mxfp4_e2m1",), "dequantize": ("mxfp4_e2m1",)},
+        floats=("f32", "f16"),
+        stages=Stages(
+            amax=largest, scale=wrapped_scale, divide=nearest_numbers, nonfinite=as_they_are
+        ),
+    ),
+)

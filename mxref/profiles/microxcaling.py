@@ -1,0 +1,115 @@
+"""microxcaling: its PyTorch path, and its C++ and CUDA kernels, which do not agree.
+
+The PyTorch path computes in the type of the values, with logarithms of that type, and gives
+numbers. What it multiplies by the scale in the end are these elements. The kernels compute on the
+fields of float32; they need no stage. Source: microsoft/microxcaling 7bc41952, mx/mx_ops.py,
+mx/elemwise_ops.py, mx/formats.py; mx/cpp/mx.cuh, quantize.cuh, shared_exp.cuh.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mxref._bits import I64
+from mxref._float32 import F64Array, rounded
+from mxref.formats import E8M0
+from mxref.policy import Policy
+from mxref.profiles._logarithm import floor_log2
+from mxref.profiles._profile import Profile
+from mxref.profiles._stages import NAN_SCALE, Rows, Stages, element_by_policy, powers
+from mxref.profiles.torchao import largest
+
+__all__ = ["PROFILES"]
+
+_ELEMENTS = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8")
+_BLOCKS = ("mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1", "mxint8")
+
+
+def shared_exponents(amax: F64Array, rows: Rows) -> I64:
+    """The logarithm in the type of the values, rounded down; zero counts as 2**-126."""
+    exponent = floor_log2(np.where(amax == 0, 2.0**-126, amax), rows.layout) - rows.format.emax
+    code = np.maximum(exponent + E8M0.bias, 0)
+    return np.where(np.isfinite(amax) & (code <= E8M0.max_code), code, NAN_SCALE)
+
+
+def quotients(code: I64, rows: Rows) -> F64Array:
+    """In the type of the values; NaN under a scale that is NaN."""
+    q = rounded(rows.x * powers(E8M0.bias - code)[:, None], rows.layout)
+    return np.where((code == NAN_SCALE)[:, None], np.nan, q)
+
+
+def _steps(q: F64Array, rows: Rows) -> tuple[F64Array, F64Array]:
+    """Magnitudes in units of the last place, and that unit; integers have one unit."""
+    fmt, size = rows.format, np.abs(q)
+    exponent = floor_log2(np.where(size == 0, 1.0, size), rows.layout)
+    least = 1 - fmt.bias
+    exponent = np.where(fmt.twos_complement, 0, np.maximum(exponent, least))
+    unit = powers(exponent - fmt.mantissa_bits)
+    return size / unit, unit
+
+
+def _codes(steps: F64Array, unit: F64Array, q: F64Array, rows: Rows) -> I64:
+    """Only zeros lose their sign: negative numbers that become zero keep it."""
+    sign = np.where(q < 0, -1.0, 1.0)
+    return element_by_policy(sign * steps * unit, rows)
+
+
+def nearest(q: F64Array, rows: Rows) -> I64:
+    """Half a unit is added, in the type of the values."""
+    y, unit = _steps(q, rows)
+    return _codes(np.floor(rounded(y + 0.5, rows.layout)), unit, q, rows)
+
+
+def even(q: F64Array, rows: Rows) -> I64:
+    """The same; then ties at odd numbers lose one."""
+    y, unit = _steps(q, rows)
+    up = np.floor(rounded(y + 0.5, rows.layout))
+    return _codes(up - ((y - 0.5) % 2 == 0), unit, q, rows)
+
+
+def floor(q: F64Array, rows: Rows) -> I64:
+    """Truncated."""
+    y, unit = _steps(q, rows)
+    return _codes(np.floor(y), unit, q, rows)
+
+
+_MODES = {
+    "nearest": ("+rounding=ties_to_away", nearest),
+    "even": ("", even),
+    "floor": ("+rounding=toward_zero", floor),
+}
+_FORMATS = {"shared_scale": _ELEMENTS, "quantize": _BLOCKS, "dequantize": _BLOCKS}
+
+
+def _name(mode: str) -> str:
+    """The end of a profile's name; `nearest` is what microxcaling does unless told otherwise."""
+    return "" if mode == "nearest" else f"_{mode}"
+
+
+PROFILES = (
+    *(
+        Profile(
+            f"microxcaling_torch{_name(mode)}",
+            Policy.parse(f"ocp{rounding}+scale_rule=floor_log2_float32+scale_overflow=nan"),
+            f'microsoft/microxcaling, mx/mx_ops.py: _quantize_mx, round="{mode}"',
+            "7bc41952, torch 2.13.0",
+            checked=f"tools/adapters/microxcaling_torch_{mode}.py",
+            formats=_FORMATS,
+            floats=("f32", "bf16"),
+            stages=Stages(amax=largest, scale=shared_exponents, divide=quotients, element=element),
+        )
+        for mode, (rounding, element) in _MODES.items()
+    ),
+    *(
+        Profile(
+            f"microxcaling_cuda{_name(mode)}",
+            Policy.parse(f"ocp{rounding}+zero_sign=dropped+underflow_sign=dropped"),
+            f"microsoft/microxcaling, mx/cpp/mx.cuh, rounding mode {mode}",
+            "7bc41952",
+            checked=f"tools/adapters/microxcaling_cuda_{mode}.py: mx.cuh, compiled for a CPU",
+            formats=_FORMATS,
+            floats=("f32", "bf16"),
+        )
+        for mode, (rounding, _) in _MODES.items()
+    ),
+)

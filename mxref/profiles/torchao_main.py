@@ -1,0 +1,63 @@
+"""torchao after 0.18, on a CPU: `to_mx` and `to_dtype`, since pull request 4725 rewrote them.
+
+Finite blocks are those of the policy. Source: pytorch/ao 050515e8,
+torchao/prototype/mx_formats/mx_tensor.py; SPEC_NOTES, stages of profiles.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mxref._bits import F32, I64
+from mxref._float32 import F64Array
+from mxref.policy import Policy
+from mxref.profiles._profile import Profile
+from mxref.profiles._stages import (
+    NAN_SCALE,
+    Rows,
+    Stages,
+    exact_quotients,
+    float32_bits,
+    scale_by_rule,
+)
+from mxref.profiles.torchao import BLOCKS, ELEMENTS, as_they_are, element, even_scale, largest
+
+__all__ = ["PROFILES"]
+
+
+def even_scale_or_nan(amax: F64Array, rows: Rows) -> I64:
+    """NaN also where amax is rounded up to 2**128."""
+    code = even_scale(amax, rows)
+    overflows = float32_bits(amax) + (1 << (22 - rows.format.mantissa_bits)) >= F32.inf_bits
+    return np.where(overflows, NAN_SCALE, code)
+
+
+def quotients(code: I64, rows: Rows) -> F64Array:
+    """Under a scale that is NaN all are NaN, of the pattern 7fc00001."""
+    nan = np.int64(0x7FF8_0000_2000_0000).view(np.float64)
+    return np.where((code == NAN_SCALE)[:, None], nan, exact_quotients(code, rows))
+
+
+_MODES = {
+    "floor": ("floor", scale_by_rule),
+    "ceil": ("ceil", scale_by_rule),
+    "even": ("even", even_scale_or_nan),
+    "rceil": ("rceil_reciprocal", scale_by_rule),
+}
+
+PROFILES = tuple(
+    Profile(
+        f"torchao_main_{mode}",
+        Policy.parse(f"ocp+nan=signed+scale_rule={rule}"),
+        "pytorch/ao, torchao/prototype/mx_formats: to_mx and to_dtype, ScaleCalculationMode."
+        + mode.upper(),
+        "0.19.0 in development (050515e8), torch 2.13.0",
+        checked=f"tools/adapters/torchao_main_{mode}.py",
+        formats={"shared_scale": ELEMENTS, "quantize": BLOCKS, "dequantize": BLOCKS},
+        floats=("f32", "bf16"),
+        stages=Stages(
+            amax=largest, scale=scale, divide=quotients, element=element, nonfinite=as_they_are
+        ),
+    )
+    for mode, (rule, scale) in _MODES.items()
+)

@@ -1,0 +1,79 @@
+"""torchmx 0.1.0: FLOOR; its INT8 elements are plain integers, so their scales are 6 lower.
+
+Source: rain-neuromorphics/torchmx 7648b97, src/torchmx/mx_tensor.py and mx_quantization_utils.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref._bits import F64, I64, FloatLayout, compose, split
+from mxref._float32 import F64Array
+from mxref.element import decode
+from mxref.formats import E8M0, BlockFormat, ElementFormat
+from mxref.policy import Policy
+from mxref.profiles._profile import Profile
+from mxref.profiles._stages import (
+    NAN_SCALE,
+    Rows,
+    Stages,
+    exact_quotients,
+    float32_bits,
+    powers,
+    products,
+)
+from mxref.profiles.torchao import largest
+
+__all__ = ["PROFILES"]
+
+
+def _point(fmt: ElementFormat) -> int:
+    """Fraction bits that MX counts in an integer element, and torchmx does not."""
+    return fmt.mantissa_bits if fmt.twos_complement else 0
+
+
+def field_scale(amax: F64Array, rows: Rows) -> I64:
+    """The exponent field less emax, which is 6 for integers; NaN and infinity have field 255."""
+    field = float32_bits(amax) >> 23 & 0xFF
+    code = np.maximum(field - rows.format.emax - _point(rows.format), 0)
+    return np.where(field == 0xFF, NAN_SCALE, code)
+
+
+def quotients(code: I64, rows: Rows) -> F64Array:
+    """Integers stand for themselves."""
+    q: F64Array = exact_quotients(code, rows) * 2.0 ** -_point(rows.format)
+    return q
+
+
+def integer_products(fmt: BlockFormat, layout: FloatLayout, policy: Policy) -> NDArray[Any]:
+    """Scale times the integer."""
+    if not _point(fmt.element):
+        return products(fmt, layout, policy)
+    codes = np.arange(fmt.element.code_count, dtype=np.uint8)
+    integers = decode(codes, fmt.element, np.float64) * 2.0 ** _point(fmt.element)
+    numbers = powers(np.arange(NAN_SCALE + 1) - E8M0.bias)[:, None] * integers
+    numbers[NAN_SCALE] = np.nan
+    return compose(split(numbers.view(np.uint64), F64), layout).astype(layout.uint)
+
+
+_BLOCKS = ("mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1", "mxint8")
+
+PROFILES = (
+    Profile(
+        "torchmx",
+        Policy.parse("ocp+fp4_packing=high_nibble_first"),
+        "rain-neuromorphics/torchmx: quantize_mx and dequantize_mx",
+        "0.1.0, torchao 0.6.1, torch 2.13.0",
+        checked="tools/adapters/torchmx_adapter.py and torchmx_int8.py",
+        formats={
+            "shared_scale": ("e4m3", "e3m2", "e2m3", "e2m1", "int8"),
+            "quantize": _BLOCKS,
+            "dequantize": _BLOCKS,
+        },
+        floats=("bf16",),
+        stages=Stages(amax=largest, scale=field_scale, divide=quotients, decode=integer_products),
+    ),
+)

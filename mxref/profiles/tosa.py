@@ -1,0 +1,59 @@
+"""The TOSA reference model 2026.8.0: CAST, CAST_TO_BLOCK_SCALED and CAST_FROM_BLOCK_SCALED.
+
+What its policy does not say is what becomes of NaN in elements. Source: the package tosa-tools;
+SPEC_NOTES, stages of profiles.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mxref._bits import I64
+from mxref._float32 import F64Array
+from mxref.formats import BLOCK_FORMATS
+from mxref.policy import Policy
+from mxref.profiles._profile import Profile
+from mxref.profiles._stages import NAN_SCALE, Rows, Stages, element_by_policy, exact_quotients
+from mxref.profiles.torchao import as_they_are
+
+__all__ = ["PROFILES"]
+
+_FP8 = ("e5m2", "e4m3")
+
+
+def quotients(code: I64, rows: Rows) -> F64Array:
+    """Exact; by a NaN scale everything becomes NaN, which keeps its sign where it is one."""
+    is_nan = (code == NAN_SCALE)[:, np.newaxis] & ~np.isnan(rows.x)
+    return np.where(is_nan, np.nan, exact_quotients(code, rows))
+
+
+def element(q: F64Array, rows: Rows) -> I64:
+    """In FP6 and FP4 NaN has the largest exponent, fraction 0; in E4M3 overflow has no sign."""
+    codes, fmt = element_by_policy(q, rows), rows.format
+    if fmt.nan_code is not None:
+        overflow = np.isfinite(q) & (codes & 0x7F == fmt.nan_code)
+        return np.where(overflow, fmt.nan_code, codes)
+    fraction = 0 if fmt.twos_complement else fmt.mantissa_bits
+    return np.where(np.isnan(q), codes >> fraction << fraction, codes)
+
+
+PROFILES = (
+    Profile(
+        "tosa",
+        Policy.parse(
+            "ocp+overflow=nonsaturating+nan=signed_quiet+nan_to_finite=signed_max+int8_range=full"
+            "+scale_rule=tosa"
+        ),
+        "TOSA reference model: CAST, CAST_TO_BLOCK_SCALED, CAST_FROM_BLOCK_SCALED",
+        "2026.8.0",
+        checked="tools/adapters/tosa_adapter.py, tools/adapters/tosa_casts.py",
+        formats={
+            "encode": _FP8,
+            "decode": _FP8,
+            "quantize": tuple(BLOCK_FORMATS),
+            "dequantize": tuple(BLOCK_FORMATS),
+        },
+        floats=("f32", "bf16", "f16"),
+        stages=Stages(divide=quotients, element=element, nonfinite=as_they_are),
+    ),
+)

@@ -1,0 +1,43 @@
+"""Transformer Engine, MXFP8: blocks of 32 along rows or columns. cuBLAS documents the same rule.
+
+Source: NVIDIA/TransformerEngine 0b21a82d, common/cast/mxfp8/quantize_mxfp8.cuh and
+dequantize_mxfp8.cuh, common/util/ptx.cuh and ptx_arch_spec.cuh.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mxref._float32 import F64Array
+from mxref.policy import Policy
+from mxref.profiles._profile import Profile
+from mxref.profiles._stages import Rows, Stages
+
+__all__ = ["PROFILES"]
+
+_BLOCKS = ("mxfp8_e5m2", "mxfp8_e4m3")
+
+
+def largest_number(rows: Rows) -> F64Array:
+    """The largest magnitude that is no NaN, infinity included; 0 if all are NaN."""
+    size = np.abs(rows.x)
+    amax: F64Array = np.where(np.isnan(size), 0.0, size).max(axis=1)
+    return amax
+
+
+PROFILES = (
+    Profile(
+        "transformer_engine_mxfp8",
+        Policy.parse("ocp+scale_rule=rceil_reciprocal+block_nan=ignore+block_inf=largest_scale"),
+        "NVIDIA/TransformerEngine, transformer_engine/common/cast/mxfp8",
+        "2.20.0 in development (0b21a82d)",
+        checked="tools/adapters/transformer_engine_adapter.py: its functions, compiled for a CPU",
+        formats={
+            "shared_scale": ("e5m2", "e4m3"),
+            "quantize": _BLOCKS,
+            "dequantize": _BLOCKS,
+        },
+        floats=("f32", "f16", "bf16"),
+        stages=Stages(amax=largest_number),
+    ),
+)

@@ -1,0 +1,127 @@
+"""triton_kernels' references in torch, as vLLM 0.33.0 carries them, and AMD Quark's older kernels.
+
+They compute in float32. Source: triton-lang/triton, python/triton_kernels/triton_kernels/
+numerics_details/mxfp.py; AMD Quark, quark/torch/kernel/mx/triton.py; SPEC_NOTES, stages of
+profiles.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from mxref._bits import BF16, I64
+from mxref._float32 import F64Array, fl
+from mxref.formats import E2M1, E8M0
+from mxref.policy import Policy
+from mxref.profiles._profile import Profile
+from mxref.profiles._stages import (
+    Rows,
+    Stages,
+    element_by_policy,
+    exact_quotients,
+    float32_bits,
+    powers,
+)
+from mxref.profiles.torchao import as_they_are, largest
+
+__all__ = ["PROFILES"]
+
+_AWAY = Policy.parse("ocp+rounding=ties_to_away+nan_to_finite=signed_max")
+
+
+def up_scale(amax: F64Array, rows: Rows) -> I64:
+    """The exponent field of amax / max, rounded up; for NaN that carries into the sign."""
+    bits = float32_bits(fl(amax / rows.format.max_normal))
+    return bits + 0x7F_FFFF >> 23 & 0xFF
+
+
+def down_scale(amax: F64Array, rows: Rows) -> I64:
+    """The exponent field of amax / max."""
+    return float32_bits(fl(amax / rows.format.max_normal)) >> 23 & 0xFF
+
+
+def products(code: I64, rows: Rows) -> F64Array:
+    """Multiplication by the scale's reciprocal, which is 0 where the byte is 0 or FF."""
+    factor = np.where(np.isin(code, (0, 0xFF)), 0.0, powers(E8M0.bias - code))[:, None]
+    nothing = np.isinf(rows.x) & (factor == 0)  # x86 gives the negative NaN
+    return np.where(nothing, -np.nan, fl(rows.x * factor))
+
+
+def element(q: F64Array, rows: Rows) -> I64:
+    """FP4: ties away from zero, NaN counts as too large. FP8 by torch."""
+    away = dataclasses.replace(rows, policy=_AWAY)
+    return element_by_policy(q, away if rows.format == E2M1 else rows)
+
+
+def _seen(rows: Rows) -> Rows:
+    """Numbers as Triton's interpreter widens bfloat16: of a subnormal one it drops the leading bit.
+
+    What is left of the significand moves up to the leading bit's place.
+    """
+    size = np.abs(rows.x)
+    leading = (size.view(np.int64) & 0x7FF << 52).view(np.float64)
+    rest = np.copysign((size - leading) * (2.0**-126 / leading), rows.x)
+    subnormal = (size != 0) & (size < 2.0**-126) & (rows.layout == BF16)
+    return dataclasses.replace(rows, x=np.where(subnormal, rest, rows.x))
+
+
+def largest_seen(rows: Rows) -> F64Array:
+    """The largest magnitude as widened, infinity included; the last NaN if there is nothing else."""
+    size = np.abs(_seen(rows).x)
+    amax = np.maximum.reduce(np.where(np.isnan(size), -1.0, size), axis=1)
+    return np.where(amax < 0, size[:, -1], amax)
+
+
+def products_seen(code: I64, rows: Rows) -> F64Array:
+    """`products` of the numbers as widened."""
+    return products(code, _seen(rows))
+
+
+def quotients_seen(code: I64, rows: Rows) -> F64Array:
+    """The numbers as widened, divided by 2**(byte - 127)."""
+    return exact_quotients(code, _seen(rows))
+
+
+def even_scale(amax: F64Array, rows: Rows) -> I64:
+    """Half a unit of FP4's last place is added, 2 taken from the exponent, 0 being 2**-126."""
+    field = float32_bits(amax) + 0x20_0000 >> 23 & 0xFF
+    field = np.where(field == 0, 1, field)
+    return np.where(field == 0xFF, E8M0.max_code, np.maximum(field - rows.format.emax, 0))
+
+
+_BLOCKS = ("mxfp8_e5m2", "mxfp8_e4m3", "mxfp4_e2m1")
+
+PROFILES = tuple(
+    Profile(
+        f"triton_kernels_{mode}",
+        Policy.parse("ocp+nan=signed+scale_00=zero+scale_ff=inf"),
+        "triton-lang/triton, triton_kernels/numerics_details/mxfp.py: downcast_to_mxfp_torch and "
+        f"upcast_from_mxfp_torch, DequantScaleRoundingMode.ROUND_{mode.upper()}",
+        "vllm 0.33.0, torch 2.13.0",
+        checked=f"tools/adapters/triton_kernels_{mode}_fp4.py, triton_kernels_{mode}_fp8.py",
+        formats={"quantize": _BLOCKS, "dequantize": _BLOCKS},
+        floats=("f32", "bf16", "f16"),
+        stages=Stages(
+            amax=largest, scale=scale, divide=products, element=element, nonfinite=as_they_are
+        ),
+    )
+    for mode, scale in (("up", up_scale), ("down", down_scale))
+) + tuple(
+    Profile(
+        f"quark_triton_{mode}",
+        Policy.parse("ocp+rounding=ties_to_away+nan_to_finite=signed_max"),
+        "AMD Quark, quark/torch/kernel/mx/triton.py: downcast_to_mxfp by Triton's interpreter",
+        "amd-quark 0.13, triton 3.9.0, NumPy 2.4.6",
+        checked=f"tools/adapters/quark_triton_{mode}.py",
+        formats={"quantize": ("mxfp4_e2m1",)},
+        floats=("bf16", "f16"),
+        stages=Stages(amax=largest_seen, scale=scale, divide=divide, nonfinite=as_they_are),
+    )
+    for mode, scale, divide in (
+        ("even", even_scale, quotients_seen),
+        ("up", up_scale, products_seen),
+        ("down", down_scale, products_seen),
+    )
+)

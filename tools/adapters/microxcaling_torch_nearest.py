@@ -1,0 +1,10 @@
+"""microxcaling's PyTorch path with round="nearest"."""
+
+from microxcaling_adapter import FLOATS, FORMATS, rounding
+
+__all__ = ["FLOATS", "FORMATS", "quantize", "shared_scale"]
+PROFILE = "microxcaling_torch"
+POLICY = (
+    "ocp+rounding=ties_to_away+zero_sign=dropped+scale_rule=floor_log2_float32+scale_overflow=nan"
+)
+quantize, shared_scale = rounding("nearest")
