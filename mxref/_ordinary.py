@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref._bits import BF16, F16, F32, U8, Bits, FloatLayout, Parts, compose, split
-from mxref._buffers import buffers_of
+from mxref._scratch import scratch
 from mxref.choices import Scaling
 from mxref.element import encode_parts
 from mxref.formats import E8M0, ElementFormat
@@ -96,8 +96,9 @@ def quantize_ordinary(
     What is given for other blocks means nothing.
     """
     count, size = rows.shape
-    buffers = buffers_of(rows.size)
-    bits, key, other = rows.reshape(-1), buffers.a, buffers.b
+    bits = rows.reshape(-1)
+    key, other = (scratch(name, rows.size, np.uint32) for name in ("key", "other"))
+    index = scratch("index", rows.size, np.intp)
     magnitude = other.reshape(count, size)
     np.bitwise_and(rows, _MAGNITUDE, out=magnitude)
     amax = _row_maxima(magnitude, key)
@@ -114,7 +115,7 @@ def quantize_ordinary(
     np.add(key, low, out=key)
     np.bitwise_or(key, other, out=key)
     np.right_shift(key, drop, out=key)
-    smallest = np.minimum(key, buffers.ones, out=other).view(np.int32)
+    smallest = np.minimum(key, _ones(key.size), out=other).view(np.int32)
     signed = key.view(np.int32).reshape(count, size)
     less = np.maximum(code - smallest_code(fmt), 0).astype(np.int32) << kept
     np.subtract(signed, less[:, np.newaxis], out=signed)
@@ -122,9 +123,9 @@ def quantize_ordinary(
     np.right_shift(bits, np.uint32(31 - _FIELD_BITS - kept), out=other)
     np.bitwise_and(other, np.uint32(1 << (_FIELD_BITS + kept)), out=other)
     np.bitwise_or(key, other, out=key)
-    np.copyto(buffers.index, key, casting="same_kind")
+    np.copyto(index, key, casting="same_kind")
     # Keys of other blocks may lie beyond the table.
-    codes = np.take(_codes(fmt, element), buffers.index, mode="wrap")
+    codes = np.take(_codes(fmt, element), index, mode="wrap")
     zero = _scale_of_zero(fmt, scale)
     is_zero = amax == 0
     return (
@@ -132,6 +133,12 @@ def quantize_ordinary(
         codes.reshape(rows.shape),
         ordinary | is_zero & (zero >= 0),
     )
+
+
+@functools.lru_cache(maxsize=4)
+def _ones(size: int) -> NDArray[np.uint32]:
+    """An operand: one of a single number takes four times as long in `minimum`."""
+    return np.ones(size, np.uint32)
 
 
 def as_float32(bits: Bits, layout: FloatLayout) -> NDArray[np.uint32]:

@@ -22,12 +22,12 @@ from mxref._bits import (
     compose,
     floats_from,
     layout_of,
-    odd_key,
     round_to_code,
     split,
 )
 from mxref._codes import codes_of, parts_of
 from mxref._out import array_out
+from mxref._scratch import odd_keys
 from mxref._sources import numbers_of
 from mxref._threads import for_each, thread_count
 from mxref.choices import (
@@ -196,7 +196,7 @@ def encode_bits(
     def encode_chunk(start: int) -> None:
         part = slice(start, start + CHUNK)
         if use_table:
-            keys = odd_key(flat[part], layout.mantissa_bits - key.mantissa_bits)
+            keys = odd_keys(flat[part], layout.mantissa_bits - key.mantissa_bits)
             np.take(_encode_table(fmt, key, policy), keys, out=codes[part], mode="wrap")
         else:
             some = None if draw is None else draw[part]
