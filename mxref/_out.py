@@ -37,18 +37,24 @@ def floats_out(
     out: Floats | None, shape: tuple[int, ...], layout: FloatLayout, *inputs: NDArray[Any]
 ) -> NDArray[Any]:
     """The patterns to write: new ones, or those of `out`, which lies by itself."""
+    return array_out(out, layout.dtype, shape, *inputs).view(layout.uint)
+
+
+def array_out(
+    out: NDArray[Any] | None, dtype: np.dtype[Any], shape: tuple[int, ...], *inputs: NDArray[Any]
+) -> NDArray[Any]:
+    """An array to write: a new one, or `out`, which lies by itself."""
     if out is None:
-        return np.empty(shape, layout.uint)
-    wanted = f"a writable C-contiguous {layout.dtype} array of shape {shape}"
+        return np.empty(shape, dtype)
+    wanted = f"a writable C-contiguous {dtype} array of shape {shape}"
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out must be {wanted}, got {type(out).__name__}")
-    if out.shape != shape or out.dtype != layout.dtype or not out.flags.c_contiguous:
+    if out.shape != shape or out.dtype != dtype or not out.flags.c_contiguous:
         raise ValueError(f"out must be {wanted}, got {out.dtype} of shape {out.shape}")
     if not out.flags.writeable:
         raise ValueError(f"out must be {wanted}, got a read-only one")
     _refuse_overlap(out, *inputs)
-    patterns: NDArray[Any] = out.view(layout.uint)
-    return patterns
+    return out
 
 
 def _refuse_overlap(array: NDArray[Any], *others: NDArray[Any]) -> None:

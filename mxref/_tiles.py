@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import CHUNK
-
+#: Elements of a part: few enough for the cache, and enough to be worth a call.
+TILE = 1 << 16
 Axis = int | Sequence[int]
 #: Slices of a tensor, one for each axis.
 Tile = tuple[slice, ...]
@@ -93,7 +93,7 @@ class Tiling:
         """Shape of the tensor with its tails filled up to whole blocks."""
         return tuple(n * unit for n, unit in zip(self.counts, self.unit, strict=True))
 
-    def tiles(self, limit: int = CHUNK) -> Iterator[tuple[Tile, Tile]]:
+    def tiles(self, limit: int = TILE) -> Iterator[tuple[Tile, Tile]]:
         """Parts of about `limit` elements: slices of the tensor, and of the scale codes."""
         if 0 in self.counts:
             return

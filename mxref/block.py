@@ -13,8 +13,10 @@ from mxref._arithmetics import ARITHMETICS
 from mxref._bits import F32, F64, U8, Bits, Bool, FloatLayout, Stochastic, refuse_masked, split
 from mxref._float32 import F64Array, narrow, wide
 from mxref._mapped import Mapped
+from mxref._ordinary import as_float32, quantize_ordinary
 from mxref._out import codes_out
 from mxref._sources import numbers_of
+from mxref._threads import for_each, thread_count
 from mxref._tiles import Axis, Tile, Tiling, cut
 from mxref.blocks import Blocks
 from mxref.choices import (
@@ -51,6 +53,7 @@ def quantize(
     random_bits: ArrayLike | None = None,
     random_width: int | None = None,
     out: tuple[U8, U8] | None = None,
+    threads: int | None = None,
     **choices: Unpack[QuantizeChoices],
 ) -> Blocks:
     """Blocks of elements with a shared scale, from a tensor.
@@ -76,6 +79,8 @@ def quantize(
         random_width: their width in bits.
         out: where codes and scale codes go: writable uint8 arrays of the shapes that come back; may
             be mapped to files. `Blocks` then holds views of them.
+        threads: how many threads compute, which changes no bit; if None the environment variable
+            MXREF_THREADS says it, or it is one.
         choices: single choices of the policy; see `mxref.choices`.
 
     Returns:
@@ -110,7 +115,7 @@ def quantize(
             part = dataclasses.replace(draw, bits=tiling.rows(draws[tile]))
         return _quantize_rows(rows, layout, fmt, chosen, tensor, part)
 
-    return _in_blocks(source, fmt, axis, out, rows_of, tensor)
+    return _in_blocks(source, fmt, axis, out, rows_of, tensor, threads)
 
 
 def quantize_by(
@@ -133,20 +138,26 @@ def _in_blocks(
     out: tuple[U8, U8] | None,
     rows_of: Callable[[Bits, FloatLayout, Tile], tuple[U8, U8]],
     tensor: TensorScale | None = None,
+    threads: int | None = None,
 ) -> Blocks:
     """The blocks of a tensor, a tile of it at a time."""
+    count = thread_count(threads)
     shape = source.array.shape
     axis_found, tiling, whole = laid_out(shape, axis, fmt, source.policy)
     codes, scales = codes_out(out, whole, tiling.counts, source.array)
     lifted = source.array.reshape(tiling.shape)
     mapped = Mapped(lifted, codes, scales)
-    for tile, some in tiling.tiles():
+
+    def quantize_tile(where: tuple[Tile, Tile]) -> None:
+        tile, some = where
         bits, layout = source.numbers(lifted[tile])
         scale, code = rows_of(tiling.rows(bits), layout, tile)
         scales[some] = scale.reshape(scales[some].shape)
         found = tiling.from_rows(code, scales[some].shape)
         codes[tile] = cut(found, codes[tile].shape)
         mapped.use(lifted[tile].nbytes)
+
+    for_each(quantize_tile, tiling.tiles(), count)
     if out is None:  # nobody else can write to them
         codes.flags.writeable = scales.flags.writeable = False
     read_only = codes.view(), scales.view()
@@ -221,6 +232,26 @@ def _quantize_rows(
     """Scale codes and element codes of blocks, one a row."""
     if policy.scale.scale_arithmetic is not ScaleArithmetic.EXACT:
         return _float32_rows(wide(rows, layout), layout, fmt, policy, tensor, draw)
+    if draw is not None or fmt.scale != E8M0 or layout == F64:
+        return _exact_rows(rows, layout, fmt, policy, tensor, draw)
+    single = as_float32(rows, layout)
+    scales, codes, ordinary = quantize_ordinary(single, fmt.element, policy.scale, policy.element)
+    if not ordinary.all():
+        others = ~ordinary
+        rest = _exact_rows(rows[others], layout, fmt, policy, tensor, draw)
+        scales[others], codes[others] = rest
+    return scales, codes
+
+
+def _exact_rows(
+    rows: NDArray[Any],
+    layout: FloatLayout,
+    fmt: BlockFormat,
+    policy: Policy,
+    tensor: TensorScale | None,
+    draw: Stochastic | None,
+) -> tuple[U8, U8]:
+    """The same for whatever blocks there are."""
     parts = split(rows, layout)
     # Magnitude patterns are ordered as the numbers are, with infinity and NaN above them all.
     magnitude = rows & layout.uint.type(layout.sign_bit - 1)

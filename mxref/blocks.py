@@ -18,7 +18,8 @@ from mxref._codes import codes_of, is_writeable, view_codes
 from mxref._mapped import Mapped
 from mxref._out import floats_out
 from mxref._products import product_table
-from mxref._tiles import Tiling, axis_index, cut, shape_of
+from mxref._threads import for_each, thread_count
+from mxref._tiles import Tile, Tiling, axis_index, cut, shape_of
 from mxref._views import Index, moved, part_of, permutation
 from mxref.choices import ScaleArithmetic
 from mxref.formats import E8M0, BlockFormat
@@ -311,6 +312,7 @@ def dequantize(
     policy: str | Policy = "ocp",
     *,
     out: Floats | None = None,
+    threads: int | None = None,
     **choices: Unpack[DequantizeChoices],
 ) -> Floats:
     """The numbers that blocks stand for: element times scale, rounded once to the dtype.
@@ -322,6 +324,7 @@ def dequantize(
         policy: a `Policy` or its spelling.
         out: where the floats go: C-contiguous, of `blocks.shape` and the dtype; may be mapped to a
             file.
+        threads: as in `quantize`.
         choices: single choices of the policy; see `mxref.choices`.
 
     Returns:
@@ -352,11 +355,15 @@ def dequantize(
             )
         arithmetic = ScaleArithmetic.EXACT
     table = product_table(fmt, layout, chosen.decode, arithmetic, blocks.tensor_scale)
-    return read_by(table, blocks, layout, out)
+    return read_by(table, blocks, layout, out, threads)
 
 
 def read_by(
-    table: NDArray[Any], blocks: Blocks, layout: FloatLayout, out: Floats | None = None
+    table: NDArray[Any],
+    blocks: Blocks,
+    layout: FloatLayout,
+    out: Floats | None = None,
+    threads: int | None = None,
 ) -> Floats:
     """`dequantize` by patterns for each scale code * 2**bits + element code."""
     fmt, tiling = blocks.format, blocks.tiling
@@ -364,7 +371,9 @@ def read_by(
     whole = bits.reshape(tiling.shape)
     codes = cut(blocks.codes, tiling.shape)
     mapped = Mapped(bits, blocks.codes)
-    for tile, some in tiling.tiles():
+
+    def read_tile(where: tuple[Tile, Tile]) -> None:
+        tile, some = where
         rows = tiling.rows(codes[tile])
         scales = blocks.scale_codes[some].reshape(-1, 1)
         index = (scales.astype(np.intp) << fmt.element.bits) | rows
@@ -372,4 +381,6 @@ def read_by(
         decoded = np.take(table, index, mode="wrap")
         part[...] = cut(tiling.from_rows(decoded, blocks.scale_codes[some].shape), part.shape)
         mapped.use(part.nbytes)
+
+    for_each(read_tile, tiling.tiles(), thread_count(threads))
     return floats_from(bits, layout)

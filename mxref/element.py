@@ -22,12 +22,14 @@ from mxref._bits import (
     compose,
     floats_from,
     layout_of,
-    odd_key,
     round_to_code,
     split,
 )
 from mxref._codes import codes_of, parts_of
+from mxref._out import array_out
+from mxref._scratch import odd_keys
 from mxref._sources import numbers_of
+from mxref._threads import for_each, thread_count
 from mxref.choices import (
     Clamp,
     DecodedZero,
@@ -57,6 +59,8 @@ def encode(
     *,
     random_bits: ArrayLike | None = None,
     random_width: int | None = None,
+    out: U8 | None = None,
+    threads: int | None = None,
     **choices: Unpack[ElementChoices],
 ) -> U8:
     """Element codes of numbers, each rounded once, directly from its own type.
@@ -72,6 +76,9 @@ def encode(
             broadcast to the shape of `values`. AMD's converters use the top bits of a 32-bit seed:
             pass ``seed >> (32 - width)``.
         random_width: their width N in bits, from 1 to 32.
+        out: where the codes go: a writable C-contiguous uint8 array of the shape of `values`.
+        threads: how many threads compute, which changes no bit; if None the environment variable
+            MXREF_THREADS says it, or it is one.
         choices: single choices of the policy; see `mxref.choices`.
 
     Returns:
@@ -97,7 +104,7 @@ def encode(
     chosen = resolve("encode", policy, choices).element
     bits, layout = numbers_of(values, chosen)
     draw = stochastic(chosen.rounding, random_bits, random_width, bits.shape)
-    return encode_bits(bits, layout, fmt, chosen, draw)
+    return encode_bits(bits, layout, fmt, chosen, draw, out, threads)
 
 
 def decode(
@@ -170,6 +177,8 @@ def encode_bits(
     fmt: CodeFormat,
     policy: ElementPolicy,
     draw: Stochastic | None = None,
+    out: U8 | None = None,
+    threads: int | None = None,
 ) -> U8:
     """`encode` on patterns: an odd-rounded key looks the code up, if there are enough of them."""
     if policy.nan_to_finite is NaNToFinite.ERROR and fmt.nan_code is None:
@@ -179,18 +188,22 @@ def encode_bits(
                 f"values must not be NaN under nan_to_finite=error: {fmt.name} has no NaN"
             )
     flat = bits.reshape(-1)
-    codes = np.empty(flat.size, np.uint8)
+    result = array_out(out, np.dtype(np.uint8), bits.shape, bits)
+    codes = result.reshape(-1)
     key = key_layout(fmt, layout)
     use_table = draw is None and key.width <= 22 and flat.size >= 1 << (key.width - 3)
-    for start in range(0, flat.size, CHUNK):
+
+    def encode_chunk(start: int) -> None:
         part = slice(start, start + CHUNK)
         if use_table:
-            keys = odd_key(flat[part], layout.mantissa_bits - key.mantissa_bits)
+            keys = odd_keys(flat[part], layout.mantissa_bits - key.mantissa_bits)
             np.take(_encode_table(fmt, key, policy), keys, out=codes[part], mode="wrap")
         else:
             some = None if draw is None else draw[part]
             codes[part] = encode_parts(split(flat[part], layout), fmt, policy, some)
-    return codes.reshape(bits.shape)
+
+    for_each(encode_chunk, range(0, flat.size, CHUNK), thread_count(threads))
+    return result
 
 
 def encode_parts(

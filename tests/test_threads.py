@@ -1,0 +1,87 @@
+"""Threads and memory that is given: neither changes a bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from helpers import sentence
+
+import mxref
+from mxref import block
+from mxref._bits import BF16, F16, F32
+from mxref.policy import Policy
+
+
+def numbers(shape: tuple[int, ...]) -> np.ndarray:
+    """Blocks of all sizes: tiny, huge, zeros, NaN and infinity among them."""
+    rng = np.random.default_rng(7)
+    bits = rng.integers(0, 1 << 32, shape, np.uint32)
+    bits.reshape(-1, 32)[::2] &= 0x807F_FFFF
+    bits.reshape(-1, 32)[::2] |= rng.integers(0, 255, (bits.size // 64, 1), np.uint32) << 23
+    bits.reshape(-1, 32)[::50] = 0
+    return bits.view(np.float32)
+
+
+X = numbers((600, 640))
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_threads_change_no_bit_of_blocks(threads: int, axis: int) -> None:
+    one = mxref.quantize(X[:, :-5], "mxfp6_e2m3", axis=axis)
+    many = mxref.quantize(X[:, :-5], "mxfp6_e2m3", axis=axis, threads=threads)
+    assert one == many
+    back = mxref.dequantize(one, threads=1).view(np.uint32)
+    assert (mxref.dequantize(one, threads=threads).view(np.uint32) == back).all()
+
+
+def test_threads_and_memory_change_no_bit_of_elements(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = mxref.encode(X, "e4m3")
+    out = np.empty(X.shape, np.uint8)
+    assert mxref.encode(X, "e4m3", threads=2, out=out) is out
+    assert (out == one).all()
+    monkeypatch.setenv("MXREF_THREADS", "2")
+    assert (mxref.encode(X, "e4m3") == one).all()
+
+
+def test_what_threads_raise_is_raised() -> None:
+    x = np.zeros((64, 4096), np.float32)
+    x[-1, -1] = np.nan
+    choices = {"nan_to_finite": "error", "block_nan": "ignore"}
+    wrong = sentence(ValueError, lambda: mxref.quantize(x, "mxfp4_e2m1", threads=2, **choices))
+    assert wrong.startswith("values must not be NaN")
+
+
+def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sentence(ValueError, lambda: mxref.encode(X, "e2m1", threads=0)).endswith("1, got 0")
+    assert sentence(TypeError, lambda: mxref.encode(X, "e2m1", threads=1.5)).endswith("got float")
+    small = np.empty(3, np.uint8)
+    assert "of shape (600, 640)" in sentence(ValueError, lambda: mxref.encode(X, "e2m1", out=small))
+    monkeypatch.setenv("MXREF_THREADS", "many")
+    assert sentence(ValueError, lambda: mxref.encode(X, "e2m1")).endswith("got 'many'")
+
+
+POLICIES = [
+    "ocp",
+    *(f"ocp+rounding={one}" for one in ("to_odd", "toward_positive", "ties_to_zero")),
+    *(f"ocp+scale_rule={one}" for one in ("ceil", "rceil", "even", "tosa", "nearest_log2")),
+    "ocp+scale_rule=floor_log2_float32+zero_block=nan",
+    "ocp+scale_rule=rceil_reciprocal+scale_underflow=flush+zero_sign=dropped",
+    "ocp+scale_rule=ceil+scale_overflow=wrap+scale_underflow=wrap+block_nan=ignore",
+    "ocp+scaling=reciprocal_flushed+scale_rule=ceil+zero_block=code_01+block_inf=largest_scale",
+    "ocp+amax_type=bfloat16+overflow=nonsaturating",
+    "ocp+amax_type=float16+scale_rule=nearest+int8_emax=one",
+]
+
+
+@pytest.mark.parametrize("format", ["mxfp8_e5m2", "mxfp8_e4m3", "mxfp4_e2m1", "mxint8"])
+@pytest.mark.parametrize("spelling", POLICIES)
+def test_ordinary_blocks_are_those_of_the_general_path(spelling: str, format: str) -> None:
+    policy, fmt = Policy.parse(spelling), mxref.formats.block_format(format)
+    rows = X.reshape(-1, 32).view(np.uint32)
+    for layout in (F32, BF16, F16):
+        some = rows if layout is F32 else (rows >> 16).astype(np.uint16)
+        scales, codes = block._exact_rows(some, layout, fmt, policy, None, None)
+        fast = mxref.quantize(some.view(layout.dtype), fmt, policy)
+        assert (fast.scale_codes[:, 0] == scales).all()
+        assert (fast.codes == codes).all()
