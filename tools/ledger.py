@@ -23,7 +23,7 @@ import re
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +39,11 @@ from mxref.conformance.ledger.run import examine  # noqa: E402
 
 ADAPTERS = ROOT / "tools" / "adapters"
 RESULTS = ROOT / "ledger"
-QUICK = RESULTS / "quick"
 #: What stands in the sentence of an adapter whose library is not here.
 _ABSENT = re.compile(r"pip install|must name a checkout")
 _NOT_HERE = 3
-#: Adapters of slow libraries, that get a part: implementations that are asked number by number.
-SHARES = {"pychop_adapter": 64, "apytypes_adapter": 4}
+#: Adapters of libraries that take blocks one by one, in Python, get a part.
+SHARES = {"pychop_adapter": 64, "gfloat_adapter": 64}
 _QUICK = 16
 
 
@@ -55,9 +54,9 @@ def main() -> int:
     )
     parser.add_argument("adapters", nargs="*", metavar="NAME", help="default: all that load here")
     parser.add_argument("--again", action="store_true", help="also what has a result")
-    parser.add_argument(
-        "--quick", action="store_true", help=f"one case in {_QUICK}, into ledger/quick"
-    )
+    about = "where the results are; default: ledger, or ledger/quick"
+    parser.add_argument("--quick", action="store_true", help=f"one case in {_QUICK}")
+    parser.add_argument("--results", type=Path, metavar="FOLDER", help=about)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at once")
     parser.add_argument("--write", action="store_true", help="write LEDGER.md and stop")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
@@ -66,10 +65,11 @@ def main() -> int:
     unknown = sorted({*options.adapters} - {*names})
     if unknown:
         parser.error(f"{unknown[0]} must be an adapter that claims a PROFILE: {', '.join(names)}")
+    options.results = options.results or RESULTS / ("quick" * options.quick)
     if options.one:
-        return record(options.adapters[0], quick=options.quick)
+        return record(options.adapters[0], options)
     if options.write:
-        return write(names)
+        return write(names, options)
     return run(options.adapters or names, options)
 
 
@@ -79,7 +79,7 @@ def claiming() -> list[str]:
     return sorted(p.stem for p in ADAPTERS.glob("*.py") if claims.search(p.read_text("utf-8")))
 
 
-def record(name: str, *, quick: bool) -> int:
+def record(name: str, options: argparse.Namespace) -> int:
     """One adapter's result, in this process."""
     try:
         target = load_target(str(ADAPTERS / f"{name}.py"))
@@ -88,22 +88,25 @@ def record(name: str, *, quick: bool) -> int:
         if _ABSENT.search(str(error)):
             return _NOT_HERE
         raise
-    found = examine(target, share=share(name, quick=quick))
-    found = {"adapter": name, "of": digest(name, quick=quick)} | found
-    write_file(result(name, quick=quick), (json.dumps(found, indent=1) + "\n").encode("ascii"))
+    found = examine(target, share=share(name, options))
+    found = {"adapter": name, "of": digest(name, options)} | found
+    write_file(
+        options.results / f"{name}.json", (json.dumps(found, indent=1) + "\n").encode("ascii")
+    )
     return 0
 
 
 def run(names: list[str], options: argparse.Namespace) -> int:
     """Every adapter in a process of its own, so that none sees what another has imported."""
     begun, status, done = time.monotonic(), 0, 0
-    fresh = [name for name in names if not options.again and is_fresh(name, quick=options.quick)]
+    fresh = [name for name in names if not options.again and is_fresh(name, options)]
     todo = [name for name in names if name not in fresh]
     known = listed()
 
     def child(name: str) -> tuple[str, float, subprocess.CompletedProcess[str]]:
         start = time.monotonic()
-        command = [sys.executable, __file__, "--one", name, *["--quick"] * options.quick]
+        command = [sys.executable, __file__, "--one", name, "--results", str(options.results)]
+        command += ["--quick"] * options.quick
         limits = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         ended = subprocess.run(
             command, env=os.environ | limits, capture_output=True, text=True, check=False
@@ -112,7 +115,8 @@ def run(names: list[str], options: argparse.Namespace) -> int:
 
     here = 0
     with ThreadPoolExecutor(options.jobs) as pool:
-        for name, seconds, ended in pool.map(child, todo):
+        for future in as_completed([pool.submit(child, name) for name in todo]):
+            name, seconds, ended = future.result()
             done += 1
             passed = time.monotonic() - begun
             left = passed / done * (len(todo) - done)
@@ -122,31 +126,31 @@ def run(names: list[str], options: argparse.Namespace) -> int:
                 text, status = "FAILED: " + last_line(ended.stderr), 2
             else:
                 here += 1
-                text, wrong = summary(read(name, quick=options.quick), known)
+                text, wrong = summary(read(name, options), known)
                 status = max(status, wrong)
             print(f"[{done}/{len(todo)}] {name}: {text}; {seconds:.0f} s", end="")
             print(f", at most {left / 60:.0f} min left" if done < len(todo) else "", flush=True)
     for name in fresh:
-        text, wrong = summary(read(name, quick=options.quick), known)
+        text, wrong = summary(read(name, options), known)
         status = max(status, wrong)
     print(f"{here} adapters run, {len(fresh)} had results, {len(todo) - here} are not here or fail")
     return status
 
 
-def write(names: list[str]) -> int:
+def write(names: list[str], options: argparse.Namespace) -> int:
     """LEDGER.md from the results of all adapters.
 
     Raises:
         SystemExit: an adapter has no result, or one of another state; all are named.
     """
-    missing = [name for name in names if not is_fresh(name, quick=False)]
+    missing = [name for name in names if not is_fresh(name, options)]
     if missing:
         raise SystemExit(
             f"every adapter must have a whole and recent result, not so {', '.join(missing)}: "
             "run tools/peers.sh, or tools/ledger.py in the environment of each"
         )
     implementations = listed()
-    records = {name: read(name) for name in names}
+    records = {name: read(name, options) for name in names}
     text = page(implementations, records, (ROOT / "SPEC_NOTES.md").read_text("utf-8"))
     write_file(ROOT / "LEDGER.md", text.encode("utf-8"))
     status = max(summary(one, implementations)[1] for one in records.values())
@@ -170,34 +174,29 @@ def listed() -> list[dict[str, Any]]:
     return found
 
 
-def result(name: str, *, quick: bool = False) -> Path:
-    """Where the result of an adapter is."""
-    return (QUICK if quick else RESULTS) / f"{name}.json"
-
-
-def read(name: str, *, quick: bool = False) -> dict[str, Any]:
+def read(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """The result of an adapter."""
-    found: dict[str, Any] = json.loads(result(name, quick=quick).read_text("ascii"))
+    found: dict[str, Any] = json.loads((options.results / f"{name}.json").read_text("ascii"))
     return found
 
 
-def share(name: str, *, quick: bool) -> int:
+def share(name: str, options: argparse.Namespace) -> int:
     """One of how many cases an adapter is asked."""
-    return SHARES.get(name, 1) * (_QUICK if quick else 1)
+    return SHARES.get(name, 1) * (_QUICK if options.quick else 1)
 
 
-def is_fresh(name: str, *, quick: bool) -> bool:
+def is_fresh(name: str, options: argparse.Namespace) -> bool:
     """Whether there is a result of just this adapter, these profiles and this ledger."""
-    there = result(name, quick=quick).exists()
-    return there and bool(read(name, quick=quick)["of"] == digest(name, quick=quick))
+    there = (options.results / f"{name}.json").exists()
+    return there and bool(read(name, options)["of"] == digest(name, options))
 
 
-def digest(name: str, *, quick: bool) -> str:
+def digest(name: str, options: argparse.Namespace) -> str:
     """Of everything that a result depends on: adapter, profiles, ledger, and how much is asked."""
     paths = [*Path(mxref.profiles.__file__).parent.glob("*.py")]
     paths += (ROOT / "mxref" / "conformance" / "ledger").glob("*.py")
     paths += [ADAPTERS / f"{one}.py" for one in siblings(name)]
-    hashed = hashlib.sha256(str(share(name, quick=quick)).encode())
+    hashed = hashlib.sha256(str(share(name, options)).encode())
     for path in sorted(paths):
         hashed.update(path.read_bytes())
     return hashed.hexdigest()[:16]

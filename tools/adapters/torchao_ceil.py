@@ -5,5 +5,4 @@ from torchao_adapter import FLOATS, FORMATS, dequantize, functions
 __all__ = ["FLOATS", "FORMATS", "dequantize", "quantize", "shared_scale"]
 PROFILE = "torchao_0_18_ceil"
 POLICY = "ocp+scale_rule=ceil+nan=signed"
-PROFILE = "torchao_0_18_ceil"
 quantize, shared_scale = functions("CEIL")

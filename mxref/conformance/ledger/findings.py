@@ -65,8 +65,6 @@ def record(
             shown.add((file.op, kind, how))
             one["example"] = _difference(file, target, profile, kind, how, found)
         differences.append(one)
-    wrong = [(kind, how, found) for (kind, how), found in tally.residuals.items()]
-    wrong += [("ordinary", text, found) for text, found in tally.errors.items()]
     return {
         "op": file.op,
         "format": file.format,
@@ -78,9 +76,9 @@ def record(
                 "kind": kind,
                 "how": how,
                 "count": found.count,
-                "examples": _residuals(file, target, profile, found),
+                "examples": _residuals(file, target, profile, how, found),
             }
-            for kind, how, found in wrong
+            for (kind, how), found in tally.residuals.items()
         ],
         "differences": differences,
     }
@@ -118,6 +116,8 @@ def _difference(
         return differing
 
     case, got, ocp = min(found.kept, key=lambda kept: _simplicity(file, kept[0]))
+    if how == HOWS[-1]:
+        return _texts(file, case)
     if file.op in _SIMPLIFIED:
         own = profile_target(profile)
         simple = simplest(lambda cases: differs(cases, own), file, case)[np.newaxis]
@@ -130,7 +130,7 @@ def _difference(
 
 
 def _residuals(
-    file: VectorFile, target: Target, profile: Profile, found: Found
+    file: VectorFile, target: Target, profile: Profile, how: str, found: Found
 ) -> list[dict[str, str]]:
     """A few answers that are not the profile's, the simplest first.
 
@@ -143,7 +143,7 @@ def _residuals(
 
     texts = []
     for case, got, want in sorted(found.kept, key=lambda kept: _simplicity(file, kept[0]))[:_SHOWN]:
-        if file.op in _SIMPLIFIED and got.size and differs(case[np.newaxis])[0]:
+        if file.op in _SIMPLIFIED and how in HOWS and differs(case[np.newaxis])[0]:
             case = simplest(differs, file, case)
             got, want = (answers_of(one, file, case[np.newaxis])[0] for one in (target, own))
         texts.append(_texts(file, case, got=got, profile=want))

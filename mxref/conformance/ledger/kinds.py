@@ -65,8 +65,9 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     },
     **dict.fromkeys(LAYOUT_OPERATIONS, _PLACES),
 }
-#: In what an answer differs; of a block in its scale before it is its elements.
-HOWS = ("scale", "elements", "sign of zero", "value")
+#: In what an answer differs; of a block in its scale before it is its elements. The last one: there
+#: is none, the implementation raises.
+HOWS = ("scale", "elements", "sign of zero", "value", "no answer")
 
 
 def clause_of(op: str, format: str, kind: str, how: str) -> str:

@@ -59,8 +59,8 @@ def examine(
         raise ValueError(f"target {target.name} must claim a PROFILE, it has none")
     files = [
         file
-        for file in read_for(vectors_folder(), target, profile.policy)
-        if is_asked(target, file.op, file.format, file.float, profile.policy)
+        for file in read_for(vectors_folder(), target, target.policy)
+        if is_asked(target, file.op, file.format, file.float, target.policy)
     ]
     if not files:
         raise ValueError(f"target {target.name} must have something that there are vectors of")
@@ -74,7 +74,7 @@ def examine(
             count = random.get(file.stem, 0)
             for origin, words in rounds(file, profile.policy, count, share, product=product):
                 answers = target.ask(file, words)
-                tally.add(origin, words, answers, *_wanted(profile, file, words))
+                tally.add(origin, words, answers, *_wanted(target, file, words))
         records.append(record(tally, target, profile, shown, silent=silent))
         progress(file.stem)
     return {
@@ -88,18 +88,23 @@ def examine(
     }
 
 
+def _is_modelled(op: str) -> bool:
+    """Whether profiles have the operation; of the others the claimed policy says what is right."""
+    return op not in LAYOUT_OPERATIONS or op in ("pack", "unpack")
+
+
 def _speaks_of(profile: Profile, file: VectorFile) -> bool:
     if file.op in LAYOUT_OPERATIONS:
-        return profile.speaks_of(file.op, file.format)
+        return not _is_modelled(file.op) or profile.speaks_of(file.op, file.format)
     return profile_target(profile).covers(file.op, file.format, file.float)
 
 
-def _wanted(profile: Profile, file: VectorFile, words: Words) -> tuple[Answers, Words]:
-    """The profile's answers, and those of `ocp` if it has any."""
-    own = profile_target(profile)
+def _wanted(target: PythonTarget, file: VectorFile, words: Words) -> tuple[Answers, Words]:
+    """The answers of the profile, or of the claimed policy, and those of `ocp` if it has any."""
+    own = target if target.profile is None else profile_target(target.profile)
     if file.op not in LAYOUT_OPERATIONS:
         return own.ask(file, words), OwnTarget(Policy()).ask(file, words).words
-    asked = file.op in own.operations
-    want = own.ask(file, words) if asked else Answers(wanted_answers(file, profile.policy)[1])
+    policy = Answers(wanted_answers(file, target.policy)[1])
+    want = own.ask(file, words) if _is_modelled(file.op) else policy
     has_ocp = answerable(file.op, file.format, file.float, Policy())
-    return want, wanted_answers(file, Policy())[1] if has_ocp else want.words
+    return want, wanted_answers(file, Policy())[1] if has_ocp else policy.words

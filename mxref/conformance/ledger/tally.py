@@ -5,6 +5,7 @@ A case is one number, one block, one code, or of `dequantize` one product of a s
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -58,9 +59,8 @@ class Tally:
         has_ocp: whether `ocp` has answers to it.
         cases: how many, by what they are of.
         asked: how many of each kind.
-        residuals: by kind and `HOWS`: answers that are not the profile's.
+        residuals: by kind and `HOWS`, or what was raised: answers that are not the profile's.
         differences: by kind and `HOWS`: answers that are not those of `ocp`.
-        errors: by text: cases that raised.
     """
 
     file: VectorFile
@@ -69,7 +69,6 @@ class Tally:
     asked: dict[str, int] = field(default_factory=dict)
     residuals: dict[tuple[str, str], Found] = field(default_factory=dict)
     differences: dict[tuple[str, str], Found] = field(default_factory=dict)
-    errors: dict[str, Found] = field(default_factory=dict)
 
     def add(self, origin: str, inputs: Words, got: Answers, want: Answers, ocp: Words) -> None:
         """One round: the questions, and three answers to each.
@@ -81,29 +80,48 @@ class Tally:
             want: its profile's.
             ocp: those of `ocp`.
         """
-        raised = [(index, f"raises {text}") for index, text in got.errors.items()]
-        raised += [(index, f"profile raises {text}") for index, text in want.errors.items()]
-        for index, text in raised:
-            case = inputs[index : index + 1]
-            self.errors.setdefault(text, Found()).add(case, case[:, :0], case[:, :0])
-        rows = np.ones(len(inputs), bool)
-        rows[[index for index, _ in raised]] = False
-        of = [by_case(self.file, inputs[rows], w[rows]) for w in (got.words, want.words, ocp)]
-        questions = of[0][0]
-        answers, wanted, default = (words for _, words in of)
-        self.cases[origin] = self.cases.get(origin, 0) + len(questions) + len({*dict(raised)})
-        if not len(questions):
-            return
+        words = [same_width(some, ocp)[0] for some in (got.words, want.words, ocp)]
+        (questions, answers), (_, wanted), (_, default) = (
+            by_case(self.file, inputs, some) for some in words
+        )
+        self.cases[origin] = self.cases.get(origin, 0) + len(questions)
         kind = kinds(self.file, questions, default)
         names = list(KINDS[self.file.op])
-        for number, count in enumerate(np.bincount(kind, minlength=len(names)).tolist()):
+        for number, count in enumerate(np.bincount(kind).tolist()):
             if count:
                 self.asked[names[number]] = self.asked.get(names[number], 0) + count
-        other: NDArray[np.bool_] = ~same_bits(self.file, wanted, answers)
+        raised = self._refused(len(inputs), kind, (questions, answers, wanted), got, want)
+        other = ~raised & ~same_bits(self.file, wanted, answers)
         self._sort(self.residuals, other, kind, questions, answers, wanted)
         if self.has_ocp:
-            other = ~np.all(same_answers(self.file, default, answers), axis=1)
+            other = ~raised & ~np.all(same_answers(self.file, default, answers), axis=1)
             self._sort(self.differences, other, kind, questions, answers, default)
+
+    def _refused(
+        self,
+        rows: int,
+        kind: NDArray[np.intp],
+        words: tuple[Words, Words, Words],
+        got: Answers,
+        want: Answers,
+    ) -> NDArray[np.bool_]:
+        """Cases that raised: a residual where the other side has an answer."""
+        every = np.zeros(len(kind), bool)
+        places = np.arange(len(kind)).reshape(rows, -1)
+        names = list(KINDS[self.file.op])
+        for index in {**got.errors, **want.errors}:
+            cases = places[index]
+            every[cases] = True
+            to, how = self.residuals, "raises " + _kind_of_error(got.errors.get(index, ""))
+            if index not in got.errors:
+                how = "the profile raises " + _kind_of_error(want.errors[index])
+            elif index in want.errors:
+                to, how = self.differences, HOWS[-1]
+            for number in np.unique(kind[cases]).tolist():
+                some = cases[kind[cases] == number]
+                found = to.setdefault((names[number], how), Found())
+                found.add(*(one[some] for one in words))
+        return every
 
     def _sort(
         self,
@@ -117,13 +135,18 @@ class Tally:
         """Cases with other answers, by their kind and by what is other."""
         if not other.any():
             return
+        names = list(KINDS[self.file.op])
         how = hows(self.file, *same_width(got[other], want[other]))
         keys = kind[other] * len(HOWS) + how
-        names = list(KINDS[self.file.op])
         for key in np.unique(keys).tolist():
             place = names[key // len(HOWS)], HOWS[key % len(HOWS)]
             some = np.flatnonzero(other)[keys == key]
             found.setdefault(place, Found()).add(inputs[some], got[some], want[some])
+
+
+def _kind_of_error(text: str) -> str:
+    """What an error says, without the numbers in it."""
+    return re.sub(r"\d+", "N", text)
 
 
 def by_case(file: VectorFile, inputs: Words, answers: Words) -> tuple[Words, Words]:

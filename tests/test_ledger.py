@@ -1,0 +1,437 @@
+"""The ledger: what it asks, what it finds of planted differences, and what it says of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import ROOT, run, sentence
+
+from mxref._bits import LAYOUTS
+from mxref.conformance.calls import Answers, without_cases
+from mxref.conformance.ledger.findings import hex_text
+from mxref.conformance.ledger.kinds import HOWS, KINDS, hows, kinds
+from mxref.conformance.ledger.questions import random_elements, rounds
+from mxref.conformance.ledger.reasons import reasons
+from mxref.conformance.ledger.run import examine
+from mxref.conformance.ledger.tally import Tally
+from mxref.conformance.profile_target import profile_target
+from mxref.conformance.target import PythonTarget
+from mxref.formats import E2M1, E4M3, E5M2
+from mxref.golden.answers import fast_answers
+from mxref.golden.random_blocks import random_blocks
+from mxref.golden.records import NO_WORD
+from mxref.policy import Policy
+from mxref.profiles import profile
+
+sys.path.insert(0, str(ROOT / "tools"))
+from ledger_page import page, unlisted
+
+F32 = LAYOUTS["f32"]
+INF, NAN = 0x7F800000, 0x7FC00001
+
+
+def block(*words: int) -> np.ndarray:
+    return np.array([[*words, *[0] * (32 - len(words))]], np.uint64)
+
+
+def target(name: str, **claims: Any) -> PythonTarget:
+    """A profile as an implementation of its own, with few formats."""
+    right = profile_target(profile(name))
+    small = {
+        "operations": {
+            op: right.operations[op] for op in ("shared_scale", "quantize", "dequantize")
+        },
+        "formats": frozenset({"e2m1", "mxfp4_e2m1"}),
+        "floats": frozenset({"f32"}),
+    }
+    return dataclasses.replace(right, **(small | claims))
+
+
+def planted(name: str, op: str, change: Any) -> PythonTarget:
+    """The same with an operation whose results are changed."""
+    right = target(name)
+    function = right.operations[op]
+    return dataclasses.replace(
+        right, operations={op: lambda *inputs: change(inputs, function(*inputs))}
+    )
+
+
+# What is asked
+
+
+def test_random_blocks_are_the_same_for_ever() -> None:
+    blocks = random_blocks("quantize/mxfp8_e4m3.f32", F32, E4M3, 64)
+    digest = hashlib.sha256(blocks.astype("<u8").tobytes()).hexdigest()
+    assert digest[:16] == "ea4cc8ad01a55eb5"
+    part = random_blocks("quantize/mxfp8_e4m3.f32", F32, E4M3, 10, 30)
+    assert (part == blocks[30:40]).all()
+    assert (random_blocks("another", F32, E4M3, 64) != blocks).mean() > 0.9
+
+
+@pytest.mark.parametrize("fmt", [E5M2, E4M3, E2M1], ids=lambda fmt: fmt.name)
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=lambda layout: layout.name)
+def test_random_blocks_hold_what_they_promise(layout: Any, fmt: Any) -> None:
+    blocks = random_blocks("test", layout, fmt, 1 << 13)
+    x = blocks & np.uint64(layout.sign_bit - 1)
+    assert x.max() < layout.inf_bits
+    assert blocks.max() < 1 << layout.width
+    signs = blocks >> np.uint64(layout.width - 1)
+    assert 0.4 < signs.mean() < 0.6
+    assert ((x > 0) & (x < 1 << layout.mantissa_bits)).any(), "subnormal"
+    assert (blocks == layout.sign_bit).any(), "-0"
+    field = x.astype(np.int64) >> layout.mantissa_bits
+    spread = field.max(axis=1) - field.min(axis=1)
+    assert (spread == 0).mean() > 0.03
+    assert (spread > 20).mean() > 0.1
+    # The largest element of one block in four is within 50 ulp of an edge.
+    amax, m = x.max(axis=1).astype(np.int64), layout.mantissa_bits
+    fraction = round((fmt.max_normal / 2.0**fmt.emax - 1) * 2**m)
+    for edge in (0, fraction):
+        ulps = (amax - edge + (1 << (m - 1))) % (1 << m) - (1 << (m - 1))
+        near = np.abs(ulps) <= 50
+        assert near.mean() > 0.1
+        assert near[amax >> m > 0].mean() > 0.1
+
+
+def test_special_blocks_hold_nan_infinities_and_nothing_but_zeros() -> None:
+    x = random_blocks("test", F32, E4M3, 1 << 12, specials=True) & np.uint64(F32.sign_bit - 1)
+    nan, inf = (x > INF).any(axis=1), (x == INF).any(axis=1)
+    assert 0.2 < nan.mean() < 0.45
+    assert 0.2 < inf.mean() < 0.45
+    assert (nan & inf).any()
+    assert (~nan & ~inf).mean() > 0.4
+    assert (x.max(axis=1) == 0).mean() > 0.02
+
+
+def test_rounds_ask_everything_where_there_is_little() -> None:
+    def words(op: str, format: str, float: str) -> np.ndarray:
+        file = without_cases(op, format, float)
+        parts = [part for _, part in rounds(file, Policy(), 0)]
+        return np.concatenate(parts)
+
+    assert words("encode", "e4m3", "bf16")[:, 0].tolist() == [*range(1 << 16)]
+    assert words("shared_scale", "e4m3", "f16")[:, 0].tolist() == [*range(1 << 15)]
+    assert words("decode", "e3m2", "f32")[:, 0].tolist() == [*range(64)]
+    assert words("decode_scale", "e8m0", "f32")[:, 0].tolist() == [*range(256)]
+    blocks = words("dequantize", "mxfp8_e4m3", "bf16")
+    pairs = {(row[0], code) for row in blocks.tolist() for code in row[1:]}
+    assert len(pairs) == 1 << 16
+    with pytest.raises(ValueError, match="op must be one that the ledger asks"):
+        words("encode_stochastic", "e4m3", "f32")
+
+
+def test_the_block_product_is_asked_for_float32_and_its_share_is_a_share() -> None:
+    file = without_cases("quantize", "mxfp4_e2m1", "f32")
+
+    def scales(share: int) -> set[int]:
+        parts = rounds(file, Policy(), 0, share)
+        blocks = np.concatenate([w for name, w in parts if name == "block product"])
+        answers = fast_answers(file.op, file.format, file.float, blocks, Policy())
+        return {*answers[:, 0].tolist()}
+
+    assert scales(10) == {*range(0, 253, 10)}
+    assert scales(50) == {*range(0, 253, 50)}
+    short = without_cases("quantize", "mxfp4_e2m1", "bf16")
+    assert {name for name, _ in rounds(short, Policy(), 64)} == {"random"}
+
+
+def test_random_elements_go_to_blocks_first() -> None:
+    def files(*stems: str) -> list[Any]:
+        return [without_cases(*stem.split()) for stem in stems]
+
+    both = files("quantize mxfp4_e2m1 f32", "quantize mxfp4_e2m1 bf16", "encode e2m1 f32",
+                 "encode e2m1 bf16", "decode e2m1 f32")  # fmt: skip
+    found = random_elements(both, 1000)
+    assert found["quantize/mxfp4_e2m1.f32"] == found["quantize/mxfp4_e2m1.bf16"] == 500
+    assert set(found) == {"quantize/mxfp4_e2m1.f32", "quantize/mxfp4_e2m1.bf16", "encode/e2m1.f32"}
+    assert random_elements(both[2:], 1000) == {"encode/e2m1.f32": 1000}
+
+
+# Kinds
+
+
+KIND_CASES = [
+    ("quantize", "mxfp4_e2m1", block(NAN, INF), "NaN"),
+    ("quantize", "mxfp4_e2m1", block(INF), "infinity"),
+    ("quantize", "mxfp4_e2m1", block(0x80000000), "zeros"),
+    ("quantize", "mxfp4_e2m1", block(0x00800000), "scale byte 0"),
+    ("quantize", "mxfp4_e2m1", block(0x7F000000), "amax of 2^127 and more"),
+    ("quantize", "mxfp4_e2m1", block(0x7EFFFFFF), "ordinary"),
+    ("encode", "e4m3", [[NAN]], "NaN"),
+    ("encode", "e4m3", [[INF | 1 << 31]], "infinity"),
+    ("encode", "e4m3", [[0x80000000]], "zero"),
+    ("encode", "e4m3", [[0x43E00000]], "ordinary"),  # 448
+    ("encode", "e4m3", [[0x43E00001]], "beyond the largest number"),
+    ("encode", "e4m3", [[0x3A800000]], "rounds to zero"),  # 2**-10
+    ("encode", "e4m3", [[0x3A800001]], "ordinary"),
+    ("encode_scale", "e8m0", [[0xBF800000]], "negative"),
+    ("encode_scale", "e8m0", [[0x003FFFFF]], "below 2^-127"),
+    ("encode_scale", "e8m0", [[0x00400000]], "ordinary"),
+    ("encode_scale", "e8m0", [[0x7F000000]], "ordinary"),
+    ("encode_scale", "e8m0", [[0x7F000001]], "above 2^127"),
+    ("decode", "e4m3", [[0xFF]], "NaN"),
+    ("decode", "e5m2", [[0xFC]], "infinity"),
+    ("decode", "e2m1", [[0x8]], "zero"),
+    ("decode", "int8", [[0x80]], "ordinary"),
+    ("decode_scale", "e8m0", [[0xFF]], "byte FF"),
+    ("dequantize", "mxfp8_e5m2", [[0xFF, 0x7C]], "scale byte FF"),
+    ("dequantize", "mxfp8_e5m2", [[0x7F, 0x7E]], "NaN element"),
+    ("dequantize", "mxfp8_e5m2", [[0x7F, 0x7C]], "infinite element"),
+    ("dequantize", "mxfp8_e5m2", [[0x00, 0x80]], "zero"),
+    ("dequantize", "mxfp8_e5m2", [[0x00, 0x3C]], "scale byte 00"),
+    ("dequantize", "mxfp8_e5m2", [[0xFE, 0x40]], "beyond the float type"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("op", "format", "words", "kind"),
+    KIND_CASES,
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_kinds(op: str, format: str, words: Any, kind: str) -> None:
+    file, inputs = without_cases(op, format, "f32"), np.array(words, np.uint64)
+    asked = np.repeat(inputs, [1, 32], axis=1) if op == "dequantize" else inputs
+    ocp = fast_answers(op, format, "f32", asked, Policy()).astype(np.uint64)
+    found = kinds(file, inputs, ocp[:, :1] if op == "dequantize" else ocp)
+    assert [[*KINDS[op]][number] for number in found] == [kind]
+
+
+def test_float16_has_no_block_of_2_to_the_127() -> None:
+    file, words = without_cases("quantize", "mxfp4_e2m1", "f16"), block(0x7BFF)
+    ocp = fast_answers("quantize", "mxfp4_e2m1", "f16", words, Policy()).astype(np.uint64)
+    assert [*KINDS["quantize"]][kinds(file, words, ocp)[0]] == "ordinary"
+
+
+def test_hows() -> None:
+    file = without_cases("quantize", "mxfp4_e2m1", "f32")
+    got = np.array([[1, 2, 3], [1, 2, 3], [1, 0, 8], [1, 0, 4]], np.uint64)
+    want = np.array([[2, 2, 3], [1, 2, 4], [1, 8, 0], [1, 8, 5]], np.uint64)
+    assert [HOWS[n] for n in hows(file, got, want)] == [
+        "scale", "elements", "sign of zero", "elements"
+    ]  # fmt: skip
+    encode = without_cases("encode", "int8", "f32")  # whose 80 is no zero
+    codes = np.array([[0x80]], np.uint64), np.array([[0]], np.uint64)
+    assert [HOWS[n] for n in hows(encode, *codes)] == ["value"]
+
+
+# Reasons
+
+
+def put_down(name: str, format: str, words: np.ndarray) -> dict[str, int]:
+    return reasons(profile(name), without_cases("quantize", format, "f32"), words)
+
+
+def test_reasons_are_the_stage_or_the_choice_that_makes_the_difference() -> None:
+    infinity, tiny, rises = block(INF), block(0x00800000), block(0x3FC00000)
+    assert put_down("torchao_0_18_floor", "mxfp8_e4m3", infinity) == {"torchao.floor_scale": 1}
+    assert put_down("torchao_0_18_floor", "mxfp8_e4m3", tiny) == {"torchao.quotients": 1}
+    assert put_down("torchao_0_18_ceil", "mxfp8_e4m3", rises) == {"scale_rule=ceil": 1}
+    both = np.concatenate([infinity, infinity, tiny])
+    found = put_down("torchao_0_18_floor", "mxfp8_e4m3", both)
+    assert found == {"torchao.floor_scale": 2, "torchao.quotients": 1}
+    assert [*found] == ["torchao.floor_scale", "torchao.quotients"]
+
+
+# What is found
+
+
+def test_a_profile_equals_itself_and_its_differences_are_found() -> None:
+    record = examine(target("torchao_0_18_floor"), share=640)
+    assert {(f["op"], f["format"]) for f in record["files"]} == {
+        ("shared_scale", "e2m1"), ("quantize", "mxfp4_e2m1"), ("dequantize", "mxfp4_e2m1")
+    }  # fmt: skip
+    assert not any(f["residuals"] or f["silent"] for f in record["files"])
+    assert unlisted(record | {"adapter": "any"}, []) == []
+    quantize = next(f for f in record["files"] if f["op"] == "quantize")
+    assert set(quantize["cases"]) == {"level 1", "block product", "random"}
+    infinity, tiny = quantize["differences"]
+    assert (infinity["kind"], infinity["how"], infinity["clause"]) == ("infinity", "scale", "N5")
+    assert infinity["count"] == infinity["asked"] > 50
+    assert infinity["example"] == {
+        "format": "mxfp4_e2m1", "float": "f32", "in": "7f800000 00000000*31",
+        "got": "fd 07 00*31", "ocp": "ff 00*32",
+    }  # fmt: skip
+    assert (tiny["kind"], tiny["how"], tiny["clause"]) == ("scale byte 0", "elements", "N7")
+    assert tiny["example"]["in"] == "00800000 00000000*31"
+    assert (tiny["example"]["got"], tiny["example"]["ocp"]) == ("00 02 00*31", "00 04 00*31")
+
+
+def wrong_at(word: int, code: int) -> Any:
+    """Another element code for one number."""
+
+    def change(inputs: Any, result: Any) -> Any:
+        scales, codes = result[0].copy(), result[1].copy()
+        codes[inputs[0].view(np.uint32) == word] = code
+        return scales, codes
+
+    return change
+
+
+def test_a_residual_is_counted_and_made_simple() -> None:
+    # Level 1 has blocks of FLT_MAX.
+    flawed = planted("torchao_0_18_floor", "quantize", wrong_at(0x7F7FFFFF, 1))
+    record = examine(flawed, share=640) | {"adapter": "flawed"}
+    (quantize,) = record["files"]
+    (residual,) = quantize["residuals"]
+    assert residual["count"] >= 1
+    assert (residual["kind"], residual["how"]) == ("amax of 2^127 and more", "elements")
+    assert residual["examples"][0] == {
+        "format": "mxfp4_e2m1", "float": "f32", "in": "7f7fffff 00000000*31",
+        "got": "fc 01 00*31", "profile": "fc 07 00*31",
+    }  # fmt: skip
+    (line,) = unlisted(record, [])
+    assert line.startswith("quantize mxfp4_e2m1 f32: ")
+    listed = {"adapter": "flawed", "op": "quantize", "kind": residual["kind"], "why": "planted"}
+    assert unlisted(record, [{"residuals": [listed]}]) == []
+    assert len(unlisted(record, [{"residuals": [listed | {"adapter": "other"}]}])) == 1
+    assert len(unlisted(record, [{"residuals": [listed | {"kind": "NaN"}]}])) == 1
+    whole = record | {"share": 1}
+    gone = [listed, listed | {"kind": "NaN", "why": "of old"}]
+    assert unlisted(whole, [{"residuals": gone}]) == ["listed, but not found: of old"]
+
+
+def test_codes_of_nan_and_under_a_nan_scale_are_compared_by_their_bits() -> None:
+    def change(inputs: Any, result: Any) -> Any:
+        codes = result[1].copy()
+        codes[result[0] == 0xFF] ^= 1
+        return result[0], codes
+
+    record = examine(planted("torchao_0_18_floor", "quantize", change), share=640)
+    (residual,) = record["files"][0]["residuals"]
+    assert (residual["kind"], residual["how"]) == ("NaN", "elements")
+    assert not [one for one in record["files"][0]["differences"] if one["kind"] == "NaN"]
+
+
+def refusing(inputs: Any, result: Any) -> Any:
+    if (inputs[0].view(np.uint32) == 0x7F7FFFFF).any():
+        raise ValueError(f"{len(inputs[0])} blocks are too large")
+    return result
+
+
+def test_what_raises_alone_is_a_residual() -> None:
+    record = examine(planted("torchao_0_18_floor", "quantize", refusing), share=640)
+    (file,) = record["files"]
+    (residual,) = file["residuals"]
+    assert residual["kind"] == "amax of 2^127 and more"
+    assert residual["how"].startswith("raises ValueError: N blocks are too large")
+    assert "7f7fffff" in residual["examples"][0]["in"]
+    right = examine(target("torchao_0_18_floor"), share=640)["files"]
+    assert file["cases"] == next(f for f in right if f["op"] == "quantize")["cases"]
+
+
+def test_where_both_raise_there_is_no_answer_and_no_residual() -> None:
+    file, words = without_cases("dequantize", "mxfp8_e4m3", "f32"), np.zeros((2, 33), np.uint64)
+    words[1, 1] = 0x7F
+    nothing = np.full((2, 32), NO_WORD, np.uint64)
+    ocp = fast_answers(file.op, file.format, file.float, words, Policy()).astype(np.uint64)
+    tally = Tally(file)
+    some = np.where([[True], [False]], ocp, nothing)
+    tally.add("random", words, Answers(some, {1: "no"}), Answers(some, {1: "no, too"}), ocp)
+    assert tally.cases == {"random": 64}
+    assert not tally.residuals
+    counts = {key: found.count for key, found in tally.differences.items()}
+    assert counts == {("NaN element", "no answer"): 1, ("zero", "no answer"): 31}
+    tally = Tally(file)
+    tally.add("random", words, Answers(ocp), Answers(some, {1: "no"}), ocp)
+    assert {key[1] for key in tally.residuals} == {"the profile raises no"}
+    assert not tally.differences
+
+
+def test_what_the_profile_does_not_speak_of_is_said() -> None:
+    claims = {"operations": {"encode_scale": lambda values: np.zeros(len(values), np.uint8)}}
+    record = examine(target("torchao_0_18_floor", **claims)) | {"adapter": "any"}
+    assert record["files"][0]["silent"]
+    assert not record["files"][0]["cases"]
+    assert unlisted(record, []) == ["encode_scale e8m0 f32: the profile says nothing of it"]
+
+
+def test_a_target_must_claim_a_profile_and_have_something() -> None:
+    claim = target("torchao_0_18_floor", profile=None)
+    assert "must claim a PROFILE" in sentence(ValueError, lambda: examine(claim))
+    nothing = target("torchao_0_18_floor", formats=frozenset())
+    assert "there are vectors of" in sentence(ValueError, lambda: examine(nothing))
+
+
+# What is said
+
+
+def test_hex_text() -> None:
+    assert hex_text(block(0x3F800000, 0x3F800000)[0], 8) == "3f800000*2 00000000*30"
+    assert hex_text(np.array([7], np.uint64), 2) == "07"
+
+
+NOTES = "| `scale_rule` | `floor` | N1 |\n| `scale_rule` | `ceil` | N2 |\n"
+
+
+def test_the_page_says_who_does_what() -> None:
+    record = examine(target("torchao_0_18_ceil"), share=640) | {"adapter": "one"}
+    listed = [{"name": "Something 1.0", "adapters": ["one"], "reports": ["a-bug"]}]
+    text = page(listed, {"one": record}, NOTES)
+    (summary,) = [line for line in text.splitlines() if line.startswith("| [Something 1.0]")]
+    assert "(#something-10) | `torchao_0_18_ceil` | shared_scale quantize dequantize |" in summary
+    assert "| bit-exact | N2 N5 N7 | [a-bug](reports/a-bug.md) |" in summary
+    rows = [line for line in text.splitlines() if line.startswith("| quantize | infinity")]
+    assert rows == [row for row in rows if "`torchao.ceil_scale` | N5 |" in row]
+    assert "mxfp4_e2m1 f32 `7f800000 00000000*31` = inf, 0*31" in rows[0]
+    assert "`ff 00*32` = nan*32 |" in rows[0]
+    assert "one in 640 of what others are asked" in text
+    wrong = sentence(ValueError, lambda: page(listed, {}, NOTES))
+    assert wrong == "implementations.json must list each adapter once, not so ['one']"
+
+
+def test_the_page_lists_residuals_one_by_one() -> None:
+    flawed = planted("torchao_0_18_floor", "quantize", wrong_at(0x7F7FFFFF, 1))
+    record = examine(flawed, share=640) | {"adapter": "one"}
+    known = {"adapter": "one", "kind": "amax of 2^127 and more", "why": "planted", "report": "bug"}
+    listed = {"name": "S", "adapters": ["one"], "reports": []}
+    text = page([listed | {"residuals": [known]}], {"one": record}, NOTES)
+    assert "cases; planted: [report](reports/bug.md)" in text
+    assert "`fc 01 00*31` = " in text
+    assert "Bit-exact with the profile" not in text
+    assert "not explained" in page([listed], {"one": record}, NOTES)
+
+
+def test_every_adapter_that_claims_a_profile_is_listed_once() -> None:
+    adapters = ROOT / "tools" / "adapters"
+    listed = json.loads((adapters / "implementations.json").read_text("utf-8"))
+    names = [name for one in listed for name in one["adapters"]]
+    claiming = [
+        path.stem for path in adapters.glob("*.py") if "\nPROFILE = " in path.read_text("utf-8")
+    ]
+    assert len(names) == len({*names})
+    assert {*claiming} <= {*names} <= {path.stem for path in adapters.glob("*.py")}
+    for one in listed:
+        assert {*one} <= {"name", "adapters", "reports", "residuals"}
+        for residual in one.get("residuals", ()):
+            assert residual["adapter"] in one["adapters"]
+            assert {*residual} <= {
+                "adapter", "op", "format", "float", "kind", "how", "why", "report"
+            }  # fmt: skip
+    named = {name for one in listed for name in one["reports"]}
+    pages = {path.stem for path in (ROOT / "reports").glob("*.md")} - {"README"}
+    assert named == pages
+
+
+def test_the_command_runs_an_adapter_and_keeps_its_result(tmp_path: Path) -> None:
+    command = (sys.executable, ROOT / "tools" / "ledger.py", "ml_dtypes_adapter", "--quick")
+    first = run(*command, "--results", tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert "[1/1] ml_dtypes_adapter: " in first.stdout
+    assert " 0 not as ml_dtypes, " in first.stdout
+    record = json.loads((tmp_path / "ml_dtypes_adapter.json").read_text())
+    assert record["share"] == 16
+    again = run(*command, "--results", tmp_path)
+    assert again.stdout.endswith("0 adapters run, 1 had results, 0 are not here or fail\n")
+    wrong = run(*command[:2], "ml_dtype", "--results", tmp_path)
+    assert wrong.returncode == 2
+    assert "ml_dtype must be an adapter that claims a PROFILE: " in wrong.stderr
+    unwritten = run(*command[:2], "--write", "--results", tmp_path)
+    assert unwritten.returncode == 1
+    assert "every adapter must have a whole and recent result" in unwritten.stderr
