@@ -66,6 +66,28 @@ class Profile:
         return self.formats is None or format in self.formats.get(op, ())
 
     @property
+    def about(self) -> str:
+        """Whose model it is, and of which version, in short.
+
+        >>> from mxref.profiles import profile
+        >>> profile("torchao_0_18_even").about
+        'pytorch/ao 0.18.0, torch 2.13.0'
+        """
+        return f"{self.source.partition(',')[0]} {self.version}"
+
+    @property
+    def has(self) -> str:
+        """What it speaks of: operations, formats, and the float types if they are not all.
+
+        >>> from mxref.profiles import profile
+        >>> profile("executorch").has
+        'dequantize mxfp8_e5m2, mxfp8_e4m3; floats f32, bf16'
+        """
+        parts = [f"{op} {', '.join(names)}" for op, names in (self.formats or {}).items()]
+        floats = [f"floats {', '.join(self.floats)}"] if self.floats else []
+        return "; ".join([*(parts or ["every operation and format"]), *floats])
+
+    @property
     def replaced(self) -> tuple[str, ...]:
         """The stages that are not those of the policy."""
         default = Stages()
