@@ -144,21 +144,26 @@ class Profile:
         return self._in_chunks(*numbers, fmt, self.stages.shared_scale)
 
     def quantize(
-        self, values: ArrayLike, block_format: str | BlockFormat, *, axis: Axis = -1
+        self,
+        values: ArrayLike,
+        block_format: str | BlockFormat,
+        *,
+        axis: Axis = -1,
+        out: tuple[U8, U8] | None = None,
     ) -> Blocks:
         """Blocks of a tensor, as `mxref.quantize` gives them; see `encode`."""
         fmt = formats.block_format(block_format)
         self._refuse("quantize", fmt.name)
         array = self._own(values)
         if not {*self.replaced} - {"decode", "pack", "e8m0"}:
-            return quantize(array, fmt, self.policy, axis=axis)
+            return quantize(array, fmt, self.policy, axis=axis, out=out)
 
         def rows_of(bits: Bits, layout: FloatLayout) -> tuple[U8, U8]:
             rows = Rows.of(bits, layout, fmt.element, self.policy)
             scales, codes = self.stages.quantize(rows)
             return scales.astype(np.uint8), codes.astype(np.uint8)
 
-        return quantize_by(rows_of, array, fmt, self.policy, axis)
+        return quantize_by(rows_of, array, fmt, self.policy, axis, out)
 
     def dequantize(self, blocks: Blocks, dtype: DTypeLike = np.float32) -> Floats:
         """The numbers that blocks stand for, as `mxref.dequantize` gives them; see `encode`."""
