@@ -13,12 +13,20 @@ def unknown_name(parameter: str, got: object, known: Mapping[str, object]) -> st
     >>> unknown_name("format", "e4m4", {"e4m3": None, "e2m1": None})
     "format must be one of e4m3, e2m1, got 'e4m4' (did you mean 'e4m3'?)"
     """
-    text = str(got).lower()
-    near = [name for name in known if text and name.startswith(text)]
-    near += difflib.get_close_matches(text, known, 1, 0.5)
-    near += [name for name in known if len(text) > 2 and text in name]
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
-    return f"{parameter} must be one of {', '.join(known)}, got {got!r}{hint}"
+    return f"{parameter} must be one of {', '.join(known)}, got {got!r}{suggestion(got, known)}"
+
+
+def suggestion(got: object, known: Iterable[str]) -> str:
+    """The nearest name as the end of a sentence; empty if none is near.
+
+    >>> suggestion("e4m4", ["e4m3", "e2m1"]), suggestion("e4m4", ["rounding"])
+    (" (did you mean 'e4m3'?)", '')
+    """
+    text, names = str(got).lower(), list(known)
+    near = [name for name in names if text and name.startswith(text)]
+    near += difflib.get_close_matches(text, names, 1, 0.5)
+    near += [name for name in names if len(text) > 2 and text in name]
+    return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 def refuse_unknown(

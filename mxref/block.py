@@ -124,10 +124,11 @@ def quantize_by(
     fmt: BlockFormat,
     policy: Policy,
     axis: Axis = -1,
+    out: tuple[U8, U8] | None = None,
 ) -> Blocks:
     """`quantize`, where a function gives the scale codes and codes of blocks, one a row."""
     return _in_blocks(
-        _Source(values, policy), fmt, axis, None, lambda rows, layout, _: rows_of(rows, layout)
+        _Source(values, policy), fmt, axis, out, lambda rows, layout, _: rows_of(rows, layout)
     )
 
 

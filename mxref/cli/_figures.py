@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 from mxref._decibels import Sum, decibels
 from mxref._mapped import Mapped
 from mxref._tiles import Tiling, cut
-from mxref.blocks import Blocks
+from mxref.blocks import Blocks, dequantize
 
+Read = Callable[[Blocks, type[np.float64]], NDArray[Any]]
 #: Elements in a part.
 PART = 1 << 17
 
@@ -37,8 +39,14 @@ class Figures:
     noise: Sum = field(default_factory=Sum)
 
     @classmethod
-    def of(cls, values: NDArray[Any], blocks: Blocks) -> Figures:
-        """The figures of a tensor and the blocks that it was quantized to."""
+    def of(cls, values: NDArray[Any], blocks: Blocks, read: Read = dequantize) -> Figures:
+        """The figures of a tensor and the blocks that it was quantized to.
+
+        Args:
+            values: the tensor.
+            blocks: its blocks.
+            read: what gives their numbers.
+        """
         result = cls()
         tiling = blocks.tiling
         lifted = values.reshape(tiling.shape)
@@ -55,13 +63,13 @@ class Figures:
                 blocks.dtype,
                 blocks.tensor_scale,
             )
-            result._add_part(part.astype(np.float64), some_blocks)
+            result._add_part(part.astype(np.float64), some_blocks, read)
             mapped.use(part.nbytes)
         return result
 
-    def _add_part(self, exact: NDArray[np.float64], blocks: Blocks) -> None:
-        result = blocks.dequantize(np.float64)
-        limit = _limits(blocks)
+    def _add_part(self, exact: NDArray[np.float64], blocks: Blocks, read: Read) -> None:
+        result = read(blocks, np.float64)
+        limit = _limits(blocks, read)
         finite = np.isfinite(result) & np.isfinite(exact)
         with np.errstate(all="ignore"):
             saturated = finite & (np.abs(exact) > limit) & (limit > 0)
@@ -99,14 +107,14 @@ class Figures:
         }
 
 
-def _limits(blocks: Blocks) -> NDArray[np.float64]:
+def _limits(blocks: Blocks, read: Read) -> NDArray[np.float64]:
     """The largest magnitude that each element's block can hold."""
     fmt, tiling = blocks.format, blocks.tiling
     ones: int | tuple[int, ...] = 1
     if isinstance(blocks.axis, tuple):
         ones = (1,) * len(blocks.axis)
     largest = np.full(tiling.counts, fmt.element.max_code, np.uint8)
-    limit = Blocks(
+    most = Blocks(
         largest,
         blocks.scale_codes,
         dataclasses.replace(fmt, block_size=ones),
@@ -114,7 +122,8 @@ def _limits(blocks: Blocks) -> NDArray[np.float64]:
         tiling.counts,
         blocks.dtype,
         blocks.tensor_scale,
-    ).dequantize(np.float64)
+    )
+    limit = read(most, np.float64)
     for axis, unit in enumerate(tiling.unit):
         if unit > 1:
             limit = np.repeat(limit, min(unit, tiling.shape[axis]), axis=axis)

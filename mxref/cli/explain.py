@@ -8,9 +8,10 @@ from fractions import Fraction
 from pathlib import Path
 
 from mxref._bits import LAYOUTS
-from mxref._text import unknown_name
+from mxref._text import suggestion, unknown_name
 from mxref.cli._common import Verbs, new_parser, print_table, vectors_default, vectors_folder
 from mxref.cli.explain_mutants import explain_mutants
+from mxref.cli.explain_profiles import explain_profile
 
 #: Columns of text.
 _WIDTH = 100
@@ -23,16 +24,17 @@ def add_parser(verbs: Verbs) -> None:
         "explain",
         _run,
         "say what a number becomes under every choice, what a case asks, what a mutant does wrong, "
-        "what a word of the vectors or a choice means",
+        "what a word of the vectors, a choice or a profile means",
         "mxref explain 0.3 --format e2m1\n  mxref explain encode.e2m1.f32.3fa00000\n"
         "  mxref explain --format e4m3 --float bf16 -- -inf\n  mxref explain A7\n"
-        "  mxref explain N14\n  mxref explain rounding",
+        "  mxref explain N14\n  mxref explain rounding\n  mxref explain torchao_0_18_rceil",
     )
     parser.add_argument(
         "name",
         metavar="NAME",
-        help="the id of a case; a mutant or a class of mutants; a clause, a model, a flag or a "
-        "choice; or, with --format, a decimal, a hex float, 0x and a bit pattern, nan or inf",
+        help="the id of a case; a mutant or a class of mutants; a clause, a model, a flag, a "
+        "choice or a profile; or, with --format, a decimal, a hex float, 0x and a bit pattern, nan "
+        "or inf",
     )
     parser.add_argument("--format", metavar="FORMAT", help="what a number is encoded to")
     parser.add_argument("--float", metavar="FLOAT", help="its float type (default: f32)")
@@ -42,13 +44,17 @@ def add_parser(verbs: Verbs) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from mxref.policy import Policy
+    from mxref.profiles import PROFILES
+
     for explain in _KINDS:
         if explain(options):
             return 0
     raise ValueError(
         "NAME must be the id of a case such as encode.e2m1.f32.3fa00000, a mutant such as A7 "
         "(`mxref score` lists them), a clause such as N14, a model such as M7, a flag, a choice "
-        f"such as rounding, or a number with --format, got {options.name!r}"
+        "such as rounding, a profile such as torchao_0_18_rceil, or a number with --format, "
+        f"got {options.name!r}{suggestion(options.name, (*Policy().choices(), *PROFILES))}"
     )
 
 
@@ -191,5 +197,6 @@ _KINDS: tuple[Callable[[argparse.Namespace], bool], ...] = (
     _cases,
     _values,
     _words,
+    explain_profile,
     explain_mutants,
 )

@@ -18,16 +18,17 @@ from typing import Any
 import numpy as np
 
 from mxref import files
-from mxref._bits import U8
+from mxref._bits import LAYOUTS, U8
 from mxref._tiles import Tiling, axis_index
 from mxref.block import quantize
-from mxref.blocks import Blocks
+from mxref.blocks import Blocks, dequantize
 from mxref.choices import Tail
 from mxref.cli._common import Verbs, new_parser, print_table
-from mxref.cli._figures import Figures
+from mxref.cli._figures import Figures, Read
 from mxref.files import _gguf
-from mxref.formats import block_format
+from mxref.formats import BlockFormat, block_format
 from mxref.policy import Policy
+from mxref.profiles import Profile, profile
 
 _OUTPUTS = (".npz", ".safetensors", ".gguf")
 #: Bytes of codes held in memory; further ones go to files without a name.
@@ -51,7 +52,9 @@ def add_parser(verbs: Verbs) -> None:
         "file", type=Path, metavar="FILE", help="a .npy, .safetensors or .gguf file of floats"
     )
     parser.add_argument("--format", required=True, metavar="FORMAT", help="block format")
-    parser.add_argument("--policy", default="ocp", metavar="POLICY", help="policy (default: ocp)")
+    by = parser.add_mutually_exclusive_group()
+    by.add_argument("--policy", default="ocp", metavar="POLICY", help="policy (default: ocp)")
+    by.add_argument("--profile", metavar="NAME", help="quantize and read as this profile does")
     parser.add_argument("--axis", type=int, default=-1, metavar="N", help="block axis (default -1)")
     parser.add_argument("--block-size", type=int, metavar="N", help="default: the format's own")
     parser.add_argument(
@@ -98,8 +101,9 @@ def _run(options: argparse.Namespace) -> int:
     if options.out is not None:
         if not several and options.out.suffix == ".npz":
             kept = dict(zip([""], kept.values(), strict=True))  # today's archive of one tensor
-        files.write_blocks(options.out, kept, options.policy)
-    report = {"file": str(options.file), "format": options.format, "policy": options.policy}
+        files.write_blocks(options.out, kept, _profile(options) or options.policy)
+    by = {"policy": options.policy} if options.profile is None else {"profile": options.profile}
+    report = {"file": str(options.file), "format": options.format, **by}
     written = {} if options.out is None else {"out": str(options.out)}
     if not several:
         figures = tensors[0]
@@ -118,9 +122,15 @@ def _quantize_all(
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]], dict[str, Blocks], dict[str, Any]]:
     """Reports of the tensors, which were skipped, the blocks to write, and the report of all."""
     # What is wrong with the options is said before a file is read.
-    empty = np.zeros(0, np.float32)
-    fmt = quantize(empty, options.format, options.policy, block_size=options.block_size).format
-    tail = Policy.parse(options.policy).layout.tail
+    profile, fmt, empty = _profile(options), _format(options), np.zeros(0, np.float32)
+    if profile is None:
+        quantize(empty, fmt, options.policy)
+    else:
+        profile.quantize(empty.astype(LAYOUTS[(profile.floats or ["f32"])[0]].dtype), fmt)
+    tail = _policy(options).layout.tail
+    read: Read = dequantize
+    if profile is not None and profile.speaks_of("dequantize", fmt.name):
+        read = profile.dequantize
     tensors: list[dict[str, Any]] = []
     skipped: list[dict[str, str]] = []
     kept: dict[str, Blocks] = {}
@@ -136,7 +146,7 @@ def _quantize_all(
             _refuse_output(entry.name, entry.shape, options)
         values: Any = entry.load()
         blocks = _quantize_one(values, options, room)
-        figures = Figures.of(values, blocks)
+        figures = Figures.of(values, blocks, read)
         total += figures
         about = {"name": entry.name, "shape": list(values.shape), "dtype": str(values.dtype)}
         tensors.append({**about, **figures.report()})
@@ -150,6 +160,22 @@ def _quantize_all(
     return tensors, skipped, kept, {"tensors": len(tensors), **total.report()}
 
 
+def _profile(options: argparse.Namespace) -> Profile | None:
+    return None if options.profile is None else profile(options.profile)
+
+
+def _policy(options: argparse.Namespace) -> Policy:
+    chosen = _profile(options)
+    return Policy.parse(options.policy) if chosen is None else chosen.policy
+
+
+def _format(options: argparse.Namespace) -> BlockFormat:
+    fmt = block_format(options.format)
+    if options.block_size is None:
+        return fmt
+    return dataclasses.replace(fmt, block_size=options.block_size)
+
+
 def _why_not(
     entry: files.Entry, options: argparse.Namespace, unit: tuple[int, ...], tail: Tail
 ) -> str | None:
@@ -158,6 +184,9 @@ def _why_not(
         return f"it holds {entry.kind}, which --small-floats takes"
     if not entry.is_float and not entry.small:
         return f"it holds {entry.kind}, no floats"
+    profile = _profile(options)
+    if profile is not None and entry.kind.lower() not in (profile.floats or LAYOUTS):
+        return f"it holds {entry.kind}, which {profile.name} does not take"
     try:
         axis = axis_index(options.axis, len(entry.shape))
         _refuse_output(entry.name, entry.shape, options)
@@ -173,22 +202,19 @@ def _refuse_output(name: str, shape: tuple[int, ...], options: argparse.Namespac
     """Refuse early what the output has no place for."""
     if options.out is not None and options.out.suffix == ".gguf":
         _gguf.package(options.out)
-        fmt = block_format(options.format)
-        if options.block_size is not None:
-            fmt = dataclasses.replace(fmt, block_size=options.block_size)
-        _gguf.refuse(name, fmt, axis_index(options.axis, len(shape)), shape)
+        _gguf.refuse(name, _format(options), axis_index(options.axis, len(shape)), shape)
 
 
 def _quantize_one(values: Any, options: argparse.Namespace, room: _Room) -> Blocks:
     """The blocks of a tensor, their codes in memory or in a file."""
-    fmt = block_format(options.format)
-    if options.block_size is not None:
-        fmt = dataclasses.replace(fmt, block_size=options.block_size)
+    fmt, profile = _format(options), _profile(options)
     tiling = Tiling.of(values.shape, axis_index(options.axis, values.ndim), fmt.block_shape)
-    short = Policy.parse(options.policy).layout.tail is Tail.SHORT
+    short = _policy(options).layout.tail is Tail.SHORT
     try:
-        quantize(values.reshape(-1)[:0], fmt, options.policy)  # refuses other types
+        quantize(values.reshape(-1)[:0], fmt, _policy(options))  # refuses other types
         out = room.array(tiling.shape if short else tiling.padded), room.array(tiling.counts)
+        if profile is not None:
+            return profile.quantize(values, fmt, axis=options.axis, out=out)
         return quantize(values, fmt, options.policy, axis=options.axis, out=out)
     except TypeError as error:  # the file holds no floats
         raise ValueError(f"{options.file}: {error}") from None

@@ -33,8 +33,7 @@ def add_parser(verbs: Verbs) -> None:
         "verify",
         _run,
         "check an implementation, bit by bit, against the golden vectors",
-        "mxref verify tools/adapters/ml_dtypes_adapter.py "
-        "--xfail tools/adapters/ml_dtypes.xfail.json",
+        "mxref verify my_kernel.py\n  mxref verify my_kernel.py --profile torchao_0_18_rceil",
     )
     add_target_arguments(parser, results=True)
     add_file_arguments(parser)
@@ -43,8 +42,14 @@ def add_parser(verbs: Verbs) -> None:
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     """Options on what is compared with, and how the report is printed."""
-    parser.add_argument(
-        "--policy", metavar="POLICY", help="compare with this policy instead of the claimed one"
+    by = parser.add_mutually_exclusive_group()
+    by.add_argument(
+        "--policy", metavar="POLICY", help="compare with this policy instead of what is claimed"
+    )
+    by.add_argument(
+        "--profile",
+        metavar="NAME",
+        help="compare with what this profile answers, where it speaks of it (`mxref explain NAME`)",
     )
     parser.add_argument(
         "--xfail", type=Path, metavar="FILE", help="known divergences; one that passes is an error"
@@ -76,10 +81,13 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     from mxref import conformance
     from mxref.conformance.asked import read_for
     from mxref.policy import Policy
+    from mxref.profiles import profile
 
     if options.show < 0:
         raise ValueError(f"--show must be 0 or more, got {options.show}")
-    policy = target.policy if options.policy is None else Policy.parse(options.policy)
+    named = None if options.profile is None else profile(options.profile)
+    given = None if options.policy is None else Policy.parse(options.policy)
+    policy = (named or target).policy if given is None else given
     known = {} if options.xfail is None else conformance.read_xfail(options.xfail)
     filters = {name: getattr(options, name) for name in NAMES}
     folder = options.vectors or vectors_folder()
@@ -93,7 +101,12 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     if any(filters.values()):  # what is not asked cannot fail
         asked = {case.id for file in files for case in file.cases}
         known = {id: reason for id, reason in known.items() if id in asked}
-    report = conformance.verify(target, files, policy, known)
+    report = conformance.verify(target, files, given, known, named)
+    if named is not None and report.profile is None and report.compared:
+        raise ValueError(
+            f"--profile must be one that speaks of what {target.name} has, got {named.name}, which "
+            f"speaks of {named.has}"
+        )
     if options.write_xfail is not None and report.compared:
         base = options.xfail or options.write_xfail
         left = conformance.write_xfail(options.write_xfail, base, report)
@@ -120,10 +133,14 @@ def print_report(report: Report, show: int) -> None:
         unknown = len(row.failures) - known
         mark = "FAIL" if unknown else "known" if known else "ok"
         numbers = (str(row.compared), str(unknown), str(known))
-        table.append((mark, row.op, row.format, row.policy, *numbers))
+        by = row.policy if row.profile is None else f"profile {row.profile}"
+        table.append((mark, row.op, row.format, by, *numbers))
     print_table(("", "op", "format", "policy", "cases", "failed", "known"), table)
     if report.not_covered:
         print(f"not covered: {'; '.join(report.not_covered)}")
+    if report.profile is not None and report.outside:
+        silent = f"profile {report.profile.name} says nothing of {'; '.join(report.outside)}"
+        print(f"{silent}: compared with {report.policy}")
     failed = (failure.case.id for _, failure in report.failures)
     reasons = Counter(report.known[id] for id in failed if id in report.known)
     for reason, count in reasons.items():
@@ -143,24 +160,49 @@ def print_report(report: Report, show: int) -> None:
         summary.append(f"{len(report.failures) - len(report.unexplained)} known to fail")
     if report.stale:
         summary.append(f"{len(report.stale)} wrongly listed as known")
+    standard = _standard(report)
+    if standard is not None:
+        print(f"against the standard: {_verdict(standard)}")
     word = "PASS" if report.passed else "FAIL"
+    print(f"{word} {report.target.name}: {', '.join(summary)}: {_verdict(report)}")
+
+
+def _verdict(report: Report) -> str:
+    """The verdict, and what belongs to it."""
     verdict = report.verdict
+    if report.profile is not None:
+        name = f"profile {report.profile.name}"
+        verdict = verdict.replace(name, f"{name} (mxref's model of {report.profile.about})", 1)
     if report.besides:
         verdict += f"; {', '.join(report.besides)} must be offered as well"
     bugs = [one for one in report.findings if one.cause.complete and one.cause.kind != "policy"]
     if bugs and verdict == "legal but unnamed":  # where the standard is silent there are bugs, too
         verdict += f": no clause forbids it, but it is {bugs[0].cause.kind} {bugs[0].cause.name}"
-    print(f"{word} {report.target.name}: {', '.join(summary)}: {verdict}")
+    return verdict
+
+
+def _standard(report: Report) -> Report | None:
+    """The same against the standard, where a target conforms to a profile that differs from it."""
+    from mxref.conformance.verify import against_standard
+
+    if report.profile is None or not report.verdict.startswith("conforms"):
+        return None
+    standard = against_standard(report)
+    return None if standard.verdict == "conforms" else standard
 
 
 def report_json(report: Report) -> dict[str, Any]:
     """The report as plain data, for `--json`."""
     from mxref.conformance.report import describe
 
+    standard = _standard(report)
     return {
         "target": report.target.name,
         "policy": str(report.policy),
+        "profile": None if report.profile is None else report.profile.name,
+        "outside_profile": list(report.outside),
         "verdict": report.verdict,
+        "against_standard": None if standard is None else standard.verdict,
         "must_offer_besides": list(report.besides),
         "passed": report.passed,
         "compared": report.compared,
@@ -169,6 +211,7 @@ def report_json(report: Report) -> dict[str, Any]:
                 "op": row.op,
                 "format": row.format,
                 "policy": row.policy,
+                "profile": row.profile,
                 "compared": row.compared,
                 "failed": len(row.failures),
                 "known": sum(f.case.id in report.known for _, f in row.failures),
@@ -213,7 +256,8 @@ def _print_groups(report: Report, show: int) -> None:
         rank[key[:2]] += 1
         order.append((rank[key[:2]] > 2, key, failures))
     order.sort(key=lambda item: item[0])
-    flags_of = {(row.op, row.format): row.by_flag(report.known) for row in report.rows}
+    rows = (row for row in report.rows[::-1] if row.failures)  # of two the profile's is the first
+    flags_of = {(row.op, row.format): row.by_flag(report.known) for row in rows}
     for _, (op, format, *why), failures in order[:show]:
         file, first = failures[0]
         by_flag = flags_of.pop((op, format), None)

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref._bits import LAYOUTS, FloatLayout
-from mxref.conformance.calls import code_format
+from mxref.conformance.calls import Answers, code_format
+from mxref.conformance.profile_target import profile_target
 from mxref.conformance.target import Target
 from mxref.formats import CodeFormat, block_format
 from mxref.golden.answers import choices_read, exact_answers
 from mxref.golden.records import Case, VectorFile, padded, same_width, stripped
 from mxref.policy import Policy
+from mxref.profiles import Profile
 
 __all__ = [
     "Failure",
     "Outcome",
+    "judged",
     "run_file",
     "same_answers",
     "wanted_answers",
@@ -27,21 +31,25 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One case that a target answered otherwise; `got` is None where there is only an `error`."""
+    """One case that a target answered otherwise; `got` is None where there is only an `error`.
+
+    With `bits` codes of NaN and NaN blocks were compared by their bits as well.
+    """
 
     index: int
     case: Case
     want: tuple[int, ...]
     got: tuple[int, ...] | None
     error: str = ""
+    bits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a target answered to one vector file under one policy.
+    """What a target answered to one vector file, compared with a policy, or with a profile.
 
     `inputs` and `answers` hold one row of words a case; answers of cases that raised an error are
-    not used.
+    not used, and `errors` says what these raised.
     """
 
     file: VectorFile
@@ -49,16 +57,41 @@ class Outcome:
     inputs: NDArray[np.uint64]
     answers: NDArray[np.uint64]
     failures: tuple[Failure, ...]
+    errors: Mapping[int, str] = field(default_factory=dict)
+    profile: str | None = None
 
 
-def run_file(target: Target, file: VectorFile, policy: Policy) -> Outcome:
-    """Put every case of a file to a target and compare with the answers under a policy."""
+def run_file(
+    target: Target, file: VectorFile, policy: Policy, profile: Profile | None = None
+) -> Outcome:
+    """Put every case of a file to a target and compare: see `judged`."""
     inputs = file.input_words()
-    name, wanted = wanted_answers(file, policy)
-    asked = target.ask(file, inputs)
-    errors = asked.errors
+    return judged(file, inputs, target.ask(file, inputs), policy, profile)
+
+
+def judged(
+    file: VectorFile,
+    inputs: NDArray[np.uint64],
+    asked: Answers,
+    policy: Policy,
+    profile: Profile | None = None,
+) -> Outcome:
+    """Answers to every case of a file compared with those under a policy, or with a profile's.
+
+    What the profile refuses a target may refuse, too; else the policy says what is right.
+    """
+    refused: Mapping[int, str] = {}
+    if profile is None:
+        wanted = wanted_answers(file, policy)[1]
+    else:
+        own = profile_target(profile).ask(file, inputs)
+        wanted, refused = own.words, own.errors
+        if refused:
+            default, wanted = same_width(wanted_answers(file, policy)[1], wanted)
+            wanted[[*refused]] = default[[*refused]]
+    errors, bits = asked.errors, profile is not None
     wanted, answers = same_width(wanted, asked.words)
-    same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers), axis=1)
+    same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers, bits=bits), axis=1)
     failures = [
         Failure(
             index=i,
@@ -66,11 +99,14 @@ def run_file(target: Target, file: VectorFile, policy: Policy) -> Outcome:
             want=stripped(wanted[i]),
             got=None if i in errors else stripped(answers[i]),
             error=errors.get(i, ""),
+            bits=bits,
         )
         for i in range(len(file.cases))
-        if i in errors or not same[i]
+        if (i not in refused if i in errors else not same[i])
     ]
-    return Outcome(file, name, inputs, answers, tuple(failures))
+    name = str(Policy().replace(**choices_read(file.op, policy)))
+    by = None if profile is None else profile.name
+    return Outcome(file, name, inputs, answers, tuple(failures), errors, by)
 
 
 def wanted_answers(file: VectorFile, policy: Policy) -> tuple[str, NDArray[np.uint64]]:
@@ -85,23 +121,26 @@ def wanted_answers(file: VectorFile, policy: Policy) -> tuple[str, NDArray[np.ui
 
 
 def same_answers(
-    file: VectorFile, want: NDArray[np.uint64], got: NDArray[np.uint64]
+    file: VectorFile, want: NDArray[np.uint64], got: NDArray[np.uint64], *, bits: bool = False
 ) -> NDArray[np.bool_]:
     """Per word: equal bits, NaN as one class, and blocks with a NaN scale as NaN blocks.
 
+    With `bits` only floats that are NaN are one class: codes of NaN and under a NaN scale are not.
     Rows of different numbers of words differ.
     """
     want, got = same_width(want, got)
     equal: NDArray[np.bool_] = want == got
+    if file.op in ("decode", "decode_scale", "dequantize"):
+        layout = LAYOUTS[file.float]
+        equal |= _is_nan(want, layout) & _is_nan(got, layout)
+    if bits:
+        return equal
     if file.op in ("encode", "encode_stochastic", "quantize"):
         nan_codes = _nan_codes(code_format(file))
         if nan_codes.size:
             both = np.isin(want, nan_codes) & np.isin(got, nan_codes)
             both[:, 0] &= file.op != "quantize"  # the first word of a block is its scale
             equal |= both
-    elif file.op in ("decode", "decode_scale", "dequantize"):
-        layout = LAYOUTS[file.float]
-        equal |= _is_nan(want, layout) & _is_nan(got, layout)
     if file.op == "quantize":
         nan = np.uint64(max(block_format(file.format).scale.nan_codes))
         equal[:, 1:] |= (want[:, :1] == nan) & equal[:, :1]

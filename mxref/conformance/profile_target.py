@@ -12,9 +12,10 @@ from mxref._bits import LAYOUTS
 from mxref.blocks import Blocks
 from mxref.conformance.target import PythonTarget
 from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
+from mxref.golden.answers import answerable
 from mxref.profiles import Profile
 
-__all__ = ["profile_target"]
+__all__ = ["profile_target", "speaks_of"]
 
 _OPERATIONS = (
     "encode", "decode", "encode_scale", "decode_scale", "shared_scale", "quantize", "dequantize",
@@ -48,4 +49,17 @@ def profile_target(profile: Profile) -> PythonTarget:
         formats=frozenset({**ELEMENT_FORMATS, **BLOCK_FORMATS, E8M0.name: E8M0}),
         floats=frozenset(LAYOUTS if profile.floats is None else profile.floats),
         profile=profile,
+    )
+
+
+def speaks_of(profile: Profile, op: str, format: str, float: str) -> bool:
+    """Whether a profile says what the answers to a vector file are.
+
+    >>> from mxref.profiles import profile
+    >>> [speaks_of(profile("torchao_0_18_floor"), "encode", "e2m1", one) for one in ("f32", "f64")]
+    [True, False]
+    """
+    covers = profile_target(profile).covers(op, format, float)
+    return (
+        covers and profile.speaks_of(op, format) and answerable(op, format, float, profile.policy)
     )

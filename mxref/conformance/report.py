@@ -106,7 +106,7 @@ def _first_difference(file: VectorFile, failure: Failure) -> str:
             file, failure, lambda bits: show_float(bits, LAYOUTS[file.float]), show_code
         )
     words = (np.array([want], np.uint64), np.array([got], np.uint64))
-    index = int(np.argmin(same_answers(file, *words)[0]))
+    index = int(np.argmin(same_answers(file, *words, bits=failure.bits)[0]))
     layout, fmt = LAYOUTS[file.float], code_format(file)
     inputs, tensor = failure.case.inputs, ""
     scale_format: CodeFormat = E8M0

@@ -1,35 +1,37 @@
-"""The verdict on a target: every case compared, every failure explained as far as it can be."""
+"""The verdict on a target: every case compared, every failure explained as far as it can be.
+
+What a profile speaks of may be compared with that; all else is compared with a policy.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-import numpy as np
-
-from mxref._bits import LAYOUTS
 from mxref.choices import Standing
 from mxref.conformance.asked import is_asked
-from mxref.conformance.calls import code_format
+from mxref.conformance.calls import Answers
 from mxref.conformance.cause.causes import Cause, find_causes
 from mxref.conformance.cause.diagnose import answers_differ
 from mxref.conformance.cause.findings import Finding, findings
-from mxref.conformance.compare import Failure, Outcome, run_file, same_answers
+from mxref.conformance.cause.profiles import profile_causes
+from mxref.conformance.clauses import is_legal, standing_of, violated
+from mxref.conformance.compare import Failure, Outcome, judged, run_file
 from mxref.conformance.describe.description import Description, describe_failures
+from mxref.conformance.profile_target import speaks_of
 from mxref.conformance.target import Target
-from mxref.formats import BLOCK_FORMATS
-from mxref.golden.answers import codes_under_scale, reads
-from mxref.golden.records import Case, VectorFile
-from mxref.golden.words import SECTIONS
+from mxref.golden.answers import answerable, reads
+from mxref.golden.records import VectorFile
 from mxref.policy import Policy
+from mxref.profiles import Profile
 
-__all__ = ["Report", "Row", "covered_files", "verify"]
+__all__ = ["Report", "Row", "against_standard", "covered_files", "verify"]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the report: an operation on a format, over all float types."""
+    """One line of the report: an operation on a format, over the float types compared alike."""
 
     op: str
     format: str
@@ -39,8 +41,13 @@ class Row:
 
     @property
     def policy(self) -> str:
-        """The policy compared with, as far as the operation reads it."""
+        """The policy compared with, as far as the operation reads it; or that of the profile."""
         return self.outcomes[0].policy
+
+    @property
+    def profile(self) -> str | None:
+        """The profile compared with, if it was one."""
+        return self.outcomes[0].profile
 
     @property
     def compared(self) -> int:
@@ -78,6 +85,7 @@ class Report:
     equals: str | None = None  #: the one policy that gives all answers, if it is another
     known: Mapping[str, str] = field(default_factory=dict)  #: reason by id, from an xfail file
     findings: tuple[Finding, ...] = ()  #: causes, each once for all formats that share it
+    profile: Profile | None = None  #: what was compared with, in what it speaks of
 
     @property
     def compared(self) -> int:
@@ -122,24 +130,43 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """One of the four verdicts, over all failures, known ones included."""
+        """One of the four verdicts, over all failures, known ones included; or one on a profile."""
         if self.compared == 0:
             return "nothing compared"
+        if self.profile is not None:
+            by = {row.profile for row in self.rows if row.failures}
+            words = "differs from" if self.profile.name in by else "conforms to"
+            elsewhere = f"; elsewhere {self._outside.verdict}" if None in by else ""
+            return f"{words} profile {self.profile.name}{elsewhere}"
         failing = [row for row in self.rows if row.failures]
         if not failing:
             policies = {row.policy for row in self.rows}
             return "conforms" if policies == {"ocp"} else f"conforms under {self.policy}"
-        if self.equals is not None and _is_legal(self.equals):
+        if self.equals is not None and is_legal(self.equals):
             return f"conforms under {self.equals}"
-        clauses = {_violated(file, failure, self.policy) for file, failure in self.failures}
-        violated = sorted(clause for clause in clauses if clause)
-        if violated:
-            return f"violates {', '.join(violated)}"
+        found = {violated(file, failure, self.policy) for file, failure in self.failures}
+        clauses = sorted(clause for clause in found if clause)
+        if clauses:
+            return f"violates {', '.join(clauses)}"
         if self.equals is not None:  # what it contradicts is required of other formats only
             return f"conforms under {self.equals}"
         if any(failure.got is None for _, failure in self.failures):
             return "fails with errors"
         return "legal but unnamed"
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """In words what the profile says nothing of, which was compared with the policy."""
+        every = [outcome for row in self.rows for outcome in row.outcomes]
+        outside = {outcome.file.stem for outcome in every if outcome.profile is None}
+        files = [outcome.file for outcome in every]
+        return () if self.profile is None else _in_words(files, outside)
+
+    @property
+    def _outside(self) -> Report:
+        """The same of what the profile says nothing of."""
+        rows = tuple(row for row in self.rows if row.profile is None)
+        return replace(self, rows=rows, profile=None)
 
     @property
     def besides(self) -> tuple[str, ...]:
@@ -153,8 +180,8 @@ class Report:
             f"{name}={value}"
             for name, value in default.items()
             if chosen[name] != value
-            and _standing(name, value) is Standing.REQUIRED
-            and _standing(name, chosen[name]) is not Standing.CONTRADICTS
+            and standing_of(name, value) is Standing.REQUIRED
+            and standing_of(name, chosen[name]) is not Standing.CONTRADICTS
         )
 
 
@@ -163,44 +190,91 @@ def verify(
     files: Sequence[VectorFile],
     policy: Policy | None = None,
     known: Mapping[str, str] | None = None,
+    profile: Profile | None = None,
 ) -> Report:
     """Put vector files to a target and compare its answers bit by bit.
 
     Args:
         target: the implementation.
         files: what to ask; see `mxref.golden.read_vectors`.
-        policy: what to compare with; what the target claims if None.
+        policy: what to compare with; if None that of the profile, or what the target claims.
         known: reasons of known divergences by case id.
+        profile: what to compare with where it says what the answers are; if it is None and the
+            policy as well, the profile that the target claims, if it claims one.
     """
-    chosen = target.policy if policy is None else policy
+    chosen = (profile or target).policy if policy is None else policy
+    if profile is None and policy is None:
+        profile = getattr(target, "profile", None)
     covered, not_covered = covered_files(target, files, chosen)
-    rows: list[Row] = []
-    for (op, format), group in _grouped(covered):
-        outcomes = tuple(run_file(target, file, chosen) for file in group)
-        rows.append(_row(op, format, outcomes, chosen, rows))
-    one = _one_policy(rows, chosen)
-    return Report(target, chosen, tuple(rows), not_covered, one, known or {}, findings(rows))
+    report = Report(target, chosen, (), not_covered, known=known or {}, profile=profile)
+    return _with_rows(report, covered, lambda file, *by: run_file(target, file, *by))
+
+
+def against_standard(report: Report) -> Report:
+    """The same answers compared with `ocp`, as far as it has answers."""
+    asked = {one.file.stem: one for row in report.rows for one in row.outcomes}
+    files = [
+        one.file
+        for one in asked.values()
+        if answerable(one.file.op, one.file.format, one.file.float, Policy())
+    ]
+
+    def again(file: VectorFile, policy: Policy, profile: Profile | None) -> Outcome:
+        one = asked[file.stem]
+        return judged(file, one.inputs, Answers(one.answers, one.errors), policy, profile)
+
+    return _with_rows(replace(report, policy=Policy(), profile=None), files, again)
+
+
+def _with_rows(
+    report: Report,
+    files: Sequence[VectorFile],
+    outcome_of: Callable[[VectorFile, Policy, Profile | None], Outcome],
+) -> Report:
+    """A report of what files were answered, each compared with the profile or with the policy."""
+    by_profile: list[Row] = []
+    others: list[Row] = []
+    profile = report.profile
+    for (op, format), group in _grouped(files):
+        spoken = [f for f in group if profile and speaks_of(profile, op, format, f.float)]
+        stems = {file.stem for file in spoken}
+        rest = [file for file in group if file.stem not in stems]
+        if profile is not None and spoken:
+            outcomes = tuple(outcome_of(file, profile.policy, profile) for file in spoken)
+            by_profile.append(_row(op, format, outcomes, profile.policy, by_profile))
+        if rest:
+            outcomes = tuple(outcome_of(file, report.policy, None) for file in rest)
+            others.append(_row(op, format, outcomes, report.policy, others))
+    return replace(
+        report,
+        rows=(*by_profile, *others),
+        equals=_one_policy(others, report.policy),
+        findings=(*findings(by_profile), *findings(others)),
+        profile=profile if by_profile else None,
+    )
 
 
 def covered_files(
     target: Target, files: Sequence[VectorFile], policy: Policy
 ) -> tuple[list[VectorFile], tuple[str, ...]]:
     """The files that ask for what a target has; and in words what the others ask for."""
-    covered: list[VectorFile] = []
-    missing: dict[str, list[str]] = {}
-    for (op, format), group in _grouped(files):
-        absent = [
-            file.float for file in group if not is_asked(target, op, format, file.float, policy)
-        ]
-        covered += [file for file in group if file.float not in absent]
-        if absent:
-            floats = f" ({', '.join(absent)})" if len(absent) < len(group) else ""
-            missing.setdefault(op, []).append(format + floats)
-    compared = {file.op for file in covered}
-    text = [f"{op} {', '.join(names)}" if op in compared else op for op, names in missing.items()]
+    covered = [f for f in files if is_asked(target, f.op, f.format, f.float, policy)]
+    missing = _in_words(files, {file.stem for file in files} - {file.stem for file in covered})
     lacks: Mapping[str, str] = getattr(target, "lacks", {})
     asked = {file.float for file in files}
-    return covered, (*text, *(f"{name}: {why}" for name, why in lacks.items() if name in asked))
+    return covered, (*missing, *(f"{name}: {why}" for name, why in lacks.items() if name in asked))
+
+
+def _in_words(files: Sequence[VectorFile], some: Collection[str]) -> tuple[str, ...]:
+    """Some of the files, by their stems: operations, formats where it is not all, and floats."""
+    named: dict[str, list[str]] = {}
+    for (op, format), group in _grouped(files):
+        floats = [file.float for file in group if file.stem in some]
+        if floats:
+            only = f" ({', '.join(floats)})" if len(floats) < len(group) else ""
+            named.setdefault(op, []).append(format + only)
+    others = {file.op for file in files if file.stem not in some}
+    return tuple(f"{op} {', '.join(names)}" if op in others else op for op, names in named.items())
 
 
 def _row(
@@ -210,22 +284,26 @@ def _row(
         return Row(op, format, outcomes)
     known = (row.causes[0] for row in before if row.op == op and row.causes)
     hints = dict.fromkeys(cause for cause in known if cause.complete)
-    causes = find_causes(op, outcomes, policy, tuple(hints))
+    by_profile = outcomes[0].profile is not None
+    causes = profile_causes(op, outcomes) if by_profile else ()
+    causes = causes or find_causes(op, outcomes, policy, tuple(hints))
     complete = any(cause.complete for cause in causes)
-    return Row(
-        op, format, outcomes, causes, None if complete else describe_failures(outcomes, policy)
-    )
+    # A policy that gives all answers may do so but for codes of NaN.
+    described = by_profile or not complete
+    description = describe_failures(outcomes, policy) if described else None
+    return Row(op, format, outcomes, causes, description)
 
 
 def _one_policy(rows: Sequence[Row], start: Policy) -> str | None:
     """The policy that gives the answers of every row, from those that explain the failing ones."""
     changed: dict[str, str] = {}
+    begin = start.choices()
     for row in rows:
         if row.failures:
             if not row.causes or row.causes[0].kind != "policy" or not row.causes[0].complete:
                 return None
             found = Policy.parse(row.causes[0].policy).choices()
-            changed |= {name: found[name] for name in reads(row.op)}
+            changed |= {name: found[name] for name in reads(row.op) if found[name] != begin[name]}
     if not changed:
         return None
     policy = start.replace(**changed)
@@ -240,64 +318,3 @@ def _grouped(
     for file in files:
         groups.setdefault((file.op, file.format), []).append(file)
     return groups.items()
-
-
-def _violated(file: VectorFile, failure: Failure, policy: Policy) -> str | None:
-    """The clause that requires another answer than the target's; None if there is none."""
-    if failure.got is None:
-        return None
-    if file.op != "quantize" or file.format not in BLOCK_FORMATS:
-        if failure.case.required:
-            return failure.case.rule
-        return _excluded(file, failure.case, failure.got)
-    # The choice of the scale is free (MX §6.3); the elements under the target's own scale are not.
-    if "nan_block" in failure.case.flags:
-        return None
-    if failure.got[0] == 0xFF:  # a NaN block without a reason
-        return None if "zero_block" in failure.case.flags else "MX-6.3"
-    got = np.array([failure.got], np.uint64)
-    for choice in _FREE_IN_BLOCKS:
-        codes = codes_under_scale(file, failure.case.inputs, failure.got[0], policy, choice)
-        wanted = np.append(got[0, :1], codes.astype(np.uint64))[np.newaxis]
-        if same_answers(file, wanted, got).all():
-            return None
-    return "MX-6.3"
-
-
-def _excluded(file: VectorFile, case: Case, got: tuple[int, ...]) -> str | None:
-    """The clause that rules an answer out where it leaves two others open."""
-    match file.op, case.rule:
-        case "encode", "MX-5.3.1-T3":  # both overflow methods of FP8
-            legal = got in [case.output(column) for column in range(file.plain)]
-        case "encode", "N25":  # the sign of a zero
-            fmt = code_format(file)
-            legal = got[0] < fmt.code_count and fmt.sign_and_magnitude(got[0])[1] == 0
-        case "encode", "N15":  # -127/64 or -2
-            legal = got[0] in (0x81, 0x80)
-        case "decode", "N25":
-            legal = got[0] & (LAYOUTS[file.float].sign_bit - 1) == 0
-        case _:
-            legal = True
-    if legal:
-        return None
-    return case.rule if case.rule.startswith("MX-") else SECTIONS[file.format]
-
-
-#: Choices about elements that the standard leaves open, tried in turn.
-_FREE_IN_BLOCKS: tuple[dict[str, str], ...] = (
-    {},
-    {"int8_range": "full"},
-    {"zero_sign": "dropped"},
-    {"underflow_sign": "dropped"},
-    {"zero_sign": "dropped", "underflow_sign": "dropped"},
-)
-
-
-def _is_legal(policy: str) -> bool:
-    """Whether no choice of a policy contradicts the standard."""
-    chosen = Policy.parse(policy).choices().items()
-    return all(_standing(*choice) is not Standing.CONTRADICTS for choice in chosen)
-
-
-def _standing(name: str, value: str) -> Standing:
-    return next(m.standing for m in Policy.members(name) if m.value == value)

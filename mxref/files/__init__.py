@@ -26,6 +26,7 @@ from mxref.blocks import Blocks
 from mxref.files import _gguf, _npz, _safetensors
 from mxref.files._entries import Entry
 from mxref.policy import Policy
+from mxref.profiles import Profile
 
 __all__ = ["Entry", "entries", "read_blocks", "read_tensors", "write_blocks"]
 
@@ -107,7 +108,9 @@ def read_blocks(path: str | os.PathLike[str]) -> dict[str, Blocks]:
 
 
 def write_blocks(
-    path: str | os.PathLike[str], tensors: Mapping[str, Blocks], policy: str | Policy = "ocp"
+    path: str | os.PathLike[str],
+    tensors: Mapping[str, Blocks],
+    policy: str | Policy | Profile = "ocp",
 ) -> None:
     """Write blocks to a file, which appears whole or not at all.
 
@@ -122,8 +125,9 @@ def write_blocks(
     Args:
         path: a ``.npz``, ``.safetensors`` or ``.gguf`` file.
         tensors: blocks by name.
-        policy: the policy that they were quantized with, for the record (not in ``.npz``); its
-            packing and the place, byte and layout of its scales must be those of `ocp`.
+        policy: the policy or profile that they were quantized with, for the record (not in
+            ``.npz``); its packing and the place, byte and layout of its scales must be those of
+            `ocp`.
 
     Raises:
         OSError: the file cannot be written; what was there before is still there.
@@ -149,7 +153,8 @@ def write_blocks(
             name.encode()
         except UnicodeEncodeError:
             raise ValueError(f"tensors must have names of Unicode text, got {name!r}") from None
-    known = policy if isinstance(policy, Policy) else Policy.parse(policy)
+    said = policy.policy if isinstance(policy, Profile) else policy
+    known = said if isinstance(said, Policy) else Policy.parse(said)
     chosen, default = known.choices(), Policy().choices()
     for name in _FIXED:
         if chosen[name] != default[name]:
@@ -158,7 +163,7 @@ def write_blocks(
                 f"{chosen[name]}: for others use pack, pack_scales or pack_blocks and your own "
                 "writer"
             )
-    writer(path, tensors, str(known))
+    writer(path, tensors, f"profile {policy.name}" if isinstance(policy, Profile) else str(known))
 
 
 def _writer(path: Path) -> Any:

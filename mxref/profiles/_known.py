@@ -30,7 +30,7 @@ __all__ = ["PROFILES"]
 _ML_DTYPES = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1")
 
 _OWN = (
-    Profile("ocp", Policy(), "the default of mxref: SPEC_NOTES, the ocp policy in one table", "1"),
+    Profile("ocp", Policy(), "OCP MX, as SPEC_NOTES has it: the ocp policy in one table", "v1.0"),
     Profile(
         "ml_dtypes",
         Policy.parse(

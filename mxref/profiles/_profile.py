@@ -66,6 +66,28 @@ class Profile:
         return self.formats is None or format in self.formats.get(op, ())
 
     @property
+    def about(self) -> str:
+        """Whose model it is, and of which version, in short.
+
+        >>> from mxref.profiles import profile
+        >>> profile("torchao_0_18_even").about
+        'pytorch/ao 0.18.0, torch 2.13.0'
+        """
+        return f"{self.source.partition(',')[0]} {self.version}"
+
+    @property
+    def has(self) -> str:
+        """What it speaks of: operations, formats, and the float types if they are not all.
+
+        >>> from mxref.profiles import profile
+        >>> profile("executorch").has
+        'dequantize mxfp8_e5m2, mxfp8_e4m3; floats f32, bf16'
+        """
+        parts = [f"{op} {', '.join(names)}" for op, names in (self.formats or {}).items()]
+        floats = [f"floats {', '.join(self.floats)}"] if self.floats else []
+        return "; ".join([*(parts or ["every operation and format"]), *floats])
+
+    @property
     def replaced(self) -> tuple[str, ...]:
         """The stages that are not those of the policy."""
         default = Stages()
@@ -122,21 +144,26 @@ class Profile:
         return self._in_chunks(*numbers, fmt, self.stages.shared_scale)
 
     def quantize(
-        self, values: ArrayLike, block_format: str | BlockFormat, *, axis: Axis = -1
+        self,
+        values: ArrayLike,
+        block_format: str | BlockFormat,
+        *,
+        axis: Axis = -1,
+        out: tuple[U8, U8] | None = None,
     ) -> Blocks:
         """Blocks of a tensor, as `mxref.quantize` gives them; see `encode`."""
         fmt = formats.block_format(block_format)
         self._refuse("quantize", fmt.name)
         array = self._own(values)
         if not {*self.replaced} - {"decode", "pack", "e8m0"}:
-            return quantize(array, fmt, self.policy, axis=axis)
+            return quantize(array, fmt, self.policy, axis=axis, out=out)
 
         def rows_of(bits: Bits, layout: FloatLayout) -> tuple[U8, U8]:
             rows = Rows.of(bits, layout, fmt.element, self.policy)
             scales, codes = self.stages.quantize(rows)
             return scales.astype(np.uint8), codes.astype(np.uint8)
 
-        return quantize_by(rows_of, array, fmt, self.policy, axis)
+        return quantize_by(rows_of, array, fmt, self.policy, axis, out)
 
     def dequantize(self, blocks: Blocks, dtype: DTypeLike = np.float32) -> Floats:
         """The numbers that blocks stand for, as `mxref.dequantize` gives them; see `encode`."""

@@ -23,8 +23,8 @@ class Cause:
     """What gives a target's answers, or most of them.
 
     Args:
-        kind: `policy`; `mutant`, a bug of the museum; or `order`, codes in another order.
-        name: the policy, the id of the mutant, or the name of the order.
+        kind: `policy`; `profile`; `mutant`, a bug of the museum; `order`, codes in another order.
+        name: the policy, the profile, the id of the mutant, or the name of the order.
         title: the mutant's name; empty for others.
         text: what is wrong, in words; empty for a policy.
         part: the operation that the bug is in; empty for a policy.

@@ -97,7 +97,7 @@ class Evidence:
 def all_of(outcome: Outcome) -> Evidence:
     """All answers to a file."""
     answered = np.ones(len(outcome.file.cases), bool)
-    answered[[failure.index for failure in outcome.failures if failure.got is None]] = False
+    answered[[*outcome.errors]] = False
     return Evidence(Questions(outcome.file, outcome.inputs), outcome.answers, answered)
 
 

@@ -47,6 +47,8 @@ class Finding:
         cause = self.cause
         if cause.kind == "policy":
             return cause.policy
+        if cause.kind == "profile":
+            return f"profile {cause.name}"
         inside = f" of {cause.part}" if cause.part != self.op else ""
         if cause.kind == "order":
             name = f"{cause.policy} with codes{inside} in another order, {cause.name}"

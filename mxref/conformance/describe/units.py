@@ -136,8 +136,8 @@ def _units(outcome: Outcome, policy: Policy) -> Iterator[Units]:
     """The units of one outcome; cases that raised an error are none."""
     file, wanted = outcome.file, outcome.answers.copy()
     answered = np.ones(len(outcome.inputs), bool)
+    answered[[*outcome.errors]] = False
     for failure in outcome.failures:
-        answered[failure.index] = failure.got is not None
         wanted[failure.index] = NO_WORD
         wanted[failure.index, : len(failure.want)] = failure.want
     if not answered.any():
@@ -149,6 +149,7 @@ def _units(outcome: Outcome, policy: Policy) -> Iterator[Units]:
         outcome.answers[answered],
         np.array([case.id for case in file.cases])[answered],
         np.array(["strided" in case.flags for case in file.cases])[answered],
+        outcome.profile is not None,
     )
     parts = _KINDS.get(file.op, _numbers)(cases, policy)
     for units in parts:
@@ -160,7 +161,10 @@ def _units(outcome: Outcome, policy: Policy) -> Iterator[Units]:
 
 @dataclass(frozen=True, slots=True)
 class _Cases:
-    """The answered cases of a file, a row each, their ids, and where `strided` is a flag."""
+    """The answered cases of a file, a row each, their ids, and where `strided` is a flag.
+
+    With `bits` codes of NaN and of NaN blocks were compared by their bits as well.
+    """
 
     file: VectorFile
     inputs: U64
@@ -168,6 +172,7 @@ class _Cases:
     got: U64
     ids: NDArray[np.str_]
     strided: Bool
+    bits: bool
 
 
 def _numbers(cases: _Cases, policy: Policy) -> Iterator[Units]:
@@ -195,7 +200,7 @@ def _numbers(cases: _Cases, policy: Policy) -> Iterator[Units]:
 
 def _compared(cases: _Cases, start: int, stop: int | None = None) -> tuple[Bool, tuple[U64, U64]]:
     """Which of some words of each case are wrong, and what was wanted and came."""
-    failed = ~same_answers(cases.file, cases.want, cases.got)
+    failed = ~same_answers(cases.file, cases.want, cases.got, bits=cases.bits)
     part = np.s_[:, start:stop]
     return failed[part], (cases.want[part], cases.got[part])
 
@@ -213,7 +218,7 @@ def _quantized(cases: _Cases, policy: Policy) -> Iterator[Units]:
         elements |= spread(_tensor_scale(cases), values.shape)
     failed, answers = _compared(cases, 0, 1)
     yield Units.of_rows("scale", fmt.scale, block, failed, answers, cases.ids, 0)
-    known = ~(failed[:, 0] | np.isin(scales, fmt.scale.nan_codes))
+    known = ~failed[:, 0] & (cases.bits | ~np.isin(scales, fmt.scale.nan_codes))
     compared = _compared(cases, 1)
     units = Units.of_rows("element", fmt.element, elements, *compared, cases.ids, 1)
     yield units.only(np.repeat(known, values.shape[1]))

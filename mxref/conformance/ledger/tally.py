@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import LAYOUTS
 from mxref.conformance.calls import Answers
 from mxref.conformance.compare import same_answers
 from mxref.conformance.ledger.kinds import HOWS, KINDS, hows, kinds
@@ -163,11 +162,5 @@ def same_bits(file: VectorFile, want: Words, got: Words) -> NDArray[np.bool_]:
 
     Codes are compared by their bits, those of NaN and those under a NaN scale as well.
     """
-    want, got = same_width(want, got)
-    equal: NDArray[np.bool_] = want == got
-    if file.op in ("decode", "decode_scale", "dequantize"):
-        layout = LAYOUTS[file.float]
-        nan = [words & np.uint64(layout.sign_bit - 1) > layout.inf_bits for words in (want, got)]
-        equal |= nan[0] & nan[1]
-    all_equal: NDArray[np.bool_] = np.all(equal, axis=1)
-    return all_equal
+    same: NDArray[np.bool_] = np.all(same_answers(file, want, got, bits=True), axis=1)
+    return same

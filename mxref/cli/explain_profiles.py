@@ -1,0 +1,66 @@
+"""``mxref explain`` with the name of a profile."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from typing import TYPE_CHECKING
+
+from mxref.cli._common import print_table
+
+if TYPE_CHECKING:
+    from mxref.profiles import Profile
+
+
+def explain_profile(options: argparse.Namespace) -> bool:
+    """Explain a profile; False if the name is none."""
+    from mxref.profiles import PROFILES
+
+    found = PROFILES.get(options.name)
+    if found is None:
+        return False
+    if options.format is not None or options.float is not None:
+        raise ValueError("--format and --float must be absent where NAME is a profile")
+    for what, text in (
+        ("profile", found.name),
+        ("source", found.source),
+        ("version", found.version),
+        ("checked", found.checked),
+        ("has", found.has),
+        ("policy", str(found.policy)),
+    ):
+        if text:
+            print(f"{what:8} {text}")
+    _choices(found)
+    _stages(found)
+    return True
+
+
+def _choices(profile: Profile) -> None:
+    """The choices of its policy that are not those of `ocp`."""
+    from mxref.policy import Policy
+
+    default, rows = Policy().choices(), []
+    for name, value in profile.policy.choices().items():
+        if value != default[name]:
+            (member,) = (one for one in Policy.members(name) if one.value == value)
+            about = (type(member).__doc__ or "").partition("\n")[0]
+            rows.append((name, value, member.standing.value, about))
+    if rows:
+        print()
+        print_table(("choice", "is", "standing", "of"), rows)
+
+
+def _stages(profile: Profile) -> None:
+    """The stages that are not what the policy says."""
+    rows = []
+    for stage in profile.replaced:
+        function = getattr(profile.stages, stage)
+        name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+        rows.append((stage, name, (inspect.getdoc(function) or "").partition("\n")[0]))
+    print()
+    if not rows:
+        print("no stage is replaced: it is its policy")
+        return
+    print_table(("stage", "function", "what it does in place of what the policy says"), rows)
+    print('formulas: SPEC_NOTES.md, "Stages that profiles replace"')
