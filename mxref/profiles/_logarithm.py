@@ -54,7 +54,9 @@ def nearest_log2(x: F64Array, layout: FloatLayout = F32) -> I64:
 def half_up_log2(x: F64Array) -> I64:
     """Floor of log2 x + 0.5, the sum in float32, too; see `floor_log2`.
 
-    >>> half_up_log2(np.array([1.4142134, 1.4142135])).tolist()
+    The largest float32 below the square root of 2 counts as above it:
+
+    >>> [half_up_log2(np.array(float.fromhex(x))).item() for x in ("0x1.6a09e4p0", "0x1.6a09e6p0")]
     [0, 1]
     """
     return _stepped(x, F32, "half_up")

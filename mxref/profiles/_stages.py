@@ -29,10 +29,12 @@ __all__ = [
     "Stages",
     "e8m0_by_policy",
     "element_by_policy",
+    "exact_quotients",
     "exactly",
     "float32_bits",
     "nan_block_codes",
     "powers",
+    "scale_by_rule",
 ]
 
 NAN_SCALE = 0xFF

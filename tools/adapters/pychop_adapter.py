@@ -15,6 +15,7 @@ POLICY = (
     "ocp+zero_sign=dropped+underflow_sign=dropped+int8_range=full+scale_rule=floor_log2_float32"
     "+block_nan=ignore+block_inf=largest_scale"
 )
+PROFILE = "pychop"
 FORMATS = ["mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1", "mxint8"]
 FLOATS = ["f32"]
 
