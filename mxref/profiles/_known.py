@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from mxref.policy import Policy
 from mxref.profiles import (
     casts,
+    compressed_tensors,
     fbgemm,
     gfloat,
     gguf,
@@ -51,6 +52,7 @@ _OWN = (
 
 _FAMILIES = (
     casts,
+    compressed_tensors,
     fbgemm,
     gfloat,
     gguf,
