@@ -68,7 +68,7 @@ def _seen(rows: Rows) -> Rows:
 
 
 def largest_seen(rows: Rows) -> F64Array:
-    """The largest magnitude as widened, infinity included; the last NaN if there is nothing else."""
+    """The largest magnitude as widened, infinity included; the last NaN if all are."""
     size = np.abs(_seen(rows).x)
     amax = np.maximum.reduce(np.where(np.isnan(size), -1.0, size), axis=1)
     return np.where(amax < 0, size[:, -1], amax)
