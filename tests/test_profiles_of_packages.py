@@ -42,6 +42,7 @@ BLOCKS = [
     ("triton_kernels_up", FP4, F32, [4.0, 0.25, -5.0, -0.0], 127, [6, 1, 15, 8]),
     ("triton_kernels_down", FP4, F32, [4.0], 126, [7]),
     ("triton_kernels_up", FP4, F32, [2.0**-140, -(2.0**-140)], 1, [0, 8]),
+    ("triton_kernels_up", FP4, F32, [2.0**-147], 1, [0]),  # amax / 6 is 2**-149
     ("triton_kernels_up", FP4, F32, [NAN, 1.0, -1.0], 0, [7, 0, 8]),
     ("triton_kernels_down", FP4, F32, [INF, 1.0, -1.0], 0xFF, [15, 0, 8]),
     ("triton_kernels_down", FP8, BF16, [-NAN, 1.0, -1.0], 0xFF, [0xFF, 0x00, 0x80]),
@@ -74,6 +75,15 @@ def test_blocks(
     blocks = mxref.profile(name).quantize(values, format)
     found = blocks.scale_codes.tolist(), blocks.codes[: len(block)].tolist()
     assert found == ([scale], codes)
+
+
+@pytest.mark.parametrize(("first", "last", "scale"), [(0x7FC0, 0x7FE0, 0), (0xFFE0, 0x7FC0, 254)])
+def test_of_nothing_but_nan_the_last_counts(first: int, last: int, scale: int) -> None:
+    values = np.full(32, first, np.uint16)
+    values[-1] = last
+    blocks = mxref.profile("quark_triton_even").quantize(values.view(BF16), FP4)
+    assert blocks.scale_codes.tolist() == [scale]
+    assert blocks.codes[[0, 31]].tolist() == [first >> 12 & 8 | 7, last >> 12 & 8 | 7]
 
 
 def many(source: str) -> np.ndarray:

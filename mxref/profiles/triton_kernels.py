@@ -85,9 +85,8 @@ def quotients_seen(code: I64, rows: Rows) -> F64Array:
 
 
 def even_scale(amax: F64Array, rows: Rows) -> I64:
-    """Half a unit of FP4's last place is added, 2 taken from the exponent, 0 being 2**-126."""
+    """Half a unit of FP4's last place is added, 2 taken from the exponent."""
     field = float32_bits(amax) + 0x20_0000 >> 23 & 0xFF
-    field = np.where(field == 0, 1, field)
     return np.where(field == 0xFF, E8M0.max_code, np.maximum(field - rows.format.emax, 0))
 
 
