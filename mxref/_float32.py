@@ -4,8 +4,9 @@ A product of two such numbers has at most 48 significant bits, so float64 multip
 quotient of two is either a float32 number or midpoint, which float64 holds, or lies at least one
 part in 2**49 away from every one of them: to have fewer than 26 bits and to be nearer, n - q d, a
 multiple of their last bits, would have to be below its own unit. float64 division is off by less
-than one part in 2**52 in any rounding mode, so `fl` still rounds to the right side. Every nonzero
-operand and result is a normal float64 (2**-298 and above), so flushing modes change nothing.
+than one part in 2**52 in any rounding mode, so `fl` still rounds to the right side. A
+sum of two is exact unless one is below 2**-28 of the other, too little to reach a midpoint. Every
+nonzero operand and result is a normal float64 (2**-298 and above): flushing modes change nothing.
 Source: SPEC_NOTES N41.
 """
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from mxref.policy import Policy
 from mxref.profiles import (
     casts,
+    compressed_tensors,
     fbgemm,
     gfloat,
     gguf,
@@ -52,6 +53,7 @@ _OWN = (
 
 _FAMILIES = (
     casts,
+    compressed_tensors,
     fbgemm,
     gfloat,
     gguf,

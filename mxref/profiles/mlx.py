@@ -34,8 +34,8 @@ _LOWEST_INT32 = -(2**31)
 def nearest_scale(amax: F64Array, rows: Rows) -> I64:
     """The nearest logarithm of amax / max, 0 for 0, as an integer of 32 bits; plus 127."""
     scale = rounded(amax / rows.format.max_normal, rows.layout)
-    exponent = np.where(scale == 0, 0, nearest_log2(scale, rows.layout))
-    return np.where(np.isfinite(scale), exponent, _LOWEST_INT32) + E8M0.bias
+    code = np.where(scale == 0, 0, nearest_log2(scale, rows.layout)) + E8M0.bias
+    return np.where(np.isfinite(scale), code, _LOWEST_INT32 + E8M0.bias)
 
 
 def ceil_scale(amax: F64Array, rows: Rows) -> I64:
@@ -43,7 +43,8 @@ def ceil_scale(amax: F64Array, rows: Rows) -> I64:
     scale = rounded(amax / rows.format.max_normal, rows.layout)
     code = nearest_scale(amax, rows)
     short = np.isfinite(scale) & (scale != 0)
-    return code + (short & (powers(np.where(short, code - E8M0.bias, 0)) < scale))
+    short &= powers(np.where(short, code - E8M0.bias, 0)) < scale
+    return np.where(short, code + 1, code)
 
 
 def quotients(code: I64, rows: Rows) -> F64Array:

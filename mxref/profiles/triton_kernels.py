@@ -68,7 +68,7 @@ def _seen(rows: Rows) -> Rows:
 
 
 def largest_seen(rows: Rows) -> F64Array:
-    """The largest magnitude as widened, infinity included; the last NaN if there is nothing else."""
+    """The largest magnitude as widened, infinity included; the last NaN if all are."""
     size = np.abs(_seen(rows).x)
     amax = np.maximum.reduce(np.where(np.isnan(size), -1.0, size), axis=1)
     return np.where(amax < 0, size[:, -1], amax)
@@ -85,9 +85,8 @@ def quotients_seen(code: I64, rows: Rows) -> F64Array:
 
 
 def even_scale(amax: F64Array, rows: Rows) -> I64:
-    """Half a unit of FP4's last place is added, 2 taken from the exponent, 0 being 2**-126."""
+    """Half a unit of FP4's last place is added, 2 taken from the exponent."""
     field = float32_bits(amax) + 0x20_0000 >> 23 & 0xFF
-    field = np.where(field == 0, 1, field)
     return np.where(field == 0xFF, E8M0.max_code, np.maximum(field - rows.format.emax, 0))
 
 

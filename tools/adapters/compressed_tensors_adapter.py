@@ -26,6 +26,7 @@ _COMPRESSORS = {
 _BITS = {"e2m1": 4, "e2m3": 6, "e4m3": 8}
 
 POLICY = "ocp+scale_rule=even"
+PROFILE = "compressed_tensors"
 FORMATS = ["e2m3", "e2m1", "mxfp6_e2m3", "mxfp4_e2m1"]
 FLOATS = ["f32", "bf16", "f16"]
 

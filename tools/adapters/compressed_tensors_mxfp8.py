@@ -7,4 +7,5 @@ from compressed_tensors_adapter import FLOATS, encode, quantize, shared_scale
 
 __all__ = ["FLOATS", "encode", "quantize", "shared_scale"]
 POLICY = "ocp+scale_rule=rceil"
+PROFILE = "compressed_tensors"
 FORMATS = ["e4m3", "mxfp8_e4m3"]

@@ -15,6 +15,7 @@ POLICY = (
     "ocp+rounding=ties_to_zero+zero_sign=dropped+underflow_sign=dropped+scale_rule=floor_log2_float32"
     "+scale_underflow=wrap+scale_ff=power+decoded_zero=dropped+scale_place=before+fp4_packing=halves"
 )
+PROFILE = "gguf_mxfp4"
 FORMATS = ["mxfp4_e2m1"]
 FLOATS = ["f32", "f16"]
 _TYPE = gguf.GGMLQuantizationType.MXFP4

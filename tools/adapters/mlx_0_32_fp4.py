@@ -7,5 +7,6 @@ POLICY = (
     "ocp+rounding=ties_to_zero+zero_sign=dropped+underflow_sign=dropped+scale_rule=rceil"
     "+zero_block=one+scale_underflow=wrap+scale_ff=inf"
 )
+PROFILE = "mlx_0_32"
 FORMATS = ["mxfp4_e2m1"]
 of_version("0.32.4")

@@ -7,4 +7,5 @@ POLICY = (
     "ocp+rounding=ties_to_away+nan_to_finite=signed_max"
     "+scale_rule=even+block_nan=ignore+block_inf=largest_scale"
 )
+PROFILE = "quark_triton_even"
 quantize = quantizer("EVEN")

@@ -7,4 +7,5 @@ POLICY = (
     "ocp+rounding=ties_to_away+nan_to_finite=signed_max"
     "+scale_rule=rceil+block_nan=ignore+scale_underflow=flush"
 )
+PROFILE = "quark_triton_up"
 quantize = quantizer("ROUND_UP")

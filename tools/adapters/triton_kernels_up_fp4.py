@@ -6,5 +6,6 @@ __all__ = ["FLOATS", "dequantize", "quantize"]
 POLICY = (
     "ocp+rounding=ties_to_away+scale_rule=rceil+scale_underflow=flush+scale_00=zero+scale_ff=inf"
 )
+PROFILE = "triton_kernels_up"
 FORMATS = ["mxfp4_e2m1"]
 quantize = quantizer("ROUND_UP")
