@@ -41,8 +41,7 @@ def fraction_of_max(amax: F64Array, rows: Rows) -> F64Array:
 def scale(amax: F64Array, rows: Rows) -> I64:
     """Field of amax / max, one more if there is a fraction, in 8 bits: NaN wraps to 0."""
     bits = float32_bits(fraction_of_max(amax, rows))
-    field = bits >> 23
-    code: I64 = field + ((bits & 0x7F_FFFF != 0) & (field != E8M0.max_code)) & 0xFF
+    code: I64 = (bits >> 23) + (bits & 0x7F_FFFF != 0) & 0xFF
     return code
 
 
