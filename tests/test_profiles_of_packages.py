@@ -6,16 +6,13 @@ its answers to 3,008 blocks.
 
 from __future__ import annotations
 
-import hashlib
-
 import ml_dtypes
 import numpy as np
 import pytest
+from profile_blocks import digest, many
 
 import mxref
-from mxref._bits import LAYOUTS
 from mxref.formats import block_format
-from mxref.golden.splitmix import splitmix64
 
 F32, F16, BF16 = np.float32, np.float16, ml_dtypes.bfloat16
 NAN, INF, FLT_MAX = np.nan, np.inf, float.fromhex("0x1.fffffep127")
@@ -84,31 +81,6 @@ def test_of_nothing_but_nan_the_last_counts(first: int, last: int, scale: int) -
     blocks = mxref.profile("quark_triton_even").quantize(values.view(BF16), FP4)
     assert blocks.scale_codes.tolist() == [scale]
     assert blocks.codes[[0, 31]].tolist() == [first >> 12 & 8 | 7, last >> 12 & 8 | 7]
-
-
-def many(source: str) -> np.ndarray:
-    """3,008 blocks: all binades, spreads of 0 to 29 binades, few bits or many, some not finite."""
-    layout, n = LAYOUTS[source], 3008
-    word = splitmix64(7, n * 33).reshape(n, 33).astype(np.int64)
-    row, each = word[:, :1], word[:, 1:]
-    largest = (1 << layout.exponent_bits) - 2
-    exponent = (row & 0xFFFF) % (largest + 1) - (each & 0xFFFF) % ((row >> 16 & 0xFF) % 30 + 1)
-    fraction = each >> 16 & ((1 << layout.mantissa_bits) - 1)
-    few = layout.mantissa_bits - (row >> 24 & 0xF) % 5
-    fraction = np.where(row >> 28 & 1, fraction >> few << few, fraction)
-    bits = (np.maximum(exponent, 0) << layout.mantissa_bits) + fraction
-    some = (row >> 32 & 0xF) == 0
-    quiet = layout.nan_bits | fraction >> 1
-    special = np.where(each >> 40 & 1, layout.inf_bits, quiet)
-    bits = np.where(some & ((each >> 41 & 0x1F) == 0), special, bits)
-    bits = np.where((each >> 46 & 0x1F) == 0, 0, bits)
-    bits |= (each >> 51 & 1) << (layout.width - 1)
-    return bits.astype(layout.uint).view(layout.dtype)
-
-
-def digest(scale_codes: np.ndarray, codes: np.ndarray) -> str:
-    """Of all scale codes, then all codes, one to a byte."""
-    return hashlib.sha256(scale_codes.tobytes() + codes.tobytes()).hexdigest()[:16]
 
 
 DIGESTS = [
