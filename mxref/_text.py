@@ -13,7 +13,14 @@ def unknown_name(parameter: str, got: object, known: Mapping[str, object]) -> st
     >>> unknown_name("format", "e4m4", {"e4m3": None, "e2m1": None})
     "format must be one of e4m3, e2m1, got 'e4m4' (did you mean 'e4m3'?)"
     """
-    return f"{parameter} must be one of {', '.join(known)}, got {got!r}{suggestion(got, known)}"
+    near, names = _nearest(got, known), ", ".join(known)
+    if len(known) > _MANY and near:
+        names = f"{', '.join(near)} and {len(known) - len(near)} others"
+    return f"{parameter} must be one of {names}, got {got!r}{suggestion(got, known)}"
+
+
+#: Of more names than this, only those near to the one that was given are listed.
+_MANY = 24
 
 
 def suggestion(got: object, known: Iterable[str]) -> str:
@@ -22,11 +29,17 @@ def suggestion(got: object, known: Iterable[str]) -> str:
     >>> suggestion("e4m4", ["e4m3", "e2m1"]), suggestion("e4m4", ["rounding"])
     (" (did you mean 'e4m3'?)", '')
     """
+    near = _nearest(got, known)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def _nearest(got: object, known: Iterable[str]) -> list[str]:
+    """At most eight names that are near, the nearest first."""
     text, names = str(got).lower(), list(known)
     near = [name for name in names if text and name.startswith(text)]
     near += difflib.get_close_matches(text, names, 1, 0.5)
     near += [name for name in names if len(text) > 2 and text in name]
-    return f" (did you mean {near[0]!r}?)" if near else ""
+    return list(dict.fromkeys(near))[:8]
 
 
 def refuse_unknown(
