@@ -105,3 +105,10 @@ def test_p3109_scales_by_the_largest_number_itself() -> None:
     assert blocks.codes[1, :2].tolist() == [0x3C, 0x7E]  # 1.5; the largest number
     assert blocks.codes[2, :2].tolist() == [0xB6, 0x01]  # -0.875; 2**-9
     assert blocks.codes[3].tolist() == [0x7F] * 32
+
+
+def test_tosa_shifts_modulo_64_in_int8() -> None:
+    x = np.float32([1.0, 1.5 * 2**-71, -1.5 * 2**-71, 2**-71, 1.5 * 2**-80, 1.5 * 2**-40])
+    tosa = mxref.profile("tosa").quantize(x, "mxint8")
+    assert tosa.codes[:6].tolist() == [64, 1, 0xFF, 0, 0, 0]
+    assert mxref.profile("tosa").quantize(x, "mxfp8_e4m3").codes[1:6].tolist() == [0, 0x80, 0, 0, 0]

@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from mxref._bits import I64
-from mxref._float32 import F64Array
+from mxref._bits import I64, Bool
+from mxref._float32 import F64Array, fl
 from mxref.formats import BLOCK_FORMATS
 from mxref.policy import Policy
 from mxref.profiles._profile import Profile
-from mxref.profiles._stages import NAN_SCALE, Rows, Stages, element_by_policy, exact_quotients
+from mxref.profiles._stages import (
+    NAN_SCALE,
+    Rows,
+    Stages,
+    element_by_policy,
+    exact_quotients,
+    float32_bits,
+)
 from mxref.profiles.torchao import as_they_are
 
 __all__ = ["PROFILES"]
@@ -22,19 +29,31 @@ _FP8 = ("e5m2", "e4m3")
 
 
 def quotients(code: I64, rows: Rows) -> F64Array:
-    """Exact; by a NaN scale everything becomes NaN, which keeps its sign where it is one."""
+    """In float32; by a NaN scale everything becomes NaN, which keeps its sign where it is one."""
     is_nan = (code == NAN_SCALE)[:, np.newaxis] & ~np.isnan(rows.x)
-    return np.where(is_nan, np.nan, exact_quotients(code, rows))
+    return np.where(is_nan, np.nan, fl(exact_quotients(code, rows)))
+
+
+def _stray(q: F64Array) -> Bool:
+    """Where shifts by 64 and more, which the processor takes modulo 64, leave more than a half."""
+    bits = float32_bits(q)
+    field = bits >> 23 & 0xFF
+    significand = bits & 0x7F_FFFF | (field > 0).astype(np.int64) << 23
+    shift = np.where(field > 0, 143 - field, 141)  # to the bit that counts one half of 1/64
+    half = np.int64(1) << shift % 64
+    found: Bool = (shift >= 64) & (significand & half != 0) & (significand & (half - 1) != 0)
+    return found
 
 
 def element(q: F64Array, rows: Rows) -> I64:
-    """In FP6 and FP4 NaN has the largest exponent, fraction 0; in E4M3 overflow has no sign."""
+    """FP6 and FP4: NaN has fraction 0; E4M3: overflow has no sign; INT8: tiny numbers may be 1."""
     codes, fmt = element_by_policy(q, rows), rows.format
     if fmt.nan_code is not None:
         overflow = np.isfinite(q) & (codes & 0x7F == fmt.nan_code)
         return np.where(overflow, fmt.nan_code, codes)
-    fraction = 0 if fmt.twos_complement else fmt.mantissa_bits
-    return np.where(np.isnan(q), codes >> fraction << fraction, codes)
+    if fmt.twos_complement:
+        return np.where(_stray(q), np.where(q < 0, 0xFF, 1), codes)
+    return np.where(np.isnan(q), codes >> fmt.mantissa_bits << fmt.mantissa_bits, codes)
 
 
 PROFILES = (
