@@ -88,18 +88,22 @@ def unlisted(record: Record, implementations: Sequence[Record]) -> list[str]:
         for one in of.get("residuals", ())
         if one["adapter"] == record["adapter"]
     ]
-    found = [(file, residual) for file in record["files"] for residual in file["residuals"]]
+    found = [(file, residual) for file in record["files"] for residual in _all(file)]
     lines = [
         f"{_stem(file)}: {residual['count']:,} x {residual['kind']}, {residual['how']}"
         for file, residual in found
         if not any(_is(one, file, residual) for one in known)
     ]
-    lines += [f"{_stem(file)}: the profile says nothing of it" for file in record["files"]
-              if file["silent"]]  # fmt: skip
     if record["share"] == 1:
         gone = [one for one in known if not any(_is(one, *pair) for pair in found)]
         lines += [f"listed, but not found: {one['why']}" for one in gone]
     return lines
+
+
+def _all(file: Record) -> list[Record]:
+    """The residuals of a file; as one of them that the profile says nothing of it."""
+    silent = {"kind": "all", "how": "the profile says nothing of it", "count": 0, "examples": ()}
+    return [*file["residuals"], *[silent] * file["silent"]]
 
 
 def _is(known: Record, file: Record, residual: Record) -> bool:
@@ -233,7 +237,7 @@ def _residuals(record: Record, one: Record) -> list[str]:
     """Answers that are not the profile's, one by one."""
     lines = []
     for file in record["files"]:
-        for residual in file["residuals"]:
+        for residual in _all(file):
             known = next((k for k in one.get("residuals", ()) if _is(k, file, residual)), None)
             why = "not explained" if known is None else known["why"]
             if known is not None and "report" in known:

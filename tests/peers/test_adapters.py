@@ -30,6 +30,7 @@ PEERS = {
     "torchao_rceil": ("shared_scale/e4m3.bf16", 1),
     "torchao_casts": ("encode/e2m1.f32", 6),
     "torchao_layouts": ("pack_scales/e8m0.bytes", 0),
+    "cuda_constructors": ("encode/e4m3.f32", 0),
     "cuda_satfinite": ("encode/e4m3.f64", 0),
     "cuda_nosat": ("encode/e5m2.f16", 0),
     "cuda_e8m0_rn": ("encode_scale/e8m0.bf16", 0),
