@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import fnmatch
 import re
 import subprocess
 import sys
@@ -11,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from mxref.formats import E8M0, ELEMENT_FORMATS
+from mxref.golden.words import OPERATIONS
 from mxref.policy import READS
+from mxref.profiles import PROFILES
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -31,7 +34,7 @@ def section(heading: str) -> str:
 
 def test_the_examples_run() -> None:
     result = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
-    assert (result.attempted, result.failed) == (14, 0)
+    assert (result.attempted, result.failed) == (16, 0)
 
 
 @pytest.mark.parametrize(
@@ -85,6 +88,15 @@ def test_the_table_of_choices() -> None:
     wanted = {op: set(names) for op, names in READS.items()}
     wanted["shared_scale"] -= {"scale_rule"}  # its argument `rule`
     assert listed == wanted
+
+
+def test_the_table_of_profiles() -> None:
+    rows = re.findall(r"^\| (`.+?`) \| .+ \|$", section("Check your kernel"), re.MULTILINE)
+    listed = [name for row in rows for name in re.findall(r"`([a-z]\w*\*?)`", row)]
+    patterns = [name for name in listed if fnmatch.filter(PROFILES, name)]
+    assert {name for name in listed if name not in patterns} <= {*OPERATIONS}
+    for name in PROFILES:
+        assert any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns), name
 
 
 def test_the_sample_of_verify(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ that is absent.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -128,22 +127,20 @@ def test_no_adapter_is_left_out() -> None:
 
 def failed(name: str, stem: str) -> int:
     files = read_vectors(ROOT / "vectors", lambda path: path == stem)
-    report = verify(load_target(str(ADAPTERS / f"{name}.py")), files)
+    target = load_target(str(ADAPTERS / f"{name}.py"))
+    report = verify(target, files, target.policy)  # its profile: test_profiles_of_peers.py
     assert report.compared == len(files[0].cases)
     return len(report.failures)
 
 
 def failed_alone(name: str, stem: str) -> int:
     """The same in a process of its own, which has not yet imported what an adapter sets up."""
-    op, _, format = stem.partition("/")
-    format, _, float = format.partition(".")
-    command = [sys.executable, "-m", "mxref", "verify", str(ADAPTERS / f"{name}.py"), "--json"]
-    command += ["--op", op, "--format", format, "--float", float]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert run.returncode in (0, 1), run.stderr
-    report = json.loads(run.stdout)
-    assert report["compared"]
-    return len(report["failures"])
+    text = "import sys, test_adapters; print(test_adapters.failed(*sys.argv[1:]))"
+    command = [sys.executable, "-c", text, name, stem]
+    folder = Path(__file__).parent
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return int(run.stdout.split()[-1])
 
 
 @pytest.mark.parametrize(("name", "stem", "failures"), [(n, *v) for n, v in PEERS.items()])

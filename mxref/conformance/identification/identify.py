@@ -124,7 +124,7 @@ class Identified:
         file = without_cases(self.setting.op, self.setting.format, self.setting.float)
         answers = target.ask(file, padded([probe.words for probe in self.probes]))
         got = padded([probe.answer or () for probe in self.probes])
-        return not answers.errors and bool(same_answers(file, answers.words, got).all())
+        return not answers.errors and bool(same_answers(file, answers.words, got, bits=True).all())
 
     @property
     def policy(self) -> Policy:
