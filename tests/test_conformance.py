@@ -174,7 +174,7 @@ BAD_FILES = {
     "policy bytes": (ENCODE + "POLICY = b'ocp'\n", "unknown POLICY: .*bytes"),
     "unknown profile": (
         ENCODE + "PROFILE = 'ml_dtype'\n",
-        r"PROFILE must be one of ocp, .*, got 'ml_dtype' \(did you mean 'ml_dtypes'\?\)",
+        r"PROFILE must be .* and \d+ others, got 'ml_dtype' \(did you mean 'ml_dtypes'",
     ),
     "profile None": (ENCODE + "PROFILE = None\n", "PROFILE must be one of .*, got None"),
     "policy None": (ENCODE + "POLICY = None\n", "unknown POLICY: .*NoneType"),
