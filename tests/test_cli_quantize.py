@@ -11,6 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
@@ -335,3 +336,52 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"mxref: error: {pipe} must be a regular file, it is")
+
+
+def test_a_profile_quantizes_and_reads(tmp_path: Path, run: Run) -> None:
+    """torchao 0.18 divides blocks under byte 00 by 2**-126, so they come back halved."""
+    x = np.zeros((2, 32), np.float32)
+    x[0, 0], x[1, 0] = 2.0**-126, 1.0
+    path, out = tmp_path / "x.safetensors", tmp_path / "y.safetensors"
+    save_file({"a": x, "h": x.astype(np.float16)}, path)
+    by = ("--format", "mxfp4_e2m1", "--profile", "torchao_0_18_floor")
+    status, text, err = run(path, *by, "-o", out, "--json")
+    assert (status, err) == (0, "")
+    report = json.loads(text)
+    assert "policy" not in report
+    assert report["profile"] == "torchao_0_18_floor"
+    reason = "it holds F16, which torchao_0_18_floor does not take"
+    assert report["skipped"] == [{"name": "h", "reason": reason}]
+    assert report["tensors"][0]["largest_error"] == 2.0**-127
+    blocks = files.read_blocks(out)["a"]
+    assert blocks.scale_codes.tolist() == [[0], [125]]
+    assert blocks.codes[:, 0].tolist() == [2, 6]
+    assert b"profile torchao_0_18_floor" in out.read_bytes()
+
+
+def test_a_profile_reads_its_own_blocks(tmp_path: Path, run: Run) -> None:
+    """torchmx's integers are plain ones, so their scale is 64 times smaller."""
+    path = tmp_path / "x.safetensors"
+    save_file({"a": np.ones((1, 32), ml_dtypes.bfloat16)}, path)
+    by = ("--format", "mxint8", "--profile", "torchmx", "--json")
+    report = json.loads(run(path, *by)[1])
+    (tensor,) = report["tensors"]
+    assert (tensor["largest_error"], tensor["saturated"], tensor["sqnr_db"]) == (0.0, 0.0, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--profile", "torch"], "format must be one that torch has for quantize: no format"),
+        (["--profile", "torchmx"], "values must be of a type that torchmx takes (bf16), got f32"),
+        (["--profile", "torchm"], "(did you mean 'torchmx'?)"),
+        (["--profile", "ocp", "--policy", "ocp"], "--policy: not allowed with argument --profile"),
+    ],
+)
+def test_profiles_that_are_refused(
+    tmp_path: Path, run: Run, options: list[str], sentence: str
+) -> None:
+    np.save(tmp_path / "x.npy", np.ones(32, np.float32))
+    status, out, err = run(tmp_path / "x.npy", "--format", "mxint8", *options)
+    assert (status, out) == (2, "")
+    assert sentence in err

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import copy_vectors
+from helpers import ROOT, copy_vectors
 
 from mxref._bits import LAYOUTS
 from mxref.cli import main
@@ -19,6 +19,7 @@ from mxref.formats import E2M1, E4M3, E8M0, INT8, UE4M3, UE5M3, CodeFormat
 from mxref.golden.explain import answers, fraction, neighbours, parse_number
 from mxref.golden.words import FLAGS, RULES
 from mxref.policy import Policy
+from mxref.profiles import PROFILES
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -343,3 +344,47 @@ def test_another_folder(explain: Call, tmp_path: Path) -> None:
         2,
         f"mxref: error: there is no case 'decode.e2m1.f32.90' in {folder}\n",
     )
+
+
+def test_a_profile(explain: Call) -> None:
+    status, out, err = explain("torchao_0_18_rceil")
+    assert (status, err) == (0, "")
+    lines = [re.split(r" {2,}", line) for line in out.splitlines()]
+    assert ["version", "0.18.0, torch 2.13.0"] in lines
+    assert ["policy", "ocp+nan=signed+scale_rule=rceil"] in lines
+    (checked,) = [line for line in lines if line[0] == "checked"]
+    assert checked[1].startswith("tools/adapters/torchao_rceil.py")
+    assert any(
+        line[0].startswith("has") and line[-1].endswith("floats f32, bf16") for line in lines
+    )
+    choices = [tuple(line[:3]) for line in lines if line[0] in ("nan", "scale_rule")]
+    assert choices == [("nan", "signed", "permitted"), ("scale_rule", "rceil", "permitted")]
+    stages = [line[:2] for line in lines if len(line) == 3 and line[1].startswith("torchao.")]
+    assert stages == [
+        ["amax", "torchao.largest"],
+        ["scale", "torchao.rceil_scale"],
+        ["divide", "torchao.rceil_quotients"],
+        ["element", "torchao.element"],
+        ["nonfinite", "torchao.as_they_are"],
+        ["pack", "torchao.packed"],
+    ]
+    # The functions have their rows where the last line says.
+    notes = (ROOT / "SPEC_NOTES.md").read_text("utf-8")
+    assert 'SPEC_NOTES.md, "Stages that profiles replace"' in out
+    assert "## Stages that profiles replace" in notes
+    assert all(f"| `{name}` | {stage} |" in notes for stage, name in stages)
+    assert "no stage is replaced: it is its policy" in explain("torch_e5m2")[1]
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_every_profile_is_explained(explain: Call, name: str) -> None:
+    status, out, err = explain(name)
+    assert (status, err) == (0, "")
+    assert out.startswith(f"profile  {name}\nsource   {PROFILES[name].source}\n")
+
+
+def test_profiles_that_cannot_be_explained(explain: Call) -> None:
+    status, _, err = explain("torchao_0_18_rcel")
+    assert (status, err.endswith("(did you mean 'torchao_0_18_rceil'?)\n")) == (2, True)
+    status, _, err = explain("torch", "--float", "f32")
+    assert (status, "must be absent where NAME is a profile" in err) == (2, True)

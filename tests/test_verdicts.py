@@ -67,6 +67,26 @@ def test_of_a_free_sign_the_magnitude_is_not_free(stem: str, change: Change, wan
     assert verdict(stem, change) == wanted
 
 
+def test_a_nan_in_place_of_what_overflows_has_no_sign_to_be_wrong() -> None:
+    def change(values: Any, codes: Any) -> Any:  # saturates on one side only
+        return np.where(values < -464, 0xFF, codes)
+
+    assert verdict("encode/e4m3.f32", change) == "legal but unnamed"
+
+
+def test_what_one_format_does_not_show_another_one_may() -> None:
+    class Target:
+        @staticmethod
+        def encode(values: Any, format: str) -> Any:
+            return mxref.encode(values, format, overflow="nonsaturating", nan_to_finite="zero")
+
+    stems = ("encode/e4m3.f32", "encode/e2m1.f32")
+    files = golden.read_vectors(VECTORS, lambda name: name in stems)
+    found = verify(target_of(Target, "target"), files[::-1] if files[0].format == "e2m1" else files)
+    policy = "ocp+overflow=nonsaturating+nan_to_finite=zero"
+    assert found.verdict == f"conforms under {policy}"
+
+
 def test_elements_of_a_block_of_zeros_are_zeros() -> None:
     def change(values: Any, blocks: Any) -> Any:
         codes = np.where((values == 0).all(axis=1, keepdims=True), 7, blocks.codes)

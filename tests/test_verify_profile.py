@@ -204,6 +204,8 @@ def test_codes_under_a_nan_scale_are_compared_and_the_one_that_differs_is_named(
     assert failed == "element"
     assert {one["want"][:2] for one in report["failures"]} == {"ff"}
     assert all("want 08 = -0" in one["text"] for one in report["failures"])
+    (row,) = report["rows"]
+    assert row["description"]["text"].startswith("elements wrong exactly where ")
     assert len(report["failures"]) > 4
 
 

@@ -53,7 +53,7 @@ def add_parser(verbs: Verbs) -> None:
     )
     parser.add_argument("--format", required=True, metavar="FORMAT", help="block format")
     by = parser.add_mutually_exclusive_group()
-    by.add_argument("--policy", default="ocp", metavar="POLICY", help="policy (default: ocp)")
+    by.add_argument("--policy", metavar="POLICY", help="policy (default: ocp)")
     by.add_argument("--profile", metavar="NAME", help="quantize and read as this profile does")
     parser.add_argument("--axis", type=int, default=-1, metavar="N", help="block axis (default -1)")
     parser.add_argument("--block-size", type=int, metavar="N", help="default: the format's own")
@@ -88,6 +88,7 @@ Tensors that cannot be quantized are skipped, with the reason, and are not in OU
 
 
 def _run(options: argparse.Namespace) -> int:
+    options.policy = options.policy or "ocp"
     if options.out is not None and options.out.suffix not in _OUTPUTS:
         raise ValueError(f"--out must end in {', '.join(_OUTPUTS)}, got {options.out}")
     several = options.file.suffix in (".safetensors", ".gguf")
