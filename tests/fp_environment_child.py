@@ -5,15 +5,18 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 import mxref
 from mxref import golden
-from mxref._bits import LAYOUTS
+from mxref._bits import LAYOUTS, FloatLayout
+from mxref.choices import NaNToFinite
 from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS
 from mxref.policy import Policy
+from mxref.profiles import PROFILES, Profile
 
 ROUNDING = {"downward": 0x400, "upward": 0x800, "toward_zero": 0xC00}  # of <fenv.h> on x86-64
 DAZ_FTZ = 0x8040  # of MXCSR
@@ -82,7 +85,36 @@ def digest() -> str:
                 for target in LAYOUTS.values():
                     add(blocks.dequantize(target.dtype, scale_arithmetic=arithmetic))
                     add(blocks.dequantize(target.dtype))
+        for profile in PROFILES.values():
+            if profile.floats is None or layout.name in profile.floats:
+                for some in (values[::16], (values.view(layout.uint) & small).view(layout.dtype)):
+                    add_profile(profile, some[: 1 << 12].reshape(-1, 32), layout, add)
     return total.hexdigest()
+
+
+def add_profile(
+    profile: Profile, values: np.ndarray, layout: FloatLayout, add: Callable[[np.ndarray], None]
+) -> None:
+    """What a profile makes of blocks and codes, operation by operation."""
+    bits = values.view(layout.uint)
+    amax = (bits & layout.uint.type(layout.sign_bit - 1)).view(layout.dtype)
+    number = (bits & layout.uint.type(layout.inf_bits) != layout.inf_bits).all(axis=1)
+    finite = values[number]  # some refuse NaN
+    for name in ELEMENT_FORMATS:
+        if profile.speaks_of("encode", name):
+            add(profile.encode(finite, name))
+        if profile.speaks_of("shared_scale", name):
+            add(profile.shared_scale(amax[number], name))
+    if profile.speaks_of("encode_scale", "e8m0"):
+        add(profile.encode_scale(values))
+    for name in BLOCK_FORMATS:
+        if profile.speaks_of("quantize", name):
+            refuses = profile.policy.element.nan_to_finite is NaNToFinite.ERROR
+            blocks = profile.quantize(finite if refuses else values, name)
+            add(blocks.codes)
+            add(blocks.scale_codes)
+            if profile.speaks_of("dequantize", name):
+                add(profile.dequantize(blocks, layout.dtype))
 
 
 if __name__ == "__main__":

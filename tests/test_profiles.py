@@ -80,3 +80,29 @@ def test_a_profile_is_no_policy_and_the_error_says_where_it_is() -> None:
     assert wrong.endswith(
         "a profile: mxref.profile('torchao_main_even') has quantize, encode and the like"
     )
+
+
+@pytest.mark.parametrize("name", ["ocp", "torchao_0_18_floor", "mlx_0_31"])
+def test_what_is_no_blocks_is_refused(name: str) -> None:
+    wrong = sentence(TypeError, lambda: profile(name).dequantize(np.float32([1.0])))
+    assert wrong == "blocks must be a Blocks, got ndarray"
+    assert sentence(TypeError, lambda: profile([name])) == "profile must be a name, got list"
+
+
+@pytest.mark.parametrize("name", ["ocp", "torchao_0_18_floor", "onnx"])
+def test_codes_that_cannot_be_packed_are_refused(name: str) -> None:
+    one, e2m1 = profile(name), mxref.formats.element_format("e2m1")
+    assert one.pack([2, 12], e2m1).tolist() == [0xC2]
+    assert one.unpack(np.uint8([0xC2]), e2m1, 2).tolist() == [2, 12]
+    assert "at least one axis" in sentence(ValueError, lambda: one.pack(3, "e2m1"))
+    masked = np.ma.masked_array([1, 2], [0, 1])
+    assert "must not be masked" in sentence(TypeError, lambda: one.pack(masked, "e2m1"))
+    unknown = sentence(ValueError, lambda: one.pack([1, 2], "E2M1"))
+    assert unknown.endswith("(did you mean 'e2m1'?)")
+
+
+def test_refused_amaxes_are_called_so() -> None:
+    wrong = sentence(
+        ValueError, lambda: profile("torchao_0_18_even").shared_scale(np.float64([1.0]), "e2m1")
+    )
+    assert wrong.startswith("amax must be of a type that torchao_0_18_even takes")

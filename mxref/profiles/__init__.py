@@ -19,7 +19,10 @@ def profile(name: str) -> Profile:
 
     Raises:
         ValueError: the name is unknown; the sentence suggests the nearest one.
+        TypeError: no string.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"profile must be a name, got {type(name).__name__}")
     if name not in PROFILES:
         raise ValueError(unknown_name("profile", name, PROFILES))
     return PROFILES[name]

@@ -38,7 +38,8 @@ class Profile:
         version: of the implementation.
         checked: what its answers were compared with.
         formats: the formats that it speaks of, by operation; everything if None.
-        floats: the float types that it takes and gives; all if None.
+        floats: the float types that it takes, and gives to the last bit; all if None. To
+            another type it decodes by its policy, which is no claim.
         stages: the stages that the implementation does otherwise than the policy says.
 
     >>> import mxref
@@ -139,8 +140,8 @@ class Profile:
         fmt = formats.element_format(format)
         self._refuse("shared_scale", fmt.name)
         if not {"amax", "scale", "nonfinite"} & {*self.replaced}:
-            return shared_scale(self._own(amax), fmt, policy=self.policy)
-        numbers = bits_of(self._own(amax), "amax")
+            return shared_scale(self._own(amax, "amax"), fmt, policy=self.policy)
+        numbers = bits_of(self._own(amax, "amax"), "amax")
         return self._in_chunks(*numbers, fmt, self.stages.shared_scale)
 
     def quantize(
@@ -167,6 +168,8 @@ class Profile:
 
     def dequantize(self, blocks: Blocks, dtype: DTypeLike = np.float32) -> Floats:
         """The numbers that blocks stand for, as `mxref.dequantize` gives them; see `encode`."""
+        if not isinstance(blocks, Blocks):
+            raise TypeError(f"blocks must be a Blocks, got {type(blocks).__name__}")
         self._refuse("dequantize", blocks.format.name)
         layout = layout_of(dtype)
         if "decode" not in self.replaced:
@@ -174,15 +177,20 @@ class Profile:
         table = self.stages.decode(blocks.format, layout, self.policy)
         return read_by(table.reshape(-1), blocks, layout)
 
-    def pack(self, codes: ArrayLike, format: str) -> U8:
+    def pack(self, codes: ArrayLike, format: str | ElementFormat) -> U8:
         """Bytes of element codes, as `mxref.pack` gives them; see `encode`."""
-        self._refuse("pack", format)
-        return self.stages.pack(np.asarray(codes), format, self.policy)
+        fmt = formats.element_format(format)
+        self._refuse("pack", fmt.name)
+        array = codes_of(codes, fmt)
+        if not array.ndim:
+            raise ValueError("codes must have at least one axis, got a scalar: pass a list of one")
+        return self.stages.pack(array, fmt.name, self.policy)
 
-    def unpack(self, packed: ArrayLike, format: str, count: int) -> U8:
+    def unpack(self, packed: ArrayLike, format: str | ElementFormat, count: int) -> U8:
         """Element codes of bytes, as `mxref.unpack` gives them; see `encode`."""
-        self._refuse("unpack", format)
-        return unpack(packed, format, count, self.policy)
+        fmt = formats.element_format(format)
+        self._refuse("unpack", fmt.name)
+        return unpack(packed, fmt, count, self.policy)
 
     def _refuse(self, op: str, format: str) -> None:
         if not self.speaks_of(op, format):
@@ -191,13 +199,14 @@ class Profile:
                 f"format must be one that {self.name} has for {op}: {has}; got {format}"
             )
 
-    def _own(self, values: ArrayLike) -> ArrayLike:
+    def _own(self, values: ArrayLike, parameter: str = "values") -> ArrayLike:
         """The values, if the implementation takes their type."""
         if self.floats is not None:
-            layout = bits_of(values)[1]
+            layout = bits_of(values, parameter)[1]
             if layout.name not in self.floats:
+                takes = ", ".join(self.floats)
                 raise ValueError(
-                    f"values must be of a type that {self.name} takes ({', '.join(self.floats)}), "
+                    f"{parameter} must be of a type that {self.name} takes ({takes}), "
                     f"got {layout.name}: convert them"
                 )
         return values

@@ -1,9 +1,10 @@
 """microxcaling: its PyTorch path, and its C++ and CUDA kernels, which do not agree.
 
 The PyTorch path computes in the type of the values, with logarithms of that type, and gives
-numbers. What it multiplies by the scale in the end are these elements. The kernels compute on the
-fields of float32; they need no stage. Source: microsoft/microxcaling 7bc41952, mx/mx_ops.py,
-mx/elemwise_ops.py, mx/formats.py; mx/cpp/mx.cuh, quantize.cuh, shared_exp.cuh.
+numbers. What it multiplies by the scale in the end are these elements, but for the zeros of INT8,
+whose sign no code holds. The kernels compute on the fields of float32; they need no stage. Source:
+microsoft/microxcaling 7bc41952, mx/mx_ops.py, mx/elemwise_ops.py, mx/formats.py; mx/cpp/mx.cuh,
+quantize.cuh, shared_exp.cuh.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ def even(q: F64Array, rows: Rows) -> I64:
     """The same; then ties at odd numbers lose one."""
     y, unit = _steps(q, rows)
     up = np.floor(rounded(y + 0.5, rows.layout))
-    return _codes(up - ((y - 0.5) % 2 == 0), unit, q, rows)
+    odd = (y - 0.5) % 2 == 0
+    # 1 - 1 is -0 where the processor rounds down.
+    return _codes(np.abs(up - odd), unit, q, rows)
 
 
 def floor(q: F64Array, rows: Rows) -> I64:

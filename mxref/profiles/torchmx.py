@@ -44,7 +44,7 @@ def field_scale(amax: F64Array, rows: Rows) -> I64:
 
 def quotients(code: I64, rows: Rows) -> F64Array:
     """Integers stand for themselves."""
-    q: F64Array = exact_quotients(code, rows) * 2.0 ** -_point(rows.format)
+    q: F64Array = exact_quotients(code, rows) / (1 << _point(rows.format))
     return q
 
 
@@ -53,7 +53,7 @@ def integer_products(fmt: BlockFormat, layout: FloatLayout, policy: Policy) -> N
     if not _point(fmt.element):
         return products(fmt, layout, policy)
     codes = np.arange(fmt.element.code_count, dtype=np.uint8)
-    integers = decode(codes, fmt.element, np.float64) * 2.0 ** _point(fmt.element)
+    integers = decode(codes, fmt.element, np.float64) * (1 << _point(fmt.element))
     numbers = powers(np.arange(NAN_SCALE + 1) - E8M0.bias)[:, None] * integers
     numbers[NAN_SCALE] = np.nan
     return compose(split(numbers.view(np.uint64), F64), layout).astype(layout.uint)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,7 +45,7 @@ def kinds(words: Words, a: Answers, b: Answers, fmt: BlockFormat, layout: FloatL
 
     magnitude = words & np.uint64(layout.sign_bit - 1)
     amax = magnitude.max(axis=1)
-    tiny = wide(amax.astype(layout.uint), layout) < 2.0 ** (fmt.element.emax - 126)
+    tiny = wide(amax.astype(layout.uint), layout) < math.ldexp(1.0, fmt.element.emax - 126)
     top = np.uint64(layout.inf_bits - (1 << layout.mantissa_bits))
     special = [
         amax == 0,
