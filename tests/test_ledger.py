@@ -396,10 +396,11 @@ def test_the_page_lists_residuals_one_by_one() -> None:
     known = {"adapter": "one", "kind": "amax of 2^127 and more", "why": "planted", "report": "bug"}
     listed = {"name": "S", "adapters": ["one"], "reports": []}
     text = page([listed | {"residuals": [known]}], {"one": record}, NOTES)
-    assert "cases; planted: [report](reports/bug.md)" in text
+    assert "- **Not the profile's**: planted ([report](reports/bug.md))." in text
+    assert "| bit-exact but for " in text
     assert "`fc 01 00*31` = " in text
     assert "Bit-exact with the profile" not in text
-    assert "not explained" in page([listed], {"one": record}, NOTES)
+    assert "**Not the profile's**: not explained." in page([listed], {"one": record}, NOTES)
 
 
 def test_every_adapter_that_claims_a_profile_is_listed_once() -> None:

@@ -88,8 +88,8 @@ def record(name: str, options: argparse.Namespace) -> int:
         if _ABSENT.search(str(error)):
             return _NOT_HERE
         raise
-    found = examine(target, share=share(name, options))
-    found = {"adapter": name, "of": digest(name, options)} | found
+    found = {"adapter": name, "of": digest(name, options)}  # before a change of any file
+    found |= examine(target, share=share(name, options))
     write_file(
         options.results / f"{name}.json", (json.dumps(found, indent=1) + "\n").encode("ascii")
     )

@@ -137,10 +137,11 @@ def _summary(one: Record, records: Sequence[Record], clauses: Mapping[str, str])
         + (f" × {size}" if size > 1 else "")
         for size in sorted(counts, reverse=True)
     ]
-    residuals = sum(
-        r["count"] for record in records for f in record["files"] for r in f["residuals"]
-    )
-    against = f"{residuals:,} residuals" if residuals else "bit-exact"
+    residuals = [one for record in records for file in record["files"] for one in _all(file)]
+    count = sum(one["count"] for one in residuals)
+    against = f"bit-exact but for {count:,} cases" if count else "bit-exact"
+    if any(not one["count"] for one in residuals):
+        against += "; some not modelled"
     differs = {
         c for record in records for _, _, d in _differences(record) for c in _clauses(d, clauses)
     }
@@ -218,7 +219,7 @@ def _rows(record: Record, clauses: Mapping[str, str]) -> Iterator[list[str]]:
         shown = ["", "", ""]
         if example is not None:
             shown = [question_text(op, example), *(
-                answer_text(op, example, example[who]) if who in example else ""
+                answer_text(op, example, example[who]) if who in example else "it raises"
                 for who in ("got", "ocp")
             )]  # fmt: skip
         yield [
@@ -234,22 +235,26 @@ def _rows(record: Record, clauses: Mapping[str, str]) -> Iterator[list[str]]:
 
 
 def _residuals(record: Record, one: Record) -> list[str]:
-    """Answers that are not the profile's, one by one."""
-    lines = []
+    """Answers that are not the profile's, one by one below what is known of them."""
+    groups: dict[str, list[str]] = {}
     for file in record["files"]:
         for residual in _all(file):
             known = next((k for k in one.get("residuals", ()) if _is(k, file, residual)), None)
             why = "not explained" if known is None else known["why"]
             if known is not None and "report" in known:
-                why += f": [report](reports/{known['report']}.md)"
-            lines.append(
-                f"- **residual**: {_stem(file)}, {residual['kind']}, {residual['how']}: "
-                f"{residual['count']:,} cases; {why}"
-            )
+                why += f" ([report](reports/{known['report']}.md))"
+            lines = groups.setdefault(f"- **Not the profile's**: {why}.", [])
+            if not residual["count"]:
+                lines.append(f"  - {_stem(file)}: {residual['how']}")
+                continue
+            text = f"{_stem(file)}, {residual['kind']}, {residual['how']}: {residual['count']:,}"
+            lines.append(f"  - {text} of {sum(file['cases'].values()):,} cases")
             lines += [
-                f"  - {question_text(file['op'], example)} gives "
+                f"    - {question_text(file['op'], example)} gives "
                 f"{answer_text(file['op'], example, example['got'])}, the profile has "
                 f"{answer_text(file['op'], example, example['profile'])}"
                 for example in residual["examples"]
             ]
-    return [*lines, ""] if lines else ["Bit-exact with the profile.", ""]
+    if not groups:
+        return ["Bit-exact with the profile.", ""]
+    return [line for why, lines in groups.items() for line in (why, *lines)] + [""]

@@ -75,7 +75,9 @@ def _floats(words: Sequence[int], float: str) -> np.ndarray:
 def _values(values: np.ndarray) -> str:
     """Numbers, those that are repeated with their number."""
     texts = []
-    for text, same in groupby(f"{value:.9g}" for value in values.astype(np.float64)):
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        numbers = values.astype(np.float64)
+    for text, same in groupby(f"{number:.9g}" for number in numbers):
         count = len([*same])
         texts.append(text if count == 1 else f"{text}*{count}")
     return ", ".join(texts)

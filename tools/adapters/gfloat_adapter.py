@@ -3,17 +3,11 @@
 from typing import Any
 
 import numpy as np
-from gfloat import (
-    RoundMode,
-    decode_ndarray,
-    encode_block,
-    encode_float,
-    encode_ndarray,
-    formats,
-    round_ndarray,
-)
-from gfloat.block import compute_scale_amax
+from _peer import peer
 from numpy.typing import NDArray
+
+gfloat = peer("gfloat", "gfloat==0.5.2")
+formats, blocks = (peer(f"gfloat.{name}", "gfloat==0.5.2") for name in ("formats", "block"))
 
 POLICY = "ocp"
 PROFILE = "gfloat"
@@ -31,26 +25,28 @@ _E8M0 = formats.format_info_ocp_e8m0
 def encode(values: NDArray[Any], format: str) -> NDArray[Any]:
     """Round, saturating, then encode; gfloat computes in float64."""
     info = _FORMATS[format]
-    rounded = round_ndarray(info, values.astype(np.float64), RoundMode.TiesToEven, sat=True)
-    return encode_ndarray(info, rounded).astype(np.uint8)
+    rounded = gfloat.round_ndarray(
+        info, values.astype(np.float64), gfloat.RoundMode.TiesToEven, sat=True
+    )
+    return gfloat.encode_ndarray(info, rounded).astype(np.uint8)
 
 
 def decode(codes: NDArray[Any], format: str) -> NDArray[Any]:
     """Decode to float64, which holds every value, then float32."""
-    return decode_ndarray(_FORMATS[format], codes.astype(np.int64)).astype(np.float32)
+    return gfloat.decode_ndarray(_FORMATS[format], codes.astype(np.int64)).astype(np.float32)
 
 
 def decode_scale(codes: NDArray[Any]) -> NDArray[Any]:
     """Decode E8M0."""
-    return decode_ndarray(_E8M0, codes.astype(np.int64)).astype(np.float32)
+    return gfloat.decode_ndarray(_E8M0, codes.astype(np.int64)).astype(np.float32)
 
 
 def shared_scale(amax: NDArray[Any], format: str) -> NDArray[Any]:
     """compute_scale_amax, one amax at a time, in the type of the amax or float32."""
     amax = _not_narrow(amax)
     emax = _FORMATS[format].emax
-    scales = [compute_scale_amax(emax, amax[i : i + 1]) for i in range(len(amax))]
-    return np.array([encode_float(_E8M0, float(scale)) for scale in scales], np.uint8)
+    scales = [blocks.compute_scale_amax(emax, amax[i : i + 1]) for i in range(len(amax))]
+    return np.array([gfloat.encode_float(_E8M0, float(scale)) for scale in scales], np.uint8)
 
 
 def quantize(values: NDArray[Any], block_format: str) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -59,8 +55,8 @@ def quantize(values: NDArray[Any], block_format: str) -> tuple[NDArray[Any], NDA
     values = _not_narrow(values)
     codes = []
     for block in values:
-        scale = compute_scale_amax(info.etype.emax, block)
-        codes.append(list(encode_block(info, float(scale), block / scale)))
+        scale = blocks.compute_scale_amax(info.etype.emax, block)
+        codes.append(list(gfloat.encode_block(info, float(scale), block / scale)))
     array = np.array(codes, np.uint8)
     return array[:, 0], array[:, 1:]
 

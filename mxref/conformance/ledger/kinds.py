@@ -78,7 +78,9 @@ def clause_of(op: str, format: str, kind: str, how: str) -> str:
     """
     element = format.split("_")[-1]
     match op, kind, how:
-        case "quantize", "ordinary", "elements":
+        case "quantize", "ordinary" | "amax of 2^127 and more", "elements":
+            return "N17"
+        case "encode", "rounds to zero", "value":
             return "N17"
         case "quantize" | "encode", _, "sign of zero":
             return "N25"
