@@ -15,7 +15,8 @@ import pytest
 import mxref
 from mxref.cli import main
 from mxref.conformance import target_of
-from mxref.conformance.fuzzing.fuzz import Row, fuzz
+from mxref.conformance.calls import without_cases
+from mxref.conformance.fuzzing.fuzz import Row, _Trial, fuzz
 from mxref.policy import Policy
 
 FP4 = "mxfp4_e2m1"
@@ -94,8 +95,17 @@ def test_codes_under_a_nan_scale_are_compared_by_their_bits() -> None:
 
 
 def test_what_a_profile_refuses_may_be_refused() -> None:
-    row = searched(lambda values, format: as_profile("gfloat", values, format), "gfloat")
-    assert (row.found, row.profile) == (None, "gfloat")
+    def gfloat(values: np.ndarray, format: str) -> Pair:
+        return as_profile("gfloat", values, format)  # which has no code for NaN in FP4
+
+    assert searched(gfloat, "gfloat").found is None  # it is not asked that
+    rows = np.zeros((2, 32), np.float32)
+    rows[:, 0], rows[1, 1] = 2.0, np.nan
+    asked = rows.view(np.uint32).astype(np.uint64)
+    file, profile = without_cases("quantize", FP4, "f32"), mxref.profile("gfloat")
+    target = target_of(SimpleNamespace(quantize=gfloat), "kernel")
+    assert not _Trial(target, file, profile.policy, profile).wrong(asked).any()
+    assert _Trial(target, file, Policy(), None).wrong(asked).tolist() == [False, True]
 
 
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
