@@ -274,7 +274,10 @@ def _hint(name: str) -> str:
 
     if name not in PROFILES:
         return ""
-    return f", which is a profile: mxref.profile({name!r}) has quantize, encode and the like"
+    return (
+        f", which is a profile: mxref.profile({name!r}) has quantize, encode and the like, "
+        f"commands --profile {name}, and a target's file PROFILE"
+    )
 
 
 def spelled(policy: str | Policy, choices: Mapping[str, Any]) -> list[str]:

@@ -37,7 +37,8 @@ def test_one_screen(run: Run) -> None:
     assert " ".join(tiny[0][2:-1]) == "0x1p-127 00 01 = 0x1p-128 00 02 = 0x1p-127"
     shares = next(line for line in lines if line.startswith("blocks with another scale"))
     assert shares.split()[-4:] == ["0", "%", "0", "%"]
-    assert "reads in" not in out  # both read alike
+    assert "reads in" not in out
+    assert "reading: both read every code under every scale alike" in lines
 
 
 def test_no_difference(run: Run) -> None:
@@ -54,6 +55,11 @@ def test_what_the_other_one_reads(run: Run) -> None:
     assert "SQNR of what ocp+decoded_zero=dropped reads in ocp+zero_sign=dropped's bytes" in out
     (zero,) = [line.split() for line in out.splitlines() if line.startswith("zero  ")]
     assert zero == ["zero", "7f", "08", "-0", "0", "255"]  # under FF it is NaN
+    assert "reading: both" not in out
+    beside = next(line for line in out.splitlines() if " beside " in line)
+    assert beside.endswith("the same")  # but for the sign of zeros
+    own = "ocp+zero_sign=dropped's bytes that ocp+decoded_zero=dropped reads otherwise"
+    assert f"elements of {own}" in out
 
 
 def test_json(run: Run) -> None:

@@ -158,6 +158,16 @@ def test_figures_of_bytes_read_by_the_other() -> None:
     assert figures.other_scale == 1 / 2
 
 
+def test_the_sign_of_zero_is_no_other_value() -> None:
+    x = np.zeros((1, 32), np.float32)
+    x[0, :3] = 4.0, -0.0, -0.125  # the last is flushed to -0
+    figures = weighed("ocp", "ocp+zero_sign=dropped", x)
+    assert (figures.other_code, figures.other_sign, figures.other_value) == (1 / 32, 1 / 32, 0.0)
+    assert figures.differ
+    figures = weighed("ocp", "ocp+zero_sign=dropped+underflow_sign=dropped", x)
+    assert (figures.other_code, figures.other_sign, figures.other_value) == (2 / 32, 2 / 32, 0.0)
+
+
 def test_data_in_parts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     x = inputs.data(LAYOUTS["f32"], 32)["normal"]
     whole = weighed("ocp", "torchao_0_18_even", x)

@@ -78,7 +78,8 @@ def test_identify_names_a_profile_that_no_policy_equals(name: str) -> None:
 def test_a_profile_is_no_policy_and_the_error_says_where_it_is() -> None:
     wrong = sentence(ValueError, lambda: mxref.quantize([1.0], "mxfp4_e2m1", "torchao_main_even"))
     assert wrong.endswith(
-        "a profile: mxref.profile('torchao_main_even') has quantize, encode and the like"
+        "a profile: mxref.profile('torchao_main_even') has quantize, encode and the like, "
+        "commands --profile torchao_main_even, and a target's file PROFILE"
     )
 
 

@@ -67,6 +67,19 @@ def add_name_options(parser: argparse.ArgumentParser, names: Sequence[str] = NAM
         )
 
 
+def add_comparison_options(parser: argparse.ArgumentParser) -> None:
+    """Options on what answers are compared with."""
+    by = parser.add_mutually_exclusive_group()
+    by.add_argument(
+        "--policy", metavar="POLICY", help="compare with this policy instead of what is claimed"
+    )
+    by.add_argument(
+        "--profile",
+        metavar="NAME",
+        help="compare with what this profile answers, where it speaks of it (`mxref explain NAME`)",
+    )
+
+
 def add_file_arguments(parser: argparse.ArgumentParser) -> None:
     """Options that choose vector files."""
     add_name_options(parser)

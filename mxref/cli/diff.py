@@ -53,7 +53,12 @@ def add_parser(verbs: Verbs) -> None:
 For each kind of difference the simplest block that shows it: scale byte, element codes, what they
 are read as, and what the other one reads in them if that is not the same. tiny block:
 floor(log2 amax) - emax is below -126; huge block: amax is in the top binade of the float type.
+Codes of NaN, and under a NaN scale, count as one. What the standard says of each is in
+SPEC_NOTES.md: scale N1 and N2, NaN block N4, Inf block N5, zero block N6, tiny block N7, huge block
+N8, tie and element N17, zero sign N25, reading N20 to N22. `mxref explain PROFILE` says what a
+profile does and which of its choices contradict the standard.
 On data: SQNR of each one, and of the second beside the first; shares of blocks and elements.
+not finite: finite numbers that are read as infinity or NaN.
 The exit status is 0 if there is no difference, 1 if there is one."""
 
 
@@ -119,6 +124,8 @@ def _print(found: Difference) -> None:
             for one in found.readings
         ]
         print_table(("reading", "scale, code", a, b, "pairs"), rows)
+    else:
+        print("\nreading: both read every code under every scale alike")
     if found.figures:
         print()
         _print_figures(found)
@@ -133,10 +140,18 @@ def _print_figures(found: Difference) -> None:
     rows = [
         (label, *(_ratio(one, name) for one in found.figures)) for name, label in labels.items()
     ]
-    for name in ("scale", "code", "value"):
-        label = f"{'blocks' if name == 'scale' else 'elements'} with another {name}"
-        shares = (getattr(one, f"other_{name}") for one in found.figures)
-        rows.append((label, *(f"{100 * share:.3g} %" for share in shares)))
+    shares = {
+        "blocks with another scale": [one.other_scale for one in found.figures],
+        "elements with another code": [one.other_code for one in found.figures],
+        "elements with another value": [one.other_value for one in found.figures],
+        "elements with a zero of the other sign": [one.other_sign for one in found.figures],
+    }
+    if found.readings:
+        for i, (one, two) in enumerate(((a, b), (b, a))):
+            label = f"elements of {one}'s bytes that {two} reads otherwise"
+            shares[label] = [one.other_reading[i] for one in found.figures]
+    for label, values in shares.items():
+        rows.append((label, *(f"{100 * share:.3g} %" for share in values)))
     print_table(("on data", *(one.data for one in found.figures)), rows)
 
 
@@ -234,6 +249,7 @@ def _as_json(found: Difference) -> dict[str, Any]:
                 "other_scale": one.other_scale,
                 "other_code": one.other_code,
                 "other_value": one.other_value,
+                "other_sign": one.other_sign,
                 "b_reads_a_otherwise": one.other_reading[0],
                 "a_reads_b_otherwise": one.other_reading[1],
             }

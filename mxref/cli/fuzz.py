@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from mxref._text import refuse_unknown
 from mxref.cli._common import Verbs, new_parser, print_table
-from mxref.cli._targets import add_name_options, add_target_arguments, chosen_target
+from mxref.cli._targets import (
+    add_comparison_options,
+    add_name_options,
+    add_target_arguments,
+    chosen_target,
+)
 from mxref.golden.records import NAMES
 
 if TYPE_CHECKING:
@@ -27,9 +32,7 @@ def add_parser(verbs: Verbs) -> None:
         "mxref fuzz my_kernel.py --op quantize --format mxfp4_e2m1 --examples 2000",
     )
     add_target_arguments(parser)
-    parser.add_argument(
-        "--policy", metavar="POLICY", help="compare with this policy instead of the claimed one"
-    )
+    add_comparison_options(parser)
     add_name_options(parser)
     parser.add_argument(
         "--examples", type=int, default=200, metavar="N", help="questions of each (default 200)"
@@ -38,6 +41,10 @@ def add_parser(verbs: Verbs) -> None:
         "--seed", type=int, default=0, metavar="S", help="other questions (default 0)"
     )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def _under(row: Row) -> str:
+    return f"under {row.policy}" if row.profile is None else f"of profile {row.profile}"
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -53,17 +60,21 @@ def _search(options: argparse.Namespace, target: Target) -> int:
     from mxref.conformance.fuzzing.fuzz import fuzz
     from mxref.conformance.fuzzing.questions import subjects
     from mxref.policy import Policy
+    from mxref.profiles import profile
 
-    policy = target.policy if options.policy is None else Policy.parse(options.policy)
+    named = None if options.profile is None else profile(options.profile)
+    given = None if options.policy is None else Policy.parse(options.policy)
+    policy = (named or target).policy if given is None else given
     columns = zip(*subjects(policy), strict=True)
     for name, known in zip(NAMES, columns, strict=True):
         refuse_unknown(f"--{name}", getattr(options, name), known)
     chosen = {"ops": options.op, "formats": options.format, "floats": options.float}
     rows = []
-    for row in fuzz(target, policy, **chosen, examples=options.examples, seed=options.seed):
+    how = {"profile": named, "examples": options.examples, "seed": options.seed}
+    for row in fuzz(target, given, **chosen, **how):
         rows.append(row)
         if row.found is not None and not options.json:
-            place = f"{row.op} {row.format} {row.float} under {row.policy}"
+            place = f"{row.op} {row.format} {row.float} {_under(row)}"
             print(f"{place}: {row.found.text}\n{row.found.code}\n", flush=True)
     wrong = sum(row.found is not None for row in rows)
     passed = bool(rows) and not wrong
@@ -76,7 +87,8 @@ def _search(options: argparse.Namespace, target: Target) -> int:
     print_table(header, [(r.op, r.format, r.float, str(r.examples), said) for r, said in table])
     word = "PASS" if passed else "FAIL"
     searched = f"{len(rows)} searched, {wrong} with a wrong answer" if rows else "nothing covered"
-    print(f"{word} {target.name}: {searched}, compared with {policy}")
+    by = [f"profile {row.profile}" if row.profile else str(policy) for row in rows] or [str(policy)]
+    print(f"{word} {target.name}: {searched}, compared with {', '.join(dict.fromkeys(by))}")
     return 0 if passed else 1
 
 
@@ -108,6 +120,7 @@ def _as_json(rows: list[Row], target: str, policy: Policy, *, passed: bool) -> d
                 "format": row.format,
                 "float": row.float,
                 "policy": row.policy,
+                "profile": row.profile,
                 "examples": row.examples,
                 "counterexample": found(row),
             }

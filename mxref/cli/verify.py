@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mxref._text import refuse_unknown
 from mxref.cli._common import Verbs, new_parser, print_table, vectors_folder
 from mxref.cli._targets import (
+    add_comparison_options,
     add_file_arguments,
     add_target_arguments,
     chosen_files,
@@ -42,15 +43,7 @@ def add_parser(verbs: Verbs) -> None:
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     """Options on what is compared with, and how the report is printed."""
-    by = parser.add_mutually_exclusive_group()
-    by.add_argument(
-        "--policy", metavar="POLICY", help="compare with this policy instead of what is claimed"
-    )
-    by.add_argument(
-        "--profile",
-        metavar="NAME",
-        help="compare with what this profile answers, where it speaks of it (`mxref explain NAME`)",
-    )
+    add_comparison_options(parser)
     parser.add_argument(
         "--xfail", type=Path, metavar="FILE", help="known divergences; one that passes is an error"
     )

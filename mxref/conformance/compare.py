@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +23,7 @@ __all__ = [
     "Failure",
     "Outcome",
     "judged",
+    "profile_answers",
     "run_file",
     "same_answers",
     "wanted_answers",
@@ -80,17 +81,17 @@ def judged(
 
     What the profile refuses a target may refuse, too; else the policy says what is right.
     """
-    refused: Mapping[int, str] = {}
-    if profile is None:
-        wanted = wanted_answers(file, policy)[1]
-    else:
-        own = profile_target(profile).ask(file, inputs)
-        wanted, refused = own.words, own.errors
-        if refused:
-            default, wanted = same_width(wanted_answers(file, policy)[1], wanted)
-            wanted[[*refused]] = default[[*refused]]
-    errors, bits = asked.errors, profile is not None
-    wanted, answers = same_width(wanted, asked.words)
+
+    def by_policy() -> NDArray[np.uint64]:
+        return wanted_answers(file, policy)[1]
+
+    own = (
+        Answers(by_policy())
+        if profile is None
+        else profile_answers(file, inputs, profile, by_policy)
+    )
+    refused, errors, bits = own.errors, asked.errors, profile is not None
+    wanted, answers = same_width(own.words, asked.words)
     same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers, bits=bits), axis=1)
     failures = [
         Failure(
@@ -107,6 +108,21 @@ def judged(
     name = str(Policy().replace(**choices_read(file.op, policy)))
     by = None if profile is None else profile.name
     return Outcome(file, name, inputs, answers, tuple(failures), errors, by)
+
+
+def profile_answers(
+    file: VectorFile,
+    inputs: NDArray[np.uint64],
+    profile: Profile,
+    otherwise: Callable[[], NDArray[np.uint64]],
+) -> Answers:
+    """What a profile answers; where it refuses, its error and what `otherwise` gives."""
+    own = profile_target(profile).ask(file, inputs)
+    if not own.errors:
+        return own
+    default, words = same_width(otherwise(), own.words)
+    words[[*own.errors]] = default[[*own.errors]]
+    return Answers(words, own.errors)
 
 
 def wanted_answers(file: VectorFile, policy: Policy) -> tuple[str, NDArray[np.uint64]]:

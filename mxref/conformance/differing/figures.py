@@ -55,6 +55,7 @@ class Figures:
         other_scale: share of blocks with another scale code.
         other_code: share of elements with another code.
         other_value: share of elements that the sides read as different numbers.
+        other_sign: share of elements that the sides read as zeros of different signs.
         other_reading: share of elements of a's bytes that b reads as different numbers, and of b's
             bytes that a does.
     """
@@ -67,13 +68,14 @@ class Figures:
     other_scale: float
     other_code: float
     other_value: float
+    other_sign: float
     other_reading: tuple[float, float]
 
     @property
     def differ(self) -> bool:
         """Whether anything is different on the data."""
-        shares = (self.other_scale, self.other_code, self.other_value, *self.other_reading)
-        return any(shares)
+        shares = (self.other_scale, self.other_code, self.other_value, self.other_sign)
+        return any((*shares, *self.other_reading))
 
 
 def figures(name: str, values: NDArray[Any], a: Side, b: Side, fmt: BlockFormat) -> Figures:
@@ -84,7 +86,7 @@ def figures(name: str, values: NDArray[Any], a: Side, b: Side, fmt: BlockFormat)
     """
     ratios = {one: _Ratio() for one in ("a", "b", "a_b", "b_reads_a", "a_reads_b")}
     elements = blocks = 0
-    other = np.zeros(5, np.int64)
+    other = np.zeros(6, np.int64)
     dtype = F64.dtype if values.dtype == F64.dtype else F32.dtype
     for part in _parts(values):
         numbers = exact(part)
@@ -100,11 +102,14 @@ def figures(name: str, values: NDArray[Any], a: Side, b: Side, fmt: BlockFormat)
             ratios[one].add(numbers, some)
         ratios["a_b"].add(wide["a"], wide["b"])
         codes = (cut(one.codes, part.shape) for one in (of_a, of_b))
-        pairs = (("a", "b"), ("a", "b_reads_a"), ("b", "a_reads_b"))
+        pairs = (("a", "b_reads_a"), ("b", "a_reads_b"))
+        zeros = int(((read["a"] == 0) & (read["b"] == 0) & _differ(read["a"], read["b"])).sum())
         other += [
             int((of_a.scale_codes != of_b.scale_codes).sum()),
             int(np.not_equal(*codes).sum()),
-            *(_different(read[one], read[two]) for one, two in pairs),
+            int(_differ(read["a"], read["b"]).sum()) - zeros,
+            zeros,
+            *(int(_differ(read[one], read[two]).sum()) for one, two in pairs),
         ]
         elements += part.size
         blocks += of_a.scale_codes.size
@@ -118,7 +123,8 @@ def figures(name: str, values: NDArray[Any], a: Side, b: Side, fmt: BlockFormat)
         float(other[0] / max(blocks, 1)),
         float(shares[0]),
         float(shares[1]),
-        (float(shares[2]), float(shares[3])),
+        float(shares[2]),
+        (float(shares[3]), float(shares[4])),
     )
 
 
@@ -130,8 +136,9 @@ def _parts(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
         yield rows[start : start + step]
 
 
-def _different(a: NDArray[Any], b: NDArray[Any]) -> int:
-    """How many numbers differ, -0 from +0 too, NaN from nothing but numbers."""
+def _differ(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which numbers differ, -0 from +0 too, NaN from nothing but numbers."""
     unsigned = np.dtype(f"u{a.dtype.itemsize}")
-    same = (a.view(unsigned) == b.view(unsigned)) | (np.isnan(a) & np.isnan(b))
-    return int((~same).sum())
+    same: NDArray[np.bool_] = a.view(unsigned) == b.view(unsigned)
+    same |= np.isnan(a) & np.isnan(b)
+    return ~same

@@ -19,15 +19,17 @@ from numpy.typing import NDArray
 
 from mxref.conformance.answers import AnswerError
 from mxref.conformance.calls import Answers, without_cases
-from mxref.conformance.compare import Failure, same_answers
+from mxref.conformance.compare import Failure, profile_answers, same_answers
 from mxref.conformance.fuzzing.questions import Question, questions, subjects
 from mxref.conformance.fuzzing.reproduce import reproduction
 from mxref.conformance.fuzzing.simplify import simplest
+from mxref.conformance.profile_target import speaks_of
 from mxref.conformance.report import difference, show_input
 from mxref.conformance.target import PythonTarget, Target
 from mxref.golden.answers import answerable, choices_read, exact_answer, fast_answers
 from mxref.golden.records import Case, VectorFile, padded, same_width, stripped
 from mxref.policy import Policy
+from mxref.profiles import Profile
 
 __all__ = ["Counterexample", "Row", "fuzz"]
 
@@ -71,9 +73,10 @@ class Row:
         op: the operation.
         format: the format.
         float: the float type, or the layout of the bytes.
-        policy: the policy compared with, as far as the operation reads it.
+        policy: the policy compared with, as far as the operation reads it; or that of the profile.
         examples: how many questions were asked until one was answered wrongly.
         found: the counterexample.
+        profile: the profile compared with, if it was one.
     """
 
     op: str
@@ -82,12 +85,14 @@ class Row:
     policy: str
     examples: int
     found: Counterexample | None
+    profile: str | None = None
 
 
 def fuzz(
     target: Target,
     policy: Policy | None = None,
     *,
+    profile: Profile | None = None,
     ops: Collection[str] = (),
     formats: Collection[str] = (),
     floats: Collection[str] = (),
@@ -97,12 +102,14 @@ def fuzz(
     """Search every operation, format and float type that a target covers for a wrong answer.
 
     Where one is found, the other float types of that operation and format are left out.
-    What is wanted comes from mxref, and of a counterexample from its slow twin, too. The same
-    arguments, target and version of hypothesis give the same rows.
+    What is wanted comes from mxref, and of a counterexample from its slow twin, too, which profiles
+    have not. The same arguments, target and version of hypothesis give the same rows.
 
     Args:
         target: the implementation.
-        policy: what to compare with; what the target claims if None.
+        policy: what to compare with; if None that of the profile, or what the target claims.
+        profile: what to compare with where it says what the answers are; if it is None and the
+            policy as well, the profile that the target claims, if it claims one.
         ops: only these operations; all if empty.
         formats: only these formats; all if empty.
         floats: only these float types; all if empty.
@@ -123,7 +130,9 @@ def fuzz(
     """
     if examples < 1:
         raise ValueError(f"examples must be at least 1, got {examples}")
-    chosen = target.policy if policy is None else policy
+    chosen = (profile or target).policy if policy is None else policy
+    if profile is None and policy is None:
+        profile = getattr(target, "profile", None)
     failed = set()
     for op, format, slot in subjects(chosen):
         pairs = ((op, ops), (format, formats), (slot, floats))
@@ -133,11 +142,12 @@ def fuzz(
             continue
         name = str(Policy().replace(**choices_read(op, chosen)))
         file = dataclasses.replace(without_cases(op, format, slot), columns=(name,))
-        trial = _Trial(target, file, chosen)
+        by = profile if profile is not None and speaks_of(profile, op, format, slot) else None
+        trial = _Trial(target, file, chosen if by is None else by.policy, by)
         found = _search(trial, examples, Random(f"{seed} {op} {format} {slot}"))
         if found is not None:
             failed.add((op, format))
-        yield Row(op, format, slot, name, trial.examples, found)
+        yield Row(op, format, slot, name, trial.examples, found, None if by is None else by.name)
 
 
 #: Operations of one word in.
@@ -149,8 +159,10 @@ _CASE = Case("", (), ((),), (), required=False, rule="", model="")
 class _Trial:
     """A target asked about one operation, format and float type."""
 
-    def __init__(self, target: Target, file: VectorFile, policy: Policy) -> None:
-        self.target, self.file, self.policy = target, file, policy
+    def __init__(
+        self, target: Target, file: VectorFile, policy: Policy, profile: Profile | None
+    ) -> None:
+        self.target, self.file, self.policy, self.profile = target, file, policy, profile
         self.examples = 0
         self.last: tuple[Question, Failure] | None = None
         self._asked = _guarded(target, file.op)
@@ -167,7 +179,8 @@ class _Trial:
         case = dataclasses.replace(_CASE, inputs=row, answers=(want,))
         error = answers.errors.get(index)
         got = None if error is not None else stripped(answers.words[index])
-        self.last = question, Failure(index, case, want, got, error or "")
+        bits = self.profile is not None
+        self.last = question, Failure(index, case, want, got, error or "", bits)
         return True
 
     def wrong(self, inputs: Words, memory: int = 0) -> NDArray[np.bool_]:
@@ -175,12 +188,23 @@ class _Trial:
         return self._compared(inputs, memory)[0]
 
     def _compared(self, inputs: Words, memory: int) -> tuple[NDArray[np.bool_], Words, Answers]:
-        file = self.file
-        wanted = fast_answers(file.op, file.format, file.float, inputs, self.policy)
+        file, profile = self.file, self.profile
+
+        def by_policy() -> Words:
+            answers = fast_answers(file.op, file.format, file.float, inputs, self.policy)
+            return answers.astype(np.uint64)
+
+        own = (
+            Answers(by_policy())
+            if profile is None
+            else profile_answers(file, inputs, profile, by_policy)
+        )
         answers = _ask(self._asked, file, inputs, memory)
-        both = same_width(wanted.astype(np.uint64), answers.words)
-        wrong: NDArray[np.bool_] = ~np.all(same_answers(file, *both), axis=1)
+        both = same_width(own.words, answers.words)
+        bits = profile is not None
+        wrong: NDArray[np.bool_] = ~np.all(same_answers(file, *both, bits=bits), axis=1)
         wrong[list(answers.errors)] = True
+        wrong[list(own.errors.keys() & answers.errors.keys())] = False
         return wrong, both[0], Answers(both[1], answers.errors)
 
 
@@ -248,7 +272,9 @@ def _simplified(trial: _Trial, question: Question) -> Question:
 
 
 def _confirm(trial: _Trial, failure: Failure) -> None:
-    """The slow twin wants the same."""
+    """The slow twin wants the same; of profiles there is none."""
+    if trial.profile is not None:
+        return
     file, row = trial.file, failure.case.inputs
     exact = exact_answer(file.op, file.format, file.float, row, trial.policy)
     if not same_answers(file, padded([exact]), padded([failure.want])).all():
