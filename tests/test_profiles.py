@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from helpers import SMALL_FLOATS, sentence
 
 import mxref
 from mxref._bits import LAYOUTS
+from mxref.cli import main
 from mxref.conformance.identification.alike import Setting
 from mxref.conformance.identification.identify import identify_one
 from mxref.conformance.profile_target import profile_target
@@ -73,6 +76,19 @@ def test_identify_names_a_profile_that_no_policy_equals(name: str) -> None:
     setting = Setting("quantize", "mxfp4_e2m1", "f32")
     found = identify_one(profile_target(profile(name)), setting)
     assert (found.consistent, found.profiles) == (False, (name,))
+
+
+def test_identify_ends_with_the_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "box.py"
+    path.write_text(
+        "import mxref\nFORMATS, FLOATS = ['e2m1'], ['f32']\n"
+        "def encode(x, f): return mxref.profile('torchao_0_18_rceil').encode(x, f)\n"
+    )
+    assert main(["identify", str(path)]) == 1
+    last = capsys.readouterr().out.splitlines()[-1]
+    named = last.partition("box.py: equals no policy; profiles: ")[2].split(", ")
+    assert "torchao_0_18_rceil" in named
+    assert "mlx_0_32" not in named
 
 
 def test_a_profile_is_no_policy_and_the_error_says_where_it_is() -> None:

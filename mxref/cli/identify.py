@@ -72,5 +72,11 @@ def _print(name: str, results: Sequence[Identified]) -> None:
     if results and policy is None:
         word = "no one policy gives all answers"
     if wrong:
-        word = f"{wrong} of {len(results)} inconsistent; else {word}"
+        shared = set.intersection(*(set(one.profiles) for one in results))
+        named = ", ".join(name for name in results[0].profiles if name in shared)
+        word = (
+            f"equals no policy; profiles: {named}"
+            if named
+            else f"{wrong} of {len(results)} inconsistent; else {word}"
+        )
     print(f"{name}: {word}")
