@@ -32,12 +32,13 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]  # environments of peers need no
 
 from ledger_page import page, unlisted  # noqa: E402
 
-import mxref.profiles  # noqa: E402
 from mxref._whole_file import write_file  # noqa: E402
 from mxref.conformance import TargetError, load_target  # noqa: E402
 from mxref.conformance.ledger.run import examine  # noqa: E402
+from mxref.profiles import _known  # noqa: E402
 
 ADAPTERS = ROOT / "tools" / "adapters"
+PROFILES = ROOT / "mxref" / "profiles"
 RESULTS = ROOT / "ledger"
 #: What stands in the sentence of an adapter whose library is not here.
 _ABSENT = re.compile(r"pip install|must name a checkout")
@@ -196,24 +197,36 @@ def is_fresh(name: str, options: argparse.Namespace) -> bool:
 
 
 def digest(name: str, options: argparse.Namespace) -> str:
-    """Of everything that a result depends on: adapter, profiles, ledger, and how much is asked."""
-    paths = [*Path(mxref.profiles.__file__).parent.glob("*.py")]
-    paths += (ROOT / "mxref" / "conformance" / "ledger").glob("*.py")
-    paths += [ADAPTERS / f"{one}.py" for one in siblings(name)]
+    """Of everything that a result depends on: adapter, profile, ledger, and how much is asked."""
+    paths = [*(ROOT / "mxref" / "conformance" / "ledger").glob("*.py")]
+    for path in with_imports(ADAPTERS / f"{name}.py"):
+        paths.append(path)
+        claimed = re.findall(r'^PROFILE = "(\w+)"', path.read_text("utf-8"), re.M)
+        for family in map(family_of, claimed):
+            paths += with_imports(PROFILES / f"{family}.py")
     hashed = hashlib.sha256(str(share(name, options)).encode())
-    for path in sorted(paths):
+    for path in sorted({*paths}):
         hashed.update(path.read_bytes())
     return hashed.hexdigest()[:16]
 
 
-def siblings(name: str) -> set[str]:
-    """An adapter and what it imports of its folder."""
-    found, todo = set[str](), [name]
+def family_of(profile: str) -> str:
+    """The module of mxref.profiles that has a profile."""
+    for family in _known.FAMILIES:
+        if any(one.name == profile for one in family.PROFILES):
+            return family.__name__.rpartition(".")[2]
+    return "_known"
+
+
+def with_imports(path: Path) -> set[Path]:
+    """A module and what it imports of its folder."""
+    found, todo = set[Path](), [path]
     while todo:
         found.add(todo[-1])
-        text = (ADAPTERS / f"{todo.pop()}.py").read_text("utf-8")
-        imported = re.findall(r"^\s*(?:from|import) (\w+)", text, re.M)
-        todo += [m for m in imported if m not in found and (ADAPTERS / f"{m}.py").exists()]
+        text = todo.pop().read_text("utf-8")
+        names = re.findall(r"^\s*(?:from|import) (?:mxref\.profiles\.)?(\w+)", text, re.M)
+        todo += {path.with_name(f"{one}.py") for one in names} - found
+        todo = [one for one in todo if one.exists()]
     return found
 
 

@@ -27,7 +27,7 @@ from mxref.profiles import (
 )
 from mxref.profiles._profile import Profile
 
-__all__ = ["PROFILES"]
+__all__ = ["FAMILIES", "PROFILES"]
 
 _ML_DTYPES = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1")
 
@@ -51,7 +51,8 @@ _OWN = (
     ),
 )
 
-_FAMILIES = (
+#: The modules that have them.
+FAMILIES = (
     casts,
     compressed_tensors,
     fbgemm,
@@ -74,5 +75,5 @@ _FAMILIES = (
 
 #: Every profile by its name.
 PROFILES: Mapping[str, Profile] = {
-    one.name: one for own in (_OWN, *(family.PROFILES for family in _FAMILIES)) for one in own
+    one.name: one for own in (_OWN, *(family.PROFILES for family in FAMILIES)) for one in own
 }
