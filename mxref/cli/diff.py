@@ -69,7 +69,9 @@ def _run(options: argparse.Namespace) -> int:
     data: dict[str, Any] = {}
     if options.data is not None:
         if options.data.suffix != ".npy":
-            raise ValueError(f"--data must be a .npy file, got {options.data}")
+            raise ValueError(
+                f"--data must be a .npy file, got {options.data}: write it with numpy.save"
+            )
         for entry in files.entries(options.data, bfloat16=options.bfloat16):
             data[options.data.name] = entry.load()
     elif options.bfloat16:
