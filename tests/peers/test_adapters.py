@@ -50,14 +50,14 @@ PEERS = {
     "gfloat_adapter": ("decode/e4m3.f32", 0),
     "apytypes_adapter": ("encode/e5m2.f64", 0),
     "executorch_adapter": ("dequantize/mxfp8_e4m3.f32", 0),
-    "jax_adapter": ("quantize/mxfp8_e4m3.f32", 28),
+    "jax_adapter": ("quantize/mxfp8_e4m3.f32", 34),
     "jax_casts": ("encode/e4m3.f64", 0),
     "mlx_0_32_fp4": ("dequantize/mxfp4_e2m1.f32", 0),
     "mlx_0_32_fp8": ("encode/e4m3.f32", 6),
     "openvino_adapter": ("encode/e2m1.f32", 0),
     "openvino_fp8": ("encode/e4m3.f32", 0),
     "pychop_adapter": ("quantize/mxfp8_e4m3.f32", 3),
-    "qwix_adapter": ("quantize/mxfp4_e2m1.f32", 30),
+    "qwix_adapter": ("quantize/mxfp4_e2m1.f32", 22),
 }
 #: The others.
 OTHERS = {
