@@ -20,7 +20,7 @@ def unknown_name(parameter: str, got: object, known: Mapping[str, object]) -> st
 
 
 #: Of more names than this, only those near to the one that was given are listed.
-_MANY = 24
+_MANY = 40
 
 
 def suggestion(got: object, known: Iterable[str]) -> str:
