@@ -49,8 +49,10 @@ def array_out(
     wanted = f"a writable C-contiguous {dtype} array of shape {shape}"
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out must be {wanted}, got {type(out).__name__}")
-    if out.shape != shape or out.dtype != dtype or not out.flags.c_contiguous:
+    if out.shape != shape or out.dtype != dtype:
         raise ValueError(f"out must be {wanted}, got {out.dtype} of shape {out.shape}")
+    if not out.flags.c_contiguous:
+        raise ValueError(f"out must be {wanted}, got one with strides {out.strides}")
     if not out.flags.writeable:
         raise ValueError(f"out must be {wanted}, got a read-only one")
     _refuse_overlap(out, *inputs)

@@ -817,7 +817,7 @@ def test_dequantize_writes_where_out_says() -> None:
         (None.__class__, TypeError, "type"),
         (np.zeros((3, 40)), ValueError, "float64 of shape (3, 40)"),
         (np.zeros((40, 3), np.float32), ValueError, "float32 of shape (40, 3)"),
-        (np.zeros((40, 3), np.float32).T, ValueError, "float32 of shape (3, 40)"),
+        (np.zeros((40, 3), np.float32).T, ValueError, "one with strides (4, 12)"),
         (read_only, ValueError, "a read-only one"),
     ):
         given: Any = wrong

@@ -437,6 +437,9 @@ def test_the_command_runs_an_adapter_and_keeps_its_result(tmp_path: Path) -> Non
     wrong = run(*command[:2], "ml_dtype", "--results", tmp_path)
     assert wrong.returncode == 2
     assert "ml_dtype must be an adapter that claims a PROFILE: " in wrong.stderr
-    unwritten = run(*command[:2], "--write", "--results", tmp_path)
-    assert unwritten.returncode == 1
-    assert "every adapter must have a whole and recent result" in unwritten.stderr
+    for text in ('{"of": "4', "{}", "[]", ""):  # cut, or another file
+        (tmp_path / "ml_dtypes_adapter.json").write_text(text)
+        unwritten = run(*command[:2], "--write", "--results", tmp_path)
+        assert unwritten.returncode == 1
+        assert unwritten.stderr.startswith("every adapter must have a whole and recent result")
+        assert "ml_dtypes_adapter" in unwritten.stderr

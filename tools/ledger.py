@@ -123,7 +123,8 @@ def run(names: list[str], options: argparse.Namespace) -> int:
             if ended.returncode == _NOT_HERE:
                 text = "not here: " + last_line(ended.stderr)
             elif ended.returncode:
-                text, status = "FAILED: " + last_line(ended.stderr), 2
+                said = last_line(ended.stderr) or f"no word, exit status {ended.returncode}"
+                text, status = "FAILED: " + said, 2
             else:
                 here += 1
                 text, wrong = summary(read(name, options), known)
@@ -186,9 +187,12 @@ def share(name: str, options: argparse.Namespace) -> int:
 
 
 def is_fresh(name: str, options: argparse.Namespace) -> bool:
-    """Whether there is a result of just this adapter, these profiles and this ledger."""
-    there = (options.results / f"{name}.json").exists()
-    return there and bool(read(name, options)["of"] == digest(name, options))
+    """Whether there is a whole result of just this adapter, these profiles and this ledger."""
+    try:
+        of = read(name, options)["of"]
+    except (FileNotFoundError, ValueError, KeyError, TypeError):  # absent, cut or another file
+        return False
+    return bool(of == digest(name, options))
 
 
 def digest(name: str, options: argparse.Namespace) -> str:
@@ -214,8 +218,8 @@ def siblings(name: str) -> set[str]:
 
 
 def last_line(text: str) -> str:
-    """What a child says at the end."""
-    return text.strip().splitlines()[-1] if text.strip() else "no word"
+    """What a child says at the end, if anything."""
+    return text.strip().splitlines()[-1] if text.strip() else ""
 
 
 if __name__ == "__main__":
