@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 from helpers import SOURCES, sentence
@@ -112,3 +113,12 @@ def test_tosa_shifts_modulo_64_in_int8() -> None:
     tosa = mxref.profile("tosa").quantize(x, "mxint8")
     assert tosa.codes[:6].tolist() == [64, 1, 0xFF, 0, 0, 0]
     assert mxref.profile("tosa").quantize(x, "mxfp8_e4m3").codes[1:6].tolist() == [0, 0x80, 0, 0, 0]
+
+
+def test_tosa_divides_bfloat16_in_bfloat16() -> None:
+    x = np.uint16([0x7C00, 0xB827, 0x384B, 0x2E00])  # 2**121 and three numbers far below
+    values = x.view(ml_dtypes.bfloat16)
+    blocks = mxref.profile("tosa").quantize(values, "mxint8")
+    assert (blocks.scale_codes.tolist(), blocks.codes[:4].tolist()) == ([248], [64, 0, 0, 0])
+    wider = mxref.profile("tosa").quantize(values.astype(np.float32), "mxint8")
+    assert wider.codes[:4].tolist() == [64, 0xFF, 1, 0]

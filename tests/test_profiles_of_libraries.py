@@ -177,6 +177,20 @@ def test_quark_packs_bits(format: str, codes: list[int]) -> None:
     assert mxref.profile("quark_ceil").encode(bits.view(F32), format).tolist() == codes
 
 
+def test_quark_reads_float16_by_a_scale_of_float16() -> None:
+    fmt = block_format(E3M2)
+    codes = np.pad(np.uint8([[29, 61], [29, 61]]), ((0, 0), (0, 30)))
+    blocks = mxref.Blocks(codes, np.uint8([[98], [103]]), fmt, 1, (2, 2))
+    numbers = mxref.profile("quark_even").dequantize(
+        blocks, F16
+    )  # 2**-29 is 0 there, 2**-24 is not
+    assert numbers.view(np.uint16).tolist() == [[0, 0x8000], [20, 0x8014]]
+    assert mxref.profile("quark_even").dequantize(blocks)[0].tolist() == [
+        20 * 2.0**-29,
+        -20 * 2.0**-29,
+    ]
+
+
 def test_fbgemm_looks_at_the_first_payload() -> None:
     # NaN and half a unit less one: NaN up to 7fe00000, then -0, whose logarithm is -infinity.
     x = np.zeros((4, 32), np.uint32)

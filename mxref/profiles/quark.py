@@ -136,7 +136,8 @@ PROFILES = (
         Profile(
             f"quark_{mode}",
             Policy.parse(
-                f"ocp+zero_sign=dropped+underflow_sign=dropped+scale_ff=inf+scale_rule={rule}"
+                "ocp+zero_sign=dropped+underflow_sign=dropped+scale_ff=inf"
+                f"+product_rounding=scale_first+scale_rule={rule}"
             ),
             f'amd/Quark, scaled_real_quantize, scale_calculation_mode="{mode}", to_e8m0_uint8',
             _VERSION,

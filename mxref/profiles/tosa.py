@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mxref._bits import I64, Bool
-from mxref._float32 import F64Array, fl
+from mxref._bits import BF16, F32, I64, Bool
+from mxref._float32 import F64Array, rounded
 from mxref.formats import BLOCK_FORMATS
 from mxref.policy import Policy
 from mxref.profiles._profile import Profile
@@ -29,9 +29,10 @@ _FP8 = ("e5m2", "e4m3")
 
 
 def quotients(code: I64, rows: Rows) -> F64Array:
-    """In float32; by a NaN scale everything becomes NaN, which keeps its sign where it is one."""
+    """In float32 or bfloat16; by a NaN scale all becomes NaN, which keeps its sign if it is one."""
     is_nan = (code == NAN_SCALE)[:, np.newaxis] & ~np.isnan(rows.x)
-    return np.where(is_nan, np.nan, fl(exact_quotients(code, rows)))
+    layout = BF16 if rows.layout == BF16 else F32
+    return np.where(is_nan, np.nan, rounded(exact_quotients(code, rows), layout))
 
 
 def _stray(q: F64Array) -> Bool:

@@ -79,7 +79,7 @@ def dequantize(
     name = block_format.split("_")[1]
     method = _PACK.create_pack_method("per_group", NAMES[name])
     elements = method.unpack(tensor(mxref.pack(codes, name)), reorder=False)
-    target = torch.float32 if dtype == "float32" else torch.bfloat16
+    target = {"float32": torch.float32, "float16": torch.float16}.get(str(dtype), torch.bfloat16)
     scales = 2 ** (tensor(scale_codes).to(torch.int16) - 127).to(target)
     numbers = kernel.dequantize(
         NAMES[name], elements.to(target), scales[:, None], None, -1, 32, "per_group"

@@ -183,7 +183,8 @@ def _notes(a: Side, b: Side, fmt: BlockFormat) -> list[str]:
     if all(lacks.values()):
         said = "; ".join(f"{' and '.join(names)} no {op}" for op, names in lacks.items())
         raise ValueError(f"format must be one of which both have something, got {fmt.name}: {said}")
-    notes = [f"{name} does not quantize {fmt.name}" for name in lacks["quantize"]]
+    only = "reading alone is compared, on no data"
+    notes = [f"{name} does not quantize {fmt.name}: {only}" for name in lacks["quantize"]]
     if not notes:
         own = "its bytes are read as ocp reads them"
         notes = [f"{name} does not dequantize {fmt.name}: {own}" for name in lacks["dequantize"]]
