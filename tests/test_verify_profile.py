@@ -79,7 +79,8 @@ def test_conforms_to_its_profile(target: Callable[..., str], run: Run) -> None:
     spec = target(KERNEL)
     status, out, err = run("verify", spec, "--profile", "torchao_0_18_floor")
     assert (status, err) == (0, "")
-    *_, standard, last = out.splitlines()
+    *_, limit, standard, last = out.splitlines()
+    assert limit.endswith("`mxref fuzz --profile torchao_0_18_floor` looks for those")
     assert standard == "against the standard: violates MX-6.3"
     count = len(records(QUANTIZE)[1])
     conforms = f"conforms to profile torchao_0_18_floor {MODEL}"

@@ -153,11 +153,24 @@ def print_report(report: Report, show: int) -> None:
         summary.append(f"{len(report.failures) - len(report.unexplained)} known to fail")
     if report.stale:
         summary.append(f"{len(report.stale)} wrongly listed as known")
+    if report.profile is not None and report.verdict.startswith("conforms"):
+        _print_limit(report.profile.name)
     standard = _standard(report)
     if standard is not None:
         print(f"against the standard: {_verdict(standard)}")
     word = "PASS" if report.passed else "FAIL"
     print(f"{word} {report.target.name}: {', '.join(summary)}: {_verdict(report)}")
+
+
+def _print_limit(name: str) -> None:
+    """What the vectors cannot show of a profile whose arithmetic is another than the standard's."""
+    from mxref.profiles import PROFILES
+
+    if {"amax", "scale", "divide", "element"} & {*PROFILES[name].replaced}:
+        print(
+            f"the vectors stand at the standard's steps, and {name} has others as well: "
+            f"`mxref fuzz --profile {name}` looks for those"
+        )
 
 
 def _verdict(report: Report) -> str:
