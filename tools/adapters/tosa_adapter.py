@@ -50,14 +50,9 @@ def _run(op: int, inputs: list[tuple[NDArray[Any], int]], outputs: list[Any]) ->
         Path(folder, "graph.tosa").write_bytes(graph.serialize())
         names = {"ifm": [t.name for t in first], "ofm": [t.name for t in last]}
         command = [
-            str(_MODEL),
-            "--flatbuffer_dir",
-            folder,
-            "--output_dir",
-            folder,
-            "--tosa_file",
-            "graph.tosa",
-        ]
+            str(_MODEL), "--flatbuffer_dir", folder, "--output_dir", folder,
+            "--tosa_file", "graph.tosa",
+        ]  # fmt: skip
         for end, some in names.items():
             files = [f"{name}.npy" for name in some]
             command += [f"--{end}_name", ",".join(some), f"--{end}_file", ",".join(files)]
