@@ -320,7 +320,7 @@ def compose(parts: Parts, layout: FloatLayout) -> NDArray[Any]:
     return (magnitude.astype(np.uint64) | sign).astype(layout.uint)
 
 
-def odd_key(bits: NDArray[Any], drop: int) -> NDArray[np.intp]:
+def to_odd(bits: NDArray[Any], drop: int, out: NDArray[Any] | None = None) -> NDArray[Any]:
     """The top bits of patterns rounded to odd: the last bit kept becomes sticky.
 
     With m = 2**drop - 1, ``(bits & m) + m`` carries into bit `drop` exactly when one of the low
@@ -328,8 +328,15 @@ def odd_key(bits: NDArray[Any], drop: int) -> NDArray[np.intp]:
     bits beyond a target's precision lies on the same side of every value and midpoint of the
     target, so it rounds there as the number itself does. Infinity keeps its pattern, NaN stays NaN.
     """
-    if drop == 0:
-        return bits.astype(np.intp)
     m = bits.dtype.type((1 << drop) - 1)
-    key: NDArray[np.intp] = ((bits | ((bits & m) + m)) >> bits.dtype.type(drop)).astype(np.intp)
+    key: NDArray[Any] = np.bitwise_and(bits, m, out=out)
+    np.add(key, m, out=key)
+    np.bitwise_or(key, bits, out=key)
+    np.right_shift(key, bits.dtype.type(drop), out=key)
+    return key
+
+
+def odd_key(bits: NDArray[Any], drop: int) -> NDArray[np.intp]:
+    """`to_odd` as indices of a table."""
+    key: NDArray[np.intp] = (to_odd(bits, drop) if drop else bits).astype(np.intp)
     return key

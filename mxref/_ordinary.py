@@ -6,7 +6,7 @@ one, or if it is all zeros. What is not ordinary takes the general path.
 Scales: inside a binade of amax the scale code grows by one at most, so that the binade's first code
 and the pattern from which on it is one more say everything.
 
-Elements: the magnitude, rounded to odd in its top bits, is a key (see `odd_key`), and division by
+Elements: the magnitude, rounded to odd in its top bits, is a key (see `to_odd`), and division by
 the scale is subtraction from the key's exponent field. Keys count exponents from -C, so that what
 is subtracted, code - C, is not negative and a zero stays zero. C is chosen so that everything below
 2**-C, which includes every subnormal float32 under these scales, lies between zero and half of the
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import BF16, F16, F32, U8, Bits, FloatLayout, Parts, compose, split
+from mxref._bits import BF16, F16, F32, U8, Bits, FloatLayout, Parts, compose, split, to_odd
 from mxref._scratch import scratch
 from mxref.choices import Scaling
 from mxref.element import encode_parts
@@ -108,13 +108,7 @@ def quantize_ordinary(
     ordinary = scales.ordinary[field]
 
     kept = fmt.mantissa_bits + 2
-    drop = np.uint32(23 - kept)
-    low = np.uint32((1 << (23 - kept)) - 1)
-    # The magnitude rounded to odd: see `odd_key`.
-    np.bitwise_and(other, low, out=key)
-    np.add(key, low, out=key)
-    np.bitwise_or(key, other, out=key)
-    np.right_shift(key, drop, out=key)
+    to_odd(other, 23 - kept, out=key)
     smallest = np.minimum(key, _ones(key.size), out=other).view(np.int32)
     signed = key.view(np.int32).reshape(count, size)
     less = np.maximum(code - smallest_code(fmt), 0).astype(np.int32) << kept

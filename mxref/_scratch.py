@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mxref._bits import Bits
+from mxref._bits import Bits, to_odd
 
 __all__ = ["odd_keys", "scratch"]
 
@@ -43,11 +43,7 @@ def odd_keys(bits: Bits, drop: int) -> NDArray[np.intp]:
     """`odd_key` of a chunk (n,), in memory of this thread that the next call uses again."""
     index = scratch("index", bits.size, np.intp)
     if drop:
-        low = bits.dtype.type((1 << drop) - 1)
-        key = np.bitwise_and(bits, low, out=scratch("key", bits.size, bits.dtype))
-        np.add(key, low, out=key)
-        np.bitwise_or(key, bits, out=key)
-        bits = np.right_shift(key, bits.dtype.type(drop), out=key)
+        bits = to_odd(bits, drop, scratch("key", bits.size, bits.dtype))
     # Whole indices, since narrower ones are slower to look up.
     np.copyto(index, bits, casting="same_kind" if bits.dtype.itemsize < 8 else "unsafe")
     return index

@@ -4,7 +4,7 @@ Why that is complete. If an element's code depends only on its block's scale cod
 what the standard says, and what the neighbours here are there to disprove), then it depends on
 x / scale only, and of that only on its odd-rounded key: sign, exponent and first fraction bits, the
 last one sticky, two or more beyond the format's precision, so that the key decides every rounding
-(see `mxref._bits.odd_key`). So the pairs (scale code, key) are all that there is, and each one that
+(see `mxref._bits.to_odd`). So the pairs (scale code, key) are all that there is, and each one that
 a float32 block has stands in one block: `scale_range` gives the amax of each scale code,
 `reachable` the numbers under it, one for each key. No pairs are keys of quotients above what the
 scale rule allows, which no amax gives, and of quotients that no float32 has, being below or between

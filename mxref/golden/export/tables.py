@@ -1,7 +1,7 @@
 """The complete encoder of a deterministic policy as one table, and its two-line lookup elsewhere.
 
 A float rounded to odd in its top bits is a key, and all floats of one key have the same code: see
-`mxref._bits.odd_key` for the proof. So a table by key is the encoder, bit for bit, for every input,
+`mxref._bits.to_odd` for the proof. So a table by key is the encoder, bit for bit, for every input,
 and a lookup needs no arithmetic on floats.
 """
 
