@@ -128,8 +128,8 @@ def refuse_masked(values: object, parameter: str) -> None:
         )
 
 
-def bits_of(values: ArrayLike, parameter: str = "values") -> tuple[Bits, FloatLayout]:
-    """Bit patterns of a float array, native byte order, and their layout. No float arithmetic.
+def float_array(values: ArrayLike, parameter: str = "values") -> tuple[NDArray[Any], FloatLayout]:
+    """A float array of any byte order, and its layout.
 
     Raises:
         TypeError: not a float64, float32, float16 or bfloat16 array, or a masked one.
@@ -144,9 +144,19 @@ def bits_of(values: ArrayLike, parameter: str = "values") -> tuple[Bits, FloatLa
             f"{parameter} must be float64, float32, float16 or bfloat16, got {array.dtype}: "
             f"convert explicitly, for example {parameter}.astype(numpy.float32)"
         )
-    layout = layout_of(array.dtype, f"{parameter} dtype")
-    patterns = array.view(layout.uint.newbyteorder(array.dtype.byteorder))
-    return patterns.astype(layout.uint, copy=False), layout
+    return array, layout_of(array.dtype, f"{parameter} dtype")
+
+
+def patterns(array: NDArray[Any], layout: FloatLayout) -> Bits:
+    """Bit patterns of a float array, native byte order. No float arithmetic."""
+    own = layout.uint.newbyteorder(array.dtype.byteorder)
+    return array.view(own).astype(layout.uint, copy=False)
+
+
+def bits_of(values: ArrayLike, parameter: str = "values") -> tuple[Bits, FloatLayout]:
+    """Bit patterns of what is a float array, and their layout; raises as `float_array` does."""
+    array, layout = float_array(values, parameter)
+    return patterns(array, layout), layout
 
 
 def floats_from(bits: NDArray[Any], layout: FloatLayout) -> Floats:
@@ -333,10 +343,4 @@ def to_odd(bits: NDArray[Any], drop: int, out: NDArray[Any] | None = None) -> ND
     np.add(key, m, out=key)
     np.bitwise_or(key, bits, out=key)
     np.right_shift(key, bits.dtype.type(drop), out=key)
-    return key
-
-
-def odd_key(bits: NDArray[Any], drop: int) -> NDArray[np.intp]:
-    """`to_odd` as indices of a table."""
-    key: NDArray[np.intp] = (to_odd(bits, drop) if drop else bits).astype(np.intp)
     return key

@@ -40,7 +40,7 @@ def scratch(name: str, size: int, dtype: DTypeLike) -> NDArray[Any]:
 
 
 def odd_keys(bits: Bits, drop: int) -> NDArray[np.intp]:
-    """`odd_key` of a chunk (n,), in memory of this thread that the next call uses again."""
+    """`to_odd` of a chunk (n,) as indices, in memory of this thread that the next call takes."""
     index = scratch("index", bits.size, np.intp)
     if drop:
         bits = to_odd(bits, drop, scratch("key", bits.size, bits.dtype))

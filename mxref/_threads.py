@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
-__all__ = ["for_each", "thread_count"]
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref._bits import CHUNK
+
+__all__ = ["for_each", "in_chunks", "thread_count"]
 
 _Part = TypeVar("_Part")
 _VARIABLE = "MXREF_THREADS"
@@ -49,3 +54,40 @@ def for_each(work: Callable[[_Part], None], parts: Iterable[_Part], threads: int
     with ThreadPoolExecutor(threads) as pool:
         for _ in pool.map(work, parts):
             pass
+
+
+def in_chunks(
+    work: Callable[..., None], threads: int | None, target: NDArray[Any], *sources: NDArray[Any]
+) -> None:
+    """Do ``work(target, *sources)`` for parts of arrays of one shape, flat, of CHUNK at most.
+
+    Args:
+        work: writes to the part of the target.
+        threads: as `thread_count` takes it.
+        target: a C-contiguous array, whose parts are views.
+        sources: read; parts of one that is not C-contiguous are copies.
+    """
+    count = thread_count(threads) if target.size > CHUNK else min(thread_count(threads), 1)
+    arrays = (target, *sources)
+    if all(array.flags.c_contiguous for array in sources):
+        arrays = tuple(array.reshape(-1) for array in arrays)
+
+    def some(where: tuple[int | slice, ...]) -> None:
+        work(*(array[where].reshape(-1) for array in arrays))
+
+    for_each(some, _chunks(arrays[0].shape), count)
+
+
+def _chunks(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
+    """Indices of parts that follow each other in memory, with CHUNK elements at most."""
+    axis, inner = len(shape), 1
+    while axis and inner * shape[axis - 1] <= CHUNK:
+        axis -= 1
+        inner *= shape[axis]
+    if not axis:
+        yield ()
+        return
+    step = CHUNK // inner
+    for outer in np.ndindex(shape[: axis - 1]):
+        for start in range(0, shape[axis - 1], step):
+            yield (*outer, slice(start, start + step))

@@ -4,32 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from mxref._bits import (
-    CHUNK,
     I64,
     U8,
-    Bits,
     Bool,
     FloatLayout,
     Floats,
     Parts,
     Stochastic,
     compose,
-    floats_from,
     layout_of,
     round_to_code,
-    split,
 )
 from mxref._codes import codes_of, parts_of
-from mxref._out import array_out
-from mxref._scratch import odd_keys
-from mxref._sources import numbers_of
-from mxref._threads import for_each, thread_count
+from mxref._lookup import decoded, look_up
+from mxref._sources import Source
 from mxref.choices import (
     Clamp,
     DecodedZero,
@@ -89,7 +84,7 @@ def encode(
     Raises:
         TypeError: values of another type.
         ValueError: unknown format, policy or choice; random bits that are missing, not wanted or
-            out of range; a NaN where the policy makes it an error.
+            out of range; an `out` that does not fit; a NaN where the policy makes it an error.
 
     Source: OCP MX v1.0 §5.3; OFP8 Rev 1.0 §5.2; SPEC_NOTES N9 to N15, N17, N18, N25, N36.
 
@@ -102,9 +97,9 @@ def encode(
     """
     fmt = code_format(format)
     chosen = resolve("encode", policy, choices).element
-    bits, layout = numbers_of(values, chosen)
-    draw = stochastic(chosen.rounding, random_bits, random_width, bits.shape)
-    return encode_bits(bits, layout, fmt, chosen, draw, out, threads)
+    source = Source.of(values, chosen)
+    draw = stochastic(chosen.rounding, random_bits, random_width, source.array.shape)
+    return look_up(_Elements(fmt, source.policy), source, out, threads, draw)
 
 
 def decode(
@@ -112,6 +107,9 @@ def decode(
     format: str | CodeFormat,
     dtype: DTypeLike = np.float32,
     policy: str | Policy = "ocp",
+    *,
+    out: Floats | None = None,
+    threads: int | None = None,
     **choices: Unpack[DecodeChoices],
 ) -> Floats:
     """The numbers that element codes stand for; exact in float64, float32 and bfloat16.
@@ -123,6 +121,9 @@ def decode(
         dtype: float64, float32, float16 or bfloat16. float16, too, holds every number of the six
             element formats of the standard.
         policy: a `Policy` or its spelling.
+        out: where the floats go: a writable C-contiguous array of the shape of `codes` and the
+            dtype.
+        threads: as in `encode`.
         choices: `decoded_zero`.
 
     Returns:
@@ -130,7 +131,7 @@ def decode(
 
     Raises:
         TypeError: codes or dtype of another type.
-        ValueError: unknown format or choice, or a code out of range.
+        ValueError: unknown format or choice, a code out of range, an `out` that does not fit.
 
     Source: OCP MX v1.0 §5.3; SPEC_NOTES N13, N15, N25.
 
@@ -139,8 +140,8 @@ def decode(
     """
     fmt = code_format(format)
     zero = resolve("decode", policy, choices).decode.decoded_zero
-    bits = _decode_table(fmt, layout_of(dtype), zero)[codes_of(codes, fmt)]
-    return floats_from(np.asarray(bits), layout_of(dtype))
+    layout = layout_of(dtype)
+    return decoded(_decode_table(fmt, layout, zero), codes_of(codes, fmt), layout, out, threads)
 
 
 def stochastic(
@@ -171,39 +172,23 @@ def stochastic(
     return Stochastic(rounding.value[-1], whole.reshape(-1), int(width))
 
 
-def encode_bits(
-    bits: Bits,
-    layout: FloatLayout,
-    fmt: CodeFormat,
-    policy: ElementPolicy,
-    draw: Stochastic | None = None,
-    out: U8 | None = None,
-    threads: int | None = None,
-) -> U8:
-    """`encode` on patterns: an odd-rounded key looks the code up, if there are enough of them."""
-    if policy.nan_to_finite is NaNToFinite.ERROR and fmt.nan_code is None:
-        magnitude = bits & layout.uint.type(layout.sign_bit - 1)
-        if (magnitude > layout.uint.type(layout.inf_bits)).any():
-            raise ValueError(
-                f"values must not be NaN under nan_to_finite=error: {fmt.name} has no NaN"
-            )
-    flat = bits.reshape(-1)
-    result = array_out(out, np.dtype(np.uint8), bits.shape, bits)
-    codes = result.reshape(-1)
-    key = key_layout(fmt, layout)
-    use_table = draw is None and key.width <= 22 and flat.size >= 1 << (key.width - 3)
+@dataclass(frozen=True, slots=True)
+class _Elements:
+    """`Rule` of an element format."""
 
-    def encode_chunk(start: int) -> None:
-        part = slice(start, start + CHUNK)
-        if use_table:
-            keys = odd_keys(flat[part], layout.mantissa_bits - key.mantissa_bits)
-            np.take(_encode_table(fmt, key, policy), keys, out=codes[part], mode="wrap")
-        else:
-            some = None if draw is None else draw[part]
-            codes[part] = encode_parts(split(flat[part], layout), fmt, policy, some)
+    target: CodeFormat
+    inputs: ElementPolicy
 
-    for_each(encode_chunk, range(0, flat.size, CHUNK), thread_count(threads))
-    return result
+    @property
+    def nan_error(self) -> str:
+        """What there is to say of a NaN that the policy makes an error."""
+        if self.inputs.nan_to_finite is not NaNToFinite.ERROR or self.target.nan_code is not None:
+            return ""
+        return f"values must not be NaN under nan_to_finite=error: {self.target.name} has no NaN"
+
+    def codes(self, parts: Parts, draw: Stochastic | None = None) -> U8:
+        """Element codes."""
+        return encode_parts(parts, self.target, self.inputs, draw)
 
 
 def encode_parts(
@@ -314,24 +299,6 @@ def _with_sign(magnitude: I64, negative: Bool, fmt: CodeFormat) -> I64:
 
 def _is_int8(fmt: CodeFormat) -> bool:
     return getattr(fmt, "twos_complement", False)
-
-
-def key_layout(fmt: CodeFormat | FloatLayout, layout: FloatLayout) -> FloatLayout:
-    """Layout of the odd-rounded keys that tell apart what rounds to different numbers of a format.
-
-    A key keeps two fraction bits more than the target, and more again where the target's subnormals
-    reach below those of the source.
-    """
-    keep = fmt.mantissa_bits + 2 + max(0, layout.emin - fmt.emin)
-    return FloatLayout("key", layout.exponent_bits, min(keep, layout.mantissa_bits))
-
-
-@functools.lru_cache(maxsize=128)
-def _encode_table(fmt: CodeFormat, key: FloatLayout, policy: ElementPolicy) -> U8:
-    """Codes by key."""
-    table = encode_parts(split(np.arange(1 << key.width), key), fmt, policy)
-    table.flags.writeable = False
-    return table
 
 
 @functools.lru_cache(maxsize=128)

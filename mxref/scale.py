@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from mxref._binades import Binades
 from mxref._bits import (
-    CHUNK,
     I64,
     U8,
     Bits,
@@ -20,29 +19,28 @@ from mxref._bits import (
     FloatLayout,
     Floats,
     Parts,
-    bits_of,
     compose,
-    floats_from,
+    float_array,
     floor_log2,
     layout_of,
-    round_to_code,
+    patterns,
     split,
 )
 from mxref._codes import codes_of, parts_of
+from mxref._e8m0 import NAN, Powers, within
+from mxref._in_time import CALL, InTime
+from mxref._lookup import decoded, look_up
+from mxref._out import array_out
 from mxref._quirks import quirk_exponents
-from mxref._sources import narrowed, numbers_of
+from mxref._scratch import scratch
+from mxref._sources import Source, narrowed
+from mxref._threads import in_chunks
 from mxref.choices import (
     Int8Emax,
-    Rounding,
     Scale00,
     ScaleFF,
-    ScaleOfInf,
-    ScaleOfNegative,
-    ScaleOfZero,
     ScaleOverflow,
-    ScaleRounding,
     ScaleUnderflow,
-    TinyScale,
     ZeroBlock,
 )
 from mxref.formats import E8M0, ElementFormat, element_format
@@ -56,17 +54,22 @@ if TYPE_CHECKING:
 
 __all__ = ["decode_scale", "encode_scale", "shared_scale"]
 
-_NAN = 0xFF
-
 
 def encode_scale(
-    values: ArrayLike, policy: str | Policy = "ocp", **choices: Unpack[EncodeScaleChoices]
+    values: ArrayLike,
+    policy: str | Policy = "ocp",
+    *,
+    out: U8 | None = None,
+    threads: int | None = None,
+    **choices: Unpack[EncodeScaleChoices],
 ) -> U8:
     """E8M0 codes of the magnitudes of numbers.
 
     Args:
         values: floats or integers, any shape.
         policy: a `Policy` or its spelling.
+        out: where the codes go: a writable C-contiguous uint8 array of the shape of `values`.
+        threads: as in `encode`.
         choices: single choices of the policy; `scale_rounding` acts on the magnitude.
 
     Returns:
@@ -76,7 +79,7 @@ def encode_scale(
 
     Raises:
         TypeError: values of another type.
-        ValueError: unknown policy or choice.
+        ValueError: unknown policy or choice; an `out` that does not fit.
 
     Source: OCP MX v1.0 §5.4.1; SPEC_NOTES N7, N8, N23.
 
@@ -89,50 +92,17 @@ def encode_scale(
     chosen = whole.scale
     if chosen.scale_overflow is ScaleOverflow.WRAP:
         raise ValueError("scale_overflow must be clamp or nan for encode_scale, got wrap")
-    bits, layout = numbers_of(values, whole.element)
-    return _in_chunks(bits, lambda part: _encode(split(part, layout), chosen))
-
-
-def _in_chunks(bits: Bits, codes_of_part: Callable[[Bits], I64]) -> U8:
-    """Codes of patterns, a chunk at a time, so that memory stays small."""
-    flat = bits.reshape(-1)
-    codes = np.empty(flat.size, np.uint8)
-    for start in range(0, flat.size, CHUNK):
-        part = slice(start, start + CHUNK)
-        codes[part] = codes_of_part(flat[part])
-    return codes.reshape(bits.shape)
-
-
-def _encode(parts: Parts, chosen: ScalePolicy) -> I64:
-    """E8M0 codes of numbers in integer parts."""
-    code = round_to_code(
-        parts.significand,
-        parts.exponent,
-        np.zeros_like(parts.negative),
-        E8M0.mantissa_bits,
-        E8M0.emin,
-        Rounding[chosen.scale_rounding.name].increments(),
-        first_code=1 << E8M0.mantissa_bits,
-    )
-    if chosen.tiny_scale is not TinyScale.EXACT:
-        code = _tiny_codes(code, parts, chosen)
-    code = _within(code, chosen.scale_overflow, ScaleUnderflow.CLAMP)
-    infinite = E8M0.max_code if chosen.scale_of_inf is ScaleOfInf.LARGEST else _NAN
-    zero = _NAN if chosen.scale_of_zero is ScaleOfZero.NAN else 0
-    code = np.where(parts.significand == 0, zero, code)
-    code = np.where(parts.is_inf, infinite, code)
-    code = np.where(parts.is_nan, _NAN, code)
-    if chosen.scale_of_negative is ScaleOfNegative.CODE_00:
-        code = np.where(parts.negative, 0, code)
-    elif chosen.scale_of_negative is ScaleOfNegative.NAN:
-        code = np.where(parts.negative & (parts.significand != 0), _NAN, code)
-    return code
+    source = Source.of(values, whole.element)
+    return look_up(Powers(chosen, source.policy), source, out, threads)
 
 
 def decode_scale(
     codes: ArrayLike,
     dtype: DTypeLike = np.float32,
     policy: str | Policy = "ocp",
+    *,
+    out: Floats | None = None,
+    threads: int | None = None,
     **choices: Unpack[DecodeScaleChoices],
 ) -> Floats:
     """The scales that E8M0 codes stand for.
@@ -142,6 +112,9 @@ def decode_scale(
         dtype: float64, float32, float16 or bfloat16. All but float16 hold every scale exactly;
             beyond its range float16 gives 0 or infinity.
         policy: a `Policy` or its spelling.
+        out: where the floats go: a writable C-contiguous array of the shape of `codes` and the
+            dtype.
+        threads: as in `encode`.
         choices: `scale_00`, `scale_ff`.
 
     Returns:
@@ -149,7 +122,7 @@ def decode_scale(
 
     Raises:
         TypeError: codes or dtype of another type.
-        ValueError: a code out of range, an unknown choice.
+        ValueError: a code out of range, an unknown choice, an `out` that does not fit.
 
     Source: OCP MX v1.0 §5.4.1; SPEC_NOTES N22.
 
@@ -158,8 +131,12 @@ def decode_scale(
     """
     layout = layout_of(dtype)
     chosen = resolve("decode_scale", policy, choices).decode
-    table = compose(scale_parts(chosen), layout)
-    return floats_from(np.asarray(table[codes_of(codes, E8M0)]), layout)
+    return decoded(_decode_table(chosen, layout), codes_of(codes, E8M0), layout, out, threads)
+
+
+@functools.lru_cache(maxsize=64)
+def _decode_table(policy: DecodePolicy, layout: FloatLayout) -> Bits:
+    return compose(scale_parts(policy), layout)
 
 
 @functools.cache
@@ -171,9 +148,9 @@ def scale_parts(policy: DecodePolicy) -> Parts:
     if policy.scale_00 is Scale00.ZERO:
         significand[0] = 0
     if policy.scale_ff is not ScaleFF.NAN:
-        is_nan[_NAN] = False
-        is_inf[_NAN] = policy.scale_ff is ScaleFF.INF
-        significand[_NAN], exponent[_NAN] = 1, E8M0.emax + 1
+        is_nan[NAN] = False
+        is_inf[NAN] = policy.scale_ff is ScaleFF.INF
+        significand[NAN], exponent[NAN] = 1, E8M0.emax + 1
     return dataclasses.replace(
         parts, significand=significand, exponent=exponent, is_inf=is_inf, is_nan=is_nan
     )
@@ -184,6 +161,9 @@ def shared_scale(
     format: str | ElementFormat,
     rule: str | ScaleRule = "floor",
     policy: str | Policy = "ocp",
+    *,
+    out: U8 | None = None,
+    threads: int | None = None,
     **choices: Unpack[SharedScaleChoices],
 ) -> U8:
     """E8M0 codes of the scales for blocks with these largest magnitudes.
@@ -195,7 +175,9 @@ def shared_scale(
         format: element format or its name, on which the limit of the rule depends.
         rule: which scale, see `ScaleRule`; `floor` is floor(log2 amax) - emax.
         policy: a `Policy` or its spelling; its `scale_rule` counts where `rule` is `floor`.
-        choices: `zero_block`, `scale_overflow`, `scale_underflow`, `amax_type`.
+        out: where the codes go: a writable C-contiguous uint8 array of the shape of `amax`.
+        threads: as in `encode`.
+        choices: `zero_block`, `scale_overflow`, `scale_underflow`, `amax_type`, `int8_emax`.
 
     Returns:
         uint8 codes of the same shape. In `ocp` 0 to 254 are 2**(code - 127), clamped to that range;
@@ -203,7 +185,7 @@ def shared_scale(
 
     Raises:
         TypeError: amax of another type.
-        ValueError: a negative amax, or an unknown format, rule or choice.
+        ValueError: a negative amax, an unknown format, rule or choice, an `out` that does not fit.
 
     Source: OCP MX v1.0 §6.3 step 1; SPEC_NOTES N1 to N8, N34.
 
@@ -222,20 +204,49 @@ def shared_scale(
                 f"rule={named.value} contradicts the policy's {chosen.scale_rule.value}: keep one"
             )
         chosen = dataclasses.replace(chosen, scale_rule=named)
-    bits, layout = bits_of(amax, "amax")
+    array, layout = float_array(amax, "amax")
+    codes = array_out(out, np.dtype(np.uint8), array.shape, array)
+    fast = _binades(fmt, chosen, layout).after(array.size)
+
+    def chunk(target: U8, part: NDArray[Any]) -> None:
+        bits = patterns(part, layout)
+        if bits.max(initial=0) > layout.sign_bit:
+            _refuse_negative(bits, layout)
+        magnitude = scratch("magnitude", bits.size, layout.uint)
+        np.bitwise_and(bits, layout.uint.type(layout.sign_bit - 1), out=magnitude)
+        if fast is None:
+            target[:] = _magnitude_codes(magnitude, layout, fmt, chosen)
+        else:
+            fast.write(magnitude, target)
+
+    in_chunks(chunk, threads, codes, array)
+    return codes
+
+
+def _refuse_negative(bits: Bits, layout: FloatLayout) -> None:
     bad = (bits > layout.sign_bit) & (bits <= layout.sign_bit | layout.inf_bits)
     if bad.any():
         raise ValueError(
             "amax must not be negative, since it is a largest magnitude: "
             f"got {float(bits[bad].view(layout.dtype)[0])}"
         )
-    magnitude = bits & layout.uint.type(layout.sign_bit - 1)
 
-    def some(part: Bits) -> I64:
-        codes = scale_codes(part, layout, fmt, chosen).codes
-        return np.where(part < layout.inf_bits, codes, _NAN)
 
-    return _in_chunks(magnitude, some)
+@functools.lru_cache(maxsize=256)
+def _binades(fmt: ElementFormat, policy: ScalePolicy, layout: FloatLayout) -> InTime[Binades]:
+    def codes(magnitude: Bits) -> U8:
+        return _magnitude_codes(magnitude, layout, fmt, policy)
+
+    steps = (layout.mantissa_bits + 2) * (CALL + (1 << layout.exponent_bits))
+    return InTime(lambda: Binades.of(codes, layout), steps)
+
+
+def _magnitude_codes(
+    magnitude: Bits, layout: FloatLayout, fmt: ElementFormat, policy: ScalePolicy
+) -> U8:
+    """Scale codes by magnitude, of infinity and NaN, too."""
+    codes = scale_codes(magnitude, layout, fmt, policy).codes
+    return np.where(magnitude < layout.inf_bits, codes, NAN).astype(np.uint8)
 
 
 #: Rules that look at the largest number, not at the largest power of two.
@@ -275,18 +286,18 @@ def scale_codes(
     low, high = (code < 0) & ~is_zero, (code > E8M0.max_code) & ~is_zero
     wrapped = low & (policy.scale_underflow is ScaleUnderflow.WRAP)
     wrapped |= high & (policy.scale_overflow is ScaleOverflow.WRAP)
-    code = _within(code, policy.scale_overflow, policy.scale_underflow)
+    code = within(code, policy.scale_overflow, policy.scale_underflow)
     zero = {
         ZeroBlock.CODE_00: 0,
         ZeroBlock.CODE_01: 1,
         ZeroBlock.ONE: E8M0.bias,
         ZeroBlock.MINUS_EMAX: E8M0.bias - fmt.emax - octave,
-        ZeroBlock.NAN: _NAN,
+        ZeroBlock.NAN: NAN,
     }[policy.zero_block]
     code = np.where(is_zero, zero, code)
     return ScaleCodes(
         codes=code,
-        is_nan=(code == _NAN) & ~wrapped,
+        is_nan=(code == NAN) & ~wrapped,
         flushed=low & (policy.scale_underflow is ScaleUnderflow.FLUSH),
     )
 
@@ -302,23 +313,3 @@ def _exponents(parts: Parts, binade: int, too_large: int) -> I64:
 @functools.cache
 def _threshold(rule: ScaleRule, fmt: ElementFormat) -> tuple[int, int]:
     return rule.limit(fmt).threshold(52)
-
-
-def _within(code: I64, overflow: ScaleOverflow, underflow: ScaleUnderflow) -> I64:
-    """Codes brought into 00 to FE as the policy says, or FF."""
-    wrapped = code % 256
-    high = {ScaleOverflow.NAN: _NAN}.get(overflow, E8M0.max_code)
-    low = {ScaleUnderflow.NAN: _NAN}.get(underflow, 0)
-    code = np.where(code > E8M0.max_code, wrapped if overflow is ScaleOverflow.WRAP else high, code)
-    return np.where(code < 0, wrapped if underflow is ScaleUnderflow.WRAP else low, code)
-
-
-def _tiny_codes(code: I64, parts: Parts, policy: ScalePolicy) -> I64:
-    """Codes below 2**-126 of implementations that round as if code 00 stood for zero."""
-    below = floor_log2(parts.significand) + parts.exponent  # floor(log2 |x|)
-    tiny = (below <= E8M0.emin) & (parts.significand != 0)
-    if policy.scale_rounding.value.startswith("ties_"):
-        is_power = parts.significand & (parts.significand - 1) == 0
-        return np.where(tiny, (below == E8M0.emin) & ~is_power, code)
-    up = policy.scale_rounding is ScaleRounding.TOWARD_POSITIVE
-    return np.where(tiny & (up and policy.tiny_scale is TinyScale.ALWAYS_UP), 1, code)

@@ -29,9 +29,9 @@ from mxref._bits import (
     floats_from,
     floor_log2,
     layout_of,
-    odd_key,
     round_to_code,
     split,
+    to_odd,
 )
 from mxref.choices import Rounding
 
@@ -523,7 +523,7 @@ def test_three_roundings_are_stochastic() -> None:
 
 @pytest.mark.parametrize("rounding", DETERMINISTIC, ids=lambda r: r.value)
 @pytest.mark.parametrize(("mantissa_bits", "emin"), TARGETS)
-def test_rounding_a_number_and_its_odd_key(
+def test_rounding_a_number_and_its_to_odd(
     mantissa_bits: int, emin: int, rounding: Rounding
 ) -> None:
     bits = small_finite()
@@ -531,7 +531,7 @@ def test_rounding_a_number_and_its_odd_key(
     assert codes_from(bits, SMALL, rounding, mantissa_bits, emin) == want
     short, drop = key_layout(mantissa_bits + 2 + max(0, SMALL_EMIN - emin))
     assert drop > 0
-    assert codes_from(odd_key(bits, drop), short, rounding, mantissa_bits, emin) == want
+    assert codes_from(to_odd(bits, drop), short, rounding, mantissa_bits, emin) == want
 
 
 @pytest.mark.parametrize("rounding", ["ties_to_even", "ties_to_away", "ties_to_zero"])
@@ -539,21 +539,21 @@ def test_an_odd_key_one_bit_shorter_is_not_enough(rounding: str) -> None:
     bits = small_finite()
     short, drop = key_layout(2 + 1)
     whole = codes_from(bits, SMALL, Rounding(rounding), 2, -2)
-    assert codes_from(odd_key(bits, drop), short, Rounding(rounding), 2, -2) != whole
+    assert codes_from(to_odd(bits, drop), short, Rounding(rounding), 2, -2) != whole
 
 
 @pytest.mark.parametrize("drop", range(1, 8))
 def test_an_odd_key_is_the_number_rounded_to_odd(drop: int) -> None:
     halves = [divmod(bits, 1 << drop) for bits in range(1 << SMALL.width)]
     want = [kept | (dropped != 0) for kept, dropped in halves]
-    assert odd_key(np.arange(1 << SMALL.width, dtype=np.uint16), drop).tolist() == want
+    assert to_odd(np.arange(1 << SMALL.width, dtype=np.uint16), drop).tolist() == want
 
 
 @pytest.mark.parametrize("drop", range(7))
 def test_an_odd_key_keeps_infinity_and_nan(drop: int) -> None:
     short = FloatLayout("key", SMALL.exponent_bits, SMALL.mantissa_bits - drop)
     bits = np.arange(1 << SMALL.width, dtype=np.uint16)
-    whole, key = split(bits, SMALL), split(odd_key(bits, drop), short)
+    whole, key = split(bits, SMALL), split(to_odd(bits, drop), short)
     assert key.is_inf.tolist() == whole.is_inf.tolist()
     assert key.is_nan.tolist() == whole.is_nan.tolist()
     assert key.negative.tolist() == whole.negative.tolist()
@@ -570,7 +570,7 @@ def test_an_odd_key_keeps_infinity_and_nan(drop: int) -> None:
     ],
 )
 def test_odd_keys_of_float64(bits: int, drop: int, key: int) -> None:
-    assert odd_key(np.array([bits], np.uint64), drop).tolist() == [key]
+    assert to_odd(np.array([bits], np.uint64), drop).tolist() == [key]
 
 
 def test_a_shift_of_more_than_62_bits_still_leaves_a_sticky_bit() -> None:

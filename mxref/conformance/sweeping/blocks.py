@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import F32, F64, compose, odd_key, split
+from mxref._bits import F32, F64, compose, split, to_odd
 from mxref.conformance.compare import same_answers
 from mxref.conformance.sweeping.intervals import KEPT, Found, Interval, find
 from mxref.conformance.sweeping.plan import OwnTarget, Part, Plan
@@ -149,7 +149,7 @@ def _keys(inputs: Words, scale: int, fmt: ElementFormat) -> Words:
     parts = split(inputs, F32)
     quotients = dataclasses.replace(parts, exponent=parts.exponent - (scale - E8M0.bias))
     drop = F64.mantissa_bits - key_layout(fmt).mantissa_bits
-    return odd_key(compose(quotients, F64), drop).astype(np.uint64)
+    return to_odd(compose(quotients, F64), drop)
 
 
 def _ramp(fmt: ElementFormat) -> Words:

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from mxref._bits import LAYOUTS, U8, FloatLayout, floats_from
-from mxref._sources import narrowed
+from mxref._lookup import key_layout
+from mxref._sources import narrowed_layout
 from mxref._text import unknown_name
 from mxref._version import __version__
 from mxref.choices import NaNToFinite
-from mxref.element import encode, key_layout
+from mxref.element import encode
 from mxref.formats import CodeFormat, code_format
 from mxref.golden.export.arrays import c_words, npy, readmemh
 from mxref.policy import Policy, resolve
@@ -179,7 +180,7 @@ def encode_table(
             f"policy must have a code for NaN to be a table, got nan_to_finite=error for {fmt.name}"
         )
     key = key_layout(fmt, layout)
-    _, first = narrowed(np.zeros(0, layout.uint), layout, element.pre_rounding)
+    first = narrowed_layout(layout, element.pre_rounding)
     if first is not layout:  # a key must tell the ties of the first rounding apart, too
         key = max(key, key_layout(first, layout), key=lambda one: one.mantissa_bits)
     if key.width > _WIDEST:
