@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref._bits import CHUNK, U8
+from mxref._scratch import scratch
+from mxref._threads import for_each, thread_count
 from mxref.choices import Choice, FP4Packing, FP6Packing
 
 Moves = tuple[tuple[int, int, int], ...]
@@ -47,53 +50,100 @@ class Packing:
         """Bytes of `count` codes."""
         return self.filled(count, block_size) // self.codes * self.size
 
-    def pack(self, codes: U8, block_size: int) -> U8:
-        """Bytes of codes (..., count)."""
-        *rows, count = codes.shape
-        filled = self.filled(count, block_size)
-        if filled > count:
-            whole = np.zeros((*rows, filled), np.uint8)
-            whole[..., :count] = codes
-            codes = whole
-        if self.planar_codes:
-            codes = _swapped(codes, self.codes, block_size // self.codes)
-        groups = np.ascontiguousarray(codes).reshape(-1, self.codes)
-        packed = np.empty((len(groups), self.size), np.uint8)
-        self._move(groups, packed, self.moves)
-        if self.planar_bytes:
-            packed = _swapped(packed, block_size // self.codes, self.size)
-        return packed.reshape(*rows, filled // self.codes * self.size)
+    def pack(self, codes: U8, packed: U8, block_size: int, threads: int | None = None) -> None:
+        """Write the bytes (rows, size) of codes (rows, count)."""
+        groups, count, size = self._unit(block_size)
 
-    def unpack(self, packed: U8, count: int, block_size: int) -> U8:
-        """Codes (..., count) of bytes of the right number."""
-        *rows, size = packed.shape
-        if self.planar_bytes:
-            packed = _swapped(packed, self.size, block_size // self.codes)
-        groups = np.ascontiguousarray(packed).reshape(-1, self.size)
-        codes = np.empty((len(groups), self.codes), np.uint8)
-        self._move(groups, codes, tuple((to, bit, width) for bit, to, width in self.moves))
-        if self.planar_codes:
-            codes = _swapped(codes, block_size // self.codes, self.codes)
-        codes = codes.reshape(*rows, size // self.size * self.codes)
-        return codes if codes.shape[-1] == count else codes[..., :count].copy()
+        def tile(rows: slice, first: int, last: int) -> None:
+            target = packed[rows, first * size : last * size]
+            some = _filled(codes[rows, first * count : last * count], (last - first) * count)
+            if self.planar_codes:
+                some = _swapped(some, self.codes, groups)
+            direct = target.flags.c_contiguous and not self.planar_bytes
+            done = target if direct else np.empty(target.shape, np.uint8)
+            self._move(some.reshape(-1, self.codes), done.reshape(-1, self.size), self.moves)
+            if self.planar_bytes:
+                done = _swapped(done, groups, self.size)
+            if not direct:
+                target[...] = done
+
+        _tiled(tile, codes.shape, count, threads)
+
+    def unpack(self, packed: U8, codes: U8, block_size: int, threads: int | None = None) -> None:
+        """Write the codes (rows, count) of bytes (rows, size)."""
+        groups, count, size = self._unit(block_size)
+        back = tuple((to, bit, width) for bit, to, width in self.moves)
+
+        def tile(rows: slice, first: int, last: int) -> None:
+            target = codes[rows, first * count : last * count]
+            some = np.ascontiguousarray(packed[rows, first * size : last * size])
+            if self.planar_bytes:
+                some = _swapped(some, self.size, groups)
+            whole = len(target), (last - first) * count
+            direct = target.flags.c_contiguous and target.shape == whole and not self.planar_codes
+            done = target if direct else np.empty(whole, np.uint8)
+            self._move(some.reshape(-1, self.size), done.reshape(-1, self.codes), back)
+            if self.planar_codes:
+                done = _swapped(done, groups, self.codes)
+            if not direct:
+                target[...] = done[:, : target.shape[1]]
+
+        _tiled(tile, codes.shape, count, threads)
+
+    def _unit(self, block_size: int) -> tuple[int, int, int]:
+        """Groups, codes and bytes of what is packed by itself: a block if planar, or a group."""
+        groups = block_size // self.codes if self.planar else 1
+        return groups, groups * self.codes, groups * self.size
 
     def _move(self, source: U8, target: U8, moves: Moves) -> None:
-        """Fields of source groups (n, bytes) to target groups (n, bytes), a chunk at a time."""
-        scratch = np.empty((3, min(CHUNK, len(source))), f"<u{self.codes}")
-        for start in range(0, len(source), CHUNK):
-            part = slice(start, start + CHUNK)
-            words = _read(source[part], scratch[0])
-            moved, field = scratch[1:, : len(words)]
-            for i, (bit, to, width) in enumerate(moves):
-                result = field if i else moved
-                shifted = words
-                if bit != to:
-                    shift = np.right_shift if bit > to else np.left_shift
-                    shifted = shift(words, abs(bit - to), out=result)
-                np.bitwise_and(shifted, ((1 << width) - 1) << to, out=result)
-                if i:
-                    np.bitwise_or(moved, field, out=moved)
-            _write(moved, target[part])
+        """Fields of source groups (n, bytes) to target groups (n, bytes)."""
+        words, moved, field = (
+            scratch(name, len(source), f"<u{self.codes}") for name in ("words", "moved", "field")
+        )
+        words = _read(source, words)
+        for i, (bit, to, width) in enumerate(moves):
+            result = field if i else moved
+            shifted = words
+            if bit != to:
+                shift = np.right_shift if bit > to else np.left_shift
+                shifted = shift(words, abs(bit - to), out=result)
+            np.bitwise_and(shifted, ((1 << width) - 1) << to, out=result)
+            if i:
+                np.bitwise_or(moved, field, out=moved)
+        _write(moved, target)
+
+
+def _tiled(
+    work: Callable[[slice, int, int], None], shape: tuple[int, ...], unit: int, threads: int | None
+) -> None:
+    """Do the work for rows, first and last unit of parts of codes (rows, count) of such units."""
+    rows, units = shape[0], -(-shape[1] // unit)
+    wide = max(1, _TILE // unit)
+    high = max(1, wide // max(units, 1))
+    parts = [
+        (slice(row, row + high), first, min(first + wide, units))
+        for row in range(0, rows, high)
+        for first in range(0, units, wide)
+    ]
+    for_each(lambda part: work(*part), parts, thread_count(threads) if len(parts) > 1 else 1)
+
+
+#: Codes that are packed at once.
+_TILE = 2 * CHUNK
+
+
+def matrix(array: U8) -> U8:
+    """An array (..., n) as (rows, n)."""
+    return array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
+
+
+def _filled(codes: U8, count: int) -> U8:
+    """Codes (rows, some) in C order, filled up to (rows, count) with code 0."""
+    if codes.shape[1] == count:
+        return np.ascontiguousarray(codes)
+    whole = np.zeros((len(codes), count), np.uint8)
+    whole[:, : codes.shape[1]] = codes
+    return whole
 
 
 # A view, a cast or columns, here and in `_swapped`: NumPy copies short rows one by one.

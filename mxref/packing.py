@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from mxref._bits import U8
 from mxref._codes import codes_of
-from mxref._packings import BYTES, PACKINGS, Packing
+from mxref._out import array_out
+from mxref._packings import BYTES, PACKINGS, Packing, matrix
 from mxref.choices import ScaleByte, ScalePlace
 from mxref.formats import E8M0, BlockFormat, CodeFormat, ElementFormat, block_format, element_format
 from mxref.policy import LayoutPolicy, Policy, resolve
@@ -24,6 +25,7 @@ __all__ = ["pack", "pack_blocks", "packed_size", "unpack", "unpack_blocks"]
 
 #: What packed bytes are checked as.
 BYTE = CodeFormat("bytes", 8, 0, 0, signed=False)
+_U8 = np.dtype(np.uint8)
 
 
 def pack(
@@ -32,6 +34,8 @@ def pack(
     policy: str | Policy = "ocp",
     *,
     block_size: int = 32,
+    out: U8 | None = None,
+    threads: int | None = None,
     **choices: Unpack[PackChoices],
 ) -> U8:
     """The bytes that element codes are stored in, along the last axis.
@@ -44,6 +48,8 @@ def pack(
         policy: a `Policy` or its spelling.
         block_size: codes of a block, read by `fp4_packing=halves` (even) and
             `fp6_packing=torchao_planar` (a multiple of 4) alone.
+        out: where the bytes go: a writable C-contiguous uint8 array of their shape.
+        threads: as in `encode`.
         choices: `fp4_packing`, read for 4-bit formats, and `fp6_packing`, read for 6-bit ones.
 
     Returns:
@@ -53,7 +59,7 @@ def pack(
     Raises:
         TypeError: codes of another type.
         ValueError: unknown format, policy or choice; a code out of range; no axis; a block size
-            that the packing cannot cut.
+            that the packing cannot cut; an `out` that does not fit.
 
     Source: OCP MX v1.0 §5.1 (not prescribed); SPEC_NOTES N32.
 
@@ -69,7 +75,10 @@ def pack(
     array = codes_of(codes, fmt)
     if not array.ndim:
         raise ValueError("codes must have at least one axis, got a scalar: pass a list of one")
-    return packing.pack(array, size)
+    *rows, count = array.shape
+    packed = array_out(out, _U8, (*rows, packing.packed_size(count, size)), array)
+    packing.pack(matrix(array), matrix(packed), size, threads)
+    return packed
 
 
 def unpack(
@@ -79,6 +88,8 @@ def unpack(
     policy: str | Policy = "ocp",
     *,
     block_size: int = 32,
+    out: U8 | None = None,
+    threads: int | None = None,
     **choices: Unpack[PackChoices],
 ) -> U8:
     """The element codes that bytes hold: `pack` undone.
@@ -89,6 +100,8 @@ def unpack(
         count: codes along the last axis; the bytes do not say how many of them are filler.
         policy: a `Policy` or its spelling.
         block_size: as in `pack`.
+        out: where the codes go: a writable C-contiguous uint8 array of their shape.
+        threads: as in `encode`.
         choices: as in `pack`.
 
     Returns:
@@ -98,7 +111,7 @@ def unpack(
     Raises:
         TypeError: packed of another type.
         ValueError: unknown format, policy or choice; a number of bytes that does not belong to
-            `count`.
+            `count`; an `out` that does not fit.
 
     Source: SPEC_NOTES N32.
 
@@ -117,7 +130,9 @@ def unpack(
             f"packed must have {wanted} bytes along its last axis for {count} codes of {fmt.name}, "
             f"got shape {array.shape}"
         )
-    return packing.unpack(array, count, size)
+    codes = array_out(out, _U8, (*array.shape[:-1], count), array)
+    packing.unpack(matrix(array), matrix(codes), size, threads)
+    return codes
 
 
 def packed_size(
@@ -157,6 +172,9 @@ def pack_blocks(
     codes: ArrayLike,
     block_format: str | BlockFormat,
     policy: str | Policy = "ocp",
+    *,
+    out: U8 | None = None,
+    threads: int | None = None,
     **choices: Unpack[PackBlocksChoices],
 ) -> U8:
     """Blocks as they are stored with their scale beside their elements.
@@ -172,6 +190,8 @@ def pack_blocks(
         block_format: block format with blocks along one axis, or its name; a scale of the whole
             tensor is not stored.
         policy: a `Policy` or its spelling; its `scale_place` must not be `separate`.
+        out: where the bytes go: a writable C-contiguous uint8 array of their shape.
+        threads: as in `encode`.
         choices: `scale_place`, `scale_byte`, `fp4_packing`, `fp6_packing`.
 
     Returns:
@@ -180,7 +200,7 @@ def pack_blocks(
     Raises:
         TypeError: codes of another type.
         ValueError: unknown format, policy or choice; a code out of range; shapes that do not belong
-            together; a signed byte for a scale that is not E8M0.
+            together; a signed byte for a scale that is not E8M0; an `out` that does not fit.
 
     Source: OCP MX v1.0 §5.1 (not prescribed), §5.4.1; SPEC_NOTES N32.
 
@@ -204,17 +224,24 @@ def pack_blocks(
             f"codes must have shape {wanted} for scale_codes of shape {scales.shape} with block "
             f"size {size}, got {array.shape}"
         )
-    elements = packing.pack(array.reshape(*scales.shape, size), size)
-    if chosen.scale_byte is ScaleByte.SIGNED:
-        scales = np.subtract(scales, np.uint8(E8M0.bias))  # modulo 256
-    parts = [scales[..., np.newaxis], elements]
-    return np.concatenate(parts if chosen.scale_place is ScalePlace.BEFORE else parts[::-1], -1)
+    width = 1 + packing.packed_size(size, size)
+    packed = array_out(out, _U8, (*scales.shape, width), array, scales)
+    rows = matrix(packed)
+    before = chosen.scale_place is ScalePlace.BEFORE
+    offset = E8M0.bias if chosen.scale_byte is ScaleByte.SIGNED else 0
+    np.subtract(scales.reshape(-1), np.uint8(offset), out=rows[:, 0 if before else -1])  # mod 256
+    elements = rows[:, 1:] if before else rows[:, :-1]
+    packing.pack(array.reshape(len(rows), size), elements, size, threads)
+    return packed
 
 
 def unpack_blocks(
     packed: ArrayLike,
     block_format: str | BlockFormat,
     policy: str | Policy = "ocp",
+    *,
+    out: tuple[U8, U8] | None = None,
+    threads: int | None = None,
     **choices: Unpack[PackBlocksChoices],
 ) -> tuple[U8, U8]:
     """Scale codes and element codes of stored blocks: `pack_blocks` undone.
@@ -223,6 +250,9 @@ def unpack_blocks(
         packed: bytes (..., blocks, bytes of a block) as integers from 0 to 255.
         block_format: as in `pack_blocks`.
         policy: a `Policy` or its spelling.
+        out: where scale codes and codes go: writable C-contiguous uint8 arrays of the shapes that
+            come back.
+        threads: as in `encode`.
         choices: as in `pack_blocks`.
 
     Returns:
@@ -232,7 +262,7 @@ def unpack_blocks(
     Raises:
         TypeError: packed of another type.
         ValueError: unknown format, policy or choice; blocks of another number of bytes; a byte that
-            is no code of the scale format.
+            is no code of the scale format; an `out` that does not fit.
 
     Source: SPEC_NOTES N32.
 
@@ -253,13 +283,20 @@ def unpack_blocks(
             f"{size}, got {array.shape}"
         )
     at = 0 if chosen.scale_place is ScalePlace.BEFORE else wanted - 1
-    scales = array[..., at].copy()
-    if chosen.scale_byte is ScaleByte.SIGNED:
-        np.add(scales, np.uint8(E8M0.bias), out=scales)  # modulo 256
-    scales = codes_of(scales, fmt.scale, "scale bytes of packed")
-    elements = array[..., 1:] if at == 0 else array[..., :-1]
-    codes = packing.unpack(elements, size, size)
-    return scales, codes.reshape(*scales.shape[:-1], scales.shape[-1] * size)
+    offset = E8M0.bias if chosen.scale_byte is ScaleByte.SIGNED else 0
+    read = np.add(array[..., at], np.uint8(offset))  # modulo 256
+    codes_of(read, fmt.scale, "scale bytes of packed")
+    if out is not None and not (isinstance(out, tuple) and len(out) == 2):
+        raise TypeError(f"out must be a tuple of scale codes and codes, got {type(out).__name__}")
+    *outer, blocks = read.shape
+    scales_out, codes_out = out or (None, None)
+    scales = array_out(scales_out, _U8, read.shape, array)
+    codes = array_out(codes_out, _U8, (*outer, blocks * size), array, scales)
+    scales[...] = read
+    rows = matrix(array)
+    elements = rows[:, 1:] if at == 0 else rows[:, :-1]
+    packing.unpack(elements, codes.reshape(len(rows), size), size, threads)
+    return scales, codes
 
 
 def _packing(fmt: ElementFormat, layout: LayoutPolicy, block_size: int) -> Packing:

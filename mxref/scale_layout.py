@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from mxref._bits import U8
 from mxref._codes import codes_of
+from mxref._out import array_out
 from mxref.choices import ScaleLayout
 from mxref.formats import CodeFormat
 from mxref.policy import Policy, resolve
@@ -28,7 +29,11 @@ _SCALE_BYTE = CodeFormat("scales", 8, 0, 0, signed=False, dtype_name="float8_e8m
 
 
 def pack_scales(
-    scale_codes: ArrayLike, policy: str | Policy = "ocp", **choices: Unpack[PackScalesChoices]
+    scale_codes: ArrayLike,
+    policy: str | Policy = "ocp",
+    *,
+    out: U8 | None = None,
+    **choices: Unpack[PackScalesChoices],
 ) -> U8:
     """Every matrix of scale codes as the bytes that it is stored in.
 
@@ -44,6 +49,7 @@ def pack_scales(
         scale_codes: codes (..., rows, columns) of any scale format, or an array of E8M0's ml_dtypes
             type: a row for each row of the tensor, a column for each block of it.
         policy: a `Policy` or its spelling.
+        out: where the bytes go: a writable C-contiguous uint8 array of their shape.
         choices: `scale_layout`.
 
     Returns:
@@ -51,7 +57,8 @@ def pack_scales(
 
     Raises:
         TypeError: scale codes of another type.
-        ValueError: unknown policy or choice; fewer than two axes; a code above FF.
+        ValueError: unknown policy or choice; fewer than two axes; a code above FF; an `out` that
+            does not fit.
 
     Source: cuBLAS documentation, 1D block scaling factors layout; SPEC_NOTES N32.
 
@@ -66,19 +73,26 @@ def pack_scales(
     if scales.ndim < 2:
         raise ValueError(f"scale_codes must have shape (..., rows, columns), got {scales.shape}")
     *outer, rows, columns = scales.shape
-    if layout is ScaleLayout.ROW_MAJOR:
-        return scales.reshape(*outer, rows * columns).copy()
+    row_major = layout is ScaleLayout.ROW_MAJOR
     down, across = _tiles(rows, columns)
+    size = rows * columns if row_major else down * across * 512
+    packed = array_out(out, np.dtype(np.uint8), (*outer, size), scales)
+    if row_major:
+        packed.reshape(scales.shape)[...] = scales
+        return packed
     whole = np.zeros((*outer, down * 128, across * 4), np.uint8)
     whole[..., :rows, :columns] = scales
-    tiles = whole.reshape(math.prod(outer), down, 4, 32, across, 4).transpose(0, 1, 4, 3, 2, 5)
-    return tiles.reshape(*outer, down * across * 512)
+    tiles = _tiles_of(packed, down, across)
+    tiles[...] = whole.reshape(tiles.shape)
+    return packed
 
 
 def unpack_scales(
     packed: ArrayLike,
     shape: Sequence[int],
     policy: str | Policy = "ocp",
+    *,
+    out: U8 | None = None,
     **choices: Unpack[PackScalesChoices],
 ) -> U8:
     """The scale codes that bytes hold: `pack_scales` undone.
@@ -87,6 +101,7 @@ def unpack_scales(
         packed: bytes (..., size) as integers from 0 to 255.
         shape: shape (..., rows, columns) of the scale codes.
         policy: a `Policy` or its spelling.
+        out: where the scale codes go: a writable C-contiguous uint8 array of their shape.
         choices: `scale_layout`.
 
     Returns:
@@ -95,7 +110,7 @@ def unpack_scales(
     Raises:
         TypeError: packed of another type; a shape that holds something else than integers.
         ValueError: unknown policy or choice; a shape of fewer than two axes; bytes of another shape
-            than `pack_scales` gives.
+            than `pack_scales` gives; an `out` that does not fit.
 
     Source: SPEC_NOTES N32.
 
@@ -113,11 +128,19 @@ def unpack_scales(
             f"packed must have shape {wanted} for scale codes of shape {(*outer, rows, columns)} "
             f"in {layout.value}, got {array.shape}"
         )
+    scales = array_out(out, np.dtype(np.uint8), (*outer, rows, columns), array)
     if row_major:
-        return array.reshape(*outer, rows, columns).copy()
-    tiles = array.reshape(math.prod(outer), down, across, 32, 4, 4).transpose(0, 1, 4, 3, 2, 5)
-    whole = tiles.reshape(*outer, down * 128, across * 4)
-    return whole[..., :rows, :columns].copy()
+        scales[...] = array.reshape(scales.shape)
+        return scales
+    whole = _tiles_of(array, down, across).reshape(*outer, down * 128, across * 4)
+    scales[...] = whole[..., :rows, :columns]
+    return scales
+
+
+def _tiles_of(packed: U8, down: int, across: int) -> U8:
+    """Bytes of tiles as (matrices, tiles down, 4, 32, tiles across, 4), in the order of scales."""
+    tiles = packed.reshape(math.prod(packed.shape[:-1]), down, across, 32, 4, 4)
+    return tiles.transpose(0, 1, 4, 3, 2, 5)
 
 
 def _tiles(rows: int, columns: int) -> tuple[int, int]:
