@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +23,7 @@ from mxref._out import array_out, floats_out
 from mxref._scratch import odd_keys
 from mxref._sources import Source, narrowed, narrowed_layout, settled
 from mxref._threads import in_chunks
+from mxref.choices import PreRounding
 from mxref.formats import CodeFormat
 from mxref.policy import ElementPolicy
 
@@ -83,71 +85,110 @@ def look_up(
     """
     layout, array = source.layout, source.array
     codes = array_out(out, np.dtype(np.uint8), array.shape, array)
-    narrow_first, key = _key(rule, layout)
-    short = narrowed_layout(layout, rule.inputs.pre_rounding) if narrow_first else layout
-    drop = short.mantissa_bits - key.mantissa_bits
-    table = None
-    if draw is None and key.width <= _WIDEST:
-        table = _table(rule, key).after(array.size)
+    table = _table(rule, layout).after(array.size) if draw is None else None
 
     def chunk(target: U8, part: NDArray[Any], *random: I64) -> None:
         bits = source.bits(part)
-        if rule.nan_error:
-            _refuse_nan(bits, layout, rule.nan_error)
-        if table is None:
+        if table is not None:
+            table.write(bits, target)
+        else:
             some = draw and Stochastic(draw.variant, random[0], draw.width)
+            _refuse_nan(bits, layout, rule.nan_error)
             target[:] = rule.codes(split(*settled(bits, layout, rule.inputs)), some)
-            return
-        if narrow_first:
-            bits, _ = narrowed(bits, layout, rule.inputs.pre_rounding)
-        np.take(table, odd_keys(bits, drop), out=target, mode="wrap")
 
     randoms = [] if draw is None else [draw.bits.reshape(array.shape)]
     in_chunks(chunk, threads, codes, array, *randoms)
     return codes
 
 
-def _key(rule: Rule, layout: FloatLayout) -> tuple[bool, FloatLayout]:
-    """Whether numbers are rounded to another type before there is a key, and the key."""
-    first = narrowed_layout(layout, rule.inputs.pre_rounding)
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Codes by key.
+
+    Args:
+        rule: what they come from.
+        layout: of the numbers.
+        narrow: what the numbers are rounded to before there is a key.
+        drop: bits of a number that its key leaves out.
+        codes: uint8, 2**width of a key.
+        unused: a byte that is no code, but stands for NaN where that is an error; None if there is
+            none.
+    """
+
+    rule: Rule
+    layout: FloatLayout
+    narrow: PreRounding
+    drop: int
+    codes: U8
+    unused: int | None
+
+    @classmethod
+    def of(cls, rule: Rule, layout: FloatLayout) -> _Table:
+        """The table for numbers of a layout."""
+        narrow, key = _key(rule, layout)
+        first = narrowed_layout(layout, narrow)
+        keys = np.arange(1 << key.width, dtype=key.uint)
+        codes = np.empty(keys.size, np.uint8)
+        last = narrowed_layout(key, rule.inputs.pre_rounding)
+        smaller = None if last is key else cls.of(rule, last)
+
+        def chunk(target: U8, part: Bits) -> None:
+            if smaller is None:
+                target[:] = rule.codes(split(*settled(part, key, rule.inputs)))
+            else:
+                smaller.look_up(narrowed(part, key, rule.inputs.pre_rounding)[0], target)
+
+        in_chunks(chunk, 1, codes, keys)
+        unused = None
+        if rule.nan_error:
+            free = np.setdiff1d(np.arange(256), codes)
+            unused = int(free[-1]) if free.size else None
+            codes[split(keys, key).is_nan] = codes[0] if unused is None else unused
+        codes.flags.writeable = False
+        return cls(rule, layout, narrow, first.mantissa_bits - key.mantissa_bits, codes, unused)
+
+    def look_up(self, bits: Bits, target: U8) -> None:
+        """Write the codes of a chunk."""
+        keys = odd_keys(narrowed(bits, self.layout, self.narrow)[0], self.drop)
+        np.take(self.codes, keys, out=target, mode="wrap")
+
+    def write(self, bits: Bits, target: U8) -> None:
+        """The same, and raise the rule's error."""
+        if self.unused is None:
+            _refuse_nan(bits, self.layout, self.rule.nan_error)
+        self.look_up(bits, target)
+        if self.unused is not None and (target == self.unused).any():
+            raise ValueError(self.rule.nan_error)
+
+
+def _key(rule: Rule, layout: FloatLayout) -> tuple[PreRounding, FloatLayout]:
+    """What numbers are rounded to before there is a key, and the key, which may carry that, too."""
+    to = rule.inputs.pre_rounding
+    if layout.width <= 16:
+        return PreRounding.NONE, layout
+    first = narrowed_layout(layout, to)
     key = key_layout(rule.target, layout)
     if first is layout:
-        return False, key
+        return PreRounding.NONE, key
     whole = max(key, key_layout(first, layout), key=lambda one: one.mantissa_bits)
-    return (False, whole) if whole.width <= _WIDEST else (True, key_layout(rule.target, first))
+    if whole.width <= _WIDEST:
+        return PreRounding.NONE, whole
+    return to, key_layout(rule.target, first)
 
 
 @functools.lru_cache(maxsize=256)
-def _table(rule: Rule, key: FloatLayout) -> InTime[U8]:
-    return InTime(lambda: _codes(rule, key), min(_PATIENCE, 1 << (key.width - 1)))
-
-
-def _codes(rule: Rule, key: FloatLayout) -> U8:
-    """Codes by key."""
-    keys = np.arange(1 << key.width, dtype=key.uint)
-    codes = np.empty(keys.size, np.uint8)
-    first = narrowed_layout(key, rule.inputs.pre_rounding)
-    short = key_layout(rule.target, first)
-    drop = first.mantissa_bits - short.mantissa_bits
-    smaller = None if first is key else _codes(rule, short)
-
-    def chunk(target: U8, part: Bits) -> None:
-        if smaller is None:
-            target[:] = rule.codes(split(*settled(part, key, rule.inputs)))
-            return
-        bits, _ = narrowed(part, key, rule.inputs.pre_rounding)
-        np.take(smaller, odd_keys(bits, drop), out=target, mode="wrap")
-
-    in_chunks(chunk, 1, codes, keys)
-    codes.flags.writeable = False
-    return codes
+def _table(rule: Rule, layout: FloatLayout) -> InTime[_Table | None]:
+    width = _key(rule, layout)[1].width
+    if width > _WIDEST:
+        return InTime(lambda: None, 0)
+    return InTime(lambda: _Table.of(rule, layout), min(_PATIENCE, 1 << (width - 1)))
 
 
 def _refuse_nan(bits: Bits, layout: FloatLayout, message: str) -> None:
-    """Refuse NaN, whose patterns are above infinity's, as those of integers of either kind."""
+    """Refuse NaN if there is a message: patterns above infinity's, as integers of either kind."""
     signed = bits.view(f"i{bits.dtype.itemsize}")
     negative = layout.sign_bit | layout.inf_bits
-    if bits.max(initial=0) > negative or signed.max(initial=0) > layout.inf_bits:
+    if message and (bits.max(initial=0) > negative or signed.max(initial=0) > layout.inf_bits):
         raise ValueError(message)
 
 
