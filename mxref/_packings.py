@@ -125,7 +125,8 @@ def _tiled(
         for row in range(0, rows, high)
         for first in range(0, units, wide)
     ]
-    for_each(lambda part: work(*part), parts, thread_count(threads) if len(parts) > 1 else 1)
+    count = thread_count(threads)
+    for_each(lambda part: work(*part), parts, count if len(parts) > 1 else 1)
 
 
 #: Codes that are packed at once.

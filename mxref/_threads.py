@@ -67,7 +67,7 @@ def in_chunks(
         target: a C-contiguous array, whose parts are views.
         sources: read; parts of one that is not C-contiguous are copies.
     """
-    count = thread_count(threads) if target.size > CHUNK else min(thread_count(threads), 1)
+    count = thread_count(threads)
     arrays = (target, *sources)
     if all(array.flags.c_contiguous for array in sources):
         arrays = tuple(array.reshape(-1) for array in arrays)
@@ -75,7 +75,7 @@ def in_chunks(
     def some(where: tuple[int | slice, ...]) -> None:
         work(*(array[where].reshape(-1) for array in arrays))
 
-    for_each(some, _chunks(arrays[0].shape), count)
+    for_each(some, _chunks(arrays[0].shape), count if target.size > CHUNK else 1)
 
 
 def _chunks(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
