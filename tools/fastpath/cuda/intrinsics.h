@@ -60,13 +60,13 @@ MX_CVT(E2M1, __NV_E2M1, fp4, __NV_E2M1, cudaRoundNearest);
 #undef MX_CVT
 
 template <class F, bool SATURATE> struct Encode {
-    template <class T> static MX_BOTH uint8_t of(T bits)
+    template <class T> MX_BOTH uint8_t operator()(T bits) const
     {
         return Cvt<F>::from(number(bits), SATURATE ? __NV_SATFINITE : __NV_NOSAT);
     }
 };
 template <class F> struct Decode {
-    static MX_BOTH uint32_t of(uint8_t code)
+    MX_BOTH uint32_t operator()(uint8_t code) const
     {
         return pattern(__half2float(__half(Cvt<F>::to(code))));
     }
@@ -80,17 +80,18 @@ MX_BOTH uint8_t to_e8m0(__nv_bfloat16_raw x, cudaRoundMode mode)
 {
     return __nv_cvt_bfloat16raw_to_e8m0(x, __NV_SATFINITE, mode);
 }
-template <mx::ScaleRounding ROUNDING> struct EncodeScale {
-    template <class T> static MX_BOTH uint8_t of(T bits)
+struct EncodeScale {
+    mx::ScaleRounding rounding;
+    template <class T> MX_BOTH uint8_t operator()(T bits) const
     {
-        return to_e8m0(number(bits), ROUNDING == mx::ScaleRounding::toward_zero ? cudaRoundZero
-                                     : ROUNDING == mx::ScaleRounding::toward_positive
-                                         ? cudaRoundPosInf
-                                         : cudaRoundNearest);
+        using R = mx::ScaleRounding;
+        return to_e8m0(number(bits), rounding == R::toward_zero       ? cudaRoundZero
+                                     : rounding == R::toward_positive ? cudaRoundPosInf
+                                                                      : cudaRoundNearest);
     }
 };
 struct DecodeScale {
-    static MX_BOTH uint32_t of(uint8_t code)
+    MX_BOTH uint32_t operator()(uint8_t code) const
     {
         return mx::float32_bits(static_cast<uint16_t>(__nv_cvt_e8m0_to_bf16raw(code).x));
     }
@@ -104,7 +105,7 @@ struct IntrinsicsKit {
     template <class F> static constexpr bool has = !F::complement;
     template <class F, bool SATURATE> using Encode = nv::Encode<F, SATURATE>;
     template <class F> using Decode = nv::Decode<F>;
-    template <mx::ScaleRounding ROUNDING> using EncodeScale = nv::EncodeScale<ROUNDING>;
+    using EncodeScale = nv::EncodeScale;
     using DecodeScale = nv::DecodeScale;
 };
 

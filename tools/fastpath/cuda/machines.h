@@ -21,19 +21,19 @@ struct Host {
     static constexpr const char *name = "host";
 
     template <class Function, class In, class Out>
-    static void map(const std::vector<In> &in, std::vector<Out> &out)
+    static void map(Function function, const std::vector<In> &in, std::vector<Out> &out)
     {
         for (size_t i = 0; i < in.size(); ++i)
-            out[i] = Function::of(in[i]);
+            out[i] = function(in[i]);
     }
-    template <class F, mx::Rule RULE, class T>
-    static void quantize(const std::vector<T> &values, const mx::Tensor &t, Bytes &scales,
-                         Bytes &codes)
+    template <class F, class T>
+    static void quantize(const std::vector<T> &values, const mx::Tensor &t, mx::Rule rule,
+                         Bytes &scales, Bytes &codes)
     {
         for (size_t line = 0; line < t.lines; ++line)
             for (size_t block = 0; block < mx::blocks_of(t); ++block)
-                mx::quantize_block<F, RULE>(values.data(), t, line, block, scales.data(),
-                                            codes.data());
+                mx::quantize_block<F>(values.data(), t, rule, line, block, scales.data(),
+                                      codes.data());
     }
     template <class F, class T>
     static void dequantize(const Bytes &scales, const Bytes &codes, std::vector<T> &values)
@@ -131,26 +131,26 @@ struct Device {
 #endif
 
     template <class Function, class In, class Out>
-    static void map(const std::vector<In> &in, std::vector<Out> &out)
+    static void map(Function function, const std::vector<In> &in, std::vector<Out> &out)
     {
         if (in.empty())
             return;
         const Buffer<In> from(in);
         const Buffer<Out> to(out.size());
-        MX_LAUNCH(grid(in.size()), threads, (mx::map_kernel<Function, In, Out>), from.get(),
-                  to.get(), in.size());
+        MX_LAUNCH(grid(in.size()), threads, (mx::map_kernel<Function, In, Out>), function,
+                  from.get(), to.get(), in.size());
         to.read(out);
     }
-    template <class F, mx::Rule RULE, class T>
-    static void quantize(const std::vector<T> &values, const mx::Tensor &t, Bytes &scales,
-                         Bytes &codes)
+    template <class F, class T>
+    static void quantize(const std::vector<T> &values, const mx::Tensor &t, mx::Rule rule,
+                         Bytes &scales, Bytes &codes)
     {
         if (scales.empty())
             return;
         const Buffer<T> from(values);
         const Buffer<uint8_t> to_scales(scales.size()), to_codes(codes.size());
-        MX_LAUNCH(grid(scales.size() * 8), threads, (mx::quantize_kernel<F, RULE, T>), from.get(),
-                  t, to_scales.get(), to_codes.get());
+        MX_LAUNCH(grid(scales.size() * 8), threads, (mx::quantize_kernel<F, T>), from.get(), t,
+                  rule, to_scales.get(), to_codes.get());
         to_scales.read(scales);
         to_codes.read(codes);
     }
@@ -188,7 +188,7 @@ struct Device {
         if (tiles.empty())
             return;
         const Buffer<uint8_t> from(scales), to(tiles.size());
-        MX_LAUNCH(grid(tiles.size()), threads, mx::tile_kernel, from.get(), rows, columns,
+        MX_LAUNCH(grid(tiles.size()), threads, mx::tile_kernel<uint8_t>, from.get(), rows, columns,
                   to.get());
         to.read(tiles);
     }
@@ -197,7 +197,7 @@ struct Device {
         if (scales.empty())
             return;
         const Buffer<uint8_t> from(tiles), to(scales.size());
-        MX_LAUNCH(grid(scales.size()), threads, mx::untile_kernel, from.get(), rows, columns,
+        MX_LAUNCH(grid(scales.size()), threads, mx::untile_kernel<uint8_t>, from.get(), rows, columns,
                   to.get());
         to.read(scales);
     }

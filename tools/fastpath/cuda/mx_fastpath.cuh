@@ -110,23 +110,21 @@ MX_BOTH uint8_t scale_code(uint32_t magnitude, int emax, uint32_t last)
     return static_cast<uint8_t>(code < 0 ? 0 : code > 0xfe ? 0xfe : code);
 }
 
-template <class F, Rule RULE>
-MX_BOTH uint8_t shared_scale(uint32_t amax)
+template <class F>
+MX_BOTH uint8_t shared_scale(uint32_t amax, Rule rule)
 {
-    const uint32_t last = RULE == Rule::floor  ? 0xffffffu
-                          : RULE == Rule::ceil ? 0x800000u
-                          : RULE == Rule::rceil
-                              ? ((F::largest & ((1u << F::mantissa) - 1u)) | 1u << F::mantissa)
-                                    << (23 - F::mantissa)
-                              : 0xffffffu - (1u << (22 - F::mantissa));
+    const uint32_t hidden = 1u << F::mantissa, largest = (F::largest & (hidden - 1u)) | hidden;
+    const uint32_t last = rule == Rule::floor   ? 0xffffffu
+                          : rule == Rule::ceil  ? 0x800000u
+                          : rule == Rule::rceil ? largest << (23 - F::mantissa)
+                                                : 0xffffffu - (1u << (22 - F::mantissa));
     return scale_code(amax, F::emax, last);
 }
 
-template <ScaleRounding ROUNDING = ScaleRounding::toward_zero>
-MX_BOTH uint8_t encode_scale(uint32_t x)
+MX_BOTH uint8_t encode_scale(uint32_t x, ScaleRounding rounding = ScaleRounding::toward_zero)
 {
-    const uint32_t last = ROUNDING == ScaleRounding::toward_zero       ? 0xffffffu
-                          : ROUNDING == ScaleRounding::toward_positive ? 0x800000u
+    const uint32_t last = rounding == ScaleRounding::toward_zero       ? 0xffffffu
+                          : rounding == ScaleRounding::toward_positive ? 0x800000u
                                                                        : 0xbfffffu;
     return scale_code(x & 0x7fffffffu, 0, last);
 }
@@ -252,8 +250,8 @@ MX_BOTH void store_four(const uint32_t *four, uint8_t scale, const Tensor &t, si
 }
 
 /* One block, by one thread. */
-template <class F, Rule RULE, class T>
-MX_BOTH void quantize_block(const T *values, const Tensor &t, size_t line, size_t block,
+template <class F, class T>
+MX_BOTH void quantize_block(const T *values, const Tensor &t, Rule rule, size_t line, size_t block,
                             uint8_t *scales, uint8_t *codes)
 {
     uint32_t x[BLOCK], amax = 0;
@@ -261,7 +259,7 @@ MX_BOTH void quantize_block(const T *values, const Tensor &t, size_t line, size_
         load_four(values, t, line, block * BLOCK + j, x + j);
         amax = larger(amax, amax_of_four(x + j));
     }
-    const uint8_t scale = shared_scale<F, RULE>(amax);
+    const uint8_t scale = shared_scale<F>(amax, rule);
     scales[line * t.scales.line + block * t.scales.step] = scale;
     for (size_t j = 0; j < BLOCK; j += 4)
         store_four<F>(x + j, scale, t, line, block * BLOCK + j, codes);
@@ -278,8 +276,9 @@ MX_BOTH void quantize_block(const T *values, const Tensor &t, size_t line, size_
 template <class T> struct alignas(4 * sizeof(T)) Four { T x[4]; };
 
 /* Eight threads a block of 32, four numbers each. */
-template <class F, Rule RULE, class T>
-__global__ void quantize_kernel(const T *values, Tensor t, uint8_t *scales, uint8_t *codes)
+template <class F, class T>
+__global__ void quantize_kernel(const T *values, Tensor t, Rule rule, uint8_t *scales,
+                                uint8_t *codes)
 {
     const size_t blocks = blocks_of(t);
     const uint32_t eight = 0xffu << (threadIdx.x & 24u); /* these threads, in their warp */
@@ -303,7 +302,7 @@ __global__ void quantize_kernel(const T *values, Tensor t, uint8_t *scales, uint
         uint32_t amax = amax_of_four(four);
         for (int distance = 1; distance < 8; distance *= 2)
             amax = larger(amax, __shfl_xor_sync(eight, amax, distance));
-        const uint8_t scale = shared_scale<F, RULE>(amax);
+        const uint8_t scale = shared_scale<F>(amax, rule);
         if (i % 8 == 0)
             scales[line * t.scales.line + block * t.scales.step] = scale;
         if (aligned) {
@@ -324,11 +323,11 @@ __global__ void dequantize_kernel(const uint8_t *scales, const uint8_t *codes, T
     MX_FOR(i, n) store(decode<F>(codes[i], scales[i / BLOCK]), values[i]);
 }
 
-/* `Function::of` of every element: of Encode below, and its like. */
+/* A function of every element: Encode below, and its like. */
 template <class Function, class In, class Out>
-__global__ void map_kernel(const In *in, Out *out, size_t n)
+__global__ void map_kernel(Function function, const In *in, Out *out, size_t n)
 {
-    MX_FOR(i, n) out[i] = Function::of(in[i]);
+    MX_FOR(i, n) out[i] = function(in[i]);
 }
 
 template <int BITS>
@@ -343,14 +342,14 @@ __global__ void unpack_kernel(const uint8_t *packed, uint8_t *codes, size_t coun
     MX_FOR(i, count) codes[i] = unpacked_code<BITS>(packed, i);
 }
 
-inline __global__ void tile_kernel(const uint8_t *scales, size_t rows, size_t columns,
-                                   uint8_t *tiles)
+template <class Byte>
+__global__ void tile_kernel(const Byte *scales, size_t rows, size_t columns, Byte *tiles)
 {
     MX_FOR(i, tiled_size(rows, columns)) tiles[i] = tiled_byte(scales, rows, columns, i);
 }
 
-inline __global__ void untile_kernel(const uint8_t *tiles, size_t rows, size_t columns,
-                                     uint8_t *scales)
+template <class Byte>
+__global__ void untile_kernel(const Byte *tiles, size_t rows, size_t columns, Byte *scales)
 {
     MX_FOR(i, rows * columns)
     scales[i] = tiles[tiled_offset(i / columns, i % columns, columns)];
@@ -360,22 +359,30 @@ inline __global__ void untile_kernel(const uint8_t *tiles, size_t rows, size_t c
 
 /* For map_kernel. */
 template <class F, bool SATURATE = true> struct Encode {
-    template <class T> static MX_BOTH uint8_t of(T x) { return encode<F, SATURATE>(float32_bits(x)); }
-};
-template <class F> struct Decode {
-    static MX_BOTH uint32_t of(uint8_t code) { return decode<F>(code); }
-};
-template <class F, Rule RULE> struct SharedScale {
-    template <class T> static MX_BOTH uint8_t of(T amax)
+    template <class T> MX_BOTH uint8_t operator()(T x) const
     {
-        return shared_scale<F, RULE>(float32_bits(amax));
+        return encode<F, SATURATE>(float32_bits(x));
     }
 };
-template <ScaleRounding ROUNDING> struct EncodeScale {
-    template <class T> static MX_BOTH uint8_t of(T x) { return encode_scale<ROUNDING>(float32_bits(x)); }
+template <class F> struct Decode {
+    MX_BOTH uint32_t operator()(uint8_t code) const { return decode<F>(code); }
+};
+template <class F> struct SharedScale {
+    Rule rule;
+    template <class T> MX_BOTH uint8_t operator()(T amax) const
+    {
+        return shared_scale<F>(float32_bits(amax), rule);
+    }
+};
+struct EncodeScale {
+    ScaleRounding rounding;
+    template <class T> MX_BOTH uint8_t operator()(T x) const
+    {
+        return encode_scale(float32_bits(x), rounding);
+    }
 };
 struct DecodeScale {
-    static MX_BOTH uint32_t of(uint8_t code) { return decode_scale(code); }
+    MX_BOTH uint32_t operator()(uint8_t code) const { return decode_scale(code); }
 };
 
 } // namespace mx

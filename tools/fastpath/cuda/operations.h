@@ -5,7 +5,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 
 #include "machines.h"
 
@@ -18,7 +17,7 @@ struct HeaderKit {
     template <class F> static constexpr bool has = true;
     template <class F, bool SATURATE> using Encode = mx::Encode<F, SATURATE>;
     template <class F> using Decode = mx::Decode<F>;
-    template <mx::ScaleRounding ROUNDING> using EncodeScale = mx::EncodeScale<ROUNDING>;
+    using EncodeScale = mx::EncodeScale;
     using DecodeScale = mx::DecodeScale;
 };
 
@@ -91,18 +90,6 @@ template <class Call> bool with_type(const std::string &name, Call call)
     return true;
 }
 
-template <auto VALUE> using Constant = std::integral_constant<decltype(VALUE), VALUE>;
-
-template <class Call> void with_rule(mx::Rule rule, Call call)
-{
-    switch (rule) {
-    case mx::Rule::floor: return call(Constant<mx::Rule::floor>{});
-    case mx::Rule::ceil: return call(Constant<mx::Rule::ceil>{});
-    case mx::Rule::rceil: return call(Constant<mx::Rule::rceil>{});
-    case mx::Rule::even: return call(Constant<mx::Rule::even>{});
-    }
-}
-
 template <class Machine, class Kit> class Operations {
   public:
     explicit Operations(Policy policy) : policy_(std::move(policy)) {}
@@ -173,10 +160,11 @@ template <class Machine, class Kit> class Operations {
         return std::vector<T>(words.begin() + static_cast<std::ptrdiff_t>(first), words.end());
     }
 
-    template <class Function, class In, class Out> static void map(const Words &in, Words &out)
+    template <class In, class Out, class Function>
+    static void map(Function function, const Words &in, Words &out)
     {
         std::vector<Out> answers(in.size());
-        Machine::template map<Function>(narrow<In>(in), answers);
+        Machine::map(function, narrow<In>(in), answers);
         out.assign(answers.begin(), answers.end());
     }
     bool encode(const std::string &format, const std::string &type, const Words &in,
@@ -189,9 +177,9 @@ template <class Machine, class Kit> class Operations {
                 has = with_type(type, [&](auto t) {
                     using T = decltype(t);
                     if (policy_.saturate)
-                        map<typename Kit::template Encode<F, true>, T, uint8_t>(in, out);
+                        map<T, uint8_t>(typename Kit::template Encode<F, true>{}, in, out);
                     else
-                        map<typename Kit::template Encode<F, false>, T, uint8_t>(in, out);
+                        map<T, uint8_t>(typename Kit::template Encode<F, false>{}, in, out);
                 });
         });
         return known && has;
@@ -203,58 +191,49 @@ template <class Machine, class Kit> class Operations {
             using F = decltype(f);
             if constexpr (Kit::template has<F>) {
                 has = true;
-                map<typename Kit::template Decode<F>, uint8_t, uint32_t>(in, out);
+                map<uint8_t, uint32_t>(typename Kit::template Decode<F>{}, in, out);
             }
         });
         return known && has;
     }
     bool encode_scale(const std::string &type, const Words &in, Words &out) const
     {
-        using R = mx::ScaleRounding;
         return with_type(type, [&](auto t) {
-            using T = decltype(t);
-            if (policy_.rounding == R::toward_zero)
-                map<typename Kit::template EncodeScale<R::toward_zero>, T, uint8_t>(in, out);
-            else if (policy_.rounding == R::toward_positive)
-                map<typename Kit::template EncodeScale<R::toward_positive>, T, uint8_t>(in, out);
-            else
-                map<typename Kit::template EncodeScale<R::ties_to_away>, T, uint8_t>(in, out);
+            map<decltype(t), uint8_t>(typename Kit::EncodeScale{policy_.rounding}, in, out);
         });
     }
     bool decode_scale(const Words &in, Words &out) const
     {
-        map<typename Kit::DecodeScale, uint8_t, uint32_t>(in, out);
+        map<uint8_t, uint32_t>(typename Kit::DecodeScale{}, in, out);
         return true;
     }
 
-    /* Calls with a format, a type and a rule. */
+    /* Calls with a format and a type. */
     template <class Call>
-    bool with(const std::string &format, const std::string &type, Call call) const
+    static bool with(const std::string &format, const std::string &type, Call call)
     {
         bool typed = false;
         const bool known = with_format(format, [&](auto f) {
-            typed = with_type(type, [&](auto t) {
-                with_rule(policy_.rule, [&](auto rule) { call(f, t, rule); });
-            });
+            typed = with_type(type, [&](auto t) { call(f, t); });
         });
         return known && typed;
     }
     bool shared_scale(const std::string &format, const std::string &type, const Words &in,
                       Words &out) const
     {
-        return with(format, type, [&](auto f, auto t, auto rule) {
-            map<mx::SharedScale<decltype(f), decltype(rule)::value>, decltype(t), uint8_t>(in, out);
+        return with(format, type, [&](auto f, auto t) {
+            map<decltype(t), uint8_t>(mx::SharedScale<decltype(f)>{policy_.rule}, in, out);
         });
     }
     bool quantize(const std::string &format, const std::string &type, size_t cases,
                   const Words &in, Words &out) const
     {
         need(in.size() == cases * mx::BLOCK);
-        return with(format, type, [&](auto f, auto t, auto rule) {
+        return with(format, type, [&](auto f, auto t) {
             Bytes scales(cases), codes(in.size());
             const mx::Tensor tensor{1, in.size(), {0, 1}, {0, 1}, {0, 1}};
-            Machine::template quantize<decltype(f), decltype(rule)::value>(
-                narrow<decltype(t)>(in), tensor, scales, codes);
+            Machine::template quantize<decltype(f)>(narrow<decltype(t)>(in), tensor, policy_.rule,
+                                                    scales, codes);
             for (size_t i = 0; i < cases; ++i) {
                 out.push_back(scales[i]);
                 for (size_t j = 0; j < mx::BLOCK; ++j)
@@ -275,10 +254,10 @@ template <class Machine, class Kit> class Operations {
         t.values = along_rows ? mx::Axis{columns, 1} : mx::Axis{1, columns};
         t.codes = along_rows ? mx::Axis{blocks * mx::BLOCK, 1} : mx::Axis{1, columns};
         t.scales = along_rows ? mx::Axis{blocks, 1} : mx::Axis{1, columns};
-        return with(format, type, [&](auto f, auto type_, auto rule) {
+        return with(format, type, [&](auto f, auto x) {
             Bytes scales(t.lines * blocks), codes(t.lines * blocks * mx::BLOCK);
-            Machine::template quantize<decltype(f), decltype(rule)::value>(
-                narrow<decltype(type_)>(in, 3), t, scales, codes);
+            Machine::template quantize<decltype(f)>(narrow<decltype(x)>(in, 3), t, policy_.rule,
+                                                    scales, codes);
             out.assign(scales.begin(), scales.end());
             out.insert(out.end(), codes.begin(), codes.end());
         });
@@ -290,15 +269,11 @@ template <class Machine, class Kit> class Operations {
         Bytes scales, codes;
         for (size_t i = 0; i < in.size(); ++i)
             (i % (mx::BLOCK + 1) ? codes : scales).push_back(static_cast<uint8_t>(in[i]));
-        bool typed = false;
-        const bool known = with_format(format, [&](auto f) {
-            typed = with_type(type, [&](auto t) {
-                std::vector<decltype(t)> values(codes.size());
-                Machine::template dequantize<decltype(f)>(scales, codes, values);
-                out.assign(values.begin(), values.end());
-            });
+        return with(format, type, [&](auto f, auto t) {
+            std::vector<decltype(t)> values(codes.size());
+            Machine::template dequantize<decltype(f)>(scales, codes, values);
+            out.assign(values.begin(), values.end());
         });
-        return known && typed;
     }
 
     /* The rest of the words from `first` on, put behind what `out` holds. */

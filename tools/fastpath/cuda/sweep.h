@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <fstream>
+#include <type_traits>
 
 #include "operations.h"
 #include "report.h"
@@ -39,7 +40,7 @@ template <class Encoder, class T> MX_BOTH bool is_wrong(const Table &table, T x)
     constexpr uint32_t sign_bit = 8 * sizeof(T) - 1;
     const uint32_t sign = static_cast<uint32_t>(x) >> sign_bit;
     const uint32_t magnitude = static_cast<uint32_t>(x) & ((1u << sign_bit) - 1u);
-    const uint8_t got = Encoder::of(x);
+    const uint8_t got = Encoder{}(x);
     if (magnitude > table.infinite && table.nan_is_class)
         return (got & 0x7f) < table.nan_is_class;
     return got != wanted(table, sign, magnitude);
@@ -230,7 +231,7 @@ void one(const std::string &folder, const std::string &name, const std::string &
         std::string runs, text;
         for (const auto &run : found.longest) {
             const auto code = [&](uint64_t x) {
-                return static_cast<unsigned>(Encoder::of(static_cast<T>(x)));
+                return static_cast<unsigned>(Encoder{}(static_cast<T>(x)));
             };
             const uint64_t mask = (uint64_t(1) << (8 * sizeof(T) - 1)) - 1;
             const unsigned want = wanted(table, run.first > mask,
