@@ -1,6 +1,7 @@
 /* Checks mx_fastpath.cuh; README.md beside it has the commands. */
 #include <iostream>
 
+#include "bench.h"
 #include "operations.h"
 #include "sweep.h"
 #include "vectors.h"
@@ -20,9 +21,10 @@ const char *const USAGE
       "                                        compare with vectors/thresholds: on a device all\n"
       "                                        floats, on the host every Nth and all thresholds\n"
       "  answer [--policy POLICY]              answer the line protocol\n"
-      "  raw OP FORMAT TYPE [--policy POLICY]  answer little-endian words, until the input ends\n";
+      "  raw OP FORMAT TYPE [--policy POLICY]  answer little-endian words, until the input ends\n"
+      "  bench [--json]                        measure the kernels on a device\n";
 
-struct Misuse : std::runtime_error { using std::runtime_error::runtime_error; };
+struct Misuse : std::invalid_argument { using std::invalid_argument::invalid_argument; };
 
 struct Arguments {
     std::vector<std::string> words;
@@ -123,11 +125,15 @@ int raw(const Policy &policy, const std::string &op, const std::string &format,
     const bool floats_in = op == "encode" || op == "encode_scale" || op == "shared_scale"
                            || op == "quantize";
     const bool floats_out = op == "decode" || op == "decode_scale" || op == "dequantize";
-    if (!floats_in && !floats_out)
-        throw Misuse("raw has encode, decode, encode_scale, decode_scale, shared_scale, quantize "
-                     "and dequantize");
-    const size_t in_width = floats_in ? width_of(type) : 1, out_width = floats_out ? width_of(type) : 1;
-    const size_t words = op == "quantize" ? mx::BLOCK : op == "dequantize" ? mx::BLOCK + 1 : 1;
+    if (!floats_in && !floats_out && op != "pack")
+        throw Misuse("raw has encode, decode, encode_scale, decode_scale, shared_scale, quantize, "
+                     "dequantize and pack");
+    const size_t in_width = floats_in ? width_of(type) : 1;
+    const size_t out_width = floats_out ? width_of(type) : 1;
+    const size_t words = op == "quantize"     ? mx::BLOCK
+                         : op == "dequantize" ? mx::BLOCK + 1
+                         : op == "pack"       ? 4
+                                              : 1;
     const Operations<Machine, Kit> operations(policy);
     std::vector<char> bytes((words == 1 ? size_t(1) << 20 : size_t(1) << 16) * words * in_width);
     while (std::cin.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))
@@ -186,6 +192,11 @@ template <class Machine> int run(const Arguments &arguments)
     if (command == "raw")
         return raw<Machine>(Policy::parse(arguments.policy), arguments.word(1), arguments.word(2),
                             arguments.word(3));
+#if defined(__CUDACC__) && !defined(MX_INTRINSICS)
+    if constexpr (std::is_same_v<Machine, Device>)
+        if (command == "bench")
+            return bench::run(head<Machine>(), report);
+#endif
     throw Misuse("no such command: " + command);
 }
 
@@ -204,7 +215,7 @@ int main(int count, char **words)
             throw Misuse("this program was built without a device");
 #endif
         return run<Host>(arguments);
-    } catch (const Misuse &error) {
+    } catch (const std::invalid_argument &error) {
         std::cerr << error.what() << "\n" << USAGE;
         return 2;
     } catch (const std::exception &error) {

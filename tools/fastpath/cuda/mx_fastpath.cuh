@@ -24,21 +24,21 @@
 namespace mx {
 
 /* Element formats. `emin` and `emax` are the exponents of the smallest and the largest normal
- * number, `largest` the code of the largest one, `nan` what NaN becomes, `overflow` what is too
- * large if it does not saturate, `infinity` the code that is read as one (-1: none). */
+ * number, `largest` the code of the largest one, `nan` what NaN becomes, `infinity` the code of
+ * infinity (-1: none). */
 struct E5M2 { enum : int { bits = 8, mantissa = 2, emin = -14, emax = 15, largest = 0x7b, nan = 0x7f,
-                           overflow = 0x7c, infinity = 0x7c, has_nan = 1, complement = 0 }; };
+                           infinity = 0x7c, has_nan = 1, complement = 0 }; };
 struct E4M3 { enum : int { bits = 8, mantissa = 3, emin = -6, emax = 8, largest = 0x7e, nan = 0x7f,
-                           overflow = 0x7f, infinity = -1, has_nan = 1, complement = 0 }; };
+                           infinity = -1, has_nan = 1, complement = 0 }; };
 struct E3M2 { enum : int { bits = 6, mantissa = 2, emin = -2, emax = 4, largest = 0x1f, nan = 0x1f,
-                           overflow = 0x1f, infinity = -1, has_nan = 0, complement = 0 }; };
+                           infinity = -1, has_nan = 0, complement = 0 }; };
 struct E2M3 { enum : int { bits = 6, mantissa = 3, emin = 0, emax = 2, largest = 0x1f, nan = 0x1f,
-                           overflow = 0x1f, infinity = -1, has_nan = 0, complement = 0 }; };
+                           infinity = -1, has_nan = 0, complement = 0 }; };
 struct E2M1 { enum : int { bits = 4, mantissa = 1, emin = 0, emax = 2, largest = 0x07, nan = 0x07,
-                           overflow = 0x07, infinity = -1, has_nan = 0, complement = 0 }; };
+                           infinity = -1, has_nan = 0, complement = 0 }; };
 /* n/64: a float with six bits of mantissa and two exponents, but for its sign. */
 struct Int8 { enum : int { bits = 8, mantissa = 6, emin = 0, emax = 0, largest = 0x7f, nan = 0x7f,
-                           overflow = 0x7f, infinity = -1, has_nan = 0, complement = 1 }; };
+                           infinity = -1, has_nan = 0, complement = 1 }; };
 
 /* Rules of the shared scale 2^k: the smallest k with amax / 2^k below 2^(emax+1); at most 2^emax;
  * at most the largest number; below what rounds to 2^(emax+1). */
@@ -93,8 +93,11 @@ MX_BOTH uint8_t encode(uint32_t x, int scale_code = SCALE_BIAS)
     const uint32_t odd = n.significand >> drop & 1u;
     uint32_t code = (n.significand + (1u << (drop - 1)) - 1u + odd) >> drop;
     code += static_cast<uint32_t>(above > 0 ? above : 0) << F::mantissa; /* carries go on */
-    if (code > F::largest)
-        code = SATURATE ? F::largest : F::overflow;
+    if (code > F::largest) {
+        if (!SATURATE && F::has_nan && F::infinity < 0)
+            return F::nan; /* E4M3, without a sign like every NaN here */
+        code = !SATURATE && F::infinity > 0 ? F::infinity : F::largest;
+    }
     if (x >> 31)
         code = F::complement ? 0u - code : code | 1u << (F::bits - 1);
     return static_cast<uint8_t>(code);

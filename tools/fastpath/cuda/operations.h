@@ -53,7 +53,7 @@ inline Policy Policy::parse(const std::string &text)
         else if (choice == "scale_layout=tiles_128x4")
             policy.tiles = true;
         else if (choice != "ocp" && choice != "scale_place=before")
-            throw std::runtime_error("no such choice: " + choice);
+            throw std::invalid_argument("no such choice: " + choice);
     }
     return policy;
 }
