@@ -1,0 +1,426 @@
+"""The CUDA fast path: its functions and its kernels, compiled by g++; nvcc takes them, too."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import ROOT, VECTORS, built, copy_vectors, run, tool
+
+from mxref.cli import main
+
+fcntl = pytest.importorskip("fcntl", reason="the kernels are emulated with what POSIX has")
+Capture = pytest.CaptureFixture[str]
+
+FOLDER = ROOT / "tools" / "fastpath" / "cuda"
+FLAGS = ("-std=c++17", "-O0", "-Wall", "-Wextra", "-pedantic", "-Werror")
+#: The functions, and the kernels with their threads one after the other.
+MACHINES = ("--host", "--device")
+FORMATS = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8")
+
+
+#: What of level 1 the header has: every file but those of other floats, formats and layouts.
+COVERED = sorted(
+    [
+        *(f"encode/{name}.{x}" for name in FORMATS for x in ("f32", "bf16")),
+        *(f"shared_scale/{name}.{x}" for name in FORMATS for x in ("f32", "bf16")),
+        *(f"decode/{name}.f32" for name in FORMATS),
+        "encode_scale/e8m0.f32",
+        "encode_scale/e8m0.bf16",
+        "decode_scale/e8m0.f32",
+        *(
+            f"{op}/{name}.{x}"
+            for op in ("quantize", "quantize_tensor", "dequantize")
+            for name in (
+                "mxfp8_e5m2",
+                "mxfp8_e4m3",
+                "mxfp6_e3m2",
+                "mxfp6_e2m3",
+                "mxfp4_e2m1",
+                "mxint8",
+            )
+            for x in ("f32", "bf16")
+        ),
+        *(
+            f"{op}/{name}.bytes"
+            for op in ("pack_blocks", "unpack_blocks")
+            for name in (
+                "mxfp8_e5m2",
+                "mxfp8_e4m3",
+                "mxfp6_e3m2",
+                "mxfp6_e2m3",
+                "mxfp4_e2m1",
+                "mxint8",
+            )
+        ),
+        *(f"pack/{name}.bytes" for name in ("e3m2", "e2m3", "e2m1")),
+        "unpack/e3m2.lsb_first",
+        "unpack/e2m3.lsb_first",
+        "unpack/e2m1.low_nibble_first",
+        "pack_scales/e8m0.bytes",
+        "unpack_scales/e8m0.row_major",
+        "unpack_scales/e8m0.tiles_128x4",
+    ]
+)
+
+
+@contextmanager
+def once(factory: pytest.TempPathFactory, name: str) -> Iterator[Path]:
+    """A folder that all workers of a run share, one after the other."""
+    base = factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with once(tmp_path_factory, "cuda") as folder:
+        path = folder / "mx_check"
+        if not path.exists():
+            built(tool("g++"), *FLAGS, FOLDER / "mx_check.cpp", "-o", path)
+    return path
+
+
+def report(*command: object, status: int = 0) -> Any:
+    result = run(*command, "--json")
+    assert (result.returncode, result.stderr) == (status, "")
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_vector(machine: str, program: Path) -> None:
+    found = report(program, machine, "vectors", VECTORS / "plain")
+    assert (found["pass"], found["failed"]) == (True, 0)
+    cases = {row["file"]: row["cases"] for row in found["rows"] if row.get("covered", True)}
+    assert [name for name in cases if " " not in name] == COVERED
+    for name in COVERED:
+        assert cases[name] == len((VECTORS / "plain" / f"{name}.txt").read_bytes().splitlines())
+    assert sorted(name for name in cases if " " in name) == [
+        "encode/e4m3.bf16 ocp+overflow=nonsaturating",
+        "encode/e4m3.f32 ocp+overflow=nonsaturating",
+        "encode/e5m2.bf16 ocp+overflow=nonsaturating",
+        "encode/e5m2.f32 ocp+overflow=nonsaturating",
+        *(
+            f"encode_scale/e8m0.{x} ocp+scale_rounding={rounding}"
+            for x in ("bf16", "f32")
+            for rounding in ("ties_to_away", "toward_positive")
+        ),
+        "unpack_scales/e8m0.tiles_128x4 packed again",
+    ]
+    assert found["cases"] == sum(cases.values())
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_bfloat16(machine: str, program: Path) -> None:
+    found = report(program, machine, "sweep", VECTORS / "thresholds", "--float", "bf16")
+    assert found["pass"]
+    # The host asks about inputs near thresholds only once.
+    assert [(row["format"], row["inputs"], row["wrong"]) for row in found["rows"]] == [
+        (name, 1 << 16, 0) for name in FORMATS
+    ]
+
+
+def test_a_share_of_float32(program: Path) -> None:
+    found = report(program, "--host", "sweep", VECTORS / "thresholds", "--stride", "2571")
+    assert found["pass"]
+    assert all(row["inputs"] > 1 << 20 and row["wrong"] == 0 for row in found["rows"])
+
+
+LEVEL_2 = {"dequantize.": 12, "shared_scale.": 24, "encode": 11, "pack.": 3}
+
+
+@pytest.mark.parametrize("beginning", LEVEL_2)
+def test_level_2(beginning: str, program: Path) -> None:
+    script = [sys.executable, FOLDER / "level2.py", program, "--only", beginning]
+    found = report(*script)
+    assert found["pass"]
+    assert len(found["rows"]) == LEVEL_2[beginning]
+
+
+RULES = ("ceil", "rceil", "even")
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("machine", MACHINES)
+def test_other_rules(machine: str, rule: str, program: Path, capsys: Capture) -> None:
+    policy = f"ocp+scale_rule={rule}"
+    only = ["--op", "shared_scale", "--op", "quantize", "--float", "bf16"]
+    command = f"{program} {machine} answer --policy {policy}"
+    assert main(["verify", "--cmd", command, *only]) == 0
+    assert capsys.readouterr().out.endswith(f"conforms under {policy}\n")
+
+
+def test_answers_made_elsewhere(program: Path, tmp_path: Path, capsys: Capture) -> None:
+    files = [f"{name}.jsonl" for name in COVERED if "encode/" not in name]
+    vectors = copy_vectors(tmp_path / "vectors", *files, "encode/e2m1.f32.jsonl")
+    assert main(["prompts", str(tmp_path / "q"), "--vectors", str(vectors)]) == 0
+    (tmp_path / "a").mkdir()
+    for path in (tmp_path / "q").iterdir():
+        with path.open() as questions:
+            (tmp_path / "a" / path.name).write_text(run(program, "answer", stdin=questions).stdout)
+    assert main(["verify", "--results", str(tmp_path / "a"), "--vectors", str(vectors)]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.endswith(": conforms under ocp+scale_place=before+scale_layout=tiles_128x4")
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("a encode e4m3 f32 43e80001", "a 7e"),
+        ("a encode e4m3 f64 407d000000000001", "a unsupported"),
+        ("a encode_stochastic e4m3 f32 43e80001 01 08", "a unsupported"),
+        ("a encode e4m3 f32 xyz", "a error stoul"),
+        ("a encode e4m3 f32 1x", "a error not hex: 1x"),
+        ("a quantize mxfp4_e2m1 f32 00000000", "a error the words do not belong together"),
+        ("a unpack e2m1 low_nibble_first 03 12", "a error the words do not belong together"),
+    ],
+)
+def test_an_answer(question: str, answer: str, program: Path) -> None:
+    result = run(program, "answer", input=f"# mxref lines 1\n{question}\n")
+    lines = [line for line in result.stdout.splitlines() if not line.startswith("#")]
+    assert (result.returncode, lines, result.stderr) == (0, [answer], "")
+
+
+#: What the program must not take for vectors: a name in the folder, its text, what is said.
+BROKEN = [
+    ("encode/e4m3.f32.txt", "", "it has no cases"),
+    ("encode/e4m3.f32.txt", "43e80001 7e\n", "a line has 2 words"),
+    ("encode/e4m3.f32.txt", "43e80001 7e 7g\n", "not hex"),
+    ("encode/e4m3.f32.txt", "43e80001 7e 7f\n00000000 00 00 00 00\n", "different numbers"),
+    ("pack/e2m1.bytes.txt", "00 01 10 00\n", "words came"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "said"), BROKEN)
+def test_a_broken_file_fails(
+    name: str, text: str, said: str, program: Path, tmp_path: Path
+) -> None:
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).write_text(text)
+    found = report(program, "vectors", tmp_path, status=1)
+    assert not found["pass"]
+    assert said in found["rows"][0]["error"]
+
+
+def test_a_wrong_answer_fails(program: Path, tmp_path: Path) -> None:
+    (tmp_path / "encode").mkdir()
+    (tmp_path / "encode" / "e4m3.f32.txt").write_text("43e80001 7e 7f\n43e80000 7d 7e\n")
+    found = report(program, "vectors", tmp_path, status=1)
+    assert (found["cases"], found["failed"]) == (4, 1)
+    assert found["rows"][0]["first"] == "in 43e80000, want 7d, got 7e"
+
+
+@pytest.mark.parametrize("folder", ["empty", "absent"])
+def test_nothing_compared_fails(folder: str, program: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    result = run(program, "vectors", tmp_path / folder)
+    assert result.returncode == 1
+    assert run(program, "sweep", tmp_path / folder).returncode == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["", "verify", "vectors", "vectors . --frobnicate", "sweep . --float f16", "sweep . --stride 0",
+     "answer --policy ocp+scale_rule=nearest", "raw unpack e2m1 f32", "bench"],
+)  # fmt: skip
+def test_misuse(words: str, program: Path) -> None:
+    result = run(program, *words.split(), stdin=subprocess.DEVNULL)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "usage: mx_check" in result.stderr
+
+
+def test_nvcc_takes_it(tmp_path: Path) -> None:
+    if shutil.which("nvcc") is None:
+        pytest.skip("nvcc is not installed")
+    architectures = [f"-gencode=arch=compute_{n},code=sm_{n}" for n in (80, 90, 100)]
+    options = ["-std=c++17", "-O0", "-Xcicc=-O0", "--threads=2", "-Werror=all-warnings"]
+    built("nvcc", *options, *architectures, "-x", "cu", "-c", FOLDER / "mx_check.cpp",
+          "-o", tmp_path / "mx_check.o")  # fmt: skip
+
+
+#: Bugs of the museum: what is replaced, by what, who shows it, and what `verify` says of it.
+MUTANTS = {
+    "A1": (
+        "(1u << (drop - 1)) - 1u + odd",
+        "1u << (drop - 1)",
+        "encode e5m2",
+        "ocp+rounding=ties_to_away",
+    ),
+    "A2": ("(1u << (drop - 1)) - 1u + odd", "0u", "encode e4m3", "ocp+rounding=toward_zero"),
+    "A3": (
+        "n.significand >> drop & 1u",
+        "~n.significand >> drop & 1u",
+        "encode e2m1",
+        "mutant A3",
+    ),
+    "A7": (
+        "n.significand >> drop & 1u",
+        "above < 0 ? 1u : n.significand >> drop & 1u",
+        "encode e2m1",
+        "mutant A7",
+    ),
+    "A17a": ("drop < 25 ? drop : 25", "(drop - 1) % 32 + 1", "encode e3m2", "violates MX-5.3.2"),
+    "B6a": (
+        "!SATURATE && F::infinity > 0",
+        "F::infinity > 0",
+        "encode e5m2",
+        "ocp+overflow=nonsaturating",
+    ),
+    "B7": (
+        "code > F::largest",
+        "(code &= (1u << (F::bits - 1)) - 1u, false)",
+        "encode e2m3",
+        "mutant B7",
+    ),
+    "B12b": ("x >> 31", "0u", "encode e2m1", "mutant B12b"),
+    "F4": (
+        "F::complement ? 0u - code : code | 1u << (F::bits - 1)",
+        "code | 1u << (F::bits - 1)",
+        "encode int8",
+        "mutant F4",
+    ),
+    "C3": (
+        "n.significand > last",
+        "n.significand > 0x800000u",
+        "shared_scale e4m3",
+        "ocp+scale_rule=ceil",
+    ),
+    "C5a": ("n.exponent - emax", "n.exponent - emax + 1", "shared_scale e4m3", "mutant C5a"),
+    "C8": (
+        "four[j] & 0x7fffffffu",
+        "four[j] >> 31 ? 0u : four[j] & 0x7fffffffu",
+        "quantize mxfp4_e2m1",
+        "mutant C8",
+    ),
+    "G7": ("distance < 8", "distance < 4", "quantize mxfp8_e4m3", "mutant G7"),
+    "C11e": (
+        "magnitude >= INFINITE",
+        "magnitude > INFINITE",
+        "encode_scale e8m0",
+        "ocp+scale_of_inf=largest",
+    ),
+    "C13": (
+        "code < 0 ? 0 : code > 0xfe ? 0xfe : code",
+        "code < 0 ? 0 : code > 0xfd ? 0xfd : code",
+        "shared_scale int8",
+        "mutant C13",
+    ),
+    "C14": (
+        "code < 0 ? 0 : code > 0xfe ? 0xfe : code",
+        "n.significand ? code : 0",
+        "shared_scale e5m2",
+        "ocp+scale_underflow=wrap",
+    ),
+    "E1": ("0x00400000u", "0u", "decode_scale e8m0", "ocp+scale_00=zero"),
+    "E5": (
+        "field ? hidden : 0u",
+        "magnitude ? hidden : 0u",
+        "decode e2m1",
+        "wrong exactly where the code is a subnormal number",
+    ),
+    "E7b": ("static_cast<int>(magnitude) == F::infinity", "false", "decode e5m2", "mutant E7b"),
+    "E8": ("significand << (unit + 149)", "0u", "dequantize mxfp8_e5m2", "mutant E8"),
+    "F1b": ("top - low", "low ? top - low : top - 1u", "decode int8", "mutant F1b"),
+    "G1": (
+        "low >> offset | high << (BITS - offset)",
+        "BITS == 4 ? high | low << 4 : low >> offset | high << (BITS - offset)",
+        "pack e2m1",
+        "ocp+fp4_packing=high_nibble_first",
+    ),
+    "G1u": (
+        "packed[byte] | high << 8",
+        "BITS == 4 ? packed[byte] >> 4 | packed[byte] << 4 : packed[byte] | high << 8",
+        "unpack e2m1",
+        "ocp+fp4_packing=high_nibble_first",
+    ),
+    "G9": (
+        "i % 16 / 4 * 32 + i % 512 / 16",
+        "i % 512 / 16 * 4 + i % 16 / 4",
+        "pack_scales e8m0",
+        "mutant G9",
+    ),
+    "G9u": (
+        "row % 32 * 16 + row % 128 / 32 * 4",
+        "row % 128 / 4 * 16 + row % 4 * 4",
+        "unpack_scales e8m0",
+        "mutant G9u",
+    ),
+}
+#: Those of the kernels; all others are in what the kernels call.
+OF_KERNELS = {"G7"}
+
+
+@pytest.fixture(scope="session")
+def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program with all mutants, each of which MX_MUTANT turns on: one compilation for all."""
+    with once(tmp_path_factory, "wrong") as folder:
+        path = folder / "mx_check"
+        if not path.exists():
+            planted = folder / "cuda"
+            shutil.copytree(FOLDER, planted)
+            plant(planted / "mx_fastpath.cuh")
+            built(tool("g++"), "-std=c++17", "-O0", "-w", planted / "mx_check.cpp", "-o", path)
+    return path
+
+
+def plant(header: Path) -> None:
+    text = header.read_text("ascii")
+    news = defaultdict(list)
+    for id, (old, new, *_) in MUTANTS.items():
+        assert text.count(old) == 1, id
+        news[old].append((id, new))
+    for old, some in news.items():
+        planted = f"({old})"
+        for id, new in some:
+            planted = f'(is("{id}") ? ({new}) : {planted})'
+        text = text.replace(old, planted)
+    start = "namespace mx {\n"
+    assert text.count(start) == 1
+    text = text.replace(
+        start,
+        "#include <cstdlib>\n#include <cstring>\n"
+        'static const char *const chosen = std::getenv("MX_MUTANT");\n'
+        "static inline bool is(const char *id) { return std::strcmp(chosen, id) == 0; }\n" + start,
+    )
+    header.write_text(text)
+
+
+@pytest.mark.parametrize("id", MUTANTS)
+def test_mutants_are_caught(id: str, wrong: Path, capsys: Capture) -> None:
+    _, _, shown, said = MUTANTS[id]
+    op, format = shown.split()
+    machine = MACHINES[id in OF_KERNELS]
+    command = f"env MX_MUTANT={id} {wrong} {machine} answer"
+    assert main(["verify", "--cmd", command, "--op", op, "--format", format]) == 1
+    assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_without_its_mutants_it_is_right(machine: str, wrong: Path) -> None:
+    assert report("env", "MX_MUTANT=none", wrong, machine, "vectors", VECTORS / "plain")["pass"]
+
+
+@pytest.mark.parametrize(("machine", "float"), [("--host", "f32"), ("--device", "bf16")])
+def test_a_sweep_finds_every_wrong_input(machine: str, float: str, wrong: Path) -> None:
+    digits = slice(0, 8 if float == "f32" else 4)
+    command = [wrong, machine, "sweep", VECTORS / "thresholds", "--float", float]
+    options = {"--host": ["--stride", "1000003"], "--device": []}[machine]
+    result = run("env", "MX_MUTANT=A7", *command, *options, "--json")
+    (found,) = [row for row in json.loads(result.stdout)["rows"] if row["format"] == "e2m1"]
+    assert (result.returncode, found["wrong"], found["intervals"]) == (1, 2, 2)
+    assert [(run["first"], run["last"], run["want"]) for run in found["longest"]] == [
+        ("3e800000"[digits], "3e800000"[digits], "00"),
+        ("be800000"[digits], "be800000"[digits], "08"),
+    ]

@@ -1,0 +1,208 @@
+/* Who computes: this processor by the header's functions, or a GPU (or its emulation) by its
+ * kernels. Both have the same functions, on vectors. */
+#ifndef MX_MACHINES_H
+#define MX_MACHINES_H
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#if !defined(__CUDACC__) && !defined(MX_HOST_ONLY)
+#include "emulated.h"
+#endif
+
+#include "mx_fastpath.cuh"
+
+using Bytes = std::vector<uint8_t>;
+
+struct Host {
+    static constexpr const char *name = "host";
+
+    template <class Function, class In, class Out>
+    static void map(Function function, const std::vector<In> &in, std::vector<Out> &out)
+    {
+        for (size_t i = 0; i < in.size(); ++i)
+            out[i] = function(in[i]);
+    }
+    template <class F, class T>
+    static void quantize(const std::vector<T> &values, const mx::Tensor &t, mx::Rule rule,
+                         Bytes &scales, Bytes &codes)
+    {
+        for (size_t line = 0; line < t.lines; ++line)
+            for (size_t block = 0; block < mx::blocks_of(t); ++block)
+                mx::quantize_block<F>(values.data(), t, rule, line, block, scales.data(),
+                                      codes.data());
+    }
+    template <class F, class T>
+    static void dequantize(const Bytes &scales, const Bytes &codes, std::vector<T> &values)
+    {
+        for (size_t i = 0; i < codes.size(); ++i)
+            mx::store(mx::decode<F>(codes[i], scales[i / mx::BLOCK]), values[i]);
+    }
+    template <int BITS> static void pack(const Bytes &codes, Bytes &packed)
+    {
+        for (size_t i = 0; i < packed.size(); ++i)
+            packed[i] = mx::packed_byte<BITS>(codes.data(), codes.size(), i);
+    }
+    template <int BITS> static void unpack(const Bytes &packed, Bytes &codes)
+    {
+        for (size_t i = 0; i < codes.size(); ++i)
+            codes[i] = mx::unpacked_code<BITS>(packed.data(), i);
+    }
+    static void tile(const Bytes &scales, size_t rows, size_t columns, Bytes &tiles)
+    {
+        for (size_t i = 0; i < tiles.size(); ++i)
+            tiles[i] = mx::tiled_byte(scales.data(), rows, columns, i);
+    }
+    static void untile(const Bytes &tiles, size_t rows, size_t columns, Bytes &scales)
+    {
+        for (size_t i = 0; i < rows * columns; ++i)
+            scales[i] = tiles[mx::tiled_offset(i / columns, i % columns, columns)];
+    }
+};
+
+#if defined(MX_KERNELS)
+
+inline void cuda(cudaError_t status)
+{
+    if (status != cudaSuccess)
+        throw std::runtime_error(std::string("CUDA: ") + cudaGetErrorString(status));
+}
+
+/* A vector's copy on the device. */
+template <class T> class Buffer {
+  public:
+    explicit Buffer(size_t count) : count_(count)
+    {
+        cuda(cudaMalloc(&data_, std::max<size_t>(count * sizeof(T), 1)));
+    }
+    explicit Buffer(const std::vector<T> &values) : Buffer(values.size())
+    {
+        if (count_)
+            cuda(cudaMemcpy(data_, values.data(), count_ * sizeof(T), cudaMemcpyHostToDevice));
+    }
+    Buffer(const Buffer &) = delete;
+    Buffer &operator=(const Buffer &) = delete;
+    ~Buffer() { cudaFree(data_); }
+    T *get() const { return data_; }
+    void read(std::vector<T> &values) const /* after all kernels, whose errors it throws */
+    {
+        cuda(cudaDeviceSynchronize());
+        if (count_)
+            cuda(cudaMemcpy(values.data(), data_, count_ * sizeof(T), cudaMemcpyDeviceToHost));
+    }
+
+  private:
+    T *data_ = nullptr;
+    size_t count_;
+};
+
+#if defined(__CUDACC__)
+#define MX_LAUNCH(blocks, threads, kernel, ...)                                                    \
+    do {                                                                                           \
+        kernel<<<blocks, threads>>>(__VA_ARGS__);                                                  \
+        cuda(cudaGetLastError());                                                                  \
+    } while (0)
+#else
+#define MX_LAUNCH(blocks, threads, kernel, ...)                                                    \
+    emulated::launch(blocks, threads, [&] { kernel(__VA_ARGS__); })
+#endif
+
+/* Blocks of 256 threads for so many threads; at most so many that each has some work. */
+inline unsigned grid(size_t threads)
+{
+#if defined(__CUDACC__)
+    const size_t most = 1 << 16;
+#else
+    const size_t most = 3; /* so that the loops of the kernels go round */
+#endif
+    return static_cast<unsigned>(std::min<size_t>((threads + 255) / 256, most));
+}
+
+struct Device {
+#if defined(__CUDACC__)
+    static constexpr const char *name = "device";
+    static constexpr unsigned threads = 256;
+#else
+    static constexpr const char *name = "emulated";
+    static constexpr unsigned threads = 64;
+#endif
+
+    template <class Function, class In, class Out>
+    static void map(Function function, const std::vector<In> &in, std::vector<Out> &out)
+    {
+        if (in.empty())
+            return;
+        const Buffer<In> from(in);
+        const Buffer<Out> to(out.size());
+        MX_LAUNCH(grid(in.size()), threads, (mx::map_kernel<Function, In, Out>), function,
+                  from.get(), to.get(), in.size());
+        to.read(out);
+    }
+    template <class F, class T>
+    static void quantize(const std::vector<T> &values, const mx::Tensor &t, mx::Rule rule,
+                         Bytes &scales, Bytes &codes)
+    {
+        if (scales.empty())
+            return;
+        const Buffer<T> from(values);
+        const Buffer<uint8_t> to_scales(scales.size()), to_codes(codes.size());
+        MX_LAUNCH(grid(scales.size() * 8), threads, (mx::quantize_kernel<F, T>), from.get(), t,
+                  rule, to_scales.get(), to_codes.get());
+        to_scales.read(scales);
+        to_codes.read(codes);
+    }
+    template <class F, class T>
+    static void dequantize(const Bytes &scales, const Bytes &codes, std::vector<T> &values)
+    {
+        if (codes.empty())
+            return;
+        const Buffer<uint8_t> from_scales(scales), from_codes(codes);
+        const Buffer<T> to(values.size());
+        MX_LAUNCH(grid(codes.size()), threads, (mx::dequantize_kernel<F, T>), from_scales.get(),
+                  from_codes.get(), to.get(), codes.size());
+        to.read(values);
+    }
+    template <int BITS> static void pack(const Bytes &codes, Bytes &packed)
+    {
+        if (packed.empty())
+            return;
+        const Buffer<uint8_t> from(codes), to(packed.size());
+        MX_LAUNCH(grid(packed.size()), threads, (mx::pack_kernel<BITS>), from.get(), codes.size(),
+                  to.get(), packed.size());
+        to.read(packed);
+    }
+    template <int BITS> static void unpack(const Bytes &packed, Bytes &codes)
+    {
+        if (codes.empty())
+            return;
+        const Buffer<uint8_t> from(packed), to(codes.size());
+        MX_LAUNCH(grid(codes.size()), threads, (mx::unpack_kernel<BITS>), from.get(), to.get(),
+                  codes.size());
+        to.read(codes);
+    }
+    static void tile(const Bytes &scales, size_t rows, size_t columns, Bytes &tiles)
+    {
+        if (tiles.empty())
+            return;
+        const Buffer<uint8_t> from(scales), to(tiles.size());
+        MX_LAUNCH(grid(tiles.size()), threads, mx::tile_kernel<uint8_t>, from.get(), rows, columns,
+                  to.get());
+        to.read(tiles);
+    }
+    static void untile(const Bytes &tiles, size_t rows, size_t columns, Bytes &scales)
+    {
+        if (scales.empty())
+            return;
+        const Buffer<uint8_t> from(tiles), to(scales.size());
+        MX_LAUNCH(grid(scales.size()), threads, mx::untile_kernel<uint8_t>, from.get(), rows, columns,
+                  to.get());
+        to.read(scales);
+    }
+};
+
+#endif
+
+#endif

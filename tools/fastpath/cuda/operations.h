@@ -1,0 +1,332 @@
+/* The operations of the vectors: words in, words out, by a machine and a kit of functions. */
+#ifndef MX_OPERATIONS_H
+#define MX_OPERATIONS_H
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "machines.h"
+
+using Words = std::vector<uint32_t>;
+
+/* The header's own functions; intrinsics.h has the other kit. */
+struct HeaderKit {
+    static constexpr const char *name = "header";
+    static constexpr bool whole = true; /* blocks and bytes, too */
+    template <class F> static constexpr bool has = true;
+    template <class F, bool SATURATE> using Encode = mx::Encode<F, SATURATE>;
+    template <class F> using Decode = mx::Decode<F>;
+    using EncodeScale = mx::EncodeScale;
+    using DecodeScale = mx::DecodeScale;
+};
+
+/* What a policy of mxref says, as far as the header has it. */
+struct Policy {
+    std::string text = "ocp";
+    mx::Rule rule = mx::Rule::floor;
+    mx::ScaleRounding rounding = mx::ScaleRounding::toward_zero;
+    bool saturate = true, tiles = false;
+
+    static Policy parse(const std::string &text);
+};
+
+inline Policy Policy::parse(const std::string &text)
+{
+    Policy policy;
+    policy.text = text;
+    for (size_t at = 0, end; at <= text.size(); at = end + 1) {
+        end = std::min(text.find('+', at), text.size());
+        const std::string choice = text.substr(at, end - at);
+        if (choice == "overflow=nonsaturating")
+            policy.saturate = false;
+        else if (choice == "scale_rule=ceil")
+            policy.rule = mx::Rule::ceil;
+        else if (choice == "scale_rule=rceil")
+            policy.rule = mx::Rule::rceil;
+        else if (choice == "scale_rule=even")
+            policy.rule = mx::Rule::even;
+        else if (choice == "scale_rounding=toward_positive")
+            policy.rounding = mx::ScaleRounding::toward_positive;
+        else if (choice == "scale_rounding=ties_to_away")
+            policy.rounding = mx::ScaleRounding::ties_to_away;
+        else if (choice == "scale_layout=tiles_128x4")
+            policy.tiles = true;
+        else if (choice != "ocp" && choice != "scale_place=before")
+            throw std::invalid_argument("no such choice: " + choice);
+    }
+    return policy;
+}
+
+/* Calls with a value of the format's type; false if there is no such format. */
+template <class Call> bool with_format(const std::string &name, Call call)
+{
+    const std::string element = name.substr(name.rfind('_') + 1);
+    if (element == "e5m2")
+        call(mx::E5M2{});
+    else if (element == "e4m3")
+        call(mx::E4M3{});
+    else if (element == "e3m2")
+        call(mx::E3M2{});
+    else if (element == "e2m3")
+        call(mx::E2M3{});
+    else if (element == "e2m1")
+        call(mx::E2M1{});
+    else if (element == "int8" || element == "mxint8")
+        call(mx::Int8{});
+    else
+        return false;
+    return true;
+}
+
+template <class Call> bool with_type(const std::string &name, Call call)
+{
+    if (name == "f32")
+        call(uint32_t{});
+    else if (name == "bf16")
+        call(uint16_t{});
+    else
+        return false;
+    return true;
+}
+
+template <class Machine, class Kit> class Operations {
+  public:
+    explicit Operations(Policy policy) : policy_(std::move(policy)) {}
+
+    /* The answers to so many cases of the same widths, case by case; nothing where there is no
+     * such operation, format or type. */
+    std::optional<Words> operator()(const std::string &op, const std::string &format,
+                                    const std::string &type, size_t cases, const Words &in) const
+    {
+        Words out;
+        bool known = false;
+        if (op == "encode")
+            known = encode(format, type, in, out);
+        else if (op == "decode")
+            known = type == "f32" && decode(format, in, out);
+        else if (op == "encode_scale")
+            known = format == "e8m0" && encode_scale(type, in, out);
+        else if (op == "decode_scale")
+            known = format == "e8m0" && type == "f32" && decode_scale(in, out);
+        else if constexpr (Kit::whole)
+            known = whole(op, format, type, cases, in, out);
+        return known ? std::optional<Words>(std::move(out)) : std::nullopt;
+    }
+
+  private:
+    bool whole(const std::string &op, const std::string &format, const std::string &type,
+               size_t cases, const Words &in, Words &out) const
+    {
+        if (op == "shared_scale")
+            return shared_scale(format, type, in, out);
+        if (op == "quantize")
+            return quantize(format, type, cases, in, out);
+        if (op == "dequantize")
+            return dequantize(format, type, cases, in, out);
+        if (op == "quantize_tensor")
+            return quantize_tensor(format, type, in, out);
+        if (op == "pack" && type == "bytes")
+            return pack(format, in, 0, out);
+        if (op == "unpack" && (type == "low_nibble_first" || type == "lsb_first"))
+            return unpack(format, in, 1, at(in, 0), out);
+        if (op == "pack_blocks" && type == "bytes") {
+            out.push_back(at(in, 0));
+            return pack(format, in, 1, out);
+        }
+        if (op == "unpack_blocks" && type == "bytes") {
+            out.push_back(at(in, 0));
+            return unpack(format, in, 1, mx::BLOCK, out);
+        }
+        if (op == "pack_scales" && type == "bytes")
+            return pack_scales(in, policy_.tiles, out);
+        if (op == "unpack_scales" && (type == "row_major" || type == "tiles_128x4"))
+            return unpack_scales(in, type == "tiles_128x4", out);
+        return false;
+    }
+
+    static uint32_t at(const Words &words, size_t i)
+    {
+        need(i < words.size());
+        return words[i];
+    }
+    static void need(bool condition)
+    {
+        if (!condition)
+            throw std::runtime_error("the words do not belong together");
+    }
+    template <class T> static std::vector<T> narrow(const Words &words, size_t first = 0)
+    {
+        return std::vector<T>(words.begin() + static_cast<std::ptrdiff_t>(first), words.end());
+    }
+
+    template <class In, class Out, class Function>
+    static void map(Function function, const Words &in, Words &out)
+    {
+        std::vector<Out> answers(in.size());
+        Machine::map(function, narrow<In>(in), answers);
+        out.assign(answers.begin(), answers.end());
+    }
+    bool encode(const std::string &format, const std::string &type, const Words &in,
+                Words &out) const
+    {
+        bool has = false;
+        const bool known = with_format(format, [&](auto f) {
+            using F = decltype(f);
+            if constexpr (Kit::template has<F>)
+                has = with_type(type, [&](auto t) {
+                    using T = decltype(t);
+                    if (policy_.saturate)
+                        map<T, uint8_t>(typename Kit::template Encode<F, true>{}, in, out);
+                    else
+                        map<T, uint8_t>(typename Kit::template Encode<F, false>{}, in, out);
+                });
+        });
+        return known && has;
+    }
+    bool decode(const std::string &format, const Words &in, Words &out) const
+    {
+        bool has = false;
+        const bool known = with_format(format, [&](auto f) {
+            using F = decltype(f);
+            if constexpr (Kit::template has<F>) {
+                has = true;
+                map<uint8_t, uint32_t>(typename Kit::template Decode<F>{}, in, out);
+            }
+        });
+        return known && has;
+    }
+    bool encode_scale(const std::string &type, const Words &in, Words &out) const
+    {
+        return with_type(type, [&](auto t) {
+            map<decltype(t), uint8_t>(typename Kit::EncodeScale{policy_.rounding}, in, out);
+        });
+    }
+    bool decode_scale(const Words &in, Words &out) const
+    {
+        map<uint8_t, uint32_t>(typename Kit::DecodeScale{}, in, out);
+        return true;
+    }
+
+    /* Calls with a format and a type. */
+    template <class Call>
+    static bool with(const std::string &format, const std::string &type, Call call)
+    {
+        bool typed = false;
+        const bool known = with_format(format, [&](auto f) {
+            typed = with_type(type, [&](auto t) { call(f, t); });
+        });
+        return known && typed;
+    }
+    bool shared_scale(const std::string &format, const std::string &type, const Words &in,
+                      Words &out) const
+    {
+        return with(format, type, [&](auto f, auto t) {
+            map<decltype(t), uint8_t>(mx::SharedScale<decltype(f)>{policy_.rule}, in, out);
+        });
+    }
+    bool quantize(const std::string &format, const std::string &type, size_t cases,
+                  const Words &in, Words &out) const
+    {
+        need(in.size() == cases * mx::BLOCK);
+        return with(format, type, [&](auto f, auto t) {
+            Bytes scales(cases), codes(in.size());
+            const mx::Tensor tensor{1, in.size(), {0, 1}, {0, 1}, {0, 1}};
+            Machine::template quantize<decltype(f)>(narrow<decltype(t)>(in), tensor, policy_.rule,
+                                                    scales, codes);
+            for (size_t i = 0; i < cases; ++i) {
+                out.push_back(scales[i]);
+                for (size_t j = 0; j < mx::BLOCK; ++j)
+                    out.push_back(codes[i * mx::BLOCK + j]);
+            }
+        });
+    }
+    bool quantize_tensor(const std::string &format, const std::string &type, const Words &in,
+                         Words &out) const
+    {
+        const size_t rows = at(in, 0), columns = at(in, 1);
+        need(in.size() == 3 + rows * columns && at(in, 2) < 2);
+        const bool along_rows = in[2] == 1;
+        mx::Tensor t{};
+        t.lines = along_rows ? rows : columns;
+        t.length = along_rows ? columns : rows;
+        const size_t blocks = mx::blocks_of(t);
+        t.values = along_rows ? mx::Axis{columns, 1} : mx::Axis{1, columns};
+        t.codes = along_rows ? mx::Axis{blocks * mx::BLOCK, 1} : mx::Axis{1, columns};
+        t.scales = along_rows ? mx::Axis{blocks, 1} : mx::Axis{1, columns};
+        return with(format, type, [&](auto f, auto x) {
+            Bytes scales(t.lines * blocks), codes(t.lines * blocks * mx::BLOCK);
+            Machine::template quantize<decltype(f)>(narrow<decltype(x)>(in, 3), t, policy_.rule,
+                                                    scales, codes);
+            out.assign(scales.begin(), scales.end());
+            out.insert(out.end(), codes.begin(), codes.end());
+        });
+    }
+    static bool dequantize(const std::string &format, const std::string &type, size_t cases,
+                           const Words &in, Words &out)
+    {
+        need(in.size() == cases * (mx::BLOCK + 1));
+        Bytes scales, codes;
+        for (size_t i = 0; i < in.size(); ++i)
+            (i % (mx::BLOCK + 1) ? codes : scales).push_back(static_cast<uint8_t>(in[i]));
+        return with(format, type, [&](auto f, auto t) {
+            std::vector<decltype(t)> values(codes.size());
+            Machine::template dequantize<decltype(f)>(scales, codes, values);
+            out.assign(values.begin(), values.end());
+        });
+    }
+
+    /* The rest of the words from `first` on, put behind what `out` holds. */
+    static bool pack(const std::string &format, const Words &in, size_t first, Words &out)
+    {
+        need(in.size() >= first);
+        return with_format(format, [&](auto f) {
+            constexpr int bits = decltype(f)::bits;
+            const Bytes codes = narrow<uint8_t>(in, first);
+            Bytes packed(mx::packed_size(bits, codes.size()));
+            Machine::template pack<bits>(codes, packed);
+            out.insert(out.end(), packed.begin(), packed.end());
+        });
+    }
+    static bool unpack(const std::string &format, const Words &in, size_t first, size_t count,
+                       Words &out)
+    {
+        return with_format(format, [&](auto f) {
+            constexpr int bits = decltype(f)::bits;
+            need(in.size() == first + mx::packed_size(bits, count));
+            Bytes codes(count);
+            Machine::template unpack<bits>(narrow<uint8_t>(in, first), codes);
+            out.insert(out.end(), codes.begin(), codes.end());
+        });
+    }
+    static bool pack_scales(const Words &in, bool tiles, Words &out)
+    {
+        const size_t rows = at(in, 0), columns = at(in, 1);
+        need(in.size() == 2 + rows * columns);
+        Bytes packed = narrow<uint8_t>(in, 2);
+        if (tiles) {
+            const Bytes scales = packed;
+            packed.assign(mx::tiled_size(rows, columns), 0xa5);
+            Machine::tile(scales, rows, columns, packed);
+        }
+        out.assign(packed.begin(), packed.end());
+        return true;
+    }
+    static bool unpack_scales(const Words &in, bool tiles, Words &out)
+    {
+        const size_t rows = at(in, 0), columns = at(in, 1);
+        need(in.size() == 2 + (tiles ? mx::tiled_size(rows, columns) : rows * columns));
+        Bytes scales = narrow<uint8_t>(in, 2);
+        if (tiles) {
+            const Bytes packed = scales;
+            scales.assign(rows * columns, 0xa5);
+            Machine::untile(packed, rows, columns, scales);
+        }
+        out.assign(scales.begin(), scales.end());
+        return true;
+    }
+
+    Policy policy_;
+};
+
+#endif
