@@ -1,0 +1,230 @@
+"""The command for machines with a GPU, here without one: nothing passes that did not run.
+
+What runs on a device is faked; the fakes answer as `mx_check` and the parts do.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import ROOT
+
+from mxref.conformance import load_target
+
+sys.path.insert(0, str(ROOT / "tools"))
+gpu_check, gpu_common, gpu_parts, gpu_program = (
+    importlib.import_module(name)
+    for name in ("gpu_check", "gpu_common", "gpu_parts", "gpu_program")
+)
+
+FAKE = {"device": "A GPU", "cases": 5, "failed": 0, "passed": True}
+
+
+def part(name: str = "some", *, own: bool = True, needs: tuple[str, ...] = ()) -> Any:
+    return gpu_parts.Part(name, needs, lambda build: {}, own)
+
+
+def test_without_a_gpu_nothing_is_run_and_nothing_passes(tmp_path: Path) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()  # a PATH without nvidia-smi
+    out = tmp_path / "out"
+    command = [sys.executable, str(ROOT / "tools" / "gpu_check.py"), "--out", str(out)]
+    run = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=os.environ | {"PATH": str(tools)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 3
+    assert run.stderr == f"no GPU answered: nothing is written to {out}\n"
+    assert not out.exists()
+    rows = [line for line in run.stdout.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) == len(gpu_parts.PARTS)
+    for one, row in zip(gpu_parts.PARTS, rows, strict=True):
+        assert row.startswith(f"| not run | {one.name} |")
+        assert "no GPU: nvidia-smi is not on the PATH" in row
+
+
+def test_every_part_needs_a_gpu_and_has_a_name_of_its_own() -> None:
+    assert all("gpu" in one.needs for one in gpu_parts.PARTS)
+    names = [one.name for one in gpu_parts.PARTS]
+    assert len(names) == len(set(names))
+    assert {one.name.split()[0] for one in gpu_parts.PARTS if one.own} == {"triton", "cuda"}
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "why"),
+    [("", 1, "no GPU: nvidia-smi said nothing"), ("No devices", 0, "")],
+)
+def test_what_nvidia_smi_says(
+    said: str, status: int, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\necho '{said}'\nexit {status}\n", "ascii")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert gpu_parts.missing(part(needs=("gpu",))) == why
+
+
+def test_a_package_that_is_missing() -> None:
+    why = gpu_parts.missing(part(needs=("no_such_package",)))
+    assert why == "no_such_package is not installed: pip install no_such_package"
+
+
+@pytest.mark.parametrize(
+    ("found", "own", "status"),
+    [
+        (FAKE, True, "ok"),
+        ({**FAKE, "failed": 1, "passed": False}, True, "FAIL"),
+        ({**FAKE, "failed": 1, "passed": False}, False, "differs"),
+        ({**FAKE, "passed": False}, True, "FAIL"),
+        ({**FAKE, "failed": 1}, True, "FAIL"),
+        ({**FAKE, "device": ""}, False, "FAIL"),
+        ({**FAKE, "cases": 0}, False, "FAIL"),
+        ({**FAKE, "cases": 0, "measured": True}, True, "ok"),
+        ({"not_run": "torch sees no GPU"}, True, "not run"),
+    ],
+)
+def test_what_findings_amount_to(found: dict[str, Any], own: bool, status: str) -> None:
+    assert gpu_check.judged(part(own=own), found, 1.0, "").status == status
+
+
+@pytest.mark.parametrize(
+    ("statuses", "exit_status"),
+    [
+        (["ok", "differs"], 0),
+        (["ok", "not run"], 3),
+        (["FAIL", "not run", "ok"], 1),
+        ([], 3),
+    ],
+)
+def test_exit_status(statuses: list[str], exit_status: int) -> None:
+    results = [gpu_check.Result(str(i), status) for i, status in enumerate(statuses)]
+    assert gpu_check.exit_status(results) == exit_status
+
+
+def runner(tmp_path: Path, text: str) -> list[str]:
+    """A process in place of `gpu_parts.py`."""
+    script = tmp_path / "runner.py"
+    script.write_text(f"import json, pathlib, sys, time\n{text}\n", "ascii")
+    return [sys.executable, str(script)]
+
+
+ANSWERS = f"print('a line'); pathlib.Path(sys.argv[2]).write_text(json.dumps({FAKE}))"
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "detail"),
+    [
+        (ANSWERS, "ok", ""),
+        ("sys.exit('out of memory')", "FAIL", "exit status 1: out of memory"),
+        (f"{ANSWERS}\nsys.exit('at the end')", "FAIL", "exit status 1: at the end"),
+        ("pass", "FAIL", "exit status 0: no word"),
+        ("time.sleep(60)", "FAIL", "no end after 2 s"),
+    ],
+)
+def test_a_part_that_dies_has_failed(text: str, status: str, detail: str, tmp_path: Path) -> None:
+    result = gpu_check.run(part(), tmp_path, runner(tmp_path, text), limit=2.0)
+    assert (result.status, result.detail) == (status, detail)
+
+
+def test_results_of_a_device_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = (part("first"), part("second", needs=("no_such_package",)))
+    monkeypatch.setattr(gpu_check, "PARTS", parts)
+    monkeypatch.setattr(gpu_check.run, "__defaults__", (runner(tmp_path, ANSWERS), 60.0))
+    out = tmp_path / "out"
+    assert gpu_check.main(["--out", str(out), "--json"]) == 3
+    record = json.loads(capsys.readouterr().out)
+    assert json.loads((out / "gpu.json").read_text("utf-8")) == record
+    assert [one["status"] for one in record["parts"]] == ["ok", "not run"]
+    page = (out / "LEDGER-gpu.md").read_text("utf-8").splitlines()
+    (row,) = (line for line in page if "| first " in line)
+    assert row.startswith("| ok | first | 5 | 0 |")
+    assert "| not run | second | | |  | no_such_package is not installed" in "\n".join(page)
+    assert page[-4:] == ["", "```text", "a line", "```"]
+    assert gpu_check.main(["--only", "second", "--out", str(tmp_path / "other")]) == 3
+    assert not (tmp_path / "other").exists()
+
+
+def test_the_same_table_and_report_as_verify(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(ROOT / "tools" / "examples" / "my_kernel.py")
+    found = gpu_common.verified(load_target(path), "A GPU")
+    printed = capsys.readouterr().out
+    command = [sys.executable, "-m", "mxref", "verify", path]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert printed == run.stdout
+    run = subprocess.run([*command, "--json"], cwd=ROOT, capture_output=True, check=True)
+    assert found["report"] == json.loads(run.stdout)
+    assert (found["cases"], found["failed"], found["passed"]) == (1780, 0, True)
+
+
+# The program in CUDA C++.
+
+OF_A_DEVICE = {
+    "machine": "device",
+    "device": "A GPU",
+    "cases": 7,
+    "failed": 0,
+    "pass": True,
+    "rows": [{"file": "encode/e4m3.f32", "cases": 7, "failed": 0}],
+}
+SWEPT = {
+    **{name: OF_A_DEVICE[name] for name in ("machine", "device")},
+    "pass": False,
+    "rows": [{"format": "e4m3", "inputs": 9, "wrong": 2, "longest": [{"first": "0"}]}],
+}
+
+
+def answers(
+    record: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int = 0
+) -> dict[str, Any]:
+    program = tmp_path / "mx_check"
+    text = record if isinstance(record, str) else json.dumps(record)
+    program.write_text(f"#!/bin/sh\necho '{text}'\necho 'last words' >&2\nexit {status}\n", "ascii")
+    program.chmod(0o755)
+    monkeypatch.setattr(gpu_program, "_program", lambda build, *flags: str(program))
+    found: dict[str, Any] = gpu_program.of_program(("vectors", "folder"), ())(tmp_path)
+    return found
+
+
+def test_what_the_program_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = answers(OF_A_DEVICE, tmp_path, monkeypatch)
+    assert gpu_check.judged(part(), found, 1.0, "").status == "ok"
+    assert (found["cases"], found["failed"], found["device"]) == (7, 0, "A GPU")
+    found = answers(SWEPT, tmp_path, monkeypatch, status=1)
+    assert gpu_check.judged(part(), found, 1.0, "").status == "FAIL"
+    assert (found["cases"], found["failed"]) == (9, 2)
+    nothing = {**OF_A_DEVICE, "rows": [], "cases": 0}
+    found = answers(nothing, tmp_path, monkeypatch)
+    assert gpu_check.judged(part(), found, 1.0, "").status == "FAIL"
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "ok file=encode/e4m3.f32 cases=7 failed=0"
+    assert lines[1].startswith("FAIL format=e4m3 inputs=9 wrong=2")
+
+
+@pytest.mark.parametrize("machine", ["host", "emulated"])
+def test_what_ran_on_a_cpu_does_not_count(
+    machine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(RuntimeError, match=f"must run on the device, got {machine}"):
+        answers({**OF_A_DEVICE, "machine": machine}, tmp_path, monkeypatch)
+
+
+def test_a_program_without_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RuntimeError, match="gave no JSON but said: last words"):
+        answers("no device", tmp_path, monkeypatch, status=1)
+    with pytest.raises(RuntimeError, match="passed, but with exit status 1"):
+        answers(OF_A_DEVICE, tmp_path, monkeypatch, status=1)

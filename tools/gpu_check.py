@@ -1,0 +1,203 @@
+"""Everything that needs a GPU, in one command: the fast paths, and the casts of others.
+
+    python tools/gpu_check.py                  # prints; some ten minutes
+    python tools/gpu_check.py --out results    # writes results/LEDGER-gpu.md and results/gpu.json
+    python tools/gpu_check.py --only triton    # the parts whose names begin so
+
+It needs this folder (copied, without a network), NumPy and ml_dtypes; and for its parts torch,
+Triton, torchao, or nvcc with g++. What is absent is "not run", never passed.
+
+The exit status is 0 if every part ran and the fast paths have no wrong answer, 1 if one has, 2 for
+misuse, 3 if nothing was wrong but some part did not run. Wrong answers of others are findings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from gpu_common import NotRunError, gpu_line
+from gpu_parts import PARTS, Part, missing
+
+from mxref._version import __version__
+from mxref._whole_file import write_file
+
+#: Seconds that a part may take.
+LIMIT = 3600.0
+_RUNNER = (sys.executable, str(Path(__file__).resolve().with_name("gpu_parts.py")))
+_NOT_RUN = "not run"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of a part.
+
+    Args:
+        name: the part.
+        status: `ok`, `FAIL`, `differs` (others), or `not run`.
+        detail: why it did not run, or failed without an answer.
+        device: the GPU that answered.
+        cases: answers compared.
+        failed: wrong ones.
+        seconds: of the clock.
+        text: what it printed.
+        found: all that it found.
+    """
+
+    name: str
+    status: str
+    detail: str = ""
+    device: str = ""
+    cases: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    text: str = ""
+    found: dict[str, Any] = field(default_factory=dict)
+
+
+def run(part: Part, build: Path, runner: Sequence[str] = _RUNNER, limit: float = LIMIT) -> Result:
+    """A part in a process of its own; one that dies has failed.
+
+    Args:
+        part: the part.
+        build: folder for what is compiled.
+        runner: the command that is given the part's name, a file for its findings, and `build`.
+        limit: seconds until it is killed.
+    """
+    why = missing(part)
+    if why:
+        return Result(part.name, _NOT_RUN, why)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        findings = Path(folder, "findings.json")
+        command = [*runner, part.name, str(findings), str(build)]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=limit
+            )
+        except subprocess.TimeoutExpired:
+            return Result(part.name, "FAIL", f"no end after {limit:.0f} s", seconds=limit)
+        seconds = time.monotonic() - began
+        if done.returncode or not findings.exists():
+            said = done.stderr.strip().splitlines() or ["no word"]
+            detail = f"exit status {done.returncode}: {said[-1]}"
+            return Result(part.name, "FAIL", detail, seconds=seconds, text=done.stdout)
+        found = json.loads(findings.read_text("utf-8"))
+    return judged(part, found, seconds, done.stdout)
+
+
+def judged(part: Part, found: dict[str, Any], seconds: float, text: str) -> Result:
+    """What findings amount to; those that name no device, or compared nothing, have failed."""
+    if "not_run" in found:
+        return Result(part.name, _NOT_RUN, found["not_run"], seconds=seconds)
+    cases, failed = found.get("cases", 0), found.get("failed", 0)
+    if not found.get("device"):
+        status, detail = "FAIL", "it names no device"
+    elif not cases and not found.get("measured"):
+        status, detail = "FAIL", "nothing was compared"
+    elif found["passed"] and not failed:
+        status, detail = "ok", ""
+    else:
+        status, detail = "FAIL" if part.own else "differs", ""
+    return Result(
+        part.name, status, detail, found.get("device", ""), cases, failed, seconds, text, found
+    )
+
+
+def exit_status(results: Sequence[Result]) -> int:
+    """0 if every part ran and none failed, 1 if one failed, 3 if one did not run."""
+    statuses = {result.status for result in results}
+    return 1 if "FAIL" in statuses else 3 if _NOT_RUN in statuses or not results else 0
+
+
+def table(results: Sequence[Result]) -> list[str]:
+    """The results as the rows of a Markdown table."""
+    rows = ["| | part | cases | wrong | seconds | |", "|---|---|---|---|---|---|"]
+    for one in results:
+        counts = "| | |" if one.status == _NOT_RUN else f"| {one.cases} | {one.failed} |"
+        seconds = "" if one.status == _NOT_RUN else f"{one.seconds:.1f}"
+        rows.append(f"| {one.status} | {one.name} {counts} {seconds} | {one.detail} |")
+    return rows
+
+
+def page(results: Sequence[Result], about: dict[str, str]) -> str:
+    """LEDGER-gpu.md."""
+    lines = ["# What a GPU answered", "", "Written by `tools/gpu_check.py`.", ""]
+    lines += [f"- {name}: {value}" for name, value in about.items()]
+    lines += ["", *table(results)]
+    for one in results:
+        if one.text.strip():
+            lines += ["", f"## {one.name}", "", "```text", one.text.strip(), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def version_of(package: str) -> str:
+    """The version that is installed."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def versions() -> dict[str, str]:
+    """What the results depend on."""
+    found = {"mxref": __version__, "Python": platform.python_version()}
+    for name in ("numpy", "ml_dtypes", "torch", "triton", "torchao"):
+        found[name] = version_of(name)
+    try:
+        found["GPU, driver, compute capability"] = gpu_line()
+    except NotRunError as error:
+        found["GPU"] = str(error)
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what the command line names."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", default="", metavar="NAME", help="parts whose names begin so")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where to write the results")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    options = parser.parse_args(arguments)
+    parts = [part for part in PARTS if part.name.startswith(options.only)]
+    if not parts:
+        parser.error(f"--only must begin a part's name, got {options.only!r}: {PARTS[0].name}")
+    results = []
+    with tempfile.TemporaryDirectory() as build:
+        for part in parts:
+            one = run(part, Path(build))
+            results.append(one)
+            if not options.json and one.status != _NOT_RUN:
+                print(f"== {part.name}", one.text.strip(), sep="\n", flush=True)
+    about, status = versions(), exit_status(results)
+    record = {"versions": about, "status": status, "parts": [asdict(one) for one in results]}
+    if options.json:
+        print(json.dumps(record, indent=1))
+    else:
+        print(*(f"{name}: {value}" for name, value in about.items()), *table(results), sep="\n")
+    if options.out is not None:
+        if any(one.device for one in results):
+            options.out.mkdir(parents=True, exist_ok=True)
+            write_file(options.out / "LEDGER-gpu.md", page(results, about).encode("utf-8"))
+            text = json.dumps(record, indent=1) + "\n"
+            write_file(options.out / "gpu.json", text.encode("utf-8"))
+        else:
+            print(f"no GPU answered: nothing is written to {options.out}", file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""What the parts of `gpu_check.py` share: where things are, and the GPU that must be there."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tools" / "adapters")]  # a copied folder is not installed
+
+from mxref.cli.verify import print_report, report_json  # noqa: E402
+from mxref.conformance import verify  # noqa: E402
+from mxref.conformance.asked import read_for  # noqa: E402
+from mxref.conformance.target import Target  # noqa: E402
+
+__all__ = ["ROOT", "RULES", "VECTORS", "Found", "NotRunError", "gpu_line", "verified"]
+
+VECTORS = ROOT / "vectors"
+RULES = ("floor", "ceil", "rceil", "even")
+#: What a part found: `device`, `passed`, `cases`, `failed`, and a report of any shape.
+Found = dict[str, Any]
+
+
+class NotRunError(RuntimeError):
+    """A part that cannot run here; the sentence says why."""
+
+
+def gpu_line() -> str:
+    """Name, driver and compute capability of the first GPU.
+
+    Raises:
+        NotRunError: there is none, or no driver.
+    """
+    query = ["nvidia-smi", "--query-gpu=name,driver_version,compute_cap", "--format=csv,noheader"]
+    if shutil.which("nvidia-smi") is None:
+        raise NotRunError("no GPU: nvidia-smi is not on the PATH")
+    asked = subprocess.run(query, capture_output=True, text=True, check=False)
+    lines = asked.stdout.strip().splitlines()
+    if asked.returncode or not lines:
+        said = (asked.stderr or asked.stdout).strip().splitlines() or ["nothing"]
+        raise NotRunError(f"no GPU: nvidia-smi said {said[0]}")
+    return lines[0]
+
+
+def verified(target: Target, device: str) -> Found:
+    """What `mxref verify` prints and reports of a target."""
+    report = verify(target, read_for(VECTORS, target, target.policy))
+    print_report(report, 10)
+    return {
+        "device": device,
+        "cases": report.compared,
+        "failed": len(report.failures),
+        "passed": report.passed,
+        "report": report_json(report),
+    }

@@ -1,0 +1,117 @@
+"""Parts of `gpu_check.py` that are the program of tools/fastpath/cuda, compiled by nvcc."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from gpu_common import ROOT, Found, gpu_line, verified
+
+from mxref.conformance.programs.command import CommandTarget
+
+__all__ = ["CUDA", "by_lines", "level_2", "nvcc", "of_program"]
+
+CUDA = ROOT / "tools" / "fastpath" / "cuda"
+
+
+def nvcc() -> str | None:
+    """The compiler, on the PATH or where CUDA puts it."""
+    return shutil.which("nvcc", path=os.pathsep.join([os.environ.get("PATH", ""), _CUDA_BIN]))
+
+
+_CUDA_BIN = "/usr/local/cuda/bin"
+
+
+def _program(build: Path, *flags: str) -> str:
+    """`mx_check`, compiled for the GPU that is here; once for all parts.
+
+    Raises:
+        RuntimeError: nvcc refuses it.
+    """
+    capability = gpu_line().rpartition(",")[2].strip().replace(".", "")
+    program = build / "_".join(["mx_check", *flags])
+    if not program.exists():
+        command = [str(nvcc()), "-std=c++17", "-O2", "-x", "cu", f"-arch=sm_{capability}", *flags]
+        parts = [str(CUDA / "mx_check.cpp"), "-o", f"{program}.new"]
+        made = subprocess.run([*command, *parts], capture_output=True, text=True, check=False)
+        if made.returncode:
+            raise RuntimeError(f"nvcc failed: {made.stderr.strip()[-2000:]}")
+        os.replace(f"{program}.new", program)
+    return str(program)
+
+
+def _asked(command: list[str]) -> Found:
+    """The JSON of a command.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        found: Found = json.loads(done.stdout)
+    except ValueError:
+        said = done.stderr.strip().splitlines() or ["nothing"]
+        raise RuntimeError(f"{command[0]} gave no JSON but said: {said[-1]}") from None
+    if done.returncode and found.get("pass", True):
+        raise RuntimeError(f"{command[0]} passed, but with exit status {done.returncode}")
+    return found
+
+
+def of_program(arguments: tuple[str, ...], flags: tuple[str, ...]) -> Callable[[Path], Found]:
+    """A command of `mx_check` that has JSON: what it found on the device, and nowhere else."""
+
+    def run(build: Path) -> Found:
+        found = _asked([_program(build, *flags), *arguments, "--json"])
+        if found["machine"] != "device":
+            raise RuntimeError(f"mx_check must run on the device, got {found['machine']}")
+        for row in found["rows"]:
+            wrong = row.get("failed", row.get("wrong", 0))
+            mark = "--" if row.get("covered") is False else "FAIL" if wrong else "ok"
+            facts = {key: value for key, value in row.items() if key != "longest" or value}
+            print(mark, *(f"{key}={value}" for key, value in facts.items()))
+        inputs = sum(row.get("inputs", 0) for row in found["rows"])
+        wrong = sum(row.get("wrong", 0) for row in found["rows"])
+        return {
+            "device": found["device"],
+            "cases": found.get("cases") or inputs,
+            "failed": found.get("failed") or wrong,
+            "measured": "bench" in arguments,
+            "passed": bool(found["rows"]) and found.get("pass", not wrong),
+            "report": found,
+        }
+
+    return run
+
+
+def by_lines(rule: str) -> Callable[[Path], Found]:
+    """Level 1 by the line protocol under a scale rule, with the diagnosis of `mxref verify`."""
+
+    def run(build: Path) -> Found:
+        device = gpu_line().partition(",")[0]
+        policy = f"ocp+scale_rule={rule}+scale_layout=tiles_128x4+scale_place=before"
+        command = f"{_program(build)} answer --policy {policy}"
+        with CommandTarget(command, timeout=60.0) as target:
+            return verified(target, device)
+
+    return run
+
+
+def level_2(build: Path) -> Found:
+    """The exhaustive families, compared by their digests."""
+    command = [sys.executable, str(CUDA / "level2.py"), _program(build), "--json"]
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    found = _asked(command)
+    for row in found["rows"]:
+        print("ok" if row["pass"] else "FAIL", row["family"], row["cases"])
+    return {
+        "device": gpu_line().partition(",")[0],
+        "cases": sum(row["cases"] for row in found["rows"]),
+        "failed": sum(not row["pass"] for row in found["rows"]),  # families: there is one digest
+        "passed": found["pass"],
+        "report": found,
+    }

@@ -1,0 +1,126 @@
+"""Parts of `gpu_check.py` in Python: the Triton fast path, and the casts of torch and torchao."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from gpu_common import ROOT, RULES, Found, NotRunError, verified
+
+from mxref.conformance import load_target
+from mxref.conformance.sweeping.report import finding_lines, summary, swept_json
+from mxref.conformance.sweeping.sweep import sweep
+from mxref.conformance.target import Target
+from mxref.formats import BLOCK_FORMATS
+
+__all__ = ["adapter", "triton_float32", "triton_level_1", "triton_level_2", "triton_speed"]
+
+TRITON = ROOT / "tools" / "fastpath" / "triton"
+ELEMENTS = [fmt.element.name for fmt in BLOCK_FORMATS.values()]
+
+
+def _torch() -> Any:
+    """The torch that sees a GPU."""
+    torch: Any = importlib.import_module("torch")
+    if not torch.cuda.is_available():
+        raise NotRunError(f"torch {torch.__version__} sees no GPU")
+    return torch
+
+
+def _triton(rule: str) -> tuple[Target, str]:
+    """The Triton target under a scale rule, and its device."""
+    device = _torch().cuda.get_device_name()
+    os.environ.pop("TRITON_INTERPRET", None)
+    os.environ["MX_RULE"] = rule
+    target = load_target(str(TRITON / "target.py"))
+    return target, device
+
+
+def triton_level_1(rule: str) -> Callable[[Path], Found]:
+    """Level 1 of the vectors through the Triton target under a scale rule."""
+
+    def run(_: Path) -> Found:
+        return verified(*_triton(rule))
+
+    return run
+
+
+def _swept(asked: Iterator[tuple[str, str, str, str]]) -> Found:
+    reports, failed, cases, device = [], 0, 0, ""
+    for op, format, float, rule in asked:
+        target, device = _triton(rule)
+        found = sweep(target, op, format, float)
+        print(*finding_lines(found), summary(found), sep="\n", flush=True)
+        cases += found.cases
+        failed += found.tally.wrong + (not found.passed and not found.tally.wrong)
+        reports.append(swept_json(found))
+    passed = bool(reports) and all(one["passed"] for one in reports)
+    return {
+        "device": device, "cases": cases, "failed": failed, "passed": passed, "sweeps": reports
+    }  # fmt: skip
+
+
+def triton_level_2(_: Path) -> Found:
+    """Every bfloat16, every scale with every code, and the block product under every rule."""
+
+    def asked() -> Iterator[tuple[str, str, str, str]]:
+        for name in ELEMENTS:
+            yield "encode", name, "bf16", "floor"
+            yield from (("shared_scale", name, "bf16", rule) for rule in RULES)
+        for name in BLOCK_FORMATS:
+            yield from (("dequantize", name, float, "floor") for float in ("f32", "bf16"))
+            yield from (("quantize", name, "f32", rule) for rule in RULES)
+
+    return _swept(asked())
+
+
+def triton_float32(_: Path) -> Found:
+    """All 2**32 float32 inputs of every format."""
+    return _swept(("encode", name, "f32", "floor") for name in ELEMENTS)
+
+
+def triton_speed(_: Path) -> Found:
+    """Seconds and bandwidth of `quantize`, beside a copy of the same tensor."""
+    torch = _torch()
+    sys.path.insert(0, str(TRITON))
+    mx, testing = importlib.import_module("mx_kernels"), importlib.import_module("triton.testing")
+    rows = []
+    for dtype in (torch.float32, torch.bfloat16):
+        x = torch.randn(1 << 16, 1 << 11, device="cuda").to(dtype)
+        y = torch.empty_like(x)
+        size = x.numel() * x.element_size()
+        copy = 2 * size / (testing.do_bench(lambda y=y, x=x: y.copy_(x)) * 1e-3)
+        for name in ("e4m3", "e2m1"):
+            scales, codes = mx.quantize(x, name, packed=True)
+            milliseconds = testing.do_bench(
+                lambda x=x, name=name: mx.quantize(x, name, packed=True)
+            )
+            rate = (size + scales.numel() + codes.numel()) / (milliseconds * 1e-3)
+            kind = str(dtype).rpartition(".")[2]
+            print(f"quantize {name} {kind}: {rate / 1e9:.0f} GB/s, {rate / copy:.0%} of a copy")
+            rows.append({"format": name, "float": kind, "rate": rate, "share_of_copy": rate / copy})
+    return {"device": torch.cuda.get_device_name(), "rows": rows, "measured": True, "passed": True}
+
+
+def adapter(name: str) -> Callable[[Path], Found]:
+    """An adapter of torch or torchao, with its tensors on the GPU instead of the CPU."""
+
+    def run(_: Path) -> Found:
+        device = _torch().cuda.get_device_name()
+        peer: Any = importlib.import_module("_peer")
+        to_tensor, to_array = peer.tensor, peer.array
+        peer.tensor = lambda values: to_tensor(values).cuda()
+        peer.array = lambda result: to_array(_on_gpu(result).cpu())
+        return verified(load_target(str(ROOT / "tools" / "adapters" / f"{name}.py")), device)
+
+    return run
+
+
+def _on_gpu(result: Any) -> Any:
+    if not result.is_cuda:
+        raise RuntimeError("a result must have been computed on the GPU, got one from the CPU")
+    return result
