@@ -7,6 +7,7 @@ A policy has one spelling everywhere: a profile's name and the choices that diff
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -67,7 +68,8 @@ class _Group:
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             kind: Any = type(field.default)
             value = getattr(self, field.name)
-            object.__setattr__(self, field.name, _member(field.name, value, list(kind)))
+            if not isinstance(value, kind):
+                object.__setattr__(self, field.name, _member(field.name, value, list(kind)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +254,12 @@ READS: Mapping[str, tuple[str, ...]] = {
 def _parse(text: str) -> tuple[Policy, list[str]]:
     if not isinstance(text, str):
         raise TypeError(f"policy must be a string or a Policy, got {type(text).__name__}")
+    policy, choices = _parsed(text)
+    return policy, list(choices)
+
+
+@functools.lru_cache(maxsize=1024)
+def _parsed(text: str) -> tuple[Policy, tuple[str, ...]]:
     profile, *parts = text.split("+")
     if profile != "ocp":
         raise ValueError(
@@ -265,7 +273,7 @@ def _parse(text: str) -> tuple[Policy, list[str]]:
         if name in choices:
             raise ValueError(f"policy {text!r} gives {name!r} twice: keep one")
         choices[name] = value
-    return _DEFAULT.replace(**choices), list(choices)
+    return _DEFAULT.replace(**choices), tuple(choices)
 
 
 def _hint(name: str) -> str:

@@ -7,7 +7,7 @@ Source: OCP MX v1.0 §5 and §6.3; OFP8 Rev 1.0.
 """
 
 from mxref.exact.block import dequantize, quantize
-from mxref.exact.element import decode, encode
+from mxref.exact.element import decode, encode, encoder
 from mxref.exact.formats import value
 from mxref.exact.packing import (
     pack,
@@ -27,6 +27,7 @@ __all__ = [
     "dequantize_scaled",
     "encode",
     "encode_scale",
+    "encoder",
     "pack",
     "pack_block",
     "pack_scales",

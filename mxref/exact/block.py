@@ -6,8 +6,9 @@ and those of elements and scales.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import NamedTuple
 
 from mxref.exact.arithmetic import product
 from mxref.exact.choices import (
@@ -25,7 +26,6 @@ from mxref.exact.formats import (
     FLOATS,
     SCALE_BIAS,
     SCALE_MAX_CODE,
-    ElementFormat,
     FloatType,
     bad,
     check_int,
@@ -34,7 +34,7 @@ from mxref.exact.formats import (
 )
 from mxref.exact.numbers import INF, NAN, Number, largest
 from mxref.exact.rounding import check_random
-from mxref.exact.ruler import Ruler, placer, ruler
+from mxref.exact.ruler import placer, ruler
 from mxref.exact.rules import RULES
 from mxref.exact.scale import (
     NAN_BLOCK,
@@ -42,22 +42,37 @@ from mxref.exact.scale import (
     SCALED,
     ZEROS,
     BlockScale,
-    block_scale,
+    block_scaler,
     scale_number,
 )
-from mxref.exact.sources import Source, prepared, read_checked
+from mxref.exact.sources import Source, prepared
+
+
+class _Plan(NamedTuple):
+    """What `quantize` needs for one set of names, looked up once.
+
+    scale_of: from a finite amax. place: from a number to its code. stochastic: whether bits are
+    drawn. nan_code: the element code in a NaN block.
+    """
+
+    source: Source
+    scale_of: Callable[[Number], BlockScale]
+    place: Callable[[Number, int, int], int]
+    stochastic: bool
+    nan_code: int
+    chosen: Mapping[str, str]
 
 
 @cache
-def _quantize_plan(
-    source: str, format: str, rule: str, **choices: str
-) -> tuple[Source, ElementFormat, Ruler, Mapping[str, str]]:
-    """Look up once what `quantize` needs for one set of names."""
+def _quantize_plan(source: str, format: str, rule: str, **choices: str) -> _Plan:
     fmt = look_up(ELEMENTS, "format", format)
     check_member("rule", rule, RULES)
     chosen = settle(choices, ELEMENT_CHOICES, INPUT_CHOICES, SHARED_SCALE_CHOICES, BLOCK_CHOICES)
     kind = prepared(source, chosen["pre_rounding"], chosen["subnormal_inputs"])
-    return kind, fmt, ruler(format, **{name: chosen[name] for name in ELEMENT_CHOICES}), chosen
+    marks = ruler(format, **{name: chosen[name] for name in ELEMENT_CHOICES})
+    scale_of = block_scaler(kind, fmt, rule, chosen)
+    nan_code = (1 << fmt.bits) - 1 if chosen["nan_block_codes"] == "ones" else 0
+    return _Plan(kind, scale_of, placer(marks), marks.stochastic is not None, nan_code, chosen)
 
 
 def quantize(
@@ -97,29 +112,35 @@ def quantize(
     >>> quantize([0x3F800000, 0x7F800000], "f32", "e4m3", block_inf="ignore")
     (119, [120, 126])
     """
-    kind, fmt, marks, chosen = _quantize_plan(
-        source, format, rule, rounding=rounding, overflow=overflow, **choices
-    )
+    plan = _quantize_plan(source, format, rule, rounding=rounding, overflow=overflow, **choices)
     if len(x_bits) == 0:
         raise bad("x_bits", "a block of one number or more", x_bits)
-    numbers = [read_checked("x_bits", bits, kind) for bits in x_bits]
+    for bits in x_bits:
+        check_int("x_bits", bits, plan.source.bits)
+    numbers, amax = _read(tuple(x_bits), plan.source)
     drawn = [0] * len(numbers)
-    if marks.stochastic is not None:
+    if plan.stochastic:
         drawn = _checked_draws(random_bits, random_width, len(numbers))
-    scale = _scale_of(numbers, kind, fmt, rule, chosen)
+    scale = _scale_of(numbers, amax, plan)
     if scale.elements == NAN_CODES:
-        ones = (1 << fmt.bits) - 1 if chosen["nan_block_codes"] == "ones" else 0
-        return scale.code, [ones] * len(numbers)
-    if chosen["scaling"] == "reciprocal_flushed" and scale.code >= SCALE_MAX_CODE:
+        return scale.code, [plan.nan_code] * len(numbers)
+    if plan.chosen["scaling"] == "reciprocal_flushed" and scale.code >= SCALE_MAX_CODE:
         # 1 / 2**127 is a subnormal; flushed, it makes a zero of every number and NaN of Inf.
-        numbers = [(s, NAN if n in (INF, NAN) else 0, 0) for s, n, _ in numbers]
+        numbers = tuple((s, NAN if n in (INF, NAN) else 0, 0) for s, n, _ in numbers)
     if scale.elements == ZEROS:
-        numbers = [(sign, 0, 0) for sign, _, _ in numbers]
-    exponent, place = scale.code - SCALE_BIAS, placer(marks)
+        numbers = tuple((sign, 0, 0) for sign, _, _ in numbers)
+    exponent, place = scale.code - SCALE_BIAS, plan.place
     return scale.code, [
         place((sign, n, e - exponent), r, random_width)
         for (sign, n, e), r in zip(numbers, drawn, strict=True)
     ]
+
+
+@lru_cache(maxsize=1024)
+def _read(x_bits: tuple[int, ...], source: Source) -> tuple[tuple[Number, ...], Number]:
+    """Read a block: its numbers and the largest finite magnitude, the same for many policies."""
+    numbers = tuple(source.read(bits) for bits in x_bits)
+    return numbers, largest(number for number in numbers if number[1] >= 0)
 
 
 def _checked_draws(draws: Sequence[int] | None, random_width: int, count: int) -> list[int]:
@@ -130,29 +151,44 @@ def _checked_draws(draws: Sequence[int] | None, random_width: int, count: int) -
     return list(draws)
 
 
-def _scale_of(
-    numbers: list[Number], kind: Source, fmt: ElementFormat, rule: str, chosen: Mapping[str, str]
-) -> BlockScale:
+def _scale_of(numbers: Sequence[Number], amax: Number, plan: _Plan) -> BlockScale:
     """Return the scale of a block, its NaN and Inf included."""
-    kinds = {n for _, n, _ in numbers}
+    kinds, chosen = {n for _, n, _ in numbers}, plan.chosen
     if NAN in kinds and chosen["block_nan"] == "nan_block":
         return NAN_BLOCK
     if INF in kinds and chosen["block_inf"] == "nan_block":
         return NAN_BLOCK
     if INF in kinds and chosen["block_inf"] == "largest_scale":
         return BlockScale(SCALE_MAX_CODE, SCALED)
-    amax = largest([number for number in numbers if number[1] >= 0])
-    return block_scale(amax, kind, fmt, rule, chosen)
+    return plan.scale_of(amax)
+
+
+class _Reading(NamedTuple):
+    """What `dequantize` needs for one set of names, looked up once.
+
+    elements: the numbers of all element codes, of so many bits. scales: of all scale codes whether
+    they are finite, and the numbers, rounded if they are to be.
+    """
+
+    bits: int
+    elements: tuple[Number, ...]
+    scales: tuple[tuple[bool, Number], ...]
+    target: FloatType
+    chosen: Mapping[str, str]
 
 
 @cache
-def _dequantize_plan(
-    format: str, target: str, **choices: str
-) -> tuple[ElementFormat, FloatType, Mapping[str, str]]:
-    """Look up once what `dequantize` needs for one set of names."""
+def _reading(format: str, target: str, **choices: str) -> _Reading:
     fmt = look_up(ELEMENTS, "format", format)
     kind = look_up(FLOATS, "target", target)
-    return fmt, kind, settle(choices, DEQUANTIZE_CHOICES)
+    chosen = settle(choices, DEQUANTIZE_CHOICES)
+    elements = tuple(read_code(code, fmt) for code in range(1 << fmt.bits))
+    scales = []
+    for code in range(256):
+        scale = scale_number(code, chosen)
+        first = chosen["product_rounding"] == "scale_first"
+        scales.append((scale[1] >= 0, converted(scale, kind) if first else scale))
+    return _Reading(fmt.bits, elements, tuple(scales), kind, chosen)
 
 
 def dequantize(scale_code: int, code: int, format: str, target: str = "f32", **choices: str) -> int:
@@ -176,17 +212,13 @@ def dequantize(scale_code: int, code: int, format: str, target: str = "f32", **c
     >>> hex(dequantize(0xFE, 0x7, "e2m1", product_overflow="saturate"))
     '0x7f7fffff'
     """
-    fmt, kind, chosen = _dequantize_plan(format, target, **choices)
+    bits, elements, scales, kind, chosen = _reading(format, target, **choices)
     check_int("scale_code", scale_code, 8)
-    check_int("code", code, fmt.bits)
-    element = read_code(code, fmt)
-    scale = scale_number(scale_code, chosen)
-    finite = element[1] >= 0 and scale[1] >= 0
-    if chosen["product_rounding"] == "scale_first":
-        scale = converted(scale, kind)
+    check_int("code", code, bits)
+    element, (finite, scale) = elements[code], scales[scale_code]
     result = write_float(product(element, scale), kind)
     sign_weight = 1 << (kind.bits - 1)
-    if finite and result % sign_weight == kind.infinity:
+    if finite and element[1] >= 0 and result % sign_weight == kind.infinity:
         overflows = {
             "inf": result,
             "nan": kind.quiet_nan,

@@ -11,26 +11,43 @@ from functools import cache
 from mxref.exact.choices import DECODED_ZERO, ELEMENT_CHOICES, INPUT_CHOICES, settle
 from mxref.exact.floats import write_float
 from mxref.exact.formats import FLOATS, FORMATS, bad, check_int, look_up, read_code
-from mxref.exact.numbers import Number
 from mxref.exact.rounding import check_random
 from mxref.exact.ruler import placer, ruler
 from mxref.exact.sources import prepared
 
 
 @cache
-def _plan(
-    source: str, format: str, rounding: str, overflow: str, **choices: str
-) -> tuple[int, Callable[[int], Number], Callable[[Number, int, int], int], bool]:
-    """Look up once what `encode` needs for one set of names.
+def encoder(
+    source: str,
+    format: str,
+    rounding: str = "ties_to_even",
+    overflow: str = "saturate",
+    **choices: str,
+) -> Callable[[int, int, int], int]:
+    """Make the function from x_bits, random_bits and random_width to a code for one set of names.
 
-    The tuple: the source's width, how to read it, how to place a number, whether bits are drawn.
+    source, format, rounding, overflow, choices: as in `encode`.
+    Special values: see `encode`.
+    Source: OCP MX v1.0 §5.3.
+
+    >>> encoder("f32", "e2m1", rounding="to_odd")(0x40A00000, 0, 0)  # 5, between 4 and 6
+    7
     """
     look_up(FORMATS, "format", format)
     given = {"rounding": rounding, "overflow": overflow, **choices}
     chosen = settle(given, ELEMENT_CHOICES, INPUT_CHOICES)
     kind = prepared(source, *(chosen.pop(name) for name in ("pre_rounding", "subnormal_inputs")))
     marks = ruler(format, **chosen)
-    return kind.bits, kind.read, placer(marks), marks.stochastic is not None
+    width, read, place, drawn = kind.bits, kind.read, placer(marks), marks.stochastic is not None
+
+    def encode_one(x_bits: int, random_bits: int, random_width: int) -> int:
+        if type(x_bits) is not int or x_bits >> width:
+            check_int("x_bits", x_bits, width)
+        if drawn:
+            check_random(random_bits, random_width)
+        return place(read(x_bits), random_bits, random_width)
+
+    return encode_one
 
 
 def encode(
@@ -77,12 +94,8 @@ def encode(
     >>> [encode(5, "i8", "e2m1", "stochastic_a", random_bits=r, random_width=2) for r in range(4)]
     [6, 6, 7, 7]
     """
-    width, read, place, drawn = _plan(source, format, rounding, overflow, **choices)
-    if type(x_bits) is not int or x_bits >> width:
-        check_int("x_bits", x_bits, width)
-    if drawn:
-        check_random(random_bits, random_width)
-    return place(read(x_bits), random_bits, random_width)
+    encode_one = encoder(source, format, rounding, overflow, **choices)
+    return encode_one(x_bits, random_bits, random_width)
 
 
 @cache

@@ -5,6 +5,7 @@ Inf and NaN have n = INF and n = NAN, both below zero; zero has n = 0. All of th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 Number: TypeAlias = tuple[int, int, int]
@@ -35,14 +36,14 @@ def compare(n: int, e: int, m: int, f: int) -> int:
     return (n > m) - (n < m)
 
 
-def largest(numbers: list[Number]) -> Number:
+def largest(numbers: Iterable[Number]) -> Number:
     """Return the largest magnitude of finite numbers, as a positive one; of none, zero.
 
     >>> largest([(0, 3, 0), (1, 1, 2), (0, 7, -1)])
     (0, 1, 2)
     """
-    best = (0, 0, 0)
+    m, f = 0, 0
     for _, n, e in numbers:
-        if compare(n, e, *best[1:]) > 0:
-            best = (0, n, e)
-    return best
+        if compare(n, e, m, f) > 0:
+            m, f = n, e
+    return (0, m, f)

@@ -108,9 +108,10 @@ def place_ratio(marks: Ruler, sign: int, magnitude: Fraction) -> int:
     >>> [place_ratio(marks, 1, Fraction(n, 12)) for n in (2, 3, 4, 29, 30, 1000)]  # ties: 3 and 30
     [8, 8, 9, 12, 12, 15]
     """
-    side, count = marks.sides[sign], magnitude / Fraction(2) ** marks.unit
+    side = marks.sides[sign]
+    count, rest = divmod(magnitude.numerator << -marks.unit, magnitude.denominator)
     i = bisect_right(marks.points, count)
-    return side.answers[2 * i - 1 if marks.points[i - 1] == count else 2 * i]
+    return side.answers[2 * i - 1 if marks.points[i - 1] == count and rest == 0 else 2 * i]
 
 
 def _special(n: int, side: Side) -> int:

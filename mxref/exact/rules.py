@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Final
 
 from mxref.exact.floats import converted, write_float
@@ -89,13 +90,22 @@ def _in_float32(n: int, e: int) -> tuple[int, int] | None:
     return None if m == INF else (m, f)
 
 
+_DIGITS: Final = decimal.Context(prec=60)
+
+
+@lru_cache(maxsize=4096)
+def _log2(n: int) -> decimal.Decimal:
+    """Find log2(n) to sixty digits."""
+    with decimal.localcontext(_DIGITS):
+        return decimal.Decimal(n).ln() / decimal.Decimal(2).ln()
+
+
 def _floor_log2_float32(n: int, e: int, fmt: ElementFormat) -> int:
     single = _in_float32(n, e)
     if single is None or single[0] == 0:
         return _FAR if single is None else -_FAR
-    with decimal.localcontext(decimal.Context(prec=60)):
-        logarithm = decimal.Decimal(single[0]).ln() / decimal.Decimal(2).ln() + single[1]
-        count = int((logarithm * 2**160).to_integral_value())
+    with decimal.localcontext(_DIGITS):
+        count = int(((_log2(single[0]) + single[1]) * 2**160).to_integral_value())
     sign, m, f = converted((int(count < 0), abs(count), -160), FLOATS["f32"])
     signed = -m if sign else m
     floor: int = signed << f if f >= 0 else signed >> -f

@@ -5,7 +5,7 @@ Source: OCP MX v1.0 §5.4.1 (E8M0), §6.3 (conversion). The choices are N3, N6 t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -147,44 +147,60 @@ class BlockScale(NamedTuple):
 NAN_BLOCK: Final = BlockScale(SCALE_NAN, NAN_CODES)
 
 
-def block_scale(
-    amax: Number, source: Source, fmt: ElementFormat, rule: str, chosen: Mapping[str, str]
-) -> BlockScale:
-    """Return the scale of a block with a finite amax.
+def block_scaler(
+    source: Source, fmt: ElementFormat, rule: str, chosen: Mapping[str, str]
+) -> Callable[[Number], BlockScale]:
+    """Make the function from a finite amax to the scale of its block.
 
-    chosen: the members of SHARED_SCALE_CHOICES.
+    rule: a name of RULES. chosen: the members of SHARED_SCALE_CHOICES.
     Special values: an amax that `amax_type` turns into Inf counts as having exponent 128.
     Source: OCP MX v1.0 §6.3 step 1.
 
     >>> from mxref.exact.choices import SHARED_SCALE_CHOICES, settle
     >>> from mxref.exact.sources import SOURCES
     >>> wrap = settle({"scale_underflow": "wrap"}, SHARED_SCALE_CHOICES)
-    >>> block_scale((0, 1, -126), SOURCES["f32"], ELEMENTS["e2m1"], "floor", wrap).code
+    >>> block_scaler(SOURCES["f32"], ELEMENTS["e2m1"], "floor", wrap)((0, 1, -126)).code
     255
     """
     if fmt.name == "int8" and chosen["int8_emax"] == "one":
         fmt = fmt._replace(emax=1)
     kind = narrower(source, chosen["amax_type"])
-    _, n, e = amax if kind is None else converted(amax, kind)
-    if n == 0:
-        zero_block = {
-            "code_00": BlockScale(0, SCALED),
-            "code_01": BlockScale(1, SCALED),
-            "one": BlockScale(SCALE_BIAS, SCALED),
-            "minus_emax": BlockScale(SCALE_BIAS - fmt.emax, SCALED),
-            "nan": NAN_BLOCK,
-        }
-        return zero_block[chosen["zero_block"]]
-    code = SCALE_BIAS + (128 if n == INF else RULES[rule](n, e, fmt))
-    beyond = {"nan": NAN_BLOCK, "wrap": BlockScale(code % 256, SCALED)}
-    if code > SCALE_MAX_CODE:
-        beyond["clamp"] = BlockScale(SCALE_MAX_CODE, SCALED)
-        return beyond[chosen["scale_overflow"]]
-    if code < 0:
+    exponent = RULES[rule]
+    zero_block = {
+        "code_00": BlockScale(0, SCALED),
+        "code_01": BlockScale(1, SCALED),
+        "one": BlockScale(SCALE_BIAS, SCALED),
+        "minus_emax": BlockScale(SCALE_BIAS - fmt.emax, SCALED),
+        "nan": NAN_BLOCK,
+    }[chosen["zero_block"]]
+
+    def scale_of(amax: Number) -> BlockScale:
+        _, n, e = amax if kind is None else converted(amax, kind)
+        if n == 0:
+            return zero_block
+        code = SCALE_BIAS + (128 if n == INF else exponent(n, e, fmt))
+        if 0 <= code <= SCALE_MAX_CODE:
+            return BlockScale(code, SCALED)
+        beyond = {"nan": NAN_BLOCK, "wrap": BlockScale(code % 256, SCALED)}
+        if code > SCALE_MAX_CODE:
+            beyond["clamp"] = BlockScale(SCALE_MAX_CODE, SCALED)
+            return beyond[chosen["scale_overflow"]]
         beyond["clamp"] = BlockScale(0, SCALED)
         beyond["flush"] = BlockScale(0, ZEROS)
         return beyond[chosen["scale_underflow"]]
-    return BlockScale(code, SCALED)
+
+    return scale_of
+
+
+@cache
+def _shared_scale_plan(
+    source: str, format: str, rule: str, **choices: str
+) -> tuple[Source, Callable[[Number], BlockScale]]:
+    """Look up once what `shared_scale` needs for one set of names."""
+    kind = prepared(source, "none")
+    fmt = look_up(ELEMENTS, "format", format)
+    check_member("rule", rule, RULES)
+    return kind, block_scaler(kind, fmt, rule, settle(choices, SHARED_SCALE_CHOICES))
 
 
 def shared_scale(
@@ -207,11 +223,8 @@ def shared_scale(
     >>> shared_scale(0x43E00000, "f32", "e4m3"), shared_scale(0x3F800000, "f32", "e2m1")
     (127, 125)
     """
-    kind = prepared(source, "none")
-    fmt = look_up(ELEMENTS, "format", format)
-    check_member("rule", rule, RULES)
-    chosen = settle(choices, SHARED_SCALE_CHOICES)
+    kind, scale_of = _shared_scale_plan(source, format, rule, **choices)
     amax = read_checked("amax_bits", amax_bits, kind)
     if amax[1] < 0:
         return SCALE_NAN
-    return block_scale(amax, kind, fmt, rule, chosen).code
+    return scale_of(amax).code

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -90,11 +90,11 @@ def choices_read(op: str, policy: Policy) -> dict[str, str]:
     >>> choices_read("encode", Policy.parse("ocp+rounding=to_odd+scale_rule=ceil"))
     {'rounding': 'to_odd'}
     """
-    default = Policy().choices()
+    default, wanted = Policy().choices(), reads(op)
     return {
         name: value
         for name, value in policy.choices().items()
-        if name in reads(op) and value != default[name]
+        if name in wanted and value != default[name]
     }
 
 
@@ -129,7 +129,8 @@ def exact_answers(
 ) -> list[tuple[int, ...]]:
     """The output words of many cases, by the slow twin."""
     if format in OTHER_BLOCK_FORMATS:
-        return [_exact_scaled(op, format, float, w, policy) for w in questions]
+        every = policy.choices()
+        return [_exact_scaled(op, format, float, w, every) for w in questions]
     # What the policy reads, as the slow twin's arguments; cases are whole blocks.
     left_out = ("tail", "scale_arithmetic")
     read = {n: value for n, value in choices_read(op, policy).items() if n not in left_out}
@@ -142,12 +143,11 @@ def exact_answers(
         return [exact_layout(op, format, w, policy, block) for w in questions]
     match op:
         case "encode":
-            return [(exact.encode(w[0], float, format, **choices),) for w in questions]
+            encode_one = exact.encoder(float, format, **choices)
+            return [(encode_one(w[0], 0, 0),) for w in questions]
         case "encode_stochastic":
-            return [
-                (exact.encode(w[0], float, format, random_bits=w[1], random_width=w[2], **choices),)
-                for w in questions
-            ]
+            encode_one = exact.encoder(float, format, **choices)
+            return [(encode_one(*w),) for w in questions]
         case "decode":
             return [(exact.decode(w[0], format, float, **choices),) for w in questions]
         case "encode_scale":
@@ -167,11 +167,11 @@ def exact_answers(
 
 
 def _exact_scaled(
-    op: str, format: str, float: str, words: Sequence[int], policy: Policy
+    op: str, format: str, float: str, words: Sequence[int], choices: Mapping[str, str]
 ) -> tuple[int, ...]:
     """One block under a scale that is no power of two, its tensor's scale first if it has one."""
     fmt = block_format(format)
-    names, arithmetic = (fmt.element.name, fmt.scale.name), policy.scale.scale_arithmetic.value
+    names, arithmetic = (fmt.element.name, fmt.scale.name), choices["scale_arithmetic"]
     tensor, rest = (words[0], words[1:]) if fmt.tensor_scale else (None, words)
     if op == "dequantize":
         scale, *codes = rest
@@ -179,9 +179,9 @@ def _exact_scaled(
             exact.dequantize_scaled(tensor, scale, code, *names, arithmetic, float)
             for code in codes
         )
-    choices = {name: policy.choices()[name] for name in _SCALED_ELEMENT_CHOICES}
+    element_choices = {name: choices[name] for name in _SCALED_ELEMENT_CHOICES}
     _, ((scale, codes),) = exact.quantize_scaled(
-        [rest], float, *names, arithmetic, tensor, **choices
+        [rest], float, *names, arithmetic, tensor, **element_choices
     )
     # Codes under a NaN scale are not compared; implementations leave different ones.
     return (scale, *(codes if scale not in fmt.scale.nan_codes else [0] * len(codes)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from mxref._bits import LAYOUTS, FloatLayout
 from mxref.element import encode
 from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, ElementFormat, Specials
 from mxref.golden import models
-from mxref.golden.answers import exact_answer, exact_answers, fast_answers, reads
+from mxref.golden.answers import exact_answers, fast_answers, reads
 from mxref.golden.entries import Entry, Why, Words, cases_of
 from mxref.golden.grid import grid, pattern
 from mxref.golden.layout_cases import layout_tasks
@@ -134,6 +134,8 @@ def _decode(fmt: ElementFormat) -> VectorFile:
 
 def _encode_scale(layout: FloatLayout) -> VectorFile:
     plain = ("scale_rounding=toward_positive", "scale_rounding=ties_to_away")
+    codes = [(code,) for code in range(E8M0.code_count)]
+    powers = exact_answers("decode_scale", E8M0.name, layout.name, codes, Policy())
 
     def explain(bits: int, answer: int) -> Why:
         magnitude = bits & (layout.sign_bit - 1)
@@ -144,8 +146,7 @@ def _encode_scale(layout: FloatLayout) -> VectorFile:
             "nan": magnitude > layout.inf_bits,
             "binade_edge": _near_edge(magnitude, layout),
         }
-        power = exact_answer("decode_scale", "e8m0", layout.name, [answer], Policy())[0]
-        exact = power == bits and 0 < magnitude < layout.inf_bits
+        exact = powers[answer] == (bits,) and 0 < magnitude < layout.inf_bits
         required = exact or magnitude > layout.inf_bits
         raised = _raised(flags)
         return required, "MX-5.4.1" if required else "N23", raised
@@ -280,14 +281,22 @@ def _columns(op: str, format: str, layout: FloatLayout, entries: list[Entry]) ->
     """Policies that differ from `ocp` in one choice and in an answer."""
     words = np.array([entry.inputs for entry in entries], np.uint64)
     ocp = fast_answers(op, format, layout.name, words, Policy())
-    for name in reads(op):
-        for member in Policy.members(name):
-            left_out = (name, member.value) in _NO_COLUMNS or (op, member.value) in _NO_COLUMNS
-            if name in _NOT_HERE or left_out or member.value.startswith("stochastic"):
-                continue
-            policy = Policy().replace(**{name: member})
-            if (fast_answers(op, format, layout.name, words, policy) != ocp).any():
-                yield str(policy)
+    for policy in _single_choices(op):
+        if (fast_answers(op, format, layout.name, words, policy) != ocp).any():
+            yield str(policy)
+
+
+@cache
+def _single_choices(op: str) -> tuple[Policy, ...]:
+    """Policies with a member other than that of `ocp`, or the same, of one choice."""
+    return tuple(
+        Policy().replace(**{name: member})
+        for name in reads(op)
+        if name not in _NOT_HERE
+        for member in Policy.members(name)
+        if not {(name, member.value), (op, member.value)} & _NO_COLUMNS
+        and not member.value.startswith("stochastic")
+    )
 
 
 def _smallest(fmt: ElementFormat, layout: FloatLayout) -> int:

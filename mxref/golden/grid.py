@@ -5,9 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 
-import numpy as np
-
-from mxref._bits import FloatLayout, Parts, compose, split
+from mxref._bits import FloatLayout
 from mxref.formats import CodeFormat
 
 __all__ = ["grid", "pattern"]
@@ -24,15 +22,17 @@ def pattern(n: int, exponent: int, layout: FloatLayout) -> int:
     Raises:
         ValueError: the number is not a number of the float type.
     """
-    parts = Parts.finite(np.array([n < 0]), np.array([abs(n)]), np.array([exponent]))
-    bits = compose(parts, layout)
-    back = split(bits, layout)
-    shift = int(back.exponent[0]) - exponent
-    same = abs(n) == int(back.significand[0]) << shift if shift >= 0 else False
-    same = same or (shift < 0 and abs(n) << -shift == int(back.significand[0]))
-    if back.is_inf[0] or not same:
+    if n == 0:
+        return 0
+    magnitude = abs(n)
+    binade = max(magnitude.bit_length() - 1 + exponent, layout.emin)
+    shift = exponent - (binade - layout.mantissa_bits)  # to units of the last place
+    count = magnitude << shift if shift >= 0 else magnitude >> -shift
+    # Patterns are numbered in the order of the numbers: the hidden bit is one of the field.
+    bits = (binade - layout.emin << layout.mantissa_bits) + count
+    if bits >= layout.inf_bits or (shift < 0 and count << -shift != magnitude):
         raise ValueError(f"{n} * 2**{exponent} is not exact in {layout.name}")
-    return int(bits[0])
+    return bits | layout.sign_bit * (n < 0)
 
 
 def grid(fmt: CodeFormat, layout: FloatLayout) -> tuple[list[int], list[int]]:

@@ -235,7 +235,7 @@ def words(values: tuple[int, ...], digits: int) -> str:
     >>> words((0, 255), 2)
     '00 ff'
     """
-    return " ".join(f"{value:0{digits}x}" for value in values)
+    return " ".join([f"%0{digits}x"] * len(values)) % tuple(values)
 
 
 def json_line(record: dict[str, Any]) -> str:

@@ -65,18 +65,16 @@ def thresholds(fmt: ElementFormat, layout: FloatLayout, *, negative: bool, **cho
     """
     sign = layout.sign_bit * negative
 
-    def code(magnitude: int) -> int:
-        return exact.encode(magnitude | sign, layout.name, fmt.name, **choices)
-
+    encode = exact.encoder(layout.name, fmt.name, **choices)
     numbers, middles = grid(fmt, layout)
     with contextlib.suppress(ValueError):  # which float16 does not hold for E5M2
         numbers = [*numbers, pattern(*fmt.magnitude_parts(fmt.max_code + 1), layout)]
     points = {point + step for point in (*numbers, *middles) for step in (0, 1)}
-    found = [(0, code(0))]
+    found = [(0, encode(sign, 0, 0))]
     for point in sorted(p for p in points | {layout.inf_bits} if 0 < p <= layout.inf_bits):
-        if code(point - 1) != found[-1][1]:
+        if encode(point - 1 | sign, 0, 0) != found[-1][1]:
             raise RuntimeError(f"{fmt.name} from {layout.name} has a step before {point:#x}")
-        here = code(point)
+        here = encode(point | sign, 0, 0)
         if here != found[-1][1]:
             found.append((point, here))
     return tuple(found)
