@@ -4,44 +4,31 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import io
 import os
 import sys
 from collections.abc import Sequence
 
 from mxref._version import __version__
-from mxref.cli import (
-    diff,
-    explain,
-    export,
-    formats,
-    fuzz,
-    identify,
-    pipe,
-    prompts,
-    quantize,
-    regen,
-    score,
-    sweep,
-    verify,
-)
 
 __all__ = ["main"]
 
+#: The verbs, each a module of this package.
 _VERBS = (
-    formats,
-    explain,
-    quantize,
-    diff,
-    regen,
-    export,
-    score,
-    verify,
-    identify,
-    fuzz,
-    sweep,
-    prompts,
-    pipe,
+    "formats",
+    "explain",
+    "quantize",
+    "diff",
+    "regen",
+    "export",
+    "score",
+    "verify",
+    "identify",
+    "fuzz",
+    "sweep",
+    "prompts",
+    "pipe",
 )
 
 
@@ -52,13 +39,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"mxref {__version__}")
     verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
-    for module in _VERBS:
-        module.add_parser(verbs)
+    words = sys.argv[1:] if arguments is None else arguments
+    asked = words[:1] if words and words[0] in _VERBS else _VERBS  # the others take time to import
+    for name in asked:
+        importlib.import_module(f"mxref.cli.{name}").add_parser(verbs)
     if sys.stdout is None:  # closed by the caller
         sys.stdout = io.StringIO()
     try:
         try:
-            options = parser.parse_args(arguments)
+            options = parser.parse_args(words)
             status: int = options.run(options)
         except SystemExit as done:  # argparse has printed help or an error
             status = int(done.code or 0)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mxref.golden.read import vectors_folder
+from mxref.golden.folder import vectors_folder
 
 __all__ = ["Verbs", "new_parser", "print_table", "vectors_default", "vectors_folder"]
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from mxref._text import refuse_unknown
 from mxref.cli._common import vectors_default, vectors_folder
-from mxref.golden.read import by_stem, read_manifest, read_vectors
 from mxref.golden.records import NAMES, names_of
 
 if TYPE_CHECKING:
@@ -99,6 +98,8 @@ def chosen_files(options: argparse.Namespace) -> list[VectorFile]:
     Raises:
         ValueError: a name that no file has, or names that no file has together.
     """
+    from mxref.golden.read import read_vectors
+
     wanted = {name: getattr(options, name) for name in NAMES}
     known = [names_of(stem) for stem in _stems(options)]
     for i, (name, chosen) in enumerate(wanted.items()):
@@ -165,4 +166,6 @@ def _command(options: argparse.Namespace, files: Sequence[VectorFile]) -> Iterat
 
 def _stems(options: argparse.Namespace) -> list[str]:
     """The stems of all vector files."""
+    from mxref.golden.read import by_stem, read_manifest
+
     return list(by_stem(read_manifest(options.vectors or vectors_folder())))

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import mxref
 from mxref._version import VECTORS_VERSION
+from mxref.golden.folder import vectors_folder
 from mxref.golden.parse import VectorError, check_keys, parse, unique_keys
 from mxref.golden.records import VectorFile
 
@@ -33,23 +33,6 @@ STAGED = ".next"
 
 _ENTRY = {"file": str, "sha256": str, "cases": int}
 _ENDINGS = (".jsonl", ".txt", ".h", ".json")
-
-
-def vectors_folder(*, writing: bool = False) -> Path:
-    """The vectors that are used where nobody names a folder.
-
-    Those that an installed package brings, else `vectors/` of the checkout that the package is in,
-    else `vectors/` of the working folder.
-
-    Args:
-        writing: leave out those of an installed package, which are not to be changed.
-    """
-    package = Path(mxref.__file__).parent
-    brought = package / "_vectors"
-    if brought.is_dir():
-        return Path("vectors") if writing else brought
-    is_checkout = (package.parent / "pyproject.toml").is_file()
-    return package.parent / "vectors" if is_checkout else Path("vectors")
 
 
 def read_vectors(folder: Path, wanted: Callable[[str], bool] | None = None) -> list[VectorFile]:

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mxref._bits import LAYOUTS
 from mxref._version import VECTORS_VERSION
-from mxref.formats import ELEMENT_FORMATS
+from mxref.formats import ELEMENT_FORMATS, element_format
 from mxref.golden.answers import fast_answers
 from mxref.golden.cases import file_tasks
 from mxref.golden.records import SPEC, VectorFile, same_width, stripped
 from mxref.golden.schema import schema_lines
 from mxref.golden.store import check, manifest_bytes, write
-from mxref.golden.thresholds import missing_sides, table_lines
+from mxref.golden.thresholds import missing_sides, table_header, table_lines
 from mxref.golden.workers import in_order
 from mxref.policy import Policy
 
@@ -33,9 +34,9 @@ def build(jobs: int = 1) -> dict[str, bytes]:
         RuntimeError: the fast path and the slow twin disagree on a case.
         ValueError: jobs below 1.
     """
+    every = list(in_order(_make, file_tasks(), jobs))
     texts: dict[str, bytes] = {}
     entries: list[dict[str, object]] = []
-    header: list[str] = []
 
     def add(path: str, data: bytes, cases: int) -> None:
         texts[path] = data
@@ -44,11 +45,12 @@ def build(jobs: int = 1) -> dict[str, bytes]:
 
     add("schema.json", _text(schema_lines()), 0)
     for fmt in ELEMENT_FORMATS.values():
-        add(f"thresholds/{fmt.name}.json", _text(table_lines(fmt)), 0)
-    for made in in_order(_make, file_tasks(), jobs):
+        tables = [line for made in every for line in made.tables if made.format == fmt.name]
+        add(f"thresholds/{fmt.name}.json", _text([table_header(fmt), *tables]), 0)
+    for made in every:
         add(f"{made.stem}.jsonl", made.lines, made.cases)
         add(f"plain/{made.stem}.txt", made.plain, made.cases)
-        header.extend(made.c_array)
+    header = [line for made in every for line in made.c_array]
     cases = sum("{0x" in line for line in header)
     add("plain/encode.h", _text(_c_header(header)), cases)
     manifest = {"mxref_vectors": VECTORS_VERSION, "spec": SPEC, "files": entries}
@@ -58,26 +60,36 @@ def build(jobs: int = 1) -> dict[str, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What a vector file is written as."""
+    """What a vector file is written as; one of `encode` with its tables and, of float32, its array.
+
+    The tables are made where they give the file its inputs: once.
+    """
 
     stem: str
+    format: str
     cases: int
     lines: bytes
     plain: bytes
+    tables: list[str]
     c_array: list[str]
 
 
 def _make(task: Callable[[], VectorFile]) -> _Made:
     file = task()
     _compare_references(file)
-    if file.op == "encode" and (missing := missing_sides(file)):
-        raise RuntimeError(f"{file.stem} lacks {len(missing)} sides of thresholds")
+    tables: list[str] = []
+    if file.op == "encode":
+        if missing := missing_sides(file):
+            raise RuntimeError(f"{file.stem} lacks {len(missing)} sides of thresholds")
+        tables = list(table_lines(element_format(file.format), LAYOUTS[file.float]))
     is_in_header = file.op == "encode" and file.float == "f32"
     return _Made(
         stem=file.stem,
+        format=file.format,
         cases=len(file.cases),
         lines=_text(file.lines()),
         plain=_text(file.plain_lines()),
+        tables=tables,
         c_array=list(_c_array(file)) if is_in_header else [],
     )
 

@@ -21,7 +21,7 @@ from mxref.formats import ElementFormat, Specials, element_format
 from mxref.golden.grid import grid, pattern
 from mxref.golden.records import VectorFile, json_line, words
 
-__all__ = ["Table", "missing_sides", "table_lines", "tables", "thresholds"]
+__all__ = ["Table", "missing_sides", "table_header", "table_lines", "tables", "thresholds"]
 
 
 Steps = tuple[tuple[int, int], ...]
@@ -120,18 +120,21 @@ def missing_sides(file: VectorFile) -> set[int]:
     return missing
 
 
-def table_lines(fmt: ElementFormat) -> Iterator[str]:
-    """The tables of a format as text: a header object, then one table a line."""
+def table_header(fmt: ElementFormat) -> str:
+    """The first line of the tables of a format: a header object."""
     header = {"mxref_vectors": VECTORS_VERSION, "thresholds": fmt.name, "floats": list(LAYOUTS)}
-    yield json_line(header)
-    for layout in LAYOUTS.values():
-        digits = layout.width // 4
-        for table in tables(fmt, layout):
-            record: dict[str, Any] = {"float": layout.name, "rounding": table.rounding}
-            record |= {"sign": "-" if table.negative else "+", **_words(table.steps, digits)}
-            if table.beyond:
-                record["beyond"] = {m: _words(more, digits) for m, more in table.beyond.items()}
-            yield json_line(record)
+    return json_line(header)
+
+
+def table_lines(fmt: ElementFormat, layout: FloatLayout) -> Iterator[str]:
+    """The tables of a format and a float type as text, one a line."""
+    digits = layout.width // 4
+    for table in tables(fmt, layout):
+        record: dict[str, Any] = {"float": layout.name, "rounding": table.rounding}
+        record |= {"sign": "-" if table.negative else "+", **_words(table.steps, digits)}
+        if table.beyond:
+            record["beyond"] = {m: _words(more, digits) for m, more in table.beyond.items()}
+        yield json_line(record)
 
 
 def _words(steps: Steps, digits: int) -> dict[str, str]:
