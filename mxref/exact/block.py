@@ -45,7 +45,7 @@ from mxref.exact.scale import (
     block_scaler,
     scale_number,
 )
-from mxref.exact.sources import Source, prepared
+from mxref.exact.sources import Source, prepared, read_checked
 
 
 class _Plan(NamedTuple):
@@ -115,20 +115,22 @@ def quantize(
     plan = _quantize_plan(source, format, rule, rounding=rounding, overflow=overflow, **choices)
     if len(x_bits) == 0:
         raise bad("x_bits", "a block of one number or more", x_bits)
-    for bits in x_bits:
-        check_int("x_bits", bits, plan.source.bits)
-    numbers, amax = _read(tuple(x_bits), plan.source)
+    if set(map(type, x_bits)) != {int}:  # which `_read` cannot tell apart once it knows the numbers
+        for bits in x_bits:
+            check_int("x_bits", bits, plan.source.bits)
+    block = _read(tuple(x_bits), plan.source)
+    numbers: Sequence[Number] = block.numbers
     drawn = [0] * len(numbers)
     if plan.stochastic:
         drawn = _checked_draws(random_bits, random_width, len(numbers))
-    scale = _scale_of(numbers, amax, plan)
+    scale = _scale_of(block, plan)
     if scale.elements == NAN_CODES:
         return scale.code, [plan.nan_code] * len(numbers)
     if plan.chosen["scaling"] == "reciprocal_flushed" and scale.code >= SCALE_MAX_CODE:
         # 1 / 2**127 is a subnormal; flushed, it makes a zero of every number and NaN of Inf.
-        numbers = tuple((s, NAN if n in (INF, NAN) else 0, 0) for s, n, _ in numbers)
+        numbers = [(s, NAN if n in (INF, NAN) else 0, 0) for s, n, _ in numbers]
     if scale.elements == ZEROS:
-        numbers = tuple((sign, 0, 0) for sign, _, _ in numbers)
+        numbers = [(sign, 0, 0) for sign, _, _ in numbers]
     exponent, place = scale.code - SCALE_BIAS, plan.place
     return scale.code, [
         place((sign, n, e - exponent), r, random_width)
@@ -136,11 +138,22 @@ def quantize(
     ]
 
 
+class _Block(NamedTuple):
+    """A block of numbers, the largest finite magnitude, and whether there are Inf and NaN."""
+
+    numbers: tuple[Number, ...]
+    amax: Number
+    has_inf: bool
+    has_nan: bool
+
+
 @lru_cache(maxsize=1024)
-def _read(x_bits: tuple[int, ...], source: Source) -> tuple[tuple[Number, ...], Number]:
-    """Read a block: its numbers and the largest finite magnitude, the same for many policies."""
-    numbers = tuple(source.read(bits) for bits in x_bits)
-    return numbers, largest(number for number in numbers if number[1] >= 0)
+def _read(x_bits: tuple[int, ...], source: Source) -> _Block:
+    """Read a block; once, if it is asked for under one policy after another."""
+    numbers = tuple(read_checked("x_bits", bits, source) for bits in x_bits)
+    kinds = {n for _, n, _ in numbers}
+    amax = largest(number for number in numbers if number[1] >= 0)
+    return _Block(numbers, amax, INF in kinds, NAN in kinds)
 
 
 def _checked_draws(draws: Sequence[int] | None, random_width: int, count: int) -> list[int]:
@@ -151,16 +164,15 @@ def _checked_draws(draws: Sequence[int] | None, random_width: int, count: int) -
     return list(draws)
 
 
-def _scale_of(numbers: Sequence[Number], amax: Number, plan: _Plan) -> BlockScale:
+def _scale_of(block: _Block, plan: _Plan) -> BlockScale:
     """Return the scale of a block, its NaN and Inf included."""
-    kinds, chosen = {n for _, n, _ in numbers}, plan.chosen
-    if NAN in kinds and chosen["block_nan"] == "nan_block":
+    if block.has_nan and plan.chosen["block_nan"] == "nan_block":
         return NAN_BLOCK
-    if INF in kinds and chosen["block_inf"] == "nan_block":
+    if block.has_inf and plan.chosen["block_inf"] == "nan_block":
         return NAN_BLOCK
-    if INF in kinds and chosen["block_inf"] == "largest_scale":
+    if block.has_inf and plan.chosen["block_inf"] == "largest_scale":
         return BlockScale(SCALE_MAX_CODE, SCALED)
-    return plan.scale_of(amax)
+    return plan.scale_of(block.amax)
 
 
 class _Reading(NamedTuple):

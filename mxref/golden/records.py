@@ -238,6 +238,9 @@ def words(values: tuple[int, ...], digits: int) -> str:
     return " ".join([f"%0{digits}x"] * len(values)) % tuple(values)
 
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True)
+
+
 def json_line(record: dict[str, Any]) -> str:
     """The one spelling of an object in the vectors."""
-    return json.dumps(record, separators=(",", ":"), ensure_ascii=True)
+    return _ENCODER.encode(record)
