@@ -708,7 +708,7 @@ def naive_bf16(number: float) -> int:
         (lambda: encode(0, "f16", "e4m3", overflow="ovf"), "overflow must be one of .*'ovf'"),
         (lambda: encode(0x10000, "f16", "e4m3"), "x_bits must be .* 0 to 0xffff; got 65536"),
         (lambda: encode(-1, "f16", "e4m3"), "x_bits must be .*; got -1"),
-        (lambda: encode(1.0, "f16", "e4m3"), "x_bits must be a Python int .*; got 1.0"),  # type: ignore[arg-type]
+        (lambda: encode(1.0, "f16", "e4m3"), "x_bits must be a Python int .*; got 1.0"),
         (lambda: encode(True, "f16", "e4m3"), "x_bits must be a Python int .*; got True"),
         (lambda: decode(16, "e2m1"), "code must be .* 0 to 0xf; got 16"),
         (lambda: decode(-1, "e2m1"), "code must be .*; got -1"),
@@ -743,3 +743,11 @@ def test_wrong_arguments_are_refused_in_one_sentence(
     with pytest.raises(ValueError, match=f"^{message}") as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+def test_a_block_is_checked_also_where_its_numbers_are_known() -> None:
+    """Equal to what has been read, and of another type: a cache would not tell them apart."""
+    assert quantize([1, 0], "u8", "e2m1") == (125, [6, 0])
+    for x_bits in ([True, 0], [1, 0.0], [1, 256], [1, 256]):
+        with pytest.raises(ValueError, match=r"^x_bits must be a Python int from 0 to 0xff; got "):
+            quantize(x_bits, "u8", "e2m1")

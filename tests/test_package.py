@@ -10,7 +10,7 @@ import textwrap
 import pytest
 
 import mxref
-from mxref import _public
+from mxref import _public, golden
 
 
 def run(code: str) -> str:
@@ -40,6 +40,40 @@ def test_rooms_are_imported_when_they_are_asked_for() -> None:
     assert run("import mxref; print(mxref.exact.encode(0x3F800000, 'f32', 'e2m1'))") == "2\n"
     # Each room may be the first one.
     assert run("import mxref.blocks; print(mxref.blocks.Blocks is mxref.Blocks)") == "True\n"
+
+
+def imported_by(verb: str) -> str:
+    """The rooms of the package that are imported for a verb's help."""
+    return run(f"""
+        import contextlib, io, sys
+        from mxref.cli import main
+        with contextlib.redirect_stdout(io.StringIO()):
+            main(["{verb}", "--help"] if "{verb}" else ["--help"])
+        print(*sorted(sys.modules))
+    """)
+
+
+@pytest.mark.parametrize(
+    ("verb", "without"),
+    [
+        ("", {"mxref.exact", "mxref.golden.read", "mxref.golden.regen", "mxref.conformance"}),
+        ("regen", {"numpy", "mxref.cli.verify", "mxref.exact", "mxref.golden.regen"}),
+        ("formats", {"mxref.cli.verify", "mxref.exact", "mxref.block", "mxref.golden.records"}),
+        ("verify", {"mxref.cli.quantize", "mxref.exact", "mxref.block", "mxref.conformance"}),
+    ],
+)
+def test_a_verb_imports_what_it_needs(verb: str, without: set[str]) -> None:
+    found = set(imported_by(verb).split())
+    assert f"mxref.cli.{verb or 'verify'}" in found
+    assert found & without == set()
+
+
+def test_the_names_of_golden_are_there() -> None:
+    code = "from mxref import golden; print(*(getattr(golden, n).__name__ for n in golden.__all__))"
+    assert run(code).split() == golden.__all__
+    assert set(golden.__all__) <= set(dir(golden))
+    with pytest.raises(AttributeError, match=r"^module 'mxref.golden' has no attribute 'buildd'$"):
+        golden.buildd  # noqa: B018
 
 
 def test_other_names_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,11 +84,11 @@ def test_a_missing_side_is_found() -> None:
 
 
 def test_a_step_elsewhere_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = exact.encode
+    real = exact.encoder("f32", "e2m1")
 
-    def wrong(bits: int, *args: str, **choices: str) -> int:
-        return real(bits, *args, **choices) + (bits >= 0x3F000010)
+    def wrong(bits: int, random_bits: int, random_width: int) -> int:
+        return real(bits, random_bits, random_width) + (bits >= 0x3F000010)
 
-    monkeypatch.setattr(exact, "encode", wrong)
+    monkeypatch.setattr(exact, "encoder", lambda *_, **__: wrong)
     with pytest.raises(RuntimeError, match="has a step before"):
         thresholds(E2M1, F32, negative=False)
