@@ -78,13 +78,12 @@ def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
     rounded_twice = {bits for bits, other in zip(inputs, once != twice, strict=True) if other}
     ties = set(middles)
     near_ties = {tie + step for tie in middles for step in (-1, 1)}
+    sign_bit, inf, tie_overflows = layout.sign_bit, layout.inf_bits, bool(fmt.max_code & 1)
 
     def explain(bits: int, answer: int) -> Why:
-        negative, magnitude = bool(bits & layout.sign_bit), bits & (layout.sign_bit - 1)
-        if magnitude > layout.inf_bits:
-            fp8 = fmt.nan_code is not None
+        negative, magnitude = bool(bits & sign_bit), bits & (sign_bit - 1)
+        if magnitude > inf:
             return fp8, "N13" if fp8 else "N14", ("nan",)
-        tie_overflows = bool(fmt.max_code & 1)
         overflow = magnitude > middles[-1] or (magnitude == middles[-1] and tie_overflows)
         _, code = fmt.sign_and_magnitude(answer)
         small = 0 < code < 1 << fmt.mantissa_bits and not fmt.twos_complement
@@ -97,17 +96,17 @@ def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
             "source_subnormal": 0 < magnitude < 1 << layout.mantissa_bits,
             "zero": magnitude == 0,
             "negative_zero": negative and code == 0,
-            "inf": magnitude == layout.inf_bits,
+            "inf": magnitude == inf,
         }
         raised = _raised(flags)
         if bits in rounded_twice:
             return False, "N36", raised  # no text says how float64 is converted
-        if overflow and fmt.specials is not Specials.NONE:
+        if overflow and fp8:
             return False, "MX-5.3.1-T3", raised
         if overflow and fmt.twos_complement and negative:
             return False, "N15", raised
         if negative and code == 0 and not fmt.twos_complement:
-            return fmt.specials is not Specials.NONE, "N25", raised
+            return fp8, "N25", raised
         return True, SECTIONS[fmt.name], raised
 
     return _scalar_file("encode", fmt.name, layout, plain, inputs, explain)
