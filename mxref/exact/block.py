@@ -120,7 +120,7 @@ def quantize(
             check_int("x_bits", bits, plan.source.bits)
     block = _read(tuple(x_bits), plan.source)
     numbers: Sequence[Number] = block.numbers
-    drawn = [0] * len(numbers)
+    drawn = None
     if plan.stochastic:
         drawn = _checked_draws(random_bits, random_width, len(numbers))
     scale = _scale_of(block, plan)
@@ -131,11 +131,21 @@ def quantize(
         numbers = [(s, NAN if n in (INF, NAN) else 0, 0) for s, n, _ in numbers]
     if scale.elements == ZEROS:
         numbers = [(sign, 0, 0) for sign, _, _ in numbers]
-    exponent, place = scale.code - SCALE_BIAS, plan.place
+    exponent = scale.code - SCALE_BIAS
+    if drawn is None:
+        return scale.code, list(_codes(tuple(numbers), exponent, plan.place))
     return scale.code, [
-        place((sign, n, e - exponent), r, random_width)
+        plan.place((sign, n, e - exponent), r, random_width)
         for (sign, n, e), r in zip(numbers, drawn, strict=True)
     ]
+
+
+@lru_cache(maxsize=1024)
+def _codes(
+    numbers: tuple[Number, ...], exponent: int, place: Callable[[Number, int, int], int]
+) -> tuple[int, ...]:
+    """Place every number / 2**exponent; once, if only choices of the scale change."""
+    return tuple(place((sign, n, e - exponent), 0, 0) for sign, n, e in numbers)
 
 
 class _Block(NamedTuple):

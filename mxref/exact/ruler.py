@@ -64,6 +64,7 @@ def ruler(format: str, **chosen: str) -> Ruler:
     return Ruler(stochastic, unit, tuple(points), (positive, negative))
 
 
+@cache
 def placer(marks: Ruler) -> Callable[[Number, int, int], int]:
     """Make the function from a number, n below 2**64, and random bits to its element code.
 
