@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from mxref._version import __version__
 from mxref.cli import (
+    bench,
     diff,
     explain,
     export,
@@ -42,6 +43,7 @@ _VERBS = (
     sweep,
     prompts,
     pipe,
+    bench,
 )
 
 
