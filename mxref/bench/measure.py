@@ -14,8 +14,9 @@ from typing import Any
 
 __all__ = ["Timing", "extra_memory", "in_turns"]
 
-#: A sample takes at least so many seconds: of short calls it is several.
-_SAMPLE = 0.002
+#: A sample takes at least so many seconds: of short calls it is several, of which only the first
+#: finds in the cache what the other side left there.
+_SAMPLE = 0.01
 _LEAST, _MOST = 5, 1000
 
 

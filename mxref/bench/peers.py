@@ -29,7 +29,7 @@ class Peer:
     Args:
         name: its name.
         needs: what pip installs, as it was measured.
-        module: what Python imports.
+        module: its package, as Python imports it.
         does: its operations, with their formats.
         side: makes its side of a job.
         profile: mxref's model of it, for results that differ; {rule} stands for the scale rule.
@@ -60,18 +60,14 @@ class Peer:
         if self.checkout and not os.path.isdir(os.environ.get(self.checkout, "")):
             return f"{self.checkout} must name a checkout of {self.needs}"
         module = "torch" if self.checkout else self.module
-        try:
-            found = importlib.util.find_spec(module)
-        except (ImportError, ValueError):  # a package above it is missing, or broken
-            found = None
-        return "" if found else f"pip install {self.needs}"
+        return "" if importlib.util.find_spec(module) else f"pip install {self.needs}"
 
     @property
     def version(self) -> str:
         """The version that is installed, or the checkout."""
         if self.checkout:
             return os.environ.get(self.checkout, "")
-        return importlib.metadata.version(self.module.partition(".")[0].replace("_", "-"))
+        return importlib.metadata.version(self.module.replace("_", "-"))
 
     def measures(self, job: Job) -> bool:
         """Whether it does the same as mxref does in a job."""
@@ -105,7 +101,7 @@ _ALL = (
     Peer(
         "torchao",
         "torch==2.13.0 torchao==0.18.0",
-        "torchao.prototype.mx_formats",
+        "torchao",
         {**_BLOCKS_BOTH_WAYS, "pack": ("e2m1",), "unpack": ("e2m1",)},
         sides_torch.with_torchao,
         "torchao_0_18_{rule}",
@@ -114,7 +110,7 @@ _ALL = (
     Peer(
         "torchao_compiled",
         "torch==2.13.0 torchao==0.18.0",
-        "torchao.prototype.mx_formats",
+        "torchao",
         {**_BLOCKS_BOTH_WAYS, "pack": ("e2m1",), "unpack": ("e2m1",)},
         sides_torch.with_torchao_compiled,
         "torchao_0_18_{rule}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import sys
 from collections.abc import Callable
@@ -86,7 +87,7 @@ def with_torchao(job: Job, *, compiled: bool = False) -> Side:
     }.get(job.element) or getattr(torch, job.small)
     if job.op == "quantize":
         mode = config.ScaleCalculationMode[job.choices.get("scale_rule", "floor").upper()]
-        to_mx, x = ready(mx.to_mx), tensor(values_of(job))
+        to_mx, x = ready(_without_e8m0(mx) if compiled else mx.to_mx), tensor(values_of(job))
 
         def answer(result: Any) -> Array:
             codes = kernels.unpack_uint4(result[1]) if fp4 else result[1]
@@ -99,13 +100,29 @@ def with_torchao(job: Job, *, compiled: bool = False) -> Side:
         elements = kernels.pack_uint4(elements)
     elif job.element in ("e4m3", "e5m2"):
         elements = elements.view(small)
-    scales, to_dtype = tensor(blocks.scale_codes).view(torch.float8_e8m0fnu), ready(mx.to_dtype)
+    scales, to_dtype = tensor(blocks.scale_codes), ready(mx.to_dtype)
+    if not compiled:
+        scales = scales.view(torch.float8_e8m0fnu)
     return Side(lambda: to_dtype(elements, scales, small, 32, wide), _bits)
 
 
 def with_torchao_compiled(job: Job) -> Side:
-    """The same, compiled by torch, which needs a C++ compiler and half a minute."""
+    """The same, compiled by torch, which needs a C++ compiler and half a minute.
+
+    torch 2.13's compiler for CPUs does not know E8M0: scales stay uint8. In E5M2 results differ, as
+    torchao leaves out the clamp before the cast where it is compiled, and overflow gives infinity.
+    """
     return with_torchao(job, compiled=True)
+
+
+def _without_e8m0(mx: ModuleType) -> Callable[..., Any]:
+    """`to_mx` without its last step, which calls the scale codes E8M0."""
+    source, step = inspect.getsource(mx.to_mx), ".view(torch.float8_e8m0fnu)"
+    if source.count(step) != 1:
+        raise ValueError(f"to_mx of another torchao: {source.count(step)} steps {step}")
+    names = dict(vars(mx))
+    exec(compile(source.replace(step, ""), str(mx.__file__), "exec"), names)
+    return names["to_mx"]  # type: ignore[no-any-return]
 
 
 def with_torchmx(job: Job) -> Side:

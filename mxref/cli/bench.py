@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mxref.bench.rows import Row
 
 #: Elements, and seconds a row, as such and with --quick.
-_USUAL, _QUICK = (1 << 20, 0.3), (1 << 16, 0.05)
+_USUAL, _QUICK = (1 << 20, 0.2), (1 << 16, 0.05)
 #: Operations that are measured if none is named.
 _OPS = ("encode", "decode", "quantize", "dequantize")
 
