@@ -118,7 +118,6 @@ def extra_memory(call: Callable[[], Any]) -> int | None:
     Returns:
         None where the system cannot tell: it takes Linux and glibc.
     """
-    gc.collect()
     try:
         ctypes.CDLL(None).malloc_trim(0)  # what is free already would not be counted
         with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
