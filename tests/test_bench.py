@@ -282,6 +282,8 @@ def test_what_is_not_measured_is_said(
         "not measured: other (pip install other==1.0)",
         "not measured: slow, which starts slowly (--peer slow)",
     ]
+    measured = {line.split()[4] for line in out if line.startswith("encode")}
+    assert measured == {"ml_dtypes"}
     assert main(["bench", *QUICK, "--peer", "other"]) == 2
     said = capsys.readouterr()
     assert (said.out, said.err) == (

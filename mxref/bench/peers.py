@@ -32,7 +32,7 @@ class Peer:
         module: its package, as Python imports it.
         does: its operations, with their formats.
         side: makes its side of a job.
-        profile: mxref's model of it, for results that differ; {rule} stands for the scale rule.
+        profiles: mxref's models of it, for results that differ; {rule} stands for the scale rule.
         floats: types of values that it takes.
         checkout: the environment variable that names a checkout, of what no registry has.
         slow: it starts slowly, and is measured only where it is named.
@@ -44,7 +44,7 @@ class Peer:
     module: str
     does: Mapping[str, tuple[str, ...]]
     side: Callable[[Job], Side]
-    profile: str = ""
+    profiles: tuple[str, ...] = ()
     floats: tuple[str, ...] = ("f32", "bf16")
     checkout: str = ""
     slow: bool = False
@@ -88,7 +88,7 @@ _ALL = (
         "ml_dtypes",
         {"encode": _FLOATS, "decode": _FLOATS, "dequantize": _MX},
         sides_numpy.with_ml_dtypes,
-        "ml_dtypes",
+        ("ml_dtypes",),
     ),
     Peer(
         "torch",
@@ -96,7 +96,7 @@ _ALL = (
         "torch",
         {"encode": ("e5m2", "e4m3"), "decode": ("e5m2", "e4m3")},
         sides_torch.with_torch,
-        "torch",
+        ("torch", "torch_e5m2"),
     ),
     Peer(
         "torchao",
@@ -104,7 +104,7 @@ _ALL = (
         "torchao",
         {**_BLOCKS_BOTH_WAYS, "pack": ("e2m1",), "unpack": ("e2m1",)},
         sides_torch.with_torchao,
-        "torchao_0_18_{rule}",
+        ("torchao_0_18_{rule}",),
         rules=("floor", "ceil", "rceil", "even"),
     ),
     Peer(
@@ -113,7 +113,7 @@ _ALL = (
         "torchao",
         {**_BLOCKS_BOTH_WAYS, "pack": ("e2m1",), "unpack": ("e2m1",)},
         sides_torch.with_torchao_compiled,
-        "torchao_0_18_{rule}",
+        ("torchao_0_18_{rule}",),
         slow=True,
         rules=("floor", "ceil", "rceil", "even"),
     ),
@@ -123,7 +123,7 @@ _ALL = (
         "torchmx",
         {"quantize": _MX[1:], "dequantize": _MX[1:]},
         sides_torch.with_torchmx,
-        "torchmx",
+        ("torchmx",),
         floats=("bf16",),
     ),
     Peer(
@@ -132,7 +132,7 @@ _ALL = (
         "gfloat",
         {"encode": (*_FLOATS, "int8"), "decode": (*_FLOATS, "int8")},
         sides_numpy.with_gfloat,
-        "gfloat",
+        ("gfloat",),
     ),
     Peer(
         "gguf",
@@ -140,7 +140,7 @@ _ALL = (
         "gguf",
         {"quantize": ("mxfp4_e2m1",), "dequantize": ("mxfp4_e2m1",)},
         sides_numpy.with_gguf,
-        "gguf_mxfp4",
+        ("gguf_mxfp4",),
         floats=("f32",),
     ),
     Peer(
@@ -149,7 +149,7 @@ _ALL = (
         "compressed_tensors",
         {"quantize": ("mxfp8_e4m3", "mxfp6_e2m3", "mxfp4_e2m1")},
         sides_torch.with_compressed_tensors,
-        "compressed_tensors",
+        ("compressed_tensors",),
     ),
     Peer(
         "mlx",
@@ -162,7 +162,7 @@ _ALL = (
             "dequantize": ("mxfp8_e4m3", "mxfp4_e2m1"),
         },
         sides_numpy.with_mlx,
-        "mlx_0_32",
+        ("mlx_0_32",),
         floats=("f32",),
     ),
     Peer(
@@ -171,7 +171,7 @@ _ALL = (
         "mx",
         {"quantize": (*_MX, "mxint8")},
         sides_torch.with_microxcaling,
-        "microxcaling_torch_even",
+        ("microxcaling_torch_even",),
         checkout="MXREF_MICROXCALING",
     ),
 )

@@ -19,7 +19,6 @@ from mxref.bench.jobs import OPS, Job, Side, own
 from mxref.bench.measure import Timing, extra_memory, in_turns
 from mxref.bench.peers import PEERS, Peer
 from mxref.policy import READS, Policy
-from mxref.profiles import Profile
 
 __all__ = ["HEADER", "Row", "beside", "cells", "jobs_of", "other_choices", "report", "versus"]
 
@@ -104,15 +103,16 @@ def _comparable(mine: Side, theirs: Side, result: Any) -> tuple[NDArray[Any], ND
 
 def _explained(job: Job, peer: Peer, theirs: Side, result: Any) -> str:
     """The profile that gives all results of a peer, or another reason; empty if there is none."""
-    name = peer.profile.format(rule=job.choices.get("scale_rule", "floor"))
-    if not name or not hasattr(Profile, job.op):
-        return ""
-    want, got = _comparable(own(job, mxref.profile(name)), theirs, result)
-    if np.array_equal(want, got):
-        return f"as profile {name}"
-    # Numbers that come back rounded keep a sign that codes may not have.
-    if theirs.answer is None and not ((want != got) & (((want | got) << 1) != 0)).any():
-        return f"as profile {name}, but for signs of zeros"
+    for template in peer.profiles:
+        model = mxref.profile(template.format(rule=job.choices.get("scale_rule", "floor")))
+        if not hasattr(model, job.op) or not model.speaks_of(job.op, job.format):
+            continue
+        want, got = _comparable(own(job, model), theirs, result)
+        if np.array_equal(want, got):
+            return f"as profile {model.name}"
+        # Numbers that come back rounded keep a sign that codes may not have.
+        if theirs.answer is None and not ((want != got) & (((want | got) << 1) != 0)).any():
+            return f"as profile {model.name}, but for signs of zeros"
     return ""
 
 
