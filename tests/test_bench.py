@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import gc
 import itertools
 import json
@@ -151,6 +152,24 @@ def test_what_mxref_is_asked() -> None:
         side = own(Job(op, "mxfp4_e2m1" if "quant" in op else "e2m1", SHAPE))
         assert side.answer is not None
         assert (side.answer(side.call()) == bits_of_array(want[op])).all(), op
+
+
+def test_threads_and_choices_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    encode, asked = mxref.encode, []
+
+    @functools.wraps(encode)
+    def spy(*args: Any, **options: Any) -> Any:
+        asked.append(options)
+        return encode(*args, **options)
+
+    monkeypatch.setattr(mxref, "encode", spy)
+    job = Job("encode", "e4m3", SHAPE, threads=2, choices={"overflow": "nonsaturating"})
+    own(job).call()
+    assert asked == [{"threads": 2, "overflow": "nonsaturating"}]
+    own(dataclasses.replace(job, threads=1, choices={"rounding": "stochastic_a"})).call()
+    assert asked[1]["rounding"] == "stochastic_a"
+    assert asked[1]["random_bits"].shape == SHAPE
+    assert 0 <= asked[1]["random_bits"].min() < asked[1]["random_bits"].max() < 256
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -168,7 +169,7 @@ def own(job: Job, model: Any = mxref) -> Side:
     """
     name, options = job.format, dict[str, Any](job.choices)
     if model is mxref:
-        if job.op in _THREADED:
+        if "threads" in inspect.signature(getattr(mxref, job.op)).parameters:
             options["threads"] = job.threads
         options |= _random_bits(job)
     function = functools.partial(getattr(model, job.op), **options)
@@ -188,10 +189,6 @@ def own(job: Job, model: Any = mxref) -> Side:
         return Side(lambda: function(codes, name), bits_of_array)
     packed = mxref.pack(codes, name)
     return Side(lambda: function(packed, name, job.shape[-1]), bits_of_array)
-
-
-#: Operations that take threads.
-_THREADED = ("encode", "quantize", "dequantize")
 
 
 def _random_bits(job: Job) -> dict[str, Any]:
