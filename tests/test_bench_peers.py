@@ -121,4 +121,4 @@ def test_what_is_absent_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
     assert there.absent == "MXREF_OTHER must name a checkout of example.org/other at 1234"
     monkeypatch.setenv("MXREF_OTHER", str(tmp_path))
-    assert (there.absent, there.version) == ("", str(tmp_path))
+    assert (there.absent, there.version) == ("", "a checkout")

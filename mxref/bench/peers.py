@@ -64,9 +64,9 @@ class Peer:
 
     @property
     def version(self) -> str:
-        """The version that is installed, or the checkout."""
+        """The version that is installed; of a checkout only that it is one."""
         if self.checkout:
-            return os.environ.get(self.checkout, "")
+            return "a checkout"
         return importlib.metadata.version(self.module.replace("_", "-"))
 
     def measures(self, job: Job) -> bool:
