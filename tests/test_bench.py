@@ -301,8 +301,11 @@ def test_what_is_not_measured_is_said(
         "not measured: other (pip install other==1.0)",
         "not measured: slow, which starts slowly (--peer slow)",
     ]
-    measured = {line.split()[4] for line in out if line.startswith("encode")}
-    assert measured == {"ml_dtypes"}
+    measured = [tuple(line.split()[1:5:3]) for line in out if line.startswith("encode")]
+    assert measured == [
+        *((format, "ml_dtypes") for format in ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1")),
+        ("int8", "itself"),
+    ]
     assert main(["bench", *QUICK, "--peer", "other"]) == 2
     said = capsys.readouterr()
     assert (said.out, said.err) == (

@@ -100,15 +100,16 @@ def _rows(options: argparse.Namespace) -> Iterator[Row]:
             for other in other_choices(job):
                 yield versus(other, job, "ocp", seconds)
         return
-    peers, found = _peers(options.peer), False
-    for job in jobs:
-        for peer in peers:
-            if peer.measures(job):
-                found = True
-                yield beside(job, peer, seconds)
-    if not found:
-        names = ", ".join(peer.name for peer in peers)
+    peers = _peers(options.peer)
+    if options.peer and not any(peer.measures(job) for peer in peers for job in jobs):
+        names = ", ".join(options.peer)
         raise ValueError(f"none of {names} does what is to be measured: choose another --peer")
+    for job in jobs:
+        able = [peer for peer in peers if peer.measures(job)]
+        for peer in able:
+            yield beside(job, peer, seconds)
+        if not able and not options.peer:
+            yield versus(job, job, "itself", seconds)
 
 
 def _peers(names: list[str] | None) -> list[Peer]:
