@@ -130,14 +130,14 @@ def _line(section: str, wanted: Wanted) -> tuple[dict[str, Any], bool | None]:
     """Measure a line and print it."""
     found = wanted.measure()
     row = found if isinstance(found, Row) else None
-    figure, text = (found, "") if isinstance(found, float) else (None, str(found))
+    figure, text, what = None, str(found), wanted.what
+    if isinstance(found, float):
+        figure, text = found, ""
     if row is not None:
         figure = None if row.timing is None else row.timing.ratio
-        op, format, float_type, data, name, mine, theirs, _, worst, *memory, bits = cells(row)
-        what = f"{op} {format} {float_type} {data} {row.job.elements}: {name}"
+        name, mine, theirs, _, worst, *memory, bits = cells(row)[4:]
+        what = f"{row.job}: {name}"
         text = f"{mine} and {theirs} ns, worst {worst} x, {' and '.join(memory)} MiB, {bits}"
-    else:
-        what = wanted.what
     met = wanted.met(figure)
     word = {None: "", True: "met", False: "MISSED"}[met]
     if figure is None and met is False:
@@ -148,25 +148,23 @@ def _line(section: str, wanted: Wanted) -> tuple[dict[str, Any], bool | None]:
     return {**line, "unit": wanted.unit, "met": met, "row": row}, met
 
 
-def _beside(
-    job: Job, name: str, options: Options, least: float = -math.inf, most: float = math.inf
-) -> Wanted:
+def _beside(job: Job, name: str, options: Options, least: float = -math.inf) -> Wanted:
     peer = PEERS[name]
-    what = f"{job.op} {job.format} {job.float} {job.data} {job.elements}: {name}"
-    if peer.absent:
-        return Wanted(what, lambda: peer.absent, least, most)
-    return Wanted(what, lambda: beside(job, peer, options.seconds), least, most)
+    return Wanted(
+        f"{job}: {name}", lambda: peer.absent or beside(job, peer, options.seconds), least
+    )
 
 
 def _versus(
-    job: Job,
-    other: Job,
-    name: str,
-    options: Options,
-    least: float = -math.inf,
-    most: float = math.inf,
+    job: Job, other: Job, name: str, options: Options, least: float, most: float = math.inf
 ) -> Wanted:
     return Wanted("", lambda: versus(job, other, name, options.seconds), least, most)
+
+
+def _measured(
+    what: str, figure: Row | float | str, unit: str = "x", most: float = math.inf
+) -> Wanted:
+    return Wanted(what, lambda: figure, most=most, unit=unit)
 
 
 def encode(options: Options) -> Iterator[Wanted]:
@@ -186,11 +184,11 @@ def policies(options: Options) -> Iterator[Wanted]:
         job = Job("encode", format, options.shape)
         for other in other_choices(job):
             drawn = other.choices.get("rounding", "").startswith("stochastic")
-            yield _versus(other, job, "ocp", options, least=-math.inf if drawn else 1 / 1.1)
+            yield _versus(other, job, "ocp", options, -math.inf if drawn else 1 / 1.1)
     for op in ("quantize", "dequantize"):
         job = Job(op, "mxfp8_e4m3", options.shape)
         for other in other_choices(job):
-            yield _versus(other, job, "ocp", options)
+            yield _versus(other, job, "ocp", options, -math.inf)
 
 
 def threads(options: Options) -> Iterator[Wanted]:
@@ -198,7 +196,7 @@ def threads(options: Options) -> Iterator[Wanted]:
     for op, formats in (("encode", ELEMENTS), ("quantize", FP8 + FP6_FP4)):
         for format in formats:
             one, two = (Job(op, format, options.shape, threads=count) for count in (1, 2))
-            yield _versus(two, one, "one thread", options, least=1.6)
+            yield _versus(two, one, "one thread", options, 1.6)
 
 
 def quantize(options: Options) -> Iterator[Wanted]:
@@ -222,7 +220,7 @@ def rules(options: Options) -> Iterator[Wanted]:
         job = Job("quantize", format, options.shape)
         for rule in ("rceil", "even"):
             other = Job("quantize", format, options.shape, choices={"scale_rule": rule})
-            yield _versus(other, job, "floor", options, least=1 / 1.2, most=1.2)
+            yield _versus(other, job, "floor", options, 1 / 1.2, 1.2)
 
 
 def dequantize(options: Options) -> Iterator[Wanted]:
@@ -238,7 +236,7 @@ def bfloat16(options: Options) -> Iterator[Wanted]:
     for op, formats in (("encode", ELEMENTS), ("quantize", FP8 + FP6_FP4)):
         for format in formats:
             job, wide = (Job(op, format, options.shape, name) for name in ("bf16", "f32"))
-            yield _versus(job, wide, "f32", options, least=1)
+            yield _versus(job, wide, "f32", options, 1)
 
 
 def qdq(options: Options) -> Iterator[Wanted]:
@@ -247,21 +245,18 @@ def qdq(options: Options) -> Iterator[Wanted]:
     Bytes are those of its model: elements as torchao stores them (FP4 two to a byte, all others one
     each), one byte a block for the scale, two for a bfloat16.
     """
-    elements = math.prod(QDQ)
     for format in FP8 + FP6_FP4:
-        moved = elements * ((0.5 if "fp4" in format else 1) + 1 / 32 + 2)
+        moved = math.prod(QDQ) * ((0.5 if "fp4" in format else 1) + 1 / 32 + 2)
         for op in ("quantize", "dequantize"):
             job = Job(op, format, QDQ, "bf16", threads=options.threads)
             for name in ("torchao", "torchao_compiled"):
                 line = _beside(job, name, options)
                 found = line.measure()
-                yield Wanted(line.what, lambda found=found: found)  # type: ignore[misc]
+                yield _measured(line.what, found)
                 if isinstance(found, Row) and found.timing is not None:
-                    both = (("mxref", found.timing.mine), (name, found.timing.theirs))
-                    for who, times in both:
+                    for who, times in (("mxref", found.timing.mine), (name, found.timing.theirs)):
                         rate = moved / statistics.median(times) / 1e9
-                        what = f"{op} {format} bf16 {job.shape}: {who}"
-                        yield Wanted(what, lambda rate=rate: rate, unit="GB/s")  # type: ignore[misc]
+                        yield _measured(f"{job}: {who}", rate, "GB/s")
 
 
 def linear(options: Options) -> Iterator[Wanted]:
@@ -323,8 +318,8 @@ def sweep(_: Options) -> Iterator[Wanted]:
     memory: float | str = most / (1 << 20)
     if process.returncode != 0:
         seconds = memory = f"mxref sweep ends with {process.returncode}"
-    yield Wanted("mxref sweep, six formats", lambda: seconds, most=60, unit="s")
-    yield Wanted("the same, all processes", lambda: memory, most=500, unit="MiB")
+    yield _measured("mxref sweep, six formats", seconds, "s", 60)
+    yield _measured("the same, all processes", memory, "MiB", 500)
 
 
 def _resident(session: int) -> int:
@@ -332,15 +327,15 @@ def _resident(session: int) -> int:
     total = 0
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended
-            state = (folder / "stat").read_text().rpartition(")")[2].split()
-            if int(state[3]) == session:
+            if (folder / "stat").read_text().rpartition(")")[2].split()[3] == str(session):
                 total += int((folder / "statm").read_text().split()[1])
     return total * os.sysconf("SC_PAGE_SIZE")
 
 
 def _python(*arguments: str) -> None:
-    command = [sys.executable, *arguments]
-    subprocess.run(command, check=True, env=_environment(), stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, *arguments], check=True, env=_environment(), stdout=subprocess.DEVNULL
+    )
 
 
 def _environment() -> Mapping[str, str]:

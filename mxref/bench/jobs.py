@@ -65,7 +65,7 @@ class Job:
         shape: of the tensor, whole blocks along its last axis.
         float: type of the values that go in or come out: f32 or bf16.
         data: "normal", or "log_uniform": random signs and significands, exponents from -24 to 15.
-        threads: how many of them.
+        threads: how many compute.
         choices: single choices of the policy.
 
     Raises:
@@ -92,6 +92,11 @@ class Job:
         refuse_unknown("data", [self.data], DATA)
         if not self.shape or self.shape[-1] % 32 or min(self.shape) < 1:
             raise ValueError(f"shape must end in a multiple of 32, got {self.shape}")
+
+    def __str__(self) -> str:
+        """What is measured, in words, without the choices."""
+        words = (self.op, self.format, self.float, self.data, self.elements)
+        return " ".join(map(str, words)) + (f" x{self.threads}" if self.threads > 1 else "")
 
     @property
     def elements(self) -> int:
