@@ -79,7 +79,7 @@ def test_the_rules_are_measured(
     path = tmp_path / "bench.json"
     small = ("--elements", 1024, "--seconds", 0, "--json", path)
     assert run(tool, monkeypatch, "--only", "rules", *small) == 0
-    found = json.loads(path.read_text())["rows"]
+    found = json.loads(path.read_text())["lines"]
     assert len(found) == 2 * 6
     for line in found:
         assert line["figure"] == line["row"]["ratio_median"] > 0

@@ -29,7 +29,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # environments of peers need not have mxref
 
-from mxref._text import refuse_unknown  # noqa: E402
+from mxref._text import unknown_name  # noqa: E402
 from mxref._whole_file import write_file  # noqa: E402
 from mxref.bench.jobs import DATA, Job, own  # noqa: E402
 from mxref.bench.measure import in_turns  # noqa: E402
@@ -103,30 +103,27 @@ def main() -> int:
     add("--json", type=Path, metavar="FILE", help="write all figures, when all are there")
     given = parser.parse_args()
     options = Options(given.elements, given.seconds, given.threads)
-    try:
-        refuse_unknown("--only", given.only or [], SECTIONS)
-        if options.elements < 1024 or options.elements % 1024:
-            raise ValueError(f"--elements must be a multiple of 1024, got {options.elements}")
-    except ValueError as error:
-        parser.error(str(error))
-    lines, missed = [], 0
-    for section in given.only or SECTIONS:
-        for wanted in SECTIONS[section](options):
-            line, met = _line(section, wanted)
-            lines.append(line)
-            missed += met is False
+    for section in given.only or []:
+        if section not in SECTIONS:
+            parser.error(unknown_name("--only", section, SECTIONS))
+    if options.elements < 1024 or options.elements % 1024:
+        parser.error(f"--elements must be a multiple of 1024, got {options.elements}")
+    lines = [
+        _line(section, wanted)
+        for section in given.only or SECTIONS
+        for wanted in SECTIONS[section](options)
+    ]
+    missed = sum(line["met"] is False for line in lines)
     print(f"{missed} of {len(lines)} missed or not measured" if missed else "nothing missed")
     if given.json is not None:
-        rows = [line.pop("row") for line in lines]
-        found = report(row for row in rows if row is not None)
-        for line, row in zip(lines, rows, strict=True):
-            line["row"] = None if row is None else found["rows"].pop(0)
-        found["rows"] = lines
+        found = report(line["row"] for line in lines if line["row"] is not None)
+        rows = iter(found.pop("rows"))
+        found["lines"] = [{**line, "row": line["row"] and next(rows)} for line in lines]
         write_file(given.json, (json.dumps(found, indent=1) + "\n").encode("ascii"))
     return int(given.check and missed > 0)
 
 
-def _line(section: str, wanted: Wanted) -> tuple[dict[str, Any], bool | None]:
+def _line(section: str, wanted: Wanted) -> dict[str, Any]:
     """Measure a line and print it."""
     found = wanted.measure()
     row = found if isinstance(found, Row) else None
@@ -145,7 +142,7 @@ def _line(section: str, wanted: Wanted) -> tuple[dict[str, Any], bool | None]:
     number = "-" if figure is None else f"{figure:.3g} {wanted.unit}"
     print(f"{section:10} {what:75} {wanted.limits:18} {number:>10} {word:12} {text}", flush=True)
     line = {"section": section, "what": what, "wanted": wanted.limits, "figure": figure}
-    return {**line, "unit": wanted.unit, "met": met, "row": row}, met
+    return {**line, "unit": wanted.unit, "met": met, "row": row}
 
 
 def _beside(job: Job, name: str, options: Options, least: float = -math.inf) -> Wanted:
@@ -305,11 +302,9 @@ def start(_: Options) -> Iterator[Wanted]:
 def sweep(_: Options) -> Iterator[Wanted]:
     """All 2**32 float32 patterns of six formats, with all processors."""
     begin, most = time.perf_counter(), 0
+    command, quiet = [sys.executable, "-m", "mxref", "sweep"], subprocess.DEVNULL
     with subprocess.Popen(
-        [sys.executable, "-m", "mxref", "sweep"],
-        env=_environment(),
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
+        command, env=_environment(), stdout=quiet, start_new_session=True
     ) as process:
         while process.poll() is None:
             most = max(most, _resident(process.pid))
