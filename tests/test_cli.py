@@ -28,7 +28,7 @@ from mxref.cli import main
 COMMAND = [sys.executable, "-W", "error", "-m", "mxref"]
 VERBS = (
     *("formats", "explain", "quantize", "regen", "export", "score"),
-    *("verify", "identify", "fuzz", "sweep", "prompts", "gen", "check"),
+    *("verify", "identify", "fuzz", "sweep", "prompts", "gen", "check", "bench"),
 )
 #: The environment of a user: Python's output is buffered there.
 ENVIRONMENT = {k: value for k, value in os.environ.items() if k != "PYTHONUNBUFFERED"}

@@ -29,6 +29,7 @@ _VERBS = (
     "sweep",
     "prompts",
     "pipe",
+    "bench",
 )
 
 

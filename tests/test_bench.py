@@ -1,0 +1,359 @@
+"""Measuring: the arithmetic of rounds and rows. How long anything takes is not tested."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import gc
+import itertools
+import json
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from bench_helpers import QUICK, SHAPE, peer, take_no_time
+from helpers import SMALL_FLOATS, sentence
+
+import mxref
+from mxref.bench import peers, rows
+from mxref.bench.jobs import DATA, OPS, Job, bits_of_array, own, values_of
+from mxref.bench.measure import Timing, extra_memory, in_turns
+from mxref.bench.peers import PEERS
+from mxref.bench.rows import Row, cells, jobs_of, other_choices, report, versus
+from mxref.cli import main
+from mxref.policy import READS, Policy
+
+no_time = pytest.fixture(take_no_time)
+
+
+# --- rounds ---------------------------------------------------------------------------------------
+
+
+class Machine:
+    """Where calls take the time that they say, and no other."""
+
+    def __init__(self) -> None:
+        self.now, self.calls = 0.0, ""
+
+    def call(self, name: str, seconds: float) -> Callable[[], None]:
+        def take_time() -> None:
+            self.now += seconds
+            self.calls += name
+
+        return take_time
+
+    def clock(self) -> float:
+        return self.now
+
+
+def test_rounds_are_taken_in_turns() -> None:
+    machine = Machine()
+    timing = in_turns(machine.call("a", 1.0), machine.call("b", 3.0), 0, machine.clock)
+    warm, sizes = "ab", "ab"
+    assert machine.calls == warm + sizes + "ab" + "ba" + "ab" + "ba" + "ab"
+    assert timing == Timing((1.0,) * 5, (3.0,) * 5)
+
+
+def test_rounds_fill_the_time() -> None:
+    machine = Machine()
+    timing = in_turns(machine.call("a", 1.0), machine.call("b", 3.0), 37, machine.clock)
+    assert len(timing.ratios) == 10
+
+
+def test_short_calls_are_timed_several_at_once() -> None:
+    machine = Machine()
+    short = 2.0**-10
+    timing = in_turns(machine.call("a", short), machine.call("b", 1.0), 0, machine.clock)
+    assert timing == Timing((short,) * 5, (1.0,) * 5)
+    assert machine.calls.startswith("abab" + "a" * 11 + "bb" + "a" * 11)
+
+
+def test_a_slow_moment_is_not_the_median() -> None:
+    timing = Timing((1.0, 1.0, 8.0, 2.0, 1.0), (4.0, 5.0, 4.0, 8.0, 4.0))
+    assert timing.ratios == (4.0, 5.0, 0.5, 4.0, 4.0)
+    assert (timing.ratio, timing.lowest, timing.of_minima) == (4.0, 0.5, 4.0)
+
+
+def test_garbage_is_collected_again_whatever_happens() -> None:
+    machine, enabled = Machine(), []
+    call = machine.call("a", 1.0)
+    in_turns(call, lambda: (call(), enabled.append(gc.isenabled())), 0, machine.clock)
+    assert enabled == [True] + [False] * 6
+    turns = itertools.count()
+
+    def fails() -> None:
+        machine.now += 1
+        if next(turns) == 3:
+            raise ArithmeticError
+
+    with pytest.raises(ArithmeticError):
+        in_turns(call, fails, 0, machine.clock)
+    assert gc.isenabled()
+
+
+def test_memory_is_what_neither_goes_in_nor_comes_out() -> None:
+    size = 1 << 24
+
+    def needs(count: int) -> Any:
+        arrays = [np.full(size, 1, np.uint8) for _ in range(count)]
+        return arrays[0]
+
+    found = [extra_memory(lambda count=count: needs(count)) for count in (1, 2, 4)]  # type: ignore[misc]
+    if sys.platform != "linux":
+        assert found == [None] * 3
+        return
+    assert [round((each or 0) / size, 1) for each in found] == [0, 1, 3]
+    one = np.full(size, 1, np.uint8)
+    assert extra_memory(lambda: {"a": (one.copy(), [one.copy()])}) == pytest.approx(0, abs=1 << 22)
+
+
+# --- jobs -----------------------------------------------------------------------------------------
+
+
+def test_log_uniform_data_reach_beyond_every_format() -> None:
+    values = values_of(Job("encode", "e4m3", (1 << 6, 1024), data="log_uniform"))
+    assert values.dtype == np.float32
+    _, exponents = np.frexp(values)
+    found, counts = np.unique(exponents - 1, return_counts=True)
+    assert found.tolist() == list(range(-24, 16))
+    assert counts.min() > 0.8 * counts.max()
+    assert abs(np.signbit(values).mean() - 0.5) < 0.01
+    for name, small in SMALL_FLOATS.items():
+        limits = ml_dtypes.finfo(small)
+        assert (np.abs(values) > float(limits.max)).any(), name
+        assert (np.abs(values) < float(limits.smallest_subnormal) / 2).any(), name
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_both_sides_get_the_same_values(data: str) -> None:
+    single, narrow = (Job("encode", "e4m3", SHAPE, float, data) for float in ("f32", "bf16"))
+    assert values_of(single) is values_of(dataclasses.replace(single, op="decode"))
+    assert (values_of(narrow) == values_of(single).astype(narrow.dtype)).all()
+
+
+def test_what_mxref_is_asked() -> None:
+    x = values_of(Job("encode", "e2m1", SHAPE))
+    codes, blocks = mxref.encode(x, "e2m1"), mxref.quantize(x, "mxfp4_e2m1")
+    packed = mxref.pack(codes, "e2m1")
+    want: dict[str, Any] = {
+        "encode": codes,
+        "decode": mxref.decode(codes, "e2m1"),
+        "quantize": np.concatenate([blocks.scale_codes.reshape(-1), blocks.codes.reshape(-1)]),
+        "dequantize": blocks.dequantize(),
+        "pack": packed,
+        "unpack": codes,
+    }
+    for op in OPS:
+        side = own(Job(op, "mxfp4_e2m1" if "quant" in op else "e2m1", SHAPE))
+        assert side.answer is not None
+        assert (side.answer(side.call()) == bits_of_array(want[op])).all(), op
+
+
+def test_threads_and_choices_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    encode, asked = mxref.encode, []
+
+    @functools.wraps(encode)
+    def spy(*args: Any, **options: Any) -> Any:
+        asked.append(options)
+        return encode(*args, **options)
+
+    monkeypatch.setattr(mxref, "encode", spy)
+    job = Job("encode", "e4m3", SHAPE, threads=2, choices={"overflow": "nonsaturating"})
+    own(job).call()
+    assert asked == [{"threads": 2, "overflow": "nonsaturating"}]
+    own(dataclasses.replace(job, threads=1, choices={"rounding": "stochastic_a"})).call()
+    assert asked[1]["rounding"] == "stochastic_a"
+    assert asked[1]["random_bits"].shape == SHAPE
+    assert 0 <= asked[1]["random_bits"].min() < asked[1]["random_bits"].max() < 256
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("encod", "e4m3", SHAPE), r"^op must be one of .*, got 'encod' \(did you mean 'encode'\?"),
+        (("encode", "mxfp4_e2m1", SHAPE), "^format of encode must be one of e5m2, e4m3, .*, got"),
+        (("pack", "e4m3", SHAPE), "^format of pack must be one of e3m2, e2m3, e2m1, got 'e4m3'"),
+        (("encode", "e4m3", SHAPE, "f64"), "^float must be one of f32, bf16, got 'f64'"),
+        (("encode", "e4m3", SHAPE, "f32", "flat"), "^data must be one of normal, log_uniform, got"),
+        (("encode", "e4m3", (3, 33)), r"^shape must end in a multiple of 32, got \(3, 33\)$"),
+        (("encode", "e4m3", (0, 32)), r"^shape must .*, got \(0, 32\)$"),
+    ],
+)
+def test_jobs_that_are_refused(arguments: tuple[Any, ...], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        Job(*arguments)
+
+
+def test_the_jobs_of_a_format() -> None:
+    asked = [(job.op, job.format) for job in jobs_of(["encode", "quantize"], "e3m2", SHAPE)]
+    assert asked == [("encode", "e3m2"), ("quantize", "mxfp6_e3m2")]
+    asked = [(job.op, job.format) for job in jobs_of(["encode", "quantize"], "mxint8", SHAPE)]
+    assert asked == [("quantize", "mxint8")]
+    assert len(jobs_of(["encode", "pack"], None, SHAPE, threads=2)) == 6 + 3
+    said = sentence(ValueError, lambda: jobs_of(["pack"], "e9", SHAPE))
+    assert said == "--format must be one of e3m2, e2m3, e2m1, got 'e9'"
+
+
+def test_each_choice_is_changed_once() -> None:
+    changed = [job.choices for job in other_choices(Job("encode", "e4m3", SHAPE))]
+    default = Policy().choices()
+    assert changed == [
+        {name: member.value}
+        for name in READS["encode"]
+        for member in Policy.members(name)
+        if member.value != default[name]
+    ]
+    # A block format with E8M0 scales reads no scale arithmetic.
+    names = {
+        name for job in other_choices(Job("quantize", "mxint8", SHAPE)) for name in job.choices
+    }
+    assert names == set(READS["quantize"]) - {"scale_arithmetic"}
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def test_a_row_in_figures() -> None:
+    job = Job("encode", "e4m3", (1, 1000 * 32), choices={"overflow": "propagate"})
+    timing = Timing((32e-6, 64e-6, 32e-6), (96e-6, 64e-6, 128e-6))
+    row = Row(job, "ocp", timing, (3 << 19, None))
+    first = ("encode", "e4m3", "f32", "normal", "overflow=propagate beside ocp")
+    assert cells(row) == (*first, "1.00", "2.00", "3.00", "1.00", "1.5", "-", "-")
+    (found,) = report([row])["rows"]
+    assert found == {
+        "op": "encode", "format": "e4m3", "shape": [1, 32000], "float": "f32", "data": "normal",
+        "threads": 1, "choices": {"overflow": "propagate"}, "beside": "ocp", "seconds": 32e-6,
+        "other_seconds": 64e-6, "rounds": 3, "ratio_median": 3.0, "ratio_lowest": 1.0,
+        "ratio_of_minima": 2.0, "extra_bytes": 3 << 19, "other_extra_bytes": None,
+        "differing": None, "note": "",
+    }  # fmt: skip
+
+
+def test_a_report_names_what_was_measured() -> None:
+    row = Row(Job("encode", "e4m3", SHAPE), "ml_dtypes", None)
+    found = report([row, dataclasses.replace(row, other="ocp")])
+    assert list(found["peers"]) == ["ml_dtypes"]
+    assert found["mxref"] == mxref.__version__
+    assert {"numpy", "python", "processor", "cores"} <= set(found)
+
+
+@pytest.mark.parametrize(("threads", "clock"), [(1, "process_time"), (2, "perf_counter")])
+def test_the_clock_of_one_core_counts_every_thread(
+    threads: int, clock: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = []
+
+    def in_no_time(mine: Any, theirs: Any, seconds: float, clock: Any) -> Timing:
+        used.append(clock.__name__)
+        return Timing((1.0,), (1.0,))
+
+    monkeypatch.setattr(rows, "in_turns", in_no_time)
+    job = Job("encode", "e4m3", SHAPE)
+    versus(dataclasses.replace(job, threads=threads), job, "one thread", 0)
+    versus(job, dataclasses.replace(job, threads=threads), "two threads", 0)
+    assert used == [clock] * 2
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_a_small_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a" / "bench.json"
+    arguments = ["bench", *QUICK, "--op", "encode", "--format", "e2m1", "--peer", "ml_dtypes"]
+    assert main([*arguments, "--json", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:4] == ["op", "format", "float", "data"]
+    words = lines[1].split()
+    assert words[:5] == ["encode", "e2m1", "f32", "normal", "ml_dtypes"]
+    assert words[-1] == "same"
+    (found,) = json.loads(path.read_text("ascii"))["rows"]
+    assert found["ratio_lowest"] <= found["ratio_median"]
+    assert 0 < found["seconds"] < math.inf
+    assert found["rounds"] >= 5
+
+
+@pytest.mark.usefixtures("no_time")
+def test_json_is_all_that_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *QUICK, "--op", "encode", "--peer", "ml_dtypes", "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["format"] for row in found["rows"]] == ["e5m2", "e4m3", "e3m2", "e2m3", "e2m1"]
+    assert {row["ratio_median"] for row in found["rows"]} == {3.0}
+    assert {row["beside"] for row in found["rows"]} == {"ml_dtypes"} == set(found["peers"])
+    assert set(SMALL_FLOATS) > {row["format"] for row in found["rows"]}
+
+
+@pytest.mark.usefixtures("no_time")
+def test_what_is_not_measured_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lacking = peer(own, module="no_such_library")
+    slow = peer(own, name="slow", slow=True)
+    known = {"ml_dtypes": PEERS["ml_dtypes"], "other": lacking, "slow": slow}
+    monkeypatch.setattr(peers, "PEERS", known)
+    assert main(["bench", *QUICK, "--op", "encode"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[-2:] == [
+        "not measured: other (pip install other==1.0)",
+        "not measured: slow, which starts slowly (--peer slow)",
+    ]
+    measured = [tuple(line.split()[1:5:3]) for line in out if line.startswith("encode")]
+    assert measured == [
+        *((format, "ml_dtypes") for format in ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1")),
+        ("int8", "itself"),
+    ]
+    assert main(["bench", *QUICK, "--peer", "other"]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err) == (
+        "",
+        "mxref: error: other is not installed: pip install other==1.0\n",
+    )
+
+
+@pytest.mark.usefixtures("no_time")
+def test_the_policies(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *QUICK, "--policies", "--op", "decode", "--json", "-"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert (row["format"], row["choices"]) == ("e4m3", {"decoded_zero": "dropped"})
+    assert row["beside"] == "ocp"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--op", "decod"], "--op must be one of encode, .*, got 'decod' "),
+        (["--format", "e4m4"], r"--format must be one of .*, got 'e4m4' \(did you mean 'e4m3'\?\)"),
+        (["--peer", "torcha"], r"--peer must be one of .* \(did you mean 'torchao'\?\)"),
+        (["--float", "f64"], "float must be one of f32, bf16, got 'f64'"),
+        (["--data", "uniform"], "data must be one of normal, log_uniform, got 'uniform'"),
+        (["--elements", "1000"], "--elements must be a multiple of 1024, got 1000"),
+        (["--threads", "0"], "--threads must be at least 1, got 0"),
+        (["--policies", "--peer", "gguf"], "--peer must not be given with --policies: "),
+        (["--op", "encode", "--peer", "gguf"], "none of gguf does what is to be measured: "),
+    ],
+)
+def test_misuse(arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *arguments]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    (line,) = said.err.splitlines()
+    with pytest.raises(ValueError, match=f"^mxref: error: {reason}"):
+        raise ValueError(line)
+
+
+def test_an_interrupted_run_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> Row:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rows, "beside", interrupted)
+    path = tmp_path / "bench.json"
+    path.write_text("old")
+    assert main(["bench", *QUICK, "--json", str(path)]) == 130
+    assert capsys.readouterr().err == "mxref: interrupted: nothing is written\n"
+    assert [each.read_text() for each in tmp_path.iterdir()] == ["old"]
