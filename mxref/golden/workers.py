@@ -79,12 +79,19 @@ def in_flight(
         for task in tasks:
             waiting.append(executor.submit(work, task))
             if len(waiting) > ahead:
-                yield waiting.popleft().result()
+                yield _first(waiting)
         while waiting:
-            yield waiting.popleft().result()
+            yield _first(waiting)
     finally:
         for future in waiting:
             future.cancel()
+
+
+def _first(waiting: deque[Future[R]]) -> R:
+    """The first result; while it is waited for it can still be cancelled with the others."""
+    result = waiting[0].result()
+    waiting.popleft()
+    return result
 
 
 def _end_with_parent() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import pickle
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -75,11 +76,14 @@ class Plan:
 
     def target(self) -> Target:
         """The target, loaded once in each process."""
-        return _loaded(self.source) if isinstance(self.source, bytes) else self.source
+        if not isinstance(self.source, bytes):
+            return self.source
+        with _LOADING:  # a worker of Dask has several threads
+            return _loaded(self.source)
 
-    def parts(self, done: int = 0) -> range:
-        """Where the parts begin, but for those that are done."""
-        return range(self.first + done * self.size, self.end, self.size)
+    def parts(self) -> range:
+        """Where the parts begin."""
+        return range(self.first, self.end, self.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,9 @@ class Part:
     asked: float
     busy: float
     codes: bytes = b""
+
+
+_LOADING = threading.Lock()
 
 
 @functools.lru_cache(4)
