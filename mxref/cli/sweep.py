@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from mxref.conformance.sweeping.plan import Source
-    from mxref.conformance.sweeping.sweep import Progress
+    from mxref.conformance.sweeping.sweep import Progress, Swept
     from mxref.policy import Policy
 
 #: Seconds between two lines of progress.
@@ -66,43 +66,47 @@ def add_parser(verbs: Verbs) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from mxref.conformance.sweeping.report import sweeps_json, sweeps_lines
-    from mxref.conformance.sweeping.state import fingerprint
-    from mxref.conformance.sweeping.sweep import sweeps
-    from mxref.policy import Policy
 
-    policy = None if options.policy is None else Policy.parse(options.policy)
-    with contextlib.ExitStack() as until_done:
-        source = until_done.enter_context(_source(options, policy or Policy()))
-        # What the target prints is no part of the report.
-        until_done.enter_context(contextlib.redirect_stdout(sys.stderr))
-        executor, jobs = until_done.enter_context(_who_works(options))
-        progress = until_done.enter_context(_progress())
-        names = shlex.split(options.cmd) if options.cmd else [options.target or ""]
-        try:
-            swept = sweeps(
-                source,
-                options.op,
-                () if options.format is None else (options.format,),
-                options.float,
-                policy,
-                jobs=jobs,
-                executor=executor,
-                state=options.state,
-                fingerprint=fingerprint(names) if any(names) else "",
-                progress=progress,
-                digest=options.digest,
-            )
-        except KeyboardInterrupt:
-            how = "nothing is kept: use --state FILE"
-            if options.state is not None:
-                how = f"the same command goes on from {options.state}"
-            print(f"mxref: interrupted: {how}", file=sys.stderr)
-            return 128 + 2  # as if by SIGINT
+    try:
+        swept = _swept(options)
+    except KeyboardInterrupt:
+        how = "nothing is kept: use --state FILE"
+        if options.state is not None:
+            how = f"the same command goes on from {options.state}"
+        print(f"mxref: interrupted: {how}", file=sys.stderr)
+        return 128 + 2  # as if by SIGINT
     if options.json:
         print(json.dumps(sweeps_json(swept), indent=1))
     else:
         print("\n".join(sweeps_lines(swept)))
     return 0 if all(one.passed for one in swept) else 1
+
+
+def _swept(options: argparse.Namespace) -> tuple[Swept, ...]:
+    from mxref.conformance.sweeping.state import fingerprint
+    from mxref.conformance.sweeping.sweep import sweeps
+    from mxref.policy import Policy
+
+    policy = None if options.policy is None else Policy.parse(options.policy)
+    names = shlex.split(options.cmd) if options.cmd else [options.target or ""]
+    with contextlib.ExitStack() as until_done:
+        source = until_done.enter_context(_source(options, policy or Policy()))
+        # What the target prints is no part of the report.
+        until_done.enter_context(contextlib.redirect_stdout(sys.stderr))
+        executor, jobs = until_done.enter_context(_who_works(options))
+        return sweeps(
+            source,
+            options.op,
+            () if options.format is None else (options.format,),
+            options.float,
+            policy,
+            jobs=jobs,
+            executor=executor,
+            state=options.state,
+            fingerprint=fingerprint(names) if any(names) else "",
+            progress=until_done.enter_context(_progress()),
+            digest=options.digest,
+        )
 
 
 @contextlib.contextmanager
@@ -131,7 +135,7 @@ def _source(options: argparse.Namespace, policy: Policy) -> Iterator[Source]:
 @contextlib.contextmanager
 def _who_works(options: argparse.Namespace) -> Iterator[tuple[Executor | None, int]]:
     """An executor, and how many parts it works on at once; without one, how many processes."""
-    from mxref.conformance.sweeping.spread import dask_cluster
+    from mxref.conformance.sweeping.cluster import dask_cluster
 
     if options.dask is not None:
         with dask_cluster(options.dask) as cluster:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref._scratch import scratch
 from mxref.conformance.calls import Answers, quiet
 from mxref.conformance.target import Target
 from mxref.element import encode
@@ -43,10 +44,11 @@ class OwnTarget:
         return Answers(words.astype(np.uint64))
 
     def codes(self, file: VectorFile, values: NDArray[Any]) -> NDArray[Any]:
-        """Its codes of floats (n,)."""
+        """Its codes of floats (n,); of `encode` in memory that the next call uses again."""
         match file.op:
             case "encode":
-                return encode(values, file.format, self.policy)
+                out = scratch("swept codes", values.size, np.uint8)
+                return encode(values, file.format, self.policy, out=out)
             case "encode_scale":
                 return encode_scale(values, self.policy)
         return shared_scale(values, file.format, policy=self.policy)

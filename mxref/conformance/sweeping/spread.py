@@ -1,25 +1,19 @@
-"""Who works on the parts of a sweep: this process, others, or any executor, such as Dask's."""
+"""Who works on the parts of a sweep: this process, others, or any executor."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import pickle
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Executor
 from functools import partial
-from typing import Any
 
-from mxref._text import one_line
-from mxref._version import __version__
 from mxref.conformance.sweeping.plan import Part, Plan, Source
 from mxref.conformance.target import TargetError
 from mxref.golden.workers import in_flight, processes
 
-__all__ = ["dask_cluster", "parts_done"]
+__all__ = ["parts_done"]
 
-#: Seconds in which a scheduler must answer, and have a worker.
-_ANSWER = 10.0
 #: How many threads an executor has that does not say it.
 _MANY = 16
 
@@ -44,7 +38,7 @@ def parts_done(
 
     Raises:
         ValueError: other processes cannot load the source.
-        TargetError: a process has ended, or an executor has dropped a part.
+        TargetError: a process has ended, or an executor has cancelled a part.
     """
     from concurrent.futures import BrokenExecutor, CancelledError, ThreadPoolExecutor
 
@@ -69,7 +63,7 @@ def parts_done(
         ) from None
     except CancelledError:
         raise TargetError(
-            "a part of the sweep was dropped by who worked on it: its workers have ended"
+            "a part of the sweep was cancelled: its workers, or their scheduler, are gone"
         ) from None
 
 
@@ -85,50 +79,3 @@ def _pickled(source: Source) -> bytes:
             "source must be what other processes can load, such as "
             f"functools.partial(load_target, 'my_kernel.py'): {error}"
         ) from None
-
-
-@contextlib.contextmanager
-def dask_cluster(address: str, timeout: float = _ANSWER) -> Iterator[tuple[Executor, int]]:
-    """An executor of a Dask cluster, and how many parts its workers do at once.
-
-    A worker that is lost is no loss: the scheduler gives its parts to others.
-
-    Args:
-        address: of the scheduler, such as ``tcp://127.0.0.1:8786``.
-        timeout: seconds in which it must answer and have a worker.
-
-    Raises:
-        ValueError: Dask is not installed, nobody answers, or workers have another mxref.
-        TargetError: the target has ended several workers, or the scheduler has ended.
-    """
-    try:
-        from distributed import Client, KilledWorker
-        from distributed.comm.core import CommClosedError
-    except ImportError:
-        raise ValueError(
-            "a Dask cluster needs the package distributed: pip install 'mxref[dask]'"
-        ) from None
-    wanted = f"a Dask scheduler must answer at {address} and have a worker within {timeout:g} s"
-    with contextlib.ExitStack() as until_done:
-        try:
-            client: Any = Client(address, timeout=timeout, set_as_default=False)  # type: ignore[no-untyped-call]
-            until_done.enter_context(client)
-            client.wait_for_workers(1, timeout=timeout)
-        except (OSError, ValueError, TypeError) as error:
-            raise ValueError(f"{wanted}: {one_line(str(error))}") from None
-        try:
-            others = {name: v for name, v in client.run(_version).items() if v != __version__}
-        except ImportError as error:
-            raise ValueError(f"workers must have mxref {__version__}: {error}") from None
-        for worker, version in others.items():
-            raise ValueError(f"workers must have mxref {__version__}, got {version} at {worker}")
-        try:
-            yield client.get_executor(), sum(client.nthreads().values())
-        except KilledWorker as error:
-            raise TargetError(f"workers of the sweep have ended: {one_line(str(error))}") from None
-        except CommClosedError as error:
-            raise TargetError(f"the scheduler has ended: {one_line(str(error))}") from None
-
-
-def _version() -> str:
-    return __version__
