@@ -53,8 +53,7 @@ def dask_cluster(
     wanted = f"a Dask scheduler must answer at {address} and have a worker within {timeout:g} s"
     with contextlib.ExitStack() as until_done:
         try:
-            # First by hand, since a client waits to the end for what is refused at once.
-            socket.create_connection(get_address_host_port(address), timeout).close()
+            _greeting(address, get_address_host_port(address), timeout)
             client: Any = Client(address, timeout=timeout, set_as_default=False)  # type: ignore[no-untyped-call]
             until_done.enter_context(client)
             client.wait_for_workers(1, timeout=timeout)
@@ -75,6 +74,13 @@ def dask_cluster(
             yield executor, sum(client.nthreads().values())
         except KilledWorker as error:
             raise TargetError(f"workers of the sweep have ended: {one_line(str(error))}") from None
+
+
+def _greeting(address: str, place: tuple[str, int], timeout: float) -> None:
+    """Wait for the first byte that a scheduler sends; a client of Dask waits for it for ever."""
+    with socket.create_connection(place, timeout) as connection:
+        if not address.startswith("tls:") and not connection.recv(1):
+            raise OSError("the connection was closed")
 
 
 class _Cancelling(Executor):

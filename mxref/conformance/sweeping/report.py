@@ -11,6 +11,7 @@ from mxref._bits import F64, LAYOUTS
 from mxref.conformance.calls import code_format
 from mxref.conformance.report import show_code, show_float, show_input, show_output
 from mxref.conformance.sweeping.blocks import BlockTally, key_float
+from mxref.conformance.sweeping.digests import recorded_digest
 from mxref.conformance.sweeping.intervals import Interval
 from mxref.conformance.sweeping.sweep import Swept
 from mxref.formats import BLOCK_FORMATS, E8M0
@@ -48,11 +49,18 @@ def sweeps_lines(sweeps: Sequence[Swept]) -> list[str]:
         if one.tally.left:
             lines.append(f"... and {one.tally.left} more intervals, which are not kept")
         if one.digest:
-            lines.append(f"digest {one.digest}")
+            lines.append(f"digest {one.digest}{_beside_recorded(one)}")
         lines.append(summary(one))
     if len(sweeps) > 1:
         lines.append(_summary_of_all(sweeps))
     return lines
+
+
+def _beside_recorded(swept: Swept) -> str:
+    recorded = recorded_digest(swept)
+    if not recorded:
+        return ""
+    return ", as recorded" if swept.digest == recorded else f", recorded is {recorded}"
 
 
 def _summary_of_all(sweeps: Sequence[Swept]) -> str:
@@ -221,4 +229,5 @@ def swept_json(swept: Swept) -> dict[str, Any]:
         "seconds": round(swept.seconds, 3),
         "target_share": round(swept.share, 4),
         "digest": swept.digest,
+        "recorded_digest": recorded_digest(swept) if swept.digest else "",
     }
