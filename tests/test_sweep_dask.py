@@ -9,7 +9,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -165,11 +165,13 @@ def test_what_waits_is_cancelled_when_all_workers_stay_away(*, scheduler_answers
             raise OSError("gone")
         return {}
 
-    waiting: Future[Any] = Future()
-    executor = cluster._Cancelling(SimpleNamespace(submit=lambda fn: waiting))  # type: ignore[arg-type]
-    assert executor.submit(abs) is waiting
-    cluster._watch(SimpleNamespace(nthreads=nthreads), executor, threading.Event(), 0.02)
-    assert waiting.cancelled()
-    waiting = Future()
-    executor.submit(abs)
-    assert waiting.cancelled()
+    def submit(fn: Any, *, pure: bool) -> Any:
+        return future
+
+    future: Future[Any] = Future()
+    workers = cluster._Workers(SimpleNamespace(submit=submit, nthreads=nthreads))
+    assert workers.submit(abs) is future
+    cluster._watch(workers.client, workers, threading.Event(), 0.02)
+    assert future.cancelled()
+    with pytest.raises(CancelledError):
+        workers.submit(abs)

@@ -9,16 +9,14 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future
-from typing import Any, TypeVar
+from concurrent.futures import CancelledError, Executor
+from typing import Any
 
 from mxref._text import one_line
 from mxref._version import __version__
 from mxref.conformance.target import TargetError
 
 __all__ = ["dask_cluster"]
-
-R = TypeVar("R")
 
 #: Seconds in which a scheduler must answer and have a worker.
 _ANSWER = 10.0
@@ -66,7 +64,7 @@ def dask_cluster(
             raise ValueError(f"{must}: {error}") from None
         if set(versions.values()) != {__version__}:
             raise ValueError(f"{must}, got {', '.join(sorted(set(versions.values())))}")
-        executor, over = _Cancelling(client.get_executor()), threading.Event()
+        executor, over = _Workers(client), threading.Event()
         watch = threading.Thread(target=_watch, args=(client, executor, over, away), daemon=True)
         watch.start()
         until_done.callback(over.set)
@@ -83,18 +81,21 @@ def _greeting(address: str, place: tuple[str, int], timeout: float) -> None:
             raise OSError("the connection was closed")
 
 
-class _Cancelling(Executor):
-    """Another executor, all of whose futures can be cancelled together."""
+class _Workers(Executor):
+    """The workers of a client, as an executor all of whose futures can be cancelled together.
 
-    def __init__(self, executor: Executor) -> None:
-        self.executor, self.futures = executor, weakref.WeakSet[Future[Any]]()
-        self.is_over = False
+    Its futures are the client's own. Those of ``client.get_executor()`` stay pending for ever if
+    another one is cancelled while their results are fetched together.
+    """
 
-    def submit(self, fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> Future[R]:
-        future = self.executor.submit(fn, *args, **kwargs)
-        self.futures.add(future)
+    def __init__(self, client: Any) -> None:
+        self.client, self.futures, self.is_over = client, weakref.WeakSet[Any](), False
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         if self.is_over:
-            future.cancel()
+            raise CancelledError
+        future = self.client.submit(fn, *args, pure=False, **kwargs)
+        self.futures.add(future)
         return future
 
     def cancel(self) -> None:
@@ -104,7 +105,7 @@ class _Cancelling(Executor):
             future.cancel()
 
 
-def _watch(client: Any, executor: _Cancelling, over: threading.Event, away: float) -> None:
+def _watch(client: Any, executor: _Workers, over: threading.Event, away: float) -> None:
     """Cancel everything once there has been no worker for some time, or no scheduler."""
     seen = time.monotonic()
     while not over.wait(min(1.0, away / 4)):
