@@ -158,7 +158,7 @@ def test_an_interrupted_sweep_says_how_to_go_on(planted: str, tmp_path: Path) ->
         said = interrupted(process)
     assert said == f"mxref: interrupted: the same command goes on from {state}"
     record = json.loads(state.read_bytes())
-    assert record["cases"] == record["done"] << 22
+    assert record["sweeps"][0]["cases"] == record["done"] << 22
     # A target that has changed is another one.
     Path(planted).write_text(PLANTED.replace("= 3", "= 2"))
     done = subprocess.run(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -50,6 +51,48 @@ def test_some_tasks_are_in_flight_and_results_in_order() -> None:
         assert next(results) == 0.2
         assert len(given) == 3  # the one that is done and two more
         assert list(results) == [0.0, 0.1, 0.0, 0.0, 0.0]
+
+
+def test_what_is_waited_for_is_cancelled_with_the_rest() -> None:
+    class Waiting(Executor):
+        def __init__(self) -> None:
+            self.futures: list[Future[Any]] = []
+
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+            self.futures.append(Interrupted())
+            return self.futures[-1]
+
+    class Interrupted(Future[Any]):
+        def result(self, timeout: float | None = None) -> Any:
+            raise KeyboardInterrupt
+
+    executor = Waiting()
+    with pytest.raises(KeyboardInterrupt):
+        list(in_flight(executor, abs, range(9), 2))
+    assert [future.cancelled() for future in executor.futures] == [True] * 3
+
+
+@pytest.mark.parametrize(("times", "is_done"), [(3, True), (4, False)])
+def test_what_others_cancel_is_submitted_again(times: int, *, is_done: bool) -> None:
+    class Cancelling(Executor):
+        left = times
+
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+            future: Future[Any] = Future()
+            if args == (-2,) and self.left:
+                self.left -= 1
+                future.cancel()
+            else:
+                future.set_result(fn(*args))
+            return future
+
+    results = in_flight(Cancelling(), abs, [-1, -2, -3], 1)
+    if is_done:
+        assert list(results) == [1, 2, 3]
+    else:
+        assert next(results) == 1
+        with pytest.raises(CancelledError):
+            next(results)
 
 
 def test_work_is_done_by_other_processes() -> None:

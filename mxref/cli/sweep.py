@@ -9,16 +9,20 @@ import json
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mxref.cli._common import Verbs, new_parser
 from mxref.cli._targets import add_target_arguments, chosen_target
+from mxref.golden.workers import cores
 
 if TYPE_CHECKING:
-    from mxref.conformance import Target
-    from mxref.conformance.sweeping.sweep import Progress
+    from concurrent.futures import Executor
+
+    from mxref.conformance.sweeping.plan import Source
+    from mxref.conformance.sweeping.sweep import Progress, Swept
+    from mxref.policy import Policy
 
 #: Seconds between two lines of progress.
 _TELL = 5.0
@@ -31,76 +35,127 @@ def add_parser(verbs: Verbs) -> None:
         "sweep",
         _run,
         "put every input to an implementation: all 2**32 float32 patterns, or all blocks",
-        "mxref sweep my_kernel.py --format e4m3 --state e4m3.json",
+        "mxref sweep\n  mxref sweep my_kernel.py --format e4m3 --state e4m3.json",
     )
     add_target_arguments(parser, own=True)
     add = parser.add_argument
     add("--op", default="encode", metavar="OP", help="operation (default: encode)")
-    add("--format", metavar="FORMAT", help="of quantize and dequantize a block format")
+    add(
+        "--format",
+        metavar="FORMAT",
+        help="of quantize and dequantize a block format (default: all of the standard)",
+    )
     add("--float", default="f32", metavar="FLOAT", help="f32, f16 or bf16 (default: f32)")
     add("--policy", help="compare with this policy instead of the claimed one")
     add("--state", type=Path, metavar="FILE", help="where to note how far it is, and to go on from")
-    add("--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
-    add("--digest", action="store_true", help="print the SHA-256 of all codes, too")
+    who = parser.add_mutually_exclusive_group()
+    who.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="processes (default: one, and of mxref itself one for each processor)",
+    )
+    who.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        help="let the workers of this Dask scheduler do it; they load TARGET by its path",
+    )
+    add(
+        "--digest",
+        action="store_true",
+        help="print the SHA-256 of all codes, too, and whether it is the one on record",
+    )
     add("--json", action="store_true", help="print the report as JSON")
 
 
 def _run(options: argparse.Namespace) -> int:
-    from mxref import conformance
-    from mxref.conformance.sweeping.plan import OwnTarget
-    from mxref.conformance.sweeping.report import finding_lines, summary, swept_json
+    from mxref.conformance.sweeping.digests import recorded_digest
+    from mxref.conformance.sweeping.report import sweeps_json, sweeps_lines
+
+    try:
+        swept = _swept(options)
+    except KeyboardInterrupt:
+        how = "nothing is kept: use --state FILE"
+        if options.state is not None:
+            how = f"the same command goes on from {options.state}"
+        print(f"mxref: interrupted: {how}", file=sys.stderr)
+        return 128 + 2  # as if by SIGINT
+    if options.json:
+        print(json.dumps(sweeps_json(swept), indent=1))
+    else:
+        print("\n".join(sweeps_lines(swept)))
+    passed = all(one.passed for one in swept)
+    if options.digest and _is_own(options):  # others may have other codes of NaN
+        passed &= all(recorded_digest(one) in ("", one.digest) for one in swept)
+    return 0 if passed else 1
+
+
+def _is_own(options: argparse.Namespace) -> bool:
+    """Whether mxref itself is the target."""
+    return options.target is None and options.cmd is None
+
+
+def _swept(options: argparse.Namespace) -> tuple[Swept, ...]:
     from mxref.conformance.sweeping.state import fingerprint
-    from mxref.conformance.sweeping.sweep import sweep
-    from mxref.formats import E8M0
+    from mxref.conformance.sweeping.sweep import sweeps
     from mxref.policy import Policy
 
     policy = None if options.policy is None else Policy.parse(options.policy)
-    own = OwnTarget(policy or Policy())
-    target: Target | Callable[[], Target] = own
+    names = shlex.split(options.cmd) if options.cmd else [options.target or ""]
     with contextlib.ExitStack() as until_done:
-        if options.target is not None:  # each process loads it
-            target = functools.partial(conformance.load_target, options.target)
-        elif options.cmd is not None:
-            if options.jobs != 1:
-                raise ValueError("--jobs must be 1 with --cmd: there is one program")
-            target = until_done.enter_context(chosen_target(options))
-        elif options.timeout is not None:
-            raise ValueError("--timeout must be given with --cmd: it is the time for its answers")
+        source = until_done.enter_context(_source(options, policy or Policy()))
         # What the target prints is no part of the report.
         until_done.enter_context(contextlib.redirect_stdout(sys.stderr))
-        progress = until_done.enter_context(_progress())
-        names = shlex.split(options.cmd) if options.cmd else [options.target or ""]
-        try:
-            swept = sweep(
-                target,
-                options.op,
-                options.format or E8M0.name,
-                options.float,
-                policy,
-                jobs=options.jobs,
-                state=options.state,
-                fingerprint="" if target is own else fingerprint(names),
-                progress=progress,
-                digest=options.digest,
-            )
-        except KeyboardInterrupt:
-            how = "nothing is kept: use --state FILE"
-            if options.state is not None:
-                how = f"the same command goes on from {options.state}"
-            print(f"mxref: interrupted: {how}", file=sys.stderr)
-            return 128 + 2  # as if by SIGINT
-    if options.json:
-        print(json.dumps(swept_json(swept), indent=1))
-    else:
-        lines = finding_lines(swept)
-        for line in lines:
-            print(line)
-        if swept.tally.left:
-            print(f"... and {swept.tally.left} more intervals, which are not kept")
-        if swept.digest:
-            print(f"digest {swept.digest}")
-        print(summary(swept))
-    return 0 if swept.passed else 1
+        executor, jobs = until_done.enter_context(_who_works(options))
+        return sweeps(
+            source,
+            options.op,
+            () if options.format is None else (options.format,),
+            options.float,
+            policy,
+            jobs=jobs,
+            executor=executor,
+            state=options.state,
+            fingerprint=fingerprint(names) if any(names) else "",
+            progress=until_done.enter_context(_progress()),
+            digest=options.digest,
+        )
+
+
+@contextlib.contextmanager
+def _source(options: argparse.Namespace, policy: Policy) -> Iterator[Source]:
+    """The target that the options name, or what loads it in each process."""
+    from mxref import conformance
+    from mxref.conformance.sweeping.plan import OwnTarget
+
+    if options.cmd is not None:
+        if options.dask is not None or options.jobs not in (None, 1):
+            raise ValueError("--jobs must be 1 with --cmd, and --dask absent: there is one program")
+        with chosen_target(options) as program:
+            yield program
+        return
+    if options.timeout is not None:
+        raise ValueError("--timeout must be given with --cmd: it is the time for its answers")
+    if options.target is None:
+        yield OwnTarget(policy)
+        return
+    name = options.target
+    if options.dask is not None and Path(name).is_file():
+        name = str(Path(name).resolve())  # workers may have another folder
+    yield functools.partial(conformance.load_target, name)
+
+
+@contextlib.contextmanager
+def _who_works(options: argparse.Namespace) -> Iterator[tuple[Executor | None, int]]:
+    """An executor, and how many parts it works on at once; without one, how many processes."""
+    from mxref.conformance.sweeping.cluster import dask_cluster
+
+    if options.dask is not None:
+        with dask_cluster(options.dask) as cluster:
+            yield cluster
+        return
+    default = cores() if _is_own(options) else 1
+    yield None, default if options.jobs is None else options.jobs
 
 
 @contextlib.contextmanager

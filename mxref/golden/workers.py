@@ -16,6 +16,9 @@ __all__ = ["cores", "in_flight", "in_order", "processes"]
 T = TypeVar("T")
 R = TypeVar("R")
 
+#: How often a future is submitted again.
+_AGAIN = 3
+
 
 def cores() -> int:
     """Processors that this process may use."""
@@ -68,22 +71,40 @@ def in_flight(
 ) -> Iterator[R]:
     """The results of tasks, in their order, of any number: only some are submitted in advance.
 
+    A future that somebody else has cancelled is submitted again, three times at most.
+
     Args:
         executor: who works.
         work: a function that it can call.
         tasks: its arguments.
         ahead: how many tasks are submitted before their results are taken.
     """
-    waiting: deque[Future[R]] = deque()
+    from concurrent.futures import CancelledError  # slow to import
+
+    waiting: deque[tuple[T, Future[R]]] = deque()
+
+    def first() -> R:
+        for left in reversed(range(_AGAIN + 1)):
+            task, future = waiting[0]
+            try:
+                result = future.result()
+                break
+            except CancelledError:
+                if not left:
+                    raise
+                waiting[0] = task, executor.submit(work, task)
+        waiting.popleft()  # not before: while it is waited for it can be cancelled, too
+        return result
+
     try:
         for task in tasks:
-            waiting.append(executor.submit(work, task))
+            waiting.append((task, executor.submit(work, task)))
             if len(waiting) > ahead:
-                yield waiting.popleft().result()
+                yield first()
         while waiting:
-            yield waiting.popleft().result()
+            yield first()
     finally:
-        for future in waiting:
+        for _, future in waiting:
             future.cancel()
 
 

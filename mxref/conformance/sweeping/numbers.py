@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref._bits import LAYOUTS, FloatLayout
+from mxref._scratch import scratch
 from mxref.conformance.answers import AnswerError
 from mxref.conformance.calls import code_format, error_text, is_fault, quiet
 from mxref.conformance.compare import same_answers
 from mxref.conformance.sweeping.intervals import Found, find
-from mxref.conformance.sweeping.plan import Part, Plan
+from mxref.conformance.sweeping.plan import OwnTarget, Part, Plan
 from mxref.conformance.target import Target, TargetError
 from mxref.golden.records import VectorFile
 from mxref.golden.steps import Steps, steps
@@ -109,9 +110,12 @@ class _Asker:
         return codes, errors
 
     def _in_arrays(self, first: int, end: int) -> Codes:
-        # A new array, made from what nobody else sees: the target may keep it and write to it.
+        # A new array, made from what nobody else sees: the target may keep it and write to it, but
+        # for mxref itself, which spares the system the pages of a new one.
         layout = LAYOUTS[self.file.float]
-        values = np.add(_offsets(layout)[: end - first], layout.uint.type(first))
+        is_own = isinstance(self.target, OwnTarget)
+        memory = scratch("swept", end - first, layout.uint) if is_own else None
+        values = np.add(_offsets(layout)[: end - first], layout.uint.type(first), out=memory)
         began = time.perf_counter()
         try:
             return self.codes(self.file, values.view(layout.dtype))  # type: ignore[misc]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import pickle
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref._scratch import scratch
 from mxref.conformance.calls import Answers, quiet
 from mxref.conformance.target import Target
 from mxref.element import encode
@@ -42,10 +44,11 @@ class OwnTarget:
         return Answers(words.astype(np.uint64))
 
     def codes(self, file: VectorFile, values: NDArray[Any]) -> NDArray[Any]:
-        """Its codes of floats (n,)."""
+        """Its codes of floats (n,); of `encode` in memory that the next call uses again."""
         match file.op:
             case "encode":
-                return encode(values, file.format, self.policy)
+                out = scratch("swept codes", values.size, np.uint8)
+                return encode(values, file.format, self.policy, out=out)
             case "encode_scale":
                 return encode_scale(values, self.policy)
         return shared_scale(values, file.format, policy=self.policy)
@@ -75,11 +78,14 @@ class Plan:
 
     def target(self) -> Target:
         """The target, loaded once in each process."""
-        return _loaded(self.source) if isinstance(self.source, bytes) else self.source
+        if not isinstance(self.source, bytes):
+            return self.source
+        with _LOADING:  # a worker of Dask has several threads
+            return _loaded(self.source)
 
-    def parts(self, done: int = 0) -> range:
-        """Where the parts begin, but for those that are done."""
-        return range(self.first + done * self.size, self.end, self.size)
+    def parts(self) -> range:
+        """Where the parts begin."""
+        return range(self.first, self.end, self.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,9 @@ class Part:
     asked: float
     busy: float
     codes: bytes = b""
+
+
+_LOADING = threading.Lock()
 
 
 @functools.lru_cache(4)

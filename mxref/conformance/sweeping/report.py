@@ -11,12 +11,13 @@ from mxref._bits import F64, LAYOUTS
 from mxref.conformance.calls import code_format
 from mxref.conformance.report import show_code, show_float, show_input, show_output
 from mxref.conformance.sweeping.blocks import BlockTally, key_float
+from mxref.conformance.sweeping.digests import recorded_digest
 from mxref.conformance.sweeping.intervals import Interval
 from mxref.conformance.sweeping.sweep import Swept
 from mxref.formats import BLOCK_FORMATS, E8M0
 from mxref.golden.records import VectorFile
 
-__all__ = ["finding_lines", "summary", "swept_json"]
+__all__ = ["finding_lines", "summary", "sweeps_json", "sweeps_lines", "swept_json"]
 
 
 def summary(swept: Swept) -> str:
@@ -38,6 +39,45 @@ def summary(swept: Swept) -> str:
     what = f"{file.op} {file.format} {file.float} under {swept.policy}"
     took = f"in {swept.seconds:.1f} s, {swept.share:.0%} of it in the target"
     return f"{word} {swept.target}: {what}: {text}, {took}"
+
+
+def sweeps_lines(sweeps: Sequence[Swept]) -> list[str]:
+    """What all sweeps found: of each its findings and its summary, and one line for all."""
+    lines = []
+    for one in sweeps:
+        lines += finding_lines(one)
+        if one.tally.left:
+            lines.append(f"... and {one.tally.left} more intervals, which are not kept")
+        if one.digest:
+            lines.append(f"digest {one.digest}{_beside_recorded(one)}")
+        lines.append(summary(one))
+    if len(sweeps) > 1:
+        lines.append(_summary_of_all(sweeps))
+    return lines
+
+
+def _beside_recorded(swept: Swept) -> str:
+    recorded = recorded_digest(swept)
+    if not recorded:
+        return ""
+    return ", as recorded" if swept.digest == recorded else f", recorded is {recorded}"
+
+
+def _summary_of_all(sweeps: Sequence[Swept]) -> str:
+    first, passed = sweeps[0], sum(one.passed for one in sweeps)
+    word = "PASS" if passed == len(sweeps) else "FAIL"
+    what = f"{first.file.op} of {len(sweeps)} formats {first.file.float} under {first.policy}"
+    wrong, cases, seconds = _sums(sweeps)
+    text = f"{wrong} of {cases} wrong, {passed} of {len(sweeps)} formats pass"
+    return f"{word} {first.target}: {what}: {text}, in {seconds:.1f} s"
+
+
+def _sums(sweeps: Iterable[Swept]) -> tuple[int, int, float]:
+    """Wrong answers, answers, seconds."""
+    wrong, cases, seconds = zip(
+        *((one.tally.wrong, one.cases, one.seconds) for one in sweeps), strict=True
+    )
+    return sum(wrong), sum(cases), sum(seconds)
 
 
 def finding_lines(swept: Swept) -> list[str]:
@@ -148,6 +188,21 @@ def _ranges(codes: Iterable[int]) -> str:
     return " ".join(texts)
 
 
+def sweeps_json(sweeps: Sequence[Swept]) -> dict[str, Any]:
+    """The report of one sweep, or the sums of several and the report of each."""
+    if len(sweeps) == 1:
+        return swept_json(sweeps[0])
+    wrong, cases, seconds = _sums(sweeps)
+    return {
+        "target": sweeps[0].target,
+        "passed": all(one.passed for one in sweeps),
+        "compared": cases,
+        "wrong": wrong,
+        "seconds": round(seconds, 3),
+        "sweeps": [swept_json(one) for one in sweeps],
+    }
+
+
 def swept_json(swept: Swept) -> dict[str, Any]:
     """The report as plain data, for `--json`; inputs, keys and answers are integers."""
     file, tally = swept.file, swept.tally
@@ -174,4 +229,5 @@ def swept_json(swept: Swept) -> dict[str, Any]:
         "seconds": round(swept.seconds, 3),
         "target_share": round(swept.share, 4),
         "digest": swept.digest,
+        "recorded_digest": recorded_digest(swept) if swept.digest else "",
     }

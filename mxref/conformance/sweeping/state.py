@@ -14,7 +14,7 @@ from mxref._whole_file import write_file
 
 __all__ = ["fingerprint", "read_state", "write_state"]
 
-_VERSION = 2
+_VERSION = 3
 
 
 def fingerprint(words: Iterable[str]) -> str:

@@ -7,36 +7,31 @@ an assumption. The right answers come from the slow twin: as steps between which
 
 from __future__ import annotations
 
-import hashlib
-import pickle
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 from mxref._bits import LAYOUTS
 from mxref._text import unknown_name
 from mxref._version import __version__
 from mxref.conformance.calls import without_cases
+from mxref.conformance.sweeping.account import Account, Swept
 from mxref.conformance.sweeping.blocks import BlockTally, scale_count, sweep_blocks
 from mxref.conformance.sweeping.intervals import Tally
 from mxref.conformance.sweeping.numbers import part_size, sweep_numbers
-from mxref.conformance.sweeping.plan import OwnTarget, Part, Plan, Source
+from mxref.conformance.sweeping.plan import OwnTarget, Plan, Source
+from mxref.conformance.sweeping.spread import parts_done
 from mxref.conformance.sweeping.state import read_state, write_state
 from mxref.conformance.target import Target, TargetError
-from mxref.formats import BLOCK_FORMATS, E8M0, code_format, element_format
+from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, code_format, element_format
 from mxref.golden import words
 from mxref.golden.answers import answerable, choices_read
-from mxref.golden.records import VectorFile
 from mxref.golden.steps import input_count
-from mxref.golden.workers import in_flight, processes
 from mxref.policy import Policy
 
-__all__ = ["OPERATIONS", "OwnTarget", "Progress", "Swept", "sweep"]
+__all__ = ["OPERATIONS", "OwnTarget", "Progress", "Swept", "sweep", "sweeps"]
 
 #: Operations that can be swept: on numbers and blocks, without random bits.
 OPERATIONS = tuple(
@@ -48,40 +43,6 @@ _SAVE = 2.0
 
 #: What is told of the way: parts that are done, of how many, and how many answers were wrong.
 Progress = Callable[[int, int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Swept:
-    """What a sweep found.
-
-    Args:
-        target: the target's name.
-        file: operation, format and float type.
-        policy: what was compared with, as far as the operation reads it.
-        cases: how many answers were compared.
-        tally: what is wrong.
-        seconds: how long it took, all its runs together.
-        share: the share of this time that the target took.
-        digest: SHA-256 of all codes as bytes in the order of the inputs, 00 where the target
-            raised; empty if it was not asked for.
-    """
-
-    target: str
-    file: VectorFile
-    policy: str
-    cases: int
-    tally: Tally | BlockTally
-    seconds: float
-    share: float
-    digest: str = ""
-
-    @property
-    def passed(self) -> bool:
-        """Something was compared, and nothing was wrong."""
-        is_right = self.tally.wrong == 0
-        if isinstance(self.tally, BlockTally):
-            is_right = is_right and not self.tally.scales
-        return self.cases > 0 and is_right
 
 
 def sweep(
@@ -112,7 +73,7 @@ def sweep(
         float: type of the float side: `f32`, `f16` or `bf16`; of `quantize` and `decode` `f32`.
         policy: what to compare with; what the target claims if None.
         jobs: how many processes. As always, a script that starts any must have its own work below
-            ``if __name__ == "__main__"``.
+            ``if __name__ == "__main__"``. Of an executor: how many parts it works on at once.
         executor: who works instead, such as ``client.get_executor()`` of Dask.
         state: a file from which an interrupted sweep goes on; it is written every two seconds.
         fingerprint: what must be the same for that, beside the rest: of the target's files.
@@ -131,11 +92,66 @@ def sweep(
     >>> swept.passed, swept.cases, swept.tally.wrong
     (True, 65536, 0)
     """
+    (swept,) = sweeps(
+        source, op, (format,), float, policy,
+        jobs=jobs, executor=executor, state=state, fingerprint=fingerprint, progress=progress,
+        digest=digest, first=first, end=end,
+    )  # fmt: skip
+    return swept
+
+
+def sweeps(
+    source: Source,
+    op: str,
+    formats: Sequence[str] = (),
+    float: str = "f32",
+    policy: Policy | None = None,
+    *,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    state: Path | None = None,
+    fingerprint: str = "",
+    progress: Progress | None = None,
+    digest: bool = False,
+    first: int = 0,
+    end: int | None = None,
+) -> tuple[Swept, ...]:
+    """Put every input of several formats to a target, one format after another; see `sweep`.
+
+    Args:
+        source: as of `sweep`, and so is what is not named here.
+        op: one of `OPERATIONS`.
+        formats: their names; if there are none, all of the standard that the target covers.
+        float: type of the float side.
+        policy: what to compare with.
+        jobs: how many processes.
+        executor: who works instead.
+        state: a file from which interrupted sweeps go on.
+        fingerprint: what must be the same for that.
+        progress: is called after each part, with the sums of all formats.
+        digest: compute the digests.
+        first: the first input of each format.
+        end: the input behind the last one.
+
+    Raises:
+        ValueError: as of `sweep`.
+        TargetError: as of `sweep`, or it covers no format.
+        DisagreementError: the two references differ.
+
+    >>> [one.file.format for one in sweeps(OwnTarget(Policy()), "decode")]
+    ['e5m2', 'e4m3', 'e3m2', 'e2m3', 'e2m1', 'int8']
+    """
+    if op not in OPERATIONS:
+        raise ValueError(unknown_name("op", op, dict.fromkeys(OPERATIONS)))
     if jobs < 1:
         raise ValueError(f"jobs must be 1 or more, got {jobs}: leave it out for one per processor")
     target = source() if callable(source) else source
     chosen = target.policy if policy is None else policy
-    plan = _plan(target, op, format, float, chosen, digest=digest, first=first, end=end)
+    formats = formats or _covered(target, op, float)
+    plans = [
+        _plan(target, op, name, float, chosen, digest=digest, first=first, end=end)
+        for name in formats
+    ]
     if digest and (state is not None or op in _ON_BLOCKS):
         what = "a sweep with a state, since a digest cannot go on" if state else "blocks"
         raise ValueError(f"digest must not be asked of {what}")
@@ -145,61 +161,61 @@ def sweep(
         "target": target.name,
         "fingerprint": fingerprint,
         "op": op,
-        "format": format,
+        "format": " ".join(formats),
         "float": float,
         "policy": policy_name,
-        "first": plan.first,
-        "end": plan.end,
-        "part": plan.size,
+        "first": first,
+        "end": max(plan.end for plan in plans),
+        "part": plans[0].size,
     }
-    record = _FRESH if state is None else read_state(state, identity) or _FRESH
-    on_blocks = op in _ON_BLOCKS
-    kind: Any = BlockTally if on_blocks else Tally
-    tally = kind() if record["tally"] is None else kind.from_json(record["tally"])
-    done, cases, asked, busy, before = (
-        record[name] for name in ("done", "cases", "asked", "busy", "seconds")
-    )
-    began = saved = time.perf_counter()
-    sha256 = hashlib.sha256()
-    is_whole = True  # whether the numbers above are all of the same parts
+    kind = BlockTally if op in _ON_BLOCKS else Tally
+    done, accounts = 0, [Account(kind()) for _ in plans]
+    record = None if state is None else read_state(state, identity)
+    if record is not None:
+        done, accounts = record["done"], [Account.from_json(kind, one) for one in record["sweeps"]]
+    tasks = [(index, start) for index, plan in enumerate(plans) for start in plan.parts()]
+    clock = saved = time.perf_counter()
+    is_whole = True  # whether the accounts hold the same parts that are counted as done
 
     def save() -> None:
-        counts = {"done": done, "cases": cases, "asked": asked, "busy": busy}
-        seconds = before + time.perf_counter() - began
         if state is not None and is_whole:
-            write_state(state, identity, {**counts, "seconds": seconds, "tally": tally.as_json()})
+            counted = {"done": done, "sweeps": [one.as_json() for one in accounts]}
+            write_state(state, identity, counted)
 
-    total = len(plan.parts())
-    work = sweep_blocks if on_blocks else sweep_numbers
+    work = sweep_blocks if op in _ON_BLOCKS else sweep_numbers
     try:
-        with closing(_results(plan, source, work, done, jobs, executor)) as results:
-            for part in results:
+        with closing(parts_done(plans, source, work, tasks[done:], jobs, executor)) as parts:
+            for (index, _), part in zip(tasks[done:], parts, strict=True):
                 is_whole = False
-                for found in part.found:
-                    tally.add(found)
-                done, cases = done + 1, cases + part.cases
-                asked, busy = asked + part.asked, busy + part.busy
+                now = time.perf_counter()
+                accounts[index].add(part, now - clock)
+                clock, done = now, done + 1
                 is_whole = True
-                if digest:
-                    sha256.update(part.codes)
                 if progress is not None:
-                    progress(done, total, tally.wrong)
+                    progress(done, len(tasks), sum(one.tally.wrong for one in accounts))
                 if time.perf_counter() - saved > _SAVE:
                     save()
                     saved = time.perf_counter()
     finally:
         save()
-    seconds = before + time.perf_counter() - began
     inline = jobs == 1 and executor is None
-    share = asked / max(seconds if inline else busy, 1e-9)
-    hexdigest = sha256.hexdigest() if digest else ""
-    return Swept(target.name, plan.file, policy_name, cases, tally, seconds, share, hexdigest)
+    return tuple(
+        account.swept(target.name, plan.file, policy_name, inline=inline, digest=digest)
+        for plan, account in zip(plans, accounts, strict=True)
+    )
 
 
-#: The state of a sweep that has not begun.
-_FRESH: dict[str, Any] = {
-    "done": 0, "cases": 0, "asked": 0.0, "busy": 0.0, "seconds": 0.0, "tally": None
-}  # fmt: skip
+def _covered(target: Target, op: str, float: str) -> tuple[str, ...]:
+    """The formats of the standard that an operation of a target knows."""
+    names: Iterable[str] = ELEMENT_FORMATS
+    if op in _ON_BLOCKS:
+        names = BLOCK_FORMATS
+    elif op in ("encode_scale", "decode_scale"):
+        names = (E8M0.name,)
+    found = tuple(name for name in names if target.covers(op, name, float))
+    if not found:
+        raise TargetError(f"target {target.name} does not cover {op} of any format with {float}")
+    return found
 
 
 def _plan(
@@ -214,8 +230,6 @@ def _plan(
     end: int | None,
 ) -> Plan:
     """What is asked for, if that exists."""
-    if op not in OPERATIONS:
-        raise ValueError(unknown_name("op", op, dict.fromkeys(OPERATIONS)))
     floats = dict.fromkeys(name for name in LAYOUTS if LAYOUTS[name].width <= 32)
     if op in ("decode", "decode_scale", "quantize"):
         floats = {"f32": None}
@@ -247,50 +261,3 @@ def _plan(
         raise ValueError(f"first and end must be from 0 to {count}, got {first} and {last}")
     size = 1 if on_blocks else part_size(target, file)
     return Plan(target, file, policy, first, last, size, digest)
-
-
-def _results(
-    plan: Plan,
-    source: Source,
-    work: Callable[[Plan, int], Part],
-    done: int,
-    jobs: int,
-    executor: Executor | None,
-) -> Generator[Part, None, None]:
-    """The parts that are left, in their order, by whoever works."""
-    from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
-
-    tasks = plan.parts(done)
-    if not tasks:
-        return
-    if executor is None and jobs == 1:
-        yield from map(partial(work, plan), tasks)
-        return
-    if not isinstance(executor, ThreadPoolExecutor):
-        plan = Plan(_pickled(source), plan.file, plan.policy, *_range(plan), plan.digest)
-    ahead = 4 * jobs
-    try:
-        if executor is not None:
-            ahead = 4 * max(jobs, getattr(executor, "_max_workers", 16))
-            yield from in_flight(executor, partial(work, plan), tasks, ahead)
-            return
-        with processes(min(jobs, len(tasks))) as pool:
-            yield from in_flight(pool, partial(work, plan), tasks, ahead)
-    except BrokenExecutor:
-        raise TargetError(
-            "a process of the sweep has ended: the target has crashed it, or memory was short"
-        ) from None
-
-
-def _range(plan: Plan) -> tuple[int, int, int]:
-    return plan.first, plan.end, plan.size
-
-
-def _pickled(source: Source) -> bytes:
-    try:
-        return pickle.dumps(source)
-    except Exception as error:
-        raise ValueError(
-            "source must be what other processes can load, such as "
-            f"functools.partial(load_target, 'my_kernel.py'): {error}"
-        ) from None

@@ -1,0 +1,117 @@
+"""Workers of a Dask cluster as an executor, which gives up when they are gone."""
+
+from __future__ import annotations
+
+import contextlib
+import pkgutil
+import socket
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Executor
+from typing import Any
+
+from mxref._text import one_line
+from mxref._version import __version__
+from mxref.conformance.target import TargetError
+
+__all__ = ["dask_cluster"]
+
+#: Seconds in which a scheduler must answer and have a worker.
+_ANSWER = 10.0
+#: Seconds for which all workers may be away, as while they are started again.
+_AWAY = 30.0
+
+
+@contextlib.contextmanager
+def dask_cluster(
+    address: str, timeout: float = _ANSWER, away: float = _AWAY
+) -> Iterator[tuple[Executor, int]]:
+    """An executor of a Dask cluster, and how many parts its workers do at once.
+
+    What a worker had to do that is lost is done by another one.
+
+    Args:
+        address: of the scheduler, such as ``tcp://127.0.0.1:8786``.
+        timeout: seconds in which it must answer and have a worker.
+        away: seconds for which it may be without any later; then all futures are cancelled.
+
+    Raises:
+        ValueError: Dask is not installed, nobody answers, or workers have another mxref.
+        TargetError: a part has ended several workers.
+    """
+    try:
+        from distributed import Client, KilledWorker
+        from distributed.comm.addressing import get_address_host_port
+    except ImportError:
+        raise ValueError(
+            "a Dask cluster needs the package distributed: pip install 'mxref[dask]'"
+        ) from None
+    wanted = f"a Dask scheduler must answer at {address} and have a worker within {timeout:g} s"
+    with contextlib.ExitStack() as until_done:
+        try:
+            _greeting(address, get_address_host_port(address), timeout)
+            client: Any = Client(address, timeout=timeout, set_as_default=False)  # type: ignore[no-untyped-call]
+            until_done.enter_context(client)
+            client.wait_for_workers(1, timeout=timeout)
+        except (OSError, ValueError, TypeError) as error:
+            raise ValueError(f"{wanted}: {one_line(str(error))}") from None
+        must = f"workers of {address} must have mxref {__version__}"
+        try:
+            versions = client.run(pkgutil.resolve_name, "mxref._version:__version__")
+        except ImportError as error:
+            raise ValueError(f"{must}: {error}") from None
+        if set(versions.values()) != {__version__}:
+            raise ValueError(f"{must}, got {', '.join(sorted(set(versions.values())))}")
+        executor, over = _Workers(client), threading.Event()
+        watch = threading.Thread(target=_watch, args=(client, executor, over, away), daemon=True)
+        watch.start()
+        until_done.callback(over.set)
+        try:
+            yield executor, sum(client.nthreads().values())
+        except KilledWorker as error:
+            raise TargetError(f"workers of the sweep have ended: {one_line(str(error))}") from None
+
+
+def _greeting(address: str, place: tuple[str, int], timeout: float) -> None:
+    """Wait for the first byte that a scheduler sends; a client of Dask waits for it for ever."""
+    with socket.create_connection(place, timeout) as connection:
+        if not address.startswith("tls:") and not connection.recv(1):
+            raise OSError("the connection was closed")
+
+
+class _Workers(Executor):
+    """The workers of a client, as an executor all of whose futures can be cancelled together.
+
+    Its futures are the client's own. Those of ``client.get_executor()`` stay pending for ever if
+    another one is cancelled while their results are fetched together.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.client, self.futures, self.is_over = client, weakref.WeakSet[Any](), False
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        if self.is_over:
+            raise CancelledError
+        future = self.client.submit(fn, *args, pure=False, **kwargs)
+        self.futures.add(future)
+        return future
+
+    def cancel(self) -> None:
+        """Cancel what is not done, now and later."""
+        self.is_over = True
+        for future in list(self.futures):
+            future.cancel()
+
+
+def _watch(client: Any, executor: _Workers, over: threading.Event, away: float) -> None:
+    """Cancel everything once there has been no worker for some time, or no scheduler."""
+    seen = time.monotonic()
+    while not over.wait(min(1.0, away / 4)):
+        with contextlib.suppress(Exception):  # of many kinds, where the scheduler is gone
+            if client.nthreads():
+                seen = time.monotonic()
+        if time.monotonic() - seen > away:
+            executor.cancel()
+            return

@@ -1,0 +1,177 @@
+"""Sweeps by the workers of a real Dask cluster of two processes, which may be lost on the way."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import CancelledError, Future
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import dask
+import pytest
+from distributed import Client, LocalCluster
+from helpers import sentence
+
+from mxref.cli import main
+from mxref.conformance import TargetError, load_target
+from mxref.conformance.sweeping import cluster
+from mxref.conformance.sweeping.cluster import dask_cluster
+from mxref.conformance.sweeping.plan import OwnTarget
+from mxref.conformance.sweeping.report import swept_json
+from mxref.conformance.sweeping.sweep import Swept, sweep
+from mxref.policy import Policy
+
+PLANTED = """\
+import os
+
+import numpy as np
+import mxref
+
+def encode(values, format):
+    codes = mxref.encode(values, format)
+    bits = values.view(np.uint32)
+    codes[(bits % 5000000 < 1000000) & (codes < 2)] = 3
+    return codes
+"""
+HALVES = PLANTED.replace("5000000 < 1000000", "500 < 100").replace("uint32", "uint16")
+CRASHING = PLANTED.replace("return", "os._exit(3)\n    return")
+RANGE = {"first": 0x3E000000, "end": 0x3E000000 + 12 * (1 << 22)}
+OWN = OwnTarget(Policy())
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    # A part may end one worker; after the second one it fails.
+    once = {"distributed.scheduler.allowed-failures": 1}
+    with (
+        dask.config.set(once),
+        LocalCluster(
+            n_workers=2, processes=True, threads_per_worker=1, dashboard_address=":0"
+        ) as workers,
+    ):
+        yield workers.scheduler_address
+
+
+@pytest.fixture
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)  # where the workers are not
+    Path("planted.py").write_text(PLANTED)
+    return str(tmp_path / "planted.py")
+
+
+def findings(swept: Swept) -> Any:
+    record = swept_json(swept)
+    return {name: record[name] for name in record if name not in ("seconds", "target_share")}
+
+
+def test_the_command(address: str, planted: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("planted.py").write_text(HALVES)
+    command = ["sweep", "planted.py", "--float", "bf16", "--format", "e2m1"]
+    lines = []
+    for more in ([], ["--dask", address]):
+        assert main([*command, *more]) == 1
+        lines.append(capsys.readouterr().out.splitlines())
+    assert len(lines[0]) > 2
+    assert lines[0][:-1] == lines[1][:-1]
+    assert lines[1][-1].startswith(f"FAIL {planted}: encode e2m1 bf16 under ocp: ")
+    assert main(["sweep", "--float", "bf16", "--dask", address]) == 0
+    assert "0 of 393216 wrong" in capsys.readouterr().out
+
+
+def test_a_lost_worker_and_an_interruption_change_nothing(
+    address: str, planted: str, tmp_path: Path
+) -> None:
+    load = partial(load_target, planted)
+    alone = sweep(load, "encode", "e2m1", digest=True, **RANGE)
+    assert alone.tally.count > 2
+
+    def kill(done: int, total: int, wrong: int) -> None:
+        if done == 2:
+            with Client(address, set_as_default=False) as client:
+                os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+
+    def interrupt(done: int, total: int, wrong: int) -> None:
+        if done == 5:
+            raise KeyboardInterrupt
+
+    state, seen = tmp_path / "state.json", []
+    with dask_cluster(address) as (executor, workers):
+        by = partial(sweep, load, "encode", "e2m1", executor=executor, jobs=workers, **RANGE)
+        assert workers == 2
+        assert findings(by(digest=True, progress=kill)) == findings(alone)
+        with pytest.raises(KeyboardInterrupt):
+            by(state=state, progress=interrupt)
+        rest = by(state=state, progress=lambda done, total, wrong: seen.append(done))
+    assert seen == list(range(6, 13))
+    assert {**findings(rest), "digest": alone.digest} == findings(alone)
+    # The executor that Dask itself gives does it, too.
+    with Client(address, set_as_default=False) as client:
+        assert sweep(OWN, "encode", "e2m1", executor=client.get_executor(), **RANGE).passed
+
+
+def test_a_part_that_ends_its_workers(address: str, planted: str) -> None:
+    Path(planted).write_text(CRASHING)
+    load = partial(load_target, planted)
+
+    def by_workers() -> None:
+        with dask_cluster(address) as (executor, _):
+            sweep(load, "encode", "e2m1", executor=executor, **RANGE)
+
+    assert sentence(TargetError, by_workers).startswith("workers of the sweep have ended: ")
+
+
+def test_workers_with_another_mxref(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    version = importlib.metadata.version("mxref")
+    monkeypatch.setattr(cluster, "__version__", "0.0")
+    said = sentence(ValueError, lambda: dask_cluster(address).__enter__())
+    assert said == f"workers of {address} must have mxref 0.0, got {version}"
+
+
+# --- nobody there ---------------------------------------------------------------------------------
+
+
+def test_an_address_at_which_nobody_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        said = sentence(ValueError, lambda: dask_cluster(address, timeout=0.3).__enter__())
+    wanted = f"a Dask scheduler must answer at {address} and have a worker within "
+    assert said.startswith(f"{wanted}0.3 s: ")
+    assert main(["sweep", "--float", "bf16", "--dask", address]) == 2  # closed by now
+    assert capsys.readouterr().err.startswith(f"mxref: error: {wanted}10 s: ")
+    for wrong in ("nonsense:/x", "tcp://127.0.0.1"):
+        assert main(["sweep", "--dask", wrong]) == 2
+    assert main(["sweep", "--dask", address, "--jobs", "2"]) == 2
+    assert main(["sweep", "--dask", address, "--cmd", "true"]) == 2
+
+
+def test_dask_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    said = sentence(ValueError, lambda: dask_cluster("tcp://127.0.0.1:1").__enter__())
+    assert said.endswith("needs the package distributed: pip install 'mxref[dask]'")
+
+
+@pytest.mark.parametrize("scheduler_answers", [True, False])
+def test_what_waits_is_cancelled_when_all_workers_stay_away(*, scheduler_answers: bool) -> None:
+    def nthreads() -> dict[str, int]:
+        if not scheduler_answers:
+            raise OSError("gone")
+        return {}
+
+    def submit(fn: Any, *, pure: bool) -> Any:
+        return future
+
+    future: Future[Any] = Future()
+    workers = cluster._Workers(SimpleNamespace(submit=submit, nthreads=nthreads))
+    assert workers.submit(abs) is future
+    cluster._watch(workers.client, workers, threading.Event(), 0.02)
+    assert future.cancelled()
+    with pytest.raises(CancelledError):
+        workers.submit(abs)
