@@ -112,23 +112,37 @@ class Tiling:
                 blocks,
             )
 
-    def rows(self, tile: NDArray[Any]) -> NDArray[Any]:
-        """The blocks of a part of the tensor as rows, the tail filled up with zero bits."""
-        missing = [-n % unit for n, unit in zip(tile.shape, self.unit, strict=True)]
-        if any(missing):
-            tile = np.pad(tile, [(0, n) for n in missing])
-        split, order = self._split(
-            [n // unit for n, unit in zip(tile.shape, self.unit, strict=True)]
-        )
-        # Block by block in memory; a copy only where the tile does not lie so already.
-        return tile.reshape(split).transpose(order).reshape(-1, math.prod(self.block_shape))
+    def lanes(self, tile: NDArray[Any]) -> NDArray[Any]:
+        """The blocks of a part of the tensor along the middle one of three axes.
 
-    def from_rows(self, rows: NDArray[Any], counts: Sequence[int]) -> NDArray[Any]:
-        """The part of the tensor with these blocks, the padding included."""
+        The tail is filled up with zero bits. Blocks that do not lie along the last axis stay as
+        they are, if what lies beside them is long enough; others become rows, (blocks, size, 1).
+        """
+        counts = [-(-n // unit) for n, unit in zip(tile.shape, self.unit, strict=True)]
+        padded = tuple(n * unit for n, unit in zip(counts, self.unit, strict=True))
+        if padded != tile.shape:
+            filled = np.zeros(padded, tile.dtype)
+            filled[tuple(slice(n) for n in tile.shape)] = tile
+            tile = filled
+        size = math.prod(self.block_shape)
+        if self._beside(padded) >= size and len(self.axes) == 1:
+            return tile.reshape(-1, size, self._beside(padded))
         split, order = self._split(counts)
-        inner = rows.reshape([split[axis] for axis in order])
+        # Block by block in memory; a copy only where the tile does not lie so already.
+        return tile.reshape(split).transpose(order).reshape(-1, size, 1)
+
+    def from_lanes(self, lanes: NDArray[Any], counts: Sequence[int]) -> NDArray[Any]:
+        """The part of the tensor with these blocks, the padding included."""
         padded = [n * unit for n, unit in zip(counts, self.unit, strict=True)]
+        if lanes.shape[2] > 1:
+            return lanes.reshape(padded)
+        split, order = self._split(counts)
+        inner = lanes.reshape([split[axis] for axis in order])
         return inner.transpose(np.argsort(order)).reshape(padded)
+
+    def _beside(self, shape: Sequence[int]) -> int:
+        """Elements beside one another, behind the last axis of blocks."""
+        return math.prod(shape[self.axes[-1] + 1 :])
 
     def _split(self, counts: Sequence[int]) -> tuple[list[int], list[int]]:
         """Shape with every block axis split in two, and the order that puts blocks last."""
@@ -146,3 +160,13 @@ class Tiling:
 def cut(array: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:
     """The array without its padding."""
     return array[tuple(slice(n) for n in shape)]
+
+
+def as_rows(lanes: NDArray[Any]) -> NDArray[Any]:
+    """Blocks along the middle one of three axes as rows."""
+    return lanes.swapaxes(1, 2).reshape(-1, lanes.shape[1])
+
+
+def as_lanes(rows: NDArray[Any], beside: int) -> NDArray[Any]:
+    """Rows as blocks along the middle axis, so many beside one another; also one number a row."""
+    return rows.reshape(-1, beside, *rows.shape[1:]).swapaxes(1, -1)

@@ -374,12 +374,12 @@ def read_by(
 
     def read_tile(where: tuple[Tile, Tile]) -> None:
         tile, some = where
-        rows = tiling.rows(codes[tile])
-        scales = blocks.scale_codes[some].reshape(-1, 1)
-        index = (scales.astype(np.intp) << fmt.element.bits) | rows
+        lanes = tiling.lanes(codes[tile])
+        scales = blocks.scale_codes[some]
+        first = scales.reshape(-1, 1, lanes.shape[2]).astype(np.intp) << fmt.element.bits
         part = whole[tile]
-        decoded = np.take(table, index, mode="wrap")
-        part[...] = cut(tiling.from_rows(decoded, blocks.scale_codes[some].shape), part.shape)
+        decoded = np.take(table, first | lanes, mode="wrap")
+        part[...] = cut(tiling.from_lanes(decoded, scales.shape), part.shape)
         mapped.use(part.nbytes)
 
     for_each(read_tile, tiling.tiles(), thread_count(threads))

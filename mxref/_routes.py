@@ -1,0 +1,184 @@
+"""Blocks of elements to codes: which way each block goes, and the way that all of them can go."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref._arithmetics import ARITHMETICS
+from mxref._bits import F64, U8, Bool, FloatLayout, Stochastic, split
+from mxref._float32 import F64Array, as_float64, wide
+from mxref._ordinary import FLUSHED, OTHER, quantize_ordinary
+from mxref.choices import (
+    BlockInf,
+    BlockNaN,
+    NaNBlockCodes,
+    NaNToFinite,
+    ScaleArithmetic,
+    Scaling,
+)
+from mxref.element import encode_parts
+from mxref.formats import E8M0, BlockFormat, ElementFormat
+from mxref.policy import ElementPolicy, Policy
+from mxref.scale import scale_codes
+from mxref.two_level import TensorScale, block_scales, scaled
+
+__all__ = ["keyed", "quantize_lanes", "quantize_rows"]
+
+
+def keyed(fmt: BlockFormat, policy: Policy) -> bool:
+    """Whether `quantize_lanes` takes these blocks: scales are powers of two, rounding no chance."""
+    return fmt.scale == E8M0 and not policy.element.rounding.stochastic
+
+
+def quantize_lanes(
+    lanes: NDArray[Any], layout: FloatLayout, fmt: BlockFormat, policy: Policy
+) -> tuple[U8, U8]:
+    """Scale codes (m, n) and element codes of blocks along the middle axis, (m, size, n).
+
+    What no ordinary block of its own type is goes as float64.
+    """
+    choices = fmt.element, policy.scale, policy.element
+    outcome, codes = quantize_ordinary(lanes, layout, *choices)
+    if int(outcome.max(initial=0)) >= OTHER:
+        others = outcome >= OTHER
+        rows = lanes.swapaxes(1, 2)[others]
+        wider = rows if layout == F64 else as_float64(rows, layout)
+        outcome[others], codes.swapaxes(1, 2)[others] = _others(wider, fmt, policy)
+    return outcome.astype(np.uint8), codes
+
+
+def _others(rows: NDArray[Any], fmt: BlockFormat, policy: Policy) -> tuple[NDArray[Any], U8]:
+    """The same of float64 rows: first without NaN and infinity, what is left the general way."""
+    magnitude, sign = rows & np.uint64(F64.sign_bit - 1), rows & np.uint64(F64.sign_bit)
+    infinity = np.uint64(F64.inf_bits)
+    special = magnitude >= infinity
+    has_inf = (magnitude == infinity).any(axis=1)
+    has_nan = (magnitude > infinity).any(axis=1)
+    largest = has_inf & (policy.scale.block_inf is BlockInf.LARGEST_SCALE)
+    nan_block = has_inf & (policy.scale.block_inf is BlockInf.NAN_BLOCK)
+    nan_block |= has_nan & (policy.scale.block_nan is BlockNaN.NAN_BLOCK)
+    finite = np.where(special, sign, rows)[..., np.newaxis]
+    choices = fmt.element, policy.scale, policy.element
+    found = quantize_ordinary(finite, F64, *choices, largest[:, np.newaxis])
+    outcome, codes = found[0][:, 0], found[1][..., 0]
+    numbered = special & (outcome < FLUSHED)[:, np.newaxis]
+    which = 2 * (magnitude[numbered] > infinity) + (sign[numbered] != 0)
+    codes[numbered] = _special_codes(fmt.element, policy.element)[which]
+    left = (outcome >= OTHER) | nan_block | (has_nan & _refuses_nan(fmt, policy))
+    if left.any():
+        outcome[left], codes[left] = quantize_rows(rows[left], F64, fmt, policy)
+    return outcome, codes
+
+
+@functools.lru_cache(maxsize=256)
+def _special_codes(fmt: ElementFormat, policy: ElementPolicy) -> U8:
+    """Codes of +infinity, -infinity, +NaN and -NaN."""
+    inf, sign = F64.inf_bits, F64.sign_bit
+    patterns = np.array([inf, inf | sign, F64.nan_bits, F64.nan_bits | sign], np.uint64)
+    return encode_parts(split(patterns, F64), fmt, policy)
+
+
+def quantize_rows(
+    rows: NDArray[Any],
+    layout: FloatLayout,
+    fmt: BlockFormat,
+    policy: Policy,
+    tensor: TensorScale | None = None,
+    draw: Stochastic | None = None,
+) -> tuple[U8, U8]:
+    """Scale codes and element codes of whatever blocks, one a row: the general way."""
+    if policy.scale.scale_arithmetic is not ScaleArithmetic.EXACT:
+        return _float32_rows(wide(rows, layout), layout, fmt, policy, tensor, draw)
+    return _exact_rows(rows, layout, fmt, policy, tensor, draw)
+
+
+def _exact_rows(
+    rows: NDArray[Any],
+    layout: FloatLayout,
+    fmt: BlockFormat,
+    policy: Policy,
+    tensor: TensorScale | None,
+    draw: Stochastic | None,
+) -> tuple[U8, U8]:
+    """The same, every number exact."""
+    parts = split(rows, layout)
+    # Magnitude patterns are ordered as the numbers are, with infinity and NaN above them all.
+    magnitude = rows & layout.uint.type(layout.sign_bit - 1)
+    finite = np.where(parts.is_inf | parts.is_nan, layout.uint.type(0), magnitude)
+    amax = finite.max(axis=1)
+    if fmt.scale == E8M0:
+        result = scale_codes(amax, layout, fmt.element, policy.scale)
+        code, from_amax, flushed = result.codes, result.is_nan, result.flushed
+    else:
+        code = block_scales(split(amax, layout), fmt, tensor)
+        from_amax, flushed = np.zeros(code.shape, bool), code == 0
+    has_inf, has_nan = parts.is_inf.any(axis=1), parts.is_nan.any(axis=1)
+    if policy.scale.block_inf is BlockInf.LARGEST_SCALE:
+        code = np.where(has_inf, fmt.scale.max_code, code)
+        from_amax, flushed = from_amax & ~has_inf, flushed & ~has_inf
+    nan_block = from_amax | (has_nan & (policy.scale.block_nan is BlockNaN.NAN_BLOCK))
+    nan_block |= has_inf & (policy.scale.block_inf is BlockInf.NAN_BLOCK)
+
+    numbers = ~flushed[:, np.newaxis]  # in a flushed block every element is a zero
+    is_inf, is_nan = parts.is_inf & numbers, parts.is_nan & numbers
+    if policy.scale.scaling is Scaling.RECIPROCAL_FLUSHED:  # 1 / 2**127 is flushed to 0
+        numbers = numbers & (code < E8M0.max_code)[:, np.newaxis]
+        is_inf, is_nan = is_inf & numbers, is_nan | (is_inf & ~numbers)
+    significand = parts.significand * numbers
+    if fmt.scale == E8M0:
+        exponent = parts.exponent - (code - fmt.scale.bias)[:, np.newaxis]
+        quotients = dataclasses.replace(parts, significand=significand, exponent=exponent)
+    else:
+        whole = dataclasses.replace(parts, significand=significand)
+        quotients = scaled(whole, code, fmt, tensor)
+    quotients = dataclasses.replace(quotients, is_inf=is_inf, is_nan=is_nan)
+    if _refuses_nan(fmt, policy):
+        _check_no_nan(is_nan[~nan_block], fmt)
+    codes = encode_parts(quotients, fmt.element, policy.element, draw)
+    ones = policy.scale.nan_block_codes is NaNBlockCodes.ONES
+    codes[nan_block] = fmt.element.code_count - 1 if ones else 0
+    if fmt.scale.nan_code is not None:
+        code = np.where(nan_block, fmt.scale.nan_code, code)
+    elif nan_block.any():
+        raise ValueError(
+            f"values must be finite for {fmt.name}, whose scale {fmt.scale.name} has no NaN for "
+            "a whole block, got NaN or infinity: choose another block_nan or block_inf"
+        )
+    return code.astype(np.uint8), codes
+
+
+def _float32_rows(
+    x: F64Array,
+    layout: FloatLayout,
+    fmt: BlockFormat,
+    policy: Policy,
+    tensor: TensorScale | None,
+    draw: Stochastic | None,
+) -> tuple[U8, U8]:
+    """The same by one of the named arithmetics."""
+    arithmetic = ARITHMETICS[policy.scale.scale_arithmetic]
+    largest = np.maximum if arithmetic.nan_in_amax else np.fmax
+    with np.errstate(all="ignore"):
+        amax = largest.reduce(np.abs(x), axis=1, initial=0.0)
+        stored = None if tensor is None else tensor.value
+        scales, quotients = arithmetic.blocks(x, amax[:, np.newaxis], stored, fmt, layout)
+    if _refuses_nan(fmt, policy):
+        _check_no_nan(np.isnan(quotients), fmt)
+    parts = split(quotients.view(np.uint64), F64)
+    return scales.reshape(-1), encode_parts(parts, fmt.element, policy.element, draw)
+
+
+def _refuses_nan(fmt: BlockFormat, policy: Policy) -> bool:
+    return policy.element.nan_to_finite is NaNToFinite.ERROR and fmt.element.nan_code is None
+
+
+def _check_no_nan(is_nan: Bool, fmt: BlockFormat) -> None:
+    if is_nan.any():
+        raise ValueError(
+            f"values must not be NaN under nan_to_finite=error: {fmt.element.name} has no NaN"
+        )
