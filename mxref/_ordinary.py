@@ -39,23 +39,28 @@ from mxref.scale import scale_codes
 
 __all__ = ["FLUSHED", "NAN", "OTHER", "quantize_ordinary"]
 
-#: Beside the scale code of a block: every element is a zero; a NaN block; none of this kernel's.
-FLUSHED, NAN, OTHER = 1 << 8, 1 << 9, 1 << 10
+#: Scale codes of blocks, and one of the words below.
+Outcome = NDArray[np.int32]
+#: Added to a scale code: every element is a zero; a NaN block.
+FLUSHED, NAN = 1 << 8, 1 << 9
+#: Instead of a scale code: to be raised; with NaN or infinity; none of this kernel's.
+SMALL, SPECIAL, OTHER = 1 << 10, 1 << 11, 1 << 12
+#: Exponents by which blocks under small scales are raised.
+_RAISED = 64
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcomes:
     """By the exponent field of amax: first scale code, the last one, and from which pattern on."""
 
-    first: NDArray[np.int32]
+    first: Outcome
     step: Bits
-    last: NDArray[np.int32]
+    last: Outcome
 
-    def of(self, amax: Bits, layout: FloatLayout) -> NDArray[np.int32]:
-        """Scale codes with `FLUSHED`, `NAN` or `OTHER`."""
-        field = (amax >> layout.uint.type(layout.mantissa_bits)).astype(np.intp)
-        found = np.where(amax >= self.step[field], self.last[field], self.first[field])
-        return np.asarray(found, np.int32)
+
+def _kept(fmt: ElementFormat) -> int:
+    """Fraction bits of a key: two more than the format has."""
+    return fmt.mantissa_bits + 2
 
 
 def smallest_code(fmt: ElementFormat) -> int:
@@ -64,17 +69,22 @@ def smallest_code(fmt: ElementFormat) -> int:
 
 
 @functools.lru_cache(maxsize=256)
-def _outcomes(fmt: ElementFormat, policy: ScalePolicy, layout: FloatLayout) -> _Outcomes:
+def _outcomes(
+    fmt: ElementFormat, policy: ScalePolicy, layout: FloatLayout, up: int = 0
+) -> _Outcomes:
     if layout == F64:
         return _outcomes_of_float64(fmt, policy)
     # A part of them; the step is the first pattern of this layout that is not below theirs.
     whole = _outcomes(fmt, policy, F64)
-    bias, lost = F64.bias - layout.bias, 52 - layout.mantissa_bits
+    bias, lost = F64.bias - layout.bias - up, 52 - layout.mantissa_bits
     part = slice(bias, bias + 255)
     first, last = whole.first[part].copy(), whole.last[part].copy()
+    less = smallest_code(fmt) - up
+    small = np.full(255, OTHER if up else SMALL, np.int32)
+    small[layout.bias + 60 :] = OTHER  # too large to be raised
     for outcome in (first, last):
-        outcome[outcome < smallest_code(fmt)] = OTHER
-    first[0], last[0] = whole.first[0], OTHER  # of zero; of subnormal numbers
+        outcome[...] = np.where(outcome & ~FLUSHED < less, small, outcome)
+    first[0], last[0] = whole.first[0], small[0]  # of zero; of subnormal numbers
     below = whole.step[part] - np.uint64(bias << 52)
     step = ((below + np.uint64((1 << lost) - 1)) >> np.uint64(lost)).astype(layout.uint)
     step[0] = 1
@@ -83,7 +93,7 @@ def _outcomes(fmt: ElementFormat, policy: ScalePolicy, layout: FloatLayout) -> _
 
 
 def _outcomes_of_float64(fmt: ElementFormat, policy: ScalePolicy) -> _Outcomes:
-    def outcome(amax: Bits) -> NDArray[np.int32]:
+    def outcome(amax: Bits) -> Outcome:
         found = scale_codes(amax, F64, fmt, policy)
         return np.asarray(found.codes | found.is_nan * NAN | found.flushed * FLUSHED, np.int32)
 
@@ -108,26 +118,14 @@ def _outcomes_of_float64(fmt: ElementFormat, policy: ScalePolicy) -> _Outcomes:
     if policy.scaling is Scaling.RECIPROCAL_FLUSHED:
         first[first == E8M0.max_code] = last[last == E8M0.max_code] = OTHER
     all_nan = policy.block_nan is BlockNaN.NAN_BLOCK and policy.block_inf is BlockInf.NAN_BLOCK
-    special = np.int32(0xFF | NAN if all_nan else OTHER)
+    special = np.int32(0xFF | NAN if all_nan else SPECIAL)
     return _Outcomes(np.append(first, special), np.append(step, one), np.append(last, special))
 
 
-@dataclass(frozen=True, slots=True)
-class _Codes:
-    """Element codes by key, and whether what falls below the smallest key gives zero's codes."""
-
-    table: U8
-    one_floor: bool
-    zeros: U8
-    nan_block: int
-
-
 @functools.lru_cache(maxsize=256)
-def _codes(
-    fmt: ElementFormat, policy: ElementPolicy, ones: NaNBlockCodes, field_bits: int
-) -> _Codes:
-    """Keys are sign, exponent field counted from -C, significand."""
-    kept, c = fmt.mantissa_bits + 2, smallest_code(fmt)
+def _codes(fmt: ElementFormat, policy: ElementPolicy, field_bits: int) -> U8:
+    """Element codes by key: sign, exponent field counted from -C, significand."""
+    kept, c = _kept(fmt), smallest_code(fmt)
     fields = min(1 << field_bits, c + fmt.emax + 3)  # from the last one on everything overflows
     key = np.arange(fields << kept)
     field = key >> kept
@@ -138,12 +136,45 @@ def _codes(
         parts = Parts.finite(np.full(key.shape, negative), significand, exponent)
         codes = encode_parts(parts, fmt, policy)
         signs.append(np.pad(codes, (0, (1 << (field_bits + kept)) - key.size), "edge"))
-    positive, negative_ = signs
-    return _Codes(
-        np.concatenate(signs),
-        bool(positive[0] == positive[1] and negative_[0] == negative_[1]),
-        np.array([positive[0], negative_[0]]),
-        fmt.code_count - 1 if ones is NaNBlockCodes.ONES else 0,
+    return np.concatenate(signs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What `quantize_ordinary` looks up, for one format, policy and layout."""
+
+    layout: FloatLayout
+    outcomes: _Outcomes
+    has_steps: bool
+    less: NDArray[Any]  # what is subtracted from keys, by scale code
+    drop: int
+    sign: np.unsignedinteger[Any]  # the bit above a key's field
+    table: U8
+    one_floor: bool  # whether what falls below the smallest key has zero's codes
+    zeros: U8
+    nan_block: int
+
+
+@functools.lru_cache(maxsize=256)
+def _plan(
+    fmt: ElementFormat, scale: ScalePolicy, element: ElementPolicy, layout: FloatLayout, up: int
+) -> _Plan:
+    kept = _kept(fmt)
+    outcomes = _outcomes(fmt, scale, layout, up)
+    less = np.arange(256) + (layout.bias - F32.bias + up - smallest_code(fmt))
+    table = _codes(fmt, element, layout.exponent_bits)
+    zeros, smallest = table.reshape(2, -1)[:, :2].T
+    return _Plan(
+        layout=layout,
+        outcomes=outcomes,
+        has_steps=not np.array_equal(outcomes.first[1:], outcomes.last[1:]),
+        less=(np.maximum(less, 0) << kept).astype(f"i{layout.uint.itemsize}"),
+        drop=layout.mantissa_bits - kept,
+        sign=layout.uint.type(1 << (layout.exponent_bits + kept)),
+        table=table,
+        one_floor=np.array_equal(zeros, smallest),
+        zeros=zeros,
+        nan_block=fmt.code_count - 1 if scale.nan_block_codes is NaNBlockCodes.ONES else 0,
     )
 
 
@@ -154,62 +185,87 @@ def quantize_ordinary(
     scale: ScalePolicy,
     element: ElementPolicy,
     largest: Bool | None = None,
-) -> tuple[NDArray[np.int32], U8]:
+    *,
+    is_raised: bool = False,
+) -> tuple[Outcome, U8, bool]:
     """Scale codes with their flags, and codes, of blocks along the middle one of three axes.
 
     Args:
-        blocks: patterns, (m, size, n); patterns of float16 are taken as float32.
+        blocks: patterns, (m, size, n), none of them 0.
         layout: their layout.
         fmt: the element format.
         scale: the choices for scales.
         element: the choices for elements.
         largest: (m, n), blocks that have the largest scale whatever their amax.
+        is_raised: whether the patterns are `raised` ones.
 
     Returns:
-        (m, n) and (m, size, n).
+        (m, n), (m, size, n) and whether all of the first are scale codes.
     """
-    kept, c = fmt.mantissa_bits + 2, smallest_code(fmt)
-    if layout.exponent_bits < F32.exponent_bits or layout.mantissa_bits < kept:
+    if layout.exponent_bits < F32.exponent_bits or layout.mantissa_bits < _kept(fmt):
         blocks, layout = as_float32(blocks, layout), F32
-    shape, word = blocks.shape, layout.uint.type
-    key, other = (scratch(name, blocks.size, layout.uint) for name in ("key", "other"))
-    magnitude = np.bitwise_and(blocks, word(layout.sign_bit - 1), out=other.reshape(shape))
-    outcome = _outcomes(fmt, scale, layout).of(_maxima(magnitude, key), layout)
+    plan = _plan(fmt, scale, element, layout, _RAISED if is_raised else 0)
+    shape, word = blocks.shape, layout.uint
+    key, other = scratch("key", blocks.size, word), scratch("other", blocks.size, word)
+    magnitude = other.reshape(shape)
+    np.bitwise_and(blocks, word.type(layout.sign_bit - 1), out=magnitude)
+    outcome = _outcome(plan, _maxima(magnitude, key))
     if largest is not None:
         flushed = scale.scaling is Scaling.RECIPROCAL_FLUSHED
         outcome[largest] = OTHER if flushed else E8M0.max_code
-    codes = _codes(fmt, element, scale.nan_block_codes, layout.exponent_bits)
 
-    keys = to_odd(blocks, layout.mantissa_bits - kept, out=key.reshape(shape))
-    sign = word(1 << (layout.exponent_bits + kept))
-    if codes.one_floor:
-        floor = np.bitwise_and(keys, sign, out=magnitude)
+    keys = to_odd(blocks, plan.drop, out=key.reshape(shape))
+    if plan.one_floor:
+        floor = np.bitwise_and(keys, plan.sign, out=magnitude)
     else:
-        floor = np.minimum(magnitude, _ones(key.size, layout.uint).reshape(shape), out=magnitude)
-        signs = scratch("signs", key.size, layout.uint).reshape(shape)
-        np.bitwise_or(floor, np.bitwise_and(keys, sign, out=signs), out=floor)
-    less = np.maximum((outcome & 0xFF) + (layout.bias - F32.bias - c), 0)
-    signed = keys.view(f"i{layout.uint.itemsize}")
-    np.subtract(signed, (less << kept).astype(signed.dtype)[:, np.newaxis], out=signed)
-    np.maximum(signed, floor.view(signed.dtype), out=signed)
+        floor = np.minimum(magnitude, _ones(key.size, word).reshape(shape), out=magnitude)
+        signs = scratch("signs", key.size, word).reshape(shape)
+        np.bitwise_or(floor, np.bitwise_and(keys, plan.sign, out=signs), out=floor)
+    less = np.take(plan.less, outcome, mode="clip")
+    signed = keys.view(less.dtype)
+    np.subtract(signed, less[:, np.newaxis], out=signed)
+    np.maximum(signed, floor.view(less.dtype), out=signed)
     index = scratch("index", key.size, np.intp)
     np.copyto(index, key, casting="same_kind")
-    found = np.take(codes.table, index, mode="wrap").reshape(shape)  # others may lie beyond
-    if int(outcome.max(initial=0)) > 0xFF:
-        _fill(found, blocks, outcome, codes, layout)
-    return outcome, found
+    codes = np.take(plan.table, index, mode="wrap").reshape(shape)  # others may lie beyond
+    plain = int(outcome.max()) <= 0xFF
+    if not plain:
+        _fill(codes, blocks, outcome, plan)
+    return outcome, codes, plain
 
 
-def _fill(
-    found: U8, blocks: NDArray[Any], outcome: NDArray[np.int32], codes: _Codes, layout: FloatLayout
-) -> None:
+def _outcome(plan: _Plan, amax: Bits) -> Outcome:
+    """Scale codes, or what there is instead."""
+    layout, outcomes = plan.layout, plan.outcomes
+    field = (amax >> layout.uint.type(layout.mantissa_bits)).astype(np.intp)
+    outcome = np.take(outcomes.first, field, mode="wrap")
+    if plan.has_steps or int(field.min()) == 0:
+        above = amax >= np.take(outcomes.step, field, mode="wrap")
+        outcome = np.where(above, np.take(outcomes.last, field, mode="wrap"), outcome)
+    return outcome
+
+
+def _fill(codes: U8, blocks: NDArray[Any], outcome: Outcome, plan: _Plan) -> None:
     """The codes of NaN blocks and of flushed ones."""
-    rows = found.swapaxes(1, 2)
-    rows[outcome & NAN != 0] = codes.nan_block
-    flushed = outcome & (FLUSHED | NAN | OTHER) == FLUSHED
+    rows = codes.swapaxes(1, 2)
+    rows[outcome & NAN != 0] = plan.nan_block
+    flushed = outcome & ~0xFF == FLUSHED
     if flushed.any():
-        signs = blocks.swapaxes(1, 2)[flushed] >> layout.uint.type(layout.width - 1)
-        rows[flushed] = codes.zeros[signs]
+        signs = blocks.swapaxes(1, 2)[flushed] >> plan.layout.uint.type(plan.layout.width - 1)
+        rows[flushed] = plan.zeros[signs]
+
+
+def raised(bits: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """float32 patterns of 2**64 times numbers that are below 2**60, exactly.
+
+    A subnormal number is its significand times 2**-149: a product of two normal float32 numbers, or
+    of zero, and itself a normal one, so that no processor mode changes it.
+    """
+    magnitude = bits & np.uint32(F32.sign_bit - 1)
+    small = magnitude.view(np.int32).astype(np.float32) * np.float32(2.0 ** (_RAISED - 149))
+    normal = magnitude + np.uint32(_RAISED << 23)
+    result = np.where(magnitude < np.uint32(1 << 23), small.view(np.uint32), normal)
+    return np.asarray(result | (bits & np.uint32(F32.sign_bit)), np.uint32)
 
 
 @functools.lru_cache(maxsize=8)
@@ -230,5 +286,5 @@ def _maxima(magnitude: NDArray[Any], scratch: NDArray[Any]) -> NDArray[Any]:
         else:
             halves = magnitude[:, :size], magnitude[:, size:]
             magnitude = np.maximum(*halves, out=half.reshape(m, size, n))
-    maxima: NDArray[Any] = magnitude.max(axis=1, initial=0)
+    maxima: NDArray[Any] = magnitude[:, 0] if size == 1 else magnitude.max(axis=1)
     return maxima

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref._arithmetics import ARITHMETICS
-from mxref._bits import F64, U8, Bool, FloatLayout, Stochastic, split
-from mxref._float32 import F64Array, as_float64, wide
-from mxref._ordinary import FLUSHED, OTHER, quantize_ordinary
+from mxref._bits import F32, F64, U8, Bool, FloatLayout, Stochastic, split
+from mxref._float32 import F64Array, as_float32, wide
+from mxref._ordinary import FLUSHED, OTHER, SMALL, SPECIAL, Outcome, quantize_ordinary, raised
 from mxref.choices import (
     BlockInf,
     BlockNaN,
@@ -38,40 +38,57 @@ def keyed(fmt: BlockFormat, policy: Policy) -> bool:
 def quantize_lanes(
     lanes: NDArray[Any], layout: FloatLayout, fmt: BlockFormat, policy: Policy
 ) -> tuple[U8, U8]:
-    """Scale codes (m, n) and element codes of blocks along the middle axis, (m, size, n).
-
-    What no ordinary block of its own type is goes as float64.
-    """
-    choices = fmt.element, policy.scale, policy.element
-    outcome, codes = quantize_ordinary(lanes, layout, *choices)
-    if int(outcome.max(initial=0)) >= OTHER:
-        others = outcome >= OTHER
-        rows = lanes.swapaxes(1, 2)[others]
-        wider = rows if layout == F64 else as_float64(rows, layout)
-        outcome[others], codes.swapaxes(1, 2)[others] = _others(wider, fmt, policy)
+    """Scale codes (m, n) and element codes of blocks along the middle axis, (m, size, n)."""
+    outcome, codes, plain = _keyed(lanes, layout, fmt, policy)
+    if not plain:
+        rows, codes_of_rows = lanes.swapaxes(1, 2), codes.swapaxes(1, 2)
+        for why, way in ((SPECIAL, _special_rows), (OTHER, quantize_rows)):
+            some = outcome == why
+            if some.any():
+                outcome[some], codes_of_rows[some] = way(rows[some], layout, fmt, policy)
     return outcome.astype(np.uint8), codes
 
 
-def _others(rows: NDArray[Any], fmt: BlockFormat, policy: Policy) -> tuple[NDArray[Any], U8]:
-    """The same of float64 rows: first without NaN and infinity, what is left the general way."""
-    magnitude, sign = rows & np.uint64(F64.sign_bit - 1), rows & np.uint64(F64.sign_bit)
-    infinity = np.uint64(F64.inf_bits)
-    special = magnitude >= infinity
-    has_inf = (magnitude == infinity).any(axis=1)
-    has_nan = (magnitude > infinity).any(axis=1)
+def _keyed(
+    lanes: NDArray[Any],
+    layout: FloatLayout,
+    fmt: BlockFormat,
+    policy: Policy,
+    largest: Bool | None = None,
+) -> tuple[Outcome, U8, bool]:
+    """What keys say, small scales included."""
+    choices = fmt.element, policy.scale, policy.element
+    outcome, codes, plain = quantize_ordinary(lanes, layout, *choices, largest=largest)
+    small = outcome == SMALL
+    if not plain and small.any():
+        rows = raised(as_float32(lanes.swapaxes(1, 2)[small], layout))[..., np.newaxis]
+        found = quantize_ordinary(rows, F32, *choices, is_raised=True)
+        outcome[small], codes.swapaxes(1, 2)[small] = found[0][:, 0], found[1][..., 0]
+    return outcome, codes, plain
+
+
+def _special_rows(
+    rows: NDArray[Any], layout: FloatLayout, fmt: BlockFormat, policy: Policy
+) -> tuple[Outcome, U8]:
+    """The same for rows with NaN or infinity: for the rest of them, and then for these."""
+    word, size = layout.uint.type, rows.shape[1]
+    finite = rows.copy()
+    flat = finite.reshape(-1)
+    where = np.flatnonzero((flat & word(layout.sign_bit - 1)) >= word(layout.inf_bits))
+    negative = flat[where] >> word(layout.width - 1)
+    is_nan = flat[where] & word(layout.sign_bit - 1) > word(layout.inf_bits)
+    flat[where] &= word(layout.sign_bit)
+    has_inf, has_nan = np.zeros((2, len(rows)), bool)
+    has_inf[where[~is_nan] // size] = has_nan[where[is_nan] // size] = True
     largest = has_inf & (policy.scale.block_inf is BlockInf.LARGEST_SCALE)
+    found = _keyed(finite[..., np.newaxis], layout, fmt, policy, largest[:, np.newaxis])
+    outcome, codes = found[0][:, 0], found[1][..., 0]
+    special = _special_codes(fmt.element, policy.element)[2 * is_nan + negative]
+    number = outcome[where // size] < FLUSHED
+    codes.reshape(-1)[where[number]] = special[number]
     nan_block = has_inf & (policy.scale.block_inf is BlockInf.NAN_BLOCK)
     nan_block |= has_nan & (policy.scale.block_nan is BlockNaN.NAN_BLOCK)
-    finite = np.where(special, sign, rows)[..., np.newaxis]
-    choices = fmt.element, policy.scale, policy.element
-    found = quantize_ordinary(finite, F64, *choices, largest[:, np.newaxis])
-    outcome, codes = found[0][:, 0], found[1][..., 0]
-    numbered = special & (outcome < FLUSHED)[:, np.newaxis]
-    which = 2 * (magnitude[numbered] > infinity) + (sign[numbered] != 0)
-    codes[numbered] = _special_codes(fmt.element, policy.element)[which]
-    left = (outcome >= OTHER) | nan_block | (has_nan & _refuses_nan(fmt, policy))
-    if left.any():
-        outcome[left], codes[left] = quantize_rows(rows[left], F64, fmt, policy)
+    outcome[nan_block | has_nan & _refuses_nan(fmt, policy)] = OTHER
     return outcome, codes
 
 
