@@ -238,7 +238,7 @@ def _outcome(plan: _Plan, amax: Bits) -> Outcome:
     """Scale codes, or what there is instead."""
     layout, outcomes = plan.layout, plan.outcomes
     field = (amax >> layout.uint.type(layout.mantissa_bits)).astype(np.intp)
-    outcome = np.take(outcomes.first, field, mode="wrap")
+    outcome: Outcome = np.take(outcomes.first, field, mode="wrap")
     if plan.has_steps or int(field.min()) == 0:
         above = amax >= np.take(outcomes.step, field, mode="wrap")
         outcome = np.where(above, np.take(outcomes.last, field, mode="wrap"), outcome)
@@ -274,12 +274,14 @@ def _ones(size: int, dtype: np.dtype[Any]) -> Bits:
     return np.ones(size, dtype)
 
 
-def _maxima(magnitude: NDArray[Any], scratch: NDArray[Any]) -> NDArray[Any]:
+def _maxima(magnitude: NDArray[Any], spare: NDArray[Any]) -> NDArray[Any]:
     """The largest along the middle axis, by halves while they are whole: reductions are slow."""
     m, size, n = magnitude.shape
+    if n == 1 and size in (8, 16, 32, 64) and magnitude.itemsize < 4:
+        return _row_maxima(magnitude.reshape(-1), size, spare)
     while size > 1 and size % 2 == 0:
         size //= 2
-        half, scratch = scratch[: m * size * n], scratch[m * size * n :]
+        half, spare = spare[: m * size * n], spare[m * size * n :]
         if n == 1:  # neighbours, since what is long is fast
             flat = magnitude.reshape(-1)
             magnitude = np.maximum(flat[::2], flat[1::2], out=half).reshape(m, size, n)
@@ -288,3 +290,19 @@ def _maxima(magnitude: NDArray[Any], scratch: NDArray[Any]) -> NDArray[Any]:
             magnitude = np.maximum(*halves, out=half.reshape(m, size, n))
     maxima: NDArray[Any] = magnitude[:, 0] if size == 1 else magnitude.max(axis=1)
     return maxima
+
+
+def _row_maxima(flat: NDArray[Any], size: int, spare: NDArray[Any]) -> NDArray[Any]:
+    """The same of rows, whose size is a power of two.
+
+    Every number and the one half a row on, a quarter of a row on, and so forth: the first of a row
+    has then seen all of its row. Most of it is for nothing, but in one run.
+    """
+    every = flat
+    spares = spare, scratch("signs", flat.size, flat.dtype)
+    further = size // 2
+    while further:
+        count = every.size - further
+        every = np.maximum(every[:count], every[further:], out=spares[0][:count])
+        spares, further = spares[::-1], further // 2
+    return every[::size, np.newaxis]

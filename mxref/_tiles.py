@@ -93,17 +93,26 @@ class Tiling:
         """Shape of the tensor with its tails filled up to whole blocks."""
         return tuple(n * unit for n, unit in zip(self.counts, self.unit, strict=True))
 
-    def tiles(self, limit: int = TILE) -> Iterator[tuple[Tile, Tile]]:
-        """Parts of about `limit` elements: slices of the tensor, and of the scale codes."""
+    def tiles(
+        self, limit: int = TILE, strides: Sequence[int] | None = None
+    ) -> Iterator[tuple[Tile, Tile]]:
+        """Parts of about `limit` elements: slices of the tensor, and of the scale codes.
+
+        They are longest along the last axis, or along those with the smallest strides.
+        """
         if 0 in self.counts:
             return
         remaining = max(1, limit // math.prod(self.block_shape))
-        ranges = []
-        for count in reversed(self.counts):
+        order = sorted(range(len(self.counts)), reverse=True)
+        if strides is not None:
+            order.sort(key=lambda axis: abs(strides[axis]))
+        ranges: list[list[slice]] = [[]] * len(order)
+        for axis in order:
+            count = self.counts[axis]
             step = max(1, min(count, remaining))
             remaining //= step
-            ranges.append([slice(n, min(n + step, count)) for n in range(0, count, step)])
-        for blocks in itertools.product(*reversed(ranges)):
+            ranges[axis] = [slice(n, min(n + step, count)) for n in range(0, count, step)]
+        for blocks in itertools.product(*ranges):
             yield (
                 tuple(
                     slice(part.start * unit, part.stop * unit)
@@ -124,6 +133,8 @@ class Tiling:
             filled = np.zeros(padded, tile.dtype)
             filled[tuple(slice(n) for n in tile.shape)] = tile
             tile = filled
+        elif tile.strides[-1] != tile.itemsize:  # read more than once, so put in order once
+            tile = np.ascontiguousarray(tile)
         size = math.prod(self.block_shape)
         if self._beside(padded) >= size and len(self.axes) == 1:
             return tile.reshape(-1, size, self._beside(padded))

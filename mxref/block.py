@@ -156,7 +156,7 @@ def _in_blocks(
         part[...] = cut(tiling.from_lanes(code, counts), part.shape)
         mapped.use(lifted[tile].nbytes)
 
-    for_each(quantize_tile, tiling.tiles(), count)
+    for_each(quantize_tile, tiling.tiles(strides=lifted.strides), count)
     if out is None:  # nobody else can write to them
         codes.flags.writeable = scales.flags.writeable = False
     read_only = codes.view(), scales.view()
@@ -175,7 +175,7 @@ class _Source:
             self.array = np.asarray(values)
         except ValueError as error:
             raise TypeError(f"values must be a rectangular array of numbers: {error}") from None
-        self.numbers(self.array.reshape(-1)[:0])  # refuses other dtypes, empty tensors included
+        self.numbers(np.empty(0, self.array.dtype))  # refuses other dtypes, empty tensors included
 
     def numbers(self, part: NDArray[Any]) -> tuple[Bits, FloatLayout]:
         """Patterns of a part of the tensor."""
