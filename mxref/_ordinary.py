@@ -122,7 +122,7 @@ def _outcomes_of_float64(fmt: ElementFormat, policy: ScalePolicy) -> _Outcomes:
     return _Outcomes(np.append(first, special), np.append(step, one), np.append(last, special))
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=64)
 def _codes(fmt: ElementFormat, policy: ElementPolicy, field_bits: int) -> U8:
     """Element codes by key: sign, exponent field counted from -C, significand."""
     kept, c = _kept(fmt), smallest_code(fmt)
@@ -155,7 +155,7 @@ class _Plan:
     nan_block: int
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=64)
 def _plan(
     fmt: ElementFormat, scale: ScalePolicy, element: ElementPolicy, layout: FloatLayout, up: int
 ) -> _Plan:
@@ -202,7 +202,7 @@ def quantize_ordinary(
     Returns:
         (m, n), (m, size, n) and whether all of the first are scale codes.
     """
-    if layout.exponent_bits < F32.exponent_bits or layout.mantissa_bits < _kept(fmt):
+    if layout.exponent_bits < F32.exponent_bits or layout.mantissa_bits <= _kept(fmt):
         blocks, layout = as_float32(blocks, layout), F32
     plan = _plan(fmt, scale, element, layout, _RAISED if is_raised else 0)
     shape, word = blocks.shape, layout.uint

@@ -75,7 +75,7 @@ def _special_rows(
     finite = rows.copy()
     flat = finite.reshape(-1)
     where = np.flatnonzero((flat & word(layout.sign_bit - 1)) >= word(layout.inf_bits))
-    negative = flat[where] >> word(layout.width - 1)
+    negative = flat[where] >= word(layout.sign_bit)
     is_nan = flat[where] & word(layout.sign_bit - 1) > word(layout.inf_bits)
     flat[where] &= word(layout.sign_bit)
     has_inf, has_nan = np.zeros((2, len(rows)), bool)

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 __all__ = ["quantize", "quantize_by"]
 
+#: So many elements are worth the tables.
+_FEW = 1 << 12
+
 
 def quantize(
     values: ArrayLike,
@@ -101,7 +104,7 @@ def quantize(
     tensor = _tensor_scale(source, tiling, fmt, chosen, tensor_scale)
 
     def codes_of(lanes: Bits, layout: FloatLayout, tile: Tile) -> tuple[U8, U8]:
-        if keyed(fmt, chosen):
+        if lanes.size >= _FEW and keyed(fmt, chosen):
             return quantize_lanes(lanes, layout, fmt, chosen)
         part = None
         if draw is not None and draws is not None:
