@@ -4,19 +4,19 @@ Scales: inside a binade of amax the scale code takes two values at most, so that
 last one and the pattern from which on it is the last say everything. `_Outcomes` holds them.
 
 Elements: a pattern rounded to odd in its top bits is a key (see `to_odd`), and division by the
-scale is subtraction from the key's exponent field. Keys count exponents from -C, and C is chosen so
-that everything below 2**(1 - C) lies between zero and a quarter of the format's smallest number: it
-all rounds alike, as the smallest key does. What falls below it is lifted to that key, or to zero's
-if both give the same code; the sign, which stands above the field, is kept by adding it to the
-floor. So a key is right wherever its number is normal in its own type, or below 2**(1 - C):
+scale is subtraction from the key's exponent field. Keys count exponents from -C, where 2**(1 - C) is
+half of the format's smallest number: what lies below it lies between zero and that half and all
+rounds alike, as the smallest key does. It is lifted to that key, or to zero's if both give the same
+code; the sign stands above the field and in the floor. So a key is right if its number is normal in
+its own type or below 2**(1 - C), and if what is subtracted is not negative, which would let keys
+grow into the sign:
 
-- in float32 and bfloat16 for scale codes from C on, which put every subnormal number there, and
-  where what is subtracted is not negative, so that no key grows into the sign;
-- in float64 for every scale code: all of float32's numbers are normal there, which is why blocks
-  under smaller scales are taken as float64.
+- in float32 and bfloat16 under scale codes from C on, which put every subnormal number there;
+- under smaller ones too, once the numbers are `raised`;
+- in float64 under every scale code: its subnormal numbers are far below all of these.
 
-Blocks with NaN or infinity that are not NaN blocks, scales that jump inside a binade and amax that
-is subnormal in float64 are others: what is given for them means nothing.
+What is left: blocks with NaN or infinity that are no NaN blocks for it, scales that jump inside a
+binade, as where a narrower type of amax ends, and amax that is subnormal in float64.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def _kept(fmt: ElementFormat) -> int:
 
 
 def smallest_code(fmt: ElementFormat) -> int:
-    """C: everything below 2**(1 - C), a quarter of the smallest number, rounds alike."""
-    return 3 - (fmt.emin - fmt.mantissa_bits)
+    """C: everything below 2**(1 - C), half of the smallest number, rounds alike."""
+    return 2 - (fmt.emin - fmt.mantissa_bits)
 
 
 @functools.lru_cache(maxsize=256)
@@ -191,7 +191,7 @@ def quantize_ordinary(
     """Scale codes with their flags, and codes, of blocks along the middle one of three axes.
 
     Args:
-        blocks: patterns, (m, size, n), none of them 0.
+        blocks: patterns, (m, size, n), not empty.
         layout: their layout.
         fmt: the element format.
         scale: the choices for scales.

@@ -165,8 +165,14 @@ def test_nan_and_infinity(layout: FloatLayout, block_inf: str, block_nan: str) -
     rows[::4] &= layout.uint.type(layout.sign_bit)
     special = rng.random(rows.shape)
     rows[special < 0.02] = layout.inf_bits
-    rows[special < 0.01] = layout.nan_bits + 1 | layout.sign_bit
-    for more in ("", "+scale_underflow=flush+nan_block_codes=ones", "+zero_block=nan"):
+    rows[special < 0.01] = layout.nan_bits + 1
+    rows[(special < 0.02) & (rng.random(rows.shape) < 0.5)] |= layout.uint.type(layout.sign_bit)
+    for more in (
+        "",
+        "+nan=signed+nan_to_finite=signed_max",
+        "+scale_underflow=flush+nan_block_codes=ones",
+        "+zero_block=nan",
+    ):
         text = f"ocp+block_nan={block_nan}+block_inf={block_inf}+overflow=nonsaturating{more}"
         for name in ("mxfp8_e5m2", "mxfp4_e2m1", "mxint8"):
             agree(rows, layout, BLOCK_FORMATS[name], Policy.parse(text))
