@@ -4,8 +4,8 @@ Scales: inside a binade of amax the scale code takes two values at most, so that
 last one and the pattern from which on it is the last say everything. `_Outcomes` holds them.
 
 Elements: a pattern rounded to odd in its top bits is a key (see `to_odd`), and division by the
-scale is subtraction from the key's exponent field. Keys count exponents from -C, where 2**(1 - C) is
-half of the format's smallest number: what lies below it lies between zero and that half and all
+scale is subtraction from the key's exponent field. Keys count exponents from -C, where 2**(1 - C)
+is half of the format's smallest number: what lies below it lies between zero and that half and all
 rounds alike, as the smallest key does. It is lifted to that key, or to zero's if both give the same
 code; the sign stands above the field and in the floor. So a key is right if its number is normal in
 its own type or below 2**(1 - C), and if what is subtracted is not negative, which would let keys
