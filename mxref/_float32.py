@@ -38,12 +38,16 @@ def fl(x: F64Array) -> F64Array:
     bits = x.view(np.int64)
     magnitude = bits & _MAGNITUDE
     # To a multiple of 2**29 in the pattern: a carry moves into the exponent by itself.
-    rounded = (magnitude + 0x0FFF_FFFF + (magnitude >> 29 & 1)) & -(1 << 29)
+    rounded = magnitude >> 29
+    rounded &= 1
+    rounded += 0x0FFF_FFFF
+    rounded += magnitude
+    rounded &= -(1 << 29)
     overflow = (1023 + 128) << 52
-    rounded = np.where(rounded >= overflow, _INF, rounded)
-    rounded = np.where(magnitude >= _INF, magnitude, rounded)  # infinity stays
-    # NaN becomes quiet: of a signalling one fmax makes a NaN that passes for the largest.
-    rounded = np.where(magnitude > _INF, magnitude | 1 << 51, rounded)
+    if magnitude.max(initial=0) >= overflow - (1 << 28):
+        rounded = np.where(rounded >= overflow, _INF, rounded)
+        # NaN becomes quiet: of a signalling one fmax makes a NaN that passes for the largest.
+        rounded = np.where(magnitude > _INF, magnitude | 1 << 51, rounded)
     subnormal = (magnitude < _SMALLEST_NORMAL) & (magnitude != 0)
     if subnormal.any():
         small = compose(split(np.where(subnormal, magnitude, 0).view(np.uint64), F64), F32)

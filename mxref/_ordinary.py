@@ -37,7 +37,7 @@ from mxref.formats import E8M0, ElementFormat
 from mxref.policy import ElementPolicy, ScalePolicy
 from mxref.scale import scale_codes
 
-__all__ = ["FLUSHED", "NAN", "OTHER", "quantize_ordinary"]
+__all__ = ["FLUSHED", "OTHER", "SMALL", "SPECIAL", "Outcome", "quantize_ordinary", "raised"]
 
 #: Scale codes of blocks, and one of the words below.
 Outcome = NDArray[np.int32]
@@ -221,13 +221,13 @@ def quantize_ordinary(
         floor = np.minimum(magnitude, _ones(key.size, word).reshape(shape), out=magnitude)
         signs = scratch("signs", key.size, word).reshape(shape)
         np.bitwise_or(floor, np.bitwise_and(keys, plan.sign, out=signs), out=floor)
-    less = np.take(plan.less, outcome, mode="clip")
+    less = plan.less.take(outcome, mode="clip")
     signed = keys.view(less.dtype)
     np.subtract(signed, less[:, np.newaxis], out=signed)
     np.maximum(signed, floor.view(less.dtype), out=signed)
     index = scratch("index", key.size, np.intp)
     np.copyto(index, key, casting="same_kind")
-    codes = np.take(plan.table, index, mode="wrap").reshape(shape)  # others may lie beyond
+    codes = plan.table.take(index, mode="wrap").reshape(shape)  # others may lie beyond
     plain = int(outcome.max()) <= 0xFF
     if not plain:
         _fill(codes, blocks, outcome, plan)
@@ -238,10 +238,10 @@ def _outcome(plan: _Plan, amax: Bits) -> Outcome:
     """Scale codes, or what there is instead."""
     layout, outcomes = plan.layout, plan.outcomes
     field = (amax >> layout.uint.type(layout.mantissa_bits)).astype(np.intp)
-    outcome: Outcome = np.take(outcomes.first, field, mode="wrap")
+    outcome: Outcome = outcomes.first.take(field, mode="wrap")
     if plan.has_steps or int(field.min()) == 0:
-        above = amax >= np.take(outcomes.step, field, mode="wrap")
-        outcome = np.where(above, np.take(outcomes.last, field, mode="wrap"), outcome)
+        above = amax >= outcomes.step.take(field, mode="wrap")
+        outcome = np.where(above, outcomes.last.take(field, mode="wrap"), outcome)
     return outcome
 
 

@@ -14,7 +14,8 @@ from mxref._bits import F32, U8, Bits, FloatLayout, refuse_masked
 from mxref._float32 import narrow, wide
 from mxref._mapped import Mapped
 from mxref._out import codes_out
-from mxref._routes import keyed, quantize_lanes, quantize_rows
+from mxref._routes import FEW, keyed, quantize_lanes, quantize_rows
+from mxref._scratch import scratch
 from mxref._sources import numbers_of
 from mxref._threads import for_each, thread_count
 from mxref._tiles import Axis, Tile, Tiling, as_lanes, as_rows, cut
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from mxref.policy import QuantizeChoices
 
 __all__ = ["quantize", "quantize_by"]
-
-#: So many elements are worth the tables.
-_FEW = 1 << 12
 
 
 def quantize(
@@ -104,7 +102,7 @@ def quantize(
     tensor = _tensor_scale(source, tiling, fmt, chosen, tensor_scale)
 
     def codes_of(lanes: Bits, layout: FloatLayout, tile: Tile) -> tuple[U8, U8]:
-        if lanes.size >= _FEW and keyed(fmt, chosen):
+        if lanes.size >= FEW and keyed(fmt, chosen):
             return quantize_lanes(lanes, layout, fmt, chosen)
         part = None
         if draw is not None and draws is not None:
@@ -209,12 +207,15 @@ def _tensor_scale(
     lifted = source.array.reshape(tiling.shape)
     for tile, _ in tiling.tiles():
         bits, layout = source.numbers(lifted[tile])
-        magnitude = bits & layout.uint.type(layout.sign_bit - 1)
-        if arithmetic is None:  # of the finite numbers
-            magnitude = np.where(magnitude < layout.inf_bits, magnitude, 0)
-        elif not arithmetic.nan_in_amax:
-            magnitude = np.where(magnitude <= layout.inf_bits, magnitude, 0)
-        amax = max(amax, int(magnitude.max(initial=0)))
+        magnitude = scratch("key", bits.size, layout.uint).reshape(bits.shape)
+        np.bitwise_and(bits, layout.uint.type(layout.sign_bit - 1), out=magnitude)
+        largest = int(magnitude.max())
+        # Without arithmetic the largest finite number, else perhaps one that is no NaN.
+        nan_too = arithmetic is not None and arithmetic.nan_in_amax
+        limit = layout.inf_bits - (arithmetic is None)
+        if largest > limit and not nan_too:
+            largest = int(magnitude.max(initial=0, where=magnitude <= limit))
+        amax = max(amax, largest)
         mapped.use(bits.nbytes)
     if arithmetic is None:
         return tensor_scale(amax, layout, fmt)
