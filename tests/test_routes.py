@@ -15,7 +15,16 @@ from mxref.policy import Policy
 from mxref.two_level import TensorScale
 
 ROWS = 512
-NUMBERS = [0x3F800000, 0x3F800001, 0x3A5F_1D37, 0x0000_0003, 0x7F12_3457, 0x0080_0001, 0x4112_ABCD]
+NUMBERS = [
+    0x3F800000,
+    0x3F800001,
+    0x3A5F_1D37,
+    0x0000_0003,
+    0x7F12_3457,
+    0x0080_0001,
+    0x4112_ABCD,
+    0x3E9A_B700,
+]  # the last one: products that float32 holds
 
 
 def tensor_of(fmt: BlockFormat, bits: int) -> TensorScale | None:
@@ -56,6 +65,8 @@ def test_thresholds_of_two_levels(name: str, number: int) -> None:
     rows = rows_at_thresholds(fmt, tensor, number % 1000)
     both_ways(rows, F32, fmt, tensor, "ocp")
     both_ways(rows, F32, fmt, tensor, "ocp+rounding=toward_positive+zero_sign=dropped")
+    rows[::9, 3] = F32.inf_bits
+    both_ways(rows, F32, fmt, tensor, "ocp+block_inf=largest_scale+overflow=nonsaturating")
     both_ways((rows >> 16).astype(np.uint16), BF16, fmt, tensor, "ocp+rounding=to_odd")
     if number >> 23 == 0x7F:
         half = np.random.default_rng(1).integers(0, 1 << 16, rows.shape, np.uint16)
@@ -92,5 +103,7 @@ def test_float32_rounding_of_what_is_no_number() -> None:
         nan = np.array([quiet | (1 << 51) - 1, 0x7FF0_0000_0000_0001], np.uint64) | np.uint64(sign)
         assert np.isnan(fl(nan.view(np.float64))).all()
     past = np.array([2.0**128 - 2.0**103, np.nextafter(2.0**128 - 2.0**103, 0), np.inf, -np.inf])
-    assert fl(past).tolist() == [np.inf, 2.0**128 - 2.0**104, np.inf, -np.inf]
+    wanted = [np.inf, 2.0**128 - 2.0**104, np.inf, -np.inf]
+    assert fl(past).tolist() == wanted
+    assert [fl(past[i : i + 1]).tolist() for i in range(4)] == [[one] for one in wanted]
     assert np.isnan(wide(np.uint32([0x7F80_0001]), F32)).all()
