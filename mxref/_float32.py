@@ -23,6 +23,7 @@ from mxref._bits import BF16, F16, F32, F64, Bits, FloatLayout, compose, split
 F64Array = NDArray[np.float64]
 
 FLT_MAX = float.fromhex("0x1.fffffep127")
+_SMALLEST = float.fromhex("0x1p-149")
 _MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 _SMALLEST_NORMAL = (1023 - 126) << 52
 _INF = 0x7FF << 52
@@ -95,7 +96,7 @@ def as_float64(bits: Bits, layout: FloatLayout) -> NDArray[np.uint64]:
     magnitude = single & np.uint32(F32.sign_bit - 1)
     whole = magnitude.astype(np.uint64)
     normal = (whole << np.uint64(29)) + np.uint64((F64.bias - F32.bias) << 52)
-    small = (magnitude.view(np.int32) * 2.0**-149).view(np.uint64)
+    small = (magnitude.view(np.int32) * _SMALLEST).view(np.uint64)
     result = np.where(magnitude < np.uint32(1 << 23), small, normal)
     result = np.where(magnitude == np.uint32(F32.inf_bits), np.uint64(F64.inf_bits), result)
     result = np.where(magnitude > np.uint32(F32.inf_bits), np.uint64(F64.nan_bits), result)

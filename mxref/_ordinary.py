@@ -47,6 +47,8 @@ FLUSHED, NAN = 1 << 8, 1 << 9
 SMALL, SPECIAL, OTHER = 1 << 10, 1 << 11, 1 << 12
 #: Exponents by which blocks under small scales are raised.
 _RAISED = 64
+#: 2**64 times the smallest number of float32; `pow` might round.
+_SMALLEST_RAISED = np.float32(float.fromhex("0x1p-85"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +264,7 @@ def raised(bits: NDArray[np.uint32]) -> NDArray[np.uint32]:
     of zero, and itself a normal one, so that no processor mode changes it.
     """
     magnitude = bits & np.uint32(F32.sign_bit - 1)
-    small = magnitude.view(np.int32).astype(np.float32) * np.float32(2.0 ** (_RAISED - 149))
+    small = magnitude.view(np.int32).astype(np.float32) * _SMALLEST_RAISED
     normal = magnitude + np.uint32(_RAISED << 23)
     result = np.where(magnitude < np.uint32(1 << 23), small.view(np.uint32), normal)
     return np.asarray(result | (bits & np.uint32(F32.sign_bit)), np.uint32)
