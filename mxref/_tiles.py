@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Elements of a part: few enough for the cache, and enough to be worth a call.
-TILE = 1 << 16
+TILE = 1 << 17
 Axis = int | Sequence[int]
 #: Slices of a tensor, one for each axis.
 Tile = tuple[slice, ...]

@@ -9,7 +9,7 @@ from helpers import ELEMENT
 
 import mxref
 from mxref import _ordinary, _routes, exact
-from mxref._bits import BF16, F16, F32, F64, FloatLayout
+from mxref._bits import BF16, F16, F32, F64, FloatLayout, layout_of
 from mxref._float32 import as_float32, as_float64
 from mxref.formats import BLOCK_FORMATS, BlockFormat
 from mxref.policy import Policy
@@ -202,3 +202,28 @@ def test_patterns_are_widened_and_raised_exactly() -> None:
     want = as_float64(bits, F32).view(np.float64) * 2.0**64
     assert (_ordinary.raised(bits).view(np.float32).astype(np.float64) == want).all()
     assert (np.signbit(_ordinary.raised(bits).view(np.float32)) == np.signbit(want)).all()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(70, 130, 7), (33, 64, 70), (300, 500)])
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.float64])
+def test_blocks_lie_along_any_axis(shape: tuple[int, ...], order: str, dtype: type) -> None:
+    """The same blocks as rows, with tails; scales of all kinds, NaN among the numbers."""
+    rng = np.random.default_rng(9)
+    x = rng.standard_normal(shape) * 2.0 ** rng.integers(-140, 100, shape)
+    x = np.where(rng.random(shape) < 0.002, np.nan, x).astype(dtype, order=order)
+    for axis in range(len(shape)):
+        rows = np.ascontiguousarray(np.moveaxis(x, axis, -1))
+        length = rows.shape[-1]
+        rows = rows.reshape(-1, length)
+        rows = np.pad(rows, ((0, 0), (0, -length % 32))).reshape(-1, 32)
+        uint = rows.view(f"u{rows.itemsize}")
+        layout = layout_of(dtype)
+        scales, codes = _routes.quantize_rows(uint, layout, BLOCK_FORMATS["mxfp6_e2m3"], Policy())
+        for size in (32, (32,)):
+            blocks = mxref.quantize(
+                x, "mxfp6_e2m3", axis=axis if size == 32 else (axis,), block_size=size
+            )
+            moved = np.moveaxis(blocks.codes, axis, -1)
+            assert (moved.reshape(-1, 32) == codes).all()
+            assert (np.moveaxis(blocks.scale_codes, axis, -1).ravel() == scales).all()
