@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mxref._arithmetics import ARITHMETICS, numbers
 from mxref._bits import F32, F64, U8, Bool, FloatLayout, Stochastic, split
 from mxref._float32 import F64Array, as_float32, wide
+from mxref._lookup import key_layout
 from mxref._ordinary import FLUSHED, OTHER, SMALL, SPECIAL, Outcome, quantize_ordinary, raised
 from mxref._scratch import odd_keys
 from mxref.choices import (
@@ -22,8 +23,7 @@ from mxref.choices import (
     ScaleArithmetic,
     Scaling,
 )
-from mxref.element import _encode_table as encode_table
-from mxref.element import encode_parts, key_layout
+from mxref.element import encode_parts
 from mxref.formats import E8M0, BlockFormat, CodeFormat, ElementFormat
 from mxref.policy import ElementPolicy, Policy
 from mxref.scale import scale_codes
@@ -150,10 +150,16 @@ def _quotient_rows(
 
 
 def _encoded(x: F64Array, fmt: CodeFormat, policy: ElementPolicy) -> U8:
-    """Codes of many numbers."""
+    """Codes of many numbers, which are not rounded or flushed again."""
     key = key_layout(fmt, F64)
     keys = odd_keys(x.view(np.uint64).reshape(-1), F64.mantissa_bits - key.mantissa_bits)
-    return encode_table(fmt, key, policy).take(keys, mode="wrap").reshape(x.shape)
+    codes = np.take(_codes_by_key(fmt, key, policy), keys, mode="wrap").reshape(x.shape)
+    return np.asarray(codes, np.uint8)
+
+
+@functools.lru_cache(maxsize=64)
+def _codes_by_key(fmt: CodeFormat, key: FloatLayout, policy: ElementPolicy) -> U8:
+    return encode_parts(split(np.arange(1 << key.width), key), fmt, policy)
 
 
 def _exact_rows(
