@@ -12,16 +12,18 @@ Source: SPEC_NOTES N41.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import F32, F64, FloatLayout, compose, split
+from mxref._bits import BF16, F16, F32, F64, Bits, FloatLayout, compose, split
 
 F64Array = NDArray[np.float64]
 
 FLT_MAX = float.fromhex("0x1.fffffep127")
+_SMALLEST = float.fromhex("0x1p-149")
 _MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 _SMALLEST_NORMAL = (1023 - 126) << 52
 _INF = 0x7FF << 52
@@ -37,12 +39,16 @@ def fl(x: F64Array) -> F64Array:
     bits = x.view(np.int64)
     magnitude = bits & _MAGNITUDE
     # To a multiple of 2**29 in the pattern: a carry moves into the exponent by itself.
-    rounded = (magnitude + 0x0FFF_FFFF + (magnitude >> 29 & 1)) & -(1 << 29)
+    rounded = magnitude >> 29
+    rounded &= 1
+    rounded += 0x0FFF_FFFF
+    rounded += magnitude
+    rounded &= -(1 << 29)
     overflow = (1023 + 128) << 52
-    rounded = np.where(rounded >= overflow, _INF, rounded)
-    rounded = np.where(magnitude >= _INF, magnitude, rounded)  # infinity stays
-    # NaN becomes quiet: of a signalling one fmax makes a NaN that passes for the largest.
-    rounded = np.where(magnitude > _INF, magnitude | 1 << 51, rounded)
+    if magnitude.max(initial=0) >= overflow - (1 << 28):
+        rounded = np.where(rounded >= overflow, _INF, rounded)
+        # NaN becomes quiet: of a signalling one fmax makes a NaN that passes for the largest.
+        rounded = np.where(magnitude > _INF, magnitude | 1 << 51, rounded)
     subnormal = (magnitude < _SMALLEST_NORMAL) & (magnitude != 0)
     if subnormal.any():
         small = compose(split(np.where(subnormal, magnitude, 0).view(np.uint64), F64), F32)
@@ -69,8 +75,40 @@ def wide(bits: NDArray[Any], layout: FloatLayout) -> F64Array:
     """
     if layout == F64:
         return fl(bits.view(np.float64))
-    patterns: F64Array = compose(split(bits, layout), F64).view(np.float64)
-    return patterns
+    return as_float64(bits, layout).view(np.float64)
+
+
+def as_float32(bits: Bits, layout: FloatLayout) -> NDArray[np.uint32]:
+    """Patterns of float32, bfloat16 or float16 as those of float32, exactly; NaN becomes quiet."""
+    if layout == F16:
+        return np.take(_half_floats(), bits.astype(np.intp), mode="wrap")
+    words = bits.astype(np.uint32, copy=False)
+    return words << np.uint32(16) if layout == BF16 else words
+
+
+def as_float64(bits: Bits, layout: FloatLayout) -> NDArray[np.uint64]:
+    """Patterns of float32, bfloat16 or float16 as those of float64, exactly; NaN becomes quiet.
+
+    A subnormal number is its significand times 2**-149, a product of two normal float64 numbers, or
+    of zero, and itself a normal one: no rounding, whatever the processor's modes are.
+    """
+    single = as_float32(bits, layout)
+    magnitude = single & np.uint32(F32.sign_bit - 1)
+    whole = magnitude.astype(np.uint64)
+    normal = (whole << np.uint64(29)) + np.uint64((F64.bias - F32.bias) << 52)
+    small = (magnitude.view(np.int32) * _SMALLEST).view(np.uint64)
+    result = np.where(magnitude < np.uint32(1 << 23), small, normal)
+    result = np.where(magnitude == np.uint32(F32.inf_bits), np.uint64(F64.inf_bits), result)
+    result = np.where(magnitude > np.uint32(F32.inf_bits), np.uint64(F64.nan_bits), result)
+    sign = (single >> np.uint32(31)).astype(np.uint64) << np.uint64(63)
+    return np.asarray(result | sign, np.uint64)
+
+
+@functools.cache
+def _half_floats() -> NDArray[np.uint32]:
+    """float32 patterns of every float16."""
+    every: NDArray[np.uint32] = compose(split(np.arange(1 << 16), F16), F32)
+    return every
 
 
 def narrow(number: float) -> int:

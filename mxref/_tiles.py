@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Elements of a part: few enough for the cache, and enough to be worth a call.
-TILE = 1 << 16
+TILE = 1 << 17
 Axis = int | Sequence[int]
 #: Slices of a tensor, one for each axis.
 Tile = tuple[slice, ...]
@@ -93,17 +93,26 @@ class Tiling:
         """Shape of the tensor with its tails filled up to whole blocks."""
         return tuple(n * unit for n, unit in zip(self.counts, self.unit, strict=True))
 
-    def tiles(self, limit: int = TILE) -> Iterator[tuple[Tile, Tile]]:
-        """Parts of about `limit` elements: slices of the tensor, and of the scale codes."""
+    def tiles(
+        self, limit: int = TILE, strides: Sequence[int] | None = None
+    ) -> Iterator[tuple[Tile, Tile]]:
+        """Parts of about `limit` elements: slices of the tensor, and of the scale codes.
+
+        They are longest along the last axis, or along those with the smallest strides.
+        """
         if 0 in self.counts:
             return
         remaining = max(1, limit // math.prod(self.block_shape))
-        ranges = []
-        for count in reversed(self.counts):
+        order = sorted(range(len(self.counts)), reverse=True)
+        if strides is not None:
+            order.sort(key=lambda axis: abs(strides[axis]))
+        ranges: list[list[slice]] = [[]] * len(order)
+        for axis in order:
+            count = self.counts[axis]
             step = max(1, min(count, remaining))
             remaining //= step
-            ranges.append([slice(n, min(n + step, count)) for n in range(0, count, step)])
-        for blocks in itertools.product(*reversed(ranges)):
+            ranges[axis] = [slice(n, min(n + step, count)) for n in range(0, count, step)]
+        for blocks in itertools.product(*ranges):
             yield (
                 tuple(
                     slice(part.start * unit, part.stop * unit)
@@ -112,23 +121,39 @@ class Tiling:
                 blocks,
             )
 
-    def rows(self, tile: NDArray[Any]) -> NDArray[Any]:
-        """The blocks of a part of the tensor as rows, the tail filled up with zero bits."""
-        missing = [-n % unit for n, unit in zip(tile.shape, self.unit, strict=True)]
-        if any(missing):
-            tile = np.pad(tile, [(0, n) for n in missing])
-        split, order = self._split(
-            [n // unit for n, unit in zip(tile.shape, self.unit, strict=True)]
-        )
-        # Block by block in memory; a copy only where the tile does not lie so already.
-        return tile.reshape(split).transpose(order).reshape(-1, math.prod(self.block_shape))
+    def lanes(self, tile: NDArray[Any]) -> NDArray[Any]:
+        """The blocks of a part of the tensor along the middle one of three axes.
 
-    def from_rows(self, rows: NDArray[Any], counts: Sequence[int]) -> NDArray[Any]:
-        """The part of the tensor with these blocks, the padding included."""
+        The tail is filled up with zero bits. Blocks that do not lie along the last axis stay as
+        they are, if what lies beside them is long enough; others become rows, (blocks, size, 1).
+        """
+        counts = [-(-n // unit) for n, unit in zip(tile.shape, self.unit, strict=True)]
+        padded = tuple(n * unit for n, unit in zip(counts, self.unit, strict=True))
+        if padded != tile.shape:
+            filled = np.zeros(padded, tile.dtype)
+            filled[tuple(slice(n) for n in tile.shape)] = tile
+            tile = filled
+        elif tile.strides[-1] != tile.itemsize:  # read more than once, so put in order once
+            tile = np.ascontiguousarray(tile)
+        size = math.prod(self.block_shape)
+        if self._beside(padded) >= size and len(self.axes) == 1:
+            return tile.reshape(-1, size, self._beside(padded))
         split, order = self._split(counts)
-        inner = rows.reshape([split[axis] for axis in order])
+        # Block by block in memory; a copy only where the tile does not lie so already.
+        return tile.reshape(split).transpose(order).reshape(-1, size, 1)
+
+    def from_lanes(self, lanes: NDArray[Any], counts: Sequence[int]) -> NDArray[Any]:
+        """The part of the tensor with these blocks, the padding included."""
         padded = [n * unit for n, unit in zip(counts, self.unit, strict=True)]
+        if lanes.shape[2] > 1:
+            return lanes.reshape(padded)
+        split, order = self._split(counts)
+        inner = lanes.reshape([split[axis] for axis in order])
         return inner.transpose(np.argsort(order)).reshape(padded)
+
+    def _beside(self, shape: Sequence[int]) -> int:
+        """Elements beside one another, behind the last axis of blocks."""
+        return math.prod(shape[self.axes[-1] + 1 :])
 
     def _split(self, counts: Sequence[int]) -> tuple[list[int], list[int]]:
         """Shape with every block axis split in two, and the order that puts blocks last."""
@@ -146,3 +171,13 @@ class Tiling:
 def cut(array: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:
     """The array without its padding."""
     return array[tuple(slice(n) for n in shape)]
+
+
+def as_rows(lanes: NDArray[Any]) -> NDArray[Any]:
+    """Blocks along the middle one of three axes as rows."""
+    return lanes.swapaxes(1, 2).reshape(-1, lanes.shape[1])
+
+
+def as_lanes(rows: NDArray[Any], beside: int) -> NDArray[Any]:
+    """Rows as blocks along the middle axis, so many beside one another; also one number a row."""
+    return rows.reshape(-1, beside, *rows.shape[1:]).swapaxes(1, -1)

@@ -10,29 +10,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mxref._arithmetics import ARITHMETICS
-from mxref._bits import F32, F64, U8, Bits, Bool, FloatLayout, Stochastic, refuse_masked, split
-from mxref._float32 import F64Array, narrow, wide
+from mxref._bits import F32, U8, Bits, FloatLayout, refuse_masked
+from mxref._float32 import narrow, wide
 from mxref._mapped import Mapped
-from mxref._ordinary import as_float32, quantize_ordinary
 from mxref._out import codes_out
+from mxref._routes import FEW, keyed, quantize_lanes, quantize_rows
+from mxref._scratch import scratch
 from mxref._sources import numbers_of
 from mxref._threads import for_each, thread_count
-from mxref._tiles import Axis, Tile, Tiling, cut
+from mxref._tiles import Axis, Tile, Tiling, as_lanes, as_rows, cut
 from mxref.blocks import Blocks
-from mxref.choices import (
-    BlockInf,
-    BlockNaN,
-    NaNBlockCodes,
-    NaNToFinite,
-    ScaleArithmetic,
-    Scaling,
-)
-from mxref.element import encode_parts, stochastic
-from mxref.formats import E8M0, BlockFormat
+from mxref.element import stochastic
+from mxref.formats import BlockFormat
 from mxref.policy import Policy
-from mxref.scale import scale_codes
 from mxref.shapes import laid_out, settled
-from mxref.two_level import TensorScale, TensorScaleKind, block_scales, scaled, tensor_scale
+from mxref.two_level import TensorScale, TensorScaleKind, tensor_scale
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -109,13 +101,16 @@ def quantize(
     draws = None if draw is None else draw.bits.reshape(tiling.shape)
     tensor = _tensor_scale(source, tiling, fmt, chosen, tensor_scale)
 
-    def rows_of(rows: Bits, layout: FloatLayout, tile: Tile) -> tuple[U8, U8]:
+    def codes_of(lanes: Bits, layout: FloatLayout, tile: Tile) -> tuple[U8, U8]:
+        if lanes.size >= FEW and keyed(fmt, chosen):
+            return quantize_lanes(lanes, layout, fmt, chosen)
         part = None
         if draw is not None and draws is not None:
-            part = dataclasses.replace(draw, bits=tiling.rows(draws[tile]))
-        return _quantize_rows(rows, layout, fmt, chosen, tensor, part)
+            part = dataclasses.replace(draw, bits=as_rows(tiling.lanes(draws[tile])))
+        found = quantize_rows(as_rows(lanes), layout, fmt, chosen, tensor, part)
+        return as_lanes(found[0], lanes.shape[2]), as_lanes(found[1], lanes.shape[2])
 
-    return _in_blocks(source, fmt, axis, out, rows_of, tensor, threads)
+    return _in_blocks(source, fmt, axis, out, codes_of, tensor, threads)
 
 
 def quantize_by(
@@ -127,9 +122,12 @@ def quantize_by(
     out: tuple[U8, U8] | None = None,
 ) -> Blocks:
     """`quantize`, where a function gives the scale codes and codes of blocks, one a row."""
-    return _in_blocks(
-        _Source(values, policy), fmt, axis, out, lambda rows, layout, _: rows_of(rows, layout)
-    )
+
+    def codes_of(lanes: Bits, layout: FloatLayout, _: Tile) -> tuple[U8, U8]:
+        scales, codes = rows_of(as_rows(lanes), layout)
+        return as_lanes(scales, lanes.shape[2]), as_lanes(codes, lanes.shape[2])
+
+    return _in_blocks(_Source(values, policy), fmt, axis, out, codes_of)
 
 
 def _in_blocks(
@@ -137,7 +135,7 @@ def _in_blocks(
     fmt: BlockFormat,
     axis: Axis,
     out: tuple[U8, U8] | None,
-    rows_of: Callable[[Bits, FloatLayout, Tile], tuple[U8, U8]],
+    codes_of: Callable[[Bits, FloatLayout, Tile], tuple[U8, U8]],
     tensor: TensorScale | None = None,
     threads: int | None = None,
 ) -> Blocks:
@@ -152,13 +150,14 @@ def _in_blocks(
     def quantize_tile(where: tuple[Tile, Tile]) -> None:
         tile, some = where
         bits, layout = source.numbers(lifted[tile])
-        scale, code = rows_of(tiling.rows(bits), layout, tile)
-        scales[some] = scale.reshape(scales[some].shape)
-        found = tiling.from_rows(code, scales[some].shape)
-        codes[tile] = cut(found, codes[tile].shape)
+        scale, code = codes_of(tiling.lanes(bits), layout, tile)
+        counts = scales[some].shape
+        scales[some] = scale.reshape(counts)
+        part = codes[tile]
+        part[...] = cut(tiling.from_lanes(code, counts), part.shape)
         mapped.use(lifted[tile].nbytes)
 
-    for_each(quantize_tile, tiling.tiles(), count)
+    for_each(quantize_tile, tiling.tiles(strides=lifted.strides), count)
     if out is None:  # nobody else can write to them
         codes.flags.writeable = scales.flags.writeable = False
     read_only = codes.view(), scales.view()
@@ -177,7 +176,7 @@ class _Source:
             self.array = np.asarray(values)
         except ValueError as error:
             raise TypeError(f"values must be a rectangular array of numbers: {error}") from None
-        self.numbers(self.array.reshape(-1)[:0])  # refuses other dtypes, empty tensors included
+        self.numbers(np.empty(0, self.array.dtype))  # refuses other dtypes, empty tensors included
 
     def numbers(self, part: NDArray[Any]) -> tuple[Bits, FloatLayout]:
         """Patterns of a part of the tensor."""
@@ -208,124 +207,18 @@ def _tensor_scale(
     lifted = source.array.reshape(tiling.shape)
     for tile, _ in tiling.tiles():
         bits, layout = source.numbers(lifted[tile])
-        magnitude = bits & layout.uint.type(layout.sign_bit - 1)
-        if arithmetic is None:  # of the finite numbers
-            magnitude = np.where(magnitude < layout.inf_bits, magnitude, 0)
-        elif not arithmetic.nan_in_amax:
-            magnitude = np.where(magnitude <= layout.inf_bits, magnitude, 0)
-        amax = max(amax, int(magnitude.max(initial=0)))
+        magnitude = scratch("key", bits.size, layout.uint).reshape(bits.shape)
+        np.bitwise_and(bits, layout.uint.type(layout.sign_bit - 1), out=magnitude)
+        largest = int(magnitude.max())
+        # Without arithmetic the largest finite number, else perhaps one that is no NaN.
+        nan_too = arithmetic is not None and arithmetic.nan_in_amax
+        limit = layout.inf_bits - (arithmetic is None)
+        if largest > limit and not nan_too:
+            largest = int(magnitude.max(initial=0, where=magnitude <= limit))
+        amax = max(amax, largest)
         mapped.use(bits.nbytes)
     if arithmetic is None:
         return tensor_scale(amax, layout, fmt)
     with np.errstate(all="ignore"):
         number = float(wide(np.array([amax], layout.uint), layout)[0])
         return TensorScale(narrow(arithmetic.tensor(number, fmt, layout)), kind)
-
-
-def _quantize_rows(
-    rows: NDArray[Any],
-    layout: FloatLayout,
-    fmt: BlockFormat,
-    policy: Policy,
-    tensor: TensorScale | None,
-    draw: Stochastic | None,
-) -> tuple[U8, U8]:
-    """Scale codes and element codes of blocks, one a row."""
-    if policy.scale.scale_arithmetic is not ScaleArithmetic.EXACT:
-        return _float32_rows(wide(rows, layout), layout, fmt, policy, tensor, draw)
-    if draw is not None or fmt.scale != E8M0 or layout == F64:
-        return _exact_rows(rows, layout, fmt, policy, tensor, draw)
-    single = as_float32(rows, layout)
-    scales, codes, ordinary = quantize_ordinary(single, fmt.element, policy.scale, policy.element)
-    if not ordinary.all():
-        others = ~ordinary
-        rest = _exact_rows(rows[others], layout, fmt, policy, tensor, draw)
-        scales[others], codes[others] = rest
-    return scales, codes
-
-
-def _exact_rows(
-    rows: NDArray[Any],
-    layout: FloatLayout,
-    fmt: BlockFormat,
-    policy: Policy,
-    tensor: TensorScale | None,
-    draw: Stochastic | None,
-) -> tuple[U8, U8]:
-    """The same for whatever blocks there are."""
-    parts = split(rows, layout)
-    # Magnitude patterns are ordered as the numbers are, with infinity and NaN above them all.
-    magnitude = rows & layout.uint.type(layout.sign_bit - 1)
-    finite = np.where(parts.is_inf | parts.is_nan, layout.uint.type(0), magnitude)
-    amax = finite.max(axis=1)
-    if fmt.scale == E8M0:
-        result = scale_codes(amax, layout, fmt.element, policy.scale)
-        code, from_amax, flushed = result.codes, result.is_nan, result.flushed
-    else:
-        code = block_scales(split(amax, layout), fmt, tensor)
-        from_amax, flushed = np.zeros(code.shape, bool), code == 0
-    has_inf, has_nan = parts.is_inf.any(axis=1), parts.is_nan.any(axis=1)
-    if policy.scale.block_inf is BlockInf.LARGEST_SCALE:
-        code = np.where(has_inf, fmt.scale.max_code, code)
-        from_amax, flushed = from_amax & ~has_inf, flushed & ~has_inf
-    nan_block = from_amax | (has_nan & (policy.scale.block_nan is BlockNaN.NAN_BLOCK))
-    nan_block |= has_inf & (policy.scale.block_inf is BlockInf.NAN_BLOCK)
-
-    numbers = ~flushed[:, np.newaxis]  # in a flushed block every element is a zero
-    is_inf, is_nan = parts.is_inf & numbers, parts.is_nan & numbers
-    if policy.scale.scaling is Scaling.RECIPROCAL_FLUSHED:  # 1 / 2**127 is flushed to 0
-        numbers = numbers & (code < E8M0.max_code)[:, np.newaxis]
-        is_inf, is_nan = is_inf & numbers, is_nan | (is_inf & ~numbers)
-    significand = parts.significand * numbers
-    if fmt.scale == E8M0:
-        exponent = parts.exponent - (code - fmt.scale.bias)[:, np.newaxis]
-        quotients = dataclasses.replace(parts, significand=significand, exponent=exponent)
-    else:
-        whole = dataclasses.replace(parts, significand=significand)
-        quotients = scaled(whole, code, fmt, tensor)
-    quotients = dataclasses.replace(quotients, is_inf=is_inf, is_nan=is_nan)
-    if _refuses_nan(fmt, policy):
-        _check_no_nan(is_nan[~nan_block], fmt)
-    codes = encode_parts(quotients, fmt.element, policy.element, draw)
-    ones = policy.scale.nan_block_codes is NaNBlockCodes.ONES
-    codes[nan_block] = fmt.element.code_count - 1 if ones else 0
-    if fmt.scale.nan_code is not None:
-        code = np.where(nan_block, fmt.scale.nan_code, code)
-    elif nan_block.any():
-        raise ValueError(
-            f"values must be finite for {fmt.name}, whose scale {fmt.scale.name} has no NaN for "
-            "a whole block, got NaN or infinity: choose another block_nan or block_inf"
-        )
-    return code.astype(np.uint8), codes
-
-
-def _float32_rows(
-    x: F64Array,
-    layout: FloatLayout,
-    fmt: BlockFormat,
-    policy: Policy,
-    tensor: TensorScale | None,
-    draw: Stochastic | None,
-) -> tuple[U8, U8]:
-    """The same by one of the named arithmetics."""
-    arithmetic = ARITHMETICS[policy.scale.scale_arithmetic]
-    largest = np.maximum if arithmetic.nan_in_amax else np.fmax
-    with np.errstate(all="ignore"):
-        amax = largest.reduce(np.abs(x), axis=1, initial=0.0)
-        stored = None if tensor is None else tensor.value
-        scales, quotients = arithmetic.blocks(x, amax[:, np.newaxis], stored, fmt, layout)
-    if _refuses_nan(fmt, policy):
-        _check_no_nan(np.isnan(quotients), fmt)
-    parts = split(quotients.view(np.uint64), F64)
-    return scales.reshape(-1), encode_parts(parts, fmt.element, policy.element, draw)
-
-
-def _refuses_nan(fmt: BlockFormat, policy: Policy) -> bool:
-    return policy.element.nan_to_finite is NaNToFinite.ERROR and fmt.element.nan_code is None
-
-
-def _check_no_nan(is_nan: Bool, fmt: BlockFormat) -> None:
-    if is_nan.any():
-        raise ValueError(
-            f"values must not be NaN under nan_to_finite=error: {fmt.element.name} has no NaN"
-        )

@@ -18,6 +18,7 @@ from mxref._codes import codes_of, is_writeable, view_codes
 from mxref._mapped import Mapped
 from mxref._out import floats_out
 from mxref._products import product_table
+from mxref._scratch import scratch
 from mxref._threads import for_each, thread_count
 from mxref._tiles import Tile, Tiling, axis_index, cut, shape_of
 from mxref._views import Index, moved, part_of, permutation
@@ -374,12 +375,18 @@ def read_by(
 
     def read_tile(where: tuple[Tile, Tile]) -> None:
         tile, some = where
-        rows = tiling.rows(codes[tile])
-        scales = blocks.scale_codes[some].reshape(-1, 1)
-        index = (scales.astype(np.intp) << fmt.element.bits) | rows
+        lanes = tiling.lanes(codes[tile])
+        scales = blocks.scale_codes[some]
+        first = scales.reshape(-1, 1, lanes.shape[2]).astype(np.uint16) << fmt.element.bits
+        pairs = scratch("key", lanes.size, np.uint16).reshape(lanes.shape)
+        np.copyto(pairs, lanes)
+        np.bitwise_or(pairs, first, out=pairs)
+        index = scratch("index", lanes.size, np.intp).reshape(lanes.shape)
+        np.copyto(index, pairs)
+        decoded = scratch("other", lanes.size, layout.uint).reshape(lanes.shape)
+        np.take(table, index, out=decoded, mode="wrap")
         part = whole[tile]
-        decoded = np.take(table, index, mode="wrap")
-        part[...] = cut(tiling.from_rows(decoded, blocks.scale_codes[some].shape), part.shape)
+        part[...] = cut(tiling.from_lanes(decoded, scales.shape), part.shape)
         mapped.use(part.nbytes)
 
     for_each(read_tile, tiling.tiles(), thread_count(threads))

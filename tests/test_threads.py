@@ -7,7 +7,7 @@ import pytest
 from helpers import sentence
 
 import mxref
-from mxref import block
+from mxref import _routes
 from mxref._bits import BF16, F16, F32
 from mxref.policy import Policy
 
@@ -81,7 +81,7 @@ def test_ordinary_blocks_are_those_of_the_general_path(spelling: str, format: st
     rows = X.reshape(-1, 32).view(np.uint32)
     for layout in (F32, BF16, F16):
         some = rows if layout is F32 else (rows >> 16).astype(np.uint16)
-        scales, codes = block._exact_rows(some, layout, fmt, policy, None, None)
+        scales, codes = _routes._exact_rows(some, layout, fmt, policy, None, None)
         fast = mxref.quantize(some.view(layout.dtype), fmt, policy)
         assert (fast.scale_codes[:, 0] == scales).all()
         assert (fast.codes == codes).all()
