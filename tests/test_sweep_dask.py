@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.metadata
+import asyncio
 import os
 import signal
 import socket
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -129,7 +129,7 @@ def test_a_part_that_ends_its_workers(address: str, planted: str) -> None:
 
 
 def test_workers_with_another_mxref(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    version = importlib.metadata.version("mxref")
+    version = cluster.__version__
     monkeypatch.setattr(cluster, "__version__", "0.0")
     said = sentence(ValueError, lambda: dask_cluster(address).__enter__())
     assert said == f"workers of {address} must have mxref 0.0, got {version}"
@@ -159,19 +159,27 @@ def test_dask_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("scheduler_answers", [True, False])
-def test_what_waits_is_cancelled_when_all_workers_stay_away(*, scheduler_answers: bool) -> None:
+def test_who_waits_gives_up_when_all_workers_stay_away(*, scheduler_answers: bool) -> None:
     def nthreads() -> dict[str, int]:
         if not scheduler_answers:
             raise OSError("gone")
         return {}
 
-    def submit(fn: Any, *, pure: bool) -> Any:
-        return future
+    class Silent:
+        def result(self, timeout: float) -> None:
+            raise asyncio.TimeoutError
 
-    future: Future[Any] = Future()
-    workers = cluster._Workers(SimpleNamespace(submit=submit, nthreads=nthreads))
-    assert workers.submit(abs) is future
-    cluster._watch(workers.client, workers, threading.Event(), 0.02)
-    assert future.cancelled()
+        def cancel(self) -> None:
+            raise OSError("gone")
+
+    client = SimpleNamespace(submit=lambda fn, *, pure: Silent(), nthreads=nthreads)
+    workers = cluster._Workers(client, poll=0.01)
+    future = workers.submit(abs)
+    watch = threading.Thread(target=cluster._watch, args=(client, workers, threading.Event(), 0.1))
+    watch.start()
+    with pytest.raises(CancelledError):
+        future.result()
+    watch.join()
+    future.cancel()
     with pytest.raises(CancelledError):
         workers.submit(abs)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import pkgutil
 import socket
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Executor
 from typing import Any
@@ -22,6 +22,8 @@ __all__ = ["dask_cluster"]
 _ANSWER = 10.0
 #: Seconds for which all workers may be away, as while they are started again.
 _AWAY = 30.0
+#: Seconds after which who waits for a part looks whether there is anybody left.
+_POLL = 5.0
 
 
 @contextlib.contextmanager
@@ -35,15 +37,16 @@ def dask_cluster(
     Args:
         address: of the scheduler, such as ``tcp://127.0.0.1:8786``.
         timeout: seconds in which it must answer and have a worker.
-        away: seconds for which it may be without any later; then all futures are cancelled.
+        away: seconds for which it may be without any later, before the sweep gives up.
 
     Raises:
         ValueError: Dask is not installed, nobody answers, or workers have another mxref.
-        TargetError: a part has ended several workers.
+        TargetError: a part has ended several workers, or the scheduler is gone.
     """
     try:
         from distributed import Client, KilledWorker
         from distributed.comm.addressing import get_address_host_port
+        from distributed.comm.core import CommClosedError
     except ImportError:
         raise ValueError(
             "a Dask cluster needs the package distributed: pip install 'mxref[dask]'"
@@ -64,7 +67,7 @@ def dask_cluster(
             raise ValueError(f"{must}: {error}") from None
         if set(versions.values()) != {__version__}:
             raise ValueError(f"{must}, got {', '.join(sorted(set(versions.values())))}")
-        executor, over = _Workers(client), threading.Event()
+        executor, over = _Workers(client, _POLL), threading.Event()
         watch = threading.Thread(target=_watch, args=(client, executor, over, away), daemon=True)
         watch.start()
         until_done.callback(over.set)
@@ -72,6 +75,8 @@ def dask_cluster(
             yield executor, sum(client.nthreads().values())
         except KilledWorker as error:
             raise TargetError(f"workers of the sweep have ended: {one_line(str(error))}") from None
+        except CommClosedError as error:
+            raise TargetError(f"{address} has gone: {one_line(str(error))}") from None
 
 
 def _greeting(address: str, place: tuple[str, int], timeout: float) -> None:
@@ -82,36 +87,50 @@ def _greeting(address: str, place: tuple[str, int], timeout: float) -> None:
 
 
 class _Workers(Executor):
-    """The workers of a client, as an executor all of whose futures can be cancelled together.
+    """The workers of a client, as an executor that can be given up from another thread.
 
-    Its futures are the client's own. Those of ``client.get_executor()`` stay pending for ever if
-    another one is cancelled while their results are fetched together.
+    Not ``client.get_executor()``, whose futures stay pending for ever if another one is cancelled
+    while their results are fetched together.
     """
 
-    def __init__(self, client: Any) -> None:
-        self.client, self.futures, self.is_over = client, weakref.WeakSet[Any](), False
+    def __init__(self, client: Any, poll: float) -> None:
+        self.client, self.poll, self.are_gone = client, poll, False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        if self.is_over:
+        if self.are_gone:
             raise CancelledError
-        future = self.client.submit(fn, *args, pure=False, **kwargs)
-        self.futures.add(future)
-        return future
+        try:
+            return _Future(self, self.client.submit(fn, *args, pure=False, **kwargs))
+        except Exception:  # of another kind in each version of Dask
+            if self.client.status != "closed":
+                raise
+            raise CancelledError from None
+
+
+class _Future:
+    """What a sweep asks of a future; Dask's own would wait for ever once the client is closed."""
+
+    def __init__(self, workers: _Workers, future: Any) -> None:
+        self.workers, self.future = workers, future
+
+    def result(self) -> Any:
+        while not self.workers.are_gone:
+            with contextlib.suppress(asyncio.TimeoutError):
+                return self.future.result(self.workers.poll)
+        raise CancelledError
 
     def cancel(self) -> None:
-        """Cancel what is not done, now and later."""
-        self.is_over = True
-        for future in list(self.futures):
-            future.cancel()
+        with contextlib.suppress(Exception):  # of many kinds, where the scheduler is gone
+            self.future.cancel()
 
 
-def _watch(client: Any, executor: _Workers, over: threading.Event, away: float) -> None:
-    """Cancel everything once there has been no worker for some time, or no scheduler."""
+def _watch(client: Any, workers: _Workers, over: threading.Event, away: float) -> None:
+    """Give up the workers once there has been none for some time, or no scheduler."""
     seen = time.monotonic()
     while not over.wait(min(1.0, away / 4)):
-        with contextlib.suppress(Exception):  # of many kinds, where the scheduler is gone
+        with contextlib.suppress(Exception):  # as above
             if client.nthreads():
                 seen = time.monotonic()
         if time.monotonic() - seen > away:
-            executor.cancel()
+            workers.are_gone = True
             return
