@@ -35,7 +35,7 @@ def add_parser(verbs: Verbs) -> None:
         "sweep",
         _run,
         "put every input to an implementation: all 2**32 float32 patterns, or all blocks",
-        "mxref sweep\n  mxref sweep my_kernel.py --format e4m3 --state e4m3.json",
+        "mxref sweep my_kernel.py --format e4m3 --state e4m3.json",
     )
     add_target_arguments(parser, own=True)
     add = parser.add_argument
