@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mxref._bits import CHUNK, U8
 from mxref._scratch import scratch
-from mxref._threads import for_each, thread_count
+from mxref._threads import for_each, part_size, thread_count
 from mxref.choices import Choice, FP4Packing, FP6Packing
 
 Moves = tuple[tuple[int, int, int], ...]
@@ -118,14 +118,14 @@ def _tiled(
 ) -> None:
     """Do the work for rows, first and last unit of parts of codes (rows, count) of such units."""
     rows, units = shape[0], -(-shape[1] // unit)
-    wide = max(1, _TILE // unit)
+    count = thread_count(threads)
+    wide = max(1, part_size(_TILE, math.prod(shape), count) // unit)
     high = max(1, wide // max(units, 1))
     parts = [
         (slice(row, row + high), first, min(first + wide, units))
         for row in range(0, rows, high)
         for first in range(0, units, wide)
     ]
-    count = thread_count(threads)
     for_each(lambda part: work(*part), parts, count if len(parts) > 1 else 1)
 
 

@@ -17,8 +17,8 @@ from mxref._out import codes_out
 from mxref._routes import FEW, keyed, quantize_lanes, quantize_rows
 from mxref._scratch import scratch
 from mxref._sources import numbers_of
-from mxref._threads import for_each, thread_count
-from mxref._tiles import Axis, Tile, Tiling, as_lanes, as_rows, cut
+from mxref._threads import for_each, part_size, thread_count
+from mxref._tiles import TILE, Axis, Tile, Tiling, as_lanes, as_rows, cut
 from mxref.blocks import Blocks
 from mxref.element import stochastic
 from mxref.formats import BlockFormat
@@ -157,7 +157,8 @@ def _in_blocks(
         part[...] = cut(tiling.from_lanes(code, counts), part.shape)
         mapped.use(lifted[tile].nbytes)
 
-    for_each(quantize_tile, tiling.tiles(strides=lifted.strides), count)
+    size = part_size(TILE, lifted.size, count)
+    for_each(quantize_tile, tiling.tiles(size, lifted.strides), count)
     if out is None:  # nobody else can write to them
         codes.flags.writeable = scales.flags.writeable = False
     read_only = codes.view(), scales.view()

@@ -19,8 +19,8 @@ from mxref._mapped import Mapped
 from mxref._out import floats_out
 from mxref._products import product_table
 from mxref._scratch import scratch
-from mxref._threads import for_each, thread_count
-from mxref._tiles import Tile, Tiling, axis_index, cut, shape_of
+from mxref._threads import for_each, part_size, thread_count
+from mxref._tiles import TILE, Tile, Tiling, axis_index, cut, shape_of
 from mxref._views import Index, moved, part_of, permutation
 from mxref.choices import ScaleArithmetic
 from mxref.formats import E8M0, BlockFormat
@@ -389,5 +389,6 @@ def read_by(
         part[...] = cut(tiling.from_lanes(decoded, scales.shape), part.shape)
         mapped.use(part.nbytes)
 
-    for_each(read_tile, tiling.tiles(), thread_count(threads))
+    count = thread_count(threads)
+    for_each(read_tile, tiling.tiles(part_size(TILE, whole.size, count)), count)
     return floats_from(bits, layout)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import numpy as np
 import pytest
 from helpers import sentence
@@ -9,6 +12,7 @@ from helpers import sentence
 import mxref
 from mxref import _routes
 from mxref._bits import BF16, F16, F32
+from mxref._threads import for_each
 from mxref.policy import Policy
 
 
@@ -85,3 +89,31 @@ def test_ordinary_blocks_are_those_of_the_general_path(spelling: str, format: st
         fast = mxref.quantize(some.view(layout.dtype), fmt, policy)
         assert (fast.scale_codes[:, 0] == scales).all()
         assert (fast.codes == codes).all()
+
+
+def test_the_error_of_the_first_part_is_raised_and_the_others_stop() -> None:
+    done = []
+
+    def work(part: int) -> None:
+        if part in (3, 5):
+            raise ValueError(part)
+        done.append(part)
+        time.sleep(0.001)
+
+    with pytest.raises(ValueError, match="^3$"):
+        for_each(work, range(1000), 3)
+    assert set(done) >= {0, 1, 2}
+    assert len(done) < 1000
+
+
+def test_an_interruption_stops_every_thread() -> None:
+    before = threading.active_count()
+
+    def work(part: int) -> None:
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        time.sleep(0.001)
+
+    with pytest.raises(KeyboardInterrupt):
+        for_each(work, range(10**6), 2)
+    assert threading.active_count() == before
