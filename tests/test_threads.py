@@ -100,7 +100,7 @@ def test_the_error_of_the_first_part_is_raised_and_the_others_stop() -> None:
         done.append(part)
         time.sleep(0.001)
 
-    with pytest.raises(ValueError, match="^3$"):
+    with pytest.raises(ValueError, match=r"^3$"):
         for_each(work, range(1000), 3)
     assert set(done) >= {0, 1, 2}
     assert len(done) < 1000
