@@ -149,6 +149,11 @@ def test_level_2(beginning: str, program: Path) -> None:
     assert len(found["rows"]) == LEVEL_2[beginning]
 
 
+def test_level_2_from_a_copied_folder(tmp_path: Path, program: Path) -> None:
+    script = shutil.copy(FOLDER / "level2.py", tmp_path)
+    assert report(sys.executable, script, program, "--only", "pack.")["pass"]
+
+
 RULES = ("ceil", "rceil", "even")
 
 

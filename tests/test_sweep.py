@@ -392,7 +392,7 @@ def test_numbers_of_the_call() -> None:
 
     assert said(first=5, end=5) == "first and end must be from 0 to 65536, got 5 and 5"
     assert said(end=70000).endswith("got 0 and 70000")
-    assert said(jobs=0).startswith("jobs must be 1 or more")
+    assert said(jobs=0) == "jobs must be 1 or more, got 0: give 1, or leave it out"
     assert said(digest=True, state=Path("x")).startswith("digest must not be asked of a sweep")
 
 

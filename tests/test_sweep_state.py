@@ -167,7 +167,7 @@ def test_an_interrupted_sweep_says_how_to_go_on(planted: str, tmp_path: Path) ->
     )
     assert done.returncode == 2
     assert done.stderr.startswith(
-        f"mxref: error: state {state} is of a sweep with another fingerprint, "
+        f"mxref: error: state {state} is of a sweep before the target's file changed: remove it"
     )
     Path(planted).write_text("print('it is loaded', flush=True)\n" + PLANTED)
     with start(command) as process:
@@ -189,7 +189,7 @@ def test_the_state_of_another_sweep_is_refused(planted: str, tmp_path: Path) -> 
         f"state {state} is of a sweep with another format, 'e2m1' and not 'e4m3': remove it"
     )
     assert "another end, 1000 and not 999" in said("e2m1", end=999)
-    assert "another fingerprint" in said("e2m1", end=1000, fingerprint="x")
+    assert "before the target's file changed" in said("e2m1", end=1000, fingerprint="x")
     assert sweep(load, "encode", "e2m1", state=state, end=1000).cases == 1000
 
 

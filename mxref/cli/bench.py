@@ -70,7 +70,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.json is not None:
         write_file(Path(options.json), text.encode("ascii"))
     print_table(HEADER, [cells(row) for row in rows])
-    _explain(options)
+    _explain(options, rows)
     return 0
 
 
@@ -125,7 +125,7 @@ def _peers(names: list[str] | None) -> list[Peer]:
     return [peer for peer in PEERS.values() if not peer.absent and not peer.slow]
 
 
-def _explain(options: argparse.Namespace) -> None:
+def _explain(options: argparse.Namespace, rows: list[Row]) -> None:
     """What the columns are, and which libraries are not here."""
     from mxref.bench.peers import PEERS
 
@@ -135,6 +135,8 @@ def _explain(options: argparse.Namespace) -> None:
         "the other mxref is,\nthe median of all rounds, and the worst one; "
         "MiB: memory at the peak beyond input and output"
     )
+    if any(row.other == "itself" for row in rows):
+        print("beside itself: no library here does this, and x shows how much the clock strays")
     if options.policies or options.peer:
         return
     for peer in PEERS.values():

@@ -77,6 +77,11 @@ def read_state(path: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None
         raise ValueError(f"state {path} must be a file that a sweep has written: give another name")
     for name, value in identity.items():
         found = state["of"].get(name)
+        if found != value and name == "fingerprint":  # the target's name has been compared
+            raise ValueError(
+                f"state {path} is of a sweep before the target's file changed: "
+                "remove it, or give another name"
+            )
         if found != value:
             raise ValueError(
                 f"state {path} is of a sweep with another {name}, {found!r} and not "

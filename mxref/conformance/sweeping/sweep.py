@@ -144,7 +144,7 @@ def sweeps(
     if op not in OPERATIONS:
         raise ValueError(unknown_name("op", op, dict.fromkeys(OPERATIONS)))
     if jobs < 1:
-        raise ValueError(f"jobs must be 1 or more, got {jobs}: leave it out for one per processor")
+        raise ValueError(f"jobs must be 1 or more, got {jobs}: give 1, or leave it out")
     target = source() if callable(source) else source
     chosen = target.policy if policy is None else policy
     formats = formats or _covered(target, op, float)

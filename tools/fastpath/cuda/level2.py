@@ -14,10 +14,10 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
+from mxref.golden.folder import vectors_folder
 from mxref.golden.level2 import Family, select
 
 #: What the header has.
@@ -26,7 +26,6 @@ CHOICES = {
     *("scale_rounding=toward_positive", "scale_rounding=ties_to_away"),
 }
 FORMATS = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8")
-VECTORS = Path(__file__).resolve().parents[3] / "vectors"
 
 
 def covered(family: Family) -> bool:
@@ -58,7 +57,7 @@ def digest(command: list[str], family: Family) -> str:
 
 def compared(command: list[str], beginning: str | None) -> Iterator[dict[str, object]]:
     """The families that the header has, each with whether the digest is the published one."""
-    manifest = json.loads((VECTORS / "manifest.json").read_bytes())
+    manifest = json.loads((vectors_folder() / "manifest.json").read_bytes())
     published = {entry["name"]: entry for entry in manifest["level2"]}
     for family in select(beginning):
         if covered(family):
