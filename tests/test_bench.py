@@ -356,5 +356,7 @@ def test_an_interrupted_run_writes_nothing(
     path = tmp_path / "bench.json"
     path.write_text("old")
     assert main(["bench", *QUICK, "--json", str(path)]) == 130
-    assert capsys.readouterr().err == "mxref: interrupted: nothing is written\n"
+    assert (
+        capsys.readouterr().err == "mxref: interrupted: no JSON is written, and rows are missing\n"
+    )
     assert [each.read_text() for each in tmp_path.iterdir()] == ["old"]

@@ -416,7 +416,7 @@ def test_prompts_are_no_results(tmp_path: Path, file: VectorFile) -> None:
     write_prompts(tmp_path, [file])
     target = read_results(tmp_path, [file], [STEM])
     assert {answer.error for answer in target.answers[STEM].values()} == {
-        "word 'decode' is no hex number"
+        "this is the question, not an answer"
     }
 
 

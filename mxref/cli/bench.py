@@ -33,7 +33,12 @@ def add_parser(verbs: Verbs) -> None:
         "mxref bench --op quantize --format mxfp4_e2m1 --peer torchao",
     )
     add = parser.add_argument
-    add("--op", action="append", metavar="OP", help=f"operation (default: {', '.join(_OPS)})")
+    add(
+        "--op",
+        action="append",
+        metavar="OP",
+        help=f"operation (default: {', '.join(_OPS)}; else pack, unpack)",
+    )
     add("--format", metavar="FORMAT", help="element or block format (default: each)")
     add("--float", default="f32", metavar="FLOAT", help="type of the values: f32 or bf16")
     add("--data", default="normal", metavar="DATA", help="normal or log_uniform")
@@ -46,7 +51,11 @@ def add_parser(verbs: Verbs) -> None:
         help="library (default: each that is installed and starts quickly)",
     )
     add("--policies", action="store_true", help="instead: each choice beside the default")
-    add("--quick", action="store_true", help="fewer elements, less time")
+    add(
+        "--quick",
+        action="store_true",
+        help="fewer elements, less time: what a call costs weighs more",
+    )
     add("--json", metavar="FILE", help="write the figures as JSON; - prints them, and no table")
 
 
@@ -61,7 +70,9 @@ def _run(options: argparse.Namespace) -> int:
             if sys.stderr is not None and sys.stderr.isatty():
                 print(f"\r{len(rows)} rows", end="\r", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
-        print("mxref: interrupted: nothing is written", file=sys.stderr)
+        if rows and options.json != "-":
+            print_table(HEADER, [cells(row) for row in rows])
+        print("mxref: interrupted: no JSON is written, and rows are missing", file=sys.stderr)
         return 128 + 2  # as if by SIGINT
     text = json.dumps(report(rows), indent=1) + "\n"
     if options.json == "-":
@@ -132,7 +143,8 @@ def _explain(options: argparse.Namespace, rows: list[Row]) -> None:
     clock = "processor time of all threads" if options.threads == 1 else "time on the wall"
     print(
         f"\nns: nanoseconds an element, the quickest call, {clock}; x: how many times as fast as "
-        "the other mxref is,\nthe median of all rounds, and the worst one; "
+        "the other mxref is,\nthe median of all rounds, and the worst one (not a "
+        "quotient of the ns, which are the quickest);\n"
         "MiB: memory at the peak beyond input and output"
     )
     if any(row.other == "itself" for row in rows):

@@ -179,11 +179,15 @@ def _verdict(report: Report) -> str:
     if report.profile is not None:
         name = f"profile {report.profile.name}"
         verdict = verdict.replace(name, f"{name} (mxref's model of {report.profile.about})", 1)
+    bugs = [one for one in report.findings if one.cause.complete and one.cause.kind != "policy"]
+    if verdict == "legal but unnamed":  # where the standard is silent there are bugs, too
+        verdict += ": no clause forbids it, but "
+        if bugs:
+            verdict += f"it is {bugs[0].cause.kind} {bugs[0].cause.name}"
+        else:
+            verdict += "no known policy gives it"
     if report.besides:
         verdict += f"; {', '.join(report.besides)} must be offered as well"
-    bugs = [one for one in report.findings if one.cause.complete and one.cause.kind != "policy"]
-    if bugs and verdict == "legal but unnamed":  # where the standard is silent there are bugs, too
-        verdict += f": no clause forbids it, but it is {bugs[0].cause.kind} {bugs[0].cause.name}"
     return verdict
 
 

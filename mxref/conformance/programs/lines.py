@@ -122,12 +122,16 @@ def parse_answer(question: Question, fields: Sequence[str]) -> Answer:
     >>> question = Question("7", without_cases("encode", "e2m1", "bf16"), (0x3FC0,))
     >>> parse_answer(question, ["3"]).words, parse_answer(question, ["0x3"]).error
     ((3,), "word '0x3' is no hex number")
+    >>> parse_answer(question, ["encode", "e2m1", "bf16", "ocp", "3fc0"]).error
+    'this is the question, not an answer'
     """
     file = question.file
     if list(fields) == ["unsupported"]:
         return Answer(unsupported=True)
     if fields and fields[0] == "error":
         return Answer(error=f"the target says: {one_line(' '.join(fields[1:])) or 'error'}")
+    if fields and fields[0] == file.op:
+        return Answer(error="this is the question, not an answer")
     for word in fields:
         if not _HEX.issuperset(word):
             return Answer(error=f"word '{one_line(word, 40)}' is no hex number")

@@ -197,7 +197,8 @@ template <class Machine> int run(const Arguments &arguments)
         if (command == "bench")
             return bench::run(head<Machine>(), report);
 #endif
-    throw Misuse("no such command: " + command);
+    throw Misuse(command == "bench" ? "bench needs a build by nvcc, and a device"
+                                    : "no such command: " + command);
 }
 
 } // namespace

@@ -46,7 +46,7 @@ struct Report {
         }
     }
     /* Prints the end; the exit status. Nothing compared is a failure. */
-    int finish(const std::string &head) const
+    int finish(const std::string &head, const char *what = "cases") const
     {
         const bool pass = !broken && failed == 0 && cases > 0;
         const auto counts = [&](const char *text) {
@@ -62,7 +62,7 @@ struct Report {
             std::puts("]}");
         } else {
             std::printf("%s %s%s\n", pass ? "PASS" : "FAIL",
-                        counts("%llu cases, %llu failed").c_str(),
+                        counts(("%llu " + std::string(what) + ", %llu failed").c_str()).c_str(),
                         cases ? "" : ": nothing was compared");
         }
         return pass ? 0 : 1;

@@ -280,7 +280,7 @@ int check(const std::string &folder, const std::string &type, uint64_t stride,
                         folder, name, type, stride, report);
                 });
         });
-    return report.finish(head);
+    return report.finish(head, "inputs of encode");
 }
 
 } // namespace sweep
