@@ -118,7 +118,8 @@ def _outcomes_of_float64(fmt: ElementFormat, policy: ScalePolicy) -> _Outcomes:
         OTHER,
     )  # subnormal ones have many binades
     if policy.scaling is Scaling.RECIPROCAL_FLUSHED:
-        first[first == E8M0.max_code] = last[last == E8M0.max_code] = OTHER
+        for codes in (first, last):
+            codes[(codes == E8M0.max_code) | (codes == 0xFF)] = OTHER  # FF by wrapping
     all_nan = policy.block_nan is BlockNaN.NAN_BLOCK and policy.block_inf is BlockInf.NAN_BLOCK
     special = np.int32(0xFF | NAN if all_nan else SPECIAL)
     return _Outcomes(np.append(first, special), np.append(step, one), np.append(last, special))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import U8, FloatLayout, Floats
+from mxref._bits import U8, FloatLayout, Floats, refuse_masked
 
 
 def codes_out(
@@ -22,6 +22,7 @@ def codes_out(
     if not isinstance(out, tuple) or len(out) != 2:
         raise TypeError(f"out must be a tuple of codes and scale codes, got {type(out).__name__}")
     for name, array, shape in (("codes", out[0], codes), ("scale_codes", out[1], scales)):
+        refuse_masked(array, "out")  # whose memory is not all written
         wanted = f"out must hold {name} as a writable uint8 array of shape {shape}"
         if not isinstance(array, np.ndarray) or array.dtype != np.uint8:
             raise TypeError(f"{wanted}, got {getattr(array, 'dtype', type(array).__name__)}")
@@ -30,7 +31,7 @@ def codes_out(
             raise ValueError(f"{wanted}, got shape {array.shape}{state}")
         _refuse_overlap(array, *inputs)
     _refuse_overlap(out[0], out[1])
-    return out
+    return np.asarray(out[0]), np.asarray(out[1])  # without what subclasses do otherwise
 
 
 def floats_out(
@@ -46,6 +47,7 @@ def array_out(
     """An array to write: a new one, or `out`, which lies by itself."""
     if out is None:
         return np.empty(shape, dtype)
+    refuse_masked(out, "out")
     wanted = f"a writable C-contiguous {dtype} array of shape {shape}"
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out must be {wanted}, got {type(out).__name__}")
@@ -56,15 +58,23 @@ def array_out(
     if not out.flags.writeable:
         raise ValueError(f"out must be {wanted}, got a read-only one")
     _refuse_overlap(out, *inputs)
-    return out
+    return np.asarray(out)
 
 
 def _refuse_overlap(array: NDArray[Any], *others: NDArray[Any]) -> None:
     """Refuse an array whose elements share memory, with one another or with another array's."""
-    spanned = sum((n - 1) * abs(s) for n, s in zip(array.shape, array.strides, strict=True))
-    itself = array.size > 1 and spanned + array.itemsize < array.nbytes
-    if itself or any(np.may_share_memory(array, other) for other in others):
+    if _overlaps_itself(array) or any(np.may_share_memory(array, other) for other in others):
         raise ValueError(
             "out must share no memory with the input, with its other array or with itself: "
             "give arrays of their own"
         )
+
+
+def _overlaps_itself(array: NDArray[Any]) -> bool:
+    """Whether a step along some axis does not leave what the axes with smaller steps span."""
+    spanned = array.itemsize
+    for step, count in sorted(zip(map(abs, array.strides), array.shape, strict=True)):
+        if count > 1 and step < spanned:
+            return array.size > 0
+        spanned += (count - 1) * step
+    return False

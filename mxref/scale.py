@@ -212,7 +212,7 @@ def shared_scale(
         bits = patterns(part, layout)
         if bits.max(initial=0) > layout.sign_bit:
             _refuse_negative(bits, layout)
-        magnitude = scratch("magnitude", bits.size, layout.uint)
+        magnitude = scratch("amax", bits.size, layout.uint)
         np.bitwise_and(bits, layout.uint.type(layout.sign_bit - 1), out=magnitude)
         if fast is None:
             target[:] = _magnitude_codes(magnitude, layout, fmt, chosen)

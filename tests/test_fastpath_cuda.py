@@ -238,6 +238,7 @@ def test_nothing_compared_fails(folder: str, program: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "words",
     ["", "verify", "vectors", "vectors . --frobnicate", "sweep . --float f16", "sweep . --stride 0",
+     "sweep . --stride -1", "sweep . --stride 4294967296",
      "answer --policy ocp+scale_rule=nearest", "raw unpack e2m1 f32", "bench"],
 )  # fmt: skip
 def test_misuse(words: str, program: Path) -> None:

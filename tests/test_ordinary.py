@@ -186,6 +186,23 @@ def test_a_scale_that_wraps_is_no_small_one() -> None:
     agree(rows, F32, fmt, Policy.parse("ocp+scale_overflow=wrap"))
 
 
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+def test_a_scale_that_wraps_to_ff_has_a_flushed_reciprocal(layout: FloatLayout) -> None:
+    """An amax that becomes infinite in float16 has scale 2**128, and every number is a zero."""
+    large = np.array([3e38, -3e38, 2e38, 1.0], np.float64)
+    rows = np.tile(large.view(np.uint64), (2, 8))
+    if layout != F64:
+        rows = (large.astype(np.float32).view(np.uint32) >> np.uint32(32 - layout.width))[None]
+    policy = Policy.parse("ocp+scaling=reciprocal_flushed+scale_overflow=wrap+amax_type=float16")
+    rows = rows.astype(layout.uint)
+    fmt = BLOCK_FORMATS["mxfp4_e2m1"]
+    agree(rows, layout, fmt, policy)
+    scales, codes = _routes.quantize_lanes(rows[..., np.newaxis], layout, fmt, policy)
+    choices = {name: policy.choices()[name] for name in ("scaling", "scale_overflow", "amax_type")}
+    want = exact.quantize(rows[0].tolist(), layout.name, "e2m1", **choices)
+    assert (int(scales[0, 0]), codes[0, :, 0].tolist()) == want
+
+
 def test_patterns_are_widened_and_raised_exactly() -> None:
     every = np.arange(1 << 16, dtype=np.uint16)
     for layout, dtype in ((F16, np.float16), (BF16, ml_dtypes.bfloat16)):

@@ -7,6 +7,7 @@ import ctypes
 import mmap
 import pickle
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,9 +82,40 @@ def test_out_shares_no_memory() -> None:
     flat = np.lib.stride_tricks.as_strided(np.empty(1, np.uint8), (4096,), (0,))
     with pytest.raises(ValueError, match="out must share no memory"):
         mxref.quantize(values, "mxfp8_e4m3", out=(flat, scales))
+    for steps in ((20000, 0), (100, 2), (1, 1)):
+        rows = np.lib.stride_tricks.as_strided(np.empty(30000, np.uint8), (2, 2048), steps)
+        with pytest.raises(ValueError, match="out must share no memory"):
+            mxref.quantize(values.reshape(2, -1), "mxfp8_e4m3", out=(rows, scales.reshape(2, -1)))
     part = mxref.quantize(values[:1024], "mxfp8_e4m3", out=(codes[:1024], scales[:32]))
     with pytest.raises(ValueError, match="out must share no memory"):
         mxref.dequantize(part, out=codes.view(np.float32))
+
+
+def test_out_is_not_masked() -> None:
+    values = np.linspace(-3, 3, 64, dtype=np.float32)
+    masked: Any = np.ma.array(np.zeros(64, np.uint8), mask=True, hard_mask=True)
+    with pytest.raises(TypeError, match="out must not be masked"):
+        mxref.quantize(values, "mxfp8_e4m3", out=(masked, np.empty(2, np.uint8)))
+    with pytest.raises(TypeError, match="out must not be masked"):
+        mxref.encode(values, "e4m3", out=masked)
+
+
+class _Own(np.ndarray):  # type: ignore[type-arg]
+    """What a subclass may do: something else under an index."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, 0)
+
+
+def test_out_is_written_as_memory_whatever_its_class() -> None:
+    values = np.linspace(-3, 3, 64, dtype=np.float32)
+    want = mxref.quantize(values, "mxfp8_e4m3")
+    codes, scales = (np.zeros(n, np.uint8) for n in (64, 2))
+    mxref.quantize(values, "mxfp8_e4m3", out=(codes.view(_Own), scales.view(_Own)))
+    assert (codes == want.codes).all()
+    assert (scales == want.scale_codes).all()
+    mxref.encode(values, "e4m3", out=codes.view(_Own))
+    assert (codes == mxref.encode(values, "e4m3")).all()
 
 
 def test_copies_are_read_only() -> None:

@@ -10,7 +10,7 @@ import pytest
 from helpers import sentence
 
 import mxref
-from mxref import _routes
+from mxref import _routes, scale
 from mxref._bits import BF16, F16, F32
 from mxref._threads import for_each
 from mxref.policy import Policy
@@ -46,6 +46,19 @@ def test_threads_and_memory_change_no_bit_of_elements(monkeypatch: pytest.Monkey
     assert (out == one).all()
     monkeypatch.setenv("MXREF_THREADS", "2")
     assert (mxref.encode(X, "e4m3") == one).all()
+
+
+@pytest.mark.parametrize("amax_type", ["float32", "bfloat16", "float16"])
+def test_threads_change_no_bit_of_scales(amax_type: str) -> None:
+    """Before there is a table: in parts that are longer than those in which numbers are rounded."""
+    bits = np.random.default_rng(8).integers(0, 1 << 63, 100_000, np.uint64)
+    bits[::7] = 0
+    amax = bits.view(np.float64)
+    found = []
+    for threads in (1, 2):
+        scale._binades.cache_clear()
+        found.append(mxref.shared_scale(amax, "e3m2", amax_type=amax_type, threads=threads))
+    assert (found[0] == found[1]).all()
 
 
 def test_what_threads_raise_is_raised() -> None:

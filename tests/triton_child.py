@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +143,38 @@ def _compared(mutant: Mutant, files: list[golden.VectorFile]) -> Iterator[tuple[
         own = call_operation(mutant.run, file, outcome.inputs).astype(np.uint64)
         unlike = ~same_answers(file, *same_width(own, outcome.answers)).all(axis=1)
         yield file.stem, [len(file.cases), len(outcome.failures), int(unlike.sum())]
+
+
+def refused() -> dict[str, str]:
+    """What the functions say of codes that a kernel would read wrongly, or beyond their end."""
+    import torch
+
+    sys.path.insert(0, str(FASTPATH))
+    import mx_kernels as mx
+
+    codes = torch.zeros(32, dtype=torch.uint8)
+    signed, few = codes.view(torch.int8), codes[:1]
+    calls = {
+        "dequantize": lambda: mx.dequantize(few, signed, "e4m3"),
+        "dequantize scales": lambda: mx.dequantize(signed[:1], codes, "e4m3"),
+        "decode": lambda: mx.decode(signed, "e4m3"),
+        "pack": lambda: mx.pack(signed, "e2m1"),
+        "unpack": lambda: mx.unpack(signed, "e2m1", 64),
+        "unpack fp4": lambda: mx.unpack(codes, "e2m1", 65),
+        "unpack fp6": lambda: mx.unpack(codes[:27], "e3m2", 37),
+        "unpack fp8": lambda: mx.unpack(codes, "e4m3", 33),
+        "pack_scales": lambda: mx.pack_scales(signed.reshape(4, 8)),
+        "unpack_scales": lambda: mx.unpack_scales(torch.cat([codes] * 15), (1, 1)),
+    }
+
+    def said(call: Callable[[], object]) -> str:
+        try:
+            call()
+        except ValueError as error:
+            return str(error)
+        return "nothing"
+
+    return {name: said(call) for name, call in calls.items()}
 
 
 def instructions() -> dict[str, dict[str, int]]:

@@ -86,6 +86,15 @@ def test_what_is_packed_at_once() -> None:
     assert all(blocks > 100 and wrong == 0 for blocks, wrong in found.values())
 
 
+def test_what_kernels_would_read_wrongly_is_refused() -> None:
+    found = interpreted("refused")
+    assert len(found) == 10
+    wrong = {name: said for name, said in found.items() if not said.startswith("codes must be")}
+    assert not wrong
+    assert found["unpack fp6"] == "codes must be uint8, 30 of them or more, got 27 of torch.uint8"
+    assert found["decode"] == "codes must be uint8, got 32 of torch.int8"
+
+
 @pytest.fixture(scope="module")
 def museum() -> dict[str, dict[str, list[int]]]:
     found: dict[str, dict[str, list[int]]] = interpreted("museum")

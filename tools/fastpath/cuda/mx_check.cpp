@@ -61,8 +61,8 @@ struct Arguments {
             else
                 words.push_back(word);
         }
-        if (stride == 0 || (type != "f32" && type != "bf16"))
-            throw Misuse("--stride must be a number from 1 on, --float f32 or bf16");
+        if (stride == 0 || stride >> 32 != 0 || (type != "f32" && type != "bf16"))
+            throw Misuse("--stride must be from 1 to 2**32 - 1, --float f32 or bf16");
         if (type == "bf16")
             stride = 1;
     }

@@ -245,7 +245,7 @@ def dequantize(scales, codes, format, dtype=torch.float32, *, packed=False):
     x = torch.empty((*scales.shape[:-1], scales.shape[-1] * 32), dtype=dtype, device=codes.device)
     if codes.numel() * 8 != x.numel() * (fmt["BITS"] if packed else 8):
         raise ValueError(f"codes must fill blocks, got {codes.numel()} bytes for {x.numel()} codes")
-    _launch(dequantize_kernel, x.numel(), codes.contiguous(), scales.contiguous(), _bits(x),
+    _launch(dequantize_kernel, x.numel(), _read(codes), _read(scales), _bits(x),
             x.numel(), PACKED=packed, **fmt)  # fmt: skip
     return x
 
@@ -253,7 +253,7 @@ def dequantize(scales, codes, format, dtype=torch.float32, *, packed=False):
 def decode(codes, format, dtype=torch.float32):
     """The numbers of codes, one to a byte, in float32 or bfloat16."""
     x = torch.empty(codes.shape, dtype=dtype, device=codes.device)
-    _launch(dequantize_kernel, x.numel(), codes.contiguous(), None, _bits(x), x.numel(),
+    _launch(dequantize_kernel, x.numel(), _read(codes), None, _bits(x), x.numel(),
             PACKED=False, **FORMATS[format])  # fmt: skip
     return x
 
@@ -261,31 +261,31 @@ def decode(codes, format, dtype=torch.float32):
 def pack(codes, format):
     """Codes (n,), one to a byte, as a stream of bits; FP6 in whole groups of four codes."""
     bits, count = FORMATS[format]["BITS"], codes.numel()
-    packed = _bytes(codes, {8: count, 6: -(-count // 4) * 3, 4: -(-count // 2)}[bits])
-    _launch(pack_kernel, count, codes.contiguous(), packed, count, packed.numel(),
+    packed = _bytes(codes, _packed_size(count, bits))
+    _launch(pack_kernel, count, _read(codes), packed, count, packed.numel(),
             UNDO=False, BITS=bits)  # fmt: skip
     return packed
 
 
 def unpack(packed, format, count):
     """`pack` undone: codes (count,)."""
-    codes = _bytes(packed, count)
-    _launch(pack_kernel, count, packed.contiguous(), codes, count, count,
-            UNDO=True, BITS=FORMATS[format]["BITS"])  # fmt: skip
+    bits, codes = FORMATS[format]["BITS"], _bytes(packed, count)
+    _launch(pack_kernel, count, _read(packed, _packed_size(count, bits)), codes, count, count,
+            UNDO=True, BITS=bits)  # fmt: skip
     return codes
 
 
 def pack_scales(scales):
     """Scales (rows, columns) in tiles of 128 x 4, filled up with 00, as cuBLAS reads them."""
     tiles = _bytes(scales, _tile_count(*scales.shape) * 512)
-    _launch_tiles(scales.contiguous(), tiles, *scales.shape, undo=False)
+    _launch_tiles(_read(scales), tiles, *scales.shape, undo=False)
     return tiles
 
 
 def unpack_scales(tiles, shape):
     """`pack_scales` undone: scales of the shape (rows, columns)."""
     scales = _bytes(tiles, *shape)
-    _launch_tiles(scales, tiles.contiguous(), *shape, undo=True)
+    _launch_tiles(scales, _read(tiles, _tile_count(*shape) * 512), *shape, undo=True)
     return scales
 
 
@@ -307,6 +307,18 @@ def _bits(x):
 
 def _bytes(like, *shape):
     return torch.empty(shape, dtype=torch.uint8, device=like.device)
+
+
+def _read(codes, size=0):
+    """Bytes for a kernel, which reads so many of them."""
+    if codes.dtype != torch.uint8 or codes.numel() < size:
+        what = f"uint8, {size} of them or more" if size else "uint8"
+        raise ValueError(f"codes must be {what}, got {codes.numel()} of {codes.dtype}")
+    return codes.contiguous()
+
+
+def _packed_size(count, bits):
+    return {8: count, 6: triton.cdiv(count, 4) * 3, 4: triton.cdiv(count, 2)}[bits]
 
 
 def _tile_count(rows, columns):
