@@ -17,12 +17,24 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import I64, U8, Bits, FloatLayout, Floats, Parts, Stochastic, floats_from, split
+from mxref._bits import (
+    CHUNK,
+    I64,
+    U8,
+    Bits,
+    FloatLayout,
+    Floats,
+    Parts,
+    Stochastic,
+    floats_from,
+    split,
+)
 from mxref._in_time import InTime
 from mxref._out import array_out, floats_out
 from mxref._scratch import odd_keys
 from mxref._sources import Source, narrowed, narrowed_layout, settled
 from mxref._threads import in_chunks
+from mxref._tiles import TILE
 from mxref.choices import PreRounding
 from mxref.formats import CodeFormat
 from mxref.policy import ElementPolicy
@@ -97,7 +109,8 @@ def look_up(
             target[:] = rule.codes(split(*settled(bits, layout, rule.inputs)), some)
 
     randoms = [] if draw is None else [draw.bits.reshape(array.shape)]
-    in_chunks(chunk, threads, codes, array, *randoms)
+    size = CHUNK if table is None else TILE
+    in_chunks(chunk, threads, codes, array, *randoms, size=size)
     return codes
 
 
@@ -201,5 +214,5 @@ def decoded(
     def chunk(target: NDArray[Any], part: U8) -> None:
         np.take(table, part, out=target, mode="wrap")
 
-    in_chunks(chunk, threads, bits, codes)
+    in_chunks(chunk, threads, bits, codes, size=TILE)
     return floats_from(bits, layout) if out is None else out
