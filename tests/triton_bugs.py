@@ -51,11 +51,16 @@ BIT = "        bit = place * BITS"
 SECOND_BYTE = "code |= tl.load(codes + bit // 8 + 1, both, 0).to(tl.int32) << 8"
 FIELD_READ = "        code = code >> (bit % 8).to(tl.int32) & (1 << BITS) - 1"
 BYTES_READ = "code = tl.load(codes + place, mask, 0).to(tl.int32)\n    return"
-SIX_BYTES, FOUR_BYTES = "6: -(-count // 4) * 3", "4: -(-count // 2)"
-UNPACKED = "codes = _bytes(packed, count)"
+PACKED = "packed = _bytes(codes, _packed_size(count, bits))"
+UNPACKED = 'bits, codes = FORMATS[format]["BITS"], _bytes(packed, count)'
 INSIDE = "inside = tile * 512 + r % 32 * 16 + r // 32 * 4 + c"
 ROW = "row, column = tile // across * 128 + r, tile % across * 4 + c"
 TILES = "tiles = _bytes(scales, _tile_count(*scales.shape) * 512)"
+
+
+def sized(six: str = "triton.cdiv(count, 4) * 3", four: str = "triton.cdiv(count, 2)") -> Rewrites:
+    """As many bytes of `pack`."""
+    return instead(PACKED, f"packed = _bytes(codes, {{8: count, 6: {six}, 4: {four}}}[bits])")
 
 
 def seen(condition: str) -> Rewrites:
@@ -226,13 +231,11 @@ PACKING = (
             ),
         ),
     ),
-    Planted("G1c", instead(FOUR_BYTES, "4: count // 2")),
+    Planted("G1c", sized(four="count // 2")),
     Planted("G1d", part(BYTES_READ, "mask, 0", "mask, (1 << BITS) - 1")),
     Planted(
         "G1e",
-        instead(SIX_BYTES, "6: count")
-        + instead(FOUR_BYTES, "4: count")
-        + instead("BITS, not UNDO)", "BITS, False)"),
+        sized("count", "count") + instead("BITS, not UNDO)", "BITS, False)"),
     ),
     Planted("G1u", instead(FIELD_READ, "code = code >> (4 - bit % 8).to(tl.int32) & 15")),
     Planted("G1v", after(FIELD_READ, "code |= tl.where(code & 8 > 0, 0xF0, 0)")),
@@ -246,7 +249,7 @@ PACKING = (
     ),
     Planted("G2b", instead(WORD, "word = low | (high & 63) << 18 | high >> 6 << 12")),
     Planted("G2c", before(SIXES, f"code = {REVERSED}")),
-    Planted("G2d", instead(SIX_BYTES, "6: -(-count * 6 // 8)")),
+    Planted("G2d", sized("-(-count * 6 // 8)")),
     Planted(
         "G2u",
         instead(SECOND_BYTE, SECOND_BYTE.replace("|= ", "= code << 8 | ")[:-5])
@@ -256,7 +259,7 @@ PACKING = (
     Planted(
         "G3",
         instead(FOURS, "tl.permute(tl.reshape(code, (ROWS, 2, 16)), (0, 2, 1))")
-        + instead(FOUR_BYTES, "4: -(-count // 32) * 16"),
+        + sized(four="-(-count // 32) * 16"),
     ),
     Planted(
         "G7",
