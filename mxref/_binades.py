@@ -12,13 +12,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mxref._bits import U8, Bits, Bool, FloatLayout
 from mxref._scratch import scratch
 
-__all__ = ["Binades"]
+__all__ = ["Binades", "last_alike"]
+
+
+def last_alike(function: Callable[[Bits], NDArray[Any]], low: Bits, high: Bits) -> Bits:
+    """By bisection the last patterns before `high` that have the values of `low`, one for each."""
+    one, first = low.dtype.type(1), function(low)
+    while (high - low).max(initial=0) > 1:
+        middle = low + (high - low >> one)
+        same = function(middle) == first
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    return low
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +58,7 @@ class Binades:
         low = np.arange(1 << layout.exponent_bits, dtype=layout.uint) << word(bits)
         high = low | word((1 << bits) - 1)
         first, second = function(low), function(high)
-        last, beyond = low, high
-        for _ in range(bits):
-            middle = last + (beyond - last >> word(1))
-            up = function(middle) != first
-            last, beyond = np.where(up, last, middle), np.where(up, middle, beyond)
-        last = np.where(first == second, high, last)
+        last = np.where(first == second, high, last_alike(function, low, high))
         apart = second - first > 1  # modulo 256
         apart[0] = False  # asked for by value, since a zero is frequent
         values = np.stack([first, second], axis=1).reshape(-1)

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref._binades import last_alike
 from mxref._bits import F32, F64, U8, Bits, Bool, FloatLayout, Parts, to_odd
 from mxref._float32 import as_float32
 from mxref._scratch import scratch
@@ -103,20 +104,11 @@ def _outcomes_of_float64(fmt: ElementFormat, policy: ScalePolicy) -> _Outcomes:
     below = np.arange(0x7FF, dtype=np.uint64) << np.uint64(52)
     above = below + np.uint64((1 << 52) - 1)
     first, last, step = outcome(below), outcome(above), above + one
-    two = np.flatnonzero(first != last)
-    low, high = below[two], above[two]
-    for _ in range(52):  # low has the first outcome, high another one, until they are neighbours
-        middle = low + (high - low >> one)
-        same = outcome(middle) == first[two]
-        low, high = np.where(same, middle, low), np.where(same, high, middle)
-    step[two] = high
-    jump = two[outcome(high) != last[two]]  # where there is one more between them
+    two = 1 + np.flatnonzero(first[1:] != last[1:])
+    step[two] = last_alike(outcome, below[two], above[two]) + one
+    jump = two[outcome(step[two]) != last[two]]  # where there is one more between them
     first[jump] = last[jump] = OTHER
-    step[0], first[0], last[0] = (
-        one,
-        outcome(below[:1])[0],
-        OTHER,
-    )  # subnormal ones have many binades
+    step[0], last[0] = one, OTHER  # beside zero the subnormal ones, which have many binades
     if policy.scaling is Scaling.RECIPROCAL_FLUSHED:
         for codes in (first, last):
             codes[(codes == E8M0.max_code) | (codes == 0xFF)] = OTHER  # FF by wrapping

@@ -26,6 +26,7 @@ FLAGS = ("-std=c++17", "-O0", "-Wall", "-Wextra", "-pedantic", "-Werror")
 #: The functions, and the kernels with their threads one after the other.
 MACHINES = ("--host", "--device")
 FORMATS = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8")
+BLOCKS = ("mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1", "mxint8")
 
 
 #: What of level 1 the header has: every file but those of other floats, formats and layouts.
@@ -40,28 +41,10 @@ COVERED = sorted(
         *(
             f"{op}/{name}.{x}"
             for op in ("quantize", "quantize_tensor", "dequantize")
-            for name in (
-                "mxfp8_e5m2",
-                "mxfp8_e4m3",
-                "mxfp6_e3m2",
-                "mxfp6_e2m3",
-                "mxfp4_e2m1",
-                "mxint8",
-            )
+            for name in BLOCKS
             for x in ("f32", "bf16")
         ),
-        *(
-            f"{op}/{name}.bytes"
-            for op in ("pack_blocks", "unpack_blocks")
-            for name in (
-                "mxfp8_e5m2",
-                "mxfp8_e4m3",
-                "mxfp6_e3m2",
-                "mxfp6_e2m3",
-                "mxfp4_e2m1",
-                "mxint8",
-            )
-        ),
+        *(f"{op}/{name}.bytes" for op in ("pack_blocks", "unpack_blocks") for name in BLOCKS),
         *(f"pack/{name}.bytes" for name in ("e3m2", "e2m3", "e2m1")),
         "unpack/e3m2.lsb_first",
         "unpack/e2m3.lsb_first",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from mxref._collector import no_collection
 
 __all__ = ["Timing", "extra_memory", "in_turns"]
 
@@ -73,7 +73,7 @@ def in_turns(
     sides = (mine, theirs)
     for call in sides:
         call()
-    with _no_collection():
+    with no_collection():
         many = [_calls_of_a_sample(call, clock) for call in sides]
         rounds: list[tuple[float, float]] = []
         begin = clock()
@@ -96,17 +96,6 @@ def _sample(call: Callable[[], object], many: int, clock: Callable[[], float]) -
 
 def _calls_of_a_sample(call: Callable[[], object], clock: Callable[[], float]) -> int:
     return max(1, math.ceil(_SAMPLE / _sample(call, 1, clock)))
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def extra_memory(call: Callable[[], Any]) -> int | None:

@@ -148,9 +148,9 @@ def _source(options: argparse.Namespace, policy: Policy) -> Iterator[Source]:
 @contextlib.contextmanager
 def _who_works(options: argparse.Namespace) -> Iterator[tuple[Executor | None, int]]:
     """An executor, and how many parts it works on at once; without one, how many processes."""
-    from mxref.conformance.sweeping.cluster import dask_cluster
-
     if options.dask is not None:
+        from mxref.conformance.sweeping.cluster import dask_cluster  # imports asyncio
+
         with dask_cluster(options.dask) as cluster:
             yield cluster
         return

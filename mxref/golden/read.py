@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from mxref._collector import no_collection
 from mxref._version import VECTORS_VERSION
 from mxref.golden.folder import vectors_folder
 from mxref.golden.parse import VectorError, check_keys, parse, unique_keys
@@ -51,7 +51,7 @@ def read_vectors(folder: Path, wanted: Callable[[str], bool] | None = None) -> l
     listed = {folder / name for name in ("manifest.json", *(entry["file"] for entry in entries))}
     if wanted is not None:
         entries = [entry for stem, entry in by_stem(entries).items() if wanted(stem)]
-    with _no_collection():
+    with no_collection():
         files = [read_listed(folder, entry) for entry in entries]
     if (folder / STAGED).exists():  # the files of the older set go last
         with contextlib.suppress(VectorError):
@@ -62,18 +62,6 @@ def read_vectors(folder: Path, wanted: Callable[[str], bool] | None = None) -> l
         if path.suffix in _ENDINGS and path not in listed and not staged:
             raise VectorError(f"{path} is not listed in the manifest of its folder")
     return [file for file in files if file is not None]
-
-
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """Without the garbage collector: reading makes a million objects and no garbage."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def file_bytes(folder: Path, path: str) -> bytes:
