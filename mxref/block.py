@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mxref._arithmetics import ARITHMETICS
-from mxref._bits import F32, U8, Bits, FloatLayout, refuse_masked
+from mxref._bits import F32, U8, Bits, FloatLayout
 from mxref._float32 import narrow, wide
 from mxref._mapped import Mapped
 from mxref._out import codes_out
 from mxref._routes import FEW, keyed, quantize_lanes, quantize_rows
 from mxref._scratch import scratch
-from mxref._sources import numbers_of
+from mxref._sources import Source
+from mxref._sources import settled as settled_numbers
 from mxref._threads import for_each, part_size, thread_count
 from mxref._tiles import TILE, Axis, Tile, Tiling, as_lanes, as_rows, cut
 from mxref.blocks import Blocks
@@ -172,12 +173,8 @@ class _Source:
 
     def __init__(self, values: ArrayLike, policy: Policy) -> None:
         self.policy = policy
-        refuse_masked(values, "values")
-        try:
-            self.array = np.asarray(values)
-        except ValueError as error:
-            raise TypeError(f"values must be a rectangular array of numbers: {error}") from None
-        self.numbers(np.empty(0, self.array.dtype))  # refuses other dtypes, empty tensors included
+        self.whole = Source.of(values, policy.element)
+        self.array = self.whole.array
 
     def numbers(self, part: NDArray[Any]) -> tuple[Bits, FloatLayout]:
         """Patterns of a part of the tensor."""
@@ -185,7 +182,8 @@ class _Source:
             widest = max(abs(int(part.min())), int(part.max()))
             if widest > 1 << 53:
                 raise ValueError(f"values must be floats or integers up to 2**53, got {widest}")
-        return numbers_of(part, self.policy.element)
+        whole = self.whole
+        return settled_numbers(whole.bits(part), whole.layout, whole.policy)
 
 
 def _tensor_scale(
