@@ -19,9 +19,6 @@ Bool: TypeAlias = NDArray[np.bool_]
 Bits: TypeAlias = NDArray[np.unsignedinteger[Any]]
 Floats: TypeAlias = NDArray[Any]
 
-#: Elements per chunk: intermediate arrays stay in the cache.
-CHUNK = 1 << 15
-
 
 @dataclass(frozen=True, slots=True)
 class FloatLayout:

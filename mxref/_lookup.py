@@ -17,24 +17,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import (
-    CHUNK,
-    I64,
-    U8,
-    Bits,
-    FloatLayout,
-    Floats,
-    Parts,
-    Stochastic,
-    floats_from,
-    split,
-)
+from mxref._bits import I64, U8, Bits, FloatLayout, Floats, Parts, Stochastic, floats_from, split
 from mxref._in_time import InTime
+from mxref._keys import odd_keys
 from mxref._out import array_out, floats_out
-from mxref._scratch import odd_keys
 from mxref._sources import Source, narrowed, narrowed_layout, settled
-from mxref._threads import in_chunks
-from mxref._tiles import TILE
+from mxref._threads import CHUNK, TILE, in_chunks
 from mxref.choices import PreRounding
 from mxref.formats import CodeFormat
 from mxref.policy import ElementPolicy

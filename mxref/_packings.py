@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import CHUNK, U8
+from mxref._bits import U8
 from mxref._scratch import scratch
-from mxref._threads import for_each, part_size, thread_count
+from mxref._threads import CHUNK, for_each, part_size, thread_count
 from mxref.choices import Choice, FP4Packing, FP6Packing
 
 Moves = tuple[tuple[int, int, int], ...]

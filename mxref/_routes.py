@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from mxref._arithmetics import ARITHMETICS, numbers
 from mxref._bits import F32, F64, U8, Bool, FloatLayout, Stochastic, split
 from mxref._float32 import F64Array, as_float32, wide
+from mxref._keys import odd_keys
 from mxref._lookup import key_layout
 from mxref._ordinary import FLUSHED, OTHER, SMALL, SPECIAL, Outcome, quantize_ordinary, raised
-from mxref._scratch import odd_keys
 from mxref.choices import (
     BlockInf,
     BlockNaN,

@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mxref._bits import Bits, to_odd
-
-__all__ = ["odd_keys", "scratch"]
+__all__ = ["scratch"]
 
 
 class _Own(threading.local):
@@ -37,13 +35,3 @@ def scratch(name: str, size: int, dtype: DTypeLike) -> NDArray[Any]:
     if array is None or array.size < size * wanted.itemsize:
         array = _OWN.arrays[name] = np.empty(size * wanted.itemsize, np.uint8)
     return array[: size * wanted.itemsize].view(wanted)
-
-
-def odd_keys(bits: Bits, drop: int) -> NDArray[np.intp]:
-    """`to_odd` of a chunk (n,) as indices, in memory of this thread that the next call takes."""
-    index = scratch("index", bits.size, np.intp)
-    if drop:
-        bits = to_odd(bits, drop, scratch("key", bits.size, bits.dtype))
-    # Whole indices, since narrower ones are slower to look up.
-    np.copyto(index, bits, casting="same_kind" if bits.dtype.itemsize < 8 else "unsafe")
-    return index

@@ -11,12 +11,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import CHUNK
-
-__all__ = ["for_each", "in_chunks", "part_size", "thread_count"]
+__all__ = ["CHUNK", "TILE", "for_each", "in_chunks", "part_size", "thread_count"]
 
 _Part = TypeVar("_Part")
 _VARIABLE = "MXREF_THREADS"
+#: Elements per chunk: intermediate arrays stay in the cache.
+CHUNK = 1 << 15
+#: Elements of a chunk whose only step is a table lookup: fewer calls for the same cache.
+TILE = 1 << 17
 #: Elements of a part with several threads, if there are enough.
 _SHARED = 1 << 18
 

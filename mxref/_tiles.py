@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: Elements of a part: few enough for the cache, and enough to be worth a call.
-TILE = 1 << 17
+from mxref._threads import TILE
+
 Axis = int | Sequence[int]
 #: Slices of a tensor, one for each axis.
 Tile = tuple[slice, ...]

@@ -18,8 +18,8 @@ from mxref._routes import FEW, keyed, quantize_lanes, quantize_rows
 from mxref._scratch import scratch
 from mxref._sources import Source
 from mxref._sources import settled as settled_numbers
-from mxref._threads import for_each, part_size, thread_count
-from mxref._tiles import TILE, Axis, Tile, Tiling, as_lanes, as_rows, cut
+from mxref._threads import TILE, for_each, part_size, thread_count
+from mxref._tiles import Axis, Tile, Tiling, as_lanes, as_rows, cut
 from mxref.blocks import Blocks
 from mxref.element import stochastic
 from mxref.formats import BlockFormat

@@ -13,14 +13,14 @@ from numpy.typing import DTypeLike, NDArray
 
 from mxref import formats
 from mxref._bits import LAYOUTS, U8, FloatLayout, Floats, floats_from, layout_of
-from mxref._blocks_text import text_of
+from mxref._blocks_text import block_lines
 from mxref._codes import codes_of, is_writeable, view_codes
 from mxref._mapped import Mapped
 from mxref._out import floats_out
 from mxref._products import product_table
 from mxref._scratch import scratch
-from mxref._threads import for_each, part_size, thread_count
-from mxref._tiles import TILE, Tile, Tiling, axis_index, cut, shape_of
+from mxref._threads import TILE, for_each, part_size, thread_count
+from mxref._tiles import Tile, Tiling, axis_index, cut, shape_of
 from mxref._views import Index, moved, part_of, permutation
 from mxref.choices import ScaleArithmetic
 from mxref.formats import E8M0, BlockFormat
@@ -267,7 +267,32 @@ class Blocks:
         return np.array_equal(mine, others)
 
     def __repr__(self) -> str:
-        return text_of(self)
+        """At most four lines, whatever the size; a block of several axes in row-major order.
+
+        >>> import mxref
+        >>> mxref.quantize(np.float32([0.5, -3.0, 100.0, 7.0]), "mxfp8_e4m3", block_size=3)
+        Blocks mxfp8_e4m3: shape (4,), axis 0, 2 blocks of 3, from float32
+          first scale: 7d = 2**-2
+          codes: 40 d4 7c
+          values: 0.5 -3.0 96.0
+        """
+        fmt, tiling = self.format, self.tiling
+        count = math.prod(tiling.counts)
+        size = " x ".join(map(str, fmt.block_shape))
+        head = (
+            f"Blocks {fmt.name}: shape {self.shape}, axis {self.axis}, "
+            f"{count} block{'s' * (count != 1)} of {size}, from {self.dtype}"
+        )
+        if (tensor := self.tensor_scale) is not None:
+            head += f", tensor scale {tensor.bits:08x} = {tensor.value} ({tensor.kind.value})"
+        if not count:
+            return head
+        # A scalar has no axis to cut; every other tensor has a block axis at least.
+        lengths = zip(tiling.shape, tiling.unit, strict=True) if self.shape else ()
+        first = self[tuple(slice(min(length, unit)) for length, unit in lengths)]
+        codes = cut(first.codes, first.tiling.shape).ravel()
+        values = first.dequantize(np.float64).ravel()
+        return "\n".join([head, *block_lines(fmt, int(first.scale_codes.flat[0]), codes, values)])
 
     def to_dtype(
         self,

@@ -263,7 +263,8 @@ def _parsed(text: str) -> tuple[Policy, tuple[str, ...]]:
     profile, *parts = text.split("+")
     if profile != "ocp":
         raise ValueError(
-            f"policy must be ocp, or ocp+choice=value+..., got {text!r}{_hint(profile)}"
+            f"policy must be ocp, or ocp+choice=value+..., got {text!r}; a profile is named by "
+            "mxref.profile(NAME), by --profile NAME of commands, and by PROFILE in a target's file"
         )
     choices: dict[str, str] = {}
     for part in parts:
@@ -274,18 +275,6 @@ def _parsed(text: str) -> tuple[Policy, tuple[str, ...]]:
             raise ValueError(f"policy {text!r} gives {name!r} twice: keep one")
         choices[name] = value
     return _DEFAULT.replace(**choices), tuple(choices)
-
-
-def _hint(name: str) -> str:
-    """Where what looks like a policy is a profile, which may be more than one."""
-    from mxref.profiles import PROFILES  # which stands above policies
-
-    if name not in PROFILES:
-        return ""
-    return (
-        f", which is a profile: mxref.profile({name!r}) has quantize, encode and the like, "
-        f"commands --profile {name}, and a target's file PROFILE"
-    )
 
 
 def spelled(policy: str | Policy, choices: Mapping[str, Any]) -> list[str]:

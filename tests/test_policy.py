@@ -226,16 +226,20 @@ def test_the_order_of_the_spelling_is_fixed() -> None:
 
 
 NO_POLICY = "policy must be ocp, or ocp+choice=value+..., got"
+A_PROFILE = (
+    "; a profile is named by mxref.profile(NAME), by --profile NAME of commands, and by PROFILE in "
+    "a target's file"
+)
 
 
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("", f"{NO_POLICY} ''"),
-        ("OCP", f"{NO_POLICY} 'OCP'"),
-        (" ocp", f"{NO_POLICY} ' ocp'"),
-        ("rounding=to_odd", f"{NO_POLICY} 'rounding=to_odd'"),
-        ("nvidia+rounding=to_odd", f"{NO_POLICY} 'nvidia+rounding=to_odd'"),
+        ("", f"{NO_POLICY} ''{A_PROFILE}"),
+        ("OCP", f"{NO_POLICY} 'OCP'{A_PROFILE}"),
+        (" ocp", f"{NO_POLICY} ' ocp'{A_PROFILE}"),
+        ("rounding=to_odd", f"{NO_POLICY} 'rounding=to_odd'{A_PROFILE}"),
+        ("nvidia+rounding=to_odd", f"{NO_POLICY} 'nvidia+rounding=to_odd'{A_PROFILE}"),
         ("ocp+", "policy 'ocp+' must spell a choice as name=value, got ''"),
         ("ocp+rounding", "policy 'ocp+rounding' must spell a choice as name=value, got 'rounding'"),
         (

@@ -93,9 +93,9 @@ def test_identify_ends_with_the_profile(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_a_profile_is_no_policy_and_the_error_says_where_it_is() -> None:
     wrong = sentence(ValueError, lambda: mxref.quantize([1.0], "mxfp4_e2m1", "torchao_main_even"))
-    assert wrong.endswith(
-        "a profile: mxref.profile('torchao_main_even') has quantize, encode and the like, "
-        "commands --profile torchao_main_even, and a target's file PROFILE"
+    assert wrong == (
+        "policy must be ocp, or ocp+choice=value+..., got 'torchao_main_even'; a profile is named "
+        "by mxref.profile(NAME), by --profile NAME of commands, and by PROFILE in a target's file"
     )
 
 

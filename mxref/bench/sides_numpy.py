@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mxref
-from mxref._bits import CHUNK
+from mxref._threads import CHUNK
 from mxref.bench.jobs import (
     Job,
     Side,

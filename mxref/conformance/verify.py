@@ -5,21 +5,21 @@ What a profile speaks of may be compared with that; all else is compared with a 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mxref.choices import Standing
 from mxref.conformance.asked import is_asked
 from mxref.conformance.calls import Answers
-from mxref.conformance.cause.causes import Cause, find_causes
+from mxref.conformance.cause.causes import find_causes
 from mxref.conformance.cause.diagnose import answers_differ
 from mxref.conformance.cause.findings import Finding, findings
 from mxref.conformance.cause.profiles import profile_causes
 from mxref.conformance.clauses import is_legal, standing_of, violated
 from mxref.conformance.compare import Failure, Outcome, judged, run_file
-from mxref.conformance.describe.description import Description, describe_failures
+from mxref.conformance.describe.description import describe_failures
 from mxref.conformance.profile_target import speaks_of
+from mxref.conformance.row import Row
 from mxref.conformance.target import Target
 from mxref.golden.answers import answerable, reads
 from mxref.golden.records import VectorFile
@@ -27,51 +27,6 @@ from mxref.policy import Policy
 from mxref.profiles import Profile
 
 __all__ = ["Report", "Row", "against_standard", "covered_files", "verify"]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the report: an operation on a format, over the float types compared alike."""
-
-    op: str
-    format: str
-    outcomes: tuple[Outcome, ...]
-    causes: tuple[Cause, ...] = ()  #: what gives its answers, if some of them are wrong
-    description: Description | None = None  #: where it fails, if no cause gives all of them
-
-    @property
-    def policy(self) -> str:
-        """The policy compared with, as far as the operation reads it; or that of the profile."""
-        return self.outcomes[0].policy
-
-    @property
-    def profile(self) -> str | None:
-        """The profile compared with, if it was one."""
-        return self.outcomes[0].profile
-
-    @property
-    def compared(self) -> int:
-        """Number of cases compared."""
-        return sum(len(outcome.file.cases) for outcome in self.outcomes)
-
-    @property
-    def failures(self) -> list[tuple[VectorFile, Failure]]:
-        """Every case answered otherwise."""
-        return [
-            (outcome.file, failure) for outcome in self.outcomes for failure in outcome.failures
-        ]
-
-    def by_flag(self, known: Container[str] = ()) -> dict[str, tuple[int, int]]:
-        """How many cases of each flag have wrong answers, and how many there are; largest first.
-
-        Errors and known failures are not counted.
-        """
-        wrong = (failure for _, failure in self.failures if failure.got is not None)
-        failing = (failure.case for failure in wrong if failure.case.id not in known)
-        failed = Counter(flag for case in failing for flag in case.flags)
-        asked = (case for outcome in self.outcomes for case in outcome.file.cases)
-        cases = Counter(flag for case in asked for flag in case.flags)
-        return {flag: (count, cases[flag]) for flag, count in failed.most_common()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from mxref import formats
-from mxref._bits import CHUNK, I64, U8, Bits, FloatLayout, Floats, bits_of, floats_from, layout_of
+from mxref._bits import I64, U8, Bits, FloatLayout, Floats, bits_of, floats_from, layout_of
 from mxref._codes import codes_of
 from mxref._sources import numbers_of
+from mxref._threads import CHUNK
 from mxref._tiles import Axis
 from mxref.block import quantize, quantize_by
 from mxref.blocks import Blocks, dequantize, read_by

@@ -5,14 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mxref.conformance.cause.causes import Cause
 from mxref.conformance.cause.diagnose import answers_differ
+from mxref.conformance.row import Row
 from mxref.policy import Policy
-
-if TYPE_CHECKING:
-    from mxref.conformance.verify import Row
 
 __all__ = ["Finding", "findings"]
 
