@@ -58,9 +58,9 @@ class TargetCase:
         A failure says what differs, as ``mxref verify`` does, without a traceback. Where all that
         differs is known the test is an expected failure; where what is known passes, a failure.
         """
-        from mxref.cli.verify import print_report
+        from mxref.cases.read import VectorError, read_listed
+        from mxref.cli.verify_verb import print_report
         from mxref.conformance import verify
-        from mxref.golden.read import VectorError, read_listed
 
         try:
             file = read_listed(self.folder, self.entry)
@@ -126,12 +126,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _suite(config: pytest.Config) -> _Suite:
     """What the target covers; a failure in one sentence if that is nothing."""
-    from mxref._text import refuse_unknown
+    from mxref.cases.read import by_stem, read_manifest, vectors_folder
+    from mxref.cases.records import names_of, stem_of
     from mxref.conformance import load_target, read_xfail
-    from mxref.conformance.calls import without_cases
-    from mxref.conformance.verify import covered_files
-    from mxref.golden.read import by_stem, read_manifest, vectors_folder
-    from mxref.golden.records import names_of, stem_of
+    from mxref.conformance.verdict.verify import covered_files
+    from mxref.support.text import refuse_unknown
+    from mxref.targets.calls import without_cases
 
     xfail = config.getoption("--mxref-xfail")
     try:

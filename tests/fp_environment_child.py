@@ -12,10 +12,10 @@ import numpy as np
 
 import mxref
 from mxref import golden
-from mxref._bits import LAYOUTS, FloatLayout
-from mxref.choices import NaNToFinite
-from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS
-from mxref.policy import Policy
+from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
+from mxref.policy.choices import NaNToFinite
+from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
 
 ROUNDING = {"downward": 0x400, "upward": 0x800, "toward_zero": 0xC00}  # of <fenv.h> on x86-64

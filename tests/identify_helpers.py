@@ -10,17 +10,17 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mxref._bits import LAYOUTS, FloatLayout
-from mxref.conformance.calls import Answers
+from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.cases.answers import exact_answers, reads
+from mxref.cases.grid import grid
+from mxref.cases.records import VectorFile, padded, same_width, stripped
+from mxref.cases.splitmix import splitmix64
+from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.conformance.identification.alike import Setting, members
 from mxref.conformance.identification.predicted import predicted
-from mxref.formats import block_format
-from mxref.golden.answers import exact_answers, reads
-from mxref.golden.grid import grid
-from mxref.golden.records import VectorFile, padded, same_width, stripped
-from mxref.golden.splitmix import splitmix64
-from mxref.golden.words import LAYOUT_OPERATIONS
-from mxref.policy import Policy
+from mxref.formats.catalog import block_format
+from mxref.policy.policy import Policy
+from mxref.targets.calls import Answers
 
 Words = NDArray[np.uint64]
 Members = Mapping[str, str]

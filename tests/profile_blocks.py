@@ -6,8 +6,8 @@ import hashlib
 
 import numpy as np
 
-from mxref._bits import LAYOUTS
-from mxref.golden.splitmix import splitmix64
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.splitmix import splitmix64
 
 __all__ = ["digest", "many"]
 

@@ -19,11 +19,11 @@ from helpers import VECTORS, sentence
 import mxref
 from mxref import golden
 from mxref.conformance import TargetError, target_of, verify
-from mxref.conformance.answers import AnswerError, array_of, code_words, float_words
-from mxref.conformance.arrays import host_array, library_of
-from mxref.conformance.layout_calls import strided
-from mxref.formats import E4M3
+from mxref.formats.catalog import E4M3
 from mxref.golden import VectorFile
+from mxref.targets.array_libraries import host_array, library_of
+from mxref.targets.layout_calls import strided
+from mxref.targets.returned import AnswerError, array_of, code_words, float_words
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 HOST, GPU = (1, 0), (2, 3)
@@ -164,7 +164,7 @@ def test_answers_in_such_dtypes() -> None:
     assert words.tolist() == codes.tolist()
     with pytest.raises(AnswerError, match="codes must come back as integers, got float8_e5m2"):
         code_words(Own(codes, "float8_e5m2"), (256,), E4M3)
-    layout = mxref._bits.LAYOUTS["bf16"]
+    layout = mxref.bits.floats.LAYOUTS["bf16"]
     words = float_words(Own(codes.view(BF16), "bfloat16"), (128,), layout)
     assert words.tolist() == codes.view(np.uint16).tolist()
     e2m1 = mxref.formats.ELEMENT_FORMATS["e2m1"]

@@ -26,7 +26,7 @@ from mxref.bench.measure import Timing, extra_memory, in_turns
 from mxref.bench.peers import PEERS
 from mxref.bench.rows import Row, cells, jobs_of, other_choices, report, versus
 from mxref.cli import main
-from mxref.policy import READS, Policy
+from mxref.policy.policy import READS, Policy
 
 no_time = pytest.fixture(take_no_time)
 

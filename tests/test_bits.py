@@ -15,7 +15,7 @@ from helpers import sentence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mxref._bits import (
+from mxref.bits.floats import (
     BF16,
     F16,
     F32,
@@ -33,7 +33,7 @@ from mxref._bits import (
     split,
     to_odd,
 )
-from mxref.choices import Rounding
+from mxref.policy.choices import Rounding
 
 SMALL = FloatLayout("small", 4, 7)  # bias 7, emin -6: 12 bits, few enough to try all of them
 SMALL_BIAS, SMALL_EMIN = 7, -6

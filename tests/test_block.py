@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import mxref
 from mxref import Blocks, exact
-from mxref.formats import (
+from mxref.formats.catalog import (
     BLOCK_FORMATS,
     E1M2,
     E2M1,

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import mxref
 from mxref import Blocks, exact, quantize, result_shapes
-from mxref.formats import BLOCK_FORMATS, E1M2, E8M0, BlockFormat
-from mxref.shapes import ResultShapes
-from mxref.two_level import TensorScale, TensorScaleKind
+from mxref.blocks.shapes import ResultShapes
+from mxref.blocks.two_level import TensorScale, TensorScaleKind
+from mxref.formats.catalog import BLOCK_FORMATS, E1M2, E8M0, BlockFormat
 
 FP4 = BLOCK_FORMATS["mxfp4_e2m1"]
 Axis = int | tuple[int, ...]

@@ -8,7 +8,7 @@ import pytest
 from helpers import SOURCES, sentence
 
 import mxref
-from mxref._bits import LAYOUTS
+from mxref.bits.floats import LAYOUTS
 
 #: profile, format, float type, input pattern, and the code that the implementation gave.
 ANSWERS = [

@@ -18,11 +18,11 @@ import mxref
 from mxref import golden
 from mxref.cli import main
 from mxref.conformance import Report, target_of, verify
-from mxref.conformance.cause.causes import find_causes
-from mxref.conformance.cause.evidence import Evidence, Questions
+from mxref.conformance.verdict.cause.causes import find_causes
+from mxref.conformance.verdict.cause.evidence import Evidence, Questions
 from mxref.golden import VectorFile
-from mxref.golden.mutants import MUTANTS
-from mxref.policy import Policy
+from mxref.mutants import MUTANTS
+from mxref.policy.policy import Policy
 
 TILES = "ocp+scale_layout=tiles_128x4"
 BEFORE = "ocp+scale_place=before"

@@ -7,8 +7,8 @@ import pytest
 from helpers import INFINITY, SOURCES, WIDTH, table_steps
 
 import mxref
-from mxref.golden.steps import changes
-from mxref.policy import Policy
+from mxref.cases.steps import changes
+from mxref.policy.policy import Policy
 
 
 @pytest.mark.parametrize("rounding", ["ties_to_even", "to_odd", "toward_positive"])

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import mxref
-from mxref.formats import E2M1, UE4M3
-from mxref.two_level import TensorScale, TensorScaleKind
+from mxref.blocks.two_level import TensorScale, TensorScaleKind
+from mxref.formats.catalog import E2M1, UE4M3
 
 INF, NAN = np.inf, np.nan
 

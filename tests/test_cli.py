@@ -258,7 +258,7 @@ def test_help_names_the_folder_that_is_read(
 
 # --- formats --------------------------------------------------------------------------------------
 
-#: Bits, bias, emax, largest and smallest numbers, Inf and NaN codes. Source: OCP MX v1.0 §5.3,
+#: Bits, bias, emax, largest and smallest numbers, Inf and NaN codes. Source: OCP MX v1.0 5.3,
 #: Tables 2 to 7; OFP8 Rev 1.0 Table 1; IEEE 754-2019 Table 3.5; of the others SPEC_NOTES, Formats.
 PROPERTIES: dict[str, tuple[Any, ...]] = {
     "e5m2": (8, 15, 15, 57344, 2**-14, 0.75 * 2**-14, 2**-16, "7c fc", "7d-7f fd-ff"),
@@ -484,7 +484,7 @@ GRIDS = {
 
 
 def grid(block: str) -> list[float]:
-    """The magnitudes of a format, by their codes. Source: OCP MX v1.0 §5.3."""
+    """The magnitudes of a format, by their codes. Source: OCP MX v1.0 5.3."""
     m, emin, last, _ = GRIDS[block]
     return [
         math.ldexp(code % 2**m + 2**m * (code >= 2**m), emin + max((code >> m) - 1, 0) - m)

@@ -18,9 +18,10 @@ from safetensors.numpy import save_file
 
 import mxref
 from mxref import files
-from mxref.cli import _figures, main
-from mxref.cli import quantize as verb
-from mxref.cli._figures import Figures, Sum
+from mxref.cli import main
+from mxref.cli import quantize_figures as _figures
+from mxref.cli import quantize_verb as verb
+from mxref.cli.quantize_figures import Figures, Sum
 
 ROOT = Path(__file__).resolve().parent.parent
 Run = Callable[..., tuple[int, str, str]]

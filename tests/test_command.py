@@ -24,14 +24,14 @@ from helpers import copy_vectors, sentence
 from mxref import golden
 from mxref.cli import main
 from mxref.conformance import CommandTarget, Report, TargetError, command_results, verify
-from mxref.conformance.calls import without_cases
-from mxref.conformance.programs.lines import Dialogue
 from mxref.golden import VectorFile
+from mxref.targets.calls import without_cases
+from mxref.targets.lines import Dialogue
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="a command needs POSIX")
 
 FILES = ("decode/e2m1.f32.jsonl", "decode/e2m3.f32.jsonl")
-#: What every program begins with: `decode` of E2M1 (OCP MX v1.0 §5.3.3), and how it answers.
+#: What every program begins with: `decode` of E2M1 (OCP MX v1.0 5.3.3), and how it answers.
 BEGIN = """
 import os, signal, struct, subprocess, sys, time
 VALUES = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]

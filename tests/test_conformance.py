@@ -21,6 +21,7 @@ import pytest
 from helpers import ROOT, VECTORS, copy_vectors
 
 from mxref import golden
+from mxref.cases import words as golden_words
 from mxref.cli import main
 from mxref.conformance import (
     Report,
@@ -32,12 +33,11 @@ from mxref.conformance import (
     verify,
     write_xfail,
 )
-from mxref.conformance import asked as asked_module
-from mxref.conformance.compare import Failure
-from mxref.conformance.report import describe
+from mxref.conformance.compare.compare import Failure
+from mxref.conformance.compare.failure_text import describe
 from mxref.golden import VectorFile
-from mxref.golden import words as golden_words
 from mxref.profiles import profile
+from mxref.targets import asked as asked_module
 
 ADAPTERS = ROOT / "tools" / "adapters"
 OPERATIONS = (

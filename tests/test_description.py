@@ -20,10 +20,10 @@ from unknown_targets import ELSEWHERE, NAMES, NO_PATTERN, WRONG, Function, Wrong
 
 import mxref
 from mxref.conformance import target_of
-from mxref.conformance.compare import Outcome, run_file
-from mxref.conformance.describe.description import Description, describe_failures
+from mxref.conformance.compare.compare import Outcome, run_file
+from mxref.conformance.verdict.describe.description import Description, describe_failures
 from mxref.golden.stream import Stream
-from mxref.policy import Policy
+from mxref.policy.policy import Policy
 
 each_target = pytest.mark.parametrize("wrong", WRONG, ids=NAMES)
 

@@ -11,13 +11,13 @@ import pytest
 from helpers import sentence
 
 import mxref
-from mxref._bits import LAYOUTS
+from mxref.bits.floats import LAYOUTS
 from mxref.conformance.differing import figures as figures_module
 from mxref.conformance.differing import inputs
 from mxref.conformance.differing.difference import Difference, Example, difference
 from mxref.conformance.differing.figures import Figures
 from mxref.conformance.differing.sides import Side, common_float, rounded_to, side_of
-from mxref.policy import Policy
+from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import mxref
 from mxref import exact
-from mxref.formats import OTHER_FORMATS, ElementFormat, Specials
+from mxref.formats.catalog import OTHER_FORMATS, ElementFormat, Specials
 
 FORMATS = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8")
 CODE_BITS = {"e5m2": 8, "e4m3": 8, "e3m2": 6, "e2m3": 6, "e2m1": 4, "int8": 8}

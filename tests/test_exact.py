@@ -1,6 +1,6 @@
 """The slow twin against values typed from the standards, hand arithmetic and naive definitions.
 
-Source: OCP MX v1.0 §5 and §6.3; OFP8 Rev 1.0 §4 and §5.2.1.
+Source: OCP MX v1.0 5 and 6.3; OFP8 Rev 1.0 4 and 5.2.1.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_CODE = {"e5m2": 0x7B, "e4m3": 0x7E, "e3m2": 0x1F, "e2m3": 0x1F, "e2m1": 0x7,
 EMAX = {"e5m2": 15, "e4m3": 8, "e3m2": 4, "e2m3": 2, "e2m1": 2, "int8": 0}
 AFTER_MAX = {"e5m2": 65536, "e4m3": 480, "e3m2": 32, "e2m3": 8, "e2m1": 8, "int8": 2}
 
-# The non-negative values in the order of their codes, by the rule of OCP MX v1.0 §5.3, and last
+# The non-negative values in the order of their codes, by the rule of OCP MX v1.0 5.3, and last
 # the value that would come after the maximum.
 BIAS_AND_MANTISSA = {
     "e5m2": (15, 2),

@@ -1,6 +1,6 @@
 """The slow twin of packing against bytes written by hand and against the layouts' arithmetic.
 
-Source: implementation texts named in `mxref.exact.packing`.
+Source: implementation texts named in `mxref.exact.bit_places`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mxref.exact.packing import pack, pack_block, pack_scales, unpack, unpack_scales
+from mxref.exact.bit_places import pack, pack_block, pack_scales, unpack, unpack_scales
 
 PACKINGS = {
     4: ("low_nibble_first", "high_nibble_first", "halves", "middle_bits", "byte_each"),

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from mxref.exact.arithmetic import Float, amax
-from mxref.exact.floats import float_reader, write_float
-from mxref.exact.formats import FLOATS
-from mxref.exact.two_level import dequantize_scaled, quantize_scaled
+from mxref.exact.format_table import FLOATS
+from mxref.exact.patterns import float_reader, write_float
+from mxref.exact.small_float_scale import dequantize_scaled, quantize_scaled
 
 ARITHMETICS = ("exact", "torchao", "transformer_engine", "cublas", "compressed_tensors")
 E2M1 = [Fraction(n, 2) for n in (0, 1, 2, 3, 4, 6, 8, 12)]

@@ -12,11 +12,11 @@ from helpers import ROUNDINGS
 
 import mxref
 from mxref import exact
-from mxref._bits import LAYOUTS, FloatLayout
-from mxref.choices import Choice
-from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_FORMATS, code_format
+from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_FORMATS, code_format
 from mxref.golden import models
-from mxref.policy import Policy
+from mxref.policy.choices import Choice
+from mxref.policy.policy import Policy
 
 FORMATS = tuple(ELEMENT_FORMATS)
 CODED = (*FORMATS, *OTHER_FORMATS, "ue4m3", "ue5m3")

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from helpers import ROOT, copy_vectors
 
-from mxref._bits import LAYOUTS
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.words import FLAGS, RULES
 from mxref.cli import main
-from mxref.element import encode
-from mxref.formats import E2M1, E4M3, E8M0, INT8, UE4M3, UE5M3, CodeFormat
+from mxref.formats.catalog import E2M1, E4M3, E8M0, INT8, UE4M3, UE5M3, CodeFormat
 from mxref.golden.explain import answers, fraction, neighbours, parse_number
-from mxref.golden.words import FLAGS, RULES
-from mxref.policy import Policy
+from mxref.numbers.element import encode
+from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES
 
 Call = Callable[..., tuple[int, str, str]]

@@ -25,18 +25,18 @@ from helpers import built, choices_of, run, steps, tool
 from numpy.typing import NDArray
 
 from mxref import encode, exact
-from mxref._bits import LAYOUTS, split
-from mxref._sources import narrowed
+from mxref.bits.floats import LAYOUTS, split
 from mxref.cli import main
-from mxref.element import encode_parts
-from mxref.formats import code_format
+from mxref.formats.catalog import code_format
 from mxref.golden.export import encode_table, files, read_npy
-from mxref.policy import Policy
+from mxref.numbers.element import encode_parts
+from mxref.numbers.source import narrowed
+from mxref.policy.policy import Policy
 
 ROOT = Path(__file__).resolve().parent.parent
 VECTORS = ROOT / "vectors"
 EXAMPLES = ROOT / "tools" / "examples"
-#: Width and fraction bits of the float types. Source: IEEE 754-2019 §3.4.
+#: Width and fraction bits of the float types. Source: IEEE 754-2019 3.4.
 FLOATS = {"f16": (16, 10), "bf16": (16, 7), "f32": (32, 23), "f64": (64, 52)}
 
 #: Float32 tables: every format, and policies that make each choice of an element differ.
@@ -388,7 +388,7 @@ def test_the_testbench(
 
 # --- consumers ------------------------------------------------------------------------------------
 
-#: Float32 to E4M3, saturating, by scaling: written for this test from OCP MX v1.0 §5.3.1.
+#: Float32 to E4M3, saturating, by scaling: written for this test from OCP MX v1.0 5.3.1.
 ENCODER = """#include <stdint.h>
 uint8_t encode(uint32_t bits)
 {
@@ -451,7 +451,7 @@ def test_the_c_consumer_wants_a_file_of_cases(content: str | None, tmp_path: Pat
     assert run(tmp_path / "check", tmp_path / "cases.txt").returncode == 2
 
 
-#: The nearest of the 127 magnitudes of E4M3 (OCP MX v1.0 §5.3.1), in units of the smallest.
+#: The nearest of the 127 magnitudes of E4M3 (OCP MX v1.0 5.3.1), in units of the smallest.
 PYTHON_ENCODER = """
 import struct
 VALUES = [m if e == 0 else (8 + m) << (e - 1) for e in range(16) for m in range(8)][:127]

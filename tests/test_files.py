@@ -24,11 +24,11 @@ from safetensors.numpy import save_file
 
 import mxref
 from mxref import files, formats
-from mxref._whole_file import whole_file, write_file
-from mxref.blocks import Blocks
+from mxref.blocks.container import Blocks
+from mxref.blocks.two_level import TensorScale
 from mxref.golden.store import _is_left_over
-from mxref.policy import Policy
-from mxref.two_level import TensorScale
+from mxref.policy.policy import Policy
+from mxref.support.whole_file import whole_file, write_file
 
 MXFP4 = formats.block_format("mxfp4_e2m1")
 SHAPES = [((), -1), ((1,), 0), ((70,), 0), ((3, 5), -1), ((3, 5), 0), ((2, 33, 7), 1), ((4, 64), 1)]
@@ -98,7 +98,7 @@ def test_rows_longer_than_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         some = blocks if suffix != ".gguf" else {"gguf": blocks["gguf"]}
         contents = []
         for step in (1 << 20, 32, 64):
-            monkeypatch.setattr("mxref.files._entries.STEP", step)
+            monkeypatch.setattr("mxref.files.entries.STEP", step)
             files.write_blocks(tmp_path / f"x{suffix}", some)
             contents.append((tmp_path / f"x{suffix}").read_bytes())
         assert contents[0] == contents[1] == contents[2]
@@ -178,7 +178,7 @@ def test_filler_of_an_odd_axis(tmp_path: Path) -> None:
     [("factor", "_scale_2", []), ("divisor", "_global_scale", [1]), ("amax", "_amax", [1])],
 )
 def test_scale_of_a_tensor(tmp_path: Path, kind: str, suffix: str, shape: list[int]) -> None:
-    from mxref.two_level import TensorScaleKind
+    from mxref.blocks.two_level import TensorScaleKind
 
     fmt = dataclasses.replace(formats.block_format("nvfp4"), block_size=2)
     scale = TensorScale(0x3F000001, TensorScaleKind(kind))

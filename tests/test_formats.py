@@ -14,7 +14,7 @@ import pytest
 from helpers import sentence
 
 from mxref import formats
-from mxref.formats import (
+from mxref.formats.catalog import (
     BINARY8P3,
     BINARY8P4,
     BLOCK_FORMATS,
@@ -69,7 +69,7 @@ def power(exponent: int) -> Fraction:
 
 
 class Row(NamedTuple):
-    """One column of the tables of OCP MX v1.0 §5.3 and §5.4."""
+    """One column of the tables of OCP MX v1.0 5.3 and 5.4."""
 
     bits: int
     emax: int
@@ -106,7 +106,7 @@ E2M1_VALUES = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
 
 
 def standard_value(code: int, name: str) -> Fraction:
-    """The value of a finite code by the formula of MX §5.3, from its fields S, E and M."""
+    """The value of a finite code by the formula of MX 5.3, from its fields S, E and M."""
     if name == "e8m0":
         return power(code - 127)
     if name == "int8":

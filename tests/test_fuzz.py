@@ -13,16 +13,16 @@ import pytest
 from helpers import drawn
 
 import mxref
+from mxref.cases.answers import exact_answers, fast_answers
+from mxref.cases.records import VectorFile, padded, stripped
+from mxref.cases.words import OPERATIONS
 from mxref.conformance import target_of
-from mxref.conformance.calls import Answers
-from mxref.conformance.compare import same_answers
+from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.fuzzing.fuzz import Counterexample, Row, fuzz
-from mxref.conformance.fuzzing.questions import questions, subjects
-from mxref.formats import block_format
-from mxref.golden.answers import exact_answers, fast_answers
-from mxref.golden.records import VectorFile, padded, stripped
-from mxref.golden.words import OPERATIONS
-from mxref.policy import Policy
+from mxref.conformance.fuzzing.input_words import questions, subjects
+from mxref.formats.catalog import block_format
+from mxref.policy.policy import Policy
+from mxref.targets.calls import Answers
 
 F32 = np.dtype(np.float32)
 

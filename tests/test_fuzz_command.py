@@ -201,7 +201,7 @@ def test_the_command_without_hypothesis(
 ) -> None:
     for name in [name for name in sys.modules if name.startswith("mxref.strategies")]:
         monkeypatch.delitem(sys.modules, name)
-    for name in ("mxref.conformance.fuzzing.fuzz", "mxref.conformance.fuzzing.questions"):
+    for name in ("mxref.conformance.fuzzing.fuzz", "mxref.conformance.fuzzing.input_words"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "hypothesis", None)
     run = run_fuzz(tmp_path / "kernel.py")

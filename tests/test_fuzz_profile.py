@@ -15,9 +15,9 @@ import pytest
 import mxref
 from mxref.cli import main
 from mxref.conformance import target_of
-from mxref.conformance.calls import without_cases
 from mxref.conformance.fuzzing.fuzz import Row, _Trial, fuzz
-from mxref.policy import Policy
+from mxref.policy.policy import Policy
+from mxref.targets.calls import without_cases
 
 FP4 = "mxfp4_e2m1"
 #: MLX's rule, of 0.32.

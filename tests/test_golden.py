@@ -24,13 +24,13 @@ import pytest
 from helpers import ELEMENT, FILES, VECTORS, case_of, choices_of, exact_words, records, steps, words
 
 from mxref import exact, golden
-from mxref._whole_file import write_file
-from mxref.formats import ELEMENT_FORMATS
-from mxref.policy import READS, Policy
+from mxref.formats.catalog import ELEMENT_FORMATS
+from mxref.policy.policy import READS, Policy
+from mxref.support.whole_file import write_file
 
-#: Width and fraction bits of the float types. Source: IEEE 754-2019 §3.4.
+#: Width and fraction bits of the float types. Source: IEEE 754-2019 3.4.
 FLOATS = {"f16": (16, 10), "bf16": (16, 7), "f32": (32, 23), "f64": (64, 52)}
-#: Magnitude codes above zero. Source: OCP MX v1.0 §5.3, Tables 2 to 6; INT8 is used up to 127/64.
+#: Magnitude codes above zero. Source: OCP MX v1.0 5.3, Tables 2 to 6; INT8 is used up to 127/64.
 MAX_CODE = {"e5m2": 0x7B, "e4m3": 0x7E, "e3m2": 0x1F, "e2m3": 0x1F, "e2m1": 0x7, "int8": 0x7F}
 EMAX = {"e5m2": 15, "e4m3": 8, "e3m2": 4, "e2m3": 2, "e2m1": 2, "int8": 0}
 EXPECTED_FILES = {

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from helpers import FILES, VECTORS, Record
 
-from mxref.golden.words import FLAGS, MODELS, OPERATIONS, RULES
+from mxref.cases.words import FLAGS, MODELS, OPERATIONS, RULES
 
 jsonschema = pytest.importorskip("jsonschema", reason="needs jsonschema: pip install 'mxref[test]'")
 SCHEMA = json.loads((VECTORS / "schema.json").read_bytes())

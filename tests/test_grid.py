@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 
-from mxref._bits import BF16, F16, F32, F64, FloatLayout
-from mxref.exact.floats import float_reader
-from mxref.exact.formats import FLOATS
-from mxref.golden.grid import pattern
+from mxref.bits.floats import BF16, F16, F32, F64, FloatLayout
+from mxref.cases.grid import pattern
+from mxref.exact.format_table import FLOATS
+from mxref.exact.patterns import float_reader
 
 
 @pytest.mark.parametrize("layout", [F16, BF16], ids=lambda layout: layout.name)

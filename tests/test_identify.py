@@ -15,6 +15,8 @@ from hypothesis import settings as hypothesis_settings
 from identify_helpers import Follower, policies_of, same
 
 import mxref
+from mxref.cases.answers import reads
+from mxref.cases.records import NO_WORD, padded, same_width
 from mxref.cli import main
 from mxref.conformance import identify, load_target, target_of
 from mxref.conformance.identification.alike import _REASONS, Setting, alike, members
@@ -22,9 +24,7 @@ from mxref.conformance.identification.asking import PROBES, separating
 from mxref.conformance.identification.identify import Identified, identify_one, settings
 from mxref.conformance.identification.predicted import predicted
 from mxref.conformance.identification.space import Factor, Space
-from mxref.golden.answers import reads
-from mxref.golden.records import NO_WORD, padded, same_width
-from mxref.policy import Policy
+from mxref.policy.policy import Policy
 
 ADAPTER = Path(__file__).resolve().parents[1] / "tools" / "adapters" / "ml_dtypes_adapter.py"
 ONCE = [Phase.generate]  # a policy is as simple as it can be

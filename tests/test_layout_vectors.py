@@ -12,14 +12,14 @@ import pytest
 
 import mxref
 from mxref import golden
+from mxref.cases.answers import answerable, exact_answers, fast_answers
+from mxref.cases.layout_answers import sizes
+from mxref.cases.read import VectorError, parse
+from mxref.cases.records import NO_WORD, VectorFile, same_width
+from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.conformance import target_of, verify
-from mxref.conformance.report import describe
-from mxref.golden.answers import answerable, exact_answers, fast_answers
-from mxref.golden.layout_answers import sizes
-from mxref.golden.read import VectorError, parse
-from mxref.golden.records import NO_WORD, VectorFile, same_width
-from mxref.golden.words import LAYOUT_OPERATIONS
-from mxref.policy import Policy
+from mxref.conformance.compare.failure_text import describe
+from mxref.policy.policy import Policy
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors"
 BEFORE, AFTER = "scale_place=before", "scale_place=after"

@@ -12,20 +12,20 @@ import numpy as np
 import pytest
 from helpers import ROOT, run, sentence
 
-from mxref._bits import LAYOUTS
-from mxref.conformance.calls import Answers, without_cases
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.answers import fast_answers
+from mxref.cases.records import NO_WORD
 from mxref.conformance.ledger.findings import hex_text
 from mxref.conformance.ledger.kinds import HOWS, KINDS, hows, kinds
 from mxref.conformance.ledger.questions import random_elements, rounds
 from mxref.conformance.ledger.reasons import reasons
 from mxref.conformance.ledger.run import examine
 from mxref.conformance.ledger.tally import Tally, same_bits
-from mxref.conformance.profile_target import profile_target
-from mxref.conformance.target import PythonTarget
-from mxref.golden.answers import fast_answers
-from mxref.golden.records import NO_WORD
-from mxref.policy import Policy
+from mxref.policy.policy import Policy
 from mxref.profiles import profile
+from mxref.targets.calls import Answers, without_cases
+from mxref.targets.profile_target import profile_target
+from mxref.targets.target import PythonTarget
 
 sys.path.insert(0, str(ROOT / "tools"))
 from ledger_page import page, unlisted

@@ -21,11 +21,11 @@ import numpy as np
 import pytest
 
 from mxref import exact
-from mxref.formats import BLOCK_FORMATS
+from mxref.cases.product import product_blocks, reachable, scale_range
+from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.golden import level2, store
 from mxref.golden.level2 import DisagreementError, Family, compute, compute_all, families, select
-from mxref.golden.product import product_blocks, reachable, scale_range
-from mxref.policy import Policy
+from mxref.policy.policy import Policy
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors"
 KEYS = ["name", "op", "format", "float", "policy", "inputs", "cases", "sha256"]

@@ -16,11 +16,15 @@ import pytest
 from helpers import FILES, VECTORS, copy_vectors, records, sentence
 
 from mxref import golden
+from mxref.cases.answers import fast_answers
+from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.cli import main
 from mxref.conformance import ResultsTarget, TargetError, read_results, verify
-from mxref.conformance.calls import without_cases
-from mxref.conformance.programs.command import easy_inputs
-from mxref.conformance.programs.lines import (
+from mxref.golden import VectorFile
+from mxref.policy.policy import Policy
+from mxref.targets.calls import without_cases
+from mxref.targets.command import easy_inputs
+from mxref.targets.lines import (
     PROTOCOL,
     Answer,
     Question,
@@ -30,15 +34,11 @@ from mxref.conformance.programs.lines import (
     prompt_lines,
     questions_of,
 )
-from mxref.conformance.programs.results import piped_results, write_prompts
-from mxref.golden import VectorFile
-from mxref.golden.answers import fast_answers
-from mxref.golden.words import LAYOUT_OPERATIONS
-from mxref.policy import Policy
+from mxref.targets.results import piped_results, write_prompts
 
 Call = Callable[..., tuple[int, str, str]]
 STEM = "decode/e2m1.f32"
-#: `decode` of E2M1 to float32 (OCP MX v1.0 §5.3.3), written down by hand.
+#: `decode` of E2M1 to float32 (OCP MX v1.0 5.3.3), written down by hand.
 WORDS = [
     *("00000000", "3f000000", "3f800000", "3fc00000", "40000000", "40400000", "40800000"),
     *("40c00000", "80000000", "bf000000", "bf800000", "bfc00000", "c0000000", "c0400000"),

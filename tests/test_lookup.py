@@ -11,16 +11,20 @@ import pytest
 from helpers import SMALL_FLOATS, sentence
 
 import mxref
-from mxref import _in_time, _lookup, _sources, exact, scale
-from mxref._bits import BF16, F16, F32, F64, LAYOUTS, FloatLayout, compose, split
-from mxref._in_time import InTime
-from mxref.choices import PreRounding
-from mxref.exact.floats import float_reader, write_float
-from mxref.exact.formats import FLOATS
-from mxref.exact.numbers import NAN
-from mxref.formats import ELEMENT_FORMATS, element_format
-from mxref.golden.steps import steps
-from mxref.policy import READS, ElementPolicy, Policy
+from mxref import exact
+from mxref.bits.floats import BF16, F16, F32, F64, LAYOUTS, FloatLayout, compose, split
+from mxref.cases.steps import steps
+from mxref.exact.format_table import FLOATS
+from mxref.exact.integers import NAN
+from mxref.exact.patterns import float_reader, write_float
+from mxref.formats.catalog import ELEMENT_FORMATS, element_format
+from mxref.numbers import scale
+from mxref.numbers import source as _sources
+from mxref.numbers import table as _lookup
+from mxref.policy.choices import PreRounding
+from mxref.policy.policy import READS, ElementPolicy, Policy
+from mxref.support import late as _in_time
+from mxref.support.late import InTime
 
 CODED = (*ELEMENT_FORMATS, "e4m3fnuz", "ue4m3")
 #: Members that have no answer to some input, or that an operation refuses.

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import mxref
-from mxref._bits import LAYOUTS
-from mxref.formats import ELEMENT_FORMATS
+from mxref.bits.floats import LAYOUTS
+from mxref.formats.catalog import ELEMENT_FORMATS
 
 DTYPES = {
     "e5m2": ml_dtypes.float8_e5m2,

@@ -13,27 +13,22 @@ import pytest
 
 import mxref
 from mxref import golden
+from mxref.cases.answers import exact_answer
+from mxref.cases.splitmix import splitmix64
+from mxref.cases.words import MODELS
 from mxref.conformance import score as score_module
 from mxref.conformance.score import Cell, covers, first_kill, score, sole_killers
-from mxref.golden.answers import exact_answer
-from mxref.golden.mutants import (
-    EQUIVALENT,
-    MUTANTS,
-    Equivalent,
-    Mutant,
-    layout,
-    ledger,
-    places,
-    scaled,
-    tensors,
-)
-from mxref.golden.mutants._decoder import decoder, dequantizer
-from mxref.golden.mutants._encoder import encoder
-from mxref.golden.mutants.blocks import quantizer
-from mxref.golden.mutants.scales import scaler
-from mxref.golden.splitmix import splitmix64
-from mxref.golden.words import MODELS
-from mxref.policy import Policy
+from mxref.mutants import EQUIVALENT, MUTANTS, Equivalent, Mutant
+from mxref.mutants import equivalent as ledger
+from mxref.mutants import layout_mutants as places
+from mxref.mutants import nvfp4_mutants as scaled
+from mxref.mutants import packing_mutants as layout
+from mxref.mutants import tensor_mutants as tensors
+from mxref.mutants.block_mutants import quantizer
+from mxref.mutants.decoder import decoder, dequantizer
+from mxref.mutants.encoder import encoder
+from mxref.mutants.shared_scale_mutants import scaler
+from mxref.policy.policy import Policy
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors"
 #: How many classes each letter has.

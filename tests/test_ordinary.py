@@ -8,13 +8,15 @@ import pytest
 from helpers import ELEMENT
 
 import mxref
-from mxref import _ordinary, _routes, exact
-from mxref._bits import BF16, F16, F32, F64, FloatLayout, layout_of
-from mxref._float32 import as_float32, as_float64
-from mxref.formats import BLOCK_FORMATS, BlockFormat
-from mxref.policy import Policy
-from mxref.scale import scale_codes
-from mxref.scale_rule import ScaleRule
+from mxref import exact
+from mxref.bits.float32 import as_float32, as_float64
+from mxref.bits.floats import BF16, F16, F32, F64, FloatLayout, layout_of
+from mxref.blocks import keyed as _ordinary
+from mxref.blocks import routes as _routes
+from mxref.formats.catalog import BLOCK_FORMATS, BlockFormat
+from mxref.numbers.scale import scale_codes
+from mxref.policy.policy import Policy
+from mxref.policy.scale_rule import ScaleRule
 
 LAYOUTS = (F32, BF16, F64)
 

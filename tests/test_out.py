@@ -12,7 +12,7 @@ import pytest
 from helpers import sentence
 
 import mxref
-from mxref._threads import CHUNK
+from mxref.support.threads import CHUNK
 
 Arrays = tuple[np.ndarray, ...]
 Call = Callable[..., Any]

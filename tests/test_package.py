@@ -56,10 +56,10 @@ def imported_by(verb: str) -> str:
 @pytest.mark.parametrize(
     ("verb", "without"),
     [
-        ("", {"mxref.exact", "mxref.golden.read", "mxref.golden.regen", "mxref.conformance"}),
-        ("regen", {"numpy", "mxref.cli.verify", "mxref.exact", "mxref.golden.regen"}),
-        ("formats", {"mxref.cli.verify", "mxref.exact", "mxref.block", "mxref.golden.records"}),
-        ("verify", {"mxref.cli.quantize", "mxref.exact", "mxref.block", "mxref.conformance"}),
+        ("", {"mxref.exact", "mxref.cases.read", "mxref.golden.regen", "mxref.conformance"}),
+        ("regen", {"numpy", "mxref.cli.verify_verb", "mxref.exact", "mxref.golden.regen"}),
+        ("formats", {"mxref.cli.verify_verb", "mxref.exact", "mxref.block", "mxref.cases.records"}),
+        ("verify", {"mxref.cli.quantize_verb", "mxref.exact", "mxref.block", "mxref.conformance"}),
     ],
 )
 def test_a_verb_imports_what_it_needs(verb: str, without: set[str]) -> None:

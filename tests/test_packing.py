@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mxref
-from mxref.formats import (
+from mxref.formats.catalog import (
     E2M1,
     E8M0,
     ELEMENT_FORMATS,
@@ -25,7 +25,7 @@ from mxref.formats import (
     BlockFormat,
     ElementFormat,
 )
-from mxref.policy import Policy
+from mxref.policy.policy import Policy
 
 FP4 = ["low_nibble_first", "high_nibble_first", "halves", "middle_bits", "byte_each"]
 FP6 = ["lsb_first", "quark", "torchao_planar", "torchao_quads", "byte_each"]

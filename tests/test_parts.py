@@ -9,13 +9,13 @@ import pytest
 from helpers import VECTORS
 
 from mxref import golden
-from mxref.conformance.cause import parts
-from mxref.conformance.cause.evidence import Questions, Words
-from mxref.conformance.cause.orders import ORDERS, REORDERED, Order, reordered
-from mxref.formats import BLOCK_FORMATS
-from mxref.golden.answers import exact_answers
-from mxref.golden.records import padded
-from mxref.policy import Policy
+from mxref.cases.answers import exact_answers
+from mxref.cases.records import padded
+from mxref.conformance.verdict.cause import parts
+from mxref.conformance.verdict.cause.evidence import Questions, Words
+from mxref.conformance.verdict.cause.orders import ORDERS, REORDERED, Order, reordered
+from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.policy.policy import Policy
 
 
 def answered(questions: Questions, policy: Policy) -> Words:

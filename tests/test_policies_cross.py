@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 import mxref
 from mxref import exact
-from mxref._bits import LAYOUTS, FloatLayout, split
-from mxref._codes import view_codes
-from mxref.element import encode_parts
-from mxref.formats import (
+from mxref.bits.floats import LAYOUTS, FloatLayout, split
+from mxref.formats.catalog import (
     E8M0,
     ELEMENT_FORMATS,
     OTHER_FORMATS,
@@ -23,7 +21,9 @@ from mxref.formats import (
     element_format,
 )
 from mxref.golden import models
-from mxref.policy import READS, ElementPolicy, Policy
+from mxref.numbers.codes import view_codes
+from mxref.numbers.element import encode_parts
+from mxref.policy.policy import READS, ElementPolicy, Policy
 
 ELEMENTS = (*ELEMENT_FORMATS, *OTHER_FORMATS)
 CODED = (*ELEMENTS, "ue4m3", "ue5m3")

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mxref
-from mxref.choices import Overflow, Rounding, Tail
-from mxref.policy import (
+from mxref.policy.choices import Overflow, Rounding, Tail
+from mxref.policy.policy import (
     READS,
     DecodePolicy,
     ElementPolicy,
@@ -26,7 +26,7 @@ from mxref.policy import (
     ScalePolicy,
     resolve,
 )
-from mxref.scale_rule import ScaleRule
+from mxref.policy.scale_rule import ScaleRule
 
 ROUNDINGS = [
     "ties_to_even",

@@ -10,13 +10,13 @@ import pytest
 from helpers import SMALL_FLOATS, sentence
 
 import mxref
-from mxref._bits import LAYOUTS
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.probes import probes
 from mxref.cli import main
 from mxref.conformance.identification.alike import Setting
 from mxref.conformance.identification.identify import identify_one
-from mxref.conformance.profile_target import profile_target
-from mxref.golden.probes import probes
 from mxref.profiles import PROFILES, profile
+from mxref.targets.profile_target import profile_target
 
 ML_DTYPES = profile("ml_dtypes")
 

@@ -12,7 +12,7 @@ import pytest
 from profile_blocks import digest, many
 
 import mxref
-from mxref.formats import block_format
+from mxref.formats.catalog import block_format
 
 F32, F16, BF16 = np.float32, np.float16, ml_dtypes.bfloat16
 NAN, INF, FLT_MAX = np.nan, np.inf, float.fromhex("0x1.fffffep127")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mxref
-from mxref.formats import block_format
+from mxref.formats.catalog import block_format
 
 F32, BF16 = np.float32, ml_dtypes.bfloat16
 NAN, INF, FLT_MAX = np.nan, np.inf, float.fromhex("0x1.fffffep127")

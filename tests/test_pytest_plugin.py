@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from helpers import ROOT, copy_vectors, records
 
-import mxref.cli.verify
+import mxref.cli.verify_verb
 import mxref.conformance
 
 pytest_plugins = ["pytester"]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mxref._bits import LAYOUTS
-from mxref.formats import E2M1, E4M3, E5M2
-from mxref.golden.random_blocks import random_blocks
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.random_blocks import random_blocks
+from mxref.formats.catalog import E2M1, E4M3, E5M2
 
 F32 = LAYOUTS["f32"]
 INF = F32.inf_bits

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from mxref.formats import E8M0, ELEMENT_FORMATS
-from mxref.golden.words import OPERATIONS
-from mxref.policy import READS
+from mxref.cases.words import OPERATIONS
+from mxref.formats.catalog import E8M0, ELEMENT_FORMATS
+from mxref.policy.policy import READS
 from mxref.profiles import PROFILES
 
 ROOT = Path(__file__).parent.parent

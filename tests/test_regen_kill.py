@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 
 from mxref import golden
+from mxref.cases.read import STAGED
 from mxref.golden import store
-from mxref.golden.read import STAGED
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals and fork")
 VECTORS = Path(__file__).resolve().parent.parent / "vectors"

@@ -14,9 +14,9 @@ import pytest
 
 import mxref
 from mxref import exact
-from mxref._mapped import Mapped
-from mxref._products import product_table
-from mxref.two_level import TensorScale, TensorScaleKind
+from mxref.blocks.product_tables import product_table
+from mxref.blocks.two_level import TensorScale, TensorScaleKind
+from mxref.support.mapped import Mapped
 
 
 def test_private_mappings_are_left_alone() -> None:

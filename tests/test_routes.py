@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 import mxref
-from mxref import _routes, exact
-from mxref._bits import BF16, F16, F32, FloatLayout
-from mxref._float32 import fl, wide
-from mxref.choices import ScaleArithmetic
-from mxref.formats import OTHER_BLOCK_FORMATS, BlockFormat
-from mxref.policy import Policy
-from mxref.two_level import TensorScale
+from mxref import exact
+from mxref.bits.float32 import fl, wide
+from mxref.bits.floats import BF16, F16, F32, FloatLayout
+from mxref.blocks import routes as _routes
+from mxref.blocks.two_level import TensorScale
+from mxref.formats.catalog import OTHER_BLOCK_FORMATS, BlockFormat
+from mxref.policy.choices import ScaleArithmetic
+from mxref.policy.policy import Policy
 
 ROWS = 512
 NUMBERS = [

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import mxref
 from mxref import exact
-from mxref.choices import Overflow
-from mxref.scale_rule import ScaleRule
+from mxref.policy.choices import Overflow
+from mxref.policy.scale_rule import ScaleRule
 
 EMAX = {"e5m2": 15, "e4m3": 8, "e3m2": 4, "e2m3": 2, "e2m1": 2, "int8": 0}
 

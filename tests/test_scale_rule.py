@@ -9,9 +9,9 @@ import pytest
 
 import mxref
 from mxref import exact
-from mxref._bits import LAYOUTS, FloatLayout
-from mxref.formats import ELEMENT_FORMATS
-from mxref.scale_rule import ScaleLimit, ScaleRule
+from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.formats.catalog import ELEMENT_FORMATS
+from mxref.policy.scale_rule import ScaleLimit, ScaleRule
 
 RULES = tuple(rule.value for rule in ScaleRule if not rule.is_quirk)
 QUIRKS = tuple(rule.value for rule in ScaleRule if rule.is_quirk)

@@ -18,9 +18,9 @@ import pytest
 from mxref import golden
 from mxref.cli import main
 from mxref.conformance import ordinary
-from mxref.formats import ELEMENT_FORMATS
-from mxref.golden.mutants import Mutant
-from mxref.golden.mutants._encoder import encoder
+from mxref.formats.catalog import ELEMENT_FORMATS
+from mxref.mutants import Mutant
+from mxref.mutants.encoder import encoder
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors"
 read_once = functools.cache(golden.read_vectors)

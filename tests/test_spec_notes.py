@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_FORMATS, SCALE_FORMATS
+from mxref.cases.words import RULES
+from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_FORMATS, SCALE_FORMATS
 from mxref.golden import read_vectors
-from mxref.golden.words import RULES
-from mxref.policy import Policy
+from mxref.policy.policy import Policy
 
 ROOT = Path(__file__).parent.parent
 NOTES = (ROOT / "SPEC_NOTES.md").read_text("utf-8")

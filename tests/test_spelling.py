@@ -9,7 +9,7 @@ from helpers import FILES, VECTORS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mxref.golden.spelling import CASE, canonical, spelling
+from mxref.cases.spelling import CASE, canonical, spelling
 
 LINES = (
     '{"in":"3e800000","out":"00","model":"M5","flags":["tie","underflow"]}',

@@ -10,10 +10,10 @@ import pytest
 from helpers import ROOT
 
 import mxref
-from mxref._bits import F32
-from mxref.policy import Policy
+from mxref.bits.floats import F32
+from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES
-from mxref.profiles._stages import Rows, Stages
+from mxref.profiles.stages import Rows, Stages
 
 NOTES = (ROOT / "SPEC_NOTES.md").read_text("utf-8")
 STAGES = sorted(

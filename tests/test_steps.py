@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from mxref import exact
-from mxref._bits import LAYOUTS
-from mxref.golden.answers import exact_answers
-from mxref.golden.steps import input_count, steps
-from mxref.policy import READS, Policy
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.answers import exact_answers
+from mxref.cases.steps import input_count, steps
+from mxref.policy.policy import READS, Policy
 
 FORMATS = {
     "encode": ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8", "e4m3fnuz", "ue4m3", "binary8p3"),

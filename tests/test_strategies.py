@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import mxref
 from mxref import strategies
-from mxref.policy import READS, Policy
-from mxref.strategies._floats import limit_patterns, threshold_patterns
+from mxref.policy.policy import READS, Policy
+from mxref.strategies.for_floats import limit_patterns, threshold_patterns
 
 MANTISSA = {"f32": 23, "f16": 10, "bf16": 7, "f64": 52}
 

@@ -16,11 +16,11 @@ import pytest
 from helpers import ELEMENT
 
 from mxref import exact
-from mxref._bits import LAYOUTS
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.splitmix import splitmix64
 from mxref.cli import main
 from mxref.golden import stream
 from mxref.golden.level2 import DisagreementError
-from mxref.golden.splitmix import splitmix64
 from mxref.golden.stream import CHAIN, Stream, streams
 
 BYTES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}

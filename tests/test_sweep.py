@@ -20,13 +20,13 @@ from helpers import sentence
 import mxref
 from mxref import exact
 from mxref.conformance import TargetError, target_of
-from mxref.conformance.calls import Answers
 from mxref.conformance.sweeping.intervals import KEPT, Interval, Tally
 from mxref.conformance.sweeping.plan import OwnTarget
-from mxref.conformance.sweeping.report import finding_lines, summary, swept_json
 from mxref.conformance.sweeping.sweep import Swept, sweep
+from mxref.conformance.sweeping.sweep_text import finding_lines, summary, swept_json
 from mxref.golden import VectorFile
-from mxref.policy import Policy
+from mxref.policy.policy import Policy
+from mxref.targets.calls import Answers
 
 Array = np.ndarray[Any, Any]
 OWN = OwnTarget(Policy())

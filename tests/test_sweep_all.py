@@ -15,14 +15,14 @@ from helpers import sentence
 import mxref
 from mxref.cli import main
 from mxref.conformance import TargetError, target_of
-from mxref.conformance.calls import without_cases
 from mxref.conformance.sweeping.account import Swept
 from mxref.conformance.sweeping.digests import recorded_digest
 from mxref.conformance.sweeping.intervals import Tally
 from mxref.conformance.sweeping.plan import OwnTarget
-from mxref.conformance.sweeping.report import sweeps_json, sweeps_lines
 from mxref.conformance.sweeping.sweep import sweep, sweeps
-from mxref.policy import Policy
+from mxref.conformance.sweeping.sweep_text import sweeps_json, sweeps_lines
+from mxref.policy.policy import Policy
+from mxref.targets.calls import without_cases
 
 SIX = ["e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8"]
 OWN = OwnTarget(Policy())
@@ -221,7 +221,7 @@ def test_a_digest_is_compared_with_the_one_on_record(
         ("0", ["kernel.py"], 0),
     ):
         monkeypatch.setattr(
-            "mxref.cli.sweep._swept", lambda options, digest=digest: (of_all(digest),)
+            "mxref.cli.sweep_verb._swept", lambda options, digest=digest: (of_all(digest),)
         )
         assert main(["sweep", *arguments, "--digest"]) == status
         capsys.readouterr()

@@ -18,13 +18,13 @@ from helpers import sentence
 
 import mxref
 from mxref.conformance import target_of
-from mxref.conformance.sweeping.blocks import BlockTally
+from mxref.conformance.sweeping.block_sweep import BlockTally
 from mxref.conformance.sweeping.plan import OwnTarget
-from mxref.conformance.sweeping.report import finding_lines, summary, swept_json
 from mxref.conformance.sweeping.sweep import Swept, sweep
-from mxref.formats import block_format
+from mxref.conformance.sweeping.sweep_text import finding_lines, summary, swept_json
+from mxref.formats.catalog import block_format
 from mxref.golden import level2
-from mxref.policy import Policy
+from mxref.policy.policy import Policy
 
 Array = np.ndarray[Any, Any]
 Change = Callable[[Array, Array, Array], None]
@@ -208,7 +208,7 @@ def test_it_goes_on_and_other_processes_find_the_same(tmp_path: Path) -> None:
 
 
 def test_references_that_differ_end_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mxref.conformance.sweeping import blocks
+    from mxref.conformance.sweeping import block_sweep as blocks
 
     def wrong(*arguments: Any) -> Array:
         words = level2.fast_answers(*arguments)

@@ -25,9 +25,9 @@ from mxref.conformance import TargetError, load_target
 from mxref.conformance.sweeping import cluster
 from mxref.conformance.sweeping.cluster import dask_cluster
 from mxref.conformance.sweeping.plan import OwnTarget
-from mxref.conformance.sweeping.report import swept_json
 from mxref.conformance.sweeping.sweep import Swept, sweep
-from mxref.policy import Policy
+from mxref.conformance.sweeping.sweep_text import swept_json
+from mxref.policy.policy import Policy
 
 PLANTED = """\
 import os

@@ -20,10 +20,10 @@ from helpers import sentence
 
 from mxref.cli import main
 from mxref.conformance import TargetError, load_target, target_of
-from mxref.conformance.sweeping.report import swept_json
 from mxref.conformance.sweeping.state import fingerprint
 from mxref.conformance.sweeping.sweep import OwnTarget, Swept, sweep
-from mxref.policy import Policy
+from mxref.conformance.sweeping.sweep_text import swept_json
+from mxref.policy.policy import Policy
 
 # --- who works ------------------------------------------------------------------------------------
 

@@ -10,10 +10,11 @@ import pytest
 from helpers import sentence
 
 import mxref
-from mxref import _routes, scale
-from mxref._bits import BF16, F16, F32
-from mxref._threads import for_each
-from mxref.policy import Policy
+from mxref.bits.floats import BF16, F16, F32
+from mxref.blocks import routes as _routes
+from mxref.numbers import scale
+from mxref.policy.policy import Policy
+from mxref.support.threads import for_each
 
 
 def numbers(shape: tuple[int, ...]) -> np.ndarray:

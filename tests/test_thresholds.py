@@ -11,10 +11,10 @@ import pytest
 from helpers import VECTORS
 
 from mxref import exact
-from mxref._bits import LAYOUTS
-from mxref.formats import E2M1, E4M3, ELEMENT_FORMATS
-from mxref.golden.cases import vector_files
+from mxref.bits.floats import LAYOUTS
+from mxref.formats.catalog import E2M1, E4M3, ELEMENT_FORMATS
 from mxref.golden.thresholds import missing_sides, tables, thresholds
+from mxref.golden.vector_cases import vector_files
 
 F32 = LAYOUTS["f32"]
 

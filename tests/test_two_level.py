@@ -12,8 +12,9 @@ import pytest
 
 import mxref
 from mxref import exact
-from mxref._bits import F32, LAYOUTS, FloatLayout
-from mxref.formats import (
+from mxref.bits.floats import F32, LAYOUTS, FloatLayout
+from mxref.blocks.two_level import TensorScale, TensorScaleKind
+from mxref.formats.catalog import (
     E2M1,
     E2M3,
     E4M3,
@@ -23,7 +24,6 @@ from mxref.formats import (
     ElementFormat,
     ScaleFormat,
 )
-from mxref.two_level import TensorScale, TensorScaleKind
 
 ARITHMETICS = ("exact", "torchao", "transformer_engine", "cublas", "compressed_tensors")
 KINDS = {

@@ -6,10 +6,10 @@ import pytest
 from features_by_hand import VALUES, facts, real
 from helpers import ocp_files
 
-from mxref.conformance.compare import Outcome
-from mxref.conformance.describe.features import FEATURES, UNKNOWN
-from mxref.conformance.describe.units import units_of
-from mxref.policy import Policy
+from mxref.conformance.compare.compare import Outcome
+from mxref.conformance.verdict.describe.features import FEATURES, UNKNOWN
+from mxref.conformance.verdict.describe.units import units_of
+from mxref.policy.policy import Policy
 
 #: Features that are worked out nowhere else: from a flag of the case, and of NVFP4.
 _NOT_BY_HAND = {"memory", "tensor scale"}

@@ -19,10 +19,10 @@ from helpers import VECTORS, case_of, records, words
 
 from mxref.cli import main
 from mxref.conformance import load_target, verify
-from mxref.conformance.profile_target import profile_target, speaks_of
 from mxref.golden import VectorFile, read_vectors
-from mxref.policy import Policy
+from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, profile
+from mxref.targets.profile_target import profile_target, speaks_of
 
 pytest_plugins = ["pytester"]
 

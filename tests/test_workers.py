@@ -12,8 +12,8 @@ import pytest
 
 from mxref import golden
 from mxref.golden import regen
-from mxref.golden.cases import file_tasks
-from mxref.golden.workers import cores, in_flight, in_order
+from mxref.golden.vector_cases import file_tasks
+from mxref.support.workers import cores, in_flight, in_order
 
 
 def test_two_workers_build_the_bytes_that_one_builds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 from mxref import golden, pack
+from mxref.cases.records import same_width
 from mxref.conformance import load_target, verify
-from mxref.conformance.compare import run_file, same_answers
+from mxref.conformance.compare.compare import run_file, same_answers
 from mxref.conformance.score import call_operation
 from mxref.conformance.sweeping.sweep import sweep
-from mxref.formats import BLOCK_FORMATS
-from mxref.golden.mutants import MUTANTS, Mutant
-from mxref.golden.records import same_width
-from mxref.policy import Policy
+from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.mutants import MUTANTS, Mutant
+from mxref.policy.policy import Policy
 
 ROOT = Path(__file__).resolve().parents[1]
 FASTPATH = ROOT / "tools" / "fastpath" / "triton"

@@ -29,12 +29,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # environments of peers need not have mxref
 
-from mxref._text import unknown_name  # noqa: E402
-from mxref._whole_file import write_file  # noqa: E402
 from mxref.bench.jobs import DATA, Job, own  # noqa: E402
 from mxref.bench.measure import in_turns  # noqa: E402
 from mxref.bench.peers import PEERS  # noqa: E402
 from mxref.bench.rows import Row, beside, cells, other_choices, report, versus  # noqa: E402
+from mxref.support.text import unknown_name  # noqa: E402
+from mxref.support.whole_file import write_file  # noqa: E402
 
 FP8, FP6_FP4 = ("mxfp8_e5m2", "mxfp8_e4m3"), ("mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1")
 ELEMENTS = ("e4m3", "e2m3", "e3m2", "e2m1", "e5m2")

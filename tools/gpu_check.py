@@ -32,7 +32,7 @@ from gpu_common import NotRunError, gpu_line
 from gpu_parts import PARTS, Part, missing
 
 from mxref._version import __version__
-from mxref._whole_file import write_file
+from mxref.support.whole_file import write_file
 
 #: Seconds that a part may take.
 LIMIT = 3600.0

@@ -11,10 +11,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools" / "adapters")]  # a copied folder is not installed
 
-from mxref.cli.verify import print_report, report_json  # noqa: E402
+from mxref.cli.verify_verb import print_report, report_json  # noqa: E402
 from mxref.conformance import verify  # noqa: E402
-from mxref.conformance.asked import read_for  # noqa: E402
-from mxref.conformance.target import Target  # noqa: E402
+from mxref.targets.asked import read_for  # noqa: E402
+from mxref.targets.target import Target  # noqa: E402
 
 __all__ = ["ROOT", "RULES", "VECTORS", "Found", "NotRunError", "gpu_line", "verified"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gpu_common import ROOT, Found, gpu_line, verified
 
-from mxref.conformance.programs.command import CommandTarget
+from mxref.targets.command import CommandTarget
 
 __all__ = ["CUDA", "by_lines", "level_2", "nvcc", "of_program"]
 

@@ -12,10 +12,10 @@ from typing import Any
 from gpu_common import ROOT, RULES, Found, NotRunError, verified
 
 from mxref.conformance import load_target
-from mxref.conformance.sweeping.report import finding_lines, summary, swept_json
 from mxref.conformance.sweeping.sweep import sweep
-from mxref.conformance.target import Target
-from mxref.formats import BLOCK_FORMATS
+from mxref.conformance.sweeping.sweep_text import finding_lines, summary, swept_json
+from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.targets.target import Target
 
 __all__ = ["adapter", "triton_float32", "triton_level_1", "triton_level_2", "triton_speed"]
 

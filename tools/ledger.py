@@ -32,10 +32,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]  # environments of peers need no
 
 from ledger_page import page, unlisted  # noqa: E402
 
-from mxref._whole_file import write_file  # noqa: E402
 from mxref.conformance import TargetError, load_target  # noqa: E402
 from mxref.conformance.ledger.run import examine  # noqa: E402
-from mxref.profiles import _known  # noqa: E402
+from mxref.profiles import registry as _known  # noqa: E402
+from mxref.support.whole_file import write_file  # noqa: E402
 
 ADAPTERS = ROOT / "tools" / "adapters"
 PROFILES = ROOT / "mxref" / "profiles"

@@ -8,10 +8,10 @@ from itertools import groupby
 import numpy as np
 
 import mxref
-from mxref._bits import LAYOUTS
-from mxref.blocks import Blocks
-from mxref.formats import E8M0, block_format
-from mxref.golden.words import LAYOUT_OPERATIONS
+from mxref.bits.floats import LAYOUTS
+from mxref.blocks.container import Blocks
+from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.formats.catalog import E8M0, block_format
 
 __all__ = ["answer_text", "question_text"]
 

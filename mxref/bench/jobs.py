@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mxref
-from mxref._bits import F32, LAYOUTS, U8
-from mxref._text import refuse_unknown, unknown_name
-from mxref.formats import code_format
-from mxref.policy import Policy
+from mxref.bits.floats import F32, LAYOUTS, U8
+from mxref.formats.catalog import code_format
+from mxref.policy.policy import Policy
+from mxref.support.text import refuse_unknown, unknown_name
 
 __all__ = [
     "DATA",

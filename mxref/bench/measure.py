@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mxref._collector import no_collection
+from mxref.support.collector import no_collection
 
 __all__ = ["Timing", "extra_memory", "in_turns"]
 

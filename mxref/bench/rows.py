@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mxref
-from mxref._text import one_line, unknown_name
 from mxref.bench.jobs import OPS, Job, Side, own
 from mxref.bench.measure import Timing, extra_memory, in_turns
 from mxref.bench.peers import PEERS, Peer
-from mxref.policy import READS, Policy
+from mxref.policy.policy import READS, Policy
+from mxref.support.text import one_line, unknown_name
 
 __all__ = ["HEADER", "Row", "beside", "cells", "jobs_of", "other_choices", "report", "versus"]
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mxref
-from mxref._threads import CHUNK
 from mxref.bench.jobs import (
     Job,
     Side,
@@ -19,6 +18,7 @@ from mxref.bench.jobs import (
     codes_of_job,
     values_of,
 )
+from mxref.support.threads import CHUNK
 
 __all__ = ["with_gfloat", "with_gguf", "with_ml_dtypes", "with_mlx"]
 

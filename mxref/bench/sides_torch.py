@@ -23,7 +23,7 @@ from mxref.bench.jobs import (
     codes_of_job,
     values_of,
 )
-from mxref.conformance.arrays import host_array, library_of
+from mxref.targets.array_libraries import host_array, library_of
 
 __all__ = [
     "with_compressed_tensors",

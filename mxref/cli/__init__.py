@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     asked = words[:1] if words and words[0] in _VERBS else _VERBS  # the others take time to import
     for name in asked:
-        importlib.import_module(f"mxref.cli.{name}").add_parser(verbs)
+        importlib.import_module(f"mxref.cli.{name}_verb").add_parser(verbs)
     if sys.stdout is None:  # closed by the caller
         sys.stdout = io.StringIO()
     try:

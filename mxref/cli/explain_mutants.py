@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from mxref.cli._common import vectors_folder
+from mxref.cli.screen import vectors_folder
 
 
 def explain_mutants(options: argparse.Namespace) -> bool:
     """Explain mutants; False if the name is none."""
-    from mxref.golden.mutants import MUTANTS
+    from mxref.mutants import MUTANTS
 
     name: str = options.name
     folder: Path = options.vectors or vectors_folder()
@@ -18,9 +18,9 @@ def explain_mutants(options: argparse.Namespace) -> bool:
     if not found:
         return False
     from mxref import golden
-    from mxref.conformance.report import describe
+    from mxref.conformance.compare.failure_text import describe
     from mxref.conformance.score import covers, first_kill
-    from mxref.golden.mutants import equivalent
+    from mxref.mutants import equivalent
 
     files = golden.read_vectors(folder)
     for mutant in found:

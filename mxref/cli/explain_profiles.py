@@ -6,7 +6,7 @@ import argparse
 import inspect
 from typing import TYPE_CHECKING
 
-from mxref.cli._common import print_table
+from mxref.cli.screen import print_table
 
 if TYPE_CHECKING:
     from mxref.profiles import Profile
@@ -38,7 +38,7 @@ def explain_profile(options: argparse.Namespace) -> bool:
 
 def _choices(profile: Profile) -> None:
     """The choices of its policy that are not those of `ocp`."""
-    from mxref.policy import Policy
+    from mxref.policy.policy import Policy
 
     default, rows = Policy().choices(), []
     for name, value in profile.policy.choices().items():

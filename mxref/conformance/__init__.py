@@ -1,11 +1,11 @@
 """Checking somebody's implementation against the golden vectors."""
 
 from mxref.conformance.identification.identify import Identified, identify
-from mxref.conformance.programs.command import CommandTarget, command_results
-from mxref.conformance.programs.results import ResultsTarget, read_results
-from mxref.conformance.target import PythonTarget, Target, TargetError, load_target, target_of
-from mxref.conformance.verify import Report, verify
-from mxref.conformance.xfail import XfailError, read_xfail, write_xfail
+from mxref.conformance.verdict.verify import Report, verify
+from mxref.conformance.verdict.xfail import XfailError, read_xfail, write_xfail
+from mxref.targets.command import CommandTarget, command_results
+from mxref.targets.results import ResultsTarget, read_results
+from mxref.targets.target import PythonTarget, Target, TargetError, load_target, target_of
 
 __all__ = [
     "CommandTarget",

@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import F32, Parts, compose
-from mxref.conformance.calls import call_operation
-from mxref.conformance.compare import same_answers
+from mxref.bits.floats import F32, Parts, compose
+from mxref.cases.answers import fast_answers
+from mxref.cases.records import VectorFile
+from mxref.cases.splitmix import splitmix64
+from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.score import covers, score
-from mxref.element import decode
-from mxref.formats import ELEMENT_FORMATS, ElementFormat
-from mxref.golden.answers import fast_answers
-from mxref.golden.mutants import MUTANTS, Mutant
-from mxref.golden.records import VectorFile
-from mxref.golden.splitmix import splitmix64
-from mxref.policy import Policy
+from mxref.formats.catalog import ELEMENT_FORMATS, ElementFormat
+from mxref.mutants import MUTANTS, Mutant
+from mxref.numbers.element import decode
+from mxref.policy.policy import Policy
+from mxref.targets.calls import call_operation
 
 __all__ = ["Row", "compare"]
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.conformance.calls import call_operation
-from mxref.conformance.compare import Failure, same_answers, wanted_answers
-from mxref.golden.answers import fast_answers
-from mxref.golden.mutants import MUTANTS, Mutant, equivalent
-from mxref.golden.probes import probes
-from mxref.golden.records import VectorFile, stripped
-from mxref.policy import Policy
+from mxref.cases.answers import fast_answers
+from mxref.cases.probes import probes
+from mxref.cases.records import VectorFile, stripped
+from mxref.conformance.compare.compare import Failure, same_answers, wanted_answers
+from mxref.mutants import MUTANTS, Mutant, equivalent
+from mxref.policy.policy import Policy
+from mxref.targets.calls import call_operation
 
 __all__ = ["Cell", "covers", "first_kill", "score", "sole_killers"]
 

@@ -3,13 +3,10 @@
 It is the second witness beside the vectorised path and shares nothing with it: no code, no table,
 no float arithmetic. Bits come in and go out as Python ints; wrong arguments raise ValueError.
 
-Source: OCP MX v1.0 §5 and §6.3; OFP8 Rev 1.0.
+Source: OCP MX v1.0 5 and 6.3; OFP8 Rev 1.0.
 """
 
-from mxref.exact.block import dequantize, quantize
-from mxref.exact.element import decode, encode, encoder
-from mxref.exact.formats import value
-from mxref.exact.packing import (
+from mxref.exact.bit_places import (
     pack,
     pack_block,
     pack_scales,
@@ -17,8 +14,11 @@ from mxref.exact.packing import (
     unpack_block,
     unpack_scales,
 )
-from mxref.exact.scale import decode_scale, encode_scale, shared_scale
-from mxref.exact.two_level import dequantize_scaled, quantize_scaled
+from mxref.exact.conversion import decode, encode, encoder
+from mxref.exact.e8m0_scale import decode_scale, encode_scale, shared_scale
+from mxref.exact.format_table import value
+from mxref.exact.one_block import dequantize, quantize
+from mxref.exact.small_float_scale import dequantize_scaled, quantize_scaled
 
 __all__ = [
     "decode",

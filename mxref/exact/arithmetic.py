@@ -1,6 +1,6 @@
 """Products and quotients of numbers: exact, and as a processor's float arithmetic gives them.
 
-Source: IEEE 754-2019 §4.3.1 (roundTiesToEven), §5.4.1, §6.1, §7.2 and §7.3.
+Source: IEEE 754-2019 4.3.1 (roundTiesToEven), 5.4.1, 6.1, 7.2 and 7.3.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from mxref.exact.floats import converted
-from mxref.exact.formats import FLOATS, FloatType
-from mxref.exact.numbers import INF, NAN, Number, compare
+from mxref.exact.format_table import FLOATS, FloatType
+from mxref.exact.integers import INF, NAN, Number, compare
+from mxref.exact.patterns import converted
 
 F32: Final = FLOATS["f32"]
 
@@ -49,7 +49,7 @@ def quotient(x: Number, y: Number, kind: FloatType) -> Number:
 
     Special values: a finite nonzero number over zero is Inf, and anything finite over Inf is zero;
     NaN in either, zero over zero and Inf over Inf are NaN. Signs multiply.
-    Source: IEEE 754-2019 §5.4.1, §7.2, §7.3.
+    Source: IEEE 754-2019 5.4.1, 7.2, 7.3.
 
     >>> quotient((0, 1, 0), (1, 3, 0), FLOATS["f16"])
     (1, 1365, -12)
@@ -79,7 +79,7 @@ def quotient(x: Number, y: Number, kind: FloatType) -> Number:
 class Float:
     """A number of a float type, whose products and quotients round to the wider of two types.
 
-    Source: IEEE 754-2019 §5.4.1.
+    Source: IEEE 754-2019 5.4.1.
 
     >>> one, three = Float((0, 1, 0), F32), Float((0, 3, 0), F32)
     >>> third = one / three

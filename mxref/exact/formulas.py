@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from mxref.exact.arithmetic import F32, Float, amax, product, quotient, ratio
-from mxref.exact.floats import converted
-from mxref.exact.formats import ElementFormat, FloatType, bad, magnitude, read_code
-from mxref.exact.numbers import INF, NAN, Number
+from mxref.exact.format_table import ElementFormat, FloatType, bad, magnitude, read_code
+from mxref.exact.integers import INF, NAN, Number
+from mxref.exact.patterns import converted
 from mxref.exact.ruler import Ruler, place_ratio, placer
 
 ONE: Final = Float((0, 1, 0), F32)

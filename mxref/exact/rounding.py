@@ -1,12 +1,12 @@
 """The roundings, stated once as a choice between two neighbours.
 
-Source: OCP MX v1.0 §5.3 (roundTiesToEven is required, others may be supported); IEEE 754-2019 §4.3;
+Source: OCP MX v1.0 5.3 (roundTiesToEven is required, others may be supported); IEEE 754-2019 4.3;
 P3109 interim report v4.0 (StochasticA, B and C).
 """
 
 from __future__ import annotations
 
-from mxref.exact.formats import bad
+from mxref.exact.format_table import bad
 
 # Where a magnitude lies between two neighbours: on the lower one, or in relation to their midpoint.
 ON, BELOW, TIE, ABOVE = range(4)
@@ -18,7 +18,7 @@ def choose(lower: int, where: int, sign: int, rounding: str) -> int:
     lower: code of the largest magnitude that is not above. where: ON, BELOW, TIE or ABOVE.
     sign: 1 for a negative number. rounding: a deterministic one; "to_odd" gives, if inexact, the
     neighbour whose code is odd.
-    Source: IEEE 754-2019 §4.3.
+    Source: IEEE 754-2019 4.3.
 
     >>> choose(6, TIE, 0, "ties_to_even"), choose(7, TIE, 0, "ties_to_even")
     (6, 8)
@@ -48,7 +48,7 @@ def choose(lower: int, where: int, sign: int, rounding: str) -> int:
 def stops_at_max(rounding: str, sign: int) -> bool:
     """Whether a rounding points to zero for that sign, so that IEEE overflow gives the maximum.
 
-    Source: IEEE 754-2019 §7.4.
+    Source: IEEE 754-2019 7.4.
 
     >>> [stops_at_max("toward_positive", sign) for sign in (0, 1)]
     [False, True]

@@ -3,7 +3,7 @@
 The magnitudes and the midpoints between them are integers in one unit, so small that every source
 number that matters is an integer too. Encoding looks up where the number lies among them.
 
-Source: OCP MX v1.0 §5.3; OFP8 Rev 1.0 §5.2.1; P3109 interim report v4.0 (N18).
+Source: OCP MX v1.0 5.3; OFP8 Rev 1.0 5.2.1; P3109 interim report v4.0 (N18).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from mxref.exact.choices import STOCHASTIC
-from mxref.exact.formats import FORMATS, UNSIGNED, look_up, magnitude
-from mxref.exact.numbers import INF, NAN, Number
+from mxref.exact.choice_table import STOCHASTIC
+from mxref.exact.format_table import FORMATS, UNSIGNED, look_up, magnitude
+from mxref.exact.integers import INF, NAN, Number
 from mxref.exact.rounding import goes_up
 from mxref.exact.side import Side, largest_code, make_side
 
@@ -42,9 +42,9 @@ def ruler(format: str, **chosen: str) -> Ruler:
     Half the smallest magnitude is 2**64 units. A source number is n * 2**e with n < 2**64, so it
     either is a whole number of units or lies below that half.
     Special values: a format without sign gives negative numbers the codes of positive ones.
-    Source: OCP MX v1.0 §5.3.1 to §5.3.4; OFP8 Rev 1.0 §5.2.1.
+    Source: OCP MX v1.0 5.3.1 to 5.3.4; OFP8 Rev 1.0 5.2.1.
 
-    >>> from mxref.exact.choices import ELEMENT_CHOICES, settle
+    >>> from mxref.exact.choice_table import ELEMENT_CHOICES, settle
     >>> r = ruler("e2m1", **settle({}, ELEMENT_CHOICES))
     >>> r.unit, [p // 2**64 for p in r.points[:5]], r.sides[0].answers[1:10]
     (-66, [0, 1, 2, 3, 4], (0, 0, 0, 1, 1, 1, 2, 2, 2))
@@ -70,9 +70,9 @@ def placer(marks: Ruler) -> Callable[[Number, int, int], int]:
 
     Its arguments: the number, random_bits and random_width, which only a stochastic ruler reads.
     Special values: ValueError for a NaN where it is an error.
-    Source: OCP MX v1.0 §5.3.
+    Source: OCP MX v1.0 5.3.
 
-    >>> from mxref.exact.choices import ELEMENT_CHOICES, settle
+    >>> from mxref.exact.choice_table import ELEMENT_CHOICES, settle
     >>> placer(ruler("e2m1", **settle({}, ELEMENT_CHOICES)))((1, 3, -1), 0, 0)
     11
     """
@@ -102,9 +102,9 @@ def placer(marks: Ruler) -> Callable[[Number, int, int], int]:
 def place_ratio(marks: Ruler, sign: int, magnitude: Fraction) -> int:
     """Return the element code of a rational number by a deterministic rounding.
 
-    Source: OCP MX v1.0 §5.3.
+    Source: OCP MX v1.0 5.3.
 
-    >>> from mxref.exact.choices import ELEMENT_CHOICES, settle
+    >>> from mxref.exact.choice_table import ELEMENT_CHOICES, settle
     >>> marks = ruler("e2m1", **settle({}, ELEMENT_CHOICES))
     >>> [place_ratio(marks, 1, Fraction(n, 12)) for n in (2, 3, 4, 29, 30, 1000)]  # ties: 3 and 30
     [8, 8, 9, 12, 12, 15]

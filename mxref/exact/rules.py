@@ -1,6 +1,6 @@
 """The scale rules, each from its own definition, in comparisons of exact integers.
 
-Source: OCP MX v1.0 §6.3 (floor); cuBLAS documentation, "1D block scaling" (rceil); TOSA 1.1,
+Source: OCP MX v1.0 6.3 (floor); cuBLAS documentation, "1D block scaling" (rceil); TOSA 1.1,
 calc_block_scale (tosa); torchao and AMD Quark (ceil, even); MLX 0.31 and llama.cpp (nearest_log2).
 """
 
@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final
 
-from mxref.exact.floats import converted, write_float
-from mxref.exact.formats import FLOATS, ElementFormat, magnitude
-from mxref.exact.numbers import INF, compare, floor_log2
+from mxref.exact.format_table import FLOATS, ElementFormat, magnitude
+from mxref.exact.integers import INF, compare, floor_log2
+from mxref.exact.patterns import converted, write_float
 from mxref.exact.rounding import ABOVE, BELOW, TIE, choose
 
 

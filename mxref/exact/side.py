@@ -3,7 +3,7 @@
 Every choice about an element but the rounding itself has its one place here, as entries of a small
 table.
 
-Source: OCP MX v1.0 §5.3; OFP8 Rev 1.0 §5.2.1; the choices are N10 to N15, N25, N37 and N39.
+Source: OCP MX v1.0 5.3; OFP8 Rev 1.0 5.2.1; the choices are N10 to N15, N25, N37 and N39.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
-from mxref.exact.choices import STOCHASTIC
-from mxref.exact.formats import MINUS_ZERO_IS_NAN, TWOS_COMPLEMENT, ElementFormat, join_sign
+from mxref.exact.choice_table import STOCHASTIC
+from mxref.exact.format_table import MINUS_ZERO_IS_NAN, TWOS_COMPLEMENT, ElementFormat, join_sign
 from mxref.exact.rounding import ABOVE, BELOW, TIE, choose, stops_at_max
 
 
@@ -37,7 +37,7 @@ class Side(NamedTuple):
 def largest_code(sign: int, fmt: ElementFormat, chosen: Mapping[str, str]) -> int:
     """Magnitude code of the largest finite number of a sign; two's complement may have one more.
 
-    >>> from mxref.exact.formats import ELEMENTS
+    >>> from mxref.exact.format_table import ELEMENTS
     >>> [largest_code(s, ELEMENTS["int8"], {"int8_range": "full"}) for s in (0, 1)]
     [127, 128]
     """
@@ -49,9 +49,9 @@ def nan_code(sign: int, fmt: ElementFormat, chosen: Mapping[str, str]) -> int:
     """Element code of a NaN with that sign, in a format that has NaN.
 
     Special values: a format whose one NaN is the code of -0 gives that.
-    Source: OFP8 Rev 1.0 §5.2.1 (implementation-defined).
+    Source: OFP8 Rev 1.0 5.2.1 (implementation-defined).
 
-    >>> from mxref.exact.formats import ELEMENTS
+    >>> from mxref.exact.format_table import ELEMENTS
     >>> hex(nan_code(1, ELEMENTS["e5m2"], {"nan": "signed_quiet"}))
     '0xfe'
     """
@@ -72,9 +72,9 @@ def nan_code(sign: int, fmt: ElementFormat, chosen: Mapping[str, str]) -> int:
 def nan_number(sign: int, fmt: ElementFormat, chosen: Mapping[str, str]) -> int | None:
     """Element code of the number that stands for a NaN with that sign; None if it is an error.
 
-    Source: OCP MX v1.0 §5.3.2 to §5.3.4 (implementation-defined).
+    Source: OCP MX v1.0 5.3.2 to 5.3.4 (implementation-defined).
 
-    >>> from mxref.exact.formats import ELEMENTS
+    >>> from mxref.exact.format_table import ELEMENTS
     >>> nan_number(0, ELEMENTS["e2m1"], {"nan_to_finite": "opposite_zero", "int8_range": "full"})
     8
     """
@@ -93,10 +93,10 @@ def nan_number(sign: int, fmt: ElementFormat, chosen: Mapping[str, str]) -> int 
 def overflow_code(sign: int, fmt: ElementFormat, chosen: Mapping[str, str], *, finite: bool) -> int:
     """Element code of a finite number that overflows, or of Inf.
 
-    Source: OCP MX v1.0 §5.3.1 Table 3; OFP8 Rev 1.0 §5.2.1; IEEE 754-2019 §7.4 (ieee); P3109
-    interim report v4.0 §4.7.5 (propagate).
+    Source: OCP MX v1.0 5.3.1 Table 3; OFP8 Rev 1.0 5.2.1; IEEE 754-2019 7.4 (ieee); P3109
+    interim report v4.0 4.7.5 (propagate).
 
-    >>> from mxref.exact.formats import ELEMENTS
+    >>> from mxref.exact.format_table import ELEMENTS
     >>> overflow_code(0, ELEMENTS["e5m2"], {"overflow": "propagate"}, finite=False) == 0x7C
     True
     """
@@ -119,10 +119,10 @@ def make_side(sign: int, top: int, fmt: ElementFormat, chosen: Mapping[str, str]
 
     chosen: a member of every choice in ELEMENT_CHOICES.
     Special values: see `Side`; codes above the largest overflow.
-    Source: OCP MX v1.0 §5.3.
+    Source: OCP MX v1.0 5.3.
 
-    >>> from mxref.exact.choices import ELEMENT_CHOICES, settle
-    >>> from mxref.exact.formats import ELEMENTS
+    >>> from mxref.exact.choice_table import ELEMENT_CHOICES, settle
+    >>> from mxref.exact.format_table import ELEMENTS
     >>> make_side(1, 8, ELEMENTS["e2m1"], settle({}, ELEMENT_CHOICES)).exact
     (8, 9, 10, 11, 12, 13, 14, 15, 15)
     """

@@ -1,6 +1,6 @@
 """What a bit pattern can be the bits of: a float, an element code or an integer.
 
-Source: IEEE 754-2019 §3.4; OCP MX v1.0 §5.3. The choices read here are N9 and N36.
+Source: IEEE 754-2019 3.4; OCP MX v1.0 5.3. The choices read here are N9 and N36.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Final, NamedTuple
 
-from mxref.exact.floats import converted, float_reader
-from mxref.exact.formats import (
+from mxref.exact.format_table import (
     FLOATS,
     FORMATS,
     TWOS_COMPLEMENT,
@@ -21,7 +20,8 @@ from mxref.exact.formats import (
     look_up,
     read_code,
 )
-from mxref.exact.numbers import Number, floor_log2
+from mxref.exact.integers import Number, floor_log2
+from mxref.exact.patterns import converted, float_reader
 
 
 class Source(NamedTuple):
@@ -119,7 +119,7 @@ def prepared(source: str, pre_rounding: str, subnormal_inputs: str = "kept") -> 
     subnormal_inputs: "flushed" turns the subnormal numbers of the source, or of the type rounded
     to, into zeros of their sign.
     Special values: rounding may give Inf; NaN stays NaN with its sign.
-    Source: IEEE 754-2019 §4.3.1.
+    Source: IEEE 754-2019 4.3.1.
 
     >>> prepared("f32", "bfloat16").read(0x3F808001)
     (0, 129, -7)

@@ -21,12 +21,14 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from mxref._whole_file import refuse_special
-from mxref.blocks import Blocks
-from mxref.files import _gguf, _npz, _safetensors
-from mxref.files._entries import Entry
-from mxref.policy import Policy
+from mxref.blocks.container import Blocks
+from mxref.files import gguf_files as _gguf
+from mxref.files import npz_files as _npz
+from mxref.files import safetensors_files as _safetensors
+from mxref.files.entries import Entry
+from mxref.policy.policy import Policy
 from mxref.profiles import Profile
+from mxref.support.whole_file import refuse_special
 
 __all__ = ["Entry", "entries", "read_blocks", "read_tensors", "write_blocks"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mxref.golden.folder import vectors_folder
-    from mxref.golden.read import VectorError, read_vectors
-    from mxref.golden.records import Case, VectorFile
+    from mxref.cases.folder import vectors_folder
+    from mxref.cases.read import VectorError, read_vectors
+    from mxref.cases.records import Case, VectorFile
     from mxref.golden.regen import build, check, write
 
 __all__ = [
@@ -23,10 +23,10 @@ __all__ = [
 
 if not TYPE_CHECKING:
     _HOMES = {
-        "folder": ("vectors_folder",),
-        "read": ("VectorError", "read_vectors"),
-        "records": ("Case", "VectorFile"),
-        "regen": ("build", "check", "write"),
+        "mxref.cases.folder": ("vectors_folder",),
+        "mxref.cases.read": ("VectorError", "read_vectors"),
+        "mxref.cases.records": ("Case", "VectorFile"),
+        "mxref.golden.regen": ("build", "check", "write"),
     }
 
     def __getattr__(name: str) -> Any:
@@ -35,7 +35,7 @@ if not TYPE_CHECKING:
 
         for home, names in _HOMES.items():
             if name in names:
-                return getattr(importlib.import_module(f"mxref.golden.{home}"), name)
+                return getattr(importlib.import_module(home), name)
         raise AttributeError(f"module 'mxref.golden' has no attribute {name!r}")
 
     def __dir__() -> list[str]:

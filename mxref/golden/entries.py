@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mxref.golden.records import Case
+from mxref.cases.records import Case
 
 __all__ = ["Entry", "Why", "Words", "cases_of"]
 

@@ -6,14 +6,14 @@ import re
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
-from mxref._bits import FloatLayout
-from mxref.exact.floats import write_float
-from mxref.exact.formats import FLOATS
-from mxref.exact.numbers import INF, NAN
+from mxref.bits.floats import FloatLayout
+from mxref.cases.answers import exact_answer
+from mxref.exact.format_table import FLOATS
+from mxref.exact.integers import INF, NAN
+from mxref.exact.patterns import write_float
 from mxref.exact.sources import prepared, read_checked
-from mxref.formats import E8M0, CodeFormat
-from mxref.golden.answers import exact_answer
-from mxref.policy import READS, Policy
+from mxref.formats.catalog import E8M0, CodeFormat
+from mxref.policy.policy import READS, Policy
 
 __all__ = ["answers", "fraction", "neighbours", "parse_number"]
 
@@ -28,7 +28,7 @@ def parse_number(text: str, layout: FloatLayout) -> int:
             without sign, or ``0x`` and the hex digits of a pattern.
         layout: the float type.
 
-    >>> from mxref._bits import F32
+    >>> from mxref.bits.floats import F32
     >>> [hex(parse_number(text, F32)) for text in ("0.1", "-0", "0x1p-149", "0x3f800000")]
     ['0x3dcccccd', '0x80000000', '0x1', '0x3f800000']
 
@@ -65,7 +65,7 @@ def parse_number(text: str, layout: FloatLayout) -> int:
 def fraction(bits: int, layout: FloatLayout) -> Fraction | None:
     """The number that a pattern stands for, exactly; None for an infinity or a NaN.
 
-    >>> from mxref._bits import F32
+    >>> from mxref.bits.floats import F32
     >>> fraction(0xBF400000, F32)
     Fraction(-3, 4)
     """
@@ -80,7 +80,7 @@ def neighbours(
 
     A number of the format is its own neighbour on both sides; beyond the ends there is None.
 
-    >>> from mxref.formats import E2M1
+    >>> from mxref.formats.catalog import E2M1
     >>> neighbours(Fraction(9, 4), E2M1)
     ((4, Fraction(1, 4)), (5, Fraction(3, 4)))
     >>> neighbours(Fraction(-7), E2M1)
@@ -106,7 +106,7 @@ def answers(bits: int, float: str, fmt: CodeFormat) -> dict[int | None, list[str
     Of the roundings all are named, of the other choices those that change the answer; None stands
     for the code where a choice makes the number an error.
 
-    >>> from mxref.formats import E2M1
+    >>> from mxref.formats.catalog import E2M1
     >>> answers(0x40200000, "f32", E2M1)[5]  # 2.5 is midway between 2 and 3
     ['rounding=ties_to_away', 'rounding=toward_positive', 'rounding=to_odd']
     """

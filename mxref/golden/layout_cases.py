@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from mxref import exact
-from mxref._bits import F32, LAYOUTS, FloatLayout
-from mxref.choices import FP4Packing, FP6Packing
-from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS, ElementFormat
-from mxref.golden.answers import exact_answers
+from mxref.bits.floats import F32, LAYOUTS, FloatLayout
+from mxref.cases.answers import exact_answers
+from mxref.cases.grid import pattern
+from mxref.cases.records import VectorFile
+from mxref.cases.splitmix import splitmix64
+from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, ElementFormat
 from mxref.golden.entries import Entry, cases_of
-from mxref.golden.grid import pattern
-from mxref.golden.records import VectorFile
-from mxref.golden.splitmix import splitmix64
-from mxref.policy import Policy
+from mxref.policy.choices import FP4Packing, FP6Packing
+from mxref.policy.policy import Policy
 
 __all__ = ["file_of", "layout_tasks"]
 

@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import LAYOUTS
-from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, Specials
-from mxref.golden.answers import exact_answers, fast_answers
-from mxref.golden.cases import TO_CODE
-from mxref.golden.product import product_blocks
-from mxref.golden.records import words as hex_words
-from mxref.golden.workers import in_order
-from mxref.packing import pack
-from mxref.policy import Policy
-from mxref.scale_rule import ScaleRule
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.answers import exact_answers, fast_answers
+from mxref.cases.product import product_blocks
+from mxref.cases.records import words as hex_words
+from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, Specials
+from mxref.golden.vector_cases import TO_CODE
+from mxref.packing.elements import pack
+from mxref.policy.policy import Policy
+from mxref.policy.scale_rule import ScaleRule
+from mxref.support.workers import in_order
 
 __all__ = [
     "Computed",
@@ -281,7 +281,7 @@ def _pairs() -> Iterator[Words]:
 
 
 def _quantize() -> Iterator[Family]:
-    about = "every scale code with every odd-rounded key: mxref.golden.product"
+    about = "every scale code with every odd-rounded key: mxref.cases.product"
     for block in BLOCK_FORMATS:
         for text in _policies(scale_rule=["floor", "rceil", "even"]):
             chunks = partial(product_blocks, block, Policy.parse(text))

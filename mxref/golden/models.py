@@ -1,6 +1,6 @@
 """Coverage models: the inputs of the vectors, each as a pure function of formats and float types.
 
-Inputs are bit patterns; `MODELS` in `mxref.golden.words` says why each model exists. Everything is
+Inputs are bit patterns; `MODELS` in `mxref.cases.words` says why each model exists. Everything is
 derived from the formats, nothing is random.
 """
 
@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from mxref._bits import BF16, F32, FloatLayout, split
-from mxref.formats import E8M0, CodeFormat, ElementFormat
-from mxref.golden.grid import grid, pattern
+from mxref.bits.floats import BF16, F32, FloatLayout, split
+from mxref.cases.grid import grid, pattern
+from mxref.formats.catalog import E8M0, CodeFormat, ElementFormat
 from mxref.golden.thresholds import tables
-from mxref.scale_rule import ScaleRule
+from mxref.policy.scale_rule import ScaleRule
 
 __all__ = [
     "block_inputs",

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mxref._bits import LAYOUTS
 from mxref._version import VECTORS_VERSION
-from mxref.formats import ELEMENT_FORMATS, element_format
-from mxref.golden.answers import fast_answers
-from mxref.golden.cases import file_tasks
-from mxref.golden.records import SPEC, VectorFile, same_width, stripped
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.answers import fast_answers
+from mxref.cases.records import SPEC, VectorFile, same_width, stripped
+from mxref.formats.catalog import ELEMENT_FORMATS, element_format
 from mxref.golden.schema import schema_lines
 from mxref.golden.store import check, manifest_bytes, write
 from mxref.golden.thresholds import missing_sides, table_header, table_lines
-from mxref.golden.workers import in_order
-from mxref.policy import Policy
+from mxref.golden.vector_cases import file_tasks
+from mxref.policy.policy import Policy
+from mxref.support.workers import in_order
 
 __all__ = ["build", "check", "write"]
 

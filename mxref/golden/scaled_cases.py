@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from mxref._bits import F32, LAYOUTS, FloatLayout
-from mxref.formats import E2M1, UE4M3
+from mxref.bits.floats import F32, LAYOUTS, FloatLayout
+from mxref.cases.grid import pattern
+from mxref.cases.records import VectorFile
+from mxref.formats.catalog import E2M1, UE4M3
 from mxref.golden.entries import Entry
-from mxref.golden.grid import pattern
 from mxref.golden.layout_cases import file_of
-from mxref.golden.records import VectorFile
 
 __all__ = ["scaled_tasks"]
 

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mxref._bits import LAYOUTS
 from mxref._version import VECTORS_VERSION
-from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS
-from mxref.golden.layout_answers import SLOTS
-from mxref.golden.records import DIGITS, SPEC
-from mxref.golden.words import FLAGS, MODELS, OPERATIONS, RULES
-from mxref.policy import Policy
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.layout_answers import SLOTS
+from mxref.cases.records import DIGITS, SPEC
+from mxref.cases.words import FLAGS, MODELS, OPERATIONS, RULES
+from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS
+from mxref.policy.policy import Policy
 
 __all__ = ["schema", "schema_lines"]
 

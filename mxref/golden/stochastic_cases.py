@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from mxref._bits import LAYOUTS, FloatLayout
-from mxref.formats import ELEMENT_FORMATS, ElementFormat
+from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.cases.grid import grid
+from mxref.cases.records import VectorFile
+from mxref.formats.catalog import ELEMENT_FORMATS, ElementFormat
 from mxref.golden.entries import Entry
-from mxref.golden.grid import grid
 from mxref.golden.layout_cases import file_of
-from mxref.golden.records import VectorFile
 
 __all__ = ["stochastic_tasks"]
 

@@ -1,7 +1,7 @@
 """A folder of vector files, brought from one whole set to another whatever happens in between.
 
 New files are written into a folder of their own, ``.next.PID.tmp``. One rename to ``.next`` makes
-them the set that counts: `mxref.golden.read` prefers a file there to the one of the same name in
+them the set that counts: `mxref.cases.read` prefers a file there to the one of the same name in
 its place. Then each is moved to its place, the manifest last. A process that is killed before the
 rename has changed nothing; one killed after it leaves the rest to the next `regen`.
 
@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from mxref._whole_file import write_file
-from mxref.golden.read import STAGED, VectorError, file_bytes, read_manifest
+from mxref.cases.read import STAGED, VectorError, file_bytes, read_manifest
+from mxref.support.whole_file import write_file
 
 __all__ = [
     "check",

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import LAYOUTS, FloatLayout
-from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, block_format
-from mxref.golden.answers import fast_answers
-from mxref.golden.grid import grid
+from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.cases.answers import fast_answers
+from mxref.cases.grid import grid
+from mxref.cases.splitmix import splitmix64
+from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, block_format
 from mxref.golden.level2 import compare
-from mxref.golden.splitmix import splitmix64
-from mxref.policy import Policy
+from mxref.policy.policy import Policy
 
 __all__ = ["CHAIN", "Stream", "streams"]
 

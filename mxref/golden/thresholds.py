@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from mxref import exact
-from mxref._bits import LAYOUTS, FloatLayout
 from mxref._version import VECTORS_VERSION
-from mxref.choices import Overflow, Rounding
-from mxref.formats import ElementFormat, Specials, element_format
-from mxref.golden.grid import grid, pattern
-from mxref.golden.records import VectorFile, json_line, words
+from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.cases.grid import grid, pattern
+from mxref.cases.records import VectorFile, json_line, words
+from mxref.formats.catalog import ElementFormat, Specials, element_format
+from mxref.policy.choices import Overflow, Rounding
 
 __all__ = ["Table", "missing_sides", "table_header", "table_lines", "tables", "thresholds"]
 
@@ -55,8 +55,8 @@ def thresholds(fmt: ElementFormat, layout: FloatLayout, *, negative: bool, **cho
     float above either, and at infinity. That nothing changes between two of them is checked at the
     last float before each.
 
-    >>> from mxref._bits import F32
-    >>> from mxref.formats import E2M1
+    >>> from mxref.bits.floats import F32
+    >>> from mxref.formats.catalog import E2M1
     >>> [f"{bits:08x} {code:02x}" for bits, code in thresholds(E2M1, F32, negative=False)][:4]
     ['00000000 00', '3e800001 01', '3f400000 02', '3fa00001 03']
 

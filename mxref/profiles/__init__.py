@@ -7,9 +7,9 @@
 
 from __future__ import annotations
 
-from mxref._text import unknown_name
-from mxref.profiles._known import PROFILES
-from mxref.profiles._profile import Profile
+from mxref.profiles.definition import Profile
+from mxref.profiles.registry import PROFILES
+from mxref.support.text import unknown_name
 
 __all__ = ["PROFILES", "Profile", "profile"]
 

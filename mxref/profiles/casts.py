@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from mxref._bits import F16, F32, F64, I64, U8
-from mxref._float32 import F64Array, rounded
-from mxref.packing import pack
-from mxref.policy import Policy
-from mxref.profiles._profile import Profile
-from mxref.profiles._stages import Rows, Stages, element_by_policy, float32_bits
+from mxref.bits.float32 import F64Array, rounded
+from mxref.bits.floats import F16, F32, F64, I64, U8
+from mxref.packing.elements import pack
+from mxref.policy.policy import Policy
+from mxref.profiles.definition import Profile
+from mxref.profiles.stages import Rows, Stages, element_by_policy, float32_bits
 
 __all__ = ["PROFILES"]
 

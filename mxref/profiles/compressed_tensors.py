@@ -11,12 +11,12 @@ import dataclasses
 
 import numpy as np
 
-from mxref._bits import BF16, F64, I64, compose, split
-from mxref._float32 import F64Array, rounded
-from mxref.formats import E2M3, E4M3, E8M0
-from mxref.policy import Policy
-from mxref.profiles._profile import Profile
-from mxref.profiles._stages import Rows, Stages, element_by_policy, powers
+from mxref.bits.float32 import F64Array, rounded
+from mxref.bits.floats import BF16, F64, I64, compose, split
+from mxref.formats.catalog import E2M3, E4M3, E8M0
+from mxref.policy.policy import Policy
+from mxref.profiles.definition import Profile
+from mxref.profiles.stages import Rows, Stages, element_by_policy, powers
 from mxref.profiles.torchao import largest
 
 __all__ = ["PROFILES"]

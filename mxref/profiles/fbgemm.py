@@ -11,22 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import F32, I64, FloatLayout
-from mxref._float32 import F64Array, wide
-from mxref.element import decode
-from mxref.formats import E8M0, BlockFormat
-from mxref.policy import Policy
-from mxref.profiles._logarithm import ceil_log2, floor_log2, half_up_log2
-from mxref.profiles._profile import Profile
-from mxref.profiles._stages import (
+from mxref.bits.float32 import F64Array, wide
+from mxref.bits.floats import F32, I64, FloatLayout
+from mxref.formats.catalog import E8M0, BlockFormat
+from mxref.numbers.element import decode
+from mxref.policy.policy import Policy
+from mxref.profiles.definition import Profile
+from mxref.profiles.logarithm import ceil_log2, floor_log2, half_up_log2
+from mxref.profiles.quark import power_quotients
+from mxref.profiles.stages import (  # fmt: skip
     NAN_SCALE,
     Rows,
     Stages,
     element_by_policy,
     float32_bits,
     products,
-)  # fmt: skip
-from mxref.profiles.quark import power_quotients
+)
 from mxref.profiles.torchao import largest
 
 __all__ = ["PROFILES"]

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from mxref._bits import I64
-from mxref._float32 import F64Array
-from mxref.formats import BLOCK_FORMATS, ELEMENT_FORMATS
-from mxref.policy import Policy
-from mxref.profiles._profile import Profile
-from mxref.profiles._stages import Rows, Stages, element_by_policy
+from mxref.bits.float32 import F64Array
+from mxref.bits.floats import I64
+from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
+from mxref.policy.policy import Policy
+from mxref.profiles.definition import Profile
+from mxref.profiles.stages import Rows, Stages, element_by_policy
 from mxref.profiles.torchao import as_they_are
 from mxref.profiles.tosa import quotients
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from mxref._bits import F16, F32, F64, I64, FloatLayout
-from mxref._float32 import F64Array, rounded
-from mxref.formats import E5M2, E8M0
-from mxref.policy import Policy
-from mxref.profiles._profile import Profile
-from mxref.profiles._stages import (
+from mxref.bits.float32 import F64Array, rounded
+from mxref.bits.floats import F16, F32, F64, I64, FloatLayout
+from mxref.formats.catalog import E5M2, E8M0
+from mxref.policy.policy import Policy
+from mxref.profiles.definition import Profile
+from mxref.profiles.stages import (
     NAN_SCALE,
     Rows,
     Stages,

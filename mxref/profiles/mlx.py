@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import BF16, I64, FloatLayout
-from mxref._float32 import F64Array, rounded
-from mxref._products import product_table
-from mxref.formats import E4M3, E8M0, BlockFormat, Specials
-from mxref.policy import Policy
-from mxref.profiles._logarithm import nearest_log2
-from mxref.profiles._profile import Profile
-from mxref.profiles._stages import Rows, Stages, element_by_policy, powers, products
+from mxref.bits.float32 import F64Array, rounded
+from mxref.bits.floats import BF16, I64, FloatLayout
+from mxref.blocks.product_tables import product_table
+from mxref.formats.catalog import E4M3, E8M0, BlockFormat, Specials
+from mxref.policy.policy import Policy
+from mxref.profiles.definition import Profile
+from mxref.profiles.logarithm import nearest_log2
+from mxref.profiles.stages import Rows, Stages, element_by_policy, powers, products
 from mxref.profiles.torchao import largest
 
 __all__ = ["FIRST_NEAREST", "PROFILES"]

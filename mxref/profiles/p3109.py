@@ -2,20 +2,20 @@
 
 From the text of the draft; no implementation was run. Its scale is Binary8p1uf, its elements are
 its own; here they are E8M0, which has no zero, and OCP's FP8. It has no format without NaN.
-Source: P3109 §4.7, §5; SPEC_NOTES, stages of profiles.
+Source: P3109 4.7, 5; SPEC_NOTES, stages of profiles.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from mxref._bits import I64
-from mxref._float32 import F64Array
-from mxref.policy import Policy
-from mxref.profiles._profile import Profile
-from mxref.profiles._stages import NAN_SCALE, Rows, Stages
+from mxref.bits.float32 import F64Array
+from mxref.bits.floats import I64
+from mxref.numbers.scale import encode_scale
+from mxref.policy.policy import Policy
+from mxref.profiles.definition import Profile
+from mxref.profiles.stages import NAN_SCALE, Rows, Stages
 from mxref.profiles.torchao import as_they_are
-from mxref.scale import encode_scale
 
 __all__ = ["PROFILES"]
 
@@ -33,7 +33,7 @@ PROFILES = (
     Profile(
         "p3109",
         Policy.parse("ocp+scale_rounding=ties_to_even+block_nan=ignore+block_inf=ignore"),
-        "P3109 interim report v4.0 §5, ConvertToBlockMaxAbsFinite with nearest, SatFinite",
+        "P3109 interim report v4.0 5, ConvertToBlockMaxAbsFinite with nearest, SatFinite",
         "4.0, a draft of 26 June 2026",
         checked="the text of the draft; no implementation was run",
         formats={"shared_scale": _ELEMENTS, "quantize": _BLOCKS, "dequantize": _BLOCKS},

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from mxref._bits import F32, I64, FloatLayout
-from mxref._float32 import F64Array, fl
-from mxref.element import decode, encode
-from mxref.formats import E8M0
-from mxref.policy import Policy
-from mxref.profiles._logarithm import ceil_log2, floor_log2, nearest_log2
-from mxref.profiles._profile import Profile
-from mxref.profiles._stages import (
+from mxref.bits.float32 import F64Array, fl
+from mxref.bits.floats import F32, I64, FloatLayout
+from mxref.formats.catalog import E8M0
+from mxref.numbers.element import decode, encode
+from mxref.policy.policy import Policy
+from mxref.profiles.definition import Profile
+from mxref.profiles.logarithm import ceil_log2, floor_log2, nearest_log2
+from mxref.profiles.stages import (
     NAN_SCALE,
     Rows,
     Stages,

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from mxref._bits import I64
-from mxref._float32 import F64Array
-from mxref.formats import E8M0
-from mxref.policy import Policy
-from mxref.profiles._logarithm import ceil_ln_log2
-from mxref.profiles._profile import Profile
-from mxref.profiles._stages import NAN_SCALE, Rows, Stages, powers
+from mxref.bits.float32 import F64Array
+from mxref.bits.floats import I64
+from mxref.formats.catalog import E8M0
+from mxref.policy.policy import Policy
+from mxref.profiles.definition import Profile
 from mxref.profiles.jax import clipped, element, fraction_of_max
+from mxref.profiles.logarithm import ceil_ln_log2
 from mxref.profiles.quark import INF_SCALE
+from mxref.profiles.stages import NAN_SCALE, Rows, Stages, powers
 from mxref.profiles.torchao import largest
 
 __all__ = ["PROFILES"]

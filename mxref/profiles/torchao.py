@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from mxref._bits import F32, I64, U8
-from mxref._float32 import F64Array, fl
-from mxref.formats import E8M0
-from mxref.packing import pack
-from mxref.policy import Policy
-from mxref.profiles._logarithm import ceil_log2
-from mxref.profiles._profile import Profile
-from mxref.profiles._stages import NAN_SCALE, Rows, Stages, element_by_policy, float32_bits, powers
+from mxref.bits.float32 import F64Array, fl
+from mxref.bits.floats import F32, I64, U8
+from mxref.formats.catalog import E8M0
+from mxref.packing.elements import pack
+from mxref.policy.policy import Policy
+from mxref.profiles.definition import Profile
+from mxref.profiles.logarithm import ceil_log2
+from mxref.profiles.stages import NAN_SCALE, Rows, Stages, element_by_policy, float32_bits, powers
 
 __all__ = ["PROFILES"]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from mxref._bits import F32, I64
-from mxref._float32 import F64Array
-from mxref.policy import Policy
-from mxref.profiles._profile import Profile
-from mxref.profiles._stages import (
+from mxref.bits.float32 import F64Array
+from mxref.bits.floats import F32, I64
+from mxref.policy.policy import Policy
+from mxref.profiles.definition import Profile
+from mxref.profiles.stages import (
     NAN_SCALE,
     Rows,
     Stages,

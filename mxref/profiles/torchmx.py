@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import F64, I64, FloatLayout, compose, split
-from mxref._float32 import F64Array
-from mxref.element import decode
-from mxref.formats import E8M0, BlockFormat, ElementFormat
-from mxref.policy import Policy
-from mxref.profiles._profile import Profile
-from mxref.profiles._stages import (
+from mxref.bits.float32 import F64Array
+from mxref.bits.floats import F64, I64, FloatLayout, compose, split
+from mxref.formats.catalog import E8M0, BlockFormat, ElementFormat
+from mxref.numbers.element import decode
+from mxref.policy.policy import Policy
+from mxref.profiles.definition import Profile
+from mxref.profiles.stages import (
     NAN_SCALE,
     Rows,
     Stages,

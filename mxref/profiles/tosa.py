@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from mxref._bits import BF16, F32, I64, Bool
-from mxref._float32 import F64Array, rounded
-from mxref.formats import BLOCK_FORMATS
-from mxref.policy import Policy
-from mxref.profiles._profile import Profile
-from mxref.profiles._stages import (
+from mxref.bits.float32 import F64Array, rounded
+from mxref.bits.floats import BF16, F32, I64, Bool
+from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.policy.policy import Policy
+from mxref.profiles.definition import Profile
+from mxref.profiles.stages import (
     NAN_SCALE,
     Rows,
     Stages,

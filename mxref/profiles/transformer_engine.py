@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mxref._float32 import F64Array
-from mxref.policy import Policy
-from mxref.profiles._profile import Profile
-from mxref.profiles._stages import Rows, Stages
+from mxref.bits.float32 import F64Array
+from mxref.policy.policy import Policy
+from mxref.profiles.definition import Profile
+from mxref.profiles.stages import Rows, Stages
 
 __all__ = ["PROFILES"]
 

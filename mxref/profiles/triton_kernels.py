@@ -11,12 +11,12 @@ import dataclasses
 
 import numpy as np
 
-from mxref._bits import BF16, I64
-from mxref._float32 import F64Array, fl
-from mxref.formats import E2M1, E8M0
-from mxref.policy import Policy
-from mxref.profiles._profile import Profile
-from mxref.profiles._stages import (
+from mxref.bits.float32 import F64Array, fl
+from mxref.bits.floats import BF16, I64
+from mxref.formats.catalog import E2M1, E8M0
+from mxref.policy.policy import Policy
+from mxref.profiles.definition import Profile
+from mxref.profiles.stages import (
     Rows,
     Stages,
     element_by_policy,

@@ -27,10 +27,10 @@ except ImportError:
         "pip install 'mxref[fuzz]'"
     ) from None
 
-from mxref.strategies._blocks import blocks, coded_blocks, codes, scale_codes
-from mxref.strategies._floats import near_scale_limits, near_thresholds, patterns, values
-from mxref.strategies._policies import policies
-from mxref.strategies._tensors import tensors
+from mxref.strategies.for_blocks import blocks, coded_blocks, codes, scale_codes
+from mxref.strategies.for_floats import near_scale_limits, near_thresholds, patterns, values
+from mxref.strategies.for_policies import policies
+from mxref.strategies.for_tensors import tensors
 
 __all__ = [
     "blocks",

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from mxref.cases.read import read_vectors
 from mxref.conformance import TargetError, load_target, verify
-from mxref.golden.read import read_vectors
 
 ROOT = Path(__file__).resolve().parents[2]
 ADAPTERS = ROOT / "tools" / "adapters"

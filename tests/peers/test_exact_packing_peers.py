@@ -11,7 +11,7 @@ import torch
 from torchao.prototype.mx_formats.kernels import pack_uint4, unpack_uint4
 from torchao.prototype.mx_formats.utils import from_blocked, to_blocked
 
-from mxref.exact.packing import pack, pack_block, pack_scales, unpack, unpack_scales
+from mxref.exact.bit_places import pack, pack_block, pack_scales, unpack, unpack_scales
 
 
 def test_torchao_nibbles() -> None:

@@ -17,9 +17,9 @@ import pytest
 from triton_bugs import LEFT_OUT, PLANTED
 from triton_child import RULES
 
-from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
-from mxref.golden.mutants import MUTANTS, Mutant, equivalent
-from mxref.golden.read import by_stem, read_manifest
+from mxref.cases.read import by_stem, read_manifest
+from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
+from mxref.mutants import MUTANTS, Mutant, equivalent
 
 ROOT = Path(__file__).resolve().parents[2]
 BY_ID = {mutant.id: mutant for mutant in MUTANTS}

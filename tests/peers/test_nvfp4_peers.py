@@ -17,7 +17,7 @@ from torchao.prototype.mx_formats.kernels import f4_unpacked_to_f32, unpack_uint
 from torchao.prototype.mx_formats.nvfp4_tensor import nvfp4_quantize, per_tensor_amax_to_scale
 
 import mxref
-from mxref.two_level import TensorScale
+from mxref.blocks.two_level import TensorScale
 
 ROWS, COLUMNS = 4096, 512
 

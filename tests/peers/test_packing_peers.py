@@ -21,7 +21,7 @@ from torchao.prototype.mx_formats.kernels import pack_uint4, unpack_uint4
 from torchao.prototype.mx_formats.utils import from_blocked, to_blocked
 
 import mxref
-from mxref.formats import ELEMENT_FORMATS
+from mxref.formats.catalog import ELEMENT_FORMATS
 
 LENGTHS = [0, 1, 2, 3, 4, 5, 31, 32, 33, 64, 101, 4096, 5001]
 GGUF = {"scale_place": "before", "fp4_packing": "halves"}

@@ -26,8 +26,8 @@ from torchao.prototype.mx_formats.nvfp4_tensor import (
     per_tensor_amax_to_scale,
 )
 
-from mxref.exact.packing import unpack
-from mxref.exact.two_level import dequantize_scaled, quantize_scaled
+from mxref.exact.bit_places import unpack
+from mxref.exact.small_float_scale import dequantize_scaled, quantize_scaled
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 INTS = {"f32": torch.int32, "bf16": torch.int16, "f16": torch.int16}

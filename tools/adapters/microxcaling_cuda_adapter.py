@@ -16,7 +16,7 @@ from _values import block_codes, scale_codes
 from cuda_adapter import INCLUDE
 from numpy.typing import NDArray
 
-from mxref.formats import element_format
+from mxref.formats.catalog import element_format
 
 __all__ = ["FLOATS", "FORMATS", "rounding", "shared_scale"]
 FORMATS = [

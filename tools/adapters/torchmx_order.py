@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 import mxref
-from mxref.formats import BLOCK_FORMATS, E8M0, BlockFormat, ElementFormat
+from mxref.formats.catalog import BLOCK_FORMATS, E8M0, BlockFormat, ElementFormat
 
 U8 = NDArray[np.uint8]
 Stored = NDArray[np.uint8] | NDArray[np.int8]

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import FloatLayout, layout_of
-from mxref._text import unknown_name
-from mxref.conformance.calls import without_cases
-from mxref.conformance.compare import same_answers
+from mxref.bits.floats import FloatLayout, layout_of
+from mxref.cases.probes import probes
+from mxref.cases.read import vectors_folder
+from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.differing import inputs
 from mxref.conformance.differing.figures import Figures, figures
 from mxref.conformance.differing.kinds import KINDS, READINGS, kinds, readings
@@ -27,9 +27,9 @@ from mxref.conformance.differing.sides import (
     side_of,
 )
 from mxref.conformance.fuzzing.simplify import simplest
-from mxref.formats import BLOCK_FORMATS, BlockFormat, block_format
-from mxref.golden.probes import probes
-from mxref.golden.read import vectors_folder
+from mxref.formats.catalog import BLOCK_FORMATS, BlockFormat, block_format
+from mxref.support.text import unknown_name
+from mxref.targets.calls import without_cases
 
 __all__ = ["Bytes", "Difference", "Example", "Reading", "difference"]
 

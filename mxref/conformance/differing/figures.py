@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import F32, F64
-from mxref._decibels import Sum, decibels
-from mxref._tiles import cut
+from mxref.bits.floats import F32, F64
+from mxref.blocks.tiles import cut
 from mxref.conformance.differing.sides import Side, exact
-from mxref.formats import BlockFormat
+from mxref.formats.catalog import BlockFormat
+from mxref.support.decibels import Sum, decibels
 
 __all__ = ["Figures", "figures"]
 

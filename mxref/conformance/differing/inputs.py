@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import FloatLayout
+from mxref.bits.floats import FloatLayout
+from mxref.cases.grid import grid, pattern
+from mxref.cases.probes import COUNT, probes
+from mxref.cases.read import read_vectors
+from mxref.cases.splitmix import splitmix64
 from mxref.conformance.differing.sides import Words, rounded_to
-from mxref.formats import BlockFormat
-from mxref.golden.grid import grid, pattern
-from mxref.golden.probes import COUNT, probes
-from mxref.golden.read import read_vectors
-from mxref.golden.splitmix import splitmix64
+from mxref.formats.catalog import BlockFormat
 
 __all__ = ["blocks", "data"]
 

@@ -7,14 +7,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import F64, FloatLayout
-from mxref._float32 import wide
-from mxref.conformance.calls import without_cases
-from mxref.conformance.compare import same_answers
+from mxref.bits.float32 import wide
+from mxref.bits.floats import F64, FloatLayout
+from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.differing.sides import Answers, Words
-from mxref.element import encode
-from mxref.formats import E8M0, BlockFormat
-from mxref.profiles._stages import powers
+from mxref.formats.catalog import E8M0, BlockFormat
+from mxref.numbers.element import encode
+from mxref.profiles.stages import powers
+from mxref.targets.calls import without_cases
 
 __all__ = ["KINDS", "READINGS", "kinds", "readings"]
 

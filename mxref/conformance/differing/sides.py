@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import F64, LAYOUTS, FloatLayout, bits_of, compose, layout_of, split
-from mxref._text import unknown_name
-from mxref.blocks import Blocks
-from mxref.formats import BlockFormat
-from mxref.policy import Policy
+from mxref.bits.floats import F64, LAYOUTS, FloatLayout, bits_of, compose, layout_of, split
+from mxref.blocks.container import Blocks
+from mxref.formats.catalog import BlockFormat
+from mxref.policy.policy import Policy
 from mxref.profiles import Profile, profile
+from mxref.support.text import unknown_name
 
 __all__ = ["Answers", "Side", "common_float", "exact", "rounded_to", "side_of"]
 

@@ -17,19 +17,19 @@ from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
 from numpy.typing import NDArray
 
-from mxref.conformance.answers import AnswerError
-from mxref.conformance.calls import Answers, without_cases
-from mxref.conformance.compare import Failure, profile_answers, same_answers
-from mxref.conformance.fuzzing.questions import Question, questions, subjects
+from mxref.cases.answers import answerable, choices_read, exact_answer, fast_answers
+from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
+from mxref.conformance.compare.compare import Failure, profile_answers, same_answers
+from mxref.conformance.compare.failure_text import difference, show_input
+from mxref.conformance.fuzzing.input_words import Question, questions, subjects
 from mxref.conformance.fuzzing.reproduce import reproduction
 from mxref.conformance.fuzzing.simplify import simplest
-from mxref.conformance.profile_target import speaks_of
-from mxref.conformance.report import difference, show_input
-from mxref.conformance.target import PythonTarget, Target
-from mxref.golden.answers import answerable, choices_read, exact_answer, fast_answers
-from mxref.golden.records import Case, VectorFile, padded, same_width, stripped
-from mxref.policy import Policy
+from mxref.policy.policy import Policy
 from mxref.profiles import Profile
+from mxref.targets.calls import Answers, without_cases
+from mxref.targets.profile_target import speaks_of
+from mxref.targets.returned import AnswerError
+from mxref.targets.target import PythonTarget, Target
 
 __all__ = ["Counterexample", "Row", "fuzz"]
 

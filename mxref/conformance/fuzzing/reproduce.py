@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import LAYOUTS, FloatLayout
-from mxref.conformance.compare import Failure
-from mxref.conformance.target import Target
-from mxref.formats import OTHER_BLOCK_FORMATS
-from mxref.golden.records import VectorFile, stripped, words
-from mxref.golden.words import LAYOUT_OPERATIONS
+from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.cases.records import VectorFile, stripped, words
+from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.conformance.compare.compare import Failure
+from mxref.formats.catalog import OTHER_BLOCK_FORMATS
+from mxref.targets.target import Target
 
 __all__ = ["reproduction"]
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref import _simple
-from mxref._bits import F32, LAYOUTS
-from mxref.formats import E8M0, block_format
-from mxref.golden.records import VectorFile
+from mxref.bits import simplicity as _simple
+from mxref.bits.floats import F32, LAYOUTS
+from mxref.cases.records import VectorFile
+from mxref.formats.catalog import E8M0, block_format
 
 __all__ = ["simplest"]
 

@@ -11,12 +11,12 @@ import itertools
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from mxref._bits import F16, F32, F64, LAYOUTS, FloatLayout
-from mxref.conformance.calls import code_format, without_cases
-from mxref.formats import CodeFormat
-from mxref.golden.answers import reads
-from mxref.policy import Policy
-from mxref.scale_rule import ScaleRule
+from mxref.bits.floats import F16, F32, F64, LAYOUTS, FloatLayout
+from mxref.cases.answers import reads
+from mxref.formats.catalog import CodeFormat
+from mxref.policy.policy import Policy
+from mxref.policy.scale_rule import ScaleRule
+from mxref.targets.calls import code_format, without_cases
 
 __all__ = ["Setting", "alike", "because", "members"]
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.conformance.calls import without_cases
+from mxref.cases.answers import reads
+from mxref.cases.records import NO_WORD, padded, same_width, stripped
 from mxref.conformance.identification.alike import Setting
 from mxref.conformance.identification.pools import Pool, Words
 from mxref.conformance.identification.predicted import comparable, hashed, predicted, shown
 from mxref.conformance.identification.space import Space, simplest
-from mxref.conformance.target import Target
-from mxref.golden.answers import reads
-from mxref.golden.records import NO_WORD, padded, same_width, stripped
+from mxref.targets.calls import without_cases
+from mxref.targets.target import Target
 
 __all__ = ["PROBES", "Asked", "Probe", "narrowed", "separating"]
 

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mxref._bits import F16, FloatLayout
+from mxref.bits.floats import F16, FloatLayout
+from mxref.cases.answers import fast_answers
+from mxref.cases.grid import grid, pattern
+from mxref.cases.splitmix import splitmix64
 from mxref.conformance.identification.alike import Setting
 from mxref.conformance.identification.pools import (
     Maker,
@@ -29,11 +32,8 @@ from mxref.conformance.identification.scale_questions import (
     type_tops,
     usual_amaxes,
 )
-from mxref.formats import E8M0
-from mxref.golden.answers import fast_answers
-from mxref.golden.grid import grid, pattern
-from mxref.golden.splitmix import splitmix64
-from mxref.policy import Policy
+from mxref.formats.catalog import E8M0
+from mxref.policy.policy import Policy
 
 __all__ = ["block_pools"]
 

@@ -7,22 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mxref._bits import LAYOUTS
-from mxref.conformance.calls import without_cases
-from mxref.conformance.compare import same_answers
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.answers import reads
+from mxref.cases.records import padded, stripped
+from mxref.cases.words import OPERATIONS
+from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.identification.alike import Setting, alike, because
 from mxref.conformance.identification.asking import PROBES, Asked, Probe, narrowed
 from mxref.conformance.identification.pools import Pool, Words
 from mxref.conformance.identification.questions import pools
 from mxref.conformance.identification.space import Space, simplest
-from mxref.conformance.profile_target import profile_target
-from mxref.conformance.target import Target
-from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
-from mxref.golden.answers import reads
-from mxref.golden.records import padded, stripped
-from mxref.golden.words import OPERATIONS
-from mxref.policy import Policy
+from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
+from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
+from mxref.targets.calls import without_cases
+from mxref.targets.profile_target import profile_target
+from mxref.targets.target import Target
 
 __all__ = ["Clash", "Finding", "Identified", "identify", "identify_one", "settings"]
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import FloatLayout, compose, split
+from mxref.bits.floats import FloatLayout, compose, split
+from mxref.cases.grid import grid, pattern
 from mxref.conformance.identification.alike import narrower
-from mxref.formats import CodeFormat
-from mxref.golden.grid import grid, pattern
-from mxref.policy import Policy
+from mxref.formats.catalog import CodeFormat
+from mxref.policy.policy import Policy
 
 __all__ = [
     "Maker",

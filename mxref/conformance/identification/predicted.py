@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.block import quantize
+from mxref.blocks.quantization import quantize
+from mxref.cases.answers import fast_answers
+from mxref.cases.records import NO_WORD, padded
+from mxref.cases.splitmix import splitmix64
 from mxref.conformance.identification.alike import Setting
-from mxref.formats import block_format
-from mxref.golden.answers import fast_answers
-from mxref.golden.records import NO_WORD, padded
-from mxref.golden.splitmix import splitmix64
-from mxref.policy import Policy
+from mxref.formats.catalog import block_format
+from mxref.policy.policy import Policy
 
 __all__ = ["comparable", "hashed", "predicted", "shown"]
 

@@ -10,7 +10,9 @@ import dataclasses
 
 import numpy as np
 
-from mxref._bits import F16, FloatLayout
+from mxref.bits.floats import F16, FloatLayout
+from mxref.cases.grid import grid, pattern
+from mxref.cases.records import padded
 from mxref.conformance.identification.alike import Setting
 from mxref.conformance.identification.block_questions import block_pools
 from mxref.conformance.identification.pools import (
@@ -26,10 +28,8 @@ from mxref.conformance.identification.pools import (
     power_bits,
 )
 from mxref.conformance.identification.scale_questions import encode_scale_pools, shared_scale_pools
-from mxref.formats import E8M0, CodeFormat
-from mxref.golden.grid import grid, pattern
-from mxref.golden.records import padded
-from mxref.policy import READS, Policy
+from mxref.formats.catalog import E8M0, CodeFormat
+from mxref.policy.policy import READS, Policy
 
 __all__ = ["pools"]
 

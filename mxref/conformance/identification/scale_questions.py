@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mxref._bits import F16, FloatLayout, compose, split
+from mxref.bits.floats import F16, FloatLayout, compose, split
+from mxref.cases.grid import pattern
 from mxref.conformance.identification.alike import Setting, narrower
 from mxref.conformance.identification.pools import (
     Pool,
@@ -20,9 +21,8 @@ from mxref.conformance.identification.pools import (
     power_bits,
     times,
 )
-from mxref.formats import CodeFormat
-from mxref.golden.grid import pattern
-from mxref.scale_rule import ScaleRule
+from mxref.formats.catalog import CodeFormat
+from mxref.policy.scale_rule import ScaleRule
 
 __all__ = [
     "SCALE_READS",

@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mxref.policy import Policy
+from mxref.policy.policy import Policy
 
 __all__ = ["Factor", "Space", "simplest"]
 

@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import LAYOUTS
-from mxref._simple import simplicity
-from mxref.conformance.compare import same_answers
+from mxref.bits.floats import LAYOUTS
+from mxref.bits.simplicity import simplicity
+from mxref.cases.records import NO_WORD, VectorFile, same_width
+from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.fuzzing.simplify import simplest
 from mxref.conformance.ledger.kinds import HOWS, KINDS, clause_of, hows, kinds
 from mxref.conformance.ledger.reasons import answers_of, reasons
 from mxref.conformance.ledger.tally import Found, Tally, same_bits
-from mxref.conformance.profile_target import profile_target
 from mxref.conformance.sweeping.plan import OwnTarget
-from mxref.conformance.target import PythonTarget, Target
-from mxref.formats import E8M0
-from mxref.golden.records import NO_WORD, VectorFile, same_width
-from mxref.policy import Policy
+from mxref.formats.catalog import E8M0
+from mxref.policy.policy import Policy
 from mxref.profiles import Profile
+from mxref.targets.profile_target import profile_target
+from mxref.targets.target import PythonTarget, Target
 
 __all__ = ["hex_text", "record"]
 

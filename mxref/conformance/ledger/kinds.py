@@ -10,11 +10,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import LAYOUTS, FloatLayout
-from mxref.conformance.calls import code_format
-from mxref.formats import E8M0
-from mxref.golden.records import VectorFile
-from mxref.golden.words import LAYOUT_OPERATIONS, SECTIONS
+from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.cases.records import VectorFile
+from mxref.cases.words import LAYOUT_OPERATIONS, SECTIONS
+from mxref.formats.catalog import E8M0
+from mxref.targets.calls import code_format
 
 __all__ = ["HOWS", "KINDS", "clause_of", "hows", "kinds"]
 

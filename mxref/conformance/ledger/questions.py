@@ -1,6 +1,6 @@
 """What the ledger asks of an operation: level 1, every input where they are few, and random ones.
 
-`quantize` of float32 gets the block product (`mxref.golden.product`), `dequantize` every element
+`quantize` of float32 gets the block product (`mxref.cases.product`), `dequantize` every element
 code under every scale code, 16-bit floats come complete where an operation takes them one by one.
 """
 
@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._bits import F32, LAYOUTS
-from mxref.formats import BLOCK_FORMATS, E2M1, E8M0, ELEMENT_FORMATS, ElementFormat
+from mxref.bits.floats import F32, LAYOUTS
+from mxref.cases.product import scale_blocks, scale_range
+from mxref.cases.random_blocks import random_blocks
+from mxref.cases.records import VectorFile
+from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.formats.catalog import BLOCK_FORMATS, E2M1, E8M0, ELEMENT_FORMATS, ElementFormat
 from mxref.golden.level2 import products
-from mxref.golden.product import scale_blocks, scale_range
-from mxref.golden.random_blocks import random_blocks
-from mxref.golden.records import VectorFile
-from mxref.golden.words import LAYOUT_OPERATIONS
-from mxref.policy import Policy
+from mxref.policy.policy import Policy
 
 __all__ = ["ELEMENTS", "random_elements", "rounds"]
 

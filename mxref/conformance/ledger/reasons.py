@@ -13,16 +13,16 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.conformance.compare import same_answers
-from mxref.conformance.profile_target import profile_target
+from mxref.cases.answers import choices_read
+from mxref.cases.records import VectorFile, same_width
+from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.sweeping.plan import OwnTarget
-from mxref.conformance.target import Target
-from mxref.golden.answers import choices_read
-from mxref.golden.records import VectorFile, same_width
-from mxref.golden.words import LAYOUT_OPERATIONS
-from mxref.policy import Policy
+from mxref.policy.policy import Policy
 from mxref.profiles import Profile
-from mxref.profiles._stages import Stages
+from mxref.profiles.stages import Stages
+from mxref.targets.profile_target import profile_target
+from mxref.targets.target import Target
 
 __all__ = ["answers_of", "reasons"]
 

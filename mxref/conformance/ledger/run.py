@@ -13,21 +13,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.conformance.asked import is_asked, read_for
-from mxref.conformance.calls import Answers
-from mxref.conformance.compare import wanted_answers
+from mxref.cases.answers import answerable
+from mxref.cases.read import vectors_folder
+from mxref.cases.records import VectorFile
+from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.conformance.compare.compare import wanted_answers
 from mxref.conformance.ledger.findings import record
 from mxref.conformance.ledger.questions import ELEMENTS, random_elements, rounds
 from mxref.conformance.ledger.tally import Tally
-from mxref.conformance.profile_target import profile_target
 from mxref.conformance.sweeping.plan import OwnTarget
-from mxref.conformance.target import PythonTarget
-from mxref.golden.answers import answerable
-from mxref.golden.read import vectors_folder
-from mxref.golden.records import VectorFile
-from mxref.golden.words import LAYOUT_OPERATIONS
-from mxref.policy import Policy
+from mxref.policy.policy import Policy
 from mxref.profiles import Profile
+from mxref.targets.asked import is_asked, read_for
+from mxref.targets.calls import Answers
+from mxref.targets.profile_target import profile_target
+from mxref.targets.target import PythonTarget
 
 __all__ = ["examine"]
 

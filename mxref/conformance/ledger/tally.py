@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.conformance.calls import Answers
-from mxref.conformance.compare import same_answers
+from mxref.cases.records import VectorFile, same_width
+from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.ledger.kinds import HOWS, KINDS, hows, kinds
-from mxref.golden.records import VectorFile, same_width
+from mxref.targets.calls import Answers
 
 __all__ = ["Found", "Tally", "by_case", "same_bits"]
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mxref.conformance.sweeping.blocks import BlockTally
+from mxref.cases.records import VectorFile
+from mxref.conformance.sweeping.block_sweep import BlockTally
 from mxref.conformance.sweeping.intervals import Tally
 from mxref.conformance.sweeping.plan import Part
-from mxref.golden.records import VectorFile
 
 __all__ = ["Account", "Swept"]
 

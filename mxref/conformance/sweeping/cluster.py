@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Executor
 from typing import Any
 
-from mxref._text import one_line
 from mxref._version import __version__
-from mxref.conformance.target import TargetError
+from mxref.support.text import one_line
+from mxref.targets.target import TargetError
 
 __all__ = ["dask_cluster"]
 

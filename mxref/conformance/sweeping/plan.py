@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref._scratch import scratch
-from mxref.conformance.calls import Answers, quiet
-from mxref.conformance.target import Target
-from mxref.element import encode
-from mxref.golden.answers import fast_answers
-from mxref.golden.records import VectorFile
-from mxref.policy import Policy
-from mxref.scale import encode_scale, shared_scale
+from mxref.cases.answers import fast_answers
+from mxref.cases.records import VectorFile
+from mxref.numbers.element import encode
+from mxref.numbers.scale import encode_scale, shared_scale
+from mxref.policy.policy import Policy
+from mxref.support.scratch import scratch
+from mxref.targets.calls import Answers, quiet
+from mxref.targets.target import Target
 
 __all__ = ["OwnTarget", "Part", "Plan", "Source"]
 

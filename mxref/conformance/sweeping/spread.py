@@ -9,8 +9,8 @@ from concurrent.futures import Executor
 from functools import partial
 
 from mxref.conformance.sweeping.plan import Part, Plan, Source
-from mxref.conformance.target import TargetError
-from mxref.golden.workers import in_flight, processes
+from mxref.support.workers import in_flight, processes
+from mxref.targets.target import TargetError
 
 __all__ = ["parts_done"]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mxref._whole_file import write_file
+from mxref.support.whole_file import write_file
 
 __all__ = ["fingerprint", "read_state", "write_state"]
 

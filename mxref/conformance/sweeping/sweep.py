@@ -2,7 +2,7 @@
 
 Beside the golden vectors, which are complete for monotone implementations, this is complete without
 an assumption. The right answers come from the slow twin: as steps between which they are the same
-(`mxref.golden.steps`), and of blocks by the fast path, a seventh of which the slow twin checks.
+(`mxref.cases.steps`), and of blocks by the fast path, a seventh of which the slow twin checks.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from concurrent.futures import Executor
 from contextlib import closing
 from pathlib import Path
 
-from mxref._bits import LAYOUTS
-from mxref._text import unknown_name
 from mxref._version import __version__
-from mxref.conformance.calls import without_cases
+from mxref.bits.floats import LAYOUTS
+from mxref.cases import words
+from mxref.cases.answers import answerable, choices_read
+from mxref.cases.steps import input_count
 from mxref.conformance.sweeping.account import Account, Swept
-from mxref.conformance.sweeping.blocks import BlockTally, scale_count, sweep_blocks
+from mxref.conformance.sweeping.block_sweep import BlockTally, scale_count, sweep_blocks
 from mxref.conformance.sweeping.intervals import Tally
-from mxref.conformance.sweeping.numbers import part_size, sweep_numbers
+from mxref.conformance.sweeping.number_sweep import part_size, sweep_numbers
 from mxref.conformance.sweeping.plan import OwnTarget, Plan, Source
 from mxref.conformance.sweeping.spread import parts_done
 from mxref.conformance.sweeping.state import read_state, write_state
-from mxref.conformance.target import Target, TargetError
-from mxref.formats import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, code_format, element_format
-from mxref.golden import words
-from mxref.golden.answers import answerable, choices_read
-from mxref.golden.steps import input_count
-from mxref.policy import Policy
+from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, code_format, element_format
+from mxref.policy.policy import Policy
+from mxref.support.text import unknown_name
+from mxref.targets.calls import without_cases
+from mxref.targets.target import Target, TargetError
 
 __all__ = ["OPERATIONS", "OwnTarget", "Progress", "Swept", "sweep", "sweeps"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.golden.read import VectorError
+from mxref.cases.read import VectorError
 
 __all__ = ["read_npy"]
 

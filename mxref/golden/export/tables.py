@@ -1,8 +1,8 @@
 """The complete encoder of a deterministic policy as one table, and its two-line lookup elsewhere.
 
 A float rounded to odd in its top bits is a key, and all floats of one key have the same code: see
-`mxref._bits.to_odd` for the proof. So a table by key is the encoder, bit for bit, for every input,
-and a lookup needs no arithmetic on floats.
+`mxref.bits.floats.to_odd` for the proof. So a table by key is the encoder, bit for bit, for every
+input, and a lookup needs no arithmetic on floats.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mxref._bits import LAYOUTS, U8, FloatLayout, floats_from
-from mxref._lookup import key_layout
-from mxref._sources import narrowed_layout
-from mxref._text import unknown_name
 from mxref._version import __version__
-from mxref.choices import NaNToFinite
-from mxref.element import encode
-from mxref.formats import CodeFormat, code_format
+from mxref.bits.floats import LAYOUTS, U8, FloatLayout, floats_from
+from mxref.formats.catalog import CodeFormat, code_format
 from mxref.golden.export.arrays import c_words, npy, readmemh
-from mxref.policy import Policy, resolve
+from mxref.numbers.element import encode
+from mxref.numbers.source import narrowed_layout
+from mxref.numbers.table import key_layout
+from mxref.policy.choices import NaNToFinite
+from mxref.policy.policy import Policy, resolve
+from mxref.support.text import unknown_name
 
 __all__ = ["EncodeTable", "encode_table"]
 

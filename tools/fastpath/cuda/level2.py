@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mxref.golden.folder import vectors_folder
+from mxref.cases.folder import vectors_folder
 from mxref.golden.level2 import Family, select
 
 #: What the header has.

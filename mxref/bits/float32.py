@@ -1,0 +1,116 @@
+"""float32 arithmetic that no processor mode can change: numbers are float64 that float32 holds.
+
+A product of two such numbers has at most 48 significant bits, so float64 multiplication is exact. A
+quotient of two is either a float32 number or midpoint, which float64 holds, or lies at least one
+part in 2**49 away from every one of them: to have fewer than 26 bits and to be nearer, n - q d, a
+multiple of their last bits, would have to be below its own unit. float64 division is off by less
+than one part in 2**52 in any rounding mode, so `fl` still rounds to the right side. A
+sum of two is exact unless one is below 2**-28 of the other, too little to reach a midpoint. Every
+nonzero operand and result is a normal float64 (2**-298 and above): flushing modes change nothing.
+Source: SPEC_NOTES N41.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import BF16, F16, F32, F64, Bits, FloatLayout, compose, split
+
+F64Array = NDArray[np.float64]
+
+FLT_MAX = float.fromhex("0x1.fffffep127")
+_SMALLEST = float.fromhex("0x1p-149")
+_MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)
+_SMALLEST_NORMAL = (1023 - 126) << 52
+_INF = 0x7FF << 52
+
+
+def fl(x: F64Array) -> F64Array:
+    """float64 rounded to the nearest float32 number, ties to even; infinity beyond the largest.
+
+    >>> fl(np.array([1 / 3, 2.0**-149 * 1.5, 2.0**128])).tolist()
+    [0.3333333432674408, 2.802596928649634e-45, inf]
+    """
+    x = np.asarray(x, np.float64)
+    bits = x.view(np.int64)
+    magnitude = bits & _MAGNITUDE
+    # To a multiple of 2**29 in the pattern: a carry moves into the exponent by itself.
+    rounded = magnitude >> 29
+    rounded &= 1
+    rounded += 0x0FFF_FFFF
+    rounded += magnitude
+    rounded &= -(1 << 29)
+    overflow = (1023 + 128) << 52
+    if magnitude.max(initial=0) >= overflow - (1 << 28):
+        rounded = np.where(rounded >= overflow, _INF, rounded)
+        # NaN becomes quiet: of a signalling one fmax makes a NaN that passes for the largest.
+        rounded = np.where(magnitude > _INF, magnitude | 1 << 51, rounded)
+    subnormal = (magnitude < _SMALLEST_NORMAL) & (magnitude != 0)
+    if subnormal.any():
+        small = compose(split(np.where(subnormal, magnitude, 0).view(np.uint64), F64), F32)
+        rounded = np.where(subnormal, wide(small, F32).view(np.int64), rounded)
+    result: F64Array = (rounded | (bits & ~_MAGNITUDE)).view(np.float64)
+    return result
+
+
+def rounded(x: F64Array, layout: FloatLayout) -> F64Array:
+    """float64 rounded to the nearest number of a narrower type, ties to even.
+
+    The argument above holds for it, too: a midpoint of fewer bits is a midpoint or number of more.
+    """
+    if layout in (F32, F64):
+        return fl(x)
+    return wide(compose(split(np.asarray(x, np.float64).view(np.uint64), F64), layout), layout)
+
+
+def wide(bits: NDArray[Any], layout: FloatLayout) -> F64Array:
+    """Float patterns as float64 numbers, exactly, subnormals included; float64 rounds to float32.
+
+    >>> wide(np.array([1], np.uint32), F32)
+    array([1.40129846e-45])
+    """
+    if layout == F64:
+        return fl(bits.view(np.float64))
+    return as_float64(bits, layout).view(np.float64)
+
+
+def as_float32(bits: Bits, layout: FloatLayout) -> NDArray[np.uint32]:
+    """Patterns of float32, bfloat16 or float16 as those of float32, exactly; NaN becomes quiet."""
+    if layout == F16:
+        return np.take(_half_floats(), bits.astype(np.intp), mode="wrap")
+    words = bits.astype(np.uint32, copy=False)
+    return words << np.uint32(16) if layout == BF16 else words
+
+
+def as_float64(bits: Bits, layout: FloatLayout) -> NDArray[np.uint64]:
+    """Patterns of float32, bfloat16 or float16 as those of float64, exactly; NaN becomes quiet.
+
+    A subnormal number is its significand times 2**-149, a product of two normal float64 numbers, or
+    of zero, and itself a normal one: no rounding, whatever the processor's modes are.
+    """
+    single = as_float32(bits, layout)
+    magnitude = single & np.uint32(F32.sign_bit - 1)
+    whole = magnitude.astype(np.uint64)
+    normal = (whole << np.uint64(29)) + np.uint64((F64.bias - F32.bias) << 52)
+    small = (magnitude.view(np.int32) * _SMALLEST).view(np.uint64)
+    result = np.where(magnitude < np.uint32(1 << 23), small, normal)
+    result = np.where(magnitude == np.uint32(F32.inf_bits), np.uint64(F64.inf_bits), result)
+    result = np.where(magnitude > np.uint32(F32.inf_bits), np.uint64(F64.nan_bits), result)
+    sign = (single >> np.uint32(31)).astype(np.uint64) << np.uint64(63)
+    return np.asarray(result | sign, np.uint64)
+
+
+@functools.cache
+def _half_floats() -> NDArray[np.uint32]:
+    """float32 patterns of every float16."""
+    every: NDArray[np.uint32] = compose(split(np.arange(1 << 16), F16), F32)
+    return every
+
+
+def narrow(number: float) -> int:
+    """The float32 pattern of a number that float32 holds."""
+    return int(compose(split(np.array([number]).view(np.uint64), F64), F32)[0])

@@ -1,0 +1,10 @@
+"""Blocks: quantize, dequantize, their container, shapes and two-level scales."""
+
+from __future__ import annotations
+
+from mxref.blocks.container import Blocks, dequantize
+from mxref.blocks.quantization import quantize
+from mxref.blocks.shapes import result_shapes
+from mxref.blocks.two_level import TensorScale, TensorScaleKind
+
+__all__ = ["Blocks", "TensorScale", "TensorScaleKind", "dequantize", "quantize", "result_shapes"]

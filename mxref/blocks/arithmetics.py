@@ -1,0 +1,160 @@
+"""The named arithmetics of two-level scaling, float32 operation by operation.
+
+Each is what one implementation computes, with its order of operations; x are elements, one block a
+row, a the largest magnitude of each (a column) and t the stored number of the tensor, None where
+there is none. All numbers are float64 that float32 holds, and `fl` rounds after every operation.
+Infinities and NaN follow the arithmetic. Source: SPEC_NOTES N41, N42.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from mxref.bits.float32 import FLT_MAX, F64Array, fl, rounded
+from mxref.bits.floats import F16, F64, U8, FloatLayout, compose
+from mxref.blocks.two_level import TensorScaleKind
+from mxref.formats.catalog import BlockFormat, CodeFormat
+from mxref.numbers.codes import parts_of
+from mxref.numbers.element import encode
+from mxref.policy.choices import ScaleArithmetic
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """One implementation's formulas.
+
+    Args:
+        kind: what the stored number of the tensor is.
+        tensor: the stored number, from the tensor's largest magnitude.
+        blocks: scale codes, and elements divided by their scales; its last argument is the type of
+            the values.
+        scales: what elements are multiplied by, from numbers of the scale format.
+        nan_in_amax: whether a NaN makes the largest magnitude NaN; else it is passed over.
+    """
+
+    kind: TensorScaleKind
+    tensor: Callable[[float, BlockFormat, FloatLayout], float]
+    blocks: Callable[
+        [F64Array, F64Array, float | None, BlockFormat, FloatLayout], tuple[U8, F64Array]
+    ]
+    scales: Callable[[F64Array, float | None, BlockFormat], F64Array]
+    nan_in_amax: bool = True
+
+
+@functools.cache
+def numbers(fmt: CodeFormat) -> F64Array:
+    """The number of every code of a format; read-only, since made once."""
+    result: F64Array = compose(parts_of(fmt), F64).view(np.float64)
+    result.flags.writeable = False
+    return result
+
+
+def _of(codes: U8, fmt: BlockFormat) -> F64Array:
+    result: F64Array = numbers(fmt.scale)[codes]
+    return result
+
+
+def _divide(a: float, b: float) -> float:
+    return float(fl(np.array([a]) / np.array([b]))[0])
+
+
+def _multiply(a: float, b: float) -> float:
+    return float(fl(np.array([a * b]))[0])
+
+
+def _top(fmt: BlockFormat) -> float:
+    """Largest element times largest scale, which float32 holds."""
+    return fmt.element.max_normal * fmt.scale.max_normal
+
+
+def _torchao(
+    x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout
+) -> tuple[U8, F64Array]:
+    scale = fl(a / fmt.element.max_normal)
+    if t is not None:
+        scale = fl(scale / t)
+    codes = encode(np.clip(scale, fmt.scale.min_normal, fmt.scale.max_normal), fmt.scale)
+    return codes, fl(x * fl((1.0 if t is None else _divide(1.0, t)) / _of(codes, fmt)))
+
+
+def _te_inverse(amax: float | None, fmt: BlockFormat) -> float:
+    if amax is None or amax == 0:
+        return 1.0
+    return min(_divide(_top(fmt), amax), FLT_MAX) or 1.0
+
+
+def _transformer_engine(
+    x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout
+) -> tuple[U8, F64Array]:
+    inverse = _te_inverse(t, fmt)
+    factor = _multiply(inverse, _divide(1.0, fmt.element.max_normal))
+    codes = encode(np.minimum(fl(a * factor), FLT_MAX), fmt.scale)
+    scale = fl(_of(codes, fmt) * _divide(1.0, inverse))
+    return codes, fl(x * np.minimum(fl(1.0 / scale), FLT_MAX))
+
+
+def _te_scales(s: F64Array, t: float | None, fmt: BlockFormat) -> F64Array:
+    return s if t is None else fl(fl(s * t) * _divide(1.0, _top(fmt)))
+
+
+def _cublas(
+    x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout
+) -> tuple[U8, F64Array]:
+    if t is not None:
+        x = fl(x * t)
+        a = np.fmax.reduce(np.abs(x), axis=1, initial=0.0)[:, np.newaxis]
+    codes = encode(fl(a / fmt.element.max_normal), fmt.scale)
+    return codes, fl(x * fl(1.0 / _of(codes, fmt)))
+
+
+def _compressed_tensors(
+    x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout
+) -> tuple[U8, F64Array]:
+    scale = rounded(a / fmt.element.max_normal, source)
+    codes = encode(scale if t is None else fl(t * scale), fmt.scale)
+    codes[codes == 0] = encode([0.125], fmt.scale)[0]
+    quotients = x / _divided(_of(codes, fmt), t, fmt)
+    return codes, rounded(quotients, source) if t is None else fl(quotients)
+
+
+def _ct_inverse(amax: float, fmt: BlockFormat, source: FloatLayout) -> float:
+    # A Python number divided by a tensor is the tensor's reciprocal times the number there.
+    smallest = 2.0**-14 if source == F16 else 2.0**-126
+    least = np.array([amax if amax != amax else max(amax, smallest)])
+    inverse = rounded(rounded(1.0 / least, source) * _top(fmt), source)
+    return float(inverse[0]) if np.isfinite(inverse[0]) else 1.0
+
+
+def _divided(s: F64Array, t: float | None, fmt: BlockFormat) -> F64Array:
+    return s if t is None else fl(s / t)
+
+
+def _multiplied(s: F64Array, t: float | None, fmt: BlockFormat) -> F64Array:
+    return s if t is None else fl(t * s)
+
+
+_FACTOR, _DIVISOR, _AMAX = TensorScaleKind
+
+#: Every arithmetic but `exact`, which has its own integer path.
+ARITHMETICS: Mapping[ScaleArithmetic, Arithmetic] = {
+    ScaleArithmetic.TORCHAO: Arithmetic(
+        _FACTOR, lambda amax, fmt, source: _divide(amax, _top(fmt)), _torchao, _multiplied
+    ),
+    ScaleArithmetic.TRANSFORMER_ENGINE: Arithmetic(
+        _AMAX, lambda amax, fmt, source: amax, _transformer_engine, _te_scales, nan_in_amax=False
+    ),
+    ScaleArithmetic.CUBLAS: Arithmetic(
+        _DIVISOR,
+        lambda amax, fmt, source: _divide(_top(fmt), amax) if amax else 1.0,
+        _cublas,
+        _divided,
+        nan_in_amax=False,
+    ),
+    ScaleArithmetic.COMPRESSED_TENSORS: Arithmetic(
+        _DIVISOR, _ct_inverse, _compressed_tensors, _divided
+    ),
+}

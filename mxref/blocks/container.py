@@ -1,0 +1,419 @@
+"""Blocks: elements that share a scale, held as codes, and read back as numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from mxref import formats
+from mxref.bits.floats import LAYOUTS, U8, FloatLayout, Floats, floats_from, layout_of
+from mxref.bits.out import floats_out
+from mxref.blocks.block_text import block_lines
+from mxref.blocks.index import Index, moved, part_of, permutation
+from mxref.blocks.product_tables import product_table
+from mxref.blocks.tiles import Tile, Tiling, axis_index, cut, shape_of
+from mxref.blocks.two_level import TensorScale, TensorScaleKind
+from mxref.formats.catalog import E8M0, BlockFormat
+from mxref.numbers.codes import codes_of, is_writeable, view_codes
+from mxref.policy.choices import ScaleArithmetic
+from mxref.policy.policy import Policy, resolve, spelled
+from mxref.support.mapped import Mapped
+from mxref.support.scratch import scratch
+from mxref.support.threads import TILE, for_each, part_size, thread_count
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from mxref.policy.policy import DequantizeChoices
+
+__all__ = ["Blocks", "dequantize", "read_by"]
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """A tensor in blocks: element codes, scale codes, and what is needed to read them.
+
+    Args:
+        codes: uint8 element codes, unpacked. `shape`, but along `axis` rounded up to whole blocks:
+            the codes of the zero padding are there, as they are in memory of real kernels. Codes of
+            `shape` itself, with a short last block, are fine, too.
+        scale_codes: uint8 scale codes; `shape`, but along `axis` one for each block.
+        format: the block format; its block size is the one used.
+        axis: the axis along which blocks run; a tuple of axes for blocks of several.
+        shape: shape of the tensor itself; a scalar, (), is held as one element of (1,).
+        dtype: dtype of the tensor that was quantized; what `to_dtype` gives.
+        tensor_scale: the float32 scale of the whole tensor, in formats that have one; a number is
+            a factor.
+
+    >>> import mxref
+    >>> blocks = mxref.quantize(np.float32([[1.0, -2.0, 3.0]]), "mxfp4_e2m1", block_size=2)
+    >>> blocks.codes.tolist(), blocks.scale_codes.tolist(), blocks.shape
+    ([[4, 14, 7, 0]], [[126, 126]], (1, 3))
+    >>> blocks.elements.dtype, blocks.scales.dtype
+    (dtype(float4_e2m1fn), dtype(float8_e8m0fnu))
+
+    Raises:
+        TypeError: codes or a tensor scale of another type.
+        ValueError: codes or a tensor scale out of range, or shapes that do not belong together.
+    """
+
+    codes: U8
+    scale_codes: U8
+    format: BlockFormat
+    axis: int | tuple[int, ...]
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any] = np.dtype(np.float32)  # noqa: RUF009 (a dtype is immutable)
+    tensor_scale: TensorScale | None = None
+
+    def __post_init__(self) -> None:
+        fmt = formats.block_format(self.format)
+        shape = shape_of(self.shape)
+        axis = axis_index(self.axis, len(shape))
+        if fmt.tensor_scale != (self.tensor_scale is not None):
+            has = "a" if fmt.tensor_scale else "no"
+            raise ValueError(
+                f"tensor_scale must be given exactly for formats that have one: {fmt.name} has "
+                f"{has} tensor scale, got {self.tensor_scale}"
+            )
+        tensor = self.tensor_scale
+        if tensor is not None and not isinstance(tensor, TensorScale):
+            tensor = TensorScale.of(tensor, TensorScaleKind.FACTOR)
+        formats.code_format(fmt.element)  # refuses more than 8 bits
+        codes = codes_of(self.codes, fmt.element)
+        scales = codes_of(self.scale_codes, fmt.scale, "scale_codes")
+        tiling = Tiling.of(shape, axis, fmt.block_shape)
+        for parameter, array, fits in (
+            ("codes", codes, (tiling.padded, tiling.shape)),
+            ("scale_codes", scales, (tiling.counts,)),
+        ):
+            if array.shape not in fits:
+                raise ValueError(
+                    f"{parameter} must have shape {fits[0]} for a tensor of shape {shape} with "
+                    f"block size {fmt.block_size} on axis {self.axis}, got {array.shape}"
+                )
+        # Codes that change later could leave their range: what others can write to is copied.
+        codes, scales = (
+            array.copy() if is_writeable(array) else array for array in (codes, scales)
+        )
+        codes.flags.writeable = scales.flags.writeable = False
+        for name, value in (
+            ("codes", codes),
+            ("scale_codes", scales),
+            ("format", fmt),
+            ("axis", axis),
+            ("shape", shape),
+            ("dtype", np.dtype(self.dtype)),
+            ("tensor_scale", tensor),
+        ):
+            object.__setattr__(self, name, value)
+
+    def __reduce__(self) -> tuple[type[Blocks], tuple[object, ...]]:
+        """Copies and unpickled blocks are checked and read-only as others are."""
+        return Blocks, tuple(getattr(self, field.name) for field in dataclasses.fields(self))
+
+    @classmethod
+    def _of(cls, *fields: object) -> Blocks:
+        """Blocks that need no check and no copy."""
+        blocks = object.__new__(cls)
+        for field, value in zip(dataclasses.fields(cls), fields, strict=True):
+            object.__setattr__(blocks, field.name, value)
+        return blocks
+
+    @property
+    def tiling(self) -> Tiling:
+        """How blocks lie in the tensor."""
+        return Tiling.of(self.shape, self.axis, self.format.block_shape)
+
+    @property
+    def block_size(self) -> int | tuple[int, ...]:
+        """Elements that share one scale; for blocks along several axes, along each."""
+        return self.format.block_size
+
+    @property
+    def elements(self) -> NDArray[Any]:
+        """The codes as an array of the element's ml_dtypes type (int8 for INT8); no copy."""
+        return view_codes(self.codes, self.format.element)
+
+    @property
+    def scales(self) -> NDArray[Any]:
+        """The scale codes as an array of the scale's ml_dtypes type; no copy."""
+        return view_codes(self.scale_codes, self.format.scale)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes of the tensor."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements of the tensor, without padding."""
+        return math.prod(self.shape)
+
+    @property
+    def padding(self) -> int | tuple[int, ...]:
+        """Codes of padding that are held along the block axis; for several axes, along each."""
+        shape = self.tiling.shape
+        missing = tuple(self.codes.shape[axis] - shape[axis] for axis in self.tiling.axes)
+        return missing if isinstance(self.axis, tuple) else missing[0]
+
+    @property
+    def T(self) -> Blocks:  # noqa: N802 (NumPy's name)
+        """The tensor with its axes reversed; see `transpose`."""
+        return self.transpose()
+
+    def transpose(self, *axes: int | Sequence[int] | None) -> Blocks:
+        """The tensor with its axes in another order; blocks stay whole and move along.
+
+        This is a view of the same codes. It is what `quantize` makes of the transposed tensor with
+        blocks along the axes where they now run, not what it makes of it with blocks elsewhere.
+
+        Args:
+            axes: as for NumPy arrays: none, or each axis once, as integers or as a tuple of them.
+
+        Raises:
+            TypeError: axes that are no integers.
+            ValueError: axes that do not name each axis once.
+
+        >>> import mxref
+        >>> blocks = mxref.quantize(np.ones((3, 64)), "mxfp8_e4m3")
+        >>> blocks.T.shape, blocks.T.axis, blocks.T.scale_codes.shape
+        ((64, 3), 0, (2, 3))
+        """
+        order = permutation(axes, self.ndim)
+        if not order:
+            return self
+        axes, sizes = zip(*moved(order, self.tiling), strict=True)
+        fmt = self.format
+        if isinstance(fmt.block_size, tuple):
+            fmt = dataclasses.replace(fmt, block_size=sizes)
+        return self._of(
+            self.codes.transpose(order),
+            self.scale_codes.transpose(order),
+            fmt,
+            axes if isinstance(self.axis, tuple) else axes[0],
+            tuple(self.shape[some] for some in order),
+            self.dtype,
+            self.tensor_scale,
+        )
+
+    def __getitem__(self, key: Index | tuple[Index, ...]) -> Blocks:
+        """A part of the tensor, as a view.
+
+        Along other axes than those of blocks an index is an integer or a slice, as for NumPy
+        arrays. Along the axes of blocks it is a slice from one block border to another, where the
+        end of the axis is a border. Padding is kept with the last block.
+
+        Raises:
+            IndexError: an integer out of range.
+            TypeError: an index of another kind.
+            ValueError: too many indices, or a slice through a block.
+
+        >>> import mxref
+        >>> blocks = mxref.quantize(np.ones((3, 80)), "mxfp8_e4m3")
+        >>> blocks[1, 32:].shape, blocks[1, 32:].axis, blocks[1, 32:].padding
+        ((48,), 0, 16)
+        """
+        part = part_of(key, self.shape, self.tiling)
+        axes = tuple(axis - sum(gone < axis for gone in part.gone) for axis in self.tiling.axes)
+        return self._of(
+            self.codes[part.codes],
+            self.scale_codes[part.scale_codes],
+            self.format,
+            axes if isinstance(self.axis, tuple) else axes[0],
+            part.shape,
+            self.dtype,
+            self.tensor_scale,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """Whether everything is the same, bit by bit; codes of padding too, if both hold them."""
+        if not isinstance(other, Blocks):
+            return NotImplemented
+        for name in ("format", "axis", "shape", "dtype", "tensor_scale"):
+            if getattr(self, name) != getattr(other, name):
+                return False
+        codes = self.codes, other.codes
+        if codes[0].shape != codes[1].shape:
+            codes = cut(codes[0], self.tiling.shape), cut(codes[1], self.tiling.shape)
+        return np.array_equal(*codes) and np.array_equal(self.scale_codes, other.scale_codes)
+
+    def equal_values(self, other: Blocks) -> bool:
+        """Whether these are the same numbers, in whatever format and along whatever axis.
+
+        NaN equals NaN and -0 equals +0. The numbers are compared as `dequantize` gives them in
+        float64, where they are exact, but for tensor scales that divide or are an amax: those
+        quotients are rounded once, which keeps the different ones of one such kind apart.
+
+        Raises:
+            TypeError: other is no `Blocks`.
+
+        >>> import mxref
+        >>> x = np.float32([1.0, -0.0, 6.0])
+        >>> mxref.quantize(x, "mxfp4_e2m1").equal_values(mxref.quantize(x, "mxfp8_e4m3"))
+        True
+        """
+        if not isinstance(other, Blocks):
+            raise TypeError(f"other must be a Blocks, got {type(other).__name__}")
+        mine, others = (
+            dequantize(blocks, np.float64, decoded_zero="dropped").view(np.uint64)
+            for blocks in (self, other)
+        )
+        return np.array_equal(mine, others)
+
+    def __repr__(self) -> str:
+        """At most four lines, whatever the size; a block of several axes in row-major order.
+
+        >>> import mxref
+        >>> mxref.quantize(np.float32([0.5, -3.0, 100.0, 7.0]), "mxfp8_e4m3", block_size=3)
+        Blocks mxfp8_e4m3: shape (4,), axis 0, 2 blocks of 3, from float32
+          first scale: 7d = 2**-2
+          codes: 40 d4 7c
+          values: 0.5 -3.0 96.0
+        """
+        fmt, tiling = self.format, self.tiling
+        count = math.prod(tiling.counts)
+        size = " x ".join(map(str, fmt.block_shape))
+        head = (
+            f"Blocks {fmt.name}: shape {self.shape}, axis {self.axis}, "
+            f"{count} block{'s' * (count != 1)} of {size}, from {self.dtype}"
+        )
+        if (tensor := self.tensor_scale) is not None:
+            head += f", tensor scale {tensor.bits:08x} = {tensor.value} ({tensor.kind.value})"
+        if not count:
+            return head
+        # A scalar has no axis to cut; every other tensor has a block axis at least.
+        lengths = zip(tiling.shape, tiling.unit, strict=True) if self.shape else ()
+        first = self[tuple(slice(min(length, unit)) for length, unit in lengths)]
+        codes = cut(first.codes, first.tiling.shape).ravel()
+        values = first.dequantize(np.float64).ravel()
+        return "\n".join([head, *block_lines(fmt, int(first.scale_codes.flat[0]), codes, values)])
+
+    def to_dtype(
+        self,
+        dtype: DTypeLike | None = None,
+        policy: str | Policy = "ocp",
+        **choices: Unpack[DequantizeChoices],
+    ) -> Floats:
+        """The numbers in the dtype that was quantized, or in another one.
+
+        Args:
+            dtype: float64, float32, float16 or bfloat16; if None the dtype of the tensor, or
+                float32 if that was another type, such as integers.
+            policy: a `Policy` or its spelling.
+            choices: single choices of the policy; see `mxref.choices`.
+
+        Raises:
+            TypeError: dtype is not supported.
+            ValueError: unknown choice.
+
+        >>> import mxref
+        >>> mxref.quantize(np.float16([1.0, -6.0]), "mxfp4_e2m1").to_dtype()
+        array([ 1., -6.], dtype=float16)
+        """
+        if dtype is None:
+            native = self.dtype if self.dtype.isnative else self.dtype.newbyteorder("=")
+            known = any(native == layout.dtype for layout in LAYOUTS.values())
+            dtype = native if known else np.float32
+        return dequantize(self, dtype, policy, **choices)
+
+    def dequantize(
+        self,
+        dtype: DTypeLike = np.float32,
+        policy: str | Policy = "ocp",
+        **choices: Unpack[DequantizeChoices],
+    ) -> Floats:
+        """The numbers that the blocks stand for; see `mxref.dequantize`."""
+        return dequantize(self, dtype, policy, **choices)
+
+
+def dequantize(
+    blocks: Blocks,
+    dtype: DTypeLike = np.float32,
+    policy: str | Policy = "ocp",
+    *,
+    out: Floats | None = None,
+    threads: int | None = None,
+    **choices: Unpack[DequantizeChoices],
+) -> Floats:
+    """The numbers that blocks stand for: element times scale, rounded once to the dtype.
+
+    Args:
+        blocks: what `quantize` returned, or a `Blocks` made from codes.
+        dtype: float64, float32, float16 or bfloat16. float32 and float64 hold every product within
+            their range exactly.
+        policy: a `Policy` or its spelling.
+        out: where the floats go: C-contiguous, of `blocks.shape` and the dtype; may be mapped to a
+            file.
+        threads: as in `quantize`.
+        choices: single choices of the policy; see `mxref.choices`.
+
+    Returns:
+        Floats of `blocks.shape`. In `ocp` a NaN scale or element gives the positive quiet NaN; a
+        product beyond the dtype gives infinity.
+
+    Raises:
+        TypeError: blocks is no `Blocks`, or dtype is not supported.
+        ValueError: unknown choice; `out` of another shape or dtype.
+
+    Source: OCP MX v1.0 5.1; SPEC_NOTES N20, N21, N22, N41.
+
+    >>> fmt = formats.block_format("mxfp4_e2m1")
+    >>> codes = np.pad(np.uint8([1, 7, 8]), (0, 29))
+    >>> dequantize(Blocks(codes, np.uint8([128]), fmt, 0, (3,)))
+    array([ 1., 12., -0.], dtype=float32)
+    """
+    if not isinstance(blocks, Blocks):
+        raise TypeError(f"blocks must be a Blocks, got {type(blocks).__name__}")
+    chosen = resolve("dequantize", policy, choices)
+    layout = layout_of(dtype)
+    fmt = blocks.format
+    arithmetic = chosen.scale.scale_arithmetic
+    if fmt.scale == E8M0:
+        if "scale_arithmetic" in spelled(policy, choices):
+            raise ValueError(
+                f"dequantize of {fmt.name} does not read scale_arithmetic, since its scale is e8m0"
+            )
+        arithmetic = ScaleArithmetic.EXACT
+    table = product_table(fmt, layout, chosen.decode, arithmetic, blocks.tensor_scale)
+    return read_by(table, blocks, layout, out, threads)
+
+
+def read_by(
+    table: NDArray[Any],
+    blocks: Blocks,
+    layout: FloatLayout,
+    out: Floats | None = None,
+    threads: int | None = None,
+) -> Floats:
+    """`dequantize` by patterns for each scale code * 2**bits + element code."""
+    fmt, tiling = blocks.format, blocks.tiling
+    bits = floats_out(out, blocks.shape, layout, blocks.codes, blocks.scale_codes)
+    whole = bits.reshape(tiling.shape)
+    codes = cut(blocks.codes, tiling.shape)
+    mapped = Mapped(bits, blocks.codes)
+
+    def read_tile(where: tuple[Tile, Tile]) -> None:
+        tile, some = where
+        lanes = tiling.lanes(codes[tile])
+        scales = blocks.scale_codes[some]
+        first = scales.reshape(-1, 1, lanes.shape[2]).astype(np.uint16) << fmt.element.bits
+        pairs = scratch("key", lanes.size, np.uint16).reshape(lanes.shape)
+        np.copyto(pairs, lanes)
+        np.bitwise_or(pairs, first, out=pairs)
+        index = scratch("index", lanes.size, np.intp).reshape(lanes.shape)
+        np.copyto(index, pairs)
+        decoded = scratch("other", lanes.size, layout.uint).reshape(lanes.shape)
+        np.take(table, index, out=decoded, mode="wrap")
+        part = whole[tile]
+        part[...] = cut(tiling.from_lanes(decoded, scales.shape), part.shape)
+        mapped.use(part.nbytes)
+
+    count = thread_count(threads)
+    for_each(read_tile, tiling.tiles(part_size(TILE, whole.size, count)), count)
+    return floats_from(bits, layout)

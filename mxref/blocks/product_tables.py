@@ -1,0 +1,141 @@
+"""Scale times element, for every scale code with every element code."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.float32 import fl
+from mxref.bits.floats import F64, FloatLayout, Parts, compose, floor_log2, split
+from mxref.blocks.arithmetics import ARITHMETICS, numbers
+from mxref.blocks.two_level import Ratio, TensorScale, quotient
+from mxref.formats.catalog import E8M0, BlockFormat
+from mxref.numbers.codes import parts_of
+from mxref.numbers.scale import scale_parts
+from mxref.policy.choices import DecodedZero, ProductOverflow, ProductRounding, ScaleArithmetic
+from mxref.policy.policy import DecodePolicy
+
+
+@functools.lru_cache(maxsize=64)
+def product_table(
+    fmt: BlockFormat,
+    layout: FloatLayout,
+    policy: DecodePolicy,
+    arithmetic: ScaleArithmetic = ScaleArithmetic.EXACT,
+    tensor: TensorScale | None = None,
+) -> NDArray[Any]:
+    """Patterns of scale * element, by scale code * 2**bits + element code.
+
+    Raises:
+        ValueError: an arithmetic with a tensor scale of another kind than its own.
+    """
+    _refuse_other_kind(arithmetic, tensor)
+    # cuBLAS documents no order of operations for reading.
+    if arithmetic not in (ScaleArithmetic.EXACT, ScaleArithmetic.CUBLAS):
+        products = _float32_products(fmt, arithmetic, tensor)
+        bits = compose(products, layout)
+        overflows = np.zeros(bits.shape, bool)
+    else:
+        bits, products, overflows = _exact_products(fmt, layout, policy, tensor)
+    magnitude = bits & layout.uint.type(layout.sign_bit - 1)
+    overflows = overflows | (magnitude == layout.inf_bits) & ~products.is_inf
+    if policy.product_overflow is ProductOverflow.NAN:
+        bits = np.where(overflows, layout.uint.type(layout.nan_bits), bits)
+    elif policy.product_overflow is ProductOverflow.SATURATE:
+        bits = bits - overflows.astype(layout.uint)
+    if policy.decoded_zero is DecodedZero.DROPPED:
+        bits = np.where(magnitude == 0, layout.uint.type(0), bits)
+    return bits.reshape(-1)
+
+
+def _exact_products(
+    fmt: BlockFormat, layout: FloatLayout, policy: DecodePolicy, tensor: TensorScale | None
+) -> tuple[NDArray[Any], Parts, NDArray[np.bool_]]:
+    """Patterns, the exact products, and where the scale alone is beyond the type."""
+    scale, element = scale_parts(policy), parts_of(fmt.element)
+    ratio = Ratio()
+    if fmt.scale != E8M0:
+        scale = parts_of(fmt.scale)
+    if tensor is not None:
+        ratio = tensor.ratio(fmt)
+        scale = ratio.times(scale)
+    scale_overflows = np.zeros(scale.is_inf.shape, bool)
+    if policy.product_rounding is ProductRounding.SCALE_FIRST:
+        rounded = _odd_significands(split(_rounded(scale, ratio, layout), layout))
+        scale_overflows = rounded.is_inf & ~scale.is_inf
+        scale, ratio = rounded, Ratio()
+    scale_inf, scale_zero = scale.is_inf[:, np.newaxis], scale.significand[:, np.newaxis] == 0
+    element_zero = (element.significand == 0) & ~element.is_inf
+    is_nan = scale.is_nan[:, np.newaxis] | element.is_nan
+    is_nan = is_nan | (scale_inf & element_zero) | (scale_zero & ~scale_inf & element.is_inf)
+    products = Parts(
+        negative=element.negative & ~is_nan,
+        significand=scale.significand[:, np.newaxis] * element.significand,
+        exponent=scale.exponent[:, np.newaxis] + element.exponent,
+        is_inf=(scale_inf | element.is_inf) & ~is_nan,
+        is_nan=is_nan,
+        is_subnormal=np.zeros(is_nan.shape, bool),
+    )
+    lost = scale_overflows[:, np.newaxis] & ~element.is_inf & products.is_inf
+    return _rounded(products, ratio, layout), products, lost
+
+
+def _rounded(parts: Parts, ratio: Ratio, layout: FloatLayout) -> NDArray[Any]:
+    """Patterns of numbers divided by the ratio's denominator, rounded once."""
+    if ratio.denominator == 1:
+        return compose(parts, layout)
+    if layout != F64:
+        return compose(quotient(parts, np.int64(ratio.denominator), np.int64(0)), layout)
+    nearest = [_nearest(int(n), ratio.denominator) for n in parts.significand.flat]
+    n, e = np.array(nearest, np.int64).T.reshape(2, *parts.significand.shape)
+    return compose(dataclasses.replace(parts, significand=n, exponent=parts.exponent + e), F64)
+
+
+def _nearest(n: int, d: int) -> tuple[int, int]:
+    """The number of 53 bits, as significand and exponent, that is nearest to n / d < 2**64.
+
+    On integers: Python's own division of integers is one of floats where both are small.
+    """
+    if n == 0:
+        return 0, 0
+    whole, rest = divmod(n << 100, d)
+    cut = whole.bit_length() - 53
+    low, half = whole & ((1 << cut) - 1), 1 << (cut - 1)
+    whole >>= cut
+    whole += low > half or (low == half and (rest > 0 or whole & 1 == 1))
+    return (whole, cut - 100) if whole < 1 << 53 else (1 << 52, cut - 99)
+
+
+def _float32_products(
+    fmt: BlockFormat, arithmetic: ScaleArithmetic, tensor: TensorScale | None
+) -> Parts:
+    formulas = ARITHMETICS[arithmetic]
+    with np.errstate(all="ignore"):
+        stored = None if tensor is None else tensor.value
+        scales = formulas.scales(numbers(fmt.scale), stored, fmt)
+        products = fl(scales[:, np.newaxis] * numbers(fmt.element))
+    parts = split(products.view(np.uint64), F64)
+    return dataclasses.replace(parts, negative=parts.negative & ~parts.is_nan)
+
+
+def _refuse_other_kind(arithmetic: ScaleArithmetic, tensor: TensorScale | None) -> None:
+    if arithmetic is ScaleArithmetic.EXACT or tensor is None:
+        return
+    kind = ARITHMETICS[arithmetic].kind
+    if tensor.kind is not kind:
+        raise ValueError(
+            f"scale_arithmetic={arithmetic.value} must have a tensor scale of kind {kind.value}, "
+            f"got {tensor.kind.value}: dequantize with the arithmetic that quantized, or with exact"
+        )
+
+
+def _odd_significands(parts: Parts) -> Parts:
+    """The same numbers with the powers of two in the exponent, so that products stay small."""
+    shift = floor_log2(parts.significand & -parts.significand)
+    return dataclasses.replace(
+        parts, significand=parts.significand >> shift, exponent=parts.exponent + shift
+    )

@@ -1,0 +1,223 @@
+"""Quantization: tensors into blocks of elements that share a scale, along any axes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mxref.bits.float32 import narrow, wide
+from mxref.bits.floats import F32, U8, Bits, FloatLayout
+from mxref.bits.out import codes_out
+from mxref.blocks.arithmetics import ARITHMETICS
+from mxref.blocks.container import Blocks
+from mxref.blocks.routes import FEW, keyed, quantize_lanes, quantize_rows
+from mxref.blocks.shapes import laid_out, settled
+from mxref.blocks.tiles import Axis, Tile, Tiling, as_lanes, as_rows, cut
+from mxref.blocks.two_level import TensorScale, TensorScaleKind, tensor_scale
+from mxref.formats.catalog import BlockFormat
+from mxref.numbers.element import stochastic
+from mxref.numbers.source import Source
+from mxref.numbers.source import settled as settled_numbers
+from mxref.policy.policy import Policy
+from mxref.support.mapped import Mapped
+from mxref.support.scratch import scratch
+from mxref.support.threads import TILE, for_each, part_size, thread_count
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from mxref.policy.policy import QuantizeChoices
+
+__all__ = ["quantize", "quantize_by"]
+
+
+def quantize(
+    values: ArrayLike,
+    block_format: str | BlockFormat,
+    policy: str | Policy = "ocp",
+    *,
+    axis: Axis = -1,
+    block_size: int | tuple[int, ...] | None = None,
+    tensor_scale: TensorScale | float | None = None,
+    random_bits: ArrayLike | None = None,
+    random_width: int | None = None,
+    out: tuple[U8, U8] | None = None,
+    threads: int | None = None,
+    **choices: Unpack[QuantizeChoices],
+) -> Blocks:
+    """Blocks of elements with a shared scale, from a tensor.
+
+    Each block's scale comes from its largest magnitude; each element is value / scale, rounded once
+    to the element format, exact in between for every input, subnormals included.
+
+    Args:
+        values: floats, or integers up to 2**53, any shape and memory order; a file mapped to memory
+            is read a part at a time. A scalar is one block.
+        block_format: block format or its name.
+        policy: a `Policy` or its spelling.
+        axis: the axis along which blocks run; several for blocks such as 32 x 32. A tail is filled
+            up with +0 in `ocp`.
+        block_size: elements that share a scale, for each axis if there are several; the format's
+            own (32) if None.
+        tensor_scale: for formats with one, the stored float32 number, as such or as a
+            `TensorScale`; if None it comes from the tensor's largest magnitude. What it means
+            depends on `scale_arithmetic`: a factor for `exact` and `torchao`, a divisor for
+            `cublas` and `compressed_tensors`, and for `transformer_engine` the largest magnitude
+            itself, of which 2688 stands for no scaling in NVFP4. See SPEC_NOTES N42.
+        random_bits: for the stochastic roundings, as in `encode`.
+        random_width: their width in bits.
+        out: where codes and scale codes go: writable uint8 arrays of the shapes that come back; may
+            be mapped to files. `Blocks` then holds views of them.
+        threads: how many threads compute, which changes no bit; if None the environment variable
+            MXREF_THREADS says it, or it is one.
+        choices: single choices of the policy; see `mxref.choices`.
+
+    Returns:
+        `Blocks`. In `ocp` a block with NaN or infinity has scale FF and element codes 00; a block
+        of zeros has scale 00.
+
+    Raises:
+        TypeError: values or a tensor scale of another type.
+        ValueError: axis out of range, block_size below 1, unknown format or choice, a choice that
+            the format's scale does not read, a tail or a NaN that the policy refuses, a NaN block
+            of a format whose scale has no NaN.
+
+    Source: OCP MX v1.0 6.3; SPEC_NOTES N1 to N10, N24, N25, N29 to N31, N41, N42.
+
+    >>> blocks = quantize(np.float32([0.5, -3.0, 100.0, 7.0]), "mxfp8_e4m3")
+    >>> blocks.scale_codes, blocks.codes[:4]
+    (array([125], dtype=uint8), array([ 64, 212, 124,  94], dtype=uint8))
+    >>> blocks.dequantize()
+    array([ 0.5, -3. , 96. ,  7. ], dtype=float32)
+    """
+    fmt, chosen = settled(block_format, block_size, policy, choices)
+    source = _Source(values, chosen)
+    shape = source.array.shape
+    _, tiling, _ = laid_out(shape, axis, fmt, chosen)
+    draw = stochastic(chosen.element.rounding, random_bits, random_width, shape)
+    draws = None if draw is None else draw.bits.reshape(tiling.shape)
+    tensor = _tensor_scale(source, tiling, fmt, chosen, tensor_scale)
+
+    def codes_of(lanes: Bits, layout: FloatLayout, tile: Tile) -> tuple[U8, U8]:
+        if lanes.size >= FEW and keyed(fmt, chosen):
+            return quantize_lanes(lanes, layout, fmt, chosen)
+        part = None
+        if draw is not None and draws is not None:
+            part = dataclasses.replace(draw, bits=as_rows(tiling.lanes(draws[tile])))
+        found = quantize_rows(as_rows(lanes), layout, fmt, chosen, tensor, part)
+        return as_lanes(found[0], lanes.shape[2]), as_lanes(found[1], lanes.shape[2])
+
+    return _in_blocks(source, fmt, axis, out, codes_of, tensor, threads)
+
+
+def quantize_by(
+    rows_of: Callable[[Bits, FloatLayout], tuple[U8, U8]],
+    values: ArrayLike,
+    fmt: BlockFormat,
+    policy: Policy,
+    axis: Axis = -1,
+    out: tuple[U8, U8] | None = None,
+) -> Blocks:
+    """`quantize`, where a function gives the scale codes and codes of blocks, one a row."""
+
+    def codes_of(lanes: Bits, layout: FloatLayout, _: Tile) -> tuple[U8, U8]:
+        scales, codes = rows_of(as_rows(lanes), layout)
+        return as_lanes(scales, lanes.shape[2]), as_lanes(codes, lanes.shape[2])
+
+    return _in_blocks(_Source(values, policy), fmt, axis, out, codes_of)
+
+
+def _in_blocks(
+    source: _Source,
+    fmt: BlockFormat,
+    axis: Axis,
+    out: tuple[U8, U8] | None,
+    codes_of: Callable[[Bits, FloatLayout, Tile], tuple[U8, U8]],
+    tensor: TensorScale | None = None,
+    threads: int | None = None,
+) -> Blocks:
+    """The blocks of a tensor, a tile of it at a time."""
+    count = thread_count(threads)
+    shape = source.array.shape
+    axis_found, tiling, whole = laid_out(shape, axis, fmt, source.policy)
+    codes, scales = codes_out(out, whole, tiling.counts, source.array)
+    lifted = source.array.reshape(tiling.shape)
+    mapped = Mapped(lifted, codes, scales)
+
+    def quantize_tile(where: tuple[Tile, Tile]) -> None:
+        tile, some = where
+        bits, layout = source.numbers(lifted[tile])
+        scale, code = codes_of(tiling.lanes(bits), layout, tile)
+        counts = scales[some].shape
+        scales[some] = scale.reshape(counts)
+        part = codes[tile]
+        part[...] = cut(tiling.from_lanes(code, counts), part.shape)
+        mapped.use(lifted[tile].nbytes)
+
+    size = part_size(TILE, lifted.size, count)
+    for_each(quantize_tile, tiling.tiles(size, lifted.strides), count)
+    if out is None:  # nobody else can write to them
+        codes.flags.writeable = scales.flags.writeable = False
+    read_only = codes.view(), scales.view()
+    for array in read_only:
+        array.flags.writeable = False
+    return Blocks._of(*read_only, fmt, axis_found, shape, source.array.dtype, tensor)
+
+
+class _Source:
+    """The tensor, and patterns of its parts."""
+
+    def __init__(self, values: ArrayLike, policy: Policy) -> None:
+        self.policy = policy
+        self.whole = Source.of(values, policy.element)
+        self.array = self.whole.array
+
+    def numbers(self, part: NDArray[Any]) -> tuple[Bits, FloatLayout]:
+        """Patterns of a part of the tensor."""
+        if part.dtype.kind in "iu" and part.size:
+            widest = max(abs(int(part.min())), int(part.max()))
+            if widest > 1 << 53:
+                raise ValueError(f"values must be floats or integers up to 2**53, got {widest}")
+        whole = self.whole
+        return settled_numbers(whole.bits(part), whole.layout, whole.policy)
+
+
+def _tensor_scale(
+    source: _Source,
+    tiling: Tiling,
+    fmt: BlockFormat,
+    policy: Policy,
+    given: TensorScale | float | None,
+) -> TensorScale | None:
+    if not fmt.tensor_scale:
+        if given is not None:
+            raise ValueError(f"tensor_scale must be None, since {fmt.name} has none, got {given}")
+        return None
+    arithmetic = ARITHMETICS.get(policy.scale.scale_arithmetic)
+    kind = TensorScaleKind.FACTOR if arithmetic is None else arithmetic.kind
+    if given is not None:
+        return TensorScale.of(given, kind)
+    amax, layout = 0, F32
+    mapped = Mapped(source.array)
+    lifted = source.array.reshape(tiling.shape)
+    for tile, _ in tiling.tiles():
+        bits, layout = source.numbers(lifted[tile])
+        magnitude = scratch("key", bits.size, layout.uint).reshape(bits.shape)
+        np.bitwise_and(bits, layout.uint.type(layout.sign_bit - 1), out=magnitude)
+        largest = int(magnitude.max())
+        # Without arithmetic the largest finite number, else perhaps one that is no NaN.
+        nan_too = arithmetic is not None and arithmetic.nan_in_amax
+        limit = layout.inf_bits - (arithmetic is None)
+        if largest > limit and not nan_too:
+            largest = int(magnitude.max(initial=0, where=magnitude <= limit))
+        amax = max(amax, largest)
+        mapped.use(bits.nbytes)
+    if arithmetic is None:
+        return tensor_scale(amax, layout, fmt)
+    with np.errstate(all="ignore"):
+        number = float(wide(np.array([amax], layout.uint), layout)[0])
+        return TensorScale(narrow(arithmetic.tensor(number, fmt, layout)), kind)

@@ -1,0 +1,251 @@
+"""Blocks of elements to codes: which way each block goes, and the way that all of them can go."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.float32 import F64Array, as_float32, wide
+from mxref.bits.floats import F32, F64, U8, Bool, FloatLayout, Stochastic, split
+from mxref.bits.keys import odd_keys
+from mxref.blocks.arithmetics import ARITHMETICS, numbers
+from mxref.blocks.keyed import FLUSHED, OTHER, SMALL, SPECIAL, Outcome, quantize_ordinary, raised
+from mxref.blocks.two_level import TensorScale, block_scales, scaled
+from mxref.formats.catalog import E8M0, BlockFormat, CodeFormat, ElementFormat
+from mxref.numbers.element import encode_parts
+from mxref.numbers.scale import scale_codes
+from mxref.numbers.table import key_layout
+from mxref.policy.choices import (
+    BlockInf,
+    BlockNaN,
+    NaNBlockCodes,
+    NaNToFinite,
+    ScaleArithmetic,
+    Scaling,
+)
+from mxref.policy.policy import ElementPolicy, Policy
+
+__all__ = ["FEW", "keyed", "quantize_lanes", "quantize_rows"]
+
+#: So many elements are worth the tables.
+FEW = 1 << 12
+
+
+def keyed(fmt: BlockFormat, policy: Policy) -> bool:
+    """Whether `quantize_lanes` takes these blocks: scales are powers of two, rounding no chance."""
+    return fmt.scale == E8M0 and not policy.element.rounding.stochastic
+
+
+def quantize_lanes(
+    lanes: NDArray[Any], layout: FloatLayout, fmt: BlockFormat, policy: Policy
+) -> tuple[U8, U8]:
+    """Scale codes (m, n) and element codes of blocks along the middle axis, (m, size, n)."""
+    outcome, codes, plain = _keyed(lanes, layout, fmt, policy)
+    if not plain:
+        rows, codes_of_rows = lanes.swapaxes(1, 2), codes.swapaxes(1, 2)
+        for why, way in ((SPECIAL, _special_rows), (OTHER, quantize_rows)):
+            some = outcome == why
+            if some.any():
+                outcome[some], codes_of_rows[some] = way(rows[some], layout, fmt, policy)
+    return outcome.astype(np.uint8), codes
+
+
+def _keyed(
+    lanes: NDArray[Any],
+    layout: FloatLayout,
+    fmt: BlockFormat,
+    policy: Policy,
+    largest: Bool | None = None,
+) -> tuple[Outcome, U8, bool]:
+    """What keys say, small scales included."""
+    choices = fmt.element, policy.scale, policy.element
+    outcome, codes, plain = quantize_ordinary(lanes, layout, *choices, largest=largest)
+    small = outcome == SMALL
+    if not plain and small.any():
+        rows = raised(as_float32(lanes.swapaxes(1, 2)[small], layout))[..., np.newaxis]
+        found = quantize_ordinary(rows, F32, *choices, is_raised=True)
+        outcome[small], codes.swapaxes(1, 2)[small] = found[0][:, 0], found[1][..., 0]
+    return outcome, codes, plain
+
+
+def _special_rows(
+    rows: NDArray[Any], layout: FloatLayout, fmt: BlockFormat, policy: Policy
+) -> tuple[Outcome, U8]:
+    """The same for rows with NaN or infinity: for the rest of them, and then for these."""
+    word, size = layout.uint.type, rows.shape[1]
+    finite = rows.copy()
+    flat = finite.reshape(-1)
+    where = np.flatnonzero((flat & word(layout.sign_bit - 1)) >= word(layout.inf_bits))
+    negative = flat[where] >= word(layout.sign_bit)
+    is_nan = flat[where] & word(layout.sign_bit - 1) > word(layout.inf_bits)
+    flat[where] &= word(layout.sign_bit)
+    has_inf, has_nan = np.zeros((2, len(rows)), bool)
+    has_inf[where[~is_nan] // size] = has_nan[where[is_nan] // size] = True
+    largest = has_inf & (policy.scale.block_inf is BlockInf.LARGEST_SCALE)
+    found = _keyed(finite[..., np.newaxis], layout, fmt, policy, largest[:, np.newaxis])
+    outcome, codes = found[0][:, 0], found[1][..., 0]
+    special = _special_codes(fmt.element, policy.element)[2 * is_nan + negative]
+    number = outcome[where // size] < FLUSHED
+    codes.reshape(-1)[where[number]] = special[number]
+    nan_block = has_inf & (policy.scale.block_inf is BlockInf.NAN_BLOCK)
+    nan_block |= has_nan & (policy.scale.block_nan is BlockNaN.NAN_BLOCK)
+    outcome[nan_block | has_nan & _refuses_nan(fmt, policy)] = OTHER
+    return outcome, codes
+
+
+@functools.lru_cache(maxsize=256)
+def _special_codes(fmt: ElementFormat, policy: ElementPolicy) -> U8:
+    """Codes of +infinity, -infinity, +NaN and -NaN."""
+    inf, sign = F64.inf_bits, F64.sign_bit
+    patterns = np.array([inf, inf | sign, F64.nan_bits, F64.nan_bits | sign], np.uint64)
+    return encode_parts(split(patterns, F64), fmt, policy)
+
+
+def quantize_rows(
+    rows: NDArray[Any],
+    layout: FloatLayout,
+    fmt: BlockFormat,
+    policy: Policy,
+    tensor: TensorScale | None = None,
+    draw: Stochastic | None = None,
+) -> tuple[U8, U8]:
+    """Scale codes and element codes of whatever blocks, one a row: the general way."""
+    if policy.scale.scale_arithmetic is not ScaleArithmetic.EXACT:
+        return _float32_rows(wide(rows, layout), layout, fmt, policy, tensor, draw)
+    if fmt.scale == E8M0 or layout == F64 or draw is not None or rows.size < FEW:
+        return _exact_rows(rows, layout, fmt, policy, tensor, draw)
+    x = wide(rows, layout)
+    amax = np.abs(x).max(axis=1)
+    scales, codes = _quotient_rows(x, amax, fmt, policy, tensor)
+    special = ~(amax < np.inf)
+    if special.any():
+        rest = _exact_rows(rows[special], layout, fmt, policy, tensor, draw)
+        scales[special], codes[special] = rest
+    return scales, codes
+
+
+def _quotient_rows(
+    x: F64Array, amax: F64Array, fmt: BlockFormat, policy: Policy, tensor: TensorScale | None
+) -> tuple[U8, U8]:
+    """Blocks of numbers of 24 bits at most by float64 division, which never misses a threshold.
+
+    A threshold T, the largest element and the scale have 9 bits at most, the tensor's scale 24:
+    T times the divisor d has 42 or fewer. Where n / d is not T, n - T d is a whole unit of the last
+    place of n or of T d at least, so that n / d is off T by one part in 2**42 or more; float64 is
+    off by less than one in 2**52 in any rounding mode, and exact where n / d is T. All numbers are
+    normal ones, and from 2**-300 to 2**300.
+    """
+    t = 1.0 if tensor is None else tensor.value
+    with np.errstate(all="ignore"):
+        scales = _encoded(amax / (fmt.element.max_normal * t), fmt.scale, ElementPolicy())
+        flushed = scales == 0
+        quotients = x / np.where(flushed, 1.0, numbers(fmt.scale)[scales] * t)[:, np.newaxis]
+        if flushed.any():
+            quotients[flushed] *= 0.0
+    return scales, _encoded(quotients, fmt.element, policy.element)
+
+
+def _encoded(x: F64Array, fmt: CodeFormat, policy: ElementPolicy) -> U8:
+    """Codes of many numbers, which are not rounded or flushed again."""
+    key = key_layout(fmt, F64)
+    keys = odd_keys(x.view(np.uint64).reshape(-1), F64.mantissa_bits - key.mantissa_bits)
+    codes = np.take(_codes_by_key(fmt, key, policy), keys, mode="wrap").reshape(x.shape)
+    return np.asarray(codes, np.uint8)
+
+
+@functools.lru_cache(maxsize=64)
+def _codes_by_key(fmt: CodeFormat, key: FloatLayout, policy: ElementPolicy) -> U8:
+    return encode_parts(split(np.arange(1 << key.width), key), fmt, policy)
+
+
+def _exact_rows(
+    rows: NDArray[Any],
+    layout: FloatLayout,
+    fmt: BlockFormat,
+    policy: Policy,
+    tensor: TensorScale | None,
+    draw: Stochastic | None,
+) -> tuple[U8, U8]:
+    """The same, every number exact."""
+    parts = split(rows, layout)
+    # Magnitude patterns are ordered as the numbers are, with infinity and NaN above them all.
+    magnitude = rows & layout.uint.type(layout.sign_bit - 1)
+    finite = np.where(parts.is_inf | parts.is_nan, layout.uint.type(0), magnitude)
+    amax = finite.max(axis=1)
+    if fmt.scale == E8M0:
+        result = scale_codes(amax, layout, fmt.element, policy.scale)
+        code, from_amax, flushed = result.codes, result.is_nan, result.flushed
+    else:
+        code = block_scales(split(amax, layout), fmt, tensor)
+        from_amax, flushed = np.zeros(code.shape, bool), code == 0
+    has_inf, has_nan = parts.is_inf.any(axis=1), parts.is_nan.any(axis=1)
+    if policy.scale.block_inf is BlockInf.LARGEST_SCALE:
+        code = np.where(has_inf, fmt.scale.max_code, code)
+        from_amax, flushed = from_amax & ~has_inf, flushed & ~has_inf
+    nan_block = from_amax | (has_nan & (policy.scale.block_nan is BlockNaN.NAN_BLOCK))
+    nan_block |= has_inf & (policy.scale.block_inf is BlockInf.NAN_BLOCK)
+
+    numbers = ~flushed[:, np.newaxis]  # in a flushed block every element is a zero
+    is_inf, is_nan = parts.is_inf & numbers, parts.is_nan & numbers
+    if policy.scale.scaling is Scaling.RECIPROCAL_FLUSHED:  # 1 / 2**127 is flushed to 0
+        numbers = numbers & (code < E8M0.max_code)[:, np.newaxis]
+        is_inf, is_nan = is_inf & numbers, is_nan | (is_inf & ~numbers)
+    significand = parts.significand * numbers
+    if fmt.scale == E8M0:
+        exponent = parts.exponent - (code - fmt.scale.bias)[:, np.newaxis]
+        quotients = dataclasses.replace(parts, significand=significand, exponent=exponent)
+    else:
+        whole = dataclasses.replace(parts, significand=significand)
+        quotients = scaled(whole, code, fmt, tensor)
+    quotients = dataclasses.replace(quotients, is_inf=is_inf, is_nan=is_nan)
+    if _refuses_nan(fmt, policy):
+        _check_no_nan(is_nan[~nan_block], fmt)
+    codes = encode_parts(quotients, fmt.element, policy.element, draw)
+    ones = policy.scale.nan_block_codes is NaNBlockCodes.ONES
+    codes[nan_block] = fmt.element.code_count - 1 if ones else 0
+    if fmt.scale.nan_code is not None:
+        code = np.where(nan_block, fmt.scale.nan_code, code)
+    elif nan_block.any():
+        raise ValueError(
+            f"values must be finite for {fmt.name}, whose scale {fmt.scale.name} has no NaN for "
+            "a whole block, got NaN or infinity: choose another block_nan or block_inf"
+        )
+    return code.astype(np.uint8), codes
+
+
+def _float32_rows(
+    x: F64Array,
+    layout: FloatLayout,
+    fmt: BlockFormat,
+    policy: Policy,
+    tensor: TensorScale | None,
+    draw: Stochastic | None,
+) -> tuple[U8, U8]:
+    """The same by one of the named arithmetics."""
+    arithmetic = ARITHMETICS[policy.scale.scale_arithmetic]
+    largest = np.maximum if arithmetic.nan_in_amax else np.fmax
+    with np.errstate(all="ignore"):
+        amax = largest.reduce(np.abs(x), axis=1, initial=0.0)
+        stored = None if tensor is None else tensor.value
+        scales, quotients = arithmetic.blocks(x, amax[:, np.newaxis], stored, fmt, layout)
+    if _refuses_nan(fmt, policy):
+        _check_no_nan(np.isnan(quotients), fmt)
+    if draw is None and x.size >= FEW:
+        return scales.reshape(-1), _encoded(quotients, fmt.element, policy.element)
+    parts = split(quotients.view(np.uint64), F64)
+    return scales.reshape(-1), encode_parts(parts, fmt.element, policy.element, draw)
+
+
+def _refuses_nan(fmt: BlockFormat, policy: Policy) -> bool:
+    return policy.element.nan_to_finite is NaNToFinite.ERROR and fmt.element.nan_code is None
+
+
+def _check_no_nan(is_nan: Bool, fmt: BlockFormat) -> None:
+    if is_nan.any():
+        raise ValueError(
+            f"values must not be NaN under nan_to_finite=error: {fmt.element.name} has no NaN"
+        )

@@ -1,0 +1,140 @@
+"""Shapes and dtypes of what `quantize` and `dequantize` return, without any data."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from mxref import formats
+from mxref.bits.floats import layout_of
+from mxref.blocks.tiles import Axis, Tiling, axis_index, shape_of
+from mxref.formats.catalog import E8M0, BlockFormat
+from mxref.policy.choices import ScaleArithmetic, Tail
+from mxref.policy.policy import Policy, resolve, spelled
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from mxref.policy.policy import QuantizeChoices
+
+__all__ = ["E8M0_ONLY", "EXACT_ONLY", "ResultShapes", "result_shapes"]
+
+#: Choices that only scales in E8M0 read, and those that only exact arithmetic reads.
+E8M0_ONLY: tuple[str, ...] = (
+    "scale_rule",
+    "zero_block",
+    "scale_overflow",
+    "scale_underflow",
+    "amax_type",
+    "int8_emax",
+    "scaling",
+)
+EXACT_ONLY = ("block_nan", "block_inf", "nan_block_codes")
+
+
+@dataclass(frozen=True, slots=True)
+class ResultShapes:
+    """What a tensor of some shape is quantized to and read back as.
+
+    Args:
+        codes: shape of `Blocks.codes`; the dtype is always uint8.
+        scale_codes: shape of `Blocks.scale_codes`; the dtype is always uint8.
+        values: shape of what `dequantize` returns.
+        dtype: its dtype.
+    """
+
+    codes: tuple[int, ...]
+    scale_codes: tuple[int, ...]
+    values: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+def result_shapes(
+    shape: Iterable[int],
+    block_format: str | BlockFormat,
+    policy: str | Policy = "ocp",
+    *,
+    axis: Axis = -1,
+    block_size: int | tuple[int, ...] | None = None,
+    dtype: DTypeLike = np.float32,
+    **choices: Unpack[QuantizeChoices],
+) -> ResultShapes:
+    """Shapes that `quantize` gives for a tensor of a shape: what to allocate for its `out`.
+
+    Args:
+        shape: shape of the tensor; () for a scalar.
+        block_format: block format or its name.
+        policy: a `Policy` or its spelling.
+        axis: as in `quantize`.
+        block_size: as in `quantize`.
+        dtype: what `dequantize` will be asked for: float64, float32, float16 or bfloat16.
+        choices: single choices of the policy; `tail` is the one that matters here.
+
+    Raises:
+        TypeError: shape or axis of another type, or an unsupported dtype.
+        ValueError: a negative length, and whatever `quantize` refuses but for its values.
+
+    Source: SPEC_NOTES N29.
+
+    >>> shapes = result_shapes((4, 40), "mxfp8_e4m3")
+    >>> shapes.codes, shapes.scale_codes, shapes.values, shapes.dtype
+    ((4, 64), (4, 2), (4, 40), dtype('float32'))
+    >>> result_shapes((4, 40), "mxfp8_e4m3", axis=0, tail="short").codes
+    (4, 40)
+    """
+    fmt, chosen = settled(block_format, block_size, policy, choices)
+    whole = shape_of(shape)
+    _, tiling, codes = laid_out(whole, axis, fmt, chosen)
+    return ResultShapes(codes, tiling.counts, whole, layout_of(dtype).dtype)
+
+
+def settled(
+    block_format: str | BlockFormat,
+    block_size: int | tuple[int, ...] | None,
+    policy: str | Policy,
+    choices: Mapping[str, Any],
+) -> tuple[BlockFormat, Policy]:
+    """The format and the policy of one call of `quantize`."""
+    fmt = formats.block_format(block_format)
+    if block_size is not None:
+        fmt = dataclasses.replace(fmt, block_size=block_size)
+    formats.code_format(fmt.element)  # refuses more than 8 bits
+    chosen = resolve("quantize", policy, choices)
+    _refuse_unread(fmt, chosen, spelled(policy, choices))
+    if fmt.scale == E8M0 and chosen.scale.scale_arithmetic is not ScaleArithmetic.EXACT:
+        chosen = chosen.replace(scale_arithmetic=ScaleArithmetic.EXACT)
+    return fmt, chosen
+
+
+def laid_out(
+    shape: tuple[int, ...], axis: Axis, fmt: BlockFormat, policy: Policy
+) -> tuple[int | tuple[int, ...], Tiling, tuple[int, ...]]:
+    """The axis as non-negative, how blocks lie in the tensor, and the shape of its codes."""
+    found = axis_index(axis, len(shape))
+    tiling = Tiling.of(shape, found, fmt.block_shape)
+    for where, (length, unit) in enumerate(zip(tiling.shape, tiling.unit, strict=True)):
+        if policy.layout.tail is Tail.REFUSED and length % unit:
+            raise ValueError(
+                f"values must fill whole blocks of {fmt.block_size} under tail=refused, "
+                f"got {length} on axis {where}"
+            )
+    return found, tiling, tiling.shape if policy.layout.tail is Tail.SHORT else tiling.padded
+
+
+def _refuse_unread(fmt: BlockFormat, chosen: Policy, names: list[str]) -> None:
+    """Refuse choices that were spelled and that scales of this kind do not read."""
+    arithmetic = chosen.scale.scale_arithmetic
+    unread, reason = E8M0_ONLY, f"its scale is {fmt.scale.name}"
+    if fmt.scale == E8M0:
+        unread = ("scale_arithmetic",)
+    elif arithmetic is not ScaleArithmetic.EXACT:
+        unread += EXACT_ONLY
+        reason += f" under scale_arithmetic={arithmetic.value}"
+    for name in names:
+        if name in unread:
+            raise ValueError(f"quantize to {fmt.name} does not read {name}, since {reason}")

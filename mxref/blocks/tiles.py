@@ -1,0 +1,183 @@
+"""Tensors cut into blocks: along any axes, a tile at a time, each tile's blocks as rows."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.support.threads import TILE
+
+Axis = int | Sequence[int]
+#: Slices of a tensor, one for each axis.
+Tile = tuple[slice, ...]
+
+
+def shape_of(shape: Iterable[Any]) -> tuple[int, ...]:
+    """A shape as non-negative Python integers."""
+    found = tuple(operator.index(n) for n in shape)
+    if min(found, default=0) < 0:
+        raise ValueError(f"shape must hold no negative numbers, got {found}")
+    return found
+
+
+def axis_index(axis: Axis, ndim: int) -> int | tuple[int, ...]:
+    """The axis, or the axes in their order, as non-negative indices."""
+    ndim = max(ndim, 1)  # a scalar is a tensor of one element
+    try:
+        if not isinstance(axis, Sequence):
+            axes = [operator.index(axis)]
+        else:
+            axes = [operator.index(some) for some in axis]
+    except TypeError:
+        what = type(axis).__name__
+        raise TypeError(f"axis must be an integer or a tuple of integers, got {what}") from None
+    for some in axes:
+        if not -ndim <= some < ndim:
+            raise ValueError(f"axis must be in [{-ndim}, {ndim - 1}] for {ndim} axes, got {some}")
+    found = tuple(some % ndim for some in axes)
+    if not isinstance(axis, Sequence):
+        return found[0]
+    if not found or list(found) != sorted(set(found)):
+        raise ValueError(f"axis must name different axes in their order, got {tuple(axis)}")
+    return found
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """A tensor's blocks.
+
+    Args:
+        shape: shape of the tensor; that of a scalar counts as (1,).
+        axes: the axes along which blocks run, ascending.
+        block_shape: the block's length along each of them.
+    """
+
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+    block_shape: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls, shape: Sequence[int], axis: int | tuple[int, ...], block_shape: tuple[int, ...]
+    ) -> Tiling:
+        """The blocks of a shape along an axis or axes, which must be as many as the block has."""
+        axes = axis if isinstance(axis, tuple) else (axis,)
+        if len(axes) != len(block_shape):
+            raise ValueError(
+                f"axis must name as many axes as the block has, got {axis} for blocks of "
+                f"{' x '.join(map(str, block_shape))}"
+            )
+        return cls(tuple(shape) or (1,), axes, block_shape)
+
+    @cached_property
+    def unit(self) -> tuple[int, ...]:
+        """The block's length along every axis of the tensor."""
+        lengths = dict(zip(self.axes, self.block_shape, strict=True))
+        return tuple(lengths.get(axis, 1) for axis in range(len(self.shape)))
+
+    @cached_property
+    def counts(self) -> tuple[int, ...]:
+        """Shape of the scale codes: blocks along every axis."""
+        return tuple(-(-n // unit) for n, unit in zip(self.shape, self.unit, strict=True))
+
+    @cached_property
+    def padded(self) -> tuple[int, ...]:
+        """Shape of the tensor with its tails filled up to whole blocks."""
+        return tuple(n * unit for n, unit in zip(self.counts, self.unit, strict=True))
+
+    def tiles(
+        self, limit: int = TILE, strides: Sequence[int] | None = None
+    ) -> Iterator[tuple[Tile, Tile]]:
+        """Parts of about `limit` elements: slices of the tensor, and of the scale codes.
+
+        They are longest along the last axis, or along those with the smallest strides.
+        """
+        if 0 in self.counts:
+            return
+        remaining = max(1, limit // math.prod(self.block_shape))
+        order = sorted(range(len(self.counts)), reverse=True)
+        if strides is not None:
+            order.sort(key=lambda axis: abs(strides[axis]))
+        ranges: list[list[slice]] = [[]] * len(order)
+        for axis in order:
+            count = self.counts[axis]
+            step = max(1, min(count, remaining))
+            remaining //= step
+            ranges[axis] = [slice(n, min(n + step, count)) for n in range(0, count, step)]
+        for blocks in itertools.product(*ranges):
+            yield (
+                tuple(
+                    slice(part.start * unit, part.stop * unit)
+                    for part, unit in zip(blocks, self.unit, strict=True)
+                ),
+                blocks,
+            )
+
+    def lanes(self, tile: NDArray[Any]) -> NDArray[Any]:
+        """The blocks of a part of the tensor along the middle one of three axes.
+
+        The tail is filled up with zero bits. Blocks that do not lie along the last axis stay as
+        they are, if what lies beside them is long enough; others become rows, (blocks, size, 1).
+        """
+        counts = [-(-n // unit) for n, unit in zip(tile.shape, self.unit, strict=True)]
+        padded = tuple(n * unit for n, unit in zip(counts, self.unit, strict=True))
+        if padded != tile.shape:
+            filled = np.zeros(padded, tile.dtype)
+            filled[tuple(slice(n) for n in tile.shape)] = tile
+            tile = filled
+        elif tile.strides[-1] != tile.itemsize:  # read more than once, so put in order once
+            tile = np.ascontiguousarray(tile)
+        size = math.prod(self.block_shape)
+        if self._beside(padded) >= size and len(self.axes) == 1:
+            return tile.reshape(-1, size, self._beside(padded))
+        split, order = self._split(counts)
+        # Block by block in memory; a copy only where the tile does not lie so already.
+        return tile.reshape(split).transpose(order).reshape(-1, size, 1)
+
+    def from_lanes(self, lanes: NDArray[Any], counts: Sequence[int]) -> NDArray[Any]:
+        """The part of the tensor with these blocks, the padding included."""
+        padded = [n * unit for n, unit in zip(counts, self.unit, strict=True)]
+        if lanes.shape[2] > 1:
+            return lanes.reshape(padded)
+        split, order = self._split(counts)
+        inner = lanes.reshape([split[axis] for axis in order])
+        return inner.transpose(np.argsort(order)).reshape(padded)
+
+    def _beside(self, shape: Sequence[int]) -> int:
+        """Elements beside one another, behind the last axis of blocks."""
+        return math.prod(shape[self.axes[-1] + 1 :])
+
+    def _split(self, counts: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Shape with every block axis split in two, and the order that puts blocks last."""
+        split: list[int] = []
+        outer, inner = [], []
+        for axis, (count, unit) in enumerate(zip(counts, self.unit, strict=True)):
+            outer.append(len(split))
+            split.append(count)
+            if axis in self.axes:
+                inner.append(len(split))
+                split.append(unit)
+        return split, outer + inner
+
+
+def cut(array: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:
+    """The array without its padding."""
+    return array[tuple(slice(n) for n in shape)]
+
+
+def as_rows(lanes: NDArray[Any]) -> NDArray[Any]:
+    """Blocks along the middle one of three axes as rows."""
+    return lanes.swapaxes(1, 2).reshape(-1, lanes.shape[1])
+
+
+def as_lanes(rows: NDArray[Any], beside: int) -> NDArray[Any]:
+    """Rows as blocks along the middle axis, so many beside one another; also one number a row."""
+    return rows.reshape(-1, beside, *rows.shape[1:]).swapaxes(1, -1)

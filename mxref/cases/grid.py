@@ -1,0 +1,51 @@
+"""The numbers of a format and the midpoints between them, as patterns of a float type."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+
+from mxref.bits.floats import FloatLayout
+from mxref.formats.catalog import CodeFormat
+
+__all__ = ["grid", "pattern"]
+
+
+@functools.cache
+def pattern(n: int, exponent: int, layout: FloatLayout) -> int:
+    """The float pattern of n * 2**exponent (sign from n), which must be exact.
+
+    >>> from mxref.bits.floats import F32
+    >>> hex(pattern(-3, -1, F32))
+    '0xbfc00000'
+
+    Raises:
+        ValueError: the number is not a number of the float type.
+    """
+    if n == 0:
+        return 0
+    magnitude = abs(n)
+    binade = max(magnitude.bit_length() - 1 + exponent, layout.emin)
+    shift = exponent - (binade - layout.mantissa_bits)  # to units of the last place
+    count = magnitude << shift if shift >= 0 else magnitude >> -shift
+    # Patterns are numbered in the order of the numbers: the hidden bit is one of the field.
+    bits = (binade - layout.emin << layout.mantissa_bits) + count
+    if bits >= layout.inf_bits or (shift < 0 and count << -shift != magnitude):
+        raise ValueError(f"{n} * 2**{exponent} is not exact in {layout.name}")
+    return bits | layout.sign_bit * (n < 0)
+
+
+def grid(fmt: CodeFormat, layout: FloatLayout) -> tuple[list[int], list[int]]:
+    """Patterns of a format's numbers from 0 to the largest, and of every midpoint above each.
+
+    The last midpoint lies between the largest number and the next one that its spacing would give:
+    the overflow threshold. Every one of them is exact in every float type.
+    """
+    magnitudes = [fmt.magnitude_parts(code) for code in range(fmt.max_code + 2)]
+    unit = magnitudes[0][1] - 1
+    counts = [n << (exponent - unit) for n, exponent in magnitudes]
+    middles = [(low + high) // 2 for low, high in itertools.pairwise(counts)]
+    return (
+        [pattern(n, unit, layout) for n in counts[:-1]],
+        [pattern(n, unit, layout) for n in middles],
+    )

@@ -1,0 +1,139 @@
+"""The block product: blocks that pair every scale code with every element that can stand under it.
+
+Why that is complete. If an element's code depends only on its block's scale code and on x (which is
+what the standard says, and what the neighbours here are there to disprove), then it depends on
+x / scale only, and of that only on its odd-rounded key: sign, exponent and first fraction bits, the
+last one sticky, two or more beyond the format's precision, so that the key decides every rounding
+(see `mxref.bits.floats.to_odd`). So the pairs (scale code, key) are all that there is, and each
+one that a float32 block has stands in one block: `scale_range` gives the amax of each scale code,
+`reachable` the numbers under it, one for each key. No pairs are keys of quotients above what the
+scale rule allows, which no amax gives, and of quotients that no float32 has, being below or between
+its subnormals; quotients below the keys' own subnormals share the smallest key. Infinities and NaN
+are not here, since under `ocp` they leave no element code in their block; level 1 has them.
+
+In each block one element is the largest and fixes the scale, 31 others run through the keys. Which
+keys are neighbours, which float32 of a key's interval stands for it, where the largest element
+stands, its sign and its size within what gives the scale code: all differ from block to block and
+from scale to scale, by a fixed permutation and fixed splitmix64 words.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import F32, FloatLayout, floor_log2, split
+from mxref.cases.splitmix import splitmix64
+from mxref.cases.steps import steps
+from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ElementFormat
+from mxref.policy.policy import Policy
+
+__all__ = ["key_layout", "product_blocks", "reachable", "scale_blocks", "scale_range"]
+
+U32 = NDArray[np.uint32]
+
+
+def key_layout(fmt: ElementFormat) -> FloatLayout:
+    """Odd-rounded keys: 16 bits, 17 where the format has more than 5 fraction bits (INT8)."""
+    return FloatLayout("key", F32.exponent_bits, max(7, fmt.mantissa_bits + 2))
+
+
+@functools.cache
+def scale_range(fmt: ElementFormat, policy: Policy) -> tuple[tuple[int, int, int], ...]:
+    """Scale codes that float32 blocks have, each with its first and its last amax pattern.
+
+    A code that wraps around stands there once for each range of amax that gives it.
+
+    >>> from mxref.formats.catalog import E2M1
+    >>> ranges = scale_range(E2M1, Policy())
+    >>> len(ranges), [f"{n:x}" for n in ranges[125]]  # amax from 1 to just below 2: scale 2**-2
+    (253, ['7d', '3f800000', '3fffffff'])
+    """
+    found = steps("shared_scale", fmt.name, F32.name, policy).runs(1, F32.inf_bits)
+    return tuple((code, first, end - 1) for first, end, code in found)
+
+
+@functools.cache
+def _permuted_keys(width: int) -> NDArray[np.int64]:
+    """Every key in an order without a pattern: two bijections, multiplications with odd numbers."""
+    mask = (1 << width) - 1
+    keys = np.arange(1 << width, dtype=np.int64)
+    keys = keys * 0x9E3B & mask
+    keys ^= keys >> (width // 2)
+    return keys * 0x6A57 & mask
+
+
+def reachable(fmt: ElementFormat, code: int, largest: int) -> U32:
+    """Float32 patterns, one for each key that a number has under a scale code.
+
+    Args:
+        fmt: the element format.
+        code: the scale code.
+        largest: the largest magnitude pattern that the scale code allows.
+    """
+    layout = key_layout(fmt)
+    drop = F32.mantissa_bits - layout.mantissa_bits
+    # Another order for every scale code.
+    order = _permuted_keys(layout.width) ^ (code * 0x2B5 & ((1 << layout.width) - 1))
+    magnitude = order & (layout.sign_bit - 1)
+    order = order[magnitude < layout.inf_bits]
+    key = order & (layout.sign_bit - 1)
+    parts = split(key.astype(np.uint64), layout)
+    # The quotient with 24 bits, and the exponent field of quotient times scale.
+    shift = F32.mantissa_bits - floor_log2(parts.significand)
+    n = parts.significand << shift
+    field = parts.exponent - shift + F32.mantissa_bits + F32.bias + code - E8M0.bias
+    # A normal odd key is an open interval two units wide, within one binade.
+    unit = np.int64(1) << drop
+    is_interval = (key & 1 == 1) & (shift == drop)
+    lowest = np.where(is_interval, n - unit + 1, n)
+    words = splitmix64(code, key.size).view(np.int64) & (2 * unit - 1)
+    inside = np.where(is_interval, lowest + np.minimum(words, 2 * unit - 2), n)
+    fraction = (1 << F32.mantissa_bits) - 1
+    lowest, inside = (field << F32.mantissa_bits | (m & fraction) for m in (lowest, inside))
+    pattern = np.where(lowest <= largest, np.minimum(inside, largest), F32.inf_bits)
+    # Where numbers are subnormal the quotient must be a float32 itself: those inside an interval
+    # lie farther apart than its ends, or it is one.
+    down = np.clip(1 - field, 0, 62)
+    small = n >> down
+    is_float = (small << down == n) & (small <= largest)
+    pattern = np.where(field < 1, np.where(is_float, small, F32.inf_bits), pattern)
+    pattern = np.where(key == 0, 0, pattern)
+    sign = (order >> (layout.width - 1)) << (F32.width - 1)
+    found: U32 = (pattern | sign)[pattern < F32.inf_bits].astype(np.uint32)
+    return found
+
+
+def product_blocks(block: str, policy: Policy) -> Iterator[U32]:
+    """The blocks of float32 patterns, one a row, those of one scale code at a time.
+
+    Source: OCP MX v1.0 6.3.
+    """
+    fmt = BLOCK_FORMATS[block].element
+    for code, first, last in scale_range(fmt, policy):
+        yield scale_blocks(fmt, code, first, last)
+
+
+def scale_blocks(fmt: ElementFormat, code: int, first: int, last: int) -> U32:
+    """The blocks under one scale code, which amax from `first` to `last` has."""
+    others = reachable(fmt, code, last)
+    count = -(-others.size // 31)
+    rows = np.zeros((count, 31), np.uint32)
+    rows.reshape(-1)[: others.size] = others
+    words = splitmix64(code + 256, count)
+    magnitudes = rows & np.uint32(F32.sign_bit - 1)
+    low = np.maximum(magnitudes.max(axis=1), first).astype(np.uint64)
+    # One in four has the largest amax, one in four the smallest; the others lie between.
+    amax = low + (words >> np.uint64(8)) % (np.uint64(last + 1) - low)
+    choice = words & np.uint64(3)
+    amax = np.where(choice == 0, np.uint64(last), np.where(choice == 1, low, amax))
+    amax |= (words >> np.uint64(2) & np.uint64(1)) << np.uint64(F32.width - 1)
+    position = np.arange(count) * 5 % 32
+    blocks = np.empty((count, 32), np.uint32)
+    is_largest = np.arange(32) == position[:, np.newaxis]
+    blocks[~is_largest] = rows.reshape(-1)
+    blocks[is_largest] = amax.astype(np.uint32)
+    return blocks

@@ -1,0 +1,152 @@
+"""Reading vector files: parsed strictly, so that a damaged file is refused with line and reason."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from mxref._version import VECTORS_VERSION
+from mxref.cases.folder import vectors_folder
+from mxref.cases.parse import VectorError, check_keys, parse, unique_keys
+from mxref.cases.records import VectorFile
+from mxref.support.collector import no_collection
+
+__all__ = [
+    "STAGED",
+    "VectorError",
+    "by_stem",
+    "file_bytes",
+    "parse",
+    "read_listed",
+    "read_manifest",
+    "read_vectors",
+    "vectors_folder",
+]
+
+#: Folder with the files of a newer set that are not yet in their places; see `mxref.golden.store`.
+STAGED = ".next"
+
+_ENTRY = {"file": str, "sha256": str, "cases": int}
+_ENDINGS = (".jsonl", ".txt", ".h", ".json")
+
+
+def read_vectors(folder: Path, wanted: Callable[[str], bool] | None = None) -> list[VectorFile]:
+    """Every vector file that a folder's manifest lists, checked.
+
+    Args:
+        folder: where the manifest is.
+        wanted: whether to read a file, by its path below the folder without the ending; all if
+            None, and then the digests of the other files are checked, too.
+
+    Raises:
+        VectorError: no manifest, or a file that is missing, damaged, not canonical or not listed;
+            the sentence names file, line and reason.
+    """
+    entries = read_manifest(folder)
+    listed = {folder / name for name in ("manifest.json", *(entry["file"] for entry in entries))}
+    if wanted is not None:
+        entries = [entry for stem, entry in by_stem(entries).items() if wanted(stem)]
+    with no_collection():
+        files = [read_listed(folder, entry) for entry in entries]
+    if (folder / STAGED).exists():  # the files of the older set go last
+        with contextlib.suppress(VectorError):
+            listed |= {folder / old["file"] for old in read_manifest(folder, staged=False)}
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder).parts[0]
+        staged = inside == STAGED or inside.startswith(f"{STAGED}.")
+        if path.suffix in _ENDINGS and path not in listed and not staged:
+            raise VectorError(f"{path} is not listed in the manifest of its folder")
+    return [file for file in files if file is not None]
+
+
+def file_bytes(folder: Path, path: str) -> bytes:
+    """A file of a folder's set, which a killed `regen` may have left in another place."""
+    try:
+        return (folder / STAGED / path).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return (folder / path).read_bytes()
+
+
+def read_manifest(folder: Path, *, staged: bool = True) -> list[dict[str, Any]]:
+    """The entries of a folder's manifest: file, sha256 and number of cases.
+
+    Args:
+        folder: the folder.
+        staged: whether a newer manifest that has not yet been moved to its place counts.
+    """
+    path = folder / "manifest.json"
+    try:
+        data = file_bytes(folder, path.name) if staged else path.read_bytes()
+        manifest = json.loads(data.decode("ascii"), object_pairs_hook=unique_keys)
+        entries = manifest["files"]
+        version = manifest["mxref_vectors"]
+    except FileNotFoundError:
+        raise VectorError(
+            f"no vectors in {folder.absolute()}: pass --vectors DIR, or make them there with "
+            "`mxref regen --out DIR` (15 MB, half a minute)"
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise VectorError(f"{path} cannot be read: {error!r}") from None
+    if not isinstance(version, str) or version.split(".")[0] != VECTORS_VERSION.split(".")[0]:
+        raise VectorError(f"{path} has vectors version {version!r}, this is {VECTORS_VERSION}")
+    if not isinstance(entries, list) or not isinstance(version, str):
+        raise VectorError(f"{path} must hold a version and a list of files")
+    seen: set[str] = set()
+    for entry in entries:
+        check_keys(entry, _ENTRY, str(path))
+        if entry["file"] in seen:
+            raise VectorError(f"{path} lists {entry['file']!r} twice")
+        seen.add(entry["file"])
+        name = PurePosixPath(entry["file"])
+        plain = re.fullmatch(r"[\w.-]+(/[\w.-]+)*", entry["file"], re.ASCII)
+        if ".." in name.parts or not plain or name.suffix not in _ENDINGS:
+            raise VectorError(f"{path} lists {entry['file']!r}, which is no file of its folder")
+    if not entries:
+        raise VectorError(f"{path} lists no files")
+    return list(entries)
+
+
+def by_stem(entries: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Those entries of a manifest that are vector files, by their path without the ending.
+
+    >>> by_stem([{"file": "encode/e4m3.f32.jsonl"}, {"file": "plain/encode/e4m3.f32.txt"}])
+    {'encode/e4m3.f32': {'file': 'encode/e4m3.f32.jsonl'}}
+    """
+    return {
+        entry["file"].removesuffix(".jsonl"): entry
+        for entry in entries
+        if entry["file"].endswith(".jsonl")
+    }
+
+
+def read_listed(folder: Path, entry: dict[str, Any]) -> VectorFile | None:
+    """A vector file; None for another file, of which only the digest is checked."""
+    path = folder / entry["file"]
+    text = _ascii(folder, entry["file"])
+    file = None
+    if path.suffix == ".jsonl":
+        # A damaged line explains more than a wrong digest does, so the text is parsed first.
+        file = parse(text, str(path))
+        if len(file.cases) != entry["cases"] or f"{file.stem}.jsonl" != entry["file"]:
+            raise VectorError(
+                f"{path} must hold the {entry['cases']} cases that the manifest says, "
+                f"got {len(file.cases)} of {file.stem}"
+            )
+    if hashlib.sha256(text.encode("ascii")).hexdigest() != entry["sha256"]:
+        raise VectorError(f"{path} does not have the sha256 that the manifest lists")
+    return file
+
+
+def _ascii(folder: Path, file: str) -> str:
+    path = folder / file
+    try:
+        return file_bytes(folder, file).decode("ascii")
+    except OSError as error:
+        raise VectorError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise VectorError(f"{path} is not ASCII text at byte {error.start}") from None

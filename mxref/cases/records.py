@@ -1,0 +1,246 @@
+"""Golden vectors as records: one file for an operation, a format and a float type.
+
+A file is JSON Lines: a header object, then one case a line. Inputs and outputs are words, bit
+patterns as fixed-width lower-case hex, several of them separated by spaces. `vectors/README.md` is
+the contract.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref._version import VECTORS_VERSION
+from mxref.cases.words import FLAGS, MODELS, RULES
+
+__all__ = [
+    "NAMES",
+    "NO_WORD",
+    "Case",
+    "VectorFile",
+    "names_of",
+    "padded",
+    "same_width",
+    "stem_of",
+    "stripped",
+]
+
+SPEC = "OCP MX v1.0"
+#: What names a vector file, as attributes and as options.
+NAMES = ("op", "format", "float")
+#: What fills up the rows of arrays whose cases have different numbers of words; never a word.
+NO_WORD = (1 << 64) - 1
+#: Digits of `by`, each an index into `out`.
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def names_of(stem: str) -> tuple[str, str, str]:
+    """Operation, format and float type of a vector file, by its stem.
+
+    >>> names_of("encode/e4m3.f32")
+    ('encode', 'e4m3', 'f32')
+    """
+    op, _, rest = stem.partition("/")
+    format, _, float = rest.partition(".")
+    return op, format, float
+
+
+def stem_of(id: str) -> str:
+    """The stem of the vector file of a case, by its id.
+
+    >>> stem_of("encode.e4m3.f32.3f800000")
+    'encode/e4m3.f32'
+    """
+    op, _, rest = id.partition(".")
+    return f"{op}/{rest.rpartition('.')[0]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One golden case.
+
+    Args:
+        id: unique and the same for ever: operation, format, float type, and a name, which is the
+            input where that is one word.
+        inputs: bit patterns.
+        answers: the different answers of the file's policy columns, each as bit patterns.
+        by: for each column the index of its answer; empty where there is only one answer.
+        required: True where the standard requires the first answer of everyone.
+        rule: the clause that decides the answer.
+        model: the coverage model that the input comes from.
+        flags: what the case exercises.
+    """
+
+    id: str
+    inputs: tuple[int, ...]
+    answers: tuple[tuple[int, ...], ...]
+    by: tuple[int, ...]
+    required: bool
+    rule: str
+    model: str
+    flags: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The last part of the id."""
+        return self.id.rpartition(".")[2]
+
+    def output(self, column: int) -> tuple[int, ...]:
+        """The answer of a policy column.
+
+            >>> case = Case("decode.e2m1.f32.07", (7,), ((1,), (2,)), (0, 1, 0), False, "N1", "M1")
+        >>> case.output(0), case.output(1)
+        ((1,), (2,))
+        """
+        return self.answers[self.by[column] if self.by else 0]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorFile:
+    """All cases of one operation, format and float type.
+
+    Args:
+        op: operation.
+        format: element, scale or block format.
+        float: type of the float side: of the inputs, or of what is decoded to.
+        columns: policies, `ocp` first.
+        plain: how many of them, from the first on, the plain file has.
+        in_digits: hex digits of an input word.
+        out_digits: hex digits of an output word.
+        cases: in order of their inputs.
+    """
+
+    op: str
+    format: str
+    float: str
+    columns: tuple[str, ...]
+    plain: int
+    in_digits: int
+    out_digits: int
+    cases: tuple[Case, ...]
+
+    @property
+    def rule(self) -> str:
+        """The clause that decides most cases; only others are named in a case's line."""
+        return Counter(case.rule for case in self.cases).most_common(1)[0][0]
+
+    @property
+    def stem(self) -> str:
+        """Path below `vectors/` without the ending."""
+        return f"{self.op}/{self.format}.{self.float}"
+
+    def input_words(self) -> NDArray[np.uint64]:
+        """The inputs of all cases, one case a row, filled up with NO_WORD."""
+        return padded([case.inputs for case in self.cases])
+
+    def outputs(self, column: int) -> NDArray[np.uint64]:
+        """The answers of a policy column, one case a row, filled up with NO_WORD."""
+        return padded([case.output(column) for case in self.cases])
+
+    def lines(self) -> Iterator[str]:
+        """The canonical JSON Lines text, without line ends."""
+        flags = {flag for case in self.cases for flag in case.flags}
+        models = {case.model for case in self.cases}
+        rules = {case.rule for case in self.cases}
+        required = {case.rule for case in self.cases if case.required}
+        header = {
+            "mxref_vectors": VECTORS_VERSION,
+            "spec": SPEC,
+            "op": self.op,
+            "format": self.format,
+            "float": self.float,
+            "columns": list(self.columns),
+            "plain": self.plain,
+            "in_digits": self.in_digits,
+            "out_digits": self.out_digits,
+            "cases": len(self.cases),
+            "rule": self.rule,
+            "required": [name for name in RULES if name in required],
+            "rules": {name: text for name, text in RULES.items() if name in rules},
+            "models": {name: text for name, text in MODELS.items() if name in models},
+            "flags": {name: text for name, text in FLAGS.items() if name in flags},
+        }
+        yield json_line(header)
+        usual = self.rule
+        for case in self.cases:
+            yield json_line(self._record(case, usual))
+
+    def _record(self, case: Case, usual: str) -> dict[str, Any]:
+        inputs = words(case.inputs, self.in_digits)
+        answers = [words(answer, self.out_digits) for answer in case.answers]
+        name = case.name
+        record: dict[str, Any] = {} if name == inputs else {"name": name}
+        record["in"] = inputs
+        record["out"] = answers if case.by else answers[0]
+        if case.by:
+            record["by"] = "".join(DIGITS[index] for index in case.by)
+        if case.rule != usual:
+            record["rule"] = case.rule
+        record["model"] = case.model
+        if case.flags:
+            record["flags"] = list(case.flags)
+        return record
+
+    def plain_lines(self) -> Iterator[str]:
+        """The same as hex columns: the input words, then the output words of some policies."""
+        for case in self.cases:
+            outputs = " ".join(words(case.output(i), self.out_digits) for i in range(self.plain))
+            yield f"{words(case.inputs, self.in_digits)} {outputs}"
+
+
+def padded(rows: Sequence[Sequence[int] | NDArray[Any]]) -> NDArray[np.uint64]:
+    """Rows of words as an array, the shorter ones filled up with NO_WORD.
+
+    >>> padded([[1, 2], [3]]).tolist() == [[1, 2], [3, NO_WORD]]
+    True
+    """
+    widths = set(map(len, rows))
+    if len(widths) == 1:
+        return np.array(rows, np.uint64)
+    array = np.full((len(rows), max(widths, default=0)), NO_WORD, np.uint64)
+    for row, words in zip(array, rows, strict=True):
+        row[: len(words)] = words
+    return array
+
+
+def same_width(
+    one: NDArray[np.uint64], other: NDArray[np.uint64]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Two arrays of padded rows with the narrower one widened by NO_WORD."""
+    missing = other.shape[-1] - one.shape[-1]
+    if missing < 0:
+        return same_width(other, one)[::-1]
+    more = [(0, 0)] * (one.ndim - 1) + [(0, missing)]
+    return (np.pad(one, more, constant_values=NO_WORD) if missing else one), other
+
+
+def stripped(row: NDArray[np.uint64]) -> tuple[int, ...]:
+    """The words of a row without what fills it up.
+
+    >>> stripped(padded([[1, 2], [3]])[1])
+    (3,)
+    """
+    return tuple(row[row != np.uint64(NO_WORD)].tolist())
+
+
+def words(values: tuple[int, ...], digits: int) -> str:
+    """Bit patterns as hex words.
+
+    >>> words((0, 255), 2)
+    '00 ff'
+    """
+    return " ".join([f"%0{digits}x"] * len(values)) % tuple(values)
+
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True)
+
+
+def json_line(record: dict[str, Any]) -> str:
+    """The one spelling of an object in the vectors."""
+    return _ENCODER.encode(record)

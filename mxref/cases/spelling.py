@@ -1,0 +1,49 @@
+"""The one spelling of a case in a vector file: what is spelled so is read in one step."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from mxref.cases.records import json_line
+
+__all__ = ["CASE", "canonical", "spelling"]
+
+#: Keys of a case in their order, and types of their values.
+CASE = {
+    "name": str,
+    "in": str,
+    "out": (str, list),
+    "by": str,
+    "rule": str,
+    "model": str,
+    "flags": list,
+}
+#: A case in its one spelling, but for a rule that goes without saying.
+_LINE = re.compile(
+    r'\{(?:"name":"(?P<name>[\w-]+)",)?"in":"(?P<inputs>[0-9a-f ]+)",'
+    r'"out":(?:"(?P<out>[0-9a-f ]+)"|\["(?P<several>[0-9a-f ",]+)"\],"by":"(?P<by>[0-9a-z]+)")'
+    r'(?:,"rule":"(?P<rule>[\w.-]+)")?,"model":"(?P<model>\w+)"'
+    r'(?:,"flags":\["(?P<flags>[\w",]+)"\])?\}',
+    re.ASCII,
+)
+
+
+def canonical(line: str, usual: str) -> dict[str, Any] | None:
+    """The object that a line in its one spelling holds; None for another line."""
+    match = _LINE.fullmatch(line)
+    if match is None:
+        return None
+    name, inputs, out, several, by, rule, model, flags = match.groups()
+    if rule == usual:
+        return None
+    record = {"in": inputs, "out": out or several.split('","'), "model": model}
+    more = {"name": name, "by": by, "rule": rule, "flags": flags and flags.split('","')}
+    return record | {key: value for key, value in more.items() if value is not None}
+
+
+def spelling(record: dict[str, Any], usual: str) -> str:
+    """The one spelling of a line; every word was checked, so keys are all that can be wrong."""
+    unsaid = {"rule": usual, "flags": []}
+    said = {key: record[key] for key in CASE if key in record}
+    return json_line({key: value for key, value in said.items() if unsaid.get(key) != value})

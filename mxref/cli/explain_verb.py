@@ -1,0 +1,208 @@
+"""``mxref explain``: what a name stands for."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+from mxref.bits.floats import LAYOUTS
+from mxref.cli.explain_mutants import explain_mutants
+from mxref.cli.explain_profiles import explain_profile
+from mxref.cli.screen import Verbs, new_parser, print_table, vectors_default, vectors_folder
+from mxref.support.text import suggestion, unknown_name
+
+#: Columns of text.
+_WIDTH = 100
+
+
+def add_parser(verbs: Verbs) -> None:
+    """Add the verb."""
+    parser = new_parser(
+        verbs,
+        "explain",
+        _run,
+        "say what a number becomes under every choice, what a case asks, what a mutant does wrong, "
+        "what a word of the vectors, a choice or a profile means",
+        "mxref explain 0.3 --format e2m1\n  mxref explain encode.e2m1.f32.3fa00000\n"
+        "  mxref explain --format e4m3 --float bf16 -- -inf\n  mxref explain A7\n"
+        "  mxref explain N14\n  mxref explain rounding\n  mxref explain torchao_0_18_rceil",
+    )
+    parser.add_argument(
+        "name",
+        metavar="NAME",
+        help="the id of a case; a mutant or a class of mutants; a clause, a model, a flag, a "
+        "choice or a profile; or, with --format, a decimal, a hex float, 0x and a bit pattern, nan "
+        "or inf",
+    )
+    parser.add_argument("--format", metavar="FORMAT", help="what a number is encoded to")
+    parser.add_argument("--float", metavar="FLOAT", help="its float type (default: f32)")
+    parser.add_argument(
+        "--vectors", type=Path, metavar="DIR", help=f"folder (default: {vectors_default()})"
+    )
+
+
+def _run(options: argparse.Namespace) -> int:
+    from mxref.policy.policy import Policy
+    from mxref.profiles import PROFILES
+
+    for explain in _KINDS:
+        if explain(options):
+            return 0
+    raise ValueError(
+        "NAME must be the id of a case such as encode.e2m1.f32.3fa00000, a mutant such as A7 "
+        "(`mxref score` lists them), a clause such as N14, a model such as M7, a flag, a choice "
+        "such as rounding, a profile such as torchao_0_18_rceil, or a number with --format, "
+        f"got {options.name!r}{suggestion(options.name, (*Policy().choices(), *PROFILES))}"
+    )
+
+
+def _values(options: argparse.Namespace) -> bool:
+    """Explain a number; False if no format is given."""
+    if options.format is None:
+        return False
+    from mxref.conformance.compare.failure_text import show_code, show_float
+    from mxref.exact.format_table import FORMATS
+    from mxref.formats.catalog import (
+        E8M0,
+        ELEMENT_FORMATS,
+        OTHER_FORMATS,
+        SCALE_FORMATS,
+        CodeFormat,
+    )
+    from mxref.golden.explain import answers, fraction, neighbours, parse_number
+
+    known = {**SCALE_FORMATS, **ELEMENT_FORMATS, **OTHER_FORMATS}
+    formats: dict[str, CodeFormat] = {E8M0.name: E8M0}
+    formats |= {name: fmt for name, fmt in known.items() if name in FORMATS}
+    if options.format not in formats:
+        raise ValueError(unknown_name("--format", options.format, formats))
+    float = options.float or "f32"
+    if float not in LAYOUTS:
+        raise ValueError(unknown_name("--float", float, LAYOUTS))
+    fmt, layout = formats[options.format], LAYOUTS[float]
+    bits = parse_number(options.name, layout)
+    print(f"{options.name} as {float}: {show_float(bits, layout)}")
+    number = fraction(bits, layout)
+    if number is not None:
+        number = number if fmt.signed else abs(number)
+        near = neighbours(number, fmt)
+        distances = [each[1] for each in near if each is not None]
+        for side, each in zip(("at or below", "at or above"), near, strict=True):
+            if each is None:
+                print(f"{side}: nothing in {fmt.name}")
+                continue
+            other = [distance for distance in distances if distance is not each[1]]
+            word = "exactly" if each[1] == 0 else _away(each[1])
+            if other and other[0] >= each[1] > 0:
+                word += ", midway" if other[0] == each[1] else ", nearer"
+            print(f"{side}: {show_code(each[0], fmt)}, {word}")
+    print()
+    rows = []
+    for code, choices in answers(bits, float, fmt).items():
+        text = "an error" if code is None else show_code(code, fmt)
+        rows += [(text if i == 0 else "", line) for i, line in enumerate(_lines(choices))]
+    print_table((fmt.name, "under"), rows)
+    print("every other choice as ocp")
+    return True
+
+
+def _words(options: argparse.Namespace) -> bool:
+    """Explain a clause, a model, a flag or a choice; False if the name is none."""
+    from mxref.cases.words import FLAGS, MODELS, RULES
+    from mxref.policy.policy import READS, Policy
+
+    name, found = options.name, False
+    for kind, texts in (("clause", RULES), ("model", MODELS), ("flag", FLAGS)):
+        if name in texts:
+            found = True
+            print(f"{kind} {name}: {texts[name]}")
+            if kind == "clause":
+                section = name.removeprefix("MX-").replace("-T", ", Table ")
+                own = section == name
+                print(f"in {f'SPEC_NOTES.md, {name}' if own else f'OCP MX v1.0, {section}'}")
+    if name in Policy().choices():
+        found = True
+        members = Policy.members(name)
+        about = (type(members[0]).__doc__ or "").partition("\n")[0]
+        print(f"choice {name}: {about}")
+        print(f"read by {', '.join(op for op in READS if name in READS[op])}; the first is ocp's")
+        print_table(("member", "standing"), [(one.value, one.standing.value) for one in members])
+    return found
+
+
+def _cases(options: argparse.Namespace) -> bool:
+    """Explain a case of the vectors; False if the name is no id."""
+    from mxref.cases.words import FLAGS, MODELS, OPERATIONS, RULES
+    from mxref.conformance.compare.failure_text import show_input, show_output
+
+    op, *rest = options.name.split(".")
+    if op not in OPERATIONS or len(rest) != 3:
+        return False
+    if options.format is not None or options.float is not None:
+        raise ValueError("--format and --float must be absent where NAME is the id of a case")
+    from mxref.cases.read import read_vectors
+    from mxref.cases.records import words
+
+    folder = options.vectors or vectors_folder()
+    files = read_vectors(folder, lambda stem: stem == f"{op}/{rest[0]}.{rest[1]}")
+    found = ((file, case) for file in files for case in file.cases if case.id == options.name)
+    file, case = next(found, (None, None))
+    if file is None or case is None:
+        raise ValueError(f"there is no case {options.name!r} in {folder}")
+    print(case.id)
+    value = show_input(file, case.inputs[0]) if len(case.inputs) == 1 else ""
+    print(f"in    {value or _wrapped(words(case.inputs, file.in_digits))}")
+    required = "required of everyone" if case.required else "the standard leaves the answer open"
+    if op == "quantize" and case.rule == "MX-6.3":
+        required = "the standard leaves the scale open, not the elements under it"
+    print(f"rule  {case.rule}, {RULES[case.rule]}: {required}")
+    print(f"model {case.model}, {MODELS[case.model]}")
+    for flag in case.flags:
+        print(f"flag  {flag}: {FLAGS[flag]}")
+    for index, answer in enumerate(case.answers):
+        value = show_output(file, answer[0]) if len(answer) == 1 else ""
+        print(f"\nout   {value or _wrapped(words(answer, file.out_digits))}")
+        columns = [c for i, c in enumerate(file.columns) if not case.by or case.by[i] == index]
+        for line in _lines([column.removeprefix("ocp+") for column in columns]):
+            print(f"      {line}")
+    return True
+
+
+def _away(distance: Fraction) -> str:
+    """A positive dyadic distance: exactly, where that takes no more than 64 bits, and in decimal.
+
+    >>> _away(Fraction(3, 8)), _away(Fraction(1, 2) - Fraction(1, 2**1074))
+    ('3 * 2^-3 (0.375) away', 'about 0.5 away')
+    """
+    n, power = distance.numerator, 1 - distance.denominator.bit_length()
+    zeros = (n & -n).bit_length() - 1
+    n, power = n >> zeros, power + zeros
+    about = f"{float(distance):.3g}"
+    return f"{n} * 2^{power} ({about}) away" if n.bit_length() <= 64 else f"about {about} away"
+
+
+def _wrapped(text: str) -> str:
+    return "\n      ".join(_lines(text.split(" ")))
+
+
+def _lines(words: Sequence[str]) -> Iterator[str]:
+    """Words joined into lines that fit a screen."""
+    line = ""
+    for word in words:
+        if line and len(line) + len(word) + 1 > _WIDTH - 24:
+            yield line
+            line = ""
+        line = f"{line} {word}" if line else word
+    yield line
+
+
+#: What a name can be, tried in turn; each explains it and returns True, or returns False.
+_KINDS: tuple[Callable[[argparse.Namespace], bool], ...] = (
+    _cases,
+    _values,
+    _words,
+    explain_profile,
+    explain_mutants,
+)

@@ -1,0 +1,126 @@
+"""``mxref export``: hand out encoders as tables, and the golden vectors as arrays."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from mxref.cli.screen import Verbs, new_parser, vectors_default, vectors_folder
+from mxref.cli.target_arguments import add_name_options
+
+
+def add_parser(verbs: Verbs) -> None:
+    """Add the verb."""
+    parser = new_parser(
+        verbs,
+        "export",
+        _check,
+        "hand out encoders as C, CUDA or Verilog tables, and the vectors as arrays",
+        "mxref export table --format e4m3 --as c -o e4m3.h",
+    )
+    parser.add_argument(
+        "--check", type=Path, metavar="DIR", help="exit 1 if `export vectors` would change DIR"
+    )
+    _add_vectors(parser)
+    what = parser.add_subparsers(title="what", metavar="WHAT")
+    _add_table(what)
+    vectors = new_parser(
+        what,
+        "vectors",
+        _vectors,
+        "write the golden vectors as arrays, with an index.json",
+        "mxref export vectors --op encode --format e4m3 --as readmemh -o hex",
+    )
+    add_name_options(vectors)
+    vectors.add_argument(
+        "--column",
+        action="append",
+        default=[],
+        metavar="POLICY",
+        help="only this column; may be given again",
+    )
+    _add_as(vectors, "npy, bin, readmemh, c or safetensors")
+    vectors.add_argument(
+        "-o", "--out", type=Path, required=True, metavar="DIR", help="folder to write"
+    )
+    _add_vectors(vectors)
+
+
+def _add_table(what: Verbs) -> None:
+    table = new_parser(
+        what,
+        "table",
+        _table,
+        "write the complete encoder of a policy as a table and its lookup",
+        "mxref export table --format e2m1 --policy ocp+rounding=toward_zero --as verilog -o fp4.v",
+    )
+    table.add_argument("--format", required=True, metavar="FORMAT", help="element format")
+    table.add_argument("--policy", default="ocp", metavar="POLICY", help="policy (default: ocp)")
+    table.add_argument(
+        "--float", default="f32", metavar="FLOAT", help="f32, bf16, f16 or f64 (default: f32)"
+    )
+    _add_as(table, "c, cuda, verilog (and a ROM FILE.hex beside it), npy, bin or readmemh")
+    table.add_argument(
+        "-o", "--out", type=Path, required=True, metavar="FILE", help="file to write"
+    )
+
+
+def _add_as(parser: argparse.ArgumentParser, help: str) -> None:
+    parser.add_argument("--as", dest="kind", required=True, metavar="KIND", help=help)
+
+
+def _add_vectors(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--vectors",
+        type=Path,
+        default=argparse.SUPPRESS,  # given before or after WHAT
+        metavar="DIR",
+        help=f"golden vectors (default: {vectors_default()})",
+    )
+
+
+def _source(options: argparse.Namespace) -> Path:
+    folder: Path = getattr(options, "vectors", None) or vectors_folder()
+    return folder
+
+
+def _table(options: argparse.Namespace) -> int:
+    from mxref.golden.export import encode_table
+    from mxref.support.whole_file import write_file
+
+    _refuse_check(options)
+    table = encode_table(options.format, options.policy, options.float)
+    for name, data in table.files(options.kind, options.out.name).items():
+        write_file(options.out.parent / name, data)
+    print(table.about())
+    return 0
+
+
+def _vectors(options: argparse.Namespace) -> int:
+    from mxref.golden import export
+
+    _refuse_check(options)
+    selection = {name: getattr(options, name) for name in ("op", "format", "float", "column")}
+    made = export.files(_source(options), options.kind, selection)
+    export.write(options.out, made)
+    print(f"{len(made)} files, {sum(map(len, made.values())) / 1e6:.1f} MB in {options.out}")
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    from mxref.golden import export
+
+    if options.check is None:
+        raise ValueError("export must be given table, vectors or --check DIR: see --help")
+    if not options.check.is_dir():
+        raise ValueError(f"--check must be a folder, {options.check} is none")
+    problems = export.check(options.check, _source(options))
+    for problem in problems:
+        print(problem)
+    print(f"{options.check} {'differs from' if problems else 'is'} what would be exported now")
+    return 1 if problems else 0
+
+
+def _refuse_check(options: argparse.Namespace) -> None:
+    if options.check is not None:
+        raise ValueError("--check must be given alone, without table or vectors")

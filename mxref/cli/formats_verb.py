@@ -1,0 +1,218 @@
+"""``mxref formats``: the properties of every format, and every value of a small one."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+from typing import Any
+
+from mxref.bits.floats import LAYOUTS
+from mxref.cli.screen import Verbs, new_parser, print_table
+from mxref.formats.catalog import (
+    BLOCK_FORMATS,
+    ELEMENT_FORMATS,
+    OTHER_BLOCK_FORMATS,
+    OTHER_FORMATS,
+    SCALE_FORMATS,
+    BlockFormat,
+    CodeFormat,
+    ElementFormat,
+    Specials,
+)
+from mxref.support.text import hex_float, unknown_name
+
+#: The float types, described in the same way.
+_FLOATS = {
+    name: ElementFormat(
+        name, layout.exponent_bits, layout.mantissa_bits, layout.bias, Specials.IEEE
+    )
+    for name, layout in LAYOUTS.items()
+}
+_CODED: dict[str, CodeFormat] = {
+    **ELEMENT_FORMATS,
+    **SCALE_FORMATS,
+    **OTHER_FORMATS,
+    **_FLOATS,
+}
+_BLOCKS = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
+_HEADER = (
+    *("format", "bits", "s/e/m", "bias", "emax", "max normal", "min normal"),
+    *("max subnormal", "min subnormal", "inf", "nan"),
+)
+
+
+def add_parser(verbs: Verbs) -> None:
+    """Add the verb."""
+    parser = new_parser(
+        verbs, "formats", _run, "print the properties of the formats", "mxref formats e2m1"
+    )
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="one format: its codes with their values"
+    )
+    parser.add_argument("--all", action="store_true", help="every code of an 8-bit format, too")
+    parser.add_argument("--json", action="store_true", help="print as JSON")
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.name is None:
+        _print_all(as_json=options.json)
+        return 0
+    if options.name in _BLOCKS:
+        _print_block(_BLOCKS[options.name], as_json=options.json)
+        return 0
+    if options.name not in _CODED:
+        raise ValueError(unknown_name("format", options.name, {**_CODED, **_BLOCKS}))
+    fmt = _CODED[options.name]
+    codes = _codes(fmt, every=options.all)
+    if options.json:
+        print(json.dumps({**_properties(fmt), "codes": codes}, indent=1))
+        return 0
+    for name, value in _properties(fmt).items():
+        print(f"{name:14} {_text(value)}")
+    print()
+    header = ("code", "bits", "value", "hex value", "note")
+    print_table(header, [[str(code[key]) for key in header] for code in codes])
+    if fmt.code_count > 64 and not options.all and fmt.bits <= 8:
+        print(f"(the notable codes; all {fmt.code_count} with --all)")
+    return 0
+
+
+def _properties(fmt: CodeFormat) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "s/e/m": f"{int(fmt.signed)}/{fmt.exponent_bits}/{fmt.mantissa_bits}",
+        "bias": fmt.bias,
+    }
+    normals: dict[str, Any] = {
+        "max normal": fmt.max_normal,
+        "min normal": fmt.min_normal,
+        "max subnormal": fmt.max_subnormal,
+        "min subnormal": fmt.min_subnormal,
+    }
+    if _is_integer(fmt):  # a step of 2**-6 throughout: neither exponent nor subnormals
+        fields = {"s/e/m": "n/64", "bias": None}
+        normals |= {"min normal": None, "max subnormal": None, "min subnormal": None}
+    digits = (fmt.bits + 3) // 4
+    return {
+        "format": fmt.name,
+        "bits": fmt.bits,
+        **fields,
+        "emax": fmt.emax,
+        **normals,
+        "inf": "-" if fmt.inf_code is None else _spans([fmt.inf_code], digits, fmt),
+        "nan": "-" if fmt.nan_code is None else _nan_spans(fmt, digits),
+    }
+
+
+def _is_integer(fmt: CodeFormat) -> bool:
+    return isinstance(fmt, ElementFormat) and fmt.twos_complement
+
+
+def _nan_spans(fmt: CodeFormat, digits: int) -> str:
+    if fmt.nan_code == fmt.sign_bit:
+        return f"{fmt.nan_code:0{digits}x}"
+    last = fmt.nan_code or 0
+    first = fmt.max_code + (1 if fmt.inf_code is None else 2)
+    return _spans([first, last], digits, fmt)
+
+
+def _spans(ends: list[int], digits: int, fmt: CodeFormat) -> str:
+    """A span of magnitudes as codes, for each sign."""
+    return " ".join(
+        "-".join(f"{sign | end:0{digits}x}" for end in dict.fromkeys(ends))
+        for sign in sorted({0, fmt.sign_bit})
+    )
+
+
+def _print_all(*, as_json: bool) -> None:
+    rows = [_properties(fmt) for fmt in _CODED.values()]
+    if as_json:
+        blocks = [_block(block) for block in _BLOCKS.values()]
+        print(json.dumps({"formats": rows, "block_formats": blocks}, indent=1))
+        return
+    print_table(_HEADER, [[_text(row[key]) for key in _HEADER] for row in rows])
+    print()
+    header = ("block format", "element", "scale", "block size", "bits per block", "tensor scale")
+    lines = [[_text(_block(block)[key]) for key in header] for block in _BLOCKS.values()]
+    print_table(header, lines)
+
+
+def _print_block(block: BlockFormat, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(_block(block), indent=1))
+        return
+    for name, value in _block(block).items():
+        print(f"{name:14} {_text(value)}")
+
+
+def _block(block: BlockFormat) -> dict[str, Any]:
+    return {
+        "block format": block.name,
+        "element": block.element.name,
+        "scale": block.scale.name,
+        "block size": block.block_size,
+        "bits per block": block.bits_per_block,
+        "tensor scale": block.tensor_scale,
+    }
+
+
+def _codes(fmt: CodeFormat, *, every: bool) -> list[dict[str, Any]]:
+    """Codes with value and note: every one of a small format, else those with a note."""
+    notes = _notes(fmt)
+    everything = fmt.code_count <= 64 or (every and fmt.bits <= 8)
+    rows = []
+    for code in range(fmt.code_count) if everything else sorted(notes):
+        value = fmt.value(code)
+        rows.append(
+            {
+                "code": f"{code:0{(fmt.bits + 3) // 4}x}",
+                "bits": _fields(code, fmt),
+                "value": _text(value),
+                "hex value": hex_float(value),
+                "note": notes.get(code, ""),
+            }
+        )
+    return rows
+
+
+def _notes(fmt: CodeFormat) -> dict[int, str]:
+    """What is special about a code, for those codes of which something is."""
+    m = fmt.mantissa_bits
+    if _is_integer(fmt):
+        return {
+            0: "zero",
+            1: "smallest step",
+            fmt.bias << m: "one",
+            fmt.max_code: "max",
+            fmt.sign_bit: "read, never written (N15)",
+            fmt.code_count - fmt.max_code: "min",
+        }
+    notes = {0: "min normal", fmt.bias << m: "one"}
+    if fmt.subnormals:
+        normal = "min normal, one" if fmt.bias == 1 else "min normal"
+        notes |= {0: "zero", 1: "min subnormal", (1 << m) - 1: "max subnormal", 1 << m: normal}
+    if m == 1:
+        notes[1] = "min and max subnormal"
+    if fmt.has_negative_zero:
+        notes[fmt.sign_bit] = "negative zero"
+    for code, text in ((fmt.max_code, "max normal"), (fmt.inf_code, "inf"), (fmt.nan_code, "nan")):
+        if code is not None:
+            notes[code] = text
+    return notes
+
+
+def _fields(code: int, fmt: CodeFormat) -> str:
+    digits = f"{code:0{fmt.bits}b}"
+    if _is_integer(fmt):
+        return digits
+    cuts = (0, int(fmt.signed), int(fmt.signed) + fmt.exponent_bits, fmt.bits)
+    fields = (digits[a:b] for a, b in itertools.pairwise(cuts))
+    return " ".join(field for field in fields if field)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.10g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,129 @@
+"""``mxref fuzz``: search an implementation for wrong answers, and show the simplest as code."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from mxref.cases.records import NAMES
+from mxref.cli.screen import Verbs, new_parser, print_table
+from mxref.cli.target_arguments import (
+    add_comparison_options,
+    add_name_options,
+    add_target_arguments,
+    chosen_target,
+)
+from mxref.support.text import refuse_unknown
+
+if TYPE_CHECKING:
+    from mxref.conformance import Target
+    from mxref.conformance.fuzzing.fuzz import Row
+    from mxref.policy.policy import Policy
+
+
+def add_parser(verbs: Verbs) -> None:
+    """Add the verb."""
+    parser = new_parser(
+        verbs,
+        "fuzz",
+        _run,
+        "search an implementation for wrong answers, and show the simplest ones as code",
+        "mxref fuzz my_kernel.py --op quantize --format mxfp4_e2m1 --examples 2000",
+    )
+    add_target_arguments(parser)
+    add_comparison_options(parser)
+    add_name_options(parser)
+    parser.add_argument(
+        "--examples", type=int, default=200, metavar="N", help="questions of each (default 200)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="S", help="other questions (default 0)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def _under(row: Row) -> str:
+    return f"under {row.policy}" if row.profile is None else f"of profile {row.profile}"
+
+
+def _run(options: argparse.Namespace) -> int:
+    try:
+        import mxref.strategies  # noqa: F401 - which says what to install
+    except ImportError as error:
+        raise ValueError(str(error)) from None
+    with chosen_target(options) as target:
+        return _search(options, target)
+
+
+def _search(options: argparse.Namespace, target: Target) -> int:
+    from mxref.conformance.fuzzing.fuzz import fuzz
+    from mxref.conformance.fuzzing.input_words import subjects
+    from mxref.policy.policy import Policy
+    from mxref.profiles import profile
+
+    named = None if options.profile is None else profile(options.profile)
+    given = None if options.policy is None else Policy.parse(options.policy)
+    policy = (named or target).policy if given is None else given
+    columns = zip(*subjects(policy), strict=True)
+    for name, known in zip(NAMES, columns, strict=True):
+        refuse_unknown(f"--{name}", getattr(options, name), known)
+    chosen = {"ops": options.op, "formats": options.format, "floats": options.float}
+    rows = []
+    how = {"profile": named, "examples": options.examples, "seed": options.seed}
+    for row in fuzz(target, given, **chosen, **how):
+        rows.append(row)
+        if row.found is not None and not options.json:
+            place = f"{row.op} {row.format} {row.float} {_under(row)}"
+            print(f"{place}: {row.found.text}\n{row.found.code}\n", flush=True)
+    wrong = sum(row.found is not None for row in rows)
+    passed = bool(rows) and not wrong
+    if options.json:
+        print(json.dumps(_as_json(rows, target.name, policy, passed=passed), indent=1))
+        return 0 if passed else 1
+    header = ("op", "format", "float", "examples", "result")
+    results = ["ok" if row.found is None else "WRONG" for row in rows]
+    table = zip(rows, results, strict=True)
+    print_table(header, [(r.op, r.format, r.float, str(r.examples), said) for r, said in table])
+    word = "PASS" if passed else "FAIL"
+    searched = f"{len(rows)} searched, {wrong} with a wrong answer" if rows else "nothing covered"
+    by = [f"profile {row.profile}" if row.profile else str(policy) for row in rows] or [str(policy)]
+    print(f"{word} {target.name}: {searched}, compared with {', '.join(dict.fromkeys(by))}")
+    return 0 if passed else 1
+
+
+def _as_json(rows: list[Row], target: str, policy: Policy, *, passed: bool) -> dict[str, Any]:
+    from mxref.cases.records import stripped, words
+
+    def found(row: Row) -> dict[str, Any] | None:
+        if row.found is None:
+            return None
+        file, failure = row.found.file, row.found.failure
+        return {
+            "text": row.found.text,
+            "in": [words(stripped(one), file.in_digits) for one in row.found.inputs],
+            "case": failure.index,
+            "want": words(failure.want, file.out_digits),
+            "got": None if failure.got is None else words(failure.got, file.out_digits),
+            "error": failure.error,
+            "steady": row.found.steady,
+            "code": row.found.code,
+        }
+
+    return {
+        "target": target,
+        "policy": str(policy),
+        "passed": passed,
+        "rows": [
+            {
+                "op": row.op,
+                "format": row.format,
+                "float": row.float,
+                "policy": row.policy,
+                "profile": row.profile,
+                "examples": row.examples,
+                "counterexample": found(row),
+            }
+            for row in rows
+        ],
+    }

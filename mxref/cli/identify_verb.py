@@ -1,0 +1,87 @@
+"""``mxref identify``: which choices an implementation makes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mxref.cases.records import NAMES
+from mxref.cli.screen import Verbs, new_parser, print_table
+from mxref.cli.target_arguments import add_name_options, add_target_arguments, chosen_target
+from mxref.support.text import refuse_unknown
+
+if TYPE_CHECKING:
+    from mxref.conformance import Identified
+
+
+def add_parser(verbs: Verbs) -> None:
+    """Add the verb."""
+    parser = new_parser(
+        verbs,
+        "identify",
+        _run,
+        "find out by at most 64 probes per operation, format and float type which choices an "
+        "implementation makes",
+        "mxref identify tools/adapters/ml_dtypes_adapter.py --op encode --format e4m3",
+    )
+    add_target_arguments(parser)
+    add_name_options(parser)
+    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from mxref import conformance
+    from mxref.cases.words import OPERATIONS
+    from mxref.conformance.identification.identified_text import identified_json
+    from mxref.conformance.identification.identify import settings
+
+    for name in NAMES:
+        present = dict.fromkeys(getattr(setting, name) for setting in settings())
+        refuse_unknown(f"--{name}", getattr(options, name), present)
+    with chosen_target(options) as target:
+        name = target.name
+        found = conformance.identify(
+            target, options.op or OPERATIONS, options.format or None, options.float or None
+        )
+    if options.json:
+        print(json.dumps(identified_json(found), indent=1))
+    else:
+        _print(name, found)
+    return 0 if found and all(one.consistent for one in found) else 1
+
+
+def _print(name: str, results: Sequence[Identified]) -> None:
+    from mxref.conformance.identification.identified_text import (
+        common_policy,
+        disagreements,
+        lines,
+        merged,
+    )
+
+    for group in merged(results):
+        title, rows, rest = lines(group)
+        print(title)
+        if rows:
+            print_table(("choice", "is", "shown by"), rows)
+        for line in rest:
+            print(line)
+        print()
+    consistent = [one for one in results if one.consistent]
+    for line in disagreements(consistent):
+        print(line)
+    wrong = len(results) - len(consistent)
+    policy = common_policy(consistent) if consistent else None
+    word = "nothing asked: it covers nothing of this" if not results else f"equals {policy}"
+    if results and policy is None:
+        word = "no one policy gives all answers"
+    if wrong:
+        shared = set.intersection(*(set(one.profiles) for one in results))
+        named = ", ".join(name for name in results[0].profiles if name in shared)
+        word = (
+            f"equals no policy; profiles: {named}"
+            if named
+            else f"{wrong} of {len(results)} inconsistent; else {word}"
+        )
+    print(f"{name}: {word}")

@@ -1,0 +1,52 @@
+"""``mxref gen`` and ``mxref check``: both ends of a pipe through an implementation."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from mxref.cli.screen import Verbs, new_parser
+from mxref.cli.target_arguments import add_name_options, add_vectors_argument, chosen_files
+from mxref.cli.verify_verb import add_report_arguments, judge
+
+
+def add_parser(verbs: Verbs) -> None:
+    """Add both verbs."""
+    gen = new_parser(
+        verbs,
+        "gen",
+        _gen,
+        "print questions, for a program that answers in a pipe",
+        "mxref gen encode e4m3 | ./my_kernel | mxref check encode e4m3",
+    )
+    check = new_parser(
+        verbs,
+        "check",
+        _check,
+        "check the answers to what `mxref gen` has printed",
+        "mxref check encode e4m3 < answers.txt",
+    )
+    for parser in (gen, check):
+        parser.add_argument("op", nargs=1, metavar="OP", help="operation, as encode")
+        parser.add_argument("format", nargs=1, metavar="FORMAT", help="format, as e4m3")
+        add_name_options(parser, ["float"])
+        add_vectors_argument(parser)
+    add_report_arguments(check)
+
+
+def _gen(options: argparse.Namespace) -> int:
+    from mxref.targets.lines import prompt_lines, questions_of
+
+    questions = (question for file in chosen_files(options) for question in questions_of(file))
+    for line in prompt_lines(questions):
+        sys.stdout.write(line.decode("ascii"))
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    from mxref.targets.results import piped_results
+
+    if sys.stdin is None:  # closed by the caller
+        raise ValueError("standard input must be open: the answers come from there")
+    files = chosen_files(options)
+    return judge(options, piped_results(sys.stdin.buffer, files, "standard input"), files)

@@ -1,0 +1,31 @@
+"""``mxref prompts``: the golden vectors as questions, to be answered elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from mxref.cli.screen import Verbs, new_parser
+from mxref.cli.target_arguments import add_file_arguments, chosen_files
+
+
+def add_parser(verbs: Verbs) -> None:
+    """Add the verb."""
+    parser = new_parser(
+        verbs,
+        "prompts",
+        _run,
+        "write questions as text files; `mxref verify --results` reads the answers",
+        "mxref prompts questions --op encode --format e4m3",
+    )
+    parser.add_argument("folder", type=Path, metavar="DIR", help="folder to write")
+    add_file_arguments(parser)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from mxref.targets.results import write_prompts
+
+    files = chosen_files(options)
+    size = write_prompts(options.folder, files)
+    print(f"{len(files)} files, {size / 1e6:.1f} MB in {options.folder}")
+    return 0

@@ -1,0 +1,130 @@
+"""What quantization cost: figures of a tensor, computed a part at a time."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.blocks.container import Blocks, dequantize
+from mxref.blocks.tiles import Tiling, cut
+from mxref.support.decibels import Sum, decibels
+from mxref.support.mapped import Mapped
+
+Read = Callable[[Blocks, type[np.float64]], NDArray[Any]]
+#: Elements in a part.
+PART = 1 << 17
+
+
+@dataclass
+class Figures:
+    """Figures over the finite elements outside NaN blocks, which add up exactly.
+
+    Whatever the parts are, the result is the same to the last bit: counts are integers, and so are
+    the sums of the squares, each of them rounded to float64 once.
+    """
+
+    elements: int = 0
+    finite: int = 0
+    blocks: int = 0
+    nan_blocks: int = 0
+    saturated: int = 0
+    flushed: int = 0
+    largest_error: float = 0.0
+    signal: Sum = field(default_factory=Sum)
+    noise: Sum = field(default_factory=Sum)
+
+    @classmethod
+    def of(cls, values: NDArray[Any], blocks: Blocks, read: Read = dequantize) -> Figures:
+        """The figures of a tensor and the blocks that it was quantized to.
+
+        Args:
+            values: the tensor.
+            blocks: its blocks.
+            read: what gives their numbers.
+        """
+        result = cls()
+        tiling = blocks.tiling
+        lifted = values.reshape(tiling.shape)
+        mapped = Mapped(values, blocks.codes, blocks.scale_codes)
+        for tile, some in tiling.tiles(PART):
+            part = lifted[tile]
+            shape = part.shape
+            some_blocks = Blocks(
+                blocks.codes[tile],
+                blocks.scale_codes[some],
+                blocks.format,
+                blocks.axis,
+                shape,
+                blocks.dtype,
+                blocks.tensor_scale,
+            )
+            result._add_part(part.astype(np.float64), some_blocks, read)
+            mapped.use(part.nbytes)
+        return result
+
+    def _add_part(self, exact: NDArray[np.float64], blocks: Blocks, read: Read) -> None:
+        result = read(blocks, np.float64)
+        limit = _limits(blocks, read)
+        finite = np.isfinite(result) & np.isfinite(exact)
+        with np.errstate(all="ignore"):
+            saturated = finite & (np.abs(exact) > limit) & (limit > 0)
+            flushed = finite & (exact != 0) & (result == 0)
+            error = np.where(finite, result - exact, 0.0)
+        self.elements += exact.size
+        self.finite += int(finite.sum())
+        self.blocks += blocks.scale_codes.size
+        self.nan_blocks += int(np.isin(blocks.scale_codes, blocks.format.scale.nan_codes).sum())
+        self.saturated += int(saturated.sum())
+        self.flushed += int(flushed.sum())
+        self.largest_error = max(self.largest_error, float(np.abs(error).max(initial=0.0)))
+        self.signal.add(np.where(finite, exact, 0.0))
+        self.noise.add(error)
+
+    def __iadd__(self, other: Figures) -> Figures:
+        for name in ("elements", "finite", "blocks", "nan_blocks", "saturated", "flushed"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.largest_error = max(self.largest_error, other.largest_error)
+        self.signal.bins += other.signal.bins
+        self.noise.bins += other.noise.bins
+        return self
+
+    def report(self) -> dict[str, Any]:
+        """The figures by name, counts of elements as shares."""
+        count = max(self.elements, 1)
+        return {
+            "blocks": self.blocks,
+            "sqnr_db": decibels(self.signal.total, self.noise.total),
+            "saturated": self.saturated / count,
+            "flushed": self.flushed / count,
+            "largest_error": self.largest_error,
+            "not_finite": (self.elements - self.finite) / count,
+            "nan_blocks": self.nan_blocks,
+        }
+
+
+def _limits(blocks: Blocks, read: Read) -> NDArray[np.float64]:
+    """The largest magnitude that each element's block can hold."""
+    fmt, tiling = blocks.format, blocks.tiling
+    ones: int | tuple[int, ...] = 1
+    if isinstance(blocks.axis, tuple):
+        ones = (1,) * len(blocks.axis)
+    largest = np.full(tiling.counts, fmt.element.max_code, np.uint8)
+    most = Blocks(
+        largest,
+        blocks.scale_codes,
+        dataclasses.replace(fmt, block_size=ones),
+        blocks.axis,
+        tiling.counts,
+        blocks.dtype,
+        blocks.tensor_scale,
+    )
+    limit = read(most, np.float64)
+    for axis, unit in enumerate(tiling.unit):
+        if unit > 1:
+            limit = np.repeat(limit, min(unit, tiling.shape[axis]), axis=axis)
+    return cut(limit, Tiling.of(blocks.shape, blocks.axis, fmt.block_shape).shape)

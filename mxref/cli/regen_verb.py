@@ -1,0 +1,156 @@
+"""``mxref regen``: make the golden vectors, or check that they are what this version makes."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import math
+import time
+from pathlib import Path
+
+from mxref.cli.screen import Verbs, new_parser, vectors_default, vectors_folder
+from mxref.support.workers import cores
+
+
+def add_parser(verbs: Verbs) -> None:
+    """Add the verb."""
+    parser = new_parser(
+        verbs,
+        "regen",
+        _run,
+        "regenerate the golden vectors, byte for byte the same everywhere",
+        "mxref regen --check",
+    )
+    add = parser.add_argument
+    add("--check", action="store_true", help="write nothing; exit 1 if a file differs")
+    default, checked = vectors_default(writing=True), vectors_default()
+    default += f"; for --check {checked}" if checked != default else ""
+    add("--out", type=Path, metavar="DIR", help=f"folder (default: {default})")
+    add("--jobs", type=int, default=cores(), metavar="N", help="processes (default: %(default)s)")
+    add(
+        "--level",
+        type=int,
+        choices=(1, 2),
+        default=1,
+        help="2: exhaustive families, of which the manifest holds digests (default: 1, the files)",
+    )
+    add(
+        "--only",
+        metavar="NAME",
+        help="level 2 and stream: families or streams whose names begin so, such as "
+        "--only encode_scale.e8m0.bf16",
+    )
+    add("--complete", action="store_true", help="level 2: the slow twin checks every answer")
+    add("--stream", action="store_true", help="endless random cases; prints a digest of all so far")
+    add("--seed", type=int, metavar="N", help="stream: seed, from 0 to 2**64 - 1")
+    add("--count", type=int, metavar="N", help="stream: cases of each operation, format and type")
+    add("--seconds", type=float, metavar="S", help="stream: how long")
+    add("--policy", help="stream: policy (default: ocp)")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from mxref.golden.level2 import DisagreementError
+
+    _refuse_unread(options)
+    try:
+        if options.stream:
+            return _stream(options)
+        folder = options.out or vectors_folder(writing=not options.check)
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"--out must be a folder, {folder} is a file")
+        return _level_2(options, folder) if options.level == 2 else _level_1(options, folder)
+    except DisagreementError as error:
+        print(error)
+        return 1
+
+
+def _refuse_unread(options: argparse.Namespace) -> None:
+    """Refuse options that the kind of run does not read."""
+    kind = "--stream" if options.stream else f"--level {options.level}"
+    reads = {
+        "--stream": ("only", "seed", "count", "seconds", "policy"),
+        "--level 2": ("check", "out", "only", "complete"),
+        "--level 1": ("check", "out"),
+    }[kind]
+    for name in ("check", "out", "only", "complete", "seed", "count", "seconds", "policy"):
+        value = getattr(options, name)
+        if value is not None and value is not False and name not in reads:
+            raise ValueError(f"regen {kind} does not read --{name}: leave it out")
+
+
+def _level_1(options: argparse.Namespace, folder: Path) -> int:
+    from mxref import golden
+
+    texts = golden.build(options.jobs)
+    size = sum(map(len, texts.values())) / 1e6
+    if options.check:
+        problems = golden.check(folder, texts)
+        for problem in problems:
+            print(problem)
+        same = "differ" if problems else "are what this version generates"
+        print(f"{len(texts)} files, {size:.1f} MB in {folder} {same}")
+        return 1 if problems else 0
+    changed = golden.write(folder, texts)
+    print(f"{len(texts)} files, {size:.1f} MB in {folder}, {changed} changed")
+    return 0
+
+
+def _level_2(options: argparse.Namespace, folder: Path) -> int:
+    from mxref.golden import level2, store
+
+    chosen = level2.select(options.only)
+    old = store.read_level2(folder)
+    known = {entry["name"]: entry["sha256"] for entry in old}
+    if not options.check:
+        store.read_manifest(folder)  # refuse a folder without one now, not in some minutes
+    found = []
+    share = datetime.date.today().toordinal()
+    runs = level2.compute_all(chosen, share, complete=options.complete, jobs=options.jobs)
+    for number, one in enumerate(runs, 1):
+        found.append(one)
+        state = "as recorded" if known.get(one.name) == one.sha256 else "CHANGED"
+        state = state if one.name in known else "new"
+        print(f"{number}/{len(chosen)} {one.name} {one.sha256} {one.cases} {state}", flush=True)
+    cases, checked = sum(one.cases for one in found), sum(one.checked for one in found)
+    total = f"{len(found)} families, {cases} cases, {checked} of them by both references"
+    if options.check:
+        problems = [one.name for one in found if known.get(one.name) != one.sha256]
+        if options.only is None:
+            problems += sorted(known.keys() - {one.name for one in found})
+        for name in problems:
+            print(f"{name} is not what the manifest of {folder} says")
+        print(f"{total}: {len(problems)} differ from the manifest")
+        return 1 if problems else 0
+    changed = store.write_level2(folder, level2.entries(found, old if options.only else ()))
+    print(f"{total}: the manifest of {folder} {'has changed' if changed else 'is as it was'}")
+    return 0
+
+
+def _stream(options: argparse.Namespace) -> int:
+    from mxref.golden.stream import streams
+    from mxref.policy.policy import Policy
+
+    if options.seed is None or (options.count is None) == (options.seconds is None):
+        raise ValueError("regen --stream needs --seed and either --count or --seconds")
+    if options.seconds is not None and not 0 < options.seconds < math.inf:
+        raise ValueError(f"--seconds must be positive and finite, got {options.seconds:g}")
+    policy = str(Policy.parse(options.policy or "ocp"))
+    every = streams(options.seed, policy)
+    chosen = [one for one in every if one.name.startswith(options.only or "")]
+    if not chosen:
+        raise ValueError(
+            f"--only must be the beginning of a stream's name, got {options.only!r}: "
+            f"such as {every[0].name}"
+        )
+    end = time.monotonic() + (options.seconds or 0)
+    chains = [(one.name, one.chain(options.count)) for one in chosen]
+    while chains:  # in turn, so that each has its part of the time
+        for name, chain in list(chains):
+            if options.seconds is not None and time.monotonic() >= end:
+                return 0
+            step = next(chain, None)
+            if step is None:
+                chains.remove((name, chain))
+            else:
+                print(f"{name} {step[0]} {step[1]}", flush=True)
+    return 0

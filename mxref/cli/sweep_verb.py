@@ -1,0 +1,207 @@
+"""``mxref sweep``: put every input to an implementation."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import json
+import shlex
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mxref.cli.screen import Verbs, new_parser
+from mxref.cli.target_arguments import add_target_arguments, chosen_target
+from mxref.support.workers import cores
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from mxref.conformance.sweeping.plan import Source
+    from mxref.conformance.sweeping.sweep import Progress, Swept
+    from mxref.policy.policy import Policy
+
+#: Seconds between two lines of progress.
+_TELL = 5.0
+
+
+def add_parser(verbs: Verbs) -> None:
+    """Add the verb."""
+    parser = new_parser(
+        verbs,
+        "sweep",
+        _run,
+        "put every input to an implementation: all 2**32 float32 patterns, or all blocks",
+        "mxref sweep my_kernel.py --format e4m3 --state e4m3.json",
+    )
+    add_target_arguments(parser, own=True)
+    add = parser.add_argument
+    add("--op", default="encode", metavar="OP", help="operation (default: encode)")
+    add(
+        "--format",
+        metavar="FORMAT",
+        help="of quantize and dequantize a block format (default: all of the standard)",
+    )
+    add("--float", default="f32", metavar="FLOAT", help="f32, f16 or bf16 (default: f32)")
+    add("--policy", help="compare with this policy instead of the claimed one")
+    add("--state", type=Path, metavar="FILE", help="where to note how far it is, and to go on from")
+    who = parser.add_mutually_exclusive_group()
+    who.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="processes (default: one, and of mxref itself one for each processor)",
+    )
+    who.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        help="let the workers of this Dask scheduler do it; they load TARGET by its path",
+    )
+    add(
+        "--digest",
+        action="store_true",
+        help="print the SHA-256 of all codes, too, and whether it is the one on record",
+    )
+    add("--json", action="store_true", help="print the report as JSON")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from mxref.conformance.sweeping.digests import recorded_digest
+    from mxref.conformance.sweeping.sweep_text import sweeps_json, sweeps_lines
+
+    try:
+        swept = _swept(options)
+    except KeyboardInterrupt:
+        how = "nothing is kept: use --state FILE"
+        if options.state is not None:
+            how = f"the same command goes on from {options.state}"
+        print(f"mxref: interrupted: {how}", file=sys.stderr)
+        return 128 + 2  # as if by SIGINT
+    if options.json:
+        print(json.dumps(sweeps_json(swept), indent=1))
+    else:
+        print("\n".join(sweeps_lines(swept)))
+    passed = all(one.passed for one in swept)
+    if options.digest and _is_own(options):  # others may have other codes of NaN
+        passed &= all(recorded_digest(one) in ("", one.digest) for one in swept)
+    return 0 if passed else 1
+
+
+def _is_own(options: argparse.Namespace) -> bool:
+    """Whether mxref itself is the target."""
+    return options.target is None and options.cmd is None
+
+
+def _swept(options: argparse.Namespace) -> tuple[Swept, ...]:
+    from mxref.conformance.sweeping.state import fingerprint
+    from mxref.conformance.sweeping.sweep import sweeps
+    from mxref.policy.policy import Policy
+
+    policy = None if options.policy is None else Policy.parse(options.policy)
+    names = shlex.split(options.cmd) if options.cmd else [options.target or ""]
+    with contextlib.ExitStack() as until_done:
+        source = until_done.enter_context(_source(options, policy or Policy()))
+        # What the target prints is no part of the report.
+        until_done.enter_context(contextlib.redirect_stdout(sys.stderr))
+        executor, jobs = until_done.enter_context(_who_works(options))
+        return sweeps(
+            source,
+            options.op,
+            () if options.format is None else (options.format,),
+            options.float,
+            policy,
+            jobs=jobs,
+            executor=executor,
+            state=options.state,
+            fingerprint=fingerprint(names) if any(names) else "",
+            progress=until_done.enter_context(_progress()),
+            digest=options.digest,
+        )
+
+
+@contextlib.contextmanager
+def _source(options: argparse.Namespace, policy: Policy) -> Iterator[Source]:
+    """The target that the options name, or what loads it in each process."""
+    from mxref import conformance
+    from mxref.conformance.sweeping.plan import OwnTarget
+
+    if options.cmd is not None:
+        if options.dask is not None or options.jobs not in (None, 1):
+            raise ValueError("--jobs must be 1 with --cmd, and --dask absent: there is one program")
+        with chosen_target(options) as program:
+            yield program
+        return
+    if options.timeout is not None:
+        raise ValueError("--timeout must be given with --cmd: it is the time for its answers")
+    if options.target is None:
+        yield OwnTarget(policy)
+        return
+    name = options.target
+    if options.dask is not None and Path(name).is_file():
+        name = str(Path(name).resolve())  # workers may have another folder
+    yield functools.partial(conformance.load_target, name)
+
+
+@contextlib.contextmanager
+def _who_works(options: argparse.Namespace) -> Iterator[tuple[Executor | None, int]]:
+    """An executor, and how many parts it works on at once; without one, how many processes."""
+    if options.dask is not None:
+        from mxref.conformance.sweeping.cluster import dask_cluster  # imports asyncio
+
+        with dask_cluster(options.dask) as cluster:
+            yield cluster
+        return
+    default = cores() if _is_own(options) else 1
+    yield None, default if options.jobs is None else options.jobs
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Progress]:
+    """A bar of rich on a terminal, if it is installed; else a line every few seconds."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        try:
+            from rich.console import Console
+            from rich.progress import Progress as Bar
+        except ImportError:
+            pass
+        else:
+            with Bar(console=Console(stderr=True), transient=True) as bar:
+                task = bar.add_task("sweep", total=None)
+
+                def draw(done: int, total: int, wrong: int) -> None:
+                    text = f"{wrong} wrong" if wrong else "sweep"
+                    bar.update(task, completed=done, total=total, description=text)
+
+                yield draw
+            return
+    began = told = time.monotonic()
+    start: int | None = None  # what was done before, by an interrupted run
+
+    def tell(done: int, total: int, wrong: int) -> None:
+        nonlocal told, start
+        now = time.monotonic()
+        start = done - 1 if start is None else start
+        if now - told >= _TELL and done < total:
+            told = now
+            left = (now - began) / (done - start) * (total - done)
+            print(
+                f"{done / total:.1%}, {wrong} wrong, about {_duration(left)} to go",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    yield tell
+
+
+def _duration(seconds: float) -> str:
+    """A time to wait, in the unit that a person would use.
+
+    >>> _duration(95), _duration(700), _duration(66357)
+    ('95 s', '12 min', '18 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"

@@ -1,0 +1,284 @@
+"""``mxref verify``: check an implementation against the golden vectors."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mxref.cases.records import NAMES, words
+from mxref.cli.screen import Verbs, new_parser, print_table, vectors_folder
+from mxref.cli.target_arguments import (
+    add_comparison_options,
+    add_file_arguments,
+    add_target_arguments,
+    chosen_files,
+    chosen_target,
+    is_chosen,
+)
+from mxref.support.text import refuse_unknown
+
+if TYPE_CHECKING:
+    from mxref.conformance import Report, Target
+    from mxref.golden import VectorFile
+
+
+def add_parser(verbs: Verbs) -> None:
+    """Add the verb."""
+    parser = new_parser(
+        verbs,
+        "verify",
+        _run,
+        "check an implementation, bit by bit, against the golden vectors",
+        "mxref verify my_kernel.py\n  mxref verify my_kernel.py --profile torchao_0_18_rceil",
+    )
+    add_target_arguments(parser, results=True)
+    add_file_arguments(parser)
+    add_report_arguments(parser)
+
+
+def add_report_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options on what is compared with, and how the report is printed."""
+    add_comparison_options(parser)
+    parser.add_argument(
+        "--xfail", type=Path, metavar="FILE", help="known divergences; one that passes is an error"
+    )
+    parser.add_argument(
+        "--write-xfail", type=Path, metavar="FILE", help="list today's failures for --xfail"
+    )
+    parser.add_argument(
+        "--show", type=int, default=10, metavar="N", help="kinds of failure to print (default 10)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def _run(options: argparse.Namespace) -> int:
+    # A Python target says first what it covers, and nothing else is read.
+    files = [] if options.target is not None else chosen_files(options)
+    with chosen_target(options, files) as target:
+        return judge(options, target, files)
+
+
+def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile] = ()) -> int:
+    """Compare a target with the chosen vector files and print the report; the exit status.
+
+    Args:
+        options: what `add_file_arguments` and `add_report_arguments` have added.
+        target: the implementation.
+        read: those of the files that have been read already.
+    """
+    from mxref import conformance
+    from mxref.policy.policy import Policy
+    from mxref.profiles import profile
+    from mxref.targets.asked import read_for
+
+    if options.show < 0:
+        raise ValueError(f"--show must be 0 or more, got {options.show}")
+    named = None if options.profile is None else profile(options.profile)
+    given = None if options.policy is None else Policy.parse(options.policy)
+    policy = (named or target).policy if given is None else given
+    known = {} if options.xfail is None else conformance.read_xfail(options.xfail)
+    filters = {name: getattr(options, name) for name in NAMES}
+    folder = options.vectors or vectors_folder()
+    files = read_for(folder, target, policy, known, partial(is_chosen, options), read)
+    unknown = set(known) - {case.id for file in files for case in file.cases}
+    if unknown:
+        raise ValueError(f"{options.xfail}: there is no case {min(unknown)!r}")
+    for name, chosen in filters.items():
+        refuse_unknown(f"--{name}", chosen, sorted({getattr(file, name) for file in files}))
+        files = [file for file in files if not chosen or getattr(file, name) in chosen]
+    if any(filters.values()):  # what is not asked cannot fail
+        asked = {case.id for file in files for case in file.cases}
+        known = {id: reason for id, reason in known.items() if id in asked}
+    report = conformance.verify(target, files, given, known, named)
+    if named is not None and report.profile is None and report.compared:
+        raise ValueError(
+            f"--profile must be one that speaks of what {target.name} has, got {named.name}, which "
+            f"speaks of {named.has}"
+        )
+    if options.write_xfail is not None and report.compared:
+        base = options.xfail or options.write_xfail
+        left = conformance.write_xfail(options.write_xfail, base, report)
+        counts = f"{len(report.failures)} cases, {left} still without a reason and a link"
+        print(f"{options.write_xfail}: {counts}")
+        return 0
+    if options.json:
+        print(json.dumps(report_json(report), indent=1))
+    else:
+        print_report(report, options.show)
+    return 0 if report.passed else 1
+
+
+def print_report(report: Report, show: int) -> None:
+    """Print a report in words.
+
+    Args:
+        report: the report.
+        show: how many kinds of failure to print.
+    """
+    table = []
+    for row in report.rows:
+        known = sum(failure.case.id in report.known for _, failure in row.failures)
+        unknown = len(row.failures) - known
+        mark = "FAIL" if unknown else "known" if known else "ok"
+        numbers = (str(row.compared), str(unknown), str(known))
+        by = row.policy if row.profile is None else f"profile {row.profile}"
+        table.append((mark, row.op, row.format, by, *numbers))
+    print_table(("", "op", "format", "policy", "cases", "failed", "known"), table)
+    if report.not_covered:
+        print(f"not covered: {'; '.join(report.not_covered)}")
+    if report.profile is not None and report.outside:
+        silent = f"profile {report.profile.name} says nothing of {'; '.join(report.outside)}"
+        print(f"{silent}: compared with {report.policy}")
+    failed = (failure.case.id for _, failure in report.failures)
+    reasons = Counter(report.known[id] for id in failed if id in report.known)
+    for reason, count in reasons.items():
+        print(f"known: {count} x {reason}")
+    _print_groups(report, show)
+    for finding in report.findings:
+        print(finding)
+    for row in report.rows:
+        if row.description is not None:
+            print(f"{row.op} {row.format}: {row.description.text}")
+    asked = report.asked
+    for id in report.stale[:show]:
+        what = "passes" if id in asked else "was not compared"
+        print(f"{id}: is listed as a known divergence but {what}")
+    summary = [f"{report.compared} cases", f"{len(report.unexplained)} failed"]
+    if report.known:
+        summary.append(f"{len(report.failures) - len(report.unexplained)} known to fail")
+    if report.stale:
+        summary.append(f"{len(report.stale)} wrongly listed as known")
+    if report.profile is not None and report.verdict.startswith("conforms"):
+        _print_limit(report.profile.name)
+    standard = _standard(report)
+    if standard is not None:
+        print(f"against the standard: {_verdict(standard)}")
+    word = "PASS" if report.passed else "FAIL"
+    print(f"{word} {report.target.name}: {', '.join(summary)}: {_verdict(report)}")
+
+
+def _print_limit(name: str) -> None:
+    """What the vectors cannot show of a profile whose arithmetic is another than the standard's."""
+    from mxref.profiles import PROFILES
+
+    if {"amax", "scale", "divide", "element"} & {*PROFILES[name].replaced}:
+        print(
+            f"the vectors stand at the standard's steps, and {name} has others as well: "
+            f"`mxref fuzz --profile {name}` looks for those"
+        )
+
+
+def _verdict(report: Report) -> str:
+    """The verdict, and what belongs to it."""
+    verdict = report.verdict
+    if report.profile is not None:
+        name = f"profile {report.profile.name}"
+        verdict = verdict.replace(name, f"{name} (mxref's model of {report.profile.about})", 1)
+    bugs = [one for one in report.findings if one.cause.complete and one.cause.kind != "policy"]
+    if verdict == "legal but unnamed":  # where the standard is silent there are bugs, too
+        verdict += ": no clause forbids it, but "
+        if bugs:
+            verdict += f"it is {bugs[0].cause.kind} {bugs[0].cause.name}"
+        else:
+            verdict += "no known policy gives it"
+    if report.besides:
+        verdict += f"; {', '.join(report.besides)} must be offered as well"
+    return verdict
+
+
+def _standard(report: Report) -> Report | None:
+    """The same against the standard, where a target conforms to a profile that differs from it."""
+    from mxref.conformance.verdict.verify import against_standard
+
+    if report.profile is None or not report.verdict.startswith("conforms"):
+        return None
+    standard = against_standard(report)
+    return None if standard.verdict == "conforms" else standard
+
+
+def report_json(report: Report) -> dict[str, Any]:
+    """The report as plain data, for `--json`."""
+    from mxref.conformance.compare.failure_text import describe
+
+    standard = _standard(report)
+    return {
+        "target": report.target.name,
+        "policy": str(report.policy),
+        "profile": None if report.profile is None else report.profile.name,
+        "outside_profile": list(report.outside),
+        "verdict": report.verdict,
+        "against_standard": None if standard is None else standard.verdict,
+        "must_offer_besides": list(report.besides),
+        "passed": report.passed,
+        "compared": report.compared,
+        "rows": [
+            {
+                "op": row.op,
+                "format": row.format,
+                "policy": row.policy,
+                "profile": row.profile,
+                "compared": row.compared,
+                "failed": len(row.failures),
+                "known": sum(f.case.id in report.known for _, f in row.failures),
+                "flags": {
+                    flag: {"failed": failed, "cases": cases}
+                    for flag, (failed, cases) in row.by_flag().items()
+                },
+                "causes": [cause.as_json() for cause in row.causes],
+                "description": None if row.description is None else row.description.as_json(),
+            }
+            for row in report.rows
+        ],
+        "findings": [finding.as_json() for finding in report.findings],
+        "failures": [
+            {
+                "id": failure.case.id,
+                "text": describe(file, failure),
+                "in": words(failure.case.inputs, file.in_digits),
+                "want": words(failure.want, file.out_digits),
+                "got": None if failure.got is None else words(failure.got, file.out_digits),
+                "error": failure.error,
+                "rule": failure.case.rule,
+                "flags": failure.case.flags,
+                "known": report.known.get(failure.case.id),
+            }
+            for file, failure in report.failures
+        ],
+        "stale": report.stale,
+        "not_covered": list(report.not_covered),
+    }
+
+
+def _print_groups(report: Report, show: int) -> None:
+    """The kinds of failure, at most two of each operation and format at first."""
+    from mxref.cases.words import RULES
+    from mxref.conformance.compare.failure_text import describe
+
+    groups = list(report.groups.items())
+    rank: Counter[tuple[str, ...]] = Counter()
+    order = []
+    for key, failures in groups:
+        rank[key[:2]] += 1
+        order.append((rank[key[:2]] > 2, key, failures))
+    order.sort(key=lambda item: item[0])
+    rows = (row for row in report.rows[::-1] if row.failures)  # of two the profile's is the first
+    flags_of = {(row.op, row.format): row.by_flag(report.known) for row in rows}
+    for _, (op, format, *why), failures in order[:show]:
+        file, first = failures[0]
+        by_flag = flags_of.pop((op, format), None)
+        if by_flag:
+            counts = (f"{flag} {failed} of {cases}" for flag, (failed, cases) in by_flag.items())
+            print(f"{op} {format}, wrong by flag: {', '.join(counts)}")
+        what = why[0]
+        if first.got is not None:
+            flags = f" [{why[1]}]" if why[1] else ""
+            what = f"{why[0]}, {RULES[why[0]]}{flags}"
+        print(f"{op} {format}: {len(failures)} x {what}; the first:")
+        print(f"  {describe(file, first)}")
+    if len(order) > show:
+        print(f"... and {len(order) - show} more kinds of failure (--show N, --json)")

@@ -1,0 +1,79 @@
+"""What the standard says of an answer, and of a policy: which clause it violates, if any."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.answers import codes_under_scale
+from mxref.cases.records import Case, VectorFile, padded
+from mxref.cases.words import SECTIONS
+from mxref.conformance.compare.compare import Failure, same_answers
+from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.policy.choices import Standing
+from mxref.policy.policy import Policy
+from mxref.targets.calls import code_format
+
+__all__ = ["is_legal", "standing_of", "violated"]
+
+#: Choices about elements that the standard leaves open, tried in turn.
+_FREE_IN_BLOCKS: tuple[dict[str, str], ...] = (
+    {},
+    {"int8_range": "full"},
+    {"zero_sign": "dropped"},
+    {"underflow_sign": "dropped"},
+    {"zero_sign": "dropped", "underflow_sign": "dropped"},
+)
+
+
+def violated(file: VectorFile, failure: Failure, policy: Policy) -> str | None:
+    """The clause that requires another answer than the target's; None if there is none."""
+    if failure.got is None:
+        return None
+    if file.op != "quantize" or file.format not in BLOCK_FORMATS:
+        if failure.case.required:
+            return failure.case.rule
+        return _excluded(file, failure.case, failure.got)
+    # The choice of the scale is free (MX 6.3); the elements under the target's own scale are not.
+    if "nan_block" in failure.case.flags:
+        return None
+    if failure.got[0] == 0xFF:  # a NaN block without a reason
+        return None if "zero_block" in failure.case.flags else "MX-6.3"
+    got = np.array([failure.got], np.uint64)
+    for choice in _FREE_IN_BLOCKS:
+        codes = codes_under_scale(file, failure.case.inputs, failure.got[0], policy, choice)
+        wanted = np.append(got[0, :1], codes.astype(np.uint64))[np.newaxis]
+        if same_answers(file, wanted, got).all():
+            return None
+    return "MX-6.3"
+
+
+def _excluded(file: VectorFile, case: Case, got: tuple[int, ...]) -> str | None:
+    """The clause that rules an answer out where it leaves two others open."""
+    match file.op, case.rule:
+        case "encode", "MX-5.3.1-T3":  # both overflow methods of FP8
+            open_to_it = (padded([case.output(column)]) for column in range(file.plain))
+            legal = any(same_answers(file, one, padded([got])).all() for one in open_to_it)
+        case "encode", "N25":  # the sign of a zero
+            fmt = code_format(file)
+            legal = got[0] < fmt.code_count and fmt.sign_and_magnitude(got[0])[1] == 0
+        case "encode", "N15":  # -127/64 or -2
+            legal = got[0] in (0x81, 0x80)
+        case "decode", "N25":
+            legal = got[0] & (LAYOUTS[file.float].sign_bit - 1) == 0
+        case _:
+            legal = True
+    if legal:
+        return None
+    return case.rule if case.rule.startswith("MX-") else SECTIONS[file.format]
+
+
+def is_legal(policy: str) -> bool:
+    """Whether no choice of a policy contradicts the standard."""
+    chosen = Policy.parse(policy).choices().items()
+    return all(standing_of(*choice) is not Standing.CONTRADICTS for choice in chosen)
+
+
+def standing_of(name: str, value: str) -> Standing:
+    """What the standard says of a member of a choice."""
+    return next(m.standing for m in Policy.members(name) if m.value == value)

@@ -1,0 +1,172 @@
+"""Putting the cases of a vector file to a target, and comparing bits."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.cases.answers import choices_read, exact_answers
+from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
+from mxref.formats.catalog import CodeFormat, block_format
+from mxref.policy.policy import Policy
+from mxref.profiles import Profile
+from mxref.targets.calls import Answers, code_format
+from mxref.targets.profile_target import profile_target
+from mxref.targets.target import Target
+
+__all__ = [
+    "Failure",
+    "Outcome",
+    "judged",
+    "profile_answers",
+    "run_file",
+    "same_answers",
+    "wanted_answers",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One case that a target answered otherwise; `got` is None where there is only an `error`.
+
+    With `bits` codes of NaN and NaN blocks were compared by their bits as well.
+    """
+
+    index: int
+    case: Case
+    want: tuple[int, ...]
+    got: tuple[int, ...] | None
+    error: str = ""
+    bits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a target answered to one vector file, compared with a policy, or with a profile.
+
+    `inputs` and `answers` hold one row of words a case; answers of cases that raised an error are
+    not used, and `errors` says what these raised.
+    """
+
+    file: VectorFile
+    policy: str
+    inputs: NDArray[np.uint64]
+    answers: NDArray[np.uint64]
+    failures: tuple[Failure, ...]
+    errors: Mapping[int, str] = field(default_factory=dict)
+    profile: str | None = None
+
+
+def run_file(
+    target: Target, file: VectorFile, policy: Policy, profile: Profile | None = None
+) -> Outcome:
+    """Put every case of a file to a target and compare: see `judged`."""
+    inputs = file.input_words()
+    return judged(file, inputs, target.ask(file, inputs), policy, profile)
+
+
+def judged(
+    file: VectorFile,
+    inputs: NDArray[np.uint64],
+    asked: Answers,
+    policy: Policy,
+    profile: Profile | None = None,
+) -> Outcome:
+    """Answers to every case of a file compared with those under a policy, or with a profile's.
+
+    What the profile refuses a target may refuse, too; else the policy says what is right.
+    """
+
+    def by_policy() -> NDArray[np.uint64]:
+        return wanted_answers(file, policy)[1]
+
+    own = (
+        Answers(by_policy())
+        if profile is None
+        else profile_answers(file, inputs, profile, by_policy)
+    )
+    refused, errors, bits = own.errors, asked.errors, profile is not None
+    wanted, answers = same_width(own.words, asked.words)
+    same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers, bits=bits), axis=1)
+    failures = [
+        Failure(
+            index=i,
+            case=file.cases[i],
+            want=stripped(wanted[i]),
+            got=None if i in errors else stripped(answers[i]),
+            error=errors.get(i, ""),
+            bits=bits,
+        )
+        for i in range(len(file.cases))
+        if (i not in refused if i in errors else not same[i])
+    ]
+    name = str(Policy().replace(**choices_read(file.op, policy)))
+    by = None if profile is None else profile.name
+    return Outcome(file, name, inputs, answers, tuple(failures), errors, by)
+
+
+def profile_answers(
+    file: VectorFile,
+    inputs: NDArray[np.uint64],
+    profile: Profile,
+    otherwise: Callable[[], NDArray[np.uint64]],
+) -> Answers:
+    """What a profile answers; where it refuses, its error and what `otherwise` gives."""
+    own = profile_target(profile).ask(file, inputs)
+    if not own.errors:
+        return own
+    default, words = same_width(otherwise(), own.words)
+    words[[*own.errors]] = default[[*own.errors]]
+    return Answers(words, own.errors)
+
+
+def wanted_answers(file: VectorFile, policy: Policy) -> tuple[str, NDArray[np.uint64]]:
+    """The policy's spelling for this operation, and its answers: a column, or computed exactly."""
+    name = str(Policy().replace(**choices_read(file.op, policy)))
+    if name in file.columns:
+        column = file.columns.index(name)
+        return name, file.outputs(column)
+    questions = [case.inputs for case in file.cases]
+    answers = exact_answers(file.op, file.format, file.float, questions, policy)
+    return name, padded(answers)
+
+
+def same_answers(
+    file: VectorFile, want: NDArray[np.uint64], got: NDArray[np.uint64], *, bits: bool = False
+) -> NDArray[np.bool_]:
+    """Per word: equal bits, NaN as one class, and blocks with a NaN scale as NaN blocks.
+
+    With `bits` only floats that are NaN are one class: codes of NaN and under a NaN scale are not.
+    Rows of different numbers of words differ.
+    """
+    want, got = same_width(want, got)
+    equal: NDArray[np.bool_] = want == got
+    if file.op in ("decode", "decode_scale", "dequantize"):
+        layout = LAYOUTS[file.float]
+        equal |= _is_nan(want, layout) & _is_nan(got, layout)
+    if bits:
+        return equal
+    if file.op in ("encode", "encode_stochastic", "quantize"):
+        nan_codes = _nan_codes(code_format(file))
+        if nan_codes.size:
+            both = np.isin(want, nan_codes) & np.isin(got, nan_codes)
+            both[:, 0] &= file.op != "quantize"  # the first word of a block is its scale
+            equal |= both
+    if file.op == "quantize":
+        nan = np.uint64(max(block_format(file.format).scale.nan_codes))
+        equal[:, 1:] |= (want[:, :1] == nan) & equal[:, :1]
+    return equal
+
+
+@functools.cache
+def _nan_codes(fmt: CodeFormat) -> NDArray[np.uint64]:
+    return np.array(fmt.nan_codes, np.uint64)
+
+
+def _is_nan(bits: NDArray[np.uint64], layout: FloatLayout) -> NDArray[np.bool_]:
+    return (bits & np.uint64(layout.sign_bit - 1)) > layout.inf_bits

@@ -1,0 +1,222 @@
+"""What `fuzz` asks: strategies of input words for every operation."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from mxref import strategies
+from mxref.bits.floats import F32, LAYOUTS, U8
+from mxref.cases.layout_answers import packing_of
+from mxref.cases.records import NO_WORD, padded
+from mxref.formats.catalog import (
+    BLOCK_FORMATS,
+    E8M0,
+    ELEMENT_FORMATS,
+    OTHER_BLOCK_FORMATS,
+    block_format,
+    element_format,
+)
+from mxref.packing.elements import pack, pack_blocks
+from mxref.packing.scales import pack_scales
+from mxref.policy.choices import NaNToFinite
+from mxref.policy.policy import Policy
+from mxref.strategies.for_floats import (
+    limit_patterns,
+    numbers,
+    one_branch,
+    ranges,
+    rows,
+    stretches,
+    threshold_patterns,
+)
+
+__all__ = ["Question", "questions", "subjects"]
+
+#: Input words, one case a row, and a number from 0 to 3 for the memory order of a tensor.
+Question: TypeAlias = tuple[NDArray[np.uint64], int]
+Ints: TypeAlias = st.SearchStrategy[int]
+Rows: TypeAlias = st.SearchStrategy[list[Sequence[int]]]
+
+_BLOCKS = (*BLOCK_FORMATS, *OTHER_BLOCK_FORMATS)
+#: Scale codes, those nearest to one first.
+_AROUND_ONE = sorted(range(E8M0.code_count), key=lambda code: abs(code - E8M0.bias))
+_MAYBE = st.booleans()
+_PACKED = ("e3m2", "e2m3", "e2m1")
+
+
+def subjects(policy: Policy) -> Iterator[tuple[str, str, str]]:
+    """Every operation, format and float type (or layout of the bytes that come in)."""
+    floats = tuple(LAYOUTS)
+    for op, formats, slots in (
+        ("encode", ELEMENT_FORMATS, floats),
+        ("decode", ELEMENT_FORMATS, ("f32",)),
+        ("encode_scale", (E8M0.name,), floats),
+        ("decode_scale", (E8M0.name,), ("f32",)),
+        ("shared_scale", ELEMENT_FORMATS, floats),
+        ("quantize", _BLOCKS, floats),
+        ("dequantize", _BLOCKS, floats),
+        ("encode_stochastic", ELEMENT_FORMATS, floats),
+        ("pack", _PACKED, ("bytes",)),
+        ("pack_scales", (E8M0.name,), ("bytes",)),
+        ("unpack_scales", (E8M0.name,), (policy.layout.scale_layout.value,)),
+        ("pack_blocks", BLOCK_FORMATS, ("bytes",)),
+        ("unpack_blocks", BLOCK_FORMATS, ("bytes",)),
+        ("quantize_tensor", BLOCK_FORMATS, floats),
+    ):
+        yield from itertools.product((op,), formats, slots)
+        if op == "pack":
+            for name in _PACKED:
+                yield "unpack", name, packing_of(element_format(name).bits, policy)
+
+
+def questions(op: str, format: str, slot: str, policy: Policy) -> st.SearchStrategy[Question]:
+    """Questions about an operation, a format and a float type that have an answer."""
+    memory = st.integers(0, 3) if op == "quantize_tensor" else st.just(0)
+    return st.tuples(_rows(op, format, slot, policy).map(padded), memory)
+
+
+def _rows(op: str, format: str, slot: str, policy: Policy) -> Rows:
+    match op:
+        case "encode" | "encode_scale":
+            return _column(_floats(format, slot, policy))
+        case "shared_scale":
+            limits = limit_patterns(format, slot, "floor", policy)
+            magnitude = LAYOUTS[slot].sign_bit - 1
+            some = _joined(strategies.patterns(slot), limits)
+            return some.map(lambda words: [[word & magnitude] for word in words])
+        case "encode_stochastic":
+            bits = st.integers(0, (1 << 32) - 1) | st.integers((1 << 32) - 4, (1 << 32) - 1)
+            drawn = st.lists(st.tuples(bits, st.integers(1, 32)), min_size=1, max_size=6)
+            return st.builds(_stochastic_words, _floats(format, slot, Policy()), drawn)
+        case "decode":
+            return _column(stretches(range(element_format(format).code_count), 48))
+        case "decode_scale":
+            return _column(stretches(_AROUND_ONE, 48))
+        case "quantize" | "dequantize":
+            return _blocks(op, format, slot, policy)
+        case "quantize_tensor":
+            element = block_format(format).element.name
+            near = strategies.near_thresholds(element, slot, policy)
+            bits = _patterns(element, slot, policy) | near
+            return strategies.tensors(slot, dims=2, orders=("C",), bits=bits).map(_tensor_words)
+    return _layouts(op, format, policy).map(lambda row: [row])
+
+
+def _column(words: st.SearchStrategy[list[int]]) -> Rows:
+    """Cases of one word, asked in one call."""
+    return words.map(lambda some: [[word] for word in some])
+
+
+def _joined(words: Ints, near: Sequence[int]) -> st.SearchStrategy[list[int]]:
+    """A few words of one kind, and a stretch of others."""
+    return st.builds(list.__add__, st.lists(words, max_size=10), stretches(near, 96))
+
+
+def _floats(format: str, slot: str, policy: Policy) -> st.SearchStrategy[list[int]]:
+    """Patterns of a float type, most of them at thresholds."""
+    near = threshold_patterns(format, slot, policy)
+    return _joined(_patterns(format, slot, policy), near)
+
+
+def _patterns(format: str, slot: str, policy: Policy) -> Ints:
+    """Patterns of a float type that have an answer."""
+    refuses = policy.element.nan_to_finite is NaNToFinite.ERROR
+    allow_nan = not refuses or format == E8M0.name or element_format(format).nan_code is not None
+    # Words of 64 ones, which are a NaN of float64, fill up rows.
+    return strategies.patterns(slot, allow_nan=allow_nan).filter(NO_WORD.__ne__)
+
+
+def _stochastic_words(words: list[int], drawn: list[tuple[int, int]]) -> list[Sequence[int]]:
+    """Numbers with random bits and their width, the drawn ones in turn."""
+    pairs = zip(words, itertools.cycle(drawn), strict=False)
+    return [(word, bits >> (32 - width), width) for word, (bits, width) in pairs]
+
+
+def _blocks(op: str, format: str, slot: str, policy: Policy) -> Rows:
+    fmt = block_format(format)
+    found: Rows
+    if op == "quantize":
+        refuses = policy.element.nan_to_finite is NaNToFinite.ERROR
+        places = () if refuses and fmt.element.nan_code is None else None
+        uint = LAYOUTS[slot].uint
+        found = strategies.blocks(format, slot, count=2, specials=places, policy=policy).map(
+            lambda array: array.view(uint).tolist()
+        )
+    else:
+        found = strategies.coded_blocks(format, count=2).map(
+            lambda pair: np.concatenate([pair[0][:, np.newaxis], pair[1]], axis=1).tolist()
+        )
+    size = fmt.elements_per_block
+    found = st.builds(lambda some, turned: [*some, *_turns(some[-1], size) * turned], found, _MAYBE)
+    if not fmt.tensor_scale:
+        return found
+    scale = one_branch(*numbers(F32, [(-16, 16)])).map((F32.sign_bit - 1).__and__)
+    return st.builds(lambda tensor, some: [[tensor, *row] for row in some], scale, found)
+
+
+def _turns(row: Sequence[int], size: int) -> list[Sequence[int]]:
+    """A block with its elements in every other place."""
+    first, elements = row[:-size], row[-size:]
+    return [[*first, *elements[turn:], *elements[:turn]] for turn in range(1, size)]
+
+
+def _tensor_words(found: tuple[NDArray[Any], int]) -> list[Sequence[int]]:
+    array, axis = found
+    words = array.view(f"u{array.itemsize}").reshape(-1).tolist()
+    return [[*array.shape, axis, *words]]
+
+
+def _layouts(op: str, format: str, policy: Policy) -> st.SearchStrategy[Sequence[int]]:
+    if op in ("pack", "unpack"):
+        some = strategies.codes(format)
+        few, lists = st.lists(some, max_size=8), st.lists(some, min_size=1, max_size=70)
+        lists |= st.integers(1, 70).flatmap(lambda count: rows(few, count))
+        if op == "pack":
+            return lists
+        last = element_format(format).code_count - 1
+        return st.builds(
+            lambda codes, ones: [
+                len(codes),
+                *_filled(
+                    pack(codes, format, policy), pack([last] * len(codes), format, policy), ones
+                ),
+            ],
+            lists,
+            st.booleans(),
+        )
+    if op in ("pack_scales", "unpack_scales"):
+        few = st.lists(strategies.scale_codes(), max_size=8)
+        sides = ranges((1, 130), (1, 5), (31, 33), (127, 130))
+        matrices = st.tuples(sides, st.integers(1, 9)).flatmap(
+            lambda shape: rows(few, shape[0] * shape[1]).map(
+                lambda codes: np.array(codes, np.uint8).reshape(shape)
+            )
+        )
+        if op == "pack_scales":
+            return matrices.map(lambda codes: [*codes.shape, *codes.reshape(-1).tolist()])
+        return st.builds(
+            lambda codes, ones: [
+                *codes.shape,
+                *_filled(
+                    pack_scales(codes, policy), pack_scales(np.full_like(codes, 255), policy), ones
+                ),
+            ],
+            matrices,
+            st.booleans(),
+        )
+    pairs = strategies.coded_blocks(format).map(lambda pair: (pair[0][:1], pair[1][0]))
+    if op == "pack_blocks":
+        return pairs.map(lambda pair: [*pair[0].tolist(), *pair[1].tolist()])
+    return pairs.map(lambda pair: pack_blocks(*pair, format, policy).reshape(-1).tolist())
+
+
+def _filled(packed: U8, held: U8, ones: bool) -> list[int]:  # noqa: FBT001
+    """Packed bytes, with the bits that hold no code set, which nobody is to read."""
+    found: list[int] = (packed | ~held if ones else packed).tolist()
+    return found

@@ -1,0 +1,225 @@
+"""What `identify` found, in words and as plain data."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.answers import reads
+from mxref.cases.records import words
+from mxref.conformance.compare.failure_text import show_code, show_float
+from mxref.conformance.identification.identify import Clash, Finding, Identified
+from mxref.formats.catalog import E8M0
+from mxref.policy.policy import Policy
+
+__all__ = ["common_policy", "disagreements", "identified_json", "lines", "merged", "show_probe"]
+
+#: How many combinations of members are tried to find a policy that several results share.
+_TRIED = 4096
+#: How many probes that contradict the others, and explanations of each, are shown in words.
+_CLASHES = 4
+
+
+def show_probe(found: Identified, number: int, word: int, answer: Sequence[int] | None) -> str:
+    """A question and one word of an answer to it.
+
+    Args:
+        found: where it was asked.
+        number: the probe's number.
+        word: the number of the word.
+        answer: the answer; None for an error.
+    """
+    setting, asked = found.setting, found.probes[number].words
+    layout, fmt, op = setting.layout, setting.element, setting.op
+    if answer is None:
+        error = found.probes[number].error
+        came = (
+            f"an error ({error})" if error and answer == found.probes[number].answer else "an error"
+        )
+    elif word >= len(answer):
+        came = f"{len(answer)} words"
+    else:
+        came = ""
+    got = answer[word] if not came and answer is not None else 0
+    if op in ("encode", "encode_scale", "shared_scale", "encode_stochastic"):
+        target = E8M0 if op == "shared_scale" else fmt
+        drawn = f", random bits {asked[1]:x} of {asked[2]}" if len(asked) == 3 else ""
+        return f"{show_float(asked[0], layout)}{drawn} -> {came or show_code(got, target)}"
+    if op in ("decode", "decode_scale"):
+        return f"{show_code(asked[0], fmt)} -> {came or show_float(got, layout)}"
+    if op == "dequantize":
+        scale, code = show_code(asked[0], E8M0), show_code(asked[word + 1], fmt)
+        return f"scale {scale}, code {code} -> {came or show_float(got, layout)}"
+    if op in ("quantize", "quantize_tensor") and (op == "quantize" or asked[:3] == (1, 32, 1)):
+        block = asked[-32:]
+        top = max(block, key=lambda bits: bits & (layout.sign_bit - 1))
+        amax = f"block of amax {show_float(top & layout.sign_bit - 1, layout)}"
+        if came:
+            return f"{amax} -> {came}"
+        if word == 0:
+            return f"{amax} -> scale {show_code(got, E8M0)}"
+        element = show_float(block[word - 1], layout)
+        scale = show_code((answer or (0,))[0], E8M0)
+        return f"element {word - 1}, {element} under scale {scale} -> {show_code(got, fmt)}"
+    shape = f"{asked[0]} x {asked[1]}, axis {asked[2]}" if op == "quantize_tensor" else ""
+    what = shape or f"{len(asked)} words {words(asked[:6], 2)} ..."
+    return f"{what} -> {came or f'word {word} is {got:02x}, of {len(answer or ())}'}"
+
+
+def common_policy(found: Sequence[Identified]) -> Policy | None:
+    """The simplest policy that gives all answers of several results; None if there is none."""
+    choices = _common(found)
+    default = Policy().choices()
+    options = [
+        sorted(values, key=lambda member: member != default[name])
+        for name, values in choices.items()
+    ]
+    for some in itertools.islice(itertools.product(*options), _TRIED):
+        policy = Policy().replace(**dict(zip(choices, some, strict=True)))
+        if all(one.contains(policy) for one in found):
+            return policy
+    return None
+
+
+def _common(found: Sequence[Identified]) -> dict[str, list[str]]:
+    """The members of every choice that all results have left."""
+    choices: dict[str, list[str]] = {}
+    for one in found:
+        for finding in one.findings:
+            before = choices.get(finding.choice, finding.values)
+            choices[finding.choice] = [member for member in before if member in finding.values]
+    return choices
+
+
+def disagreements(found: Sequence[Identified]) -> Iterator[str]:
+    """Choices that are not the same everywhere, and what each is where."""
+    for name, left in _common(found).items():
+        if left:
+            continue
+        where: dict[str, list[str]] = {}
+        for one in found:
+            for finding in one.findings:
+                if finding.choice == name:
+                    where.setdefault(" or ".join(finding.values), []).append(str(one.setting))
+        yield f"{name} differs: " + "; ".join(
+            f"{values} in {_listed(places)}" for values, places in where.items()
+        )
+
+
+def _listed(places: Sequence[str], most: int = 4) -> str:
+    more = f" and {len(places) - most} more" if len(places) > most else ""
+    return ", ".join(places[:most]) + more
+
+
+def merged(found: Iterable[Identified]) -> Iterator[tuple[Identified, ...]]:
+    """Results by operation and format, float types together as far as one policy gives them all."""
+    for _, some in itertools.groupby(found, lambda one: (one.setting.op, one.setting.format)):
+        groups: list[list[Identified]] = []
+        for one in some:
+            for group in groups:
+                if one.consistent and common_policy([*group, one]) is not None:
+                    group.append(one)
+                    break
+            else:
+                groups.append([one])
+        yield from map(tuple, groups)
+
+
+def lines(group: Sequence[Identified]) -> tuple[str, list[tuple[str, str, str]], list[str]]:
+    """A title, rows of choice, value and the probe that shows it, and what else there is to say."""
+    first = group[0].setting
+    floats = ", ".join(one.setting.float for one in group if one.setting.float in LAYOUTS)
+    probes = max(len(one.probes) for one in group)
+    title = f"{first.op} {first.format}{f' ({floats})' if floats else ''}: {probes} probes"
+    common, rows, rest = _common(group), [], []
+    for name in reads(first.op):
+        findings = [(one, f) for one in group for f in one.findings if f.choice == name]
+        if len(findings[0][1].values) < len(Policy.members(name)) and any(
+            finding.shown for _, finding in findings
+        ):
+            texts = list(dict.fromkeys(_probes_of(findings)))
+            for i, text in enumerate(texts[:2]):
+                value = " or ".join(common[name]) if i == 0 else ""
+                rows.append((name if i == 0 else "", value, text))
+        if len(common[name]) > 1:
+            why = next(finding.because for _, finding in findings if finding.because)
+            rest.append(f"unobservable: {name}={'|'.join(common[name])}, because {why}")
+    for one in group:
+        for factor in one.space.factors:
+            if len(factor.names) > 1 and all(len(common[name]) > 1 for name in factor.names):
+                together = (
+                    " ".join(f"{n}={m}" for n, m in zip(factor.names, row, strict=True))
+                    for row in factor.rows
+                )
+                rest.append(f"only together: {'; '.join(together)}")
+        rest += [f"inconsistent: {show_clash(one, clash)}" for clash in one.clashes[:_CLASHES]]
+        if len(one.clashes) > _CLASHES:
+            rest.append(f"inconsistent: {len(one.clashes)} of {len(one.probes)} probes in all")
+    policy = common_policy(group) if group[0].consistent else None
+    every = [one.profiles for one in group]
+    listed = ", ".join(name for name in every[0] if all(name in names for names in every))
+    if policy is not None:
+        rest.append(f"equals: {policy}; profiles: {listed or 'none'}")
+    elif listed:
+        rest.append(f"equals no policy; profiles: {listed}; nearest policy: {group[0].policy}")
+    else:
+        rest.append(f"equals no policy; nearest: {group[0].policy}")
+    return title, rows, list(dict.fromkeys(rest))
+
+
+def _probes_of(findings: Sequence[tuple[Identified, Finding]]) -> Iterator[str]:
+    """The probes that rule out most members, each once."""
+    out: set[str] = set()
+    for one, finding in findings:
+        for probe, word in dict.fromkeys(finding.shown.values()):
+            ruled = {member for member, by in finding.shown.items() if by == (probe, word)}
+            if not ruled <= out:
+                out |= ruled
+                yield show_probe(one, probe, word, one.probes[probe].answer)
+
+
+def show_clash(found: Identified, clash: Clash) -> str:
+    """A probe that contradicts the others."""
+    got = found.probes[clash.probe].answer
+    more = " or others" if len(clash.otherwise) > _CLASHES else ""
+    listed = " or ".join(clash.otherwise[:_CLASHES]) + more
+    would = f", as under {listed}" if listed else ""
+    want = show_probe(found, clash.probe, clash.word, clash.want).rpartition(" -> ")[2]
+    shown = show_probe(found, clash.probe, clash.word, got)
+    return f"{shown}{would}; the other answers want {want}"
+
+
+def identified_json(found: Sequence[Identified]) -> list[dict[str, Any]]:
+    """The results as plain data, for `--json`."""
+    return [_one_json(one) for one in found]
+
+
+def _one_json(one: Identified) -> dict[str, Any]:
+    def shown(finding: Finding) -> Mapping[str, str]:
+        return {
+            member: show_probe(one, probe, word, one.probes[probe].answer)
+            for member, (probe, word) in finding.shown.items()
+        }
+
+    return {
+        "op": one.setting.op,
+        "format": one.setting.format,
+        "float": one.setting.float,
+        "consistent": one.consistent,
+        "policy": str(one.policy) if one.consistent else None,
+        "nearest": str(one.policy),
+        "policies": one.count,
+        "profiles": list(one.profiles),
+        "choices": {
+            finding.choice: {
+                "values": list(finding.values),
+                "because": finding.because,
+                "ruled_out": shown(finding),
+            }
+            for finding in one.findings
+        },
+        "inconsistent": [show_clash(one, clash) for clash in one.clashes],
+        "probes": len(one.probes),
+    }

@@ -1,1 +1,0 @@
-"""Targets that are programs, and answers that are there already: the line protocol."""

@@ -1,0 +1,221 @@
+"""A sweep over blocks, one scale at a time: every element under every scale.
+
+`quantize` gets the block product (`mxref.cases.product`): blocks that pair every scale code with
+every odd-rounded key, which is all that an element's code can depend on if it depends on its number
+and on its scale only. `dequantize` gets every code under every scale. What is wrong is an interval
+of keys or of codes, and the scales under which it is the same one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import F32, F64, compose, split, to_odd
+from mxref.cases.answers import exact_answers, fast_answers
+from mxref.cases.product import key_layout, scale_blocks, scale_range
+from mxref.cases.records import VectorFile, same_width
+from mxref.conformance.compare.compare import same_answers
+from mxref.conformance.sweeping.intervals import KEPT, Found, Interval, find
+from mxref.conformance.sweeping.plan import OwnTarget, Part, Plan
+from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ElementFormat
+from mxref.golden.level2 import SHARE, compare
+
+__all__ = ["BlockTally", "key_float", "scale_count", "sweep_blocks"]
+
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """What is wrong under one scale.
+
+    Args:
+        code: the scale code.
+        blocks: how many blocks came back with another scale.
+        got: the different scale codes of these.
+        found: wrong elements of the other blocks, in intervals of keys or codes.
+    """
+
+    code: int
+    blocks: int
+    got: tuple[int, ...]
+    found: Found | None
+
+
+@dataclass(slots=True)
+class BlockTally:
+    """What is wrong under all scales, added in their order.
+
+    Args:
+        wrong: wrong pairs of scale and key, or code.
+        count: intervals under each scale, added up.
+        groups: the first different intervals, at most `KEPT`, each with its scale codes.
+        scales: by scale code that was wanted: how many blocks had another one, and which.
+    """
+
+    wrong: int = 0
+    count: int = 0
+    groups: dict[Interval, list[int]] = field(default_factory=dict)
+    scales: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
+
+    def add(self, scale: _Scale) -> None:
+        """The next scale."""
+        if scale.blocks:
+            blocks, got = self.scales.get(scale.code, (0, ()))
+            self.scales[scale.code] = (blocks + scale.blocks, (*got, *scale.got))
+        if scale.found is None:
+            return
+        self.wrong += scale.found.wrong
+        self.count += scale.found.intervals
+        for interval in scale.found.kept:
+            if interval in self.groups or len(self.groups) < KEPT:
+                self.groups.setdefault(interval, []).append(scale.code)
+
+    @property
+    def left(self) -> int:
+        """How many intervals are not kept."""
+        return self.count - sum(map(len, self.groups.values()))
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain data."""
+        groups = [{**dataclasses.asdict(one), "scales": s} for one, s in self.groups.items()]
+        scales = [[code, *found] for code, found in self.scales.items()]
+        return {"wrong": self.wrong, "count": self.count, "groups": groups, "scales": scales}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> BlockTally:
+        """The tally that `as_json` wrote."""
+        groups = {
+            Interval.from_json({name: one[name] for name in one if name != "scales"}): one["scales"]
+            for one in record["groups"]
+        }
+        scales = {code: (blocks, tuple(got)) for code, blocks, got in record["scales"]}
+        return cls(record["wrong"], record["count"], groups, scales)
+
+
+def scale_count(plan: Plan) -> int:
+    """How many scales there are; one that comes back where exponents wrap counts again."""
+    if plan.file.op == "dequantize":
+        return E8M0.code_count
+    return len(scale_range(BLOCK_FORMATS[plan.file.format].element, plan.policy))
+
+
+def sweep_blocks(plan: Plan, index: int) -> Part:
+    """Put the blocks of one scale to the target and compare.
+
+    Raises:
+        DisagreementError: the two references differ, so that it is not known what is right.
+    """
+    began = time.perf_counter()
+    target, file = plan.target(), plan.file
+    fmt = BLOCK_FORMATS[file.format].element
+    if file.op == "quantize":
+        scale, first, last = scale_range(fmt, plan.policy)[index]
+        inputs = scale_blocks(fmt, scale, first, last).astype(np.uint64)
+        if not inputs.size:  # a scale that wraps around, of which no quotient is a number
+            return Part((), 0, 0.0, time.perf_counter() - began)
+        keys = _keys(inputs, scale, fmt)
+        want = fast_answers(file.op, file.format, file.float, inputs, plan.policy)
+        want = want.astype(np.uint64)
+        some = slice(None, None, 1 if isinstance(target, OwnTarget) else SHARE)
+        compare(file.op, file.format, file.float, plan.policy, inputs[some], want[some])
+    else:
+        scale, keys = index, _ramp(fmt)
+        inputs = np.insert(keys, 0, scale, axis=1)
+        questions = inputs.tolist()
+        answers = exact_answers(file.op, file.format, file.float, questions, plan.policy)
+        want = np.array(answers, np.uint64)
+    asking = time.perf_counter()
+    answered = target.ask(file, inputs)
+    asked = time.perf_counter() - asking
+    found = _compared(file, scale, keys, want, answered.words, answered.errors)
+    return Part(found, keys.size, asked, time.perf_counter() - began)
+
+
+def key_float(key: int, fmt: ElementFormat) -> int:
+    """The float64 pattern of the quotient that a key of `quantize` stands for."""
+    return key << (F64.mantissa_bits - key_layout(fmt).mantissa_bits)
+
+
+def _keys(inputs: Words, scale: int, fmt: ElementFormat) -> Words:
+    """Of each element its odd-rounded quotient by the scale, which float64 holds before that."""
+    parts = split(inputs, F32)
+    quotients = dataclasses.replace(parts, exponent=parts.exponent - (scale - E8M0.bias))
+    drop = F64.mantissa_bits - key_layout(fmt).mantissa_bits
+    return to_odd(compose(quotients, F64), drop)
+
+
+def _ramp(fmt: ElementFormat) -> Words:
+    """Every code, in blocks of 32; of few codes the last one fills the block."""
+    codes = np.arange(max(fmt.code_count, 32), dtype=np.uint64)
+    return np.minimum(codes, np.uint64(fmt.code_count - 1)).reshape(-1, 32)
+
+
+def _compared(
+    file: VectorFile,
+    scale: int,
+    keys: Words,
+    want: Words,
+    got: Words,
+    errors: Mapping[int, str],
+) -> tuple[_Scale, ...]:
+    want, got = same_width(want, got)
+    raised = np.zeros(len(keys), bool)
+    raised[list(errors)] = True
+    same = same_answers(file, want, got)
+    other = np.zeros(len(keys), bool)  # blocks under another scale, whose elements cannot be judged
+    scales: tuple[int, ...] = ()
+    if file.op == "quantize":
+        other = ~same[:, 0] & ~raised
+        scales = tuple(np.unique(got[other, 0]).tolist())
+        same, want, got = same[:, 1:], want[:, 1:], got[:, 1:]
+    judged = ~other
+    found = None
+    if not same[judged].all() or raised.any():
+        found = _by_key(
+            keys[judged],
+            ~same[judged],
+            want[judged],
+            got[judged],
+            {int(i): errors[j] for i, j in zip(_places(judged, errors), errors, strict=True)},
+        )
+    if found is None and not other.any():
+        return ()
+    return (_Scale(scale, int(other.sum()), scales, found),)
+
+
+def _places(judged: NDArray[np.bool_], rows: Mapping[int, str]) -> NDArray[np.intp]:
+    """Where rows stand among those that are judged."""
+    places: NDArray[np.intp] = (np.cumsum(judged) - 1)[list(rows)]
+    return places
+
+
+def _by_key(
+    keys: Words, wrong: NDArray[np.bool_], want: Words, got: Words, errors: Mapping[int, str]
+) -> Found | None:
+    """Intervals of the keys that are there; a key is wrong if one element with it is."""
+    there, place = np.unique(keys, return_inverse=True)
+    place = place.reshape(keys.shape)
+    is_wrong = np.zeros(there.size, bool)
+    wants, gots = np.zeros(there.size, np.uint64), np.zeros(there.size, np.uint64)
+    is_wrong[place[wrong]] = True
+    wants[place] = want
+    gots[place[wrong]] = got[wrong]
+    texts = {int(i): text for row, text in errors.items() for i in place[row]}
+    found = find(0, is_wrong, wants, gots, [(i, i + 1, text) for i, text in texts.items()])
+    if found is None:
+        return None
+
+    def in_keys(one: Interval) -> Interval:
+        return dataclasses.replace(one, first=int(there[one.first]), last=int(there[one.last]))
+
+    return dataclasses.replace(
+        found, kept=tuple(in_keys(one) for one in found.kept), last=in_keys(found.last)
+    )

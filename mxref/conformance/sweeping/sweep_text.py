@@ -1,0 +1,233 @@
+"""What a sweep found, in lines and as plain data."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from mxref.bits.floats import F64, LAYOUTS
+from mxref.cases.records import VectorFile
+from mxref.conformance.compare.failure_text import show_code, show_float, show_input, show_output
+from mxref.conformance.sweeping.block_sweep import BlockTally, key_float
+from mxref.conformance.sweeping.digests import recorded_digest
+from mxref.conformance.sweeping.intervals import Interval
+from mxref.conformance.sweeping.sweep import Swept
+from mxref.formats.catalog import BLOCK_FORMATS, E8M0
+from mxref.targets.calls import code_format
+
+__all__ = ["finding_lines", "summary", "sweeps_json", "sweeps_lines", "swept_json"]
+
+
+def summary(swept: Swept) -> str:
+    """The last line: how much was compared and was wrong, and what it took.
+
+    >>> from mxref.conformance.sweeping.sweep import sweep
+    >>> from mxref.conformance.sweeping.plan import OwnTarget
+    >>> from mxref.policy.policy import Policy
+    >>> summary(sweep(OwnTarget(Policy()), "decode", "e2m1")).partition(" in ")[0]
+    'PASS mxref: decode e2m1 f32 under ocp: 0 of 16 wrong,'
+    """
+    file, tally = swept.file, swept.tally
+    text = f"{tally.wrong} of {swept.cases} wrong"
+    if tally.wrong:
+        text += f" in {tally.count} interval{'s' * (tally.count != 1)}"
+    if isinstance(tally, BlockTally) and tally.scales:
+        text += f", {sum(blocks for blocks, _ in tally.scales.values())} blocks with a wrong scale"
+    word = "PASS" if swept.passed else "FAIL"
+    what = f"{file.op} {file.format} {file.float} under {swept.policy}"
+    took = f"in {swept.seconds:.1f} s, {swept.share:.0%} of it in the target"
+    return f"{word} {swept.target}: {what}: {text}, {took}"
+
+
+def sweeps_lines(sweeps: Sequence[Swept]) -> list[str]:
+    """What all sweeps found: of each its findings and its summary, and one line for all."""
+    lines = []
+    for one in sweeps:
+        lines += finding_lines(one)
+        if one.tally.left:
+            lines.append(f"... and {one.tally.left} more intervals, which are not kept")
+        if one.digest:
+            lines.append(f"digest {one.digest}{_beside_recorded(one)}")
+        lines.append(summary(one))
+    if len(sweeps) > 1:
+        lines.append(_summary_of_all(sweeps))
+    return lines
+
+
+def _beside_recorded(swept: Swept) -> str:
+    recorded = recorded_digest(swept)
+    if not recorded:
+        return ""
+    return ", as recorded" if swept.digest == recorded else f", recorded is {recorded}"
+
+
+def _summary_of_all(sweeps: Sequence[Swept]) -> str:
+    first, passed = sweeps[0], sum(one.passed for one in sweeps)
+    word = "PASS" if passed == len(sweeps) else "FAIL"
+    what = f"{first.file.op} of {len(sweeps)} formats {first.file.float} under {first.policy}"
+    wrong, cases, seconds = _sums(sweeps)
+    text = f"{wrong} of {cases} wrong, {passed} of {len(sweeps)} formats pass"
+    return f"{word} {first.target}: {what}: {text}, in {seconds:.1f} s"
+
+
+def _sums(sweeps: Iterable[Swept]) -> tuple[int, int, float]:
+    """Wrong answers, answers, seconds."""
+    wrong, cases, seconds = zip(
+        *((one.tally.wrong, one.cases, one.seconds) for one in sweeps), strict=True
+    )
+    return sum(wrong), sum(cases), sum(seconds)
+
+
+def finding_lines(swept: Swept) -> list[str]:
+    """What is wrong: one line for each interval that was kept.
+
+    Of `encode` and `encode_scale` an interval and the same one of the other sign are one line.
+    """
+    file, tally = swept.file, swept.tally
+    if isinstance(tally, BlockTally):
+        return [*_scale_lines(tally), *_group_lines(file, tally)]
+    lines, mirrored = [], set()
+    intervals = tally.intervals()
+    for one in intervals:
+        if one in mirrored:
+            continue
+        twin = next((other for other in intervals if _is_mirrored(file, one, other)), None)
+        if twin is not None:
+            mirrored.add(twin)
+        lines.append(
+            _line(one, lambda word: show_input(file, word), lambda word: show_output(file, word))
+            + (", and with the other sign" if twin is not None else "")
+        )
+    return lines
+
+
+def _is_mirrored(file: VectorFile, one: Interval, other: Interval) -> bool:
+    """Whether the second interval is the first one with the other sign, answers included."""
+    if file.op not in ("encode", "encode_scale"):
+        return False
+    sign, fmt = LAYOUTS[file.float].sign_bit, code_format(file)
+
+    def opposite(codes: Sequence[int]) -> set[tuple[bool, int]]:
+        known = (fmt.sign_and_magnitude(code) for code in codes if code < fmt.code_count)
+        flip = file.op == "encode"
+        return {(negative ^ flip, magnitude) for negative, magnitude in known}
+
+    def own(codes: Sequence[int]) -> set[tuple[bool, int]]:
+        return {fmt.sign_and_magnitude(code) for code in codes if code < fmt.code_count}
+
+    return (
+        (other.first, other.last, other.error) == (one.first | sign, one.last | sign, one.error)
+        and one.last < sign
+        and own(other.want) == opposite(one.want)
+        and own(other.got) == opposite(one.got)
+    )
+
+
+def _line(one: Interval, show_in: Callable[[int], str], show_out: Callable[[int], str]) -> str:
+    where = show_in(one.first)
+    if one.last != one.first:
+        where += f" to {show_in(one.last)}"
+    got = f"raises {one.error}" if one.error else f"got {_several(one.got, show_out)}"
+    return f"{where}: want {_several(one.want, show_out)}, {got}"
+
+
+def _several(words: Sequence[int], show: Callable[[int], str]) -> str:
+    """At most three answers."""
+    text = " or ".join(show(word) for word in words[:3])
+    return text if len(words) <= 3 else f"{text} or others"
+
+
+def _group_lines(file: VectorFile, tally: BlockTally) -> list[str]:
+    fmt = BLOCK_FORMATS[file.format].element
+    if file.op == "quantize":
+        # Keys are odd-rounded numbers: those whose last bit is set stand for what lies between.
+        show_in: Callable[[int], str] = lambda key: show_float(key_float(key, fmt), F64)  # noqa: E731
+        show_out: Callable[[int], str] = lambda code: show_code(code, fmt)  # noqa: E731
+        what = "x / scale"
+    else:
+        show_in = lambda code: show_code(code, fmt)  # noqa: E731
+        show_out = lambda bits: show_float(bits, LAYOUTS[file.float])  # noqa: E731
+        what = "code"
+    return [
+        f"scale {_ranges(scales)}: {what} {_line(one, show_in, show_out)}"
+        for one, scales in tally.groups.items()
+    ]
+
+
+def _scale_lines(tally: BlockTally) -> list[str]:
+    """Wrong scales, those next to each other with the same distance to what they should be."""
+    wrong = sorted(tally.scales.items())
+    lines = []
+    key: Callable[[Any], Any] = lambda item: tuple(sorted({got - item[0] for got in item[1][1]}))  # noqa: E731
+    for _, same in itertools.groupby(wrong, key):
+        codes = list(same)
+        (first, (_, got)), blocks = codes[0], sum(blocks for _, (blocks, _) in codes)
+        to = f" to {show_code(codes[-1][0], E8M0)}" if len(codes) > 1 else ""
+        came = _several(sorted(set(got)), lambda code: show_code(code, E8M0))
+        so_on = " and so on" if len(codes) > 1 else ""
+        lines.append(
+            f"scale: want {show_code(first, E8M0)}{to}, got {came}{so_on}, in {blocks} blocks"
+        )
+    return lines
+
+
+def _ranges(codes: Iterable[int]) -> str:
+    """Scale codes as ranges.
+
+    >>> _ranges([1, 2, 3, 255])
+    '01-03 ff'
+    """
+    texts = []
+    numbered = enumerate(sorted(set(codes)))
+    for _, run in itertools.groupby(numbered, lambda item: item[1] - item[0]):
+        members = [code for _, code in run]
+        end = f"-{members[-1]:02x}" if len(members) > 1 else ""
+        texts.append(f"{members[0]:02x}{end}")
+    return " ".join(texts)
+
+
+def sweeps_json(sweeps: Sequence[Swept]) -> dict[str, Any]:
+    """The report of one sweep, or the sums of several and the report of each."""
+    if len(sweeps) == 1:
+        return swept_json(sweeps[0])
+    wrong, cases, seconds = _sums(sweeps)
+    return {
+        "target": sweeps[0].target,
+        "passed": all(one.passed for one in sweeps),
+        "compared": cases,
+        "wrong": wrong,
+        "seconds": round(seconds, 3),
+        "sweeps": [swept_json(one) for one in sweeps],
+    }
+
+
+def swept_json(swept: Swept) -> dict[str, Any]:
+    """The report as plain data, for `--json`; inputs, keys and answers are integers."""
+    file, tally = swept.file, swept.tally
+    found: dict[str, Any]
+    if isinstance(tally, BlockTally):
+        record = tally.as_json()
+        scales = [
+            dict(zip(("want", "blocks", "got"), one, strict=True)) for one in record["scales"]
+        ]
+        found = {"groups": record["groups"], "scales": scales}
+    else:
+        found = {"intervals": [dataclasses.asdict(one) for one in tally.intervals()]}
+    return {
+        "target": swept.target,
+        "op": file.op,
+        "format": file.format,
+        "float": file.float,
+        "policy": swept.policy,
+        "passed": swept.passed,
+        "compared": swept.cases,
+        "wrong": tally.wrong,
+        "intervals_found": tally.count,
+        **found,
+        "seconds": round(swept.seconds, 3),
+        "target_share": round(swept.share, 4),
+        "digest": swept.digest,
+        "recorded_digest": recorded_digest(swept) if swept.digest else "",
+    }

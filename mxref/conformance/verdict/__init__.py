@@ -1,0 +1,1 @@
+"""The verdict on a target: rows, causes, descriptions and known divergences."""

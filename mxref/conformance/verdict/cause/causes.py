@@ -1,0 +1,165 @@
+"""Why a target fails: the policy or the known bug that gives all of its answers."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mxref.cases.answers import choices_read
+from mxref.conformance.compare.compare import Failure, Outcome
+from mxref.conformance.verdict.cause.diagnose import closest_policy, pared
+from mxref.conformance.verdict.cause.evidence import Evidence, all_of, sample_of
+from mxref.conformance.verdict.cause.suspects import Suspect, suspects
+from mxref.policy.policy import Policy
+
+__all__ = ["Cause", "find_causes", "policy_cause"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What gives a target's answers, or most of them.
+
+    Args:
+        kind: `policy`; `profile`; `mutant`, a bug of the museum; `order`, codes in another order.
+        name: the policy, the profile, the id of the mutant, or the name of the order.
+        title: the mutant's name; empty for others.
+        text: what is wrong, in words; empty for a policy.
+        part: the operation that the bug is in; empty for a policy.
+        seen: where it was seen.
+        policy: what all else follows.
+        floats: the float types that the bug is seen from, if it is not all of them.
+        same: how many answers it gives.
+        total: how many there are.
+    """
+
+    kind: str
+    name: str
+    title: str
+    text: str
+    part: str
+    seen: tuple[str, ...]
+    policy: str
+    floats: tuple[str, ...]
+    same: int
+    total: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether it gives all of them."""
+        return self.same == self.total
+
+    def as_json(self) -> dict[str, Any]:
+        """The cause as plain data."""
+        return {
+            **dataclasses.asdict(self),
+            "seen": list(self.seen),
+            "floats": list(self.floats),
+            "complete": self.complete,
+        }
+
+
+def find_causes(
+    op: str, outcomes: Sequence[Outcome], start: Policy, hints: Sequence[Cause] = ()
+) -> tuple[Cause, ...]:
+    """What gives all answers of a target to the files of an operation and format.
+
+    Policies are tried first, changed one choice at a time, then the bugs of the museum and their
+    like, over the policy compared with and over the nearest one.
+
+    Args:
+        op: the operation.
+        outcomes: the answers to its files, compared; some of them wrong.
+        start: the policy that they were compared with.
+        hints: what gave all answers on other formats; tried first.
+
+    Returns:
+        All that do, the plainest first; or else the one policy that explains half of the failures
+        or more; or nothing.
+    """
+    failures = [failure for outcome in outcomes for failure in outcome.failures]
+    if all(failure.got is None for failure in failures):
+        return ()
+    whole = [all_of(outcome) for outcome in outcomes]
+    samples = [sample_of(*pair) for pair in zip(outcomes, whole, strict=True)]
+    if any(failure.got is None for failure in failures):
+        closest = pared(whole, closest_policy(op, samples, start), start)
+        return _partly(policy_cause(op, whole, closest), failures)
+    for hint in hints:
+        again = policy_cause(op, whole, Policy.parse(hint.policy))
+        found = (again,) if again.complete else _bugs(op, again.policy, samples, whole, hint)
+        if found:
+            return found
+    closest = pared(whole, closest_policy(op, samples, start), start)
+    nearest = policy_cause(op, whole, closest)
+    if nearest.complete:
+        return (nearest,)
+    for policy in dict.fromkeys((str(start), nearest.policy)):
+        found = _bugs(op, policy, samples, whole)
+        if found:
+            return found
+    return _partly(nearest, failures)
+
+
+def _partly(nearest: Cause, failures: Sequence[Failure]) -> tuple[Cause, ...]:
+    """A policy that explains half of the failures or more; or nothing."""
+    return (nearest,) if 2 * (nearest.total - nearest.same) <= len(failures) else ()
+
+
+def policy_cause(op: str, evidence: Iterable[Evidence], policy: Policy) -> Cause:
+    """How many answers a policy gives."""
+    evidence = list(evidence)
+    total = sum(len(one.answers) for one in evidence)
+    misses = sum(one.misses_under(policy) for one in evidence)
+    name = str(Policy().replace(**choices_read(op, policy)))
+    return Cause("policy", name, "", "", "", (), name, (), total - misses, total)
+
+
+def _bugs(
+    op: str,
+    name: str,
+    samples: Sequence[Evidence],
+    whole: Sequence[Evidence],
+    hint: Cause | None = None,
+) -> tuple[Cause, ...]:
+    """The known bugs that give all answers, where all else follows a policy.
+
+    With a hint they are looked for only where that is among them.
+    """
+    policy = Policy.parse(name)
+    wrong = [one.misses_under(policy) > 0 for one in whole]
+    passed = [one for one, is_wrong in zip(whole, wrong, strict=True) if not is_wrong]
+    # A few answers clear most suspects.
+    asked = sorted(
+        {*itertools.compress(samples, wrong), *itertools.compress(whole, wrong)},
+        key=lambda one: one.answers.size,
+    )
+
+    def explains(suspect: Suspect) -> bool:
+        return all(_gives(suspect, policy, one) for one in asked)
+
+    def cause(suspect: Suspect) -> Cause:
+        # One that has the bug from some float types only is right from the others.
+        right = [one for one in passed if not _gives(suspect, policy, one)]
+        floats = tuple(one.questions.file.float for one in whole if one not in right)
+        total = sum(len(one.answers) for one in whole)
+        about = suspect.kind, suspect.name, suspect.title, suspect.text, suspect.part, suspect.seen
+        read = str(Policy().replace(**choices_read(op, policy)))
+        return Cause(*about, read, floats if right else (), total, total)
+
+    for some in suspects(op, whole[0].questions.file.format):
+        named = [s for s in some if hint is None or (s.name, s.part) == (hint.name, hint.part)]
+        if hint is None or any(map(explains, named)):
+            found = tuple(cause(suspect) for suspect in some if explains(suspect))
+            if found:
+                return found
+    return ()
+
+
+def _gives(suspect: Suspect, policy: Policy, evidence: Evidence) -> bool:
+    try:
+        return evidence.misses(suspect.answer(evidence.questions, policy)) == 0
+    except Exception:  # mutants are made for some float types, and may fail on others
+        return False

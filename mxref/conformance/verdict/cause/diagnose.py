@@ -1,0 +1,73 @@
+"""Which policy a target follows, if not the one that it was compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mxref.cases.answers import reads
+from mxref.conformance.compare.compare import Outcome
+from mxref.conformance.verdict.cause.evidence import Evidence, all_of
+from mxref.policy.policy import Policy
+
+__all__ = ["answers_differ", "closest_policy", "pared"]
+
+
+def closest_policy(op: str, samples: Sequence[Evidence], start: Policy) -> Policy:
+    """The policy nearest to a target's answers that is found by changing one choice at a time.
+
+    Args:
+        op: the operation.
+        samples: some of the answers, failed ones among them.
+        start: where to begin; what comes back if nothing is nearer.
+    """
+    best, misses = start, _misses(samples, start)
+    while misses:
+        tried = []
+        for policy in _neighbours(op, best):
+            tried.append((_misses(samples, policy), policy))
+            if tried[-1][0] == 0:
+                break
+        fewest, policy = min(tried, key=lambda pair: pair[0])
+        if fewest >= misses:
+            break
+        best, misses = policy, fewest
+    return best
+
+
+def pared(evidence: Sequence[Evidence], policy: Policy, start: Policy) -> Policy:
+    """A policy without those of its choices that explain nothing.
+
+    Failures weigh more in a sample than among all answers: what gains there may lose here.
+
+    Args:
+        evidence: all of a target's answers.
+        policy: what is nearest to a sample of them.
+        start: what the other choices are those of.
+    """
+    misses = _misses(evidence, policy)
+    for name, value in start.choices().items():
+        if policy.choices()[name] != value:
+            without = policy.replace(**{name: value})
+            fewer = _misses(evidence, without)
+            if fewer <= misses:
+                policy, misses = without, fewer
+    return policy
+
+
+def answers_differ(outcomes: Sequence[Outcome], policy: Policy) -> int:
+    """How many of a target's answers a policy does not give."""
+    return _misses([all_of(outcome) for outcome in outcomes], policy)
+
+
+def _misses(evidence: Sequence[Evidence], policy: Policy) -> int:
+    return sum(one.misses_under(policy) for one in evidence)
+
+
+def _neighbours(op: str, policy: Policy) -> Iterator[Policy]:
+    drawn = op == "encode_stochastic"
+    for name in reads(op):
+        for member in Policy.members(name):
+            # Random bits are read by stochastic roundings, and by no others.
+            unfit = name == "rounding" and member.value.startswith("stochastic") is not drawn
+            if not unfit and policy.choices()[name] != member.value:
+                yield policy.replace(**{name: member})

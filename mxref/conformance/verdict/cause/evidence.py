@@ -1,0 +1,121 @@
+"""What a target answered, as evidence; and questions with the answers of policies to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.cases.answers import fast_answers
+from mxref.cases.records import VectorFile
+from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.conformance.compare.compare import Outcome, same_answers
+from mxref.conformance.verdict.cause.tensor_cases import blocks_of, tensors_of
+from mxref.policy.policy import Policy
+from mxref.targets.calls import without_cases
+
+__all__ = ["Evidence", "Questions", "all_of", "sample_of"]
+
+Words = NDArray[np.uint64]
+Made = TypeVar("Made")
+
+#: Files of more cases than this are looked at in samples first: so many failed cases, and passed.
+_SMALL, _SAMPLE = 256, 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Questions:
+    """Inputs of an operation; what is derived from them is computed once.
+
+    Args:
+        file: operation, format and float type.
+        inputs: one row of words a case.
+    """
+
+    file: VectorFile
+    inputs: Words
+    known: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def once(self, what: str, policy: Policy, make: Callable[[], Made]) -> Made:
+        """What `make` returned the first time that this was asked for under a policy."""
+        key = (what, str(policy))
+        if key not in self.known:
+            self.known[key] = make()
+        made: Made = self.known[key]
+        return made
+
+    def answers(self, policy: Policy) -> Words:
+        """The answers of a policy.
+
+        Raises:
+            ValueError: a choice that has no answer to one of them.
+        """
+        return self.once("answers", policy, lambda: self._answers(policy))
+
+    def blocks(self) -> Questions:
+        """The blocks that tensors are made of."""
+        file = without_cases("quantize", self.file.format, self.file.float)
+        return self.once("blocks", Policy(), lambda: Questions(file, blocks_of(self.inputs)))
+
+    def _answers(self, policy: Policy) -> Words:
+        op, format, float = self.file.op, self.file.format, self.file.float
+        if op == "quantize_tensor":  # all blocks at once, which is much faster
+            return tensors_of(self.inputs, self.blocks().answers(policy), policy)
+        return fast_answers(op, format, float, self.inputs, policy).astype(np.uint64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """Some of a target's answers to a file.
+
+    Args:
+        questions: what it was asked.
+        answers: one row of words a case.
+        answered: False where it raised an error instead.
+    """
+
+    questions: Questions
+    answers: Words
+    answered: NDArray[np.bool_]
+
+    def misses(self, answers: Words) -> int:
+        """How many of the target's answers are others than these; an error always is."""
+        same = same_answers(self.questions.file, answers, self.answers).all(axis=1)
+        return int((~(same & self.answered)).sum())
+
+    def misses_under(self, policy: Policy) -> int:
+        """How many a policy does not give; all, where it has no answer to one of them."""
+        try:
+            return self.misses(self.questions.answers(policy))
+        except ValueError:
+            return len(self.answers)
+
+
+def all_of(outcome: Outcome) -> Evidence:
+    """All answers to a file."""
+    answered = np.ones(len(outcome.file.cases), bool)
+    answered[[*outcome.errors]] = False
+    return Evidence(Questions(outcome.file, outcome.inputs), outcome.answers, answered)
+
+
+def sample_of(outcome: Outcome, whole: Evidence) -> Evidence:
+    """Some failed and some passed cases, evenly spread; all where they are few or belong together.
+
+    Blocks are kept together since some bugs mix them up.
+
+    Args:
+        outcome: the answers to a file.
+        whole: all of them, as `all_of` gives them.
+    """
+    count, op = len(outcome.file.cases), outcome.file.op
+    if count <= _SMALL or op in (*LAYOUT_OPERATIONS, "quantize", "dequantize"):
+        return whole
+    failed = np.zeros(count, bool)
+    failed[[failure.index for failure in outcome.failures]] = True
+    kinds = (np.flatnonzero(failed), np.flatnonzero(~failed))
+    chosen = np.concatenate([kind[:: len(kind) // _SAMPLE + 1] for kind in kinds])
+    some = Questions(outcome.file, outcome.inputs[chosen])
+    return Evidence(some, outcome.answers[chosen], whole.answered[chosen])

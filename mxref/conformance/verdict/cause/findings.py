@@ -1,0 +1,119 @@
+"""Causes in words, each said once for all formats of an operation that share it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mxref.conformance.verdict.cause.causes import Cause
+from mxref.conformance.verdict.cause.diagnose import answers_differ
+from mxref.conformance.verdict.row import Row
+from mxref.policy.policy import Policy
+
+__all__ = ["Finding", "findings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What gives a target's answers to an operation, on some formats.
+
+    Args:
+        op: the operation.
+        formats: the formats.
+        every: whether they are all that were compared, of several.
+        cause: what gives the answers; its counts are those of all the formats.
+        also: names of other causes that give the same answers.
+    """
+
+    op: str
+    formats: tuple[str, ...]
+    every: bool
+    cause: Cause
+    also: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        formats = f", all {len(self.formats)} formats" if self.every else f" {_list(self.formats)}"
+        word = "equals" if self.cause.complete else "is nearest to"
+        share = f"on {self.cause.same} of {self.cause.total} cases"
+        also = f"; also {_list(self.also)}" if self.also else ""
+        return f"{self.op}{formats}: your output {word} {self._what()} {share}{also}"
+
+    def _what(self) -> str:
+        """The cause in words."""
+        cause = self.cause
+        if cause.kind == "policy":
+            return cause.policy
+        if cause.kind == "profile":
+            return f"profile {cause.name}"
+        inside = f" of {cause.part}" if cause.part != self.op else ""
+        if cause.kind == "order":
+            name = f"{cause.policy} with codes{inside} in another order, {cause.name}"
+        else:
+            over = "" if cause.policy == "ocp" else f"{cause.policy} with "
+            name = f"{over}mutant {cause.name}{inside}, {cause.title}"
+        seen = f" (seen in {_list(cause.seen)})" if cause.seen else ""
+        floats = f" from {_list(cause.floats)} only," if cause.floats else ""
+        return f"{name}: {cause.text}{seen},{floats}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The finding as plain data."""
+        return {
+            "op": self.op,
+            "formats": list(self.formats),
+            "text": str(self),
+            "cause": self.cause.as_json(),
+            "also": list(self.also),
+        }
+
+
+def findings(rows: Sequence[Row]) -> tuple[Finding, ...]:
+    """What is to be said of the causes of all rows, operation by operation."""
+    ops = dict.fromkeys(row.op for row in rows)
+    return tuple(found for op in ops for found in _of_one([row for row in rows if row.op == op]))
+
+
+def _of_one(rows: Sequence[Row]) -> Iterator[Finding]:
+    """The same of the rows of one operation."""
+    left = _under_one_policy(rows)
+    while left:
+        keys = [_key(cause) for causes in left.values() for cause in causes]
+        common = max(dict.fromkeys(keys), key=keys.count)  # the first of the most frequent ones
+        some = {format: causes for format, causes in left.items() if common in map(_key, causes)}
+        left = {format: causes for format, causes in left.items() if format not in some}
+        found = [next(c for c in causes if _key(c) == common) for causes in some.values()]
+        shared = set.intersection(*({_key(c) for c in causes} for causes in some.values()))
+        also = [c.name for c in next(iter(some.values())) if _key(c) in shared - {common}]
+        same, total = sum(c.same for c in found), sum(c.total for c in found)
+        cause = dataclasses.replace(found[0], same=same, total=total)
+        yield Finding(rows[0].op, tuple(some), len(some) == len(rows) > 1, cause, tuple(also))
+
+
+def _under_one_policy(rows: Sequence[Row]) -> dict[str, tuple[Cause, ...]]:
+    """Causes by format; if one policy explains all formats that different ones do, then that."""
+    causes = {row.format: row.causes for row in rows if row.causes}
+    some = [row for row in rows if row.causes and row.causes[0].kind == "policy"]
+    some = [row for row in some if row.causes[0].complete]
+    policies = [Policy.parse(row.causes[0].policy) for row in some]
+    default = Policy().choices().items()
+    changed = [dict(policy.choices().items() - default) for policy in policies]
+    union = Policy().replace(**{name: c[name] for c in changed for name in c})
+    for policy in (union, *policies) if len(set(policies)) > 1 else ():
+        if not any(answers_differ(row.outcomes, policy) for row in some):
+            name = str(policy)
+            for row in some:
+                one = dataclasses.replace(row.causes[0], name=name, policy=name)
+                causes[row.format] = (one,)
+            break
+    return causes
+
+
+def _key(cause: Cause) -> tuple[Any, ...]:
+    """What two causes have in common that are the same."""
+    about = cause.kind, cause.name, cause.part, cause.policy, cause.floats
+    return about if cause.complete else (*about, id(cause))  # what is partly so is said of each
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,125 @@
+"""Codes in another order: right ones, in places of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.cases.records import padded, stripped
+from mxref.conformance.verdict.cause.evidence import Questions, Words
+from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS
+from mxref.policy.policy import Policy
+
+__all__ = ["ORDERS", "REORDERED", "Order", "reordered"]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An order of the codes of a block.
+
+    Args:
+        name: a short name in words.
+        text: what it does to the right order.
+        sources: for a block's size the place from which each code comes.
+        unit: how many codes it concerns; 0 for a whole block.
+    """
+
+    name: str
+    text: str
+    sources: Callable[[int], NDArray[np.intp]]
+    unit: int = 0
+
+    def of(self, count: int, block: int = 32) -> NDArray[np.intp]:
+        """The place from which each of so many codes comes; a rest of no whole unit stays.
+
+        >>> ORDERS[0].of(5).tolist()
+        [1, 0, 3, 2, 4]
+        """
+        unit, places = self.unit or block, np.arange(count)
+        whole = count // unit * unit
+        lines = places[:whole].reshape(-1, unit)
+        return np.concatenate([lines[:, self.sources(unit)].reshape(-1), places[whole:]])
+
+
+def _listed(name: str, text: str, *sources: int) -> Order:
+    return Order(name, text, lambda size: np.array(sources), len(sources))
+
+
+ORDERS = (
+    _listed(
+        "pairs_exchanged",
+        "exchanges the two codes of every pair, as another nibble order does",
+        1,
+        0,
+    ),
+    _listed("last_of_four_exchanged", "exchanges the last two of four codes", 0, 1, 3, 2),
+    _listed("middle_of_four_exchanged", "exchanges the middle two of four codes", 0, 2, 1, 3),
+    _listed("pairs_of_four_exchanged", "exchanges the pairs of four codes", 2, 3, 0, 1),
+    _listed("fours_reversed", "reverses every four codes", 3, 2, 1, 0),
+    _listed("eights_reversed", "reverses every eight codes", *range(7, -1, -1)),
+    Order("block_reversed", "reverses a block", lambda size: np.arange(size)[::-1]),
+    Order(
+        "halves_exchanged",
+        "exchanges the halves of a block",
+        lambda size: np.roll(np.arange(size), size // 2),
+    ),
+    Order(
+        "halves_interleaved",
+        "puts code j of a block beside code j + 16, as halves of bytes",
+        lambda size: np.arange(size).reshape(2, -1).T.reshape(-1),
+    ),
+    Order(
+        "halves_separated",
+        "puts even codes into a block's first half and odd ones into the second",
+        lambda size: np.arange(size).reshape(-1, 2).T.reshape(-1),
+    ),
+    Order(
+        "one_later",
+        "puts each code one place later, the last one first",
+        lambda size: np.roll(np.arange(size), 1),
+    ),
+    Order(
+        "one_earlier",
+        "puts each code one place earlier, the first one last",
+        lambda size: np.roll(np.arange(size), -1),
+    ),
+)
+
+#: Operations that codes lie in a row in, as inputs or as outputs, and how many words come first.
+REORDERED = {
+    "quantize": ("out", 1),
+    "dequantize": ("out", 0),
+    "pack": ("in", 0),
+    "unpack": ("out", 0),
+    "pack_blocks": ("in", 1),
+    "unpack_blocks": ("out", 1),
+}
+
+
+def reordered(order: Order) -> Callable[[Questions, Policy], Words]:
+    """The answers of an implementation that is right but for the order of codes."""
+
+    def answer(questions: Questions, policy: Policy) -> Words:
+        file = questions.file
+        side, first = REORDERED[file.op]
+        blocks = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
+        size = blocks[file.format].elements_per_block if file.format in blocks else 32
+
+        def moved(rows: Words) -> Words:
+            return padded([_moved(row, order, first, size) for row in rows])
+
+        if side == "in":
+            return Questions(file, moved(questions.inputs)).answers(policy)
+        return moved(questions.answers(policy))
+
+    return answer
+
+
+def _moved(row: Words, order: Order, first: int, size: int) -> Words:
+    """The words of a row, those after the first ones in another order."""
+    words = row[: len(stripped(row))]
+    places = order.of(len(words) - first, size)
+    return np.concatenate([words[:first], words[first:][places]])

@@ -1,0 +1,112 @@
+"""Known ways to be wrong, as functions from questions to answers, to compare a target's with.
+
+A mutant of the museum is right, under some policy of its own, but for one bug. What it answers
+otherwise than that policy does is its bug; put over the answers of another policy, it is the same
+bug of an implementation that follows that one.
+
+Bugs of an operation are those of the museum, those of the operations that it is made of, and codes
+in another order.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mxref.cases.records import same_width
+from mxref.conformance.verdict.cause import parts
+from mxref.conformance.verdict.cause.evidence import Questions, Words
+from mxref.conformance.verdict.cause.orders import ORDERS, REORDERED, reordered
+from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, block_format
+from mxref.mutants import MUTANTS
+from mxref.policy.policy import Policy
+from mxref.targets.calls import call_operation
+
+__all__ = ["Suspect", "suspects"]
+
+Answer = Callable[[Questions, Policy], Words]
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A known way to be wrong.
+
+    Args:
+        kind: `mutant` of the museum, or `order` of codes.
+        name: the mutant's id, or the order's name.
+        title: the mutant's name; empty for an order.
+        text: what is wrong.
+        part: the operation that it goes wrong in.
+        seen: where it was seen.
+        answer: what it makes of questions, where all else follows a policy.
+    """
+
+    kind: str
+    name: str
+    title: str
+    text: str
+    part: str
+    seen: tuple[str, ...]
+    answer: Answer
+
+    def inside(self, whole: Callable[[Answer], Answer]) -> Suspect:
+        """The same bug in a part of a larger operation."""
+        return dataclasses.replace(self, answer=whole(self.answer))
+
+
+def suspects(op: str, format: str) -> Iterator[tuple[Suspect, ...]]:
+    """What may be wrong with an operation: what is nearest to it first."""
+    yield _mutants(op, format)
+    fmt = block_format(format) if format in (*BLOCK_FORMATS, *OTHER_BLOCK_FORMATS) else None
+    if fmt is not None and not fmt.tensor_scale:
+        element = fmt.element.name
+        match op:
+            case "quantize":
+                yield _inside(parts.of_elements, _mutants("encode", element))
+                if format in BLOCK_FORMATS:
+                    yield _inside(parts.of_scales, _mutants("shared_scale", element))
+            case "quantize_tensor":
+                for some in suspects("quantize", format):
+                    yield _inside(parts.of_blocks, some)
+            case "pack_blocks":
+                yield _inside(parts.of_packed, _mutants("pack", element))
+            case "unpack_blocks":
+                yield _inside(parts.of_unpacked, _mutants("unpack", element))
+    if op in REORDERED:
+        kind = "order"
+        yield tuple(Suspect(kind, o.name, "", o.text, op, (), reordered(o)) for o in ORDERS)
+
+
+def _inside(whole: Callable[[Answer], Answer], some: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
+    return tuple(suspect.inside(whole) for suspect in some)
+
+
+@functools.cache
+def _mutants(op: str, format: str) -> tuple[Suspect, ...]:
+    return tuple(
+        Suspect("mutant", m.id, m.name, m.text, op, m.seen, _put_over(m.run, m.policy))
+        for m in MUTANTS
+        if m.op == op and format in m.formats and m.run is not None
+    )
+
+
+def _put_over(run: Callable[..., Any], own: str) -> Answer:
+    """The bug of a mutant that is else right under its own policy, over another one."""
+
+    def answer(questions: Questions, policy: Policy) -> Words:
+        with np.errstate(all="ignore"):
+            wrong = call_operation(run, questions.file, questions.inputs)
+        meant, right = questions.answers(Policy.parse(own)), questions.answers(policy)
+        if wrong.shape == meant.shape == right.shape:
+            return np.where(wrong == meant, right, wrong)
+        wrong, meant = same_width(wrong, meant)
+        same = (wrong == meant).all(axis=1, keepdims=True)
+        wrong, right = same_width(wrong, right)
+        return np.where(same, right, wrong)
+
+    return answer

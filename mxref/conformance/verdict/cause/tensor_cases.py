@@ -1,0 +1,65 @@
+"""Cases of `quantize_tensor` as the blocks that they are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.cases.records import padded, stripped
+from mxref.policy.choices import Tail
+from mxref.policy.policy import Policy
+
+__all__ = ["blocks_of", "tensors_of"]
+
+Words = NDArray[np.uint64]
+
+
+def blocks_of(inputs: Words) -> Words:
+    """The blocks of 32 of tensors, line by line along their axes, tails filled up with +0.
+
+    >>> blocks_of(np.uint64([[1, 3, 1, 7, 8, 9]]))[0, :4].tolist()
+    [7, 8, 9, 0]
+    """
+    return np.concatenate([_cut(stripped(row)) for row in inputs])
+
+
+def tensors_of(inputs: Words, blocks: Words, policy: Policy) -> Words:
+    """Answers about tensors from those about their blocks: scale codes and codes, in C order.
+
+    Args:
+        inputs: the cases.
+        blocks: a scale code and 32 codes for each of `blocks_of` them.
+        policy: says what is stored of a tail.
+
+    Raises:
+        ValueError: a policy that refuses tails.
+    """
+    if policy.layout.tail is Tail.REFUSED:
+        raise ValueError("tail must be zero_padded or short, got refused")
+    cases = [stripped(row)[:3] for row in inputs]
+    counts = [count * -(-length // 32) for count, length in map(_lines, cases)]
+    pieces = np.split(blocks, np.cumsum(counts)[:-1])
+    return padded([_joined(*pair, policy) for pair in zip(cases, pieces, strict=True)])
+
+
+def _lines(words: tuple[int, ...]) -> tuple[int, int]:
+    """How many lines a tensor has along its axis, and how long they are."""
+    rows, columns, axis = words
+    return (rows, columns) if axis == 1 else (columns, rows)
+
+
+def _cut(words: tuple[int, ...]) -> Words:
+    rows, columns, axis, *values = words
+    matrix = np.array(values, np.uint64).reshape(rows, columns)
+    lines = matrix if axis == 1 else matrix.T
+    return np.pad(lines, ((0, 0), (0, -lines.shape[1] % 32))).reshape(-1, 32)
+
+
+def _joined(words: tuple[int, ...], blocks: Words, policy: Policy) -> Words:
+    count, length = _lines(words)
+    scales = blocks[:, 0].reshape(count, -1)
+    codes = blocks[:, 1:].reshape(count, -1)
+    if policy.layout.tail is Tail.SHORT:
+        codes = codes[:, :length]
+    sides = (scales, codes) if words[2] == 1 else (scales.T, codes.T)
+    return np.concatenate([side.reshape(-1) for side in sides])

@@ -1,0 +1,59 @@
+"""One line of a report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container
+from dataclasses import dataclass
+
+from mxref.cases.records import VectorFile
+from mxref.conformance.compare.compare import Failure, Outcome
+from mxref.conformance.verdict.cause.causes import Cause
+from mxref.conformance.verdict.describe.description import Description
+
+__all__ = ["Row"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the report: an operation on a format, over the float types compared alike."""
+
+    op: str
+    format: str
+    outcomes: tuple[Outcome, ...]
+    causes: tuple[Cause, ...] = ()  #: what gives its answers, if some of them are wrong
+    description: Description | None = None  #: where it fails, if no cause gives all of them
+
+    @property
+    def policy(self) -> str:
+        """The policy compared with, as far as the operation reads it; or that of the profile."""
+        return self.outcomes[0].policy
+
+    @property
+    def profile(self) -> str | None:
+        """The profile compared with, if it was one."""
+        return self.outcomes[0].profile
+
+    @property
+    def compared(self) -> int:
+        """Number of cases compared."""
+        return sum(len(outcome.file.cases) for outcome in self.outcomes)
+
+    @property
+    def failures(self) -> list[tuple[VectorFile, Failure]]:
+        """Every case answered otherwise."""
+        return [
+            (outcome.file, failure) for outcome in self.outcomes for failure in outcome.failures
+        ]
+
+    def by_flag(self, known: Container[str] = ()) -> dict[str, tuple[int, int]]:
+        """How many cases of each flag have wrong answers, and how many there are; largest first.
+
+        Errors and known failures are not counted.
+        """
+        wrong = (failure for _, failure in self.failures if failure.got is not None)
+        failing = (failure.case for failure in wrong if failure.case.id not in known)
+        failed = Counter(flag for case in failing for flag in case.flags)
+        asked = (case for outcome in self.outcomes for case in outcome.file.cases)
+        cases = Counter(flag for case in asked for flag in case.flags)
+        return {flag: (count, cases[flag]) for flag, count in failed.most_common()}

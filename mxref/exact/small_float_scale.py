@@ -1,0 +1,149 @@
+"""Blocks whose scale is a small float, below one float32 scale of the whole tensor or none.
+
+Source: NVFP4 as in PTX ISA (mxf4nvf4), cuBLAS (1D block scaling) and arXiv:2509.25149; the formulas
+of implementations are in `mxref.exact.formulas`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from mxref.exact.arithmetic import F32, Float, amax, product
+from mxref.exact.choice_table import ELEMENT_CHOICES, STOCHASTIC, settle
+from mxref.exact.format_table import (
+    ELEMENTS,
+    FLOATS,
+    UNSIGNED_SCALES,
+    bad,
+    check_int,
+    look_up,
+    read_code,
+)
+from mxref.exact.formulas import ARITHMETICS, Arithmetic, Setting
+from mxref.exact.patterns import converted, float_reader, write_float
+from mxref.exact.ruler import ruler
+
+
+@cache
+def _setting(
+    format: str, scale_format: str, arithmetic: str, **choices: str
+) -> tuple[Setting, Arithmetic]:
+    """Look up once what one set of names stands for."""
+    element = look_up(ELEMENTS, "format", format)
+    scale = look_up(UNSIGNED_SCALES, "scale_format", scale_format)
+    named = look_up(ARITHMETICS, "arithmetic", arithmetic)
+    chosen = settle({**named.defaults, **choices}, ELEMENT_CHOICES)
+    if chosen["rounding"] in STOCHASTIC:
+        raise bad("rounding", "deterministic under a scale that is no power of two", choices)
+    to_nearest = settle({}, ELEMENT_CHOICES)
+    return Setting(
+        element, scale, ruler(format, **chosen), ruler(scale_format, **to_nearest)
+    ), named
+
+
+def quantize_scaled(
+    blocks: Sequence[Sequence[int]],
+    source: str,
+    format: str,
+    scale_format: str,
+    arithmetic: str = "exact",
+    tensor_scale: int | str | None = None,
+    **choices: str,
+) -> tuple[int | None, list[tuple[int, list[int]]]]:
+    """Return the tensor scale's bits and, of every block, the scale code and the element codes.
+
+    blocks: all blocks of a tensor, each the bits of one number or more. source: f16, bf16, f32 or
+    f64. format: an element format. scale_format: ue4m3 (7 bits) or ue5m3 (8 bits).
+    tensor_scale: None (there is none), "dynamic" (from the blocks), or the bits of a float32
+    without sign, of the kind that the arithmetic uses.
+    arithmetic, the kind and formula of the tensor scale from A, the largest magnitude of all, M
+    the largest element and C the largest scale; then the block's:
+      exact: factor A / (M * C), rounded once; the scale of a / (M * T) and the elements of
+        x / (scale * T), each the exact quotient, rounded once. A scale of 0 makes zeros.
+      torchao, transformer_engine, cublas, compressed_tensors: factor, amax, divisor and divisor, in
+        float32 step by step; compressed_tensors in f16 or bf16 for such a source.
+    choices: those of elements in `encode`, but no stochastic rounding, with its defaults, except
+    that compressed_tensors drops the sign of zeros and makes zeros of NaN.
+    Special values: exact: a block with Inf or NaN gets the NaN scale and codes 0, and does not
+    count for A, where its finite numbers do; A of 0 gives tensor scale 1, and one that float32
+    cannot hold its smallest or largest positive number. The others: as float arithmetic gives;
+    NaN counts for the largest magnitude in torchao and compressed_tensors, and not in the others.
+    Source: see `mxref.exact.formulas`.
+
+    >>> one_and_six = [0x3F800000, 0xC0C00000]
+    >>> quantize_scaled([one_and_six], "f32", "e2m1", "ue4m3")
+    (None, [(56, [2, 15])])
+    >>> t, rest = quantize_scaled([one_and_six], "f32", "e2m1", "ue4m3", tensor_scale="dynamic")
+    >>> hex(t), rest  # 1 / 448, scale 448
+    ('0x3b124925', [(126, [2, 15])])
+    """
+    kind = look_up(FLOATS, "source", source)
+    setting, named = _setting(format, scale_format, arithmetic, **choices)
+    as_it_is = source in named.source_types
+    read = float_reader(kind)
+    tensor = []
+    for block in blocks:
+        if len(block) == 0:
+            raise bad("blocks", "blocks of one number or more", block)
+        numbers = []
+        for bits in block:
+            check_int("x_bits", bits, kind.bits)
+            number = read(bits)
+            numbers.append(Float(number, kind) if as_it_is else Float(converted(number, F32), F32))
+        tensor.append(numbers)
+    scale = None
+    if tensor_scale == "dynamic":
+        counting = [v.number for numbers in tensor for v in numbers]
+        if arithmetic == "exact":
+            counting = [number for number in counting if number[1] >= 0]
+        largest = amax(counting, nan_counts=named.nan_counts)
+        scale = named.tensor(Float(largest, kind if as_it_is else F32), setting)
+    elif tensor_scale is not None:
+        scale = _read_tensor_scale(tensor_scale)
+    return (
+        None if scale is None else write_float(scale.number, F32),
+        [named.block(numbers, scale, setting) for numbers in tensor],
+    )
+
+
+def _read_tensor_scale(bits: int | str) -> Float:
+    if type(bits) is not int or bits >> 31:
+        raise bad("tensor_scale", "None, 'dynamic' or an int from 0 to 0x7fffffff", bits)
+    return Float(float_reader(F32)(bits), F32)
+
+
+def dequantize_scaled(
+    tensor_scale: int | None,
+    scale_code: int,
+    code: int,
+    format: str,
+    scale_format: str,
+    arithmetic: str = "exact",
+    target: str = "f32",
+) -> int:
+    """Return the bits of the number that an element code stands for under both scales.
+
+    tensor_scale: None, or the bits of a float32 without sign, of the arithmetic's kind. scale_code,
+    code: of scale_format and format. target: f16, bf16, f32 or f64.
+    arithmetic: exact, element * scale * T, and cublas, element * scale / S, round once, to the
+    target. torchao: element * (T * scale). transformer_engine: ((scale * A) * (1 / (M * C))) *
+    element. compressed_tensors: element * (scale / G). These three round every step to float32,
+    and then to the target. Without a tensor scale all give element * scale.
+    Special values: as float arithmetic gives; NaN is the positive quiet NaN.
+    Source: see `mxref.exact.formulas`.
+
+    >>> hex(dequantize_scaled(0x3B124925, 126, 15, "e2m1", "ue4m3"))  # T is a little above 1 / 448
+    '0xc0c00001'
+    >>> hex(dequantize_scaled(0x40000000, 56, 1, "e2m1", "ue4m3", "cublas"))  # 0.5 * 1 / 2
+    '0x3e800000'
+    """
+    kind = look_up(FLOATS, "target", target)
+    setting, named = _setting(format, scale_format, arithmetic)
+    check_int("scale_code", scale_code, setting.scale.bits)
+    check_int("code", code, setting.element.bits)
+    element, scale = read_code(code, setting.element), read_code(scale_code, setting.scale)
+    if tensor_scale is None:
+        return write_float(product(element, scale), kind)
+    factor = _read_tensor_scale(tensor_scale)
+    return write_float(named.number(element, scale, factor, setting, kind), kind)

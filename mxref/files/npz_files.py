@@ -1,0 +1,179 @@
+"""``.npy`` tensors and ``.npz`` archives of blocks."""
+
+from __future__ import annotations
+
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import U8
+from mxref.blocks.container import Blocks
+from mxref.files.entries import brief, chunks, describe, described
+from mxref.formats.catalog import block_format
+from mxref.support.mapped import Mapped
+from mxref.support.whole_file import whole_file
+
+_LONGEST_NAME = 0xFFFF
+_NUMPY_ERRORS = (
+    ValueError,
+    EOFError,
+    OverflowError,
+    SyntaxError,
+    tokenize.TokenError,
+)
+_ARCHIVE_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    NotImplementedError,  # another compression
+    RuntimeError,  # a password
+    MemoryError,
+    KeyError,
+    TypeError,
+)
+
+
+def read_npy(path: Path, *, bfloat16: bool = False) -> NDArray[Any]:
+    """The tensor of a ``.npy`` file, mapped to memory.
+
+    Raises:
+        ValueError: the file is cut or damaged, holds no numbers, or no pairs of bytes for bfloat16.
+    """
+    with path.open("rb") as file:
+        if file.read(6) != b"\x93NUMPY":
+            raise ValueError(f"{path} must be a whole .npy file, it does not begin as one")
+    try:
+        values: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except _NUMPY_ERRORS as error:
+        objects = "Python objects" in str(error)
+        why = "it holds Python objects" if objects else "it is cut or damaged"
+        raise ValueError(f"{path} must be a whole .npy file of numbers, {why}") from None
+    except MemoryError:
+        raise ValueError(f"{path} must be a whole .npy file that fits into memory") from None
+    if bfloat16:
+        if values.dtype.kind not in "uV" or values.dtype.itemsize != 2:
+            raise ValueError(f"--bfloat16 needs uint16 or untyped pairs, {path} has {values.dtype}")
+        bits = values if values.dtype.kind == "V" else values.astype(np.uint16, copy=False)
+        return bits.view(ml_dtypes.bfloat16)
+    if values.dtype == np.dtype("V2"):
+        raise ValueError(f"{path} has items of two bytes without a type: is it --bfloat16?")
+    return values
+
+
+def write(path: Path, tensors: Mapping[str, Blocks], policy: str) -> None:
+    """Write blocks as arrays NAME/codes, NAME/scale_codes and so on; without NAME/ if it is empty.
+
+    Raises:
+        ValueError: a format without a name, or a tensor's name that an archive does not hold.
+    """
+    del policy  # the archive has had no place for it
+    for name, blocks in tensors.items():
+        describe(blocks)  # refuses formats that no reader finds
+        for key in _arrays(blocks):
+            file = f"{_prefix(name)}{key}.npy"
+            # zipfile cuts a name at a zero byte, and puts / for the system's own separator.
+            if zipfile.ZipInfo(file).filename != file or len(file.encode()) > _LONGEST_NAME:
+                raise ValueError(
+                    f".npz must get names without zero bytes, of at most {_LONGEST_NAME} bytes "
+                    f"with {key!r} behind them, got {name[:50]!r} of {len(name.encode())} bytes"
+                )
+    with (
+        whole_file(path) as temporary,
+        zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive,
+    ):
+        for name, blocks in tensors.items():
+            for key, array in _arrays(blocks).items():
+                _write_array(archive, _prefix(name) + key, array)
+
+
+def _prefix(name: str) -> str:
+    return f"{name}/" if name else ""
+
+
+def _arrays(blocks: Blocks) -> dict[str, NDArray[Any]]:
+    arrays: dict[str, NDArray[Any]] = {
+        "codes": blocks.codes,
+        "scale_codes": blocks.scale_codes,
+        "shape": np.array(blocks.shape, np.int64),
+        "axis": np.array(blocks.axis, np.int64),
+        "block_size": np.array(blocks.block_size, np.int64),
+        "format": np.array(blocks.format.name),
+    }
+    if blocks.dtype != np.float32:
+        arrays["dtype"] = np.array(str(blocks.dtype))
+    if blocks.tensor_scale is not None:
+        arrays["tensor_scale_bits"] = np.array(blocks.tensor_scale.bits, np.uint32)
+        arrays["tensor_scale_kind"] = np.array(blocks.tensor_scale.kind.value)
+    return arrays
+
+
+def _write_array(archive: zipfile.ZipFile, key: str, array: NDArray[Any]) -> None:
+    # A date of its own, so that the same blocks give the same bytes.
+    place = zipfile.ZipInfo(f"{key}.npy")
+    with archive.open(place, "w", force_zip64=True) as file:
+        if array.dtype != np.uint8:
+            np.lib.format.write_array(file, array, allow_pickle=False)
+            return
+        # Part by part: NumPy's own function would keep the pages of a mapped file.
+        header = np.lib.format.header_data_from_array_1_0(np.ascontiguousarray(array[:0]))
+        np.lib.format.write_array_header_1_0(file, {**header, "shape": array.shape})
+        mapped = Mapped(array)
+        for part in chunks(array):
+            file.write(part.tobytes())
+            mapped.use(part.nbytes)
+
+
+def read_npz(path: Path) -> Iterator[tuple[str, Blocks]]:
+    """The blocks of an archive that `write` made.
+
+    Raises:
+        ValueError: the file is cut or damaged, or another archive.
+    """
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise ValueError("it does not begin as one")
+            keys = archive.files
+            for key in keys:
+                name, _, last = key.rpartition("/")
+                if last == "codes":
+                    yield name, _blocks(archive, _prefix(name))
+            if keys and not any(key.rpartition("/")[2] == "codes" for key in keys):
+                raise KeyError("codes")
+    except (*_NUMPY_ERRORS, *_ARCHIVE_ERRORS) as error:
+        raise ValueError(f"{path} must be a whole .npz file of blocks, {brief(error)}") from None
+
+
+def _blocks(archive: Mapping[str, NDArray[Any]], prefix: str) -> Blocks:
+    def codes(key: str) -> U8:
+        array: U8 = archive[prefix + key]
+        if array.dtype != np.uint8:
+            raise ValueError(f"{prefix}{key} must be uint8, it has {array.dtype}")
+        return array
+
+    fmt = block_format(str(archive[f"{prefix}format"]))
+    dtype = archive.get(f"{prefix}dtype")
+    kind = archive.get(f"{prefix}tensor_scale_kind")
+    about = {
+        "format": fmt.name,
+        "element": fmt.element.name,
+        "scale": fmt.scale.name,
+        "block_size": archive[f"{prefix}block_size"].tolist(),
+        "axis": archive[f"{prefix}axis"].tolist(),
+        "shape": archive[f"{prefix}shape"].tolist(),
+        "codes_shape": (),
+        "dtype": "float32" if dtype is None else str(dtype),
+        "tensor_scale": None if kind is None else str(kind),
+    }
+    return described(
+        about,
+        lambda _, __: codes("codes"),
+        lambda: codes("scale_codes"),
+        lambda _: int(archive[f"{prefix}tensor_scale_bits"]),
+    )

@@ -1,0 +1,200 @@
+"""What a code of a format is: fields, ranges and special codes, derived from defining constants."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import math
+import operator
+from dataclasses import dataclass
+from typing import SupportsIndex
+
+
+class Specials(enum.Enum):
+    """Which codes of a format are not numbers."""
+
+    NONE = "none"  #: every code is a finite number
+    TOP_CODE_NAN = "top_code_nan"  #: only the all-ones magnitude is NaN; no infinity
+    IEEE = "ieee"  #: the all-ones exponent holds infinity (fraction 0) and NaN
+    FNUZ = "fnuz"  #: the code that would be -0 is NaN; no infinity
+    P3109 = "p3109"  #: the code that would be -0 is NaN; the all-ones magnitude is infinity
+
+
+@dataclass(frozen=True, slots=True)
+class CodeFormat:
+    """What element and scale formats share: a magnitude of exponent and fraction bits.
+
+    A magnitude code c stands for ``n * 2**q``, with E and M its fields: ``n = 2**m + M`` and
+    ``q = E - bias - m``, or ``n = M`` and ``q = 1 - bias - m`` where E = 0 is subnormal.
+    """
+
+    name: str
+    exponent_bits: int
+    mantissa_bits: int
+    bias: int
+    specials: Specials = Specials.NONE
+    subnormals: bool = True  #: E = 0 holds zero and the subnormal numbers
+    signed: bool = True
+    dtype_name: str | None = None  #: the NumPy or ml_dtypes type with these bit patterns
+
+    def __post_init__(self) -> None:
+        for name in ("exponent_bits", "mantissa_bits", "bias"):
+            if not isinstance(getattr(self, name), int):
+                raise TypeError(f"{name} must be an integer, got {getattr(self, name)!r}")
+        if min(self.exponent_bits, self.mantissa_bits) < 0 or abs(self.bias) > 1 << 12:
+            raise ValueError(
+                f"{self.name} must have fields of no negative width and a bias within 4096, got "
+                f"{self.exponent_bits}, {self.mantissa_bits} and {self.bias}"
+            )
+        if not isinstance(self.specials, Specials):
+            raise TypeError(f"specials must be a Specials, got {self.specials!r}")
+
+    @property
+    def bits(self) -> int:
+        """Width of a code in bits."""
+        return self.signed + self.exponent_bits + self.mantissa_bits
+
+    @property
+    def code_count(self) -> int:
+        """Number of codes, 2**bits."""
+        return 1 << self.bits
+
+    @property
+    def sign_bit(self) -> int:
+        """The code's sign bit as a mask; 0 for an unsigned format."""
+        return self.code_count >> 1 if self.signed else 0
+
+    @property
+    def has_negative_zero(self) -> bool:
+        """Whether zero has two codes."""
+        integer = self.sign_and_magnitude(self.sign_bit)[1] != 0
+        return self.signed and self.nan_code != self.sign_bit and not integer
+
+    @property
+    def emin(self) -> int:
+        """Exponent of the smallest normal number."""
+        return (1 if self.subnormals else 0) - self.bias
+
+    @property
+    def emax(self) -> int:
+        """Exponent of the largest power of two that the format holds (emax_elem of MX 6.3)."""
+        return self._exponent(self.max_code)
+
+    @property
+    def max_code(self) -> int:
+        """Code of the largest finite number."""
+        if self.specials is Specials.IEEE:
+            return self._top - (1 << self.mantissa_bits)
+        return self._top - (self.specials in (Specials.TOP_CODE_NAN, Specials.P3109))
+
+    @property
+    def inf_code(self) -> int | None:
+        """Code of +infinity, or None."""
+        has_inf = self.specials in (Specials.IEEE, Specials.P3109)
+        return self.max_code + 1 if has_inf else None
+
+    @property
+    def nan_code(self) -> int | None:
+        """The NaN code that `ocp` writes: all ones, sign clear, if that is a NaN; or None.
+
+        Source: SPEC_NOTES N13.
+        """
+        if self.specials is Specials.NONE:
+            return None
+        return self.sign_bit if self._nan_is_minus_zero else self._top
+
+    @property
+    def nan_codes(self) -> tuple[int, ...]:
+        """Every code that reads as NaN; for formats of few bits."""
+        return _nan_codes(self)
+
+    def is_nan(self, code: int) -> bool:
+        """Whether a code reads as NaN.
+
+        >>> from mxref.formats.catalog import E4M3
+        >>> E4M3.is_nan(0x7F), E4M3.is_nan(0x7E)
+        (True, False)
+        """
+        code = operator.index(code)
+        if self.specials is Specials.NONE:
+            return False
+        if self._nan_is_minus_zero:
+            return code == self.sign_bit
+        return self.max_code < code & ~self.sign_bit != self.inf_code
+
+    @property
+    def _top(self) -> int:
+        return (1 << (self.exponent_bits + self.mantissa_bits)) - 1
+
+    @property
+    def _nan_is_minus_zero(self) -> bool:
+        return self.specials in (Specials.FNUZ, Specials.P3109)
+
+    @property
+    def max_normal(self) -> float:
+        """Largest finite number."""
+        return self.value(self.max_code)
+
+    @property
+    def min_normal(self) -> float:
+        """Smallest positive normal number, 2**emin."""
+        return math.ldexp(1.0, self.emin)
+
+    @property
+    def max_subnormal(self) -> float | None:
+        """Largest subnormal number, or None where the format has none."""
+        return self.value((1 << self.mantissa_bits) - 1) if self.subnormals else None
+
+    @property
+    def min_subnormal(self) -> float | None:
+        """Smallest positive subnormal number, or None where the format has none."""
+        return self.value(1) if self.subnormals else None
+
+    def _exponent(self, magnitude: int) -> int:
+        return max((magnitude >> self.mantissa_bits) - self.bias, self.emin)
+
+    def sign_and_magnitude(self, code: int) -> tuple[bool, int]:
+        """Sign and magnitude of a code."""
+        return bool(code & self.sign_bit), code & ~self.sign_bit
+
+    def magnitude_parts(self, magnitude: int) -> tuple[int, int]:
+        """Integers (n, q) with magnitude value ``n * 2**q``; specials read as if numbers.
+
+        >>> from mxref.formats.catalog import E2M1
+        >>> E2M1.magnitude_parts(7)  # 6 = 3 * 2**1
+        (3, 1)
+        """
+        m = self.mantissa_bits
+        field, fraction = magnitude >> m, magnitude & ((1 << m) - 1)
+        hidden = 0 if self.subnormals and field == 0 else 1 << m
+        return hidden + fraction, max(field - self.bias, self.emin) - m
+
+    def value(self, code: SupportsIndex) -> float:
+        """The number that a code stands for; exact.
+
+        >>> from mxref.formats.catalog import E2M1, E4M3, INT8
+        >>> E4M3.value(0x7E), E2M1.value(0x9), INT8.value(0x80)
+        (448.0, -0.5, -2.0)
+
+        Raises:
+            ValueError: the code is outside [0, 2**bits).
+        Source: OCP MX v1.0 5.3; OFP8 Rev 1.0 4.2.
+        """
+        code = operator.index(code)  # a NumPy integer would wrap around below
+        if not 0 <= code < self.code_count:
+            raise ValueError(
+                f"code must be in [0, {self.code_count - 1}] for {self.name}, got {code}"
+            )
+        negative, magnitude = self.sign_and_magnitude(code)
+        if self.is_nan(code):
+            result = math.nan
+        elif magnitude == self.inf_code:
+            result = math.inf
+        else:
+            result = math.ldexp(*self.magnitude_parts(magnitude))
+        return -result if negative else result
+
+
+@functools.cache
+def _nan_codes(fmt: CodeFormat) -> tuple[int, ...]:
+    return tuple(code for code in range(fmt.code_count) if fmt.is_nan(code))

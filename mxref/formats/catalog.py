@@ -1,0 +1,321 @@
+"""The OCP element, scale and block formats, from their defining constants.
+
+Only what a standard defines is stored; every other property is derived from it. Values are Python
+floats (binary64), in which every value of every format here is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from mxref.formats.base import CodeFormat, Specials
+from mxref.support.text import unknown_name
+
+__all__ = [
+    "BINARY8P3",
+    "BINARY8P4",
+    "BLOCK_FORMATS",
+    "E1M2",
+    "E2M1",
+    "E2M3",
+    "E3M2",
+    "E3M4",
+    "E4M3",
+    "E4M3FNUZ",
+    "E4M3_IEEE",
+    "E5M2",
+    "E5M2FNUZ",
+    "E8M0",
+    "ELEMENT_FORMATS",
+    "INT8",
+    "OTHER_BLOCK_FORMATS",
+    "OTHER_FORMATS",
+    "SCALE_FORMATS",
+    "UE4M3",
+    "UE5M3",
+    "BlockFormat",
+    "CodeFormat",
+    "ElementFormat",
+    "ScaleFormat",
+    "Specials",
+    "block_format",
+    "code_format",
+    "element_format",
+    "scale_format",
+]
+
+
+_F = TypeVar("_F")
+
+
+@dataclass(frozen=True, slots=True)
+class ElementFormat(CodeFormat):
+    """An MX element format: what the elements of a block are encoded in.
+
+    INT8 is two's complement with an implicit scale of 2**-6. Its magnitude is that of a format with
+    one exponent bit, six fraction bits and bias 1, so only the sign is written differently.
+
+    >>> E4M3.max_normal, E4M3.emax, E4M3.bits, E4M3.nan_codes
+    (448.0, 8, 8, (127, 255))
+
+    Source: OCP MX v1.0 5.3, Tables 2 to 6; OFP8 Rev 1.0 Table 1.
+    """
+
+    twos_complement: bool = False
+
+    def sign_and_magnitude(self, code: int) -> tuple[bool, int]:
+        """Sign and magnitude of a code."""
+        if self.twos_complement and code & self.sign_bit:
+            return True, self.code_count - code
+        return CodeFormat.sign_and_magnitude(self, code)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleFormat(CodeFormat):
+    """A format for the scale that the elements of a block share. It has no sign.
+
+    >>> E8M0.value(0x00) == 2.0**-127, E8M0.value(0xFE) == 2.0**127, E8M0.nan_codes
+    (True, True, (255,))
+
+    Source: OCP MX v1.0 5.4.1, Table 7.
+    """
+
+    signed: bool = False
+
+    def __post_init__(self) -> None:
+        CodeFormat.__post_init__(self)
+        if self.signed:
+            raise ValueError(f"a scale format must have no sign, got signed=True for {self.name}")
+        if self.specials in (Specials.FNUZ, Specials.P3109):
+            raise ValueError(
+                f"specials of a scale format must not be {self.specials.value}, which has its NaN "
+                f"in place of -0, got {self.name}: use none, top_code_nan or ieee"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class BlockFormat:
+    """A block format: an element format, a scale format and a block size.
+
+    Args:
+        name: the name used by functions, vectors and the command line.
+        element: format of the elements.
+        scale: format of the shared scale.
+        block_size: elements that share one scale, at least 1; for blocks along several axes one
+            number for each, such as (32, 32).
+        tensor_scale: True where a float32 scale of the whole tensor multiplies every block
+            (two-level formats such as NVFP4); none of the six concrete MX formats has one.
+
+    >>> mxfp4 = block_format("mxfp4_e2m1")
+    >>> mxfp4.element.name, mxfp4.scale.name, mxfp4.block_size, mxfp4.bits_per_block
+    ('e2m1', 'e8m0', 32, 136)
+
+    Raises:
+        ValueError: block_size is below 1, or the scale has more than 8 bits or, if it is not
+            `E8M0`, no zero.
+    Source: OCP MX v1.0 5.1, 5.2 Table 1.
+    """
+
+    name: str
+    element: ElementFormat
+    scale: ScaleFormat
+    block_size: int | tuple[int, ...]
+    tensor_scale: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.element, ElementFormat) or not isinstance(self.scale, ScaleFormat):
+            raise TypeError(
+                f"{self.name} must have an ElementFormat and a ScaleFormat, got "
+                f"{type(self.element).__name__} and {type(self.scale).__name__}"
+            )
+        if self.scale != E8M0 and (self.scale.bits > 8 or not self.scale.subnormals):
+            raise ValueError(
+                f"{self.name} must have e8m0 scales, or others of at most 8 bits and with a zero, "
+                f"got {self.scale.name}"
+            )
+        if self.tensor_scale and self.scale == E8M0:
+            raise ValueError(
+                f"tensor_scale must be False with e8m0 scales, got {self.name}: a power of two for "
+                "each block reaches every magnitude"
+            )
+        several = isinstance(self.block_size, (tuple, list))
+        sizes: Sequence[object] = self.block_size if several else (self.block_size,)  # type: ignore[assignment]
+        for size in sizes:
+            if not isinstance(size, (int, np.integer)):
+                raise TypeError(f"block_size must be an integer, got {type(size).__name__}")
+            if size < 1:
+                raise ValueError(f"block_size must be at least 1, got {self.block_size}")
+            if size > 1 << 31:
+                raise ValueError(f"block_size must be at most 2**31, got {self.block_size}")
+        if not sizes:
+            raise ValueError("block_size must have a number for each axis, got ()")
+        whole = tuple(int(size) for size in sizes)  # type: ignore[call-overload]
+        object.__setattr__(self, "block_size", whole if several else whole[0])
+
+    @property
+    def block_shape(self) -> tuple[int, ...]:
+        """The block's length along each of its axes."""
+        return self.block_size if isinstance(self.block_size, tuple) else (self.block_size,)
+
+    @property
+    def elements_per_block(self) -> int:
+        """Elements that share one scale: k of MX 5.1."""
+        return math.prod(self.block_shape)
+
+    @property
+    def bits_per_block(self) -> int:
+        """Bits of one block: w + k * d of MX 5.1."""
+        return self.scale.bits + self.elements_per_block * self.element.bits
+
+
+E5M2 = ElementFormat("e5m2", 5, 2, 15, Specials.IEEE, dtype_name="float8_e5m2")
+E4M3 = ElementFormat("e4m3", 4, 3, 7, Specials.TOP_CODE_NAN, dtype_name="float8_e4m3fn")
+E3M2 = ElementFormat("e3m2", 3, 2, 3, dtype_name="float6_e3m2fn")
+E2M3 = ElementFormat("e2m3", 2, 3, 1, dtype_name="float6_e2m3fn")
+E2M1 = ElementFormat("e2m1", 2, 1, 1, dtype_name="float4_e2m1fn")
+INT8 = ElementFormat("int8", 1, 6, 1, twos_complement=True, dtype_name="int8")
+E8M0 = ScaleFormat(
+    "e8m0", 8, 0, 127, Specials.TOP_CODE_NAN, subnormals=False, dtype_name="float8_e8m0fnu"
+)
+
+E4M3FNUZ = ElementFormat("e4m3fnuz", 4, 3, 8, Specials.FNUZ, dtype_name="float8_e4m3fnuz")
+E5M2FNUZ = ElementFormat("e5m2fnuz", 5, 2, 16, Specials.FNUZ, dtype_name="float8_e5m2fnuz")
+E3M4 = ElementFormat("e3m4", 3, 4, 3, Specials.IEEE, dtype_name="float8_e3m4")
+E4M3_IEEE = ElementFormat("e4m3_ieee", 4, 3, 7, Specials.IEEE, dtype_name="float8_e4m3")
+E1M2 = ElementFormat("e1m2", 1, 2, 1)
+BINARY8P3 = ElementFormat("binary8p3", 5, 2, 16, Specials.P3109)
+BINARY8P4 = ElementFormat("binary8p4", 4, 3, 8, Specials.P3109)
+UE4M3 = ScaleFormat("ue4m3", 4, 3, 7, Specials.TOP_CODE_NAN)
+UE5M3 = ScaleFormat("ue5m3", 5, 3, 15, Specials.TOP_CODE_NAN)
+
+#: The element formats of the standard by name, in its order.
+ELEMENT_FORMATS: Mapping[str, ElementFormat] = {
+    f.name: f for f in (E5M2, E4M3, E3M2, E2M3, E2M1, INT8)
+}
+#: Element formats of other standards and vendors. Source: SPEC_NOTES, Formats.
+OTHER_FORMATS: Mapping[str, ElementFormat] = {
+    f.name: f for f in (E4M3FNUZ, E5M2FNUZ, E3M4, E4M3_IEEE, E1M2, BINARY8P3, BINARY8P4)
+}
+#: Scale formats by name.
+SCALE_FORMATS: Mapping[str, ScaleFormat] = {f.name: f for f in (E8M0, UE4M3, UE5M3)}
+#: The six concrete MX formats by name. Source: OCP MX v1.0 Table 1.
+BLOCK_FORMATS: Mapping[str, BlockFormat] = {
+    name: BlockFormat(name, element, E8M0, 32)
+    for name, element in (
+        ("mxfp8_e5m2", E5M2),
+        ("mxfp8_e4m3", E4M3),
+        ("mxfp6_e3m2", E3M2),
+        ("mxfp6_e2m3", E2M3),
+        ("mxfp4_e2m1", E2M1),
+        ("mxint8", INT8),
+    )
+}
+#: Block formats of others by name: with a scale of four or five exponent bits and a fraction, every
+#: 16 elements; `nvfp4` has a float32 scale of the whole tensor, too. Source: SPEC_NOTES, Formats.
+OTHER_BLOCK_FORMATS: Mapping[str, BlockFormat] = {
+    f.name: f
+    for f in (
+        BlockFormat("nvfp4", E2M1, UE4M3, 16, tensor_scale=True),
+        BlockFormat("fp4_ue4m3", E2M1, UE4M3, 16),
+        BlockFormat("fp4_ue5m3", E2M1, UE5M3, 16),
+    )
+}
+
+
+def element_format(name: str | ElementFormat) -> ElementFormat:
+    """The element format of that name; an `ElementFormat` is returned as it is.
+
+    >>> element_format("e2m1").max_normal
+    6.0
+
+    Raises:
+        ValueError: the name is unknown; the sentence suggests the nearest one.
+        TypeError: neither a string nor an `ElementFormat`.
+    """
+    if isinstance(name, ElementFormat):
+        return name
+    if isinstance(name, str) and name in {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}:
+        wanted = block_format(name).element.name
+        raise ValueError(
+            f"format must be an element format, got the block format {name!r}: use {wanted!r}"
+        )
+    if isinstance(name, str) and name in SCALE_FORMATS:
+        raise ValueError(f"format must be an element format, got the scale format {name!r}")
+    return _look_up("format", name, {**ELEMENT_FORMATS, **OTHER_FORMATS}, "an element format")
+
+
+def code_format(name: str | CodeFormat) -> CodeFormat:
+    """The element or unsigned float format of that name: what `encode` and `decode` take.
+
+    >>> code_format("ue4m3").max_normal, code_format("e4m3fnuz").nan_codes
+    (448.0, (128,))
+
+    Raises:
+        ValueError: the name is unknown, or the format has no zero (E8M0).
+        TypeError: neither a string nor a format.
+    """
+    fmt: CodeFormat
+    if isinstance(name, CodeFormat):
+        fmt = name
+    elif isinstance(name, str) and name in SCALE_FORMATS:
+        fmt = SCALE_FORMATS[name]
+    else:
+        fmt = element_format(name)
+    if fmt.bits > 8:
+        raise ValueError(f"format must have at most 8 bits, got {fmt.name} with {fmt.bits}")
+    if not fmt.subnormals:
+        raise ValueError(
+            f"format must have a zero, got {fmt.name}: use encode_scale and decode_scale"
+        )
+    return fmt
+
+
+def scale_format(name: str | ScaleFormat) -> ScaleFormat:
+    """The scale format of that name; a `ScaleFormat` is returned as it is.
+
+    >>> scale_format("e8m0").bias
+    127
+
+    Raises:
+        ValueError: the name is unknown.
+        TypeError: neither a string nor a `ScaleFormat`.
+    """
+    if isinstance(name, ScaleFormat):
+        return name
+    if isinstance(name, str) and name in {**ELEMENT_FORMATS, **OTHER_FORMATS}:
+        raise ValueError(f"format must be a scale format, got the element format {name!r}")
+    return _look_up("format", name, SCALE_FORMATS, "a scale format")
+
+
+def block_format(name: str | BlockFormat) -> BlockFormat:
+    """The block format of that name; a `BlockFormat` is returned as it is.
+
+    >>> block_format("mxint8").element.name
+    'int8'
+
+    Raises:
+        ValueError: the name is unknown; for an element format the sentence names its block format.
+        TypeError: neither a string nor a `BlockFormat`.
+    """
+    if isinstance(name, BlockFormat):
+        return name
+    if isinstance(name, str) and name in ELEMENT_FORMATS:
+        wanted = next(b.name for b in BLOCK_FORMATS.values() if b.element.name == name)
+        raise ValueError(
+            f"block_format must be a block format, got the element format {name!r}: use {wanted!r}"
+        )
+    known = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
+    return _look_up("block_format", name, known, "a block format")
+
+
+def _look_up(parameter: str, name: object, known: Mapping[str, _F], kind: str) -> _F:
+    if not isinstance(name, str):
+        raise TypeError(f"{parameter} must be {kind} or its name, got {type(name).__name__}")
+    if name not in known:
+        raise ValueError(unknown_name(parameter, name, known))
+    return known[name]

@@ -1,0 +1,237 @@
+"""Classes C, D and G on whole blocks: `quantize` gone wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import I64, U8, Parts, bits_of, floats_from, floor_log2, split
+from mxref.blocks.quantization import quantize
+from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.mutants.mutant import BLOCKS, QUANTIZED, Function, Mutant
+from mxref.mutants.shared_scale_mutants import RULES, scaler
+from mxref.numbers.element import encode_parts
+from mxref.policy.policy import Policy
+
+__all__ = ["QUANTIZERS", "quantizer"]
+
+_NAN = 0xFF
+_SCALE = scaler()
+Pair = tuple[U8, U8]
+
+
+def largest(magnitudes: NDArray[Any], negative: NDArray[np.bool_]) -> NDArray[Any]:
+    """Amax of each block, as a pattern; NaN and infinity are above all others."""
+    top: NDArray[Any] = magnitudes.max(axis=1)
+    return top
+
+
+def divided(parts: Parts, codes: I64) -> Parts:
+    """The elements divided by their scales."""
+    exponent = parts.exponent - (codes - 127)[:, np.newaxis]
+    return dataclasses.replace(parts, exponent=exponent)
+
+
+def quantizer(
+    *,
+    amax: Callable[[NDArray[Any], NDArray[np.bool_]], NDArray[Any]] = largest,
+    scale: Function = _SCALE,
+    divide: Callable[[Parts, I64], Parts] = divided,
+    stored: Callable[[I64], I64] = lambda codes: codes,
+    policy: str = "ocp",
+) -> Function:
+    """A `quantize` with these stages; with none of them replaced it is right.
+
+    >>> scales, codes = quantizer()(np.full((1, 32), 5.0, np.float32), "mxfp4_e2m1")
+    >>> scales, codes[0, :4]
+    (array([127], dtype=uint8), array([6, 6, 6, 6], dtype=uint8))
+    """
+    element = Policy.parse(policy).element
+
+    def quantize(values: NDArray[Any], format: str) -> Pair:
+        fmt = BLOCK_FORMATS[format].element
+        bits, layout = bits_of(values)
+        parts = split(bits, layout)
+        top = amax(bits & layout.uint.type(layout.sign_bit - 1), parts.negative)
+        scales = scale(floats_from(top, layout), fmt.name).astype(np.int64)
+        codes = encode_parts(divide(parts, scales), fmt, element)
+        codes[scales == _NAN] = 0
+        return np.where(scales == _NAN, _NAN, stored(scales)).astype(np.uint8), codes
+
+    return quantize
+
+
+def _by_policy(**choices: Any) -> Function:
+    def run(values: NDArray[Any], format: str) -> Pair:
+        blocks = quantize(values, format, **choices)
+        return blocks.scale_codes[:, 0], blocks.codes
+
+    return run
+
+
+def _signed_largest(magnitudes: NDArray[Any], negative: NDArray[np.bool_]) -> Any:
+    """The magnitude of the largest signed number."""
+    wide = magnitudes.astype(np.int64)
+    return np.abs(np.where(negative, -wide, wide).max(axis=1)).astype(magnitudes.dtype)
+
+
+def _by_zero(parts: Parts, codes: I64, zero: I64 | NDArray[np.bool_]) -> Parts:
+    """Division where some scales have become 0: x / 0 is infinite, 0 / 0 is NaN."""
+    flushed = np.broadcast_to(np.asarray(zero)[:, np.newaxis], parts.significand.shape)
+    nothing = (parts.significand == 0) & ~parts.is_inf
+    return dataclasses.replace(
+        divided(parts, codes),
+        is_inf=parts.is_inf | (flushed & ~nothing),
+        is_nan=parts.is_nan | (flushed & nothing),
+    )
+
+
+def _in_float16(parts: Parts, codes: I64) -> Parts:
+    """The scale as a float16: infinite above 2**15, zero below 2**-24."""
+    scaled = _by_zero(parts, codes, codes < 127 - 24)
+    vanishes = (codes > 127 + 15)[:, np.newaxis]
+    return dataclasses.replace(scaled, significand=np.where(vanishes, 0, scaled.significand))
+
+
+def _multiplied(parts: Parts, codes: I64) -> Parts:
+    return dataclasses.replace(parts, exponent=parts.exponent + (codes - 127)[:, np.newaxis])
+
+
+def _flushed_result(parts: Parts, codes: I64) -> Parts:
+    """Quotients below 2**-126 flushed to zero."""
+    scaled = divided(parts, codes)
+    tiny = floor_log2(scaled.significand) + scaled.exponent < -126
+    return dataclasses.replace(scaled, significand=np.where(tiny, 0, scaled.significand))
+
+
+def _two_halves(values: NDArray[Any], format: str) -> Pair:
+    """Blocks of 16: each half has its own scale, the second half's is not stored."""
+    run = quantizer()
+    scales, first = run(values[:, :16], format)
+    _, second = run(values[:, 16:], format)
+    return scales, np.concatenate([first, second], axis=1)
+
+
+def _columns(values: NDArray[Any], format: str) -> Pair:
+    """Tiles of 32 x 32, filled up with zeros, with blocks along their columns."""
+    rows = -(-len(values) // 32) * 32
+    padded = np.zeros((rows, 32), values.dtype)
+    padded[: len(values)] = values
+    tiles = np.ascontiguousarray(padded.reshape(-1, 32, 32).transpose(0, 2, 1))
+    scales, codes = quantizer()(tiles.reshape(-1, 32), format)
+    back = codes.reshape(-1, 32, 32).transpose(0, 2, 1).reshape(-1, 32)
+    return scales[: len(values)], np.ascontiguousarray(back[: len(values)])
+
+
+def _next_scale(values: NDArray[Any], format: str) -> Pair:
+    scales, codes = quantizer()(values, format)
+    return np.roll(scales, -1), codes
+
+
+def _mutant(
+    id: str,
+    name: str,
+    text: str,
+    run: Function,
+    model: str,
+    *seen: str,
+    floats: tuple[str, ...] = QUANTIZED,
+) -> Mutant:
+    return Mutant(id, name, text, "quantize", run, BLOCKS, floats, model, seen)
+
+
+QUANTIZERS = (
+    *(
+        _mutant(f"{id}q", f"{name}_in_blocks", text, quantizer(scale=run), "M9", *seen)
+        for id, name, text, run, _, seen, policy in RULES
+        if policy == "ocp"
+    ),
+    _mutant(
+        *("C6q", "stored_bias_126", "stores the scale with a bias of 126"),
+        *(quantizer(stored=lambda codes: np.maximum(codes - 1, 0)), "M9"),
+    ),
+    _mutant(
+        *("C8", "signed_largest", "takes the largest number, not the largest magnitude"),
+        *(quantizer(amax=_signed_largest), "M9"),
+    ),
+    _mutant(
+        *("C9a", "last_element_ignored", "does not see the last element"),
+        *(quantizer(amax=lambda magnitudes, negative: magnitudes[:, :-1].max(axis=1)), "M9"),
+    ),
+    _mutant(
+        *("C9b", "first_element_ignored", "does not see the first element"),
+        *(quantizer(amax=lambda magnitudes, negative: magnitudes[:, 1:].max(axis=1)), "M9"),
+    ),
+    _mutant(
+        *("C9c", "half_block_seen", "sees the first sixteen elements only"),
+        *(quantizer(amax=lambda magnitudes, negative: magnitudes[:, :16].max(axis=1)), "M9"),
+    ),
+    _mutant(
+        *("C10", "nan_ignored", "does not see NaN, as fmax"),
+        *(_by_policy(block_nan="ignore"), "M9", "pytorch/ao#4201"),
+    ),
+    _mutant(
+        *("C11a", "infinity_ignored", "does not see infinities"),
+        *(_by_policy(block_inf="ignore"), "M9"),
+    ),
+    _mutant(
+        *("C11b", "infinity_clamped", "gives a block with an infinity the scale FE"),
+        *(_by_policy(block_inf="largest_scale"), "M9", "graphcore-research/gfloat"),
+    ),
+    _mutant(
+        *("D1", "reciprocal_flushed", "multiplies by a reciprocal, which is flushed for 2**127"),
+        *(_by_policy(scaling="reciprocal_flushed"), "M9"),
+    ),
+    _mutant(
+        *("D2", "smallest_scale_flushed", "divides by 0 where the scale is 2**-127"),
+        *(quantizer(divide=lambda parts, codes: _by_zero(parts, codes, codes == 0)), "M9"),
+        "NVIDIA/TransformerEngine#2589",
+    ),
+    _mutant(
+        *("D4", "subnormal_elements_flushed", "reads subnormal numbers as zero"),
+        *(_by_policy(subnormal_inputs="flushed"), "M9"),
+    ),
+    _mutant(
+        *("D4b", "quotients_flushed", "flushes quotients below 2**-126 to zero"),
+        *(quantizer(divide=_flushed_result), "M9"),
+    ),
+    _mutant(
+        *("D4c", "quotients_in_float32", "rounds a float64 to float32 before it divides"),
+        *(_by_policy(pre_rounding="float32"), "M9"),
+        floats=("f64",),
+    ),
+    _mutant(
+        *("D5q", "scale_in_float16", "holds the scale in float16"),
+        *(quantizer(divide=_in_float16), "M9", "1CatAI/1Cat-vLLM#222"),
+    ),
+    _mutant(
+        *("D7q", "multiplied_by_scale", "multiplies by the scale instead of dividing"),
+        *(quantizer(divide=_multiplied), "M9"),
+    ),
+    _mutant(
+        *("A1q", "ties_away_in_blocks", "rounds a tie away from zero"),
+        *(quantizer(policy="ocp+rounding=ties_to_away"), "M9"),
+    ),
+    _mutant(
+        *("A2q", "truncation_in_blocks", "cuts the low bits off"),
+        *(quantizer(policy="ocp+rounding=toward_zero"), "M9"),
+    ),
+    _mutant(
+        *("B18q", "negative_zero_lost_in_blocks", "loses the sign of zeros and underflow"),
+        *(quantizer(policy="ocp+zero_sign=dropped+underflow_sign=dropped"), "M9"),
+        "RobTand/prismaquant#321",
+    ),
+    _mutant(
+        *("G4", "wrong_axis", "runs blocks along the other axis"),
+        *(_columns, "M9", "microsoft/microxcaling#36"),
+    ),
+    _mutant(*("G7", "blocks_of_16", "scales each half of a block by itself"), _two_halves, "M9"),
+    _mutant(
+        *("G8", "scale_of_next_block", "stores the scale of the next block"),
+        *(_next_scale, "M9", "triton-lang/triton#11734"),
+    ),
+)

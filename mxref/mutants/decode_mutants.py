@@ -1,0 +1,275 @@
+"""Classes D, E and F on the way back: `decode`, `decode_scale` and `dequantize` gone wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import F32, U8, FloatLayout, Parts, compose, floats_from
+from mxref.formats.catalog import BLOCK_FORMATS, ElementFormat
+from mxref.mutants.decoder import Elements, Table, decoder, dequantizer, magnitudes, replaced
+from mxref.mutants.mutant import (
+    BLOCKS,
+    DECODED,
+    DEQUANTIZED,
+    E8M0,
+    FP,
+    FP6_FP4,
+    INT8,
+    Function,
+    Mutant,
+)
+from mxref.mutants.product_mutants import by_policy, product
+from mxref.numbers.codes import parts_of
+from mxref.numbers.scale import decode_scale, scale_parts
+from mxref.policy.policy import DecodePolicy
+
+__all__ = ["DECODERS"]
+
+
+def _decode_scale(**choices: Any) -> Function:
+    return lambda codes: decode_scale(codes, **choices)
+
+
+def _hidden_bit(fmt: ElementFormat) -> Parts:
+    """Subnormal codes read as if they were normal, one binade lower."""
+    parts = parts_of(fmt)
+    low = magnitudes(fmt) < 1 << fmt.mantissa_bits
+    return replaced(
+        fmt,
+        significand=parts.significand + (low & (parts.significand != 0)) * (1 << fmt.mantissa_bits),
+        exponent=parts.exponent - low,
+    )
+
+
+def _low_exponent(fmt: ElementFormat) -> Parts:
+    """Subnormal codes one binade too low: exponent 0 - bias instead of 1 - bias."""
+    return replaced(fmt, exponent=parts_of(fmt).exponent - parts_of(fmt).is_subnormal)
+
+
+def _other_bias(fmt: ElementFormat) -> Parts:
+    return replaced(fmt, exponent=parts_of(fmt).exponent - 1)
+
+
+def _no_specials(fmt: ElementFormat) -> Parts:
+    no = np.zeros(fmt.code_count, bool)
+    negative = (np.arange(fmt.code_count) & fmt.sign_bit) != 0
+    return replaced(fmt, is_nan=no, is_inf=no, negative=negative)
+
+
+def _top_is_nan(fmt: ElementFormat) -> Parts:
+    top = (fmt.sign_bit - 1) >> fmt.mantissa_bits << fmt.mantissa_bits
+    return replaced(fmt, is_nan=magnitudes(fmt) >= top)
+
+
+def _positive(fmt: ElementFormat) -> Parts:
+    """The sign looked for in bit 7."""
+    return replaced(fmt, negative=np.zeros(fmt.code_count, bool))
+
+
+def _complement(fmt: ElementFormat) -> Parts:
+    """Negative codes read as two's complement."""
+    codes = np.arange(fmt.code_count)
+    parts = parts_of(fmt)
+    where = np.where(codes & fmt.sign_bit, -codes & (fmt.sign_bit - 1), codes)
+    return replaced(fmt, significand=parts.significand[where], exponent=parts.exponent[where])
+
+
+def _sign_and_magnitude(fmt: ElementFormat) -> Parts:
+    return replaced(fmt, significand=magnitudes(fmt))
+
+
+def _minus_128(significand: int) -> Elements:
+    """Code 80 read as another number of 64ths."""
+
+    def elements(fmt: ElementFormat) -> Parts:
+        parts = parts_of(fmt)
+        code = np.arange(256) == 0x80
+        return replaced(
+            fmt,
+            significand=np.where(code, significand, parts.significand),
+            exponent=np.where(code, -6, parts.exponent),
+        )
+
+    return elements
+
+
+def _stepped(step: int) -> Elements:
+    return lambda fmt: replaced(fmt, exponent=parts_of(fmt).exponent + step)
+
+
+def _scales(spoil: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> Callable[[], Parts]:
+    """Scales with other exponents."""
+
+    def scales() -> Parts:
+        parts = scale_parts(DecodePolicy())
+        return dataclasses.replace(parts, exponent=spoil(parts.exponent))
+
+    return scales
+
+
+def _from_scales(scales: Callable[[], Parts]) -> Function:
+    return lambda codes: floats_from(compose(scales(), F32)[codes], F32)
+
+
+def _linear_scales() -> Parts:
+    """The scale byte as a number."""
+    codes = np.arange(256)
+    return Parts.finite(codes < 0, codes, np.zeros(256, np.int64))
+
+
+def _inexact(codes: U8) -> Any:
+    """2**127 one unit too large, as a vectorised exp2 of float32 gives it."""
+    bits = decode_scale(codes).view(np.uint32) + (codes == 0xFE)
+    return bits.astype(np.uint32).view(np.float32)
+
+
+def _inexact_products(table: Table, layout: FloatLayout, fmt: ElementFormat) -> Table:
+    table = table.copy()
+    magnitude = table[0xFE] & layout.uint.type(layout.sign_bit - 1)
+    table[0xFE] += ((magnitude > 0) & (magnitude < layout.inf_bits)).astype(layout.uint)
+    return table
+
+
+def _element(
+    id: str,
+    name: str,
+    text: str,
+    elements: Elements,
+    *seen: str,
+    formats: tuple[str, ...] = FP,
+) -> tuple[Mutant, Mutant]:
+    """A wrong reading of element codes, alone and under a scale."""
+    blocks = tuple(name for name, fmt in BLOCK_FORMATS.items() if fmt.element.name in formats)
+    whole, under = decoder(elements), dequantizer(elements)
+    return (
+        Mutant(id, name, text, "decode", whole, formats, DECODED, "M10", seen),
+        Mutant(
+            f"{id}q", f"{name}_in_blocks", text, "dequantize", under, blocks, DEQUANTIZED, "M10"
+        ),
+    )
+
+
+def _scale(
+    id: str, name: str, text: str, whole: Function, under: Function, *seen: str
+) -> tuple[Mutant, Mutant]:
+    """A wrong reading of scale codes, alone and in a block."""
+    return (
+        Mutant(id, name, text, "decode_scale", whole, E8M0, DECODED, "M10", seen),
+        Mutant(
+            f"{id}q", f"{name}_in_blocks", text, "dequantize", under, BLOCKS, DEQUANTIZED, "M10"
+        ),
+    )
+
+
+DECODERS = (
+    *_scale(
+        *("C6d", "read_bias_128", "subtracts a bias of 128"),
+        _from_scales(_scales(lambda exponent: exponent - 1)),
+        dequantizer(scales=_scales(lambda exponent: exponent - 1)),
+    ),
+    product(
+        *("D7", "divided_by_scale", "divides by the scale instead of multiplying"),
+        dequantizer(scales=_scales(lambda exponent: -exponent)),
+    ),
+    *_scale(
+        *("D8", "exp2_inexact", "makes 2**127 one unit too large, by a float32 exp2"),
+        *(_inexact, dequantizer(finish=_inexact_products), "numpy.exp2 with AVX-512"),
+    ),
+    *_scale(
+        *("E1", "scale_00_is_zero", "reads scale code 00 as 0, or flushes 2**-127"),
+        *(_decode_scale(scale_00="zero"), by_policy(scale_00="zero")),
+        *("triton-lang/triton#11624", "triton-lang/triton#11737"),
+    ),
+    *_scale(
+        *("E1b", "scale_00_is_normal", "reads scale code 00 as 2**-126"),
+        *(
+            _from_scales(_scales(lambda exponent: np.maximum(exponent, -126))),
+            dequantizer(scales=_scales(lambda exponent: np.maximum(exponent, -126))),
+        ),
+    ),
+    *_scale(
+        *("E2a", "scale_ff_is_infinite", "reads scale code FF as infinity"),
+        *(_decode_scale(scale_ff="inf"), by_policy(scale_ff="inf"), "ROCm/aiter#3556"),
+    ),
+    *_scale(
+        *("E2b", "scale_ff_is_a_power", "reads scale code FF as 2**128"),
+        *(_decode_scale(scale_ff="power"), by_policy(scale_ff="power"), "ggml, gguf"),
+    ),
+    *_element(
+        *("E4", "minus_zero_read_as_zero", "reads -0 as +0"),
+        lambda fmt: replaced(fmt, negative=parts_of(fmt).negative & (magnitudes(fmt) != 0)),
+        "AMD mxDataGenerator",
+    ),
+    *_element(
+        *("E4b", "sign_in_bit_7", "looks for the sign in bit 7"),
+        *(_positive, "FP4 and FP6 in bytes"),
+        formats=FP6_FP4,
+    ),
+    *_element(
+        *("E4c", "negative_read_as_complement", "reads negative codes as two's complement"),
+        _complement,
+    ),
+    *_element(
+        *("E5", "hidden_bit_of_subnormals", "reads subnormal codes with a hidden one"),
+        *(_hidden_bit, "local-inference-lab/b12x#388", "tile-ai/tilelang#2704"),
+    ),
+    *_element(
+        *("E5b", "subnormals_one_binade_low", "reads subnormal codes with exponent 0 - bias"),
+        _low_exponent,
+    ),
+    *_element(*("E5c", "element_bias", "takes a bias that is one too large"), _other_bias),
+    *_element(
+        *("E6", "e4m3_nan_is_480", "reads code 7F as 480"),
+        *(_no_specials, "intel/intel-xpu-backend-for-triton#7772"),
+        formats=("e4m3",),
+    ),
+    *_element(
+        *("E6b", "top_binade_read_as_nan", "reads every code of the top binade as NaN"),
+        _top_is_nan,
+        formats=("e4m3",),
+    ),
+    *_element(
+        *("E7", "e5m2_specials_are_numbers", "reads infinities and NaNs as numbers"),
+        _no_specials,
+        formats=("e5m2",),
+    ),
+    *_element(
+        *("E7b", "e5m2_infinity_is_nan", "reads infinities as NaN"),
+        _top_is_nan,
+        formats=("e5m2",),
+    ),
+    *_scale(
+        *("E10", "linear_scale", "reads the scale byte as a number"),
+        *(_from_scales(_linear_scales), dequantizer(scales=_linear_scales), "jundot/omlx#2159"),
+    ),
+    *_element(
+        *("F1b", "minus_128_is_minus_127", "reads code 80 as -127/64"),
+        _minus_128(127),
+        formats=INT8,
+    ),
+    *_element(
+        *("F1c", "minus_128_is_zero", "reads code 80 as zero"),
+        _minus_128(0),
+        formats=INT8,
+    ),
+    *_element(
+        *("F2c", "factor_not_read", "forgets that a unit is 2**-6"),
+        *(_stepped(6), "NVIDIA/Model-Optimizer#250"),
+        formats=INT8,
+    ),
+    *_element(
+        *("F2d", "factor_read_as_2_to_minus_7", "takes 2**-7 for a unit"),
+        _stepped(-1),
+        formats=INT8,
+    ),
+    *_element(
+        *("F4b", "sign_and_magnitude_read", "reads codes as sign and magnitude"),
+        *(_sign_and_magnitude, "microsoft/microxcaling#3"),
+        formats=INT8,
+    ),
+)

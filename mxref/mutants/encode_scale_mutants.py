@@ -1,0 +1,118 @@
+"""Class C on the conversion to E8M0: `encode_scale` gone wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import I64, U8, FloatLayout, Parts, bits_of, split
+from mxref.formats.catalog import E8M0 as SCALE
+from mxref.mutants.mutant import E8M0, FLOATS, Function, Mutant
+from mxref.mutants.shared_scale_mutants import binade
+from mxref.numbers.scale import encode_scale
+
+__all__ = ["E8M0_ENCODERS"]
+
+_NAN = 0xFF
+
+
+def _encode_scale(**choices: Any) -> Function:
+    return lambda values: encode_scale(values, **choices)
+
+
+def _code(finish: Callable[[Parts, I64, FloatLayout], I64]) -> Function:
+    """An `encode_scale` that spoils the codes of finite numbers."""
+
+    def encode(values: NDArray[Any]) -> U8:
+        bits, layout = bits_of(values)
+        parts = split(bits, layout)
+        right = encode_scale(values)
+        return np.where(
+            right == _NAN, right, finish(parts, binade(parts) + SCALE.bias, layout)
+        ).astype(np.uint8)
+
+    return encode
+
+
+def _clipped(low: int, high: int, step: int = 0) -> Function:
+    def finish(parts: Parts, code: I64, layout: FloatLayout) -> I64:
+        return np.where(parts.significand == 0, low, np.clip(code + step, low, high))
+
+    return _code(finish)
+
+
+def _field(parts: Parts, code: I64, layout: FloatLayout) -> I64:
+    field = np.where(parts.is_subnormal, layout.emin - 1 + SCALE.bias, code)
+    return np.where(parts.significand == 0, 0, np.clip(field, 0, 254))
+
+
+def _wrapped(parts: Parts, code: I64, layout: FloatLayout) -> I64:
+    return np.where(parts.significand == 0, 0, code & 0xFF)
+
+
+def _scale(
+    id: str,
+    name: str,
+    text: str,
+    run: Function,
+    model: str,
+    *seen: str,
+    floats: tuple[str, ...] = FLOATS,
+) -> Mutant:
+    return Mutant(id, name, text, "encode_scale", run, E8M0, floats, model, seen)
+
+
+E8M0_ENCODERS = (
+    _scale(
+        *("C3e", "scale_rounded_up", "takes the next power of two up"),
+        *(_encode_scale(scale_rounding="toward_positive"), "M8", "CUTLASS, ONNX"),
+    ),
+    _scale(
+        *("C4e", "scale_to_nearest", "takes the nearest power of two"),
+        *(_encode_scale(scale_rounding="ties_to_away"), "M8", "jax-ml/ml_dtypes#298"),
+    ),
+    _scale(
+        *("C6a", "bias_125", "adds a bias of 125"),
+        *(_clipped(0, 254, -2), "M8", "vllm-project/compressed-tensors#538"),
+    ),
+    _scale(
+        *("C6b", "bias_126", "adds a bias of 126, as frexp needs it"),
+        *(_clipped(0, 254, -1), "M8", "microsoft/onnxruntime#32122"),
+    ),
+    _scale(*("C6c", "bias_128", "adds a bias of 128"), _clipped(0, 254, 1), "M8"),
+    _scale(
+        *("C7e", "scale_exponent_field", "reads the exponent field of a subnormal as it is"),
+        *(_code(_field), "M8"),
+    ),
+    _scale(
+        *("C8e", "negative_scale_is_nan", "makes a negative number NaN, not its magnitude"),
+        *(_encode_scale(scale_of_negative="nan"), "M8", "ml_dtypes 0.6.0, gfloat 0.5.2"),
+    ),
+    _scale(
+        *("C11e", "infinite_scale_clamped", "makes infinity the scale FE"),
+        *(_encode_scale(scale_of_inf="largest"), "M1"),
+    ),
+    _scale(
+        *("C12e", "scale_00_missing", "never writes code 00"),
+        *(_clipped(1, 254), "M8"),
+    ),
+    _scale(
+        *("C13e", "scale_clamped_at_253", "never writes code FE"),
+        *(_clipped(0, 253), "M8"),
+    ),
+    _scale(
+        *("C14e", "scale_wraps", "keeps the low eight bits of the biased exponent"),
+        *(_code(_wrapped), "M8"),
+    ),
+    _scale(
+        *("C15e", "scale_of_zero_is_nan", "makes zero NaN"),
+        *(_encode_scale(scale_of_zero="nan"), "M1", "ml_dtypes 0.6.0"),
+    ),
+    _scale(
+        *("C16", "large_scale_is_nan", "makes a number beyond 2**127 NaN"),
+        *(_encode_scale(scale_overflow="nan"), "M8", "microsoft/microxcaling"),
+    ),
+)

@@ -1,0 +1,183 @@
+"""The ledger of equivalent mutants: where a wrong algorithm cannot be told from the right one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from mxref.numbers.scale import encode_scale, shared_scale
+
+__all__ = ["EQUIVALENT", "Equivalent", "equivalent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalent:
+    """A mutant that gives every right answer in some formats and from some float types.
+
+    Args:
+        id: the mutant's.
+        formats: where; every one of the mutant's if empty.
+        floats: from which float types; every one of the mutant's if empty.
+        proof: why, in a sentence.
+        check: a function that shows it on every input that matters, if there is one.
+    """
+
+    id: str
+    formats: tuple[str, ...]
+    floats: tuple[str, ...]
+    proof: str
+    check: Callable[[], bool] | None = None
+
+
+_FP = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1")
+_FP_BLOCKS = ("mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1")
+_ALL = (*_FP, "int8")
+_SINGLE = ("f32", "bf16")
+
+
+def _largest_scale_below_fe() -> bool:
+    """The largest float32 does not reach scale FE in a format with emax > 0; FLOOR is monotone."""
+    largest = np.array([0x7F7FFFFF], np.uint32).view(np.float32)
+    return all(int(shared_scale(largest, name)[0]) < 0xFE for name in _FP)
+
+
+def _largest_scale_is_fe() -> bool:
+    """The largest float32 has exponent 127, which is scale FE where emax is 0."""
+    largest = np.array([0x7F7FFFFF], np.uint32).view(np.float32)
+    return all(int(shared_scale(largest, name, scale_overflow="nan")[0]) < 0xFF for name in _ALL)
+
+
+def _subnormals_have_scale_00() -> bool:
+    """Of every subnormal float32; where emax is larger the exponent is smaller still."""
+    values = np.arange(1, 1 << 23, dtype=np.uint32).view(np.float32)
+    return not shared_scale(values, "int8").any()
+
+
+def _log2_is_far_from_the_power() -> bool:
+    """-log2(1 - x) > x for 0 < x < 1: more than half a unit in the last place below |k| < 2**8."""
+    steps = {"float64 log2 of float32": (24, 53), "float32 log2 of bfloat16": (8, 24)}
+    return all(bits < precision - 8 + 1 for bits, precision in steps.values())
+
+
+def _scale_range_of_float16() -> bool:
+    """Scale codes of all finite float16 other than zero."""
+    codes = encode_scale(np.arange(1, 0x7C00, dtype=np.uint16).view(np.float16))
+    return int(codes.min()) > 0 and int(codes.max()) < 0xFE
+
+
+EQUIVALENT: tuple[Equivalent, ...] = (
+    Equivalent(
+        *("A13", (), ("bf16",)),
+        "A bfloat16 of at least 2**-17 is exact in float16, a smaller one is below half the "
+        "smallest number of every format, and both overflows saturate.",
+    ),
+    Equivalent(
+        *("A17c", ("e5m2",), ("f16",)),
+        "From float16 to E5M2 at most 8 bits are cut off, fewer than the limit of 11.",
+    ),
+    Equivalent(
+        *("B10b", (), ()),
+        "What is beyond the largest number rounds to it or past it, which saturates to it.",
+    ),
+    Equivalent("B18q", ("mxint8",), (), "INT8 has one zero."),
+    Equivalent(
+        *("B1c", (), ("f32", "bf16", "f64")),
+        "Subnormals of these types are below half the smallest number of every format, and the "
+        "zero keeps their sign.",
+    ),
+    Equivalent(
+        *("B1c", (*_FP[1:], "int8"), ("f16",)),
+        "A subnormal float16 is below 2**-14, and half the smallest number is at least 2**-10.",
+    ),
+    Equivalent(
+        *("C13", _FP, ("f32",)),
+        "No finite float32 has a scale above 2**125.",
+        _largest_scale_below_fe,
+    ),
+    Equivalent(
+        *("C13q", _FP_BLOCKS, _SINGLE),
+        "No finite float32 or bfloat16 has a scale above 2**125.",
+        _largest_scale_below_fe,
+    ),
+    Equivalent(
+        *("C13b", (), ("f32",)),
+        "No finite float32 has a scale above 2**127.",
+        _largest_scale_is_fe,
+    ),
+    Equivalent(
+        *("C13bq", (), _SINGLE),
+        "No finite float32 or bfloat16 has a scale above 2**127.",
+        _largest_scale_is_fe,
+    ),
+    Equivalent(
+        *("C13e", (), ("f16",)),
+        "Float16 ends at 2**15.",
+        _scale_range_of_float16,
+    ),
+    Equivalent(
+        *("C14e", (), ("f16",)),
+        "Float16 goes from 2**-24 to 2**15.",
+        _scale_range_of_float16,
+    ),
+    Equivalent(
+        *("C16", (), ("f32", "f16", "bf16")),
+        "Toward zero no finite number of these types goes beyond 2**127.",
+    ),
+    Equivalent("C18", ("e2m1",), (), "E2M1 has one fraction bit: it is the right one."),
+    Equivalent("C19q", (), ("bf16",), "The largest of bfloat16 numbers is one."),
+    Equivalent(
+        *("C1b", (), ("f32",)),
+        "The float32 below 2**k has a logarithm that is more than half a unit of float64 below k.",
+        _log2_is_far_from_the_power,
+    ),
+    Equivalent(
+        *("C1bq", (), _SINGLE),
+        "The float32 below 2**k has a logarithm that is more than half a unit of float64 below k.",
+        _log2_is_far_from_the_power,
+    ),
+    Equivalent(
+        *("C1q", (), ("bf16",)),
+        "The bfloat16 below 2**k has a logarithm that is more than half a unit of float32 below k.",
+        _log2_is_far_from_the_power,
+    ),
+    Equivalent(
+        *("C7", (), ("f32",)),
+        "A subnormal amax has an exponent of -127 or less, and so has its field: scale 00.",
+        _subnormals_have_scale_00,
+    ),
+    Equivalent(
+        *("C7q", (), _SINGLE),
+        "A subnormal amax has an exponent of -127 or less, and so has its field: scale 00.",
+        _subnormals_have_scale_00,
+    ),
+    Equivalent(
+        *("C7e", (), ("f32", "bf16", "f64")),
+        "A subnormal has an exponent of -127 or less, and so has its field: scale 00.",
+        _subnormals_have_scale_00,
+    ),
+    Equivalent(
+        *("D1", _FP_BLOCKS, _SINGLE),
+        "No finite float32 or bfloat16 has the scale 2**127.",
+        _largest_scale_below_fe,
+    ),
+    Equivalent(
+        *("D4", (), ("f64",)),
+        "A subnormal float64 over 2**-127 is below half the smallest number of every format.",
+    ),
+    Equivalent(
+        *("D4b", (), ()),
+        "A quotient below 2**-126 is below half the smallest number of every format, and the zero "
+        "keeps its sign.",
+    ),
+)
+
+
+def equivalent(id: str, format: str, float: str) -> Equivalent | None:
+    """The entry that says that a mutant is right for a format and a float type; or None."""
+    for entry in EQUIVALENT:
+        there = format in (entry.formats or (format,)) and float in (entry.floats or (float,))
+        if entry.id == id and there:
+            return entry
+    return None

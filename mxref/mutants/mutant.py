@@ -1,0 +1,80 @@
+"""What a mutant is: a small wrong variant of one operation, with what is known about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mxref.bits.floats import LAYOUTS
+from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
+
+__all__ = ["Mutant"]
+
+Function = Callable[..., Any]
+
+FP8 = ("e5m2", "e4m3")
+FP6_FP4 = ("e3m2", "e2m3", "e2m1")
+FP = (*FP8, *FP6_FP4)
+INT8 = ("int8",)
+ELEMENTS = tuple(ELEMENT_FORMATS)
+BLOCKS = tuple(BLOCK_FORMATS)
+E8M0 = ("e8m0",)
+FLOATS = tuple(LAYOUTS)
+#: Float types of the vectors of each operation on scales and blocks.
+SHARED = ("f32", "f64")
+QUANTIZED = ("f32", "bf16", "f64")
+DEQUANTIZED = ("f32", "bf16")
+DECODED = ("f32",)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A wrong implementation of one operation.
+
+    Args:
+        id: its class, a letter and a number, and a further letter where the class has several.
+        name: a short name in words.
+        text: one sentence that says what is wrong.
+        op: the operation.
+        run: the operation itself, with the signature of a target's (`mxref.targets.target`);
+            None where nothing can run it yet.
+        formats: the formats that it has.
+        floats: the float types that it has.
+        model: the coverage model that is expected to catch it.
+        seen: where it was seen, as ``owner/repository#number`` or in words.
+        policy: the policy that it means to follow.
+        waiting: what is missing before the vectors can judge it; empty if nothing is.
+    """
+
+    id: str
+    name: str
+    text: str
+    op: str
+    run: Function | None
+    formats: tuple[str, ...]
+    floats: tuple[str, ...]
+    model: str
+    seen: tuple[str, ...] = ()
+    policy: str = "ocp"
+    waiting: str = ""
+
+    @property
+    def group(self) -> str:
+        """Its class: the id without what tells mutants of one class apart.
+
+        >>> Mutant("A17b", "", "", "encode", None, (), (), "M14").group
+        'A17'
+        """
+        match = re.match(r"[A-HS][0-9]+", self.id)
+        if match is None:
+            raise ValueError(f"id must be a class and a letter, got {self.id!r}")
+        return match[0]
+
+    @property
+    def links(self) -> Iterator[str]:
+        """Where it was seen, as links where there is a thread."""
+        for place in self.seen:
+            thread = re.fullmatch(r"([\w.-]+/[\w.-]+)#([0-9]+)", place)
+            yield f"https://github.com/{thread[1]}/issues/{thread[2]}" if thread else place

@@ -1,0 +1,96 @@
+"""Classes D and E on products: `dequantize` gone wrong where scale and element meet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mxref.bits.floats import U8, FloatLayout, Floats, compose
+from mxref.blocks.container import Blocks, dequantize
+from mxref.formats.catalog import BLOCK_FORMATS, ElementFormat
+from mxref.mutants.decoder import Table, dequantizer
+from mxref.mutants.mutant import BLOCKS, DEQUANTIZED, Function, Mutant
+from mxref.numbers.codes import parts_of
+
+__all__ = ["PRODUCTS", "by_policy", "product"]
+
+
+def by_policy(**choices: Any) -> Function:
+    """A `dequantize` that follows another policy."""
+
+    def run(scale_codes: U8, codes: U8, format: str, dtype: Any) -> Floats:
+        fmt = BLOCK_FORMATS[format]
+        blocks = Blocks(codes, scale_codes[:, np.newaxis], fmt, 1, codes.shape)
+        return dequantize(blocks, dtype, **choices)
+
+    return run
+
+
+def _nan_times_zero(table: Table, layout: FloatLayout, fmt: ElementFormat) -> Table:
+    parts = parts_of(fmt)
+    zero = (parts.significand == 0) & ~parts.is_inf
+    table = table.copy()
+    table[0xFF, zero] = table[0x7F, zero]
+    return table
+
+
+def _flushed(table: Table, layout: FloatLayout, fmt: ElementFormat) -> Table:
+    magnitude = table & layout.uint.type(layout.sign_bit - 1)
+    sign = table & layout.uint.type(layout.sign_bit)
+    return np.where(magnitude < layout.uint.type(1 << layout.mantissa_bits), sign, table)
+
+
+def _added_exponents(table: Table, layout: FloatLayout, fmt: ElementFormat) -> Table:
+    """The scale's exponent added to the element's field, whatever the element is."""
+    element = compose(parts_of(fmt), layout).astype(np.int64)
+    step = (np.arange(256) - 127)[:, np.newaxis] << layout.mantissa_bits
+    return (element + step).astype(layout.uint)
+
+
+def _in_float16(table: Table, layout: FloatLayout, fmt: ElementFormat) -> Table:
+    """The scale as a float16: infinite above 2**15, zero below 2**-24."""
+    table = table.copy()
+    sign = table & layout.uint.type(layout.sign_bit)
+    nan = (table & layout.uint.type(layout.sign_bit - 1)) > layout.uint.type(layout.inf_bits)
+    zero = np.broadcast_to(table[0x7F] & layout.uint.type(layout.sign_bit - 1) == 0, table.shape)
+    large = (np.arange(256) > 127 + 15)[:, np.newaxis] & ~nan
+    small = (np.arange(256) < 127 - 24)[:, np.newaxis] & ~nan
+    table = np.where(large, sign | layout.uint.type(layout.inf_bits), table)
+    table = np.where(large & zero, layout.uint.type(layout.nan_bits), table)
+    return np.where(small, sign, table)
+
+
+def product(
+    id: str, name: str, text: str, run: Function, *seen: str, formats: tuple[str, ...] = BLOCKS
+) -> Mutant:
+    """A mutant of `dequantize`."""
+    return Mutant(id, name, text, "dequantize", run, formats, DEQUANTIZED, "M10", seen)
+
+
+PRODUCTS = (
+    product(
+        *("D5", "float16_scale", "holds the scale in float16"),
+        *(dequantizer(finish=_in_float16), "1CatAI/1Cat-vLLM#222"),
+    ),
+    product(
+        *("D6", "exponents_added", "adds the exponents of zeros, subnormals and specials, too"),
+        *(dequantizer(finish=_added_exponents), "vllm-project/vllm#46676"),
+    ),
+    product(
+        *("E3", "nan_times_zero", "makes NaN times zero a zero"),
+        dequantizer(finish=_nan_times_zero),
+    ),
+    product(
+        *("E8", "products_flushed", "flushes subnormal products to zero"),
+        dequantizer(finish=_flushed),
+    ),
+    product(
+        *("E9a", "products_saturated", "saturates products that are too large"),
+        by_policy(product_overflow="saturate"),
+    ),
+    product(
+        *("E9b", "large_products_are_nan", "makes products that are too large NaN"),
+        by_policy(product_overflow="nan"),
+    ),
+)

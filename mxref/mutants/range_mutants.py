@@ -1,0 +1,293 @@
+"""Class B: element encoders that are wrong at the ends: underflow, overflow, zeros, Inf and NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mxref.bits.floats import I64, Bool
+from mxref.mutants.encoder import Work, by_policy, encoder, join, limit, mutant, sign, special, up
+from mxref.mutants.mutant import FP, FP6_FP4, FP8, Function
+
+__all__ = ["RANGES"]
+
+E4M3, E5M2 = ("e4m3",), ("e5m2",)
+NONSATURATING = "ocp+overflow=nonsaturating"
+
+
+def _too_small(w: Work, codes_below: int) -> Bool:
+    """Whether the magnitude is below that of a code that is a power of two."""
+    return w.natural < w.fmt.emin - w.fmt.mantissa_bits + codes_below
+
+
+def _flushed_before(w: Work, rounded_up: Any) -> I64:
+    return np.where(w.subnormal, 0, join(w, rounded_up))
+
+
+def _flushed_after(w: Work, magnitude: I64) -> I64:
+    return np.where(magnitude < 1 << w.fmt.mantissa_bits, 0, limit(w, magnitude))
+
+
+def _below_smallest(w: Work, rounded_up: Any) -> I64:
+    return np.where(_too_small(w, 0), 0, join(w, rounded_up))
+
+
+def _half_smallest(w: Work) -> Any:
+    half = w.guard & ~w.sticky & (w.kept == 0) & (w.natural == w.fmt.emin - w.fmt.mantissa_bits - 1)
+    return up(w) | half
+
+
+def _subnormal_shift(step: int) -> Function:
+    return encoder(shift=lambda w: w.drop + step * w.subnormal)
+
+
+def _no_hidden_bit(w: Work, rounded_up: Any) -> I64:
+    """Subnormal numbers are shifted into place without their leading one."""
+    hidden = np.int64(1) << np.clip(w.natural - w.binade + w.fmt.mantissa_bits, 0, 62)
+    reaches = w.subnormal & ~_too_small(w, 0)
+    return join(w, rounded_up) - np.where(reaches, hidden, 0)
+
+
+def _cap(code: Callable[[Work], int]) -> Function:
+    """An encoder that saturates at another code."""
+    return encoder(limit=lambda w, magnitude: np.minimum(limit(w, magnitude), code(w)))
+
+
+def _top_field(w: Work) -> int:
+    return w.mask >> w.fmt.mantissa_bits << w.fmt.mantissa_bits
+
+
+def _top_binade(code: Callable[[Work], int]) -> Function:
+    def stage(w: Work, magnitude: I64) -> I64:
+        return np.where(limit(w, magnitude) >= _top_field(w), code(w), limit(w, magnitude))
+
+    return encoder(limit=stage)
+
+
+def _wrapped(w: Work, magnitude: I64) -> I64:
+    return magnitude & w.mask
+
+
+def _into_sign(w: Work, codes: I64) -> I64:
+    """Magnitude and sign added, the sum cut to the width of a code."""
+    return special(w, codes & (w.fmt.code_count - 1))
+
+
+def _added_sign(w: Work, magnitude: I64) -> I64:
+    return magnitude + np.where(w.parts.negative, w.fmt.sign_bit, 0)
+
+
+def _unlimited_in_binade(w: Work, magnitude: I64) -> I64:
+    """Saturation of numbers of a higher binade only; others round to what lies above the max."""
+    beyond = w.parts.is_inf | (w.natural > w.fmt.emax)
+    return np.where(beyond, w.fmt.max_code, magnitude)
+
+
+def _unsigned_when_saturated(w: Work, magnitude: I64) -> I64:
+    raw = join(w, up(w))
+    beyond = w.parts.is_inf | (raw > w.fmt.max_code)
+    return np.where(beyond, magnitude, sign(w, magnitude))
+
+
+def _infinity(code: Callable[[Work], int | I64]) -> Function:
+    """An encoder that writes another code for infinities."""
+
+    def stage(w: Work, codes: I64) -> I64:
+        return special(w, np.where(w.parts.is_inf, code(w), codes))
+
+    return encoder(special=stage)
+
+
+def _nan(code: Callable[[Work], int | I64]) -> Function:
+    """An encoder that writes another code for NaN."""
+    return encoder(special=lambda w, codes: np.where(w.parts.is_nan, code(w), codes))
+
+
+def _minus_zero_as_nan(w: Work, codes: I64) -> I64:
+    zero = w.parts.negative & (w.parts.significand == 0) & ~w.parts.is_inf
+    return special(w, np.where(zero, w.fmt.nan_code or 0, codes))
+
+
+def _twos_complement(w: Work, magnitude: I64) -> I64:
+    return np.where(w.parts.negative, -magnitude, magnitude) & (w.fmt.code_count - 1)
+
+
+RANGES = (
+    mutant(
+        *("B1", "subnormals_flushed", "makes everything below the smallest normal number a zero"),
+        *(encoder(join=_flushed_before), "M5", "leanprover/TensorLib#98"),
+        formats=FP,
+    ),
+    mutant(
+        *("B1b", "subnormal_results_flushed", "makes every subnormal result a zero"),
+        *(encoder(limit=_flushed_after), "M5"),
+        formats=FP,
+    ),
+    mutant(
+        *("B1c", "subnormal_inputs_flushed", "reads subnormal inputs as zero"),
+        *(by_policy(subnormal_inputs="flushed"), "M5"),
+    ),
+    mutant(
+        *("B2", "below_smallest_is_zero", "makes what is below the smallest number a zero"),
+        *(encoder(join=_below_smallest), "M5", "PTO-ISA/SuperNPUBench#49"),
+    ),
+    mutant(
+        *("B3", "half_smallest_up", "rounds half the smallest number up, not to zero"),
+        *(encoder(up=_half_smallest), "M5"),
+    ),
+    mutant(
+        *("B4a", "subnormal_shift_long", "shifts subnormal numbers one bit too far"),
+        *(_subnormal_shift(1), "M5"),
+    ),
+    mutant(
+        *("B4b", "subnormal_shift_short", "shifts subnormal numbers one bit too little"),
+        *(_subnormal_shift(-1), "M5"),
+    ),
+    mutant(
+        *("B4c", "hidden_bit_lost", "loses the leading one of subnormal numbers"),
+        *(encoder(join=_no_hidden_bit), "M5"),
+    ),
+    mutant(
+        *("B5a", "overflow_to_nan", "makes overflow NaN where it should saturate"),
+        *(by_policy(overflow="nonsaturating"), "M4", "jax-ml/ml_dtypes#400"),
+        formats=E4M3,
+    ),
+    mutant(
+        *("B5b", "infinity_to_nan", "makes infinities NaN, and saturates finite numbers"),
+        *(by_policy(overflow="propagate"), "M1"),
+        formats=E4M3,
+    ),
+    mutant(
+        *("B5c", "saturates_nan_overflow", "saturates where overflow should be NaN"),
+        *(by_policy(), "M4"),
+        formats=E4M3,
+        policy=NONSATURATING,
+    ),
+    mutant(
+        *("B6a", "overflow_to_infinity", "makes overflow infinite where it should saturate"),
+        *(by_policy(overflow="nonsaturating"), "M4"),
+        formats=E5M2,
+    ),
+    mutant(
+        *("B6b", "infinity_kept", "keeps infinities, and saturates finite numbers"),
+        *(by_policy(overflow="propagate"), "M1"),
+        formats=E5M2,
+    ),
+    mutant(
+        *("B6c", "saturates_infinite_overflow", "saturates where overflow should be infinite"),
+        *(by_policy(), "M4"),
+        formats=E5M2,
+        policy=NONSATURATING,
+    ),
+    mutant(
+        *("B7", "code_wraps", "keeps the low bits of a magnitude that is too large"),
+        *(encoder(limit=_wrapped), "M4"),
+        formats=FP,
+    ),
+    mutant(
+        *("B7b", "carry_into_sign", "lets a magnitude that is too large run into the sign"),
+        encoder(limit=lambda w, magnitude: magnitude, sign=_added_sign, special=_into_sign),
+        "M4",
+        formats=FP,
+    ),
+    mutant(
+        *("B8a", "top_binade_saturated", "makes the whole top binade the largest number"),
+        *(_top_binade(lambda w: w.fmt.max_code), "M7"),
+        *("sgl-project/sglang#37140", "tile-ai/tilelang-metax#140", "google/XNNPACK#10460"),
+        formats=(*E4M3, *FP6_FP4),
+    ),
+    mutant(
+        *("B8b", "top_binade_is_nan", "makes the whole top binade NaN, as in an IEEE format"),
+        *(_top_binade(lambda w: w.fmt.nan_code or 0), "M7"),
+        formats=E4M3,
+    ),
+    mutant(
+        *("B9a", "ieee_largest", "saturates where an IEEE format would end: 240 for E4M3"),
+        *(_cap(lambda w: min(w.fmt.max_code, _top_field(w)) - 1), "M4", "vllm-project/vllm#32201"),
+        formats=(*E4M3, *FP6_FP4),
+    ),
+    mutant(
+        *("B9b", "largest_missing", "saturates at the number before the largest: 416 for E4M3"),
+        *(_cap(lambda w: w.fmt.max_code - 1), "M4"),
+    ),
+    mutant(
+        *("B10", "clamp_before_rounding", "makes (448, 464] overflow: compares before it rounds"),
+        by_policy(overflow="nonsaturating", clamp="before_rounding"),
+        *("M4", "stillwater-sc/universal#1351"),
+        formats=FP8,
+        policy=NONSATURATING,
+    ),
+    mutant(
+        *("B10b", "saturated_before_rounding", "saturates before it rounds"),
+        *(by_policy(clamp="before_rounding"), "M4"),
+    ),
+    mutant(
+        *("B11", "rounds_past_largest", "saturates before it rounds, to a power of two"),
+        *(encoder(limit=_unlimited_in_binade), "M4"),
+        formats=FP,
+    ),
+    mutant(
+        *("B12", "sign_lost_on_saturation", "saturates negative numbers to the positive maximum"),
+        encoder(sign=_unsigned_when_saturated),
+        *("M4", "AMD mxDataGenerator, non-saturating E4M3"),
+    ),
+    mutant(
+        *("B12b", "sign_lost", "encodes the magnitude"),
+        *(encoder(sign=lambda w, magnitude: magnitude), "M7"),
+    ),
+    mutant(
+        *("B12c", "negative_as_complement", "writes the two's complement of negative codes"),
+        *(encoder(sign=_twos_complement), "M7"),
+        formats=FP,
+    ),
+    mutant(
+        *("B13a", "infinity_to_zero", "makes infinities zero"),
+        *(_infinity(lambda w: 0), "M1", "onnx/onnx#6220"),
+    ),
+    mutant(
+        *("B13b", "infinity_to_nan_code", "makes infinities NaN"),
+        *(_infinity(lambda w: w.fmt.nan_code or 0), "M1", "onnx/onnx#6220"),
+        formats=FP8,
+    ),
+    mutant(
+        *("B13c", "infinity_to_smallest", "makes infinities the smallest number"),
+        *(_infinity(lambda w: 1), "M1"),
+    ),
+    mutant(
+        *("B13d", "infinity_sign_flipped", "makes an infinity the largest number of other sign"),
+        _infinity(lambda w: sign(w, np.full(w.kept.shape, w.fmt.max_code)) ^ w.fmt.sign_bit),
+        "M1",
+        formats=FP,
+    ),
+    mutant(
+        *("B14", "nan_to_largest", "saturates NaN"),
+        *(_nan(lambda w: w.fmt.max_code), "M1"),
+        formats=FP8,
+    ),
+    mutant(
+        *("B15", "nan_to_zero", "makes NaN zero"),
+        *(_nan(lambda w: 0), "M1"),
+    ),
+    mutant(
+        *("B16", "nan_to_minus_zero", "makes +NaN -0"),
+        *(by_policy(nan_to_finite="opposite_zero"), "M1", "ml_dtypes 0.6.0, FP4 and FP6"),
+        formats=FP6_FP4,
+    ),
+    mutant(
+        *("B17", "minus_zero_lost", "makes -0 +0"),
+        *(by_policy(zero_sign="dropped"), "M1", "AMD mxDataGenerator"),
+        formats=FP,
+    ),
+    mutant(
+        *("B17b", "minus_zero_to_nan", "makes -0 NaN"),
+        *(encoder(special=_minus_zero_as_nan), "M1", "intel/torch-xpu-ops#2951"),
+        formats=FP8,
+    ),
+    mutant(
+        *("B18", "underflow_sign_lost", "makes negative underflow +0"),
+        *(by_policy(underflow_sign="dropped"), "M5", "RobTand/prismaquant#321"),
+        formats=FP,
+    ),
+)

@@ -1,0 +1,130 @@
+"""Class G on tensors: blocks along the wrong axis, across rows, past the end; strides ignored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import U8
+from mxref.blocks.quantization import quantize
+from mxref.mutants.mutant import BLOCKS, DEQUANTIZED, Function, Mutant
+
+__all__ = ["TENSORS", "pair"]
+
+Values = NDArray[Any]
+Pair = tuple[U8, U8]
+
+
+def pair(values: Values, format: str, axis: int, **more: Any) -> Pair:
+    """What is right, where no more is said."""
+    blocks = quantize(values, format, axis=axis, **more)
+    return blocks.scale_codes, blocks.codes
+
+
+def _across_rows(values: Values, format: str, axis: int) -> Pair:
+    """Blocks of what follows in memory, a row's end or not."""
+    line = values if axis else values.T
+    return pair(np.ascontiguousarray(line).reshape(-1), format, 0)
+
+
+def _filled(values: Values, format: str, axis: int, mode: str) -> Pair:
+    """The tail filled up with something else than zeros."""
+    lines = values if axis else values.T
+    count, length = lines.shape
+    missing = -length % 32
+    if mode == "behind":  # the start of the next line; zeros behind the last one
+        flat = np.concatenate([lines.reshape(-1), np.zeros(32, values.dtype)])
+        starts = np.arange(count)[:, np.newaxis] * length
+        filled = flat[np.minimum(starts + np.arange(length + missing), len(flat) - 1)]
+    elif mode == "last":
+        filled = np.concatenate([lines, np.repeat(lines[:, -1:], missing, axis=1)], axis=1)
+    else:
+        ones = np.ones((count, missing), values.dtype)
+        filled = np.concatenate([lines, ones], axis=1)
+    return pair(filled if axis else filled.T, format, axis)
+
+
+def _without_tail(values: Values, format: str, axis: int) -> Pair:
+    whole = values.shape[axis] // 32 * 32
+    return pair(values[:, :whole] if axis else values[:whole], format, axis)
+
+
+def _scale_of_block_before(values: Values, format: str, axis: int) -> Pair:
+    scales, codes = pair(values, format, axis)
+    return np.roll(scales, 1), codes
+
+
+def _last_tail_scale(values: Values, format: str, axis: int) -> Pair:
+    """The tail under the scale of the whole block before it."""
+    scales, codes = (side.copy() for side in pair(values, format, axis))
+    if values.shape[axis] > 32 and values.shape[axis] % 32:
+        lines = scales if axis else scales.T
+        lines[:, -1] = lines[:, -2]
+    return scales, codes
+
+
+def _contiguous(values: Values) -> Values:
+    """The numbers that lie first in the array's memory, whatever its strides are."""
+    owner = values
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    memory = owner.ravel(order="K")
+    if memory.dtype != values.dtype:
+        memory = memory.view(values.dtype)
+    return memory[: values.size].reshape(values.shape)
+
+
+def _tensor(id: str, name: str, text: str, run: Function, *seen: str) -> Mutant:
+    return Mutant(id, name, text, "quantize_tensor", run, BLOCKS, DEQUANTIZED, "M11", seen)
+
+
+TENSORS = (
+    _tensor(
+        *("G4b", "other_axis", "runs blocks along the other axis of a tensor"),
+        *(lambda values, format, axis: pair(values, format, 1 - axis),),
+        "microsoft/microxcaling#36",
+    ),
+    _tensor(
+        *("G4c", "axis_ignored", "runs blocks along the last axis whatever is asked for"),
+        lambda values, format, axis: pair(values, format, 1),
+    ),
+    _tensor(
+        *("G4d", "rows_for_columns", "forgets to turn a tensor back with blocks along columns"),
+        lambda values, format, axis: pair(values if axis else values.T, format, 1),
+    ),
+    _tensor(
+        *("G5", "blocks_across_rows", "lets a block go on in the next row"),
+        *(_across_rows, "DeepWok/mase#321"),
+    ),
+    _tensor(*("G6", "tail_dropped", "drops the tail"), _without_tail),
+    _tensor(
+        *("G6b", "tail_filled_from_behind", "fills the tail up with what lies behind it"),
+        lambda values, format, axis: _filled(values, format, axis, "behind"),
+    ),
+    _tensor(
+        *("G6c", "tail_filled_with_last", "fills the tail up with its last number"),
+        lambda values, format, axis: _filled(values, format, axis, "last"),
+    ),
+    _tensor(
+        *("G6d", "tail_filled_with_ones", "fills the tail up with ones"),
+        lambda values, format, axis: _filled(values, format, axis, "ones"),
+    ),
+    _tensor(
+        *("G6e", "tail_scale_of_block_before", "stores the scale of the block before for the tail"),
+        _last_tail_scale,
+    ),
+    _tensor(
+        *("G7b", "blocks_of_16_in_tensor", "scales every sixteen elements"),
+        lambda values, format, axis: pair(values, format, axis, block_size=16),
+    ),
+    _tensor(
+        *("G8g", "scale_of_block_before", "stores the scale of the block before"),
+        _scale_of_block_before,
+    ),
+    _tensor(
+        *("G10", "strides_ignored", "reads a strided array as if it were contiguous"),
+        lambda values, format, axis: pair(_contiguous(values), format, axis),
+    ),
+)

@@ -1,0 +1,86 @@
+"""Numbers rounded to powers of two, and codes kept in the range of E8M0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mxref.bits.floats import I64, U8, Parts, Stochastic, floor_log2, round_to_code
+from mxref.formats.catalog import E8M0, CodeFormat
+from mxref.policy.choices import (
+    Rounding,
+    ScaleOfInf,
+    ScaleOfNegative,
+    ScaleOfZero,
+    ScaleOverflow,
+    ScaleRounding,
+    ScaleUnderflow,
+    TinyScale,
+)
+from mxref.policy.policy import ElementPolicy, ScalePolicy
+
+__all__ = ["NAN", "Powers", "within"]
+
+NAN = 0xFF
+
+
+@dataclass(frozen=True, slots=True)
+class Powers:
+    """`Rule` of E8M0."""
+
+    policy: ScalePolicy
+    inputs: ElementPolicy
+    target: ClassVar[CodeFormat] = E8M0
+    nan_error: ClassVar[str] = ""
+
+    def codes(self, parts: Parts, draw: Stochastic | None = None) -> U8:
+        """E8M0 codes; no random bits are read."""
+        return _encode(parts, self.policy).astype(np.uint8)
+
+
+def _encode(parts: Parts, chosen: ScalePolicy) -> I64:
+    """E8M0 codes of numbers in integer parts."""
+    code = round_to_code(
+        parts.significand,
+        parts.exponent,
+        np.zeros_like(parts.negative),
+        E8M0.mantissa_bits,
+        E8M0.emin,
+        Rounding[chosen.scale_rounding.name].increments(),
+        first_code=1 << E8M0.mantissa_bits,
+    )
+    if chosen.tiny_scale is not TinyScale.EXACT:
+        code = _tiny_codes(code, parts, chosen)
+    code = within(code, chosen.scale_overflow, ScaleUnderflow.CLAMP)
+    infinite = E8M0.max_code if chosen.scale_of_inf is ScaleOfInf.LARGEST else NAN
+    zero = NAN if chosen.scale_of_zero is ScaleOfZero.NAN else 0
+    code = np.where(parts.significand == 0, zero, code)
+    code = np.where(parts.is_inf, infinite, code)
+    code = np.where(parts.is_nan, NAN, code)
+    if chosen.scale_of_negative is ScaleOfNegative.CODE_00:
+        code = np.where(parts.negative, 0, code)
+    elif chosen.scale_of_negative is ScaleOfNegative.NAN:
+        code = np.where(parts.negative & (parts.significand != 0), NAN, code)
+    return code
+
+
+def _tiny_codes(code: I64, parts: Parts, policy: ScalePolicy) -> I64:
+    """Codes below 2**-126 of implementations that round as if code 00 stood for zero."""
+    below = floor_log2(parts.significand) + parts.exponent  # floor(log2 |x|)
+    tiny = (below <= E8M0.emin) & (parts.significand != 0)
+    if policy.scale_rounding.value.startswith("ties_"):
+        is_power = parts.significand & (parts.significand - 1) == 0
+        return np.where(tiny, (below == E8M0.emin) & ~is_power, code)
+    up = policy.scale_rounding is ScaleRounding.TOWARD_POSITIVE
+    return np.where(tiny & (up and policy.tiny_scale is TinyScale.ALWAYS_UP), 1, code)
+
+
+def within(code: I64, overflow: ScaleOverflow, underflow: ScaleUnderflow) -> I64:
+    """Codes brought into 00 to FE as the policy says, or FF."""
+    wrapped = code % 256
+    high = {ScaleOverflow.NAN: NAN}.get(overflow, E8M0.max_code)
+    low = {ScaleUnderflow.NAN: NAN}.get(underflow, 0)
+    code = np.where(code > E8M0.max_code, wrapped if overflow is ScaleOverflow.WRAP else high, code)
+    return np.where(code < 0, wrapped if underflow is ScaleUnderflow.WRAP else low, code)

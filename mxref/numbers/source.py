@@ -1,0 +1,218 @@
+"""What numbers come from: floats as they are, small floats and integers as exact floats."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mxref.bits.floats import (
+    F32,
+    F64,
+    LAYOUTS,
+    Bits,
+    FloatLayout,
+    Parts,
+    compose,
+    float_array,
+    patterns,
+    refuse_masked,
+    split,
+)
+from mxref.formats.catalog import ELEMENT_FORMATS, INT8, OTHER_FORMATS
+from mxref.numbers.codes import dtype_of, parts_of
+from mxref.policy.choices import AmaxType, PreRounding, SubnormalInputs
+from mxref.policy.policy import ElementPolicy
+from mxref.support.scratch import scratch
+from mxref.support.threads import in_chunks
+
+#: Spelling of a float type in policies -> its name elsewhere.
+_TYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
+_SMALL_FLOATS = {
+    dtype_of(fmt): fmt
+    for fmt in (*ELEMENT_FORMATS.values(), *OTHER_FORMATS.values())
+    if fmt.dtype_name is not None and fmt is not INT8
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Numbers in an array, parts of which are read as patterns.
+
+    Args:
+        array: floats of any byte order, ml_dtypes' small floats, or integers.
+        layout: of the patterns.
+        policy: what is to be done to them before anything else: `settled` does it.
+        table: patterns by code, for small floats.
+    """
+
+    array: NDArray[Any]
+    layout: FloatLayout
+    policy: ElementPolicy
+    table: Bits | None = None
+
+    @classmethod
+    def of(cls, values: ArrayLike, policy: ElementPolicy, parameter: str = "values") -> Source:
+        """What is given for numbers.
+
+        Raises:
+            TypeError: neither floats nor integers, or a masked array.
+        """
+        refuse_masked(values, parameter)
+        try:
+            array = np.asarray(values)
+        except ValueError as error:
+            raise TypeError(
+                f"{parameter} must be a rectangular array of numbers: {error}"
+            ) from None
+        if array.dtype in _SMALL_FLOATS:
+            # All of them fit into each type that one can round to first.
+            flush = policy.subnormal_inputs is SubnormalInputs.FLUSHED
+            done = dataclasses.replace(
+                policy, pre_rounding=PreRounding.NONE, subnormal_inputs=SubnormalInputs.KEPT
+            )
+            return cls(array, F32, done, _small_float_bits(array.dtype, flush=flush))
+        if array.dtype.kind in "iu":
+            return cls(array, F64, policy)
+        return cls(*float_array(array, parameter), policy)
+
+    def bits(self, part: NDArray[Any]) -> Bits:
+        """Patterns of a part of the array.
+
+        An integer beyond 2**53 is rounded to odd in its 53rd bit, which changes no later rounding
+        to 50 bits or fewer.
+        """
+        if self.table is not None:
+            return np.take(self.table, part.view(np.uint8))
+        if part.dtype.kind in "iu":
+            return _integer_bits(part)
+        return patterns(part, self.layout)
+
+
+def numbers_of(
+    values: ArrayLike, policy: ElementPolicy, parameter: str = "values"
+) -> tuple[Bits, FloatLayout]:
+    """Patterns of numbers, after flushing and pre-rounding if the policy says so; see `Source`.
+
+    Raises:
+        TypeError: neither floats nor integers, or a masked array.
+    """
+    source = Source.of(values, policy, parameter)
+    return settled(source.bits(source.array), source.layout, source.policy)
+
+
+def settled(bits: Bits, layout: FloatLayout, policy: ElementPolicy) -> tuple[Bits, FloatLayout]:
+    """Patterns after what the policy does to inputs: rounded to a type, then flushed."""
+    bits, layout = narrowed(bits, layout, policy.pre_rounding)
+    if policy.subnormal_inputs is SubnormalInputs.KEPT:
+        return bits, layout
+    smallest = bits.dtype.type(1 << layout.mantissa_bits)
+    flushed = bits.copy(order="C")
+
+    def flush(part: Bits) -> None:
+        magnitude = scratch("magnitude", part.size, part.dtype)
+        np.bitwise_and(part, part.dtype.type(layout.sign_bit - 1), out=magnitude)
+        subnormal = magnitude < smallest
+        if subnormal.any():
+            part[subnormal] &= part.dtype.type(layout.sign_bit)
+
+    in_chunks(flush, 1, flushed)
+    return flushed, layout
+
+
+def narrowed_layout(layout: FloatLayout, to: PreRounding | AmaxType) -> FloatLayout:
+    """The layout of numbers rounded to a type: their own if they all fit into it already."""
+    target = LAYOUTS[_TYPES[to.value]] if to.value in _TYPES else layout
+    wider = layout.exponent_bits > target.exponent_bits
+    return target if wider or layout.mantissa_bits > target.mantissa_bits else layout
+
+
+def narrowed(
+    bits: Bits, layout: FloatLayout, to: PreRounding | AmaxType
+) -> tuple[Bits, FloatLayout]:
+    """The numbers rounded (ties to even) to a type, if they do not all fit into it already."""
+    target = narrowed_layout(layout, to)
+    if target is layout:
+        return bits, layout
+    drop = layout.mantissa_bits - target.mantissa_bits
+    if drop < 1 or target.exponent_bits > layout.exponent_bits:
+        return compose(split(bits, layout), target), target
+    result = np.empty(bits.shape, target.uint)
+    in_chunks(lambda out, part: _narrow(part, layout, target, out), 1, result, bits)
+    return result, target
+
+
+def _narrow(bits: Bits, layout: FloatLayout, target: FloatLayout, out: Bits) -> None:
+    """`compose` of `split` for a chunk, on whole patterns where the result is a normal number.
+
+    Dropping fraction bits rounds a magnitude pattern to a multiple of 2**drop, and a carry moves
+    into the exponent by itself; the difference of the biases is subtracted before, a multiple of
+    twice that, which leaves halves and ties where they are. Subnormals of both types lie alike
+    where the biases are the same. Where they are not, what is below the target's normal numbers
+    wraps around and is done apart, as NaN is.
+    """
+    word, size, drop = bits.dtype.type, bits.size, layout.mantissa_bits - target.mantissa_bits
+    magnitude, rounded = (scratch(name, size, bits.dtype) for name in ("magnitude", "rounded"))
+    np.bitwise_and(bits, word(layout.sign_bit - 1), out=magnitude)
+    rebias = layout.bias - target.bias << layout.mantissa_bits
+    np.right_shift(magnitude, word(drop), out=rounded)
+    np.bitwise_and(rounded, word(1), out=rounded)
+    np.add(rounded, magnitude, out=rounded)
+    added = (1 << (drop - 1)) - 1 - rebias
+    np.add(rounded, word(added % (1 << 8 * bits.dtype.itemsize)), out=rounded)
+    np.right_shift(rounded, word(drop), out=rounded)
+    np.minimum(rounded, word(target.inf_bits), out=rounded)
+    np.copyto(out, rounded, casting="same_kind")
+    if rebias:
+        _narrow_small(magnitude, rebias, layout, target, out)
+    if magnitude.max(initial=0) > layout.inf_bits:
+        out[magnitude > word(layout.inf_bits)] = target.nan_bits
+    np.right_shift(bits, word(layout.width - target.width), out=rounded)
+    np.bitwise_and(rounded, word(target.sign_bit), out=rounded)
+    np.bitwise_or(out, rounded, out=out, casting="same_kind")
+
+
+def _narrow_small(
+    magnitude: Bits, rebias: int, layout: FloatLayout, target: FloatLayout, out: Bits
+) -> None:
+    """Magnitudes below the target's normal numbers: zeros, and the rare ones that are not."""
+    word, unit = magnitude.dtype.type, 1 << layout.mantissa_bits
+    small = magnitude < word(rebias + unit)
+    if not small.any():
+        return
+    np.copyto(out, 0, where=small)
+    half = max(rebias - target.mantissa_bits * unit, 0)  # of the smallest number: a tie, to zero
+    others = np.flatnonzero(small & (magnitude > word(half)))
+    if others.size:
+        out[others] = compose(split(magnitude[others], layout), target)
+
+
+def _small_float_bits(dtype: np.dtype[Any], *, flush: bool) -> Bits:
+    """float32 patterns of every number of an ml_dtypes type, exact; NaN keeps its sign."""
+    fmt = _SMALL_FLOATS[dtype]
+    parts = parts_of(fmt)
+    significand = parts.significand
+    if flush:
+        significand = np.where(parts.is_subnormal, 0, significand)
+    negative = (np.arange(fmt.code_count) & fmt.sign_bit) != 0
+    bits: Bits = compose(
+        dataclasses.replace(parts, significand=significand, negative=negative), F32
+    )
+    return bits
+
+
+def _integer_bits(array: NDArray[Any]) -> Bits:
+    """float64 patterns of integers, rounded to odd where they have more than 53 bits."""
+    if array.dtype.itemsize < 8:  # float64 holds them all
+        return array.astype(np.float64).view(np.uint64)
+    negative = array < 0
+    wide = array.astype(np.uint64)  # modulo 2**64, so that negation gives the magnitude
+    magnitude = np.where(negative, np.uint64(0) - wide, wide)
+    large = magnitude >> np.uint64(53) != 0
+    sticky = (magnitude & np.uint64(0x7FF)) != 0
+    significand = np.where(large, magnitude >> np.uint64(11) | sticky, magnitude)
+    exponent = 11 * large.astype(np.int64)
+    return compose(Parts.finite(negative, significand.astype(np.int64), exponent), F64)

@@ -1,0 +1,158 @@
+"""Scale layouts: the order in which a matrix of scales is stored."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mxref.bits.floats import U8
+from mxref.bits.out import array_out
+from mxref.formats.catalog import CodeFormat
+from mxref.numbers.codes import codes_of
+from mxref.policy.choices import ScaleLayout
+from mxref.policy.policy import Policy, resolve
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from mxref.policy.policy import PackScalesChoices
+
+__all__ = ["pack_scales", "unpack_scales"]
+
+#: What scale codes of any scale format are checked as.
+_SCALE_BYTE = CodeFormat("scales", 8, 0, 0, signed=False, dtype_name="float8_e8m0fnu")
+
+
+def pack_scales(
+    scale_codes: ArrayLike,
+    policy: str | Policy = "ocp",
+    *,
+    out: U8 | None = None,
+    **choices: Unpack[PackScalesChoices],
+) -> U8:
+    """Every matrix of scale codes as the bytes that it is stored in.
+
+    `tiles_128x4` is what cuBLAS and the tcgen05 instructions read: the matrix is filled up with 00
+    to a multiple of 128 rows and 4 columns and cut into tiles of 128 x 4, which follow each other
+    row by row; row r and column c of a tile are at byte ``r % 32 * 16 + r // 32 * 4 + c`` of its
+    512. The filler 00 is the scale 2**-127 in E8M0, not zero. The tiles of one matrix are
+    ``.reshape(rows / 128, columns / 4, 512)``, of the filled-up rows and columns.
+
+    Blocks along axis 0: pass ``scale_codes.T``, and ``np.moveaxis(codes, 0, -1)`` to `pack`.
+
+    Args:
+        scale_codes: codes (..., rows, columns) of any scale format, or an array of E8M0's ml_dtypes
+            type: a row for each row of the tensor, a column for each block of it.
+        policy: a `Policy` or its spelling.
+        out: where the bytes go: a writable C-contiguous uint8 array of their shape.
+        choices: `scale_layout`.
+
+    Returns:
+        uint8 (..., bytes): rows * columns of them, or 512 for each tile.
+
+    Raises:
+        TypeError: scale codes of another type.
+        ValueError: unknown policy or choice; fewer than two axes; a code above FF; an `out` that
+            does not fit.
+
+    Source: cuBLAS documentation, 1D block scaling factors layout; SPEC_NOTES N32.
+
+    >>> pack_scales([[1, 2], [3, 4]])
+    array([1, 2, 3, 4], dtype=uint8)
+    >>> tiles = pack_scales([[1, 2], [3, 4]], scale_layout="tiles_128x4")
+    >>> tiles.shape, tiles[:2].tolist(), tiles[16:18].tolist()
+    ((512,), [1, 2], [3, 4])
+    """
+    layout = resolve("pack_scales", policy, choices).layout.scale_layout
+    scales = codes_of(scale_codes, _SCALE_BYTE, "scale_codes")
+    if scales.ndim < 2:
+        raise ValueError(f"scale_codes must have shape (..., rows, columns), got {scales.shape}")
+    *outer, rows, columns = scales.shape
+    row_major = layout is ScaleLayout.ROW_MAJOR
+    down, across = _tiles(rows, columns)
+    size = rows * columns if row_major else down * across * 512
+    packed = array_out(out, np.dtype(np.uint8), (*outer, size), scales)
+    if row_major:
+        packed.reshape(scales.shape)[...] = scales
+        return packed
+    whole = np.zeros((*outer, down * 128, across * 4), np.uint8)
+    whole[..., :rows, :columns] = scales
+    tiles = _tiles_of(packed, down, across)
+    tiles[...] = whole.reshape(tiles.shape)
+    return packed
+
+
+def unpack_scales(
+    packed: ArrayLike,
+    shape: Sequence[int],
+    policy: str | Policy = "ocp",
+    *,
+    out: U8 | None = None,
+    **choices: Unpack[PackScalesChoices],
+) -> U8:
+    """The scale codes that bytes hold: `pack_scales` undone.
+
+    Args:
+        packed: bytes (..., size) as integers from 0 to 255.
+        shape: shape (..., rows, columns) of the scale codes.
+        policy: a `Policy` or its spelling.
+        out: where the scale codes go: a writable C-contiguous uint8 array of their shape.
+        choices: `scale_layout`.
+
+    Returns:
+        uint8 scale codes of the shape. Bytes of the filler are not looked at.
+
+    Raises:
+        TypeError: packed of another type; a shape that holds something else than integers.
+        ValueError: unknown policy or choice; a shape of fewer than two axes; bytes of another shape
+            than `pack_scales` gives; an `out` that does not fit.
+
+    Source: SPEC_NOTES N32.
+
+    >>> unpack_scales([1, 2, 3, 4], (2, 2)).tolist()
+    [[1, 2], [3, 4]]
+    """
+    layout = resolve("unpack_scales", policy, choices).layout.scale_layout
+    array = codes_of(packed, _SCALE_BYTE, "packed")
+    *outer, rows, columns = _shape(shape)
+    down, across = _tiles(rows, columns)
+    row_major = layout is ScaleLayout.ROW_MAJOR
+    wanted = (*outer, rows * columns if row_major else down * across * 512)
+    if array.shape != wanted:
+        raise ValueError(
+            f"packed must have shape {wanted} for scale codes of shape {(*outer, rows, columns)} "
+            f"in {layout.value}, got {array.shape}"
+        )
+    scales = array_out(out, np.dtype(np.uint8), (*outer, rows, columns), array)
+    if row_major:
+        scales[...] = array.reshape(scales.shape)
+        return scales
+    whole = _tiles_of(array, down, across).reshape(*outer, down * 128, across * 4)
+    scales[...] = whole[..., :rows, :columns]
+    return scales
+
+
+def _tiles_of(packed: U8, down: int, across: int) -> U8:
+    """Bytes of tiles as (matrices, tiles down, 4, 32, tiles across, 4), in the order of scales."""
+    tiles = packed.reshape(math.prod(packed.shape[:-1]), down, across, 32, 4, 4)
+    return tiles.transpose(0, 1, 4, 3, 2, 5)
+
+
+def _tiles(rows: int, columns: int) -> tuple[int, int]:
+    """Tiles down and across."""
+    return -(-rows // 128), -(-columns // 4)
+
+
+def _shape(shape: Sequence[int]) -> tuple[int, ...]:
+    try:
+        whole = tuple(operator.index(n) for n in shape)
+    except TypeError:
+        raise TypeError(f"shape must hold integers, got {shape!r}") from None
+    if len(whole) < 2 or min(whole) < 0:
+        raise ValueError(f"shape must be (..., rows, columns), none negative, got {whole}")
+    return whole

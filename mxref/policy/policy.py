@@ -1,0 +1,312 @@
+"""Policies: one value for every choice that the standards leave open.
+
+A policy has one spelling everywhere: a profile's name and the choices that differ from it, as in
+``ocp+rounding=toward_zero+overflow=nonsaturating``. `mxref.choices` explains each choice.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mxref.policy import choices as c
+from mxref.policy.choices import Choice, Rounding
+from mxref.policy.keywords import (
+    DecodeChoices,
+    DecodeScaleChoices,
+    DequantizeChoices,
+    ElementChoices,
+    EncodeScaleChoices,
+    PackBlocksChoices,
+    PackChoices,
+    PackScalesChoices,
+    QuantizeChoices,
+    SharedScaleChoices,
+)
+from mxref.policy.scale_rule import ScaleRule
+from mxref.support.text import unknown_name
+
+__all__ = [
+    "READS",
+    "DecodeChoices",
+    "DecodePolicy",
+    "DecodeScaleChoices",
+    "DequantizeChoices",
+    "ElementChoices",
+    "ElementPolicy",
+    "EncodeScaleChoices",
+    "LayoutPolicy",
+    "PackBlocksChoices",
+    "PackChoices",
+    "PackScalesChoices",
+    "Policy",
+    "QuantizeChoices",
+    "ScalePolicy",
+    "SharedScaleChoices",
+    "resolve",
+]
+
+
+def _member(name: str, value: object, members: list[Choice]) -> Choice:
+    known = {member.value: member for member in members}
+    if isinstance(value, Choice) and value in members:
+        return value
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(unknown_name(name, value, known))
+    return known[value]
+
+
+class _Group:
+    """Part of a policy: members of choices, given as such or by their spelling."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            kind: Any = type(field.default)
+            value = getattr(self, field.name)
+            if not isinstance(value, kind):
+                object.__setattr__(self, field.name, _member(field.name, value, list(kind)))
+
+
+@dataclass(frozen=True, slots=True)
+class ElementPolicy(_Group):
+    """The choices that encoding one element reads."""
+
+    rounding: Rounding = Rounding.TIES_TO_EVEN
+    overflow: c.Overflow = c.Overflow.SATURATE
+    clamp: c.Clamp = c.Clamp.AFTER_ROUNDING
+    nan: c.NaN = c.NaN.POSITIVE
+    nan_to_finite: c.NaNToFinite = c.NaNToFinite.MAX
+    zero_sign: c.ZeroSign = c.ZeroSign.KEPT
+    underflow_sign: c.UnderflowSign = c.UnderflowSign.KEPT
+    subnormal_inputs: c.SubnormalInputs = c.SubnormalInputs.KEPT
+    int8_range: c.Int8Range = c.Int8Range.SYMMETRIC
+    pre_rounding: c.PreRounding = c.PreRounding.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePolicy(_Group):
+    """The choices that finding and encoding a scale read."""
+
+    scale_rule: ScaleRule = ScaleRule.FLOOR
+    scale_rounding: c.ScaleRounding = c.ScaleRounding.TOWARD_ZERO
+    block_nan: c.BlockNaN = c.BlockNaN.NAN_BLOCK
+    block_inf: c.BlockInf = c.BlockInf.NAN_BLOCK
+    zero_block: c.ZeroBlock = c.ZeroBlock.CODE_00
+    scale_overflow: c.ScaleOverflow = c.ScaleOverflow.CLAMP
+    scale_underflow: c.ScaleUnderflow = c.ScaleUnderflow.CLAMP
+    amax_type: c.AmaxType = c.AmaxType.SOURCE
+    int8_emax: c.Int8Emax = c.Int8Emax.ZERO
+    nan_block_codes: c.NaNBlockCodes = c.NaNBlockCodes.ZEROS
+    scaling: c.Scaling = c.Scaling.DIVIDE
+    scale_arithmetic: c.ScaleArithmetic = c.ScaleArithmetic.EXACT
+    scale_of_zero: c.ScaleOfZero = c.ScaleOfZero.CODE_00
+    scale_of_negative: c.ScaleOfNegative = c.ScaleOfNegative.MAGNITUDE
+    scale_of_inf: c.ScaleOfInf = c.ScaleOfInf.NAN
+    tiny_scale: c.TinyScale = c.TinyScale.EXACT
+
+
+@dataclass(frozen=True, slots=True)
+class DecodePolicy(_Group):
+    """The choices that decoding reads."""
+
+    scale_00: c.Scale00 = c.Scale00.POWER
+    scale_ff: c.ScaleFF = c.ScaleFF.NAN
+    product_overflow: c.ProductOverflow = c.ProductOverflow.INF
+    product_rounding: c.ProductRounding = c.ProductRounding.ONCE
+    decoded_zero: c.DecodedZero = c.DecodedZero.KEPT
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutPolicy(_Group):
+    """The choices about where elements and blocks lie."""
+
+    tail: c.Tail = c.Tail.ZERO_PADDED
+    fp4_packing: c.FP4Packing = c.FP4Packing.LOW_NIBBLE_FIRST
+    fp6_packing: c.FP6Packing = c.FP6Packing.LSB_FIRST
+    scale_place: c.ScalePlace = c.ScalePlace.SEPARATE
+    scale_byte: c.ScaleByte = c.ScaleByte.BIASED
+    scale_layout: c.ScaleLayout = c.ScaleLayout.ROW_MAJOR
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One value for every open choice: a named function instead of "some MXFP4".
+
+    Args:
+        element: choices of element encoding.
+        scale: choices of the scale.
+        decode: choices of decoding.
+        layout: choices of layout.
+
+    >>> policy = Policy.parse("ocp+rounding=toward_zero")
+    >>> policy.element.rounding.value, str(policy), policy == Policy()
+    ('toward_zero', 'ocp+rounding=toward_zero', False)
+    """
+
+    element: ElementPolicy = ElementPolicy()
+    scale: ScalePolicy = ScalePolicy()
+    decode: DecodePolicy = DecodePolicy()
+    layout: LayoutPolicy = LayoutPolicy()
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, type(field.default)):
+                raise TypeError(
+                    f"{field.name} must be a {type(field.default).__name__}, "
+                    f"got {type(value).__name__}"
+                )
+
+    def __str__(self) -> str:
+        """The policy's one spelling: choices that differ from `ocp`, in a fixed order."""
+        default = Policy().choices()
+        changed = [f"+{n}={value}" for n, value in self.choices().items() if value != default[n]]
+        return "ocp" + "".join(changed)
+
+    @staticmethod
+    def parse(text: str) -> Policy:
+        """The policy that a string spells.
+
+        Raises:
+            ValueError: unknown profile, choice or value, or a choice given twice.
+        """
+        return _parse(text)[0]
+
+    def replace(self, **choices: str | Choice) -> Policy:
+        """This policy with single choices replaced, by name and string.
+
+        >>> str(Policy().replace(overflow="nonsaturating"))
+        'ocp+overflow=nonsaturating'
+
+        Raises:
+            ValueError: unknown choice or value.
+        """
+        if not choices:
+            return self
+        groups: dict[str, dict[str, Any]] = {}
+        for name, value in choices.items():
+            members = Policy.members(name)
+            groups.setdefault(_GROUP_OF[name], {})[name] = _member(name, value, members)
+        parts = {
+            group: dataclasses.replace(getattr(self, group), **changed)
+            for group, changed in groups.items()
+        }
+        return dataclasses.replace(self, **parts)
+
+    @staticmethod
+    def members(choice: str) -> list[Choice]:
+        """Every member of a choice.
+
+        >>> [member.value for member in Policy.members("clamp")]
+        ['after_rounding', 'before_rounding']
+
+        Raises:
+            ValueError: unknown choice.
+        """
+        if choice not in _GROUP_OF:
+            raise ValueError(unknown_name("choice", choice, _GROUP_OF))
+        kind: type[Choice] = type(getattr(getattr(_DEFAULT, _GROUP_OF[choice]), choice))
+        return list(kind)
+
+    def choices(self) -> dict[str, str]:
+        """Every choice by name, as strings, in the order of the policy's spelling."""
+        return {
+            name: getattr(getattr(self, group), name).value for name, group in _GROUP_OF.items()
+        }
+
+
+_DEFAULT = Policy()
+
+#: choice name -> the part of a Policy that holds it, in the order in which policies are spelled.
+_GROUP_OF: Mapping[str, str] = {
+    field.name: group.name
+    for group in dataclasses.fields(Policy)
+    for field in dataclasses.fields(getattr(_DEFAULT, group.name))
+}
+
+
+#: Operations, with the choices that each reads.
+READS: Mapping[str, tuple[str, ...]] = {
+    op: tuple(name for name in _GROUP_OF if name in reads.__annotations__ or name in more)
+    for op, reads, more in (
+        ("encode", ElementChoices, ()),
+        ("decode", DecodeChoices, ()),
+        ("encode_scale", EncodeScaleChoices, ()),
+        ("decode_scale", DecodeScaleChoices, ()),
+        ("shared_scale", SharedScaleChoices, ("scale_rule",)),
+        ("quantize", QuantizeChoices, ()),
+        ("dequantize", DequantizeChoices, ()),
+        ("pack", PackChoices, ()),
+        ("unpack", PackChoices, ()),
+        ("pack_blocks", PackBlocksChoices, ()),
+        ("unpack_blocks", PackBlocksChoices, ()),
+        ("pack_scales", PackScalesChoices, ()),
+        ("unpack_scales", PackScalesChoices, ()),
+    )
+}
+
+
+def _parse(text: str) -> tuple[Policy, list[str]]:
+    if not isinstance(text, str):
+        raise TypeError(f"policy must be a string or a Policy, got {type(text).__name__}")
+    policy, choices = _parsed(text)
+    return policy, list(choices)
+
+
+@functools.lru_cache(maxsize=1024)
+def _parsed(text: str) -> tuple[Policy, tuple[str, ...]]:
+    profile, *parts = text.split("+")
+    if profile != "ocp":
+        raise ValueError(
+            f"policy must be ocp, or ocp+choice=value+..., got {text!r}; a profile is named by "
+            "mxref.profile(NAME), by --profile NAME of commands, and by PROFILE in a target's file"
+        )
+    choices: dict[str, str] = {}
+    for part in parts:
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise ValueError(f"policy {text!r} must spell a choice as name=value, got {part!r}")
+        if name in choices:
+            raise ValueError(f"policy {text!r} gives {name!r} twice: keep one")
+        choices[name] = value
+    return _DEFAULT.replace(**choices), tuple(choices)
+
+
+def spelled(policy: str | Policy, choices: Mapping[str, Any]) -> list[str]:
+    """Names of the choices that a call spells out; a `Policy` object spells none."""
+    return [*([] if isinstance(policy, Policy) else _parse(policy)[1]), *choices]
+
+
+def resolve(operation: str, policy: str | Policy, choices: Mapping[str, Any]) -> Policy:
+    """The policy of one call; refuses a spelled choice that the operation does not read.
+
+    A `Policy` object is taken whole, since it always has every choice.
+
+    Raises:
+        ValueError: unknown, unread or repeated choice.
+        TypeError: policy is neither a string nor a `Policy`.
+    """
+    spelled: list[str] = []
+    if isinstance(policy, Policy):
+        base = policy
+    else:
+        base, spelled = _parse(policy)
+    reads = READS[operation]
+    for name in (*spelled, *choices):
+        if name not in _GROUP_OF:
+            raise ValueError(unknown_name("choice", name, dict.fromkeys(reads)))
+        if name not in reads:
+            readers = ", ".join(one for one in READS if name in READS[one])
+            raise ValueError(
+                f"{operation} does not read the choice {name!r}, which {readers} "
+                f"{'read' if ',' in readers else 'reads'}"
+            )
+    twice = [name for name in choices if name in spelled]
+    if twice:
+        raise ValueError(f"choice {twice[0]!r} is given twice, in policy and by keyword: keep one")
+    return base.replace(**choices)

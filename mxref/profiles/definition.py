@@ -1,0 +1,229 @@
+"""A profile: a policy, and the stages that an implementation does otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from mxref import formats
+from mxref.bits.floats import I64, U8, Bits, FloatLayout, Floats, bits_of, floats_from, layout_of
+from mxref.blocks.container import Blocks, dequantize, read_by
+from mxref.blocks.quantization import quantize, quantize_by
+from mxref.blocks.tiles import Axis
+from mxref.formats.catalog import E8M0, BlockFormat, ElementFormat
+from mxref.numbers.codes import codes_of
+from mxref.numbers.element import decode, encode
+from mxref.numbers.scale import decode_scale, encode_scale, shared_scale
+from mxref.numbers.source import numbers_of
+from mxref.packing.elements import unpack
+from mxref.policy.policy import Policy
+from mxref.profiles.stages import Rows, Stages, exactly
+from mxref.support.threads import CHUNK
+
+__all__ = ["Profile"]
+
+_STAGED = ("encode", "shared_scale", "quantize")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A real implementation: it answers as that does, bit for bit, in what it speaks of.
+
+    Args:
+        name: its name.
+        policy: the policy.
+        source: whose it is, and where its rules stand.
+        version: of the implementation.
+        checked: what its answers were compared with.
+        formats: the formats that it speaks of, by operation; everything if None.
+        floats: the float types that it takes, and gives to the last bit; all if None. To
+            another type it decodes by its policy, which is no claim.
+        stages: the stages that the implementation does otherwise than the policy says.
+
+    >>> import mxref
+    >>> x, torchao = np.float32([2.0**-126, 0.0]), mxref.profile("torchao_0_18_floor")
+    >>> torchao.quantize(x, "mxfp4_e2m1").codes[0], mxref.quantize(x, "mxfp4_e2m1").codes[0]
+    (np.uint8(2), np.uint8(4))
+    """
+
+    name: str
+    policy: Policy
+    source: str
+    version: str
+    checked: str = ""
+    formats: Mapping[str, tuple[str, ...]] | None = None
+    floats: tuple[str, ...] | None = None
+    stages: Stages = field(default_factory=Stages)
+
+    def speaks_of(self, op: str, format: str) -> bool:
+        """Whether the profile says anything of an operation on a format.
+
+        >>> from mxref.profiles import profile
+        >>> profile("ml_dtypes").speaks_of("encode", "int8")
+        False
+        """
+        return self.formats is None or format in self.formats.get(op, ())
+
+    @property
+    def about(self) -> str:
+        """Whose model it is, and of which version, in short.
+
+        >>> from mxref.profiles import profile
+        >>> profile("torchao_0_18_even").about
+        'pytorch/ao 0.18.0, torch 2.13.0'
+        """
+        return f"{self.source.partition(',')[0]} {self.version}"
+
+    @property
+    def has(self) -> str:
+        """What it speaks of: operations, formats, and the float types if they are not all.
+
+        >>> from mxref.profiles import profile
+        >>> profile("executorch").has
+        'dequantize mxfp8_e5m2, mxfp8_e4m3; floats f32, bf16'
+        """
+        parts = [f"{op} {', '.join(names)}" for op, names in (self.formats or {}).items()]
+        floats = [f"floats {', '.join(self.floats)}"] if self.floats else []
+        return "; ".join([*(parts or ["every operation and format"]), *floats])
+
+    @property
+    def replaced(self) -> tuple[str, ...]:
+        """The stages that are not those of the policy."""
+        default = Stages()
+        names = Stages.__dataclass_fields__
+        return tuple(n for n in names if getattr(self.stages, n) is not getattr(default, n))
+
+    def encode(self, values: ArrayLike, format: str | ElementFormat) -> U8:
+        """Element codes of numbers, as `mxref.encode` gives them.
+
+        Raises:
+            ValueError: an operation, format or float type that the implementation does not have.
+        """
+        fmt = formats.element_format(format)
+        self._refuse("encode", fmt.name)
+        if "element" not in self.replaced:
+            return encode(self._own(values), fmt, self.policy)
+        numbers = numbers_of(self._own(values), self.policy.element)
+        return self._in_chunks(*numbers, fmt, self.stages.encode)
+
+    def decode(
+        self, codes: ArrayLike, format: str | ElementFormat, dtype: DTypeLike = np.float32
+    ) -> Floats:
+        """The numbers of element codes, as `mxref.decode` gives them; see `encode`."""
+        fmt = formats.element_format(format)
+        self._refuse("decode", fmt.name)
+        if "decode" not in self.replaced:
+            return decode(codes, fmt, dtype, self.policy)
+        layout, block = layout_of(dtype), BlockFormat(fmt.name, fmt, E8M0, 1)
+        table = self.stages.decode(block, layout, self.policy).reshape(-1, fmt.code_count)
+        return floats_from(np.asarray(table[E8M0.bias][codes_of(codes, fmt)]), layout)
+
+    def encode_scale(self, values: ArrayLike) -> U8:
+        """E8M0 codes of numbers, as `mxref.encode_scale` gives them; see `encode`."""
+        self._refuse("encode_scale", "e8m0")
+        own = self._own(values)
+        if "e8m0" not in self.replaced:
+            return encode_scale(own, self.policy)
+        bits, layout = bits_of(own)
+        with np.errstate(all="ignore"):
+            return self.stages.e8m0(exactly(bits, layout), layout, self.policy).astype(np.uint8)
+
+    def decode_scale(self, codes: ArrayLike, dtype: DTypeLike = np.float32) -> Floats:
+        """The numbers of E8M0 codes, as `mxref.decode_scale` gives them; see `encode`."""
+        self._refuse("decode_scale", "e8m0")
+        return decode_scale(codes, dtype, self.policy)
+
+    def shared_scale(self, amax: ArrayLike, format: str | ElementFormat) -> U8:
+        """E8M0 codes of the scales for blocks with these largest magnitudes; see `encode`."""
+        fmt = formats.element_format(format)
+        self._refuse("shared_scale", fmt.name)
+        if not {"amax", "scale", "nonfinite"} & {*self.replaced}:
+            return shared_scale(self._own(amax, "amax"), fmt, policy=self.policy)
+        numbers = bits_of(self._own(amax, "amax"), "amax")
+        return self._in_chunks(*numbers, fmt, self.stages.shared_scale)
+
+    def quantize(
+        self,
+        values: ArrayLike,
+        block_format: str | BlockFormat,
+        *,
+        axis: Axis = -1,
+        out: tuple[U8, U8] | None = None,
+    ) -> Blocks:
+        """Blocks of a tensor, as `mxref.quantize` gives them; see `encode`."""
+        fmt = formats.block_format(block_format)
+        self._refuse("quantize", fmt.name)
+        array = self._own(values)
+        if not {*self.replaced} - {"decode", "pack", "e8m0"}:
+            return quantize(array, fmt, self.policy, axis=axis, out=out)
+
+        def rows_of(bits: Bits, layout: FloatLayout) -> tuple[U8, U8]:
+            rows = Rows.of(bits, layout, fmt.element, self.policy)
+            scales, codes = self.stages.quantize(rows)
+            return scales.astype(np.uint8), codes.astype(np.uint8)
+
+        return quantize_by(rows_of, array, fmt, self.policy, axis, out)
+
+    def dequantize(self, blocks: Blocks, dtype: DTypeLike = np.float32) -> Floats:
+        """The numbers that blocks stand for, as `mxref.dequantize` gives them; see `encode`."""
+        if not isinstance(blocks, Blocks):
+            raise TypeError(f"blocks must be a Blocks, got {type(blocks).__name__}")
+        self._refuse("dequantize", blocks.format.name)
+        layout = layout_of(dtype)
+        if "decode" not in self.replaced:
+            return dequantize(blocks, dtype, self.policy)
+        table = self.stages.decode(blocks.format, layout, self.policy)
+        return read_by(table.reshape(-1), blocks, layout)
+
+    def pack(self, codes: ArrayLike, format: str | ElementFormat) -> U8:
+        """Bytes of element codes, as `mxref.pack` gives them; see `encode`."""
+        fmt = formats.element_format(format)
+        self._refuse("pack", fmt.name)
+        array = codes_of(codes, fmt)
+        if not array.ndim:
+            raise ValueError("codes must have at least one axis, got a scalar: pass a list of one")
+        return self.stages.pack(array, fmt.name, self.policy)
+
+    def unpack(self, packed: ArrayLike, format: str | ElementFormat, count: int) -> U8:
+        """Element codes of bytes, as `mxref.unpack` gives them; see `encode`."""
+        fmt = formats.element_format(format)
+        self._refuse("unpack", fmt.name)
+        return unpack(packed, fmt, count, self.policy)
+
+    def _refuse(self, op: str, format: str) -> None:
+        if not self.speaks_of(op, format):
+            has = ", ".join((self.formats or {}).get(op, ())) or "no format"
+            raise ValueError(
+                f"format must be one that {self.name} has for {op}: {has}; got {format}"
+            )
+
+    def _own(self, values: ArrayLike, parameter: str = "values") -> ArrayLike:
+        """The values, if the implementation takes their type."""
+        if self.floats is not None:
+            layout = bits_of(values, parameter)[1]
+            if layout.name not in self.floats:
+                takes = ", ".join(self.floats)
+                raise ValueError(
+                    f"{parameter} must be of a type that {self.name} takes ({takes}), "
+                    f"got {layout.name}: convert them"
+                )
+        return values
+
+    def _in_chunks(
+        self,
+        bits: Bits,
+        layout: FloatLayout,
+        fmt: ElementFormat,
+        codes_of: Callable[[Rows], I64],
+    ) -> U8:
+        """One code for each number, each a block of its own."""
+        flat = bits.reshape(-1, 1)
+        codes = np.empty(flat.size, np.uint8)
+        for start in range(0, flat.size, CHUNK):
+            some = flat[start : start + CHUNK]
+            rows = Rows.of(some, layout, fmt, self.policy)
+            codes[start : start + CHUNK] = codes_of(rows).reshape(-1)
+        return codes.reshape(bits.shape)

@@ -1,0 +1,121 @@
+"""Whole policies that an operation takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hypothesis import strategies as st
+
+from mxref.blocks.shapes import E8M0_ONLY, EXACT_ONLY
+from mxref.formats.catalog import (
+    BLOCK_FORMATS,
+    E8M0,
+    ELEMENT_FORMATS,
+    OTHER_BLOCK_FORMATS,
+    OTHER_FORMATS,
+    SCALE_FORMATS,
+    BlockFormat,
+    CodeFormat,
+)
+from mxref.policy.choices import ScaleArithmetic
+from mxref.policy.policy import READS, Policy
+from mxref.support.text import unknown_name
+
+__all__ = ["policies"]
+
+
+def policies(
+    op: str | None = None,
+    format: str | None = None,
+    *,
+    allow_stochastic: bool = False,
+    allow_refusals: bool = False,
+) -> st.SearchStrategy[Policy]:
+    """Whole policies: any member of every choice that an operation reads, `ocp` for the others.
+
+    Never a combination that the operation refuses. They shrink to `ocp`.
+
+    Args:
+        op: an operation, such as `encode`; None for all choices (of which `pack_blocks` refuses
+            `scale_place=separate`, which `ocp` has).
+        format: its format; choices that only others read keep their value.
+        allow_stochastic: whether there are roundings that need `random_bits=`.
+        allow_refusals: whether there are policies that make some input an error:
+            `nan_to_finite=error` and `tail=refused`.
+
+    Raises:
+        ValueError: unknown operation or format.
+
+    >>> from hypothesis import find, settings
+    >>> quiet = settings(database=None, derandomize=True)
+    >>> to_odd = lambda policy: policy.element.rounding.value == "to_odd"
+    >>> str(find(policies("encode"), to_odd, settings=quiet))
+    'ocp+rounding=to_odd'
+    """
+    if op is not None and op not in READS:
+        raise ValueError(unknown_name("op", op, READS))
+    fmt = None if format is None else _any_format(format)
+    names = (
+        READS[op] if op else tuple(dict.fromkeys(name for one in READS.values() for name in one))
+    )
+    members = {
+        name: [
+            member
+            for member in Policy.members(name)
+            if not _refused(op, fmt, name, member.value)
+            and (allow_stochastic or "stochastic" not in member.value)
+            and (allow_refusals or (name, member.value) not in _REFUSALS)
+        ]
+        for name in names
+        if not _unread(fmt, name)
+    }
+    # The default as often as all the others: a wrong choice must not hide behind another one.
+    each = {
+        name: st.sampled_from([*some[:1] * max(1, len(some) - 1), *some[1:]])
+        for name, some in members.items()
+    }
+    return st.fixed_dictionaries(each).map(lambda chosen: _legal(Policy().replace(**chosen), fmt))
+
+
+#: Choices that make some input an error.
+_REFUSALS = (("nan_to_finite", "error"), ("tail", "refused"))
+
+
+def _refused(op: str | None, fmt: BlockFormat | CodeFormat | None, name: str, value: str) -> bool:
+    """Whether an operation refuses a member whatever its input is."""
+    match name, value:
+        case "scale_overflow", "wrap":
+            return op in (None, "encode_scale")
+        case "scale_place", "separate":
+            return op in ("pack_blocks", "unpack_blocks")
+        case "scale_byte", "signed":
+            return isinstance(fmt, BlockFormat) and fmt.scale != E8M0
+    return False
+
+
+def _unread(fmt: BlockFormat | CodeFormat | None, name: str) -> bool:
+    """Whether a choice is read for other formats only."""
+    if not isinstance(fmt, BlockFormat):
+        return False
+    return name == "scale_arithmetic" if fmt.scale == E8M0 else name in E8M0_ONLY
+
+
+def _legal(policy: Policy, fmt: BlockFormat | CodeFormat | None) -> Policy:
+    """A policy without the choices that its arithmetic of scales does not read."""
+    if fmt is None or policy.scale.scale_arithmetic is ScaleArithmetic.EXACT:
+        return policy
+    default = Policy().choices()
+    return policy.replace(**{name: default[name] for name in EXACT_ONLY})
+
+
+def _any_format(name: str) -> BlockFormat | CodeFormat:
+    known: Mapping[str, BlockFormat | CodeFormat] = {
+        **ELEMENT_FORMATS,
+        **OTHER_FORMATS,
+        **SCALE_FORMATS,
+        **BLOCK_FORMATS,
+        **OTHER_BLOCK_FORMATS,
+    }
+    if name not in known:
+        raise ValueError(unknown_name("format", name, known))
+    return known[name]

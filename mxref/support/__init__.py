@@ -1,0 +1,1 @@
+"""Threads, memory, whole files, worker processes and text: nothing of MX."""

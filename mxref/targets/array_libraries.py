@@ -1,0 +1,202 @@
+"""Arrays of other libraries: what a target returns copied to NumPy, what it takes made for it.
+
+A library is imported only for a target that asks for its arrays. Floats that DLPack cannot carry
+to NumPy, such as torch's bfloat16 and float8, are copied as bits.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.support.text import unknown_name
+
+__all__ = ["Library", "host_array", "library_of"]
+
+Array = NDArray[Any]
+
+#: What takes an array out of its graph, applies signs that wait, and copies it to the host.
+_TO_HOST = ("detach", "resolve_conj", "resolve_neg", "cpu", "get")
+#: DLPack's number of the host.
+_HOST = (1, 0)
+
+
+def host_array(array: object) -> Array:
+    """An array of any library as a NumPy array, bit for bit.
+
+    Args:
+        array: what NumPy takes, or an object with ``__dlpack__`` on any device. Floats that NumPy
+            does not have become those of ml_dtypes, two FP4 codes in a byte a uint8.
+
+    Raises:
+        TypeError: an object with ``__dlpack__`` that cannot be copied to the host.
+
+    >>> host_array([[1, 2]]).shape
+    (1, 2)
+    """
+    if isinstance(array, np.ndarray) or not hasattr(array, "__dlpack__"):
+        return np.asarray(array)
+    try:
+        return _copied(array)
+    except Exception as error:  # any that a library raises
+        kind = f"{type(array).__module__.partition('.')[0]}.{type(array).__name__}"
+        raise TypeError(f"a {kind} cannot be copied to the host: {error}") from error
+
+
+def _copied(array: Any) -> Array:
+    for name in _TO_HOST:
+        if callable(getattr(array, name, None)):
+            array = getattr(array, name)()
+    dtype = getattr(array, "dtype", None)
+    if isinstance(dtype, np.dtype) and hasattr(array, "__array__"):
+        return np.asarray(array)
+    name, library = str(dtype).rpartition(".")[2], sys.modules.get(type(dtype).__module__)
+    if name == "float4_e2m1fn_x2":
+        return np.from_dlpack(array.view(getattr(library, "uint8", None)))
+    own = getattr(ml_dtypes, name, None)
+    if own is not None:
+        integers = f"int{8 * np.dtype(own).itemsize}"
+        return np.from_dlpack(array.view(getattr(library, integers, None))).view(own)
+    on_host = array.__dlpack_device__()[0] == _HOST[0]
+    return np.from_dlpack(array if on_host else _OnHost(array))
+
+
+class _OnHost:
+    """An array of another device that is exported to the host, also to NumPy 2.0."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._array.__dlpack__(**(options | {"dl_device": _HOST}))
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _HOST
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """What makes arrays for a target.
+
+    Args:
+        name: the library's.
+        array: its array with the bits, the shape and as far as it can the strides of NumPy's.
+        dtype: its name for a dtype.
+        lacks: float types of which it has no arrays, each with the reason.
+    """
+
+    name: str
+    array: Callable[[Array], Any]
+    dtype: Callable[[np.dtype[Any]], Any]
+    lacks: Mapping[str, str] = field(default_factory=dict)
+
+    def taking(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, given this library's arrays and dtypes where it is called with NumPy's."""
+        if self.name == "numpy":
+            return function
+
+        @functools.wraps(function)
+        def call(*arguments: Any) -> Any:
+            return function(*map(self._given, arguments))
+
+        return call
+
+    def _given(self, argument: Any) -> Any:
+        if isinstance(argument, np.ndarray | np.generic):
+            return self.array(np.asarray(argument))
+        return self.dtype(argument) if isinstance(argument, np.dtype) else argument
+
+
+def library_of(name: str, device: str | None = None) -> Library:
+    """The library of a name: numpy, torch, cupy or jax.
+
+    Args:
+        name: the name.
+        device: where its arrays shall be, in its own words; its default if None.
+
+    Raises:
+        ValueError: an unknown name, a library that is not installed, or a device that is not there.
+    """
+    if not isinstance(name, str) or name not in _MAKERS:
+        raise ValueError(unknown_name("ARRAYS", name, _MAKERS))
+    if device is not None and name in ("numpy", "cupy"):
+        raise ValueError(f"DEVICE must be left out for {name} arrays, got {device!r}")
+    try:
+        array, dtype = _MAKERS[name](device)
+        array(np.zeros(1, np.uint8))
+    except Exception as error:  # any that a library raises
+        if isinstance(error, ModuleNotFoundError) and error.name == name:
+            raise ValueError(f"{name} is not installed: pip install {name}") from None
+        place = "" if device is None else f" on {device!r}"
+        text = " ".join(str(error).split())
+        raise ValueError(f"{name} makes no arrays{place}: {text}") from error
+    found = {layout.name: _lack(array, layout) for layout in LAYOUTS.values()}
+    lacks = {float: f"{name} {lack}" for float, lack in found.items() if lack}
+    if name == "jax" and "f64" in lacks:
+        lacks["f64"] += ": set jax_enable_x64 in the target"
+    return Library(name, array, dtype, lacks)
+
+
+def _lack(array: Callable[[Array], Any], layout: FloatLayout) -> str:
+    """Why floats do not come back as they went in; nothing if they do."""
+    words = [0, 1, layout.sign_bit, layout.inf_bits, layout.nan_bits, layout.nan_bits + 1]
+    bits = np.array(words, layout.uint)
+    try:
+        back = host_array(array(bits.view(layout.dtype)))
+    except Exception as error:  # any that a library raises
+        return f"refuses {layout.dtype}: {' '.join(str(error).split())}"
+    if back.dtype != layout.dtype:
+        return f"makes {back.dtype} of {layout.dtype}"
+    return "" if np.array_equal(back.view(layout.uint), bits) else f"changes {layout.dtype}"
+
+
+_Maker = tuple[Callable[[Array], Any], Callable[[np.dtype[Any]], Any]]
+
+
+def _torch(device: str | None) -> _Maker:
+    torch = importlib.import_module("torch")
+
+    def array(values: Array) -> Any:
+        if any(stride < 0 for stride in values.strides):
+            values = values.copy()  # torch knows no negative strides
+        bits = values.view(np.int16) if values.dtype == ml_dtypes.bfloat16 else values
+        size = values.itemsize
+        if values.size:  # the memory as it is, so that the strides stay on every device
+            steps = (n * stride for n, stride in zip(values.shape, values.strides, strict=True))
+            ends = sum(steps) - sum(values.strides)
+            bits = np.lib.stride_tricks.as_strided(bits, (ends // size + 1,), (size,))
+        tensor = torch.from_numpy(bits).to(device)
+        strides = [stride // size for stride in values.strides]
+        return tensor.as_strided(values.shape, strides).view(dtype(values.dtype))
+
+    def dtype(of: np.dtype[Any]) -> Any:
+        return getattr(torch, of.name)
+
+    return array, dtype
+
+
+def _cupy(_: str | None) -> _Maker:
+    return importlib.import_module("cupy").asarray, lambda dtype: dtype
+
+
+def _jax(device: str | None) -> _Maker:
+    jax = importlib.import_module("jax")
+    place = None if device is None else jax.devices(device)[0]
+    return lambda values: jax.device_put(values, place), lambda dtype: dtype
+
+
+_MAKERS: Mapping[str, Callable[[str | None], _Maker]] = {
+    "numpy": lambda _: (np.asarray, lambda dtype: dtype),
+    "torch": _torch,
+    "cupy": _cupy,
+    "jax": _jax,
+}

@@ -1,0 +1,60 @@
+"""Which vector files a target is asked, and no others read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from mxref.cases.answers import answerable
+from mxref.cases.read import by_stem, read_manifest, read_vectors
+from mxref.cases.records import VectorFile, names_of, stem_of
+from mxref.cases.words import OPERATIONS
+from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS
+from mxref.policy.policy import Policy
+from mxref.targets.calls import without_cases
+from mxref.targets.target import Target
+
+__all__ = ["is_asked", "read_for"]
+
+_FORMATS = {**ELEMENT_FORMATS, **BLOCK_FORMATS, **OTHER_BLOCK_FORMATS, E8M0.name: E8M0}
+
+
+def is_asked(target: Target, op: str, format: str, float: str, policy: Policy) -> bool:
+    """Whether a target says that it has this, and a policy has answers to it."""
+    return target.covers(op, format, float) and answerable(op, format, float, policy)
+
+
+def read_for(
+    folder: Path,
+    target: Target,
+    policy: Policy,
+    ids: Iterable[str] = (),
+    only: Callable[[str, str, str], bool] = lambda op, format, float: True,
+    read: Iterable[VectorFile] = (),
+) -> list[VectorFile]:
+    """The vector files of a folder, in the order of its manifest; those without need are not read.
+
+    Args:
+        folder: where the manifest is.
+        target: what it is not asked is listed as a file of no cases.
+        policy: what it is compared with.
+        ids: cases whose files are read in any case.
+        only: the operations, formats and float types that it is asked; all by default.
+        read: files that have been read already.
+
+    Raises:
+        VectorError: no manifest, or a file that is read and is damaged.
+    """
+    named = set(map(stem_of, ids))
+    unread: dict[str, VectorFile] = {}
+    stems = by_stem(read_manifest(folder))
+    for stem in stems:
+        op, format, float = names_of(stem)
+        if op not in OPERATIONS or format not in _FORMATS or stem in named:
+            continue  # reading it refuses a file of unknown name
+        if not (only(op, format, float) and is_asked(target, op, format, float, policy)):
+            unread[stem] = without_cases(op, format, float)
+    found = {file.stem: file for file in read} | unread
+    files = read_vectors(folder, lambda stem: stem not in found)
+    found |= {file.stem: file for file in files}
+    return [found[stem] for stem in stems]

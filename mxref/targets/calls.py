@@ -1,0 +1,237 @@
+"""Putting cases to Python functions: words in, words out, and what each case raised."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import traceback
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref import formats
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.records import VectorFile, padded
+from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.formats.catalog import BLOCK_FORMATS, E8M0, OTHER_BLOCK_FORMATS, CodeFormat, block_format
+from mxref.support.text import one_line
+from mxref.targets.layout_calls import call_layout
+from mxref.targets.returned import (
+    AnswerError,
+    array_of,
+    code_array,
+    code_words,
+    float_words,
+    pair_of,
+)
+
+__all__ = [
+    "Answers",
+    "call_codes",
+    "call_function",
+    "call_operation",
+    "code_format",
+    "error_text",
+    "is_fault",
+    "quiet",
+    "without_cases",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a target answered: one row of words a case, and why some cases have no answer."""
+
+    words: NDArray[np.uint64]
+    errors: Mapping[int, str] = field(default_factory=dict)
+
+
+def code_format(file: VectorFile) -> CodeFormat:
+    """The format whose codes the file's elements are."""
+    if file.format in BLOCK_FORMATS or file.format in OTHER_BLOCK_FORMATS:
+        return block_format(file.format).element
+    return E8M0 if file.format == E8M0.name else formats.code_format(file.format)
+
+
+def without_cases(op: str, format: str, float: str) -> VectorFile:
+    """A vector file of no cases: what to ask, for questions that are in no file.
+
+    >>> without_cases("quantize", "mxfp4_e2m1", "bf16").stem
+    'quantize/mxfp4_e2m1.bf16'
+    """
+    code = 3 if "_scales" in op else 2
+    number = LAYOUTS[float].width // 4 if float in LAYOUTS else code
+    from_code = op in ("decode", "decode_scale", "dequantize")
+    digits = (code, number) if from_code else (number, 2)
+    return VectorFile(op, format, float, ("ocp",), 1, *digits, ())
+
+
+def call_function(
+    function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64]
+) -> Answers:
+    """All answers at once; case by case where that raises, to find out which cases do.
+
+    An answer to all of them that has the wrong shape or type fails every case.
+    """
+    with quiet():
+        if file.op in LAYOUT_OPERATIONS:
+            return _ask_each(function, file, inputs)
+        try:
+            return Answers(call_operation(function, file, inputs))
+        except AnswerError as error:
+            nothing = np.empty((len(inputs), 0), np.uint64)
+            return Answers(nothing, dict.fromkeys(range(len(inputs)), str(error)))
+        except BaseException as error:
+            if not is_fault(error):
+                raise
+            return _ask_each(function, file, inputs)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """What a target prints must not stand in a report, and its warnings are its own business."""
+    with (
+        contextlib.redirect_stdout(sys.stderr),
+        warnings.catch_warnings(),
+        np.errstate(all="ignore"),
+    ):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _ask_each(
+    function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64]
+) -> Answers:
+    """The answers one by one, and the error of each case that raised."""
+    errors: dict[int, str] = {}
+    rows = [np.empty(0, np.uint64) for _ in inputs]
+    for i in range(len(inputs)):
+        try:
+            rows[i] = call_operation(function, file, inputs[i : i + 1], i)[0]
+        except AnswerError as error:  # noqa: PERF203 - one case must not hide another
+            errors[i] = str(error)
+        except BaseException as error:
+            if not is_fault(error):
+                raise
+            errors[i] = error_text(error)
+    return Answers(padded(rows), errors)
+
+
+def is_fault(error: BaseException) -> bool:
+    """Whether a target has raised it by itself: it is no interruption by a person or a test runner.
+
+    What Rust panics with reaches Python as a `BaseException` of this name.
+    """
+    return isinstance(error, Exception | SystemExit) or type(error).__name__ == "PanicException"
+
+
+def error_text(error: BaseException) -> str:
+    """What a target raised, and where, in one line."""
+    ((frame, line),) = deque(traceback.walk_tb(error.__traceback__), 1)
+    where = f"{Path(frame.f_code.co_filename).name}:{line}"
+    return f"{type(error).__name__}: {_one_line(error)} ({where})"
+
+
+def _one_line(error: BaseException) -> str:
+    """An error's text, short and printable."""
+    try:
+        return one_line(str(error))
+    except (Exception, SystemExit):
+        return "(no text)"
+
+
+def call_operation(
+    function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64], first: int = 0
+) -> NDArray[np.uint64]:
+    """One call of the target: words in, words out; the arrays are fresh copies.
+
+    `first` is the number of the first case in the file. Operations on layouts, and those with a
+    tensor scale, are called once for each case.
+    """
+    if file.op in LAYOUT_OPERATIONS:
+        return call_layout(function, file, inputs, first)
+    layout = LAYOUTS[file.float]
+    block = OTHER_BLOCK_FORMATS.get(file.format)
+    if block is not None and block.tensor_scale:
+        return _call_with_tensor_scale(function, file, inputs)
+    floats = inputs.astype(layout.uint).view(layout.dtype)
+    codes = inputs.astype(np.uint8)
+    count = len(inputs)
+    match file.op:
+        case "encode_stochastic":
+            return _call_stochastic(function, file, inputs)
+        case "encode" | "encode_scale" | "shared_scale":
+            result = call_codes(function, file, floats[:, 0].copy())
+            return result.astype(np.uint64)[:, np.newaxis]
+        case "decode":
+            result = function(codes[:, 0].copy(), file.format)
+            return float_words(result, (count,), layout)[:, np.newaxis]
+        case "decode_scale":
+            return float_words(function(codes[:, 0].copy()), (count,), layout)[:, np.newaxis]
+        case "quantize":
+            return _blocks(function(floats, file.format), inputs.shape, file)
+    result = function(codes[:, 0].copy(), codes[:, 1:].copy(), file.format, layout.dtype)
+    return float_words(result, (count, inputs.shape[1] - 1), layout)
+
+
+def call_codes(
+    function: Callable[..., Any], file: VectorFile, values: NDArray[Any]
+) -> NDArray[Any]:
+    """One call of `encode`, `encode_scale` or `shared_scale`: floats in, their codes out."""
+    shape = values.shape  # which the target may change
+    if file.op == "encode_scale":
+        return code_array(function(values), shape, E8M0)
+    fmt = E8M0 if file.op == "shared_scale" else code_format(file)
+    return code_array(function(values, file.format), shape, fmt)
+
+
+def _call_stochastic(
+    function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64]
+) -> NDArray[np.uint64]:
+    """One call for each width of the random bits."""
+    layout, words = LAYOUTS[file.float], np.empty((len(inputs), 1), np.uint64)
+    for width in np.unique(inputs[:, 2]):
+        some = inputs[:, 2] == width
+        values = inputs[some, 0].astype(layout.uint).view(layout.dtype)
+        draws = inputs[some, 1].astype(np.uint32)
+        shape = values.shape
+        result = function(values, draws, int(width), file.format)
+        words[some, 0] = code_words(result, shape, code_format(file))
+    return words
+
+
+def _call_with_tensor_scale(
+    function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64]
+) -> NDArray[np.uint64]:
+    """The float32 scale of the tensor is one more argument, the last one."""
+    layout = LAYOUTS[file.float]
+    rows = []
+    for row in inputs:
+        tensor = row[:1].astype(np.uint32).view(np.float32)[0]
+        if file.op == "quantize":
+            floats = row[np.newaxis, 1:].astype(layout.uint).view(layout.dtype)
+            shape = floats.shape
+            rows.append(_blocks(function(floats, file.format, tensor), shape, file))
+        else:
+            scales, codes = row[1:2].astype(np.uint8), row[np.newaxis, 2:].astype(np.uint8)
+            shape = codes.shape
+            result = function(scales, codes, file.format, layout.dtype, tensor)
+            rows.append(float_words(result, shape, layout))
+    return np.concatenate(rows)
+
+
+def _blocks(result: object, shape: tuple[int, ...], file: VectorFile) -> NDArray[np.uint64]:
+    """Scale codes and element codes of blocks, a row of words for each."""
+    scales, elements = pair_of("quantize", result)
+    scales = array_of(scales)
+    if scales.shape == (shape[0], 1):
+        scales = scales[:, 0]
+    scale_words = code_words(scales, shape[:1], block_format(file.format).scale)
+    element_words = code_words(elements, shape, code_format(file))
+    return np.concatenate([scale_words[:, np.newaxis], element_words], axis=1)

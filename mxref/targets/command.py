@@ -1,0 +1,260 @@
+"""Targets that are programs: questions on their standard input, answers on their output."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.cases.layout_answers import sizes
+from mxref.cases.records import VectorFile
+from mxref.formats.catalog import block_format, element_format
+from mxref.policy.policy import Policy
+from mxref.support.text import one_line
+from mxref.targets.calls import Answers, without_cases
+from mxref.targets.lines import (
+    Answer,
+    AnswerReader,
+    Claims,
+    Dialogue,
+    LineError,
+    Question,
+    in_rows,
+    not_counted,
+    prompt_lines,
+    questions_of,
+)
+from mxref.targets.process import Running, SilenceError
+from mxref.targets.results import ResultsTarget, by_file
+from mxref.targets.target import TargetError
+
+__all__ = ["CommandTarget", "command_results", "easy_inputs"]
+
+#: The float32 of 1, a tensor's scale that is legal.
+_ONE = 0x3F800000
+#: Seconds that a program has to end by itself once its input is closed.
+_GRACE = 1.0
+
+
+class CommandTarget:
+    """A program that is kept running and asked again and again, until it is closed.
+
+    It must flush each answer. A program that crashes or hangs is started again behind the question
+    that it did not answer.
+
+    Args:
+        command: the program and its arguments, in words as of a shell; no shell reads it.
+        timeout: seconds to wait for an answer.
+        restarts: how often it is started again; then questions are not asked any more.
+
+    Raises:
+        TargetError: the command is no command, or a limit is no number above zero.
+    """
+
+    def __init__(self, command: str, *, timeout: float = 10.0, restarts: int = 3) -> None:
+        if not (math.isfinite(timeout) and timeout > 0):
+            raise TargetError(f"timeout must be a number of seconds above 0, got {timeout}")
+        try:
+            self._command = shlex.split(command)
+        except ValueError as error:
+            raise TargetError(f"command {command!r} cannot be read: {error}") from None
+        if not self._command:
+            raise TargetError("command must name a program, got nothing")
+        self._name = command
+        self._timeout = timeout
+        self._starts = 0
+        self._left = restarts + 1  # starts that are left
+        self._answered = False  # whether there ever was an answer
+        self._failed = ""  # why the last run has ended
+        self._running: Running | None = None
+        self._reader = AnswerReader(command)
+        self._asked = 0
+        self._covered: dict[tuple[str, str, str], bool] = {}
+
+    def __enter__(self) -> CommandTarget:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return self._name
+
+    @property
+    def command(self) -> str:
+        """The command, as it was given."""
+        return self._name
+
+    @property
+    def claims(self) -> Claims:
+        """What it has said of itself so far."""
+        return self._reader.claims
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that it claims, for which it is asked a first question."""
+        self.covers("encode", "e4m3", "f32")
+        return self.claims.policy
+
+    def covers(self, op: str, format: str, float: str) -> bool:
+        """Whether it says that it has this, to an easy question."""
+        key = (op, format, float)
+        if key not in self._covered:
+            file = without_cases(*key)
+            (answer,) = self.answers(self._numbered(file, np.array([easy_inputs(*key)], np.uint64)))
+            self._covered[key] = not answer.unsupported
+        return self._covered[key] and self.claims.cover(format, float)
+
+    def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:
+        """Its answers to input words, one case a row."""
+        return in_rows(self.answers(self._numbered(file, inputs)))
+
+    def answers(self, questions: Sequence[Question], *, last: bool = False) -> list[Answer]:
+        """The answers to questions; with `last` it is to end after them.
+
+        Raises:
+            TargetError: it cannot be started, or claims something unknown.
+        """
+        answers: list[Answer] = []
+        while len(answers) < len(questions):
+            if self._running is None and not self._left:
+                times = f"{self._starts} start{'s'[: self._starts > 1]}"
+                reason = f"not asked after {times}: {self._failed}"
+                answers += [Answer(error=reason)] * (len(questions) - len(answers))
+                break
+            answers += self._exchange(questions[len(answers) :], last=last)
+        return answers
+
+    def close(self) -> None:
+        """End the program: it has a moment after the end of its input, then it is killed."""
+        if self._running is not None:
+            self._running.finish(_GRACE)
+            self._running = None
+
+    def _numbered(self, file: VectorFile, inputs: NDArray[np.uint64]) -> list[Question]:
+        self._asked += len(inputs)
+        return questions_of(file, inputs, self._asked - len(inputs) + 1)
+
+    def _exchange(self, questions: Sequence[Question], *, last: bool) -> list[Answer]:
+        """The answers of one run, up to the first that it did not give, which is an error."""
+        if new := self._running is None:
+            self._starts += 1
+            self._left -= 1
+            self._reader = AnswerReader(self._name, self.claims)
+            self._running = Running(self._command, self._timeout)
+        running, dialogue = self._running, Dialogue(questions, self._reader)
+        sound = False
+        try:
+            running.send(prompt_lines(questions, header=new), last=last)
+            while not dialogue.complete and (line := running.line()) is not None:
+                if dialogue.hear(line):
+                    self._answered = True
+                    running.progress()
+            if last or not dialogue.complete:
+                while (line := running.line()) is not None:
+                    dialogue.hear(line)
+                self._judge_end(dialogue, running)
+            sound = not last and dialogue.complete
+        except SilenceError:
+            self._break_off(dialogue, running, self._silence(dialogue, last=last))
+            if not last and not self._answered:
+                self._left = 0  # it does not flush, and never will
+        except LineError as fault:
+            self._failed = str(fault)
+            dialogue.break_off(self._failed, not_counted(fault))
+        finally:
+            if not sound:
+                running.stop()
+                self._running = None
+        return dialogue.answers
+
+    def _judge_end(self, dialogue: Dialogue, running: Running) -> None:
+        """Note what is wrong with a program whose output has ended."""
+        try:
+            how = running.ending() or "ended"
+        except SilenceError:
+            if dialogue.complete:
+                raise
+            how = "closed its output"
+        rest = running.cut_off()
+        if dialogue.complete and how == "ended" and not rest:
+            return
+        when = "after its last answer" if dialogue.complete else "before an answer"
+        where = f", within a line: {_shown(rest)}" if rest else ""
+        self._break_off(dialogue, running, f"{how} {when}{where}")
+
+    def _break_off(self, dialogue: Dialogue, running: Running, what: str) -> None:
+        self._failed = f"the program {what}{running.last_errors()}"
+        dialogue.break_off(self._failed)
+
+    def _silence(self, dialogue: Dialogue, *, last: bool) -> str:
+        seconds = f"{self._timeout:g} s"
+        if dialogue.complete:
+            return f"did not end within {seconds} after its last answer"
+        hint = "" if last else "; it must flush its output after each line"
+        return f"gave no answer within {seconds}{hint}"
+
+
+def _shown(text: bytes) -> str:
+    return f"'{one_line(text.decode('ascii', 'backslashreplace'), 60)}'"
+
+
+def command_results(
+    command: str, files: Sequence[VectorFile], *, timeout: float = 10.0, restarts: int = 3
+) -> ResultsTarget:
+    """The answers of a program to all cases of vector files, put to it in one go.
+
+    Its input is closed behind the last one, so it may keep its answers until then.
+
+    Raises:
+        TargetError: it cannot be started, or claims something unknown.
+    """
+    questions = [question for file in files for question in questions_of(file)]
+    with CommandTarget(command, timeout=timeout, restarts=restarts) as target:
+        answers = target.answers(questions, last=True)
+        return ResultsTarget(command, target.claims, by_file(questions, answers))
+
+
+def easy_inputs(op: str, format: str, float: str) -> tuple[int, ...]:
+    """The input words of a case that is legal and plain: zeros, mostly.
+
+    >>> easy_inputs("encode", "e2m1", "f32"), easy_inputs("unpack", "e2m1", "low_nibble_first")
+    ((0,), (2, 0))
+    """
+    match op:
+        case "encode_stochastic":
+            return (0, 0, 8)
+        case "quantize" | "dequantize":
+            block = block_format(format)
+            tensor_scale = (_ONE,) * block.tensor_scale
+            return (*tensor_scale, *(0,) * (block.elements_per_block + (op == "dequantize")))
+        case "pack":
+            return (0, 0)
+        case "unpack":
+            policy = Policy().replace(**_layout(element_format(format).bits, float))
+            return (2, *(0,) * (sizes(op, format, (2,), policy)[0] - 1))
+        case "pack_scales" | "unpack_scales" | "quantize_tensor":
+            policy = Policy()
+            if op == "unpack_scales":
+                policy = policy.replace(scale_layout=float)
+            first = (1, 1, 1) if op == "quantize_tensor" else (1, 1)
+            return (*first, *(0,) * (sizes(op, format, first, policy)[0] - len(first)))
+        case "pack_blocks" | "unpack_blocks":
+            policy = Policy().replace(scale_place="before")
+            return (0,) * sizes(op, format, (0,), policy)[0]
+    return (0,)
+
+
+def _layout(bits: int, packing: str) -> dict[str, str]:
+    return {f"fp{bits}_packing": packing} if bits in (4, 6) else {}

@@ -1,0 +1,101 @@
+"""Putting cases about layouts to a target: one call a case, bytes and codes of any number back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.records import VectorFile, padded, stripped
+from mxref.formats.catalog import E8M0, CodeFormat, block_format, element_format
+from mxref.targets.returned import AnswerError, array_of, code_words, pair_of
+
+__all__ = ["call_layout", "strided"]
+
+Function = Callable[..., Any]
+#: What bytes and scale codes of any format are checked as.
+_BYTE = CodeFormat("bytes", 8, 0, 0, signed=False)
+
+
+def call_layout(
+    function: Function, file: VectorFile, inputs: NDArray[np.uint64], first: int = 0
+) -> NDArray[np.uint64]:
+    """Words in, words out; `first` is the number of the first case in the file."""
+    rows = [_call(function, file, stripped(row), first + i) for i, row in enumerate(inputs)]
+    return padded(rows)
+
+
+def _call(
+    function: Function, file: VectorFile, words: Sequence[int], index: int
+) -> NDArray[np.uint64]:
+    name = file.format
+    match file.op:
+        case "pack":
+            return _flat(function(_bytes(words), name), _BYTE)
+        case "unpack":
+            return _flat(function(_bytes(words[1:]), name, words[0]), element_format(name))
+        case "pack_scales":
+            codes = _bytes(words[2:]).reshape(words[:2])
+            return _flat(function(codes), _BYTE)
+        case "unpack_scales":
+            result = function(_bytes(words[2:]), (words[0], words[1]))
+            return code_words(result, (words[0], words[1]), E8M0).reshape(-1)
+        case "pack_blocks":
+            result = function(_bytes(words[:1]), _bytes(words[1:])[np.newaxis], name)
+            array = array_of(result)
+            if array.shape[:1] != (1,) or array.ndim != 2:
+                raise AnswerError(f"the result must have shape (1, bytes), got {array.shape}")
+            return _flat(array[0], _BYTE)
+    element = block_format(name).element
+    if file.op == "unpack_blocks":
+        scales, codes = pair_of(file.op, function(_bytes(words)[np.newaxis], name))
+        parts = (code_words(scales, (1,), E8M0), code_words(codes, (1, 32), element)[0])
+        return np.concatenate(parts)
+    values = _tensor(words, file, index)
+    scales, codes = pair_of(file.op, function(values, name, words[2]))
+    return np.concatenate([_ravelled(scales, E8M0), _ravelled(codes, element)])
+
+
+def _bytes(words: Sequence[int]) -> NDArray[np.uint8]:
+    return np.array(words, np.uint8)
+
+
+def _flat(result: object, fmt: CodeFormat) -> NDArray[np.uint64]:
+    array = array_of(result)
+    if array.ndim != 1:
+        raise AnswerError(f"the result must have one axis, got shape {array.shape}")
+    return code_words(array, array.shape, fmt)
+
+
+def _ravelled(result: object, fmt: CodeFormat) -> NDArray[np.uint64]:
+    """Codes of a tensor in C order, whatever its shape: the order is what is compared."""
+    array = array_of(result)
+    return code_words(array, array.shape, fmt).reshape(-1)
+
+
+def _tensor(words: Sequence[int], file: VectorFile, index: int) -> NDArray[Any]:
+    layout = LAYOUTS[file.float]
+    values = np.array(words[3:], layout.uint).reshape(words[:2])
+    if index < len(file.cases) and "strided" in file.cases[index].flags:
+        values = strided(values, index // 2, layout.nan_bits)
+    return values.view(layout.dtype)
+
+
+def strided(values: NDArray[Any], kind: int, filler: int) -> NDArray[Any]:
+    """The same numbers in other memory: every other one, columns first, or backwards.
+
+    >>> array = np.arange(6).reshape(2, 3)
+    >>> [(s.strides, bool((s == array).all())) for s in (strided(array, k, 9) for k in range(3))]
+    [((56, 16), True), ((8, 16), True), ((-24, -8), True)]
+    """
+    if kind % 3 == 1:
+        return values.T.copy().T
+    if kind % 3 == 2:
+        return values[::-1, ::-1].copy()[::-1, ::-1]
+    rows, columns = values.shape
+    larger = np.full((rows + 2, 2 * columns + 1), filler, values.dtype)
+    larger[1:-1, 1::2] = values
+    return larger[1:-1, 1::2]

@@ -1,0 +1,321 @@
+"""The line protocol: questions and answers as lines of text, for targets in any language.
+
+The section of that name in `vectors/README.md` is the contract with those who write such a program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.cases.records import VectorFile, padded, stripped, words
+from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.formats.catalog import block_format
+from mxref.policy.policy import Policy
+from mxref.support.text import one_line
+from mxref.targets.calls import Answers
+from mxref.targets.target import CLAIMS, TargetError, claimed_names, claims_cover
+
+__all__ = [
+    "LONGEST",
+    "PROTOCOL",
+    "Answer",
+    "AnswerReader",
+    "Claims",
+    "Dialogue",
+    "LineError",
+    "Question",
+    "in_order",
+    "in_rows",
+    "not_counted",
+    "parse_answer",
+    "prompt_lines",
+    "questions_of",
+]
+
+#: Version of the protocol, which mxref's first line names.
+PROTOCOL = 1
+#: Characters that a line of answers may have, its end not counted.
+LONGEST = 1 << 16
+_HEX = frozenset("0123456789abcdefABCDEF")
+
+
+class LineError(ValueError):
+    """A line that cannot be the next answer: nothing from there on can be trusted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One case put to a target.
+
+    Args:
+        id: what the answer begins with.
+        file: operation, format and float type.
+        inputs: the input words.
+    """
+
+    id: str
+    file: VectorFile
+    inputs: tuple[int, ...]
+
+    def line(self) -> str:
+        """The prompt, without its line end.
+
+        >>> from mxref.targets.calls import without_cases
+        >>> Question("7", without_cases("encode", "e2m1", "bf16"), (0x3FC0,)).line()
+        '7 encode e2m1 bf16 3fc0'
+        """
+        file = self.file
+        inputs = words(self.inputs, file.in_digits)
+        return f"{self.id} {file.op} {file.format} {file.float} {inputs}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back to a question: words, or why there are none."""
+
+    words: tuple[int, ...] = ()
+    error: str = ""
+    unsupported: bool = False  #: the target says that it does not have this
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a target says of itself in remarks."""
+
+    policy: Policy = field(default_factory=Policy)
+    formats: Collection[str] = tuple(CLAIMS["FORMATS"])
+    floats: Collection[str] = tuple(CLAIMS["FLOATS"])
+
+    def cover(self, format: str, float: str) -> bool:
+        """Whether a format and float type are claimed."""
+        return claims_cover(self.formats, self.floats, format, float)
+
+
+def questions_of(
+    file: VectorFile, inputs: NDArray[np.uint64] | None = None, first: int = 0
+) -> list[Question]:
+    """The cases of a file as questions, by their ids; or other inputs, numbered from `first`."""
+    if inputs is None:
+        return [Question(case.id, file, case.inputs) for case in file.cases]
+    # Every pattern is a float, also the one that fills up rows of layouts.
+    is_padded = file.op in LAYOUT_OPERATIONS
+    rows = (stripped(row) if is_padded else tuple(row.tolist()) for row in inputs)
+    return [Question(str(number), file, row) for number, row in enumerate(rows, first)]
+
+
+def prompt_lines(questions: Iterable[Question], *, header: bool = True) -> Iterator[bytes]:
+    """Everything that mxref says, in lines with their ends; a remark begins it."""
+    if header:
+        yield f"# mxref lines {PROTOCOL}\n".encode("ascii")
+    for question in questions:
+        yield f"{question.line()}\n".encode("ascii")
+
+
+def parse_answer(question: Question, fields: Sequence[str]) -> Answer:
+    """The answer that stands behind an id; what is wrong with it is an error of its case.
+
+    >>> from mxref.targets.calls import without_cases
+    >>> question = Question("7", without_cases("encode", "e2m1", "bf16"), (0x3FC0,))
+    >>> parse_answer(question, ["3"]).words, parse_answer(question, ["0x3"]).error
+    ((3,), "word '0x3' is no hex number")
+    >>> parse_answer(question, ["encode", "e2m1", "bf16", "ocp", "3fc0"]).error
+    'this is the question, not an answer'
+    """
+    file = question.file
+    if list(fields) == ["unsupported"]:
+        return Answer(unsupported=True)
+    if fields and fields[0] == "error":
+        return Answer(error=f"the target says: {one_line(' '.join(fields[1:])) or 'error'}")
+    if fields and fields[0] == file.op:
+        return Answer(error="this is the question, not an answer")
+    for word in fields:
+        if not _HEX.issuperset(word):
+            return Answer(error=f"word '{one_line(word, 40)}' is no hex number")
+    values = tuple([int(word, 16) for word in fields])
+    wanted = _count(file)
+    if len(values) != (wanted or len(values)) or not values:
+        text = "1 word or more" if wanted is None else f"{wanted} word{'s'[: wanted > 1]}"
+        return Answer(error=f"an answer must have {text}, got {len(values)}")
+    if max(values) >> 4 * file.out_digits:
+        largest = one_line(f"{max(values):x}", 40)
+        return Answer(error=f"a word must have at most {file.out_digits} digits, got {largest}")
+    return Answer(values)
+
+
+def _count(file: VectorFile) -> int | None:
+    """How many words an answer has; None for layouts, where that is part of the answer."""
+    if file.op in LAYOUT_OPERATIONS:
+        return None
+    if file.op not in ("quantize", "dequantize"):
+        return 1
+    return block_format(file.format).elements_per_block + (file.op == "quantize")
+
+
+def in_rows(answers: Sequence[Answer]) -> Answers:
+    """Answers as every kind of target gives them."""
+    errors = {row: answer.error for row, answer in enumerate(answers) if answer.error}
+    errors |= {
+        row: "says `unsupported`, but not of all with this operation, format and float type"
+        for row, answer in enumerate(answers)
+        if answer.unsupported
+    }
+    return Answers(padded([answer.words for answer in answers]), errors)
+
+
+class AnswerReader:
+    """Lines of answers, split into fields; remarks are taken out, and claims noted.
+
+    Args:
+        target: what errors call the target.
+        claims: what it has said of itself before.
+    """
+
+    __slots__ = ("_answers", "_target", "claims", "number")
+
+    def __init__(self, target: str, claims: Claims | None = None) -> None:
+        self.claims = claims or Claims()
+        self.number = 0  #: of the line read last, from 1
+        self._answers = 0
+        self._target = target
+
+    def fields(self, line: bytes) -> list[str] | None:
+        """The fields of a line, the id first; None of a remark.
+
+        Raises:
+            LineError: the line is too long, cut off, empty or no text.
+            TargetError: a claim that is not known.
+        """
+        self.number += 1
+        if len(line) > LONGEST + 1:
+            raise LineError(f"line {self.number} has more than {LONGEST} characters")
+        if not line.endswith(b"\n"):
+            raise LineError(f"line {self.number} has no line end, is it cut off? {_shown(line)}")
+        if line.startswith(b"#"):
+            self._remark(line.decode("ascii", "replace")[1:].split())
+            return None
+        try:
+            fields = line.decode("ascii").split()
+        except UnicodeDecodeError:
+            raise LineError(f"line {self.number} is not ASCII: {_shown(line)}") from None
+        if not fields:
+            raise LineError(f"line {self.number} is empty")
+        self._answers += 1
+        return fields
+
+    def _remark(self, words: list[str]) -> None:
+        match words:
+            case ["policy" | "formats" | "floats" as what, *_] if self._answers:
+                raise LineError(
+                    f"line {self.number} claims {what}, which must come before the first answer"
+                )
+            case ["policy", *spelling]:
+                try:
+                    policy = Policy.parse(" ".join(spelling))
+                except (ValueError, TypeError) as error:
+                    raise TargetError(
+                        f"target {self._target} claims an unknown policy: {error}"
+                    ) from None
+                self.claims = replace(self.claims, policy=policy)
+            case ["formats", *names]:
+                formats = claimed_names(self._target, "FORMATS", names)
+                self.claims = replace(self.claims, formats=formats)
+            case ["floats", *names]:
+                floats = claimed_names(self._target, "FLOATS", names)
+                self.claims = replace(self.claims, floats=floats)
+
+
+def _shown(line: bytes) -> str:
+    """The beginning of a line, printable."""
+    return repr(line[:60].rstrip(b"\r\n"))[1:]
+
+
+class Dialogue:
+    """Questions, and the answers heard so far, which come in the same order.
+
+    Args:
+        questions: what was asked.
+        reader: of the lines of this run of the target.
+    """
+
+    __slots__ = ("_questions", "_reader", "answers")
+
+    def __init__(self, questions: Sequence[Question], reader: AnswerReader) -> None:
+        self.answers: list[Answer] = []
+        self._questions = questions
+        self._reader = reader
+
+    @property
+    def complete(self) -> bool:
+        """Whether every question has its answer."""
+        return len(self.answers) == len(self._questions)
+
+    def hear(self, line: bytes) -> bool:
+        """Take a line, which begins with the id of the next question; True if it is an answer.
+
+        Raises:
+            LineError: it is neither that nor a remark.
+            TargetError: a claim that is not known.
+        """
+        fields = self._reader.fields(line)
+        if fields is None:
+            return False
+        here, id = f"line {self._reader.number}", fields[0]
+        if self.complete:
+            raise LineError(f"{here} comes after the last answer: {_shown(line)}")
+        due = self._questions[len(self.answers)]
+        if id != due.id:
+            asked = {question.id: place for place, question in enumerate(self._questions)}
+            if id not in asked:
+                raise LineError(
+                    f"{here} must begin with {due.id}, whose answer is due, got {_shown(line)}"
+                )
+            if asked[id] < len(self.answers):
+                raise LineError(f"{here} answers {id} again, where {due.id} is due")
+            raise LineError(
+                f"{here} answers {id}, where {due.id} is due: "
+                "answers come in the order of the questions, one for each"
+            )
+        self.answers.append(parse_answer(due, fields[1:]))
+        return True
+
+    def break_off(self, reason: str, others: str | None = None) -> None:
+        """Note why the next question has no answer, and what of the others, if that is known.
+
+        Where all have one, the last that is supported becomes an error: no fault goes unreported.
+        """
+        if self.complete:
+            places = [i for i, answer in enumerate(self.answers) if not answer.unsupported]
+            self.answers[places[-1] if places else -1] = Answer(error=reason)
+            return
+        self.answers.append(Answer(error=reason))
+        if others is not None:
+            self.answers += [Answer(error=others)] * (len(self._questions) - len(self.answers))
+
+
+def in_order(
+    lines: Iterable[bytes], questions: Sequence[Question], target: str
+) -> tuple[list[Answer], Claims]:
+    """The answers to all questions, from lines in the order of the questions; and the claims.
+
+    Raises:
+        TargetError: a claim that is not known.
+    """
+    reader = AnswerReader(target)
+    dialogue = Dialogue(questions, reader)
+    try:
+        for line in lines:
+            dialogue.hear(line)
+    except LineError as fault:
+        dialogue.break_off(str(fault), not_counted(fault))
+    if not dialogue.complete:
+        dialogue.break_off("no answer", "no answer")
+    return dialogue.answers, reader.claims
+
+
+def not_counted(fault: LineError) -> str:
+    """What becomes of the answers behind a line that is none."""
+    return f"does not count: {fault}"

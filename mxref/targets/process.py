@@ -1,0 +1,262 @@
+"""A program that is talked to: text in, lines out, bounded in time and memory, gone afterwards.
+
+One loop waits for all three pipes at once, so that none can block another. The program has a
+session of its own, and whatever is in its process group is killed with it. A grandchild that
+leaves the group (a daemon) is not found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from types import FrameType
+
+from mxref.support.text import one_line
+from mxref.targets.lines import LONGEST
+from mxref.targets.target import TargetError
+
+__all__ = ["Running", "SilenceError", "unwinding_signals"]
+
+_CHUNK = 1 << 16
+#: Seconds between two looks whether the program has ended, where its pipes say nothing.
+_LOOK = 0.05
+
+
+class SilenceError(Exception):
+    """No answer within the time for one."""
+
+
+class Running:
+    """A running program.
+
+    Args:
+        command: the program and its arguments.
+        timeout: seconds that may pass without progress: an answer, or input that is taken.
+
+    Raises:
+        TargetError: it cannot be started.
+    """
+
+    def __init__(self, command: Sequence[str], timeout: float) -> None:
+        if os.name != "posix":
+            raise TargetError("a command can be run on POSIX systems only: use --results instead")
+        pipe = subprocess.PIPE
+        try:
+            process = subprocess.Popen(
+                command, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+            )
+        except (OSError, ValueError) as error:
+            text = getattr(error, "strerror", None) or error
+            raise TargetError(f"command {command[0]!r} cannot be run: {text}") from None
+        self._process = process
+        self._selector = selectors.DefaultSelector()
+        #: Kills it: now, or when nobody has this object any more (so nothing that is given here may
+        #: refer to it), or when Python ends.
+        self.stop = weakref.finalize(self, _stop, process, self._selector)
+        self._input, self._output, self._errors = (
+            stream.fileno() for stream in (process.stdin, process.stdout, process.stderr) if stream
+        )
+        for number in (self._input, self._output, self._errors):
+            os.set_blocking(number, False)
+        self._selector.register(self._output, selectors.EVENT_READ)
+        self._selector.register(self._errors, selectors.EVENT_READ)
+        self._text: Iterator[bytes] = iter(())
+        self._chunk = memoryview(b"")
+        self._close_input = False
+        self._lines: deque[bytes] = deque()
+        self._rest = b""
+        self._last_errors = b""
+        self._ended = False  # whether no more output comes
+        self._timeout = timeout
+        self._progress = time.monotonic()
+
+    def send(self, lines: Iterator[bytes], *, last: bool) -> None:
+        """What to write while `line` waits; with `last` the input is closed behind it."""
+        unfinished = self._input in self._selector.get_map()
+        self._text = iter([*self._text, *lines]) if unfinished else lines
+        self._close_input = last
+        self.progress()
+        if not unfinished:
+            self._selector.register(self._input, selectors.EVENT_WRITE)
+
+    def progress(self) -> None:
+        """Let the time for an answer begin anew."""
+        self._progress = time.monotonic()
+
+    def line(self) -> bytes | None:
+        """The next line of output, with its end; None where there will be none.
+
+        A line that is too long comes without its end, and none after it.
+
+        Raises:
+            SilenceError: no progress for too long.
+        """
+        while not self._lines:
+            if self._ended:
+                return None
+            left = self._left()
+            events = self._selector.select(min(left, _LOOK))
+            for key, _ in events:
+                self._serve(key.fd)
+            if not events and self._process.poll() is not None:
+                self._end_output()  # a grandchild may keep the pipe open
+        return self._lines.popleft()
+
+    def ending(self) -> str:
+        """Wait until the program has ended, and say how; empty if with success.
+
+        Raises:
+            SilenceError: it goes on for too long.
+        """
+        while True:
+            try:
+                status = self._process.wait(min(self._left(), _LOOK))
+                break
+            except subprocess.TimeoutExpired:
+                self._drain()  # or it might wait for a reader of its errors
+        if status < 0:
+            return f"was ended by {_signal_name(-status)}"
+        return f"ended with exit status {status}" if status else ""
+
+    def finish(self, seconds: float) -> None:
+        """Close its input, give it some seconds to end by itself, and kill it."""
+        if self._process.stdin is not None:
+            if self._input in self._selector.get_map():
+                self._selector.unregister(self._input)
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        self.stop()
+
+    def cut_off(self) -> bytes:
+        """What stands behind the last whole line of the output."""
+        return self._rest
+
+    def last_errors(self) -> str:
+        """The last line that it wrote to its standard error, if any, as a clause."""
+        self._drain()
+        lines = self._last_errors.decode("ascii", "backslashreplace").strip().splitlines()
+        return f"; the last line of its stderr: {one_line(lines[-1])}" if lines else ""
+
+    def _left(self) -> float:
+        left = self._progress + self._timeout - time.monotonic()
+        if left <= 0:
+            raise SilenceError
+        return left
+
+    def _serve(self, number: int) -> None:
+        """Do what a pipe is ready for."""
+        if number == self._input:
+            self._write()
+        elif number == self._output:
+            self._read()
+        else:
+            self._read_errors()
+
+    def _write(self) -> None:
+        if not self._chunk:
+            self._chunk = memoryview(b"".join(islice(self._text, 256)))
+        try:
+            written = os.write(self._input, self._chunk[:_CHUNK]) if self._chunk else 0
+        except BlockingIOError:
+            return
+        except BrokenPipeError:  # it reads no more; what it answers will tell
+            self._text, self._chunk = iter(()), memoryview(b"")
+        else:
+            self._chunk = self._chunk[written:]
+            if written:
+                self.progress()
+                return
+        self._selector.unregister(self._input)
+        if self._close_input and self._process.stdin is not None:
+            self._process.stdin.close()
+
+    def _read(self) -> None:
+        data = _available(self._output)
+        *lines, self._rest = (self._rest + (data or b"")).split(b"\n")
+        self._lines.extend(line + b"\n" for line in lines)
+        if len(self._rest) > LONGEST + 1:
+            self._lines.append(self._rest)
+            self._end_output()
+        elif data == b"":
+            self._end_output()
+
+    def _end_output(self) -> None:
+        """Read no more: nothing comes, or nothing of it can be used."""
+        self._ended = True
+        self._selector.unregister(self._output)
+
+    def _read_errors(self) -> None:
+        data = _available(self._errors)
+        self._last_errors = (self._last_errors + (data or b""))[-4096:]
+        if data == b"":
+            self._selector.unregister(self._errors)
+
+    def _drain(self) -> None:
+        """Take what stands in the pipe of errors."""
+        if self._errors in self._selector.get_map():
+            for key, _ in self._selector.select(0):
+                if key.fd == self._errors:
+                    self._read_errors()
+
+
+def _available(number: int) -> bytes | None:
+    """What stands in a pipe: nothing at its end, None if not yet anything."""
+    try:
+        return os.read(number, _CHUNK)
+    except BlockingIOError:
+        return None
+
+
+def _stop(process: subprocess.Popen[bytes], selector: selectors.BaseSelector) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)  # the group may have members that outlive it
+    process.wait()
+    selector.close()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+@contextlib.contextmanager
+def unwinding_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP unwind as SIGINT does, so that programs that run are killed.
+
+    For a command line: nothing changes in another thread than the main one, and handlers that
+    somebody has set stay.
+    """
+
+    def unwind(number: int, frame: FrameType | None) -> None:
+        for one in old:
+            signal.signal(one, signal.SIG_IGN)  # cleaning up is not to be disturbed
+        raise SystemExit(128 + number)
+
+    numbers = [signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)]
+    if threading.current_thread() is not threading.main_thread():
+        numbers = []
+    old = [number for number in set(numbers) if signal.getsignal(number) is signal.SIG_DFL]
+    for number in old:
+        signal.signal(number, unwind)
+    try:
+        yield
+    finally:
+        for number in old:
+            signal.signal(number, signal.SIG_DFL)

@@ -1,0 +1,65 @@
+"""A profile as a target: what an implementation is compared with to the last bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref import formats
+from mxref.bits.floats import LAYOUTS
+from mxref.blocks.container import Blocks
+from mxref.cases.answers import answerable
+from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
+from mxref.profiles import Profile
+from mxref.targets.target import PythonTarget
+
+__all__ = ["profile_target", "speaks_of"]
+
+_OPERATIONS = (
+    "encode", "decode", "encode_scale", "decode_scale", "shared_scale", "quantize", "dequantize",
+    "pack", "unpack",
+)  # fmt: skip
+
+
+def profile_target(profile: Profile) -> PythonTarget:
+    """The target that answers as a profile does."""
+
+    def quantize(values: NDArray[Any], block_format: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        blocks = profile.quantize(values, block_format)
+        return blocks.scale_codes[:, 0], blocks.codes
+
+    def dequantize(
+        scale_codes: NDArray[Any], codes: NDArray[Any], block_format: str, dtype: Any
+    ) -> NDArray[Any]:
+        fmt = formats.block_format(block_format)
+        blocks = Blocks(codes, scale_codes[:, np.newaxis], fmt, 1, codes.shape)
+        return profile.dequantize(blocks, dtype)
+
+    own = {"quantize": quantize, "dequantize": dequantize}
+    return PythonTarget(
+        name=profile.name,
+        operations={
+            op: own.get(op, getattr(profile, op))
+            for op in _OPERATIONS
+            if profile.formats is None or op in profile.formats
+        },
+        policy=profile.policy,
+        formats=frozenset({**ELEMENT_FORMATS, **BLOCK_FORMATS, E8M0.name: E8M0}),
+        floats=frozenset(LAYOUTS if profile.floats is None else profile.floats),
+        profile=profile,
+    )
+
+
+def speaks_of(profile: Profile, op: str, format: str, float: str) -> bool:
+    """Whether a profile says what the answers to a vector file are.
+
+    >>> from mxref.profiles import profile
+    >>> [speaks_of(profile("torchao_0_18_floor"), "encode", "e2m1", one) for one in ("f32", "f64")]
+    [True, False]
+    """
+    covers = profile_target(profile).covers(op, format, float)
+    return (
+        covers and profile.speaks_of(op, format) and answerable(op, format, float, profile.policy)
+    )

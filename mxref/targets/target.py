@@ -1,0 +1,298 @@
+"""Targets: somebody's implementation, as a Python file or module with some of the operations.
+
+=================  =========================================================  ====================
+function           arguments                                                  returns
+=================  =========================================================  ====================
+``encode``         values (n,), element format name                           codes (n,)
+``decode``         codes (n,), element format name                            float32 (n,)
+``encode_scale``   values (n,)                                                scale codes (n,)
+``decode_scale``   scale codes (n,)                                           float32 (n,)
+``shared_scale``   amax (n,), element format name                             scale codes (n,)
+``quantize``       values (n, 32), block format name                          scale codes (n,) and
+                                                                              codes (n, 32)
+``dequantize``     scale codes (n,), codes (n, 32), block format name, dtype  floats (n, 32)
+=================  =========================================================  ====================
+
+``encode_stochastic(values, random_bits, random_width, format)`` gives codes (n,) from values (n,),
+random bits (n,) and their number; its ``POLICY`` says which of the three methods is meant.
+
+Layouts are asked for one case at a time, since shapes differ; k is 32:
+
+===================  ====================================================  ======================
+function             arguments                                             returns
+===================  ====================================================  ======================
+``pack``             codes (n,), element format name                       bytes (m,)
+``unpack``           bytes (m,), element format name, n                    codes (n,)
+``pack_scales``      scale codes (r, c)                                    bytes (m,)
+``unpack_scales``    bytes (m,), (r, c)                                    scale codes (r, c)
+``pack_blocks``      scale codes (n,), codes (n, k), block format name     bytes (n, m)
+``unpack_blocks``    bytes (n, m), block format name                       scale codes (n,) and
+                                                                           codes (n, k)
+``quantize_tensor``  values (r, c), block format name, axis                scale codes and codes,
+                                                                           in C order
+===================  ====================================================  ======================
+
+Half of the tensors are not contiguous in memory. Blocks of NVFP4 have 16 elements: ``fp4_ue4m3`` is
+asked as the MX formats are, and of ``nvfp4`` the float32 scale of the tensor is the last argument.
+Both are asked for only where ``FORMATS`` names them.
+
+Codes are uint8, one in each byte. A target may say what it claims: ``POLICY`` (a policy string),
+``FORMATS`` and ``FLOATS`` (names that it covers; everything if absent), ``PROFILE`` (the name of
+the profile that it equals to the last bit, whose policy it then claims unless it has a ``POLICY``).
+
+What comes back may be arrays of NumPy and ml_dtypes, or of any library with ``__dlpack__``, on any
+device; torch's bfloat16, float8 and packed float4 count as those of ml_dtypes do. What is passed
+are fresh NumPy arrays, or with ``ARRAYS = "torch"`` (``"cupy"``, ``"jax"``) that library's, on the
+device that ``DEVICE`` names (``"cuda"``): bfloat16 as its bfloat16, dtypes as its dtypes, the scale
+of an NVFP4 tensor as an array without axes. A float type that the library has no arrays of is not
+covered, such as float64 in JAX unless the target sets ``jax_enable_x64``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.records import VectorFile
+from mxref.cases.words import OPERATIONS
+from mxref.formats.catalog import (
+    BLOCK_FORMATS,
+    E8M0,
+    ELEMENT_FORMATS,
+    OTHER_BLOCK_FORMATS,
+    SCALE_FORMATS,
+)
+from mxref.policy.policy import Policy
+from mxref.profiles import PROFILES, Profile
+from mxref.support.text import unknown_name
+from mxref.targets.array_libraries import library_of
+from mxref.targets.calls import Answers, call_codes, call_function, is_fault
+
+__all__ = [
+    "CLAIMS",
+    "PythonTarget",
+    "Target",
+    "TargetError",
+    "claimed_names",
+    "claims_cover",
+    "load_target",
+    "target_of",
+]
+
+_FORMATS = {**ELEMENT_FORMATS, **SCALE_FORMATS, **BLOCK_FORMATS}
+#: What a target may claim, formats beside those of the standard included.
+CLAIMS: Mapping[str, Mapping[str, object]] = {
+    "FORMATS": {**_FORMATS, **OTHER_BLOCK_FORMATS},
+    "FLOATS": LAYOUTS,
+}
+
+
+class TargetError(ValueError):
+    """A target that cannot be loaded, or that claims something unknown."""
+
+
+class Target(Protocol):
+    """An implementation to be checked, of whatever kind: it answers words with words."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that it claims."""
+
+    def covers(self, op: str, format: str, float: str) -> bool:
+        """Whether it says that it has this."""
+
+    def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:
+        """Its answers to input words, one case a row.
+
+        Args:
+            file: operation, format and float type; its cases, if there are any, are the inputs.
+            inputs: the words.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class PythonTarget:
+    """An implementation in Python functions.
+
+    Args:
+        name: what reports call it.
+        operations: its functions by operation.
+        policy: the policy that it claims.
+        formats: the formats that it covers.
+        floats: the float types that it covers.
+        lacks: float types that its library of arrays cannot hold, each with the reason.
+        profile: the profile that it claims to equal.
+    """
+
+    name: str
+    operations: Mapping[str, Callable[..., Any]]
+    policy: Policy
+    formats: frozenset[str]
+    floats: frozenset[str]
+    lacks: Mapping[str, str] = field(default_factory=dict)
+    profile: Profile | None = None
+
+    def covers(self, op: str, format: str, float: str) -> bool:
+        """Whether the target says that it has this."""
+        return op in self.operations and claims_cover(self.formats, self.floats, format, float)
+
+    def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:
+        """Its answers to input words, one case a row."""
+        return call_function(self.operations[file.op], file, inputs)
+
+    def codes(self, file: VectorFile, values: NDArray[Any]) -> NDArray[Any]:
+        """The same without words, for many inputs: its codes of floats (n,), as they came.
+
+        Args:
+            file: of `encode`, `encode_scale` or `shared_scale`.
+            values: the floats, which it may overwrite.
+
+        Raises:
+            AnswerError: the result is no array of codes of that shape.
+            Exception: whatever the target raises.
+        """
+        return call_codes(self.operations[file.op], file, values)
+
+
+def load_target(spec: str) -> PythonTarget:
+    """The target in a Python file (a path) or in a module (a dotted name).
+
+    Raises:
+        TargetError: nothing there, an error while importing it, no operation in it, or a claim that
+            is not known.
+    """
+    return target_of(_import(spec), spec)
+
+
+def target_of(module: object, name: str) -> PythonTarget:
+    """The target that a module, or any object with the operations as attributes, is."""
+    names = (*OPERATIONS, "POLICY", "PROFILE", "ARRAYS", "DEVICE", "FLOATS", "FORMATS")
+    try:
+        has = {one: getattr(module, one) for one in names if hasattr(module, one)}
+    except Exception as error:  # any that a module's __getattr__ raises
+        raise TargetError(
+            f"target {name} cannot be read: {type(error).__name__}: {error}"
+        ) from error
+    found = {op: has[op] for op in OPERATIONS if callable(has.get(op))}
+    if not found:
+        raise TargetError(f"target {name} must have at least one of: {', '.join(OPERATIONS)}")
+    profile = _profile(has["PROFILE"], name) if "PROFILE" in has else None
+    try:
+        claimed = has.get("POLICY", "ocp" if profile is None else profile.policy)
+        policy = claimed if isinstance(claimed, Policy) else Policy.parse(claimed)
+    except (ValueError, TypeError) as error:
+        raise TargetError(f"target {name} claims an unknown POLICY: {error}") from None
+    try:
+        library = library_of(has.get("ARRAYS", "numpy"), has.get("DEVICE"))
+    except ValueError as error:
+        raise TargetError(f"target {name}: {error}") from None
+    floats = _claimed(has.get("FLOATS"), name, "FLOATS", LAYOUTS)
+    return PythonTarget(
+        name=name,
+        operations={op: library.taking(function) for op, function in found.items()},
+        policy=policy,
+        formats=_claimed(has.get("FORMATS"), name, "FORMATS", _FORMATS),
+        floats=floats - set(library.lacks),
+        lacks={float: why for float, why in library.lacks.items() if float in floats},
+        profile=profile,
+    )
+
+
+def _profile(claimed: object, target: str) -> Profile:
+    if isinstance(claimed, Profile):
+        return claimed
+    if not isinstance(claimed, str) or claimed not in PROFILES:
+        raise TargetError(f"target {target}: {unknown_name('PROFILE', claimed, PROFILES)}")
+    return PROFILES[claimed]
+
+
+def _claimed(
+    claimed: object, name: str, attribute: str, unclaimed: Mapping[str, object]
+) -> frozenset[str]:
+    if claimed is None:
+        return frozenset(unclaimed)
+    if isinstance(claimed, str) or not isinstance(claimed, Collection):
+        raise TargetError(
+            f"target {name} must have a list of names in {attribute}, got {claimed!r}"
+        )
+    return claimed_names(name, attribute, claimed)
+
+
+def claimed_names(target: str, claim: str, names: Collection[object]) -> frozenset[str]:
+    """The formats (`FORMATS`) or float types (`FLOATS`) that a target claims.
+
+    Raises:
+        TargetError: a name that is not known.
+    """
+    known = CLAIMS[claim]
+    for name in names:
+        if not isinstance(name, str) or name not in known:
+            raise TargetError(f"target {target}: {unknown_name(claim, name, known)}")
+    return frozenset(map(str, names))
+
+
+def claims_cover(
+    formats: Collection[str], floats: Collection[str], format: str, float: str
+) -> bool:
+    """Whether a format and float type are among those claimed; of scales there is one format."""
+    has_format = format == E8M0.name or format in formats
+    return has_format and (float in floats or float not in LAYOUTS)  # or the name of a layout
+
+
+def _import(spec: str) -> ModuleType:
+    path = Path(spec)
+    is_path = path.suffix or path.exists() or len(path.parts) > 1
+    hint = ""
+    if path.suffix == ".py" and not path.exists():
+        hint = ": there is no such file"
+    elif path.suffix != ".py" and path.is_file():
+        hint = ": a program is run by `mxref verify --cmd`"
+    if is_path and not (path.suffix == ".py" and path.is_file()) and not _is_dotted(spec):
+        raise TargetError(f"target {spec} must be a Python file (NAME.py) or a module name{hint}")
+    folder = str(path.parent.resolve()) if path.suffix == ".py" else ""
+    if folder not in sys.path:
+        sys.path.insert(0, folder)  # what lies beside the target can be imported, as by `python`
+    try:
+        if path.suffix != ".py":
+            return importlib.import_module(spec)
+        loader = importlib.util.spec_from_file_location(f"mxref_target_{path.stem}", path)
+        if loader is None or loader.loader is None:
+            raise TargetError(f"target {spec} cannot be imported")
+        module = importlib.util.module_from_spec(loader)
+        sys.modules[loader.name] = module
+        loader.loader.exec_module(module)
+    except SyntaxError as error:
+        raise TargetError(
+            f"target {spec} has a syntax error in line {error.lineno}"
+            f"{_elsewhere(path, error.filename)}: {error.msg}"
+        ) from error
+    except BaseException as error:
+        if not is_fault(error):
+            raise
+        raise TargetError(
+            f"target {spec} cannot be imported: {type(error).__name__}: {error}{hint}"
+        ) from error
+    return module
+
+
+def _elsewhere(path: Path, found: str | None) -> str:
+    """Names the file of an error, if it is not the target itself."""
+    return "" if found is None or Path(found).name == path.name else f" of {found}"
+
+
+def _is_dotted(spec: str) -> bool:
+    return all(part.isidentifier() for part in spec.split(".")) and not spec.endswith(".py")
