@@ -34,7 +34,7 @@ from ledger_page import page, unlisted  # noqa: E402
 
 from mxref.conformance import TargetError, load_target  # noqa: E402
 from mxref.conformance.ledger.run import examine  # noqa: E402
-from mxref.profiles import registry as _known  # noqa: E402
+from mxref.profiles import registry  # noqa: E402
 from mxref.support.whole_file import write_file  # noqa: E402
 
 ADAPTERS = ROOT / "tools" / "adapters"
@@ -212,10 +212,10 @@ def digest(name: str, options: argparse.Namespace) -> str:
 
 def family_of(profile: str) -> str:
     """The module of mxref.profiles that has a profile."""
-    for family in _known.FAMILIES:
+    for family in registry.FAMILIES:
         if any(one.name == profile for one in family.PROFILES):
             return family.__name__.rpartition(".")[2]
-    return "_known"
+    return "registry"
 
 
 def with_imports(path: Path) -> set[Path]:

@@ -24,7 +24,7 @@ from mxref.blocks.quantization import quantize
 from mxref.blocks.tiles import Tiling, axis_index
 from mxref.cli.quantize_figures import Figures, Read
 from mxref.cli.screen import Verbs, new_parser, print_table
-from mxref.files import gguf_files as _gguf
+from mxref.files import gguf_files
 from mxref.formats.catalog import BlockFormat, block_format
 from mxref.policy.choices import Tail
 from mxref.policy.policy import Policy
@@ -202,8 +202,8 @@ def _why_not(
 def _refuse_output(name: str, shape: tuple[int, ...], options: argparse.Namespace) -> None:
     """Refuse early what the output has no place for."""
     if options.out is not None and options.out.suffix == ".gguf":
-        _gguf.package(options.out)
-        _gguf.refuse(name, _format(options), axis_index(options.axis, len(shape)), shape)
+        gguf_files.package(options.out)
+        gguf_files.refuse(name, _format(options), axis_index(options.axis, len(shape)), shape)
 
 
 def _quantize_one(values: Any, options: argparse.Namespace, room: _Room) -> Blocks:

@@ -22,10 +22,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from mxref.blocks.container import Blocks
-from mxref.files import gguf_files as _gguf
-from mxref.files import npz_files as _npz
-from mxref.files import safetensors_files as _safetensors
-from mxref.files.entries import Entry
+from mxref.files import gguf_files, npz_files, safetensors_files
+from mxref.files.stored import Entry
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.support.whole_file import refuse_special
@@ -34,7 +32,11 @@ __all__ = ["Entry", "entries", "read_blocks", "read_tensors", "write_blocks"]
 
 #: Choices that a file's format has made.
 _FIXED = ("fp4_packing", "fp6_packing", "scale_place", "scale_byte", "scale_layout")
-_WRITERS = {".npz": _npz.write, ".safetensors": _safetensors.write, ".gguf": _gguf.write}
+_WRITERS = {
+    ".npz": npz_files.write,
+    ".safetensors": safetensors_files.write,
+    ".gguf": gguf_files.write,
+}
 
 
 def entries(path: str | os.PathLike[str], *, bfloat16: bool = False) -> Iterator[Entry]:
@@ -60,14 +62,14 @@ def entries(path: str | os.PathLike[str], *, bfloat16: bool = False) -> Iterator
             f"bfloat16 must be said of .npy files only, got {path}: it names its types"
         )
     if path.suffix == ".safetensors":
-        yield from _safetensors.entries(path)
+        yield from safetensors_files.entries(path)
     elif path.suffix == ".gguf":
-        yield from _gguf.entries(path)
+        yield from gguf_files.entries(path)
     elif path.suffix == ".npz":
-        for name, blocks in _npz.read_npz(path):
+        for name, blocks in npz_files.read_npz(path):
             yield Entry(name, blocks.format.name, blocks.shape, lambda blocks=blocks: blocks)  # type: ignore[misc]
     else:
-        values = _npz.read_npy(path, bfloat16=bfloat16)
+        values = npz_files.read_npy(path, bfloat16=bfloat16)
         yield Entry(path.stem, str(values.dtype), values.shape, lambda: values)
 
 

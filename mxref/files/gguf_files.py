@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import U8
 from mxref.blocks.container import Blocks
-from mxref.files.entries import Entry, brief, chunks, describe, dtype_named, owned
+from mxref.files.stored import Entry, brief, chunks, describe, dtype_named, owned
 from mxref.formats.catalog import BlockFormat, block_format
 from mxref.packing.elements import pack_blocks, unpack_blocks
 from mxref.support.mapped import Mapped

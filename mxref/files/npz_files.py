@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import U8
 from mxref.blocks.container import Blocks
-from mxref.files.entries import brief, chunks, describe, described
+from mxref.files.stored import brief, chunks, describe, described
 from mxref.formats.catalog import block_format
 from mxref.support.mapped import Mapped
 from mxref.support.whole_file import whole_file

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from mxref.bits.floats import U8
 from mxref.blocks.container import Blocks
 from mxref.blocks.two_level import TensorScaleKind
-from mxref.files.entries import Entry, brief, chunks, describe, described
+from mxref.files.stored import Entry, brief, chunks, describe, described
 from mxref.formats.catalog import BlockFormat, CodeFormat, element_format
 from mxref.numbers.codes import view_codes
 from mxref.numbers.scale import decode_scale

@@ -281,7 +281,8 @@ def _pairs() -> Iterator[Words]:
 
 
 def _quantize() -> Iterator[Family]:
-    about = "every scale code with every odd-rounded key: mxref.cases.product"
+    # The published text names the module as it was called when these vectors were made.
+    about = "every scale code with every odd-rounded key: mxref.golden.product"
     for block in BLOCK_FORMATS:
         for text in _policies(scale_rule=["floor", "rceil", "even"]):
             chunks = partial(product_blocks, block, Policy.parse(text))

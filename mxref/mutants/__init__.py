@@ -5,7 +5,7 @@ from __future__ import annotations
 from mxref.mutants.block_mutants import QUANTIZERS
 from mxref.mutants.decode_mutants import DECODERS
 from mxref.mutants.encode_scale_mutants import E8M0_ENCODERS
-from mxref.mutants.equivalent import EQUIVALENT, Equivalent, equivalent
+from mxref.mutants.equivalents import EQUIVALENT, Equivalent, equivalent
 from mxref.mutants.layout_mutants import PLACES
 from mxref.mutants.mutant import Mutant
 from mxref.mutants.nvfp4_mutants import SCALED

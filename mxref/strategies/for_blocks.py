@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mxref.bits import simplicity as _simple
+from mxref.bits import simplicity
 from mxref.bits.floats import U8, FloatLayout, compose, split
 from mxref.cases.grid import pattern
 from mxref.formats.catalog import E8M0, BlockFormat, block_format, element_format, scale_format
@@ -140,11 +140,13 @@ def blocks(
         raise ValueError(f"specials must be positions from 0 to {size - 1}, got {places}")
     top, m = fmt.element.emax, fmt.element.mantissa_bits
     lowest = fmt.element.emin - m - 4 if spread is None else top - spread
-    least = _simple.number(layout, 0, max(lowest, _simple.lowest_exponent(layout)))
+    least = simplicity.number(layout, 0, max(lowest, simplicity.lowest_exponent(layout)))
     thresholds = threshold_patterns(fmt.element.name, float, policy)
-    short = {_simple.number(layout, f, top - gap) for f in range(4) for gap in range(top - lowest)}
+    short = {
+        simplicity.number(layout, f, top - gap) for f in range(4) for gap in range(top - lowest)
+    }
     near = {*thresholds, *short, *(word | layout.sign_bit for word in short)}
-    inside = _simple.simplest_first(
+    inside = simplicity.simplest_first(
         (word for word in near if word & (layout.sign_bit - 1) >= least), layout
     )
     limits = st.sampled_from(_limits(fmt, layout))
@@ -153,7 +155,7 @@ def blocks(
     singles = st.tuples(few) | st.tuples(st.sampled_from(inside)) | st.tuples(limits)
     pieces = st.lists(singles | stretches(inside, size - 1), min_size=1, max_size=4)
     palettes = pieces.map(lambda some: [word for piece in some for word in piece])
-    low, high = _simple.lowest_exponent(layout) - top, layout.bias - top
+    low, high = simplicity.lowest_exponent(layout) - top, layout.bias - top
     clamps = (E8M0.emin, E8M0.emax)
     ends = [(k - 4, k + 4) for k in (*clamps, low, high) if low - 4 <= k <= high + 4]
     shifts = ranges((low - 4, high + 4), (-4, 4), *ends)

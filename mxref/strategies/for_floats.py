@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from hypothesis import strategies as st
 
-from mxref.bits import simplicity as _simple
+from mxref.bits import simplicity
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.grid import grid
 from mxref.cases.steps import changes
@@ -63,7 +63,7 @@ def patterns(
     '43800000'
     """
     layout = layout_named(float)
-    low, high = _simple.lowest_exponent(layout), layout.bias
+    low, high = simplicity.lowest_exponent(layout), layout.bias
     ends = (low, low + 1), (layout.emin - 1, layout.emin), (high - 1, high)
     beyond = [(high, high + 1)] * (allow_nan or allow_infinity)
     near = [(max(low, -reach), min(high, reach)) for reach in (4, 12, 30)]
@@ -216,7 +216,7 @@ def numbers(
     pairs += [(some, exponents[-1 if len(exponents) < 3 else 2]) for some in one_bit]
 
     def built(fraction: int, exponent: int, sign: int) -> int:
-        return _simple.number(layout, fraction, exponent) | sign
+        return simplicity.number(layout, fraction, exponent) | sign
 
     sign = signs(layout)
     return [st.builds(built, st.integers(*some), st.integers(*one), sign) for some, one in pairs]
@@ -240,7 +240,7 @@ def around(points: Iterable[int], layout: FloatLayout) -> list[int]:
         for side in (-1, 0, 1)
         if 0 <= (magnitude := (point & (layout.sign_bit - 1)) + side) <= layout.inf_bits
     }
-    return _simple.simplest_first(near, layout)
+    return simplicity.simplest_first(near, layout)
 
 
 def stretches(words: Sequence[int], most: int) -> st.SearchStrategy[list[int]]:

@@ -37,7 +37,7 @@ CLASSES = "ABCG"
 
 def child(what: str, **environment: str) -> Any:
     """What `triton_child` finds, in a process that has not imported Triton yet."""
-    command = [sys.executable, str(ROOT / "tests" / "triton_child.py"), what]
+    command = [sys.executable, str(ROOT / "tests" / "helpers" / "triton_child.py"), what]
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     env = os.environ | {"PYTHONPATH": path} | environment
     run = subprocess.run(command, env=env, capture_output=True, text=True, check=False)

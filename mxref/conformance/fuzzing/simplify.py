@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits import simplicity as _simple
+from mxref.bits import simplicity
 from mxref.bits.floats import F32, LAYOUTS
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import E8M0, block_format
@@ -90,7 +90,7 @@ def _floats(file: VectorFile, place: int, reach: int) -> Attempt:
     limit = layout.sign_bit if file.op == "shared_scale" else 1 << layout.width
 
     def attempt(row: Words) -> Words:
-        words = _simple.simpler(int(row[place]), layout, reach)
+        words = simplicity.simpler(int(row[place]), layout, reach)
         return _replaced(row, place, [word for word in words if word < limit])
 
     return attempt

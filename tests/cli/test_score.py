@@ -1,0 +1,208 @@
+"""``mxref score`` and ``mxref explain``: what they print, and with which exit status."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import ROOT
+
+from mxref import golden
+from mxref.cli import main
+from mxref.conformance import ordinary
+from mxref.formats.catalog import ELEMENT_FORMATS
+from mxref.mutants import Mutant
+from mxref.mutants.encoder import encoder
+
+VECTORS = ROOT / "vectors"
+read_once = functools.cache(golden.read_vectors)
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
+    """The command in this process, with the vectors read once: status, output and errors."""
+    monkeypatch.setattr(golden, "read_vectors", read_once)
+
+    def in_process(*arguments: str) -> tuple[int, str, str]:
+        status = main([*arguments, "--vectors", str(VECTORS)])
+        return status, *capsys.readouterr()
+
+    return in_process
+
+
+def test_a_pass(call: Call) -> None:
+    status, out, err = call("score", "--set", "decode_scale")
+    assert (status, err) == (0, "")
+    assert re.search(r"^ok +E1 +scale_00_is_zero +2 +2/2 +- +-$", out, re.M)
+    assert re.search(r"^waiting +H1 +narrow_sums +0 +0/0 +- +1$", out, re.M)
+    assert re.search(r"^decode_scale +7 +7/7 +0$", out, re.M)
+    assert out.splitlines()[-1].startswith("PASS 7 mutants, 7 of 7 killed")
+
+
+def test_one_file_and_one_mutant(call: Call) -> None:
+    status, out, _ = call("score", "--set", "encode/e2m1.f32", "--class", "B10b")
+    assert status == 0
+    assert re.search(r"^ok +B10 +saturated_before_rounding +1 +0/0 +1 +-$", out, re.M)
+
+
+def test_a_survivor(call: Call) -> None:
+    arguments = ("score", "--set", "encode", "--class", "A17", "--without", "M14")
+    status, out, _ = call(*arguments)
+    assert status == 1
+    assert re.search(r"^FAIL +A17 ", out, re.M)
+    survivors = re.findall(r"^survived: (\w+) \w+, (\S+)$", out, re.M)
+    assert {id for id, _ in survivors} == {"A17a", "A17b"}
+    assert out.splitlines()[-1].startswith("FAIL 3 mutants, ")
+    status, out, _ = call(*arguments, "--json")
+    assert status == 1
+    found = json.loads(out)
+    assert found["applicable"] - found["killed"] == len(survivors)
+    left = [(c["mutant"], c["file"]) for c in found["cells"] if c["verdict"] == "survived"]
+    assert left == survivors
+    assert all("M14" not in cell["killers"] for cell in found["cells"])
+
+
+def test_what_only_waits_is_no_pass(call: Call) -> None:
+    status, out, _ = call("score", "--class", "H")
+    assert status == 1
+    assert out.splitlines()[-1].startswith("FAIL 0 mutants, 0 of 0 killed")
+    assert out.splitlines()[-1].endswith("5 mutants waiting")
+
+
+def test_the_models(call: Call) -> None:
+    arguments = ("score", "--set", "encode", "--class", "A", "--models")
+    status, out, _ = call(*arguments)
+    assert status == 0
+    rows = {line.split()[0]: line.split()[1:] for line in out.splitlines()[1:]}
+    assert list(rows) == ["M1", "M4", "M5", "M6", "M7", "M14"]
+    assert rows["M14"][3:] == ["A17a", "A17b"]
+    assert rows["M6"][3:] == ["A10c"]
+    status, out, _ = call(*arguments, "--json")
+    found = {row["model"]: row for row in json.loads(out)}
+    cases = sum(len(file.cases) for file in read_once(VECTORS) if file.op == "encode")
+    assert sum(row["cases"] for row in found.values()) == cases
+    assert found["M14"]["mutants"] == ["A17a", "A17b"]
+    assert 0 < found["M14"]["alone"] < found["M14"]["kills"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--class", "Z"], "--class must be one of A, A1"),
+        (["--set", "encod"], "--set must be one of level1, encode"),
+        (["--without", "M99"], "--without must be one of M1, "),
+        (["--class", "E1", "--set", "encode"], "no mutant of --class E1 has a file in --set"),
+        (["--class", "E1", "--compare"], "nothing to compare"),
+        (["--models", "--compare"], "not allowed with argument"),
+    ],
+)
+def test_misuse(call: Call, arguments: list[str], reason: str) -> None:
+    status, out, err = call("score", *arguments)
+    assert (status, out) == (2, "")
+    assert reason in err
+
+
+def test_explain(call: Call) -> None:
+    status, out, err = call("explain", "A7")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].startswith("A7 ties_lost_in_subnormals (encode): ")
+    assert "  formats: e5m2, e4m3, e3m2, e2m3, e2m1, int8; from or to f32, f16, bf16, f64" in lines
+    assert "  seen: https://github.com/triton-lang/triton/issues/11897" in lines
+    # The first tie of two subnormal numbers with an even one below: 2**-17, half the smallest.
+    case = "encode.e5m2.f32.37000000: in 37000000 = 0x1p-17 = 7.6293945e-06, want 00 = 0 (0 0"
+    assert any(line.startswith(f"  caught by {case}") for line in lines)
+    # All mutants of the class, and one of them by its name.
+    assert re.findall(r"^A7\w*", out, re.M) == ["A7", "A7b"]
+    assert call("explain", "ties_lost_in_subnormals")[1] + call("explain", "A7b")[1] == out
+
+
+def test_explain_a_class_a_name_and_what_waits(call: Call) -> None:
+    _, out, _ = call("explain", "A17")
+    assert re.findall(r"^A17\w", out, re.M) == ["A17a", "A17b", "A17c"]
+    assert "  equivalent (e5m2, f16): From float16 to E5M2" in out
+    assert call("explain", "float64_high_word") == call("explain", "A14b")
+    _, out, _ = call("explain", "B5c")
+    assert "  means to follow: ocp+overflow=nonsaturating\n" in out
+    _, out, _ = call("explain", "H2")
+    assert "  waiting: there are no dot products\n" in out
+    assert "caught" not in out
+    _, out, _ = call("explain", "B10b")
+    assert "  equivalent (everywhere): " in out
+    assert "caught" not in out
+    status, out, err = call("explain", "A7z")
+    assert (status, out) == (2, "")
+    assert "got 'A7z'" in err
+
+
+def test_from_outside() -> None:
+    command = [sys.executable, "-W", "error", "-m", "mxref"]
+    done = subprocess.run(
+        [*command, "score", "--class", "F5"], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1].startswith("PASS 1 mutants, 4 of 4 killed")
+
+
+def test_compare(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ties away from zero: every comparison but that of bits on the vectors misses them."""
+    monkeypatch.setattr(ordinary, "COUNT", 1 << 12)
+    status, out, _ = call("score", "--compare", "--class", "A1", "--json")
+    assert status == 0
+    rows = {(row["data"], row["comparison"]): row for row in json.loads(out)}
+    assert len(rows) == 7
+    # A1 and A1b in five formats, A1c in six.
+    assert {row["total"] for row in rows.values()} == {16}
+    bits = rows.pop(("vectors", "bits"))
+    assert (bits["killed"], bits["share"]) == (16, 1.0)
+    assert rows[("vectors", "1 code allowed")]["killed"] == 0
+    assert rows[("normal", "bits")]["killed"] == 0
+    # Of ONNX's inputs -3.5 and 0.25 are ties: -3.5 goes to the even code and to the larger one
+    # alike, but not up; 0.25 goes to zero, but up for A1 and A1c.
+    assert rows[("ONNX's cast tests", "bits")]["killed"] == 2
+    status, out, _ = call("score", "--compare", "--class", "A2", "--set", "encode/e2m1.f32")
+    assert re.search(r"^random patterns +bits +4096 +1/1 +100%$", out, re.M)
+
+
+@pytest.mark.parametrize("format", ELEMENT_FORMATS)
+def test_the_data_of_the_comparison(format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ordinary, "COUNT", 1 << 14)
+    file = next(file for file in read_once(VECTORS) if file.stem == f"encode/{format}.f32")
+    sets = {data: (words, judge) for data, _, words, judge in ordinary._sets(file)}
+    largest = Fraction(ELEMENT_FORMATS[format].max_normal)
+
+    def numbers(data: str) -> np.ndarray[Any, Any]:
+        return sets[data][0].astype(np.uint32).view(np.float32)[:, 0].astype(np.float64)
+
+    assert abs(numbers("normal").std() - 1) < 0.02
+    assert abs(numbers("normal").mean()) < 0.03
+    assert Fraction(float(abs(numbers("normal, scaled")).max())) <= largest
+    ends = abs(numbers("uniform to 1.3 max")).max() / float(largest)
+    assert 1.299 < ends <= np.float32(1.3)
+    assert len(numbers("ONNX's cast tests")) == 15
+    # An encoder in which nothing is wrong passes all of them.
+    healthy = Mutant("A99", "none", "nothing", "encode", encoder(), (format,), ("f32",), "M1")
+    for words, judge in sets.values():
+        assert not judge(file, healthy, words, ordinary._right(file, words, "ocp"))
+
+
+def test_the_limits_of_the_comparison_are_real() -> None:
+    """Zeros have an SQNR of 0 dB, and NaN is no answer."""
+    file = next(file for file in read_once(VECTORS) if file.stem == "encode/e4m3.f32")
+    words = file.input_words()[:100]
+    for code in (0x00, 0x7F):
+
+        def run(values: Any, format: str, code: int = code) -> Any:
+            return np.full(values.shape, code, np.uint8)
+
+        mutant = Mutant("A99", "same", "one code", "encode", run, ("e4m3",), ("f32",), "M1")
+        assert ordinary._is_noisy(18, file, mutant, words, words)

@@ -1,0 +1,425 @@
+"""Identify: random policies are found exactly, and contradictions are named."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import ROOT
+from hypothesis import Phase, given
+from hypothesis import settings as hypothesis_settings
+from identify_helpers import Follower, policies_of, same
+
+import mxref
+from mxref.cases.answers import reads
+from mxref.cases.records import NO_WORD, padded, same_width
+from mxref.cli import main
+from mxref.conformance import identify, load_target, target_of
+from mxref.conformance.identification.alike import _REASONS, Setting, alike, members
+from mxref.conformance.identification.asking import PROBES, separating
+from mxref.conformance.identification.identify import Identified, identify_one, settings
+from mxref.conformance.identification.predicted import predicted
+from mxref.conformance.identification.space import Factor, Space
+from mxref.policy.policy import Policy
+
+ADAPTER = ROOT / "tools" / "adapters" / "ml_dtypes_adapter.py"
+ONCE = [Phase.generate]  # a policy is as simple as it can be
+EVERY = list(settings())
+SCALARS = [one for one in EVERY if not one.op.startswith("quantize")]
+BLOCKS = [one for one in EVERY if one.op == "quantize"] + [
+    one
+    for one in EVERY
+    if one.op == "quantize_tensor" and str(one).endswith(("mxfp4_e2m1 bf16", "mxint8 f64"))
+]
+
+
+def check(setting: Setting, chosen: dict[str, str]) -> None:
+    """The truth is found, and the members that are one function with it, and no others."""
+    truth = Policy().replace(**chosen)
+    target = Follower(truth)
+    found = identify_one(target, setting)
+    assert len(target.asked) == len(found.probes) <= PROBES
+    assert found.consistent, found.clashes
+    assert found.contains(truth)
+    left, draw = [], random.Random(str(chosen))
+    for name in reads(setting.op):
+        for group, _ in alike(setting, name):
+            for member in group:
+                other = {**chosen, name: member}
+                if not found.contains(Policy().replace(**other)):
+                    assert differs(found, other), (name, member)
+                elif member != chosen[name]:
+                    left.append((chosen[name] in group, other))
+    asked = [other for static, other in left if not static]
+    known = [other for static, other in left if static]
+    rows = [(factor, draw.choice(factor.rows)) for factor in found._whole().factors]
+    asked.append({n: m for f, row in rows for n, m in zip(f.names, row, strict=True)})
+    for other in asked + draw.sample(known, min(1, len(known))):
+        assert same(setting, chosen, other), {n: m for n, m in other.items() if m != chosen[n]}
+
+
+def differs(found: Identified, chosen: dict[str, str]) -> bool:
+    """Whether a policy gives another answer to some probe."""
+    for size in {len(probe.words) for probe in found.probes}:
+        probes = [probe for probe in found.probes if len(probe.words) == size]
+        words = np.array([probe.words for probe in probes], np.uint64)
+        want, got = same_width(
+            predicted(found.setting, words, chosen), padded([p.answer or () for p in probes])
+        )
+        wrong = (want != got).any(axis=1)
+        if found.setting.op.startswith("unpack"):  # bytes of another size have no answer
+            wrong &= (want != np.uint64(NO_WORD)).any(axis=1)
+        if wrong.any():
+            return True
+    return False
+
+
+@given(policies_of(SCALARS))
+@hypothesis_settings(max_examples=180, phases=ONCE)
+def test_180_random_policies(case: tuple[Setting, dict[str, str]]) -> None:
+    check(*case)
+
+
+@given(policies_of(BLOCKS))
+@hypothesis_settings(max_examples=20, phases=ONCE)
+def test_20_random_policies_of_blocks(case: tuple[Setting, dict[str, str]]) -> None:
+    check(*case)
+
+
+#: Policies in which choices show only together, or only where nothing else does.
+HARD = [
+    # Truncation hides an overflow that is not clamped before it.
+    (
+        "mxfp8_e5m2 f32",
+        "ocp+rounding=toward_zero+overflow=nonsaturating+clamp=before_rounding+zero_sign=dropped"
+        "+scale_rule=floor_exponent_field+zero_block=one+scale_overflow=wrap+scale_underflow=nan"
+        "+amax_type=float16",
+    ),
+    # What is subnormal in float32 only is flushed, so that the block is one of zeros.
+    (
+        "mxint8 f64",
+        "ocp+rounding=toward_zero+nan_to_finite=opposite_zero+subnormal_inputs=flushed"
+        "+int8_range=full+pre_rounding=float32+scale_rule=ceil+block_nan=ignore"
+        "+block_inf=largest_scale+zero_block=nan+scale_underflow=wrap+amax_type=float32"
+        "+int8_emax=one",
+    ),
+    # 65504 is 65536 in bfloat16, which float16 does not hold.
+    (
+        "mxfp6_e2m3 f16",
+        "ocp+rounding=to_odd+pre_rounding=bfloat16+scale_overflow=nan+amax_type=float16"
+        "+block_inf=largest_scale",
+    ),
+    # A small scale that wraps is the only one that is FE.
+    (
+        "mxfp8_e5m2 f64",
+        "ocp+rounding=ties_to_zero+overflow=propagate+underflow_sign=dropped+scale_rule=even"
+        "+block_inf=ignore+zero_block=one+scale_overflow=nan+scale_underflow=wrap"
+        "+pre_rounding=bfloat16",
+    ),
+    # A scale that wraps to FF makes no NaN block; only float32's largest numbers have one.
+    (
+        "mxfp6_e3m2 f64",
+        "ocp+rounding=toward_zero+zero_sign=dropped+pre_rounding=float32+block_nan=ignore"
+        "+zero_block=nan+scale_rule=floor_exponent_field+scale_overflow=wrap+scale_underflow=nan"
+        "+amax_type=bfloat16+nan_block_codes=ones",
+    ),
+    # Only an infinity under a scale that wraps to FE shows how elements are divided.
+    (
+        "mxfp8_e5m2 f32",
+        "ocp+nan=negative+zero_sign=dropped+underflow_sign=dropped+subnormal_inputs=flushed"
+        "+pre_rounding=bfloat16+block_nan=ignore+block_inf=ignore+zero_block=nan"
+        "+scale_underflow=wrap+scaling=reciprocal_flushed",
+    ),
+    # Numbers that are infinite in float16, in a block of the largest scale, become NaN there.
+    (
+        "mxfp6_e3m2 f64",
+        "ocp+rounding=ties_to_away+nan_to_finite=signed_max+pre_rounding=float16+scale_rule=tosa"
+        "+block_nan=ignore+block_inf=largest_scale+zero_block=code_01+scale_underflow=wrap"
+        "+amax_type=float32+scaling=reciprocal_flushed",
+    ),
+    # Only beside an infinity is an element beyond the largest number.
+    (
+        "mxfp8_e4m3 f64",
+        "ocp+rounding=ties_to_zero+overflow=nonsaturating_ieee+clamp=before_rounding"
+        "+nan=signed_quiet+zero_sign=dropped+subnormal_inputs=flushed+block_nan=ignore"
+        "+scale_rule=nearest_log2_power+block_inf=largest_scale+scale_overflow=nan"
+        "+scale_underflow=wrap+amax_type=float32",
+    ),
+    # The NaN of a block that is flushed is no error.
+    (
+        "mxfp4_e2m1 bf16",
+        "ocp+rounding=ties_to_away+nan_to_finite=error+scale_rule=nearest_log2+block_nan=ignore"
+        "+block_inf=ignore+zero_block=code_01+scale_underflow=flush",
+    ),
+    # Only an amax that is subnormal in float16 leaves an element beyond the largest number.
+    (
+        "mxfp8_e5m2 f32",
+        "ocp+rounding=ties_to_away+overflow=propagate+pre_rounding=bfloat16+scale_rule=rceil"
+        "+amax_type=float16+zero_sign=dropped+subnormal_inputs=flushed",
+    ),
+]
+
+
+@pytest.mark.parametrize(("where", "policy"), HARD)
+def test_choices_that_show_only_together(where: str, policy: str) -> None:
+    setting, chosen = Setting("quantize", *where.split()), Policy.parse(policy).choices()
+    check(setting, {name: chosen[name] for name in reads("quantize")})
+
+
+def test_a_pair_of_choices_that_shows_at_one_amax() -> None:
+    where, policy = HARD[-1]
+    truth = Policy.parse(policy)
+    found = identify_one(Follower(truth), Setting("quantize", *where.split()))
+    assert found.contains(truth.replace(clamp="before_rounding"))
+    assert not found.contains(truth.replace(overflow="nonsaturating_ieee", clamp="before_rounding"))
+
+
+@pytest.mark.parametrize("reason", _REASONS, ids=lambda reason: f"{reason[0]}-{reason[3][:40]}")
+def test_reasons_hold_of_random_policies(reason: Any) -> None:
+    """Whatever else is chosen, the members that a sentence makes one are one function."""
+    choice, some, holds, _ = reason
+    draw, checked = random.Random(reason[3]), 0
+    readers = [one for one in EVERY if choice in reads(one.op) and one.op != "quantize_tensor"]
+    while checked < 20:
+        setting = draw.choice(readers)
+        chosen = {n: draw.choice(members(setting, n)) for n in reads(setting.op)}
+        known = {n: group[0] for n, m in chosen.items() for group in of(setting, n) if m in group}
+        del known[choice]
+        try:
+            applies = holds(setting, known)
+        except KeyError:  # the operation does not read it
+            continue
+        if not applies:
+            continue
+        one, other = draw.sample(list(some or members(setting, choice)), 2)
+        if any({one, other} <= set(group) for group in of(setting, choice)):
+            continue  # which is so whatever else is chosen
+        assert same(setting, {**chosen, choice: one}, {**chosen, choice: other}), (chosen, one)
+        checked += 1
+
+
+def of(setting: Setting, choice: str) -> list[tuple[str, ...]]:
+    return [group for group, _ in alike(setting, choice)]
+
+
+@pytest.mark.parametrize("setting", EVERY[::5], ids=str)
+def test_members_that_are_always_one_function(setting: Setting) -> None:
+    """What is not asked at all: over random policies, and all inputs or steps."""
+    if setting.op == "quantize_tensor":
+        return
+    draw = random.Random(str(setting))
+    for name in reads(setting.op):
+        for group in of(setting, name):
+            if len(group) > 1:
+                chosen = {n: draw.choice(members(setting, n)) for n in reads(setting.op)}
+                one, other = draw.sample(group, 2)
+                assert same(setting, {**chosen, name: one}, {**chosen, name: other}), (name, chosen)
+
+
+def of_module(**functions: Any) -> Any:
+    return target_of(SimpleNamespace(**functions), "mine")
+
+
+def one(target: Any, op: str, format: str, float: str = "f32") -> Identified:
+    return identify_one(target, Setting(op, format, float))
+
+
+def away_in_one_binade(values: np.ndarray, format: str) -> np.ndarray:
+    away = mxref.encode(values, format, rounding="ties_to_away")
+    magnitude = np.abs(values)
+    return np.where((magnitude >= 2) & (magnitude < 4), away, mxref.encode(values, format))
+
+
+@pytest.mark.parametrize("format", ["e5m2", "e4m3", "e3m2", "e2m3", "e2m1"])
+def test_a_binade_that_rounds_otherwise_is_a_contradiction(format: str) -> None:
+    found = one(of_module(encode=away_in_one_binade), "encode", format)
+    assert not found.consistent
+    assert found.count == 0
+    assert list(found.policies) == []
+    assert not found.contains(Policy())
+    assert str(found.policy) == "ocp"  # gives most answers
+    for clash in found.clashes:
+        (bits,) = found.probes[clash.probe].words
+        assert 0x40000000 <= bits & 0x7FFFFFFF < 0x40800000
+        assert "rounding=ties_to_away" in clash.otherwise
+
+
+def test_a_nan_here_and_there_is_a_contradiction() -> None:
+    count = 0
+
+    def sometimes(values: np.ndarray, format: str) -> np.ndarray:
+        nonlocal count
+        codes = mxref.encode(values, format)
+        places = (np.arange(len(codes)) + count) % 7 == 3
+        count += len(codes)
+        return np.where(places, 0x7F, codes)
+
+    found = one(of_module(encode=sometimes), "encode", "e4m3")
+    assert not found.consistent
+    assert str(found.policy) == "ocp"
+    assert all(found.probes[clash.probe].answer == (0x7F,) for clash in found.clashes)
+
+
+def test_rounding_that_depends_on_the_place_in_the_block_is_a_contradiction() -> None:
+    def first_truncated(values: np.ndarray, format: str) -> tuple[np.ndarray, np.ndarray]:
+        blocks = mxref.quantize(values, format)
+        codes = blocks.codes.copy()
+        codes[:, 7] = mxref.quantize(values, format, rounding="toward_zero").codes[:, 7]
+        return blocks.scale_codes[:, 0], codes
+
+    found = one(of_module(quantize=first_truncated), "quantize", "mxfp8_e4m3")
+    assert not found.consistent
+    assert any("rounding=toward_zero" in clash.otherwise for clash in found.clashes)
+
+
+def test_errors_are_answers() -> None:
+    def refuses_nan(values: np.ndarray, format: str) -> np.ndarray:
+        if np.isnan(values).any():
+            raise ValueError("NaN")
+        return mxref.encode(values, format)
+
+    target = of_module(encode=refuses_nan)
+    found = one(target, "encode", "e2m1")
+    assert found.consistent
+    assert found.space.values("nan_to_finite") == ("error",)
+    assert not one(target, "encode", "e4m3").consistent  # no policy refuses what has a code
+
+
+def test_a_target_that_only_raises_is_no_policy() -> None:
+    def broken(values: np.ndarray, format: str) -> np.ndarray:
+        raise RuntimeError("out of order")
+
+    found = one(of_module(encode=broken), "encode", "e2m1")
+    assert not found.consistent
+    assert "out of order" in found.probes[0].error
+
+
+def test_ml_dtypes_is_what_is_known_of_it() -> None:
+    results = identify(load_target(str(ADAPTER)))
+    assert {one.setting.op for one in results} == {
+        "encode",
+        "decode",
+        "encode_scale",
+        "decode_scale",
+    }
+    for found in results:
+        assert found.consistent, found.setting
+        plain = found.setting.op.startswith("decode")
+        assert "ml_dtypes" in found.profiles
+        assert ("ocp" in found.profiles) == plain
+    assert not results[0].contains(load_target(str(ADAPTER)).policy)  # what it claims of its NaNs
+
+
+def test_the_set_of_profiles_is_exact() -> None:
+    def saturating(values: np.ndarray, format: str) -> np.ndarray:
+        return mxref.encode(values, format, mxref.profile("ml_dtypes").policy, overflow="saturate")
+
+    # The others that saturate keep no sign of a NaN.
+    found = one(of_module(encode=saturating), "encode", "e4m3")
+    assert found.profiles == ("onnx", "torch", "compressed_tensors")
+    found = one(of_module(encode=saturating), "encode", "e3m2")  # which has no overflow
+    assert found.profiles == ("ml_dtypes", "onnx", "onnx_nosat")
+    found = one(of_module(encode=mxref.encode), "encode", "int8")
+    assert found.profiles == ("ocp",)
+
+
+def test_what_is_shown_rules_out_what_it_says() -> None:
+    found = one(of_module(encode=mxref.encode), "encode", "e4m3", "f64")
+    (rounding,) = [finding for finding in found.findings if finding.choice == "rounding"]
+    assert rounding.values == ("ties_to_even",)
+    ruled = {*members(found.setting, "rounding")} - {"ties_to_even"}
+    assert set(rounding.shown) == ruled
+    for member, (probe, word) in rounding.shown.items():
+        bits = np.array([found.probes[probe].words], np.uint64).view(np.float64)
+        assert mxref.encode(bits, "e4m3", rounding=member)[0, 0] != found.probes[probe].answer[word]
+
+
+def test_it_asks_the_same_every_time() -> None:
+    setting, policy = Setting("quantize", "mxfp6_e2m3", "bf16"), Policy.parse("ocp+rounding=to_odd")
+    first, second = Follower(policy), Follower(policy)
+    identify_one(first, setting)
+    identify_one(second, setting)
+    assert first.asked == second.asked
+
+
+def test_spaces() -> None:
+    space = Space.of({"a": "xy", "b": "xy", "c": "xyz"})
+    assert space.count == 12
+    coupled = space.keep(["a", "b"], [{"a": "x", "b": "y"}, {"a": "y", "b": "x"}])
+    assert coupled.factors == (
+        Factor(("c",), (("x",), ("y",), ("z",))),
+        Factor(("a", "b"), (("x", "y"), ("y", "x"))),
+    )
+    assert {"a": "x", "b": "x", "c": "z"} not in coupled
+    assert {"a": "x", "b": "y", "c": "z"} in coupled
+    again = coupled.keep(["b", "c"], [{"b": "x", "c": "z"}, {"b": "x", "c": "y"}])
+    assert list(again) == [{"c": c, "a": "y", "b": "x"} for c in "zy"] or again.count == 2
+    assert again.values("a") == ("y",)
+    wide = again.widen("b", {"x": ("x", "w")})
+    assert wide.count == 4
+    assert wide.values("b") == ("x", "w")
+
+
+def test_separating_questions() -> None:
+    answers = np.array([[1, 1, 1, 5], [1, 2, 1, 5], [1, 2, 3, 5]], np.uint64)
+    assert separating(list(answers)) == [1, 2]
+    assert separating([answers[0]]) == []
+    assert separating([answers[0], answers[0]]) == []
+
+
+TARGET = """
+import mxref
+FORMATS = ["e4m3", "e2m1"]
+FLOATS = ["f32", "bf16"]
+def encode(values, format):
+    print("noise")
+    rounding = "ties_to_away" if format == "e2m1" else "ties_to_even"
+    return mxref.encode(values, format, rounding=rounding)
+"""
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(TARGET)
+    assert main(["identify", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "noise" not in out
+    assert out.startswith("encode e4m3 (f32, bf16): ")
+    assert "unobservable: int8_range=symmetric|full, because e4m3 is not INT8\n" in out
+    assert "\nequals: ocp; profiles: ocp, cuda, cuda_satfinite\n" in out
+    assert "\nequals: ocp+rounding=ties_to_away; profiles: none\n" in out
+    assert "\nrounding differs: ties_to_even in encode e4m3 f32" in out
+    assert out.endswith("mine.py: no one policy gives all answers\n")
+    assert main(["identify", str(path), "--format", "e2m1", "--float", "bf16", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["policy"] == "ocp+rounding=ties_to_away"
+    assert found["choices"]["overflow"]["values"] == [
+        "saturate",
+        "nonsaturating",
+        "nonsaturating_ieee",
+        "propagate",
+    ]
+    assert list(found["choices"]["rounding"]["ruled_out"]["ties_to_even"]) != []
+    assert main(["identify", str(path), "--op", "decode"]) == 1
+    assert capsys.readouterr().out.endswith("nothing asked: it covers nothing of this\n")
+    assert main(["identify", str(path), "--op", "decoded"]) == 2
+    assert "--op must be one of encode," in capsys.readouterr().err
+
+
+def test_the_command_on_a_contradiction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "odd.py"
+    path.write_text(
+        "import mxref, numpy as np\nFORMATS = ['e2m1']\nFLOATS = ['f32']\n"
+        "def encode(x, f):\n    c = mxref.encode(x, f)\n    return np.where(x == 2.5, 5, c)\n"
+    )
+    assert main(["identify", str(path)]) == 1
+    out = capsys.readouterr().out
+    assert (
+        "inconsistent: 40200000 = 0x1.4p+1 = 2.5 -> 05 = 3, as under rounding=ties_to_away" in out
+    )
+    assert "\nequals no policy; nearest: ocp\n" in out

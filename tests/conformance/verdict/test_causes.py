@@ -1,0 +1,390 @@
+"""Planted bugs are named: on wrong targets called as black boxes, and never on right ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import museum_targets as w
+import numpy as np
+import pytest
+from helpers import ROOT, VECTORS
+
+import mxref
+from mxref import golden
+from mxref.cli import main
+from mxref.conformance import Report, target_of, verify
+from mxref.conformance.verdict.cause.causes import find_causes
+from mxref.conformance.verdict.cause.evidence import Evidence, Questions
+from mxref.golden import VectorFile
+from mxref.mutants import MUTANTS
+from mxref.policy.policy import Policy
+
+TILES = "ocp+scale_layout=tiles_128x4"
+BEFORE = "ocp+scale_place=before"
+SIGNED = "ocp+scale_place=before+scale_byte=signed"
+STOCHASTIC = "ocp+rounding=stochastic_a"
+NONSATURATING = "ocp+overflow=nonsaturating"
+HALVES = "ocp+fp4_packing=halves"
+
+
+def quantize(values: Any, format: str) -> Any:
+    return mxref.quantize(values, format)
+
+
+RIGHT = {
+    "encode": mxref.encode,
+    "decode": mxref.decode,
+    "encode_scale": mxref.encode_scale,
+    "decode_scale": mxref.decode_scale,
+    "shared_scale": mxref.shared_scale,
+    "quantize": quantize,
+    "pack": mxref.pack,
+    "unpack": mxref.unpack,
+    "pack_scales": mxref.pack_scales,
+}
+
+
+@functools.cache
+def files(*stems: str) -> list[VectorFile]:
+    return golden.read_vectors(VECTORS, lambda stem: stem in stems)
+
+
+def report_on(stems: str, policy: str = "ocp", **wrong: Any) -> Report:
+    """What `verify` finds of a target that is right but for this, on a few files."""
+    names = stems.split()
+    target = target_of(SimpleNamespace(**{**RIGHT, **wrong}, POLICY=policy), "target")
+    return verify(target, files(*names))
+
+
+def mutant(id: str) -> Any:
+    (found,) = (one for one in MUTANTS if one.id == id)
+    return found.run
+
+
+@dataclasses.dataclass(frozen=True)
+class Planted:
+    """A target with one bug: what is asked, the wrong function, the name it must be given."""
+
+    stems: str
+    op: str
+    run: Any
+    name: str
+    policy: str = "ocp"
+    part: str = ""
+
+
+E4M3, E5M2, E2M1 = "encode/e4m3.f32", "encode/e5m2.bf16", "encode/e2m1.f32"
+#: Written in `museum_targets`, from what the museum says in words.
+OWN = [
+    Planted(f"{E4M3} {E2M1}", "encode", w.encoder(w.ties_away_in_normals), "A1b"),
+    Planted(f"{E2M1} encode/e2m1.bf16", "encode", w.encoder(w.ties_to_odd), "A3"),
+    Planted("encode/e3m2.f64", "encode", w.encoder(w.remainder_up), "A5"),
+    Planted(f"{E4M3} {E5M2}", "encode", w.encoder(w.ties_lost_in_subnormals), "A7"),
+    Planted("encode/e2m3.f16", "encode", w.encoder(w.more_than_half_is_a_tie), "A8"),
+    Planted(E5M2, "encode", w.encoder(w.nearest, w.flushed), "B1"),
+    Planted(E4M3, "encode", w.encoder(w.nearest, w.largest_240), "B9a"),
+    Planted("encode/e2m3.f32", "encode", w.encoder(w.nearest, w.positive_when_saturated), "B12"),
+    Planted(E4M3, "encode", w.encoder(w.nearest, w.nan_to_zero), "B15"),
+    Planted("encode/e3m2.f32", "encode", w.encoder(w.nearest, w.last_bit_cleared), "A16"),
+    Planted("encode/int8.f32", "encode", w.encoder(w.nearest, signed=w.sign_and_magnitude), "F4"),
+    Planted(E2M1, "encode", w.shift_modulo_32, "A17a"),
+    Planted("shared_scale/e4m3.f32", "shared_scale", w.scale_chooser(w.log2_truncated), "C2"),
+    Planted("shared_scale/e2m1.bf16", "shared_scale", w.emax_one_too_small, "C5a"),
+    Planted("shared_scale/int8.f32", "shared_scale", w.code_00_missing, "C12"),
+    Planted(
+        "quantize/mxfp4_e2m1.f32 quantize/mxfp4_e2m1.bf16",
+        "quantize",
+        w.block_quantizer(w.scales_of_signed, mxref.encode),
+        "C8",
+    ),
+    Planted(
+        "quantize/mxfp8_e4m3.f32",
+        "quantize",
+        w.block_quantizer(w.scales_of_magnitudes(), w.encoder(w.ties_lost_in_subnormals)),
+        "A7",
+        part="encode",
+    ),
+    Planted(
+        "quantize/mxfp6_e2m3.f32",
+        "quantize",
+        w.block_quantizer(w.scales_of_magnitudes(w.scale_chooser(w.even_of_fp4)), mxref.encode),
+        "C18",
+        "ocp+scale_rule=even",
+        "shared_scale",
+    ),
+    Planted("quantize/mxfp4_e2m1.f32", "quantize", w.in_order(1, 0), "pairs_exchanged"),
+    Planted("quantize/mxint8.f32", "quantize", w.in_order(3, 2, 1, 0), "fours_reversed"),
+    Planted("decode/e3m2.f32", "decode", w.hidden_bit, "E5"),
+    Planted("decode/e4m3.f32", "decode", w.e4m3_nan_is_480, "E6"),
+    Planted("decode_scale/e8m0.f32", "decode_scale", w.linear_scale, "E10"),
+    Planted("dequantize/mxfp4_e2m1.f32", "dequantize", w.divided, "D7"),
+    Planted(
+        "dequantize/mxfp8_e5m2.f32", "dequantize", w.saturated, "ocp+product_overflow=saturate"
+    ),
+    Planted("pack/e2m3.bytes", "pack", w.from_the_top, "G2"),
+    Planted("pack/e2m1.bytes", "pack", w.last_code_high, "G1b"),
+    Planted("pack_scales/e8m0.bytes", "pack_scales", w.tile_rows_exchanged, "G9", TILES),
+    Planted("quantize_tensor/mxfp4_e2m1.bf16", "quantize_tensor", w.other_axis, "G4b"),
+    Planted("quantize_tensor/mxint8.f32", "quantize_tensor", w.across_rows, "G5"),
+    Planted(
+        "quantize_tensor/mxfp6_e3m2.f32",
+        "quantize_tensor",
+        w.each_element(w.in_order(1, 0)),
+        "pairs_exchanged",
+        part="quantize",
+    ),
+    Planted(
+        "encode_stochastic/e4m3.f32", "encode_stochastic", w.half_of_the_bits, "S2", STOCHASTIC
+    ),
+]
+#: Mutants of the museum.
+MUSEUM = [
+    Planted("encode/e2m3.f64 encode/e2m3.f32", "encode", mutant("A14b"), "A14b"),
+    Planted(E4M3, "encode", mutant("A11"), "ocp+pre_rounding=bfloat16"),
+    Planted("encode_scale/e8m0.f32", "encode_scale", mutant("C6b"), "C6b"),
+    Planted("quantize/mxfp8_e5m2.f64", "quantize", mutant("D2"), "D2"),
+    Planted("quantize/mxfp6_e3m2.bf16", "quantize", mutant("G8"), "G8"),
+    Planted("quantize/fp4_ue4m3.f32", "quantize", mutant("C12b"), "C12b"),
+    Planted("dequantize/mxint8.bf16", "dequantize", mutant("E8"), "E8"),
+    Planted("unpack/e3m2.lsb_first", "unpack", mutant("G2v"), "G2v"),
+    Planted(
+        "pack_blocks/mxint8.bytes",
+        "pack_blocks",
+        mutant("G8d"),
+        f"{BEFORE}+scale_byte=signed",
+        BEFORE,
+    ),
+    Planted("pack/e2m1.bytes", "pack", mutant("G3b"), "G3b", HALVES),
+]
+
+
+@pytest.mark.parametrize("planted", OWN + MUSEUM, ids=lambda p: f"{p.op}-{p.name}")
+def test_a_planted_bug_is_named(planted: Planted) -> None:
+    wrong = {planted.op: planted.run}
+    if "fp4_ue4m3" in planted.stems:
+        wrong["FORMATS"] = ["fp4_ue4m3"]
+    report = report_on(planted.stems, planted.policy, **wrong)
+    assert not report.passed
+    failing = [row for row in report.rows if row.failures]
+    assert failing
+    (finding,) = report.findings
+    assert finding.cause.complete
+    assert finding.cause.total == sum(row.compared for row in failing)
+    names = (finding.cause.name, *finding.also)
+    assert planted.name in names
+    assert finding.formats == tuple(row.format for row in failing)
+    if planted.name.startswith("ocp"):
+        assert finding.cause.kind == "policy"
+    else:
+        assert finding.cause.part == (planted.part or planted.op)
+        assert all(row.description is None for row in failing)
+
+
+def test_the_sample_is_large_and_wide() -> None:
+    """What the test above is meant to show."""
+    assert len(OWN) >= 25
+    assert len({planted.op for planted in OWN + MUSEUM}) >= 12
+
+
+# --- over another policy than that of the mutant --------------------------------------------------
+
+
+def test_a_bug_over_a_claimed_policy_is_named() -> None:
+    right = functools.partial(mxref.encode, overflow="nonsaturating")
+
+    def encode(values: Any, format: str) -> Any:
+        wrong = w.encoder(w.ties_lost_in_subnormals)(values, format)
+        small = np.abs(values.astype(np.float64)) < 2**-6
+        return np.where(small, wrong, right(values, format)).astype(np.uint8)
+
+    report = report_on(E4M3, NONSATURATING, encode=encode)
+    (finding,) = report.findings
+    assert (finding.cause.name, finding.cause.policy) == ("A7", NONSATURATING)
+    assert f": your output equals {NONSATURATING} with mutant A7, " in str(finding)
+    # The same target without the claim: the policy is found, and then the bug.
+    (same,) = report_on(E4M3, encode=encode).findings
+    assert (same.cause.name, same.cause.policy) == ("A7", NONSATURATING)
+
+
+def test_what_is_said_of_a_bug() -> None:
+    def encode(values: Any, format: str) -> Any:
+        wrong = w.encoder(w.ties_lost_in_subnormals)(values, format)
+        return wrong if format != "e3m2" else mxref.encode(values, format)
+
+    stems = "encode/e2m1.f32 encode/e2m3.f32 encode/e3m2.f32 quantize/mxfp4_e2m1.f32"
+    first, second = report_on(stems, encode=encode, quantize=w.in_order(1, 0)).findings
+    assert str(first) == (
+        "encode e2m3, e2m1: your output equals mutant A7, ties_lost_in_subnormals: rounds a tie "
+        "of two subnormal numbers away from zero (seen in triton-lang/triton#11897), "
+        f"on {first.cause.total} of {first.cause.total} cases"
+    )
+    assert str(second) == (
+        "quantize mxfp4_e2m1: your output equals ocp with codes in another order, "
+        "pairs_exchanged: exchanges the two codes of every pair, as another nibble order does, "
+        "on 135 of 135 cases"
+    )
+    elements = w.block_quantizer(w.scales_of_magnitudes(), w.encoder(w.ties_to_odd))
+    (third,) = report_on("quantize/mxfp8_e4m3.bf16", quantize=elements).findings
+    assert "equals mutant A3 of encode, ties_to_odd: rounds a tie to the odd code, " in str(third)
+
+
+def test_a_bug_from_one_float_type_is_named_with_it() -> None:
+    def encode(values: Any, format: str) -> Any:
+        wrong = w.encoder(w.ties_to_odd)
+        return (wrong if values.dtype == np.float16 else mxref.encode)(values, format)
+
+    report = report_on("encode/e2m1.f16 encode/e2m1.f32", encode=encode)
+    (finding,) = report.findings
+    assert (finding.cause.name, finding.cause.floats) == ("A3", ("f16",))
+    assert " from f16 only, on " in str(finding)
+
+
+# --- what is not so is not said -------------------------------------------------------------------
+
+
+def test_a_right_target_has_no_cause() -> None:
+    report = report_on(f"{E4M3} decode/e2m1.f32 quantize/mxint8.f32")
+    assert report.passed
+    assert report.verdict == "conforms"
+    assert report.findings == ()
+
+
+def test_another_legal_policy_is_no_bug() -> None:
+    def encode(values: Any, format: str) -> Any:
+        return mxref.encode(values, format, rounding="toward_zero")
+
+    report = report_on(f"{E4M3} {E2M1}", encode=encode)
+    assert report.verdict == "conforms under ocp+rounding=toward_zero"
+    assert report.besides == ("rounding=ties_to_even",)
+    (finding,) = report.findings
+    assert (finding.cause.kind, finding.every) == ("policy", True)
+    assert str(finding).startswith("encode, all 2 formats: your output equals ocp+rounding=")
+
+
+@pytest.mark.parametrize("index", [0, 1, 701, 1502, 1503, -1])
+def test_one_other_answer_is_enough_to_clear_a_suspect(index: int) -> None:
+    def encode(values: Any, format: str) -> Any:
+        codes = w.encoder(w.remainder_up)(values, format)
+        codes[index] ^= 1
+        return codes
+
+    (row,) = report_on(E4M3, encode=encode).rows
+    assert len(row.failures) > 1000  # many more than are looked at first
+    assert not any(cause.complete for cause in row.causes)
+
+
+def test_a_choice_that_only_a_sample_speaks_for_is_not_named() -> None:
+    def encode(values: Any, format: str) -> Any:
+        codes = mxref.encode(values, format, nan_to_finite="signed_zero")
+        return codes - (np.abs(values) == 1.75)  # one tie of seven, as ties_to_zero has it
+
+    report = report_on("encode/e2m1.f32", encode=encode)
+    ((cause,),) = (row.causes for row in report.rows)
+    assert (cause.policy, cause.total - cause.same) == ("ocp+nan_to_finite=signed_zero", 2)
+
+
+def test_an_error_is_no_answer() -> None:
+    (file,) = files("encode/e2m1.f16")
+    questions = Questions(file, file.input_words())
+    right = questions.answers(Policy())
+    answered = np.ones(len(right), bool)
+    assert Evidence(questions, right, answered).misses(right) == 0
+    answered[[3, 5]] = False
+    assert Evidence(questions, right, answered).misses_under(Policy()) == 2
+
+
+def test_what_most_formats_share_is_named() -> None:
+    """E2M1 alone cannot tell A7 from B3, E3M2 can; E2M1 comes first."""
+
+    def half_smallest_up(below: Any, x: Any, low: Any, high: Any, format: str) -> Any:
+        smallest = w.table(format)[1]
+        return (x == smallest / 2) | w.nearest(below, x, low, high, format)
+
+    target = target_of(SimpleNamespace(encode=w.encoder(half_smallest_up)), "target")
+    some = files("encode/e2m1.f32", "encode/e3m2.f32")
+    report = verify(target, sorted(some, key=lambda file: file.format))
+    assert [row.format for row in report.rows] == ["e2m1", "e3m2"]
+    assert [cause.name for cause in report.rows[0].causes] == ["A7", "B3"]
+    (finding,) = report.findings
+    assert (finding.cause.name, finding.also, finding.every) == ("B3", (), True)
+
+
+def test_two_formats_with_two_bugs_have_two_findings() -> None:
+    def encode(values: Any, format: str) -> Any:
+        up = w.ties_to_odd if format == "e2m1" else w.remainder_up
+        return w.encoder(up)(values, format)
+
+    found = report_on(f"{E2M1} encode/e3m2.f32 encode/e2m3.f16", encode=encode).findings
+    assert {finding.formats: finding.cause.name for finding in found} == {
+        ("e3m2", "e2m3"): "A5",
+        ("e2m1",): "A3",
+    }
+    assert not any(finding.every for finding in found)
+
+
+def test_errors_have_no_known_bug() -> None:
+    def encode(values: Any, format: str) -> Any:
+        if np.isnan(values.astype(np.float64)).any():
+            raise ValueError("no NaN")
+        return mxref.encode(values, format, rounding="ties_to_away")
+
+    (row,) = report_on("encode/e2m1.f16", encode=encode).rows
+    (cause,) = row.causes
+    errors = sum(failure.got is None for _, failure in row.failures)
+    assert (cause.name, cause.total - cause.same) == ("ocp+rounding=ties_to_away", errors)
+    assert errors > 0
+
+    def nothing(values: Any, format: str) -> Any:
+        raise ValueError("no")
+
+    (row,) = report_on("encode/e2m1.f16", encode=nothing).rows
+    assert row.causes == ()
+
+
+def test_hints_come_first_and_are_tested() -> None:
+    encode = w.encoder(w.ties_to_odd)
+    (row,) = report_on("encode/e2m1.f16", encode=encode).rows
+    (other,) = report_on("encode/e2m1.f16", encode=w.encoder(w.remainder_up)).rows
+    hints = (other.causes[0], row.causes[0])
+    assert find_causes("encode", row.outcomes, Policy(), hints) == row.causes
+
+
+# --- everything -----------------------------------------------------------------------------------
+
+MODULE = """
+import sys
+sys.path.insert(0, {tests!r})
+import mxref
+from mxref import decode, decode_scale, encode_scale, pack, shared_scale
+from museum_targets import encoder, ties_lost_in_subnormals, in_order
+right = encoder(ties_lost_in_subnormals)
+def encode(values, format):
+    return mxref.encode(values, format) if format == "int8" else right(values, format)
+quantize = in_order(1, 0)
+"""
+
+
+def test_over_all_vectors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "target.py"
+    path.write_text(MODULE.format(tests=str(ROOT / "tests" / "helpers")))
+    assert main(["verify", str(path), "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    found = [(f["op"], f["cause"]["name"], len(f["formats"])) for f in report["findings"]]
+    assert found == [("encode", "A7", 5), ("quantize", "pairs_exchanged", 6)]
+    for finding in report["findings"]:
+        assert finding["cause"]["complete"] is True
+        assert finding["cause"]["same"] == finding["cause"]["total"] > 2000
+    for row in report["rows"]:
+        known = {"op", "format", "policy", "profile", "compared", "failed", "known"}
+        assert set(row) == known | {"flags", "causes", "description"}
+        for counts in row["flags"].values():
+            assert 0 < counts["failed"] <= min(row["failed"], counts["cases"])
+        assert bool(row["causes"]) is bool(row["failed"])
+    (e2m1,) = (r for r in report["rows"] if (r["op"], r["format"]) == ("encode", "e2m1"))
+    assert [cause["name"] for cause in e2m1["causes"]] == ["A7", "B3"]  # it has one subnormal
+    assert e2m1["flags"]["tie"]["failed"] == e2m1["failed"]

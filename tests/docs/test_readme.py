@@ -1,0 +1,116 @@
+"""What the README says is true: its commands, its examples, its tables."""
+
+from __future__ import annotations
+
+import doctest
+import fnmatch
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers import ROOT
+
+from mxref.cases.words import OPERATIONS
+from mxref.formats.catalog import E8M0, ELEMENT_FORMATS
+from mxref.policy.policy import READS
+from mxref.profiles import PROFILES
+
+README = (ROOT / "README.md").read_text("utf-8")
+
+TIES_AWAY = """
+import mxref
+FORMATS = ["e2m1"]
+def encode(values, format):
+    return mxref.encode(values, format, rounding="ties_to_away")
+"""
+
+
+def section(heading: str) -> str:
+    start = README.index(f"\n## {heading}\n")
+    return README[start : (README.find("\n## ", start + 1) + 1) or None]
+
+
+def test_the_examples_run() -> None:
+    result = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+    assert (result.attempted, result.failed) == (19, 0)
+
+
+@pytest.mark.parametrize(
+    ("heading", "end"),
+    [("Regenerate the golden vectors", "mxref regen"), ("Run the tests", "pytest -n auto")],
+)
+def test_the_two_commands_are_one_line_each(heading: str, end: str) -> None:
+    blocks = re.findall(r"```sh\n(.*?)```", section(heading), re.DOTALL)
+    assert len(blocks) == 1
+    lines = blocks[0].splitlines()
+    assert len(lines) == 1
+    assert lines[0].endswith(end)
+    assert subprocess.run(["bash", "-n", "-c", lines[0]], check=False).returncode == 0
+
+
+def test_ci_runs_the_test_command() -> None:
+    assert 'readme_command "Run the tests"' in (ROOT / ".ci" / "run").read_text("ascii")
+
+
+def test_the_table_of_formats() -> None:
+    table = {
+        cells[0]: cells[1:]
+        for line in section("Look around").splitlines()
+        if line.startswith("|")
+        and len(cells := [c.strip() for c in line.strip("|").split("|")]) == 8
+    }
+    formats = [*ELEMENT_FORMATS.values(), E8M0]
+    assert table[""] == [*ELEMENT_FORMATS, "e8m0 (scale)"]
+    assert table["bits"] == [str(fmt.bits) for fmt in formats]
+    assert table["emax"] == [str(fmt.emax) for fmt in formats]
+    values = {"127/64": 127 / 64, "1/64 (step)": 1.0, "none": None}
+    for row, name in (
+        ("largest", "max_normal"),
+        ("smallest normal", "min_normal"),
+        ("smallest subnormal", "min_subnormal"),
+    ):
+        for cell, fmt in zip(table[row], formats, strict=True):
+            if fmt.name == "int8" and row != "largest":
+                continue  # it has a step of 1/64 throughout
+            power = re.fullmatch(r"2\^(-?\d+)", cell)
+            wanted = 2.0 ** int(power[1]) if power else values.get(cell, cell)
+            got = getattr(fmt, name)
+            assert got == (wanted if wanted is None else float(wanted)), (row, fmt.name)
+
+
+def test_the_table_of_choices() -> None:
+    listed: dict[str, set[str]] = {}
+    for readers, names in re.findall(r"^\| (`.+?) \| `(.+?)` \|$", section("Which choices"), re.M):
+        for op in re.findall(r"`(\w+)`", readers):
+            listed.setdefault(op, set()).update(names.split())
+    wanted = {op: set(names) for op, names in READS.items()}
+    wanted["shared_scale"] -= {"scale_rule"}  # its argument `rule`
+    assert listed == wanted
+
+
+def test_the_table_of_profiles() -> None:
+    rows = re.findall(r"^\| (`.+?`) \| .+ \|$", section("Check your kernel"), re.MULTILINE)
+    listed = [name for row in rows for name in re.findall(r"`([a-z]\w*\*?)`", row)]
+    patterns = [name for name in listed if fnmatch.filter(PROFILES, name)]
+    assert {name for name in listed if name not in patterns} <= {*OPERATIONS}
+    for name in PROFILES:
+        assert any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns), name
+
+
+def test_the_sample_of_verify(tmp_path: Path) -> None:
+    (tmp_path / "my_kernel.py").write_text(TIES_AWAY)
+    run = subprocess.run(
+        [sys.executable, "-m", "mxref", "verify", "my_kernel.py", "--op", "encode"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert run.returncode == 1, run.stderr
+    sample = re.search(r"```text\n(.*?)```", section("Check your kernel"), re.DOTALL)
+    assert sample is not None
+    for line in sample[1].splitlines():
+        if line.strip() not in ("...", ""):
+            assert line.strip() in [printed.strip() for printed in run.stdout.splitlines()]

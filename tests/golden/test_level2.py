@@ -1,0 +1,381 @@
+"""Level 2: families complete, digests right, the same however they are computed.
+
+Expected answers come from `mxref.exact`, from integer arithmetic written here and from ml_dtypes;
+digests are made here from bytes in the order that the contract says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from helpers import ROOT
+
+from mxref import exact
+from mxref.cases.product import product_blocks, reachable, scale_range
+from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.golden import level2, store
+from mxref.golden.level2 import DisagreementError, Family, compute, compute_all, families, select
+from mxref.policy.policy import Policy
+
+VECTORS = ROOT / "vectors"
+KEYS = ["name", "op", "format", "float", "policy", "inputs", "cases", "sha256"]
+
+
+def family(name: str) -> Family:
+    return next(one for one in families() if one.name == name)
+
+
+# --- what there is --------------------------------------------------------------------------------
+
+
+def test_families_are_the_products_that_the_contract_names() -> None:
+    names = [one.name for one in families()]
+    assert len(set(names)) == len(names)
+    # 7 roundings, 4 overflows for FP8; 11 scale rules, 7 scale roundings; two 16-bit floats.
+    operations = ("encode", "dequantize", "encode_scale", "shared_scale", "pack", "quantize")
+    counts = {op: sum(name.startswith(f"{op}.") for name in names) for op in operations}
+    assert counts == {
+        "encode": 2 * 7 * (4 * 2 + 4),
+        "dequantize": 6 * 2,
+        "encode_scale": 2 * 7,
+        "shared_scale": 2 * 6 * 11,
+        "pack": 3 * 5,  # packings of three formats
+        "quantize": 6 * 3,
+    }
+    assert sum(counts.values()) == len(names)
+
+
+def test_codes_to_be_packed() -> None:
+    (quads,) = family("pack.e2m1.bytes.ocp").chunks()
+    assert {tuple(row) for row in quads.tolist()} == set(itertools.product(range(16), repeat=4))
+    places = list(family("pack.e3m2.bytes.ocp").chunks())
+    assert len(places) == 6
+    for rows, (a, b) in zip(places, itertools.combinations(range(4), 2), strict=True):
+        assert {(row[a], row[b]) for row in rows.tolist()} == set(
+            itertools.product(range(64), repeat=2)
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("encode.e2m1.bf16.ocp", 1 << 16),
+        ("encode_scale.e8m0.f16.ocp", 1 << 16),
+        ("shared_scale.e4m3.bf16.ocp+scale_rule=even", 1 << 15),
+    ],
+)
+def test_scalar_families_hold_every_pattern_in_order(name: str, count: int) -> None:
+    words = np.concatenate(list(family(name).chunks()))
+    assert words.tolist() == [[bits] for bits in range(count)]
+
+
+@pytest.mark.parametrize("block", BLOCK_FORMATS)
+def test_every_scale_times_every_code_is_dequantized(block: str) -> None:
+    words = np.concatenate(list(family(f"dequantize.{block}.f32.ocp").chunks()))
+    pairs = np.unique(words[:, :1].astype(np.int64) << 8 | words[:, 1:])
+    codes = BLOCK_FORMATS[block].element.code_count
+    assert pairs.tolist() == [s << 8 | code for s in range(256) for code in range(codes)]
+
+
+# --- every scale with every key -------------------------------------------------------------------
+
+
+def keys_under(blocks: np.ndarray[Any, Any], k: int) -> tuple[np.ndarray[Any, Any], ...]:
+    """Sign and odd-rounded 7-fraction-bit key of each float32 / 2**k; which are exact float64."""
+    # float64 holds every quotient, and as a normal number; so its own pattern is rounded to odd.
+    quotients = np.ldexp(blocks.view(np.float32).astype(np.float64), -k)
+    bits = quotients.view(np.uint64)
+    magnitude = bits & np.uint64((1 << 63) - 1)
+    cut = np.uint64((1 << 45) - 1)
+    key = (magnitude | ((magnitude & cut) + cut)) >> np.uint64(45)
+    return bits >> np.uint64(63), key
+
+
+#: Numbers as integers in units of 2**-UNIT, far below every float32 over every scale's key.
+UNIT = 300
+
+
+def expected_keys(k: int, largest: int) -> set[int]:
+    """Keys, as top bits of float64, that a float32 up to `largest` has when divided by 2**k.
+
+    Of quotients from 2**-126 on; found from numbers: a key with its last bit clear is the
+    number itself, one with its last bit set any number between its neighbours.
+    """
+    found = set()
+    for power in range(-126, 9):
+        spacing = 1 << UNIT + max(-149, power + k - 23)
+        step = UNIT + power + k - 7
+        for fraction in range(128):
+            value = 128 + fraction << step
+            if fraction % 2 == 0:
+                reached = value % spacing == 0 and value <= largest
+            else:  # the first float32 above the lower end, if it is below the upper one
+                first = ((127 + fraction << step) // spacing + 1) * spacing
+                reached = first < 129 + fraction << step and first <= largest
+            if reached:
+                found.add((1023 + power) << 7 | fraction)
+    return found
+
+
+def test_the_block_product_pairs_every_scale_with_every_key(share: int | None) -> None:
+    """Counted on MXFP4: largest amax and keys from exact numbers, quotients by float64."""
+    codes = []
+    everything = product_blocks("mxfp4_e2m1", Policy())
+    for blocks, (code, _, _) in zip(everything, scale_range_of_e2m1(), strict=True):
+        codes.append(code)
+        if share is not None and code % 21 != share and code not in (0, 1, 127, 252):
+            continue
+        k = code - 127
+        # The scale from the largest element: floor(log2 amax) - 2, clamped to -127.
+        amax = np.abs(blocks.view(np.float32)).max(axis=1)
+        assert set((np.frexp(amax.astype(np.float64))[1] - 3).clip(-127).tolist()) == {k}
+        # The float32 below 2**(k + 3).
+        largest = (1 << UNIT + k + 3) - (1 << UNIT + max(-149, k + 3 - 24))
+        sign, key = keys_under(blocks, k)
+        expected = expected_keys(k, largest)
+        for side in (0, 1):
+            found = set(np.unique(key[sign == side]).tolist())
+            assert {one for one in found if one >= (1023 - 126) << 7} == expected, code
+            assert 0 in found, code  # the zero of each sign
+    # Every scale code that float32 reaches under FLOOR: largest exponent 127, less 2.
+    assert codes == list(range(253))
+
+
+@pytest.mark.parametrize("largest", [0x40B504F3, 0x40B58000, 0x40B57FFF, 0x40B40001, 0x40C00000])
+def test_a_limit_within_a_key_is_kept(largest: int) -> None:
+    """Limits such as the square root of two lie between the ends of an odd key's interval."""
+    patterns = reachable(BLOCK_FORMATS["mxfp4_e2m1"].element, 127, largest)
+    assert int((patterns & np.uint32(0x7FFFFFFF)).max()) <= largest
+    number = (largest & 0x7FFFFF | 0x800000) << (largest >> 23) - 127 - 23 + UNIT
+    sign, key = keys_under(patterns, 0)
+    for side in (0, 1):
+        found = key[sign == side].tolist()
+        assert len(set(found)) == len(found)
+        assert {one for one in found if one >= (1023 - 126) << 7} == expected_keys(0, number)
+
+
+def scale_range_of_e2m1() -> Iterator[tuple[int, int, int]]:
+    """Scale codes with their first and last amax pattern, from exponent fields alone."""
+    for code in range(253):
+        # floor(log2 amax) = code - 127 + 2; scale 00 takes everything below, too.
+        field = code + 2
+        yield code, 1 if code == 0 else field << 23, (field + 1 << 23) - 1
+
+
+def test_ranges_of_amax_are_those_of_exponent_fields() -> None:
+    fmt = BLOCK_FORMATS["mxfp4_e2m1"].element
+    assert scale_range(fmt, Policy()) == tuple(scale_range_of_e2m1())
+
+
+@pytest.mark.parametrize("rule", ["floor", "rceil", "even"])
+@pytest.mark.parametrize("block", BLOCK_FORMATS)
+def test_ranges_of_amax_hold_every_pattern_once(block: str, rule: str) -> None:
+    fmt = BLOCK_FORMATS[block].element
+    ranges = scale_range(fmt, Policy().replace(scale_rule=rule))
+    firsts, lasts = [r[1] for r in ranges], [r[2] for r in ranges]
+    assert firsts == [1, *(last + 1 for last in lasts[:-1])]
+    assert lasts[-1] == 0x7F7FFFFF
+    assert [r[0] for r in ranges] == list(range(len(ranges)))
+    for code, first, last in ranges[:: 1 + len(ranges) // 20]:
+        assert exact.shared_scale(first, "f32", fmt.name, rule) == code
+        assert exact.shared_scale(last, "f32", fmt.name, rule) == code
+
+
+def test_neighbours_and_the_place_of_the_largest_vary() -> None:
+    blocks = next(product_blocks("mxfp8_e4m3", Policy()))
+    magnitude = blocks & np.uint32(0x7FFFFFFF)
+    assert set(magnitude.argmax(axis=1).tolist()) == set(range(32))
+    assert len(np.unique(blocks, axis=0)) == len(blocks)
+    # Keys in rows are in no order: neighbours rise about as often as they fall.
+    rises = (np.diff(magnitude.astype(np.int64), axis=1) > 0).mean()
+    assert 0.3 < rises < 0.7
+
+
+# --- digests --------------------------------------------------------------------------------------
+
+
+def test_a_digest_is_of_the_codes_as_bytes_in_order() -> None:
+    """Against ml_dtypes, which rounds bfloat16 to nearest even and does not saturate to E5M2."""
+    name = "encode.e5m2.bf16.ocp+overflow=nonsaturating"
+    values = np.arange(1 << 16, dtype=np.uint16).view(ml_dtypes.bfloat16)
+    with np.errstate(invalid="ignore"):
+        codes = values.astype(np.float32).astype(ml_dtypes.float8_e5m2).view(np.uint8)
+    codes = np.where(np.isnan(values.astype(np.float32)), 0x7F, codes).astype(np.uint8)
+    assert compute(family(name)).sha256 == hashlib.sha256(codes.tobytes()).hexdigest()
+
+
+def test_a_digest_of_floats_is_little_endian() -> None:
+    data = b"".join(
+        exact.dequantize(scale, code % 16, "e2m1", "bf16").to_bytes(2, "little")
+        for scale in range(256)
+        for code in [*range(16), *[15] * 16]
+    )
+    one = compute(family("dequantize.mxfp4_e2m1.bf16.ocp"))
+    assert (one.cases, one.sha256) == (256, hashlib.sha256(data).hexdigest())
+
+
+def test_a_digest_of_blocks_has_the_scale_code_first() -> None:
+    blocks = np.array([[0x3F800000] * 32, [0x40400000] * 32], np.uint32)  # 1 and 3
+    one = Family("quantize", "mxfp4_e2m1", "f32", "ocp", "", lambda: iter([blocks]))
+    # 1 is 4 (code 6) under 2**-2; 3 is 6 (code 7) under 2**-1.
+    data = bytes([125] + [6] * 32 + [126] + [7] * 32)
+    assert compute(one, complete=True).sha256 == hashlib.sha256(data).hexdigest()
+
+
+def chunked(one: Family, size: int) -> Family:
+    """The same inputs in parts of another size."""
+
+    def parts() -> Iterator[Any]:
+        words = np.concatenate(list(one.chunks()))
+        for start in range(0, len(words), size):
+            yield words[start : start + size]
+
+    return Family(one.op, one.format, one.float, one.policy, one.inputs, parts)
+
+
+@pytest.mark.parametrize(
+    "name", ["encode.e4m3.f16.ocp+rounding=to_odd", "dequantize.mxfp6_e3m2.bf16.ocp"]
+)
+def test_digests_do_not_depend_on_chunks_or_shares(name: str) -> None:
+    one = family(name)
+    whole = compute(one, 3)
+    for size, share in ((1000, 3), (1 << 16, 3), (77, -9)):
+        other = compute(chunked(one, size), share)
+        assert (other.cases, other.sha256) == (whole.cases, whole.sha256)
+
+
+def test_shares_add_up_to_everything() -> None:
+    one = chunked(family("encode_scale.e8m0.f16.ocp"), 1001)
+    assert sum(compute(one, share).checked for share in range(7)) == 1 << 16
+    assert compute(one, complete=True).checked == 1 << 16
+
+
+def test_two_workers_find_what_one_finds() -> None:
+    some = [*select("dequantize.mxfp4"), *select("encode.e2m1.f16")[:2]]
+    assert [*compute_all(some, jobs=2)] == [*compute_all(some, jobs=1)]
+
+
+def recorded() -> dict[str, dict[str, Any]]:
+    entries = json.loads((VECTORS / "manifest.json").read_text("ascii"))["level2"]
+    return {entry["name"]: entry for entry in entries}
+
+
+def test_the_manifest_has_every_family() -> None:
+    entries = list(recorded().values())
+    assert [entry["name"] for entry in entries] == [one.name for one in families()]
+    for entry, one in zip(entries, families(), strict=True):
+        shape = (entry["op"], entry["format"], entry["float"], entry["policy"], entry["inputs"])
+        assert shape == (one.op, one.format, one.float, one.policy, one.inputs)
+        assert list(entry) == KEYS
+
+
+def test_families_are_as_recorded(share: int | None) -> None:
+    """The whole level by `mxref regen --level 2 --check`; here one family in 29, or all."""
+    known = recorded()
+    for number, one in enumerate(families()):
+        if share is None or number % 29 == share:
+            found = compute(one, share or 0)
+            entry = known[one.name]
+            assert (found.cases, found.sha256) == (entry["cases"], entry["sha256"]), one.name
+
+
+# --- a wrong reference is found -------------------------------------------------------------------
+
+
+def test_a_difference_between_the_references_is_printed_as_a_case(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    right = level2.fast_answers
+
+    def wrong(*arguments: Any) -> Any:
+        answers = right(*arguments)
+        answers[0x4500] ^= 1  # float16 5.0
+        return answers
+
+    monkeypatch.setattr(level2, "fast_answers", wrong)
+    text = r"disagree on encode e2m1 f16 under ocp: in 4500, slow 06, fast 07$"
+    with pytest.raises(DisagreementError, match=text):
+        compute(family("encode.e2m1.f16.ocp"), 0x4500 % 7)
+    # Another share does not see it, but its digest is another.
+    other = compute(family("encode.e2m1.f16.ocp"), 0x4500 % 7 + 1)
+    assert other.sha256 != recorded()["encode.e2m1.f16.ocp"]["sha256"]
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def regen(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mxref", "regen", "--jobs", "1", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=dict(os.environ))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    files = [{"file": "a.txt", "sha256": "0", "cases": 1}]
+    manifest = {"mxref_vectors": json.loads((VECTORS / "manifest.json").read_text("ascii"))
+                ["mxref_vectors"], "spec": "OCP MX v1.0", "files": files}  # fmt: skip
+    (tmp_path / "manifest.json").write_bytes(store.manifest_bytes(manifest))
+    return tmp_path
+
+
+def test_regen_level_2_writes_and_checks_digests(folder: Path) -> None:
+    options = ("--level", "2", "--only", "dequantize.mxfp4_e2m1.", "--out", str(folder))
+    missing = regen(*options, "--check")
+    assert missing.returncode == 1
+    assert missing.stdout.endswith("2 differ from the manifest\n")
+    written = regen(*options)
+    assert (written.returncode, written.stderr) == (0, "")
+    entries = store.read_level2(folder)
+    known = recorded()
+    names = ["dequantize.mxfp4_e2m1.f32.ocp", "dequantize.mxfp4_e2m1.bf16.ocp"]
+    assert entries == [known[name] for name in names]
+    assert regen(*options, "--check").returncode == 0
+    # One more family keeps the others.
+    regen("--level", "2", "--only", "encode_scale.e8m0.f16.ocp", "--out", str(folder))
+    assert {entry["name"] for entry in store.read_level2(folder)} > set(names)
+    entries[1]["sha256"] = "0" * 64
+    store.write_level2(folder, entries)
+    wrong = regen(*options, "--check", "--complete")
+    assert wrong.returncode == 1
+    assert f"{names[1]} is not what the manifest of {folder} says\n" in wrong.stdout
+
+
+def test_writing_level_1_keeps_level_2(folder: Path) -> None:
+    store.write_level2(folder, [{"name": "n", "sha256": "1"}])
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    manifest.pop("level2")
+    manifest["files"][0]["sha256"] = "2"
+    texts = {"a.txt": b"2\n", "manifest.json": store.manifest_bytes(manifest)}
+    assert store.write(folder, texts) == 2
+    assert store.read_level2(folder) == [{"name": "n", "sha256": "1"}]
+    assert store.check(folder, texts) == []
+    assert store.write(folder, texts) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--level", "2", "--only", "encode.e9"), "--only must be the beginning of a family's"),
+        (("--level", "2", "--seed", "1"), "regen --level 2 does not read --seed"),
+        (("--complete",), "regen --level 1 does not read --complete"),
+        (("--stream", "--check", "--seed", "1"), "regen --stream does not read --check"),
+        (("--level", "2", "--out", "no-such-folder"), "no vectors in /"),
+        (("--jobs", "0"), "jobs must be 1 or more, got 0"),
+    ],
+)
+def test_misuse_is_explained(arguments: tuple[str, ...], message: str) -> None:
+    done = regen(*arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,126 @@
+"""Run by test_fp_environment.py: every result under a floating-point mode, as a digest."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import mxref
+from mxref import golden
+from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
+from mxref.policy.choices import NaNToFinite
+from mxref.policy.policy import Policy
+from mxref.profiles import PROFILES, Profile
+
+ROUNDING = {"downward": 0x400, "upward": 0x800, "toward_zero": 0xC00}  # of <fenv.h> on x86-64
+DAZ_FTZ = 0x8040  # of MXCSR
+MXCSR_OFFSET = 28  # in glibc's fenv_t on x86-64
+
+
+def set_mode(mode: str) -> None:
+    """Set the mode, and show by arithmetic that it is in force."""
+    libm = ctypes.CDLL("libm.so.6")
+    one, tiny = np.float32(1), np.uint32([1 << 22]).view(np.float32)
+    for part in mode.split("+"):
+        if part == "flush":
+            environment = ctypes.create_string_buffer(32)
+            libm.fegetenv(environment)
+            mxcsr = ctypes.c_uint32.from_buffer(environment, MXCSR_OFFSET)
+            mxcsr.value |= DAZ_FTZ
+            libm.fesetenv(environment)
+            if (tiny * one).view(np.uint32)[0] != 0:
+                raise RuntimeError("flush-to-zero is not in force")
+        elif part in ROUNDING:
+            libm.fesetround(ROUNDING[part])
+            third = np.array([1.0]) / np.array([3.0])
+            bits = int(third.view(np.uint64)[0])
+            if bits != (0x3FD5555555555556 if part == "upward" else 0x3FD5555555555555):
+                raise RuntimeError(f"{part} is not in force")
+            if part != "upward":  # a third is rounded down in either case: look at minus a third
+                bits = int((-np.array([1.0]) / np.array([3.0])).view(np.uint64)[0])
+                if bits != (0xBFD5555555555556 if part == "downward" else 0xBFD5555555555555):
+                    raise RuntimeError(f"{part} is not in force")
+
+
+def digest() -> str:
+    """All operations on all 16-bit floats and on patterns of the wide ones."""
+    total = hashlib.sha256()
+
+    def add(array: np.ndarray) -> None:
+        total.update(np.ascontiguousarray(array).view(np.uint8).tobytes())
+
+    state = np.arange(1 << 16, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for layout in LAYOUTS.values():
+        bits = state >> np.uint64(64 - layout.width)
+        if layout.width == 16:
+            bits = np.arange(1 << 16)
+        values = bits.astype(layout.uint).view(layout.dtype)
+        magnitudes = (bits.astype(np.uint64) & np.uint64(layout.sign_bit - 1)).astype(layout.uint)
+        for name in ELEMENT_FORMATS:
+            for overflow in ("saturate", "nonsaturating"):
+                add(mxref.encode(values, name, overflow=overflow))
+            add(mxref.shared_scale(magnitudes.view(layout.dtype), name))
+            count = ELEMENT_FORMATS[name].code_count
+            add(mxref.decode(np.arange(count), name, layout.dtype))
+        add(mxref.encode_scale(values))
+        add(mxref.decode_scale(np.arange(256), layout.dtype))
+        small = layout.uint.type(layout.sign_bit | (1 << layout.mantissa_bits + 2) - 1)
+        for block in BLOCK_FORMATS:
+            for some in (values, (values.view(layout.uint) & small).view(layout.dtype)):
+                blocks = mxref.quantize(some, block)
+                add(blocks.codes)
+                add(blocks.scale_codes)
+                add(blocks.dequantize(layout.dtype))
+        for arithmetic in Policy.members("scale_arithmetic"):
+            for block in ("nvfp4", "fp4_ue4m3"):
+                blocks = mxref.quantize(values[::16], block, scale_arithmetic=arithmetic)
+                add(blocks.codes)
+                add(blocks.scale_codes)
+                for target in LAYOUTS.values():
+                    add(blocks.dequantize(target.dtype, scale_arithmetic=arithmetic))
+                    add(blocks.dequantize(target.dtype))
+        for profile in PROFILES.values():
+            if profile.floats is None or layout.name in profile.floats:
+                for some in (values[::16], (values.view(layout.uint) & small).view(layout.dtype)):
+                    add_profile(profile, some[: 1 << 12].reshape(-1, 32), layout, add)
+    return total.hexdigest()
+
+
+def add_profile(
+    profile: Profile, values: np.ndarray, layout: FloatLayout, add: Callable[[np.ndarray], None]
+) -> None:
+    """What a profile makes of blocks and codes, operation by operation."""
+    bits = values.view(layout.uint)
+    amax = (bits & layout.uint.type(layout.sign_bit - 1)).view(layout.dtype)
+    number = (bits & layout.uint.type(layout.inf_bits) != layout.inf_bits).all(axis=1)
+    finite = values[number]  # some refuse NaN
+    for name in ELEMENT_FORMATS:
+        if profile.speaks_of("encode", name):
+            add(profile.encode(finite, name))
+        if profile.speaks_of("shared_scale", name):
+            add(profile.shared_scale(amax[number], name))
+    if profile.speaks_of("encode_scale", "e8m0"):
+        add(profile.encode_scale(values))
+    for name in BLOCK_FORMATS:
+        if profile.speaks_of("quantize", name):
+            refuses = profile.policy.element.nan_to_finite is NaNToFinite.ERROR
+            blocks = profile.quantize(finite if refuses else values, name)
+            add(blocks.codes)
+            add(blocks.scale_codes)
+            if profile.speaks_of("dequantize", name):
+                add(profile.dequantize(blocks, layout.dtype))
+
+
+if __name__ == "__main__":
+    set_mode(sys.argv[1])
+    result = digest()
+    problems = []
+    if sys.argv[1] in ("default", "flush+upward"):  # which take their time
+        problems = golden.check(Path(__file__).resolve().parents[2] / "vectors", golden.build())
+    print(result, "differs" if problems else "same")

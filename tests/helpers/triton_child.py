@@ -1,0 +1,223 @@
+"""What tests of the Triton fast path ask of a process of its own: findings as JSON.
+
+Triton reads TRITON_INTERPRET when it is first imported, which other tests may have done.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mxref import golden, pack
+from mxref.cases.records import same_width
+from mxref.conformance import load_target, verify
+from mxref.conformance.compare.compare import run_file, same_answers
+from mxref.conformance.score import call_operation
+from mxref.conformance.sweeping.sweep import sweep
+from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.mutants import MUTANTS, Mutant
+from mxref.policy.policy import Policy
+
+ROOT = Path(__file__).resolve().parents[2]
+FASTPATH = ROOT / "tools" / "fastpath" / "triton"
+RULES = ("floor", "ceil", "rceil", "even")
+
+
+def target(rule: str = "floor") -> Any:
+    os.environ["MX_RULE"] = rule
+    return load_target(str(FASTPATH / "target.py"))
+
+
+def covered(of: Any) -> list[golden.VectorFile]:
+    def is_covered(stem: str) -> bool:
+        op, name = stem.split("/")
+        return bool(of.covers(op, *name.rsplit(".", 1)))
+
+    return golden.read_vectors(ROOT / "vectors", is_covered)
+
+
+def level1() -> dict[str, Any]:
+    """By scale rule: the verdict, cases and failures of every file."""
+    found = {}
+    for rule in RULES:
+        report = verify(target(rule), covered(target(rule)))
+        outcomes = [outcome for row in report.rows for outcome in row.outcomes]
+        counts = {one.file.stem: [len(one.file.cases), len(one.failures)] for one in outcomes}
+        found[rule] = [report.verdict, counts]
+    return found
+
+
+def every_input() -> dict[str, list[int]]:
+    """By operation, format and rule: inputs and wrong answers."""
+    elements = [fmt.element.name for fmt in BLOCK_FORMATS.values()]
+    asked = [("encode", name, "bf16", "floor") for name in elements]
+    asked += [("shared_scale", name, "bf16", rule) for name in elements for rule in RULES]
+    asked += [("dequantize", name, "bf16", "floor") for name in BLOCK_FORMATS]
+    asked += [("quantize", "mxfp4_e2m1", "f32", "rceil")]
+    found = {}
+    for op, format, float, rule in asked:
+        swept = sweep(target(rule), op, format, float)
+        found[f"{op} {format} {rule}"] = [swept.cases, swept.tally.wrong, swept.passed]
+    return found
+
+
+def packed() -> dict[str, list[int]]:
+    """By block format: blocks, and those whose codes `quantize` packs otherwise than `pack`."""
+    import torch
+
+    files = {file.stem: file for file in covered(target())}
+    kernels: Any = sys.modules["mx_kernels"]
+    found = {}
+    for name, fmt in BLOCK_FORMATS.items():
+        words = files[f"quantize/{name}.f32"].input_words()
+        words = torch.from_numpy(words.astype(np.uint32).view(np.float32))
+        element = fmt.element.name
+        scales, codes = kernels.quantize(words, element, "rceil", packed=True)
+        _, loose = kernels.quantize(words, element, "rceil")
+        wrong = (codes.numpy() != pack(loose.numpy(), element)).any(axis=1)
+        back = kernels.dequantize(scales, codes, element, packed=True)
+        same = kernels.dequantize(scales, loose, element)
+        wrong |= (back.view(torch.int32) != same.view(torch.int32)).numpy().any(axis=1)
+        found[name] = [len(words), int(wrong.sum())]
+    return found
+
+
+def museum() -> dict[str, dict[str, list[int]]]:
+    """By mutant and file: cases, wrong answers, and those unlike the mutant's of the museum."""
+    from triton_bugs import PLANTED
+
+    by_id = {mutant.id: mutant for mutant in MUTANTS}
+    files = covered(target())
+    source = (FASTPATH / "mx_kernels.py").read_text("utf-8")
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for i, bug in enumerate(PLANTED):
+            text = source
+            for old, new in bug.rewrites:
+                assert text.count(old) == 1, (bug.ids, old)
+                text = text.replace(old, new)
+            path = Path(folder, f"kernels_{i}.py")
+            path.write_text(text, "utf-8")
+            _load_kernels(path)
+            for id in bug.ids.split():
+                mutant = by_id[id]
+                asked = [one for one in files if _has(mutant, one, bug.floats)]
+                found[id] = dict(_compared(mutant, asked))
+    return found
+
+
+def _load_kernels(path: Path) -> None:
+    """The kernels that a target loaded after this finds."""
+    spec = importlib.util.spec_from_file_location("mx_kernels", path)
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules["mx_kernels"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules["mx_kernels"])
+
+
+def _has(mutant: Mutant, file: golden.VectorFile, floats: tuple[str, ...]) -> bool:
+    is_asked = file.op == mutant.op and file.format in mutant.formats
+    return is_asked and file.float in mutant.floats and file.float in {*floats, *_SLOTS}
+
+
+#: What stands in place of a float type where layouts are asked for.
+_SLOTS = ("bytes", "low_nibble_first", "lsb_first", "tiles_128x4")
+
+
+def _compared(mutant: Mutant, files: list[golden.VectorFile]) -> Iterator[tuple[str, list[int]]]:
+    policy = Policy.parse(mutant.policy)
+    of = target(policy.scale.scale_rule.value)
+    for file in files:
+        outcome = run_file(of, file, policy)
+        assert not outcome.errors, (mutant.id, file.stem, next(iter(outcome.errors.values())))
+        assert mutant.run is not None
+        own = call_operation(mutant.run, file, outcome.inputs).astype(np.uint64)
+        unlike = ~same_answers(file, *same_width(own, outcome.answers)).all(axis=1)
+        yield file.stem, [len(file.cases), len(outcome.failures), int(unlike.sum())]
+
+
+def refused() -> dict[str, str]:
+    """What the functions say of codes that a kernel would read wrongly, or beyond their end."""
+    import torch
+
+    sys.path.insert(0, str(FASTPATH))
+    import mx_kernels as mx
+
+    codes = torch.zeros(32, dtype=torch.uint8)
+    signed, few = codes.view(torch.int8), codes[:1]
+    calls = {
+        "dequantize": lambda: mx.dequantize(few, signed, "e4m3"),
+        "dequantize scales": lambda: mx.dequantize(signed[:1], codes, "e4m3"),
+        "decode": lambda: mx.decode(signed, "e4m3"),
+        "pack": lambda: mx.pack(signed, "e2m1"),
+        "unpack": lambda: mx.unpack(signed, "e2m1", 64),
+        "unpack fp4": lambda: mx.unpack(codes, "e2m1", 65),
+        "unpack fp6": lambda: mx.unpack(codes[:27], "e3m2", 37),
+        "unpack fp8": lambda: mx.unpack(codes, "e4m3", 33),
+        "pack_scales": lambda: mx.pack_scales(signed.reshape(4, 8)),
+        "unpack_scales": lambda: mx.unpack_scales(torch.cat([codes] * 15), (1, 1)),
+    }
+
+    def said(call: Callable[[], object]) -> str:
+        try:
+            call()
+        except ValueError as error:
+            return str(error)
+        return "nothing"
+
+    return {name: said(call) for name, call in calls.items()}
+
+
+def instructions() -> dict[str, dict[str, int]]:
+    """By architecture: the instructions of all kernels compiled for it, with their numbers."""
+    from collections import Counter
+
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    sys.path.insert(0, str(FASTPATH))
+    import mx_kernels as mx
+
+    rest = {"count": "i32", "size": "i32", "rows": "i32", "columns": "i32"}
+    pointers = dict.fromkeys(("scales", "codes", "out", "tiles"), "*u8")
+    found: dict[str, Counter[str]] = {}
+    for architecture in (80, 90, 100):
+        counts = found.setdefault(f"sm_{architecture}", Counter())
+        for kernel, float, constants in _variants(mx):
+            types = {**pointers, **rest, "x": float, **dict.fromkeys(constants, "constexpr")}
+            signature = {name: types[name] for name in kernel.arg_names}
+            source = ASTSource(kernel, signature, constexprs=constants)
+            built = triton.compile(source, target=GPUTarget("cuda", architecture, 32))
+            assert built.asm["cubin"]
+            counts.update(re.findall(r"^\s+(?:@\S+ )?([a-z][\w.]+)", built.asm["ptx"], re.M))
+    return {name: dict(counts) for name, counts in found.items()}
+
+
+def _variants(mx: Any) -> Iterator[tuple[Any, str, dict[str, Any]]]:
+    rows = {"ROWS": 32}
+    for name, float, limit in (("e4m3", "*i32", 7 << 20), ("e2m1", "*i16", 1 << 23)):
+        fmt = {**mx.FORMATS[name], **rows}
+        for options in ({"PACKED": True}, {"PACKED": False, "scales": None}):
+            yield mx.quantize_kernel, float, {**fmt, "LIMIT": limit, **options}
+            yield mx.dequantize_kernel, float, {**fmt, **options}
+    for name in ("e5m2", "e3m2", "int8"):
+        fmt = {**mx.FORMATS[name], **rows, "PACKED": True}
+        yield mx.quantize_kernel, "*i32", {**fmt, "LIMIT": 1}
+        yield mx.dequantize_kernel, "*i32", fmt
+    for undo in (False, True):
+        yield mx.pack_kernel, "", {"UNDO": undo, "BITS": 6, **rows}
+        yield mx.tiles_kernel, "", {"UNDO": undo}
+
+
+if __name__ == "__main__":
+    print(json.dumps(globals()[sys.argv[1]]()))

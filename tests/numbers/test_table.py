@@ -1,0 +1,242 @@
+"""Tables of codes by key and by binade: every route gives the steps that the slow twin has."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from helpers import SMALL_FLOATS, sentence
+
+import mxref
+from mxref import exact
+from mxref.bits.floats import BF16, F16, F32, F64, LAYOUTS, FloatLayout, compose, split
+from mxref.cases.steps import steps
+from mxref.exact.format_table import FLOATS
+from mxref.exact.integers import NAN
+from mxref.exact.patterns import float_reader, write_float
+from mxref.formats.catalog import ELEMENT_FORMATS, element_format
+from mxref.numbers import element, scale, source, table
+from mxref.policy.choices import PreRounding
+from mxref.policy.policy import READS, ElementPolicy, Policy
+from mxref.support import late
+from mxref.support.late import InTime
+
+CODED = (*ELEMENT_FORMATS, "e4m3fnuz", "ue4m3")
+#: Members that have no answer to some input, or that an operation refuses.
+NOT_ANSWERED = {"stochastic_a", "stochastic_b", "stochastic_c", "error"}
+TOGETHER = {
+    "encode": (
+        "pre_rounding=float16+subnormal_inputs=flushed+underflow_sign=dropped",
+        "rounding=toward_positive+pre_rounding=bfloat16+subnormal_inputs=flushed",
+        "rounding=to_odd+pre_rounding=float32+subnormal_inputs=flushed+overflow=propagate",
+    ),
+    "encode_scale": (
+        "scale_rounding=toward_positive+tiny_scale=always_up",
+        "scale_rounding=ties_to_even+tiny_scale=as_if_zero+pre_rounding=bfloat16",
+        "scale_of_zero=nan+scale_of_negative=nan+pre_rounding=float16",
+    ),
+    "shared_scale": (
+        "scale_rule=rceil+amax_type=float16+scale_overflow=wrap+scale_underflow=wrap",
+        "scale_rule=nearest_log2+amax_type=bfloat16+scale_underflow=nan+zero_block=one",
+    ),
+}
+
+
+def policies(op: str) -> list[str]:
+    """Every member of every choice that the operation reads, and some together."""
+    refused = NOT_ANSWERED | ({"wrap"} if op == "encode_scale" else set())
+    single = [
+        f"{name}={member.value}"
+        for name in READS[op]
+        for member in Policy.members(name)
+        if member.value not in refused
+    ]
+    return [*single, *TOGETHER[op]]
+
+
+ROUTES = ("tables", "parts")
+
+
+def take(route: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are made at once, or never."""
+    table._table.cache_clear()
+    scale._binades.cache_clear()
+    monkeypatch.setattr(late, "CALL", (1 if route == "tables" else -1) << 60)
+
+
+@pytest.fixture(params=ROUTES)
+def route(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each of the two routes."""
+    take(request.param, monkeypatch)
+    chosen: str = request.param
+    return chosen
+
+
+def answers(op: str, bits: np.ndarray, layout: FloatLayout, format: str, policy: str) -> np.ndarray:
+    numbers = bits.view(layout.dtype)
+    if op == "encode":
+        return mxref.encode(numbers, format, policy)
+    if op == "encode_scale":
+        return mxref.encode_scale(numbers, policy)
+    return mxref.shared_scale(numbers, format, policy=policy)
+
+
+@pytest.mark.parametrize("op", TOGETHER)
+@pytest.mark.parametrize("float", LAYOUTS)
+def test_every_step_of_every_policy(op: str, float: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both sides of every step and numbers between: the function is monotone between them."""
+    layout, generator = LAYOUTS[float], np.random.default_rng(8)
+    formats = {"encode": CODED, "encode_scale": ("e8m0",), "shared_scale": tuple(ELEMENT_FORMATS)}
+    for i, policy in enumerate(policies(op)):
+        format = formats[op][i % len(formats[op])]
+        found = steps(op, format, float, Policy.parse(f"ocp+{policy}"))
+        begin = found.starts
+        end = np.append(begin[1:] - np.uint64(1), np.uint64(found.end - 1))
+        inside = begin + (generator.random((6, begin.size)) * (end - begin)).astype(np.uint64)
+        inside = np.minimum(inside, end)
+        bits = np.concatenate([begin, end, inside.reshape(-1)])
+        want = np.concatenate([found.answers] * 8)
+        if op == "shared_scale":  # of -0 and NaN the sign is not looked at
+            sign = (bits == 0) | (bits > layout.inf_bits)
+            bits = np.append(bits, bits[sign] | np.uint64(layout.sign_bit))
+            want = np.append(want, want[sign])
+        for route in ROUTES:
+            take(route, monkeypatch)
+            got = answers(op, bits.astype(layout.uint), layout, format, f"ocp+{policy}")
+            wrong = np.flatnonzero(got != want)
+            first = [hex(b) for b in bits[wrong[:3]].tolist()]
+            assert not wrong.size, (route, policy, format, first)
+
+
+def test_the_routes_are_the_ones_meant(route: str) -> None:
+    x = np.ones(5, np.float32)
+    assert mxref.encode(x, "e4m3").tolist() == [0x38] * 5
+    assert mxref.shared_scale(x, "e4m3").tolist() == [119] * 5
+    rule = element._Elements(element_format("e4m3"), ElementPolicy())
+    binades = scale._binades(element_format("e4m3"), Policy().scale, F32)
+    for made in (table._table(rule, F32), binades):
+        assert (made.made is not None) == (route == "tables")
+
+
+@pytest.mark.parametrize("float", LAYOUTS)
+@pytest.mark.parametrize("format", ["e2m1", "int8", "e3m2"])
+@pytest.mark.parametrize("choice", ["", "+int8_range=full", "+pre_rounding=float16"])
+def test_nan_that_is_an_error(format: str, float: str, choice: str, route: str) -> None:
+    layout = LAYOUTS[float]
+    bits = np.arange(40_000).astype(layout.uint) % layout.uint.type(layout.inf_bits)
+    bits[-1] = layout.inf_bits | layout.sign_bit
+    numbers = bits.view(layout.dtype)
+
+    def encoded() -> np.ndarray:
+        return mxref.encode(numbers, format, f"ocp{choice}+nan_to_finite=error")
+
+    assert (encoded() == mxref.encode(numbers, format, f"ocp{choice}")).all()
+    for nan in (layout.inf_bits + 1, layout.sign_bit | layout.inf_bits + 1, layout.nan_bits):
+        bits[39_990] = nan
+        wrong = f"values must not be NaN under nan_to_finite=error: {format} has no NaN"
+        assert sentence(ValueError, encoded) == wrong
+
+
+def ties(layout: FloatLayout) -> np.ndarray:
+    """In every binade a number that is a tie of each shorter precision, and its neighbours."""
+    m, generator = layout.mantissa_bits, np.random.default_rng(5)
+    binades = np.arange(1 << layout.exponent_bits, dtype=np.uint64)[:, np.newaxis] << np.uint64(m)
+    fractions = [(int(generator.integers(1 << k)) << 1 | 1) << m - k - 1 for k in range(m)]
+    fractions += [(1 << m) - (1 << k) for k in range(m)]
+    middle = (binades | np.array(fractions, np.uint64)).reshape(-1)
+    near = np.concatenate([middle - np.uint64(1), middle, middle + np.uint64(1), binades[:, 0]])
+    near %= np.uint64(layout.sign_bit)
+    return np.concatenate([near, near | np.uint64(layout.sign_bit)]).astype(layout.uint)
+
+
+@pytest.mark.parametrize("to", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("float", LAYOUTS)
+def test_a_rounding_to_a_type_is_that_of_its_parts(float: str, to: str) -> None:
+    """All 16-bit floats, ties of others; a part of them by the slow twin, too."""
+    layout, choice = LAYOUTS[float], PreRounding(to)
+    target = source.narrowed_layout(layout, choice)
+    bits = np.arange(1 << 16, dtype=np.uint16) if layout.width == 16 else ties(layout)
+    got, found = source.narrowed(bits, layout, choice)
+    assert found is target
+    if target is layout:
+        assert got is bits
+        return
+    assert got.dtype == target.uint
+    assert (got == compose(split(bits, layout), target)).all()
+    read, write = float_reader(FLOATS[float]), FLOATS[target.name]
+    for i in range(0, bits.size, bits.size // 4000):
+        number = read(int(bits[i]))
+        sign = number[0] << target.width - 1 if number[1] == NAN else 0
+        assert int(got[i]) == write_float(number, write) | sign
+
+
+@pytest.mark.parametrize("layout", [F32, F64, F16, BF16])
+def test_flushing(layout: FloatLayout) -> None:
+    one = 1 << layout.mantissa_bits
+    bits = np.array([0, 1, one - 1, one, layout.inf_bits, layout.nan_bits] * 9000, layout.uint)
+    bits[1::2] |= layout.uint.type(layout.sign_bit)
+    before = bits.copy()
+    policy = ElementPolicy(subnormal_inputs=mxref.choices.SubnormalInputs.FLUSHED)
+    got, _ = source.settled(bits, layout, policy)
+    assert (bits == before).all()
+    magnitude = bits & layout.uint.type(layout.sign_bit - 1)
+    want = [
+        b & layout.sign_bit if m < one else b
+        for b, m in zip(bits.tolist(), magnitude.tolist(), strict=True)
+    ]
+    assert got.tolist() == want
+
+
+INTEGERS = [
+    np.dtype(f"{order}{kind}{size}")
+    for order, kind, size in itertools.product("<>", "iu", (1, 2, 4, 8))
+]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_integers(dtype: np.dtype[Any], route: str) -> None:
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    numbers = {low, low + 1, high, high - 1, 0, *range(max(low, -50), 51)}
+    numbers |= {n for k in range(64) for n in ((1 << k) - 1, 1 << k, (1 << k) + 1) if n <= high}
+    values = np.array(sorted(numbers), dtype)
+    for format, policy in (("e5m2", "ocp"), ("e4m3", "ocp+pre_rounding=float16"), ("int8", "ocp")):
+        got = mxref.encode(values, format, policy)
+        for n, code in zip(values.tolist(), got.tolist(), strict=True):
+            rounded = n if abs(n) < 1 << 53 else n | 1  # beyond every format's numbers
+            bits = int(np.array([rounded], np.float64).view(np.uint64)[0])
+            choices = dict(part.split("=") for part in policy.split("+")[1:])
+            assert code == exact.encode(bits, "f64", format, **choices), (n, format)
+
+
+@pytest.mark.parametrize("name", SMALL_FLOATS)
+def test_small_floats_are_encoded_as_the_numbers_they_are(name: str, route: str) -> None:
+    every = np.arange(element_format(name).code_count, dtype=np.uint8).view(SMALL_FLOATS[name])
+    wide = mxref.decode(every, name)
+    for policy in ("ocp", "ocp+pre_rounding=float16"):
+        want = mxref.encode(wide, "e2m1", policy)
+        is_nan = np.isnan(wide)
+        assert (mxref.encode(every, "e2m1", policy)[~is_nan] == want[~is_nan]).all()
+    flushed = mxref.encode(every, "e2m1", "ocp+subnormal_inputs=flushed+rounding=toward_positive")
+    magnitude = every.view(np.uint8) & np.uint8(element_format(name).sign_bit - 1)
+    subnormal = (magnitude < 1 << element_format(name).mantissa_bits) & (magnitude > 0)
+    assert subnormal.any()
+    assert not (flushed[subnormal] & 7).any()
+
+
+def test_nothing_is_made_before_it_is_worth_it() -> None:
+    ticks = iter(range(9))
+    made = InTime(lambda: next(ticks), 3 * late.CALL)
+    assert [made.after(0) for _ in range(5)] == [None, None, 0, 0, 0]
+    assert InTime(lambda: 5, 10**6).after(10**6) == 5
+
+
+def test_bfloat16_of_ml_dtypes_and_other_byte_orders() -> None:
+    x = np.linspace(-9, 9, 70_000, dtype=np.float32)
+    want = mxref.encode(x, "e3m2")
+    assert (mxref.encode(x.astype(">f4"), "e3m2") == want).all()
+    assert (mxref.encode(x.astype(">f8"), "e3m2") == want).all()
+    narrow = x.astype(ml_dtypes.bfloat16)
+    assert (mxref.encode(narrow, "e3m2") == mxref.encode(narrow.astype(np.float32), "e3m2")).all()

@@ -1,0 +1,92 @@
+"""The package itself: its names, and what importing it costs."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import mxref
+from mxref import _public, golden
+
+
+def run(code: str) -> str:
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_every_public_name_is_there_in_a_fresh_interpreter() -> None:
+    code = "import mxref; [print(getattr(getattr(mxref, n), '__module__', None)) for n in NAMES]"
+    homes = [getattr(getattr(mxref, name), "__module__", None) for name in mxref.__all__]
+    assert run(code.replace("NAMES", repr(mxref.__all__))).split() == list(map(str, homes))
+
+
+def test_the_names_are_those_of_the_rooms() -> None:
+    eager = {"__version__", "VECTORS_VERSION"}
+    names = {name for name in vars(_public) if name[0].isalpha()} - {"annotations"}
+    assert names == set(mxref.__all__) - eager
+    assert all(getattr(mxref, name) is getattr(_public, name) for name in names)
+    assert set(mxref.__all__) <= set(dir(mxref))
+
+
+def test_importing_the_package_imports_no_numpy() -> None:
+    assert run("import sys, mxref.pytest_plugin; print('numpy' in sys.modules)") == "False\n"
+
+
+def test_rooms_are_imported_when_they_are_asked_for() -> None:
+    assert run("import mxref; print(mxref.exact.encode(0x3F800000, 'f32', 'e2m1'))") == "2\n"
+    # Each room may be the first one.
+    assert run("import mxref.blocks; print(mxref.blocks.Blocks is mxref.Blocks)") == "True\n"
+
+
+def imported_by(verb: str) -> str:
+    """The rooms of the package that are imported for a verb's help."""
+    return run(f"""
+        import contextlib, io, sys
+        from mxref.cli import main
+        with contextlib.redirect_stdout(io.StringIO()):
+            main(["{verb}", "--help"] if "{verb}" else ["--help"])
+        print(*sorted(sys.modules))
+    """)
+
+
+@pytest.mark.parametrize(
+    ("verb", "without"),
+    [
+        ("", {"mxref.exact", "mxref.cases.read", "mxref.golden.regen", "mxref.conformance"}),
+        ("regen", {"numpy", "mxref.cli.verify_verb", "mxref.exact", "mxref.golden.regen"}),
+        (
+            "formats",
+            {"mxref.cli.verify_verb", "mxref.exact", "mxref.blocks", "mxref.cases.records"},
+        ),
+        ("verify", {"mxref.cli.quantize_verb", "mxref.exact", "mxref.blocks", "mxref.conformance"}),
+    ],
+)
+def test_a_verb_imports_what_it_needs(verb: str, without: set[str]) -> None:
+    found = set(imported_by(verb).split())
+    assert f"mxref.cli.{verb or 'verify'}_verb" in found
+    assert found & without == set()
+
+
+def test_the_names_of_golden_are_there() -> None:
+    code = "from mxref import golden; print(*(getattr(golden, n).__name__ for n in golden.__all__))"
+    assert run(code).split() == golden.__all__
+    assert set(golden.__all__) <= set(dir(golden))
+    with pytest.raises(AttributeError, match=r"^module 'mxref.golden' has no attribute 'buildd'$"):
+        golden.buildd  # noqa: B018
+
+
+def test_other_names_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("encodee", "__wrapped__"):
+        with pytest.raises(AttributeError, match=f"^module 'mxref' has no attribute '{name}'$"):
+            getattr(mxref, name)
+
+    def lacking(name: str) -> None:
+        raise ModuleNotFoundError("No module named 'numpy'", name="numpy")
+
+    monkeypatch.setattr(importlib, "import_module", lacking)
+    with pytest.raises(ModuleNotFoundError, match="No module named 'numpy'"):
+        mxref.room  # noqa: B018
