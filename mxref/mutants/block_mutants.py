@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 from mxref.bits.floats import I64, U8, Parts, bits_of, floats_from, floor_log2, split
 from mxref.blocks.quantization import quantize
 from mxref.formats.catalog import BLOCK_FORMATS
-from mxref.mutants.mutant import BLOCKS, QUANTIZED, Function, Mutant
-from mxref.mutants.shared_scale_mutants import RULES, scaler
+from mxref.mutants.mutant import BLOCKS, QUANTIZED, Function, Mutants, in_blocks, wrong
+from mxref.mutants.shared_scale_mutants import SCALES, scaler
 from mxref.numbers.element import encode_parts
 from mxref.policy.policy import Policy
 
@@ -132,106 +133,73 @@ def _next_scale(values: NDArray[Any], format: str) -> Pair:
     return np.roll(scales, -1), codes
 
 
-def _mutant(
-    id: str,
-    name: str,
-    text: str,
-    run: Function,
-    model: str,
-    *seen: str,
-    floats: tuple[str, ...] = QUANTIZED,
-) -> Mutant:
-    return Mutant(id, name, text, "quantize", run, BLOCKS, floats, model, seen)
+_quantizes = partial(wrong, op="quantize", formats=BLOCKS, floats=QUANTIZED, model="M9")
 
-
-QUANTIZERS = (
-    *(
-        _mutant(f"{id}q", f"{name}_in_blocks", text, quantizer(scale=run), "M9", *seen)
-        for id, name, text, run, _, seen, policy in RULES
-        if policy == "ocp"
+QUANTIZERS: Mutants = {
+    **{
+        in_blocks(heading): _quantizes(quantizer(scale=mutant.run), seen=mutant.seen)
+        for heading, mutant in SCALES.items()
+        if mutant.run is not None and mutant.policy == "ocp"
+    },
+    "C6q stored_bias_126: stores the scale with a bias of 126": _quantizes(
+        quantizer(stored=lambda codes: np.maximum(codes - 1, 0))
     ),
-    _mutant(
-        *("C6q", "stored_bias_126", "stores the scale with a bias of 126"),
-        *(quantizer(stored=lambda codes: np.maximum(codes - 1, 0)), "M9"),
+    "C8 signed_largest: takes the largest number, not the largest magnitude": _quantizes(
+        quantizer(amax=_signed_largest)
     ),
-    _mutant(
-        *("C8", "signed_largest", "takes the largest number, not the largest magnitude"),
-        *(quantizer(amax=_signed_largest), "M9"),
+    "C9a last_element_ignored: does not see the last element": _quantizes(
+        quantizer(amax=lambda magnitudes, negative: magnitudes[:, :-1].max(axis=1))
     ),
-    _mutant(
-        *("C9a", "last_element_ignored", "does not see the last element"),
-        *(quantizer(amax=lambda magnitudes, negative: magnitudes[:, :-1].max(axis=1)), "M9"),
+    "C9b first_element_ignored: does not see the first element": _quantizes(
+        quantizer(amax=lambda magnitudes, negative: magnitudes[:, 1:].max(axis=1))
     ),
-    _mutant(
-        *("C9b", "first_element_ignored", "does not see the first element"),
-        *(quantizer(amax=lambda magnitudes, negative: magnitudes[:, 1:].max(axis=1)), "M9"),
+    "C9c half_block_seen: sees the first sixteen elements only": _quantizes(
+        quantizer(amax=lambda magnitudes, negative: magnitudes[:, :16].max(axis=1))
     ),
-    _mutant(
-        *("C9c", "half_block_seen", "sees the first sixteen elements only"),
-        *(quantizer(amax=lambda magnitudes, negative: magnitudes[:, :16].max(axis=1)), "M9"),
+    "C10 nan_ignored: does not see NaN, as fmax": _quantizes(
+        _by_policy(block_nan="ignore"), seen=("pytorch/ao#4201",)
     ),
-    _mutant(
-        *("C10", "nan_ignored", "does not see NaN, as fmax"),
-        *(_by_policy(block_nan="ignore"), "M9", "pytorch/ao#4201"),
+    "C11a infinity_ignored: does not see infinities": _quantizes(_by_policy(block_inf="ignore")),
+    "C11b infinity_clamped: gives a block with an infinity the scale FE": _quantizes(
+        _by_policy(block_inf="largest_scale"), seen=("graphcore-research/gfloat",)
     ),
-    _mutant(
-        *("C11a", "infinity_ignored", "does not see infinities"),
-        *(_by_policy(block_inf="ignore"), "M9"),
+    "D1 reciprocal_flushed: multiplies by a reciprocal, which is flushed for 2**127": _quantizes(
+        _by_policy(scaling="reciprocal_flushed")
     ),
-    _mutant(
-        *("C11b", "infinity_clamped", "gives a block with an infinity the scale FE"),
-        *(_by_policy(block_inf="largest_scale"), "M9", "graphcore-research/gfloat"),
+    "D2 smallest_scale_flushed: divides by 0 where the scale is 2**-127": _quantizes(
+        quantizer(divide=lambda parts, codes: _by_zero(parts, codes, codes == 0)),
+        seen=("NVIDIA/TransformerEngine#2589",),
     ),
-    _mutant(
-        *("D1", "reciprocal_flushed", "multiplies by a reciprocal, which is flushed for 2**127"),
-        *(_by_policy(scaling="reciprocal_flushed"), "M9"),
+    "D4 subnormal_elements_flushed: reads subnormal numbers as zero": _quantizes(
+        _by_policy(subnormal_inputs="flushed")
     ),
-    _mutant(
-        *("D2", "smallest_scale_flushed", "divides by 0 where the scale is 2**-127"),
-        *(quantizer(divide=lambda parts, codes: _by_zero(parts, codes, codes == 0)), "M9"),
-        "NVIDIA/TransformerEngine#2589",
+    "D4b quotients_flushed: flushes quotients below 2**-126 to zero": _quantizes(
+        quantizer(divide=_flushed_result)
     ),
-    _mutant(
-        *("D4", "subnormal_elements_flushed", "reads subnormal numbers as zero"),
-        *(_by_policy(subnormal_inputs="flushed"), "M9"),
+    "D4c quotients_in_float32: rounds a float64 to float32 before it divides": _quantizes(
+        _by_policy(pre_rounding="float32"), floats=("f64",)
     ),
-    _mutant(
-        *("D4b", "quotients_flushed", "flushes quotients below 2**-126 to zero"),
-        *(quantizer(divide=_flushed_result), "M9"),
+    "D5q scale_in_float16: holds the scale in float16": _quantizes(
+        quantizer(divide=_in_float16), seen=("1CatAI/1Cat-vLLM#222",)
     ),
-    _mutant(
-        *("D4c", "quotients_in_float32", "rounds a float64 to float32 before it divides"),
-        *(_by_policy(pre_rounding="float32"), "M9"),
-        floats=("f64",),
+    "D7q multiplied_by_scale: multiplies by the scale instead of dividing": _quantizes(
+        quantizer(divide=_multiplied)
     ),
-    _mutant(
-        *("D5q", "scale_in_float16", "holds the scale in float16"),
-        *(quantizer(divide=_in_float16), "M9", "1CatAI/1Cat-vLLM#222"),
+    "A1q ties_away_in_blocks: rounds a tie away from zero": _quantizes(
+        quantizer(policy="ocp+rounding=ties_to_away")
     ),
-    _mutant(
-        *("D7q", "multiplied_by_scale", "multiplies by the scale instead of dividing"),
-        *(quantizer(divide=_multiplied), "M9"),
+    "A2q truncation_in_blocks: cuts the low bits off": _quantizes(
+        quantizer(policy="ocp+rounding=toward_zero")
     ),
-    _mutant(
-        *("A1q", "ties_away_in_blocks", "rounds a tie away from zero"),
-        *(quantizer(policy="ocp+rounding=ties_to_away"), "M9"),
+    "B18q negative_zero_lost_in_blocks: loses the sign of zeros and underflow": _quantizes(
+        quantizer(policy="ocp+zero_sign=dropped+underflow_sign=dropped"),
+        seen=("RobTand/prismaquant#321",),
     ),
-    _mutant(
-        *("A2q", "truncation_in_blocks", "cuts the low bits off"),
-        *(quantizer(policy="ocp+rounding=toward_zero"), "M9"),
+    "G4 wrong_axis: runs blocks along the other axis": _quantizes(
+        _columns, seen=("microsoft/microxcaling#36",)
     ),
-    _mutant(
-        *("B18q", "negative_zero_lost_in_blocks", "loses the sign of zeros and underflow"),
-        *(quantizer(policy="ocp+zero_sign=dropped+underflow_sign=dropped"), "M9"),
-        "RobTand/prismaquant#321",
+    "G7 blocks_of_16: scales each half of a block by itself": _quantizes(_two_halves),
+    "G8 scale_of_next_block: stores the scale of the next block": _quantizes(
+        _next_scale, seen=("triton-lang/triton#11734",)
     ),
-    _mutant(
-        *("G4", "wrong_axis", "runs blocks along the other axis"),
-        *(_columns, "M9", "microsoft/microxcaling#36"),
-    ),
-    _mutant(*("G7", "blocks_of_16", "scales each half of a block by itself"), _two_halves, "M9"),
-    _mutant(
-        *("G8", "scale_of_next_block", "stores the scale of the next block"),
-        *(_next_scale, "M9", "triton-lang/triton#11734"),
-    ),
-)
+}

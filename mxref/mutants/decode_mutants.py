@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,8 @@ from numpy.typing import NDArray
 from mxref.bits.floats import F32, U8, FloatLayout, Parts, compose, floats_from
 from mxref.formats.catalog import BLOCK_FORMATS, ElementFormat
 from mxref.mutants.decoder import Elements, Table, decoder, dequantizer, magnitudes, replaced
-from mxref.mutants.mutant import (
-    BLOCKS,
-    DECODED,
-    DEQUANTIZED,
-    E8M0,
-    FP,
-    FP6_FP4,
-    INT8,
-    Function,
-    Mutant,
-)
-from mxref.mutants.product_mutants import by_policy, product
+from mxref.mutants.mutant import DECODED, E8M0, FP, FP6_FP4, INT8, Function, Mutant, Mutants, wrong
+from mxref.mutants.product_mutants import by_policy, dequantizes
 from mxref.numbers.codes import parts_of
 from mxref.numbers.scale import decode_scale, scale_parts
 from mxref.policy.policy import DecodePolicy
@@ -136,140 +127,87 @@ def _inexact_products(table: Table, layout: FloatLayout, fmt: ElementFormat) -> 
 
 
 def _element(
-    id: str,
-    name: str,
-    text: str,
-    elements: Elements,
-    *seen: str,
-    formats: tuple[str, ...] = FP,
+    elements: Elements, formats: tuple[str, ...] = FP, seen: tuple[str, ...] = ()
 ) -> tuple[Mutant, Mutant]:
     """A wrong reading of element codes, alone and under a scale."""
     blocks = tuple(name for name, fmt in BLOCK_FORMATS.items() if fmt.element.name in formats)
-    whole, under = decoder(elements), dequantizer(elements)
     return (
-        Mutant(id, name, text, "decode", whole, formats, DECODED, "M10", seen),
-        Mutant(
-            f"{id}q", f"{name}_in_blocks", text, "dequantize", under, blocks, DEQUANTIZED, "M10"
-        ),
+        _decodes(decoder(elements), op="decode", formats=formats, seen=seen),
+        dequantizes(dequantizer(elements), formats=blocks),
     )
 
 
-def _scale(
-    id: str, name: str, text: str, whole: Function, under: Function, *seen: str
-) -> tuple[Mutant, Mutant]:
+def _scale(alone: Function, under: Function, seen: tuple[str, ...] = ()) -> tuple[Mutant, Mutant]:
     """A wrong reading of scale codes, alone and in a block."""
-    return (
-        Mutant(id, name, text, "decode_scale", whole, E8M0, DECODED, "M10", seen),
-        Mutant(
-            f"{id}q", f"{name}_in_blocks", text, "dequantize", under, BLOCKS, DEQUANTIZED, "M10"
-        ),
-    )
+    return _decodes(alone, op="decode_scale", formats=E8M0, seen=seen), dequantizes(under)
 
 
-DECODERS = (
-    *_scale(
-        *("C6d", "read_bias_128", "subtracts a bias of 128"),
+_decodes = partial(wrong, floats=DECODED, model="M10")
+
+DECODERS: Mutants = {
+    "C6d read_bias_128: subtracts a bias of 128": _scale(
         _from_scales(_scales(lambda exponent: exponent - 1)),
         dequantizer(scales=_scales(lambda exponent: exponent - 1)),
     ),
-    product(
-        *("D7", "divided_by_scale", "divides by the scale instead of multiplying"),
-        dequantizer(scales=_scales(lambda exponent: -exponent)),
+    "D7 divided_by_scale: divides by the scale instead of multiplying": dequantizes(
+        dequantizer(scales=_scales(lambda exponent: -exponent))
     ),
-    *_scale(
-        *("D8", "exp2_inexact", "makes 2**127 one unit too large, by a float32 exp2"),
-        *(_inexact, dequantizer(finish=_inexact_products), "numpy.exp2 with AVX-512"),
+    "D8 exp2_inexact: makes 2**127 one unit too large, by a float32 exp2": _scale(
+        _inexact, dequantizer(finish=_inexact_products), seen=("numpy.exp2 with AVX-512",)
     ),
-    *_scale(
-        *("E1", "scale_00_is_zero", "reads scale code 00 as 0, or flushes 2**-127"),
-        *(_decode_scale(scale_00="zero"), by_policy(scale_00="zero")),
-        *("triton-lang/triton#11624", "triton-lang/triton#11737"),
+    "E1 scale_00_is_zero: reads scale code 00 as 0, or flushes 2**-127": _scale(
+        _decode_scale(scale_00="zero"),
+        by_policy(scale_00="zero"),
+        seen=("triton-lang/triton#11624", "triton-lang/triton#11737"),
     ),
-    *_scale(
-        *("E1b", "scale_00_is_normal", "reads scale code 00 as 2**-126"),
-        *(
-            _from_scales(_scales(lambda exponent: np.maximum(exponent, -126))),
-            dequantizer(scales=_scales(lambda exponent: np.maximum(exponent, -126))),
-        ),
+    "E1b scale_00_is_normal: reads scale code 00 as 2**-126": _scale(
+        _from_scales(_scales(lambda exponent: np.maximum(exponent, -126))),
+        dequantizer(scales=_scales(lambda exponent: np.maximum(exponent, -126))),
     ),
-    *_scale(
-        *("E2a", "scale_ff_is_infinite", "reads scale code FF as infinity"),
-        *(_decode_scale(scale_ff="inf"), by_policy(scale_ff="inf"), "ROCm/aiter#3556"),
+    "E2a scale_ff_is_infinite: reads scale code FF as infinity": _scale(
+        _decode_scale(scale_ff="inf"), by_policy(scale_ff="inf"), seen=("ROCm/aiter#3556",)
     ),
-    *_scale(
-        *("E2b", "scale_ff_is_a_power", "reads scale code FF as 2**128"),
-        *(_decode_scale(scale_ff="power"), by_policy(scale_ff="power"), "ggml, gguf"),
+    "E2b scale_ff_is_a_power: reads scale code FF as 2**128": _scale(
+        _decode_scale(scale_ff="power"), by_policy(scale_ff="power"), seen=("ggml, gguf",)
     ),
-    *_element(
-        *("E4", "minus_zero_read_as_zero", "reads -0 as +0"),
+    "E4 minus_zero_read_as_zero: reads -0 as +0": _element(
         lambda fmt: replaced(fmt, negative=parts_of(fmt).negative & (magnitudes(fmt) != 0)),
-        "AMD mxDataGenerator",
+        seen=("AMD mxDataGenerator",),
     ),
-    *_element(
-        *("E4b", "sign_in_bit_7", "looks for the sign in bit 7"),
-        *(_positive, "FP4 and FP6 in bytes"),
-        formats=FP6_FP4,
+    "E4b sign_in_bit_7: looks for the sign in bit 7": _element(
+        _positive, seen=("FP4 and FP6 in bytes",), formats=FP6_FP4
     ),
-    *_element(
-        *("E4c", "negative_read_as_complement", "reads negative codes as two's complement"),
-        _complement,
+    "E4c negative_read_as_complement: reads negative codes as two's complement": _element(
+        _complement
     ),
-    *_element(
-        *("E5", "hidden_bit_of_subnormals", "reads subnormal codes with a hidden one"),
-        *(_hidden_bit, "local-inference-lab/b12x#388", "tile-ai/tilelang#2704"),
+    "E5 hidden_bit_of_subnormals: reads subnormal codes with a hidden one": _element(
+        _hidden_bit,
+        seen=("local-inference-lab/b12x#388", "tile-ai/tilelang#2704"),
     ),
-    *_element(
-        *("E5b", "subnormals_one_binade_low", "reads subnormal codes with exponent 0 - bias"),
-        _low_exponent,
+    "E5b subnormals_one_binade_low: reads subnormal codes with exponent 0 - bias": _element(
+        _low_exponent
     ),
-    *_element(*("E5c", "element_bias", "takes a bias that is one too large"), _other_bias),
-    *_element(
-        *("E6", "e4m3_nan_is_480", "reads code 7F as 480"),
-        *(_no_specials, "intel/intel-xpu-backend-for-triton#7772"),
-        formats=("e4m3",),
+    "E5c element_bias: takes a bias that is one too large": _element(_other_bias),
+    "E6 e4m3_nan_is_480: reads code 7F as 480": _element(
+        _no_specials, seen=("intel/intel-xpu-backend-for-triton#7772",), formats=("e4m3",)
     ),
-    *_element(
-        *("E6b", "top_binade_read_as_nan", "reads every code of the top binade as NaN"),
-        _top_is_nan,
-        formats=("e4m3",),
+    "E6b top_binade_read_as_nan: reads every code of the top binade as NaN": _element(
+        _top_is_nan, formats=("e4m3",)
     ),
-    *_element(
-        *("E7", "e5m2_specials_are_numbers", "reads infinities and NaNs as numbers"),
-        _no_specials,
-        formats=("e5m2",),
+    "E7 e5m2_specials_are_numbers: reads infinities and NaNs as numbers": _element(
+        _no_specials, formats=("e5m2",)
     ),
-    *_element(
-        *("E7b", "e5m2_infinity_is_nan", "reads infinities as NaN"),
-        _top_is_nan,
-        formats=("e5m2",),
+    "E7b e5m2_infinity_is_nan: reads infinities as NaN": _element(_top_is_nan, formats=("e5m2",)),
+    "E10 linear_scale: reads the scale byte as a number": _scale(
+        _from_scales(_linear_scales), dequantizer(scales=_linear_scales), seen=("jundot/omlx#2159",)
     ),
-    *_scale(
-        *("E10", "linear_scale", "reads the scale byte as a number"),
-        *(_from_scales(_linear_scales), dequantizer(scales=_linear_scales), "jundot/omlx#2159"),
+    "F1b minus_128_is_minus_127: reads code 80 as -127/64": _element(_minus_128(127), formats=INT8),
+    "F1c minus_128_is_zero: reads code 80 as zero": _element(_minus_128(0), formats=INT8),
+    "F2c factor_not_read: forgets that a unit is 2**-6": _element(
+        _stepped(6), seen=("NVIDIA/Model-Optimizer#250",), formats=INT8
     ),
-    *_element(
-        *("F1b", "minus_128_is_minus_127", "reads code 80 as -127/64"),
-        _minus_128(127),
-        formats=INT8,
+    "F2d factor_read_as_2_to_minus_7: takes 2**-7 for a unit": _element(_stepped(-1), formats=INT8),
+    "F4b sign_and_magnitude_read: reads codes as sign and magnitude": _element(
+        _sign_and_magnitude, seen=("microsoft/microxcaling#3",), formats=INT8
     ),
-    *_element(
-        *("F1c", "minus_128_is_zero", "reads code 80 as zero"),
-        _minus_128(0),
-        formats=INT8,
-    ),
-    *_element(
-        *("F2c", "factor_not_read", "forgets that a unit is 2**-6"),
-        *(_stepped(6), "NVIDIA/Model-Optimizer#250"),
-        formats=INT8,
-    ),
-    *_element(
-        *("F2d", "factor_read_as_2_to_minus_7", "takes 2**-7 for a unit"),
-        _stepped(-1),
-        formats=INT8,
-    ),
-    *_element(
-        *("F4b", "sign_and_magnitude_read", "reads codes as sign and magnitude"),
-        *(_sign_and_magnitude, "microsoft/microxcaling#3"),
-        formats=INT8,
-    ),
-)
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import I64, U8, FloatLayout, Parts, bits_of, split
 from mxref.formats.catalog import E8M0 as SCALE
-from mxref.mutants.mutant import E8M0, FLOATS, Function, Mutant
+from mxref.mutants.mutant import E8M0, FLOATS, Function, Mutants, wrong
 from mxref.mutants.shared_scale_mutants import binade
 from mxref.numbers.scale import encode_scale
 
@@ -53,66 +54,38 @@ def _wrapped(parts: Parts, code: I64, layout: FloatLayout) -> I64:
     return np.where(parts.significand == 0, 0, code & 0xFF)
 
 
-def _scale(
-    id: str,
-    name: str,
-    text: str,
-    run: Function,
-    model: str,
-    *seen: str,
-    floats: tuple[str, ...] = FLOATS,
-) -> Mutant:
-    return Mutant(id, name, text, "encode_scale", run, E8M0, floats, model, seen)
+_encodes = partial(wrong, op="encode_scale", formats=E8M0, floats=FLOATS, model="M8")
 
-
-E8M0_ENCODERS = (
-    _scale(
-        *("C3e", "scale_rounded_up", "takes the next power of two up"),
-        *(_encode_scale(scale_rounding="toward_positive"), "M8", "CUTLASS, ONNX"),
+E8M0_ENCODERS: Mutants = {
+    "C3e scale_rounded_up: takes the next power of two up": _encodes(
+        _encode_scale(scale_rounding="toward_positive"), seen=("CUTLASS, ONNX",)
     ),
-    _scale(
-        *("C4e", "scale_to_nearest", "takes the nearest power of two"),
-        *(_encode_scale(scale_rounding="ties_to_away"), "M8", "jax-ml/ml_dtypes#298"),
+    "C4e scale_to_nearest: takes the nearest power of two": _encodes(
+        _encode_scale(scale_rounding="ties_to_away"), seen=("jax-ml/ml_dtypes#298",)
     ),
-    _scale(
-        *("C6a", "bias_125", "adds a bias of 125"),
-        *(_clipped(0, 254, -2), "M8", "vllm-project/compressed-tensors#538"),
+    "C6a bias_125: adds a bias of 125": _encodes(
+        _clipped(0, 254, -2), seen=("vllm-project/compressed-tensors#538",)
     ),
-    _scale(
-        *("C6b", "bias_126", "adds a bias of 126, as frexp needs it"),
-        *(_clipped(0, 254, -1), "M8", "microsoft/onnxruntime#32122"),
+    "C6b bias_126: adds a bias of 126, as frexp needs it": _encodes(
+        _clipped(0, 254, -1), seen=("microsoft/onnxruntime#32122",)
     ),
-    _scale(*("C6c", "bias_128", "adds a bias of 128"), _clipped(0, 254, 1), "M8"),
-    _scale(
-        *("C7e", "scale_exponent_field", "reads the exponent field of a subnormal as it is"),
-        *(_code(_field), "M8"),
+    "C6c bias_128: adds a bias of 128": _encodes(_clipped(0, 254, 1)),
+    "C7e scale_exponent_field: reads the exponent field of a subnormal as it is": _encodes(
+        _code(_field)
     ),
-    _scale(
-        *("C8e", "negative_scale_is_nan", "makes a negative number NaN, not its magnitude"),
-        *(_encode_scale(scale_of_negative="nan"), "M8", "ml_dtypes 0.6.0, gfloat 0.5.2"),
+    "C8e negative_scale_is_nan: makes a negative number NaN, not its magnitude": _encodes(
+        _encode_scale(scale_of_negative="nan"), seen=("ml_dtypes 0.6.0, gfloat 0.5.2",)
     ),
-    _scale(
-        *("C11e", "infinite_scale_clamped", "makes infinity the scale FE"),
-        *(_encode_scale(scale_of_inf="largest"), "M1"),
+    "C11e infinite_scale_clamped: makes infinity the scale FE": _encodes(
+        _encode_scale(scale_of_inf="largest"), model="M1"
     ),
-    _scale(
-        *("C12e", "scale_00_missing", "never writes code 00"),
-        *(_clipped(1, 254), "M8"),
+    "C12e scale_00_missing: never writes code 00": _encodes(_clipped(1, 254)),
+    "C13e scale_clamped_at_253: never writes code FE": _encodes(_clipped(0, 253)),
+    "C14e scale_wraps: keeps the low eight bits of the biased exponent": _encodes(_code(_wrapped)),
+    "C15e scale_of_zero_is_nan: makes zero NaN": _encodes(
+        _encode_scale(scale_of_zero="nan"), model="M1", seen=("ml_dtypes 0.6.0",)
     ),
-    _scale(
-        *("C13e", "scale_clamped_at_253", "never writes code FE"),
-        *(_clipped(0, 253), "M8"),
+    "C16 large_scale_is_nan: makes a number beyond 2**127 NaN": _encodes(
+        _encode_scale(scale_overflow="nan"), seen=("microsoft/microxcaling",)
     ),
-    _scale(
-        *("C14e", "scale_wraps", "keeps the low eight bits of the biased exponent"),
-        *(_code(_wrapped), "M8"),
-    ),
-    _scale(
-        *("C15e", "scale_of_zero_is_nan", "makes zero NaN"),
-        *(_encode_scale(scale_of_zero="nan"), "M1", "ml_dtypes 0.6.0"),
-    ),
-    _scale(
-        *("C16", "large_scale_is_nan", "makes a number beyond 2**127 NaN"),
-        *(_encode_scale(scale_overflow="nan"), "M8", "microsoft/microxcaling"),
-    ),
-)
+}

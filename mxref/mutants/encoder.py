@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import I64, U8, Bits, Bool, FloatLayout, Parts, bits_of, floor_log2, split
 from mxref.formats.catalog import ELEMENT_FORMATS, ElementFormat
-from mxref.mutants.mutant import ELEMENTS, FLOATS, Function, Mutant
+from mxref.mutants.mutant import ELEMENTS, FLOATS, Function, wrong
 from mxref.numbers.element import encode
 
 
@@ -137,16 +138,4 @@ def by_policy(**choices: Any) -> Function:
     return lambda values, format: encode(values, format, **choices)
 
 
-def mutant(
-    id: str,
-    name: str,
-    text: str,
-    run: Function,
-    model: str,
-    *seen: str,
-    formats: tuple[str, ...] = ELEMENTS,
-    floats: tuple[str, ...] = FLOATS,
-    policy: str = "ocp",
-) -> Mutant:
-    """A mutant of `encode`."""
-    return Mutant(id, name, text, "encode", run, formats, floats, model, seen, policy)
+encodes = partial(wrong, op="encode", formats=ELEMENTS, floats=FLOATS)

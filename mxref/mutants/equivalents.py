@@ -25,9 +25,9 @@ class Equivalent:
     """
 
     id: str
-    formats: tuple[str, ...]
-    floats: tuple[str, ...]
-    proof: str
+    formats: tuple[str, ...] = ()
+    floats: tuple[str, ...] = ()
+    proof: str = ""
     check: Callable[[], bool] | None = None
 
 
@@ -67,109 +67,133 @@ def _scale_range_of_float16() -> bool:
     return int(codes.min()) > 0 and int(codes.max()) < 0xFE
 
 
+_LOG2 = "The {0} below 2**k has a logarithm that is more than half a unit of {1} below k."
+
 EQUIVALENT: tuple[Equivalent, ...] = (
     Equivalent(
-        *("A13", (), ("bf16",)),
-        "A bfloat16 of at least 2**-17 is exact in float16, a smaller one is below half the "
+        "A13",
+        floats=("bf16",),
+        proof="A bfloat16 of at least 2**-17 is exact in float16, a smaller one is below half the "
         "smallest number of every format, and both overflows saturate.",
     ),
     Equivalent(
-        *("A17c", ("e5m2",), ("f16",)),
-        "From float16 to E5M2 at most 8 bits are cut off, fewer than the limit of 11.",
+        "A17c",
+        formats=("e5m2",),
+        floats=("f16",),
+        proof="From float16 to E5M2 at most 8 bits are cut off, fewer than the limit of 11.",
     ),
     Equivalent(
-        *("B10b", (), ()),
-        "What is beyond the largest number rounds to it or past it, which saturates to it.",
+        "B10b",
+        proof="What is beyond the largest number rounds to it or past it, which saturates to it.",
     ),
-    Equivalent("B18q", ("mxint8",), (), "INT8 has one zero."),
+    Equivalent("B18q", formats=("mxint8",), proof="INT8 has one zero."),
     Equivalent(
-        *("B1c", (), ("f32", "bf16", "f64")),
-        "Subnormals of these types are below half the smallest number of every format, and the "
-        "zero keeps their sign.",
-    ),
-    Equivalent(
-        *("B1c", (*_FP[1:], "int8"), ("f16",)),
-        "A subnormal float16 is below 2**-14, and half the smallest number is at least 2**-10.",
+        "B1c",
+        floats=("f32", "bf16", "f64"),
+        proof="Subnormals of these types are below half the smallest number of every format, and "
+        "the zero keeps their sign.",
     ),
     Equivalent(
-        *("C13", _FP, ("f32",)),
-        "No finite float32 has a scale above 2**125.",
-        _largest_scale_below_fe,
+        "B1c",
+        formats=(*_FP[1:], "int8"),
+        floats=("f16",),
+        proof="A subnormal float16 is below 2**-14, and half the smallest number is at least "
+        "2**-10.",
     ),
     Equivalent(
-        *("C13q", _FP_BLOCKS, _SINGLE),
-        "No finite float32 or bfloat16 has a scale above 2**125.",
-        _largest_scale_below_fe,
+        "C13",
+        formats=_FP,
+        floats=("f32",),
+        proof="No finite float32 has a scale above 2**125.",
+        check=_largest_scale_below_fe,
     ),
     Equivalent(
-        *("C13b", (), ("f32",)),
-        "No finite float32 has a scale above 2**127.",
-        _largest_scale_is_fe,
+        "C13q",
+        formats=_FP_BLOCKS,
+        floats=_SINGLE,
+        proof="No finite float32 or bfloat16 has a scale above 2**125.",
+        check=_largest_scale_below_fe,
     ),
     Equivalent(
-        *("C13bq", (), _SINGLE),
-        "No finite float32 or bfloat16 has a scale above 2**127.",
-        _largest_scale_is_fe,
+        "C13b",
+        floats=("f32",),
+        proof="No finite float32 has a scale above 2**127.",
+        check=_largest_scale_is_fe,
     ),
     Equivalent(
-        *("C13e", (), ("f16",)),
-        "Float16 ends at 2**15.",
-        _scale_range_of_float16,
+        "C13bq",
+        floats=_SINGLE,
+        proof="No finite float32 or bfloat16 has a scale above 2**127.",
+        check=_largest_scale_is_fe,
     ),
     Equivalent(
-        *("C14e", (), ("f16",)),
-        "Float16 goes from 2**-24 to 2**15.",
-        _scale_range_of_float16,
+        "C13e", floats=("f16",), proof="Float16 ends at 2**15.", check=_scale_range_of_float16
     ),
     Equivalent(
-        *("C16", (), ("f32", "f16", "bf16")),
-        "Toward zero no finite number of these types goes beyond 2**127.",
-    ),
-    Equivalent("C18", ("e2m1",), (), "E2M1 has one fraction bit: it is the right one."),
-    Equivalent("C19q", (), ("bf16",), "The largest of bfloat16 numbers is one."),
-    Equivalent(
-        *("C1b", (), ("f32",)),
-        "The float32 below 2**k has a logarithm that is more than half a unit of float64 below k.",
-        _log2_is_far_from_the_power,
+        "C14e",
+        floats=("f16",),
+        proof="Float16 goes from 2**-24 to 2**15.",
+        check=_scale_range_of_float16,
     ),
     Equivalent(
-        *("C1bq", (), _SINGLE),
-        "The float32 below 2**k has a logarithm that is more than half a unit of float64 below k.",
-        _log2_is_far_from_the_power,
+        "C16",
+        floats=("f32", "f16", "bf16"),
+        proof="Toward zero no finite number of these types goes beyond 2**127.",
+    ),
+    Equivalent("C18", formats=("e2m1",), proof="E2M1 has one fraction bit: it is the right one."),
+    Equivalent("C19q", floats=("bf16",), proof="The largest of bfloat16 numbers is one."),
+    Equivalent(
+        "C1b",
+        floats=("f32",),
+        proof=_LOG2.format("float32", "float64"),
+        check=_log2_is_far_from_the_power,
     ),
     Equivalent(
-        *("C1q", (), ("bf16",)),
-        "The bfloat16 below 2**k has a logarithm that is more than half a unit of float32 below k.",
-        _log2_is_far_from_the_power,
+        "C1bq",
+        floats=_SINGLE,
+        proof=_LOG2.format("float32", "float64"),
+        check=_log2_is_far_from_the_power,
     ),
     Equivalent(
-        *("C7", (), ("f32",)),
-        "A subnormal amax has an exponent of -127 or less, and so has its field: scale 00.",
-        _subnormals_have_scale_00,
+        "C1q",
+        floats=("bf16",),
+        proof=_LOG2.format("bfloat16", "float32"),
+        check=_log2_is_far_from_the_power,
     ),
     Equivalent(
-        *("C7q", (), _SINGLE),
-        "A subnormal amax has an exponent of -127 or less, and so has its field: scale 00.",
-        _subnormals_have_scale_00,
+        "C7",
+        floats=("f32",),
+        proof="A subnormal amax has an exponent of -127 or less, and so has its field: scale 00.",
+        check=_subnormals_have_scale_00,
     ),
     Equivalent(
-        *("C7e", (), ("f32", "bf16", "f64")),
-        "A subnormal has an exponent of -127 or less, and so has its field: scale 00.",
-        _subnormals_have_scale_00,
+        "C7q",
+        floats=_SINGLE,
+        proof="A subnormal amax has an exponent of -127 or less, and so has its field: scale 00.",
+        check=_subnormals_have_scale_00,
     ),
     Equivalent(
-        *("D1", _FP_BLOCKS, _SINGLE),
-        "No finite float32 or bfloat16 has the scale 2**127.",
-        _largest_scale_below_fe,
+        "C7e",
+        floats=("f32", "bf16", "f64"),
+        proof="A subnormal has an exponent of -127 or less, and so has its field: scale 00.",
+        check=_subnormals_have_scale_00,
     ),
     Equivalent(
-        *("D4", (), ("f64",)),
-        "A subnormal float64 over 2**-127 is below half the smallest number of every format.",
+        "D1",
+        formats=_FP_BLOCKS,
+        floats=_SINGLE,
+        proof="No finite float32 or bfloat16 has the scale 2**127.",
+        check=_largest_scale_below_fe,
     ),
     Equivalent(
-        *("D4b", (), ()),
-        "A quotient below 2**-126 is below half the smallest number of every format, and the zero "
-        "keeps its sign.",
+        "D4",
+        floats=("f64",),
+        proof="A subnormal float64 over 2**-127 is below half the smallest number of every format.",
+    ),
+    Equivalent(
+        "D4b",
+        proof="A quotient below 2**-126 is below half the smallest number of every format, and the "
+        "zero keeps its sign.",
     ),
 )
 

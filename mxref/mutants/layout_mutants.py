@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import U8
-from mxref.mutants.mutant import BLOCKS, E8M0, Function
-from mxref.mutants.packing_mutants import layout
+from mxref.mutants.mutant import BLOCKS, E8M0, Function, Mutants, wrong
 from mxref.packing.elements import pack_blocks, unpack_blocks
 from mxref.packing.scales import pack_scales
 
@@ -93,125 +93,81 @@ def _nan_clamped(scales: U8, codes: U8, format: str) -> U8:
     return packed
 
 
-_SCALES = (
-    layout(
-        *("G9", "tile_rows_exchanged", "exchanges the factors of a row in a 128 x 4 tile"),
-        *("pack_scales", swapped_tiles, E8M0),
-        policy=_TILES,
-    ),
-    layout(
-        *("G9b", "tiles_filled_with_ff", "fills tiles up with FF, which is NaN"),
-        *("pack_scales", swizzled((0, 3, 2, 1, 4), 0xFF), E8M0),
-        policy=_TILES,
-    ),
-    layout(
-        *("G9c", "tiles_columns_first", "stores the tiles column by column"),
-        *("pack_scales", swizzled((3, 0, 2, 1, 4)), E8M0),
-        policy=_TILES,
-    ),
-    layout(
-        *("G9d", "rows_not_filled_up", "fills rows up to 32, not to 128"),
-        *("pack_scales", swizzled((0, 3, 2, 1, 4), 0, 32), E8M0),
-        policy=_TILES,
-    ),
-    layout(
-        *("G9e", "columns_before_bands", "walks a tile's columns before its bands of 32 rows"),
-        *("pack_scales", swizzled((0, 3, 2, 4, 1)), E8M0),
-        policy=_TILES,
-    ),
-    layout(
-        *("G9f", "tile_as_it_is", "cuts the matrix into tiles but does not reorder them"),
-        *("pack_scales", swizzled((0, 3, 1, 2, 4)), E8M0),
-        policy=_TILES,
-    ),
-    layout(
-        *("G9g", "scales_column_by_column", "stores scales column by column"),
-        *("pack_scales", _columns_first, E8M0),
-    ),
-    layout(
-        *("G9h", "tiles_not_made", "means tiles but stores the matrix as it is"),
-        *("pack_scales", pack_scales, E8M0),
-        policy=_TILES,
-    ),
-    layout(
-        *("G9u", "tile_rows_exchanged_read", "reads a tile with the factors of a row exchanged"),
-        *("unpack_scales", _unswizzled(swapped_tiles), E8M0),
-        slot="tiles_128x4",
-        policy=_TILES,
-    ),
-    layout(
-        *("G9v", "tiles_columns_first_read", "reads the tiles column by column"),
-        *("unpack_scales", _unswizzled(swizzled((3, 0, 2, 1, 4))), E8M0),
-        slot="tiles_128x4",
-        policy=_TILES,
-    ),
-    layout(
-        *("G9w", "scales_column_by_column_read", "reads scales column by column"),
-        *("unpack_scales", _unswizzled(_columns_first), E8M0),
-        slot="row_major",
-    ),
-)
+_swizzles = partial(wrong, op="pack_scales", formats=E8M0, floats=("bytes",), model="M11")
+_unswizzles = partial(wrong, op="unpack_scales", formats=E8M0, model="M11")
+_stores = partial(wrong, op="pack_blocks", formats=BLOCKS, floats=("bytes",), model="M11")
+_loads = partial(wrong, op="unpack_blocks", formats=BLOCKS, floats=("bytes",), model="M11")
 
-
-_BLOCKS = (
-    layout(
-        *("G8b", "scale_behind", "means the scale before the elements but stores it behind them"),
-        *("pack_blocks", _stored(scale_place="after"), BLOCKS),
-        policy=_BEFORE,
+PLACES: Mutants = {
+    "G9 tile_rows_exchanged: exchanges the factors of a row in a 128 x 4 tile": _swizzles(
+        swapped_tiles, policy=_TILES
     ),
-    layout(
-        *("G8c", "scale_in_front", "means the scale behind the elements but stores it before them"),
-        *("pack_blocks", _stored(scale_place="before"), BLOCKS),
-        policy=_AFTER,
+    "G9b tiles_filled_with_ff: fills tiles up with FF, which is NaN": _swizzles(
+        swizzled((0, 3, 2, 1, 4), 0xFF), policy=_TILES
     ),
-    layout(
-        *("G8d", "scale_signed", "stores the scale's exponent in two's complement"),
-        *("pack_blocks", _stored(scale_place="before", scale_byte="signed"), BLOCKS),
-        *("Quark",),
-        policy=_BEFORE,
+    "G9c tiles_columns_first: stores the tiles column by column": _swizzles(
+        swizzled((3, 0, 2, 1, 4)), policy=_TILES
     ),
-    layout(
-        *("G8e", "scale_biased", "means the exponent but stores the E8M0 code"),
-        *("pack_blocks", _stored(scale_place="before"), BLOCKS),
-        policy=_SIGNED,
+    "G9d rows_not_filled_up: fills rows up to 32, not to 128": _swizzles(
+        swizzled((0, 3, 2, 1, 4), 0, 32), policy=_TILES
     ),
-    layout(
-        *("G8f", "signed_nan_clamped", "clamps the exponent of a NaN scale to 127"),
-        *("pack_blocks", _nan_clamped, BLOCKS),
-        policy=_SIGNED,
+    "G9e columns_before_bands: walks a tile's columns before its bands of 32 rows": _swizzles(
+        swizzled((0, 3, 2, 4, 1)), policy=_TILES
     ),
-    layout(
-        *("G3d", "halves_not_stored", "means GGUF but stores neighbours in a byte"),
-        *("pack_blocks", _stored(scale_place="before"), _MXFP4),
+    "G9f tile_as_it_is: cuts the matrix into tiles but does not reorder them": _swizzles(
+        swizzled((0, 3, 1, 2, 4)), policy=_TILES
+    ),
+    "G9g scales_column_by_column: stores scales column by column": _swizzles(_columns_first),
+    "G9h tiles_not_made: means tiles but stores the matrix as it is": _swizzles(
+        pack_scales, policy=_TILES
+    ),
+    "G9u tile_rows_exchanged_read: reads a tile with the factors of a row exchanged": _unswizzles(
+        _unswizzled(swapped_tiles), floats=("tiles_128x4",), policy=_TILES
+    ),
+    "G9v tiles_columns_first_read: reads the tiles column by column": _unswizzles(
+        _unswizzled(swizzled((3, 0, 2, 1, 4))), floats=("tiles_128x4",), policy=_TILES
+    ),
+    "G9w scales_column_by_column_read: reads scales column by column": _unswizzles(
+        _unswizzled(_columns_first), floats=("row_major",)
+    ),
+    "G8b scale_behind: means the scale before the elements but stores it behind them": _stores(
+        _stored(scale_place="after"), policy=_BEFORE
+    ),
+    "G8c scale_in_front: means the scale behind the elements but stores it before them": _stores(
+        _stored(scale_place="before"), policy=_AFTER
+    ),
+    "G8d scale_signed: stores the scale's exponent in two's complement": _stores(
+        _stored(scale_place="before", scale_byte="signed"), seen=("Quark",), policy=_BEFORE
+    ),
+    "G8e scale_biased: means the exponent but stores the E8M0 code": _stores(
+        _stored(scale_place="before"), policy=_SIGNED
+    ),
+    "G8f signed_nan_clamped: clamps the exponent of a NaN scale to 127": _stores(
+        _nan_clamped, policy=_SIGNED
+    ),
+    "G3d halves_not_stored: means GGUF but stores neighbours in a byte": _stores(
+        _stored(scale_place="before"),
+        formats=_MXFP4,
         policy="ocp+fp4_packing=halves+scale_place=before",
     ),
-    layout(
-        *("G2e", "quark_not_stored", "means Quark's order of FP6 but stores a bit field"),
-        *("pack_blocks", _stored(scale_place="before", scale_byte="signed"), _MXFP6),
+    "G2e quark_not_stored: means Quark's order of FP6 but stores a bit field": _stores(
+        _stored(scale_place="before", scale_byte="signed"),
+        formats=_MXFP6,
         policy="ocp+fp6_packing=quark+scale_place=before+scale_byte=signed",
     ),
-    layout(
-        *("G8u", "scale_behind_read", "reads the scale behind the elements"),
-        *("unpack_blocks", _read(scale_place="after"), BLOCKS),
-        policy=_BEFORE,
+    "G8u scale_behind_read: reads the scale behind the elements": _loads(
+        _read(scale_place="after"), policy=_BEFORE
     ),
-    layout(
-        *("G8v", "scale_in_front_read", "reads the scale before the elements"),
-        *("unpack_blocks", _read(scale_place="before"), BLOCKS),
-        policy=_AFTER,
+    "G8v scale_in_front_read: reads the scale before the elements": _loads(
+        _read(scale_place="before"), policy=_AFTER
     ),
-    layout(
-        *("G8w", "scale_signed_read", "reads the scale as a signed exponent"),
-        *("unpack_blocks", _read(scale_place="before", scale_byte="signed"), BLOCKS),
-        policy=_BEFORE,
+    "G8w scale_signed_read: reads the scale as a signed exponent": _loads(
+        _read(scale_place="before", scale_byte="signed"), policy=_BEFORE
     ),
-    layout(
-        *("G3w", "halves_not_read", "means GGUF but reads neighbours from a byte"),
-        *("unpack_blocks", _read(scale_place="before"), _MXFP4),
-        *("ggml, gguf",),
+    "G3w halves_not_read: means GGUF but reads neighbours from a byte": _loads(
+        _read(scale_place="before"),
+        formats=_MXFP4,
+        seen=("ggml, gguf",),
         policy="ocp+fp4_packing=halves+scale_place=before",
     ),
-)
-
-#: Every mutant of scale layouts and stored blocks.
-PLACES = (*_SCALES, *_BLOCKS)
+}

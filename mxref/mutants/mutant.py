@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mxref.bits.floats import LAYOUTS
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
 
-__all__ = ["Mutant"]
+__all__ = ["Mutant", "Mutants", "in_blocks", "named", "wrong"]
 
 Function = Callable[..., Any]
 
@@ -78,3 +78,40 @@ class Mutant:
         for place in self.seen:
             thread = re.fullmatch(r"([\w.-]+/[\w.-]+)#([0-9]+)", place)
             yield f"https://github.com/{thread[1]}/issues/{thread[2]}" if thread else place
+
+
+#: Mutants by their headings, "ID name: text"; a pair is one mistake alone and inside blocks.
+Mutants = Mapping[str, Mutant | tuple[Mutant, Mutant]]
+
+
+def wrong(
+    run: Function | None,
+    *,
+    op: str,
+    formats: tuple[str, ...],
+    floats: tuple[str, ...],
+    model: str,
+    seen: tuple[str, ...] = (),
+    policy: str = "ocp",
+    waiting: str = "",
+) -> Mutant:
+    """A mutant whose id, name and text `named` takes from its heading."""
+    return Mutant("", "", "", op, run, formats, floats, model, seen, policy, waiting)
+
+
+def in_blocks(heading: str) -> str:
+    """The heading of the same mistake inside blocks.
+
+    >>> in_blocks("A1 ties_away: rounds a tie away from zero")
+    'A1q ties_away_in_blocks: rounds a tie away from zero'
+    """
+    return re.sub(r"^(\w+) (\w+)", r"\1q \2_in_blocks", heading)
+
+
+def named(table: Mutants) -> Iterator[Mutant]:
+    """The mutants of a table, with the ids, names and texts of their headings."""
+    for heading, entry in table.items():
+        pair = entry if isinstance(entry, tuple) else (entry,)
+        for head, mutant in zip((heading, in_blocks(heading)), pair, strict=False):
+            id, name, text = re.split(" |: ", head, maxsplit=2)
+            yield replace(mutant, id=id, name=name, text=text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from mxref.bits.floats import F32, F64, I64, U8, Floats, Parts, bits_of, compose
 from mxref.blocks.quantization import quantize
 from mxref.blocks.two_level import quotient, scaled
 from mxref.formats.catalog import E2M1, UE4M3, block_format
-from mxref.mutants.mutant import Function, Mutant
+from mxref.mutants.mutant import Function, Mutants, wrong
 from mxref.numbers.codes import parts_of
 from mxref.numbers.element import encode_parts
 from mxref.policy.policy import Policy
@@ -141,101 +142,71 @@ _SUBNORMAL = _CODES < 8
 _NOT_NAN = np.zeros(UE4M3.code_count, bool)
 
 
-def _quantizes(id: str, name: str, text: str, run: Function, *seen: str) -> Mutant:
-    floats = ("f32", "bf16")
-    return Mutant(id, name, text, "quantize", run, ("fp4_ue4m3",), floats, "M9", seen)
+_blocks = partial(wrong, formats=("fp4_ue4m3",))
+_quantizes = partial(_blocks, op="quantize", floats=("f32", "bf16"), model="M9")
+_reads = partial(_blocks, op="dequantize", floats=("f32",), model="M10")
+_with_factor = partial(wrong, formats=("nvfp4",), floats=("f32",))
 
-
-def _reads(id: str, name: str, text: str, run: Function, *seen: str) -> Mutant:
-    return Mutant(id, name, text, "dequantize", run, ("fp4_ue4m3",), ("f32",), "M10", seen)
-
-
-def _with_factor(id: str, name: str, text: str, op: str, run: Function, model: str) -> Mutant:
-    return Mutant(id, name, text, op, run, ("nvfp4",), ("f32",), model)
-
-
-SCALED = (
-    _quantizes(
-        *("D3", "reciprocal", "multiplies by the reciprocal of a scale that is no power of two"),
-        *(quantizer(divide=_by_reciprocal), "arch-hdl-lang/arch-com#905"),
+SCALED: Mutants = {
+    "D3 reciprocal: multiplies by the reciprocal of a scale that is no power of two": _quantizes(
+        quantizer(divide=_by_reciprocal), seen=("arch-hdl-lang/arch-com#905",)
     ),
-    _quantizes(
-        *("C17c", "scale_cut_off", "cuts the scale off instead of rounding it"),
-        quantizer(_sixth("ocp+rounding=toward_zero")),
+    "C17c scale_cut_off: cuts the scale off instead of rounding it": _quantizes(
+        quantizer(_sixth("ocp+rounding=toward_zero"))
     ),
-    _quantizes(
-        *("C17d", "ue4m3_scale_rounded_up", "rounds the scale up"),
-        quantizer(_sixth("ocp+rounding=toward_positive")),
+    "C17d ue4m3_scale_rounded_up: rounds the scale up": _quantizes(
+        quantizer(_sixth("ocp+rounding=toward_positive"))
     ),
-    _quantizes(
-        *("C17e", "scale_ties_away", "rounds a tie of the scale up"),
-        quantizer(_sixth("ocp+rounding=ties_to_away")),
+    "C17e scale_ties_away: rounds a tie of the scale up": _quantizes(
+        quantizer(_sixth("ocp+rounding=ties_to_away"))
     ),
-    _quantizes(
-        *("C20c", "scale_by_four", "divides amax by 4, the largest power of two"),
-        quantizer(_by_four),
+    "C20c scale_by_four: divides amax by 4, the largest power of two": _quantizes(
+        quantizer(_by_four)
     ),
-    _quantizes(
-        *("C20d", "scale_is_a_power", "rounds the scale up to a power of two"),
-        quantizer(_stage(_powers)),
+    "C20d scale_is_a_power: rounds the scale up to a power of two": _quantizes(
+        quantizer(_stage(_powers))
     ),
-    _quantizes(
-        *("C12b", "small_scales_flushed", "flushes subnormal scales to zero"),
-        quantizer(_stage(lambda codes: np.where(codes < 8, 0, codes))),
+    "C12b small_scales_flushed: flushes subnormal scales to zero": _quantizes(
+        quantizer(_stage(lambda codes: np.where(codes < 8, 0, codes)))
     ),
-    _quantizes(
-        *("C12c", "small_scales_clamped", "takes no scale below the smallest normal one"),
-        *(quantizer(_stage(lambda codes: np.maximum(codes, 8))), "torchao"),
+    "C12c small_scales_clamped: takes no scale below the smallest normal one": _quantizes(
+        quantizer(_stage(lambda codes: np.maximum(codes, 8))), seen=("torchao",)
     ),
-    _quantizes(
-        *("C13d", "large_scales_are_nan", "makes a scale beyond the largest one NaN"),
-        quantizer(_sixth("ocp+overflow=nonsaturating")),
+    "C13d large_scales_are_nan: makes a scale beyond the largest one NaN": _quantizes(
+        quantizer(_sixth("ocp+overflow=nonsaturating"))
     ),
-    _quantizes(
-        *("A1r", "ties_away_under_scale", "rounds a tie of an element away from zero"),
-        quantizer(policy="ocp+rounding=ties_to_away"),
+    "A1r ties_away_under_scale: rounds a tie of an element away from zero": _quantizes(
+        quantizer(policy="ocp+rounding=ties_to_away")
     ),
-    _reads(
-        *("E5d", "hidden_bit_of_small_scales", "reads a subnormal scale with a hidden one"),
+    "E5d hidden_bit_of_small_scales: reads a subnormal scale with a hidden one": _reads(
         _read(
             significand=_SCALES.significand + 8 * (_SUBNORMAL & (_CODES > 0)),
             exponent=_SCALES.exponent - _SUBNORMAL,
-        ),
+        )
     ),
-    _reads(
-        *("E5e", "small_scales_one_binade_low", "reads a subnormal scale with exponent 0 - bias"),
-        _read(exponent=_SCALES.exponent - _SUBNORMAL),
+    "E5e small_scales_one_binade_low: reads a subnormal scale with exponent 0 - bias": _reads(
+        _read(exponent=_SCALES.exponent - _SUBNORMAL)
     ),
-    _reads(
-        *("E5f", "scale_bias_8", "takes a bias of 8 for the scale, as E4M3FNUZ has"),
-        _read(exponent=_SCALES.exponent - 1),
+    "E5f scale_bias_8: takes a bias of 8 for the scale, as E4M3FNUZ has": _reads(
+        _read(exponent=_SCALES.exponent - 1)
     ),
-    _reads(
-        *("E1c", "small_scales_read_as_zero", "reads a subnormal scale as zero"),
-        _read(significand=np.where(_SUBNORMAL, 0, _SCALES.significand)),
+    "E1c small_scales_read_as_zero: reads a subnormal scale as zero": _reads(
+        _read(significand=np.where(_SUBNORMAL, 0, _SCALES.significand))
     ),
-    _reads(
-        *("E6c", "scale_7f_is_480", "reads scale code 7F as 480"),
-        _read(is_nan=_NOT_NAN),
+    "E6c scale_7f_is_480: reads scale code 7F as 480": _reads(_read(is_nan=_NOT_NAN)),
+    "E10b scale_read_as_e8m0: reads the scale as a power of two, code - 127": _reads(
+        _read(significand=_CODES * 0 + 1, exponent=_CODES - 127)
     ),
-    _reads(
-        *("E10b", "scale_read_as_e8m0", "reads the scale as a power of two, code - 127"),
-        _read(significand=_CODES * 0 + 1, exponent=_CODES - 127),
+    "E10c linear_ue4m3: reads the scale byte as a number": _reads(
+        _read(significand=_CODES, exponent=_CODES * 0)
     ),
-    _reads(
-        *("E10c", "linear_ue4m3", "reads the scale byte as a number"),
-        _read(significand=_CODES, exponent=_CODES * 0),
+    "D7b tensor_scale_forgotten: quantizes without the scale of the tensor": _with_factor(
+        _with_tensor_scale, op="quantize", model="M9"
     ),
-    _with_factor(
-        *("D7b", "tensor_scale_forgotten", "quantizes without the scale of the tensor"),
-        *("quantize", _with_tensor_scale, "M9"),
+    "D3d reciprocal_of_tensor_scale: multiplies by reciprocals of both scales": _with_factor(
+        _by_arithmetic(scale_arithmetic="torchao"), op="quantize", model="M9"
     ),
-    _with_factor(
-        *("D3d", "reciprocal_of_tensor_scale", "multiplies by reciprocals of both scales"),
-        *("quantize", _by_arithmetic(scale_arithmetic="torchao"), "M9"),
+    "D7c tensor_scale_not_read: reads without the scale of the tensor": _with_factor(
+        dequantizer(), op="dequantize", model="M10"
     ),
-    _with_factor(
-        *("D7c", "tensor_scale_not_read", "reads without the scale of the tensor"),
-        *("dequantize", dequantizer(), "M10"),
-    ),
-)
+}

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mxref.bits.floats import U8
 from mxref.formats.catalog import ELEMENT_FORMATS
-from mxref.mutants.mutant import Function, Mutant
+from mxref.mutants.mutant import Function, Mutants, wrong
 from mxref.packing.elements import pack, unpack
 
-__all__ = ["PACKINGS", "filled", "layout"]
+__all__ = ["PACKINGS", "filled"]
 
 
 def filled(codes: U8, unit: int, value: int = 0) -> U8:
@@ -124,129 +125,85 @@ def _unpack_as(**choices: Any) -> Function:
     return run
 
 
-def layout(
-    id: str,
-    name: str,
-    text: str,
-    op: str,
-    run: Function,
-    formats: tuple[str, ...],
-    *seen: str,
-    slot: str = "bytes",
-    policy: str = "ocp",
-) -> Mutant:
-    """A mutant of an operation on layouts; `slot` stands where others have a float type."""
-    return Mutant(id, name, text, op, run, formats, (slot,), "M11", seen, policy)
-
-
+#: Layouts have the name of a packing, or "bytes", where other operations have a float type.
+_packs = partial(wrong, op="pack", floats=("bytes",), model="M11")
+_unpacks = partial(wrong, op="unpack", floats=("low_nibble_first",), model="M11")
 _FP4, _FP6 = ("e2m1",), ("e3m2", "e2m3")
 
-_PACKED = (
-    layout(
-        *("G1", "nibbles_exchanged", "puts element 0 of FP4 into the high nibble"),
-        *("pack", high_nibble_first, _FP4),
-        "triton-lang/triton#5197",
+PACKINGS: Mutants = {
+    "G1 nibbles_exchanged: puts element 0 of FP4 into the high nibble": _packs(
+        high_nibble_first, formats=_FP4, seen=("triton-lang/triton#5197",)
     ),
-    layout(
-        *("G1b", "last_nibble_exchanged", "puts an odd last code into the high nibble"),
-        *("pack", _last_byte, _FP4),
+    "G1b last_nibble_exchanged: puts an odd last code into the high nibble": _packs(
+        _last_byte, formats=_FP4
     ),
-    layout(
-        *("G1c", "odd_code_dropped", "packs whole pairs only"),
-        *("pack", lambda codes, format: pack(codes, format)[: len(codes) // 2], _FP4),
+    "G1c odd_code_dropped: packs whole pairs only": _packs(
+        lambda codes, format: pack(codes, format)[: len(codes) // 2], formats=_FP4
     ),
-    layout(
-        *("G1d", "filled_with_ones", "fills the last byte up with ones"),
-        *("pack", _filled_with_ones, (*_FP6, *_FP4)),
+    "G1d filled_with_ones: fills the last byte up with ones": _packs(
+        _filled_with_ones, formats=(*_FP6, *_FP4)
     ),
-    layout(
-        *("G1e", "not_packed", "leaves each code in a byte of its own"),
-        *("pack", _low_bits_of_bytes, (*_FP6, *_FP4)),
+    "G1e not_packed: leaves each code in a byte of its own": _packs(
+        _low_bits_of_bytes, formats=(*_FP6, *_FP4)
     ),
-    layout(
-        *("G2", "fp6_from_the_top", "packs four FP6 codes with the first one on top"),
-        *("pack", most_significant_first, _FP6),
+    "G2 fp6_from_the_top: packs four FP6 codes with the first one on top": _packs(
+        most_significant_first, formats=_FP6
     ),
-    layout(
-        *("G2b", "codes_2_and_3_exchanged", "exchanges the last two of four FP6 codes"),
-        *("pack", lambda codes, format: pack(_exchanged(codes), format), _FP6),
-        "pytorch/ao#3382",
+    "G2b codes_2_and_3_exchanged: exchanges the last two of four FP6 codes": _packs(
+        lambda codes, format: pack(_exchanged(codes), format),
+        formats=_FP6,
+        seen=("pytorch/ao#3382",),
     ),
-    layout(
-        *("G2c", "bits_backwards", "packs the bits of each FP6 code from the top down"),
-        *("pack", lambda codes, format: pack(_backwards(codes), format), _FP6),
+    "G2c bits_backwards: packs the bits of each FP6 code from the top down": _packs(
+        lambda codes, format: pack(_backwards(codes), format), formats=_FP6
     ),
-    layout(
-        *("G2d", "bytes_not_filled_up", "writes no byte more than the bits of FP6 codes need"),
-        *("pack", _only_bytes_needed, _FP6),
+    "G2d bytes_not_filled_up: writes no byte more than the bits of FP6 codes need": _packs(
+        _only_bytes_needed, formats=_FP6
     ),
-    layout(
-        *("G3", "halves_of_block", "packs element j with j + 16, not with j + 1"),
-        *("pack", halves, _FP4),
-        "ggml, gguf",
+    "G3 halves_of_block: packs element j with j + 16, not with j + 1": _packs(
+        halves, formats=_FP4, seen=("ggml, gguf",)
     ),
-    layout(
-        *("G3b", "halves_of_16", "means halves but packs element j with j + 8"),
-        *("pack", lambda codes, format: halves(codes, format, 16), _FP4),
+    "G3b halves_of_16: means halves but packs element j with j + 8": _packs(
+        lambda codes, format: halves(codes, format, 16),
+        formats=_FP4,
         policy="ocp+fp4_packing=halves",
     ),
-    layout(
-        *("G3c", "neighbours_for_halves", "means halves but packs element j with j + 1"),
-        *("pack", lambda codes, format: pack(filled(codes, 32), format), _FP4),
+    "G3c neighbours_for_halves: means halves but packs element j with j + 1": _packs(
+        lambda codes, format: pack(filled(codes, 32), format),
+        formats=_FP4,
         policy="ocp+fp4_packing=halves",
     ),
-)
-
-_UNPACKED = (
-    layout(
-        *("G1u", "nibbles_exchanged_read", "reads element 0 of FP4 from the high nibble"),
-        *("unpack", _unpack_as(fp4_packing="high_nibble_first"), _FP4),
-        slot="low_nibble_first",
+    "G1u nibbles_exchanged_read: reads element 0 of FP4 from the high nibble": _unpacks(
+        _unpack_as(fp4_packing="high_nibble_first"), formats=_FP4
     ),
-    layout(
-        *("G1v", "sign_extended", "repeats the sign bit of a code in the bits above it"),
-        *("unpack", _signed_codes, _FP4),
-        slot="low_nibble_first",
+    "G1v sign_extended: repeats the sign bit of a code in the bits above it": _unpacks(
+        _signed_codes, formats=_FP4
     ),
-    layout(
-        *("G1w", "filler_read", "reads the filler of the last byte as codes"),
-        *("unpack", _whole_bytes, _FP4),
-        slot="low_nibble_first",
+    "G1w filler_read: reads the filler of the last byte as codes": _unpacks(
+        _whole_bytes, formats=_FP4
     ),
-    layout(
-        *("G1x", "whole_byte_read", "reads the bits beside a code, too"),
-        *("unpack", lambda packed, format, count: packed >> 2, _FP4),
-        slot="middle_bits",
+    "G1x whole_byte_read: reads the bits beside a code, too": _unpacks(
+        lambda packed, format, count: packed >> 2,
+        formats=_FP4,
+        floats=("middle_bits",),
         policy="ocp+fp4_packing=middle_bits",
     ),
-    layout(
-        *("G1y", "unmasked_byte", "takes a whole byte for a code"),
-        *("unpack", lambda packed, format, count: packed, _FP4),
-        slot="byte_each",
+    "G1y unmasked_byte: takes a whole byte for a code": _unpacks(
+        lambda packed, format, count: packed,
+        formats=_FP4,
+        floats=("byte_each",),
         policy="ocp+fp4_packing=byte_each",
     ),
-    layout(
-        *("G2u", "fp6_from_the_top_read", "reads four FP6 codes with the first one on top"),
-        *("unpack", _from_the_top, _FP6),
-        slot="lsb_first",
+    "G2u fp6_from_the_top_read: reads four FP6 codes with the first one on top": _unpacks(
+        _from_the_top, formats=_FP6, floats=("lsb_first",)
     ),
-    layout(
-        *("G2v", "codes_2_and_3_exchanged_read", "exchanges the last two of four FP6 codes read"),
-        *("unpack", _unpack_exchanged, _FP6),
-        slot="lsb_first",
+    "G2v codes_2_and_3_exchanged_read: exchanges the last two of four FP6 codes read": _unpacks(
+        _unpack_exchanged, formats=_FP6, floats=("lsb_first",)
     ),
-    layout(
-        *("G3u", "halves_read", "reads element j + 16 beside element j"),
-        *("unpack", _unpack_as(fp4_packing="halves"), _FP4),
-        slot="low_nibble_first",
+    "G3u halves_read: reads element j + 16 beside element j": _unpacks(
+        _unpack_as(fp4_packing="halves"), formats=_FP4
     ),
-    layout(
-        *("G3v", "neighbours_read_for_halves", "means halves but reads element j + 1 beside j"),
-        *("unpack", _unpack_as(), _FP4),
-        slot="halves",
-        policy="ocp+fp4_packing=halves",
+    "G3v neighbours_read_for_halves: means halves but reads element j + 1 beside j": _unpacks(
+        _unpack_as(), formats=_FP4, floats=("halves",), policy="ocp+fp4_packing=halves"
     ),
-)
-
-#: Every mutant of packed codes.
-PACKINGS = (*_PACKED, *_UNPACKED)
+}

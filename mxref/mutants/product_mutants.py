@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,10 @@ from mxref.bits.floats import U8, FloatLayout, Floats, compose
 from mxref.blocks.container import Blocks, dequantize
 from mxref.formats.catalog import BLOCK_FORMATS, ElementFormat
 from mxref.mutants.decoder import Table, dequantizer
-from mxref.mutants.mutant import BLOCKS, DEQUANTIZED, Function, Mutant
+from mxref.mutants.mutant import BLOCKS, DEQUANTIZED, Function, Mutants, wrong
 from mxref.numbers.codes import parts_of
 
-__all__ = ["PRODUCTS", "by_policy", "product"]
+__all__ = ["PRODUCTS", "by_policy", "dequantizes"]
 
 
 def by_policy(**choices: Any) -> Function:
@@ -61,36 +62,25 @@ def _in_float16(table: Table, layout: FloatLayout, fmt: ElementFormat) -> Table:
     return np.where(small, sign, table)
 
 
-def product(
-    id: str, name: str, text: str, run: Function, *seen: str, formats: tuple[str, ...] = BLOCKS
-) -> Mutant:
-    """A mutant of `dequantize`."""
-    return Mutant(id, name, text, "dequantize", run, formats, DEQUANTIZED, "M10", seen)
+dequantizes = partial(wrong, op="dequantize", formats=BLOCKS, floats=DEQUANTIZED, model="M10")
 
-
-PRODUCTS = (
-    product(
-        *("D5", "float16_scale", "holds the scale in float16"),
-        *(dequantizer(finish=_in_float16), "1CatAI/1Cat-vLLM#222"),
+PRODUCTS: Mutants = {
+    "D5 float16_scale: holds the scale in float16": dequantizes(
+        dequantizer(finish=_in_float16), seen=("1CatAI/1Cat-vLLM#222",)
     ),
-    product(
-        *("D6", "exponents_added", "adds the exponents of zeros, subnormals and specials, too"),
-        *(dequantizer(finish=_added_exponents), "vllm-project/vllm#46676"),
+    "D6 exponents_added: adds the exponents of zeros, subnormals and specials, too": dequantizes(
+        dequantizer(finish=_added_exponents), seen=("vllm-project/vllm#46676",)
     ),
-    product(
-        *("E3", "nan_times_zero", "makes NaN times zero a zero"),
-        dequantizer(finish=_nan_times_zero),
+    "E3 nan_times_zero: makes NaN times zero a zero": dequantizes(
+        dequantizer(finish=_nan_times_zero)
     ),
-    product(
-        *("E8", "products_flushed", "flushes subnormal products to zero"),
-        dequantizer(finish=_flushed),
+    "E8 products_flushed: flushes subnormal products to zero": dequantizes(
+        dequantizer(finish=_flushed)
     ),
-    product(
-        *("E9a", "products_saturated", "saturates products that are too large"),
-        by_policy(product_overflow="saturate"),
+    "E9a products_saturated: saturates products that are too large": dequantizes(
+        by_policy(product_overflow="saturate")
     ),
-    product(
-        *("E9b", "large_products_are_nan", "makes products that are too large NaN"),
-        by_policy(product_overflow="nan"),
+    "E9b large_products_are_nan: makes products that are too large NaN": dequantizes(
+        by_policy(product_overflow="nan")
     ),
-)
+}

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mxref.bits.floats import I64, Bool
-from mxref.mutants.encoder import Work, by_policy, encoder, join, limit, mutant, sign, special, up
-from mxref.mutants.mutant import FP, FP6_FP4, FP8, Function
+from mxref.mutants.encoder import Work, by_policy, encoder, encodes, join, limit, sign, special, up
+from mxref.mutants.mutant import FP, FP6_FP4, FP8, Function, Mutants
 
 __all__ = ["RANGES"]
 
@@ -114,180 +114,139 @@ def _twos_complement(w: Work, magnitude: I64) -> I64:
     return np.where(w.parts.negative, -magnitude, magnitude) & (w.fmt.code_count - 1)
 
 
-RANGES = (
-    mutant(
-        *("B1", "subnormals_flushed", "makes everything below the smallest normal number a zero"),
-        *(encoder(join=_flushed_before), "M5", "leanprover/TensorLib#98"),
-        formats=FP,
+RANGES: Mutants = {
+    "B1 subnormals_flushed: makes everything below the smallest normal number a zero": encodes(
+        encoder(join=_flushed_before), model="M5", seen=("leanprover/TensorLib#98",), formats=FP
     ),
-    mutant(
-        *("B1b", "subnormal_results_flushed", "makes every subnormal result a zero"),
-        *(encoder(limit=_flushed_after), "M5"),
-        formats=FP,
+    "B1b subnormal_results_flushed: makes every subnormal result a zero": encodes(
+        encoder(limit=_flushed_after), model="M5", formats=FP
     ),
-    mutant(
-        *("B1c", "subnormal_inputs_flushed", "reads subnormal inputs as zero"),
-        *(by_policy(subnormal_inputs="flushed"), "M5"),
+    "B1c subnormal_inputs_flushed: reads subnormal inputs as zero": encodes(
+        by_policy(subnormal_inputs="flushed"), model="M5"
     ),
-    mutant(
-        *("B2", "below_smallest_is_zero", "makes what is below the smallest number a zero"),
-        *(encoder(join=_below_smallest), "M5", "PTO-ISA/SuperNPUBench#49"),
+    "B2 below_smallest_is_zero: makes what is below the smallest number a zero": encodes(
+        encoder(join=_below_smallest), model="M5", seen=("PTO-ISA/SuperNPUBench#49",)
     ),
-    mutant(
-        *("B3", "half_smallest_up", "rounds half the smallest number up, not to zero"),
-        *(encoder(up=_half_smallest), "M5"),
+    "B3 half_smallest_up: rounds half the smallest number up, not to zero": encodes(
+        encoder(up=_half_smallest), model="M5"
     ),
-    mutant(
-        *("B4a", "subnormal_shift_long", "shifts subnormal numbers one bit too far"),
-        *(_subnormal_shift(1), "M5"),
+    "B4a subnormal_shift_long: shifts subnormal numbers one bit too far": encodes(
+        _subnormal_shift(1), model="M5"
     ),
-    mutant(
-        *("B4b", "subnormal_shift_short", "shifts subnormal numbers one bit too little"),
-        *(_subnormal_shift(-1), "M5"),
+    "B4b subnormal_shift_short: shifts subnormal numbers one bit too little": encodes(
+        _subnormal_shift(-1), model="M5"
     ),
-    mutant(
-        *("B4c", "hidden_bit_lost", "loses the leading one of subnormal numbers"),
-        *(encoder(join=_no_hidden_bit), "M5"),
+    "B4c hidden_bit_lost: loses the leading one of subnormal numbers": encodes(
+        encoder(join=_no_hidden_bit), model="M5"
     ),
-    mutant(
-        *("B5a", "overflow_to_nan", "makes overflow NaN where it should saturate"),
-        *(by_policy(overflow="nonsaturating"), "M4", "jax-ml/ml_dtypes#400"),
+    "B5a overflow_to_nan: makes overflow NaN where it should saturate": encodes(
+        by_policy(overflow="nonsaturating"),
+        model="M4",
+        seen=("jax-ml/ml_dtypes#400",),
         formats=E4M3,
     ),
-    mutant(
-        *("B5b", "infinity_to_nan", "makes infinities NaN, and saturates finite numbers"),
-        *(by_policy(overflow="propagate"), "M1"),
-        formats=E4M3,
+    "B5b infinity_to_nan: makes infinities NaN, and saturates finite numbers": encodes(
+        by_policy(overflow="propagate"), model="M1", formats=E4M3
     ),
-    mutant(
-        *("B5c", "saturates_nan_overflow", "saturates where overflow should be NaN"),
-        *(by_policy(), "M4"),
-        formats=E4M3,
-        policy=NONSATURATING,
+    "B5c saturates_nan_overflow: saturates where overflow should be NaN": encodes(
+        by_policy(), model="M4", formats=E4M3, policy=NONSATURATING
     ),
-    mutant(
-        *("B6a", "overflow_to_infinity", "makes overflow infinite where it should saturate"),
-        *(by_policy(overflow="nonsaturating"), "M4"),
-        formats=E5M2,
+    "B6a overflow_to_infinity: makes overflow infinite where it should saturate": encodes(
+        by_policy(overflow="nonsaturating"), model="M4", formats=E5M2
     ),
-    mutant(
-        *("B6b", "infinity_kept", "keeps infinities, and saturates finite numbers"),
-        *(by_policy(overflow="propagate"), "M1"),
-        formats=E5M2,
+    "B6b infinity_kept: keeps infinities, and saturates finite numbers": encodes(
+        by_policy(overflow="propagate"), model="M1", formats=E5M2
     ),
-    mutant(
-        *("B6c", "saturates_infinite_overflow", "saturates where overflow should be infinite"),
-        *(by_policy(), "M4"),
-        formats=E5M2,
-        policy=NONSATURATING,
+    "B6c saturates_infinite_overflow: saturates where overflow should be infinite": encodes(
+        by_policy(), model="M4", formats=E5M2, policy=NONSATURATING
     ),
-    mutant(
-        *("B7", "code_wraps", "keeps the low bits of a magnitude that is too large"),
-        *(encoder(limit=_wrapped), "M4"),
-        formats=FP,
+    "B7 code_wraps: keeps the low bits of a magnitude that is too large": encodes(
+        encoder(limit=_wrapped), model="M4", formats=FP
     ),
-    mutant(
-        *("B7b", "carry_into_sign", "lets a magnitude that is too large run into the sign"),
+    "B7b carry_into_sign: lets a magnitude that is too large run into the sign": encodes(
         encoder(limit=lambda w, magnitude: magnitude, sign=_added_sign, special=_into_sign),
-        "M4",
+        model="M4",
         formats=FP,
     ),
-    mutant(
-        *("B8a", "top_binade_saturated", "makes the whole top binade the largest number"),
-        *(_top_binade(lambda w: w.fmt.max_code), "M7"),
-        *("sgl-project/sglang#37140", "tile-ai/tilelang-metax#140", "google/XNNPACK#10460"),
+    "B8a top_binade_saturated: makes the whole top binade the largest number": encodes(
+        _top_binade(lambda w: w.fmt.max_code),
+        model="M7",
+        seen=("sgl-project/sglang#37140", "tile-ai/tilelang-metax#140", "google/XNNPACK#10460"),
         formats=(*E4M3, *FP6_FP4),
     ),
-    mutant(
-        *("B8b", "top_binade_is_nan", "makes the whole top binade NaN, as in an IEEE format"),
-        *(_top_binade(lambda w: w.fmt.nan_code or 0), "M7"),
-        formats=E4M3,
+    "B8b top_binade_is_nan: makes the whole top binade NaN, as in an IEEE format": encodes(
+        _top_binade(lambda w: w.fmt.nan_code or 0), model="M7", formats=E4M3
     ),
-    mutant(
-        *("B9a", "ieee_largest", "saturates where an IEEE format would end: 240 for E4M3"),
-        *(_cap(lambda w: min(w.fmt.max_code, _top_field(w)) - 1), "M4", "vllm-project/vllm#32201"),
+    "B9a ieee_largest: saturates where an IEEE format would end: 240 for E4M3": encodes(
+        _cap(lambda w: min(w.fmt.max_code, _top_field(w)) - 1),
+        model="M4",
+        seen=("vllm-project/vllm#32201",),
         formats=(*E4M3, *FP6_FP4),
     ),
-    mutant(
-        *("B9b", "largest_missing", "saturates at the number before the largest: 416 for E4M3"),
-        *(_cap(lambda w: w.fmt.max_code - 1), "M4"),
+    "B9b largest_missing: saturates at the number before the largest: 416 for E4M3": encodes(
+        _cap(lambda w: w.fmt.max_code - 1), model="M4"
     ),
-    mutant(
-        *("B10", "clamp_before_rounding", "makes (448, 464] overflow: compares before it rounds"),
+    "B10 clamp_before_rounding: makes (448, 464] overflow: compares before it rounds": encodes(
         by_policy(overflow="nonsaturating", clamp="before_rounding"),
-        *("M4", "stillwater-sc/universal#1351"),
+        model="M4",
+        seen=("stillwater-sc/universal#1351",),
         formats=FP8,
         policy=NONSATURATING,
     ),
-    mutant(
-        *("B10b", "saturated_before_rounding", "saturates before it rounds"),
-        *(by_policy(clamp="before_rounding"), "M4"),
+    "B10b saturated_before_rounding: saturates before it rounds": encodes(
+        by_policy(clamp="before_rounding"), model="M4"
     ),
-    mutant(
-        *("B11", "rounds_past_largest", "saturates before it rounds, to a power of two"),
-        *(encoder(limit=_unlimited_in_binade), "M4"),
-        formats=FP,
+    "B11 rounds_past_largest: saturates before it rounds, to a power of two": encodes(
+        encoder(limit=_unlimited_in_binade), model="M4", formats=FP
     ),
-    mutant(
-        *("B12", "sign_lost_on_saturation", "saturates negative numbers to the positive maximum"),
+    "B12 sign_lost_on_saturation: saturates negative numbers to the positive maximum": encodes(
         encoder(sign=_unsigned_when_saturated),
-        *("M4", "AMD mxDataGenerator, non-saturating E4M3"),
+        model="M4",
+        seen=("AMD mxDataGenerator, non-saturating E4M3",),
     ),
-    mutant(
-        *("B12b", "sign_lost", "encodes the magnitude"),
-        *(encoder(sign=lambda w, magnitude: magnitude), "M7"),
+    "B12b sign_lost: encodes the magnitude": encodes(
+        encoder(sign=lambda w, magnitude: magnitude), model="M7"
     ),
-    mutant(
-        *("B12c", "negative_as_complement", "writes the two's complement of negative codes"),
-        *(encoder(sign=_twos_complement), "M7"),
-        formats=FP,
+    "B12c negative_as_complement: writes the two's complement of negative codes": encodes(
+        encoder(sign=_twos_complement), model="M7", formats=FP
     ),
-    mutant(
-        *("B13a", "infinity_to_zero", "makes infinities zero"),
-        *(_infinity(lambda w: 0), "M1", "onnx/onnx#6220"),
+    "B13a infinity_to_zero: makes infinities zero": encodes(
+        _infinity(lambda w: 0), model="M1", seen=("onnx/onnx#6220",)
     ),
-    mutant(
-        *("B13b", "infinity_to_nan_code", "makes infinities NaN"),
-        *(_infinity(lambda w: w.fmt.nan_code or 0), "M1", "onnx/onnx#6220"),
-        formats=FP8,
+    "B13b infinity_to_nan_code: makes infinities NaN": encodes(
+        _infinity(lambda w: w.fmt.nan_code or 0), model="M1", seen=("onnx/onnx#6220",), formats=FP8
     ),
-    mutant(
-        *("B13c", "infinity_to_smallest", "makes infinities the smallest number"),
-        *(_infinity(lambda w: 1), "M1"),
+    "B13c infinity_to_smallest: makes infinities the smallest number": encodes(
+        _infinity(lambda w: 1), model="M1"
     ),
-    mutant(
-        *("B13d", "infinity_sign_flipped", "makes an infinity the largest number of other sign"),
+    "B13d infinity_sign_flipped: makes an infinity the largest number of other sign": encodes(
         _infinity(lambda w: sign(w, np.full(w.kept.shape, w.fmt.max_code)) ^ w.fmt.sign_bit),
-        "M1",
+        model="M1",
         formats=FP,
     ),
-    mutant(
-        *("B14", "nan_to_largest", "saturates NaN"),
-        *(_nan(lambda w: w.fmt.max_code), "M1"),
-        formats=FP8,
+    "B14 nan_to_largest: saturates NaN": encodes(
+        _nan(lambda w: w.fmt.max_code), model="M1", formats=FP8
     ),
-    mutant(
-        *("B15", "nan_to_zero", "makes NaN zero"),
-        *(_nan(lambda w: 0), "M1"),
-    ),
-    mutant(
-        *("B16", "nan_to_minus_zero", "makes +NaN -0"),
-        *(by_policy(nan_to_finite="opposite_zero"), "M1", "ml_dtypes 0.6.0, FP4 and FP6"),
+    "B15 nan_to_zero: makes NaN zero": encodes(_nan(lambda w: 0), model="M1"),
+    "B16 nan_to_minus_zero: makes +NaN -0": encodes(
+        by_policy(nan_to_finite="opposite_zero"),
+        model="M1",
+        seen=("ml_dtypes 0.6.0, FP4 and FP6",),
         formats=FP6_FP4,
     ),
-    mutant(
-        *("B17", "minus_zero_lost", "makes -0 +0"),
-        *(by_policy(zero_sign="dropped"), "M1", "AMD mxDataGenerator"),
-        formats=FP,
+    "B17 minus_zero_lost: makes -0 +0": encodes(
+        by_policy(zero_sign="dropped"), model="M1", seen=("AMD mxDataGenerator",), formats=FP
     ),
-    mutant(
-        *("B17b", "minus_zero_to_nan", "makes -0 NaN"),
-        *(encoder(special=_minus_zero_as_nan), "M1", "intel/torch-xpu-ops#2951"),
+    "B17b minus_zero_to_nan: makes -0 NaN": encodes(
+        encoder(special=_minus_zero_as_nan),
+        model="M1",
+        seen=("intel/torch-xpu-ops#2951",),
         formats=FP8,
     ),
-    mutant(
-        *("B18", "underflow_sign_lost", "makes negative underflow +0"),
-        *(by_policy(underflow_sign="dropped"), "M5", "RobTand/prismaquant#321"),
+    "B18 underflow_sign_lost: makes negative underflow +0": encodes(
+        by_policy(underflow_sign="dropped"),
+        model="M5",
+        seen=("RobTand/prismaquant#321",),
         formats=FP,
     ),
-)
+}

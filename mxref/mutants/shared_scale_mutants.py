@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,10 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import I64, U8, Parts, bits_of, floor_log2, split
 from mxref.formats.catalog import ELEMENT_FORMATS, ElementFormat
-from mxref.mutants.mutant import ELEMENTS, FP, SHARED, Function, Mutant
+from mxref.mutants.mutant import ELEMENTS, FP, SHARED, Function, Mutant, wrong
 from mxref.numbers.scale import shared_scale
 
-__all__ = ["RULES", "SCALES", "scaler"]
+__all__ = ["SCALES", "scaler"]
 
 _NAN = 0xFF
 Exponent = Callable[[Parts, ElementFormat], I64]
@@ -108,161 +109,90 @@ def _stepped(step: int) -> Exponent:
     return lambda parts, fmt: floor(parts, fmt) + step
 
 
-#: How the scale is chosen, wrongly: id, name, text, function, model, seen, policy.
-RULES: tuple[tuple[str, str, str, Function, str, tuple[str, ...], str], ...] = (
-    (
-        *("C1", "log2_in_float32", "rounds log2(amax) to float32: too large just below a power"),
-        *(_by_policy("floor_log2_float32"), "M8"),
-        *(("graphcore-research/gfloat", "microsoft/microxcaling", "jax-ml/jax#40419"), "ocp"),
-    ),
-    (
-        *("C1b", "log2_in_float64", "rounds log2(amax) to float64: too large just below a power"),
-        *(scaler(_log2_float64), "M8", ("graphcore-research/gfloat",), "ocp"),
-    ),
-    (
-        *("C2", "log2_truncated", "converts a negative log2 to an integer toward zero"),
-        *(scaler(_truncated_log2), "M8"),
-        *(("vllm-project/compressed-tensors#630", "scott-griffiths/bitstring#334"), "ocp"),
-    ),
-    (
-        *("C3", "ceil", "takes the next power of two up"),
-        *(_by_policy("ceil"), "M8", (), "ocp"),
-    ),
-    (
-        *("C4", "log2_to_nearest", "rounds log2(amax) to the nearest integer"),
-        *(_by_policy("nearest_log2_power"), "M8", ("ml-explore/mlx#4353",), "ocp"),
-    ),
-    (
-        *("C5a", "emax_small", "takes an emax that is one too small: 7 for E4M3, as IEEE"),
-        *(scaler(_stepped(1)), "M8", (), "ocp"),
-    ),
-    (
-        *("C5b", "emax_large", "takes an emax that is one too large"),
-        *(scaler(_stepped(-1)), "M8", (), "ocp"),
-    ),
-    (
-        *(
-            "C7",
-            "exponent_field",
-            "reads the exponent field of amax in float32, a subnormal's as it is",
-        ),
-        *(_by_policy("floor_exponent_field"), "M8", (), "ocp"),
-    ),
-    (
-        *("C12", "code_00_missing", "never writes scale code 00"),
-        *(scaler(finish=lambda code: np.clip(code, 1, 254), zero=1), "M8", (), "ocp"),
-    ),
-    (
-        *("C13", "clamped_at_253", "never writes scale code FE"),
-        *(scaler(finish=lambda code: np.clip(code, 0, 253)), "M8", (), "ocp"),
-    ),
-    (
-        *("C13b", "too_large_is_nan", "makes a scale that is too large NaN"),
-        *(_by_policy(scale_overflow="nan"), "M8", (), "ocp"),
-    ),
-    (
-        *("C13c", "too_small_is_nan", "makes a scale that is too small NaN"),
-        *(_by_policy(scale_underflow="nan"), "M8", (), "ocp"),
-    ),
-    (
-        *("C14", "exponent_wraps", "keeps the low eight bits of a negative biased exponent"),
-        *(_by_policy(scale_underflow="wrap"), "M8", ("ggml, MLX",), "ocp"),
-    ),
-    (
-        *("C15a", "zeros_scaled_by_one", "writes the scale 1 for a block of zeros"),
-        *(_by_policy(zero_block="one"), "M1", ("MLX",), "ocp"),
-    ),
-    (
-        *("C15b", "zeros_are_nan", "writes a NaN scale for a block of zeros"),
-        *(_by_policy(zero_block="nan"), "M1", (), "ocp"),
-    ),
-    (
-        *("C15c", "zeros_scaled_by_emax", "writes the scale 2**-emax for a block of zeros"),
-        *(_by_policy(zero_block="minus_emax"), "M1", ("Universal",), "ocp"),
-    ),
-    (
-        *("C17", "rceil_at_the_limit", "means RCEIL but goes up where amax is the largest number"),
-        *(scaler(_rceil_at), "M8", (), "ocp+scale_rule=rceil"),
-    ),
-    (
-        *("C18", "even_of_fp4", "means EVEN but rounds to one fraction bit whatever the format"),
-        *(scaler(_even_with(lambda fmt: 1)), "M8"),
-        *(("compressed-tensors",), "ocp+scale_rule=even"),
-    ),
-    (
-        *("C18b", "even_one_bit_more", "means EVEN but rounds to one fraction bit more"),
-        *(scaler(_even_with(lambda fmt: fmt.mantissa_bits + 1)), "M8", (), "ocp+scale_rule=even"),
-    ),
-    (
-        *("C17b", "rceil_of_high_bits", "means RCEIL but compares the upper eight bits only"),
-        *(scaler(_rceil_of_high_bits), "M8", (), "ocp+scale_rule=rceil"),
-    ),
-    (
-        *("C19", "amax_in_bfloat16", "rounds amax to bfloat16 first"),
-        *(_by_policy(amax_type="bfloat16"), "M8", (), "ocp"),
-    ),
-    (
-        *("C19b", "amax_in_float16", "rounds amax to float16 first"),
-        *(_by_policy(amax_type="float16"), "M8", (), "ocp"),
-    ),
-    (
-        *("C20", "largest_for_power", "divides amax by the largest number, then takes the floor"),
-        *(scaler(_floor_of_quotient), "M8", (), "ocp"),
-    ),
-    (
-        *("C20b", "power_for_largest", "means RCEIL but divides by the largest power of two"),
-        *(_by_policy("ceil"), "M8", (), "ocp+scale_rule=rceil"),
-    ),
-)
+_scales = partial(wrong, op="shared_scale", formats=ELEMENTS, floats=SHARED, model="M8")
 
-
-#: Mutants of one format or float type only.
-_SINGLE = (
-    Mutant(
-        "C18c",
-        "even_of_int8",
-        "means EVEN but rounds INT8 to one fraction bit more",
-        "shared_scale",
-        scaler(_even_with(lambda fmt: 7)),
-        ("int8",),
-        SHARED,
-        "M8",
+SCALES: dict[str, Mutant] = {
+    "C1 log2_in_float32: rounds log2(amax) to float32: too large just below a power": _scales(
+        _by_policy("floor_log2_float32"),
+        seen=("graphcore-research/gfloat", "microsoft/microxcaling", "jax-ml/jax#40419"),
+    ),
+    "C1b log2_in_float64: rounds log2(amax) to float64: too large just below a power": _scales(
+        scaler(_log2_float64), seen=("graphcore-research/gfloat",)
+    ),
+    "C2 log2_truncated: converts a negative log2 to an integer toward zero": _scales(
+        scaler(_truncated_log2),
+        seen=("vllm-project/compressed-tensors#630", "scott-griffiths/bitstring#334"),
+    ),
+    "C3 ceil: takes the next power of two up": _scales(_by_policy("ceil")),
+    "C4 log2_to_nearest: rounds log2(amax) to the nearest integer": _scales(
+        _by_policy("nearest_log2_power"), seen=("ml-explore/mlx#4353",)
+    ),
+    "C5a emax_small: takes an emax that is one too small: 7 for E4M3, as IEEE": _scales(
+        scaler(_stepped(1))
+    ),
+    "C5b emax_large: takes an emax that is one too large": _scales(scaler(_stepped(-1))),
+    "C7 exponent_field: reads the exponent field of amax in float32, "
+    "a subnormal's as it is": _scales(_by_policy("floor_exponent_field")),
+    "C12 code_00_missing: never writes scale code 00": _scales(
+        scaler(finish=lambda code: np.clip(code, 1, 254), zero=1)
+    ),
+    "C13 clamped_at_253: never writes scale code FE": _scales(
+        scaler(finish=lambda code: np.clip(code, 0, 253))
+    ),
+    "C13b too_large_is_nan: makes a scale that is too large NaN": _scales(
+        _by_policy(scale_overflow="nan")
+    ),
+    "C13c too_small_is_nan: makes a scale that is too small NaN": _scales(
+        _by_policy(scale_underflow="nan")
+    ),
+    "C14 exponent_wraps: keeps the low eight bits of a negative biased exponent": _scales(
+        _by_policy(scale_underflow="wrap"), seen=("ggml, MLX",)
+    ),
+    "C15a zeros_scaled_by_one: writes the scale 1 for a block of zeros": _scales(
+        _by_policy(zero_block="one"), model="M1", seen=("MLX",)
+    ),
+    "C15b zeros_are_nan: writes a NaN scale for a block of zeros": _scales(
+        _by_policy(zero_block="nan"), model="M1"
+    ),
+    "C15c zeros_scaled_by_emax: writes the scale 2**-emax for a block of zeros": _scales(
+        _by_policy(zero_block="minus_emax"), model="M1", seen=("Universal",)
+    ),
+    "C17 rceil_at_the_limit: means RCEIL but goes up where amax is the largest number": _scales(
+        scaler(_rceil_at), policy="ocp+scale_rule=rceil"
+    ),
+    "C18 even_of_fp4: means EVEN but rounds to one fraction bit whatever the format": _scales(
+        scaler(_even_with(lambda fmt: 1)),
+        seen=("compressed-tensors",),
         policy="ocp+scale_rule=even",
     ),
-    Mutant(
-        "D3c",
-        "rceil_by_reciprocal_of_f32",
-        "means RCEIL but multiplies by a float32 of 1 / max",
-        "shared_scale",
+    "C18b even_one_bit_more: means EVEN but rounds to one fraction bit more": _scales(
+        scaler(_even_with(lambda fmt: fmt.mantissa_bits + 1)),
+        formats=FP,
+        policy="ocp+scale_rule=even",
+    ),
+    "C17b rceil_of_high_bits: means RCEIL but compares the upper eight bits only": _scales(
+        scaler(_rceil_of_high_bits), policy="ocp+scale_rule=rceil"
+    ),
+    "C19 amax_in_bfloat16: rounds amax to bfloat16 first": _scales(
+        _by_policy(amax_type="bfloat16")
+    ),
+    "C19b amax_in_float16: rounds amax to float16 first": _scales(_by_policy(amax_type="float16")),
+    "C20 largest_for_power: divides amax by the largest number, then takes the floor": _scales(
+        scaler(_floor_of_quotient)
+    ),
+    "C20b power_for_largest: means RCEIL but divides by the largest power of two": _scales(
+        _by_policy("ceil"), policy="ocp+scale_rule=rceil"
+    ),
+    "C18c even_of_int8: means EVEN but rounds INT8 to one fraction bit more": _scales(
+        scaler(_even_with(lambda fmt: 7)), formats=("int8",), policy="ocp+scale_rule=even"
+    ),
+    "D3b rceil_by_reciprocal: means RCEIL but multiplies by a float32 of 1 / max": _scales(
         _by_policy("rceil_reciprocal"),
-        FP,
-        ("f32",),
-        "M8",
+        floats=("f64",),
+        seen=("FlashInfer, TensorRT-LLM",),
         policy="ocp+scale_rule=rceil",
     ),
-)
-
-
-def _formats(id: str) -> tuple[str, ...]:
-    return FP if id == "C18b" else ELEMENTS
-
-
-SCALES = (
-    *(
-        Mutant(id, name, text, "shared_scale", run, _formats(id), SHARED, model, seen, policy)
-        for id, name, text, run, model, seen, policy in RULES
+    "D3c rceil_by_reciprocal_of_f32: means RCEIL but multiplies by a float32 of 1 / max": _scales(
+        _by_policy("rceil_reciprocal"), formats=FP, floats=("f32",), policy="ocp+scale_rule=rceil"
     ),
-    *_SINGLE,
-    Mutant(
-        "D3b",
-        "rceil_by_reciprocal",
-        "means RCEIL but multiplies by a float32 of 1 / max",
-        "shared_scale",
-        _by_policy("rceil_reciprocal"),
-        ELEMENTS,
-        ("f64",),
-        "M8",
-        ("FlashInfer, TensorRT-LLM",),
-        "ocp+scale_rule=rceil",
-    ),
-)
+}

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mxref.bits.floats import U8
 from mxref.formats.catalog import element_format
-from mxref.mutants.mutant import ELEMENTS, Function, Mutant
+from mxref.mutants.mutant import ELEMENTS, FP, Function, Mutants, wrong
 from mxref.numbers.element import encode
 
 __all__ = ["STOCHASTIC"]
-
-_OP = "encode_stochastic"
 
 
 def _drawing(change: Any, variant: str = "a") -> Function:
@@ -51,50 +50,33 @@ def _signed(draws: Any, width: int, values: Any) -> Any:
     return np.where(np.signbit(values.astype(np.float64)), (1 << width) - 1 - draws, draws)
 
 
-def _mutant(id: str, name: str, text: str, run: Function, *seen: str, **more: Any) -> Mutant:
-    formats = more.pop("formats", ELEMENTS)
-    policy = "ocp+rounding=stochastic_a"
-    return Mutant(id, name, text, _OP, run, formats, ("f32", "bf16"), "M15", seen, policy)
-
-
-STOCHASTIC = (
-    _mutant("S1", "random_bits_ignored", "rounds to nearest whatever the random bits", _nearest),
-    _mutant(
-        "S2",
-        "random_bits_too_low",
-        "adds the random bits one place too low, so that half of what is cut off is never lost",
-        _drawing(lambda draws, width, values: draws >> 1),
-    ),
-    _mutant(
-        "S3",
-        "random_bits_reversed",
-        "takes the random bits from the other end",
-        _drawing(_reversed),
-    ),
-    _mutant(
-        "S4",
-        "random_bits_toward_infinity",
-        "adds the random bits to the signed number, so that negative numbers use the complement",
-        _drawing(_signed),
-    ),
-    _mutant(
-        "S5",
-        "half_added",
-        "adds half of the last random bit, too",
-        _drawing(lambda draws, width, values: draws, "b"),
-    ),
-    _mutant(
-        "S6",
-        "subnormals_truncated",
-        "draws for normal numbers only, and cuts subnormal ones off",
-        _subnormals_truncated,
-        "NVIDIA/TransformerEngine#3281",
-        formats=("e5m2", "e4m3", "e3m2", "e2m3", "e2m1"),
-    ),
-    _mutant(
-        "S7",
-        "seven_random_bits",
-        "uses all random bits but the lowest",
-        _drawing(lambda draws, width, values: draws & -2),
-    ),
+_encodes = partial(
+    wrong,
+    op="encode_stochastic",
+    formats=ELEMENTS,
+    floats=("f32", "bf16"),
+    model="M15",
+    policy="ocp+rounding=stochastic_a",
 )
+
+STOCHASTIC: Mutants = {
+    "S1 random_bits_ignored: rounds to nearest whatever the random bits": _encodes(_nearest),
+    "S2 random_bits_too_low: adds the random bits one place too low, so that half of what is "
+    "cut off is never lost": _encodes(_drawing(lambda draws, width, values: draws >> 1)),
+    "S3 random_bits_reversed: takes the random bits from the other end": _encodes(
+        _drawing(_reversed)
+    ),
+    "S4 random_bits_toward_infinity: adds the random bits to the signed number, so that "
+    "negative numbers use the complement": _encodes(_drawing(_signed)),
+    "S5 half_added: adds half of the last random bit, too": _encodes(
+        _drawing(lambda draws, width, values: draws, "b")
+    ),
+    "S6 subnormals_truncated: draws for normal numbers only, and cuts subnormal ones off": _encodes(
+        _subnormals_truncated,
+        seen=("NVIDIA/TransformerEngine#3281",),
+        formats=FP,
+    ),
+    "S7 seven_random_bits: uses all random bits but the lowest": _encodes(
+        _drawing(lambda draws, width, values: draws & -2)
+    ),
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import U8
 from mxref.blocks.quantization import quantize
-from mxref.mutants.mutant import BLOCKS, DEQUANTIZED, Function, Mutant
+from mxref.mutants.mutant import BLOCKS, DEQUANTIZED, Mutants, wrong
 
 __all__ = ["TENSORS", "pair"]
 
@@ -76,55 +77,42 @@ def _contiguous(values: Values) -> Values:
     return memory[: values.size].reshape(values.shape)
 
 
-def _tensor(id: str, name: str, text: str, run: Function, *seen: str) -> Mutant:
-    return Mutant(id, name, text, "quantize_tensor", run, BLOCKS, DEQUANTIZED, "M11", seen)
+_quantizes = partial(wrong, op="quantize_tensor", formats=BLOCKS, floats=DEQUANTIZED, model="M11")
 
-
-TENSORS = (
-    _tensor(
-        *("G4b", "other_axis", "runs blocks along the other axis of a tensor"),
-        *(lambda values, format, axis: pair(values, format, 1 - axis),),
-        "microsoft/microxcaling#36",
+TENSORS: Mutants = {
+    "G4b other_axis: runs blocks along the other axis of a tensor": _quantizes(
+        lambda values, format, axis: pair(values, format, 1 - axis),
+        seen=("microsoft/microxcaling#36",),
     ),
-    _tensor(
-        *("G4c", "axis_ignored", "runs blocks along the last axis whatever is asked for"),
-        lambda values, format, axis: pair(values, format, 1),
+    "G4c axis_ignored: runs blocks along the last axis whatever is asked for": _quantizes(
+        lambda values, format, axis: pair(values, format, 1)
     ),
-    _tensor(
-        *("G4d", "rows_for_columns", "forgets to turn a tensor back with blocks along columns"),
-        lambda values, format, axis: pair(values if axis else values.T, format, 1),
+    "G4d rows_for_columns: forgets to turn a tensor back with blocks along columns": _quantizes(
+        lambda values, format, axis: pair(values if axis else values.T, format, 1)
     ),
-    _tensor(
-        *("G5", "blocks_across_rows", "lets a block go on in the next row"),
-        *(_across_rows, "DeepWok/mase#321"),
+    "G5 blocks_across_rows: lets a block go on in the next row": _quantizes(
+        _across_rows, seen=("DeepWok/mase#321",)
     ),
-    _tensor(*("G6", "tail_dropped", "drops the tail"), _without_tail),
-    _tensor(
-        *("G6b", "tail_filled_from_behind", "fills the tail up with what lies behind it"),
-        lambda values, format, axis: _filled(values, format, axis, "behind"),
+    "G6 tail_dropped: drops the tail": _quantizes(_without_tail),
+    "G6b tail_filled_from_behind: fills the tail up with what lies behind it": _quantizes(
+        lambda values, format, axis: _filled(values, format, axis, "behind")
     ),
-    _tensor(
-        *("G6c", "tail_filled_with_last", "fills the tail up with its last number"),
-        lambda values, format, axis: _filled(values, format, axis, "last"),
+    "G6c tail_filled_with_last: fills the tail up with its last number": _quantizes(
+        lambda values, format, axis: _filled(values, format, axis, "last")
     ),
-    _tensor(
-        *("G6d", "tail_filled_with_ones", "fills the tail up with ones"),
-        lambda values, format, axis: _filled(values, format, axis, "ones"),
+    "G6d tail_filled_with_ones: fills the tail up with ones": _quantizes(
+        lambda values, format, axis: _filled(values, format, axis, "ones")
     ),
-    _tensor(
-        *("G6e", "tail_scale_of_block_before", "stores the scale of the block before for the tail"),
-        _last_tail_scale,
+    "G6e tail_scale_of_block_before: stores the scale of the block before for the tail": _quantizes(
+        _last_tail_scale
     ),
-    _tensor(
-        *("G7b", "blocks_of_16_in_tensor", "scales every sixteen elements"),
-        lambda values, format, axis: pair(values, format, axis, block_size=16),
+    "G7b blocks_of_16_in_tensor: scales every sixteen elements": _quantizes(
+        lambda values, format, axis: pair(values, format, axis, block_size=16)
     ),
-    _tensor(
-        *("G8g", "scale_of_block_before", "stores the scale of the block before"),
-        _scale_of_block_before,
+    "G8g scale_of_block_before: stores the scale of the block before": _quantizes(
+        _scale_of_block_before
     ),
-    _tensor(
-        *("G10", "strides_ignored", "reads a strided array as if it were contiguous"),
-        lambda values, format, axis: pair(_contiguous(values), format, axis),
+    "G10 strides_ignored: reads a strided array as if it were contiguous": _quantizes(
+        lambda values, format, axis: pair(_contiguous(values), format, axis)
     ),
-)
+}
