@@ -13,7 +13,7 @@ from mxref.support.text import hex_float
 
 if TYPE_CHECKING:
     from mxref.conformance.differing.difference import Bytes, Difference
-    from mxref.conformance.differing.figures import Figures
+    from mxref.conformance.differing.figures import DataFigures
 
 #: Elements of a block that are shown.
 _SHOWN = 4
@@ -157,7 +157,7 @@ def _print_figures(found: Difference) -> None:
     print_table(("on data", *(one.data for one in found.figures)), rows)
 
 
-def _ratio(figures: Figures, name: str) -> str:
+def _ratio(figures: DataFigures, name: str) -> str:
     if name == "a_b" and not figures.other_value:
         return "the same"
     ratio, lost = figures.sqnr_db[name], figures.lost[name]

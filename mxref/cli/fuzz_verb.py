@@ -18,7 +18,7 @@ from mxref.support.text import refuse_unknown
 
 if TYPE_CHECKING:
     from mxref.conformance import Target
-    from mxref.conformance.fuzzing.fuzz import Row
+    from mxref.conformance.fuzzing.fuzz import FuzzRow
     from mxref.policy.policy import Policy
 
 
@@ -43,7 +43,7 @@ def add_parser(verbs: Verbs) -> None:
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
-def _under(row: Row) -> str:
+def _under(row: FuzzRow) -> str:
     return f"under {row.policy}" if row.profile is None else f"of profile {row.profile}"
 
 
@@ -92,10 +92,10 @@ def _search(options: argparse.Namespace, target: Target) -> int:
     return 0 if passed else 1
 
 
-def _as_json(rows: list[Row], target: str, policy: Policy, *, passed: bool) -> dict[str, Any]:
+def _as_json(rows: list[FuzzRow], target: str, policy: Policy, *, passed: bool) -> dict[str, Any]:
     from mxref.cases.records import stripped, words
 
-    def found(row: Row) -> dict[str, Any] | None:
+    def found(row: FuzzRow) -> dict[str, Any] | None:
         if row.found is None:
             return None
         file, failure = row.found.file, row.found.failure

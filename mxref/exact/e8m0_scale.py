@@ -22,7 +22,7 @@ from mxref.exact.format_table import (
     SCALE_BIAS,
     SCALE_MAX_CODE,
     SCALE_NAN,
-    ElementFormat,
+    ElementType,
     check_int,
     look_up,
 )
@@ -30,11 +30,11 @@ from mxref.exact.integers import INF, NAN, Number, floor_log2
 from mxref.exact.patterns import converted, write_float
 from mxref.exact.rounding import ABOVE, BELOW, ON, TIE, choose
 from mxref.exact.rules import RULES
-from mxref.exact.sources import Source, narrower, prepared, read_checked
+from mxref.exact.sources import InputType, narrower, prepared, read_checked
 
 
 @cache
-def _encode_scale_plan(source: str, **choices: str) -> tuple[Source, Mapping[str, str]]:
+def _encode_scale_plan(source: str, **choices: str) -> tuple[InputType, Mapping[str, str]]:
     chosen = settle(choices, ENCODE_SCALE_CHOICES)
     if chosen["scale_overflow"] == "wrap":
         raise ValueError("encode_scale does not wrap")
@@ -148,7 +148,7 @@ NAN_BLOCK: Final = BlockScale(SCALE_NAN, NAN_CODES)
 
 
 def block_scaler(
-    source: Source, fmt: ElementFormat, rule: str, chosen: Mapping[str, str]
+    source: InputType, fmt: ElementType, rule: str, chosen: Mapping[str, str]
 ) -> Callable[[Number], BlockScale]:
     """Make the function from a finite amax to the scale of its block.
 
@@ -195,7 +195,7 @@ def block_scaler(
 @cache
 def _shared_scale_plan(
     source: str, format: str, rule: str, **choices: str
-) -> tuple[Source, Callable[[Number], BlockScale]]:
+) -> tuple[InputType, Callable[[Number], BlockScale]]:
     """Look up once what `shared_scale` needs for one set of names."""
     kind = prepared(source, "none")
     fmt = look_up(ELEMENTS, "format", format)

@@ -22,7 +22,7 @@ _Entry = TypeVar("_Entry")
 PLAIN, MINUS_ZERO_IS_NAN, TWOS_COMPLEMENT, UNSIGNED = range(4)
 
 
-class ElementFormat(NamedTuple):
+class ElementType(NamedTuple):
     """One element format: sign, exponent and mantissa, or the fixed-point INT8.
 
     A *magnitude code* is a code without its sign: 0 for zero, 1 for the smallest magnitude, and so
@@ -68,28 +68,28 @@ class FloatType(NamedTuple):
 
 
 # INT8 has no exponent: its value is n / 64, so mantissa_bits is 6 and its bias is not read.
-ELEMENTS: Final[Mapping[str, ElementFormat]] = {
-    "e5m2": ElementFormat("e5m2", 8, 2, 15, 15, 0x7B, 0x7C, 0x7D),
-    "e4m3": ElementFormat("e4m3", 8, 3, 7, 8, 0x7E, None, 0x7F),
-    "e3m2": ElementFormat("e3m2", 6, 2, 3, 4, 0x1F),
-    "e2m3": ElementFormat("e2m3", 6, 3, 1, 2, 0x1F),
-    "e2m1": ElementFormat("e2m1", 4, 1, 1, 2, 0x7),
-    "int8": ElementFormat("int8", 8, 6, 0, 0, 0x7F, sign=TWOS_COMPLEMENT),
-    "e4m3fnuz": ElementFormat("e4m3fnuz", 8, 3, 8, 7, 0x7F, sign=MINUS_ZERO_IS_NAN),
-    "e5m2fnuz": ElementFormat("e5m2fnuz", 8, 2, 16, 15, 0x7F, sign=MINUS_ZERO_IS_NAN),
-    "e3m4": ElementFormat("e3m4", 8, 4, 3, 3, 0x6F, 0x70, 0x71),
-    "e4m3_ieee": ElementFormat("e4m3_ieee", 8, 3, 7, 7, 0x77, 0x78, 0x79),
-    "e1m2": ElementFormat("e1m2", 4, 2, 1, 0, 0x7),
-    "binary8p3": ElementFormat("binary8p3", 8, 2, 16, 15, 0x7E, 0x7F, sign=MINUS_ZERO_IS_NAN),
-    "binary8p4": ElementFormat("binary8p4", 8, 3, 8, 7, 0x7E, 0x7F, sign=MINUS_ZERO_IS_NAN),
+ELEMENTS: Final[Mapping[str, ElementType]] = {
+    "e5m2": ElementType("e5m2", 8, 2, 15, 15, 0x7B, 0x7C, 0x7D),
+    "e4m3": ElementType("e4m3", 8, 3, 7, 8, 0x7E, None, 0x7F),
+    "e3m2": ElementType("e3m2", 6, 2, 3, 4, 0x1F),
+    "e2m3": ElementType("e2m3", 6, 3, 1, 2, 0x1F),
+    "e2m1": ElementType("e2m1", 4, 1, 1, 2, 0x7),
+    "int8": ElementType("int8", 8, 6, 0, 0, 0x7F, sign=TWOS_COMPLEMENT),
+    "e4m3fnuz": ElementType("e4m3fnuz", 8, 3, 8, 7, 0x7F, sign=MINUS_ZERO_IS_NAN),
+    "e5m2fnuz": ElementType("e5m2fnuz", 8, 2, 16, 15, 0x7F, sign=MINUS_ZERO_IS_NAN),
+    "e3m4": ElementType("e3m4", 8, 4, 3, 3, 0x6F, 0x70, 0x71),
+    "e4m3_ieee": ElementType("e4m3_ieee", 8, 3, 7, 7, 0x77, 0x78, 0x79),
+    "e1m2": ElementType("e1m2", 4, 2, 1, 0, 0x7),
+    "binary8p3": ElementType("binary8p3", 8, 2, 16, 15, 0x7E, 0x7F, sign=MINUS_ZERO_IS_NAN),
+    "binary8p4": ElementType("binary8p4", 8, 3, 8, 7, 0x7E, 0x7F, sign=MINUS_ZERO_IS_NAN),
 }
 
-UNSIGNED_SCALES: Final[Mapping[str, ElementFormat]] = {
-    "ue4m3": ElementFormat("ue4m3", 7, 3, 7, 8, 0x7E, None, 0x7F, UNSIGNED),
-    "ue5m3": ElementFormat("ue5m3", 8, 3, 15, 16, 0xFE, None, 0xFF, UNSIGNED),
+UNSIGNED_SCALES: Final[Mapping[str, ElementType]] = {
+    "ue4m3": ElementType("ue4m3", 7, 3, 7, 8, 0x7E, None, 0x7F, UNSIGNED),
+    "ue5m3": ElementType("ue5m3", 8, 3, 15, 16, 0xFE, None, 0xFF, UNSIGNED),
 }
 
-FORMATS: Final[Mapping[str, ElementFormat]] = {**ELEMENTS, **UNSIGNED_SCALES}
+FORMATS: Final[Mapping[str, ElementType]] = {**ELEMENTS, **UNSIGNED_SCALES}
 
 FLOATS: Final[Mapping[str, FloatType]] = {
     "f16": FloatType("f16", 16, 10, 15, 0x7C00, 0x7E00),
@@ -136,7 +136,7 @@ def check_int(parameter: str, number: int, bits: int) -> None:
         raise bad(parameter, f"a Python int from 0 to {2**bits - 1:#x}", number)
 
 
-def magnitude(code: int, fmt: ElementFormat) -> tuple[int, int]:
+def magnitude(code: int, fmt: ElementType) -> tuple[int, int]:
     """Return the value of a magnitude code as integers (n, e), meaning n * 2**e.
 
     Codes above `max_code` go on as if the exponent had no upper bound: the first of them is the
@@ -157,7 +157,7 @@ def magnitude(code: int, fmt: ElementFormat) -> tuple[int, int]:
     return (1 << fmt.mantissa_bits) + mantissa, exponent - fmt.bias - fmt.mantissa_bits
 
 
-def join_sign(sign: int, magnitude_code: int, fmt: ElementFormat) -> int:
+def join_sign(sign: int, magnitude_code: int, fmt: ElementType) -> int:
     """Make the element code of a sign and a magnitude code; formats without -0 give +0 for it.
 
     Source: OCP MX v1.0 5.3, 5.3.4.
@@ -174,7 +174,7 @@ def join_sign(sign: int, magnitude_code: int, fmt: ElementFormat) -> int:
     return fmt.sign_weight + magnitude_code
 
 
-def read_code(code: int, fmt: ElementFormat) -> Number:
+def read_code(code: int, fmt: ElementType) -> Number:
     """Read an element code as (sign, n, e), of magnitude n * 2**e; see `mxref.exact.integers`.
 
     Special values: n is INF or NAN for those; a NaN has the sign of its top bit; INT8 0x80 is -2.

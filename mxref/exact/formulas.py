@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from mxref.exact.arithmetic import F32, Float, amax, product, quotient, ratio
-from mxref.exact.format_table import ElementFormat, FloatType, bad, magnitude, read_code
+from mxref.exact.format_table import ElementType, FloatType, bad, magnitude, read_code
 from mxref.exact.integers import INF, NAN, Number
 from mxref.exact.patterns import converted
 from mxref.exact.ruler import Ruler, place_ratio, placer
@@ -25,11 +25,11 @@ FLOAT32_SMALLEST: Final = Float((0, 1, -149), F32)
 Block: TypeAlias = tuple[int, list[int]]
 
 
-class Setting(NamedTuple):
+class Formats(NamedTuple):
     """The two formats of a conversion, their rulers, and the numbers that the formulas read."""
 
-    element: ElementFormat
-    scale: ElementFormat
+    element: ElementType
+    scale: ElementType
     elements: Ruler
     scales: Ruler
 
@@ -61,7 +61,7 @@ class Setting(NamedTuple):
 # Exact quotients, each rounded once. The tensor scale T is a factor.
 
 
-def _exact_tensor(a: Float, s: Setting) -> Float:
+def _exact_tensor(a: Float, s: Formats) -> Float:
     """A / (M * C) as the nearest positive finite float32; of zero, 1."""
     if a.is_zero:
         return ONE
@@ -69,7 +69,7 @@ def _exact_tensor(a: Float, s: Setting) -> Float:
     return t.at_least(FLOAT32_SMALLEST).at_most(FLOAT32_MAX)
 
 
-def _exact_block(x: Sequence[Float], t: Float | None, s: Setting) -> Block:
+def _exact_block(x: Sequence[Float], t: Float | None, s: Formats) -> Block:
     """The scale of a / (M * T) and the elements of x / (scale * T); a NaN block for Inf and NaN."""
     factor = ONE.number if t is None else t.number
     if factor[1] <= 0:
@@ -86,7 +86,7 @@ def _exact_block(x: Sequence[Float], t: Float | None, s: Setting) -> Block:
     return code, [place_ratio(s.elements, v[0], ratio(v, divisor)) for v in numbers]
 
 
-def _exact_number(x: Number, scale: Number, t: Float, s: Setting, target: FloatType) -> Number:
+def _exact_number(x: Number, scale: Number, t: Float, s: Formats, target: FloatType) -> Number:
     """The number x * scale * T."""
     return product(product(x, scale), t.number)
 
@@ -94,12 +94,12 @@ def _exact_number(x: Number, scale: Number, t: Float, s: Setting, target: FloatT
 # torchao on a CPU: T is a factor; no scale is below the smallest normal number.
 
 
-def _torchao_tensor(a: Float, s: Setting) -> Float:
+def _torchao_tensor(a: Float, s: Formats) -> Float:
     """A / (M * C)."""
     return a / s.mc
 
 
-def _torchao_block(x: Sequence[Float], t: Float | None, s: Setting) -> Block:
+def _torchao_block(x: Sequence[Float], t: Float | None, s: Formats) -> Block:
     """The scale of (a / M) / T, and the elements of x * ((1 / T) / scale)."""
     smallest_normal = Float((0, 1, 1 - s.scale.bias), F32)
     b = Float(amax((v.number for v in x), nan_counts=True), F32) / s.m
@@ -112,7 +112,7 @@ def _torchao_block(x: Sequence[Float], t: Float | None, s: Setting) -> Block:
     return code, [s.to_element(v) for v in y]
 
 
-def _torchao_number(x: Number, scale: Number, t: Float, s: Setting, target: FloatType) -> Number:
+def _torchao_number(x: Number, scale: Number, t: Float, s: Formats, target: FloatType) -> Number:
     """The number x * (T * scale)."""
     return (Float(x, F32) * (t * Float(scale, F32))).number
 
@@ -120,12 +120,12 @@ def _torchao_number(x: Number, scale: Number, t: Float, s: Setting, target: Floa
 # Transformer Engine: the tensor scale is A itself; no NaN counts for it.
 
 
-def _te_tensor(a: Float, s: Setting) -> Float:
+def _te_tensor(a: Float, s: Formats) -> Float:
     """A."""
     return a
 
 
-def _te_block(x: Sequence[Float], t: Float | None, s: Setting) -> Block:
+def _te_block(x: Sequence[Float], t: Float | None, s: Formats) -> Block:
     """The scale of a * (S * (1 / M)) and the elements of x * (1 / (scale * (1 / S))).
 
     S is M * C / A, or 1 if A or that is zero; whatever overflows is the largest float32.
@@ -140,7 +140,7 @@ def _te_block(x: Sequence[Float], t: Float | None, s: Setting) -> Block:
     return code, [s.to_element(v * r) for v in x]
 
 
-def _te_number(x: Number, scale: Number, t: Float, s: Setting, target: FloatType) -> Number:
+def _te_number(x: Number, scale: Number, t: Float, s: Formats, target: FloatType) -> Number:
     """The number ((scale * A) * (1 / (M * C))) * x."""
     return (Float(scale, F32) * t * (ONE / s.mc) * Float(x, F32)).number
 
@@ -148,12 +148,12 @@ def _te_number(x: Number, scale: Number, t: Float, s: Setting, target: FloatType
 # cuBLAS as it is documented: the tensor scale S is a divisor, by which x is multiplied first.
 
 
-def _cublas_tensor(a: Float, s: Setting) -> Float:
+def _cublas_tensor(a: Float, s: Formats) -> Float:
     """M * C / A; 1 if A is zero."""
     return ONE if a.is_zero else s.mc / a
 
 
-def _cublas_block(x: Sequence[Float], t: Float | None, s: Setting) -> Block:
+def _cublas_block(x: Sequence[Float], t: Float | None, s: Formats) -> Block:
     """With y = x * S: the scale of max|y| / M, and the elements of y * (1 / scale)."""
     y = [v if t is None else v * t for v in x]
     code, scale = s.to_scale(Float(amax((v.number for v in y), nan_counts=False), F32) / s.m)
@@ -161,7 +161,7 @@ def _cublas_block(x: Sequence[Float], t: Float | None, s: Setting) -> Block:
     return code, [s.to_element(v * r) for v in y]
 
 
-def _cublas_number(x: Number, scale: Number, t: Float, s: Setting, target: FloatType) -> Number:
+def _cublas_number(x: Number, scale: Number, t: Float, s: Formats, target: FloatType) -> Number:
     """The number x * scale / S, rounded once."""
     return quotient(product(x, scale), t.number, target)
 
@@ -169,7 +169,7 @@ def _cublas_number(x: Number, scale: Number, t: Float, s: Setting, target: Float
 # compressed-tensors: PyTorch in the source's own type; the global scale G is a divisor.
 
 
-def _ct_tensor(a: Float, s: Setting) -> Float:
+def _ct_tensor(a: Float, s: Formats) -> Float:
     """M * C * (1 / A), A being at least the smallest normal number; 1 instead of Inf and NaN.
 
     A Python number over a tensor is the tensor's reciprocal times the number in PyTorch.
@@ -180,7 +180,7 @@ def _ct_tensor(a: Float, s: Setting) -> Float:
     return ONE if g.is_nan or g.number[1] == INF else g
 
 
-def _ct_block(x: Sequence[Float], t: Float | None, s: Setting) -> Block:
+def _ct_block(x: Sequence[Float], t: Float | None, s: Formats) -> Block:
     """The scale of G * (a / M), or 1/8 where that is 0, and the elements of x / (scale / G)."""
     kind = x[0].kind
     a = amax((v.number for v in x), nan_counts=True)
@@ -192,12 +192,12 @@ def _ct_block(x: Sequence[Float], t: Float | None, s: Setting) -> Block:
     return code, [s.to_element((v / divisor).at_most(s.m)) for v in x]
 
 
-def _ct_number(x: Number, scale: Number, t: Float, s: Setting, target: FloatType) -> Number:
+def _ct_number(x: Number, scale: Number, t: Float, s: Formats, target: FloatType) -> Number:
     """The number x * (scale / G)."""
     return (Float(x, F32) * (Float(scale, F32) / t)).number
 
 
-class Arithmetic(NamedTuple):
+class Formulas(NamedTuple):
     """One arithmetic: its three formulas, and how it reads and places numbers.
 
     tensor: from A to the tensor scale. block: from the numbers of a block and the tensor scale, if
@@ -206,22 +206,22 @@ class Arithmetic(NamedTuple):
     others are rounded to float32 first. defaults: the choices that differ from those of `encode`.
     """
 
-    tensor: Callable[[Float, Setting], Float]
-    block: Callable[[Sequence[Float], Float | None, Setting], Block]
-    number: Callable[[Number, Number, Float, Setting, FloatType], Number]
+    tensor: Callable[[Float, Formats], Float]
+    block: Callable[[Sequence[Float], Float | None, Formats], Block]
+    number: Callable[[Number, Number, Float, Formats, FloatType], Number]
     nan_counts: bool = False
     source_types: tuple[str, ...] = ("f32",)
     defaults: Mapping[str, str] = {}
 
 
-ARITHMETICS: Final[Mapping[str, Arithmetic]] = {
-    "exact": Arithmetic(
+ARITHMETICS: Final[Mapping[str, Formulas]] = {
+    "exact": Formulas(
         _exact_tensor, _exact_block, _exact_number, source_types=("f16", "bf16", "f32", "f64")
     ),
-    "torchao": Arithmetic(_torchao_tensor, _torchao_block, _torchao_number, nan_counts=True),
-    "transformer_engine": Arithmetic(_te_tensor, _te_block, _te_number),
-    "cublas": Arithmetic(_cublas_tensor, _cublas_block, _cublas_number),
-    "compressed_tensors": Arithmetic(
+    "torchao": Formulas(_torchao_tensor, _torchao_block, _torchao_number, nan_counts=True),
+    "transformer_engine": Formulas(_te_tensor, _te_block, _te_number),
+    "cublas": Formulas(_cublas_tensor, _cublas_block, _cublas_number),
+    "compressed_tensors": Formulas(
         _ct_tensor,
         _ct_block,
         _ct_number,

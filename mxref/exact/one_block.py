@@ -45,7 +45,7 @@ from mxref.exact.patterns import converted, write_float
 from mxref.exact.rounding import check_random
 from mxref.exact.ruler import placer, ruler
 from mxref.exact.rules import RULES
-from mxref.exact.sources import Source, prepared, read_checked
+from mxref.exact.sources import InputType, prepared, read_checked
 
 
 class _Plan(NamedTuple):
@@ -55,7 +55,7 @@ class _Plan(NamedTuple):
     drawn. nan_code: the element code in a NaN block.
     """
 
-    source: Source
+    source: InputType
     scale_of: Callable[[Number], BlockScale]
     place: Callable[[Number, int, int], int]
     stochastic: bool
@@ -158,7 +158,7 @@ class _Block(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _read(x_bits: tuple[int, ...], source: Source) -> _Block:
+def _read(x_bits: tuple[int, ...], source: InputType) -> _Block:
     """Read a block; once, if it is asked for under one policy after another."""
     numbers = tuple(read_checked("x_bits", bits, source) for bits in x_bits)
     kinds = {n for _, n, _ in numbers}

@@ -19,7 +19,7 @@ from mxref.exact.choice_table import STOCHASTIC
 from mxref.exact.format_table import FORMATS, UNSIGNED, look_up, magnitude
 from mxref.exact.integers import INF, NAN, Number
 from mxref.exact.rounding import goes_up
-from mxref.exact.side import Side, largest_code, make_side
+from mxref.exact.side import SignCodes, largest_code, make_side
 
 
 class Ruler(NamedTuple):
@@ -32,7 +32,7 @@ class Ruler(NamedTuple):
     stochastic: str | None
     unit: int
     points: tuple[int, ...]
-    sides: tuple[Side, Side]
+    sides: tuple[SignCodes, SignCodes]
 
 
 @cache
@@ -115,7 +115,7 @@ def place_ratio(marks: Ruler, sign: int, magnitude: Fraction) -> int:
     return side.answers[2 * i - 1 if marks.points[i - 1] == count and rest == 0 else 2 * i]
 
 
-def _special(n: int, side: Side) -> int:
+def _special(n: int, side: SignCodes) -> int:
     """Return the element code of a zero, an Inf or a NaN."""
     if n == NAN:
         if side.nan is None:
@@ -129,7 +129,7 @@ def _drawn(
     shift: int,
     values: tuple[int, ...],
     rounding: str,
-    side: Side,
+    side: SignCodes,
     random_bits: int,
     random_width: int,
 ) -> int:

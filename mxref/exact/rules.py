@@ -11,34 +11,34 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final
 
-from mxref.exact.format_table import FLOATS, ElementFormat, magnitude
+from mxref.exact.format_table import FLOATS, ElementType, magnitude
 from mxref.exact.integers import INF, compare, floor_log2
 from mxref.exact.patterns import converted, write_float
 from mxref.exact.rounding import ABOVE, BELOW, TIE, choose
 
 
-def _floor(n: int, e: int, fmt: ElementFormat) -> int:
+def _floor(n: int, e: int, fmt: ElementType) -> int:
     return floor_log2(n, e) - fmt.emax
 
 
-def _ceil(n: int, e: int, fmt: ElementFormat) -> int:
+def _ceil(n: int, e: int, fmt: ElementType) -> int:
     k = _floor(n, e, fmt)
     return k if compare(n, e, 1, k + fmt.emax) == 0 else k + 1
 
 
-def _rceil(n: int, e: int, fmt: ElementFormat) -> int:
+def _rceil(n: int, e: int, fmt: ElementType) -> int:
     m, f = magnitude(fmt.max_code, fmt)
     return _first(n, e, fmt, lambda k: compare(n, e, m, f + k) <= 0)
 
 
-def _even(n: int, e: int, fmt: ElementFormat) -> int:
+def _even(n: int, e: int, fmt: ElementType) -> int:
     dropped = n.bit_length() - 1 - fmt.mantissa_bits
     if dropped > 0:  # the significand of amax to the precision of an element, a tie away from zero
         n, e = (n + (1 << (dropped - 1))) >> dropped, e + dropped
     return floor_log2(n, e) - fmt.emax
 
 
-def _tosa(n: int, e: int, fmt: ElementFormat) -> int:
+def _tosa(n: int, e: int, fmt: ElementType) -> int:
     m, f = magnitude(fmt.max_code, fmt)
 
     def rounds_to_a_number(k: int) -> bool:
@@ -50,24 +50,24 @@ def _tosa(n: int, e: int, fmt: ElementFormat) -> int:
     return _first(n, e, fmt, rounds_to_a_number)
 
 
-def _nearest(n: int, e: int, fmt: ElementFormat) -> int:
+def _nearest(n: int, e: int, fmt: ElementType) -> int:
     m, f = magnitude(fmt.max_code, fmt)
     k = _last_below(n, e, m, f, fmt)
     return k + 1 if compare(2 * n, e, 3 * m, f + k) >= 0 else k
 
 
-def _nearest_log2(n: int, e: int, fmt: ElementFormat) -> int:
+def _nearest_log2(n: int, e: int, fmt: ElementType) -> int:
     m, f = magnitude(fmt.max_code, fmt)
     k = _last_below(n, e, m, f, fmt)
     return k + 1 if compare(n * n, 2 * e, 2 * m * m, 2 * (f + k)) >= 0 else k
 
 
-def _nearest_log2_power(n: int, e: int, fmt: ElementFormat) -> int:
+def _nearest_log2_power(n: int, e: int, fmt: ElementType) -> int:
     k = _floor(n, e, fmt)
     return k + 1 if compare(n * n, 2 * e, 2, 2 * (fmt.emax + k)) >= 0 else k
 
 
-def _first(n: int, e: int, fmt: ElementFormat, fits: Callable[[int], bool]) -> int:
+def _first(n: int, e: int, fmt: ElementType, fits: Callable[[int], bool]) -> int:
     """Find the smallest exponent that fits; it is near that of the floor rule."""
     k = _floor(n, e, fmt) - 2
     while not fits(k):
@@ -75,7 +75,7 @@ def _first(n: int, e: int, fmt: ElementFormat, fits: Callable[[int], bool]) -> i
     return k
 
 
-def _last_below(n: int, e: int, m: int, f: int, fmt: ElementFormat) -> int:
+def _last_below(n: int, e: int, m: int, f: int, fmt: ElementType) -> int:
     """Find the largest k with m * 2**(f + k) at most n * 2**e."""
     return _first(n, e, fmt, lambda k: compare(n, e, m, f + k) < 0) - 1
 
@@ -100,7 +100,7 @@ def _log2(n: int) -> decimal.Decimal:
         return decimal.Decimal(n).ln() / decimal.Decimal(2).ln()
 
 
-def _floor_log2_float32(n: int, e: int, fmt: ElementFormat) -> int:
+def _floor_log2_float32(n: int, e: int, fmt: ElementType) -> int:
     single = _in_float32(n, e)
     if single is None or single[0] == 0:
         return _FAR if single is None else -_FAR
@@ -112,12 +112,12 @@ def _floor_log2_float32(n: int, e: int, fmt: ElementFormat) -> int:
     return floor - fmt.emax
 
 
-def _floor_exponent_field(n: int, e: int, fmt: ElementFormat) -> int:
+def _floor_exponent_field(n: int, e: int, fmt: ElementType) -> int:
     bits = write_float((0, n, e), FLOATS["f32"])
     return _FAR if bits >= FLOATS["f32"].infinity else (bits >> 23) - 127 - fmt.emax
 
 
-def _rceil_reciprocal(n: int, e: int, fmt: ElementFormat) -> int:
+def _rceil_reciprocal(n: int, e: int, fmt: ElementType) -> int:
     m, f = magnitude(fmt.max_code, fmt)
     # 1 / max to 200 bits, with a last bit that says that something was left.
     inverse = _in_float32(2 * ((1 << 200) // m) + 1, -201 - f)
@@ -131,7 +131,7 @@ def _rceil_reciprocal(n: int, e: int, fmt: ElementFormat) -> int:
     return k if compare(*product, 1, k) == 0 else k + 1
 
 
-RULES: Final[Mapping[str, Callable[[int, int, ElementFormat], int]]] = {
+RULES: Final[Mapping[str, Callable[[int, int, ElementType], int]]] = {
     "floor": _floor,
     "ceil": _ceil,
     "rceil": _rceil,

@@ -13,11 +13,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from mxref.exact.choice_table import STOCHASTIC
-from mxref.exact.format_table import MINUS_ZERO_IS_NAN, TWOS_COMPLEMENT, ElementFormat, join_sign
+from mxref.exact.format_table import MINUS_ZERO_IS_NAN, TWOS_COMPLEMENT, ElementType, join_sign
 from mxref.exact.rounding import ABOVE, BELOW, TIE, choose, stops_at_max
 
 
-class Side(NamedTuple):
+class SignCodes(NamedTuple):
     """The element codes for the numbers of one sign.
 
     zero, infinite, nan: for those numbers (nan: None when NaN is an error). exact: for the number
@@ -34,7 +34,7 @@ class Side(NamedTuple):
     answers: tuple[int, ...]
 
 
-def largest_code(sign: int, fmt: ElementFormat, chosen: Mapping[str, str]) -> int:
+def largest_code(sign: int, fmt: ElementType, chosen: Mapping[str, str]) -> int:
     """Magnitude code of the largest finite number of a sign; two's complement may have one more.
 
     >>> from mxref.exact.format_table import ELEMENTS
@@ -45,7 +45,7 @@ def largest_code(sign: int, fmt: ElementFormat, chosen: Mapping[str, str]) -> in
     return fmt.max_code + (full and sign == 1)
 
 
-def nan_code(sign: int, fmt: ElementFormat, chosen: Mapping[str, str]) -> int:
+def nan_code(sign: int, fmt: ElementType, chosen: Mapping[str, str]) -> int:
     """Element code of a NaN with that sign, in a format that has NaN.
 
     Special values: a format whose one NaN is the code of -0 gives that.
@@ -69,7 +69,7 @@ def nan_code(sign: int, fmt: ElementFormat, chosen: Mapping[str, str]) -> int:
     return join_sign(*codes[chosen["nan"]], fmt)
 
 
-def nan_number(sign: int, fmt: ElementFormat, chosen: Mapping[str, str]) -> int | None:
+def nan_number(sign: int, fmt: ElementType, chosen: Mapping[str, str]) -> int | None:
     """Element code of the number that stands for a NaN with that sign; None if it is an error.
 
     Source: OCP MX v1.0 5.3.2 to 5.3.4 (implementation-defined).
@@ -90,7 +90,7 @@ def nan_number(sign: int, fmt: ElementFormat, chosen: Mapping[str, str]) -> int 
     return None if number is None else join_sign(*number, fmt)
 
 
-def overflow_code(sign: int, fmt: ElementFormat, chosen: Mapping[str, str], *, finite: bool) -> int:
+def overflow_code(sign: int, fmt: ElementType, chosen: Mapping[str, str], *, finite: bool) -> int:
     """Element code of a finite number that overflows, or of Inf.
 
     Source: OCP MX v1.0 5.3.1 Table 3; OFP8 Rev 1.0 5.2.1; IEEE 754-2019 7.4 (ieee); P3109
@@ -114,11 +114,11 @@ def overflow_code(sign: int, fmt: ElementFormat, chosen: Mapping[str, str], *, f
     return join_sign(sign, largest_code(sign, fmt, chosen), fmt)
 
 
-def make_side(sign: int, top: int, fmt: ElementFormat, chosen: Mapping[str, str]) -> Side:
+def make_side(sign: int, top: int, fmt: ElementType, chosen: Mapping[str, str]) -> SignCodes:
     """Make the codes of one sign, for the magnitude codes 0 to top, which is above the largest.
 
     chosen: a member of every choice in ELEMENT_CHOICES.
-    Special values: see `Side`; codes above the largest overflow.
+    Special values: see `SignCodes`; codes above the largest overflow.
     Source: OCP MX v1.0 5.3.
 
     >>> from mxref.exact.choice_table import ELEMENT_CHOICES, settle
@@ -147,4 +147,4 @@ def make_side(sign: int, top: int, fmt: ElementFormat, chosen: Mapping[str, str]
         answers += [over, over]
     infinite = overflow_code(sign, fmt, chosen, finite=False)
     nan = nan_code(sign, fmt, chosen) if fmt.has_nan else nan_number(sign, fmt, chosen)
-    return Side(zero, infinite, nan, tuple(exact), tuple(between), tuple(answers))
+    return SignCodes(zero, infinite, nan, tuple(exact), tuple(between), tuple(answers))

@@ -20,7 +20,7 @@ from mxref.exact.format_table import (
     look_up,
     read_code,
 )
-from mxref.exact.formulas import ARITHMETICS, Arithmetic, Setting
+from mxref.exact.formulas import ARITHMETICS, Formats, Formulas
 from mxref.exact.patterns import converted, float_reader, write_float
 from mxref.exact.ruler import ruler
 
@@ -28,7 +28,7 @@ from mxref.exact.ruler import ruler
 @cache
 def _setting(
     format: str, scale_format: str, arithmetic: str, **choices: str
-) -> tuple[Setting, Arithmetic]:
+) -> tuple[Formats, Formulas]:
     """Look up once what one set of names stands for."""
     element = look_up(ELEMENTS, "format", format)
     scale = look_up(UNSIGNED_SCALES, "scale_format", scale_format)
@@ -37,7 +37,7 @@ def _setting(
     if chosen["rounding"] in STOCHASTIC:
         raise bad("rounding", "deterministic under a scale that is no power of two", choices)
     to_nearest = settle({}, ELEMENT_CHOICES)
-    return Setting(
+    return Formats(
         element, scale, ruler(format, **chosen), ruler(scale_format, **to_nearest)
     ), named
 

@@ -14,7 +14,7 @@ from mxref.exact.format_table import (
     FORMATS,
     TWOS_COMPLEMENT,
     UNSIGNED,
-    ElementFormat,
+    ElementType,
     FloatType,
     check_int,
     look_up,
@@ -24,7 +24,7 @@ from mxref.exact.integers import Number, floor_log2
 from mxref.exact.patterns import converted, float_reader
 
 
-class Source(NamedTuple):
+class InputType(NamedTuple):
     """One type of inputs, and how to read them.
 
     bits: width of a pattern. fraction_bits and exponent_bits: of the numbers that are read;
@@ -39,27 +39,29 @@ class Source(NamedTuple):
     read: Callable[[int], Number]
 
 
-def _float_source(kind: FloatType) -> Source:
+def _float_source(kind: FloatType) -> InputType:
     exponent_bits = kind.bits - 1 - kind.fraction_bits
-    return Source(kind.bits, kind.fraction_bits, exponent_bits, 1 - kind.bias, float_reader(kind))
+    return InputType(
+        kind.bits, kind.fraction_bits, exponent_bits, 1 - kind.bias, float_reader(kind)
+    )
 
 
-def _element_source(fmt: ElementFormat) -> Source:
+def _element_source(fmt: ElementType) -> InputType:
     exponent_bits = fmt.bits - (fmt.sign != UNSIGNED) - fmt.mantissa_bits
     end = None if fmt.sign == TWOS_COMPLEMENT else 1 - fmt.bias
-    return Source(fmt.bits, fmt.mantissa_bits, exponent_bits, end, partial(read_code, fmt=fmt))
+    return InputType(fmt.bits, fmt.mantissa_bits, exponent_bits, end, partial(read_code, fmt=fmt))
 
 
-def _integer_source(bits: int, *, signed: bool) -> Source:
+def _integer_source(bits: int, *, signed: bool) -> InputType:
     def read(x_bits: int) -> Number:
         if signed and x_bits >> (bits - 1):
             return (1, (1 << bits) - x_bits, 0)
         return (0, x_bits, 0)
 
-    return Source(bits, bits - 1, 0, None, read)
+    return InputType(bits, bits - 1, 0, None, read)
 
 
-SOURCES: Final[Mapping[str, Source]] = {
+SOURCES: Final[Mapping[str, InputType]] = {
     **{name: _float_source(kind) for name, kind in FLOATS.items()},
     **{name: _element_source(fmt) for name, fmt in FORMATS.items()},
     **{f"i{bits}": _integer_source(bits, signed=True) for bits in (8, 16, 32, 64)},
@@ -70,7 +72,7 @@ SOURCES: Final[Mapping[str, Source]] = {
 TYPE_NAMES: Final = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
 
 
-def narrower(source: Source, type_name: str) -> FloatType | None:
+def narrower(source: InputType, type_name: str) -> FloatType | None:
     """Find the type to which numbers of a source are to be rounded; None when they stay.
 
     type_name: a member of `pre_rounding` or `amax_type`. Numbers are rounded if they have more
@@ -88,7 +90,7 @@ def narrower(source: Source, type_name: str) -> FloatType | None:
     return kind if more or wider else None
 
 
-def _pre_rounded(source: Source, pre_rounding: str) -> Source:
+def _pre_rounded(source: InputType, pre_rounding: str) -> InputType:
     kind = narrower(source, pre_rounding)
     if kind is None:
         return source
@@ -98,7 +100,7 @@ def _pre_rounded(source: Source, pre_rounding: str) -> Source:
     )
 
 
-def _flushed(source: Source) -> Source:
+def _flushed(source: InputType) -> InputType:
     end, read = source.subnormals_end, source.read
     if end is None:
         return source
@@ -112,7 +114,7 @@ def _flushed(source: Source) -> Source:
 
 
 @cache
-def prepared(source: str, pre_rounding: str, subnormal_inputs: str = "kept") -> Source:
+def prepared(source: str, pre_rounding: str, subnormal_inputs: str = "kept") -> InputType:
     """Return a source whose numbers are rounded first and then rid of subnormals, as chosen.
 
     source: a name of SOURCES. pre_rounding: the type to round to first, to nearest even.
@@ -130,7 +132,7 @@ def prepared(source: str, pre_rounding: str, subnormal_inputs: str = "kept") -> 
     return _flushed(kind) if subnormal_inputs == "flushed" else kind
 
 
-def read_checked(parameter: str, x_bits: int, source: Source) -> Number:
+def read_checked(parameter: str, x_bits: int, source: InputType) -> Number:
     """Read one bit pattern, after checking that it fits the source.
 
     >>> read_checked("x_bits", 0x80, SOURCES["i8"])

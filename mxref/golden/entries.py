@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mxref.cases.records import Case
 
-__all__ = ["Entry", "Why", "Words", "cases_of"]
+__all__ = ["CaseInput", "Why", "Words", "cases_of"]
 
 Words = tuple[int, ...]
 #: Whether the standard requires the answer, the clause that decides, and flags.
@@ -15,7 +15,7 @@ Why = tuple[bool, str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CaseInput:
     """The question of a case.
 
     Args:
@@ -34,7 +34,7 @@ class Entry:
 
 
 def cases_of(
-    stem: str, entries: Sequence[Entry], answered: Sequence[Sequence[Words]], why: Iterable[Why]
+    stem: str, entries: Sequence[CaseInput], answered: Sequence[Sequence[Words]], why: Iterable[Why]
 ) -> tuple[Case, ...]:
     """Cases with each different answer once.
 

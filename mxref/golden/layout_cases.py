@@ -12,7 +12,7 @@ from mxref.cases.grid import pattern
 from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, ElementFormat
-from mxref.golden.entries import Entry, cases_of
+from mxref.golden.entries import CaseInput, cases_of
 from mxref.policy.choices import FP4Packing, FP6Packing
 from mxref.policy.policy import Policy
 
@@ -49,7 +49,7 @@ def file_of(
     slot: str,
     columns: Sequence[str],
     digits: tuple[int, int],
-    entries: list[Entry],
+    entries: list[CaseInput],
     rule: str = "N32",
 ) -> VectorFile:
     """A file with these columns, whose answers nothing requires."""
@@ -69,7 +69,7 @@ def _packings(bits: int) -> dict[str, str]:
 # Codes.
 
 
-def _ramps(fmt: ElementFormat, lengths: Sequence[int]) -> Iterator[Entry]:
+def _ramps(fmt: ElementFormat, lengths: Sequence[int]) -> Iterator[CaseInput]:
     last = fmt.code_count - 1
     for length in lengths:
         flags = ("ramp", "odd_length") if length % 32 else ("ramp",)
@@ -77,10 +77,10 @@ def _ramps(fmt: ElementFormat, lengths: Sequence[int]) -> Iterator[Entry]:
         down = tuple(last - code for code in up)
         for name, codes in ((f"up_{length}", up), (f"down_{length}", down)):
             # A case of one word has its word as its name.
-            yield Entry(name if length > 1 else f"{codes[0]:02x}", codes, "M11", flags)
+            yield CaseInput(name if length > 1 else f"{codes[0]:02x}", codes, "M11", flags)
 
 
-def _addresses(fmt: ElementFormat) -> Iterator[Entry]:
+def _addresses(fmt: ElementFormat) -> Iterator[CaseInput]:
     """Bit n of a block of 32, counted from 1, holds digit k of n.
 
     Any wrong place of a bit changes one of these cases, since the digits tell all bits apart. No
@@ -91,7 +91,7 @@ def _addresses(fmt: ElementFormat) -> Iterator[Entry]:
         codes = tuple(
             sum(digits[fmt.bits * i + bit] << bit for bit in range(fmt.bits)) for i in range(32)
         )
-        yield Entry(f"address_{k}", codes, "M11", ("address",))
+        yield CaseInput(f"address_{k}", codes, "M11", ("address",))
 
 
 def _pack(fmt: ElementFormat) -> VectorFile:
@@ -101,17 +101,17 @@ def _pack(fmt: ElementFormat) -> VectorFile:
         for bit in range(fmt.bits):
             codes = tuple((j == i) << bit for j in range(group))
             flags = ("one_hot", "odd_length")
-            entries.append(Entry(f"code_{i}_bit_{bit}", codes, "M11", flags))
+            entries.append(CaseInput(f"code_{i}_bit_{bit}", codes, "M11", flags))
     for i in range(32):
         codes = tuple((j == i) * (fmt.code_count - 1) for j in range(32))
-        entries.append(Entry(f"alone_{i:02}", codes, "M11", ("one_hot",)))
+        entries.append(CaseInput(f"alone_{i:02}", codes, "M11", ("one_hot",)))
     entries += _addresses(fmt)
     if fmt.bits == 4:
         pairs = tuple(code for n in range(256) for code in (n & 15, n >> 4))
-        entries.append(Entry("every_pair", pairs, "M11"))
+        entries.append(CaseInput("every_pair", pairs, "M11"))
     else:
         places = tuple((i + place) % 64 for place in range(4) for i in range(64))
-        entries.append(Entry("every_place", places, "M11"))
+        entries.append(CaseInput("every_place", places, "M11"))
     once = {entry.inputs: entry for entry in reversed(entries)}  # 0 1 is a ramp, too
     entries = [entry for entry in entries if once[entry.inputs] is entry]
     return file_of("pack", fmt.name, "bytes", list(_packings(fmt.bits).values()), (2, 2), entries)
@@ -128,7 +128,7 @@ def _unpack(fmt: ElementFormat, packing: str) -> VectorFile:
         if index % 2 and any(byte != 0xFF for byte in held):
             packed = [byte | 0xFF - used for byte, used in zip(packed, held, strict=True)]
             flags = (*flags, "filler")
-        entries.append(Entry(entry.name, (count, *packed), "M11", flags))
+        entries.append(CaseInput(entry.name, (count, *packed), "M11", flags))
     column = _packings(fmt.bits)[packing]
     return file_of("unpack", fmt.name, packing, [column], (2, 2), entries)
 
@@ -156,7 +156,7 @@ def _shape_flags(rows: int, columns: int) -> tuple[str, ...]:
 
 def _pack_scales() -> VectorFile:
     entries = [
-        Entry(name, (rows, columns, *codes), "M11", _shape_flags(rows, columns))
+        CaseInput(name, (rows, columns, *codes), "M11", _shape_flags(rows, columns))
         for name, rows, columns, codes in _matrices()
     ]
     return file_of("pack_scales", "e8m0", "bytes", ("ocp", _TILES), (3, 2), entries)
@@ -173,7 +173,7 @@ def _unpack_scales(layout: str) -> VectorFile:
         if 0 in held:  # what is filled up holds anything
             packed = [p if used else 0xFF for p, used in zip(packed, held, strict=True)]
         flags = (*_shape_flags(rows, columns), *(["filler"] if 0 in held else []))
-        entries.append(Entry(name, (rows, columns, *packed), "M11", flags))
+        entries.append(CaseInput(name, (rows, columns, *packed), "M11", flags))
     column = "ocp" if layout == "row_major" else _TILES
     return file_of("unpack_scales", "e8m0", layout, [column], (3, 2), entries)
 
@@ -203,7 +203,7 @@ def _blocks(fmt: ElementFormat) -> Iterator[tuple[str, int, tuple[int, ...]]]:
 
 def _pack_blocks(name: str) -> VectorFile:
     fmt = BLOCK_FORMATS[name].element
-    entries = [Entry(n, (scale, *codes), "M11") for n, scale, codes in _blocks(fmt)]
+    entries = [CaseInput(n, (scale, *codes), "M11") for n, scale, codes in _blocks(fmt)]
     return file_of("pack_blocks", name, "bytes", _stored(fmt.bits), (2, 2), entries)
 
 
@@ -214,7 +214,7 @@ def _unpack_blocks(name: str) -> VectorFile:
     entries = []
     for n, scale, codes in _blocks(fmt):
         packed = exact.pack_block(scale, codes, fmt.bits, packing, "before", "biased")
-        entries.append(Entry(n, tuple(packed), "M11"))
+        entries.append(CaseInput(n, tuple(packed), "M11"))
     return file_of("unpack_blocks", name, "bytes", _stored(fmt.bits), (2, 2), entries)
 
 
@@ -254,7 +254,7 @@ def _hashed(rows: int, columns: int, layout: FloatLayout) -> list[int]:
 
 
 def _quantize_tensor(name: str, layout: FloatLayout) -> VectorFile:
-    entries: list[Entry] = []
+    entries: list[CaseInput] = []
     for title, rows, columns, axis, values in _tensors(name, layout):
         flags = {
             "ragged": (columns if axis else rows) % 32 != 0,
@@ -263,6 +263,6 @@ def _quantize_tensor(name: str, layout: FloatLayout) -> VectorFile:
         }
         raised = tuple(flag for flag, is_set in flags.items() if is_set)
         rule = "N29" if flags["ragged"] else "N30"
-        entries.append(Entry(title, (rows, columns, axis, *values), "M11", raised, rule))
+        entries.append(CaseInput(title, (rows, columns, axis, *values), "M11", raised, rule))
     choices = ("ocp", "ocp+tail=short")
     return file_of("quantize_tensor", name, layout.name, choices, (layout.width // 4, 2), entries)

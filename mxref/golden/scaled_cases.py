@@ -9,7 +9,7 @@ from mxref.bits.floats import F32, LAYOUTS, FloatLayout
 from mxref.cases.grid import pattern
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import E2M1, UE4M3
-from mxref.golden.entries import Entry
+from mxref.golden.entries import CaseInput
 from mxref.golden.layout_cases import file_of
 
 __all__ = ["scaled_tasks"]
@@ -31,23 +31,23 @@ def scaled_tasks() -> Iterator[Callable[[], VectorFile]]:
     """What makes each file of NVFP4 blocks, quantized and read."""
     for name in ("f32", "bf16"):
         layout = LAYOUTS[name]
-        entries = [Entry(n, tuple(w), "M9", flags) for n, w, flags in _blocks(layout)]
+        entries = [CaseInput(n, tuple(w), "M9", flags) for n, w, flags in _blocks(layout)]
         digits = (layout.width // 4, 2)
         yield partial(file_of, "quantize", "fp4_ue4m3", name, _COLUMNS, digits, entries, "N41")
     codes = tuple(range(E2M1.code_count))
     entries = [
-        Entry(f"{scale:02x}", (scale, *codes), "M10", _scale_flags(scale))
+        CaseInput(f"{scale:02x}", (scale, *codes), "M10", _scale_flags(scale))
         for scale in range(UE4M3.code_count)
     ]
     yield partial(file_of, "dequantize", "fp4_ue4m3", "f32", ("ocp",), (2, 8), entries, "N41")
     entries = [
-        Entry(f"{tensor:08x}_{n}", (tensor, *words), "M9", flags)
+        CaseInput(f"{tensor:08x}_{n}", (tensor, *words), "M9", flags)
         for tensor in _TENSOR_SCALES
         for n, words, flags in _under(tensor)
     ]
     yield partial(file_of, "quantize", "nvfp4", "f32", _FACTORS, (8, 2), entries, "N41")
     entries = [
-        Entry(f"{tensor:08x}_{scale:02x}", (tensor, scale, *codes), "M10", _scale_flags(scale))
+        CaseInput(f"{tensor:08x}_{scale:02x}", (tensor, scale, *codes), "M10", _scale_flags(scale))
         for tensor in _TENSOR_SCALES
         for scale in (0x00, 0x01, 0x07, 0x08, 0x38, 0x3B, 0x45, 0x7E, 0x7F)
     ]

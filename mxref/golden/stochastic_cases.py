@@ -9,7 +9,7 @@ from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.grid import grid
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import ELEMENT_FORMATS, ElementFormat
-from mxref.golden.entries import Entry
+from mxref.golden.entries import CaseInput
 from mxref.golden.layout_cases import file_of
 
 __all__ = ["stochastic_tasks"]
@@ -35,7 +35,7 @@ def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
             first = top - eighths * top // 8  # with which the sum carries
             for draw in sorted({0, first - 1, min(first, top - 1), top - 1}):
                 name = f"{bits:0{layout.width // 4}x}_{draw:x}_{width}"
-                entries[name] = Entry(name, (bits, draw, width), "M15", flags)
+                entries[name] = CaseInput(name, (bits, draw, width), "M15", flags)
     return file_of(
         "encode_stochastic", fmt.name, layout.name, _COLUMNS, (8, 2), list(entries.values()), "N18"
     )

@@ -14,7 +14,7 @@ from mxref.cases.records import VectorFile
 from mxref.cases.words import SECTIONS
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, ElementFormat, Specials
 from mxref.golden import models
-from mxref.golden.entries import Entry, Why, Words, cases_of
+from mxref.golden.entries import CaseInput, Why, Words, cases_of
 from mxref.golden.layout_cases import layout_tasks
 from mxref.golden.scaled_cases import scaled_tasks
 from mxref.golden.stochastic_cases import stochastic_tasks
@@ -187,7 +187,7 @@ def _quantize(block: str, layout: FloatLayout) -> VectorFile:
     fmt = BLOCK_FORMATS[block].element
     smallest = _smallest(fmt, layout)
 
-    def explain(entry: Entry, answer: Words) -> Why:
+    def explain(entry: CaseInput, answer: Words) -> Why:
         magnitudes = [bits & (layout.sign_bit - 1) for bits in entry.inputs]
         top = max(magnitudes)
         flags = {
@@ -208,7 +208,7 @@ def _quantize(block: str, layout: FloatLayout) -> VectorFile:
         return False, rule, raised
 
     entries = [
-        Entry(name, tuple(inputs), "M9") for name, inputs in models.block_inputs(fmt, layout)
+        CaseInput(name, tuple(inputs), "M9") for name, inputs in models.block_inputs(fmt, layout)
     ]
     return _file("quantize", block, layout, (), entries, explain)
 
@@ -217,7 +217,7 @@ def _dequantize(block: str, layout: FloatLayout) -> VectorFile:
     fmt = BLOCK_FORMATS[block].element
     codes = [code % fmt.code_count for code in range(max(fmt.code_count, 32))]
 
-    def explain(entry: Entry, answer: Words) -> Why:
+    def explain(entry: CaseInput, answer: Words) -> Why:
         magnitudes = [bits & (layout.sign_bit - 1) for bits in answer]
         overflow = any(
             bits == layout.inf_bits and fmt.sign_and_magnitude(code)[1] != fmt.inf_code
@@ -234,7 +234,7 @@ def _dequantize(block: str, layout: FloatLayout) -> VectorFile:
         return rule == "MX-5.1", rule, raised
 
     entries = [
-        Entry(f"{scale:02x}_{codes[start]:02x}", (scale, *codes[start : start + 32]), "M10")
+        CaseInput(f"{scale:02x}_{codes[start]:02x}", (scale, *codes[start : start + 32]), "M10")
         for scale in (*_DEQUANTIZE_SCALES, 0xFF)
         for start in range(0, len(codes), 32)
     ]
@@ -251,7 +251,7 @@ def _scalar_file(
 ) -> VectorFile:
     """A file of one word in, one word out."""
     digits = layout.width // 4 if op in TO_CODE else 2
-    entries = [Entry(f"{bits:0{digits}x}", (bits,), model) for bits, model in inputs.items()]
+    entries = [CaseInput(f"{bits:0{digits}x}", (bits,), model) for bits, model in inputs.items()]
     return _file(op, format, layout, plain, entries, lambda e, a: explain(e.inputs[0], a[0]))
 
 
@@ -260,8 +260,8 @@ def _file(
     format: str,
     layout: FloatLayout,
     plain: tuple[str, ...],
-    entries: list[Entry],
-    explain: Callable[[Entry, Words], Why],
+    entries: list[CaseInput],
+    explain: Callable[[CaseInput, Words], Why],
 ) -> VectorFile:
     """A file with a column for every single choice that changes an answer, `plain` ones first."""
     columns = ("ocp", *(f"ocp+{choice}" for choice in plain))
@@ -276,7 +276,7 @@ def _file(
     return VectorFile(op, format, layout.name, columns, 1 + len(plain), *digits, cases)
 
 
-def _columns(op: str, format: str, layout: FloatLayout, entries: list[Entry]) -> Iterator[str]:
+def _columns(op: str, format: str, layout: FloatLayout, entries: list[CaseInput]) -> Iterator[str]:
     """Policies that differ from `ocp` in one choice and in an answer."""
     words = np.array([entry.inputs for entry in entries], np.uint64)
     ocp = fast_answers(op, format, layout.name, words, Policy())

@@ -16,10 +16,10 @@ from mxref.cases.probes import probes
 from mxref.cases.read import vectors_folder
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.differing import inputs
-from mxref.conformance.differing.figures import Figures, figures
-from mxref.conformance.differing.kinds import KINDS, READINGS, kinds, readings
+from mxref.conformance.differing.difference_kinds import KINDS, READINGS, kinds, readings
+from mxref.conformance.differing.figures import DataFigures, figures
 from mxref.conformance.differing.sides import (
-    Answers,
+    BlockAnswers,
     Side,
     Words,
     common_float,
@@ -97,7 +97,7 @@ class Difference:
     tried: int
     examples: tuple[Example, ...]
     readings: tuple[Reading, ...]
-    figures: tuple[Figures, ...]
+    figures: tuple[DataFigures, ...]
     notes: tuple[str, ...]
 
     @property
@@ -143,7 +143,7 @@ def difference(
     layout = common_float(*sides, float)
     quantize = all(one.profile.speaks_of("quantize", fmt.name) for one in sides)
     examples: list[Example] = []
-    weighed: list[Figures] = []
+    weighed: list[DataFigures] = []
     tried = 0
     if quantize:
         words = inputs.blocks(fmt, layout, vectors or vectors_folder())
@@ -204,7 +204,7 @@ def _taken(name: str, values: NDArray[Any], a: Side, b: Side, layout: FloatLayou
 def _examples(
     words: Words, a: Side, b: Side, fmt: BlockFormat, layout: FloatLayout
 ) -> list[Example]:
-    def asked(rows: Words) -> tuple[Answers, Answers]:
+    def asked(rows: Words) -> tuple[BlockAnswers, BlockAnswers]:
         values = rows.astype(layout.uint).view(layout.dtype)
         return a.quantize(values, fmt), b.quantize(values, fmt)
 
@@ -228,7 +228,7 @@ def _examples(
 
 
 def _bytes(
-    answers: Answers, own: Side, other: Side, fmt: BlockFormat, layout: FloatLayout
+    answers: BlockAnswers, own: Side, other: Side, fmt: BlockFormat, layout: FloatLayout
 ) -> Bytes:
     if answers.failed[0]:
         return Bytes(None, (), (), ())
@@ -239,7 +239,7 @@ def _bytes(
 def _readings(a: Side, b: Side, fmt: BlockFormat, layout: FloatLayout) -> list[Reading]:
     """Of every code under every scale, those that the sides read otherwise."""
     words = probes("dequantize", fmt.name, layout.name)
-    every = Answers(
+    every = BlockAnswers(
         words[:, 0].astype(np.uint8), words[:, 1:].astype(np.uint8), np.zeros(len(words), bool)
     )
     read = a.read(every, fmt, layout), b.read(every, fmt, layout)

@@ -15,7 +15,7 @@ from mxref.conformance.differing.sides import Side, exact
 from mxref.formats.catalog import BlockFormat
 from mxref.support.decibels import Sum, decibels
 
-__all__ = ["Figures", "figures"]
+__all__ = ["DataFigures", "figures"]
 
 #: Elements in a part, unless a row is longer.
 _PART = 1 << 18
@@ -42,7 +42,7 @@ class _Ratio:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class DataFigures:
     """Two sides on the same data; a ratio is None if there is no noise, or no signal.
 
     Args:
@@ -78,7 +78,7 @@ class Figures:
         return any((*shares, *self.other_reading))
 
 
-def figures(name: str, values: NDArray[Any], a: Side, b: Side, fmt: BlockFormat) -> Figures:
+def figures(name: str, values: NDArray[Any], a: Side, b: Side, fmt: BlockFormat) -> DataFigures:
     """The figures of a tensor with blocks along its last axis.
 
     Raises:
@@ -114,7 +114,7 @@ def figures(name: str, values: NDArray[Any], a: Side, b: Side, fmt: BlockFormat)
         elements += part.size
         blocks += of_a.scale_codes.size
     shares = other[1:] / max(elements, 1)
-    return Figures(
+    return DataFigures(
         name,
         elements,
         blocks,

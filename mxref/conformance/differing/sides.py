@@ -16,13 +16,13 @@ from mxref.policy.policy import Policy
 from mxref.profiles import Profile, profile
 from mxref.support.text import unknown_name
 
-__all__ = ["Answers", "Side", "common_float", "exact", "rounded_to", "side_of"]
+__all__ = ["BlockAnswers", "Side", "common_float", "exact", "rounded_to", "side_of"]
 
 Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class BlockAnswers:
     """What a side makes of blocks, one a row.
 
     Args:
@@ -66,7 +66,7 @@ class Side:
         own = self.takes(layout) or layout
         return self.profile.quantize(values if own is layout else rounded_to(values, own), fmt)
 
-    def quantize(self, values: NDArray[Any], fmt: BlockFormat) -> Answers:
+    def quantize(self, values: NDArray[Any], fmt: BlockFormat) -> BlockAnswers:
         """What it makes of blocks, one a row; of those that give an error it is asked alone."""
         try:
             blocks = self.blocks(values, fmt)
@@ -74,10 +74,10 @@ class Side:
             if len(values) > 1:
                 return self._apart(values, fmt)
             nothing = np.zeros(values.shape, np.uint8)
-            return Answers(nothing[:, 0], nothing, np.ones(len(values), bool))
-        return Answers(blocks.scale_codes[:, 0], blocks.codes, np.zeros(len(values), bool))
+            return BlockAnswers(nothing[:, 0], nothing, np.ones(len(values), bool))
+        return BlockAnswers(blocks.scale_codes[:, 0], blocks.codes, np.zeros(len(values), bool))
 
-    def _apart(self, values: NDArray[Any], fmt: BlockFormat) -> Answers:
+    def _apart(self, values: NDArray[Any], fmt: BlockFormat) -> BlockAnswers:
         """`quantize` in two parts: finite blocks and others, which most errors come from."""
         with np.errstate(all="ignore"):
             first = np.isfinite(values).all(axis=1)
@@ -86,9 +86,9 @@ class Side:
         parts = [self.quantize(values[some], fmt) for some in (first, ~first)]
         order = np.argsort(~first, kind="stable").argsort()
         fields = ((one.scales, one.codes, one.failed) for one in parts)
-        return Answers(*(np.concatenate(pair)[order] for pair in zip(*fields, strict=True)))
+        return BlockAnswers(*(np.concatenate(pair)[order] for pair in zip(*fields, strict=True)))
 
-    def read(self, answers: Answers, fmt: BlockFormat, layout: FloatLayout) -> Words:
+    def read(self, answers: BlockAnswers, fmt: BlockFormat, layout: FloatLayout) -> Words:
         """Patterns of the numbers that it reads in bytes, one block a row."""
         blocks = Blocks(answers.codes, answers.scales[:, np.newaxis], fmt, 1, answers.codes.shape)
         numbers = self.reader.dequantize(blocks, layout.dtype)

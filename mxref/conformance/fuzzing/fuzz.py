@@ -31,7 +31,7 @@ from mxref.targets.profile_target import speaks_of
 from mxref.targets.returned import AnswerError
 from mxref.targets.target import PythonTarget, Target
 
-__all__ = ["Counterexample", "Row", "fuzz"]
+__all__ = ["Counterexample", "FuzzRow", "fuzz"]
 
 Words = NDArray[np.uint64]
 
@@ -66,7 +66,7 @@ class Counterexample:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FuzzRow:
     """What became of an operation, format and float type.
 
     Args:
@@ -98,7 +98,7 @@ def fuzz(
     floats: Collection[str] = (),
     examples: int = 200,
     seed: int = 0,
-) -> Iterator[Row]:
+) -> Iterator[FuzzRow]:
     """Search every operation, format and float type that a target covers for a wrong answer.
 
     Where one is found, the other float types of that operation and format are left out.
@@ -147,7 +147,9 @@ def fuzz(
         found = _search(trial, examples, Random(f"{seed} {op} {format} {slot}"))
         if found is not None:
             failed.add((op, format))
-        yield Row(op, format, slot, name, trial.examples, found, None if by is None else by.name)
+        yield FuzzRow(
+            op, format, slot, name, trial.examples, found, None if by is None else by.name
+        )
 
 
 #: Operations of one word in.

@@ -10,7 +10,7 @@ from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import reads
 from mxref.cases.records import words
 from mxref.conformance.compare.failure_text import show_code, show_float
-from mxref.conformance.identification.identify import Clash, Finding, Identified
+from mxref.conformance.identification.identify import ChoiceFinding, Clash, Identified
 from mxref.formats.catalog import E8M0
 from mxref.policy.policy import Policy
 
@@ -169,7 +169,7 @@ def lines(group: Sequence[Identified]) -> tuple[str, list[tuple[str, str, str]],
     return title, rows, list(dict.fromkeys(rest))
 
 
-def _probes_of(findings: Sequence[tuple[Identified, Finding]]) -> Iterator[str]:
+def _probes_of(findings: Sequence[tuple[Identified, ChoiceFinding]]) -> Iterator[str]:
     """The probes that rule out most members, each once."""
     out: set[str] = set()
     for one, finding in findings:
@@ -197,7 +197,7 @@ def identified_json(found: Sequence[Identified]) -> list[dict[str, Any]]:
 
 
 def _one_json(one: Identified) -> dict[str, Any]:
-    def shown(finding: Finding) -> Mapping[str, str]:
+    def shown(finding: ChoiceFinding) -> Mapping[str, str]:
         return {
             member: show_probe(one, probe, word, one.probes[probe].answer)
             for member, (probe, word) in finding.shown.items()

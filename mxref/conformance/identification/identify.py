@@ -24,11 +24,11 @@ from mxref.targets.calls import without_cases
 from mxref.targets.profile_target import profile_target
 from mxref.targets.target import Target
 
-__all__ = ["Clash", "Finding", "Identified", "identify", "identify_one", "settings"]
+__all__ = ["ChoiceFinding", "Clash", "Identified", "identify", "identify_one", "settings"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ChoiceFinding:
     """What was found of one choice.
 
     Args:
@@ -77,7 +77,7 @@ class Identified:
     setting: Setting
     probes: tuple[Probe, ...]
     space: Space
-    findings: tuple[Finding, ...]
+    findings: tuple[ChoiceFinding, ...]
     clashes: tuple[Clash, ...]
 
     @property
@@ -231,7 +231,7 @@ def _clash(number: int, asked: Asked, found: Mapping[str, str]) -> Clash:
 
 def _finding(
     name: str, space: Space, asked: Asked, found: Mapping[str, str], wrong: Collection[int]
-) -> Finding:
+) -> ChoiceFinding:
     """What was found of a choice, and the fewest probes that rule out its other members."""
     setting = asked.setting
     groups = {group[0]: group for group, _ in alike(setting, name)}
@@ -250,4 +250,4 @@ def _finding(
                 ruled[member] = (probe, int(differ[first][probe]))
     known = {other: "|".join(space.values(other)) for other in reads(setting.op)}
     why = because(setting, name, values, known) if len(values) > 1 else ""
-    return Finding(name, tuple(values), ruled, why)
+    return ChoiceFinding(name, tuple(values), ruled, why)

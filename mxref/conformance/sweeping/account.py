@@ -10,7 +10,7 @@ from typing import Any
 from mxref.cases.records import VectorFile
 from mxref.conformance.sweeping.block_sweep import BlockTally
 from mxref.conformance.sweeping.intervals import Tally
-from mxref.conformance.sweeping.plan import Part
+from mxref.conformance.sweeping.plan import SweepPart
 
 __all__ = ["Account", "Swept"]
 
@@ -69,7 +69,7 @@ class Account:
     seconds: float = 0.0
     sha256: Any = field(default_factory=hashlib.sha256)
 
-    def add(self, part: Part, seconds: float) -> None:
+    def add(self, part: SweepPart, seconds: float) -> None:
         """The next part, which came so many seconds after the one before."""
         for found in part.found:
             self.tally.add(found)

@@ -23,7 +23,7 @@ from mxref.cases.product import key_layout, scale_blocks, scale_range
 from mxref.cases.records import VectorFile, same_width
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.sweeping.intervals import KEPT, Found, Interval, find
-from mxref.conformance.sweeping.plan import OwnTarget, Part, Plan
+from mxref.conformance.sweeping.plan import OwnTarget, Plan, SweepPart
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ElementFormat
 from mxref.golden.level2 import SHARE, compare
 
@@ -107,7 +107,7 @@ def scale_count(plan: Plan) -> int:
     return len(scale_range(BLOCK_FORMATS[plan.file.format].element, plan.policy))
 
 
-def sweep_blocks(plan: Plan, index: int) -> Part:
+def sweep_blocks(plan: Plan, index: int) -> SweepPart:
     """Put the blocks of one scale to the target and compare.
 
     Raises:
@@ -120,7 +120,7 @@ def sweep_blocks(plan: Plan, index: int) -> Part:
         scale, first, last = scale_range(fmt, plan.policy)[index]
         inputs = scale_blocks(fmt, scale, first, last).astype(np.uint64)
         if not inputs.size:  # a scale that wraps around, of which no quotient is a number
-            return Part((), 0, 0.0, time.perf_counter() - began)
+            return SweepPart((), 0, 0.0, time.perf_counter() - began)
         keys = _keys(inputs, scale, fmt)
         want = fast_answers(file.op, file.format, file.float, inputs, plan.policy)
         want = want.astype(np.uint64)
@@ -136,7 +136,7 @@ def sweep_blocks(plan: Plan, index: int) -> Part:
     answered = target.ask(file, inputs)
     asked = time.perf_counter() - asking
     found = _compared(file, scale, keys, want, answered.words, answered.errors)
-    return Part(found, keys.size, asked, time.perf_counter() - began)
+    return SweepPart(found, keys.size, asked, time.perf_counter() - began)
 
 
 def key_float(key: int, fmt: ElementFormat) -> int:

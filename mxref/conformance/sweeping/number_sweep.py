@@ -21,7 +21,7 @@ from mxref.cases.records import VectorFile
 from mxref.cases.steps import Steps, steps
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.sweeping.intervals import Found, find
-from mxref.conformance.sweeping.plan import OwnTarget, Part, Plan
+from mxref.conformance.sweeping.plan import OwnTarget, Plan, SweepPart
 from mxref.support.scratch import scratch
 from mxref.targets.calls import code_format, error_text, is_fault, quiet
 from mxref.targets.returned import AnswerError
@@ -54,7 +54,7 @@ def _codes_of(target: Target, file: VectorFile) -> Callable[[VectorFile, Codes],
     return getattr(target, "codes", None) if from_number else None
 
 
-def sweep_numbers(plan: Plan, first: int) -> Part:
+def sweep_numbers(plan: Plan, first: int) -> SweepPart:
     """Put one part of the inputs to the target and compare.
 
     Raises:
@@ -74,7 +74,7 @@ def sweep_numbers(plan: Plan, first: int) -> Part:
             if plan.digest:
                 codes.append(answers.astype(np.uint8, copy=False).tobytes())
     busy = time.perf_counter() - began
-    return Part(tuple(found), end - first, asker.seconds, busy, b"".join(codes))
+    return SweepPart(tuple(found), end - first, asker.seconds, busy, b"".join(codes))
 
 
 class _Asker:

@@ -21,7 +21,7 @@ from mxref.support.scratch import scratch
 from mxref.targets.calls import Answers, quiet
 from mxref.targets.target import Target
 
-__all__ = ["OwnTarget", "Part", "Plan", "Source"]
+__all__ = ["OwnTarget", "Plan", "Source", "SweepPart"]
 
 #: A target, or a function without arguments that gives it, which other processes can call.
 Source = Target | Callable[[], Target]
@@ -89,7 +89,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SweepPart:
     """What one part of a sweep found.
 
     Args:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Executor
 from functools import partial
 
-from mxref.conformance.sweeping.plan import Part, Plan, Source
+from mxref.conformance.sweeping.plan import Plan, Source, SweepPart
 from mxref.support.workers import in_flight, processes
 from mxref.targets.target import TargetError
 
@@ -21,11 +21,11 @@ _MANY = 16
 def parts_done(
     plans: Sequence[Plan],
     source: Source,
-    work: Callable[[Plan, int], Part],
+    work: Callable[[Plan, int], SweepPart],
     tasks: Sequence[tuple[int, int]],
     jobs: int,
     executor: Executor | None,
-) -> Generator[Part, None, None]:
+) -> Generator[SweepPart, None, None]:
     """The parts, in the order of their tasks, by whoever works.
 
     Args:
@@ -67,7 +67,7 @@ def parts_done(
         ) from None
 
 
-def _called(call: Callable[[], Part]) -> Part:
+def _called(call: Callable[[], SweepPart]) -> SweepPart:
     return call()
 
 

@@ -15,7 +15,7 @@ from mxref.bits.floats import LAYOUTS
 from mxref.conformance.differing import figures as figures_module
 from mxref.conformance.differing import inputs
 from mxref.conformance.differing.difference import Difference, Example, difference
-from mxref.conformance.differing.figures import Figures
+from mxref.conformance.differing.figures import DataFigures
 from mxref.conformance.differing.sides import Side, common_float, rounded_to, side_of
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
@@ -26,7 +26,7 @@ def found(a: str, b: str, format: str = "mxfp4_e2m1", float: str | None = None) 
     return difference(a, b, format, float=float)
 
 
-def weighed(a: str, b: str, x: np.ndarray) -> Figures:
+def weighed(a: str, b: str, x: np.ndarray) -> DataFigures:
     fmt = mxref.formats.block_format("mxfp4_e2m1")
     return figures_module.figures("x", x, side_of(a, fmt), side_of(b, fmt), fmt)
 

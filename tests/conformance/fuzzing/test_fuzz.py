@@ -18,7 +18,7 @@ from mxref.cases.records import VectorFile, padded, stripped
 from mxref.cases.words import OPERATIONS
 from mxref.conformance import target_of
 from mxref.conformance.compare.compare import same_answers
-from mxref.conformance.fuzzing.fuzz import Counterexample, Row, fuzz
+from mxref.conformance.fuzzing.fuzz import Counterexample, FuzzRow, fuzz
 from mxref.conformance.fuzzing.input_words import questions, subjects
 from mxref.formats.catalog import block_format
 from mxref.policy.policy import Policy
@@ -27,7 +27,7 @@ from mxref.targets.calls import Answers
 F32 = np.dtype(np.float32)
 
 
-def rows_of(format: str, float: str = "f32", **functions: Callable[..., Any]) -> list[Row]:
+def rows_of(format: str, float: str = "f32", **functions: Callable[..., Any]) -> list[FuzzRow]:
     """What fuzzing a target of one function says of one format and float type."""
     target = target_of(SimpleNamespace(**functions, FORMATS=[format], FLOATS=[float]), "kernel")
     return list(fuzz(target, formats=[format]))

@@ -15,7 +15,7 @@ import pytest
 import mxref
 from mxref.cli import main
 from mxref.conformance import target_of
-from mxref.conformance.fuzzing.fuzz import Row, _Trial, fuzz
+from mxref.conformance.fuzzing.fuzz import FuzzRow, _Trial, fuzz
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
 
@@ -33,7 +33,7 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 def searched(
     quantize: Callable[..., Any], claimed: str | None = "torchao_0_18_rceil", **given: Any
-) -> Row:
+) -> FuzzRow:
     claims = {} if claimed is None else {"PROFILE": claimed}
     kernel = SimpleNamespace(quantize=quantize, FORMATS=[FP4], FLOATS=["f32"], **claims)
     (row,) = fuzz(target_of(kernel, "kernel"), **given)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mxref.bits.float32 import wide
 from mxref.bits.floats import F64, FloatLayout
 from mxref.conformance.compare.compare import same_answers
-from mxref.conformance.differing.sides import Answers, Words
+from mxref.conformance.differing.sides import BlockAnswers, Words
 from mxref.formats.catalog import E8M0, BlockFormat
 from mxref.numbers.element import encode
 from mxref.profiles.stages import powers
@@ -36,7 +36,9 @@ KINDS = {
 READINGS = ("scale ff", "NaN code", "zero", "scale 00", "value")
 
 
-def kinds(words: Words, a: Answers, b: Answers, fmt: BlockFormat, layout: FloatLayout) -> Bools:
+def kinds(
+    words: Words, a: BlockAnswers, b: BlockAnswers, fmt: BlockFormat, layout: FloatLayout
+) -> Bools:
     """Which kinds of difference each block shows, (n, len(KINDS))."""
     file = without_cases("quantize", fmt.name, layout.name)
     same = same_answers(file, a.words, b.words)
@@ -84,7 +86,7 @@ def _is_tie(
     return tie
 
 
-def readings(answers: Answers, fmt: BlockFormat) -> NDArray[np.int64]:
+def readings(answers: BlockAnswers, fmt: BlockFormat) -> NDArray[np.int64]:
     """What kind of difference it is, by its place in READINGS, to read each element otherwise."""
     element = fmt.element
     nan = [code for code in range(element.code_count) if element.is_nan(code)]
