@@ -1,4 +1,4 @@
-"""The museum of mutants: wrong implementations, most of them seen, that the vectors must catch."""
+"""The museum of mutants: wrong implementations, many of them seen, that the vectors must catch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _place(mutant: Mutant) -> tuple[str, int, str]:
     return mutant.group[0], int(mutant.group[1:]), mutant.id
 
 
-#: Dot products, for which there are no vectors yet: never counted as killed.
+#: Mutants of dot products wait for vectors; they are never counted as killed.
 _waits = partial(
     wrong,
     None,

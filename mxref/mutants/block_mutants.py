@@ -26,7 +26,7 @@ Pair = tuple[U8, U8]
 
 
 def largest(magnitudes: NDArray[Any], negative: NDArray[np.bool_]) -> NDArray[Any]:
-    """Amax of each block, as a pattern; NaN and infinity are above all others."""
+    """Amax of each block as a bit pattern; infinity and NaN are the largest."""
     top: NDArray[Any] = magnitudes.max(axis=1)
     return top
 
@@ -45,7 +45,7 @@ def quantizer(
     stored: Callable[[I64], I64] = lambda codes: codes,
     policy: str = "ocp",
 ) -> Function:
-    """A `quantize` with these stages; with none of them replaced it is right.
+    """A `quantize` made of these stages; the defaults are right.
 
     >>> scales, codes = quantizer()(np.full((1, 32), 5.0, np.float32), "mxfp4_e2m1")
     >>> scales, codes[0, :4]
@@ -110,7 +110,7 @@ def _flushed_result(parts: Parts, codes: I64) -> Parts:
 
 
 def _two_halves(values: NDArray[Any], format: str) -> Pair:
-    """Blocks of 16: each half has its own scale, the second half's is not stored."""
+    """Each half of a block under its own scale; that of the second half is not stored."""
     run = quantizer()
     scales, first = run(values[:, :16], format)
     _, second = run(values[:, 16:], format)
@@ -118,7 +118,7 @@ def _two_halves(values: NDArray[Any], format: str) -> Pair:
 
 
 def _columns(values: NDArray[Any], format: str) -> Pair:
-    """Tiles of 32 x 32, filled up with zeros, with blocks along their columns."""
+    """Blocks along the columns of 32 x 32 tiles, the last tile padded with zeros."""
     rows = -(-len(values) // 32) * 32
     padded = np.zeros((rows, 32), values.dtype)
     padded[: len(values)] = values

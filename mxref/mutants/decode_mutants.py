@@ -1,4 +1,4 @@
-"""Classes D, E and F on the way back: `decode`, `decode_scale` and `dequantize` gone wrong."""
+"""Classes D, E and F: `decode`, `decode_scale` and `dequantize` gone wrong."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _top_is_nan(fmt: ElementFormat) -> Parts:
 
 
 def _positive(fmt: ElementFormat) -> Parts:
-    """The sign looked for in bit 7."""
+    """No code negative, since the sign is expected in bit 7."""
     return replaced(fmt, negative=np.zeros(fmt.code_count, bool))
 
 
@@ -75,7 +75,7 @@ def _sign_and_magnitude(fmt: ElementFormat) -> Parts:
 
 
 def _minus_128(significand: int) -> Elements:
-    """Code 80 read as another number of 64ths."""
+    """INT8 code 80 read as -significand / 64."""
 
     def elements(fmt: ElementFormat) -> Parts:
         parts = parts_of(fmt)

@@ -1,4 +1,4 @@
-"""Plain decoders that read element and scale codes as told; a mutant is told something wrong."""
+"""Plain decoders made of stages; a mutant is one with a wrong stage."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _unspoilt(table: Table, layout: FloatLayout, fmt: ElementFormat) -> Table:
 
 
 def replaced(fmt: ElementFormat, **changed: Any) -> Parts:
-    """The numbers of all codes, with some fields replaced."""
+    """The parts of the numbers of all codes, with some fields replaced."""
     return dataclasses.replace(parts_of(fmt), **changed)
 
 
@@ -39,7 +39,7 @@ def magnitudes(fmt: ElementFormat) -> NDArray[np.int64]:
 
 
 def decoder(elements: Elements = parts_of) -> Function:
-    """A `decode` that reads the codes so; as it stands it is right.
+    """A `decode` that reads codes by `elements`; the default is right.
 
     >>> decoder()(np.uint8([1, 15]), "e2m1")
     array([ 0.5, -6. ], dtype=float32)
@@ -56,9 +56,9 @@ def dequantizer(
     scales: Callable[[], Parts] = _scales,
     finish: Callable[[Table, FloatLayout, ElementFormat], Table] = _unspoilt,
 ) -> Function:
-    """A `dequantize` that reads the codes so; as it stands it is right.
+    """A `dequantize` made of these stages; the defaults are right.
 
-    `finish` spoils the table of products, one row a scale code.
+    `finish` changes the table of products, which has a row for each scale code.
 
     >>> codes = np.ones((1, 32), np.uint8)
     >>> dequantizer()(np.uint8([129]), codes, "mxfp4_e2m1", np.float32)[0, :2]

@@ -25,7 +25,7 @@ def _encode_scale(**choices: Any) -> Function:
 
 
 def _code(finish: Callable[[Parts, I64, FloatLayout], I64]) -> Function:
-    """An `encode_scale` that spoils the codes of finite numbers."""
+    """An `encode_scale` whose codes of finite numbers come from `finish`."""
 
     def encode(values: NDArray[Any]) -> U8:
         bits, layout = bits_of(values)

@@ -18,7 +18,7 @@ from mxref.numbers.element import encode
 
 @dataclass(slots=True)
 class Work:
-    """What the stages know: filled in as the encoder goes on.
+    """The values that stages read; the encoder fills in kept, rest and half.
 
     The magnitude is (kept + rest / 2**drop) units in the last place, half of which is `half`.
     """
@@ -26,9 +26,9 @@ class Work:
     fmt: ElementFormat
     layout: FloatLayout
     parts: Parts
-    natural: I64  #: floor(log2 |x|), far below everything for zero
-    binade: I64  #: the same, but not below emin
-    drop: I64  #: how many bits of the significand are cut off
+    natural: I64  #: floor(log2 |x|); -5000 for zero
+    binade: I64  #: `natural`, but at least emin
+    drop: I64  #: number of low bits of the significand that are cut off
     kept: I64
     rest: I64
     half: I64
@@ -60,17 +60,17 @@ class Work:
 
 
 def read(bits: Bits, layout: FloatLayout, fmt: ElementFormat) -> Parts:
-    """The number."""
+    """The input, taken apart."""
     return split(bits, layout)
 
 
 def shift(w: Work) -> I64:
-    """How many bits to cut off."""
+    """Number of low bits to cut off."""
     return w.drop
 
 
 def up(w: Work) -> Any:
-    """Whether to round up: to nearest, ties to even."""
+    """Whether to round up, by round to nearest, ties to even."""
     return w.guard & (w.sticky | w.odd)
 
 
@@ -80,7 +80,7 @@ def join(w: Work, rounded_up: Bool) -> I64:
 
 
 def limit(w: Work, magnitude: I64) -> I64:
-    """Saturation."""
+    """The magnitude code, at most the largest."""
     return np.where(w.parts.is_inf, w.fmt.max_code, np.minimum(magnitude, w.fmt.max_code))
 
 
@@ -92,7 +92,7 @@ def sign(w: Work, magnitude: I64) -> I64:
 
 
 def special(w: Work, codes: I64) -> I64:
-    """NaN."""
+    """The code, replaced where the input is NaN."""
     nan = w.fmt.max_code if w.fmt.nan_code is None else w.fmt.nan_code
     return np.where(w.parts.is_nan, nan, codes)
 
@@ -107,7 +107,7 @@ def encoder(
     sign: Callable[[Work, I64], I64] = sign,
     special: Callable[[Work, I64], I64] = special,
 ) -> Function:
-    """An `encode` with these stages; with none of them replaced it is right.
+    """An `encode` made of these stages; the defaults are right.
 
     >>> encoder()(np.float32([5.0, -7.1]), "e2m1")
     array([ 6, 15], dtype=uint8)

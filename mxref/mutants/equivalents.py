@@ -1,4 +1,4 @@
-"""The ledger of equivalent mutants: where a wrong algorithm cannot be told from the right one."""
+"""Equivalent mutants: where a wrong algorithm gives the same answers as the right one."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Equivalent:
     """A mutant that gives every right answer in some formats and from some float types.
 
     Args:
-        id: the mutant's.
-        formats: where; every one of the mutant's if empty.
-        floats: from which float types; every one of the mutant's if empty.
-        proof: why, in a sentence.
-        check: a function that shows it on every input that matters, if there is one.
+        id: the mutant's id.
+        formats: the formats where it is right; all of the mutant's if empty.
+        floats: the float types where it is right; all of the mutant's if empty.
+        proof: the reason, in a sentence.
+        check: a function that verifies the proof.
     """
 
     id: str
@@ -50,19 +50,19 @@ def _largest_scale_is_fe() -> bool:
 
 
 def _subnormals_have_scale_00() -> bool:
-    """Of every subnormal float32; where emax is larger the exponent is smaller still."""
+    """Every subnormal float32 has scale 00; a larger emax makes the exponent smaller still."""
     values = np.arange(1, 1 << 23, dtype=np.uint32).view(np.float32)
     return not shared_scale(values, "int8").any()
 
 
 def _log2_is_far_from_the_power() -> bool:
-    """-log2(1 - x) > x for 0 < x < 1: more than half a unit in the last place below |k| < 2**8."""
+    """log2 of the float below 2**k is more than half an ulp below k, since -log2(1 - x) > x."""
     steps = {"float64 log2 of float32": (24, 53), "float32 log2 of bfloat16": (8, 24)}
     return all(bits < precision - 8 + 1 for bits, precision in steps.values())
 
 
 def _scale_range_of_float16() -> bool:
-    """Scale codes of all finite float16 other than zero."""
+    """No finite float16 other than zero has scale code 00 or FE."""
     codes = encode_scale(np.arange(1, 0x7C00, dtype=np.uint16).view(np.float16))
     return int(codes.min()) > 0 and int(codes.max()) < 0xFE
 
@@ -199,7 +199,7 @@ EQUIVALENT: tuple[Equivalent, ...] = (
 
 
 def equivalent(id: str, format: str, float: str) -> Equivalent | None:
-    """The entry that says that a mutant is right for a format and a float type; or None."""
+    """The entry by which a mutant is right for a format and a float type; None if it is wrong."""
     for entry in EQUIVALENT:
         there = format in (entry.formats or (format,)) and float in (entry.floats or (float,))
         if entry.id == id and there:

@@ -1,4 +1,4 @@
-"""Class G on scales: matrices and blocks whose scales lie elsewhere than they should."""
+"""Class G on scales: scale matrices and stored blocks with scales in the wrong places."""
 
 from __future__ import annotations
 
@@ -23,11 +23,8 @@ _MXFP4 = ("mxfp4_e2m1",)
 _MXFP6 = ("mxfp6_e3m2", "mxfp6_e2m3")
 
 
-# Matrices of scales.
-
-
 def _tiled(scale_codes: NDArray[Any], filler: int = 0, height: int = 128) -> NDArray[Any]:
-    """A matrix filled up to whole tiles, as (tiles down, bands, 32, tiles across, 4)."""
+    """A matrix padded to whole tiles, as (tiles down, bands, 32, tiles across, 4)."""
     rows, columns = scale_codes.shape
     widths = ((0, -rows % height), (0, -columns % 4))
     whole = np.pad(scale_codes, widths, constant_values=filler)
@@ -55,7 +52,7 @@ def swapped_tiles(scale_codes: NDArray[Any]) -> NDArray[Any]:
 
 
 def _unswizzled(packer: Function) -> Function:
-    """The way back of a layout: its bytes read from where it would have put them."""
+    """The inverse of a layout: reads each code from where `packer` would have put it."""
 
     def run(packed: U8, shape: tuple[int, int]) -> U8:
         numbers = np.arange(1, shape[0] * shape[1] + 1).reshape(shape)
@@ -69,9 +66,6 @@ def _unswizzled(packer: Function) -> Function:
 
 def _columns_first(scale_codes: U8) -> U8:
     return scale_codes.T.reshape(-1)
-
-
-# Stored blocks.
 
 
 def _stored(**choices: Any) -> Function:

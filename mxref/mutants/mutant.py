@@ -34,18 +34,18 @@ class Mutant:
     """A wrong implementation of one operation.
 
     Args:
-        id: its class, a letter and a number, and a further letter where the class has several.
+        id: its class, a letter and a number, and further letters where the class has several.
         name: a short name in words.
-        text: one sentence that says what is wrong.
+        text: what is wrong, in one sentence.
         op: the operation.
-        run: the operation itself, with the signature of a target's (`mxref.targets.target`);
-            None where nothing can run it yet.
-        formats: the formats that it has.
-        floats: the float types that it has.
+        run: the operation's function, with the signature of a target's
+            (`mxref.targets.target`); None while no vectors test it.
+        formats: the formats that it supports.
+        floats: the float types that it supports.
         model: the coverage model that is expected to catch it.
         seen: where it was seen, as ``owner/repository#number`` or in words.
-        policy: the policy that it means to follow.
-        waiting: what is missing before the vectors can judge it; empty if nothing is.
+        policy: the policy that it tries to follow.
+        waiting: what the vectors lack to judge it; empty if nothing.
     """
 
     id: str
@@ -62,7 +62,7 @@ class Mutant:
 
     @property
     def group(self) -> str:
-        """Its class: the id without what tells mutants of one class apart.
+        """Its class: the letter and the number at the beginning of the id.
 
         >>> Mutant("A17b", "", "", "encode", None, (), (), "M14").group
         'A17'
@@ -74,7 +74,7 @@ class Mutant:
 
     @property
     def links(self) -> Iterator[str]:
-        """Where it was seen, as links where there is a thread."""
+        """The places where it was seen, threads as links."""
         for place in self.seen:
             thread = re.fullmatch(r"([\w.-]+/[\w.-]+)#([0-9]+)", place)
             yield f"https://github.com/{thread[1]}/issues/{thread[2]}" if thread else place

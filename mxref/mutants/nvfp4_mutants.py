@@ -48,7 +48,7 @@ def quantizer(
     divide: Callable[[Parts, I64], Parts] = _divided,
     policy: str = "ocp",
 ) -> Function:
-    """A `quantize` to blocks with UE4M3 scales in stages; with none of them replaced it is right.
+    """A `quantize` to blocks with UE4M3 scales made of these stages; the defaults are right.
 
     >>> scales, codes = quantizer()(np.float32([[6.0, 1.25] * 8]), "fp4_ue4m3")
     >>> scales, codes[0, :2]
@@ -89,13 +89,13 @@ def _by_four(amax: Parts) -> I64:
 
 
 def _powers(codes: I64) -> I64:
-    """The power of two not below the scale."""
+    """The smallest power of two that is not below the scale."""
     up = codes + -codes % 8
     return np.where(codes < 8, codes, np.minimum(up, 0x78))
 
 
 def _with_tensor_scale(values: NDArray[Any], format: str, tensor_scale: Any) -> Pair:
-    """Forgets the tensor's scale."""
+    """Quantizes without the scale of the tensor."""
     blocks = quantize(values, "fp4_ue4m3")
     return blocks.scale_codes, blocks.codes
 
@@ -109,7 +109,7 @@ def _by_arithmetic(**choices: Any) -> Function:
 
 
 def dequantizer(read: Callable[[], Parts] = lambda: _SCALES) -> Function:
-    """A `dequantize` that reads UE4M3 scales so; as it stands it is right.
+    """A `dequantize` that takes the scales from `read`; the default is right.
 
     >>> dequantizer()(np.uint8([57]), np.full((1, 16), 2, np.uint8), "fp4_ue4m3", np.float32)[0, 0]
     np.float32(1.125)

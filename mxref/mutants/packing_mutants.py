@@ -1,4 +1,4 @@
-"""Class G on codes: FP4 and FP6 in other bits than they should be in."""
+"""Class G on codes: FP4 and FP6 codes packed into the wrong bits."""
 
 from __future__ import annotations
 
@@ -16,13 +16,10 @@ __all__ = ["PACKINGS", "filled"]
 
 
 def filled(codes: U8, unit: int, value: int = 0) -> U8:
-    """Codes along the last axis, filled up to a multiple."""
+    """Codes padded along the last axis to a multiple of `unit`."""
     missing = -codes.shape[-1] % unit
     widths = [(0, 0)] * (codes.ndim - 1) + [(0, missing)]
     return np.pad(codes, widths, constant_values=value)
-
-
-# FP4 and FP6.
 
 
 def high_nibble_first(codes: U8, format: str) -> U8:
@@ -68,7 +65,7 @@ def _from_the_top(packed: U8, format: str, count: int) -> U8:
 
 
 def _last_byte(codes: U8, format: str) -> U8:
-    """Right, but for the half of the last byte that an odd code takes."""
+    """The right bytes, but an odd last code in the high half."""
     packed = pack(codes, format)
     if len(codes) % 2:
         packed[-1] <<= 4
@@ -76,7 +73,7 @@ def _last_byte(codes: U8, format: str) -> U8:
 
 
 def _only_bytes_needed(codes: U8, format: str) -> U8:
-    """Bytes of the bit stream, without those that fill up the last four codes."""
+    """The bytes that hold bits of codes, without padding to groups of four codes."""
     return pack(codes, format)[: -(-6 * len(codes) // 8)]
 
 
@@ -125,7 +122,7 @@ def _unpack_as(**choices: Any) -> Function:
     return run
 
 
-#: Layouts have the name of a packing, or "bytes", where other operations have a float type.
+#: The float type of these files is the name of a packing, or "bytes".
 _packs = partial(wrong, op="pack", floats=("bytes",), model="M11")
 _unpacks = partial(wrong, op="unpack", floats=("low_nibble_first",), model="M11")
 _FP4, _FP6 = ("e2m1",), ("e3m2", "e2m3")

@@ -1,4 +1,4 @@
-"""Class B: element encoders that are wrong at the ends: underflow, overflow, zeros, Inf and NaN."""
+"""Class B: element encoders with wrong underflow, overflow, zeros, Inf or NaN."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ E4M3, E5M2 = ("e4m3",), ("e5m2",)
 NONSATURATING = "ocp+overflow=nonsaturating"
 
 
-def _too_small(w: Work, codes_below: int) -> Bool:
-    """Whether the magnitude is below that of a code that is a power of two."""
-    return w.natural < w.fmt.emin - w.fmt.mantissa_bits + codes_below
+def _too_small(w: Work) -> Bool:
+    """Whether the magnitude is below the smallest number of the format."""
+    return w.natural < w.fmt.emin - w.fmt.mantissa_bits
 
 
 def _flushed_before(w: Work, rounded_up: Any) -> I64:
@@ -31,7 +31,7 @@ def _flushed_after(w: Work, magnitude: I64) -> I64:
 
 
 def _below_smallest(w: Work, rounded_up: Any) -> I64:
-    return np.where(_too_small(w, 0), 0, join(w, rounded_up))
+    return np.where(_too_small(w), 0, join(w, rounded_up))
 
 
 def _half_smallest(w: Work) -> Any:
@@ -44,9 +44,9 @@ def _subnormal_shift(step: int) -> Function:
 
 
 def _no_hidden_bit(w: Work, rounded_up: Any) -> I64:
-    """Subnormal numbers are shifted into place without their leading one."""
+    """Subnormal numbers without their leading one."""
     hidden = np.int64(1) << np.clip(w.natural - w.binade + w.fmt.mantissa_bits, 0, 62)
-    reaches = w.subnormal & ~_too_small(w, 0)
+    reaches = w.subnormal & ~_too_small(w)
     return join(w, rounded_up) - np.where(reaches, hidden, 0)
 
 
@@ -71,7 +71,7 @@ def _wrapped(w: Work, magnitude: I64) -> I64:
 
 
 def _into_sign(w: Work, codes: I64) -> I64:
-    """Magnitude and sign added, the sum cut to the width of a code."""
+    """The sum of magnitude and sign, cut to the width of a code."""
     return special(w, codes & (w.fmt.code_count - 1))
 
 
@@ -80,7 +80,7 @@ def _added_sign(w: Work, magnitude: I64) -> I64:
 
 
 def _unlimited_in_binade(w: Work, magnitude: I64) -> I64:
-    """Saturation of numbers of a higher binade only; others round to what lies above the max."""
+    """Numbers above the top binade saturated; others may round past the largest number."""
     beyond = w.parts.is_inf | (w.natural > w.fmt.emax)
     return np.where(beyond, w.fmt.max_code, magnitude)
 

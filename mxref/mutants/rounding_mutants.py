@@ -1,4 +1,4 @@
-"""Class A: element encoders that round wrongly; and the INT8 ones of class F."""
+"""Class A, element encoders that round wrongly, and class F, wrong INT8 encoders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _rounds_up(rule: Callable[[Work], Bool]) -> Function:
 
 
 def _narrowed(bits_kept: int) -> Function:
-    """Low fraction bits of the source cut off before anything else."""
+    """An encoder that first cuts the source to `bits_kept` fraction bits."""
 
     def read(bits: Bits, layout: FloatLayout, fmt: ElementFormat) -> Parts:
         drop = max(layout.mantissa_bits - bits_kept, 0)
@@ -46,12 +46,12 @@ def _masked_fraction(bits: Bits, layout: FloatLayout, fmt: ElementFormat) -> Par
 
 
 def _wrong_constant(w: Work) -> Any:
-    """Half a unit plus the odd bit is added, where it should be one less."""
+    """Adds half a unit plus the odd bit, which is one too much."""
     return (w.drop > 0) & (w.rest + w.half + w.odd >= 2 * w.half)
 
 
 def _three_quarters(w: Work) -> Any:
-    """Rounded to half a unit by a constant of the wrong binade, then cut off."""
+    """Rounds to half a unit, by a constant of the wrong binade, then truncates."""
     return w.guard & ((w.rest & (w.half >> 1)) != 0)
 
 
@@ -73,14 +73,14 @@ def _upper_half_sticky(w: Work) -> Any:
 
 
 def _carry_lost(w: Work, rounded_up: Any) -> Any:
-    """Exponent and fraction put together as fields: a carry out of the fraction is lost."""
+    """Exponent and fraction joined as fields: a carry out of the fraction is lost."""
     m = w.fmt.mantissa_bits
     field = w.binade - w.fmt.emin + (w.kept >> m)
     return field << m | ((w.kept + rounded_up) & ((1 << m) - 1))
 
 
 def _carry_ored(w: Work, rounded_up: Any) -> Any:
-    """The same with OR: a carry is lost where the exponent is odd."""
+    """Exponent and fraction joined by OR: a carry is lost where the exponent is odd."""
     m = w.fmt.mantissa_bits
     field = w.binade - w.fmt.emin + (w.kept >> m)
     return field << m | ((w.kept & ((1 << m) - 1)) + rounded_up)
@@ -227,7 +227,7 @@ ROUNDING: Mutants = {
 
 
 def _exponent(step: int) -> Function:
-    """The number times 2**step."""
+    """An encoder that first multiplies the number by 2**step."""
 
     def read(bits: Bits, layout: FloatLayout, fmt: ElementFormat) -> Parts:
         parts = split(bits, layout)

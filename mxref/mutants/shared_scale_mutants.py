@@ -1,4 +1,4 @@
-"""Class C on scales alone: `shared_scale` and `encode_scale` gone wrong."""
+"""Class C on amax alone: `shared_scale` gone wrong."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def significand(parts: Parts) -> I64:
 
 
 def floor(parts: Parts, fmt: ElementFormat) -> I64:
-    """The exponent of the scale that `ocp` takes, before it is clamped."""
+    """The exponent of the scale under `ocp`, before it is clamped."""
     return binade(parts) - fmt.emax
 
 
@@ -42,7 +42,7 @@ def scaler(
     zero: int = 0,
     bias: int = 127,
 ) -> Function:
-    """A `shared_scale` with these stages; with none of them replaced it is right.
+    """A `shared_scale` made of these stages; the defaults are right.
 
     >>> scaler()(np.float32([448.0, 0.0]), "e4m3")
     array([127,   0], dtype=uint8)
@@ -65,14 +65,14 @@ def _by_policy(rule: str = "floor", **choices: Any) -> Function:
 def _log2_float64(parts: Parts, fmt: ElementFormat) -> Any:
     """A rounded float64 logarithm: one too large just below 2**k for all k but -2 to 2.
 
-    It is so for more numbers as k grows in magnitude; this is the least of it.
+    For large |k| more numbers are affected; only the last one below 2**k is changed here.
     """
     below = significand(parts) == (1 << 53) - 1
     return floor(parts, fmt) + (below & (np.abs(binade(parts) + 1) >= 3))
 
 
 def _truncated_log2(parts: Parts, fmt: ElementFormat) -> Any:
-    """int(log2 amax) rounds a negative logarithm up."""
+    """int(log2 amax), which rounds a negative logarithm up."""
     power = parts.significand & (parts.significand - 1) == 0
     return floor(parts, fmt) + ((binade(parts) < 0) & ~power)
 
@@ -84,7 +84,7 @@ def _limit(fmt: ElementFormat) -> int:
 
 
 def _floor_of_quotient(parts: Parts, fmt: ElementFormat) -> I64:
-    """floor(log2(amax / max)): FLOOR with 448 where it has 256."""
+    """floor(log2(amax / max)), with the largest number (448) for the largest power (256)."""
     return floor(parts, fmt) - (significand(parts) < _limit(fmt))
 
 
@@ -94,12 +94,12 @@ def _rceil_at(parts: Parts, fmt: ElementFormat) -> I64:
 
 
 def _rceil_of_high_bits(parts: Parts, fmt: ElementFormat) -> I64:
-    """RCEIL that does not see that amax is a little beyond the largest number."""
+    """RCEIL that compares only the upper bits of amax with the largest number."""
     return floor(parts, fmt) + (significand(parts) >> 45 > _limit(fmt) >> 45)
 
 
 def _even_with(bits: Callable[[ElementFormat], int]) -> Exponent:
-    """EVEN with another precision."""
+    """EVEN that rounds amax to another number of fraction bits."""
     return lambda parts, fmt: (
         floor(parts, fmt) + (significand(parts) >= (1 << 53) - (1 << 51 - bits(fmt)))
     )

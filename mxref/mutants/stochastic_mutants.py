@@ -16,7 +16,7 @@ __all__ = ["STOCHASTIC"]
 
 
 def _drawing(change: Any, variant: str = "a") -> Function:
-    """Stochastic rounding whose random bits are changed first."""
+    """Stochastic rounding that changes the random bits first."""
 
     def run(values: Any, random_bits: Any, random_width: int, format: str) -> U8:
         draws = change(random_bits.astype(np.int64), random_width, values)

@@ -1,4 +1,4 @@
-"""Class G on tensors: blocks along the wrong axis, across rows, past the end; strides ignored."""
+"""Class G on tensors: blocks on the wrong axis, across rows or past the end; strides ignored."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ Pair = tuple[U8, U8]
 
 
 def pair(values: Values, format: str, axis: int, **more: Any) -> Pair:
-    """What is right, where no more is said."""
+    """The scale codes and codes that `quantize` gives."""
     blocks = quantize(values, format, axis=axis, **more)
     return blocks.scale_codes, blocks.codes
 
 
 def _across_rows(values: Values, format: str, axis: int) -> Pair:
-    """Blocks of what follows in memory, a row's end or not."""
+    """Blocks of consecutive numbers in memory, across the ends of rows."""
     line = values if axis else values.T
     return pair(np.ascontiguousarray(line).reshape(-1), format, 0)
 
 
 def _filled(values: Values, format: str, axis: int, mode: str) -> Pair:
-    """The tail filled up with something else than zeros."""
+    """Blocks whose tail is padded with something other than zeros."""
     lines = values if axis else values.T
     count, length = lines.shape
     missing = -length % 32
@@ -58,7 +58,7 @@ def _scale_of_block_before(values: Values, format: str, axis: int) -> Pair:
 
 
 def _last_tail_scale(values: Values, format: str, axis: int) -> Pair:
-    """The tail under the scale of the whole block before it."""
+    """The right codes, with the scale of the block before for the tail."""
     scales, codes = (side.copy() for side in pair(values, format, axis))
     if values.shape[axis] > 32 and values.shape[axis] % 32:
         lines = scales if axis else scales.T
@@ -67,7 +67,7 @@ def _last_tail_scale(values: Values, format: str, axis: int) -> Pair:
 
 
 def _contiguous(values: Values) -> Values:
-    """The numbers that lie first in the array's memory, whatever its strides are."""
+    """The first numbers in the array's memory, as if it were contiguous."""
     owner = values
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
