@@ -1,7 +1,7 @@
 """The slow twin: MX conversions, one number at a time, in Python integers.
 
-It is the second witness beside the vectorised path and shares nothing with it: no code, no table,
-no float arithmetic. Bits come in and go out as Python ints; wrong arguments raise ValueError.
+It is independent of the vectorised path and shares nothing with it: no code, no table, no float
+arithmetic. Bits come in and go out as Python ints; wrong arguments raise ValueError.
 
 Source: OCP MX v1.0 5 and 6.3; OFP8 Rev 1.0.
 """

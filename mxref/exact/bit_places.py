@@ -1,8 +1,8 @@
-"""Codes to bytes and back, as pictures of where every single bit goes.
+"""Codes to bytes and back, by a picture of where every bit lies.
 
-A packing is drawn once, for the smallest *group* of codes that fills whole bytes: a list of bytes,
-each a list of eight places from the top bit down, each the (element, bit) that lies there or None.
-`pack` and `unpack` read the same picture.
+A picture shows the smallest *group* of codes that fills whole bytes: a list of bytes, each a list
+of eight places from the top bit down, each the (element, bit) that lies there or None. `pack` and
+`unpack` read the same picture.
 
 Source: OCP MX v1.0 5 leaves the layout in memory to the implementation; PTX ISA, cvt and
 tcgen05.mma (nibbles, middle bits, 128x4 tiles); ggml-common.h (halves); Quark pack.py (quark, the
@@ -18,8 +18,7 @@ from typing import Final, TypeAlias
 
 from mxref.exact.format_table import bad, check_int, look_up
 
-Place: TypeAlias = "tuple[int, int] | None"
-Byte: TypeAlias = "list[Place]"
+Byte: TypeAlias = "list[tuple[int, int] | None]"
 
 
 def _parts(elements: Sequence[int], high: int, low: int) -> Byte:
@@ -28,7 +27,7 @@ def _parts(elements: Sequence[int], high: int, low: int) -> Byte:
 
 
 def _alone(bits: int, below: int = 0) -> list[Byte]:
-    """One code in one byte, with so many bits of zero below it."""
+    """One code in a byte of its own, with `below` zero bits under it."""
     return [[None] * (8 - bits - below) + _parts((0,), bits - 1, 0) + [None] * below]
 
 
@@ -80,7 +79,7 @@ _DRAWINGS: Final[Mapping[int, Mapping[str, Callable[[int], list[Byte]]]]] = {
 
 @cache
 def _picture(bits: int, packing: str, block_size: int) -> tuple[list[Byte], int]:
-    """The picture of a packing, and how many codes are in its group."""
+    """The picture of a packing, and the number of codes in its group."""
     if type(bits) is not int or bits not in _DRAWINGS:
         raise bad("bits", "4, 6 or 8", bits)
     draw = look_up(_DRAWINGS[bits], f"packing of {bits} bits", packing)
@@ -130,7 +129,7 @@ def pack(codes: Sequence[int], bits: int, packing: str, block_size: int = 32) ->
 def unpack(
     data: Sequence[int], bits: int, packing: str, count: int, block_size: int = 32
 ) -> list[int]:
-    """Return the first `count` codes of the bytes that `pack` makes of a row of so many.
+    """Return the `count` codes whose bytes `pack` makes.
 
     data: 0 to 255 each, as many as `pack` gives. bits, packing, block_size: as in `pack`.
     Special values: bits that no code takes, and the codes that fill up a group, are not read.
@@ -161,7 +160,7 @@ def _check_bytes(data: Sequence[int], count: int) -> None:
 
 
 def _places(shape: tuple[int, int], layout: str) -> tuple[dict[tuple[int, int], int], int]:
-    """The place in memory of every scale of a matrix, and how many bytes there are."""
+    """The place in memory of every scale of a matrix, and the number of bytes."""
     if layout not in ("row_major", "tiles_128x4"):
         raise bad("layout", "row_major or tiles_128x4", layout)
     height, width = shape
@@ -172,8 +171,8 @@ def _places(shape: tuple[int, int], layout: str) -> tuple[dict[tuple[int, int], 
         return {cell: place for place, cell in enumerate(cells)}, len(cells)
     tiles_down, tiles_across = -(-height // 128), -(-width // 4)
     tiles = list(product(range(tiles_down), range(tiles_across)))
-    # Within a tile one walks down rows 0 to 31, at each over the four bands of 32 rows that lie
-    # below one another, and in each band over the four columns.
+    # The order within a tile: rows 0 to 31; for each the four bands of 32 rows; for each the four
+    # columns.
     walk = list(product(range(32), range(4), range(4)))
     order = [
         (128 * down + 32 * band + row, 4 * across + column)
@@ -211,8 +210,8 @@ def pack_scales(rows: Sequence[Sequence[int]], layout: str) -> list[int]:
 def unpack_scales(data: Sequence[int], shape: tuple[int, int], layout: str) -> list[list[int]]:
     """Return the matrix of scale codes whose bytes `pack_scales` makes.
 
-    data: 0 to 255 each, as many as `pack_scales` gives. shape: rows and columns, without what
-    fills up the tiles. layout: as in `pack_scales`.
+    data: 0 to 255 each, as many as `pack_scales` gives. shape: rows and columns, without
+    the padding of the tiles. layout: as in `pack_scales`.
     Special values: the bytes that fill up the tiles are not read.
     Source: as in `pack_scales`.
 

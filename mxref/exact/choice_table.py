@@ -1,6 +1,6 @@
 """Every choice with its members, in one table; the first member of each is the default.
 
-The defaults together are the reading called `ocp`. What a member means is said where it is read.
+The defaults together are the policy `ocp`. A member is explained where it is read.
 
 Source: SPEC_NOTES.md, by the note numbers N1 to N39.
 """
@@ -82,7 +82,7 @@ DEQUANTIZE_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
 def settle(given: Mapping[str, str], *tables: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
     """Return a member for every choice of the tables: the one given, or the first.
 
-    A name that is no choice raises TypeError, and a member that is none ValueError.
+    An unknown choice raises TypeError, an unknown member ValueError.
 
     >>> settle({"zero_sign": "dropped"}, {"zero_sign": ("kept", "dropped"), "clamp": ("after",)})
     {'zero_sign': 'dropped', 'clamp': 'after'}
@@ -98,7 +98,7 @@ def settle(given: Mapping[str, str], *tables: Mapping[str, tuple[str, ...]]) -> 
 
 
 def check_member(name: str, member: str, members: Iterable[str]) -> str:
-    """Return the member, after checking that it is one.
+    """Return the member, after checking that it is one of the members.
 
     >>> check_member("clamp", "never", ("after_rounding", "before_rounding"))
     Traceback (most recent call last):

@@ -55,7 +55,7 @@ def encode_scale(x_bits: int, source: str, rounding: str = "toward_zero", **choi
       tiny_scale, below 2**-126: exact; as_if_zero (ties_* take 00 for the number 0: 00 up to
         2**-127, 01 above); always_up (the same, and toward_positive gives 01 even for 2**-127).
       pre_rounding: as in `encode`.
-    Special values: what is below 2**-127 gives 00; NaN gives FF.
+    Special values: numbers below 2**-127 give 00; NaN gives FF.
     Source: OCP MX v1.0 5.4.1.
 
     >>> [encode_scale(0x3FC00000, "f32", r) for r in ("toward_zero", "ties_to_even", "to_odd")]
@@ -80,7 +80,7 @@ def encode_scale(x_bits: int, source: str, rounding: str = "toward_zero", **choi
 
 
 def _rounded_code(n: int, e: int, rounding: str, tiny_scale: str) -> int:
-    """Return the code of n * 2**e, n >= 1, as if there were codes above FE."""
+    """Return the code of n * 2**e, n >= 1, as if codes went on above FE."""
     lower = floor_log2(n, e) + SCALE_BIAS
     power = 1 << (n.bit_length() - 1)
     if lower <= 0:
@@ -133,12 +133,12 @@ def decode_scale(code: int, target: str = "f32", **choices: str) -> int:
     return write_float(scale_number(code, chosen), kind)
 
 
-# What becomes of the elements of a block: divided by the scale, or all 00, or zeros of their signs.
+# The elements of a block: divided by the scale, all codes 00, or zeros with their signs.
 SCALED, NAN_CODES, ZEROS = range(3)
 
 
 class BlockScale(NamedTuple):
-    """The scale code of a block, and what becomes of its elements."""
+    """The scale code of a block, and SCALED, NAN_CODES or ZEROS for its elements."""
 
     code: int
     elements: int
@@ -196,7 +196,7 @@ def block_scaler(
 def _shared_scale_plan(
     source: str, format: str, rule: str, **choices: str
 ) -> tuple[InputType, Callable[[Number], BlockScale]]:
-    """Look up once what `shared_scale` needs for one set of names."""
+    """Look up what `shared_scale` needs for one set of names."""
     kind = prepared(source, "none")
     fmt = look_up(ELEMENTS, "format", format)
     check_member("rule", rule, RULES)

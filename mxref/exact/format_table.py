@@ -17,8 +17,8 @@ from mxref.exact.integers import INF, NAN, Number
 
 _Entry = TypeVar("_Entry")
 
-# What the codes of a format do with the sign: a sign bit; a sign bit whose -0 is the only NaN;
-# two's complement; no sign at all.
+# How a format stores the sign: a sign bit; a sign bit with -0 as the only NaN; two's complement;
+# no sign.
 PLAIN, MINUS_ZERO_IS_NAN, TWOS_COMPLEMENT, UNSIGNED = range(4)
 
 
@@ -44,7 +44,7 @@ class ElementType(NamedTuple):
 
     @property
     def sign_weight(self) -> int:
-        """Number of magnitude codes of one sign, which is what a sign bit adds to a code."""
+        """Number of magnitude codes of one sign, which a sign bit adds to a code."""
         return 1 << (self.bits - (self.sign != UNSIGNED))
 
     @property
@@ -125,7 +125,7 @@ def look_up(table: Mapping[str, _Entry], parameter: str, name: str) -> _Entry:
 
 
 def check_int(parameter: str, number: int, bits: int) -> None:
-    """Refuse what is not a Python int of at most that many bits (a bool or NumPy integer is not).
+    """Refuse all but Python ints of at most that many bits (bools and NumPy integers, too).
 
     >>> check_int("code", 256, 8)
     Traceback (most recent call last):
@@ -139,8 +139,8 @@ def check_int(parameter: str, number: int, bits: int) -> None:
 def magnitude(code: int, fmt: ElementType) -> tuple[int, int]:
     """Return the value of a magnitude code as integers (n, e), meaning n * 2**e.
 
-    Codes above `max_code` go on as if the exponent had no upper bound: the first of them is the
-    virtual value that takes part in rounding next to the maximum.
+    Codes above `max_code` go on as if the exponent had no upper bound; the first of them is the
+    neighbour above the maximum in rounding.
     Special values: zero is (0, e).
     Source: OCP MX v1.0 5.3 (value of an encoding), 5.3.4 (INT8).
 

@@ -26,7 +26,7 @@ Block: TypeAlias = tuple[int, list[int]]
 
 
 class Formats(NamedTuple):
-    """The two formats of a conversion, their rulers, and the numbers that the formulas read."""
+    """The element and scale formats of a conversion, with their rulers and largest numbers."""
 
     element: ElementType
     scale: ElementType
@@ -62,7 +62,7 @@ class Formats(NamedTuple):
 
 
 def _exact_tensor(a: Float, s: Formats) -> Float:
-    """A / (M * C) as the nearest positive finite float32; of zero, 1."""
+    """A / (M * C) as the nearest positive finite float32; 1 if A is zero."""
     if a.is_zero:
         return ONE
     t = Float(quotient(a.number, product(s.m.number, s.c.number), F32), F32)
@@ -128,7 +128,7 @@ def _te_tensor(a: Float, s: Formats) -> Float:
 def _te_block(x: Sequence[Float], t: Float | None, s: Formats) -> Block:
     """The scale of a * (S * (1 / M)) and the elements of x * (1 / (scale * (1 / S))).
 
-    S is M * C / A, or 1 if A or that is zero; whatever overflows is the largest float32.
+    S is M * C / A, or 1 if A or the quotient is zero; overflow gives the largest float32.
     """
     encode = ONE
     if t is not None and not t.is_zero:
@@ -198,12 +198,12 @@ def _ct_number(x: Number, scale: Number, t: Float, s: Formats, target: FloatType
 
 
 class Formulas(NamedTuple):
-    """One arithmetic: its three formulas, and how it reads and places numbers.
+    """The three formulas of one arithmetic, and how it reads numbers.
 
     tensor: from A to the tensor scale. block: from the numbers of a block and the tensor scale, if
     any, to its scale code and element codes. number: from an element, a scale and a tensor scale to
-    the number they stand for. nan_counts: for A. source_types: in which it computes as they are;
-    others are rounded to float32 first. defaults: the choices that differ from those of `encode`.
+    the number they stand for. nan_counts: whether NaN counts for A. source_types: the types it
+    computes in; others are rounded to float32 first. defaults: choices that differ from `encode`.
     """
 
     tensor: Callable[[Float, Formats], Float]

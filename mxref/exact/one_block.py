@@ -49,10 +49,10 @@ from mxref.exact.sources import InputType, prepared, read_checked
 
 
 class _Plan(NamedTuple):
-    """What `quantize` needs for one set of names, looked up once.
+    """What `quantize` needs for one set of names.
 
-    scale_of: from a finite amax. place: from a number to its code. stochastic: whether bits are
-    drawn. nan_code: the element code in a NaN block.
+    scale_of: from a finite amax. place: from a number to its code. stochastic: whether it takes
+    random bits. nan_code: the element code in a NaN block.
     """
 
     source: InputType
@@ -103,7 +103,7 @@ def quantize(
       scaling: divide, reciprocal_flushed (under scales FE and FF every number becomes a zero and
         Inf a NaN, as if multiplied by a flushed reciprocal).
     Special values: a NaN block has scale FF and element codes 00. A block of zeros, or one in which
-    nothing counts, has amax 0; its zeros keep their signs. scale_underflow=flush makes every
+    no number counts, has amax 0; its zeros keep their signs. scale_underflow=flush makes every
     element a zero, with its sign. A scale that wraps to FF is 2**128, and no NaN.
     Source: OCP MX v1.0 6.3.
 
@@ -115,7 +115,7 @@ def quantize(
     plan = _quantize_plan(source, format, rule, rounding=rounding, overflow=overflow, **choices)
     if len(x_bits) == 0:
         raise bad("x_bits", "a block of one number or more", x_bits)
-    if set(map(type, x_bits)) != {int}:  # which `_read` cannot tell apart once it knows the numbers
+    if set(map(type, x_bits)) != {int}:  # `_read`'s cache takes True for 1
         for bits in x_bits:
             check_int("x_bits", bits, plan.source.bits)
     block = _read(tuple(x_bits), plan.source)
@@ -159,7 +159,7 @@ class _Block(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def _read(x_bits: tuple[int, ...], source: InputType) -> _Block:
-    """Read a block; once, if it is asked for under one policy after another."""
+    """Read a block; cached, since vectors ask for it under one policy after another."""
     numbers = tuple(read_checked("x_bits", bits, source) for bits in x_bits)
     kinds = {n for _, n, _ in numbers}
     amax = largest(number for number in numbers if number[1] >= 0)
@@ -186,10 +186,10 @@ def _scale_of(block: _Block, plan: _Plan) -> BlockScale:
 
 
 class _Reading(NamedTuple):
-    """What `dequantize` needs for one set of names, looked up once.
+    """What `dequantize` needs for one set of names.
 
-    elements: the numbers of all element codes, of so many bits. scales: of all scale codes whether
-    they are finite, and the numbers, rounded if they are to be.
+    elements: the numbers of all element codes of `bits` bits. scales: for each scale code whether
+    it is finite, and its number, rounded to the target under product_rounding=scale_first.
     """
 
     bits: int

@@ -1,7 +1,7 @@
-"""A format as a ruler, and the element code that each place on it gets.
+"""A format as a ruler with an element code for each place on it.
 
 The magnitudes and the midpoints between them are integers in one unit, so small that every source
-number that matters is an integer too. Encoding looks up where the number lies among them.
+number of half the smallest magnitude or more is an integer too. Encoding finds the number's place.
 
 Source: OCP MX v1.0 5.3; OFP8 Rev 1.0 5.2.1; P3109 interim report v4.0 (N18).
 """
@@ -23,7 +23,7 @@ from mxref.exact.side import SignCodes, largest_code, make_side
 
 
 class Ruler(NamedTuple):
-    """The points of one format, and what lies there on both sides of zero.
+    """The points of one format, and the codes of both signs.
 
     stochastic: the rounding, if it is a stochastic one. unit: a power of two; the points are counts
     of 2**unit, magnitudes and midpoints in turn. sides: of positive numbers and of negative ones.

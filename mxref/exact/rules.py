@@ -1,4 +1,4 @@
-"""The scale rules, each from its own definition, in comparisons of exact integers.
+"""The scale rules, each by its own definition, in comparisons of exact integers.
 
 Source: OCP MX v1.0 6.3 (floor); cuBLAS documentation, "1D block scaling" (rceil); TOSA 1.1,
 calc_block_scale (tosa); torchao and AMD Quark (ceil, even); MLX 0.31 and llama.cpp (nearest_log2).
@@ -33,7 +33,7 @@ def _rceil(n: int, e: int, fmt: ElementType) -> int:
 
 def _even(n: int, e: int, fmt: ElementType) -> int:
     dropped = n.bit_length() - 1 - fmt.mantissa_bits
-    if dropped > 0:  # the significand of amax to the precision of an element, a tie away from zero
+    if dropped > 0:  # round the significand to the precision of an element, ties away from zero
         n, e = (n + (1 << (dropped - 1))) >> dropped, e + dropped
     return floor_log2(n, e) - fmt.emax
 
@@ -68,7 +68,7 @@ def _nearest_log2_power(n: int, e: int, fmt: ElementType) -> int:
 
 
 def _first(n: int, e: int, fmt: ElementType, fits: Callable[[int], bool]) -> int:
-    """Find the smallest exponent that fits; it is near that of the floor rule."""
+    """Find the smallest exponent that fits, from just below that of the floor rule upward."""
     k = _floor(n, e, fmt) - 2
     while not fits(k):
         k += 1
@@ -119,7 +119,7 @@ def _floor_exponent_field(n: int, e: int, fmt: ElementType) -> int:
 
 def _rceil_reciprocal(n: int, e: int, fmt: ElementType) -> int:
     m, f = magnitude(fmt.max_code, fmt)
-    # 1 / max to 200 bits, with a last bit that says that something was left.
+    # 1 / max to 200 bits, and a sticky last bit.
     inverse = _in_float32(2 * ((1 << 200) // m) + 1, -201 - f)
     single = _in_float32(n, e)
     if single is None or inverse is None:

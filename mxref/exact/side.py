@@ -1,7 +1,6 @@
-"""The element codes that the numbers of one sign get, choice by choice.
+"""The element codes of the numbers of one sign, choice by choice.
 
-Every choice about an element but the rounding itself has its one place here, as entries of a small
-table.
+Every choice about elements except the rounding is a small table in one function here.
 
 Source: OCP MX v1.0 5.3; OFP8 Rev 1.0 5.2.1; the choices are N10 to N15, N25, N37 and N39.
 """
@@ -21,9 +20,9 @@ class SignCodes(NamedTuple):
     """The element codes for the numbers of one sign.
 
     zero, infinite, nan: for those numbers (nan: None when NaN is an error). exact: for the number
-    of each magnitude code. between: for numbers above it, rounded down and up. answers: the same
-    for one deterministic rounding; index 2*i - 1 is the answer on the i-th point (from 1), 2*i the
-    one between it and the next.
+    of each magnitude code. between: for the numbers above it, rounded down and up. answers: both
+    under one deterministic rounding; index 2*i - 1 is the answer on the i-th point (from 1), index
+    2*i the one between it and the next.
     """
 
     zero: int

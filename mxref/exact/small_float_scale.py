@@ -1,4 +1,4 @@
-"""Blocks whose scale is a small float, below one float32 scale of the whole tensor or none.
+"""Blocks whose scale is a small float, with or without a float32 scale of the whole tensor.
 
 Source: NVFP4 as in PTX ISA (mxf4nvf4), cuBLAS (1D block scaling) and arXiv:2509.25149; the formulas
 of implementations are in `mxref.exact.formulas`.
@@ -29,7 +29,7 @@ from mxref.exact.ruler import ruler
 def _setting(
     format: str, scale_format: str, arithmetic: str, **choices: str
 ) -> tuple[Formats, Formulas]:
-    """Look up once what one set of names stands for."""
+    """Look up the formats and formulas of one set of names."""
     element = look_up(ELEMENTS, "format", format)
     scale = look_up(UNSIGNED_SCALES, "scale_format", scale_format)
     named = look_up(ARITHMETICS, "arithmetic", arithmetic)
@@ -63,12 +63,12 @@ def quantize_scaled(
         x / (scale * T), each the exact quotient, rounded once. A scale of 0 makes zeros.
       torchao, transformer_engine, cublas, compressed_tensors: factor, amax, divisor and divisor, in
         float32 step by step; compressed_tensors in f16 or bf16 for such a source.
-    choices: those of elements in `encode`, but no stochastic rounding, with its defaults, except
-    that compressed_tensors drops the sign of zeros and makes zeros of NaN.
-    Special values: exact: a block with Inf or NaN gets the NaN scale and codes 0, and does not
-    count for A, where its finite numbers do; A of 0 gives tensor scale 1, and one that float32
-    cannot hold its smallest or largest positive number. The others: as float arithmetic gives;
-    NaN counts for the largest magnitude in torchao and compressed_tensors, and not in the others.
+    choices: those of elements in `encode` with their defaults, without stochastic rounding; by
+    default compressed_tensors drops the sign of zeros and makes NaN zero.
+    Special values: exact: a block with Inf or NaN gets the NaN scale and codes 0, only its finite
+    numbers count for A; A of 0 gives tensor scale 1, and one beyond float32 the smallest or
+    largest positive float32. The others: as float arithmetic gives; NaN counts for the largest
+    magnitude in torchao and compressed_tensors, and not in the others.
     Source: see `mxref.exact.formulas`.
 
     >>> one_and_six = [0x3F800000, 0xC0C00000]

@@ -27,9 +27,9 @@ from mxref.exact.patterns import converted, float_reader
 class InputType(NamedTuple):
     """One type of inputs, and how to read them.
 
-    bits: width of a pattern. fraction_bits and exponent_bits: of the numbers that are read;
-    an integer has one fraction bit less than it is wide, and no exponent bits. subnormals_end: they
-    are below 2**subnormals_end (None: there are none). read: from a pattern to a number.
+    bits: width of a pattern. fraction_bits and exponent_bits: of the numbers that are read; an
+    integer has one fraction bit less than its width, and no exponent bits. subnormals_end:
+    subnormals are below 2**subnormals_end (None: it has none). read: from a pattern to a number.
     """
 
     bits: int
@@ -73,7 +73,7 @@ TYPE_NAMES: Final = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
 
 
 def narrower(source: InputType, type_name: str) -> FloatType | None:
-    """Find the type to which numbers of a source are to be rounded; None when they stay.
+    """Find the type to which numbers of a source are rounded first; None if they fit it.
 
     type_name: a member of `pre_rounding` or `amax_type`. Numbers are rounded if they have more
     fraction bits or a wider exponent than the type.
@@ -115,7 +115,7 @@ def _flushed(source: InputType) -> InputType:
 
 @cache
 def prepared(source: str, pre_rounding: str, subnormal_inputs: str = "kept") -> InputType:
-    """Return a source whose numbers are rounded first and then rid of subnormals, as chosen.
+    """Return a source whose numbers are first rounded and then flushed, as chosen.
 
     source: a name of SOURCES. pre_rounding: the type to round to first, to nearest even.
     subnormal_inputs: "flushed" turns the subnormal numbers of the source, or of the type rounded
