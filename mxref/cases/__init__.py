@@ -1,1 +1,1 @@
-"""What a case of the golden vectors is: words, records, answers of both references, files."""
+"""Cases of the golden vectors: words, records, files, and the answers of both references."""

@@ -1,4 +1,4 @@
-"""Expected answers, from the slow twin; and the same questions put to the fast path."""
+"""Expected answers by the slow twin, and the fast path's answers to the same questions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = [
     "reads",
 ]
 
-#: The stored tensor scale in the vectors of two-level formats, for each arithmetic that has them.
+#: The kind of tensor scale in the vectors of two-level formats, for each arithmetic.
 _KINDS = {"exact": TensorScaleKind.FACTOR, "torchao": TensorScaleKind.FACTOR}
 
 
@@ -49,7 +49,7 @@ def reads(op: str) -> tuple[str, ...]:
     >>> reads("pack"), reads("quantize_tensor")[0]
     (('fp4_packing', 'fp6_packing'), 'tail')
     """
-    if op == "quantize_tensor":  # first what whole blocks do not show
+    if op == "quantize_tensor":  # first the choice that whole blocks do not show
         return tuple(sorted(READS["quantize"], key=lambda name: name != "tail"))
     return READS["encode" if op == "encode_stochastic" else op]
 
@@ -60,8 +60,8 @@ def answerable(op: str, format: str, slot: str, policy: Policy) -> bool:
     Args:
         op: operation.
         format: the file's.
-        slot: the file's float type, or the layout that its bytes have.
-        policy: the policy.
+        slot: the file's float type, or the layout of its bytes.
+        policy: what to answer by.
 
     >>> answerable("unpack", "e2m1", "halves", Policy())
     False
@@ -91,7 +91,7 @@ def answerable(op: str, format: str, slot: str, policy: Policy) -> bool:
 
 
 def choices_read(op: str, policy: Policy) -> dict[str, str]:
-    """The choices of a policy that an operation reads and that are not those of `ocp`, by name.
+    """The choices of a policy that an operation reads and that differ from `ocp`, by name.
 
     >>> choices_read("encode", Policy.parse("ocp+rounding=to_odd+scale_rule=ceil"))
     {'rounding': 'to_odd'}
@@ -115,7 +115,7 @@ _SCALED_ELEMENT_CHOICES = (
     "underflow_sign",
     "int8_range",
 )
-#: What the slow twin calls a choice, where its functions have an argument of another name.
+#: Choices whose argument in the slow twin has another name.
 _EXACT_NAMES = {"scale_rule": "rule", "scale_rounding": "rounding"}
 
 
@@ -137,7 +137,7 @@ def exact_answers(
     if format in OTHER_BLOCK_FORMATS:
         every = policy.choices()
         return [_exact_scaled(op, format, float, w, every) for w in questions]
-    # What the policy reads, as the slow twin's arguments; cases are whole blocks.
+    # The choices as arguments of the slow twin; cases are whole blocks.
     left_out = ("tail", "scale_arithmetic")
     read = {n: value for n, value in choices_read(op, policy).items() if n not in left_out}
     choices: dict[str, Any] = {_EXACT_NAMES.get(n, n): value for n, value in read.items()}
@@ -175,7 +175,7 @@ def exact_answers(
 def _exact_scaled(
     op: str, format: str, float: str, words: Sequence[int], choices: Mapping[str, str]
 ) -> tuple[int, ...]:
-    """One block under a scale that is no power of two, its tensor's scale first if it has one."""
+    """One block under a scale that is no power of two, after the tensor scale if it has one."""
     fmt = block_format(format)
     names, arithmetic = (fmt.element.name, fmt.scale.name), choices["scale_arithmetic"]
     tensor, rest = (words[0], words[1:]) if fmt.tensor_scale else (None, words)
@@ -234,7 +234,7 @@ def fast_answers(
 def _fast_scaled(
     op: str, format: str, float: str, words: NDArray[Any], policy: Policy
 ) -> NDArray[Any]:
-    """The same of blocks under scales that are no powers of two."""
+    """The fast path's answers for blocks under scales that are no powers of two."""
     fmt = block_format(format)
     if not fmt.tensor_scale:
         return _fast_blocks(op, fmt, float, words, policy, None)

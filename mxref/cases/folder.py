@@ -1,4 +1,4 @@
-"""Where the vectors are."""
+"""The default folder of the vectors."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ __all__ = ["vectors_folder"]
 
 
 def vectors_folder(*, writing: bool = False) -> Path:
-    """The vectors that are used where nobody names a folder.
+    """The folder of vectors that is used where none is named.
 
-    Those that an installed package brings, else `vectors/` of the checkout that the package is in,
-    else `vectors/` of the working folder.
+    That of an installed package, else `vectors/` of the package's checkout, else `vectors/` of the
+    working folder.
 
     Args:
-        writing: leave out those of an installed package, which are not to be changed.
+        writing: leave out that of an installed package, which must not be changed.
     """
     package = Path(mxref.__file__).parent
     brought = package / "_vectors"

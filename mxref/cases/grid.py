@@ -28,7 +28,7 @@ def pattern(n: int, exponent: int, layout: FloatLayout) -> int:
     binade = max(magnitude.bit_length() - 1 + exponent, layout.emin)
     shift = exponent - (binade - layout.mantissa_bits)  # to units of the last place
     count = magnitude << shift if shift >= 0 else magnitude >> -shift
-    # Patterns are numbered in the order of the numbers: the hidden bit is one of the field.
+    # Consecutive numbers have consecutive patterns: the hidden bit adds one to the field.
     bits = (binade - layout.emin << layout.mantissa_bits) + count
     if bits >= layout.inf_bits or (shift < 0 and count << -shift != magnitude):
         raise ValueError(f"{n} * 2**{exponent} is not exact in {layout.name}")
@@ -38,8 +38,8 @@ def pattern(n: int, exponent: int, layout: FloatLayout) -> int:
 def grid(fmt: CodeFormat, layout: FloatLayout) -> tuple[list[int], list[int]]:
     """Patterns of a format's numbers from 0 to the largest, and of every midpoint above each.
 
-    The last midpoint lies between the largest number and the next one that its spacing would give:
-    the overflow threshold. Every one of them is exact in every float type.
+    The last midpoint is the overflow threshold, between the largest number and the next one of the
+    same spacing. All are exact in every float type.
     """
     magnitudes = [fmt.magnitude_parts(code) for code in range(fmt.max_code + 2)]
     unit = magnitudes[0][1] - 1

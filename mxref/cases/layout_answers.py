@@ -1,4 +1,4 @@
-"""Answers about layouts: where codes, scales and blocks lie, by the slow twin and by the fast path.
+"""Answers about layouts of codes, scales and blocks, by the slow twin and by the fast path.
 
 Words of a case: `pack` codes to bytes, `unpack` the count and bytes to codes; `pack_scales` rows,
 columns and codes to bytes, `unpack_scales` rows, columns and bytes to codes; `pack_blocks` a scale
@@ -27,8 +27,8 @@ from mxref.policy.policy import Policy
 
 __all__ = ["SLOTS", "exact_layout", "fast_layout", "packing_of", "sizes"]
 
-#: What stands in a file's name where others have a float type: `bytes`, where it has columns of
-#: several layouts, or the one layout of its inputs.
+#: In a file's name in place of a float type: `bytes` where its columns are layouts, or the one
+#: layout of its inputs.
 SLOTS = (
     "bytes",
     *dict.fromkeys(m.value for choice in (FP4Packing, FP6Packing, ScaleLayout) for m in choice),
@@ -38,7 +38,7 @@ Words = Sequence[int]
 
 
 def packing_of(bits: int, policy: Policy) -> str:
-    """The name of the packing that a policy has for elements of so many bits.
+    """The name of a policy's packing of elements of `bits` bits.
 
     >>> packing_of(6, Policy()), packing_of(8, Policy())
     ('lsb_first', 'byte_each')
@@ -82,7 +82,7 @@ def exact_layout(
 def _exact_tensor(
     words: Words, quantized: Callable[[Words], tuple[int, list[int]]], *, short: bool
 ) -> tuple[int, ...]:
-    """Every line of the tensor along the axis by itself, in blocks of 32 filled up with +0."""
+    """Every line of the tensor along the axis, in blocks of 32 padded with +0."""
     _, columns, axis, *values = words
     matrix = [values[start : start + columns] for start in range(0, len(values), columns)]
     lines = matrix if axis == 1 else [list(line) for line in zip(*matrix, strict=True)]
@@ -104,14 +104,14 @@ def _exact_tensor(
 def fast_layout(
     op: str, format: str, float: str, words: NDArray[Any], policy: Policy
 ) -> NDArray[np.uint64]:
-    """The answers to cases, one a row, by the fast path; none where a policy has no answer."""
+    """The answers to cases, one a row, by the fast path; no words where a policy has no answer."""
     return padded([_fast_answer(op, format, float, stripped(row), policy) for row in words])
 
 
 def _fast_answer(op: str, format: str, float: str, words: Words, policy: Policy) -> U8:
     try:
         return _fast(op, format, float, words, policy)
-    except ValueError:  # bytes of another packing, or a place that has no stored block
+    except ValueError:  # bytes of another packing, or scale_place=separate
         return np.zeros(0, np.uint8)
 
 
@@ -148,20 +148,20 @@ _SIZES: Mapping[str, Callable[[Words, str, Policy], tuple[int, int]]] = {
 
 
 def sizes(op: str, format: str, words: Words, policy: Policy) -> tuple[int, int]:
-    """How many words a case must have in and out, by its first words and a policy.
+    """The numbers of words in and out of a case, by its first words and a policy.
 
     >>> sizes("unpack", "e2m1", (5, 0, 0, 0), Policy()), sizes("pack", "e2m1", (1, 2), Policy())
     ((4, 5), (2, 1))
 
     Raises:
-        ValueError: a case of this format and policy that cannot be.
+        ValueError: no case of this format and policy begins with these words.
     """
     if len(words) < _FIRST.get(op, 1):
         raise ValueError(f"{op} must have more words in than {len(words)}")
     return _SIZES[op](words, format, policy)
 
 
-#: How many first words say how many there are.
+#: Operations whose sizes take several words, and how many.
 _FIRST = {"pack_scales": 2, "unpack_scales": 2, "quantize_tensor": 3}
 
 

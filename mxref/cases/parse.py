@@ -1,4 +1,4 @@
-"""The text of a vector file, parsed strictly: what is damaged is refused with line and reason."""
+"""A strict parser of vector files, which refuses a damaged one with line and reason."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ _HEADER = {
     "flags": dict,
 }
 _FORMATS = (*ELEMENT_FORMATS, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, E8M0.name)
-#: One object for each spelling: files have the same columns.
+#: Cached, since all files share their columns.
 _policy = functools.cache(Policy.parse)
 _NAME = re.compile(r"[\w-]+", re.ASCII)
 
 
 class VectorError(ValueError):
-    """A vector file or manifest that is damaged, or not what this version reads."""
+    """A vector file or manifest that is damaged, or of another version."""
 
 
 def parse(text: str, name: str) -> VectorFile:
-    """The vector file that a text spells, which must be the canonical spelling.
+    """The vector file of a text, which must be the canonical spelling.
 
     Raises:
-        VectorError: the text is not; the sentence names the line and the reason.
+        VectorError: the text is not canonical; the message names the line and the reason.
     """
     if "\r" in text:
         raise VectorError(
@@ -127,14 +127,14 @@ def _columns(columns: list[Any], where: str) -> tuple[str, ...]:
 def _cases(
     header: dict[str, Any], lines: list[str], name: str
 ) -> tuple[tuple[Case, ...], list[str]]:
-    """The cases, and the one spelling of each."""
+    """The cases, and the canonical spelling of each."""
     cases: list[Case] = []
     spelled = []
     seen: set[str] = set()
     for number, line in enumerate(lines, 2):
         where = f"{name}:{number}"
         found = canonical(line, header["rule"])
-        # The long way reads every other spelling, and says what is wrong with a line.
+        # The slow way accepts other spellings, and names what is wrong with a line.
         record = found or _object(line, CASE, where, optional=("name", "by", "rule", "flags"))
         case = _case(header, record, where)
         if case.id in seen:
@@ -176,7 +176,7 @@ def _case(header: dict[str, Any], record: dict[str, Any], where: str) -> Case:
 def _indices(
     header: dict[str, Any], record: dict[str, Any], where: str
 ) -> tuple[tuple[int, ...], list[str]]:
-    """Which answer each column has, and the answers."""
+    """The index of each column's answer, and the answers."""
     if isinstance(record["out"], str):
         if "by" in record:
             raise VectorError(f"{where}: by must be absent where out is one string")
@@ -197,7 +197,7 @@ def _indices(
 
 @functools.cache
 def _columns_by(by: str, count: int) -> tuple[int, ...] | None:
-    """The indices that digits are, answers in the order in which columns first have them."""
+    """The digits of `by` as indices; None unless answers are numbered in order of first use."""
     used = "".join(dict.fromkeys(by))
     if len(used) < 2 or used != DIGITS[:count]:
         return None
@@ -211,7 +211,7 @@ def _check_words(
     by: tuple[int, ...],
     where: str,
 ) -> None:
-    """Refuse words that the operation does not have, and codes that the format does not have."""
+    """Refuse a wrong number of words, and codes outside the format."""
     op, name = header["op"], header["format"]
     for index, output in enumerate(outputs):
         column = header["columns"][by.index(index) if by else 0]
@@ -224,7 +224,7 @@ def _check_words(
     block, element = _formats(op, name)
     if element is None:
         return
-    first = 0  # of the words of a block or tensor that are element codes
+    first = 0  # place of the first element code in the words of a block or tensor
     if block is not None:
         tensor = op == "dequantize" and block.tensor_scale
         scales = inputs[0] * -(-inputs[1] // 32) if op == "quantize_tensor" else 1
@@ -266,9 +266,9 @@ def _words(text: object, digits: int, where: str) -> tuple[int, ...]:
     return found
 
 
-@functools.lru_cache(maxsize=1 << 12)  # most answers are a few short words again and again
+@functools.lru_cache(maxsize=1 << 12)  # most answers are repeated short words
 def _hex_words(text: str, digits: int) -> tuple[int, ...] | None:
-    """The words that a text spells; None for another text."""
+    """The words of a text; None if it is malformed."""
     if not _hex_pattern(digits).fullmatch(text):
         return None
     return tuple([int(word, 16) for word in text.split(" ")])
@@ -276,7 +276,7 @@ def _hex_words(text: str, digits: int) -> tuple[int, ...] | None:
 
 @functools.cache
 def _spelling(column: object) -> str:
-    """The one spelling of a policy."""
+    """The canonical spelling of a policy."""
     return str(Policy.parse(column))  # type: ignore[arg-type]
 
 
@@ -298,7 +298,7 @@ def _object(
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object, for `json.loads`; a key that stands twice is an error."""
+    """A JSON object for `json.loads` that refuses repeated keys."""
     record = dict(pairs)
     if len(record) != len(pairs):
         raise ValueError("a key stands twice")

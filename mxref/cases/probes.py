@@ -1,7 +1,7 @@
-"""Many inputs of an operation, beside those of the vectors: to see whether two variants differ.
+"""Many more inputs of an operation than the vectors have, to see whether two variants differ.
 
-All patterns of a 16-bit float, all codes; of wider floats the thresholds, 2 ulp to both sides, and
-seeded random patterns.
+All patterns of 16-bit floats and all codes; of wider floats the thresholds with 2 ulp on both
+sides, and seeded random patterns.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ __all__ = ["probes"]
 
 Words = NDArray[np.uint64]
 
-#: How many random patterns of a float type.
+#: Number of random patterns of a float type.
 COUNT = 1 << 20
-#: Significands in 64ths at which the known scale rules change their minds, and those next to them.
+#: Significands in 64ths at which the known scale rules change the scale, and their neighbours.
 _SIGNIFICANDS = (64, 80, 91, 96, 112, 116, 120, 124, 126, 127)
 
 
 def probes(op: str, format: str, float: str) -> Words:
-    """Inputs of an operation, one case a row; none where those of the vectors do.
+    """Inputs of an operation, one case a row; no rows where the vectors' inputs suffice.
 
     >>> probes("encode", "e2m1", "bf16").shape, probes("dequantize", "mxfp4_e2m1", "f32").shape
     ((65536, 1), (256, 33))
@@ -66,14 +66,14 @@ def probes(op: str, format: str, float: str) -> Words:
 
 
 def _edges(layout: FloatLayout) -> Words:
-    """The significands of all binades at which something can change."""
+    """Patterns of all binades at which an answer can change."""
     fields = np.arange((1 << layout.exponent_bits) - 1, dtype=np.uint64)[:, np.newaxis]
     fractions = [(n - 64) << layout.mantissa_bits >> 6 for n in _SIGNIFICANDS]
     return (fields << np.uint64(layout.mantissa_bits) | np.array(fractions, np.uint64)).reshape(-1)
 
 
 def _around(points: Words, layout: FloatLayout) -> Words:
-    """Points and the floats up to 2 ulp from them, of both signs."""
+    """Points and the floats up to 2 ulp away, of both signs."""
     steps = np.arange(-2, 3)[:, np.newaxis]
     near = (points.astype(np.int64) + steps).reshape(-1)
     near = near[(near >= 0) & (near <= layout.inf_bits)].astype(np.uint64)
@@ -85,7 +85,7 @@ def _random(layout: FloatLayout) -> Words:
 
 
 def _blocks(layout: FloatLayout) -> Words:
-    """Random blocks whose elements lie within 16 binades below a random one."""
+    """Random blocks whose elements lie in the 16 binades below a random one."""
     rows = COUNT // 32
     draws = splitmix64(layout.width + 1, COUNT).reshape(rows, 32)
     top = (1 << layout.exponent_bits) - 1

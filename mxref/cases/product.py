@@ -1,20 +1,18 @@
-"""The block product: blocks that pair every scale code with every element that can stand under it.
+"""The block product: blocks that pair every scale code with every element under it.
 
-Why that is complete. If an element's code depends only on its block's scale code and on x (which is
-what the standard says, and what the neighbours here are there to disprove), then it depends on
-x / scale only, and of that only on its odd-rounded key: sign, exponent and first fraction bits, the
-last one sticky, two or more beyond the format's precision, so that the key decides every rounding
-(see `mxref.bits.floats.to_odd`). So the pairs (scale code, key) are all that there is, and each
-one that a float32 block has stands in one block: `scale_range` gives the amax of each scale code,
-`reachable` the numbers under it, one for each key. No pairs are keys of quotients above what the
-scale rule allows, which no amax gives, and of quotients that no float32 has, being below or between
-its subnormals; quotients below the keys' own subnormals share the smallest key. Infinities and NaN
-are not here, since under `ocp` they leave no element code in their block; level 1 has them.
+The blocks are complete if an element's code depends on its block's scale code and on x only, as the
+standard says; varied neighbours test that assumption. The code then depends on x / scale, and only
+on its odd-rounded key: sign, exponent and first fraction bits, the last one sticky, two or more
+beyond the format's precision, which decides every rounding (see `mxref.bits.floats.to_odd`). Every
+pair (scale code, key) of a float32 block stands in one block: `scale_range` gives the amax of each
+scale code, `reachable` one number for each key under it. No pair exists for quotients above the
+limit of the scale rule and for quotients that no float32 has; quotients below the keys' subnormals
+share the smallest key. Infinities and NaN are left to level 1: under `ocp` their blocks have no
+element codes.
 
-In each block one element is the largest and fixes the scale, 31 others run through the keys. Which
-keys are neighbours, which float32 of a key's interval stands for it, where the largest element
-stands, its sign and its size within what gives the scale code: all differ from block to block and
-from scale to scale, by a fixed permutation and fixed splitmix64 words.
+In each block one element is the largest and fixes the scale, 31 others run through the keys. The
+neighbours, the float32 that stands for a key's interval, and the place, sign and size of the
+largest element vary from block to block, by a fixed permutation and fixed splitmix64 words.
 """
 
 from __future__ import annotations
@@ -43,9 +41,9 @@ def key_layout(fmt: ElementFormat) -> FloatLayout:
 
 @functools.cache
 def scale_range(fmt: ElementFormat, policy: Policy) -> tuple[tuple[int, int, int], ...]:
-    """Scale codes that float32 blocks have, each with its first and its last amax pattern.
+    """The scale codes of float32 blocks, each with its first and last amax pattern.
 
-    A code that wraps around stands there once for each range of amax that gives it.
+    A code that wraps around is listed once for each range of amax that gives it.
 
     >>> from mxref.formats.catalog import E2M1
     >>> ranges = scale_range(E2M1, Policy())
@@ -58,7 +56,7 @@ def scale_range(fmt: ElementFormat, policy: Policy) -> tuple[tuple[int, int, int
 
 @functools.cache
 def _permuted_keys(width: int) -> NDArray[np.int64]:
-    """Every key in an order without a pattern: two bijections, multiplications with odd numbers."""
+    """Every key in a scrambled order: multiplications by odd numbers, which are bijections."""
     mask = (1 << width) - 1
     keys = np.arange(1 << width, dtype=np.int64)
     keys = keys * 0x9E3B & mask
@@ -67,7 +65,7 @@ def _permuted_keys(width: int) -> NDArray[np.int64]:
 
 
 def reachable(fmt: ElementFormat, code: int, largest: int) -> U32:
-    """Float32 patterns, one for each key that a number has under a scale code.
+    """Float32 patterns under a scale code, one for each possible key.
 
     Args:
         fmt: the element format.
@@ -95,8 +93,7 @@ def reachable(fmt: ElementFormat, code: int, largest: int) -> U32:
     fraction = (1 << F32.mantissa_bits) - 1
     lowest, inside = (field << F32.mantissa_bits | (m & fraction) for m in (lowest, inside))
     pattern = np.where(lowest <= largest, np.minimum(inside, largest), F32.inf_bits)
-    # Where numbers are subnormal the quotient must be a float32 itself: those inside an interval
-    # lie farther apart than its ends, or it is one.
+    # A subnormal number must equal its quotient: subnormals are no closer than a key's two ends.
     down = np.clip(1 - field, 0, 62)
     small = n >> down
     is_float = (small << down == n) & (small <= largest)
@@ -108,7 +105,7 @@ def reachable(fmt: ElementFormat, code: int, largest: int) -> U32:
 
 
 def product_blocks(block: str, policy: Policy) -> Iterator[U32]:
-    """The blocks of float32 patterns, one a row, those of one scale code at a time.
+    """The blocks of float32 patterns, one a row, one array for each scale code.
 
     Source: OCP MX v1.0 6.3.
     """
@@ -118,7 +115,7 @@ def product_blocks(block: str, policy: Policy) -> Iterator[U32]:
 
 
 def scale_blocks(fmt: ElementFormat, code: int, first: int, last: int) -> U32:
-    """The blocks under one scale code, which amax from `first` to `last` has."""
+    """The blocks under the scale code of every amax from `first` to `last`."""
     others = reachable(fmt, code, last)
     count = -(-others.size // 31)
     rows = np.zeros((count, 31), np.uint32)

@@ -1,10 +1,9 @@
-"""Random blocks of floats: the same on every machine, of all sizes and of all spreads.
+"""Random blocks of floats of all magnitudes and spreads, the same on every machine.
 
 Block i of a name depends on the name and on i only. One block in four has its largest element at an
-edge: within 50 ulp of a power of two, or of the largest element times one. The exponents of the
-others lie up to so many binades below that of the largest as the block says: none, a few, or all.
-One number in four has a short significand, which makes ties; zeros and subnormal numbers come in
-between. NaN and infinities come only on demand.
+edge: within 50 ulp of 2**k or of max * 2**k. The other elements lie below it by at most the block's
+spread, from 0 to 255 binades. One number in four has a short significand, which makes ties; zeros
+and subnormal numbers occur; NaN and infinities only on demand.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ def random_blocks(
     """Patterns of blocks `start` to `start + count - 1`, (count, size).
 
     Args:
-        name: what they are for; blocks of other names are others.
+        name: the seed; another name gives other blocks.
         layout: the float type.
-        fmt: the element format, whose largest number times a power of two is an edge.
-        count: how many blocks.
-        start: the first one.
+        fmt: the element format, whose largest number gives edges.
+        count: number of blocks.
+        start: the first block.
         size: elements of a block.
         specials: plant one to three NaN and infinities in every second block; one in 16 is zeros.
 

@@ -1,4 +1,4 @@
-"""Reading vector files: parsed strictly, so that a damaged file is refused with line and reason."""
+"""Vector files and manifests of a folder, read strictly: a damaged file is refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
     "vectors_folder",
 ]
 
-#: Folder with the files of a newer set that are not yet in their places; see `mxref.golden.store`.
+#: Folder of a newer set whose files have not been moved to their places; see `mxref.golden.store`.
 STAGED = ".next"
 
 _ENTRY = {"file": str, "sha256": str, "cases": int}
@@ -40,12 +40,12 @@ def read_vectors(folder: Path, wanted: Callable[[str], bool] | None = None) -> l
 
     Args:
         folder: where the manifest is.
-        wanted: whether to read a file, by its path below the folder without the ending; all if
-            None, and then the digests of the other files are checked, too.
+        wanted: whether to read a file, by its path below the folder without the ending; None
+            reads all vector files and checks the digests of all other files.
 
     Raises:
         VectorError: no manifest, or a file that is missing, damaged, not canonical or not listed;
-            the sentence names file, line and reason.
+            the message names file, line and reason.
     """
     entries = read_manifest(folder)
     listed = {folder / name for name in ("manifest.json", *(entry["file"] for entry in entries))}
@@ -65,7 +65,7 @@ def read_vectors(folder: Path, wanted: Callable[[str], bool] | None = None) -> l
 
 
 def file_bytes(folder: Path, path: str) -> bytes:
-    """A file of a folder's set, which a killed `regen` may have left in another place."""
+    """A file of a folder's set, which an interrupted `regen` may have left in STAGED."""
     try:
         return (folder / STAGED / path).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -77,7 +77,7 @@ def read_manifest(folder: Path, *, staged: bool = True) -> list[dict[str, Any]]:
 
     Args:
         folder: the folder.
-        staged: whether a newer manifest that has not yet been moved to its place counts.
+        staged: prefer a newer manifest that has not been moved to its place yet.
     """
     path = folder / "manifest.json"
     try:
@@ -112,7 +112,7 @@ def read_manifest(folder: Path, *, staged: bool = True) -> list[dict[str, Any]]:
 
 
 def by_stem(entries: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Those entries of a manifest that are vector files, by their path without the ending.
+    """The entries of vector files in a manifest, by path without the ending.
 
     >>> by_stem([{"file": "encode/e4m3.f32.jsonl"}, {"file": "plain/encode/e4m3.f32.txt"}])
     {'encode/e4m3.f32': {'file': 'encode/e4m3.f32.jsonl'}}
@@ -125,7 +125,7 @@ def by_stem(entries: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def read_listed(folder: Path, entry: dict[str, Any]) -> VectorFile | None:
-    """A vector file; None for another file, of which only the digest is checked."""
+    """A vector file; None for another kind of file, whose digest alone is checked."""
     path = folder / entry["file"]
     text = _ascii(folder, entry["file"])
     file = None

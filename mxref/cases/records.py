@@ -32,9 +32,9 @@ __all__ = [
 ]
 
 SPEC = "OCP MX v1.0"
-#: What names a vector file, as attributes and as options.
+#: The parts of a vector file's name, as attributes and as options.
 NAMES = ("op", "format", "float")
-#: What fills up the rows of arrays whose cases have different numbers of words; never a word.
+#: Padding of arrays whose cases have different numbers of words; never a word itself.
 NO_WORD = (1 << 64) - 1
 #: Digits of `by`, each an index into `out`.
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -66,10 +66,10 @@ class Case:
     """One golden case.
 
     Args:
-        id: unique and the same for ever: operation, format, float type, and a name, which is the
-            input where that is one word.
+        id: unique and never changed: operation, format, float type, and a name, which is the input
+            where that is one word.
         inputs: bit patterns.
-        answers: the different answers of the file's policy columns, each as bit patterns.
+        answers: the different answers of the file's policy columns, as bit patterns.
         by: for each column the index of its answer; empty where there is only one answer.
         required: True where the standard requires the first answer of everyone.
         rule: the clause that decides the answer.
@@ -94,7 +94,7 @@ class Case:
     def output(self, column: int) -> tuple[int, ...]:
         """The answer of a policy column.
 
-            >>> case = Case("decode.e2m1.f32.07", (7,), ((1,), (2,)), (0, 1, 0), False, "N1", "M1")
+        >>> case = Case("decode.e2m1.f32.07", (7,), ((1,), (2,)), (0, 1, 0), False, "N1", "M1")
         >>> case.output(0), case.output(1)
         ((1,), (2,))
         """
@@ -110,7 +110,7 @@ class VectorFile:
         format: element, scale or block format.
         float: type of the float side: of the inputs, or of what is decoded to.
         columns: policies, `ocp` first.
-        plain: how many of them, from the first on, the plain file has.
+        plain: number of columns, from the first on, in the plain file.
         in_digits: hex digits of an input word.
         out_digits: hex digits of an output word.
         cases: in order of their inputs.
@@ -136,11 +136,11 @@ class VectorFile:
         return f"{self.op}/{self.format}.{self.float}"
 
     def input_words(self) -> NDArray[np.uint64]:
-        """The inputs of all cases, one case a row, filled up with NO_WORD."""
+        """The inputs of all cases, one case a row, padded with NO_WORD."""
         return padded([case.inputs for case in self.cases])
 
     def outputs(self, column: int) -> NDArray[np.uint64]:
-        """The answers of a policy column, one case a row, filled up with NO_WORD."""
+        """The answers of a policy column, one case a row, padded with NO_WORD."""
         return padded([case.output(column) for case in self.cases])
 
     def lines(self) -> Iterator[str]:
@@ -188,14 +188,14 @@ class VectorFile:
         return record
 
     def plain_lines(self) -> Iterator[str]:
-        """The same as hex columns: the input words, then the output words of some policies."""
+        """The cases as hex columns: input words, then output words of the first `plain` columns."""
         for case in self.cases:
             outputs = " ".join(words(case.output(i), self.out_digits) for i in range(self.plain))
             yield f"{words(case.inputs, self.in_digits)} {outputs}"
 
 
 def padded(rows: Sequence[Sequence[int] | NDArray[Any]]) -> NDArray[np.uint64]:
-    """Rows of words as an array, the shorter ones filled up with NO_WORD.
+    """Rows of words as an array, the shorter ones padded with NO_WORD.
 
     >>> padded([[1, 2], [3]]).tolist() == [[1, 2], [3, NO_WORD]]
     True
@@ -221,7 +221,7 @@ def same_width(
 
 
 def stripped(row: NDArray[np.uint64]) -> tuple[int, ...]:
-    """The words of a row without what fills it up.
+    """The words of a padded row.
 
     >>> stripped(padded([[1, 2], [3]])[1])
     (3,)
@@ -242,5 +242,5 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True)
 
 
 def json_line(record: dict[str, Any]) -> str:
-    """The one spelling of an object in the vectors."""
+    """The canonical spelling of an object in the vectors."""
     return _ENCODER.encode(record)

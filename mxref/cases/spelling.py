@@ -1,4 +1,4 @@
-"""The one spelling of a case in a vector file: what is spelled so is read in one step."""
+"""The canonical spelling of a case in a vector file, which one regular expression reads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CASE = {
     "model": str,
     "flags": list,
 }
-#: A case in its one spelling, but for a rule that goes without saying.
+#: A case in canonical spelling; that its rule differs from the usual one is checked afterwards.
 _LINE = re.compile(
     r'\{(?:"name":"(?P<name>[\w-]+)",)?"in":"(?P<inputs>[0-9a-f ]+)",'
     r'"out":(?:"(?P<out>[0-9a-f ]+)"|\["(?P<several>[0-9a-f ",]+)"\],"by":"(?P<by>[0-9a-z]+)")'
@@ -30,7 +30,7 @@ _LINE = re.compile(
 
 
 def canonical(line: str, usual: str) -> dict[str, Any] | None:
-    """The object that a line in its one spelling holds; None for another line."""
+    """The object of a line in canonical spelling; None for another line."""
     match = _LINE.fullmatch(line)
     if match is None:
         return None
@@ -43,7 +43,7 @@ def canonical(line: str, usual: str) -> dict[str, Any] | None:
 
 
 def spelling(record: dict[str, Any], usual: str) -> str:
-    """The one spelling of a line; every word was checked, so keys are all that can be wrong."""
+    """The canonical line of a record whose words were checked: only its keys may be wrong."""
     unsaid = {"rule": usual, "flags": []}
     said = {key: record[key] for key in CASE if key in record}
     return json_line({key: value for key, value in said.items() if unsaid.get(key) != value})

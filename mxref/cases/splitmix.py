@@ -15,12 +15,12 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 def splitmix64(seed: int, count: int, start: int = 0) -> NDArray[np.uint64]:
     """Outputs `start` to `start + count - 1` of the generator with a seed.
 
-    Output i depends on ``seed + (i + 1) * step`` only, so any part can be had without the rest.
+    Output i depends on ``seed + (i + 1) * step`` only, so any part can be computed alone.
 
     Args:
         seed: from 0 to 2**64 - 1.
-        count: how many.
-        start: the first one.
+        count: number of outputs.
+        start: the first output.
 
     Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014.
 

@@ -1,19 +1,18 @@
 """Step functions: where the answer of `encode`, `encode_scale` and `shared_scale` changes.
 
-Their answers, by the slow twin, for every pattern of a float type, as the patterns at which another
-answer begins. They are found by bisection within each binade, which needs one thing only: that in a
-binade no answer comes back after another one. It holds for every deterministic policy, since within
-a binade of one sign
+The slow twin's answers to every pattern of a float type, stored as the patterns at which the answer
+changes. They are found by bisection within each binade, which is right if no answer returns after
+another one in a binade. That holds for every deterministic policy, since within a binade of one
+sign
 
-- what the number is rounded to is a monotone function of it, also after `pre_rounding` and
-  `amax_type`, so that codes of numbers do not come back;
-- only its beginning can become zero or be flushed to it, and only its end can become infinite or
-  overflow, and both do not happen in one binade: so what `zero_sign`, `underflow_sign`,
-  `zero_block`, `scale_of_zero`, `overflow` and the like make of these is a beginning or an end.
+- rounding is monotone, also after `pre_rounding` and `amax_type`, so no code of a number returns;
+- only the beginning can become zero and only the end can overflow, never both in one binade, so the
+  answers that `zero_sign`, `underflow_sign`, `zero_block`, `scale_of_zero`, `overflow` and similar
+  choices give to them are at the beginning or at the end.
 
-Over several binades it does not hold: `scale_underflow=wrap` comes back to codes, and
-`scale_of_zero=nan` with `pre_rounding=float16` gives FF for the smallest and the largest numbers.
-A zero, an infinity and the NaNs of a sign are ranges of their own.
+It does not hold over several binades: `scale_underflow=wrap` repeats codes, and `scale_of_zero=nan`
+with `pre_rounding=float16` gives FF for the smallest and the largest numbers. A zero, an infinity
+and the NaNs of a sign are ranges of their own.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ __all__ = ["Steps", "changes", "input_count", "steps"]
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Answers to the inputs from 0 on.
+    """The answers to all inputs, from 0 on, as runs.
 
     Args:
-        starts: ascending inputs at which another answer begins, the first one 0.
-        answers: the answer from each of them on.
+        starts: ascending inputs at which the answer changes, the first one 0.
+        answers: the answer from each start on.
         end: the number of inputs.
     """
 
@@ -49,7 +48,7 @@ class Steps:
     end: int
 
     def runs(self, first: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """The runs of one answer within a range: begin, end and answer."""
+        """The runs of equal answers within a range: begin, end and answer."""
         index = int(np.searchsorted(self.starts, np.uint64(first), side="right")) - 1
         while first < end:
             last = index + 1 == len(self.starts)
@@ -59,7 +58,7 @@ class Steps:
 
 
 def input_count(op: str, format: str, float: str) -> int:
-    """How many inputs an operation of one number has; of amax only the magnitudes count.
+    """The number of inputs of an operation of one number; an amax has no sign.
 
     >>> input_count("shared_scale", "e2m1", "f32") == 2**31, input_count("decode", "e2m1", "f32")
     (True, 16)
@@ -118,9 +117,9 @@ def steps(op: str, format: str, float: str, policy: Policy) -> Steps:
 
 
 def changes(op: str, format: str, float: str, policy: Policy) -> tuple[int, ...]:
-    """The patterns of numbers, with their signs, whose answer is not that of the number before.
+    """The patterns of numbers, with their signs, at which the answer changes.
 
-    Zeros and NaNs are left out; of `encode_scale` negative numbers, too. Arguments as of `steps`.
+    Without zeros and NaNs, and of `encode_scale` without negative numbers. Arguments as in `steps`.
 
     >>> [f"{bits:04x}" for bits in changes("encode", "e2m1", "bf16", Policy())][:3]
     ['3e81', '3f40', '3fa1']
@@ -134,7 +133,7 @@ def changes(op: str, format: str, float: str, policy: Policy) -> tuple[int, ...]
 
 
 def _binades(layout: FloatLayout, count: int) -> list[int]:
-    """Where binades begin, those of subnormals too, infinity and NaN, for each sign."""
+    """The beginnings of all binades, of infinity and of NaN, for each sign."""
     m = layout.mantissa_bits
     exponents = range(1 << m, layout.inf_bits + 1, 1 << m)
     points = [0, *(1 << n for n in range(m)), *exponents, layout.inf_bits + 1]

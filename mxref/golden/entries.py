@@ -1,4 +1,4 @@
-"""Questions with their names, and the cases that they become with their answers."""
+"""Inputs of cases with their names, and the cases that they make with their answers."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from mxref.cases.records import Case
 __all__ = ["CaseInput", "Why", "Words", "cases_of"]
 
 Words = tuple[int, ...]
-#: Whether the standard requires the answer, the clause that decides, and flags.
+#: Whether the standard requires the answer, the clause that decides it, and flags.
 Why = tuple[bool, str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class CaseInput:
-    """The question of a case.
+    """The input of a case, before its answers are known.
 
     Args:
-        name: the case's own part of its id.
-        inputs: its words.
+        name: the last part of the case's id.
+        inputs: the words.
         model: the coverage model that they come from.
-        flags: why there is such a case, where that does not depend on the answer.
-        rule: the clause that decides, where it is not that of the file.
+        flags: what the case exercises, where that does not depend on the answer.
+        rule: the clause that decides the answer, if not the file's.
     """
 
     name: str
@@ -36,13 +36,13 @@ class CaseInput:
 def cases_of(
     stem: str, entries: Sequence[CaseInput], answered: Sequence[Sequence[Words]], why: Iterable[Why]
 ) -> tuple[Case, ...]:
-    """Cases with each different answer once.
+    """Cases, each with its different answers.
 
     Args:
-        stem: the ids' first part.
-        entries: the questions.
-        answered: for each policy column the answers to all of them.
-        why: of each case.
+        stem: the first part of the ids.
+        entries: the inputs.
+        answered: for each policy column the answers to all inputs.
+        why: requirement, clause and flags of each case.
     """
     cases = []
     columns = zip(*answered, strict=True)

@@ -1,4 +1,4 @@
-"""What a number becomes: its neighbours in a format, and the answer of every single choice."""
+"""A number's neighbours in a format, and the code that every single choice gives it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HEX_FLOAT = re.compile(r"0x([0-9a-f]*)(?:\.([0-9a-f]*))?(?:p([+-]?\d+))?", re.A
 
 
 def parse_number(text: str, layout: FloatLayout) -> int:
-    """The pattern of a number in words, rounded once to a float type, to nearest even.
+    """The pattern of a number given as text, rounded once to a float type, to nearest even.
 
     Args:
         text: a decimal (``-1.5e-3``), a hex float (``0x1.8p-3``), ``inf``, ``nan``, each with or
@@ -33,8 +33,7 @@ def parse_number(text: str, layout: FloatLayout) -> int:
     ['0x3dcccccd', '0x80000000', '0x1', '0x3f800000']
 
     Raises:
-        ValueError: the text is no number, or a pattern with another number of digits than the
-            float type has.
+        ValueError: the text is no number, or a pattern with a wrong number of digits.
     """
     match = re.fullmatch(r"([+-]?)([0-9a-z.][0-9a-z.+-]*)", text.strip().lower(), re.ASCII)
     sign, word = (match[1], match[2]) if match else ("", "")
@@ -76,9 +75,9 @@ def fraction(bits: int, layout: FloatLayout) -> Fraction | None:
 def neighbours(
     number: Fraction, fmt: CodeFormat
 ) -> tuple[tuple[int, Fraction] | None, tuple[int, Fraction] | None]:
-    """The codes next to a number, not above it and not below it, each with its distance.
+    """The nearest codes at or below and at or above a number, each with its distance.
 
-    A number of the format is its own neighbour on both sides; beyond the ends there is None.
+    None stands for a neighbour beyond the largest or smallest number.
 
     >>> from mxref.formats.catalog import E2M1
     >>> neighbours(Fraction(9, 4), E2M1)
@@ -91,7 +90,7 @@ def neighbours(
         for code in range(fmt.code_count)
         if not fmt.is_nan(code) and fmt.sign_and_magnitude(code)[1] != fmt.inf_code
     ]
-    # Of the two zeros +0 is named: min takes it on either side.
+    # Of the two zeros +0 is named, on both sides.
     below = max(((v, -code) for v, code in finite if v <= number), default=None)
     above = min(((v, code) for v, code in finite if v >= number), default=None)
     return (
@@ -103,8 +102,8 @@ def neighbours(
 def answers(bits: int, float: str, fmt: CodeFormat) -> dict[int | None, list[str]]:
     """The codes that single choices give, each with the choices, `ocp` first.
 
-    Of the roundings all are named, of the other choices those that change the answer; None stands
-    for the code where a choice makes the number an error.
+    All roundings are named, and the members of other choices that change the code; None stands for
+    an error.
 
     >>> from mxref.formats.catalog import E2M1
     >>> answers(0x40200000, "f32", E2M1)[5]  # 2.5 is midway between 2 and 3
@@ -115,7 +114,7 @@ def answers(bits: int, float: str, fmt: CodeFormat) -> dict[int | None, list[str
     def answer(policy: Policy) -> int | None:
         try:
             return exact_answer(op, fmt.name, float, (bits,), policy)[0]
-        except ValueError:  # of `nan_to_finite=error`; the arguments are known to be right
+        except ValueError:  # of `nan_to_finite=error`
             return None
 
     default = Policy().choices()
@@ -146,7 +145,7 @@ def _decimal_number(text: str) -> Fraction | None:
         return None
     if not number.is_finite():
         return None
-    # Far beyond every float type: nothing but the size counts.
+    # Far beyond every float type only the magnitude matters.
     if number and abs(number.adjusted()) > 1000:
         return Fraction(10) ** (1000 if number.adjusted() > 0 else -1000)
     return Fraction(number)

@@ -27,7 +27,7 @@ _SIGNED = "+scale_byte=signed"
 
 
 def layout_tasks() -> Iterator[Callable[[], VectorFile]]:
-    """What makes each file of packings, scale layouts, stored blocks and tensors."""
+    """Makers of the files of packings, scale layouts, stored blocks and tensors."""
     for name in _PACKED:
         yield partial(_pack, ELEMENT_FORMATS[name])
     for name in _PACKED:
@@ -52,7 +52,7 @@ def file_of(
     entries: list[CaseInput],
     rule: str = "N32",
 ) -> VectorFile:
-    """A file with these columns, whose answers nothing requires."""
+    """A file with these columns, none of whose answers the standard requires."""
     questions = [entry.inputs for entry in entries]
     answered = [exact_answers(op, format, slot, questions, Policy.parse(c)) for c in columns]
     why = [(False, entry.rule or rule, entry.flags) for entry in entries]
@@ -61,7 +61,7 @@ def file_of(
 
 
 def _packings(bits: int) -> dict[str, str]:
-    """Policies by the names of the packings of so many bits, the default first."""
+    """Policies by the names of the packings of `bits` bits, the default first."""
     members = FP4Packing if bits == 4 else FP6Packing
     return {m.value: str(Policy().replace(**{f"fp{bits}_packing": m})) for m in members}
 
@@ -83,8 +83,8 @@ def _ramps(fmt: ElementFormat, lengths: Sequence[int]) -> Iterator[CaseInput]:
 def _addresses(fmt: ElementFormat) -> Iterator[CaseInput]:
     """Bit n of a block of 32, counted from 1, holds digit k of n.
 
-    Any wrong place of a bit changes one of these cases, since the digits tell all bits apart. No
-    number is all zeros or all ones, so a bit that is stuck does, too.
+    The digits tell all bits apart, so a bit in a wrong place changes one of these cases; no number
+    is all zeros or all ones, so a stuck bit does, too.
     """
     for k in range((32 * fmt.bits).bit_length()):
         digits = [n >> k & 1 for n in range(1, 32 * fmt.bits + 1)]
@@ -137,7 +137,7 @@ def _unpack(fmt: ElementFormat, packing: str) -> VectorFile:
 
 
 def _matrices() -> Iterator[tuple[str, int, int, list[int]]]:
-    """Name, shape and codes: neighbours differ, and so do rows and columns."""
+    """Name, shape and codes, different in neighbours, in rows and in columns."""
     for rows, columns in _SHAPES:
         drawn = splitmix64(rows * 1000 + columns, rows * columns).tolist()
         codes = [(word >> 56) % 255 for word in drawn]
@@ -170,7 +170,7 @@ def _unpack_scales(layout: str) -> VectorFile:
         starts = range(0, len(codes), columns)
         packed = exact.pack_scales([codes[i : i + columns] for i in starts], layout)
         held = exact.pack_scales([[1] * columns] * rows, layout)
-        if 0 in held:  # what is filled up holds anything
+        if 0 in held:  # padding may hold anything
             packed = [p if used else 0xFF for p, used in zip(packed, held, strict=True)]
         flags = (*_shape_flags(rows, columns), *(["filler"] if 0 in held else []))
         entries.append(CaseInput(name, (rows, columns, *packed), "M11", flags))
@@ -182,7 +182,7 @@ def _unpack_scales(layout: str) -> VectorFile:
 
 
 def _stored(bits: int) -> list[str]:
-    """How real software stores blocks: GGUF, FBGEMM (after), Quark, and plainly before."""
+    """Policies of stored blocks: scale before, scale after (FBGEMM), Quark, and GGUF."""
     packing = {4: "+fp4_packing=halves", 6: "+fp6_packing=quark", 8: ""}[bits]
     quark = packing if bits == 6 else ""
     names = [f"ocp{_BEFORE}", f"ocp{_AFTER}", f"ocp{quark}{_BEFORE}{_SIGNED}"]
@@ -208,7 +208,7 @@ def _pack_blocks(name: str) -> VectorFile:
 
 
 def _unpack_blocks(name: str) -> VectorFile:
-    """Every layout reads the same bytes, since all have the same number of them."""
+    """Every layout reads the same bytes, since all have the same size."""
     fmt = BLOCK_FORMATS[name].element
     packing = {4: "low_nibble_first", 6: "lsb_first", 8: "byte_each"}[fmt.bits]
     entries = []

@@ -1,9 +1,8 @@
-"""Level 2: exhaustive families, recomputed and never stored; the manifest has their digests.
+"""Level 2: exhaustive families of cases, recomputed and never stored; the manifest has digests.
 
 A family is one operation, format, float type and policy over a set of inputs in a fixed order. Its
 digest is the SHA-256 of all its answers in that order: codes as bytes, of a block the scale code
-before the element codes, floats as little-endian patterns. NaN results are part of it as `ocp`
-gives them.
+before the element codes, floats as little-endian patterns, NaN results as `ocp` gives them.
 """
 
 from __future__ import annotations
@@ -43,14 +42,14 @@ __all__ = [
 ]
 
 Words = NDArray[Any]
-#: Sources of which every pattern is an input.
+#: Float types with every pattern as an input.
 _SHORT = ("bf16", "f16")
-#: One in so many answers is checked by the slow twin when not all are asked for.
+#: The slow twin checks one in SHARE answers, unless all are asked for.
 SHARE = 7
 
 
 class DisagreementError(RuntimeError):
-    """The two references differ on a case; the sentence is the case."""
+    """The two references differ on a case, which the message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +61,8 @@ class Family:
         format: element, scale or block format.
         float: type of the float side.
         policy: the policy's spelling.
-        inputs: what the inputs are, in their order.
-        chunks: the input words, one case a row; a function that yields parts of any size.
+        inputs: a description of the inputs, in their order.
+        chunks: yields the input words, one case a row, in parts of any size.
     """
 
     op: str
@@ -85,8 +84,8 @@ class Computed:
 
     Args:
         name: the family's name.
-        cases: how many.
-        checked: how many of them the slow twin has answered too, the same.
+        cases: number of cases.
+        checked: number of cases to which the slow twin gave the same answer.
         sha256: the digest.
     """
 
@@ -103,13 +102,13 @@ def families() -> list[Family]:
 
 
 def select(beginning: str | None = None) -> list[Family]:
-    """The families whose names begin in some way; all for None.
+    """The families whose names have a beginning; all for None.
 
     >>> [family.name for family in select("dequantize.mxint8")]
     ['dequantize.mxint8.f32.ocp', 'dequantize.mxint8.bf16.ocp']
 
     Raises:
-        ValueError: none does.
+        ValueError: no name has it.
     """
     every = families()
     found = [family for family in every if family.name.startswith(beginning or "")]
@@ -122,12 +121,12 @@ def select(beginning: str | None = None) -> list[Family]:
 
 
 def compute(family: Family, share: int = 0, *, complete: bool = False) -> Computed:
-    """A family's digest by the fast path, with a share of the answers by the slow twin.
+    """A family's digest by the fast path, a share of whose answers the slow twin checks.
 
     Args:
         family: the family.
-        share: which seventh: another one each day, say. Any integer.
-        complete: let the slow twin answer everything.
+        share: which seventh, any integer.
+        complete: let the slow twin check every answer.
 
     Raises:
         DisagreementError: the two differ.
@@ -137,7 +136,7 @@ def compute(family: Family, share: int = 0, *, complete: bool = False) -> Comput
     digest = hashlib.sha256()
     cases = checked = 0
     for words in family.chunks():
-        if family.op == "pack":  # all at once, since all are of one length
+        if family.op == "pack":  # in one call, since all cases have one length
             answers: Words = pack(words, family.format, policy)
         else:
             answers = fast_answers(family.op, family.format, family.float, words, policy)
@@ -152,13 +151,13 @@ def compute(family: Family, share: int = 0, *, complete: bool = False) -> Comput
 def compute_all(
     chosen: Sequence[Family], share: int = 0, *, complete: bool = False, jobs: int = 1
 ) -> Iterator[Computed]:
-    """`compute` for several families, by several processes, in an order that keeps them busy."""
+    """`compute` for several families by several processes, the longest families first."""
     longest_first = sorted(chosen, key=lambda family: family.op != "quantize")
     yield from in_order(partial(compute, share=share, complete=complete), longest_first, jobs)
 
 
 def entries(found: Iterable[Computed], old: Iterable[dict[str, Any]] = ()) -> list[dict[str, Any]]:
-    """The manifest's entries in the order of families: those found, else the old ones."""
+    """The manifest's entries in the order of families, new ones in place of old ones."""
     digests = {entry["name"]: entry for entry in old}
     digests |= {one.name: {"cases": one.cases, "sha256": one.sha256} for one in found}
     return [
@@ -178,10 +177,10 @@ def entries(found: Iterable[Computed], old: Iterable[dict[str, Any]] = ()) -> li
 
 
 def compare(op: str, format: str, float: str, policy: Policy, words: Words, answers: Words) -> None:
-    """Answers of the fast path against those of the slow twin.
+    """Compare answers of the fast path with those of the slow twin.
 
     Raises:
-        DisagreementError: they differ; the sentence is the first case that does.
+        DisagreementError: they differ; the message names the first such case.
     """
     wanted = exact_answers(op, format, float, words.tolist(), policy)
     got = answers.tolist()

@@ -26,7 +26,7 @@ __all__ = [
 
 
 def encode_inputs(fmt: ElementFormat, layout: FloatLayout) -> dict[int, str]:
-    """Inputs of `encode`, each with the first model that names it, in order of their patterns."""
+    """Inputs of `encode` in order of their patterns, each with the first model that has it."""
     numbers, middles = grid(fmt, layout)
     found: dict[int, str] = {}
     _add(found, "M1", _special_magnitudes(layout), layout)
@@ -62,13 +62,13 @@ def shared_scale_inputs(layout: FloatLayout, fmt: ElementFormat) -> dict[int, st
     for field in fields[:: 4 if layout == BF16 else 1]:  # whose numbers are float32 numbers
         _add(found, "M8", _around([_at(field, 128, layout)], 1), layout, signs=False)
     _add(found, "M8", _around(_subnormal_powers(layout), 1), layout, signs=False)
-    # Where a rule's scale goes up: the first significand that is too large, with its hidden bit.
+    # The first significand too large for each rule, at which its scale goes up.
     rules = (rule for rule in ScaleRule if not rule.is_quirk)
     firsts = [rule.limit(fmt).threshold(layout.mantissa_bits)[1] for rule in rules]
     for field in fields[:: len(fields) // 12]:
         steps = [(field - 1 << layout.mantissa_bits) + first for first in firsts]
         _add(found, "M8", _around(steps, 1), layout, signs=False)
-    # The largest number times 2**-127, where a scale rounded up leaves 2**-127.
+    # The largest number times 2**-127, above which RCEIL leaves the scale 2**-127.
     n, exponent = fmt.magnitude_parts(fmt.max_code)
     with contextlib.suppress(ValueError):  # too small for float16
         lowest = pattern(n, exponent - E8M0.bias, layout)
@@ -118,7 +118,7 @@ def block_inputs(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[str,
             signed = [bits | sign * (i % 2) for i, bits in enumerate(some)]
             top = _scaled(numbers[-1], k, layout)
             yield f"grid_{k}_{index // 31:02}", [top, *signed, *[0] * (31 - len(signed))]
-    # The same in other positions, each number of FP4 in every one: a kernel has several lanes.
+    # The grid in other positions, since a kernel has several lanes; FP4 numbers in every position.
     for first in range(0, len(points), max(1, len(points) // 16)):
         some = [points[(first + i) % len(points)] for i in range(31)]
         signed = [bits | sign * ((i + first) % 2) for i, bits in enumerate(some)]
@@ -185,7 +185,7 @@ def _walking_sticky(fmt: CodeFormat, middles: list[int], layout: FloatLayout) ->
 
 
 def _fields(layout: FloatLayout) -> Iterator[int]:
-    """Exponent fields of the ladder: all, but of float64 two periods of a 64-bit shift and some."""
+    """Exponent fields of the ladder: all; of float64 two periods of a 64-bit shift and some."""
     for field in range(1, (1 << layout.exponent_bits) - 1):
         near = layout.width < 64 or -128 <= field - layout.bias <= 32
         if near or field % 64 == 0 or field in (1, 2, 2045, 2046):
@@ -193,7 +193,7 @@ def _fields(layout: FloatLayout) -> Iterator[int]:
 
 
 def _scale_fields(layout: FloatLayout) -> Iterator[int]:
-    """Exponent fields for scales: all, but of float64 those that E8M0 reaches, and every 64th."""
+    """Exponent fields for scales: all; of float64 those in E8M0's range and every 64th."""
     for field in range(1, (1 << layout.exponent_bits) - 1):
         near = layout.width < 64 or -145 <= field - layout.bias <= 145
         if near or field % 64 == 0 or field in (1, 2, 2045, 2046):

@@ -1,4 +1,4 @@
-"""Making the golden vectors: both references must agree on every case."""
+"""Make the golden vectors; both references must agree on every case."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = ["build", "check", "write"]
 
 
 def build(jobs: int = 1) -> dict[str, bytes]:
-    """Every file of `vectors/` by its path, the manifest last; the same for any number of jobs.
+    """Every file of `vectors/` by path, the manifest last; independent of the number of jobs.
 
     Args:
-        jobs: how many processes work at it. With more than one the calling script must be
-            importable without effects (``if __name__ == "__main__"``).
+        jobs: number of processes. With more than one the calling script must be importable
+            without effects (``if __name__ == "__main__"``).
 
     Raises:
         RuntimeError: the fast path and the slow twin disagree on a case.
@@ -60,10 +60,7 @@ def build(jobs: int = 1) -> dict[str, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What a vector file is written as; one of `encode` with its tables and, of float32, its array.
-
-    The tables are made where they give the file its inputs: once.
-    """
+    """The texts of a vector file; of `encode` also threshold tables and, of float32, a C array."""
 
     stem: str
     format: str

@@ -18,7 +18,7 @@ __all__ = ["scaled_tasks"]
 _ARITHMETICS = ("torchao", "transformer_engine", "cublas", "compressed_tensors")
 _COLUMNS = ("ocp", *(f"ocp+scale_arithmetic={name}" for name in _ARITHMETICS))
 _FACTORS = _COLUMNS[:2]
-#: Tensor scales: 1, 3, a third, what makes 6 of 448, and near both ends.
+#: Tensor scales: 1, 3, 1/3, 1/448, and one near each end of float32.
 _TENSOR_SCALES = (0x3F800000, 0x40400000, 0x3EAAAAAB, 0x3B124925, 0x0D800001, 0x6F7FFFFF)
 #: Midpoints of E2M1 in quarters.
 _TIES = (1, 3, 5, 7, 10, 14, 20)
@@ -28,7 +28,7 @@ Block = tuple[str, list[int], tuple[str, ...]]
 
 
 def scaled_tasks() -> Iterator[Callable[[], VectorFile]]:
-    """What makes each file of NVFP4 blocks, quantized and read."""
+    """Makers of the files of NVFP4 blocks, to be quantized and dequantized."""
     for name in ("f32", "bf16"):
         layout = LAYOUTS[name]
         entries = [CaseInput(n, tuple(w), "M9", flags) for n, w, flags in _blocks(layout)]
@@ -88,7 +88,7 @@ def _blocks(layout: FloatLayout) -> Iterator[Block]:
 
 
 def _ramp(n: int, exponent: int, layout: FloatLayout) -> list[int]:
-    """A block with this largest magnitude and fifteen halvings and thirds of it."""
+    """A block of this largest magnitude and fifteen smaller numbers."""
     small = n & -n
     top = pattern(n, exponent, layout)
     rest = [((-1) ** i * small * (3 - i % 2 * 2), exponent - i // 2 - 2) for i in range(15)]
@@ -119,7 +119,7 @@ def _specials(layout: FloatLayout) -> Iterator[Block]:
 
 
 def _under(tensor: int) -> Iterator[Block]:
-    """Blocks near those that the scales 9/8 to 15/8 times a tensor scale make ties of."""
+    """Blocks of near ties of elements under the scales 1 to 15/8 times a tensor scale."""
     significand, exponent = (tensor & 0x7FFFFF) | 0x800000, (tensor >> 23) - 150
     for code in (0x03, *range(0x38, 0x40)):
         n, e = _scale(code)
@@ -134,6 +134,6 @@ def _under(tensor: int) -> Iterator[Block]:
 
 
 def _nearest(n: int, exponent: int) -> int:
-    """The float32 pattern of n * 2**exponent, cut off after 24 bits."""
+    """The float32 pattern of n * 2**exponent, truncated to 24 bits."""
     over = max(n.bit_length() - 24, 0)
     return pattern(n >> over, exponent + over, F32)

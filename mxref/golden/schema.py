@@ -1,4 +1,4 @@
-"""The JSON Schema of a line of the vectors, made from the vocabulary so that it cannot drift."""
+"""The JSON Schema of a line of the vectors, generated from their vocabulary."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _COLUMNS = tuple(f"ocp+rounding=stochastic_{variant}" for variant in "abc")
 
 
 def stochastic_tasks() -> Iterator[Callable[[], VectorFile]]:
-    """What makes each file."""
+    """Makers of the files of stochastic rounding."""
     for fmt in ELEMENT_FORMATS.values():
         for name in ("f32", "bf16"):
             yield partial(_encode, fmt, LAYOUTS[name])
@@ -32,7 +32,7 @@ def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
         bits = magnitude | layout.sign_bit * (index % 2)
         for width in _WIDTHS:
             top = 1 << width
-            first = top - eighths * top // 8  # with which the sum carries
+            first = top - eighths * top // 8  # the first random bits that carry
             for draw in sorted({0, first - 1, min(first, top - 1), top - 1}):
                 name = f"{bits:0{layout.width // 4}x}_{draw:x}_{width}"
                 entries[name] = CaseInput(name, (bits, draw, width), "M15", flags)
@@ -42,7 +42,7 @@ def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
 
 
 def _numbers(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Magnitudes above some numbers of the format, by about how many eighths of a unit."""
+    """Magnitudes above some numbers of the format, each with its distance in eighths of a unit."""
     numbers, middles = grid(fmt, layout)
     one = 1 << fmt.mantissa_bits
     for code in sorted({0, 1, one - 1, one, 2 * one - 1, fmt.max_code - 1, fmt.max_code}):
@@ -60,7 +60,7 @@ def _numbers(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[int, int
             points = [(middle - 2 * octave, 1), (middle - octave, 2)]
         else:
             points = [(low + 1, 0), (low + half // 4, 1), (low + half // 2, 2)]
-            # What the last of the random bits decides.
+            # Decided by the last random bit.
             points += [(low + (half >> width - 1), 0) for width in _WIDTHS if half >> width - 1]
         yield from ((point, n, flags) for point, n in points)
         yield from ((middle + step, 4, flags) for step in (-1, 0, 1))

@@ -1,13 +1,13 @@
-"""A folder of vector files, brought from one whole set to another whatever happens in between.
+"""A folder of vector files that changes from one whole set to another, even if interrupted.
 
 New files are written into a folder of their own, ``.next.PID.tmp``. One rename to ``.next`` makes
 them the set that counts: `mxref.cases.read` prefers a file there to the one of the same name in
 its place. Then each is moved to its place, the manifest last. A process that is killed before the
 rename has changed nothing; one killed after it leaves the rest to the next `regen`.
 
-Limits: this is about killed processes, not about power cuts (nothing is synced to the disk). Who
-reads the files without mxref sees, between the rename and the last move, files of both sets under
-the old manifest, whose digests tell them apart; `check` reports it as an interrupted `regen`.
+Limits: this covers killed processes, not power cuts (nothing is synced to the disk). Between the
+rename and the last move a reader without mxref sees files of both sets under the old manifest,
+whose digests tell them apart; `check` reports it as an interrupted `regen`.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def manifest_bytes(manifest: dict[str, Any]) -> bytes:
 
 
 def write(folder: Path, texts: dict[str, bytes]) -> int:
-    """Bring a folder to these files; returns how many had to be written or removed.
+    """Make a folder hold these files; returns how many were written or removed.
 
-    Files that the folder's old manifest lists and the new one does not are removed, all others
-    stay. The manifest keeps the digests of level 2 that it has.
+    Files that only the old manifest lists are removed, all other files stay. The manifest keeps its
+    digests of level 2.
 
     Raises:
         OSError: a file cannot be written, or another `regen` is at work in the folder.
@@ -74,10 +74,10 @@ def write(folder: Path, texts: dict[str, bytes]) -> int:
 
 
 def finish(folder: Path) -> None:
-    """Move files of a set that already counts to their places; nothing where there are none."""
+    """Move the files of a staged set to their places, if there is one."""
     staged = folder / STAGED
     files = [path for path in staged.rglob("*") if path.is_file()]
-    if staged / _MANIFEST in files:  # until it has moved, the one in its place is the old one
+    if staged / _MANIFEST in files:  # the manifest in its place is still the old one
         for old in _listed(folder, staged=False) - _listed(folder):
             (folder / old).unlink(missing_ok=True)
     for path in sorted(files, key=lambda path: path == staged / _MANIFEST):  # the manifest last
@@ -85,7 +85,7 @@ def finish(folder: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):  # moved by another process
             path.replace(place)
-    # Only folders are left: rmdir, which removes no file that came in the meantime.
+    # Only folders are left; rmdir removes no file that was added in the meantime.
     for found in sorted((path for path in staged.rglob("*") if path.is_dir()), reverse=True):
         found.rmdir()
     with contextlib.suppress(FileNotFoundError):
@@ -93,9 +93,9 @@ def finish(folder: Path) -> None:
 
 
 def check(folder: Path, texts: dict[str, bytes]) -> list[str]:
-    """What differs between a folder and these files, one sentence each; empty if nothing does.
+    """The differences between a folder and these files, one sentence each.
 
-    Digests of level 2 are not looked at.
+    Digests of level 2 are not compared.
     """
     problems = []
     texts = _with_level2(folder, texts)
@@ -118,7 +118,7 @@ def check(folder: Path, texts: dict[str, bytes]) -> list[str]:
 
 
 def read_level2(folder: Path) -> list[dict[str, Any]]:
-    """The digests of level 2 in a folder's manifest; none where there is no manifest."""
+    """The digests of level 2 in a folder's manifest; none without a manifest."""
     try:
         found = json.loads(file_bytes(folder, _MANIFEST)).get("level2", [])
     except (OSError, ValueError, AttributeError, RecursionError):
@@ -127,10 +127,10 @@ def read_level2(folder: Path) -> list[dict[str, Any]]:
 
 
 def write_level2(folder: Path, entries: Sequence[dict[str, Any]]) -> bool:
-    """Put the digests of level 2 into a folder's manifest; returns whether that changed it.
+    """Write the digests of level 2 into a folder's manifest; returns whether it changed.
 
     Raises:
-        VectorError: the folder has no manifest that can be read.
+        VectorError: the folder has no readable manifest.
     """
     finish(folder)
     read_manifest(folder)
@@ -150,7 +150,7 @@ def _with_level2(folder: Path, texts: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def _is_left_over(path: Path) -> bool:
-    """Whether a file or folder is what a killed `regen` left behind."""
+    """Whether a file or folder was left by a killed `regen`."""
     match = re.fullmatch(r"\..*\.(\d+)\.tmp", path.name)
     if match is None:
         return False

@@ -1,14 +1,14 @@
-"""Endless cases from a seed, and a digest of all so far, so that two machines can be compared.
+"""Endless cases from a seed, with a running digest, so that two machines can be compared.
 
-A stream is one operation, format, float type and policy. Case i depends on the stream's name, the
-seed and i only: not on how many are asked for at a time. After every 2**16 cases, and after the
+A stream is one operation, format, float type and policy. Case i depends only on the stream's name,
+the seed and i. After every 2**16 cases, and after the
 last one, ``state = sha256(state + inputs + answers)``, where the first state is
 ``sha256("mxref-stream-1 SEED OP FORMAT FLOAT POLICY")``; inputs and answers are little-endian
 words, one byte for codes, case by case.
 
-Half of the scalars are any pattern, half a threshold of the operation or up to three floats beside.
-Blocks of numbers have a centre and a spread of exponents of their own, some have thresholds under
-one scale, some a special value or zeros. What is to be dequantized is any codes.
+Half of the scalars are arbitrary patterns, half lie within three floats of a threshold. Each block
+to be quantized has its own centre and spread of exponents, or numbers and midpoints of the format
+under one scale; some have a special value or zeros. Blocks to be dequantized have arbitrary codes.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ __all__ = ["CHAIN", "Stream", "streams"]
 
 #: Cases between two digests.
 CHAIN = 1 << 16
-#: Cases that are computed at once; divides CHAIN.
+#: Cases computed in one call; divides CHAIN.
 _PART = 1 << 13
-#: The slow twin answers one in so many cases; no multiple of anything that they repeat with.
+#: The slow twin checks one in _SHARE cases; a prime, so that it meets every period of the cases.
 _SHARE = 61
-#: Random words of a case: for a block eight for the block and one for each element.
+#: Random words of a case; of `quantize` eight for the block and one for each element.
 _WORDS = {"quantize": 40, "dequantize": 33}
 
 U64 = NDArray[np.uint64]
@@ -88,7 +88,7 @@ class Stream:
         (1, 1)
         """
         width = _WORDS.get(self.op, 2)
-        # Other words for every stream.
+        # Different words for every stream.
         (seed,) = struct.unpack("<Q", self.first_state[:8])
         words = splitmix64(seed, count * width, start * width).reshape(count, width)
         layout = LAYOUTS[self.float]
@@ -102,10 +102,10 @@ class Stream:
         return _scalars(words, _thresholds(self.op, self.format, layout), self.op, layout)
 
     def chain(self, count: int | None = None) -> Iterator[tuple[int, str]]:
-        """The number of cases so far and the state, after every 2**16 cases and the last one.
+        """Number of cases so far and state, after every 2**16 cases and after the last one.
 
         Args:
-            count: cases; endless if None.
+            count: number of cases; endless if None.
 
         Raises:
             DisagreementError: the two references differ on a case.
@@ -131,7 +131,7 @@ class Stream:
 
 
 def streams(seed: int, policy: str = "ocp") -> list[Stream]:
-    """A stream for each operation whose inputs are too many to try all, format and float type.
+    """A stream for each float type of each format of operations with too many inputs to try all.
 
     >>> len(streams(0))
     100
@@ -148,18 +148,18 @@ def _bytes(words: NDArray[Any]) -> bytes:
     return words.astype(words.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
-#: Significands in 64ths at which scale rules and roundings of scales change their mind.
+#: Significands in 64ths at which scale rules and roundings of scales change the scale.
 _LIMITS = np.array([64, 80, 91, 96, 112, 116, 120, 124, 126, 127], np.uint64)
 
 
 @functools.cache
 def _thresholds(op: str, format: str, layout: FloatLayout) -> U64:
-    """Patterns around which the operation's answer changes; no list that will grow."""
+    """Patterns at which answers change; frozen, since another list changes every stream."""
     m = np.uint64(layout.mantissa_bits)
     fields = np.arange((1 << layout.exponent_bits) - 1, dtype=np.uint64)
     if op == "encode":
         numbers, middles = grid(ELEMENT_FORMATS[format], layout)
-        # The format's own, and as many ends of binades, infinity among them.
+        # The format's own points, and equally many ends of binades and infinities.
         ends = np.append(fields, fields[-1:] + np.uint64(1)) << m
         own = np.array([*numbers, *middles], np.uint64)
         size = max(own.size, ends.size)
@@ -175,7 +175,7 @@ def _scalars(words: U64, thresholds: U64, op: str, layout: FloatLayout) -> NDArr
     near = thresholds[
         (words[:, 1] >> np.uint64(8) & np.uint64(0xFFFFFFFF)) % np.uint64(thresholds.size)
     ]
-    # Three below to three above; 0 - 3 wraps to a NaN, which is an input too.
+    # From 3 below to 3 above; 0 - 3 wraps to a NaN, which is a valid input.
     near = near + (words[:, 1] & np.uint64(0xFF)) % np.uint64(7) - np.uint64(3)
     is_near = words[:, 1] >> np.uint64(63) == 1
     bits = np.where(is_near, near, words[:, 0]) & mask
@@ -197,7 +197,7 @@ def _blocks(words: U64, format: str, layout: FloatLayout) -> U64:
     spread = (np.uint64(1) << block[:, 1:2] % np.uint64(8)).astype(np.int64)  # 1 to 128
     below = (element >> np.uint64(48)).astype(np.int64) % spread
     field = np.maximum(centre - below, 0).astype(np.uint64)
-    # Fractions with all bits, or with few at the top: ties and numbers of the format.
+    # Fractions with all bits, or with few high bits: ties and numbers of the format.
     fraction = element & np.uint64((1 << m) - 1)
     kept = np.uint64(m) - np.minimum(block[:, 2:3] % np.uint64(12), np.uint64(m))
     few = (block[:, 3:4] & np.uint64(1)) == 1
@@ -212,7 +212,7 @@ def _blocks(words: U64, format: str, layout: FloatLayout) -> U64:
     inside = (moved >> m > 0) & (moved >> m <= top)
     is_grid = (block[:, 4:5] & np.uint64(3)) == 0
     bits = np.where(is_grid & inside, near.astype(np.uint64), bits)
-    # One in 16 has zeros, of which one in four nothing else; one in 16 an infinity or a NaN.
+    # One block in 16 has zeros, a quarter of these only zeros; one in 16 an infinity or a NaN.
     kind = block[:, 5:6] & np.uint64(15)
     zero = (kind == 0) & (((element >> np.uint64(36)) & block[:, 6:7] & np.uint64(3)) == 0)
     bits = np.where(zero, np.uint64(0), bits)

@@ -1,8 +1,7 @@
 """The threshold table: every step of `encode`, for each rounding, overflow method, source and sign.
 
 For a fixed policy the code is a monotone step function of the magnitude, so the first magnitude of
-each code describes it completely. The table is the core of the vectors: the inputs of the models
-are its steps, and a file is complete if it has both sides of each.
+each code defines it completely. A file of `encode` is complete if it has both sides of each step.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Table:
         rounding: the rounding.
         negative: the sign.
         steps: pairs of a magnitude pattern and the code that begins there, saturating, from zero.
-        beyond: what other overflow methods add to them, up to infinity.
+        beyond: the steps that each other overflow method adds, up to infinity.
     """
 
     rounding: str
@@ -49,11 +48,10 @@ class Table:
 
 
 def thresholds(fmt: ElementFormat, layout: FloatLayout, *, negative: bool, **choices: Any) -> Steps:
-    """Where the code of a magnitude changes, from zero to infinity, and to what.
+    """The magnitudes at which the code changes, from zero to infinity, each with its code.
 
-    Steps can only lie at the numbers of the format and the next one above, midway between two, one
-    float above either, and at infinity. That nothing changes between two of them is checked at the
-    last float before each.
+    Steps can only lie at the numbers of the format and the next one above, at midpoints, one float
+    above either, and at infinity. The float before each is checked: nothing changes in between.
 
     >>> from mxref.bits.floats import F32
     >>> from mxref.formats.catalog import E2M1
@@ -67,7 +65,7 @@ def thresholds(fmt: ElementFormat, layout: FloatLayout, *, negative: bool, **cho
 
     encode = exact.encoder(layout.name, fmt.name, **choices)
     numbers, middles = grid(fmt, layout)
-    with contextlib.suppress(ValueError):  # which float16 does not hold for E5M2
+    with contextlib.suppress(ValueError):  # beyond float16 for E5M2
         numbers = [*numbers, pattern(*fmt.magnitude_parts(fmt.max_code + 1), layout)]
     points = {point + step for point in (*numbers, *middles) for step in (0, 1)}
     found = [(0, encode(sign, 0, 0))]
@@ -106,7 +104,7 @@ def tables(fmt: ElementFormat, layout: FloatLayout) -> tuple[Table, ...]:
 
 
 def missing_sides(file: VectorFile) -> set[int]:
-    """Sides of steps that a file of `encode` does not ask for, as magnitude patterns.
+    """Sides of steps that are no inputs of a file of `encode`, as magnitude patterns.
 
     A monotone encoder that gives the right code on both sides of every step is right everywhere.
     """

@@ -1,4 +1,4 @@
-"""Cases of every vector file: inputs from the models, answers from the slow twin, and the why."""
+"""Cases of every vector file: inputs of the models, answers of the slow twin, clauses and flags."""
 
 from __future__ import annotations
 
@@ -25,13 +25,11 @@ __all__ = ["file_tasks", "vector_files"]
 
 #: Operations whose answers are codes; those of the others are floats.
 TO_CODE = ("encode", "encode_scale", "shared_scale", "quantize")
-
-
-#: Members of choices that are no columns: errors, and what cases do not have.
+#: Members of choices that are no columns: they raise errors.
 _NO_COLUMNS = {("nan_to_finite", "error"), ("encode_scale", "wrap")}
 #: Choices that change nothing in whole blocks under E8M0 scales.
 _NOT_HERE = ("tail", "scale_arithmetic")
-#: Clause of the conversion to each element format.
+#: Scale codes of the dequantized blocks, beside FF.
 _DEQUANTIZE_SCALES = (0x00, 0x01, 0x02, 0x10, 0x40, 0x7E, 0x7F, 0x80, 0xC0, 0xF0, 0xFC, 0xFD, 0xFE)
 
 
@@ -41,7 +39,7 @@ def vector_files() -> Iterator[VectorFile]:
 
 
 def file_tasks() -> Iterator[Callable[[], VectorFile]]:
-    """What makes each file, in the order of the manifest; may be sent to another process."""
+    """Makers of the files, in the order of the manifest; can be pickled."""
     for fmt in ELEMENT_FORMATS.values():
         for layout in LAYOUTS.values():
             yield partial(_encode, fmt, layout)
@@ -70,7 +68,7 @@ def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
     plain = ("overflow=nonsaturating",) if fp8 else ()
     _, middles = grid(fmt, layout)
     inputs = models.encode_inputs(fmt, layout)
-    # Where a conversion through float32 would end in another code.
+    # Inputs whose code differs after rounding to float32 first.
     values = np.array(list(inputs), layout.uint).view(layout.dtype)
     once, twice = (
         encode(values, fmt, overflow="nonsaturating", pre_rounding=to) for to in ("none", "float32")
@@ -100,7 +98,7 @@ def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
         }
         raised = _raised(flags)
         if bits in rounded_twice:
-            return False, "N36", raised  # no text says how float64 is converted
+            return False, "N36", raised  # no standard says how float64 is converted
         if overflow and fp8:
             return False, "MX-5.3.1-T3", raised
         if overflow and fmt.twos_complement and negative:
@@ -263,7 +261,7 @@ def _file(
     entries: list[CaseInput],
     explain: Callable[[CaseInput, Words], Why],
 ) -> VectorFile:
-    """A file with a column for every single choice that changes an answer, `plain` ones first."""
+    """A file with a column for each choice that changes an answer, `plain` ones first."""
     columns = ("ocp", *(f"ocp+{choice}" for choice in plain))
     columns += tuple(c for c in _columns(op, format, layout, entries) if c not in columns)
     policies = [Policy.parse(column) for column in columns]
@@ -287,7 +285,7 @@ def _columns(op: str, format: str, layout: FloatLayout, entries: list[CaseInput]
 
 @cache
 def _single_choices(op: str) -> tuple[Policy, ...]:
-    """Policies with a member other than that of `ocp`, or the same, of one choice."""
+    """Policies with one choice set, to each of its members."""
     return tuple(
         Policy().replace(**{name: member})
         for name in reads(op)
@@ -299,7 +297,7 @@ def _single_choices(op: str) -> tuple[Policy, ...]:
 
 
 def _smallest(fmt: ElementFormat, layout: FloatLayout) -> int:
-    """The amax whose scale is 2**-127; 0 where the float type has none so small."""
+    """The amax whose scale is 2**-127; 0 if the float type cannot hold it."""
     try:
         return pattern(1, fmt.emax - E8M0.bias, layout)
     except ValueError:

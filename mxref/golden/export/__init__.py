@@ -1,4 +1,4 @@
-"""Handing out: encoders as tables in C, CUDA and Verilog, and vectors as arrays."""
+"""Export: encoders as tables in C, CUDA and Verilog, and vectors as arrays."""
 
 from mxref.golden.export.array_files import check, files, write
 from mxref.golden.export.arrays import read_npy

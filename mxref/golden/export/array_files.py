@@ -1,4 +1,4 @@
-"""Folders of exported vectors: made from the canonical files alone, indexed, and checkable."""
+"""Folders of exported vectors, made from the canonical files alone, with an index."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mxref.support.whole_file import write_file
 
 __all__ = ["check", "files", "write"]
 
-#: Ways to write vectors -> ending of the files.
+#: File endings by the ways to write vectors.
 VECTOR_KINDS = {
     "npy": "npy",
     "bin": "bin",
@@ -36,12 +36,12 @@ VECTOR_KINDS = {
     "c": "h",
     "safetensors": "safetensors",
 }
-#: What narrows an export down.
+#: The selectors of an export.
 SELECTORS = (*NAMES, "column")
 
 
 class SelectionError(ValueError):
-    """A selection of what there is not."""
+    """A selection of vectors that do not exist."""
 
 
 def files(vectors: Path, kind: str, selection: Mapping[str, Sequence[str]]) -> dict[str, bytes]:
@@ -50,7 +50,7 @@ def files(vectors: Path, kind: str, selection: Mapping[str, Sequence[str]]) -> d
     Args:
         vectors: folder of the golden vectors.
         kind: `npy`, `bin`, `readmemh`, `c` or `safetensors`.
-        selection: for any of `op`, `format`, `float` and `column`, what to export; all if absent.
+        selection: values of `op`, `format`, `float` and `column` to export; all if absent.
 
     Raises:
         VectorError: the vectors are damaged.
@@ -106,7 +106,7 @@ def write(folder: Path, made: Mapping[str, bytes]) -> None:
 
 
 def check(folder: Path, vectors: Path) -> list[str]:
-    """What differs between a folder and the same export made now; empty if nothing does.
+    """The differences between a folder and the same export made now, one sentence each.
 
     Raises:
         VectorError: the golden vectors are damaged.
@@ -150,7 +150,7 @@ def _difference(
 def _export(
     source: VectorFile, digest: str, kind: str, columns: Sequence[str]
 ) -> Iterator[tuple[str, bytes, dict[str, Array]]]:
-    """Path and content of the files of one source, and the arrays that each holds."""
+    """Path, content and arrays of each file of one source."""
     arrays = {"in": _array(source.input_words(), source.in_digits)}
     for column in columns:
         answers = source.outputs(source.columns.index(column))
@@ -161,7 +161,7 @@ def _export(
         name = f"mxref_{source.op}_{source.format}_{source.float}"
         yield path, c_header(name, arrays, f"{about['source']} sha256 {digest}"), arrays
     elif kind == "safetensors":
-        # One entry only: the package writes several in any order.
+        # One entry only, since the package writes several in any order.
         words = {name: array for name, (array, _) in arrays.items()}
         yield path, safetensors(words, {"mxref": json.dumps(about)}), arrays
     else:
@@ -177,7 +177,7 @@ def _export(
 
 
 def _array(words: NDArray[np.uint64], digits: int) -> Array:
-    """Words in the smallest type; a row for each block, a single one for each number."""
+    """Words in the smallest type: a row for each block, or one word for each number."""
     narrow = words.astype(f"u{digits // 2}")
     return (narrow[:, 0] if narrow.shape[1] == 1 else narrow), digits
 
@@ -185,7 +185,7 @@ def _array(words: NDArray[np.uint64], digits: int) -> Array:
 def _entries(
     path: str, data: bytes, arrays: Mapping[str, Array], source: VectorFile, digest: str
 ) -> Iterator[dict[str, Any]]:
-    """What the index says of each array of a file."""
+    """The index entries of a file's arrays."""
     for column, (array, digits) in arrays.items():
         yield {
             "file": path,
@@ -202,6 +202,6 @@ def _entries(
 
 
 def _strays(folder: Path, made: Mapping[str, bytes]) -> list[str]:
-    """Files below a folder that are not of an export."""
+    """Files below a folder that do not belong to an export."""
     found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     return sorted(set(found) - set(made))

@@ -1,4 +1,4 @@
-"""Arrays of words as files, the same bytes everywhere; and a reader of .npy that trusts nothing."""
+"""Arrays of words as files, the same bytes everywhere, and a strict reader of .npy."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def npy(array: Words) -> bytes:
 
 
 def read_npy(path: str | Path, shape: tuple[int, ...] | None = None) -> Words:
-    """The array of a .npy file of words, which must be whole; no pickle is ever opened.
+    """The array of a .npy file of words, which must be complete; pickles are refused.
 
     Args:
         path: a file of unsigned integers, little-endian, in C order, such as `export` writes.
-        shape: the shape that it must have, if that is known.
+        shape: the shape that it must have, if known.
 
     Raises:
         VectorError: the file is missing, cut off, too long, holds anything else, or has another
-            shape; the sentence names file and reason.
+            shape; the message names file and reason.
     """
     try:
         data = Path(path).read_bytes()
@@ -93,7 +93,7 @@ def little_endian(array: Words) -> Words:
 
 
 def readmemh(array: Words, digits: int, comment: str) -> bytes:
-    """A comment, then one hex word a line: what Verilog's $readmemh reads.
+    """A comment, then one hex word a line, for Verilog's $readmemh.
 
     >>> readmemh(np.array([7, 255], np.uint8), 2, "two words").decode().splitlines()
     ['// two words', '07', 'ff']
@@ -103,7 +103,7 @@ def readmemh(array: Words, digits: int, comment: str) -> bytes:
 
 
 def c_words(array: Words, digits: int) -> str:
-    r"""The initialiser of a C array without its outer braces, an inner pair for each row.
+    r"""The initialiser of a C array without outer braces, with an inner pair for each row.
 
     >>> c_words(np.array([[1, 2], [3, 4]], np.uint8), 2)
     '{0x01,0x02},\n{0x03,0x04}'
@@ -116,7 +116,7 @@ def c_words(array: Words, digits: int) -> str:
 
 
 def c_header(name: str, arrays: Mapping[str, Array], comment: str) -> bytes:
-    """A C header of some arrays, named `name` and their own name."""
+    """A C header of arrays, each named `name` and its key."""
     guard = f"{name.upper()}_H"
     lines = [f"/* {comment} */", f"#ifndef {guard}", f"#define {guard}", "#include <stdint.h>"]
     for key, (array, digits) in arrays.items():

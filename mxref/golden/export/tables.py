@@ -1,4 +1,4 @@
-"""The complete encoder of a deterministic policy as one table, and its two-line lookup elsewhere.
+"""The complete encoder of a deterministic policy as one table, with a two-line lookup.
 
 A float rounded to odd in its top bits is a key, and all floats of one key have the same code: see
 `mxref.bits.floats.to_odd` for the proof. So a table by key is the encoder, bit for bit, for every
@@ -26,7 +26,7 @@ from mxref.support.text import unknown_name
 
 __all__ = ["EncodeTable", "encode_table"]
 
-#: Bits of a key that a table may have: 4 MiB.
+#: The most bits of a key: a table of 4 MiB.
 _WIDEST = 22
 
 
@@ -35,11 +35,11 @@ class EncodeTable:
     """Codes by odd-rounded key: ``codes[(x | ((x & m) + m)) >> drop]`` with m = 2**drop - 1.
 
     Args:
-        format: what is encoded to.
+        format: the format of the codes.
         layout: type of the float whose pattern is x.
-        policy: the policy, with the choices of an element.
-        drop: how many low bits of the pattern a key leaves out.
-        codes: uint8, 2**(width - drop) of them.
+        policy: the policy.
+        drop: number of low bits of the pattern that a key leaves out.
+        codes: 2**(width - drop) uint8 codes.
     """
 
     format: CodeFormat
@@ -50,7 +50,7 @@ class EncodeTable:
 
     @property
     def name(self) -> str:
-        """Name of the lookup in other languages.
+        """Name of the lookup function.
 
         >>> encode_table("e4m3", "ocp+overflow=nonsaturating").name
         'mxref_encode_e4m3_f32_overflow_nonsaturating'
@@ -59,7 +59,7 @@ class EncodeTable:
         return f"mxref_encode_{self.format.name}_{self.layout.name}{choices}"
 
     def about(self) -> str:
-        """One line without line end: what the table is, and how to index it."""
+        """One line without line end: the table's origin, and how to index it."""
         mask = (1 << self.drop) - 1
         digest = hashlib.sha256(self.codes.tobytes()).hexdigest()
         return (
@@ -69,7 +69,7 @@ class EncodeTable:
         )
 
     def files(self, kind: str, file: str) -> dict[str, bytes]:
-        """The table in some language: content by file name.
+        """The table in a language: content by file name.
 
         Args:
             kind: `c`, `cuda`, `verilog` (the module, and its ROM beside it), `npy`, `bin` or
@@ -181,7 +181,7 @@ def encode_table(
         )
     key = key_layout(fmt, layout)
     first = narrowed_layout(layout, element.pre_rounding)
-    if first is not layout:  # a key must tell the ties of the first rounding apart, too
+    if first is not layout:  # keys must also tell the ties of the first rounding apart
         key = max(key, key_layout(first, layout), key=lambda one: one.mantissa_bits)
     if key.width > _WIDEST:
         raise ValueError(
@@ -189,7 +189,7 @@ def encode_table(
             f"needs 2**{key.width}: leave out pre_rounding, or use a narrower float"
         )
     drop = layout.mantissa_bits - key.mantissa_bits
-    # The float whose other bits are zero stands for its key: if odd, it lies inside the interval.
+    # The float with zeros in the dropped bits represents its key: an odd key is an open interval.
     patterns = np.arange(1 << key.width, dtype=np.uint64) << np.uint64(drop)
     codes = encode(floats_from(patterns, layout), fmt, chosen)
     return EncodeTable(fmt, layout, chosen, drop, codes)
