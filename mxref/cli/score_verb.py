@@ -5,11 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mxref.cli.screen import Verbs, new_parser, print_table, vectors_default, vectors_folder
-from mxref.support.text import unknown_name
+from mxref.cli.screen import (
+    Verbs,
+    add_json_argument,
+    add_vectors_argument,
+    new_parser,
+    print_table,
+    vectors_folder,
+)
+from mxref.support.text import refuse_unknown, unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,26 +38,21 @@ def add_parser(verbs: Verbs) -> None:
         "--set",
         default="level1",
         metavar="NAME",
-        help="only these vectors: an operation or a file such as encode/e4m3.f32 (default: level1, "
-        "all of them)",
+        help="an operation, or a file such as encode/e4m3.f32 (default: level1, all vectors)",
     )
     parser.add_argument(
-        "--class", dest="group", metavar="CLASS", help="only this class: A, or A17, or one mutant"
+        "--class", dest="group", metavar="CLASS", help="A, A17, or one mutant (default: all)"
     )
     parser.add_argument(
         "--without", action="append", metavar="MODEL", help="leave out a coverage model's cases"
     )
-    report = parser.add_mutually_exclusive_group()
-    report.add_argument(
-        "--models", action="store_true", help="what only the cases of one coverage model catch"
-    )
-    report.add_argument(
-        "--compare", action="store_true", help="what ordinary test data and comparisons catch"
-    )
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
-        "--vectors", type=Path, metavar="DIR", help=f"folder (default: {vectors_default()})"
+        "--models",
+        action="store_true",
+        help="instead: for each coverage model the mutants that only its cases catch",
     )
+    add_json_argument(parser)
+    add_vectors_argument(parser)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -59,14 +60,10 @@ def _run(options: argparse.Namespace) -> int:
     from mxref.cases.words import MODELS
     from mxref.conformance.score import score
 
-    mutants = _chosen_mutants(options.group)
-    files = _chosen_files(golden.read_vectors(options.vectors or vectors_folder()), options.set)
+    mutants = chosen_mutants(options.group)
+    files = chosen_files(golden.read_vectors(options.vectors or vectors_folder()), options.set)
     without = options.without or []
-    for model in without:
-        if model not in MODELS:
-            raise ValueError(unknown_name("--without", model, MODELS))
-    if options.compare:
-        return _compare(files, mutants, as_json=options.json)
+    refuse_unknown("--without", without, MODELS)
     cells = list(score(files, mutants, without))
     if not cells and not any(mutant.waiting for mutant in mutants):
         raise ValueError(f"no mutant of --class {options.group} has a file in --set {options.set}")
@@ -79,7 +76,8 @@ def _run(options: argparse.Namespace) -> int:
     return 1 if not cells or any(cell.fails for cell in cells) else 0
 
 
-def _chosen_mutants(name: str | None) -> list[Mutant]:
+def chosen_mutants(name: str | None) -> list[Mutant]:
+    """The mutants of a class such as A or A17, or one mutant; all of them for None."""
     from mxref.mutants import MUTANTS
 
     found = [m for m in MUTANTS if name in (None, m.group[0], m.group, m.id)]
@@ -89,7 +87,8 @@ def _chosen_mutants(name: str | None) -> list[Mutant]:
     return found
 
 
-def _chosen_files(files: list[VectorFile], name: str) -> list[VectorFile]:
+def chosen_files(files: list[VectorFile], name: str) -> list[VectorFile]:
+    """The files of an operation, one file, or all of them for `level1`."""
     chosen = [file for file in files if name in ("level1", file.op, file.stem)]
     if not chosen:
         known = dict.fromkeys(["level1", *(file.op for file in files)])
@@ -98,7 +97,7 @@ def _chosen_files(files: list[VectorFile], name: str) -> list[VectorFile]:
 
 
 def _killed(cells: Iterable[Cell]) -> tuple[int, int]:
-    """How many are killed, of how many that can be."""
+    """The number of cells that are killed, and of those that are applicable."""
     verdicts = [cell.verdict for cell in cells if cell.applicable]
     return verdicts.count("killed"), len(verdicts)
 
@@ -159,49 +158,22 @@ def _print_models(files: Sequence[VectorFile], cells: Sequence[Cell], *, as_json
         keys = ("model", "cases", "kills", "alone", "mutants")
         print(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=1))
         return
-    table = [
-        (
-            model,
-            str(cases),
-            str(kills),
-            str(alone),
-            " ".join(examples[:8]) or "none",
-        )
-        for model, cases, kills, alone, examples in rows
-    ]
+    table = [(*map(str, row[:4]), " ".join(row[4][:8]) or "none") for row in rows]
     print_table(("model", "cases", "kills", "alone", "mutants that survive without it"), table)
-
-
-def _compare(files: Sequence[VectorFile], mutants: Sequence[Mutant], *, as_json: bool) -> int:
-    from mxref.conformance.ordinary import compare
-
-    rows = compare(files, mutants)
-    if as_json:
-        print(json.dumps([row.as_json() for row in rows], indent=1))
-        return 0
-    table = [
-        (row.data, row.comparison, str(row.inputs), f"{row.killed}/{row.total}", f"{row.share:.0%}")
-        for row in rows
-    ]
-    print_table(("inputs", "compared by", "per format", "killed", ""), table)
-    return 0
 
 
 def _as_json(cells: Sequence[Cell], mutants: Sequence[Mutant]) -> dict[str, Any]:
     killed, applicable = _killed(cells)
-    return {
-        "killed": killed,
-        "applicable": applicable,
-        "cells": [
-            {
-                "mutant": cell.mutant.id,
-                "name": cell.mutant.name,
-                "class": cell.mutant.group,
-                "file": cell.file,
-                "verdict": cell.verdict,
-                "killers": dict(cell.killers),
-            }
-            for cell in cells
-        ],
-        "waiting": {mutant.id: mutant.waiting for mutant in mutants if mutant.waiting},
-    }
+    table = [
+        {
+            "mutant": cell.mutant.id,
+            "name": cell.mutant.name,
+            "class": cell.mutant.group,
+            "file": cell.file,
+            "verdict": cell.verdict,
+            "killers": dict(cell.killers),
+        }
+        for cell in cells
+    ]
+    waiting = {mutant.id: mutant.waiting for mutant in mutants if mutant.waiting}
+    return {"killed": killed, "applicable": applicable, "cells": table, "waiting": waiting}

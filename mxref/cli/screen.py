@@ -1,24 +1,38 @@
-"""What the verbs share: adding a parser, finding the vectors, printing a table."""
+"""The terminal: parsers of verbs, tables and progress. The only module that uses rich."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from mxref.cases.folder import vectors_folder
 
-__all__ = ["Verbs", "new_parser", "print_table", "vectors_default", "vectors_folder"]
+__all__ = [
+    "Verbs",
+    "add_json_argument",
+    "add_vectors_argument",
+    "new_parser",
+    "print_table",
+    "progress",
+    "vectors_default",
+    "vectors_folder",
+]
 
-#: What `add_parser` of every verb is given.
+#: The object with `add_parser` that argparse returns for the verbs of a parser.
 Verbs = Any
+#: Seconds between two lines of progress.
+_TELL = 5.0
 
 
 def new_parser(
     verbs: Verbs, name: str, run: Callable[[argparse.Namespace], int], about: str, example: str
 ) -> argparse.ArgumentParser:
-    """A verb's parser, with its description and an example in `--help`."""
+    """The parser of a verb, with its description and an example in `--help`."""
     parser: argparse.ArgumentParser = verbs.add_parser(
         name,
         help=about,
@@ -38,21 +52,86 @@ def vectors_default(*, writing: bool = False) -> str:
     return "vectors/ of the checkout" if folder.name == "vectors" else "the package's own"
 
 
+def add_vectors_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names the folder of the vectors."""
+    parser.add_argument(
+        "--vectors", type=Path, metavar="DIR", help=f"folder (default: {vectors_default()})"
+    )
+
+
+def add_json_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the option that prints a report as JSON."""
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table: drawn by rich on a terminal if it is installed, else in plain columns."""
+    """Print a table in columns; on a terminal rich, if it is installed, makes its header bold.
+
+    No cell is cut or folded: a terminal that is too narrow wraps the lines.
+    """
+    table = (header, *rows)
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
     if sys.stdout.isatty():
+        with contextlib.suppress(ImportError):
+            from rich.console import Console
+
+            console = Console(highlight=False, markup=False, emoji=False)
+            console.print(lines.pop(0), style="bold", soft_wrap=True)
+    print(*lines, sep="\n")
+
+
+@contextlib.contextmanager
+def progress(name: str) -> Iterator[Callable[[int, int, int], None]]:
+    """Progress on stderr: a bar of rich on a terminal, if it is installed, else a line at times.
+
+    Args:
+        name: what the bar is named while nothing is wrong.
+
+    Yields:
+        A function that is told the work done, all work, and how much was wrong so far.
+    """
+    if sys.stderr is not None and sys.stderr.isatty():
         try:
             from rich.console import Console
-            from rich.table import Table
+            from rich.progress import Progress
         except ImportError:
             pass
         else:
-            table = Table(*header, box=None, header_style="bold", pad_edge=False)
-            for row in rows:
-                table.add_row(*row)
-            Console(highlight=False, markup=False).print(table)
+            with Progress(console=Console(stderr=True), transient=True) as bar:
+                task = bar.add_task(name, total=None)
+
+                def draw(done: int, total: int, wrong: int) -> None:
+                    text = f"{wrong} wrong" if wrong else name
+                    bar.update(task, completed=done, total=total, description=text)
+
+                yield draw
             return
-    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
-    for row in (header, *rows):
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        print("  ".join(cells).rstrip())
+    began = told = time.monotonic()
+    start: int | None = None  # work that an interrupted run had done before
+
+    def tell(done: int, total: int, wrong: int) -> None:
+        nonlocal told, start
+        now = time.monotonic()
+        start = done - 1 if start is None else start
+        if now - told >= _TELL and done < total:
+            told = now
+            left = (now - began) / (done - start) * (total - done)
+            text = f"{done / total:.1%}, {wrong} wrong, about {_duration(left)} to go"
+            print(text, file=sys.stderr, flush=True)
+
+    yield tell
+
+
+def _duration(seconds: float) -> str:
+    """A time in seconds, minutes or hours.
+
+    >>> _duration(95), _duration(700), _duration(66357)
+    ('95 s', '12 min', '18 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"

@@ -8,12 +8,11 @@ import functools
 import json
 import shlex
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mxref.cli.screen import Verbs, new_parser
+from mxref.cli.screen import Verbs, add_json_argument, new_parser, progress
 from mxref.cli.target_arguments import add_target_arguments, chosen_target
 from mxref.support.workers import cores
 
@@ -21,11 +20,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from mxref.conformance.sweeping.plan import Source
-    from mxref.conformance.sweeping.sweep import Progress, Swept
+    from mxref.conformance.sweeping.sweep import Swept
     from mxref.policy.policy import Policy
-
-#: Seconds between two lines of progress.
-_TELL = 5.0
 
 
 def add_parser(verbs: Verbs) -> None:
@@ -65,7 +61,7 @@ def add_parser(verbs: Verbs) -> None:
         action="store_true",
         help="print the SHA-256 of all codes, too, and whether it is the one on record",
     )
-    add("--json", action="store_true", help="print the report as JSON")
+    add_json_argument(parser)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -117,7 +113,7 @@ def _swept(options: argparse.Namespace) -> tuple[Swept, ...]:
             executor=executor,
             state=options.state,
             fingerprint=fingerprint(names) if any(names) else "",
-            progress=until_done.enter_context(_progress()),
+            progress=until_done.enter_context(progress("sweep")),
             digest=options.digest,
         )
 
@@ -156,52 +152,3 @@ def _who_works(options: argparse.Namespace) -> Iterator[tuple[Executor | None, i
         return
     default = cores() if _is_own(options) else 1
     yield None, default if options.jobs is None else options.jobs
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[Progress]:
-    """A bar of rich on a terminal, if it is installed; else a line every few seconds."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        try:
-            from rich.console import Console
-            from rich.progress import Progress as Bar
-        except ImportError:
-            pass
-        else:
-            with Bar(console=Console(stderr=True), transient=True) as bar:
-                task = bar.add_task("sweep", total=None)
-
-                def draw(done: int, total: int, wrong: int) -> None:
-                    text = f"{wrong} wrong" if wrong else "sweep"
-                    bar.update(task, completed=done, total=total, description=text)
-
-                yield draw
-            return
-    began = told = time.monotonic()
-    start: int | None = None  # what was done before, by an interrupted run
-
-    def tell(done: int, total: int, wrong: int) -> None:
-        nonlocal told, start
-        now = time.monotonic()
-        start = done - 1 if start is None else start
-        if now - told >= _TELL and done < total:
-            told = now
-            left = (now - began) / (done - start) * (total - done)
-            print(
-                f"{done / total:.1%}, {wrong} wrong, about {_duration(left)} to go",
-                file=sys.stderr,
-                flush=True,
-            )
-
-    yield tell
-
-
-def _duration(seconds: float) -> str:
-    """A time to wait, in the unit that a person would use.
-
-    >>> _duration(95), _duration(700), _duration(66357)
-    ('95 s', '12 min', '18 h')
-    """
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"

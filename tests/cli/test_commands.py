@@ -28,7 +28,7 @@ from mxref.cli import main
 COMMAND = [sys.executable, "-W", "error", "-m", "mxref"]
 VERBS = (
     *("formats", "explain", "quantize", "regen", "export", "score"),
-    *("verify", "identify", "fuzz", "sweep", "prompts", "gen", "check", "bench"),
+    *("verify", "identify", "fuzz", "sweep", "prompts", "gen", "check"),
 )
 #: The environment of a user: Python's output is buffered there.
 ENVIRONMENT = {k: value for k, value in os.environ.items() if k != "PYTHONUNBUFFERED"}
@@ -125,6 +125,11 @@ def test_misuse_of_the_command(
     assert result.stderr.startswith("usage: mxref ")
     assert reason in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_where_the_benchmark_is(call: Callable[..., Result]) -> None:
+    for arguments in (["bench"], ["bench", "--op", "encode"], ["bench", "--help"]):
+        assert_sentence(call(*arguments), "the benchmark is `python tools/bench.py` of a checkout$")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")

@@ -8,19 +8,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from fractions import Fraction
-from typing import Any
 
-import numpy as np
 import pytest
 from helpers import ROOT
 
 from mxref import golden
 from mxref.cli import main
-from mxref.conformance import ordinary
-from mxref.formats.catalog import ELEMENT_FORMATS
-from mxref.mutants import Mutant
-from mxref.mutants.encoder import encoder
 
 VECTORS = ROOT / "vectors"
 read_once = functools.cache(golden.read_vectors)
@@ -101,8 +94,6 @@ def test_the_models(call: Call) -> None:
         (["--set", "encod"], "--set must be one of level1, encode"),
         (["--without", "M99"], "--without must be one of M1, "),
         (["--class", "E1", "--set", "encode"], "no mutant of --class E1 has a file in --set"),
-        (["--class", "E1", "--compare"], "nothing to compare"),
-        (["--models", "--compare"], "not allowed with argument"),
     ],
 )
 def test_misuse(call: Call, arguments: list[str], reason: str) -> None:
@@ -151,58 +142,3 @@ def test_from_outside() -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1].startswith("PASS 1 mutants, 4 of 4 killed")
-
-
-def test_compare(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ties away from zero: every comparison but that of bits on the vectors misses them."""
-    monkeypatch.setattr(ordinary, "COUNT", 1 << 12)
-    status, out, _ = call("score", "--compare", "--class", "A1", "--json")
-    assert status == 0
-    rows = {(row["data"], row["comparison"]): row for row in json.loads(out)}
-    assert len(rows) == 7
-    # A1 and A1b in five formats, A1c in six.
-    assert {row["total"] for row in rows.values()} == {16}
-    bits = rows.pop(("vectors", "bits"))
-    assert (bits["killed"], bits["share"]) == (16, 1.0)
-    assert rows[("vectors", "1 code allowed")]["killed"] == 0
-    assert rows[("normal", "bits")]["killed"] == 0
-    # Of ONNX's inputs -3.5 and 0.25 are ties: -3.5 goes to the even code and to the larger one
-    # alike, but not up; 0.25 goes to zero, but up for A1 and A1c.
-    assert rows[("ONNX's cast tests", "bits")]["killed"] == 2
-    status, out, _ = call("score", "--compare", "--class", "A2", "--set", "encode/e2m1.f32")
-    assert re.search(r"^random patterns +bits +4096 +1/1 +100%$", out, re.M)
-
-
-@pytest.mark.parametrize("format", ELEMENT_FORMATS)
-def test_the_data_of_the_comparison(format: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ordinary, "COUNT", 1 << 14)
-    file = next(file for file in read_once(VECTORS) if file.stem == f"encode/{format}.f32")
-    sets = {data: (words, judge) for data, _, words, judge in ordinary._sets(file)}
-    largest = Fraction(ELEMENT_FORMATS[format].max_normal)
-
-    def numbers(data: str) -> np.ndarray[Any, Any]:
-        return sets[data][0].astype(np.uint32).view(np.float32)[:, 0].astype(np.float64)
-
-    assert abs(numbers("normal").std() - 1) < 0.02
-    assert abs(numbers("normal").mean()) < 0.03
-    assert Fraction(float(abs(numbers("normal, scaled")).max())) <= largest
-    ends = abs(numbers("uniform to 1.3 max")).max() / float(largest)
-    assert 1.299 < ends <= np.float32(1.3)
-    assert len(numbers("ONNX's cast tests")) == 15
-    # An encoder in which nothing is wrong passes all of them.
-    healthy = Mutant("A99", "none", "nothing", "encode", encoder(), (format,), ("f32",), "M1")
-    for words, judge in sets.values():
-        assert not judge(file, healthy, words, ordinary._right(file, words, "ocp"))
-
-
-def test_the_limits_of_the_comparison_are_real() -> None:
-    """Zeros have an SQNR of 0 dB, and NaN is no answer."""
-    file = next(file for file in read_once(VECTORS) if file.stem == "encode/e4m3.f32")
-    words = file.input_words()[:100]
-    for code in (0x00, 0x7F):
-
-        def run(values: Any, format: str, code: int = code) -> Any:
-            return np.full(values.shape, code, np.uint8)
-
-        mutant = Mutant("A99", "same", "one code", "encode", run, ("e4m3",), ("f32",), "M1")
-        assert ordinary._is_noisy(18, file, mutant, words, words)

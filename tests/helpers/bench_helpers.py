@@ -1,4 +1,4 @@
-"""What the tests of `mxref bench` share."""
+"""What the tests of tools/bench.py share."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
-from mxref.bench import rows
-from mxref.bench.jobs import OPS, Job, Side
-from mxref.bench.measure import Timing
-from mxref.bench.peers import PEERS, Peer
-from mxref.bench.rows import Row, beside, jobs_of
+from benchmark import rows
+from benchmark.jobs import OPS, Job, Side
+from benchmark.measure import Timing
+from benchmark.peers import PEERS, Peer
+from benchmark.rows import BenchRow, beside, jobs_of
 
 SHAPE = (4, 1024)
 QUICK = ("--quick", "--elements", "4096")
@@ -34,7 +33,7 @@ def peer(side: Callable[[Job], Side], **changes: Any) -> Peer:
     return dataclasses.replace(known, **changes)
 
 
-def rows_beside(name: str, data: str) -> list[Row]:
+def rows_beside(name: str, data: str) -> list[BenchRow]:
     """Rows of everything that a library has."""
     assert PEERS[name].absent == ""
     found = [

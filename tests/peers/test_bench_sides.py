@@ -1,11 +1,10 @@
-"""`mxref bench` beside libraries that are not in the extra `test`: they do what mxref does."""
+"""tools/bench.py beside libraries that are not in the extra `test`: they do what mxref does."""
 
 from __future__ import annotations
 
 import pytest
 from bench_helpers import rows_beside, take_no_time
-
-from mxref.bench.jobs import DATA
+from benchmark.jobs import DATA
 
 no_time = pytest.fixture(take_no_time)
 

@@ -16,16 +16,16 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from bench import main
 from bench_helpers import QUICK, SHAPE, peer, take_no_time
+from benchmark import peers, rows
+from benchmark.jobs import DATA, OPS, Job, bits_of_array, own, values_of
+from benchmark.measure import Timing, extra_memory, in_turns
+from benchmark.peers import PEERS
+from benchmark.rows import BenchRow, cells, jobs_of, other_choices, report, versus
 from helpers import SMALL_FLOATS, sentence
 
 import mxref
-from mxref.bench import peers, rows
-from mxref.bench.jobs import DATA, OPS, Job, bits_of_array, own, values_of
-from mxref.bench.measure import Timing, extra_memory, in_turns
-from mxref.bench.peers import PEERS
-from mxref.bench.rows import Row, cells, jobs_of, other_choices, report, versus
-from mxref.cli import main
 from mxref.policy.policy import READS, Policy
 
 no_time = pytest.fixture(take_no_time)
@@ -221,7 +221,7 @@ def test_each_choice_is_changed_once() -> None:
 def test_a_row_in_figures() -> None:
     job = Job("encode", "e4m3", (1, 1000 * 32), choices={"overflow": "propagate"})
     timing = Timing((32e-6, 64e-6, 32e-6), (96e-6, 64e-6, 128e-6))
-    row = Row(job, "ocp", timing, (3 << 19, None))
+    row = BenchRow(job, "ocp", timing, (3 << 19, None))
     first = ("encode", "e4m3", "f32", "normal", "overflow=propagate beside ocp")
     assert cells(row) == (*first, "1.00", "2.00", "3.00", "1.00", "1.5", "-", "-")
     (found,) = report([row])["rows"]
@@ -235,7 +235,7 @@ def test_a_row_in_figures() -> None:
 
 
 def test_a_report_names_what_was_measured() -> None:
-    row = Row(Job("encode", "e4m3", SHAPE), "ml_dtypes", None)
+    row = BenchRow(Job("encode", "e4m3", SHAPE), "ml_dtypes", None)
     found = report([row, dataclasses.replace(row, other="ocp")])
     assert list(found["peers"]) == ["ml_dtypes"]
     assert found["mxref"] == mxref.__version__
@@ -264,7 +264,7 @@ def test_the_clock_of_one_core_counts_every_thread(
 
 def test_a_small_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a" / "bench.json"
-    arguments = ["bench", *QUICK, "--op", "encode", "--format", "e2m1", "--peer", "ml_dtypes"]
+    arguments = [*QUICK, "--op", "encode", "--format", "e2m1", "--peer", "ml_dtypes"]
     assert main([*arguments, "--json", str(path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:4] == ["op", "format", "float", "data"]
@@ -279,7 +279,7 @@ def test_a_small_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.mark.usefixtures("no_time")
 def test_json_is_all_that_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", *QUICK, "--op", "encode", "--peer", "ml_dtypes", "--json", "-"]) == 0
+    assert main([*QUICK, "--op", "encode", "--peer", "ml_dtypes", "--json", "-"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [row["format"] for row in found["rows"]] == ["e5m2", "e4m3", "e3m2", "e2m3", "e2m1"]
     assert {row["ratio_median"] for row in found["rows"]} == {3.0}
@@ -295,7 +295,7 @@ def test_what_is_not_measured_is_said(
     slow = peer(own, name="slow", slow=True)
     known = {"ml_dtypes": PEERS["ml_dtypes"], "other": lacking, "slow": slow}
     monkeypatch.setattr(peers, "PEERS", known)
-    assert main(["bench", *QUICK, "--op", "encode"]) == 0
+    assert main([*QUICK, "--op", "encode"]) == 0
     out = capsys.readouterr().out.splitlines()
     assert "beside itself: no library here does this, and x shows how much the clock strays" in out
     assert out[-2:] == [
@@ -307,17 +307,17 @@ def test_what_is_not_measured_is_said(
         *((format, "ml_dtypes") for format in ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1")),
         ("int8", "itself"),
     ]
-    assert main(["bench", *QUICK, "--peer", "other"]) == 2
+    assert main([*QUICK, "--peer", "other"]) == 2
     said = capsys.readouterr()
     assert (said.out, said.err) == (
         "",
-        "mxref: error: other is not installed: pip install other==1.0\n",
+        "bench.py: error: other is not installed: pip install other==1.0\n",
     )
 
 
 @pytest.mark.usefixtures("no_time")
 def test_the_policies(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", *QUICK, "--policies", "--op", "decode", "--json", "-"]) == 0
+    assert main([*QUICK, "--policies", "--op", "decode", "--json", "-"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert (row["format"], row["choices"]) == ("e4m3", {"decoded_zero": "dropped"})
     assert row["beside"] == "ocp"
@@ -338,25 +338,24 @@ def test_the_policies(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_misuse(arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", *arguments]) == 2
+    assert main(arguments) == 2
     said = capsys.readouterr()
     assert said.out == ""
     (line,) = said.err.splitlines()
-    with pytest.raises(ValueError, match=f"^mxref: error: {reason}"):
+    with pytest.raises(ValueError, match=f"^bench.py: error: {reason}"):
         raise ValueError(line)
 
 
 def test_an_interrupted_run_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted(*_: object) -> Row:
+    def interrupted(*_: object) -> BenchRow:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(rows, "beside", interrupted)
     path = tmp_path / "bench.json"
     path.write_text("old")
-    assert main(["bench", *QUICK, "--json", str(path)]) == 130
-    assert (
-        capsys.readouterr().err == "mxref: interrupted: no JSON is written, and rows are missing\n"
-    )
+    assert main([*QUICK, "--json", str(path)]) == 130
+    said = capsys.readouterr().err
+    assert said == "bench.py: interrupted: no JSON is written, and rows are missing\n"
     assert [each.read_text() for each in tmp_path.iterdir()] == ["old"]

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 from bench_helpers import SHAPE, peer, rows_beside, take_no_time
+from benchmark.jobs import DATA, Job, Side, bits_of_array, own, values_of
+from benchmark.peers import PEERS
+from benchmark.rows import beside, cells, report
 
 import mxref
-from mxref.bench.jobs import DATA, Job, Side, bits_of_array, own, values_of
-from mxref.bench.peers import PEERS
-from mxref.bench.rows import beside, cells, report
 
 no_time = pytest.fixture(take_no_time)
 

@@ -1,49 +1,30 @@
-"""tools/bench.py: what is wanted, what is missed."""
+"""tools/bench.py: its sections, their limits, and what is missed."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
+import bench
 import pytest
-from helpers import ROOT
-
-from mxref.bench.peers import PEERS
-
-
-@pytest.fixture
-def tool(monkeypatch: pytest.MonkeyPatch) -> Any:
-    spec = importlib.util.spec_from_file_location("bench_tool", ROOT / "tools" / "bench.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "bench_tool", module)
-    monkeypatch.setattr(sys, "path", sys.path[:])
-    spec.loader.exec_module(module)
-    return module
+from benchmark.peers import PEERS
+from benchmark.sections import SECTIONS, Options, Wanted
 
 
-def run(tool: Any, monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setattr(sys, "argv", ["bench.py", *map(str, arguments)])
-    status = tool.main()
-    assert isinstance(status, int)
-    return status
+def run(*arguments: object) -> int:
+    return bench.main([str(each) for each in arguments])
 
 
-def test_what_is_wanted(tool: Any) -> None:
+def test_what_is_wanted() -> None:
     def line(**limits: float) -> Any:
-        return tool.Wanted("", lambda: 0.0, **limits)
+        return Wanted("", lambda: 0.0, **limits)
 
-    assert [line(least=7).met(figure) for figure in (6.99, 7.0, 900.0, None)] == [
-        *(False, True, True, False)
-    ]
+    found = [line(least=7).met(figure) for figure in (6.99, 7.0, 900.0, None)]
+    assert found == [False, True, True, False]
     assert [line(most=5).met(figure) for figure in (5.0, 5.01, None)] == [True, False, False]
-    assert [line(least=0.5, most=2).met(figure) for figure in (0.4, 1.0, 2.1)] == [
-        *(False, True, False)
-    ]
+    found = [line(least=0.5, most=2).met(figure) for figure in (0.4, 1.0, 2.1)]
+    assert found == [False, True, False]
     assert line().met(0.0) is line().met(None) is None
     words = [
         line(**limits).limits for limits in ({"least": 7}, {"least": 1 / 1.2, "most": 1.2}, {})
@@ -52,17 +33,17 @@ def test_what_is_wanted(tool: Any) -> None:
 
 
 def test_check_fails_for_what_is_missed_and_for_what_is_not_measured(
-    tool: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def section(figure: float | str) -> Any:
-        return lambda options: iter([tool.Wanted("a thing", lambda: figure, most=5, unit="s")])
+        return lambda options: iter([Wanted("a thing", lambda: figure, most=5, unit="s")])
 
     monkeypatch.setattr(
-        tool, "SECTIONS", {"good": section(4.0), "bad": section(6.0), "none": section("pip it")}
+        bench, "SECTIONS", {"good": section(4.0), "bad": section(6.0), "none": section("pip it")}
     )
     for names, status in ((["good"], 0), (["good", "bad"], 1), (["none"], 1)):
-        assert run(tool, monkeypatch, "--check", "--only", *names) == status
-        assert run(tool, monkeypatch, "--only", *names) == 0
+        assert run("--check", "--only", *names) == status
+        assert run("--only", *names) == 0
     out = capsys.readouterr().out
     good, none = "nothing missed", "1 of 1 missed or not measured"
     bad = ["bad a thing <= 5 s 6 s MISSED", "1 of 2 missed or not measured"]
@@ -73,12 +54,10 @@ def test_check_fails_for_what_is_missed_and_for_what_is_not_measured(
     ]
 
 
-def test_the_rules_are_measured(
-    tool: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_rules_are_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "bench.json"
     small = ("--elements", 1024, "--seconds", 0, "--json", path)
-    assert run(tool, monkeypatch, "--only", "rules", *small) == 0
+    assert run("--only", "rules", *small) == 0
     found = json.loads(path.read_text())["lines"]
     assert len(found) == 2 * 6
     for line in found:
@@ -88,12 +67,12 @@ def test_the_rules_are_measured(
     assert capsys.readouterr().out.splitlines()[0].startswith("rules      quantize mxfp8_e5m2 f32")
 
 
-def test_the_sections_ask_what_they_say(tool: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sections_ask_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(PEERS["torchao"]), "absent", "not here")
-    options = tool.Options(1024, 0.0, 1)
+    options = Options(1024, 0.0, 1)
 
     def asked(name: str) -> list[tuple[str, str]]:
-        return [(line.what, line.limits) for line in tool.SECTIONS[name](options)]
+        return [(line.what, line.limits) for line in SECTIONS[name](options)]
 
     encode, quantize = asked("encode"), asked("quantize")
     assert ("encode e5m2 f32 log_uniform 1024: ml_dtypes", ">= 7 x") in encode
@@ -118,14 +97,11 @@ def test_the_sections_ask_what_they_say(tool: Any, monkeypatch: pytest.MonkeyPat
     assert [wanted for _, wanted in asked("start")] == ["<= 0.2 s", "<= 5 s"]
 
 
-def test_misuse_of_the_tool(
-    tool: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_misuse_of_the_tool(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, reason in (
         (["--only", "encod"], "--only must be one of encode, "),
         (["--elements", "1000"], "--elements must be a multiple of 1024, got 1000"),
+        (["--only", "rules", "--op", "encode"], "--op must not be given with --check or --only"),
     ):
-        with pytest.raises(SystemExit) as done:
-            run(tool, monkeypatch, *arguments)
-        assert done.value.code == 2
+        assert run(*arguments) == 2
         assert reason in capsys.readouterr().err

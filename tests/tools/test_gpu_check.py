@@ -5,7 +5,6 @@ What runs on a device is faked; the fakes answer as `mx_check` and the parts do.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import subprocess
@@ -13,16 +12,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import gpu_check
+import gpu_common
+import gpu_parts
+import gpu_program
 import pytest
 from helpers import ROOT
 
 from mxref.conformance import load_target
-
-sys.path.insert(0, str(ROOT / "tools"))
-gpu_check, gpu_common, gpu_parts, gpu_program = (
-    importlib.import_module(name)
-    for name in ("gpu_check", "gpu_common", "gpu_parts", "gpu_program")
-)
 
 FAKE = {"device": "A GPU", "cases": 5, "failed": 0, "passed": True}
 
@@ -35,7 +32,7 @@ def test_without_a_gpu_nothing_is_run_and_nothing_passes(tmp_path: Path) -> None
     tools = tmp_path / "bin"
     tools.mkdir()  # a PATH without nvidia-smi
     out = tmp_path / "out"
-    command = [sys.executable, str(ROOT / "tools" / "gpu_check.py"), "--out", str(out)]
+    command = [sys.executable, str(ROOT / "tools" / "gpu" / "gpu_check.py"), "--out", str(out)]
     run = subprocess.run(
         command,
         cwd=tmp_path,

@@ -1,14 +1,15 @@
 """Everything that needs a GPU, in one command: the fast paths, and the casts of others.
 
-    python tools/gpu_check.py                  # prints; some ten minutes
-    python tools/gpu_check.py --out results    # writes results/LEDGER-gpu.md and results/gpu.json
-    python tools/gpu_check.py --only triton    # the parts whose names begin so
+    python tools/gpu/gpu_check.py                # prints the results; takes some ten minutes
+    python tools/gpu/gpu_check.py --out DIR      # also writes DIR/LEDGER-gpu.md and DIR/gpu.json
+    python tools/gpu/gpu_check.py --only triton  # the parts whose names begin with triton
 
-It needs this folder (copied, without a network), NumPy and ml_dtypes; and for its parts torch,
-Triton, torchao, or nvcc with g++. What is absent is "not run", never passed.
+It needs this checkout (a copy will do, and no network), NumPy and ml_dtypes; single parts need
+torch, Triton, torchao, or nvcc with g++. A part that lacks something is "not run", never passed.
 
-The exit status is 0 if every part ran and the fast paths have no wrong answer, 1 if one has, 2 for
-misuse, 3 if nothing was wrong but some part did not run. Wrong answers of others are findings.
+The exit status is 0 if every part ran and the fast paths gave no wrong answer, 1 if one did, 2 for
+misuse, 3 if nothing was wrong but a part did not run. Wrong answers of other libraries are
+findings, not failures.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ def table(results: Sequence[Result]) -> list[str]:
 
 def page(results: Sequence[Result], about: dict[str, str]) -> str:
     """LEDGER-gpu.md."""
-    lines = ["# What a GPU answered", "", "Written by `tools/gpu_check.py`.", ""]
+    lines = ["# What a GPU answered", "", "Written by `tools/gpu/gpu_check.py`.", ""]
     lines += [f"- {name}: {value}" for name, value in about.items()]
     lines += ["", *table(results)]
     for one in results:

@@ -1,12 +1,18 @@
-"""The encode mutants against ordinary test data and ordinary comparisons, beside the vectors.
+"""How many mutants of `encode` ordinary test data and comparisons catch, beside the vectors.
 
-Every set has float32 inputs; a mutant counts where the vectors or many probes show that it is
-wrong. All data are seeded and made of integers, so the shares are the same on every machine.
+    python tools/ordinary.py                     # the table of the README; takes some minutes
+    python tools/ordinary.py --class A --json
+
+All inputs are float32. A mutant counts in a format where the vectors or many probes show that it is
+wrong. All data are seeded and made of integers: the shares are the same on every machine.
 """
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
+import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,60 +24,62 @@ from mxref.bits.floats import F32, Parts, compose
 from mxref.cases.answers import fast_answers
 from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
+from mxref.cli.score_verb import chosen_files, chosen_mutants
+from mxref.cli.screen import add_json_argument, add_vectors_argument, print_table, vectors_folder
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.score import covers, score
 from mxref.formats.catalog import ELEMENT_FORMATS, ElementFormat
+from mxref.golden import read_vectors
 from mxref.mutants import MUTANTS, Mutant
 from mxref.numbers.element import decode
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_operation
-
-__all__ = ["Row", "compare"]
 
 Words = NDArray[np.uint64]
 
 COUNT = 1_000_000
 _CHUNK = 1 << 15
 
-#: The inputs of ONNX's own tests of `Cast` (onnx 1.22.0, backend/test/case/node/cast.py): of FP4,
-#: and of FP8, which serve for the other formats, too.
-_SPECIALS = ("nan", "inf", "inf", "-inf")
+#: Inputs of ONNX's own tests of `Cast` (onnx 1.22.0, backend/test/case/node/cast.py): those of FP8,
+#: which are used for FP6 and INT8 as well, and those of FP4.
 _ONNX_FP8 = (
-    *("0.47892547", "0.48033667", "0.49968487", "0.81910545", "0.47031248", "0.7229038"),
-    *("1000000", "1e-7", *_SPECIALS, "-0.0000001", "0.0000001", "-1000000"),
+    "0.47892547 0.48033667 0.49968487 0.81910545 0.47031248 0.7229038 1000000 1e-7 nan inf inf "
+    "-inf -0.0000001 0.0000001 -1000000"
 )
-_ONNX_FP4 = (
-    *("0.48", "0.25", "1.05", "-3.5", "-8", "9", "1000000", "1e-7"),
-    *(*_SPECIALS, "-4", "0.01", "-0.0"),
-)
+_ONNX_FP4 = "0.48 0.25 1.05 -3.5 -8 9 1000000 1e-7 nan inf inf -inf -4 0.01 -0.0"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A set of inputs and a comparison: how many mutants it catches, of how many."""
+class OrdinaryRow:
+    """How many mutants a set of inputs and a comparison catch."""
 
     data: str
     comparison: str
-    inputs: int  #: in the largest format
+    inputs: int  #: inputs of the format that has most
     killed: int
     total: int
 
     @property
     def share(self) -> float:
-        """The share that is caught."""
+        """The share of the mutants that is caught."""
         return self.killed / self.total
 
     def as_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """The row as JSON has it."""
         return {**dataclasses.asdict(self), "share": self.share}
 
 
-def compare(files: Sequence[VectorFile], mutants: Sequence[Mutant] = MUTANTS) -> list[Row]:
-    """How many encode mutants (one for each format) each set and comparison catches.
+def compare(files: Sequence[VectorFile], mutants: Sequence[Mutant] = MUTANTS) -> list[OrdinaryRow]:
+    """Count the mutants of `encode` that each set of inputs and comparison catches.
+
+    A mutant counts once for each format.
 
     Args:
         files: vector files; those of `encode` from float32 are used.
         mutants: the mutants to try.
+
+    Raises:
+        ValueError: no mutant has such a file.
     """
     files = [file for file in files if file.op == "encode" and file.float == "f32"]
     wrong = {
@@ -94,7 +102,7 @@ def compare(files: Sequence[VectorFile], mutants: Sequence[Mutant] = MUTANTS) ->
             }
             caught = (judge(file, mutant, words, right[mutant.policy]) for mutant in own)
             killed[key] = killed.get(key, 0) + sum(caught)
-    return [Row(*key, inputs[key], count, len(wrong)) for key, count in killed.items()]
+    return [OrdinaryRow(*key, inputs[key], count, len(wrong)) for key, count in killed.items()]
 
 
 Judge = Callable[[VectorFile, Mutant, Words, Words], bool]
@@ -107,7 +115,7 @@ def _sets(file: VectorFile) -> Iterator[tuple[str, str, Words, Judge]]:
     yield "normal", "bits", _normal(0, 1), _differs
     yield "uniform to 1.3 max", "bits", _uniform(fmt), _differs
     yield "random patterns", "bits", _patterns(), _differs
-    # Six standard deviations are the largest number, so that nothing saturates.
+    # Six standard deviations are the largest number of the format: nothing saturates.
     n, exponent = fmt.magnitude_parts(fmt.max_code)
     limit = 13 if fmt.bits == 4 else 18
     judge: Judge = lambda *arguments: _is_noisy(limit, *arguments)  # noqa: E731 - a parameter bound
@@ -115,21 +123,24 @@ def _sets(file: VectorFile) -> Iterator[tuple[str, str, Words, Judge]]:
 
 
 def _onnx(fmt: ElementFormat) -> Words:
-    numbers = np.array(_ONNX_FP4 if fmt.bits == 4 else _ONNX_FP8, np.float32)
+    numbers = np.array((_ONNX_FP4 if fmt.bits == 4 else _ONNX_FP8).split(), np.float32)
     return _column(numbers.view(np.uint32))
 
 
 def _normal(exponent: int, n: int) -> Words:
-    """Nearly normal: 12 uniform numbers less 6, times n * 2**exponent / 6, or times 1 if n is 1."""
+    """Nearly normal numbers: sums of 12 uniform numbers, minus 6.
+
+    They are multiplied by n * 2**exponent / 6; by 2**exponent if n is 1.
+    """
     draws = splitmix64(12, 12 * COUNT).reshape(12, COUNT) >> np.uint64(24)
-    total = draws.sum(axis=0).astype(np.int64) - (6 << 40)  # its unit is 2**-40
+    total = draws.sum(axis=0).astype(np.int64) - (6 << 40)  # in units of 2**-40
     if n != 1:
         total = total * n // 6
     return _column(_float32(total, exponent - 40))
 
 
 def _uniform(fmt: ElementFormat) -> Words:
-    """Uniform within 1.3 times the largest number to both sides."""
+    """Uniform numbers of both signs, up to 1.3 times the largest number of the format."""
     n, exponent = fmt.magnitude_parts(fmt.max_code)
     draws = (splitmix64(13, COUNT) >> np.uint64(23)).astype(np.int64) - (1 << 40)
     return _column(_float32(draws * (13 * n) // 10, exponent - 40))
@@ -154,7 +165,7 @@ def _right(file: VectorFile, words: Words, policy: str) -> Words:
 
 
 def _answers(file: VectorFile, mutant: Mutant, words: Words) -> Iterator[tuple[slice, Words]]:
-    """A mutant's answers, a chunk at a time."""
+    """The answers of a mutant, a chunk at a time."""
     if mutant.run is None:
         raise ValueError(f"mutant {mutant.id} cannot be run: {mutant.waiting}")
     for start in range(0, len(words), _CHUNK):
@@ -170,7 +181,7 @@ def _differs(file: VectorFile, mutant: Mutant, words: Words, right: Words) -> bo
 
 
 def _differs_by_two(file: VectorFile, mutant: Mutant, words: Words, right: Words) -> bool:
-    """Whether an answer is more than one code away; NaN is one class, far from all numbers."""
+    """Whether an answer is more than one code away; NaN is far from every number."""
     position = np.array(
         [
             1000 if fmt.is_nan(code) else -magnitude if negative else magnitude
@@ -194,3 +205,36 @@ def _is_noisy(limit: int, file: VectorFile, mutant: Mutant, words: Words, right:
         signal += float((x * x).sum())
         noise += float((error * error).sum())
     return not noise * 10 ** (limit / 10) <= signal
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table, or the rows as JSON."""
+    parser = argparse.ArgumentParser(
+        prog="ordinary.py",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--set", default="encode", metavar="FILE", help="such as encode/e4m3.f32")
+    parser.add_argument("--class", dest="group", metavar="CLASS", help="A, A17, or one mutant")
+    add_json_argument(parser)
+    add_vectors_argument(parser)
+    options = parser.parse_args(arguments)
+    try:
+        files = chosen_files(read_vectors(options.vectors or vectors_folder()), options.set)
+        rows = compare(files, chosen_mutants(options.group))
+    except (ValueError, OSError) as error:
+        print(f"ordinary.py: error: {error}", file=sys.stderr)
+        return 2
+    if options.json:
+        print(json.dumps([row.as_json() for row in rows], indent=1))
+        return 0
+    table = [
+        (row.data, row.comparison, str(row.inputs), f"{row.killed}/{row.total}", f"{row.share:.0%}")
+        for row in rows
+    ]
+    print_table(("inputs", "compared by", "per format", "killed", ""), table)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

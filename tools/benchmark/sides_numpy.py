@@ -1,4 +1,4 @@
-"""The sides of libraries that compute without torch; `peers` has the table."""
+"""Sides of libraries that compute without torch; `peers` lists the libraries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mxref
-from mxref.bench.jobs import (
+from benchmark.jobs import (
     Job,
     Side,
     bits_of_array,
@@ -117,7 +117,7 @@ def with_mlx(job: Job) -> Side:
 
 
 def _evaluated(result: Any) -> Any:
-    """A result that mlx would compute when it is looked at."""
+    """A result of mlx, computed now instead of when it is first read."""
     importlib.import_module("mlx.core").eval(result)
     return result
 

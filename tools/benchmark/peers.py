@@ -1,7 +1,7 @@
-"""Other libraries: for each, what it has of mxref's operations, and how that is called.
+"""The libraries that mxref is measured beside: their operations, and functions that call them.
 
-A library is imported when a side of it is made. What is timed is the library's own call, on its own
-arrays, made before; what turns its results into mxref's terms is not timed.
+A library is imported when a side of it is made. Timed is only the library's own call on its own
+arrays; conversions of inputs and results are not.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from mxref.bench import sides_numpy, sides_torch
-from mxref.bench.jobs import Job, Side
+from benchmark import sides_numpy, sides_torch
+from benchmark.jobs import Job, Side
 
 __all__ = ["PEERS", "Peer"]
 
@@ -24,19 +24,19 @@ _BLOCKS_BOTH_WAYS = {"quantize": _MX, "dequantize": _MX}
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Another library.
+    """A library that mxref is measured beside.
 
     Args:
-        name: its name.
-        needs: what pip installs, as it was measured.
-        module: its package, as Python imports it.
-        does: its operations, with their formats.
+        name: name of the library.
+        needs: arguments of `pip install`, with the measured versions.
+        module: the package that Python imports.
+        does: its operations, each with its formats.
         side: makes its side of a job.
-        profiles: mxref's models of it, for results that differ; {rule} stands for the scale rule.
-        floats: types of values that it takes.
-        checkout: the environment variable that names a checkout, of what no registry has.
-        slow: it starts slowly, and is measured only where it is named.
-        rules: scale rules of `quantize` that it has.
+        profiles: mxref's profiles of it, tried where results differ; {rule} is the scale rule.
+        floats: float types that it takes.
+        checkout: environment variable that names a checkout, for a library that no registry has.
+        slow: whether it starts slowly; then it is measured only if --peer names it.
+        rules: scale rules of its `quantize`.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Peer:
 
     @property
     def absent(self) -> str:
-        """How to get it, if it is not here; empty if it is.
+        """How to get the library if it is not installed; else empty.
 
         >>> PEERS["ml_dtypes"].absent
         ''
@@ -64,13 +64,13 @@ class Peer:
 
     @property
     def version(self) -> str:
-        """The version that is installed; of a checkout only that it is one."""
+        """The installed version; "a checkout" for a checkout."""
         if self.checkout:
             return "a checkout"
         return importlib.metadata.version(self.module.replace("_", "-"))
 
     def measures(self, job: Job) -> bool:
-        """Whether it does the same as mxref does in a job."""
+        """Whether the library can do a job."""
         others = set(job.choices) - {"scale_rule"}
         rule = job.choices.get("scale_rule", "floor")
         return (

@@ -1,4 +1,4 @@
-"""Two sides in turns, A B B A ..., so that what the machine does besides slows both; and memory."""
+"""Timing of two calls in turns, A B B A ..., so that other load slows both; and peak memory."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from mxref.support.collector import no_collection
 
 __all__ = ["Timing", "extra_memory", "in_turns"]
 
-#: A sample takes at least so many seconds: of short calls it is several, of which only the first
-#: finds in the cache what the other side left there.
+#: Seconds that a sample takes at least. A sample of a short call is several calls, of which only
+#: the first runs with the other side's data in the cache.
 _SAMPLE = 0.01
 _LEAST, _MOST = 5, 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds a call of two sides, round by round.
+    """Seconds per call of both sides in each round.
 
     >>> timing = Timing((1.0, 2.0, 1.0), (3.0, 4.0, 5.0))
     >>> timing.ratio, timing.lowest, timing.of_minima
@@ -34,12 +34,12 @@ class Timing:
 
     @property
     def ratios(self) -> tuple[float, ...]:
-        """How many times as fast my side was, in each round."""
+        """How many times as fast `mine` was in each round."""
         return tuple(b / a for a, b in zip(self.mine, self.theirs, strict=True))
 
     @property
     def ratio(self) -> float:
-        """The median of the ratios."""
+        """The median of the ratios of all rounds."""
         return statistics.median(self.ratios)
 
     @property
@@ -49,7 +49,7 @@ class Timing:
 
     @property
     def of_minima(self) -> float:
-        """The ratio of the quickest calls, of whatever rounds they are."""
+        """The ratio of the quickest calls of each side, from any rounds."""
         return min(self.theirs) / min(self.mine)
 
 
@@ -59,16 +59,16 @@ def in_turns(
     seconds: float,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Timing:
-    """Call two functions in turns until the time is over, five times at least.
+    """Time two functions in turns until the time is over, for at least five rounds.
 
-    Both are called once before: tables are built, and code is compiled, only once.
+    Both are called once before the first round, so that tables are built and code is compiled.
 
     Args:
-        mine: one of them.
-        theirs: the other.
-        seconds: for all rounds together, on the clock.
-        clock: what tells the time in seconds: `time.process_time` counts every thread of the
-            process, and not what other processes do; `time.perf_counter` is what a person waits.
+        mine: the first function.
+        theirs: the second function.
+        seconds: time for all rounds together, by the clock.
+        clock: the clock, in seconds: `time.process_time` counts all threads of this process and no
+            other process; `time.perf_counter` is elapsed time.
     """
     sides = (mine, theirs)
     for call in sides:
@@ -90,7 +90,7 @@ def _sample(call: Callable[[], object], many: int, clock: Callable[[], float]) -
     start = clock()
     for _ in range(many):
         call()
-    # A clock of coarse steps may say that no time has passed.
+    # A coarse clock may say that no time has passed.
     return max(clock() - start, 1e-9) / many
 
 
@@ -99,18 +99,17 @@ def _calls_of_a_sample(call: Callable[[], object], clock: Callable[[], float]) -
 
 
 def extra_memory(call: Callable[[], Any]) -> int | None:
-    """Bytes that a call needs at its peak, beyond what is there before it and what it returns.
+    """Peak memory of a call in bytes, without memory in use before it and without its result.
 
-    It is the resident memory of the process, which every library's allocations are part of, so that
-    small ones are lost in whole pages.
+    It is resident memory of the process, which counts the allocations of every library, in pages.
 
     Returns:
-        None where the system cannot tell: it takes Linux and glibc.
+        None on systems other than Linux with glibc.
     """
     try:
-        ctypes.CDLL(None).malloc_trim(0)  # what is free already would not be counted
+        ctypes.CDLL(None).malloc_trim(0)  # memory that is free but resident would not be counted
         with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
-            file.write("5")  # the peak is what there is now
+            file.write("5")  # resets the peak to the memory in use now
         before = _status("VmRSS")
         result = call()
         peak = _status("VmHWM")
@@ -125,7 +124,7 @@ def _status(field: str) -> int:
 
 
 def _held(result: Any) -> int:
-    """Bytes of a result: of arrays, and of what holds them."""
+    """Bytes of the arrays of a result, in containers, too."""
     if isinstance(result, dict):
         return sum(map(_held, result.values()))
     if isinstance(result, (tuple, list)):

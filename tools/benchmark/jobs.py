@@ -1,4 +1,4 @@
-"""What is measured: an operation on a format with data, and mxref's side of it."""
+"""Jobs: an operation on a format with its data, and mxref's side of it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 _ELEMENTS = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8")
 _BLOCKS = ("mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1", "mxint8")
 _NARROW = ("e3m2", "e2m3", "e2m1")
-#: Operations, with the formats that they are measured on.
+#: The operations and the formats that each is measured on.
 OPS: Mapping[str, tuple[str, ...]] = {
     "encode": _ELEMENTS,
     "decode": _ELEMENTS,
@@ -44,12 +44,12 @@ OPS: Mapping[str, tuple[str, ...]] = {
     "pack": _NARROW,
     "unpack": _NARROW,
 }
-#: Types of values that go in or come out.
+#: Float types of inputs and outputs.
 FLOATS = ("f32", "bf16")
-#: What random numbers the values are.
+#: Distributions of the random values.
 DATA = ("normal", "log_uniform")
-#: Magnitudes of log-uniform data: they begin below the smallest and end above the largest number
-#: of every format.
+#: Exponents of log-uniform data: from below the smallest to above the largest number of every
+#: format.
 _EXPONENTS = (-24, 16)
 #: Random bits of the stochastic roundings.
 _WIDTH = 8
@@ -57,16 +57,16 @@ _WIDTH = 8
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is measured.
+    """One operation to measure.
 
     Args:
         op: the operation, one of `OPS`.
-        format: its element format, or block format.
-        shape: of the tensor, whole blocks along its last axis.
-        float: type of the values that go in or come out: f32 or bf16.
+        format: an element format or a block format.
+        shape: shape of the tensor: whole blocks along its last axis.
+        float: float type of the input or output: f32 or bf16.
         data: "normal", or "log_uniform": random signs and significands, exponents from -24 to 15.
-        threads: how many compute.
-        choices: single choices of the policy.
+        threads: number of threads.
+        choices: choices of the policy that are not the default's.
 
     Raises:
         ValueError: an unknown name, or a shape without whole blocks.
@@ -94,18 +94,18 @@ class Job:
             raise ValueError(f"shape must end in a multiple of 32, got {self.shape}")
 
     def __str__(self) -> str:
-        """What is measured, in words, without the choices."""
+        """The job in words, without its choices."""
         words = (self.op, self.format, self.float, self.data, self.elements)
         return " ".join(map(str, words)) + (f" x{self.threads}" if self.threads > 1 else "")
 
     @property
     def elements(self) -> int:
-        """How many elements the tensor has."""
+        """Number of elements of the tensor."""
         return math.prod(self.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of the values."""
+        """The dtype of the input or output."""
         return LAYOUTS[self.float].dtype
 
     @property
@@ -115,20 +115,20 @@ class Job:
 
     @property
     def small(self) -> str:
-        """Its name in ml_dtypes and torch."""
+        """The name of the element format in ml_dtypes and torch."""
         return code_format(self.element).dtype_name or ""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of two that are compared.
+    """One of the two implementations that a row compares.
 
     Args:
-        call: what is timed; it makes its results anew every time.
-        answer: the bits of such a result, in mxref's terms: of `quantize` the scale codes, then the
-            codes, one to a byte.
-        values: the numbers of a result of `quantize` as float32 patterns, for those that give
-            nothing else; a side with these alone has no `answer`.
+        call: the timed call; it computes its result anew each time.
+        answer: converts a result to the bits that mxref gives: for `quantize` the scale codes, then
+            the element codes, one to a byte. None if the library returns no codes.
+        values: converts a result of `quantize` to float32 patterns of its numbers; for libraries
+            that return only these.
     """
 
     call: Callable[[], Any]
@@ -137,7 +137,7 @@ class Side:
 
 
 def values_of(job: Job) -> NDArray[Any]:
-    """The values that go in, of the job's shape and dtype: the same ones every time."""
+    """The input values of a job, in its shape and dtype; the same at every call."""
     return _values(job.shape, job.data, job.float)
 
 
@@ -155,22 +155,21 @@ def _values(shape: tuple[int, ...], data: str, float: str) -> NDArray[Any]:
 
 
 def codes_of_job(job: Job) -> U8:
-    """Element codes that go in: those of the values."""
+    """The input codes of a job: its values encoded."""
     return mxref.encode(values_of(job), job.element)
 
 
 def blocks_of(job: Job) -> mxref.Blocks:
-    """Blocks that go in: those of the values."""
+    """The input blocks of a job: its values quantized."""
     return mxref.quantize(values_of(job), job.format)
 
 
 def own(job: Job, model: Any = mxref) -> Side:
-    """Mxref's side.
+    """Mxref's side of a job.
 
     Args:
-        job: what is measured.
-        model: whose functions are called: mxref's own, or those of a profile, which answers as an
-            implementation does and takes neither threads nor choices.
+        job: the operation to measure.
+        model: mxref itself, or a profile, whose functions take neither threads nor choices.
     """
     name, options = job.format, dict[str, Any](job.choices)
     if model is mxref:
@@ -204,7 +203,7 @@ def _random_bits(job: Job) -> dict[str, Any]:
 
 
 def bits_of_array(array: NDArray[Any]) -> NDArray[Any]:
-    """The patterns of an array, flat.
+    """The bit patterns of an array, flat.
 
     >>> bits_of_array(np.float32([[1, -2]])).tolist() == [0x3F800000, 0xC0000000]
     True
@@ -213,7 +212,7 @@ def bits_of_array(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def block_bits(scale_codes: NDArray[Any], codes: NDArray[Any]) -> U8:
-    """The answer of `quantize`: scale codes, then codes."""
+    """Scale codes and element codes as one array of bytes."""
     both = [np.asarray(one).reshape(-1).view(np.uint8) for one in (scale_codes, codes)]
     return np.concatenate(both)
 

@@ -1,4 +1,4 @@
-"""The sides of libraries that compute with torch; `peers` has the table."""
+"""Sides of libraries that compute with torch; `peers` lists the libraries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mxref
-from mxref.bench.jobs import (
+from benchmark.jobs import (
     Job,
     Side,
     bits_of_array,
@@ -49,10 +49,10 @@ def with_torch(job: Job) -> Side:
 
 
 def _tensors(job: Job) -> tuple[ModuleType, Callable[[Array], Any]]:
-    """The library with the threads of a job, and what makes its tensors."""
+    """Torch with the threads of a job, and a function that makes its tensors."""
     torch = importlib.import_module("torch")
     torch.set_num_threads(job.threads)
-    return torch, lambda array: library_of("torch").array(np.array(array))  # one to write to
+    return torch, lambda array: library_of("torch").array(np.array(array))  # a writable copy
 
 
 def _bits(result: Any) -> Array:
@@ -70,7 +70,7 @@ def with_torchao(job: Job, *, compiled: bool = False) -> Side:
     def ready(function: Callable[..., Any]) -> Callable[..., Any]:
         if not compiled:
             return function
-        torch._dynamo.reset()  # it compiles a function for a few formats only
+        torch._dynamo.reset()  # torch limits how often it compiles a function
         return torch.compile(function, fullgraph=True, dynamic=False)  # type: ignore[no-any-return]
 
     if job.op in ("pack", "unpack"):
@@ -107,16 +107,16 @@ def with_torchao(job: Job, *, compiled: bool = False) -> Side:
 
 
 def with_torchao_compiled(job: Job) -> Side:
-    """The same, compiled by torch, which needs a C++ compiler and half a minute.
+    """Torchao compiled by torch, which needs a C++ compiler and half a minute.
 
-    torch 2.13's compiler for CPUs does not know E8M0: scales stay uint8. In E5M2 results differ, as
-    torchao leaves out the clamp before the cast where it is compiled, and overflow gives infinity.
+    torch 2.13's compiler for CPUs does not know E8M0: scales stay uint8. E5M2 results differ:
+    compiled torchao omits the clamp before the cast, and overflow gives infinity.
     """
     return with_torchao(job, compiled=True)
 
 
 def _without_e8m0(mx: ModuleType) -> Callable[..., Any]:
-    """`to_mx` without its last step, which calls the scale codes E8M0."""
+    """`to_mx` without its last step, a view of the scale codes as E8M0."""
     source, step = inspect.getsource(mx.to_mx), ".view(torch.float8_e8m0fnu)"
     if source.count(step) != 1:
         raise ValueError(f"to_mx of another torchao: {source.count(step)} steps {step}")
@@ -181,7 +181,7 @@ def with_compressed_tensors(job: Job) -> Side:
 
 
 def with_microxcaling(job: Job) -> Side:
-    """`_quantize_mx`, which gives the rounded numbers, in their own type."""
+    """`_quantize_mx`, which returns rounded numbers in the type of the input."""
     _, tensor = _tensors(job)
     sys.path.insert(0, os.environ["MXREF_MICROXCALING"])
     mx = importlib.import_module("mx.mx_ops")

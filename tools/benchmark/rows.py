@@ -1,4 +1,4 @@
-"""What is measured in one run, a row for each pair of sides; rows as text and as JSON."""
+"""Rows: the measurement of one pair of sides, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 import os
 import platform
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,27 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mxref
-from mxref.bench.jobs import OPS, Job, Side, own
-from mxref.bench.measure import Timing, extra_memory, in_turns
-from mxref.bench.peers import PEERS, Peer
+from benchmark.jobs import OPS, Job, Side, own
+from benchmark.measure import Timing, extra_memory, in_turns
+from benchmark.peers import PEERS, Peer
 from mxref.policy.policy import READS, Policy
 from mxref.support.text import one_line, unknown_name
 
-__all__ = ["HEADER", "Row", "beside", "cells", "jobs_of", "other_choices", "report", "versus"]
+__all__ = ["HEADER", "BenchRow", "beside", "cells", "jobs_of", "other_choices", "report", "versus"]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """What came out of comparing mxref with another.
+class BenchRow:
+    """The measurement of mxref beside another library, or beside itself with another job.
 
     Args:
-        job: what mxref did.
-        other: who did the same, or what mxref did otherwise.
-        timing: seconds of both; None if the other failed.
-        memory: bytes beyond input and output, of both; None where they cannot be told.
-        differing: how many codes (of `quantize`: and scales) are not the same bits; None if the
-            two are not meant to give the same.
-        note: the profile that explains them, or why the other failed.
+        job: the job of mxref.
+        other: name of the library, or of the other job.
+        timing: seconds of both sides; None if the library failed.
+        memory: peak bytes of both sides beyond input and output; None where unknown.
+        differing: number of codes (for `quantize` also scales) that differ in bits; None if the
+            sides do different jobs.
+        note: the profile that explains the difference, or why the library failed.
     """
 
     job: Job
@@ -45,8 +45,8 @@ class Row:
     note: str = ""
 
 
-def beside(job: Job, peer: Peer, seconds: float) -> Row:
-    """A row of mxref and a peer, whose results are compared first."""
+def beside(job: Job, peer: Peer, seconds: float) -> BenchRow:
+    """Measure mxref beside a library, after comparing their results."""
     mine = own(job)
     try:
         theirs = peer.side(job)
@@ -55,13 +55,13 @@ def beside(job: Job, peer: Peer, seconds: float) -> Row:
         note = _explained(job, peer, theirs, result) if differing else ""
         del result
         return _row(job, peer.name, mine, theirs, seconds, differing, note)
-    except Exception as error:  # any that a library raises
+    except Exception as error:  # a library may raise anything
         text = one_line(f"{type(error).__name__}: {error}", 100)
-        return Row(job, peer.name, None, note=f"fails: {text}")
+        return BenchRow(job, peer.name, None, note=f"fails: {text}")
 
 
-def versus(job: Job, other: Job, name: str, seconds: float) -> Row:
-    """A row of mxref and mxref, which does another job."""
+def versus(job: Job, other: Job, name: str, seconds: float) -> BenchRow:
+    """Measure mxref beside mxref with another job."""
     return _row(job, name, own(job), own(other), seconds, None, "", max(job.threads, other.threads))
 
 
@@ -74,16 +74,16 @@ def _row(
     differing: int | None,
     note: str,
     threads: int = 0,
-) -> Row:
-    # On one core what counts is all the work that is done, whoever starts threads.
+) -> BenchRow:
+    # On one core the processor time of all threads counts, even of a library that starts some.
     clock = time.process_time if max(threads, job.threads) == 1 else time.perf_counter
     timing = in_turns(mine.call, theirs.call, seconds, clock)
     memory = (extra_memory(mine.call), extra_memory(theirs.call))
-    return Row(job, other, timing, memory, differing, note)
+    return BenchRow(job, other, timing, memory, differing, note)
 
 
 def _differing(mine: Side, theirs: Side, result: Any) -> int:
-    """How many codes, or numbers, of two sides are different bits."""
+    """The number of codes, or numbers, of two sides that differ in bits."""
     want, got = _comparable(mine, theirs, result)
     return int(np.count_nonzero(want != got))
 
@@ -102,7 +102,7 @@ def _comparable(mine: Side, theirs: Side, result: Any) -> tuple[NDArray[Any], ND
 
 
 def _explained(job: Job, peer: Peer, theirs: Side, result: Any) -> str:
-    """The profile that gives all results of a peer, or another reason; empty if there is none."""
+    """The profile that gives all results of a library; empty if there is none."""
     for template in peer.profiles:
         model = mxref.profile(template.format(rule=job.choices.get("scale_rule", "floor")))
         if not hasattr(model, job.op) or not model.speaks_of(job.op, job.format):
@@ -110,14 +110,14 @@ def _explained(job: Job, peer: Peer, theirs: Side, result: Any) -> str:
         want, got = _comparable(own(job, model), theirs, result)
         if np.array_equal(want, got):
             return f"as profile {model.name}"
-        # Numbers that come back rounded keep a sign that codes may not have.
+        # Rounded numbers keep signs of zero that codes may not have.
         if theirs.answer is None and not ((want != got) & (((want | got) << 1) != 0)).any():
             return f"as profile {model.name}, but for signs of zeros"
     return ""
 
 
 def other_choices(job: Job) -> Iterator[Job]:
-    """The job under each choice of a policy that its operation reads, one changed at a time."""
+    """The job with one choice changed, for every other value of each choice that it reads."""
     default = Policy().choices()
     for name in READS[job.op]:
         for member in Policy.members(name):
@@ -133,17 +133,17 @@ def other_choices(job: Job) -> Iterator[Job]:
             )
 
 
-#: Columns of a table. "x" is how many times as fast as the other mxref is.
-HEADER = (
-    *("op", "format", "float", "data", "beside", "ns", "other ns", "x", "worst x"),
-    *("MiB", "other MiB", "bits"),
-)
+_JOB = ("op", "format", "float", "data", "beside")
+_FIGURES = ("ns", "other ns", "x", "worst x", "MiB", "other MiB", "bits")
+#: Columns of the table; "x" is how many times as fast as the other mxref is.
+HEADER = _JOB + _FIGURES
 
 
-def cells(row: Row) -> tuple[str, ...]:
-    """A row as text."""
+def cells(row: BenchRow) -> tuple[str, ...]:
+    """A row as the cells of a table."""
     job, timing = row.job, row.timing
-    name = f"{row.other}" if not job.choices else f"{_choices(job.choices)} beside {row.other}"
+    choices = "+".join(f"{name}={value}" for name, value in job.choices.items())
+    name = f"{choices} beside {row.other}" if choices else row.other
     first = (job.op, job.format, job.float, job.data, name)
     if timing is None:
         return (*first, "-", "-", "-", "-", "-", "-", row.note)
@@ -160,12 +160,8 @@ def cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def _choices(choices: Mapping[str, str]) -> str:
-    return "+".join(f"{name}={value}" for name, value in choices.items())
-
-
-def report(rows: Iterable[Row]) -> dict[str, Any]:
-    """Rows and the machine as JSON has them."""
+def report(rows: Iterable[BenchRow]) -> dict[str, Any]:
+    """Rows, versions and the machine, as JSON has them."""
     rows = list(rows)
     names = {row.other for row in rows} & set(PEERS)
     return {
@@ -179,7 +175,7 @@ def report(rows: Iterable[Row]) -> dict[str, Any]:
     }
 
 
-def _as_json(row: Row) -> dict[str, Any]:
+def _as_json(row: BenchRow) -> dict[str, Any]:
     job, timing = row.job, row.timing
     found: dict[str, Any] = {
         "op": job.op,
@@ -207,7 +203,7 @@ def _as_json(row: Row) -> dict[str, Any]:
 
 @functools.cache
 def processor() -> str:
-    """What the machine computes with, in words."""
+    """Name of the processor."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             lines = (line.partition(":") for line in file)
@@ -219,13 +215,13 @@ def processor() -> str:
 def jobs_of(
     ops: Sequence[str], format: str | None, shape: tuple[int, ...], **options: Any
 ) -> list[Job]:
-    """The jobs that names ask for.
+    """The jobs of operations and formats.
 
     Args:
         ops: operations.
-        format: an element format, or a block format; all if None. The operations on blocks take
-            the block format of an element format.
-        shape: of the tensors.
+        format: an element format or a block format; None for all. For an element format the
+            operations on blocks take its block format.
+        shape: shape of the tensors.
         options: float, data and threads, as `Job` has them.
 
     Raises:

@@ -1,0 +1,271 @@
+"""The sections of `python tools/bench.py --check`: measurements with their limits."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmark.jobs import DATA, Job, own
+from benchmark.measure import in_turns
+from benchmark.peers import PEERS
+from benchmark.rows import BenchRow, beside, other_choices, versus
+
+__all__ = ["SECTIONS", "Options", "Wanted"]
+
+FP8, FP6_FP4 = ("mxfp8_e5m2", "mxfp8_e4m3"), ("mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1")
+ELEMENTS = ("e4m3", "e2m3", "e3m2", "e2m1", "e5m2")
+#: Environment of child processes: they import mxref from this checkout.
+ENV = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+#: Shape of the tensor in torchao's benchmarks/mx_formats/bench_qdq.py.
+QDQ = (1, 4096, 11008)
+NO_LIMIT = -math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Settings of every section: elements of a tensor, seconds per row, threads of `qdq`."""
+
+    elements: int
+    seconds: float
+    threads: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of a tensor of `elements` elements."""
+        return self.elements // 1024, 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One measurement and its limits.
+
+    Args:
+        what: name of the measurement; a `BenchRow` names itself.
+        measure: returns a `BenchRow`, whose median ratio is compared with the limits, or a number,
+            or the reason why nothing can be measured.
+        least: smallest accepted number.
+        most: largest accepted number.
+        unit: unit of the number; "x" means times as fast.
+    """
+
+    what: str
+    measure: Callable[[], BenchRow | float | str]
+    least: float = NO_LIMIT
+    most: float = math.inf
+    unit: str = "x"
+
+    @property
+    def limits(self) -> str:
+        """The limits in words; "shown" if there are none."""
+        parts = [f">= {self.least:.4g}"] if math.isfinite(self.least) else []
+        parts += [f"<= {self.most:.4g}"] if math.isfinite(self.most) else []
+        return ", ".join(parts) + f" {self.unit}" if parts else "shown"
+
+    def met(self, figure: float | None) -> bool | None:
+        """Whether a number is within the limits; None if there are no limits."""
+        if not math.isfinite(self.least) and not math.isfinite(self.most):
+            return None
+        return figure is not None and self.least <= figure <= self.most
+
+
+def _beside(job: Job, name: str, options: Options, least: float = NO_LIMIT) -> Wanted:
+    peer = PEERS[name]
+    return Wanted(
+        f"{job}: {name}", lambda: peer.absent or beside(job, peer, options.seconds), least
+    )
+
+
+def _versus(
+    job: Job, other: Job, name: str, options: Options, least: float, most: float = math.inf
+) -> Wanted:
+    return Wanted("", lambda: versus(job, other, name, options.seconds), least, most)
+
+
+def _measured(
+    what: str, figure: BenchRow | float | str, unit: str = "x", most: float = math.inf
+) -> Wanted:
+    return Wanted(what, lambda: figure, most=most, unit=unit)
+
+
+def encode(options: Options) -> Iterator[Wanted]:
+    """`encode` of float32 beside casts of other libraries."""
+    for data in DATA:
+        for format in ELEMENTS:
+            job = Job("encode", format, options.shape, data=data)
+            yield _beside(job, "ml_dtypes", options, least=7)
+            yield _beside(job, "gfloat", options, least=25)
+            if format == "e4m3":
+                yield _beside(job, "torch", options, least=0.5)
+
+
+def policies(options: Options) -> Iterator[Wanted]:
+    """Each choice beside the default; deterministic choices of `encode` cost at most 10 % more."""
+    for format in ("e4m3", "e2m1", "int8"):
+        job = Job("encode", format, options.shape)
+        for other in other_choices(job):
+            drawn = other.choices.get("rounding", "").startswith("stochastic")
+            yield _versus(other, job, "ocp", options, NO_LIMIT if drawn else 1 / 1.1)
+    for op in ("quantize", "dequantize"):
+        job = Job(op, "mxfp8_e4m3", options.shape)
+        for other in other_choices(job):
+            yield _versus(other, job, "ocp", options, NO_LIMIT)
+
+
+def threads(options: Options) -> Iterator[Wanted]:
+    """Two threads beside one."""
+    for op, formats in (("encode", ELEMENTS), ("quantize", FP8 + FP6_FP4)):
+        for format in formats:
+            one, two = (Job(op, format, options.shape, threads=count) for count in (1, 2))
+            yield _versus(two, one, "one thread", options, 1.6)
+
+
+def quantize(options: Options) -> Iterator[Wanted]:
+    """`quantize` of float32 beside other quantizers."""
+    for data in DATA:
+        for format in (*FP8, *FP6_FP4, "mxint8"):
+            job = Job("quantize", format, options.shape, data=data)
+            narrow = format in FP6_FP4
+            if format != "mxint8":
+                yield _beside(job, "torchao", options, least=6 if narrow else 1)
+                least = 1 if narrow else NO_LIMIT
+                yield _beside(job, "torchao_compiled", options, least=least)
+            for name in ("microxcaling", "gguf", "compressed_tensors"):
+                if PEERS[name].measures(job):
+                    yield _beside(job, name, options, least=15)
+
+
+def rules(options: Options) -> Iterator[Wanted]:
+    """RCEIL and EVEN beside FLOOR: within 20 %."""
+    for format in (*FP8, *FP6_FP4, "mxint8"):
+        job = Job("quantize", format, options.shape)
+        for rule in ("rceil", "even"):
+            other = Job("quantize", format, options.shape, choices={"scale_rule": rule})
+            yield _versus(other, job, "floor", options, 1 / 1.2, 1.2)
+
+
+def dequantize(options: Options) -> Iterator[Wanted]:
+    """`dequantize` beside decoding and multiplying with ml_dtypes."""
+    for format in FP8 + FP6_FP4:
+        for float_type in ("f32", "bf16"):
+            job = Job("dequantize", format, options.shape, float_type)
+            yield _beside(job, "ml_dtypes", options, least=3)
+
+
+def bfloat16(options: Options) -> Iterator[Wanted]:
+    """bfloat16 sources beside float32."""
+    for op, formats in (("encode", ELEMENTS), ("quantize", FP8 + FP6_FP4)):
+        for format in formats:
+            job, wide = (Job(op, format, options.shape, name) for name in ("bf16", "f32"))
+            yield _versus(job, wide, "f32", options, 1)
+
+
+def qdq(options: Options) -> Iterator[Wanted]:
+    """The tensor of torchao's bench_qdq, and its GB/s.
+
+    Bytes are counted as bench_qdq counts them: elements as torchao stores them (two FP4 per byte,
+    one byte for every other element), one byte per block for the scale, two per bfloat16.
+    """
+    for format in FP8 + FP6_FP4:
+        moved = math.prod(QDQ) * ((0.5 if "fp4" in format else 1) + 1 / 32 + 2)
+        for op in ("quantize", "dequantize"):
+            job = Job(op, format, QDQ, "bf16", threads=options.threads)
+            for name in ("torchao", "torchao_compiled"):
+                line = _beside(job, name, options)
+                found = line.measure()
+                yield _measured(line.what, found)
+                if isinstance(found, BenchRow) and found.timing is not None:
+                    for who, times in (("mxref", found.timing.mine), (name, found.timing.theirs)):
+                        rate = moved / statistics.median(times) / 1e9
+                        yield _measured(f"{job}: {who}", rate, "GB/s")
+
+
+def linear(options: Options) -> Iterator[Wanted]:
+    """Nanoseconds per element of tensors of 2**16 to 2**24 elements."""
+    for op, format in (
+        ("encode", "e4m3"),
+        ("quantize", "mxfp4_e2m1"),
+        ("dequantize", "mxfp4_e2m1"),
+    ):
+        for power in range(16, 25, 2):
+            job = Job(op, format, (1 << (power - 10), 1024))
+
+            def measure(job: Job = job) -> float:
+                call = own(job).call
+                timing = in_turns(call, call, options.seconds / 2, time.process_time)
+                return statistics.median(timing.mine) / job.elements * 1e9
+
+            yield Wanted(f"{op} {format} f32 normal 2**{power}", measure, unit="ns")
+
+
+def start(_: Options) -> Iterator[Wanted]:
+    """Time of the import beyond NumPy's, and of regenerating the level 1 vectors."""
+
+    def importing() -> float:
+        timing = in_turns(
+            lambda: _python("-c", "import numpy; import mxref; mxref.encode"),
+            lambda: _python("-c", "import numpy"),
+            5,
+            lambda: sum(os.times()[2:4]),  # of child processes that have ended
+        )
+        return min(timing.mine) - min(timing.theirs)
+
+    yield Wanted("import mxref, over numpy, processor time", importing, most=0.2, unit="s")
+
+    def regenerate() -> float:
+        def once() -> float:
+            with tempfile.TemporaryDirectory() as folder:
+                begin = time.perf_counter()
+                _python("-m", "mxref", "regen", "--out", folder)
+                return time.perf_counter() - begin
+
+        return min(once() for _ in range(3))
+
+    yield Wanted("mxref regen, level 1", regenerate, most=5, unit="s")
+
+
+def sweep(_: Options) -> Iterator[Wanted]:
+    """A sweep of all 2**32 float32 patterns of six formats on all processors."""
+    begin, most = time.perf_counter(), 0
+    command, quiet = [sys.executable, "-m", "mxref", "sweep"], subprocess.DEVNULL
+    with subprocess.Popen(command, env=ENV, stdout=quiet, start_new_session=True) as process:
+        while process.poll() is None:
+            most = max(most, _resident(process.pid))
+            time.sleep(0.1)
+    seconds: float | str = time.perf_counter() - begin
+    memory: float | str = most / (1 << 20)
+    if process.returncode != 0:
+        seconds = memory = f"mxref sweep ends with {process.returncode}"
+    yield _measured("mxref sweep, six formats", seconds, "s", 60)
+    yield _measured("the same, all processes", memory, "MiB", 500)
+
+
+def _resident(session: int) -> int:
+    """Resident bytes of all processes of a session."""
+    total = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # the process has ended
+            if (folder / "stat").read_text().rpartition(")")[2].split()[3] == str(session):
+                total += int((folder / "statm").read_text().split()[1])
+    return total * os.sysconf("SC_PAGE_SIZE")
+
+
+def _python(*arguments: str) -> None:
+    subprocess.run([sys.executable, *arguments], check=True, env=ENV, stdout=subprocess.DEVNULL)
+
+
+#: The sections, by name.
+SECTIONS: Mapping[str, Callable[[Options], Iterator[Wanted]]] = {
+    each.__name__: each
+    for each in (
+        encode, policies, threads, quantize, rules, dequantize, bfloat16, qdq, linear, start, sweep
+    )
+}  # fmt: skip
