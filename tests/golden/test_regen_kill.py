@@ -274,9 +274,7 @@ def group_ended(group: int) -> bool:
     return False
 
 
-def test_the_command_killed_over_its_run_leaves_a_whole_set(
-    share: Share, tmp_path: Path
-) -> None:
+def test_the_command_killed_over_its_run_leaves_a_whole_set(share: Share, tmp_path: Path) -> None:
     """Twelve moments if complete, else three early ones; then once while it writes."""
     old, _ = small_sets(tmp_path)
     delays = [0.3, 1.0, 2.0] if share.number is not None else [0.3 * 1.4**i for i in range(12)]

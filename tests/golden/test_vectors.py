@@ -124,9 +124,7 @@ NOT_FLOAT64 = ("wrap", "floor_exponent_field")
 
 
 @pytest.mark.parametrize("stem", [stem for stem in FILES if stem.startswith("shared_scale/")])
-def test_both_sides_of_every_threshold_of_the_scale_are_inputs(
-    stem: str, share: Share
-) -> None:
+def test_both_sides_of_every_threshold_of_the_scale_are_inputs(stem: str, share: Share) -> None:
     header, _ = records(stem)
     format, float = header["format"], header["float"]
     inputs = inputs_of(stem)
