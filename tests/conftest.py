@@ -1,6 +1,7 @@
 """Settings of the whole test suite."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,11 @@ settings.load_profile("ci")
 # Some draws are constants of the project's modules that happen to be loaded: here of none.
 if hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = lambda: providers._local_constants
+
+# Signals that `nohup` or a shell's `&` ignores: children of this process would ignore them, too.
+for number in {signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)}:
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, lambda *_: None)
 
 PEERS = Path(__file__).resolve().parent / "peers"
 
