@@ -1,11 +1,13 @@
 """Settings of the whole test suite."""
 
-import datetime
+import os
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
+from shares import Share
 
 # Derandomised everywhere: a failure on one machine is a failure on every machine.
 settings.register_profile("ci", derandomize=True, max_examples=200, deadline=None)
@@ -14,6 +16,11 @@ settings.load_profile("ci")
 if hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = lambda: providers._local_constants
 
+# Signals that `nohup` or a shell's `&` ignores: children of this process would ignore them, too.
+for number in {signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)}:
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, lambda *_: None)
+
 PEERS = Path(__file__).resolve().parent / "peers"
 
 
@@ -21,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--complete",
         action="store_true",
-        help="every 16-bit float x format x rounding x overflow, not only today's share",
+        help="everything that a run has a share of, not only share MXREF_SHARE (an integer; 0)",
     )
     parser.addoption(
         "--peers",
@@ -42,9 +49,25 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if collection_path == PEERS and not config.getoption("--peers") else None
 
 
+def share_of(config: pytest.Config) -> Share:
+    """The share that the environment names; all of it with --complete."""
+    return Share(None if config.getoption("--complete") else int(os.environ.get("MXREF_SHARE", 0)))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out cases of `sampled` tests that other shares have, unless they are named."""
+    if any("::" in arg for arg in config.args):
+        return
+    marked = [(item, mark) for item in items if (mark := item.get_closest_marker("sampled"))]
+    tests = [(item.nodeid.partition("[")[0], mark.args[0]) for item, mark in marked]
+    left_out = [marked[place][0] for place in share_of(config).left_out(tests)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        others = {id(item) for item in left_out}
+        items[:] = [item for item in items if id(item) not in others]
+
+
 @pytest.fixture(scope="session")
-def share(pytestconfig: pytest.Config) -> int | None:
-    """Which of seven shares of the complete product runs today; None for all of it."""
-    if pytestconfig.getoption("--complete"):
-        return None
-    return datetime.date.today().toordinal() % 7
+def share(pytestconfig: pytest.Config) -> Share:
+    """Which share of the complete product runs."""
+    return share_of(pytestconfig)

@@ -20,6 +20,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from helpers import ROOT
+from shares import Share
 
 from mxref import exact
 from mxref.cases.product import product_blocks, reachable, scale_range
@@ -128,13 +129,13 @@ def expected_keys(k: int, largest: int) -> set[int]:
     return found
 
 
-def test_the_block_product_pairs_every_scale_with_every_key(share: int | None) -> None:
+def test_the_block_product_pairs_every_scale_with_every_key(share: Share) -> None:
     """Counted on MXFP4: largest amax and keys from exact numbers, quotients by float64."""
     codes = []
     everything = product_blocks("mxfp4_e2m1", Policy())
     for blocks, (code, _, _) in zip(everything, scale_range_of_e2m1(), strict=True):
         codes.append(code)
-        if share is not None and code % 21 != share and code not in (0, 1, 127, 252):
+        if not share.takes(code, 28) and code not in (0, 1, 127, 252):
             continue
         k = code - 127
         # The scale from the largest element: floor(log2 amax) - 2, clamped to -127.
@@ -280,12 +281,12 @@ def test_the_manifest_has_every_family() -> None:
         assert list(entry) == KEYS
 
 
-def test_families_are_as_recorded(share: int | None) -> None:
-    """The whole level by `mxref regen --level 2 --check`; here one family in 29, or all."""
+def test_families_are_as_recorded(share: Share) -> None:
+    """The whole level by `mxref regen --level 2 --check`; here one family in 28, or all."""
     known = recorded()
     for number, one in enumerate(families()):
-        if share is None or number % 29 == share:
-            found = compute(one, share or 0)
+        if share.takes(number, 28):
+            found = compute(one, share.seventh)
             entry = known[one.name]
             assert (found.cases, found.sha256) == (entry["cases"], entry["sha256"]), one.name
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 from helpers import ROOT
+from shares import Share
 
 from mxref import golden
 from mxref.cases.read import STAGED, file_bytes
@@ -273,12 +274,10 @@ def group_ended(group: int) -> bool:
     return False
 
 
-def test_the_command_killed_over_its_run_leaves_a_whole_set(
-    share: int | None, tmp_path: Path
-) -> None:
+def test_the_command_killed_over_its_run_leaves_a_whole_set(share: Share, tmp_path: Path) -> None:
     """Twelve moments if complete, else three early ones; then once while it writes."""
     old, _ = small_sets(tmp_path)
-    delays = [0.3, 1.0, 2.0] if share is not None else [0.3 * 1.4**i for i in range(12)]
+    delays = [0.3, 1.0, 2.0] if share.number is not None else [0.3 * 1.4**i for i in range(12)]
     for number, delay in enumerate(delays):
         folder = tmp_path / str(number)
         lay_out(folder, old)

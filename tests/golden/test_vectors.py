@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import ELEMENT, FILES, VECTORS, case_of, choices_of, exact_words, records, steps, words
+from shares import Share
 
 from mxref import exact, golden
 from mxref.formats.catalog import ELEMENT_FORMATS
@@ -73,13 +74,13 @@ def uncovered(thresholds: list[int], inputs: set[int], sign: int = 0) -> list[st
     return [f"{pattern:x}" for pattern in both if pattern not in inputs]
 
 
-def columns_of_today(stem: str, share: int | None) -> list[str]:
-    """`ocp`, the other columns of the plain file, and today's share of the rest."""
+def columns_of_share(stem: str, share: Share) -> list[str]:
+    """`ocp`, the other columns of the plain file, and this share of the rest."""
     header = records(stem)[0]
     return [
         column
         for index, column in enumerate(header["columns"])
-        if index < header["plain"] or share is None or (index + FILES.index(stem)) % 7 == share
+        if index < header["plain"] or share.takes(index + FILES.index(stem), 7)
     ]
 
 
@@ -98,11 +99,11 @@ def number_of_thresholds(format: str, float: str, choices: dict[str, str], sign:
 
 
 @pytest.mark.parametrize("stem", ENCODE_FILES)
-def test_both_sides_of_every_threshold_of_encode_are_inputs(stem: str, share: int | None) -> None:
+def test_both_sides_of_every_threshold_of_encode_are_inputs(stem: str, share: Share) -> None:
     header, _ = records(stem)
     format, float = header["format"], header["float"]
     inputs = inputs_of(stem)
-    for column in columns_of_today(stem, share):
+    for column in columns_of_share(stem, share):
         choices = choices_of(column)
         for sign in (0, 1 << (FLOATS[float][0] - 1)):
 
@@ -123,13 +124,11 @@ NOT_FLOAT64 = ("wrap", "floor_exponent_field")
 
 
 @pytest.mark.parametrize("stem", [stem for stem in FILES if stem.startswith("shared_scale/")])
-def test_both_sides_of_every_threshold_of_the_scale_are_inputs(
-    stem: str, share: int | None
-) -> None:
+def test_both_sides_of_every_threshold_of_the_scale_are_inputs(stem: str, share: Share) -> None:
     header, _ = records(stem)
     format, float = header["format"], header["float"]
     inputs = inputs_of(stem)
-    for column in columns_of_today(stem, share):
+    for column in columns_of_share(stem, share):
         choices = choices_of(column)
 
         def scale(amax: int) -> int:
@@ -243,13 +242,13 @@ ORDINARY = [
 
 
 @pytest.mark.parametrize("stem", ORDINARY)
-def test_every_answer_is_the_exact_one(stem: str, share: int | None) -> None:
-    """`ocp` and today's share of the other columns; all of them under --complete."""
+def test_every_answer_is_the_exact_one(stem: str, share: Share) -> None:
+    """`ocp` and this share of the other columns; all of them under --complete."""
     header, cases = records(stem)
     assert len(cases) == header["cases"] > 0
     where = header["op"], header["format"], header["float"]
     for index, column in enumerate(header["columns"]):
-        if index == 0 or share is None or (index + FILES.index(stem)) % 7 == share:
+        if index == 0 or share.takes(index + FILES.index(stem), 7):
             for case in cases:
                 want = exact_words(*where, words(case["in"]), column)
                 assert words(case["outs"][index]) == want, f"{case['id']} under {column}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
@@ -56,12 +56,10 @@ class Follower:
         return exact_answers(file.op, file.format, file.float, [words], self.policy)
 
 
-@st.composite
-def policies_of(draw: st.DrawFn, settings: list[Setting]) -> tuple[Setting, dict[str, str]]:
-    """A setting, and a member of every choice that its operation reads."""
-    setting = draw(st.sampled_from(settings))
-    each = {name: st.sampled_from(members(setting, name)) for name in reads(setting.op)}
-    return setting, draw(st.fixed_dictionaries(each))
+def random_policy(settings: list[Setting], number: int) -> tuple[Setting, dict[str, str]]:
+    """A setting, each in its turn, and a member of every choice that its operation reads."""
+    draw, setting = random.Random(number), settings[number * 11 % len(settings)]
+    return setting, {name: draw.choice(members(setting, name)) for name in reads(setting.op)}
 
 
 def same(setting: Setting, one: Members, other: Members) -> bool:

@@ -356,6 +356,11 @@ def test_five_lines_in_another_project(tmp_path: Path, sign: str) -> None:
         "import mxref\n\ndef encode(numbers):\n"
         f"    return mxref.encode(numbers, 'e4m3', nan={sign!r})\n"
     )
+    # One example in twenty has a NaN. What is drawn depends on constants in the package's source.
+    (tmp_path / "conftest.py").write_text(
+        "from hypothesis import settings\nsettings.register_profile('here', deadline=None,"
+        f" max_examples={100 if sign == 'signed' else 2000})\nsettings.load_profile('here')\n"
+    )
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"],
         capture_output=True,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helpers import ROUNDINGS
+from shares import Share
 
 import mxref
 from mxref import exact
@@ -21,6 +22,10 @@ from mxref.policy.policy import Policy
 FORMATS = tuple(ELEMENT_FORMATS)
 CODED = (*FORMATS, *OTHER_FORMATS, "ue4m3", "ue5m3")
 OVERFLOWS = ("saturate", "nonsaturating")
+
+
+def roundings_of(share: Share) -> list[str]:
+    return [rounding for index, rounding in enumerate(ROUNDINGS) if share.takes(index, 7)]
 
 
 def floats(bits: list[int], layout: FloatLayout) -> np.ndarray:
@@ -49,14 +54,12 @@ def test_encode_of_every_16_bit_float(source: str, format: str, overflow: str) -
 
 @pytest.mark.parametrize("overflow", Policy.members("overflow"))
 @pytest.mark.parametrize("format", CODED)
-def test_the_complete_product_of_16_bit_floats(
-    format: str, overflow: Choice, share: int | None
-) -> None:
-    """Every format and overflow method; `--complete` runs every rounding, a plain run one a day."""
+def test_the_complete_product_of_16_bit_floats(format: str, overflow: Choice, share: Share) -> None:
+    """Every format and overflow method, in one rounding; in all of them under --complete."""
     bits = list(range(1 << 16))
     for source in ("bf16", "f16"):
         values = floats(bits, LAYOUTS[source])
-        for rounding in ROUNDINGS if share is None else ROUNDINGS[share : share + 1]:
+        for rounding in roundings_of(share):
             choices = {"rounding": rounding, "overflow": overflow.value}
             got = mxref.encode(values, format, **choices)
             want = [exact.encode(b, source, format, **choices) for b in bits]
@@ -76,13 +79,13 @@ def every_exponent(layout: FloatLayout) -> list[int]:
 @pytest.mark.parametrize("format", CODED)
 @pytest.mark.parametrize("source", ["f32", "f64"])
 def test_encode_at_thresholds_and_on_the_binade_ladder(
-    source: str, format: str, overflow: str, share: int | None
+    source: str, format: str, overflow: str, share: Share
 ) -> None:
     layout = LAYOUTS[source]
     bits = [*models.encode_inputs(code_format(format), layout), *every_exponent(layout)]
     values = floats(bits, layout)
-    everything = share is None or (format in FORMATS and overflow in OVERFLOWS)
-    for rounding in ROUNDINGS if everything else ROUNDINGS[share : share + 1]:
+    everything = format in FORMATS and overflow in OVERFLOWS
+    for rounding in ROUNDINGS if everything else roundings_of(share):
         got = mxref.encode(values, format, rounding=rounding, overflow=overflow)
         want = [exact.encode(b, source, format, rounding, overflow) for b in bits]
         assert differences(bits, got, want) == [], rounding

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import ROOT
-from hypothesis import Phase, given
-from hypothesis import settings as hypothesis_settings
-from identify_helpers import Follower, policies_of, same
+from identify_helpers import Follower, random_policy, same
 
 import mxref
 from mxref.cases.answers import reads
@@ -28,7 +26,6 @@ from mxref.conformance.identification.space import Factor, Space
 from mxref.policy.policy import Policy
 
 ADAPTER = ROOT / "tools" / "adapters" / "ml_dtypes_adapter.py"
-ONCE = [Phase.generate]  # a policy is as simple as it can be
 EVERY = list(settings())
 SCALARS = [one for one in EVERY if not one.op.startswith("quantize")]
 BLOCKS = [one for one in EVERY if one.op == "quantize"] + [
@@ -79,16 +76,16 @@ def differs(found: Identified, chosen: dict[str, str]) -> bool:
     return False
 
 
-@given(policies_of(SCALARS))
-@hypothesis_settings(max_examples=180, phases=ONCE)
-def test_180_random_policies(case: tuple[Setting, dict[str, str]]) -> None:
-    check(*case)
+@pytest.mark.sampled(7)
+@pytest.mark.parametrize("number", range(182))
+def test_random_policies(number: int) -> None:
+    check(*random_policy(SCALARS, number))
 
 
-@given(policies_of(BLOCKS))
-@hypothesis_settings(max_examples=20, phases=ONCE)
-def test_20_random_policies_of_blocks(case: tuple[Setting, dict[str, str]]) -> None:
-    check(*case)
+@pytest.mark.sampled(7)
+@pytest.mark.parametrize("number", range(28))
+def test_random_policies_of_blocks(number: int) -> None:
+    check(*random_policy(BLOCKS, number))
 
 
 #: Policies in which choices show only together, or only where nothing else does.

@@ -1,0 +1,42 @@
+"""Shares of what is too much for one run: together they are everything."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+
+#: What the share's number counts to, and over how many parts a test may spread what it has.
+SHARES = 28 * 7
+PARTS = (2, 4, 7, 14, 28)
+
+
+@dataclass(frozen=True)
+class Share:
+    """The share of a run; all of it if `number` is None."""
+
+    number: int | None
+
+    def takes(self, index: int, parts: int) -> bool:
+        """Whether this share has an index; one of each `parts` shares in a row has it."""
+        if parts not in PARTS:
+            raise ValueError(f"parts must be one of {PARTS}, got {parts}")
+        return self.number is None or (index - self.number) % parts == 0
+
+    @property
+    def seventh(self) -> int:
+        """A number from 0 to 6 that goes with every other one of `takes` once."""
+        return 0 if self.number is None else self.number // 28 % 7
+
+    def left_out(self, cases: Iterable[tuple[Hashable, int]]) -> list[int]:
+        """Of cases, each as its test and that test's number of parts, those of other shares.
+
+        Of the first `parts` cases of a test one is taken, of the next ones that at another place,
+        so that a share has not always the same value of the innermost parameter.
+        """
+        seen: dict[Hashable, int] = {}
+        found = []
+        for place, (test, parts) in enumerate(cases):
+            index = seen[test] = seen.get(test, -1) + 1
+            if not self.takes(index + index // parts, parts):
+                found.append(place)
+        return found
