@@ -181,7 +181,10 @@ def _target(config: pytest.Config) -> str:
 
 def _beside(path: str, folder: Path) -> str:
     """A path as it is if there is something; else below a folder, if there it is."""
-    return path if Path(path).exists() or not (folder / path).exists() else str(folder / path)
+    from mxref.targets.target import split_spec
+
+    file = split_spec(path)[0]  # of a target, without its attribute
+    return path if Path(file).exists() or not (folder / file).exists() else str(folder / path)
 
 
 def _refuse_unknown(known: Iterable[str], present: Collection[str]) -> None:

@@ -123,6 +123,7 @@ def _source(options: argparse.Namespace, policy: Policy) -> Iterator[Source]:
     """The target that the options name, or what loads it in each process."""
     from mxref import conformance
     from mxref.conformance.sweeping.plan import OwnTarget
+    from mxref.targets.target import split_spec
 
     if options.cmd is not None:
         if options.dask is not None or options.jobs not in (None, 1):
@@ -135,9 +136,10 @@ def _source(options: argparse.Namespace, policy: Policy) -> Iterator[Source]:
     if options.target is None:
         yield OwnTarget(policy)
         return
-    name = options.target
-    if options.dask is not None and Path(name).is_file():
-        name = str(Path(name).resolve())  # workers may have another folder
+    source, mode = split_spec(options.target)
+    if options.dask is not None and Path(source).is_file():
+        source = str(Path(source).resolve())  # workers may have another folder
+    name = f"{source}:{mode}" if mode else source
     yield functools.partial(conformance.load_target, name)
 
 

@@ -37,7 +37,7 @@ def add_target_arguments(
         *("target",),
         nargs="?",
         metavar="TARGET",
-        help=f"a Python file or a dotted module name{itself}",
+        help=f"a Python file or a dotted module name, or FILE.py:NAME in it{itself}",
     )
     one.add_argument(
         "--cmd", metavar="COMMAND", help="a program that reads prompts and writes answers"

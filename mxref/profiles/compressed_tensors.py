@@ -16,8 +16,7 @@ from mxref.bits.floats import BF16, F64, I64, compose, split
 from mxref.formats.catalog import E2M3, E4M3, E8M0
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
-from mxref.profiles.stages import Rows, Stages, element_by_policy, powers
-from mxref.profiles.torchao import largest
+from mxref.profiles.stages import Rows, Stages, element_by_policy, largest_or_nan, powers
 
 __all__ = ["PROFILES"]
 
@@ -78,7 +77,11 @@ PROFILES = (
         },
         floats=("f32", "bf16", "f16"),
         stages=Stages(
-            amax=largest, scale=even_scale, divide=quotients, element=element, nonfinite=stored
+            amax=largest_or_nan,
+            scale=even_scale,
+            divide=quotients,
+            element=element,
+            nonfinite=stored,
         ),
     ),
 )

@@ -25,8 +25,6 @@ from mxref.support.threads import CHUNK
 
 __all__ = ["Profile"]
 
-_STAGED = ("encode", "shared_scale", "quantize")
-
 
 @dataclass(frozen=True, slots=True)
 class Profile:

@@ -19,15 +19,15 @@ from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
 from mxref.profiles.logarithm import ceil_log2, floor_log2, half_up_log2
 from mxref.profiles.quark import power_quotients
-from mxref.profiles.stages import (  # fmt: skip
+from mxref.profiles.stages import (
     NAN_SCALE,
     Rows,
     Stages,
     element_by_policy,
     float32_bits,
+    largest_or_nan,
     products,
 )
-from mxref.profiles.torchao import largest
 
 __all__ = ["PROFILES"]
 
@@ -37,7 +37,7 @@ _HIGHEST = 125 + E8M0.bias
 
 def first_nan(rows: Rows) -> F64Array:
     """The largest magnitude; if there is a NaN, the first with its payload."""
-    amax = largest(rows)
+    amax = largest_or_nan(rows)
     first = np.argmax(np.isnan(rows.x), axis=1)[:, None]
     return np.where(np.isnan(amax), np.abs(np.take_along_axis(rows.x, first, 1)[:, 0]), amax)
 

@@ -12,8 +12,7 @@ from mxref.bits.floats import I64
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
-from mxref.profiles.stages import Rows, Stages, element_by_policy
-from mxref.profiles.torchao import as_they_are
+from mxref.profiles.stages import Rows, Stages, element_by_policy, unchanged
 from mxref.profiles.tosa import quotients
 
 __all__ = ["PROFILES"]
@@ -47,7 +46,7 @@ PROFILES = (
         stages=Stages(
             divide=quotients,
             element=element,
-            nonfinite=as_they_are,
+            nonfinite=unchanged,
         ),
     ),
 )

@@ -14,8 +14,7 @@ from mxref.formats.catalog import E8M0
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
 from mxref.profiles.logarithm import floor_log2
-from mxref.profiles.stages import Rows, Stages, powers
-from mxref.profiles.torchao import as_they_are, largest
+from mxref.profiles.stages import Rows, Stages, largest_or_nan, powers, unchanged
 
 __all__ = ["PROFILES"]
 
@@ -53,7 +52,7 @@ PROFILES = (
         formats={"quantize": ("mxfp4_e2m1",), "dequantize": ("mxfp4_e2m1",)},
         floats=("f32", "f16"),
         stages=Stages(
-            amax=largest, scale=wrapped_scale, divide=nearest_numbers, nonfinite=as_they_are
+            amax=largest_or_nan, scale=wrapped_scale, divide=nearest_numbers, nonfinite=unchanged
         ),
     ),
 )

@@ -22,9 +22,10 @@ from mxref.profiles.stages import (
     e8m0_by_policy,
     element_by_policy,
     float32_bits,
+    largest_or_nan,
     powers,
+    unchanged,
 )
-from mxref.profiles.torchao import as_they_are, largest
 
 __all__ = ["PROFILES"]
 
@@ -101,7 +102,7 @@ PROFILES = (
         formats={"shared_scale": ("e5m2", "e4m3"), "quantize": ("mxfp8_e5m2", "mxfp8_e4m3")},
         floats=("f32", "bf16", "f16"),
         stages=Stages(
-            amax=largest, scale=scale, divide=quotients, element=element, nonfinite=as_they_are
+            amax=largest_or_nan, scale=scale, divide=quotients, element=element, nonfinite=unchanged
         ),
     ),
     Profile(

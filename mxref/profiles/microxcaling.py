@@ -17,8 +17,7 @@ from mxref.formats.catalog import E8M0
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
 from mxref.profiles.logarithm import floor_log2
-from mxref.profiles.stages import NAN_SCALE, Rows, Stages, element_by_policy, powers
-from mxref.profiles.torchao import largest
+from mxref.profiles.stages import NAN_SCALE, Rows, Stages, element_by_policy, largest_or_nan, powers
 
 __all__ = ["PROFILES"]
 
@@ -99,7 +98,9 @@ PROFILES = (
             checked=f"tools/adapters/microxcaling_torch_{mode}.py",
             formats=_FORMATS,
             floats=("f32", "bf16"),
-            stages=Stages(amax=largest, scale=shared_exponents, divide=quotients, element=element),
+            stages=Stages(
+                amax=largest_or_nan, scale=shared_exponents, divide=quotients, element=element
+            ),
         )
         for mode, (rounding, element) in _MODES.items()
     ),

@@ -21,8 +21,7 @@ from mxref.formats.catalog import E4M3, E8M0, BlockFormat, Specials
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
 from mxref.profiles.logarithm import nearest_log2
-from mxref.profiles.stages import Rows, Stages, element_by_policy, powers, products
-from mxref.profiles.torchao import largest
+from mxref.profiles.stages import Rows, Stages, element_by_policy, largest_or_nan, powers, products
 
 __all__ = ["FIRST_NEAREST", "PROFILES"]
 
@@ -94,7 +93,7 @@ def _profile(version: str, scale: Callable[[F64Array, Rows], I64], decode: Any) 
         },
         floats=("f32", "bf16", "f16"),
         stages=Stages(
-            amax=largest, scale=scale, divide=quotients, element=element, nonfinite=wrapped,
+            amax=largest_or_nan, scale=scale, divide=quotients, element=element, nonfinite=wrapped,
             decode=decode,
         ),
     )  # fmt: skip

@@ -14,8 +14,7 @@ from mxref.bits.floats import I64
 from mxref.numbers.scale import encode_scale
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
-from mxref.profiles.stages import NAN_SCALE, Rows, Stages
-from mxref.profiles.torchao import as_they_are
+from mxref.profiles.stages import NAN_SCALE, Rows, Stages, unchanged
 
 __all__ = ["PROFILES"]
 
@@ -37,6 +36,6 @@ PROFILES = (
         "4.0, a draft of 26 June 2026",
         checked="the text of the draft; no implementation was run",
         formats={"shared_scale": _ELEMENTS, "quantize": _BLOCKS, "dequantize": _BLOCKS},
-        stages=Stages(scale=scale, nonfinite=as_they_are),
+        stages=Stages(scale=scale, nonfinite=unchanged),
     ),
 )

@@ -23,10 +23,10 @@ from mxref.profiles.stages import (
     Stages,
     element_by_policy,
     float32_bits,
+    largest_or_nan,
     nan_block_codes,
     powers,
 )
-from mxref.profiles.torchao import largest
 
 __all__ = ["PROFILES"]
 
@@ -151,7 +151,7 @@ PROFILES = (
             },
             floats=("f32", "bf16", "f16"),
             stages=Stages(
-                amax=largest,
+                amax=largest_or_nan,
                 scale=scale,
                 divide=divide,
                 element=element,
@@ -170,7 +170,7 @@ PROFILES = (
         formats={"quantize": ("mxfp8_e5m2", "mxfp8_e4m3", "mxint8")},
         floats=("f32",),
         stages=Stages(
-            amax=largest, scale=even_scale, divide=simulated_quotients, nonfinite=simulated
+            amax=largest_or_nan, scale=even_scale, divide=simulated_quotients, nonfinite=simulated
         ),
     ),
 )

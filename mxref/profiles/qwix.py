@@ -18,8 +18,7 @@ from mxref.profiles.definition import Profile
 from mxref.profiles.jax import clipped, element, fraction_of_max
 from mxref.profiles.logarithm import ceil_ln_log2
 from mxref.profiles.quark import INF_SCALE
-from mxref.profiles.stages import NAN_SCALE, Rows, Stages, powers
-from mxref.profiles.torchao import largest
+from mxref.profiles.stages import NAN_SCALE, Rows, Stages, largest_or_nan, powers
 
 __all__ = ["PROFILES"]
 
@@ -55,7 +54,7 @@ PROFILES = (
         formats={"quantize": ("mxfp8_e4m3", "mxfp4_e2m1")},
         floats=("f32", "bf16"),
         stages=Stages(
-            amax=largest,
+            amax=largest_or_nan,
             scale=scale,
             divide=quotients,
             element=element,

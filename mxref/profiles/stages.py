@@ -32,9 +32,11 @@ __all__ = [
     "exact_quotients",
     "exactly",
     "float32_bits",
+    "largest_or_nan",
     "nan_block_codes",
     "powers",
     "scale_by_rule",
+    "unchanged",
 ]
 
 NAN_SCALE = 0xFF
@@ -94,6 +96,12 @@ def largest_finite(rows: Rows) -> F64Array:
     return amax
 
 
+def largest_or_nan(rows: Rows) -> F64Array:
+    """NaN for a block that has one, else the largest magnitude, infinity included."""
+    amax: F64Array = np.maximum.reduce(np.abs(rows.x), axis=1)
+    return amax
+
+
 def scale_by_rule(amax: F64Array, rows: Rows) -> I64:
     """The scale codes, (n,), that the policy gives for amaxes, NaN and infinity."""
     chosen = rows.policy.scale
@@ -122,6 +130,11 @@ def nan_block_codes(code: I64, elements: I64, rows: Rows) -> tuple[I64, I64]:
     ones = rows.policy.scale.nan_block_codes is NaNBlockCodes.ONES
     filler = rows.format.code_count - 1 if ones else 0
     return code, np.where((code == NAN_SCALE)[:, np.newaxis], filler, elements)
+
+
+def unchanged(code: I64, elements: I64, rows: Rows) -> tuple[I64, I64]:
+    """Scale codes and element codes of every block as the stages before gave them."""
+    return code, elements
 
 
 def e8m0_by_policy(x: F64Array, layout: FloatLayout, policy: Policy) -> I64:

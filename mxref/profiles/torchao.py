@@ -15,18 +15,21 @@ from mxref.packing.elements import pack
 from mxref.policy.policy import Policy
 from mxref.profiles.definition import Profile
 from mxref.profiles.logarithm import ceil_log2
-from mxref.profiles.stages import NAN_SCALE, Rows, Stages, element_by_policy, float32_bits, powers
+from mxref.profiles.stages import (
+    NAN_SCALE,
+    Rows,
+    Stages,
+    element_by_policy,
+    float32_bits,
+    largest_or_nan,
+    powers,
+    unchanged,
+)
 
 __all__ = ["PROFILES"]
 
 ELEMENTS = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1")
 BLOCKS = ("mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1")
-
-
-def largest(rows: Rows) -> F64Array:
-    """NaN if there is one, else the largest magnitude, infinity included."""
-    amax: F64Array = np.maximum.reduce(np.abs(rows.x), axis=1)
-    return amax
 
 
 def _field(bits: I64, rows: Rows) -> I64:
@@ -94,11 +97,6 @@ def packed(codes: U8, format: str, policy: Policy) -> U8:
     return pack(codes, format, policy)
 
 
-def as_they_are(code: I64, elements: I64, rows: Rows) -> tuple[I64, I64]:
-    """Nothing is set afterwards."""
-    return code, elements
-
-
 _MODES = {
     "floor": (floor_scale, quotients),
     "ceil": (ceil_scale, quotients),
@@ -125,11 +123,11 @@ PROFILES = tuple(
         },
         floats=("f32", "bf16"),
         stages=Stages(
-            amax=largest,
+            amax=largest_or_nan,
             scale=scale,
             divide=divide,
             element=element,
-            nonfinite=as_they_are,
+            nonfinite=unchanged,
             pack=packed,
         ),
     )

@@ -18,9 +18,11 @@ from mxref.profiles.stages import (
     Stages,
     exact_quotients,
     float32_bits,
+    largest_or_nan,
     scale_by_rule,
+    unchanged,
 )
-from mxref.profiles.torchao import BLOCKS, ELEMENTS, as_they_are, element, even_scale, largest
+from mxref.profiles.torchao import BLOCKS, ELEMENTS, element, even_scale
 
 __all__ = ["PROFILES"]
 
@@ -56,7 +58,7 @@ PROFILES = tuple(
         formats={"shared_scale": ELEMENTS, "quantize": BLOCKS, "dequantize": BLOCKS},
         floats=("f32", "bf16"),
         stages=Stages(
-            amax=largest, scale=scale, divide=quotients, element=element, nonfinite=as_they_are
+            amax=largest_or_nan, scale=scale, divide=quotients, element=element, nonfinite=unchanged
         ),
     )
     for mode, (rule, scale) in _MODES.items()

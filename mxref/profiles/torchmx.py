@@ -22,10 +22,10 @@ from mxref.profiles.stages import (
     Stages,
     exact_quotients,
     float32_bits,
+    largest_or_nan,
     powers,
     products,
 )
-from mxref.profiles.torchao import largest
 
 __all__ = ["PROFILES"]
 
@@ -74,6 +74,8 @@ PROFILES = (
             "dequantize": _BLOCKS,
         },
         floats=("bf16",),
-        stages=Stages(amax=largest, scale=field_scale, divide=quotients, decode=integer_products),
+        stages=Stages(
+            amax=largest_or_nan, scale=field_scale, divide=quotients, decode=integer_products
+        ),
     ),
 )

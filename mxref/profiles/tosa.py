@@ -20,8 +20,8 @@ from mxref.profiles.stages import (
     element_by_policy,
     exact_quotients,
     float32_bits,
+    unchanged,
 )
-from mxref.profiles.torchao import as_they_are
 
 __all__ = ["PROFILES"]
 
@@ -74,6 +74,6 @@ PROFILES = (
             "dequantize": tuple(BLOCK_FORMATS),
         },
         floats=("f32", "bf16", "f16"),
-        stages=Stages(divide=quotients, element=element, nonfinite=as_they_are),
+        stages=Stages(divide=quotients, element=element, nonfinite=unchanged),
     ),
 )

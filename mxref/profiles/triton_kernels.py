@@ -22,9 +22,10 @@ from mxref.profiles.stages import (
     element_by_policy,
     exact_quotients,
     float32_bits,
+    largest_or_nan,
     powers,
+    unchanged,
 )
-from mxref.profiles.torchao import as_they_are, largest
 
 __all__ = ["PROFILES"]
 
@@ -103,7 +104,7 @@ PROFILES = tuple(
         formats={"quantize": _BLOCKS, "dequantize": _BLOCKS},
         floats=("f32", "bf16", "f16"),
         stages=Stages(
-            amax=largest, scale=scale, divide=products, element=element, nonfinite=as_they_are
+            amax=largest_or_nan, scale=scale, divide=products, element=element, nonfinite=unchanged
         ),
     )
     for mode, scale in (("up", up_scale), ("down", down_scale))
@@ -116,7 +117,7 @@ PROFILES = tuple(
         checked=f"tools/adapters/quark_triton_{mode}.py",
         formats={"quantize": ("mxfp4_e2m1",)},
         floats=("bf16", "f16"),
-        stages=Stages(amax=largest_seen, scale=scale, divide=divide, nonfinite=as_they_are),
+        stages=Stages(amax=largest_seen, scale=scale, divide=divide, nonfinite=unchanged),
     )
     for mode, scale, divide in (
         ("even", even_scale, quotients_seen),

@@ -36,6 +36,9 @@ Half of the tensors are not contiguous in memory. Blocks of NVFP4 have 16 elemen
 asked as the MX formats are, and of ``nvfp4`` the float32 scale of the tensor is the last argument.
 Both are asked for only where ``FORMATS`` names them.
 
+``FILE.py:NAME`` and ``package.module:NAME`` name an attribute that has the functions and claims: an
+object, a class or a namespace, so that one file may have several targets.
+
 Codes are uint8, one in each byte. A target may say what it claims: ``POLICY`` (a policy string),
 ``FORMATS`` and ``FLOATS`` (names that it covers; everything if absent), ``PROFILE`` (the name of
 the profile that it equals to the last bit, whose policy it then claims unless it has a ``POLICY``).
@@ -52,6 +55,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -86,6 +90,7 @@ __all__ = [
     "claimed_names",
     "claims_cover",
     "load_target",
+    "split_spec",
     "target_of",
 ]
 
@@ -169,13 +174,44 @@ class PythonTarget:
 
 
 def load_target(spec: str) -> PythonTarget:
-    """The target in a Python file (a path) or in a module (a dotted name).
+    """The target in a Python file (a path) or module (a dotted name), or in its attribute `:NAME`.
 
     Raises:
         TargetError: nothing there, an error while importing it, no operation in it, or a claim that
             is not known.
     """
-    return target_of(_import(spec), spec)
+    source, mode = split_spec(spec)
+    module = _import(source)
+    if mode and not hasattr(module, mode):
+        modes = _modes(module)
+        has = unknown_name("mode", mode, modes) if modes else f"{source} has no modes"
+        raise TargetError(f"target {spec}: {has}")
+    return target_of(getattr(module, mode) if mode else module, spec)
+
+
+def split_spec(spec: str) -> tuple[str, str]:
+    """The file or module that a target's spec names, and its attribute, empty if it names none.
+
+    >>> split_spec("kernel.py:FLOOR"), split_spec("C:/kernel.py")
+    (('kernel.py', 'FLOOR'), ('C:/kernel.py', ''))
+    """
+    source, _, mode = spec.rpartition(":")
+    return (
+        (source, mode)
+        if source and mode.isidentifier() and not os.path.exists(spec)
+        else (spec, "")
+    )
+
+
+def _modes(module: ModuleType) -> dict[str, object]:
+    """The attributes of a module that are targets by themselves, imported classes left out."""
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if not (name.startswith("_") or isinstance(value, ModuleType | str | bytes))
+        and not (isinstance(value, type) and value.__module__ != module.__name__)
+        and any(hasattr(value, op) for op in OPERATIONS)
+    }
 
 
 def target_of(module: object, name: str) -> PythonTarget:

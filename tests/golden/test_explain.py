@@ -359,13 +359,15 @@ def test_a_profile(explain: Call) -> None:
     )
     choices = [tuple(line[:3]) for line in lines if line[0] in ("nan", "scale_rule")]
     assert choices == [("nan", "signed", "permitted"), ("scale_rule", "rceil", "permitted")]
-    stages = [line[:2] for line in lines if len(line) == 3 and line[1].startswith("torchao.")]
+    stages = [
+        line[:2] for line in lines if len(line) == 3 and line[1].startswith(("stages.", "torchao."))
+    ]
     assert stages == [
-        ["amax", "torchao.largest"],
+        ["amax", "stages.largest_or_nan"],
         ["scale", "torchao.rceil_scale"],
         ["divide", "torchao.rceil_quotients"],
         ["element", "torchao.element"],
-        ["nonfinite", "torchao.as_they_are"],
+        ["nonfinite", "stages.unchanged"],
         ["pack", "torchao.packed"],
     ]
     # The functions have their rows where the last line says.

@@ -16,7 +16,7 @@ from mxref.cases.records import VectorFile, stripped, words
 from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.conformance.compare.compare import Failure
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
-from mxref.targets.target import Target
+from mxref.targets.target import Target, split_spec
 
 __all__ = ["reproduction"]
 
@@ -63,15 +63,18 @@ def _python(
     target: Target, file: VectorFile, inputs: Words, failure: Failure, memory: int
 ) -> Iterator[str]:
     assigned, call = _call(file, inputs)
-    path = Path(target.name)
+    source, mode = split_spec(target.name)
+    path = Path(source)
     is_file = path.suffix == ".py"
-    yield "import runpy, sys" if is_file else f"from {target.name} import {file.op}"
+    yield "import runpy, sys" if is_file else f"from {source} import {mode or file.op}"
     yield "import numpy as np"
     if file.float == "bf16":
         yield "import ml_dtypes"
     if is_file:
         yield f"sys.path.insert(0, {str(path.parent.resolve())!r})"
-        yield f'{file.op} = runpy.run_path({str(path.resolve())!r})["{file.op}"]'
+        yield f'{mode or file.op} = runpy.run_path({str(path.resolve())!r})["{mode or file.op}"]'
+    if mode:
+        yield f"{file.op} = {mode}.{file.op}"
     yield from (f"{name} = {value}" for name, value in assigned.items())
     yield from _MEMORY[memory]
     yield f"result = {call}"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mxref.support.whole_file import write_file
+from mxref.targets.target import split_spec
 
 __all__ = ["fingerprint", "read_state", "write_state"]
 
@@ -30,6 +31,7 @@ def fingerprint(words: Iterable[str]) -> str:
 
 
 def _content(word: str) -> bytes:
+    word = split_spec(word)[0]
     places = [word, shutil.which(word)]
     if all(part.isidentifier() for part in word.split(".")):
         module = word.replace(".", "/")  # in the working folder, from which targets are imported

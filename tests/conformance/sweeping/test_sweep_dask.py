@@ -82,6 +82,10 @@ def test_the_command(address: str, planted: str, capsys: pytest.CaptureFixture[s
     assert len(lines[0]) > 2
     assert lines[0][:-1] == lines[1][:-1]
     assert lines[1][-1].startswith(f"FAIL {planted}: encode e2m1 bf16 under ocp: ")
+    mode = "class Mode:\n    encode = staticmethod(encode)\n"
+    Path("planted.py").write_text(HALVES + mode)
+    assert main(["sweep", "planted.py:Mode", *command[2:], "--dask", address]) == 1
+    assert capsys.readouterr().out.splitlines()[-1].startswith(f"FAIL {planted}:Mode: encode e2m1")
     assert main(["sweep", "--float", "bf16", "--dask", address]) == 0
     assert "0 of 393216 wrong" in capsys.readouterr().out
 

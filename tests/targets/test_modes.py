@@ -1,0 +1,137 @@
+"""`file.py:NAME`: an attribute of a file or module as the target, in every verb."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers import sentence
+
+from mxref.cli import main
+from mxref.conformance import TargetError, load_target
+from mxref.targets.target import split_spec
+
+TEXT = """\
+from types import SimpleNamespace
+
+import numpy as np
+import mxref
+from mxref import Blocks
+
+POLICY = "ocp+overflow=nonsaturating"
+
+def encode(values, format): return mxref.encode(values, format, overflow="nonsaturating")
+def wrong(values, format): return encode(values, format) ^ np.uint8(1)
+
+class RIGHT:
+    POLICY, FORMATS = "ocp+overflow=nonsaturating", ["e4m3"]
+    encode = staticmethod(encode)
+
+WRONG = SimpleNamespace(encode=wrong, FORMATS=["e2m1"], FLOATS=["bf16"])
+_HIDDEN = RIGHT
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Path("kernels.py").write_text(TEXT)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("spec", "parts"),
+    [
+        ("kernels.py:RIGHT", ("kernels.py", "RIGHT")),
+        ("a/b.py:C:D", ("a/b.py:C", "D")),
+        ("package.module:floor", ("package.module", "floor")),
+        (r"C:\\x.py", (r"C:\\x.py", "")),
+        ("package.module", ("package.module", "")),
+        ("kernels.py:", ("kernels.py:", "")),
+        ("kernels.py:1", ("kernels.py:1", "")),
+        (":RIGHT", (":RIGHT", "")),
+        ("odd:name", ("odd:name", "")),
+        ("no\0name:A", ("no\0name", "A")),
+    ],
+)
+def test_what_a_spec_names(spec: str, parts: tuple[str, str]) -> None:
+    Path("odd:name").touch()
+    assert split_spec(spec) == parts
+
+
+def test_a_file_whose_name_has_the_colon_wins() -> None:
+    Path("kernels:RIGHT.py").write_text(TEXT)
+    assert load_target("kernels:RIGHT.py").covers("encode", "e5m2", "f32")
+
+
+@pytest.mark.parametrize("source", ["kernels.py", "kernels"])
+def test_a_mode_has_its_own_functions_and_claims(source: str) -> None:
+    whole, right, wrong = (load_target(source + mode) for mode in ("", ":RIGHT", ":WRONG"))
+    assert [str(one.policy) for one in (whole, right, wrong)] == [
+        "ocp+overflow=nonsaturating", "ocp+overflow=nonsaturating", "ocp"
+    ]  # fmt: skip
+    assert (right.name, right.formats) == (f"{source}:RIGHT", {"e4m3"})
+    assert (wrong.formats, wrong.floats) == ({"e2m1"}, {"bf16"})
+    assert whole.covers("encode", "e5m2", "f64")
+
+
+def test_an_unknown_mode_is_refused_in_one_sentence() -> None:
+    assert sentence(TargetError, lambda: load_target("kernels.py:RIGT")) == (
+        "target kernels.py:RIGT: mode must be one of RIGHT, WRONG, got 'RIGT'"
+    )
+    Path("plain.py").write_text("def encode(values, format): return values\n")
+    said = sentence(TargetError, lambda: load_target("plain.py:MODE"))
+    assert said == "target plain.py:MODE: plain.py has no modes"
+    said = sentence(TargetError, lambda: load_target("none.py:MODE"))
+    assert said.startswith("target none.py must be a Python file (NAME.py) or a module name: there")
+    said = sentence(TargetError, lambda: load_target("kernels.py:np"))
+    assert said.startswith("target kernels.py:np must have at least one of: encode")
+
+
+def test_verify(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "kernels.py:RIGHT"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("PASS kernels.py:RIGHT: ")
+    assert main(["verify", "kernels.py:WRONG", "--write-xfail", "known.json"]) == 0
+    assert json.loads(Path("known.json").read_text())["target"] == "kernels.py:WRONG"
+    capsys.readouterr()
+    assert main(["verify", "kernels.py:WRONG", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["target"] == "kernels.py:WRONG"
+
+
+@pytest.mark.parametrize("source", ["kernels.py", "kernels"])
+def test_the_code_that_fuzz_prints(source: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fuzz", f"{source}:WRONG", "--op", "encode", "--examples", "20"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    code = "\n".join(lines[1 : lines.index("")])
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines() == ["want 00", "got  01"]
+
+
+def test_identify(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["identify", "kernels.py:RIGHT", "--float", "f16", "--format", "e4m3"]) == 0
+    assert "overflow=nonsaturating" in capsys.readouterr().out
+
+
+def test_sweep_in_processes(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["sweep", "kernels.py:WRONG", "--float", "bf16", "--format", "e2m1", "--jobs", "2"]
+    assert main([*command, "--state", "state.json"]) == 1
+    said = capsys.readouterr().out.splitlines()[-1]
+    assert said.startswith("FAIL kernels.py:WRONG: encode e2m1 bf16 under ocp: ")
+    Path("kernels.py").write_text(TEXT + "# another\n")
+    assert main([*command, "--state", "state.json"]) == 2
+    assert "before the target's file changed" in capsys.readouterr().err
+
+
+def test_pytest_finds_it_from_another_folder(folder: Path) -> None:
+    Path("test_it.py").write_text("def test_it(mxref_case): mxref_case.check()\n")
+    Path("pytest.ini").write_text("[pytest]\nmxref_target = kernels.py:RIGHT\n")
+    Path("away").mkdir()
+    command = [sys.executable, "-m", "pytest", "-q", "-c", "../pytest.ini", "../test_it.py"]
+    command += ["--mxref-float", "f16", "-p", "no:cacheprovider"]
+    run = subprocess.run(command, cwd="away", capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout
+    assert "1 passed" in run.stdout
