@@ -63,7 +63,7 @@ ROUTES = ("tables", "parts")
 def take(route: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables are made at once, or never."""
     table._table.cache_clear()
-    scale._binades.cache_clear()
+    monkeypatch.setattr(scale, "_MANY", 0 if route == "tables" else 1 << 60)
     monkeypatch.setattr(late, "CALL", (1 if route == "tables" else -1) << 60)
 
 
@@ -116,9 +116,10 @@ def test_the_routes_are_the_ones_meant(route: str) -> None:
     assert mxref.encode(x, "e4m3").tolist() == [0x38] * 5
     assert mxref.shared_scale(x, "e4m3").tolist() == [119] * 5
     rule = element._Elements(element_format("e4m3"), ElementPolicy())
-    binades = scale._binades(element_format("e4m3"), Policy().scale, F32)
-    for made in (table._table(rule, F32), binades):
-        assert (made.made is not None) == (route == "tables")
+    assert (table._table(rule, F32).made is not None) == (route == "tables")
+    calls = scale.scale_steps.cache_info()
+    assert mxref.shared_scale(x, "e4m3").tolist() == [119] * 5
+    assert (scale.scale_steps.cache_info() != calls) == (route == "tables")
 
 
 @pytest.mark.parametrize("float", LAYOUTS)
