@@ -26,12 +26,12 @@ from mxref.numbers.codes import codes_of, parts_of
 from mxref.numbers.e8m0 import NAN, Powers
 from mxref.numbers.scale_steps import OTHER, scale_codes, scale_steps
 from mxref.numbers.source import Source
-from mxref.numbers.table import decoded, look_up
+from mxref.numbers.table import PARTS, decoded, encode_in_chunks
 from mxref.policy.choices import Scale00, ScaleFF, ScaleOverflow
 from mxref.policy.policy import DecodePolicy, Policy, resolve
 from mxref.policy.scale_rule import ScaleRule
 from mxref.support.scratch import scratch
-from mxref.support.threads import in_chunks
+from mxref.support.threads import CHUNK, in_chunks
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["decode_scale", "encode_scale", "shared_scale"]
 
-#: Numbers of a call of `shared_scale` from which on it takes a table.
-_MANY = 1 << 14
+#: Numbers of the smallest call of `shared_scale` that looks them up.
+_MANY = 1 << 11
 
 
 def encode_scale(
@@ -82,7 +82,7 @@ def encode_scale(
     if chosen.scale_overflow is ScaleOverflow.WRAP:
         raise ValueError("scale_overflow must be clamp or nan for encode_scale, got wrap")
     source = Source.of(values, whole.element)
-    return look_up(Powers(chosen, source.policy), source, out, threads)
+    return encode_in_chunks(Powers(chosen), source, out, threads)
 
 
 def decode_scale(
@@ -213,7 +213,7 @@ def shared_scale(
             other = words == OTHER
             target[other] = scale_codes(magnitude[other], layout, fmt, chosen).codes
 
-    in_chunks(chunk, threads, codes, array)
+    in_chunks(chunk, threads, codes, array, size=PARTS if steps is None else CHUNK)
     return codes
 
 
