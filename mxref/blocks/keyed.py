@@ -21,6 +21,7 @@ binade, as where a narrower type of amax ends, and amax that is subnormal in flo
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from dataclasses import dataclass
 from typing import Any
@@ -32,33 +33,26 @@ from mxref.bits.float32 import as_float32
 from mxref.bits.floats import F32, F64, U8, Bits, Bool, FloatLayout, Parts, to_odd
 from mxref.formats.catalog import E8M0, ElementFormat
 from mxref.numbers.element import encode_parts
-from mxref.numbers.scale import scale_codes
-from mxref.numbers.scale_steps import last_alike
+from mxref.numbers.scale_steps import (
+    FLUSHED,
+    NAN_BLOCK,
+    OTHER,
+    ScaleSteps,
+    Words,
+    scale_steps,
+)
 from mxref.policy.choices import BlockInf, BlockNaN, NaNBlockCodes, Scaling
 from mxref.policy.policy import ElementPolicy, ScalePolicy
 from mxref.support.scratch import scratch
 
-__all__ = ["FLUSHED", "OTHER", "SMALL", "SPECIAL", "Outcome", "quantize_ordinary", "raised"]
+__all__ = ["SMALL", "SPECIAL", "quantize_keyed", "times_2_to_64"]
 
-#: Scale codes of blocks, and one of the words below.
-Outcome = NDArray[np.int32]
-#: Added to a scale code: every element is a zero; a NaN block.
-FLUSHED, NAN = 1 << 8, 1 << 9
-#: Instead of a scale code: to be raised; with NaN or infinity; none of this kernel's.
-SMALL, SPECIAL, OTHER = 1 << 10, 1 << 11, 1 << 12
+#: More words: the block is scaled up first; it has NaN or infinity.
+SMALL, SPECIAL = OTHER << 1, OTHER << 2
 #: Exponents by which blocks under small scales are raised.
 _RAISED = 64
 #: 2**64 times the smallest number of float32; `pow` might round.
 _SMALLEST_RAISED = np.float32(float.fromhex("0x1p-85"))
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcomes:
-    """By the exponent field of amax: first scale code, the last one, and from which pattern on."""
-
-    first: Outcome
-    step: Bits
-    last: Outcome
 
 
 def _kept(fmt: ElementFormat) -> int:
@@ -71,50 +65,20 @@ def smallest_code(fmt: ElementFormat) -> int:
     return 2 - (fmt.emin - fmt.mantissa_bits)
 
 
-@functools.lru_cache(maxsize=256)
-def _outcomes(
-    fmt: ElementFormat, policy: ScalePolicy, layout: FloatLayout, up: int = 0
-) -> _Outcomes:
-    if layout == F64:
-        return _outcomes_of_float64(fmt, policy)
-    # A part of them; the step is the first pattern of this layout that is not below theirs.
-    whole = _outcomes(fmt, policy, F64)
-    bias, lost = F64.bias - layout.bias - up, 52 - layout.mantissa_bits
-    part = slice(bias, bias + 255)
-    first, last = whole.first[part].copy(), whole.last[part].copy()
-    less = smallest_code(fmt) - up
-    small = np.full(255, OTHER if up else SMALL, np.int32)
-    small[layout.bias + 60 :] = OTHER  # too large to be raised
-    for outcome in (first, last):
-        outcome[...] = np.where(outcome & ~FLUSHED < less, small, outcome)
-    first[0], last[0] = whole.first[0], small[0]  # of zero; of subnormal numbers
-    below = whole.step[part] - np.uint64(bias << 52)
-    step = ((below + np.uint64((1 << lost) - 1)) >> np.uint64(lost)).astype(layout.uint)
-    step[0] = 1
-    special = whole.last[-1]
-    return _Outcomes(np.append(first, special), np.append(step, step[:1]), np.append(last, special))
-
-
-def _outcomes_of_float64(fmt: ElementFormat, policy: ScalePolicy) -> _Outcomes:
-    def outcome(amax: Bits) -> Outcome:
-        found = scale_codes(amax, F64, fmt, policy)
-        return np.asarray(found.codes | found.is_nan * NAN | found.flushed * FLUSHED, np.int32)
-
-    one = np.uint64(1)
-    below = np.arange(0x7FF, dtype=np.uint64) << np.uint64(52)
-    above = below + np.uint64((1 << 52) - 1)
-    first, last, step = outcome(below), outcome(above), above + one
-    two = 1 + np.flatnonzero(first[1:] != last[1:])
-    step[two] = last_alike(outcome, below[two], above[two]) + one
-    jump = two[outcome(step[two]) != last[two]]  # where there is one more between them
-    first[jump] = last[jump] = OTHER
-    step[0], last[0] = one, OTHER  # beside zero the subnormal ones, which have many binades
+def _steps(fmt: ElementFormat, policy: ScalePolicy, layout: FloatLayout, up: int) -> ScaleSteps:
+    """Scale words, or SMALL, SPECIAL or OTHER for blocks to which keys do not give the codes."""
+    steps = scale_steps(fmt, policy, layout, up)
+    words, count = steps.table.copy(), 1 << layout.exponent_bits
     if policy.scaling is Scaling.RECIPROCAL_FLUSHED:
-        for codes in (first, last):
-            codes[(codes == E8M0.max_code) | (codes == 0xFF)] = OTHER  # FF by wrapping
-    all_nan = policy.block_nan is BlockNaN.NAN_BLOCK and policy.block_inf is BlockInf.NAN_BLOCK
-    special = np.int32(0xFF | NAN if all_nan else SPECIAL)
-    return _Outcomes(np.append(first, special), np.append(step, one), np.append(last, special))
+        words[(words == E8M0.max_code) | (words == 0xFF)] = OTHER  # FF by wrapping
+    if layout != F64:
+        small = words & ~FLUSHED < smallest_code(fmt) - up
+        small[0], small[count] = False, True  # of zero; of subnormal numbers
+        field = np.arange(words.size) % count
+        words[small] = np.where(field < (0 if up else layout.bias + 60), SMALL, OTHER)[small]
+    if policy.block_nan is not BlockNaN.NAN_BLOCK or policy.block_inf is not BlockInf.NAN_BLOCK:
+        words[[count - 1, -1]] = SPECIAL
+    return dataclasses.replace(steps, table=words)
 
 
 @functools.lru_cache(maxsize=64)
@@ -136,11 +100,10 @@ def _codes(fmt: ElementFormat, policy: ElementPolicy, field_bits: int) -> U8:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What `quantize_ordinary` looks up, for one format, policy and layout."""
+    """What `quantize_keyed` looks up, for one format, policy and layout."""
 
     layout: FloatLayout
-    outcomes: _Outcomes
-    has_steps: bool
+    steps: ScaleSteps
     less: NDArray[Any]  # what is subtracted from keys, by scale code
     drop: int
     sign: np.unsignedinteger[Any]  # the bit above a key's field
@@ -155,14 +118,12 @@ def _plan(
     fmt: ElementFormat, scale: ScalePolicy, element: ElementPolicy, layout: FloatLayout, up: int
 ) -> _Plan:
     kept = _kept(fmt)
-    outcomes = _outcomes(fmt, scale, layout, up)
     less = np.arange(256) + (layout.bias - F32.bias + up - smallest_code(fmt))
     table = _codes(fmt, element, layout.exponent_bits)
     zeros, smallest = table.reshape(2, -1)[:, :2].T
     return _Plan(
         layout=layout,
-        outcomes=outcomes,
-        has_steps=not np.array_equal(outcomes.first[1:], outcomes.last[1:]),
+        steps=_steps(fmt, scale, layout, up),
         less=(np.maximum(less, 0) << kept).astype(f"i{layout.uint.itemsize}"),
         drop=layout.mantissa_bits - kept,
         sign=layout.uint.type(1 << (layout.exponent_bits + kept)),
@@ -173,7 +134,7 @@ def _plan(
     )
 
 
-def quantize_ordinary(
+def quantize_keyed(
     blocks: NDArray[Any],
     layout: FloatLayout,
     fmt: ElementFormat,
@@ -182,7 +143,7 @@ def quantize_ordinary(
     largest: Bool | None = None,
     *,
     is_raised: bool = False,
-) -> tuple[Outcome, U8, bool]:
+) -> tuple[Words, U8, bool]:
     """Scale codes with their flags, and codes, of blocks along the middle one of three axes.
 
     Args:
@@ -204,10 +165,10 @@ def quantize_ordinary(
     key, other = scratch("key", blocks.size, word), scratch("other", blocks.size, word)
     magnitude = other.reshape(shape)
     np.bitwise_and(blocks, word.type(layout.sign_bit - 1), out=magnitude)
-    outcome = _outcome(plan, _maxima(magnitude, key))
+    words = plan.steps.words(_maxima(magnitude, key))
     if largest is not None:
         flushed = scale.scaling is Scaling.RECIPROCAL_FLUSHED
-        outcome[largest] = OTHER if flushed else E8M0.max_code
+        words[largest] = OTHER if flushed else E8M0.max_code
 
     keys = to_odd(blocks, plan.drop, out=key.reshape(shape))
     if plan.one_floor:
@@ -216,41 +177,30 @@ def quantize_ordinary(
         floor = np.minimum(magnitude, _ones(key.size, word).reshape(shape), out=magnitude)
         signs = scratch("signs", key.size, word).reshape(shape)
         np.bitwise_or(floor, np.bitwise_and(keys, plan.sign, out=signs), out=floor)
-    less = plan.less.take(outcome, mode="clip")
+    less = plan.less.take(words, mode="clip")
     signed = keys.view(less.dtype)
     np.subtract(signed, less[:, np.newaxis], out=signed)
     np.maximum(signed, floor.view(less.dtype), out=signed)
     index = scratch("index", key.size, np.intp)
     np.copyto(index, key, casting="same_kind")
     codes = plan.table.take(index, mode="wrap").reshape(shape)  # others may lie beyond
-    plain = int(outcome.max()) <= 0xFF
+    plain = int(words.max()) <= 0xFF
     if not plain:
-        _fill(codes, blocks, outcome, plan)
-    return outcome, codes, plain
+        _fill(codes, blocks, words, plan)
+    return words, codes, plain
 
 
-def _outcome(plan: _Plan, amax: Bits) -> Outcome:
-    """Scale codes, or what there is instead."""
-    layout, outcomes = plan.layout, plan.outcomes
-    field = (amax >> layout.uint.type(layout.mantissa_bits)).astype(np.intp)
-    outcome: Outcome = outcomes.first.take(field, mode="wrap")
-    if plan.has_steps or int(field.min()) == 0:
-        above = amax >= outcomes.step.take(field, mode="wrap")
-        outcome = np.where(above, outcomes.last.take(field, mode="wrap"), outcome)
-    return outcome
-
-
-def _fill(codes: U8, blocks: NDArray[Any], outcome: Outcome, plan: _Plan) -> None:
+def _fill(codes: U8, blocks: NDArray[Any], words: Words, plan: _Plan) -> None:
     """The codes of NaN blocks and of flushed ones."""
     rows = codes.swapaxes(1, 2)
-    rows[outcome & NAN != 0] = plan.nan_block
-    flushed = outcome & ~0xFF == FLUSHED
+    rows[words & NAN_BLOCK != 0] = plan.nan_block
+    flushed = words & ~0xFF == FLUSHED
     if flushed.any():
         signs = blocks.swapaxes(1, 2)[flushed] >> plan.layout.uint.type(plan.layout.width - 1)
         rows[flushed] = plan.zeros[signs]
 
 
-def raised(bits: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def times_2_to_64(bits: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """float32 patterns of 2**64 times numbers that are below 2**60, exactly.
 
     A subnormal number is its significand times 2**-149: a product of two normal float32 numbers, or

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mxref.bits.float32 import narrow, wide
 from mxref.bits.floats import F32, U8, Bits, FloatLayout
@@ -15,13 +15,12 @@ from mxref.bits.out import codes_out
 from mxref.blocks.arithmetics import ARITHMETICS
 from mxref.blocks.container import Blocks
 from mxref.blocks.routes import FEW, keyed, quantize_lanes, quantize_rows
-from mxref.blocks.shapes import laid_out, settled
+from mxref.blocks.shapes import format_and_policy, laid_out
 from mxref.blocks.tiles import Axis, Tile, Tiling, as_lanes, as_rows, cut
 from mxref.blocks.two_level import TensorScale, TensorScaleKind, tensor_scale
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.element import stochastic
 from mxref.numbers.source import Source
-from mxref.numbers.source import settled as settled_numbers
 from mxref.policy.policy import Policy
 from mxref.support.mapped import Mapped
 from mxref.support.scratch import scratch
@@ -94,8 +93,8 @@ def quantize(
     >>> blocks.dequantize()
     array([ 0.5, -3. , 96. ,  7. ], dtype=float32)
     """
-    fmt, chosen = settled(block_format, block_size, policy, choices)
-    source = _Source(values, chosen)
+    fmt, chosen = format_and_policy(block_format, block_size, policy, choices)
+    source = Source.of(values, chosen.element)
     shape = source.array.shape
     _, tiling, _ = laid_out(shape, axis, fmt, chosen)
     draw = stochastic(chosen.element.rounding, random_bits, random_width, shape)
@@ -111,7 +110,7 @@ def quantize(
         found = quantize_rows(as_rows(lanes), layout, fmt, chosen, tensor, part)
         return as_lanes(found[0], lanes.shape[2]), as_lanes(found[1], lanes.shape[2])
 
-    return _in_blocks(source, fmt, axis, out, codes_of, tensor, threads)
+    return _in_blocks(source, fmt, chosen, axis, out, codes_of, tensor, threads)
 
 
 def quantize_by(
@@ -128,12 +127,14 @@ def quantize_by(
         scales, codes = rows_of(as_rows(lanes), layout)
         return as_lanes(scales, lanes.shape[2]), as_lanes(codes, lanes.shape[2])
 
-    return _in_blocks(_Source(values, policy), fmt, axis, out, codes_of)
+    source = Source.of(values, policy.element)
+    return _in_blocks(source, fmt, policy, axis, out, codes_of)
 
 
 def _in_blocks(
-    source: _Source,
+    source: Source,
     fmt: BlockFormat,
+    policy: Policy,
     axis: Axis,
     out: tuple[U8, U8] | None,
     codes_of: Callable[[Bits, FloatLayout, Tile], tuple[U8, U8]],
@@ -143,14 +144,14 @@ def _in_blocks(
     """The blocks of a tensor, a tile of it at a time."""
     count = thread_count(threads)
     shape = source.array.shape
-    axis_found, tiling, whole = laid_out(shape, axis, fmt, source.policy)
+    axis_found, tiling, whole = laid_out(shape, axis, fmt, policy)
     codes, scales = codes_out(out, whole, tiling.counts, source.array)
     lifted = source.array.reshape(tiling.shape)
     mapped = Mapped(lifted, codes, scales)
 
     def quantize_tile(where: tuple[Tile, Tile]) -> None:
         tile, some = where
-        bits, layout = source.numbers(lifted[tile])
+        bits, layout = source.exact_numbers(lifted[tile])
         scale, code = codes_of(tiling.lanes(bits), layout, tile)
         counts = scales[some].shape
         scales[some] = scale.reshape(counts)
@@ -168,26 +169,8 @@ def _in_blocks(
     return Blocks._of(*read_only, fmt, axis_found, shape, source.array.dtype, tensor)
 
 
-class _Source:
-    """The tensor, and patterns of its parts."""
-
-    def __init__(self, values: ArrayLike, policy: Policy) -> None:
-        self.policy = policy
-        self.whole = Source.of(values, policy.element)
-        self.array = self.whole.array
-
-    def numbers(self, part: NDArray[Any]) -> tuple[Bits, FloatLayout]:
-        """Patterns of a part of the tensor."""
-        if part.dtype.kind in "iu" and part.size:
-            widest = max(abs(int(part.min())), int(part.max()))
-            if widest > 1 << 53:
-                raise ValueError(f"values must be floats or integers up to 2**53, got {widest}")
-        whole = self.whole
-        return settled_numbers(whole.bits(part), whole.layout, whole.policy)
-
-
 def _tensor_scale(
-    source: _Source,
+    source: Source,
     tiling: Tiling,
     fmt: BlockFormat,
     policy: Policy,
@@ -205,7 +188,7 @@ def _tensor_scale(
     mapped = Mapped(source.array)
     lifted = source.array.reshape(tiling.shape)
     for tile, _ in tiling.tiles():
-        bits, layout = source.numbers(lifted[tile])
+        bits, layout = source.exact_numbers(lifted[tile])
         magnitude = scratch("key", bits.size, layout.uint).reshape(bits.shape)
         np.bitwise_and(bits, layout.uint.type(layout.sign_bit - 1), out=magnitude)
         largest = int(magnitude.max())

@@ -11,19 +11,17 @@ from numpy.typing import NDArray
 
 from mxref.bits.float32 import F64Array, as_float32, wide
 from mxref.bits.floats import F32, F64, U8, Bool, FloatLayout, Stochastic, split
-from mxref.bits.keys import odd_keys
 from mxref.blocks.arithmetics import ARITHMETICS, numbers
-from mxref.blocks.keyed import FLUSHED, OTHER, SMALL, SPECIAL, Outcome, quantize_ordinary, raised
+from mxref.blocks.keyed import SMALL, SPECIAL, quantize_keyed, times_2_to_64
 from mxref.blocks.two_level import TensorScale, block_scales, scaled
 from mxref.formats.catalog import E8M0, BlockFormat, CodeFormat, ElementFormat
-from mxref.numbers.element import encode_parts
-from mxref.numbers.scale import scale_codes
-from mxref.numbers.table import key_layout
+from mxref.numbers.element import Elements, encode_parts, nan_error
+from mxref.numbers.scale_steps import FLUSHED, OTHER, Words, scale_codes
+from mxref.numbers.table import code_table
 from mxref.policy.choices import (
     BlockInf,
     BlockNaN,
     NaNBlockCodes,
-    NaNToFinite,
     ScaleArithmetic,
     Scaling,
 )
@@ -44,14 +42,14 @@ def quantize_lanes(
     lanes: NDArray[Any], layout: FloatLayout, fmt: BlockFormat, policy: Policy
 ) -> tuple[U8, U8]:
     """Scale codes (m, n) and element codes of blocks along the middle axis, (m, size, n)."""
-    outcome, codes, plain = _keyed(lanes, layout, fmt, policy)
+    words, codes, plain = _keyed(lanes, layout, fmt, policy)
     if not plain:
         rows, codes_of_rows = lanes.swapaxes(1, 2), codes.swapaxes(1, 2)
         for why, way in ((SPECIAL, _special_rows), (OTHER, quantize_rows)):
-            some = outcome == why
+            some = words == why
             if some.any():
-                outcome[some], codes_of_rows[some] = way(rows[some], layout, fmt, policy)
-    return outcome.astype(np.uint8), codes
+                words[some], codes_of_rows[some] = way(rows[some], layout, fmt, policy)
+    return words.astype(np.uint8), codes
 
 
 def _keyed(
@@ -60,21 +58,21 @@ def _keyed(
     fmt: BlockFormat,
     policy: Policy,
     largest: Bool | None = None,
-) -> tuple[Outcome, U8, bool]:
+) -> tuple[Words, U8, bool]:
     """What keys say, small scales included."""
     choices = fmt.element, policy.scale, policy.element
-    outcome, codes, plain = quantize_ordinary(lanes, layout, *choices, largest=largest)
-    small = outcome == SMALL
+    words, codes, plain = quantize_keyed(lanes, layout, *choices, largest=largest)
+    small = words == SMALL
     if not plain and small.any():
-        rows = raised(as_float32(lanes.swapaxes(1, 2)[small], layout))[..., np.newaxis]
-        found = quantize_ordinary(rows, F32, *choices, is_raised=True)
-        outcome[small], codes.swapaxes(1, 2)[small] = found[0][:, 0], found[1][..., 0]
-    return outcome, codes, plain
+        rows = times_2_to_64(as_float32(lanes.swapaxes(1, 2)[small], layout))[..., np.newaxis]
+        found = quantize_keyed(rows, F32, *choices, is_raised=True)
+        words[small], codes.swapaxes(1, 2)[small] = found[0][:, 0], found[1][..., 0]
+    return words, codes, plain
 
 
 def _special_rows(
     rows: NDArray[Any], layout: FloatLayout, fmt: BlockFormat, policy: Policy
-) -> tuple[Outcome, U8]:
+) -> tuple[Words, U8]:
     """The same for rows with NaN or infinity: for the rest of them, and then for these."""
     word, size = layout.uint.type, rows.shape[1]
     finite = rows.copy()
@@ -87,14 +85,15 @@ def _special_rows(
     has_inf[where[~is_nan] // size] = has_nan[where[is_nan] // size] = True
     largest = has_inf & (policy.scale.block_inf is BlockInf.LARGEST_SCALE)
     found = _keyed(finite[..., np.newaxis], layout, fmt, policy, largest[:, np.newaxis])
-    outcome, codes = found[0][:, 0], found[1][..., 0]
+    words, codes = found[0][:, 0], found[1][..., 0]
     special = _special_codes(fmt.element, policy.element)[2 * is_nan + negative]
-    number = outcome[where // size] < FLUSHED
+    number = words[where // size] < FLUSHED
     codes.reshape(-1)[where[number]] = special[number]
     nan_block = has_inf & (policy.scale.block_inf is BlockInf.NAN_BLOCK)
     nan_block |= has_nan & (policy.scale.block_nan is BlockNaN.NAN_BLOCK)
-    outcome[nan_block | has_nan & _refuses_nan(fmt, policy)] = OTHER
-    return outcome, codes
+    refused = has_nan & bool(nan_error(fmt.element, policy.element))
+    words[nan_block | refused] = OTHER
+    return words, codes
 
 
 @functools.lru_cache(maxsize=256)
@@ -150,16 +149,11 @@ def _quotient_rows(
 
 
 def _encoded(x: F64Array, fmt: CodeFormat, policy: ElementPolicy) -> U8:
-    """Codes of many numbers, which are not rounded or flushed again."""
-    key = key_layout(fmt, F64)
-    keys = odd_keys(x.view(np.uint64).reshape(-1), F64.mantissa_bits - key.mantissa_bits)
-    codes = np.take(_codes_by_key(fmt, key, policy), keys, mode="wrap").reshape(x.shape)
-    return np.asarray(codes, np.uint8)
-
-
-@functools.lru_cache(maxsize=64)
-def _codes_by_key(fmt: CodeFormat, key: FloatLayout, policy: ElementPolicy) -> U8:
-    return encode_parts(split(np.arange(1 << key.width), key), fmt, policy)
+    """Codes of many numbers by a table."""
+    codes = np.empty(x.shape, np.uint8)
+    bits = np.ascontiguousarray(x).view(np.uint64)
+    code_table(Elements(fmt, policy), F64).write(bits.reshape(-1), codes.reshape(-1))
+    return codes
 
 
 def _exact_rows(
@@ -202,8 +196,7 @@ def _exact_rows(
         whole = dataclasses.replace(parts, significand=significand)
         quotients = scaled(whole, code, fmt, tensor)
     quotients = dataclasses.replace(quotients, is_inf=is_inf, is_nan=is_nan)
-    if _refuses_nan(fmt, policy):
-        _check_no_nan(is_nan[~nan_block], fmt)
+    _refuse_nan(is_nan[~nan_block], fmt, policy)
     codes = encode_parts(quotients, fmt.element, policy.element, draw)
     ones = policy.scale.nan_block_codes is NaNBlockCodes.ONES
     codes[nan_block] = fmt.element.code_count - 1 if ones else 0
@@ -232,20 +225,14 @@ def _float32_rows(
         amax = largest.reduce(np.abs(x), axis=1, initial=0.0)
         stored = None if tensor is None else tensor.value
         scales, quotients = arithmetic.blocks(x, amax[:, np.newaxis], stored, fmt, layout)
-    if _refuses_nan(fmt, policy):
-        _check_no_nan(np.isnan(quotients), fmt)
+    _refuse_nan(np.isnan(quotients), fmt, policy)
     if draw is None and x.size >= FEW:
         return scales.reshape(-1), _encoded(quotients, fmt.element, policy.element)
     parts = split(quotients.view(np.uint64), F64)
     return scales.reshape(-1), encode_parts(parts, fmt.element, policy.element, draw)
 
 
-def _refuses_nan(fmt: BlockFormat, policy: Policy) -> bool:
-    return policy.element.nan_to_finite is NaNToFinite.ERROR and fmt.element.nan_code is None
-
-
-def _check_no_nan(is_nan: Bool, fmt: BlockFormat) -> None:
-    if is_nan.any():
-        raise ValueError(
-            f"values must not be NaN under nan_to_finite=error: {fmt.element.name} has no NaN"
-        )
+def _refuse_nan(is_nan: Bool, fmt: BlockFormat, policy: Policy) -> None:
+    message = nan_error(fmt.element, policy.element)
+    if message and is_nan.any():
+        raise ValueError(message)

@@ -87,13 +87,13 @@ def result_shapes(
     >>> result_shapes((4, 40), "mxfp8_e4m3", axis=0, tail="short").codes
     (4, 40)
     """
-    fmt, chosen = settled(block_format, block_size, policy, choices)
+    fmt, chosen = format_and_policy(block_format, block_size, policy, choices)
     whole = shape_of(shape)
     _, tiling, codes = laid_out(whole, axis, fmt, chosen)
     return ResultShapes(codes, tiling.counts, whole, layout_of(dtype).dtype)
 
 
-def settled(
+def format_and_policy(
     block_format: str | BlockFormat,
     block_size: int | tuple[int, ...] | None,
     policy: str | Policy,

@@ -19,7 +19,7 @@ from mxref.policy.choices import (
     ScaleUnderflow,
     TinyScale,
 )
-from mxref.policy.policy import ElementPolicy, ScalePolicy
+from mxref.policy.policy import ScalePolicy
 
 __all__ = ["NAN", "Powers", "within"]
 
@@ -28,12 +28,10 @@ NAN = 0xFF
 
 @dataclass(frozen=True, slots=True)
 class Powers:
-    """`Rule` of E8M0."""
+    """`Encoder` of E8M0."""
 
     policy: ScalePolicy
-    inputs: ElementPolicy
     target: ClassVar[CodeFormat] = E8M0
-    nan_error: ClassVar[str] = ""
 
     def codes(self, parts: Parts, draw: Stochastic | None = None) -> U8:
         """E8M0 codes; no random bits are read."""

@@ -25,7 +25,7 @@ from mxref.bits.floats import (
 from mxref.formats.catalog import CodeFormat, Specials, code_format
 from mxref.numbers.codes import codes_of, parts_of
 from mxref.numbers.source import Source
-from mxref.numbers.table import decoded, look_up
+from mxref.numbers.table import decoded, encode_in_chunks
 from mxref.policy.choices import (
     Clamp,
     DecodedZero,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from mxref.policy.policy import DecodeChoices, ElementChoices
 
-__all__ = ["decode", "encode"]
+__all__ = ["Elements", "decode", "encode", "encode_parts", "nan_error"]
 
 
 def encode(
@@ -97,9 +97,9 @@ def encode(
     """
     fmt = code_format(format)
     chosen = resolve("encode", policy, choices).element
-    source = Source.of(values, chosen)
+    source = Source.of(values, chosen, nan_error=nan_error(fmt, chosen))
     draw = stochastic(chosen.rounding, random_bits, random_width, source.array.shape)
-    return look_up(_Elements(fmt, source.policy), source, out, threads, draw)
+    return encode_in_chunks(Elements(fmt, chosen), source, out, threads, draw)
 
 
 def decode(
@@ -173,22 +173,22 @@ def stochastic(
 
 
 @dataclass(frozen=True, slots=True)
-class _Elements:
-    """`Rule` of an element format."""
+class Elements:
+    """`Encoder` of an element format under a policy."""
 
     target: CodeFormat
-    inputs: ElementPolicy
-
-    @property
-    def nan_error(self) -> str:
-        """What there is to say of a NaN that the policy makes an error."""
-        if self.inputs.nan_to_finite is not NaNToFinite.ERROR or self.target.nan_code is not None:
-            return ""
-        return f"values must not be NaN under nan_to_finite=error: {self.target.name} has no NaN"
+    policy: ElementPolicy
 
     def codes(self, parts: Parts, draw: Stochastic | None = None) -> U8:
         """Element codes."""
-        return encode_parts(parts, self.target, self.inputs, draw)
+        return encode_parts(parts, self.target, self.policy, draw)
+
+
+def nan_error(fmt: CodeFormat, policy: ElementPolicy) -> str:
+    """Error message for a NaN under nan_to_finite=error; empty if a NaN is no error."""
+    if policy.nan_to_finite is not NaNToFinite.ERROR or fmt.nan_code is not None:
+        return ""
+    return f"values must not be NaN under nan_to_finite=error: {fmt.name} has no NaN"
 
 
 def encode_parts(

@@ -4,48 +4,34 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from mxref.bits.floats import (
-    I64,
     U8,
     Bits,
-    Bool,
     FloatLayout,
     Floats,
     Parts,
     compose,
     float_array,
-    floor_log2,
     layout_of,
     patterns,
-    split,
 )
 from mxref.bits.out import array_out
 from mxref.formats.catalog import E8M0, ElementFormat, element_format
 from mxref.numbers.codes import codes_of, parts_of
-from mxref.numbers.e8m0 import NAN, Powers, within
-from mxref.numbers.quirks import quirk_exponents
-from mxref.numbers.scale_steps import Binades
-from mxref.numbers.source import Source, narrowed
-from mxref.numbers.table import decoded, look_up
-from mxref.policy.choices import (
-    Int8Emax,
-    Scale00,
-    ScaleFF,
-    ScaleOverflow,
-    ScaleUnderflow,
-    ZeroBlock,
-)
-from mxref.policy.policy import DecodePolicy, Policy, ScalePolicy, resolve
+from mxref.numbers.e8m0 import NAN, Powers
+from mxref.numbers.scale_steps import OTHER, scale_codes, scale_steps
+from mxref.numbers.source import Source
+from mxref.numbers.table import PARTS, decoded, encode_in_chunks
+from mxref.policy.choices import Scale00, ScaleFF, ScaleOverflow
+from mxref.policy.policy import DecodePolicy, Policy, resolve
 from mxref.policy.scale_rule import ScaleRule
-from mxref.support.late import CALL, InTime
 from mxref.support.scratch import scratch
-from mxref.support.threads import in_chunks
+from mxref.support.threads import CHUNK, in_chunks
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -53,6 +39,9 @@ if TYPE_CHECKING:
     from mxref.policy.policy import DecodeScaleChoices, EncodeScaleChoices, SharedScaleChoices
 
 __all__ = ["decode_scale", "encode_scale", "shared_scale"]
+
+#: Numbers of the smallest call of `shared_scale` that looks them up.
+_MANY = 1 << 11
 
 
 def encode_scale(
@@ -93,7 +82,7 @@ def encode_scale(
     if chosen.scale_overflow is ScaleOverflow.WRAP:
         raise ValueError("scale_overflow must be clamp or nan for encode_scale, got wrap")
     source = Source.of(values, whole.element)
-    return look_up(Powers(chosen, source.policy), source, out, threads)
+    return encode_in_chunks(Powers(chosen), source, out, threads)
 
 
 def decode_scale(
@@ -206,7 +195,7 @@ def shared_scale(
         chosen = dataclasses.replace(chosen, scale_rule=named)
     array, layout = float_array(amax, "amax")
     codes = array_out(out, np.dtype(np.uint8), array.shape, array)
-    fast = _binades(fmt, chosen, layout).after(array.size)
+    steps = scale_steps(fmt, chosen, layout) if array.size >= _MANY else None
 
     def chunk(target: U8, part: NDArray[Any]) -> None:
         bits = patterns(part, layout)
@@ -214,12 +203,17 @@ def shared_scale(
             _refuse_negative(bits, layout)
         magnitude = scratch("amax", bits.size, layout.uint)
         np.bitwise_and(bits, layout.uint.type(layout.sign_bit - 1), out=magnitude)
-        if fast is None:
-            target[:] = _magnitude_codes(magnitude, layout, fmt, chosen)
-        else:
-            fast.write(magnitude, target)
+        if steps is None:
+            codes = scale_codes(magnitude, layout, fmt, chosen).codes
+            target[:] = np.where(magnitude < layout.inf_bits, codes, NAN)
+            return
+        words = steps.words(magnitude, scratch("words", bits.size, np.int32))
+        np.copyto(target, words, casting="unsafe")  # their low bytes
+        if words.max(initial=0) >= OTHER:
+            other = words == OTHER
+            target[other] = scale_codes(magnitude[other], layout, fmt, chosen).codes
 
-    in_chunks(chunk, threads, codes, array)
+    in_chunks(chunk, threads, codes, array, size=PARTS if steps is None else CHUNK)
     return codes
 
 
@@ -230,86 +224,3 @@ def _refuse_negative(bits: Bits, layout: FloatLayout) -> None:
             "amax must not be negative, since it is a largest magnitude: "
             f"got {float(bits[bad].view(layout.dtype)[0])}"
         )
-
-
-@functools.lru_cache(maxsize=256)
-def _binades(fmt: ElementFormat, policy: ScalePolicy, layout: FloatLayout) -> InTime[Binades]:
-    def codes(magnitude: Bits) -> U8:
-        return _magnitude_codes(magnitude, layout, fmt, policy)
-
-    steps = (layout.mantissa_bits + 2) * (CALL + (1 << layout.exponent_bits))
-    return InTime(lambda: Binades.of(codes, layout), steps)
-
-
-def _magnitude_codes(
-    magnitude: Bits, layout: FloatLayout, fmt: ElementFormat, policy: ScalePolicy
-) -> U8:
-    """Scale codes by magnitude, of infinity and NaN, too."""
-    codes = scale_codes(magnitude, layout, fmt, policy).codes
-    return np.where(magnitude < layout.inf_bits, codes, NAN).astype(np.uint8)
-
-
-#: Rules that look at the largest number, not at the largest power of two.
-_WITHOUT_EMAX = (
-    ScaleRule.RCEIL,
-    ScaleRule.TOSA,
-    ScaleRule.NEAREST,
-    ScaleRule.NEAREST_LOG2,
-    ScaleRule.RCEIL_RECIPROCAL,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class ScaleCodes:
-    """Scale codes of blocks, which blocks they make NaN, and which are flushed to zeros."""
-
-    codes: I64
-    is_nan: Bool
-    flushed: Bool
-
-
-def scale_codes(
-    amax: Bits, layout: FloatLayout, fmt: ElementFormat, policy: ScalePolicy
-) -> ScaleCodes:
-    """Scale codes for finite magnitude patterns."""
-    parts = split(*narrowed(amax, layout, policy.amax_type))
-    if policy.scale_rule.is_quirk:
-        code = quirk_exponents(parts, policy.scale_rule, fmt) + E8M0.bias
-    else:
-        code = _exponents(parts, *_threshold(policy.scale_rule, fmt)) + E8M0.bias
-    octave = int(fmt.twos_complement and policy.int8_emax is Int8Emax.ONE)
-    if policy.scale_rule not in _WITHOUT_EMAX:
-        code = code - octave
-    # An amax that the conversion to a narrower type made infinite gives too large a scale.
-    code = np.where(parts.is_inf, E8M0.max_code + 1, code)
-    is_zero = (parts.significand == 0) & ~parts.is_inf
-    low, high = (code < 0) & ~is_zero, (code > E8M0.max_code) & ~is_zero
-    wrapped = low & (policy.scale_underflow is ScaleUnderflow.WRAP)
-    wrapped |= high & (policy.scale_overflow is ScaleOverflow.WRAP)
-    code = within(code, policy.scale_overflow, policy.scale_underflow)
-    zero = {
-        ZeroBlock.CODE_00: 0,
-        ZeroBlock.CODE_01: 1,
-        ZeroBlock.ONE: E8M0.bias,
-        ZeroBlock.MINUS_EMAX: E8M0.bias - fmt.emax - octave,
-        ZeroBlock.NAN: NAN,
-    }[policy.zero_block]
-    code = np.where(is_zero, zero, code)
-    return ScaleCodes(
-        codes=code,
-        is_nan=(code == NAN) & ~wrapped,
-        flushed=low & (policy.scale_underflow is ScaleUnderflow.FLUSH),
-    )
-
-
-def _exponents(parts: Parts, binade: int, too_large: int) -> I64:
-    """Exponents of the smallest scales within a rule's limit."""
-    shift = floor_log2(parts.significand)
-    # The significand with 52 fraction bits; the scale is one binade up if it is too large.
-    bump = parts.significand << (52 - shift) >= too_large
-    return parts.exponent + shift - binade + bump
-
-
-@functools.cache
-def _threshold(rule: ScaleRule, fmt: ElementFormat) -> tuple[int, int]:
-    return rule.limit(fmt).threshold(52)

@@ -1,15 +1,15 @@
-"""Monotone functions of magnitudes that grow by one at most in a binade, as scale codes do.
+"""Scale codes of blocks by amax, the largest magnitude: computed, or looked up by exponent field.
 
-Whatever the rule is, the scale code goes up by one from a binade of amax to the next, and an amax
-that is rounded first stays between the ends of its binade. So the value at a binade's first number,
-that at its last one and the last number that has the first value say everything, if the two values
-are neighbours (modulo 256) or the same. Other binades, where amax becomes zero or infinity in a
-narrower type, and the subnormals, which are many binades under one exponent field, are rare and
-computed one by one.
+Whatever the rule is, the scale code grows by one from a binade of amax to the next, and an amax
+that is rounded to a narrower type stays between the ends of its binade. So two codes and the last
+amax that has the first of them describe a binade. Exceptions are binades where amax becomes zero or
+infinity in a narrower type, and subnormal amax, many binades under one exponent field: their codes
+are computed one by one.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,10 +17,154 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import U8, Bits, Bool, FloatLayout
+from mxref.bits.floats import F64, I64, Bits, Bool, FloatLayout, Parts, floor_log2, split
+from mxref.formats.catalog import E8M0, ElementFormat
+from mxref.numbers.e8m0 import NAN, within
+from mxref.numbers.quirks import quirk_exponents
+from mxref.numbers.source import narrowed
+from mxref.policy.choices import Int8Emax, ScaleOverflow, ScaleUnderflow, ZeroBlock
+from mxref.policy.policy import ScalePolicy
+from mxref.policy.scale_rule import ScaleRule
 from mxref.support.scratch import scratch
 
-__all__ = ["Binades", "last_alike"]
+__all__ = ["FLUSHED", "NAN_BLOCK", "OTHER", "ScaleSteps", "Words", "scale_codes", "scale_steps"]
+
+#: Scale words: scale codes with the flags below.
+Words = NDArray[np.int32]
+#: Flags of a scale word: every element becomes a zero; the block is a NaN block.
+FLUSHED, NAN_BLOCK = 1 << 8, 1 << 9
+#: Instead of a scale word: the code must be computed.
+OTHER = 1 << 10
+
+#: Rules that look at the largest number, not at the largest power of two.
+_WITHOUT_EMAX = (
+    ScaleRule.RCEIL,
+    ScaleRule.TOSA,
+    ScaleRule.NEAREST,
+    ScaleRule.NEAREST_LOG2,
+    ScaleRule.RCEIL_RECIPROCAL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleCodes:
+    """Scale codes of blocks, which blocks they make NaN, and which are flushed to zeros."""
+
+    codes: I64
+    is_nan: Bool
+    flushed: Bool
+
+    def words(self) -> Words:
+        """The codes with their flags."""
+        return np.asarray(self.codes | self.is_nan * NAN_BLOCK | self.flushed * FLUSHED, np.int32)
+
+
+def scale_codes(
+    amax: Bits, layout: FloatLayout, fmt: ElementFormat, policy: ScalePolicy
+) -> ScaleCodes:
+    """Scale codes for finite magnitude patterns."""
+    parts = split(*narrowed(amax, layout, policy.amax_type))
+    if policy.scale_rule.is_quirk:
+        code = quirk_exponents(parts, policy.scale_rule, fmt) + E8M0.bias
+    else:
+        code = _exponents(parts, *_threshold(policy.scale_rule, fmt)) + E8M0.bias
+    octave = int(fmt.twos_complement and policy.int8_emax is Int8Emax.ONE)
+    if policy.scale_rule not in _WITHOUT_EMAX:
+        code = code - octave
+    # An amax that the conversion to a narrower type made infinite gives too large a scale.
+    code = np.where(parts.is_inf, E8M0.max_code + 1, code)
+    is_zero = (parts.significand == 0) & ~parts.is_inf
+    low, high = (code < 0) & ~is_zero, (code > E8M0.max_code) & ~is_zero
+    wrapped = low & (policy.scale_underflow is ScaleUnderflow.WRAP)
+    wrapped |= high & (policy.scale_overflow is ScaleOverflow.WRAP)
+    code = within(code, policy.scale_overflow, policy.scale_underflow)
+    zero = {
+        ZeroBlock.CODE_00: 0,
+        ZeroBlock.CODE_01: 1,
+        ZeroBlock.ONE: E8M0.bias,
+        ZeroBlock.MINUS_EMAX: E8M0.bias - fmt.emax - octave,
+        ZeroBlock.NAN: NAN,
+    }[policy.zero_block]
+    code = np.where(is_zero, zero, code)
+    return ScaleCodes(
+        codes=code,
+        is_nan=(code == NAN) & ~wrapped,
+        flushed=low & (policy.scale_underflow is ScaleUnderflow.FLUSH),
+    )
+
+
+def _exponents(parts: Parts, binade: int, too_large: int) -> I64:
+    """Exponents of the smallest scales within a rule's limit."""
+    shift = floor_log2(parts.significand)
+    # The significand with 52 fraction bits; the scale is one binade up if it is too large.
+    bump = parts.significand << (52 - shift) >= too_large
+    return parts.exponent + shift - binade + bump
+
+
+@functools.cache
+def _threshold(rule: ScaleRule, fmt: ElementFormat) -> tuple[int, int]:
+    return rule.limit(fmt).threshold(52)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleSteps:
+    """Scale words by amax, two for each exponent field.
+
+    Args:
+        layout: of amax, whose sign bit is clear.
+        table: first the words of each field's smallest amax, then those of its largest one.
+        last: by exponent field, the last amax that has the first word.
+        has_steps: whether the two words of a field may differ, apart from that of zero.
+    """
+
+    layout: FloatLayout
+    table: Words
+    last: Bits
+    has_steps: bool
+
+    def words(self, amax: Bits, out: Words | None = None) -> Words:
+        """The scale words of amax, infinity and NaN included; OTHER where there is none."""
+        layout, word = self.layout, self.layout.uint.type
+        fields, step = (
+            scratch(name, amax.size, layout.uint).reshape(amax.shape) for name in _NAMES
+        )
+        np.right_shift(amax, word(layout.mantissa_bits), out=fields)
+        if self.has_steps or not fields.min(initial=1):
+            np.take(self.last, fields, out=step, mode="wrap")
+            np.subtract(step, amax, out=step)  # negative beyond the step
+            np.right_shift(step, word(layout.mantissa_bits), out=step)
+            np.bitwise_and(step, word(1 << layout.exponent_bits), out=step)
+            np.bitwise_or(fields, step, out=fields)
+        words: Words = np.take(self.table, fields, out=out, mode="wrap")
+        return words
+
+
+_NAMES = ("field", "step")
+
+
+@functools.lru_cache(maxsize=256)
+def scale_steps(
+    fmt: ElementFormat, policy: ScalePolicy, layout: FloatLayout, up: int = 0
+) -> ScaleSteps:
+    """The scale words of amax that was multiplied by 2**up, in a layout."""
+    lost, bias = 52 - layout.mantissa_bits, F64.bias - layout.bias - up
+
+    def words_of(amax: Bits) -> Words:
+        wide = (amax.astype(np.uint64) << np.uint64(lost)) + np.uint64(bias << 52)
+        return scale_codes(wide, F64, fmt, policy).words()
+
+    count, one = 1 << layout.exponent_bits, layout.uint.type(1)
+    low = np.arange(count, dtype=layout.uint) << layout.uint.type(layout.mantissa_bits)
+    last = low + layout.uint.type((1 << layout.mantissa_bits) - 1)
+    first, second = np.full((2, count), NAN | NAN_BLOCK, np.int32)  # of infinity and NaN
+    first[1:-1], second[1:-1] = words_of(low[1:-1]), words_of(last[1:-1])
+    two = np.flatnonzero(first != second)
+    last[two] = last_alike(words_of, low[two], last[two])
+    more = two[words_of(last[two] + one) != second[two]]
+    first[more] = second[more] = OTHER
+    first[:1] = scale_codes(np.zeros(1, np.uint64), F64, fmt, policy).words()
+    last[0], second[0] = 0, OTHER
+    return ScaleSteps(layout, np.concatenate([first, second]), last, bool(two.size))
 
 
 def last_alike(function: Callable[[Bits], NDArray[Any]], low: Bits, high: Bits) -> Bits:
@@ -31,56 +175,3 @@ def last_alike(function: Callable[[Bits], NDArray[Any]], low: Bits, high: Bits) 
         same = function(middle) == first
         low, high = np.where(same, middle, low), np.where(same, high, middle)
     return low
-
-
-@dataclass(frozen=True, slots=True)
-class Binades:
-    """A function from magnitude patterns to bytes.
-
-    Args:
-        function: the function itself, which is slow.
-        layout: of the magnitudes, sign bit clear.
-        last: by exponent field, the last pattern that has the first value.
-        values: both values of each binade.
-        apart: by exponent field, whether there may be more values; None if only subnormals have.
-    """
-
-    function: Callable[[Bits], U8]
-    layout: FloatLayout
-    last: Bits
-    values: U8
-    apart: Bool | None
-
-    @classmethod
-    def of(cls, function: Callable[[Bits], U8], layout: FloatLayout) -> Binades:
-        """The function's values and steps, which bisection finds in every binade at once."""
-        word, bits = layout.uint.type, layout.mantissa_bits
-        low = np.arange(1 << layout.exponent_bits, dtype=layout.uint) << word(bits)
-        high = low | word((1 << bits) - 1)
-        first, second = function(low), function(high)
-        last = np.where(first == second, high, last_alike(function, low, high))
-        apart = second - first > 1  # modulo 256
-        apart[0] = False  # asked for by value, since a zero is frequent
-        values = np.stack([first, second], axis=1).reshape(-1)
-        return cls(function, layout, last, values, apart if apart.any() else None)
-
-    def write(self, magnitude: Bits, out: U8) -> None:
-        """Write the values of a chunk (n,) to another."""
-        word, width = self.layout.uint.type, self.layout.uint.itemsize * 8
-        index, step = (scratch(name, magnitude.size, self.layout.uint) for name in _NAMES)
-        np.right_shift(magnitude, word(self.layout.mantissa_bits), out=index)
-        np.subtract(magnitude, word(1), out=step)
-        apart = step < word((1 << self.layout.mantissa_bits) - 1)  # subnormal and not zero
-        if self.apart is not None:
-            apart |= np.take(self.apart, index, mode="wrap")
-        np.take(self.last, index, out=step, mode="wrap")
-        np.subtract(step, magnitude, out=step)
-        np.right_shift(step, word(width - 1), out=step)  # 1 where the difference is negative
-        np.left_shift(index, word(1), out=index)
-        np.bitwise_or(index, step, out=index)
-        np.take(self.values, index, out=out, mode="wrap")
-        if apart.any():
-            out[apart] = self.function(magnitude[apart])
-
-
-_NAMES = ("binade", "step")

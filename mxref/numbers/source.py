@@ -1,4 +1,4 @@
-"""What numbers come from: floats as they are, small floats and integers as exact floats."""
+"""Numbers as they are given, read as float patterns after the input choices of a policy."""
 
 from __future__ import annotations
 
@@ -40,23 +40,31 @@ _SMALL_FLOATS = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Numbers in an array, parts of which are read as patterns.
+    """Numbers in an array, parts of which are read as float patterns.
 
     Args:
         array: floats of any byte order, ml_dtypes' small floats, or integers.
-        layout: of the patterns.
-        policy: what is to be done to them before anything else: `settled` does it.
+        stored: layout of the patterns before the input choices.
+        policy: its `pre_rounding` and `subnormal_inputs` are applied to what is read.
         table: patterns by code, for small floats.
+        nan_error: message for a NaN if it is an error.
     """
 
     array: NDArray[Any]
-    layout: FloatLayout
+    stored: FloatLayout
     policy: ElementPolicy
     table: Bits | None = None
+    nan_error: str = ""
 
     @classmethod
-    def of(cls, values: ArrayLike, policy: ElementPolicy, parameter: str = "values") -> Source:
-        """What is given for numbers.
+    def of(
+        cls,
+        values: ArrayLike,
+        policy: ElementPolicy,
+        parameter: str = "values",
+        nan_error: str = "",
+    ) -> Source:
+        """The source of what a caller gave.
 
         Raises:
             TypeError: neither floats nor integers, or a masked array.
@@ -69,43 +77,74 @@ class Source:
                 f"{parameter} must be a rectangular array of numbers: {error}"
             ) from None
         if array.dtype in _SMALL_FLOATS:
-            # All of them fit into each type that one can round to first.
+            # All of them fit into each type of `pre_rounding`; they are flushed in the table.
             flush = policy.subnormal_inputs is SubnormalInputs.FLUSHED
-            done = dataclasses.replace(
-                policy, pre_rounding=PreRounding.NONE, subnormal_inputs=SubnormalInputs.KEPT
-            )
-            return cls(array, F32, done, _small_float_bits(array.dtype, flush=flush))
+            table = _small_float_bits(array.dtype, flush=flush)
+            return cls(array, F32, ElementPolicy(), table, nan_error)
         if array.dtype.kind in "iu":
             return cls(array, F64, policy)
-        return cls(*float_array(array, parameter), policy)
+        return cls(*float_array(array, parameter), policy, nan_error=nan_error)
 
-    def bits(self, part: NDArray[Any]) -> Bits:
-        """Patterns of a part of the array.
+    @property
+    def layout(self) -> FloatLayout:
+        """Layout of the patterns that are read."""
+        return narrowed_layout(self.stored, self.policy.pre_rounding)
+
+    def numbers(self, part: NDArray[Any]) -> tuple[Bits, FloatLayout]:
+        """Patterns of a part of the array after the input choices, and their layout.
 
         An integer beyond 2**53 is rounded to odd in its 53rd bit, which changes no later rounding
         to 50 bits or fewer.
+
+        Raises:
+            ValueError: a NaN, if it is an error.
         """
         if self.table is not None:
-            return np.take(self.table, part.view(np.uint8))
-        if part.dtype.kind in "iu":
-            return _integer_bits(part)
-        return patterns(part, self.layout)
+            bits = np.take(self.table, part.view(np.uint8))
+        elif part.dtype.kind in "iu":
+            bits = _integer_bits(part)
+        else:
+            bits = patterns(part, self.stored)
+        if self.nan_error and has_nan(bits, self.stored):
+            raise ValueError(self.nan_error)
+        return after_input_choices(bits, self.stored, self.policy)
+
+    def exact_numbers(self, part: NDArray[Any]) -> tuple[Bits, FloatLayout]:
+        """`numbers` without integers that float64 may not hold.
+
+        Raises:
+            ValueError: an integer beyond 2**53.
+        """
+        if part.dtype.kind in "iu" and part.size:
+            widest = max(abs(int(part.min())), int(part.max()))
+            if widest > 1 << 53:
+                raise ValueError(f"values must be floats or integers up to 2**53, got {widest}")
+        return self.numbers(part)
 
 
 def numbers_of(
     values: ArrayLike, policy: ElementPolicy, parameter: str = "values"
 ) -> tuple[Bits, FloatLayout]:
-    """Patterns of numbers, after flushing and pre-rounding if the policy says so; see `Source`.
+    """Patterns of numbers after the input choices, and their layout; see `Source`.
 
     Raises:
         TypeError: neither floats nor integers, or a masked array.
     """
     source = Source.of(values, policy, parameter)
-    return settled(source.bits(source.array), source.layout, source.policy)
+    return source.numbers(source.array)
 
 
-def settled(bits: Bits, layout: FloatLayout, policy: ElementPolicy) -> tuple[Bits, FloatLayout]:
-    """Patterns after what the policy does to inputs: rounded to a type, then flushed."""
+def has_nan(bits: Bits, layout: FloatLayout) -> bool:
+    """Whether there is a NaN: a pattern above one of the infinities, as integers of either kind."""
+    signed = bits.view(f"i{bits.dtype.itemsize}")
+    negative = layout.sign_bit | layout.inf_bits
+    return bool(bits.max(initial=0) > negative or signed.max(initial=0) > layout.inf_bits)
+
+
+def after_input_choices(
+    bits: Bits, layout: FloatLayout, policy: ElementPolicy
+) -> tuple[Bits, FloatLayout]:
+    """Patterns rounded to the type of `pre_rounding`, then flushed under `subnormal_inputs`."""
     bits, layout = narrowed(bits, layout, policy.pre_rounding)
     if policy.subnormal_inputs is SubnormalInputs.KEPT:
         return bits, layout

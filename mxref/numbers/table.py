@@ -1,10 +1,8 @@
-"""Codes of numbers by a table: a number rounded to odd in its top bits is the index of its code.
+"""Lookup tables: codes of numbers, and the floats of codes.
 
-A key keeps two fraction bits more than what it is rounded to, so that everything that a rule tells
-apart lies in different keys: see `to_odd` for the proof. A type that numbers are rounded to first
-is such a target, too, if it does not make the table too large, and flushing asks for no bit at all,
-since rounding to odd keeps subnormals and zeros what they are. So a table holds every deterministic
-choice. It is made when so many numbers have come that making it costs no more than they did.
+The index of a number's code is its key: the number rounded to odd to two fraction bits more than
+its target has. All numbers with one key round alike, whatever the rounding; see `to_odd` for the
+proof. So a table holds the codes under every deterministic choice of a policy.
 """
 
 from __future__ import annotations
@@ -27,41 +25,33 @@ from mxref.bits.floats import (
     Stochastic,
     floats_from,
     split,
+    to_odd,
 )
 from mxref.bits.keys import odd_keys
 from mxref.bits.out import array_out, floats_out
 from mxref.formats.catalog import CodeFormat
-from mxref.numbers.source import Source, narrowed, narrowed_layout, settled
-from mxref.policy.choices import PreRounding
-from mxref.policy.policy import ElementPolicy
-from mxref.support.late import InTime
-from mxref.support.threads import CHUNK, TILE, in_chunks
+from mxref.numbers.source import Source
+from mxref.support.threads import TILE, in_chunks
 
-__all__ = ["Rule", "decoded", "key_layout", "look_up"]
+__all__ = ["CodeTable", "Encoder", "code_table", "decoded", "encode_in_chunks", "key_layout"]
 
 #: Bits of a key that a table may have: 4 MiB.
 _WIDEST = 22
-#: A table is made at the latest when so many numbers have come.
-_PATIENCE = 1 << 16
+#: Keys of a table for each number of the smallest call that looks its numbers up.
+_KEYS_A_NUMBER = 32
+#: Elements of a chunk without a table: its int64 arrays are small enough to be allocated quickly.
+PARTS = 1 << 13
 
 
-class Rule(Hashable, Protocol):
-    """What gives numbers their codes; hashable."""
+class Encoder(Hashable, Protocol):
+    """A rounding of numbers to the codes of a format; hashable."""
 
     @property
     def target(self) -> CodeFormat:
         """The format that numbers are rounded to."""
 
-    @property
-    def inputs(self) -> ElementPolicy:
-        """What is done to numbers before: `pre_rounding` and `subnormal_inputs`."""
-
-    @property
-    def nan_error(self) -> str:
-        """What to say of a NaN if there must be none, or nothing."""
-
     def codes(self, parts: Parts, draw: Stochastic | None = None) -> U8:
-        """The codes of numbers to which that has been done."""
+        """The codes of numbers in integer parts."""
 
 
 def key_layout(target: CodeFormat | FloatLayout, layout: FloatLayout) -> FloatLayout:
@@ -74,8 +64,8 @@ def key_layout(target: CodeFormat | FloatLayout, layout: FloatLayout) -> FloatLa
     return FloatLayout("key", layout.exponent_bits, min(keep, layout.mantissa_bits))
 
 
-def look_up(
-    rule: Rule,
+def encode_in_chunks(
+    encoder: Encoder,
     source: Source,
     out: U8 | None = None,
     threads: int | None = None,
@@ -84,129 +74,82 @@ def look_up(
     """Codes of numbers, a chunk at a time.
 
     Args:
-        rule: what gives them, with the choices about inputs that `source` leaves to be done.
+        encoder: rounds them.
         source: the numbers.
         out: where the codes go; a new array if None.
         threads: as `thread_count` takes it.
         draw: random bits in the shape of the numbers, for which there is no table.
 
     Raises:
-        ValueError: an `out` that does not fit; a NaN that the rule refuses.
+        ValueError: an `out` that does not fit; a NaN that the source refuses.
     """
-    layout, array = source.layout, source.array
+    array, layout = source.array, source.layout
     codes = array_out(out, np.dtype(np.uint8), array.shape, array)
-    table = _table(rule, layout).after(array.size) if draw is None else None
+    if draw is None and _takes_table(encoder, layout, array.size):
+        table = code_table(encoder, layout)
 
-    def chunk(target: U8, part: NDArray[Any], *random: I64) -> None:
-        bits = source.bits(part)
-        if table is not None:
-            table.write(bits, target)
-        else:
-            some = draw and Stochastic(draw.variant, random[0], draw.width)
-            _refuse_nan(bits, layout, rule.nan_error)
-            target[:] = rule.codes(split(*settled(bits, layout, rule.inputs)), some)
+        def look_up(target: U8, part: NDArray[Any]) -> None:
+            table.write(source.numbers(part)[0], target)
+
+        in_chunks(look_up, threads, codes, array, size=TILE)
+        return codes
+
+    def compute(target: U8, part: NDArray[Any], *random: I64) -> None:
+        some = draw and Stochastic(draw.variant, random[0], draw.width)
+        target[:] = encoder.codes(split(*source.numbers(part)), some)
 
     randoms = [] if draw is None else [draw.bits.reshape(array.shape)]
-    size = CHUNK if table is None else TILE
-    in_chunks(chunk, threads, codes, array, *randoms, size=size)
+    in_chunks(compute, threads, codes, array, *randoms, size=PARTS)
     return codes
 
 
+def _takes_table(encoder: Encoder, layout: FloatLayout, size: int) -> bool:
+    """Whether a call with this many numbers looks them up, whatever was called before.
+
+    Measured for float32 to E4M3, whose table takes as long as 4 calls of 512 numbers without it.
+    """
+    width = key_layout(encoder.target, layout).width
+    return width <= _WIDEST and _KEYS_A_NUMBER * size >= 1 << width
+
+
 @dataclass(frozen=True, slots=True)
-class _Table:
+class CodeTable:
     """Codes by key.
 
     Args:
-        rule: what they come from.
-        layout: of the numbers.
-        narrow: what the numbers are rounded to before there is a key.
-        drop: bits of a number that its key leaves out.
-        codes: uint8, 2**width of a key.
-        unused: a byte that is no code, but stands for NaN where that is an error; None if there is
-            none.
+        codes: uint8, one for each key.
+        drop: low bits of a number that its key leaves out.
     """
 
-    rule: Rule
-    layout: FloatLayout
-    narrow: PreRounding
-    drop: int
     codes: U8
-    unused: int | None
-
-    @classmethod
-    def of(cls, rule: Rule, layout: FloatLayout) -> _Table:
-        """The table for numbers of a layout."""
-        narrow, key = _key(rule, layout)
-        first = narrowed_layout(layout, narrow)
-        keys = np.arange(1 << key.width, dtype=key.uint)
-        codes = np.empty(keys.size, np.uint8)
-        last = narrowed_layout(key, rule.inputs.pre_rounding)
-        smaller = None if last is key else cls.of(rule, last)
-
-        def chunk(target: U8, part: Bits) -> None:
-            if smaller is None:
-                target[:] = rule.codes(split(*settled(part, key, rule.inputs)))
-            else:
-                smaller.look_up(narrowed(part, key, rule.inputs.pre_rounding)[0], target)
-
-        in_chunks(chunk, 1, codes, keys)
-        unused = None
-        if rule.nan_error:
-            free = np.setdiff1d(np.arange(256), codes)
-            unused = int(free[-1]) if free.size else None
-            codes[split(keys, key).is_nan] = codes[0] if unused is None else unused
-        codes.flags.writeable = False
-        return cls(rule, layout, narrow, first.mantissa_bits - key.mantissa_bits, codes, unused)
-
-    def look_up(self, bits: Bits, target: U8) -> None:
-        """Write the codes of a chunk."""
-        keys = odd_keys(narrowed(bits, self.layout, self.narrow)[0], self.drop)
-        np.take(self.codes, keys, out=target, mode="wrap")
+    drop: int
 
     def write(self, bits: Bits, target: U8) -> None:
-        """The same, and raise the rule's error."""
-        if self.unused is None:
-            _refuse_nan(bits, self.layout, self.rule.nan_error)
-        self.look_up(bits, target)
-        if self.unused is not None and (target == self.unused).any():
-            raise ValueError(self.rule.nan_error)
-
-
-def _key(rule: Rule, layout: FloatLayout) -> tuple[PreRounding, FloatLayout]:
-    """What numbers are rounded to before there is a key, and the key, which may carry that, too."""
-    to = rule.inputs.pre_rounding
-    if layout.width <= 16:
-        return PreRounding.NONE, layout
-    first = narrowed_layout(layout, to)
-    key = key_layout(rule.target, layout)
-    if first is layout:
-        return PreRounding.NONE, key
-    whole = max(key, key_layout(first, layout), key=lambda one: one.mantissa_bits)
-    if whole.width <= _WIDEST:
-        return PreRounding.NONE, whole
-    return to, key_layout(rule.target, first)
+        """Write the codes of a chunk (n,) of numbers."""
+        np.take(self.codes, odd_keys(bits, self.drop), out=target, mode="wrap")
 
 
 @functools.lru_cache(maxsize=256)
-def _table(rule: Rule, layout: FloatLayout) -> InTime[_Table | None]:
-    width = _key(rule, layout)[1].width
-    if width > _WIDEST:
-        return InTime(lambda: None, 0)
-    return InTime(lambda: _Table.of(rule, layout), min(_PATIENCE, 1 << (width - 1)))
+def code_table(encoder: Encoder, layout: FloatLayout) -> CodeTable:
+    """The table for numbers of a layout; for 16-bit floats every pattern is a key."""
+    key = key_layout(encoder.target, layout)
+    codes = np.empty(1 << key.width, np.uint8)
 
+    def compute(target: U8, part: Bits) -> None:
+        target[:] = encoder.codes(split(part, key))
 
-def _refuse_nan(bits: Bits, layout: FloatLayout, message: str) -> None:
-    """Refuse NaN if there is a message: patterns above infinity's, as integers of either kind."""
-    signed = bits.view(f"i{bits.dtype.itemsize}")
-    negative = layout.sign_bit | layout.inf_bits
-    if message and (bits.max(initial=0) > negative or signed.max(initial=0) > layout.inf_bits):
-        raise ValueError(message)
+    in_chunks(compute, 1, codes, np.arange(codes.size, dtype=key.uint), size=PARTS)
+    drop = layout.mantissa_bits - key.mantissa_bits
+    if layout.width <= 16:
+        codes, drop = codes[to_odd(np.arange(1 << 16, dtype=np.uint16), drop)], 0
+    codes.flags.writeable = False
+    return CodeTable(codes, drop)
 
 
 def decoded(
     table: NDArray[Any], codes: U8, layout: FloatLayout, out: Floats | None, threads: int | None
 ) -> Floats:
-    """The floats whose patterns stand in a table by code, a chunk at a time."""
+    """The floats whose patterns a table holds by code, a chunk at a time."""
     bits = floats_out(out, codes.shape, layout, codes)
 
     def chunk(target: NDArray[Any], part: U8) -> None:

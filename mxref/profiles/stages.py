@@ -18,7 +18,8 @@ from mxref.bits.floats import F32, F64, I64, U8, Bits, FloatLayout, compose, spl
 from mxref.blocks.product_tables import product_table
 from mxref.formats.catalog import E8M0, BlockFormat, ElementFormat
 from mxref.numbers.element import encode_parts
-from mxref.numbers.scale import encode_scale, scale_codes
+from mxref.numbers.scale import encode_scale
+from mxref.numbers.scale_steps import scale_codes
 from mxref.packing.elements import pack
 from mxref.policy.choices import BlockInf, BlockNaN, NaNBlockCodes
 from mxref.policy.policy import Policy

@@ -13,7 +13,7 @@ from mxref.bits.float32 import as_float32, as_float64
 from mxref.bits.floats import BF16, F16, F32, F64, FloatLayout, layout_of
 from mxref.blocks import keyed, routes
 from mxref.formats.catalog import BLOCK_FORMATS, BlockFormat
-from mxref.numbers.scale import scale_codes
+from mxref.numbers.scale_steps import OTHER, scale_codes, scale_steps
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 
@@ -124,28 +124,24 @@ def test_steps_of_scales(rule: ScaleRule, amax_type: str) -> None:
     for name in ("mxfp8_e4m3", "mxint8"):
         fmt = BLOCK_FORMATS[name].element
         for layout in LAYOUTS:
-            outcomes = keyed._outcomes(fmt, policy, layout)
-            first = np.arange(1, len(outcomes.first) - 1, dtype=layout.uint)
+            steps = scale_steps(fmt, policy, layout)
+            first = np.arange(1, len(steps.last) - 1, dtype=layout.uint)
             first <<= layout.uint.type(layout.mantissa_bits)
             last = first + layout.uint.type((1 << layout.mantissa_bits) - 1)
-            step = outcomes.step[1:-1]
-            for amax in (first, np.maximum(step - 1, first), np.minimum(step, last), last):
-                field = (amax >> layout.uint.type(layout.mantissa_bits)).astype(int)
-                above = amax >= outcomes.step[field]
-                found = np.where(above, outcomes.last[field], outcomes.first[field])
-                want = scale_codes(amax, layout, fmt, policy)
-                same = found == want.codes + want.is_nan * keyed.NAN
-                small = (found == keyed.SMALL) & (want.codes < keyed.smallest_code(fmt))
-                assert (same | small | (found == keyed.OTHER)).all()
-                assert (found == keyed.OTHER).sum() <= 2  # binades where something narrower ends
+            step = steps.last[1:-1]
+            for amax in (first, step, np.minimum(step + 1, last), last):
+                found = steps.words(amax)
+                want = scale_codes(amax, layout, fmt, policy).words()
+                assert ((found == want) | (found == OTHER)).all()
+                assert (found == OTHER).sum() <= 2  # binades where something narrower ends
 
 
 @pytest.mark.parametrize("rule", ["floor", "ceil", "rceil", "even", "tosa", "nearest"])
 def test_steps_of_scales_are_those_of_the_twin(rule: str) -> None:
     policy = Policy().replace(scale_rule=rule)
     for name in ("mxfp8_e4m3", "mxfp4_e2m1"):
-        step = keyed._outcomes(BLOCK_FORMATS[name].element, policy.scale, F32).step[1:-1]
-        amax = np.concatenate([step - 1, step])
+        last = scale_steps(BLOCK_FORMATS[name].element, policy.scale, F32).last[1:-1]
+        amax = np.concatenate([last, last + 1])
         amax = amax[amax < F32.inf_bits]
         rows = np.repeat(amax[:, np.newaxis], 2, axis=1)
         scales, _ = routes.quantize_lanes(rows[..., None], F32, BLOCK_FORMATS[name], policy)
@@ -202,7 +198,7 @@ def test_a_scale_that_wraps_to_ff_has_a_flushed_reciprocal(layout: FloatLayout) 
     assert (int(scales[0, 0]), codes[0, :, 0].tolist()) == want
 
 
-def test_patterns_are_widened_and_raised_exactly() -> None:
+def test_patterns_are_widened_and_scaled_up_exactly() -> None:
     every = np.arange(1 << 16, dtype=np.uint16)
     for layout, dtype in ((F16, np.float16), (BF16, ml_dtypes.bfloat16)):
         with np.errstate(all="ignore"):
@@ -216,8 +212,8 @@ def test_patterns_are_widened_and_raised_exactly() -> None:
     bits = np.uint32([0, 1, 2, 3, 0x7F_FFFF, 0x80_0000, 0x80_0001, 0x3F80_0000, 0x5D7F_FFFF])
     bits = np.concatenate([bits, bits | 1 << 31])
     want = as_float64(bits, F32).view(np.float64) * 2.0**64
-    assert (keyed.raised(bits).view(np.float32).astype(np.float64) == want).all()
-    assert (np.signbit(keyed.raised(bits).view(np.float32)) == np.signbit(want)).all()
+    assert (keyed.times_2_to_64(bits).view(np.float32).astype(np.float64) == want).all()
+    assert (np.signbit(keyed.times_2_to_64(bits).view(np.float32)) == np.signbit(want)).all()
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

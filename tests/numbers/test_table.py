@@ -18,11 +18,9 @@ from mxref.exact.format_table import FLOATS
 from mxref.exact.integers import NAN
 from mxref.exact.patterns import float_reader, write_float
 from mxref.formats.catalog import ELEMENT_FORMATS, element_format
-from mxref.numbers import element, scale, source, table
+from mxref.numbers import scale, source, table
 from mxref.policy.choices import PreRounding
 from mxref.policy.policy import READS, ElementPolicy, Policy
-from mxref.support import late
-from mxref.support.late import InTime
 
 CODED = (*ELEMENT_FORMATS, "e4m3fnuz", "ue4m3")
 #: Members that have no answer to some input, or that an operation refuses.
@@ -61,10 +59,9 @@ ROUTES = ("tables", "parts")
 
 
 def take(route: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables are made at once, or never."""
-    table._table.cache_clear()
-    scale._binades.cache_clear()
-    monkeypatch.setattr(late, "CALL", (1 if route == "tables" else -1) << 60)
+    """Tables for every call, or for none."""
+    monkeypatch.setattr(scale, "_MANY", 0 if route == "tables" else 1 << 60)
+    monkeypatch.setattr(table, "_takes_table", lambda *_: route == "tables")
 
 
 @pytest.fixture(params=ROUTES)
@@ -115,10 +112,20 @@ def test_the_routes_are_the_ones_meant(route: str) -> None:
     x = np.ones(5, np.float32)
     assert mxref.encode(x, "e4m3").tolist() == [0x38] * 5
     assert mxref.shared_scale(x, "e4m3").tolist() == [119] * 5
-    rule = element._Elements(element_format("e4m3"), ElementPolicy())
-    binades = scale._binades(element_format("e4m3"), Policy().scale, F32)
-    for made in (table._table(rule, F32), binades):
-        assert (made.made is not None) == (route == "tables")
+    calls = {made: made.cache_info() for made in (table.code_table, scale.scale_steps)}
+    mxref.encode(x, "e4m3")
+    mxref.shared_scale(x, "e4m3")
+    for made, before in calls.items():
+        assert (made.cache_info() != before) == (route == "tables")
+
+
+@pytest.mark.parametrize(("format", "first"), [("e2m1", 1 << 7), ("int8", 1 << 12)])
+def test_the_size_of_a_call_decides_alone(format: str, first: int) -> None:
+    """A table has 32 keys for each number at most; whether it is there already says nothing."""
+    for size in (first, first - 1, first):
+        before = table.code_table.cache_info()
+        mxref.encode(np.ones(size, np.float32), format)
+        assert (table.code_table.cache_info() != before) == (size == first)
 
 
 @pytest.mark.parametrize("float", LAYOUTS)
@@ -180,7 +187,7 @@ def test_flushing(layout: FloatLayout) -> None:
     bits[1::2] |= layout.uint.type(layout.sign_bit)
     before = bits.copy()
     policy = ElementPolicy(subnormal_inputs=mxref.choices.SubnormalInputs.FLUSHED)
-    got, _ = source.settled(bits, layout, policy)
+    got, _ = source.after_input_choices(bits, layout, policy)
     assert (bits == before).all()
     magnitude = bits & layout.uint.type(layout.sign_bit - 1)
     want = [
@@ -224,13 +231,6 @@ def test_small_floats_are_encoded_as_the_numbers_they_are(name: str, route: str)
     subnormal = (magnitude < 1 << element_format(name).mantissa_bits) & (magnitude > 0)
     assert subnormal.any()
     assert not (flushed[subnormal] & 7).any()
-
-
-def test_nothing_is_made_before_it_is_worth_it() -> None:
-    ticks = iter(range(9))
-    made = InTime(lambda: next(ticks), 3 * late.CALL)
-    assert [made.after(0) for _ in range(5)] == [None, None, 0, 0, 0]
-    assert InTime(lambda: 5, 10**6).after(10**6) == 5
 
 
 def test_bfloat16_of_ml_dtypes_and_other_byte_orders() -> None:
