@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mxref.cases.records import NAMES
-from mxref.cli.screen import Verbs, new_parser, print_table
+from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table
 from mxref.cli.target_arguments import add_name_options, add_target_arguments, chosen_target
 from mxref.support.text import refuse_unknown
 
@@ -28,7 +28,7 @@ def add_parser(verbs: Verbs) -> None:
     )
     add_target_arguments(parser)
     add_name_options(parser)
-    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+    add_json_argument(parser)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -79,9 +79,6 @@ def _print(name: str, results: Sequence[Identified]) -> None:
     if wrong:
         shared = set.intersection(*(set(one.profiles) for one in results))
         named = ", ".join(name for name in results[0].profiles if name in shared)
-        word = (
-            f"equals no policy; profiles: {named}"
-            if named
-            else f"{wrong} of {len(results)} inconsistent; else {word}"
-        )
+        word = f"{wrong} of {len(results)} inconsistent; else {word}"
+        word = f"equals no policy; profiles: {named}" if named else word
     print(f"{name}: {word}")

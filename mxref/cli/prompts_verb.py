@@ -1,4 +1,4 @@
-"""``mxref prompts``: the golden vectors as questions, to be answered elsewhere."""
+"""``mxref prompts``: the golden vectors as text files of questions."""
 
 from __future__ import annotations
 
