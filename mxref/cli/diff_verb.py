@@ -27,13 +27,9 @@ _SHOWN = 4
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    parser = new_parser(
-        verbs,
-        "diff",
-        _run,
-        "show the differences between two profiles in a block format, and how often they matter",
-        "mxref diff torchao_0_18_floor ocp --format mxfp4_e2m1 --data weights.npy",
-    )
+    about = "show the differences between two profiles in a block format, and how often they matter"
+    example = "mxref diff torchao_0_18_floor ocp --format mxfp4_e2m1 --data weights.npy"
+    parser = new_parser(verbs, "diff", _run, about, example)
     add = parser.add_argument
     for name in ("a", "b"):
         about = "a profile, or a policy: ocp+choice=value"

@@ -18,16 +18,16 @@ _WIDTH = 100
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    parser = new_parser(
-        verbs,
-        "explain",
-        _run,
-        "explain what a number becomes under every choice, a case of the vectors, the bug of a "
-        "mutant, a word of the vectors, a choice or a profile",
+    about = (
+        "explain what a number becomes under every choice, a case of the vectors, the bug of "
+        "a mutant, a word of the vectors, a choice or a profile"
+    )
+    example = (
         "mxref explain 0.3 --format e2m1\n  mxref explain encode.e2m1.f32.3fa00000\n"
         "  mxref explain --format e4m3 --float bf16 -- -inf\n  mxref explain A7\n"
-        "  mxref explain N14\n  mxref explain rounding\n  mxref explain torchao_0_18_rceil",
+        "  mxref explain N14\n  mxref explain rounding\n  mxref explain torchao_0_18_rceil"
     )
+    parser = new_parser(verbs, "explain", _run, about, example)
     about = (
         "the id of a case; a mutant or a class of mutants; a clause, a model, a flag, a choice, a "
         "profile; or, with --format, a decimal, a hex float, 0x and a bit pattern, nan or inf"

@@ -11,25 +11,17 @@ from mxref.cli.target_arguments import add_name_options
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    parser = new_parser(
-        verbs,
-        "export",
-        _check,
-        "export encoders as C, CUDA or Verilog tables, and the vectors as arrays",
-        "mxref export table --format e4m3 --as c -o e4m3.h",
-    )
+    about = "export encoders as C, CUDA or Verilog tables, and the vectors as arrays"
+    example = "mxref export table --format e4m3 --as c -o e4m3.h"
+    parser = new_parser(verbs, "export", _check, about, example)
     about = "exit 1 if `export vectors` would change DIR"
     parser.add_argument("--check", type=Path, metavar="DIR", help=about)
     _add_vectors(parser)
     what = parser.add_subparsers(title="what", metavar="WHAT")
     _add_table(what)
-    vectors = new_parser(
-        what,
-        "vectors",
-        _vectors,
-        "write the golden vectors as arrays, with an index.json",
-        "mxref export vectors --op encode --format e4m3 --as readmemh -o hex",
-    )
+    about = "write the golden vectors as arrays, with an index.json"
+    example = "mxref export vectors --op encode --format e4m3 --as readmemh -o hex"
+    vectors = new_parser(what, "vectors", _vectors, about, example)
     add_name_options(vectors)
     about = "only this column; may be given again"
     vectors.add_argument("--column", action="append", default=[], metavar="POLICY", help=about)
@@ -39,13 +31,11 @@ def add_parser(verbs: Verbs) -> None:
 
 
 def _add_table(what: Verbs) -> None:
-    table = new_parser(
-        what,
-        "table",
-        _table,
-        "write the complete encoder of a policy as a table and its lookup",
-        "mxref export table --format e2m1 --policy ocp+rounding=toward_zero --as verilog -o fp4.v",
+    about = "write the complete encoder of a policy as a table and its lookup"
+    example = (
+        "mxref export table --format e2m1 --policy ocp+rounding=toward_zero --as verilog -o fp4.v"
     )
+    table = new_parser(what, "table", _table, about, example)
     table.add_argument("--format", required=True, metavar="FORMAT", help="element format")
     table.add_argument("--policy", default="ocp", metavar="POLICY", help="policy (default: ocp)")
     about = "f32, bf16, f16 or f64 (default: f32)"

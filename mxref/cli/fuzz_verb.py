@@ -24,13 +24,9 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    parser = new_parser(
-        verbs,
-        "fuzz",
-        _run,
-        "search an implementation for wrong answers, and show the simplest ones as code",
-        "mxref fuzz my_kernel.py --op quantize --format mxfp4_e2m1 --examples 2000",
-    )
+    about = "search an implementation for wrong answers, and show the simplest ones as code"
+    example = "mxref fuzz my_kernel.py --op quantize --format mxfp4_e2m1 --examples 2000"
+    parser = new_parser(verbs, "fuzz", _run, about, example)
     add_target_arguments(parser)
     add_comparison_options(parser)
     add_name_options(parser)

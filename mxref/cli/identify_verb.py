@@ -18,14 +18,12 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    parser = new_parser(
-        verbs,
-        "identify",
-        _run,
+    about = (
         "find out by at most 64 probes per operation, format and float type which choices an "
-        "implementation makes",
-        "mxref identify tools/adapters/ml_dtypes_adapter.py --op encode --format e4m3",
+        "implementation makes"
     )
+    example = "mxref identify tools/adapters/ml_dtypes_adapter.py --op encode --format e4m3"
+    parser = new_parser(verbs, "identify", _run, about, example)
     add_target_arguments(parser)
     add_name_options(parser)
     add_json_argument(parser)

@@ -40,13 +40,9 @@ _COLUMNS = (*_TENSOR, *_FIGURES, "not_finite", "nan_blocks")
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    parser = new_parser(
-        verbs,
-        "quantize",
-        _run,
-        "quantize the tensors of a file and print the error",
-        "mxref quantize model.safetensors --format mxfp4_e2m1 -o model.mxfp4.safetensors",
-    )
+    about = "quantize the tensors of a file and print the error"
+    example = "mxref quantize model.safetensors --format mxfp4_e2m1 -o model.mxfp4.safetensors"
+    parser = new_parser(verbs, "quantize", _run, about, example)
     add = parser.add_argument
     about = "a .npy, .safetensors or .gguf file of floats"
     add("file", type=Path, metavar="FILE", help=about)

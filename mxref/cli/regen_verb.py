@@ -14,13 +14,8 @@ from mxref.support.workers import cores
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    parser = new_parser(
-        verbs,
-        "regen",
-        _run,
-        "regenerate the golden vectors, byte for byte the same everywhere",
-        "mxref regen --check",
-    )
+    about = "regenerate the golden vectors, byte for byte the same everywhere"
+    parser = new_parser(verbs, "regen", _run, about, "mxref regen --check")
     add = parser.add_argument
     add("--check", action="store_true", help="write nothing; exit 1 if a file differs")
     default, checked = vectors_default(writing=True), vectors_default()

@@ -26,13 +26,9 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    parser = new_parser(
-        verbs,
-        "sweep",
-        _run,
-        "put every input to an implementation: all 2**32 float32 patterns, or all blocks",
-        "mxref sweep my_kernel.py --format e4m3 --state e4m3.json",
-    )
+    about = "put every input to an implementation: all 2**32 float32 patterns, or all blocks"
+    example = "mxref sweep my_kernel.py --format e4m3 --state e4m3.json"
+    parser = new_parser(verbs, "sweep", _run, about, example)
     add_target_arguments(parser, own=True)
     add = parser.add_argument
     add("--op", default="encode", metavar="OP", help="operation (default: encode)")

@@ -29,13 +29,9 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    parser = new_parser(
-        verbs,
-        "verify",
-        _run,
-        "check an implementation, bit by bit, against the golden vectors",
-        "mxref verify my_kernel.py\n  mxref verify my_kernel.py --profile torchao_0_18_rceil",
-    )
+    about = "check an implementation, bit by bit, against the golden vectors"
+    example = "mxref verify my_kernel.py\n  mxref verify my_kernel.py --profile torchao_0_18_rceil"
+    parser = new_parser(verbs, "verify", _run, about, example)
     add_target_arguments(parser, results=True)
     add_file_arguments(parser)
     add_report_arguments(parser)
