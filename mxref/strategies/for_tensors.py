@@ -66,7 +66,7 @@ _ORDERS = ("C", "F", "strided", "reversed")
 
 
 def _in_order(array: NDArray[Any], order: str, filler: int) -> NDArray[Any]:
-    """A copy of an array in a memory order."""
+    """An array of the same elements in a memory order."""
     if order == "F":
         return array.T.copy().T
     if order == "reversed":

@@ -169,7 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", default="", metavar="NAME", help="parts whose names begin so")
+    parser.add_argument("--only", default="", metavar="NAME", help="parts that begin with NAME")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write the results")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     options = parser.parse_args(arguments)
