@@ -181,7 +181,7 @@ def _target(config: pytest.Config) -> str:
 
 
 def _beside(path: str, folder: Path) -> str:
-    """A path below a folder if it exists only there, else the path itself."""
+    """A path as it is if there is something; else below a folder, if there it is."""
     return path if Path(path).exists() or not (folder / path).exists() else str(folder / path)
 
 

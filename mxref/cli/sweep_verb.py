@@ -120,7 +120,7 @@ def _source(options: argparse.Namespace, policy: Policy) -> Iterator[Source]:
         return
     name = options.target
     if options.dask is not None and Path(name).is_file():
-        name = str(Path(name).resolve())  # a worker may run in another folder
+        name = str(Path(name).resolve())  # workers may have another folder
     yield functools.partial(conformance.load_target, name)
 
 

@@ -32,7 +32,8 @@ def add_target_arguments(
         own: whether mxref itself is checked if no implementation is named.
     """
     one = parser.add_mutually_exclusive_group(required=not own)
-    about = "a Python file or a dotted module name" + " (default: mxref itself)" * own
+    about = "a Python file or a dotted module name, or FILE.py:NAME in it"
+    about += " (default: mxref itself)" if own else ""
     one.add_argument("target", nargs="?", metavar="TARGET", help=about)
     about = "a program that reads prompts and writes answers"
     one.add_argument("--cmd", metavar="COMMAND", help=about)
