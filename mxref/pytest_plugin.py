@@ -5,8 +5,8 @@ A test that takes `mxref_case` runs once for each vector file that the target co
     def test_mx(mxref_case):
         mxref_case.check()
 
-``--mxref-target my_kernel.py`` or the ini option ``mxref_target`` names the target. Where no test
-takes `mxref_case` nothing more of mxref is imported, and nothing printed.
+``--mxref-target my_kernel.py`` or the ini option ``mxref_target`` names the target. If no test
+takes `mxref_case`, nothing else of mxref is imported and nothing is printed.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 __all__ = ["TargetCase"]
 
 _CHOICES = ("op", "format", "float")
-#: Under this name a worker of pytest-xdist sends what is not covered.
+#: Key under which a worker of pytest-xdist sends the list of what is not covered.
 _OUTPUT = "mxref_not_covered"
 
 
 @dataclass(frozen=True, slots=True)
 class TargetCase:
-    """One vector file for a target: what a test gets as `mxref_case`.
+    """One vector file for a target: the value of the fixture `mxref_case`.
 
     Args:
         target: the target.
-        file: operation, format and float type, without the file's cases.
-        folder: where the vectors are.
-        entry: what the manifest says of the file.
-        known: reasons of known divergences by case id.
+        file: operation, format and float type of the file, without its cases.
+        folder: folder of the vectors.
+        entry: the file's entry in the manifest.
+        known: reasons of known divergences, by case id.
     """
 
     target: Target
@@ -55,8 +55,9 @@ class TargetCase:
     def check(self) -> None:
         """Compare the target's answers bit by bit.
 
-        A failure says what differs, as ``mxref verify`` does, without a traceback. Where all that
-        differs is known the test is an expected failure; where what is known passes, a failure.
+        A failure says what differs, as ``mxref verify`` does, without a traceback. If all wrong
+        answers are known divergences, the test is an expected failure; a known divergence that
+        passes is a failure.
         """
         from mxref.cases.read import VectorError, read_listed
         from mxref.cli.verify_verb import print_report
@@ -66,14 +67,14 @@ class TargetCase:
             file = read_listed(self.folder, self.entry)
         except VectorError as error:
             _fail(str(error))
-        assert file is not None  # of a file of vectors
+        assert file is not None  # only files without vectors give None
         _refuse_unknown(self.known, {case.id for case in file.cases})
         report = verify(self.target, [file], known=self.known)
         if not report.passed:
             with contextlib.redirect_stdout(io.StringIO()) as text:
                 print_report(report, show=5)
             counts = f"{len(report.unexplained)} of {report.compared} cases failed"
-            # The first line is all that pytest's summary shows.
+            # pytest's summary shows only the first line.
             why = next((str(one) for one in report.findings), report.verdict)
             _fail(f"{counts}: {why}\n{text.getvalue().rstrip()}")
         if report.known:
@@ -116,7 +117,7 @@ def mxref_case(request: pytest.FixtureRequest) -> TargetCase:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test that takes `mxref_case` once for each of them."""
+    """Run a test that takes `mxref_case` once for each file that the target covers."""
     if "mxref_case" in metafunc.fixturenames:
         if _SUITE not in metafunc.config.stash:
             metafunc.config.stash[_SUITE] = _suite(metafunc.config)
@@ -125,7 +126,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _suite(config: pytest.Config) -> _Suite:
-    """What the target covers; a failure in one sentence if that is nothing."""
+    """The files that the target covers; a test failure in one sentence if there are none."""
     from mxref.cases.read import by_stem, read_manifest, vectors_folder
     from mxref.cases.records import names_of, stem_of
     from mxref.conformance import load_target, read_xfail
@@ -166,7 +167,7 @@ def _suite(config: pytest.Config) -> _Suite:
 
 
 def _target(config: pytest.Config) -> str:
-    """The target that the command line names, or the ini file."""
+    """The target that the command line or the ini file names."""
     given: str | None = config.getoption("--mxref-target")
     if given:
         return _beside(given, config.rootpath)
@@ -198,7 +199,7 @@ def _fail(text: str) -> NoReturn:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """In a worker of pytest-xdist: send what is not covered."""
+    """Send the list of what is not covered from a worker of pytest-xdist."""
     output = getattr(session.config, "workeroutput", None)
     suite = session.config.stash.get(_SUITE, None)
     if output is not None and suite is not None:
@@ -207,7 +208,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Receive it."""
+    """Receive the list of what is not covered."""
     found = getattr(node, "workeroutput", {}).get(_OUTPUT)
     if found is not None:
         node.config.stash[_SUITE] = _Suite((), tuple(found))
@@ -216,7 +217,7 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Say what is not covered, so that nobody takes it for passed."""
+    """Print what is not covered, so that nobody takes it for passed."""
     suite = config.stash.get(_SUITE, None)
     if suite is not None and suite.not_covered:
         terminalreporter.write_line(f"mxref: not covered: {'; '.join(suite.not_covered)}")

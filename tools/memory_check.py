@@ -1,8 +1,8 @@
 """Peak memory of quantizing a file larger than memory: `python tools/memory_check.py --mib 4096`.
 
-Writes a `.npy` file of float32 to a temporary folder and quantizes it in child processes: by
-`mxref.quantize` with mapped outputs, and by the command line, which writes the blocks to a file,
-too. Prints the largest resident memory of each, file pages included; exits with 1 above the limit.
+It writes a `.npy` file of float32 to a temporary folder and quantizes it in child processes: by
+`mxref.quantize` with mapped outputs, and by the command line, which also writes the blocks to a
+file. It prints the peak resident memory of each, with file pages; above the limit it exits with 1.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def peak():
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return most / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 """
-#: What a child does, by name; each prints its peak on stderr.
+#: Programs of the child processes, by name; each prints its peak memory on stderr.
 _CHILDREN = {
     "import only": """
 import mxref.cli
@@ -53,7 +53,7 @@ if main(["quantize", x, "--format", "mxfp4_e2m1", "-o", out]) != 0:
 
 
 def main() -> int:
-    """Measure; 1 if a child needed more than the limit."""
+    """Measure every child; 1 if one needed more than the limit."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--mib", type=int, default=4096, help="size of the file (default 4096)")
     parser.add_argument("--limit", type=float, default=300, help="MiB (default 300)")
@@ -73,7 +73,7 @@ def main() -> int:
 
 
 def _write_tensor(path: Path, mib: int) -> None:
-    """A tensor of rows of 8192 numbers, the same MiB of them over and over."""
+    """Write a tensor with rows of 8192 numbers: one MiB of random numbers, repeated."""
     generator = np.random.default_rng(0)
     part = generator.standard_normal((32, 8192), np.float32)
     tensor = np.lib.format.header_data_from_array_1_0(part)
@@ -85,7 +85,7 @@ def _write_tensor(path: Path, mib: int) -> None:
 
 
 def _peak(code: str, folder: str) -> float:
-    """Largest resident memory of a child, in MiB."""
+    """Peak resident memory of a child process, in MiB."""
     script = f"{_PEAK}{code}\nprint(peak(), file=sys.stderr)\n"
     done = subprocess.run(
         [sys.executable, "-c", script, folder], check=True, capture_output=True, text=True

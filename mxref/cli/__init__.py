@@ -1,4 +1,4 @@
-"""The command line: one short module for each verb."""
+"""The command line: one module for each verb."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mxref._version import __version__
 
 __all__ = ["main"]
 
-#: The verbs, each a module of this package.
+#: The verbs; each is a module of this package.
 _VERBS = (
     "formats",
     "explain",
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"mxref {__version__}")
     verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
     words = sys.argv[1:] if arguments is None else list(arguments)
-    asked = words[:1] if words and words[0] in _VERBS else _VERBS  # the others take time to import
+    asked = words[:1] if words and words[0] in _VERBS else _VERBS  # importing all takes time
     for name in asked:
         importlib.import_module(f"mxref.cli.{name}_verb").add_parser(verbs)
     if sys.stdout is None:  # closed by the caller
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError, MemoryError) as error:
         if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has seen enough
             _discard_output()
-            return 128 + 13  # as if by SIGPIPE: the verdict has not been delivered
+            return 128 + 13  # the exit status that SIGPIPE gives: the verdict was not read
         text = str(error) or "not enough memory"
         if isinstance(error, OSError) and error.strerror is not None:
             text = f"{error.filename or 'standard output'}: {error.strerror}"
@@ -69,6 +69,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _discard_output() -> None:
-    """Send what is left to print nowhere, so that closing the output cannot fail again."""
-    with contextlib.suppress(OSError):  # an output that is no file
+    """Discard buffered output, so that closing stdout cannot fail again."""
+    with contextlib.suppress(OSError):  # stdout need not be a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

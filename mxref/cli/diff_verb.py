@@ -1,4 +1,4 @@
-"""``mxref diff``: what two profiles do differently in a block format."""
+"""``mxref diff``: the differences between two profiles in a block format."""
 
 from __future__ import annotations
 
@@ -8,56 +8,51 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mxref.cli.screen import Verbs, new_parser, print_table, vectors_default
+from mxref.cli.screen import (
+    Verbs,
+    add_json_argument,
+    add_vectors_argument,
+    new_parser,
+    print_table,
+)
 from mxref.support.text import hex_float
 
 if TYPE_CHECKING:
     from mxref.conformance.differing.difference import Bytes, Difference
     from mxref.conformance.differing.figures import DataFigures
 
-#: Elements of a block that are shown.
+#: Number of elements of a block that are shown.
 _SHOWN = 4
 
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    parser = new_parser(
-        verbs,
-        "diff",
-        _run,
-        "show what two profiles do differently in a block format, and how often it matters",
-        "mxref diff torchao_0_18_floor ocp --format mxfp4_e2m1 --data weights.npy",
-    )
+    about = "show the differences between two profiles in a block format, and how often they matter"
+    example = "mxref diff torchao_0_18_floor ocp --format mxfp4_e2m1 --data weights.npy"
+    parser = new_parser(verbs, "diff", _run, about, example)
+    add = parser.add_argument
     for name in ("a", "b"):
-        parser.add_argument(
-            name, metavar=f"PROFILE_{name.upper()}", help="a profile, or a policy: ocp+choice=value"
-        )
-    parser.add_argument("--format", required=True, metavar="FORMAT", help="block format")
-    parser.add_argument(
-        "--float", metavar="FLOAT", help="float type of the blocks (default: the first both take)"
-    )
-    parser.add_argument(
-        "--data", type=Path, metavar="FILE", help="a .npy file of floats, blocks on its last axis"
-    )
-    parser.add_argument(
-        "--bfloat16",
-        action="store_true",
-        help="the file's two-byte items are bfloat16 (.npy has no name for them)",
-    )
-    parser.add_argument(
-        "--vectors", type=Path, metavar="DIR", help=f"folder (default: {vectors_default()})"
-    )
-    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+        about = "a profile, or a policy: ocp+choice=value"
+        add(name, metavar=f"PROFILE_{name.upper()}", help=about)
+    add("--format", required=True, metavar="FORMAT", help="block format")
+    about = "float type of the blocks (default: the first that both take)"
+    add("--float", metavar="FLOAT", help=about)
+    about = "a .npy file of floats, blocks along its last axis"
+    add("--data", type=Path, metavar="FILE", help=about)
+    about = "the file's two-byte items are bfloat16 (.npy has no name for them)"
+    add("--bfloat16", action="store_true", help=about)
+    add_vectors_argument(parser)
+    add_json_argument(parser)
     parser.epilog = f"""{parser.epilog}
 
-For each kind of difference the simplest block that shows it: scale byte, element codes, what they
-are read as, and what the other one reads in them if that is not the same. tiny block:
+For each kind of difference the simplest block that shows it: scale byte, element codes, the numbers
+that the same profile reads in them, and those that the other reads if they differ. tiny block:
 floor(log2 amax) - emax is below -126; huge block: amax is in the top binade of the float type.
-Codes of NaN, and under a NaN scale, count as one. What the standard says of each is in
-SPEC_NOTES.md: scale N1 and N2, NaN block N4, Inf block N5, zero block N6, tiny block N7, huge block
-N8, tie and element N17, zero sign N25, reading N20 to N22. `mxref explain PROFILE` says what a
-profile does and which of its choices contradict the standard.
-On data: SQNR of each one, and of the second beside the first; shares of blocks and elements.
+All codes of NaN, and all codes under a NaN scale, count as equal. SPEC_NOTES.md has what the
+standard says: scale N1 and N2, NaN block N4, Inf block N5, zero block N6, tiny block N7, huge block
+N8, tie and element N17, zero sign N25, reading N20 to N22. `mxref explain PROFILE` lists the
+choices of a profile and which of them contradict the standard.
+On data: SQNR of each profile, and of the second beside the first; shares of blocks and elements.
 not finite: finite numbers that are read as infinity or NaN.
 The exit status is 0 if there is no difference, 1 if there is one."""
 
@@ -69,22 +64,15 @@ def _run(options: argparse.Namespace) -> int:
     data: dict[str, Any] = {}
     if options.data is not None:
         if options.data.suffix != ".npy":
-            raise ValueError(
-                f"--data must be a .npy file, got {options.data}: write it with numpy.save"
-            )
+            got = f"got {options.data}: write it with numpy.save"
+            raise ValueError(f"--data must be a .npy file, {got}")
         for entry in files.entries(options.data, bfloat16=options.bfloat16):
             data[options.data.name] = entry.load()
     elif options.bfloat16:
         raise ValueError("--bfloat16 must be given with --data: it says what the file holds")
+    how = {"float": options.float, "data": data, "vectors": options.vectors}
     try:
-        found = difference(
-            options.a,
-            options.b,
-            options.format,
-            float=options.float,
-            data=data,
-            vectors=options.vectors,
-        )
+        found = difference(options.a, options.b, options.format, **how)
     except TypeError as error:  # the file holds no floats
         raise ValueError(str(error)) from None
     if options.json:
@@ -104,27 +92,18 @@ def _print(found: Difference) -> None:
         print(note)
     if found.examples:
         print()
-        rows = [
-            (
-                one.kind,
-                _numbers(found, one.words, len(_shown(one.words))),
-                *(_bytes(found, *side, one.words) for side in ((one.a, b), (one.b, a))),
-                str(one.count),
-            )
-            for one in found.examples
-        ]
+        rows: list[tuple[str, ...]] = []
+        for one in found.examples:
+            block = _numbers(found, one.words, len(_shown(one.words)))
+            sides = (_bytes(found, one.a, b, one.words), _bytes(found, one.b, a, one.words))
+            rows.append((one.kind, block, *sides, str(one.count)))
         print_table(("quantizing", "block", a, b, "blocks"), rows)
     if found.readings:
         print()
-        rows = [
-            (
-                one.kind,
-                f"{one.scale:02x} {one.code:02x}",
-                *(_numbers(found, (bits,), 1) for bits in (one.a, one.b)),
-                str(one.count),
-            )
-            for one in found.readings
-        ]
+        rows = []
+        for pair in found.readings:
+            read = (_numbers(found, (bits,), 1) for bits in (pair.a, pair.b))
+            rows.append((pair.kind, f"{pair.scale:02x} {pair.code:02x}", *read, str(pair.count)))
         print_table(("reading", "scale, code", a, b, "pairs"), rows)
     else:
         print("\nreading: both read every code under every scale alike")
@@ -166,7 +145,7 @@ def _ratio(figures: DataFigures, name: str) -> str:
 
 
 def _bytes(found: Difference, made: Bytes, other: str, words: tuple[int, ...]) -> str:
-    """Scale byte, codes, and what they are read as."""
+    """The scale byte, the codes, and the numbers that are read in them."""
     if made.scale is None:
         return "an error"
     count = len(_shown(words))
@@ -178,7 +157,7 @@ def _bytes(found: Difference, made: Bytes, other: str, words: tuple[int, ...]) -
 
 
 def _shown(words: tuple[int, ...]) -> tuple[int, ...]:
-    """The first words, up to the last that is not zero."""
+    """The first words, up to the last non-zero one."""
     last = max((place for place, word in enumerate(words) if word), default=0)
     return words[: min(last + 1, _SHOWN)]
 

@@ -1,15 +1,16 @@
-"""The part of ``mxref explain`` that knows the mutants."""
+"""``mxref explain`` with the name of a mutant."""
 
 from __future__ import annotations
 
 import argparse
+import itertools
 from pathlib import Path
 
 from mxref.cli.screen import vectors_folder
 
 
 def explain_mutants(options: argparse.Namespace) -> bool:
-    """Explain mutants; False if the name is none."""
+    """Explain a mutant or a class of them; False if there is none of that name."""
     from mxref.mutants import MUTANTS
 
     name: str = options.name
@@ -25,9 +26,8 @@ def explain_mutants(options: argparse.Namespace) -> bool:
     files = golden.read_vectors(folder)
     for mutant in found:
         print(f"{mutant.id} {mutant.name} ({mutant.op}): {mutant.text}")
-        print(
-            f"  formats: {', '.join(mutant.formats) or '-'}; from or to {', '.join(mutant.floats)}"
-        )
+        formats = ", ".join(mutant.formats) or "-"
+        print(f"  formats: {formats}; from or to {', '.join(mutant.floats)}")
         if mutant.policy != "ocp":
             print(f"  means to follow: {mutant.policy}")
         for link in mutant.links:
@@ -38,11 +38,8 @@ def explain_mutants(options: argparse.Namespace) -> bool:
         first = next(((file, failure) for file, failure in kills if failure is not None), None)
         if first is not None:
             print(f"  caught by {describe(*first)}")
-        proofs = [
-            equivalent(mutant.id, format, float)
-            for format in mutant.formats
-            for float in mutant.floats
-        ]
+        pairs = itertools.product(mutant.formats, mutant.floats)
+        proofs = [equivalent(mutant.id, format, float) for format, float in pairs]
         for entry in dict.fromkeys(entry for entry in proofs if entry is not None):
             there = ", ".join((*entry.formats, *entry.floats)) or "everywhere"
             print(f"  equivalent ({there}): {entry.proof}")

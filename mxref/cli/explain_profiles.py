@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def explain_profile(options: argparse.Namespace) -> bool:
-    """Explain a profile; False if the name is none."""
+    """Explain a profile; False if there is none of that name."""
     from mxref.profiles import PROFILES
 
     found = PROFILES.get(options.name)
@@ -37,7 +37,7 @@ def explain_profile(options: argparse.Namespace) -> bool:
 
 
 def _choices(profile: Profile) -> None:
-    """The choices of its policy that are not those of `ocp`."""
+    """Print the choices of a profile that differ from `ocp`."""
     from mxref.policy.policy import Policy
 
     default, rows = Policy().choices(), []
@@ -52,7 +52,7 @@ def _choices(profile: Profile) -> None:
 
 
 def _stages(profile: Profile) -> None:
-    """The stages that are not what the policy says."""
+    """Print the stages of a profile that replace those of its policy."""
     rows = []
     for stage in profile.replaced:
         function = getattr(profile.stages, stage)

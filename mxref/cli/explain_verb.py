@@ -1,46 +1,41 @@
-"""``mxref explain``: what a name stands for."""
+"""``mxref explain``: a number, a case, a mutant, a word of the vectors, a choice or a profile."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from pathlib import Path
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cli.explain_mutants import explain_mutants
 from mxref.cli.explain_profiles import explain_profile
-from mxref.cli.screen import Verbs, new_parser, print_table, vectors_default, vectors_folder
+from mxref.cli.screen import Verbs, add_vectors_argument, new_parser, print_table, vectors_folder
 from mxref.support.text import suggestion, unknown_name
 
-#: Columns of text.
+#: Width of the text in columns.
 _WIDTH = 100
 
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    parser = new_parser(
-        verbs,
-        "explain",
-        _run,
-        "say what a number becomes under every choice, what a case asks, what a mutant does wrong, "
-        "what a word of the vectors, a choice or a profile means",
+    about = (
+        "explain what a number becomes under every choice, a case of the vectors, the bug of "
+        "a mutant, a word of the vectors, a choice or a profile"
+    )
+    example = (
         "mxref explain 0.3 --format e2m1\n  mxref explain encode.e2m1.f32.3fa00000\n"
         "  mxref explain --format e4m3 --float bf16 -- -inf\n  mxref explain A7\n"
-        "  mxref explain N14\n  mxref explain rounding\n  mxref explain torchao_0_18_rceil",
+        "  mxref explain N14\n  mxref explain rounding\n  mxref explain torchao_0_18_rceil"
     )
-    parser.add_argument(
-        "name",
-        metavar="NAME",
-        help="the id of a case; a mutant or a class of mutants; a clause, a model, a flag, a "
-        "choice or a profile; or, with --format, a decimal, a hex float, 0x and a bit pattern, nan "
-        "or inf",
+    parser = new_parser(verbs, "explain", _run, about, example)
+    about = (
+        "the id of a case; a mutant or a class of mutants; a clause, a model, a flag, a choice, a "
+        "profile; or, with --format, a decimal, a hex float, 0x and a bit pattern, nan or inf"
     )
-    parser.add_argument("--format", metavar="FORMAT", help="what a number is encoded to")
-    parser.add_argument("--float", metavar="FLOAT", help="its float type (default: f32)")
-    parser.add_argument(
-        "--vectors", type=Path, metavar="DIR", help=f"folder (default: {vectors_default()})"
-    )
+    parser.add_argument("name", metavar="NAME", help=about)
+    parser.add_argument("--format", metavar="FORMAT", help="format that a number is encoded to")
+    parser.add_argument("--float", metavar="FLOAT", help="float type of a number (default: f32)")
+    add_vectors_argument(parser)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -59,23 +54,16 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _values(options: argparse.Namespace) -> bool:
-    """Explain a number; False if no format is given."""
+    """Explain a number; False without --format."""
     if options.format is None:
         return False
     from mxref.conformance.compare.failure_text import show_code, show_float
     from mxref.exact.format_table import FORMATS
-    from mxref.formats.catalog import (
-        E8M0,
-        ELEMENT_FORMATS,
-        OTHER_FORMATS,
-        SCALE_FORMATS,
-        CodeFormat,
-    )
+    from mxref.formats import catalog
     from mxref.golden.explain import answers, fraction, neighbours, parse_number
 
-    known = {**SCALE_FORMATS, **ELEMENT_FORMATS, **OTHER_FORMATS}
-    formats: dict[str, CodeFormat] = {E8M0.name: E8M0}
-    formats |= {name: fmt for name, fmt in known.items() if name in FORMATS}
+    known = {**catalog.SCALE_FORMATS, **catalog.ELEMENT_FORMATS, **catalog.OTHER_FORMATS}
+    formats = {name: fmt for name, fmt in known.items() if name in {*FORMATS, "e8m0"}}
     if options.format not in formats:
         raise ValueError(unknown_name("--format", options.format, formats))
     float = options.float or "f32"
@@ -109,7 +97,7 @@ def _values(options: argparse.Namespace) -> bool:
 
 
 def _words(options: argparse.Namespace) -> bool:
-    """Explain a clause, a model, a flag or a choice; False if the name is none."""
+    """Explain a clause, a model, a flag or a choice; False if there is none of that name."""
     from mxref.cases.words import FLAGS, MODELS, RULES
     from mxref.policy.policy import READS, Policy
 
@@ -133,7 +121,7 @@ def _words(options: argparse.Namespace) -> bool:
 
 
 def _cases(options: argparse.Namespace) -> bool:
-    """Explain a case of the vectors; False if the name is no id."""
+    """Explain a case of the vectors; False if the name is not the id of a case."""
     from mxref.cases.words import FLAGS, MODELS, OPERATIONS, RULES
     from mxref.conformance.compare.failure_text import show_input, show_output
 
@@ -171,7 +159,7 @@ def _cases(options: argparse.Namespace) -> bool:
 
 
 def _away(distance: Fraction) -> str:
-    """A positive dyadic distance: exactly, where that takes no more than 64 bits, and in decimal.
+    """A positive dyadic distance, in decimal and, if it has at most 64 bits, exactly.
 
     >>> _away(Fraction(3, 8)), _away(Fraction(1, 2) - Fraction(1, 2**1074))
     ('3 * 2^-3 (0.375) away', 'about 0.5 away')
@@ -188,7 +176,7 @@ def _wrapped(text: str) -> str:
 
 
 def _lines(words: Sequence[str]) -> Iterator[str]:
-    """Words joined into lines that fit a screen."""
+    """Lines of words that fit the width of the text."""
     line = ""
     for word in words:
         if line and len(line) + len(word) + 1 > _WIDTH - 24:
@@ -198,11 +186,5 @@ def _lines(words: Sequence[str]) -> Iterator[str]:
     yield line
 
 
-#: What a name can be, tried in turn; each explains it and returns True, or returns False.
-_KINDS: tuple[Callable[[argparse.Namespace], bool], ...] = (
-    _cases,
-    _values,
-    _words,
-    explain_profile,
-    explain_mutants,
-)
+#: The kinds of names, in the order in which they are tried.
+_KINDS = (_cases, _values, _words, explain_profile, explain_mutants)

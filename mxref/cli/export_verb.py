@@ -1,82 +1,59 @@
-"""``mxref export``: hand out encoders as tables, and the golden vectors as arrays."""
+"""``mxref export``: encoders as tables, and the golden vectors as arrays."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from mxref.cli.screen import Verbs, new_parser, vectors_default, vectors_folder
+from mxref.cli.screen import Verbs, add_vectors_argument, new_parser, vectors_folder
 from mxref.cli.target_arguments import add_name_options
 
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    parser = new_parser(
-        verbs,
-        "export",
-        _check,
-        "hand out encoders as C, CUDA or Verilog tables, and the vectors as arrays",
-        "mxref export table --format e4m3 --as c -o e4m3.h",
-    )
-    parser.add_argument(
-        "--check", type=Path, metavar="DIR", help="exit 1 if `export vectors` would change DIR"
-    )
+    about = "export encoders as C, CUDA or Verilog tables, and the vectors as arrays"
+    example = "mxref export table --format e4m3 --as c -o e4m3.h"
+    parser = new_parser(verbs, "export", _check, about, example)
+    about = "exit 1 if `export vectors` would change DIR"
+    parser.add_argument("--check", type=Path, metavar="DIR", help=about)
     _add_vectors(parser)
     what = parser.add_subparsers(title="what", metavar="WHAT")
     _add_table(what)
-    vectors = new_parser(
-        what,
-        "vectors",
-        _vectors,
-        "write the golden vectors as arrays, with an index.json",
-        "mxref export vectors --op encode --format e4m3 --as readmemh -o hex",
-    )
+    about = "write the golden vectors as arrays, with an index.json"
+    example = "mxref export vectors --op encode --format e4m3 --as readmemh -o hex"
+    vectors = new_parser(what, "vectors", _vectors, about, example)
     add_name_options(vectors)
-    vectors.add_argument(
-        "--column",
-        action="append",
-        default=[],
-        metavar="POLICY",
-        help="only this column; may be given again",
-    )
+    about = "only this column; may be given again"
+    vectors.add_argument("--column", action="append", default=[], metavar="POLICY", help=about)
     _add_as(vectors, "npy, bin, readmemh, c or safetensors")
-    vectors.add_argument(
-        "-o", "--out", type=Path, required=True, metavar="DIR", help="folder to write"
-    )
+    _add_out(vectors, "DIR", "folder to write")
     _add_vectors(vectors)
 
 
 def _add_table(what: Verbs) -> None:
-    table = new_parser(
-        what,
-        "table",
-        _table,
-        "write the complete encoder of a policy as a table and its lookup",
-        "mxref export table --format e2m1 --policy ocp+rounding=toward_zero --as verilog -o fp4.v",
+    about = "write the complete encoder of a policy as a table and its lookup"
+    example = (
+        "mxref export table --format e2m1 --policy ocp+rounding=toward_zero --as verilog -o fp4.v"
     )
+    table = new_parser(what, "table", _table, about, example)
     table.add_argument("--format", required=True, metavar="FORMAT", help="element format")
     table.add_argument("--policy", default="ocp", metavar="POLICY", help="policy (default: ocp)")
-    table.add_argument(
-        "--float", default="f32", metavar="FLOAT", help="f32, bf16, f16 or f64 (default: f32)"
-    )
+    about = "f32, bf16, f16 or f64 (default: f32)"
+    table.add_argument("--float", default="f32", metavar="FLOAT", help=about)
     _add_as(table, "c, cuda, verilog (and a ROM FILE.hex beside it), npy, bin or readmemh")
-    table.add_argument(
-        "-o", "--out", type=Path, required=True, metavar="FILE", help="file to write"
-    )
+    _add_out(table, "FILE", "file to write")
 
 
 def _add_as(parser: argparse.ArgumentParser, help: str) -> None:
     parser.add_argument("--as", dest="kind", required=True, metavar="KIND", help=help)
 
 
+def _add_out(parser: argparse.ArgumentParser, name: str, help: str) -> None:
+    parser.add_argument("-o", "--out", type=Path, required=True, metavar=name, help=help)
+
+
 def _add_vectors(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--vectors",
-        type=Path,
-        default=argparse.SUPPRESS,  # given before or after WHAT
-        metavar="DIR",
-        help=f"golden vectors (default: {vectors_default()})",
-    )
+    add_vectors_argument(parser, default=argparse.SUPPRESS)  # it may stand before or after WHAT
 
 
 def _source(options: argparse.Namespace) -> Path:

@@ -1,4 +1,4 @@
-"""``mxref formats``: the properties of every format, and every value of a small one."""
+"""``mxref formats``: the properties of every format, and the values of one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cli.screen import Verbs, new_parser, print_table
+from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     ELEMENT_FORMATS,
@@ -22,24 +22,13 @@ from mxref.formats.catalog import (
 )
 from mxref.support.text import hex_float, unknown_name
 
-#: The float types, described in the same way.
+#: The float types as formats.
 _FLOATS = {
-    name: ElementFormat(
-        name, layout.exponent_bits, layout.mantissa_bits, layout.bias, Specials.IEEE
-    )
-    for name, layout in LAYOUTS.items()
+    name: ElementFormat(name, one.exponent_bits, one.mantissa_bits, one.bias, Specials.IEEE)
+    for name, one in LAYOUTS.items()
 }
-_CODED: dict[str, CodeFormat] = {
-    **ELEMENT_FORMATS,
-    **SCALE_FORMATS,
-    **OTHER_FORMATS,
-    **_FLOATS,
-}
+_CODED: dict[str, CodeFormat] = {**ELEMENT_FORMATS, **SCALE_FORMATS, **OTHER_FORMATS, **_FLOATS}
 _BLOCKS = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
-_HEADER = (
-    *("format", "bits", "s/e/m", "bias", "emax", "max normal", "min normal"),
-    *("max subnormal", "min subnormal", "inf", "nan"),
-)
 
 
 def add_parser(verbs: Verbs) -> None:
@@ -47,11 +36,10 @@ def add_parser(verbs: Verbs) -> None:
     parser = new_parser(
         verbs, "formats", _run, "print the properties of the formats", "mxref formats e2m1"
     )
-    parser.add_argument(
-        "name", nargs="?", metavar="NAME", help="one format: its codes with their values"
-    )
-    parser.add_argument("--all", action="store_true", help="every code of an 8-bit format, too")
-    parser.add_argument("--json", action="store_true", help="print as JSON")
+    about = "one format: its codes with their values"
+    parser.add_argument("name", nargs="?", metavar="NAME", help=about)
+    parser.add_argument("--all", action="store_true", help="all codes of an 8-bit format as well")
+    add_json_argument(parser)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -79,29 +67,24 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _properties(fmt: CodeFormat) -> dict[str, Any]:
-    fields: dict[str, Any] = {
+    digits = (fmt.bits + 3) // 4
+    fields = {
+        "format": fmt.name,
+        "bits": fmt.bits,
         "s/e/m": f"{int(fmt.signed)}/{fmt.exponent_bits}/{fmt.mantissa_bits}",
         "bias": fmt.bias,
-    }
-    normals: dict[str, Any] = {
+        "emax": fmt.emax,
         "max normal": fmt.max_normal,
         "min normal": fmt.min_normal,
         "max subnormal": fmt.max_subnormal,
         "min subnormal": fmt.min_subnormal,
-    }
-    if _is_integer(fmt):  # a step of 2**-6 throughout: neither exponent nor subnormals
-        fields = {"s/e/m": "n/64", "bias": None}
-        normals |= {"min normal": None, "max subnormal": None, "min subnormal": None}
-    digits = (fmt.bits + 3) // 4
-    return {
-        "format": fmt.name,
-        "bits": fmt.bits,
-        **fields,
-        "emax": fmt.emax,
-        **normals,
         "inf": "-" if fmt.inf_code is None else _spans([fmt.inf_code], digits, fmt),
         "nan": "-" if fmt.nan_code is None else _nan_spans(fmt, digits),
     }
+    if _is_integer(fmt):  # a step of 2**-6 throughout: neither exponent nor subnormals
+        fields["s/e/m"] = "n/64"
+        fields |= dict.fromkeys(("bias", "min normal", "max subnormal", "min subnormal"))
+    return fields
 
 
 def _is_integer(fmt: CodeFormat) -> bool:
@@ -117,7 +100,7 @@ def _nan_spans(fmt: CodeFormat, digits: int) -> str:
 
 
 def _spans(ends: list[int], digits: int, fmt: CodeFormat) -> str:
-    """A span of magnitudes as codes, for each sign."""
+    """The codes of a span of magnitudes, for each sign."""
     return " ".join(
         "-".join(f"{sign | end:0{digits}x}" for end in dict.fromkeys(ends))
         for sign in sorted({0, fmt.sign_bit})
@@ -126,15 +109,13 @@ def _spans(ends: list[int], digits: int, fmt: CodeFormat) -> str:
 
 def _print_all(*, as_json: bool) -> None:
     rows = [_properties(fmt) for fmt in _CODED.values()]
+    blocks = [_block(block) for block in _BLOCKS.values()]
     if as_json:
-        blocks = [_block(block) for block in _BLOCKS.values()]
         print(json.dumps({"formats": rows, "block_formats": blocks}, indent=1))
         return
-    print_table(_HEADER, [[_text(row[key]) for key in _HEADER] for row in rows])
+    print_table(list(rows[0]), [list(map(_text, row.values())) for row in rows])
     print()
-    header = ("block format", "element", "scale", "block size", "bits per block", "tensor scale")
-    lines = [[_text(_block(block)[key]) for key in header] for block in _BLOCKS.values()]
-    print_table(header, lines)
+    print_table(list(blocks[0]), [list(map(_text, row.values())) for row in blocks])
 
 
 def _print_block(block: BlockFormat, *, as_json: bool) -> None:
@@ -157,7 +138,7 @@ def _block(block: BlockFormat) -> dict[str, Any]:
 
 
 def _codes(fmt: CodeFormat, *, every: bool) -> list[dict[str, Any]]:
-    """Codes with value and note: every one of a small format, else those with a note."""
+    """Codes with value and note: all of a small format, else those with a note."""
     notes = _notes(fmt)
     everything = fmt.code_count <= 64 or (every and fmt.bits <= 8)
     rows = []
@@ -176,7 +157,7 @@ def _codes(fmt: CodeFormat, *, every: bool) -> list[dict[str, Any]]:
 
 
 def _notes(fmt: CodeFormat) -> dict[int, str]:
-    """What is special about a code, for those codes of which something is."""
+    """Notes on special codes, by code."""
     m = fmt.mantissa_bits
     if _is_integer(fmt):
         return {

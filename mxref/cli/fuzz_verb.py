@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from mxref.cases.records import NAMES
-from mxref.cli.screen import Verbs, new_parser, print_table
+from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table
 from mxref.cli.target_arguments import (
     add_comparison_options,
     add_name_options,
@@ -24,23 +24,17 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    parser = new_parser(
-        verbs,
-        "fuzz",
-        _run,
-        "search an implementation for wrong answers, and show the simplest ones as code",
-        "mxref fuzz my_kernel.py --op quantize --format mxfp4_e2m1 --examples 2000",
-    )
+    about = "search an implementation for wrong answers, and show the simplest ones as code"
+    example = "mxref fuzz my_kernel.py --op quantize --format mxfp4_e2m1 --examples 2000"
+    parser = new_parser(verbs, "fuzz", _run, about, example)
     add_target_arguments(parser)
     add_comparison_options(parser)
     add_name_options(parser)
-    parser.add_argument(
-        "--examples", type=int, default=200, metavar="N", help="questions of each (default 200)"
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="S", help="other questions (default 0)"
-    )
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    about = "questions per operation, format and float type (default 200)"
+    parser.add_argument("--examples", type=int, default=200, metavar="N", help=about)
+    about = "seed of the questions (default 0)"
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help=about)
+    add_json_argument(parser)
 
 
 def _under(row: FuzzRow) -> str:
@@ -49,7 +43,7 @@ def _under(row: FuzzRow) -> str:
 
 def _run(options: argparse.Namespace) -> int:
     try:
-        import mxref.strategies  # noqa: F401 - which says what to install
+        import mxref.strategies  # noqa: F401 - its ImportError says what to install
     except ImportError as error:
         raise ValueError(str(error)) from None
     with chosen_target(options) as target:

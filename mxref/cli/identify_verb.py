@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mxref.cases.records import NAMES
-from mxref.cli.screen import Verbs, new_parser, print_table
+from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table
 from mxref.cli.target_arguments import add_name_options, add_target_arguments, chosen_target
 from mxref.support.text import refuse_unknown
 
@@ -18,17 +18,15 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    parser = new_parser(
-        verbs,
-        "identify",
-        _run,
+    about = (
         "find out by at most 64 probes per operation, format and float type which choices an "
-        "implementation makes",
-        "mxref identify tools/adapters/ml_dtypes_adapter.py --op encode --format e4m3",
+        "implementation makes"
     )
+    example = "mxref identify tools/adapters/ml_dtypes_adapter.py --op encode --format e4m3"
+    parser = new_parser(verbs, "identify", _run, about, example)
     add_target_arguments(parser)
     add_name_options(parser)
-    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+    add_json_argument(parser)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -79,9 +77,6 @@ def _print(name: str, results: Sequence[Identified]) -> None:
     if wrong:
         shared = set.intersection(*(set(one.profiles) for one in results))
         named = ", ".join(name for name in results[0].profiles if name in shared)
-        word = (
-            f"equals no policy; profiles: {named}"
-            if named
-            else f"{wrong} of {len(results)} inconsistent; else {word}"
-        )
+        word = f"{wrong} of {len(results)} inconsistent; else {word}"
+        word = f"equals no policy; profiles: {named}" if named else word
     print(f"{name}: {word}")

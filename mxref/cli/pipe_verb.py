@@ -1,34 +1,25 @@
-"""``mxref gen`` and ``mxref check``: both ends of a pipe through an implementation."""
+"""``mxref gen`` and ``mxref check``: questions into a pipe, answers out of it."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-from mxref.cli.screen import Verbs, new_parser
-from mxref.cli.target_arguments import add_name_options, add_vectors_argument, chosen_files
+from mxref.cli.screen import Verbs, add_vectors_argument, new_parser
+from mxref.cli.target_arguments import add_name_options, chosen_files
 from mxref.cli.verify_verb import add_report_arguments, judge
 
 
 def add_parser(verbs: Verbs) -> None:
     """Add both verbs."""
-    gen = new_parser(
-        verbs,
-        "gen",
-        _gen,
-        "print questions, for a program that answers in a pipe",
-        "mxref gen encode e4m3 | ./my_kernel | mxref check encode e4m3",
-    )
-    check = new_parser(
-        verbs,
-        "check",
-        _check,
-        "check the answers to what `mxref gen` has printed",
-        "mxref check encode e4m3 < answers.txt",
-    )
+    about = "print questions, for a program that answers in a pipe"
+    example = "mxref gen encode e4m3 | ./my_kernel | mxref check encode e4m3"
+    gen = new_parser(verbs, "gen", _gen, about, example)
+    about = "check the answers to the questions of `mxref gen`"
+    check = new_parser(verbs, "check", _check, about, "mxref check encode e4m3 < answers.txt")
     for parser in (gen, check):
-        parser.add_argument("op", nargs=1, metavar="OP", help="operation, as encode")
-        parser.add_argument("format", nargs=1, metavar="FORMAT", help="format, as e4m3")
+        parser.add_argument("op", nargs=1, metavar="OP", help="such as encode")
+        parser.add_argument("format", nargs=1, metavar="FORMAT", help="such as e4m3")
         add_name_options(parser, ["float"])
         add_vectors_argument(parser)
     add_report_arguments(check)

@@ -1,4 +1,4 @@
-"""``mxref prompts``: the golden vectors as questions, to be answered elsewhere."""
+"""``mxref prompts``: the golden vectors as text files of questions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,9 @@ from mxref.cli.target_arguments import add_file_arguments, chosen_files
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    parser = new_parser(
-        verbs,
-        "prompts",
-        _run,
-        "write questions as text files; `mxref verify --results` reads the answers",
-        "mxref prompts questions --op encode --format e4m3",
-    )
+    about = "write questions as text files; `mxref verify --results` reads the answers"
+    example = "mxref prompts questions --op encode --format e4m3"
+    parser = new_parser(verbs, "prompts", _run, about, example)
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder to write")
     add_file_arguments(parser)
 

@@ -1,4 +1,4 @@
-"""What quantization cost: figures of a tensor, computed a part at a time."""
+"""The error of a quantized tensor in figures, computed a part at a time."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ PART = 1 << 17
 
 @dataclass
 class Figures:
-    """Figures over the finite elements outside NaN blocks, which add up exactly.
+    """Figures over the finite elements outside NaN blocks.
 
-    Whatever the parts are, the result is the same to the last bit: counts are integers, and so are
-    the sums of the squares, each of them rounded to float64 once.
+    The result is the same to the last bit however the tensor is cut into parts: counts and sums of
+    squares are integers, and each is rounded to float64 once.
     """
 
     elements: int = 0
@@ -45,7 +45,7 @@ class Figures:
         Args:
             values: the tensor.
             blocks: its blocks.
-            read: what gives their numbers.
+            read: returns the numbers of blocks.
         """
         result = cls()
         tiling = blocks.tiling
@@ -53,17 +53,9 @@ class Figures:
         mapped = Mapped(values, blocks.codes, blocks.scale_codes)
         for tile, some in tiling.tiles(PART):
             part = lifted[tile]
-            shape = part.shape
-            some_blocks = Blocks(
-                blocks.codes[tile],
-                blocks.scale_codes[some],
-                blocks.format,
-                blocks.axis,
-                shape,
-                blocks.dtype,
-                blocks.tensor_scale,
-            )
-            result._add_part(part.astype(np.float64), some_blocks, read)
+            codes, scales = blocks.codes[tile], blocks.scale_codes[some]
+            inside = dataclasses.replace(blocks, codes=codes, scale_codes=scales, shape=part.shape)
+            result._add_part(part.astype(np.float64), inside, read)
             mapped.use(part.nbytes)
         return result
 
@@ -94,7 +86,7 @@ class Figures:
         return self
 
     def report(self) -> dict[str, Any]:
-        """The figures by name, counts of elements as shares."""
+        """The figures by name; counts of elements become shares."""
         count = max(self.elements, 1)
         return {
             "blocks": self.blocks,
@@ -108,21 +100,12 @@ class Figures:
 
 
 def _limits(blocks: Blocks, read: Read) -> NDArray[np.float64]:
-    """The largest magnitude that each element's block can hold."""
+    """The largest magnitude of the block of each element."""
     fmt, tiling = blocks.format, blocks.tiling
-    ones: int | tuple[int, ...] = 1
-    if isinstance(blocks.axis, tuple):
-        ones = (1,) * len(blocks.axis)
-    largest = np.full(tiling.counts, fmt.element.max_code, np.uint8)
-    most = Blocks(
-        largest,
-        blocks.scale_codes,
-        dataclasses.replace(fmt, block_size=ones),
-        blocks.axis,
-        tiling.counts,
-        blocks.dtype,
-        blocks.tensor_scale,
-    )
+    ones = (1,) * len(blocks.axis) if isinstance(blocks.axis, tuple) else 1
+    singles = dataclasses.replace(fmt, block_size=ones)
+    codes = np.full(tiling.counts, fmt.element.max_code, np.uint8)
+    most = dataclasses.replace(blocks, codes=codes, format=singles, shape=tiling.counts)
     limit = read(most, np.float64)
     for axis, unit in enumerate(tiling.unit):
         if unit > 1:

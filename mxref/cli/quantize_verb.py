@@ -1,4 +1,4 @@
-"""``mxref quantize``: quantize the tensors of a file and say what that cost."""
+"""``mxref quantize``: quantize the tensors of a file and print the error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mxref.blocks.container import Blocks, dequantize
 from mxref.blocks.quantization import quantize
 from mxref.blocks.tiles import Tiling, axis_index
 from mxref.cli.quantize_figures import Figures, Read
-from mxref.cli.screen import Verbs, new_parser, print_table
+from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table
 from mxref.files import gguf_files
 from mxref.formats.catalog import BlockFormat, block_format
 from mxref.policy.choices import Tail
@@ -31,59 +31,40 @@ from mxref.policy.policy import Policy
 from mxref.profiles import Profile, profile
 
 _OUTPUTS = (".npz", ".safetensors", ".gguf")
-#: Bytes of codes held in memory; further ones go to files without a name.
+#: Bytes of codes held in memory; further codes go to unnamed temporary files.
 _IN_MEMORY = 1 << 25
-_COLUMNS = (
-    *("name", "shape", "dtype", "blocks", "sqnr_db", "saturated", "flushed", "largest_error"),
-    *("not_finite", "nan_blocks"),
-)
+_TENSOR = ("name", "shape", "dtype")
+_FIGURES = ("blocks", "sqnr_db", "saturated", "flushed", "largest_error")
+_COLUMNS = (*_TENSOR, *_FIGURES, "not_finite", "nan_blocks")
 
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    parser = new_parser(
-        verbs,
-        "quantize",
-        _run,
-        "quantize the tensors of a file and print what that costs",
-        "mxref quantize model.safetensors --format mxfp4_e2m1 -o model.mxfp4.safetensors",
-    )
-    parser.add_argument(
-        "file", type=Path, metavar="FILE", help="a .npy, .safetensors or .gguf file of floats"
-    )
-    parser.add_argument("--format", required=True, metavar="FORMAT", help="block format")
+    about = "quantize the tensors of a file and print the error"
+    example = "mxref quantize model.safetensors --format mxfp4_e2m1 -o model.mxfp4.safetensors"
+    parser = new_parser(verbs, "quantize", _run, about, example)
+    add = parser.add_argument
+    about = "a .npy, .safetensors or .gguf file of floats"
+    add("file", type=Path, metavar="FILE", help=about)
+    add("--format", required=True, metavar="FORMAT", help="block format")
     by = parser.add_mutually_exclusive_group()
     by.add_argument("--policy", metavar="POLICY", help="policy (default: ocp)")
     by.add_argument("--profile", metavar="NAME", help="quantize and read as this profile does")
-    parser.add_argument("--axis", type=int, default=-1, metavar="N", help="block axis (default -1)")
-    parser.add_argument("--block-size", type=int, metavar="N", help="default: the format's own")
-    parser.add_argument(
-        "--tensor",
-        metavar="PATTERN",
-        help="only tensors whose name matches, as in 'layers.*.weight'",
-    )
-    parser.add_argument(
-        "--bfloat16",
-        action="store_true",
-        help="the file's two-byte items are bfloat16 (.npy has no name for them)",
-    )
-    parser.add_argument(
-        "--small-floats",
-        action="store_true",
-        help="also tensors of 8-bit, 6-bit and 4-bit floats",
-    )
-    parser.add_argument(
-        "-o",
-        "--out",
-        type=Path,
-        metavar="OUT",
-        help="write the blocks: .npz, .safetensors, or .gguf (mxfp4_e2m1 only)",
-    )
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    add("--axis", type=int, default=-1, metavar="N", help="block axis (default -1)")
+    add("--block-size", type=int, metavar="N", help="default: the format's own")
+    about = "only tensors whose name matches, as in 'layers.*.weight'"
+    add("--tensor", metavar="PATTERN", help=about)
+    about = "the file's two-byte items are bfloat16 (.npy has no name for them)"
+    add("--bfloat16", action="store_true", help=about)
+    about = "also tensors of 8-bit, 6-bit and 4-bit floats"
+    add("--small-floats", action="store_true", help=about)
+    about = "write the blocks: .npz, .safetensors, or .gguf (mxfp4_e2m1 only)"
+    add("-o", "--out", type=Path, metavar="OUT", help=about)
+    add_json_argument(parser)
     parser.epilog = f"""{parser.epilog}
 
 figures, as shares of all elements: saturated: beyond the largest number times the scale;
-flushed: not zero, but decoded as zero. sqnr_db is null if there is no error or no signal.
+flushed: non-zero, but decoded as zero. sqnr_db is null if there is no error or no signal.
 Tensors that cannot be quantized are skipped, with the reason, and are not in OUT."""
 
 
@@ -101,7 +82,7 @@ def _run(options: argparse.Namespace) -> int:
     tensors, skipped, kept, total = _quantize_all(options, several=several)
     if options.out is not None:
         if not several and options.out.suffix == ".npz":
-            kept = dict(zip([""], kept.values(), strict=True))  # today's archive of one tensor
+            kept = dict(zip([""], kept.values(), strict=True))  # an archive of one needs no name
         files.write_blocks(options.out, kept, _profile(options) or options.policy)
     by = {"policy": options.policy} if options.profile is None else {"profile": options.profile}
     report = {"file": str(options.file), "format": options.format, **by}
@@ -121,8 +102,8 @@ def _run(options: argparse.Namespace) -> int:
 def _quantize_all(
     options: argparse.Namespace, *, several: bool
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]], dict[str, Blocks], dict[str, Any]]:
-    """Reports of the tensors, which were skipped, the blocks to write, and the report of all."""
-    # What is wrong with the options is said before a file is read.
+    """Reports of the tensors, skipped tensors, the blocks to write, and the report of all."""
+    # Wrong options are refused before a file is read.
     profile, fmt, empty = _profile(options), _format(options), np.zeros(0, np.float32)
     if profile is None:
         quantize(empty, fmt, options.policy)
@@ -180,7 +161,7 @@ def _format(options: argparse.Namespace) -> BlockFormat:
 def _why_not(
     entry: files.Entry, options: argparse.Namespace, unit: tuple[int, ...], tail: Tail
 ) -> str | None:
-    """Why a tensor cannot be quantized, or None."""
+    """The reason why a tensor cannot be quantized, or None."""
     if entry.small and not options.small_floats:
         return f"it holds {entry.kind}, which --small-floats takes"
     if not entry.is_float and not entry.small:
@@ -200,7 +181,7 @@ def _why_not(
 
 
 def _refuse_output(name: str, shape: tuple[int, ...], options: argparse.Namespace) -> None:
-    """Refuse early what the output has no place for."""
+    """Refuse early a tensor that the output file cannot hold."""
     if options.out is not None and options.out.suffix == ".gguf":
         gguf_files.package(options.out)
         gguf_files.refuse(name, _format(options), axis_index(options.axis, len(shape)), shape)
@@ -222,13 +203,13 @@ def _quantize_one(values: Any, options: argparse.Namespace, room: _Room) -> Bloc
 
 
 class _Room:
-    """Room for codes: memory at first, then files without a name."""
+    """Memory for codes, or unnamed temporary files once too much is in use."""
 
     def __init__(self) -> None:
         self._left = _IN_MEMORY
 
     def array(self, shape: tuple[int, ...]) -> U8:
-        """A new array."""
+        """A new array of bytes."""
         size = math.prod(shape)
         self._left -= size
         if self._left >= 0:
@@ -238,7 +219,7 @@ class _Room:
             if size > shutil.disk_usage(folder).free:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             with tempfile.TemporaryFile(dir=folder) as file:
-                if hasattr(os, "posix_fallocate"):  # a full disk is an error now, not a crash later
+                if hasattr(os, "posix_fallocate"):  # a full disk is an error now, no crash later
                     os.posix_fallocate(file.fileno(), 0, size)
                 else:
                     file.truncate(size)

@@ -1,4 +1,4 @@
-"""``mxref regen``: make the golden vectors, or check that they are what this version makes."""
+"""``mxref regen``: generate the golden vectors, or check them against this version."""
 
 from __future__ import annotations
 
@@ -14,37 +14,23 @@ from mxref.support.workers import cores
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    parser = new_parser(
-        verbs,
-        "regen",
-        _run,
-        "regenerate the golden vectors, byte for byte the same everywhere",
-        "mxref regen --check",
-    )
+    about = "regenerate the golden vectors, byte for byte the same everywhere"
+    parser = new_parser(verbs, "regen", _run, about, "mxref regen --check")
     add = parser.add_argument
     add("--check", action="store_true", help="write nothing; exit 1 if a file differs")
     default, checked = vectors_default(writing=True), vectors_default()
     default += f"; for --check {checked}" if checked != default else ""
     add("--out", type=Path, metavar="DIR", help=f"folder (default: {default})")
     add("--jobs", type=int, default=cores(), metavar="N", help="processes (default: %(default)s)")
-    add(
-        "--level",
-        type=int,
-        choices=(1, 2),
-        default=1,
-        help="2: exhaustive families, of which the manifest holds digests (default: 1, the files)",
-    )
-    add(
-        "--only",
-        metavar="NAME",
-        help="level 2 and stream: families or streams whose names begin so, such as "
-        "--only encode_scale.e8m0.bf16",
-    )
+    about = "2: exhaustive families, whose digests the manifest has (default: 1, the files)"
+    add("--level", type=int, choices=(1, 2), default=1, help=about)
+    about = "level 2 and stream: names that begin with NAME, such as encode_scale.e8m0.bf16"
+    add("--only", metavar="NAME", help=about)
     add("--complete", action="store_true", help="level 2: the slow twin checks every answer")
-    add("--stream", action="store_true", help="endless random cases; prints a digest of all so far")
+    add("--stream", action="store_true", help="endless random cases; prints running digests")
     add("--seed", type=int, metavar="N", help="stream: seed, from 0 to 2**64 - 1")
-    add("--count", type=int, metavar="N", help="stream: cases of each operation, format and type")
-    add("--seconds", type=float, metavar="S", help="stream: how long")
+    add("--count", type=int, metavar="N", help="stream: cases per operation, format and type")
+    add("--seconds", type=float, metavar="S", help="stream: time limit")
     add("--policy", help="stream: policy (default: ocp)")
 
 
@@ -65,7 +51,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _refuse_unread(options: argparse.Namespace) -> None:
-    """Refuse options that the kind of run does not read."""
+    """Refuse options that this kind of run does not read."""
     kind = "--stream" if options.stream else f"--level {options.level}"
     reads = {
         "--stream": ("only", "seed", "count", "seconds", "policy"),
@@ -102,7 +88,7 @@ def _level_2(options: argparse.Namespace, folder: Path) -> int:
     old = store.read_level2(folder)
     known = {entry["name"]: entry["sha256"] for entry in old}
     if not options.check:
-        store.read_manifest(folder)  # refuse a folder without one now, not in some minutes
+        store.read_manifest(folder)  # a folder without one is refused before the long run
     found = []
     share = datetime.date.today().toordinal()
     runs = level2.compute_all(chosen, share, complete=options.complete, jobs=options.jobs)
@@ -138,13 +124,11 @@ def _stream(options: argparse.Namespace) -> int:
     every = streams(options.seed, policy)
     chosen = [one for one in every if one.name.startswith(options.only or "")]
     if not chosen:
-        raise ValueError(
-            f"--only must be the beginning of a stream's name, got {options.only!r}: "
-            f"such as {every[0].name}"
-        )
+        got = f"got {options.only!r}: such as {every[0].name}"
+        raise ValueError(f"--only must be the beginning of a stream's name, {got}")
     end = time.monotonic() + (options.seconds or 0)
     chains = [(one.name, one.chain(options.count)) for one in chosen]
-    while chains:  # in turn, so that each has its part of the time
+    while chains:  # in turn: each stream has its share of the time
         for name, chain in list(chains):
             if options.seconds is not None and time.monotonic() >= end:
                 return 0

@@ -27,13 +27,8 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    parser = new_parser(
-        verbs,
-        "score",
-        _run,
-        "run every mutant, a known wrong implementation, against the golden vectors",
-        "mxref score --class A --without M7",
-    )
+    about = "run every mutant, a known wrong implementation, against the golden vectors"
+    parser = new_parser(verbs, "score", _run, about, "mxref score --class A --without M7")
     parser.add_argument(
         "--set",
         default="level1",

@@ -52,11 +52,10 @@ def vectors_default(*, writing: bool = False) -> str:
     return "vectors/ of the checkout" if folder.name == "vectors" else "the package's own"
 
 
-def add_vectors_argument(parser: argparse.ArgumentParser) -> None:
+def add_vectors_argument(parser: argparse.ArgumentParser, default: str | None = None) -> None:
     """Add the option that names the folder of the vectors."""
-    parser.add_argument(
-        "--vectors", type=Path, metavar="DIR", help=f"folder (default: {vectors_default()})"
-    )
+    about = f"folder of the vectors (default: {vectors_default()})"
+    parser.add_argument("--vectors", type=Path, default=default, metavar="DIR", help=about)
 
 
 def add_json_argument(parser: argparse.ArgumentParser) -> None:

@@ -26,41 +26,24 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    parser = new_parser(
-        verbs,
-        "sweep",
-        _run,
-        "put every input to an implementation: all 2**32 float32 patterns, or all blocks",
-        "mxref sweep my_kernel.py --format e4m3 --state e4m3.json",
-    )
+    about = "put every input to an implementation: all 2**32 float32 patterns, or all blocks"
+    example = "mxref sweep my_kernel.py --format e4m3 --state e4m3.json"
+    parser = new_parser(verbs, "sweep", _run, about, example)
     add_target_arguments(parser, own=True)
     add = parser.add_argument
     add("--op", default="encode", metavar="OP", help="operation (default: encode)")
-    add(
-        "--format",
-        metavar="FORMAT",
-        help="of quantize and dequantize a block format (default: all of the standard)",
-    )
+    about = "format, of quantize and dequantize a block format (default: all of the standard)"
+    add("--format", metavar="FORMAT", help=about)
     add("--float", default="f32", metavar="FLOAT", help="f32, f16 or bf16 (default: f32)")
     add("--policy", help="compare with this policy instead of the claimed one")
-    add("--state", type=Path, metavar="FILE", help="where to note how far it is, and to go on from")
+    add("--state", type=Path, metavar="FILE", help="keeps the progress, to resume from it")
     who = parser.add_mutually_exclusive_group()
-    who.add_argument(
-        "--jobs",
-        type=int,
-        metavar="N",
-        help="processes (default: one, and of mxref itself one for each processor)",
-    )
-    who.add_argument(
-        "--dask",
-        metavar="ADDRESS",
-        help="let the workers of this Dask scheduler do it; they load TARGET by its path",
-    )
-    add(
-        "--digest",
-        action="store_true",
-        help="print the SHA-256 of all codes, too, and whether it is the one on record",
-    )
+    about = "number of processes (default: 1, for mxref itself one per processor)"
+    who.add_argument("--jobs", type=int, metavar="N", help=about)
+    about = "share the work between workers of this Dask scheduler, which load TARGET by its path"
+    who.add_argument("--dask", metavar="ADDRESS", help=about)
+    about = "also print the SHA-256 of all codes, and whether it is the one on record"
+    add("--digest", action="store_true", help=about)
     add_json_argument(parser)
 
 
@@ -75,13 +58,13 @@ def _run(options: argparse.Namespace) -> int:
         if options.state is not None:
             how = f"the same command goes on from {options.state}"
         print(f"mxref: interrupted: {how}", file=sys.stderr)
-        return 128 + 2  # as if by SIGINT
+        return 128 + 2  # the exit status of a process that SIGINT ended
     if options.json:
         print(json.dumps(sweeps_json(swept), indent=1))
     else:
         print("\n".join(sweeps_lines(swept)))
     passed = all(one.passed for one in swept)
-    if options.digest and _is_own(options):  # others may have other codes of NaN
+    if options.digest and _is_own(options):  # an implementation may choose other codes of NaN
         passed &= all(recorded_digest(one) in ("", one.digest) for one in swept)
     return 0 if passed else 1
 
@@ -100,7 +83,7 @@ def _swept(options: argparse.Namespace) -> tuple[Swept, ...]:
     names = shlex.split(options.cmd) if options.cmd else [options.target or ""]
     with contextlib.ExitStack() as until_done:
         source = until_done.enter_context(_source(options, policy or Policy()))
-        # What the target prints is no part of the report.
+        # The report owns stdout: text that the target prints goes to stderr.
         until_done.enter_context(contextlib.redirect_stdout(sys.stderr))
         executor, jobs = until_done.enter_context(_who_works(options))
         return sweeps(
@@ -120,7 +103,7 @@ def _swept(options: argparse.Namespace) -> tuple[Swept, ...]:
 
 @contextlib.contextmanager
 def _source(options: argparse.Namespace, policy: Policy) -> Iterator[Source]:
-    """The target that the options name, or what loads it in each process."""
+    """The target that the options name, or a function that loads it in each process."""
     from mxref import conformance
     from mxref.conformance.sweeping.plan import OwnTarget
     from mxref.targets.target import split_spec
@@ -145,7 +128,7 @@ def _source(options: argparse.Namespace, policy: Policy) -> Iterator[Source]:
 
 @contextlib.contextmanager
 def _who_works(options: argparse.Namespace) -> Iterator[tuple[Executor | None, int]]:
-    """An executor, and how many parts it works on at once; without one, how many processes."""
+    """An executor and how many parts it runs at once, or None and the number of processes."""
     if options.dask is not None:
         from mxref.conformance.sweeping.cluster import dask_cluster  # imports asyncio
 

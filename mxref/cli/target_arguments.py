@@ -1,4 +1,4 @@
-"""What verbs that check an implementation share: naming it, and choosing the vector files."""
+"""Arguments that name an implementation and choose vector files, for the verbs that check one."""
 
 from __future__ import annotations
 
@@ -10,93 +10,69 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mxref.cases.records import NAMES, names_of
-from mxref.cli.screen import vectors_default, vectors_folder
+from mxref.cli.screen import add_vectors_argument, vectors_folder
 from mxref.support.text import refuse_unknown
 
 if TYPE_CHECKING:
     from mxref.conformance import Target
     from mxref.golden import VectorFile
 
-#: Restarts of a program that is asked again and again: a shrinking counterexample may be a crash.
+#: Restarts of a program under fuzz and identify: a counterexample that crashes it is shrunk.
 _LIVE_RESTARTS = 100
 
 
 def add_target_arguments(
     parser: argparse.ArgumentParser, *, results: bool = False, own: bool = False
 ) -> None:
-    """Arguments that name the implementation.
+    """Add the arguments that name the implementation.
 
     Args:
-        parser: the verb's parser.
-        results: for verbs that ask vector files: answers from a folder as well.
-        own: for verbs that take mxref itself where none is named.
+        parser: the parser of the verb.
+        results: whether answers may come from a folder.
+        own: whether mxref itself is checked if no implementation is named.
     """
     one = parser.add_mutually_exclusive_group(required=not own)
-    itself = " (default: mxref itself)" if own else ""
-    one.add_argument(
-        *("target",),
-        nargs="?",
-        metavar="TARGET",
-        help=f"a Python file or a dotted module name, or FILE.py:NAME in it{itself}",
-    )
-    one.add_argument(
-        "--cmd", metavar="COMMAND", help="a program that reads prompts and writes answers"
-    )
+    about = "a Python file or a dotted module name, or FILE.py:NAME in it"
+    about += " (default: mxref itself)" if own else ""
+    one.add_argument("target", nargs="?", metavar="TARGET", help=about)
+    about = "a program that reads prompts and writes answers"
+    one.add_argument("--cmd", metavar="COMMAND", help=about)
     if results:
-        one.add_argument(
-            "--results", type=Path, metavar="DIR", help="answers to what `mxref prompts` wrote"
-        )
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        metavar="SECONDS",
-        help="how long --cmd may take for an answer (default 10)",
-    )
+        about = "answers to the questions of `mxref prompts`"
+        one.add_argument("--results", type=Path, metavar="DIR", help=about)
+    about = "time that --cmd may take for an answer (default 10)"
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", help=about)
 
 
 def add_name_options(parser: argparse.ArgumentParser, names: Sequence[str] = NAMES) -> None:
-    """Options that choose operations, formats and float types: lists, empty where not given."""
+    """Add options that choose operations, formats and float types; empty lists if not given."""
     for name in names:
+        about = f"only this {'operation' if name == 'op' else name}; may be given again"
         parser.add_argument(
-            f"--{name}",
-            action="append",
-            default=[],
-            metavar=name.upper(),
-            help=f"only this {'operation' if name == 'op' else name}; may be given again",
+            f"--{name}", action="append", default=[], metavar=name.upper(), help=about
         )
 
 
 def add_comparison_options(parser: argparse.ArgumentParser) -> None:
-    """Options on what answers are compared with."""
+    """Add the options that say what answers are compared with."""
     by = parser.add_mutually_exclusive_group()
-    by.add_argument(
-        "--policy", metavar="POLICY", help="compare with this policy instead of what is claimed"
-    )
-    by.add_argument(
-        "--profile",
-        metavar="NAME",
-        help="compare with what this profile answers, where it speaks of it (`mxref explain NAME`)",
-    )
+    about = "compare with this policy instead of the claimed one"
+    by.add_argument("--policy", metavar="POLICY", help=about)
+    about = "compare with this profile on the operations that it covers (`mxref explain NAME`)"
+    by.add_argument("--profile", metavar="NAME", help=about)
 
 
 def add_file_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options that choose vector files."""
+    """Add the options that choose vector files."""
     add_name_options(parser)
     add_vectors_argument(parser)
 
 
-def add_vectors_argument(parser: argparse.ArgumentParser) -> None:
-    """The option that names the folder of vectors."""
-    parser.add_argument(
-        "--vectors", type=Path, metavar="DIR", help=f"folder (default: {vectors_default()})"
-    )
-
-
 def chosen_files(options: argparse.Namespace) -> list[VectorFile]:
-    """The vector files that the options choose; no other one is read.
+    """The vector files that the options choose; no other file is read.
 
     Raises:
-        ValueError: a name that no file has, or names that no file has together.
+        ValueError: a name that no file has, or a combination that no file has.
     """
     from mxref.cases.read import read_vectors
 
@@ -114,7 +90,7 @@ def chosen_files(options: argparse.Namespace) -> list[VectorFile]:
 
 
 def is_chosen(options: argparse.Namespace, *names: str) -> bool:
-    """Whether the options leave in an operation, format and float type."""
+    """Whether the options choose an operation, format and float type."""
     pairs = zip(NAMES, names, strict=True)
     return all(one in (getattr(options, name) or [one]) for name, one in pairs)
 
@@ -123,22 +99,22 @@ def is_chosen(options: argparse.Namespace, *names: str) -> bool:
 def chosen_target(
     options: argparse.Namespace, files: Sequence[VectorFile] = ()
 ) -> Iterator[Target]:
-    """The implementation that the options name, until the end of a `with`.
+    """The implementation that the options name, as a context manager.
 
     Args:
-        options: what `add_target_arguments` has added.
-        files: what a folder has answers to, and a program is asked at once, so that it may answer
-            at the end of its input; it can be asked nothing else then.
+        options: with the arguments of `add_target_arguments`.
+        files: vector files that a folder has answers to. A program is asked all of them at once, as
+            it may answer only at the end of its input; afterwards it can be asked nothing.
 
     Raises:
-        ValueError: a target that cannot be used.
+        ValueError: the target cannot be used.
     """
     from mxref.conformance import load_target
 
     if options.timeout is not None and options.cmd is None:
         raise ValueError("--timeout must be given with --cmd: it is the time for its answers")
     if options.target is not None:
-        with contextlib.redirect_stdout(sys.stderr):  # what it prints is no part of a report
+        with contextlib.redirect_stdout(sys.stderr):  # the report owns stdout
             target = load_target(options.target)
         yield target
     elif options.cmd is None:

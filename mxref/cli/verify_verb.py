@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mxref.cases.records import NAMES, words
-from mxref.cli.screen import Verbs, new_parser, print_table, vectors_folder
+from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table, vectors_folder
 from mxref.cli.target_arguments import (
     add_comparison_options,
     add_file_arguments,
@@ -29,47 +29,41 @@ if TYPE_CHECKING:
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    parser = new_parser(
-        verbs,
-        "verify",
-        _run,
-        "check an implementation, bit by bit, against the golden vectors",
-        "mxref verify my_kernel.py\n  mxref verify my_kernel.py --profile torchao_0_18_rceil",
-    )
+    about = "check an implementation, bit by bit, against the golden vectors"
+    example = "mxref verify my_kernel.py\n  mxref verify my_kernel.py --profile torchao_0_18_rceil"
+    parser = new_parser(verbs, "verify", _run, about, example)
     add_target_arguments(parser, results=True)
     add_file_arguments(parser)
     add_report_arguments(parser)
 
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options on what is compared with, and how the report is printed."""
+    """Add options on the comparison and the report."""
     add_comparison_options(parser)
-    parser.add_argument(
-        "--xfail", type=Path, metavar="FILE", help="known divergences; one that passes is an error"
-    )
-    parser.add_argument(
-        "--write-xfail", type=Path, metavar="FILE", help="list today's failures for --xfail"
-    )
-    parser.add_argument(
-        "--show", type=int, default=10, metavar="N", help="kinds of failure to print (default 10)"
-    )
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    add = parser.add_argument
+    about = "known divergences; one that passes is an error"
+    add("--xfail", type=Path, metavar="FILE", help=about)
+    about = "write the failures of this run to a file for --xfail"
+    add("--write-xfail", type=Path, metavar="FILE", help=about)
+    about = "kinds of failure to print (default 10)"
+    add("--show", type=int, default=10, metavar="N", help=about)
+    add_json_argument(parser)
 
 
 def _run(options: argparse.Namespace) -> int:
-    # A Python target says first what it covers, and nothing else is read.
+    # Only files that a Python target covers are read, after it was loaded.
     files = [] if options.target is not None else chosen_files(options)
     with chosen_target(options, files) as target:
         return judge(options, target, files)
 
 
 def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile] = ()) -> int:
-    """Compare a target with the chosen vector files and print the report; the exit status.
+    """Compare a target with the chosen vector files, print the report, return the exit status.
 
     Args:
-        options: what `add_file_arguments` and `add_report_arguments` have added.
+        options: with the arguments of `add_file_arguments` and `add_report_arguments`.
         target: the implementation.
-        read: those of the files that have been read already.
+        read: vector files that were read before.
     """
     from mxref import conformance
     from mxref.policy.policy import Policy
@@ -91,15 +85,13 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     for name, chosen in filters.items():
         refuse_unknown(f"--{name}", chosen, sorted({getattr(file, name) for file in files}))
         files = [file for file in files if not chosen or getattr(file, name) in chosen]
-    if any(filters.values()):  # what is not asked cannot fail
+    if any(filters.values()):  # cases that are not asked cannot fail
         asked = {case.id for file in files for case in file.cases}
         known = {id: reason for id, reason in known.items() if id in asked}
     report = conformance.verify(target, files, given, known, named)
     if named is not None and report.profile is None and report.compared:
-        raise ValueError(
-            f"--profile must be one that speaks of what {target.name} has, got {named.name}, which "
-            f"speaks of {named.has}"
-        )
+        got = f"got {named.name}, which speaks of {named.has}"
+        raise ValueError(f"--profile must be one that speaks of what {target.name} has, {got}")
     if options.write_xfail is not None and report.compared:
         base = options.xfail or options.write_xfail
         left = conformance.write_xfail(options.write_xfail, base, report)
@@ -118,7 +110,7 @@ def print_report(report: Report, show: int) -> None:
 
     Args:
         report: the report.
-        show: how many kinds of failure to print.
+        show: number of kinds of failure to print.
     """
     table = []
     for row in report.rows:
@@ -163,7 +155,7 @@ def print_report(report: Report, show: int) -> None:
 
 
 def _print_limit(name: str) -> None:
-    """What the vectors cannot show of a profile whose arithmetic is another than the standard's."""
+    """Say that the vectors miss steps of a profile whose arithmetic is not the standard's."""
     from mxref.profiles import PROFILES
 
     if {"amax", "scale", "divide", "element"} & {*PROFILES[name].replaced}:
@@ -174,13 +166,13 @@ def _print_limit(name: str) -> None:
 
 
 def _verdict(report: Report) -> str:
-    """The verdict, and what belongs to it."""
+    """The verdict, with the profile, the cause and the choices that must be offered as well."""
     verdict = report.verdict
     if report.profile is not None:
         name = f"profile {report.profile.name}"
         verdict = verdict.replace(name, f"{name} (mxref's model of {report.profile.about})", 1)
     bugs = [one for one in report.findings if one.cause.complete and one.cause.kind != "policy"]
-    if verdict == "legal but unnamed":  # where the standard is silent there are bugs, too
+    if verdict == "legal but unnamed":  # no clause forbids it, but it may still be a known bug
         verdict += ": no clause forbids it, but "
         if bugs:
             verdict += f"it is {bugs[0].cause.kind} {bugs[0].cause.name}"
@@ -192,7 +184,7 @@ def _verdict(report: Report) -> str:
 
 
 def _standard(report: Report) -> Report | None:
-    """The same against the standard, where a target conforms to a profile that differs from it."""
+    """The report against the standard, if the target conforms to a profile that differs from it."""
     from mxref.conformance.verdict.verify import against_standard
 
     if report.profile is None or not report.verdict.startswith("conforms"):
@@ -202,7 +194,7 @@ def _standard(report: Report) -> Report | None:
 
 
 def report_json(report: Report) -> dict[str, Any]:
-    """The report as plain data, for `--json`."""
+    """The report as JSON has it."""
     from mxref.conformance.compare.failure_text import describe
 
     standard = _standard(report)
@@ -255,7 +247,7 @@ def report_json(report: Report) -> dict[str, Any]:
 
 
 def _print_groups(report: Report, show: int) -> None:
-    """The kinds of failure, at most two of each operation and format at first."""
+    """Print the kinds of failure, at first at most two of each operation and format."""
     from mxref.cases.words import RULES
     from mxref.conformance.compare.failure_text import describe
 
@@ -266,7 +258,7 @@ def _print_groups(report: Report, show: int) -> None:
         rank[key[:2]] += 1
         order.append((rank[key[:2]] > 2, key, failures))
     order.sort(key=lambda item: item[0])
-    rows = (row for row in report.rows[::-1] if row.failures)  # of two the profile's is the first
+    rows = (row for row in report.rows[::-1] if row.failures)  # of two rows the profile's is first
     flags_of = {(row.op, row.format): row.by_flag(report.known) for row in rows}
     for _, (op, format, *why), failures in order[:show]:
         file, first = failures[0]

@@ -1,4 +1,4 @@
-"""How many wrong implementations the vectors catch: every mutant against every file of its own."""
+"""The mutants that the vectors catch: every mutant against every file that has cases for it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Cell", "covers", "first_kill", "score", "sole_killers"]
 
 Words = NDArray[Any]
 
-#: Words compared at a time: intermediate arrays stay in the cache.
+#: Number of words compared at a time: intermediate arrays stay in the cache.
 _CHUNK = 1 << 15
 
 
@@ -32,12 +32,11 @@ class Cell:
 
     Args:
         mutant: the mutant.
-        file: path of the file below `vectors/`, without the ending.
-        killers: how many cases of each coverage model catch it.
-        verdict: `killed`; `survived`: it is wrong somewhere, and no case shows it; `equivalent`: it
-            is right everywhere, as the ledger says; `unlisted`: it is right everywhere that was
-            looked at, and the ledger does not say so; `mislisted`: it is wrong, and the ledger says
-            that it is not.
+        file: path of the file below `vectors/`, without its suffix.
+        killers: number of cases of each coverage model that catch the mutant.
+        verdict: `killed`; `survived`: wrong somewhere, but no case shows it; `equivalent`: right
+            everywhere, as listed in `mxref.mutants`; `unlisted`: right on all probes, but not
+            listed as equivalent; `mislisted`: listed as equivalent, but wrong.
     """
 
     mutant: Mutant
@@ -47,12 +46,12 @@ class Cell:
 
     @property
     def applicable(self) -> bool:
-        """Whether the mutant is wrong there."""
+        """Whether the mutant is wrong for this format and float type."""
         return self.verdict not in ("equivalent", "unlisted")
 
     @property
     def fails(self) -> bool:
-        """Whether something has to be done: a case, or an entry of the ledger."""
+        """Whether the vectors lack a case, or the list of equivalent mutants is wrong."""
         return self.verdict not in ("equivalent", "killed")
 
 
@@ -67,10 +66,10 @@ def score(
     mutants: Sequence[Mutant] = MUTANTS,
     without: Collection[str] = (),
 ) -> Iterator[Cell]:
-    """Every mutant against every file that has cases for it, file by file.
+    """Try every mutant on every file that has cases for it, file by file.
 
     Args:
-        files: what `mxref.golden.read_vectors` returns, or some of it.
+        files: files that `mxref.golden.read_vectors` returned.
         mutants: the mutants to try.
         without: coverage models whose cases are left out.
     """
@@ -108,13 +107,13 @@ def _score_file(
 
 
 def _probes(file: VectorFile, policy: Policy) -> tuple[Words, Words]:
-    """Many inputs of a file's operation, and their answers."""
+    """Many inputs of the operation of a file, and their answers."""
     inputs = probes(file.op, file.format, file.float)
     return inputs, fast_answers(file.op, file.format, file.float, inputs, policy)
 
 
 def _wrong(mutant: Mutant, file: VectorFile, inputs: Words, wanted: Words) -> NDArray[np.bool_]:
-    """Which of some cases a mutant answers wrongly, compared as `verify` does."""
+    """A mask of the inputs that a mutant answers wrongly, compared as `verify` does."""
     if mutant.run is None:
         raise ValueError(f"mutant {mutant.id} cannot be run: {mutant.waiting}")
     answers = call_operation(mutant.run, file, inputs)
@@ -123,7 +122,7 @@ def _wrong(mutant: Mutant, file: VectorFile, inputs: Words, wanted: Words) -> ND
 
 
 def _differs(mutant: Mutant, file: VectorFile, inputs: Words, right: Words) -> bool:
-    """Whether a mutant is wrong for one of many inputs."""
+    """Whether a mutant is wrong for any of many inputs."""
     step = max(1, _CHUNK // inputs.shape[1])
     parts = (slice(start, start + step) for start in range(0, len(inputs), step))
     return any(
@@ -145,7 +144,7 @@ def first_kill(mutant: Mutant, file: VectorFile) -> Failure | None:
 
 
 def sole_killers(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
-    """By coverage model: what only its cases catch."""
+    """The cells that only one coverage model catches, by this model."""
     found: dict[str, list[Cell]] = {}
     for cell in cells:
         if len(cell.killers) == 1:

@@ -1,7 +1,7 @@
-"""Real files: tensors to quantize, and blocks that were.
+"""Files of tensors and of blocks: ``.npy``, ``.npz``, ``.safetensors`` and ``.gguf``.
 
-``.npy`` and ``.safetensors`` need nothing else, ``.gguf`` needs the package gguf (``pip install
-'mxref[io]'``). Tensors are mapped to the file, so that one larger than memory can be quantized.
+``.gguf`` needs the package gguf (``pip install 'mxref[io]'``). Tensors are mapped to the file, so
+that a tensor larger than memory can be quantized.
 
 >>> import mxref, pathlib, tempfile
 >>> blocks = mxref.quantize([[1.0, -2.0, 3.0]], "mxfp4_e2m1")
@@ -30,7 +30,7 @@ from mxref.support.whole_file import refuse_special
 
 __all__ = ["Entry", "entries", "read_blocks", "read_tensors", "write_blocks"]
 
-#: Choices that a file's format has made.
+#: Choices that the file formats fix.
 _FIXED = ("fp4_packing", "fp6_packing", "scale_place", "scale_byte", "scale_layout")
 _WRITERS = {
     ".npz": npz_files.write,
@@ -40,27 +40,27 @@ _WRITERS = {
 
 
 def entries(path: str | os.PathLike[str], *, bfloat16: bool = False) -> Iterator[Entry]:
-    """The tensors of a file, each of them read when it is asked for.
+    """The tensors of a file; each is read when its entry is loaded.
 
     Args:
         path: a ``.npy``, ``.npz``, ``.safetensors`` or ``.gguf`` file; a file of another suffix is
-            taken for ``.npy``.
-        bfloat16: a ``.npy`` file's two-byte items are bfloat16.
+            read as ``.npy``.
+        bfloat16: whether the two-byte items of a ``.npy`` file are bfloat16.
 
     Returns:
-        Entries in the order of the file. The tensor of a ``.npy`` file has the file's name without
-        the suffix.
+        Entries in the order of the file. The tensor of a ``.npy`` file has the name of the file
+        without its suffix.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is cut or damaged, no regular file, or needs a package that is not installed.
+        ValueError: the file is cut or damaged, no regular file, or needs a package that is not
+            installed.
     """
     path = Path(path)
     refuse_special(path)
     if bfloat16 and path.suffix in _WRITERS:
-        raise ValueError(
-            f"bfloat16 must be said of .npy files only, got {path}: it names its types"
-        )
+        got = f"got {path}: it names its types"
+        raise ValueError(f"bfloat16 must be said of .npy files only, {got}")
     if path.suffix == ".safetensors":
         yield from safetensors_files.entries(path)
     elif path.suffix == ".gguf":
@@ -89,21 +89,21 @@ def read_tensors(
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is cut or damaged, or needs a package that is not installed.
+        ValueError: the file is cut or damaged, or needs a package that is not installed.
     """
     for entry in entries(path, bfloat16=bfloat16):
         yield entry.name, entry.load()
 
 
 def read_blocks(path: str | os.PathLike[str]) -> dict[str, Blocks]:
-    """The blocks in a file, by name; tensors that are no blocks are left out.
+    """The blocks in a file, by name; other tensors are left out.
 
     Args:
         path: a ``.npz``, ``.safetensors`` or ``.gguf`` file.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is cut or damaged, has another suffix, or needs a package that is not
+        ValueError: the file is cut or damaged, has another suffix, or needs a package that is not
             installed.
     """
     _writer(Path(path))
@@ -118,41 +118,39 @@ def write_blocks(
 ) -> None:
     """Write blocks to a file, which appears whole or not at all.
 
-    In ``.safetensors`` elements are a tensor NAME of the type F4, F6_E2M3, F6_E3M2, F8_E4M3,
-    F8_E5M2 or I8, packed from the lowest bits up and filled up to whole bytes along the last axis;
-    scales are NAME_scale, F8_E8M0 or F8_E4M3 (for UE4M3). A tensor's own scale is F32: NAME_scale_2
-    if it is a factor, NAME_global_scale if a divisor, NAME_amax if the largest magnitude. The
-    metadata says the rest. torch, which has no 6-bit types, does not read files with F6. ``.gguf``
-    takes MXFP4 only, without NaN blocks. Each of these files has this one layout; for others use
-    `mxref.pack`, `mxref.pack_scales` or `mxref.pack_blocks` and a writer of your own.
+    In ``.safetensors`` the elements are a tensor NAME of the type F4, F6_E2M3, F6_E3M2, F8_E4M3,
+    F8_E5M2 or I8, packed from the lowest bits up and padded to whole bytes along the last axis; the
+    scales are NAME_scale, F8_E8M0 or F8_E4M3 (for UE4M3). The scale of a tensor is F32:
+    NAME_scale_2 if it is a factor, NAME_global_scale if a divisor, NAME_amax if the largest
+    magnitude. The metadata holds shapes, formats and the policy. torch has no 6-bit types and does
+    not read files with F6. ``.gguf`` takes MXFP4 only, without NaN blocks. Each format has this one
+    layout; for others use `mxref.pack`, `mxref.pack_scales` or `mxref.pack_blocks` and your own
+    writer.
 
     Args:
         path: a ``.npz``, ``.safetensors`` or ``.gguf`` file.
         tensors: blocks by name.
-        policy: the policy or profile that they were quantized with, for the record (not in
-            ``.npz``); its packing and the place, byte and layout of its scales must be those of
-            `ocp`.
+        policy: the policy or profile that the blocks were quantized with, which the file records
+            (not ``.npz``); its packing and the place, byte and layout of its scales must be those
+            of `ocp`.
 
     Raises:
-        OSError: the file cannot be written; what was there before is still there.
-        TypeError: tensors that are no `Blocks` by name.
+        OSError: the file cannot be written; an older file of that name stays.
+        TypeError: `tensors` is no mapping of names to `Blocks`.
         ValueError: another suffix, a policy with another layout, a path that is no regular file, or
-            names and blocks that the format has no place for.
+            names and blocks that the file format cannot hold.
 
     Source: safetensors/safetensors#611; torch.float4_e2m1fn_x2; ggml-common.h, block_mxfp4.
     """
     path = Path(path)
     writer = _writer(path)
     if not isinstance(tensors, Mapping):
-        raise TypeError(
-            "tensors must be a mapping of names to Blocks, such as {'weight': blocks}, "
-            f"got {type(tensors).__name__}"
-        )
+        legal = "a mapping of names to Blocks, such as {'weight': blocks}"
+        raise TypeError(f"tensors must be {legal}, got {type(tensors).__name__}")
     for name, blocks in tensors.items():
         if not isinstance(name, str) or not isinstance(blocks, Blocks):
-            raise TypeError(
-                f"tensors must be Blocks by name, got {type(blocks).__name__} for {name!r}"
-            )
+            got = f"{type(blocks).__name__} for {name!r}"
+            raise TypeError(f"tensors must be Blocks by name, got {got}")
         try:
             name.encode()
         except UnicodeEncodeError:

@@ -1,8 +1,8 @@
 """``.gguf``: float tensors, and MXFP4 in blocks of 17 bytes, through the package gguf.
 
-A block is its scale byte, then 16 bytes of which byte j holds element j in the low nibble and
-element j + 16 in the high one. Readers of the format have no NaN and no -0: they take scale FF for
-2**128 and code 8 for 0.
+A block is its scale byte, then 16 bytes: byte j holds element j in the low nibble and element
+j + 16 in the high nibble. Readers of the format have no NaN and no -0: they read scale FF as 2**128
+and code 8 as 0.
 Source: ggml-common.h, block_mxfp4; SPEC_NOTES N32.
 """
 
@@ -41,7 +41,7 @@ def package(path: Path) -> Any:
     """The package gguf.
 
     Raises:
-        ValueError: it is not installed.
+        ValueError: the package is not installed.
     """
     try:
         return importlib.import_module("gguf")
@@ -67,26 +67,21 @@ def entries(path: Path) -> Iterator[Entry]:
         dtypes = {name: dtype_named(fields["dtype"]) for name, fields in about.items()}
     except OSError:
         raise
-    except Exception as error:  # the package trips over damage in many ways
+    except Exception as error:  # the package has no error of its own for damage
         raise ValueError(f"{path} must be a whole .gguf file, {brief(error)}") from None
     for tensor in reader.tensors:
         shape = tuple(map(int, reversed(tensor.shape.tolist())))
         kind = tensor.tensor_type.name
         dtype = dtypes.get(tensor.name, np.dtype(np.float32))
-        yield Entry(
-            tensor.name, kind, shape, _loader(kind, tensor.data, shape, dtype, reader.byte_order)
-        )
+        load = _loader(kind, tensor.data, shape, dtype, reader.byte_order)
+        yield Entry(tensor.name, kind, shape, load)
 
 
 def _loader(
-    kind: str,
-    data: NDArray[Any],
-    shape: tuple[int, ...],
-    dtype: np.dtype[Any],
-    byte_order: Any,
+    kind: str, data: NDArray[Any], shape: tuple[int, ...], dtype: np.dtype[Any], byte_order: Any
 ) -> Callable[[], NDArray[Any] | Blocks]:
     def load() -> NDArray[Any] | Blocks:
-        if kind == "BF16":  # ml_dtypes knows the processor's byte order only
+        if kind == "BF16":  # ml_dtypes has only the processor's byte order
             pairs = data.view(np.dtype(np.uint16).newbyteorder(byte_order))
             numbers: NDArray[Any] = pairs.astype(np.uint16, copy=False).view(ml_dtypes.bfloat16)
             return numbers.reshape(shape)
@@ -103,11 +98,11 @@ def _loader(
 def refuse(
     name: str, fmt: BlockFormat, axis: int | tuple[int, ...], shape: tuple[int, ...]
 ) -> None:
-    """Refuse what the format has no place for.
+    """Refuse blocks that the file format cannot hold.
 
     Raises:
         ValueError: another format than MXFP4 in blocks of 32 along the last axis, a row length that
-            is no multiple of 32, more axes or a longer name than the format takes.
+            is no multiple of 32, too many axes or too long a name.
     """
     if fmt != block_format("mxfp4_e2m1"):
         got = f"{fmt.name} in blocks of {fmt.block_size}"
@@ -128,7 +123,7 @@ def write(path: Path, tensors: Mapping[str, Blocks], policy: str) -> None:
     """Write blocks as MXFP4 tensors.
 
     Raises:
-        ValueError: what the format has no place for, NaN blocks among it; the package is not
+        ValueError: blocks that the file format cannot hold, such as NaN blocks; the package is not
             installed.
     """
     gguf = package(path)

@@ -21,13 +21,7 @@ from mxref.support.mapped import Mapped
 from mxref.support.whole_file import whole_file
 
 _LONGEST_NAME = 0xFFFF
-_NUMPY_ERRORS = (
-    ValueError,
-    EOFError,
-    OverflowError,
-    SyntaxError,
-    tokenize.TokenError,
-)
+_NUMPY_ERRORS = (ValueError, EOFError, OverflowError, SyntaxError, tokenize.TokenError)
 _ARCHIVE_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
@@ -43,7 +37,8 @@ def read_npy(path: Path, *, bfloat16: bool = False) -> NDArray[Any]:
     """The tensor of a ``.npy`` file, mapped to memory.
 
     Raises:
-        ValueError: the file is cut or damaged, holds no numbers, or no pairs of bytes for bfloat16.
+        ValueError: the file is cut or damaged, holds no numbers, or no two-byte items although
+            `bfloat16` is given.
     """
     with path.open("rb") as file:
         if file.read(6) != b"\x93NUMPY":
@@ -67,17 +62,17 @@ def read_npy(path: Path, *, bfloat16: bool = False) -> NDArray[Any]:
 
 
 def write(path: Path, tensors: Mapping[str, Blocks], policy: str) -> None:
-    """Write blocks as arrays NAME/codes, NAME/scale_codes and so on; without NAME/ if it is empty.
+    """Write blocks as arrays NAME/codes, NAME/scale_codes and so on; an empty NAME has no slash.
 
     Raises:
-        ValueError: a format without a name, or a tensor's name that an archive does not hold.
+        ValueError: a format without a name, or a name that an archive cannot hold.
     """
-    del policy  # the archive has had no place for it
+    del policy  # archives do not record it
     for name, blocks in tensors.items():
-        describe(blocks)  # refuses formats that no reader finds
+        describe(blocks)  # refuses formats that no reader knows
         for key in _arrays(blocks):
             file = f"{_prefix(name)}{key}.npy"
-            # zipfile cuts a name at a zero byte, and puts / for the system's own separator.
+            # zipfile cuts a name at a zero byte and replaces the system's separator by /.
             if zipfile.ZipInfo(file).filename != file or len(file.encode()) > _LONGEST_NAME:
                 raise ValueError(
                     f".npz must get names without zero bytes, of at most {_LONGEST_NAME} bytes "
@@ -114,13 +109,13 @@ def _arrays(blocks: Blocks) -> dict[str, NDArray[Any]]:
 
 
 def _write_array(archive: zipfile.ZipFile, key: str, array: NDArray[Any]) -> None:
-    # A date of its own, so that the same blocks give the same bytes.
+    # ZipInfo has a fixed date: the same blocks give the same bytes.
     place = zipfile.ZipInfo(f"{key}.npy")
     with archive.open(place, "w", force_zip64=True) as file:
         if array.dtype != np.uint8:
             np.lib.format.write_array(file, array, allow_pickle=False)
             return
-        # Part by part: NumPy's own function would keep the pages of a mapped file.
+        # Part by part: NumPy's function would keep the pages of a mapped file in memory.
         header = np.lib.format.header_data_from_array_1_0(np.ascontiguousarray(array[:0]))
         np.lib.format.write_array_header_1_0(file, {**header, "shape": array.shape})
         mapped = Mapped(array)
@@ -130,10 +125,10 @@ def _write_array(archive: zipfile.ZipFile, key: str, array: NDArray[Any]) -> Non
 
 
 def read_npz(path: Path) -> Iterator[tuple[str, Blocks]]:
-    """The blocks of an archive that `write` made.
+    """The blocks of an archive that `write` wrote.
 
     Raises:
-        ValueError: the file is cut or damaged, or another archive.
+        ValueError: the file is cut or damaged, or is another archive.
     """
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:

@@ -1,11 +1,11 @@
-"""``.safetensors``: a header in JSON, then the tensors' bytes.
+"""``.safetensors``: a header in JSON, then the bytes of the tensors.
 
-The header is read and written here: the package of that name has no NumPy types for BF16, F8, F6
-and F4, writes no F6 at all, and takes every tensor in memory at once, while the format is 8 bytes
-(the header's length, little-endian), the header, and the bytes without a gap. A header's shape
-counts elements; those of 4 and 6 bits lie in packed bytes, as many bits as the shape says in whole
-bytes. The format leaves their order open: it is the one of torch's float4_e2m1fn_x2, the first
-element in the low nibble, and the same, first in the lowest bits, for 6 bits.
+The format is 8 bytes (the length of the header, little-endian), the header, and the bytes without
+gaps. It is read and written here because the package safetensors has no NumPy types for BF16, F8,
+F6 and F4, does not write F6, and holds all tensors in memory. Shapes in the header count elements;
+elements of 4 and 6 bits are packed into whole bytes. The format leaves their order open: here it is
+that of torch's float4_e2m1fn_x2, first element in the low nibble, and for 6 bits first element in
+the lowest bits.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _DTYPES: Mapping[str, Any] = {
     "F64": "<f8",
     "C64": "<c8",
 }
-#: The format's types for formats of 8 bits or fewer. A scale in E4M3 is written as if it had a
-#: sign; a format that is not here is written as codes in U8.
+#: Types of the file format for formats of 8 bits or fewer. A UE4M3 scale is written as F8_E4M3; a
+#: format that is missing here is written as codes in U8.
 _SMALL = {
     "F4": "e2m1",
     "F6_E2M3": "e2m3",
@@ -61,25 +61,18 @@ _SMALL = {
     "F8_E8M0": "e8m0",
 }
 _NATIVE = {**{fmt: kind for kind, fmt in _SMALL.items()}, "ue4m3": "F8_E4M3", "int8": "I8"}
-#: Name and shape of a tensor's own scale by what it is, as the programs do that store it so:
-#: ModelOpt, compressed-tensors, Transformer Engine.
+#: Suffix and shape of the scale of a tensor by kind, as ModelOpt, compressed-tensors and
+#: Transformer Engine store it.
 _TENSOR_SCALES: Mapping[str, tuple[str, list[int]]] = {
     TensorScaleKind.FACTOR.value: ("_scale_2", []),
     TensorScaleKind.DIVISOR.value: ("_global_scale", [1]),
     TensorScaleKind.AMAX.value: ("_amax", [1]),
 }
-_LONGEST_HEADER = 100_000_000  # as the package has it
-#: What NumPy holds, where an axis of no elements counts as one of 1.
+_LONGEST_HEADER = 100_000_000  # the limit of the package safetensors
+#: Limits of NumPy's arrays, where an axis of length 0 counts as 1.
 _MOST_AXES, _MOST_ITEMS = 64, np.iinfo(np.intp).max // 16
 
-_DESCRIPTION_ERRORS = (
-    ValueError,
-    TypeError,
-    KeyError,
-    AttributeError,
-    IndexError,
-    OverflowError,
-)
+_DAMAGE = (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError)
 
 
 @dataclass(frozen=True)
@@ -92,10 +85,10 @@ class _Field:
     data: U8
 
     def codes(self, fmt: CodeFormat, shape: tuple[int, ...]) -> U8:
-        """Codes of this shape, unpacked.
+        """The codes of a format and shape, unpacked.
 
         Raises:
-            ValueError: a field that holds no such codes.
+            ValueError: the field holds other codes.
         """
         self.refuse_other(*_stored(fmt, shape))
         if not self.data.size:
@@ -107,14 +100,12 @@ class _Field:
     def refuse_other(self, kind: str, shape: Sequence[int]) -> None:
         """Refuse a field of another type or shape."""
         if (self.kind, self.shape) != (kind, tuple(shape)):
-            raise ValueError(
-                f"{self.name!r} must be {kind} of shape {tuple(shape)}, "
-                f"it is {self.kind} of shape {self.shape}"
-            )
+            got = f"it is {self.kind} of shape {self.shape}"
+            raise ValueError(f"{self.name!r} must be {kind} of shape {tuple(shape)}, {got}")
 
 
 def entries(path: Path) -> Iterator[Entry]:
-    """The tensors of a file; those that mxref wrote as blocks are blocks.
+    """The tensors of a file; blocks that mxref wrote are returned as blocks.
 
     Raises:
         ValueError: the file is cut or damaged.
@@ -129,7 +120,7 @@ def entries(path: Path) -> Iterator[Entry]:
 
 
 def _read(path: Path) -> tuple[dict[str, _Field], dict[str, dict[str, Any]], set[str]]:
-    """The tensors, what mxref's metadata says of some of them, and the names of their scales."""
+    """The tensors, mxref's metadata of blocks, and the names of the scales of these blocks."""
     size = path.stat().st_size
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
@@ -150,7 +141,7 @@ def _read(path: Path) -> tuple[dict[str, _Field], dict[str, dict[str, Any]], set
         missing = (set(about) | scales) - set(spans)
         if missing:
             raise ValueError(f"there is no tensor {min(missing)!r}")
-    except (*_DESCRIPTION_ERRORS, RecursionError) as error:
+    except (*_DAMAGE, RecursionError) as error:
         raise _damaged(path, f"its header is none: {brief(error)}") from None
     end = 0
     for name, (_, _, start, stop) in sorted(spans.items(), key=lambda item: item[1][2:]):
@@ -206,7 +197,7 @@ def _loader(field: _Field) -> Callable[[], NDArray[Any]]:
             fmt = element_format(_SMALL[field.kind])
             codes = unpack(field.data, fmt, math.prod(field.shape))
             return view_codes(codes, fmt).reshape(field.shape)
-        if field.kind == "BF16":  # ml_dtypes knows the processor's byte order only
+        if field.kind == "BF16":  # ml_dtypes has only the processor's byte order
             pairs = field.data.view("<u2").astype(np.uint16, copy=False)
             numbers: NDArray[Any] = pairs.view(ml_dtypes.bfloat16)
         else:
@@ -220,7 +211,7 @@ def _blocks_loader(
     path: Path, name: str, about: Mapping[str, Any], fields: Mapping[str, _Field]
 ) -> Callable[[], Blocks]:
     def codes(fmt: BlockFormat, shape: tuple[int, ...]) -> U8:
-        # Their shape is Blocks' to check.
+        # Blocks checks the shape of the scales.
         scales.refuse_other(_NATIVE.get(fmt.scale.name, "U8"), scales.shape)
         return fields[name].codes(fmt.element, shape)
 
@@ -235,7 +226,7 @@ def _blocks_loader(
     def load() -> Blocks:
         try:
             return described(about, codes, lambda: scales.data.reshape(scales.shape), tensor_bits)
-        except _DESCRIPTION_ERRORS as error:
+        except _DAMAGE as error:
             raise _damaged(path, f"{name!r} is no blocks: {brief(error)}") from None
 
     return load
@@ -258,7 +249,7 @@ def write(path: Path, tensors: Mapping[str, Blocks], policy: str) -> None:
             f"tensors must have names that are free with _scale behind them, too, "
             f"got {min(twice)!r}: rename it"
         )
-    parts.sort(key=lambda part: part[1] != "F32")  # what needs alignment first
+    parts.sort(key=lambda part: part[1] != "F32")  # tensors that need alignment first
     metadata = {"format": "mxref", "mxref": json.dumps({"policy": policy, "tensors": about})}
     header: dict[str, Any] = {"__metadata__": metadata}
     end = 0
@@ -277,7 +268,7 @@ def write(path: Path, tensors: Mapping[str, Blocks], policy: str) -> None:
 def _parts(
     name: str, blocks: Blocks
 ) -> Iterator[tuple[str, str, list[int], int, Callable[[], Iterator[U8]]]]:
-    """Name, type, shape, bytes and data of the tensors in the file."""
+    """Name, type, shape, size and data of each tensor in the file."""
     for suffix, codes, fmt in (
         ("", blocks.codes, blocks.format.element),
         ("_scale", blocks.scale_codes, blocks.format.scale),

@@ -1,4 +1,4 @@
-"""What files hold: tensors that are read when they are asked for, and how blocks are described."""
+"""Tensors in files, which are read on demand, and the description of blocks in words of JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mxref.blocks.tiles import shape_of
 from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.formats.catalog import BlockFormat
 
-#: Codes that are in memory at a time while a file is written.
+#: Number of codes that are in memory at a time while a file is written.
 STEP = 1 << 20
 _FLOATS = ("F64", "F32", "F16", "BF16")
 _NUMPY = [
@@ -27,16 +27,14 @@ _NUMPY = [
     for kind in ("f8", "f4", "f2", *(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)))
     for order in "<>"
 ]
-_SMALL = (
-    *("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4", "float8_e4m3"),
-    *("float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"),
-    "float8_e8m0fnu",
-)
-#: The types that tensors in blocks may have had, by the names that files give them.
+_FLOAT8 = ("e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
+_NARROW = ("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn")
+#: Types that a tensor may have had before it was quantized, by their names in files.
 _DTYPES: Mapping[str, np.dtype[Any]] = {
     **dict(_NUMPY),
     **{str(dtype): dtype for _, dtype in _NUMPY},
-    **{name: np.dtype(getattr(ml_dtypes, name)) for name in ("bfloat16", *_SMALL)},
+    **{name: np.dtype(getattr(ml_dtypes, name)) for name in ("bfloat16", *_NARROW)},
+    **{f"float8_{name}": np.dtype(getattr(ml_dtypes, f"float8_{name}")) for name in _FLOAT8},
 }
 
 
@@ -45,12 +43,12 @@ class Entry:
     """A tensor in a file.
 
     Args:
-        name: its name.
-        kind: its type in the file's own words, such as BF16.
-        shape: its shape.
-        load: reads it: an array, mapped to the file where its bytes can be used as they are; or
-            `Blocks`.
-        small: whether it holds floats of 8 bits or fewer.
+        name: name of the tensor.
+        kind: its type as the file names it, such as BF16.
+        shape: shape of the tensor.
+        load: reads the tensor: returns `Blocks`, or an array, mapped to the file if its bytes need
+            no conversion.
+        small: whether the tensor holds floats of 8 bits or fewer.
     """
 
     name: str
@@ -61,15 +59,15 @@ class Entry:
 
     @property
     def is_float(self) -> bool:
-        """Whether it holds floats of 16 bits or more."""
+        """Whether the tensor holds floats of 16 bits or more."""
         return self.kind in _FLOATS
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
-    """The NumPy or ml_dtypes type of that name.
+    """The NumPy or ml_dtypes type of a name.
 
     Raises:
-        ValueError: no float or integer type has it.
+        ValueError: no float or integer type has this name.
     """
     if name not in _DTYPES:
         raise ValueError(f"dtype must be that of floats or integers, got {name}")
@@ -77,19 +75,18 @@ def dtype_named(name: str) -> np.dtype[Any]:
 
 
 def describe(blocks: Blocks) -> dict[str, Any]:
-    """What is needed to read codes, in words that JSON holds.
+    """Format, shape and dtype of blocks, as JSON has them.
 
     Raises:
-        ValueError: a format that is known here by no name, so that no reader could find it, or
-            another thing that readers refuse.
+        ValueError: a format that no reader could find by its name, or a dtype that readers refuse.
     """
     fmt = blocks.format
     dtype_named(str(blocks.dtype))
     known = _format(fmt.name, fmt.element.name, fmt.scale.name, fmt.block_size)
     if known != fmt:
+        got = f"{fmt.name} of {fmt.element.name} and {fmt.scale.name}"
         raise ValueError(
-            f"format must consist of formats known by name to be written to a file, got {fmt.name} "
-            f"of {fmt.element.name} and {fmt.scale.name}"
+            f"format must consist of formats known by name to be written to a file, got {got}"
         )
     tensor = blocks.tensor_scale
     return {
@@ -111,10 +108,10 @@ def described(
     scales: Callable[[], U8],
     tensor_bits: Callable[[str], int],
 ) -> Blocks:
-    """The blocks that a description and the codes below it make.
+    """Blocks from a description and functions that read their codes, scales and tensor scale.
 
     Raises:
-        ValueError, TypeError, KeyError: a description that is none.
+        ValueError, TypeError, KeyError: the description is damaged.
     """
     fmt = _format(about["format"], about["element"], about["scale"], _size(about["block_size"]))
     if fmt is None:
@@ -122,26 +119,20 @@ def described(
     kind = about["tensor_scale"]
     tensor = None if kind is None else TensorScale(tensor_bits(kind), TensorScaleKind(kind))
     shape, axis = shape_of(about["shape"]), _size(about["axis"])
-    return Blocks(
-        owned(codes(fmt, shape_of(about["codes_shape"]))),
-        owned(scales()),
-        fmt,
-        axis,
-        shape,
-        dtype_named(about["dtype"]),
-        tensor,
-    )
+    dtype = dtype_named(about["dtype"])
+    elements = owned(codes(fmt, shape_of(about["codes_shape"])))
+    return Blocks(elements, owned(scales()), fmt, axis, shape, dtype, tensor)
 
 
 def brief(error: Exception) -> str:
-    """An error's words in a part of a sentence."""
+    """The text of an error as part of a sentence."""
     lines = str(error).splitlines()
     text = lines[0].rstrip(".")[:200] if lines else type(error).__name__
     return f"it lacks {text}" if isinstance(error, KeyError) else text
 
 
 def owned(codes: U8) -> U8:
-    """Codes that nobody writes to any more, which `Blocks` need not copy."""
+    """Codes made read-only, which `Blocks` need not copy."""
     array: Any = codes
     while isinstance(array, np.ndarray):
         array.flags.writeable = False
@@ -150,7 +141,7 @@ def owned(codes: U8) -> U8:
 
 
 def chunks(codes: U8) -> Iterator[U8]:
-    """Codes in their order, about `STEP` at a time: parts of one row, or whole rows."""
+    """Codes in order, about `STEP` at a time: parts of one row, or whole rows."""
     rows = codes.reshape(math.prod(codes.shape[:-1]), codes.shape[-1])
     length = rows.shape[1]
     if length > STEP:

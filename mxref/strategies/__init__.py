@@ -1,7 +1,7 @@
 """Hypothesis strategies for property tests of MX code: floats, blocks, codes, tensors, policies.
 
-They know where the formats change their minds, and shrink to the simplest number that fails. A
-property test of a kernel takes five lines:
+They draw numbers next to the thresholds of the formats, and shrink to the simplest number that
+fails. A property test of a kernel takes five lines:
 
 >>> import mxref
 >>> from hypothesis import given
@@ -12,9 +12,9 @@ property test of a kernel takes five lines:
 ...     assert (codes >> 7 == numbers.view("u4") >> 31).all()
 >>> test_encode_keeps_the_sign()
 
-Floats are given by the names `f32`, `f16`, `bf16`, `f64`. Strategies of bit patterns (`patterns`,
-`near_thresholds`, `near_scale_limits`) join by ``|``, and `values` makes floats of them. They need
-the package hypothesis: ``pip install 'mxref[fuzz]'``.
+Float types are `f32`, `f16`, `bf16` and `f64`. Strategies of bit patterns (`patterns`,
+`near_thresholds`, `near_scale_limits`) are joined by ``|``, and `values` converts them to floats.
+The package hypothesis is needed: ``pip install 'mxref[fuzz]'``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Codes and blocks: of floats, and encoded ones."""
+"""Strategies of codes, encoded blocks and blocks of floats."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _T = TypeVar("_T")
 
 
 def codes(format: str) -> st.SearchStrategy[int]:
-    """Every code of an element format; they shrink to 0.
+    """All codes of an element format; they shrink to 0.
 
     Raises:
         ValueError: unknown format.
@@ -49,7 +49,7 @@ def codes(format: str) -> st.SearchStrategy[int]:
 
 
 def scale_codes(format: str = "e8m0") -> st.SearchStrategy[int]:
-    """Every code of a scale format; those of E8M0 shrink to 7F, which is 1.
+    """All codes of a scale format; those of E8M0 shrink to 7F, which is 1.
 
     Raises:
         ValueError: unknown format.
@@ -69,11 +69,12 @@ def scale_codes(format: str = "e8m0") -> st.SearchStrategy[int]:
 def coded_blocks(format: str, *, count: int = 1) -> st.SearchStrategy[tuple[U8, U8]]:
     """Encoded blocks: scale codes (count,) and element codes (count, block size).
 
-    Elements are a few codes at some place or repeated throughout; they shrink to 0 but for one.
+    The elements of a block are a few codes at some place, or these codes repeated. Blocks shrink to
+    zeros and one other code.
 
     Args:
         format: a block format.
-        count: how many blocks.
+        count: number of blocks.
 
     Raises:
         ValueError: unknown format.
@@ -109,22 +110,22 @@ def blocks(
 ) -> st.SearchStrategy[NDArray[Any]]:
     """Blocks of floats (count, block size) for `quantize`.
 
-    Elements are a few numbers at some place, or repeated throughout: zeros, any numbers, thresholds
-    of the elements, largest numbers at which a scale rule goes up. All of that is at any scale, to
-    the ends of the float type. They shrink to zeros but for one simple number.
+    The elements of a block are a few numbers at some place, or these numbers repeated: zeros, any
+    numbers, thresholds of the element format, and values of amax at which a scale rule goes up; at
+    any scale, to the ends of the float type. Blocks shrink to zeros and one simple number.
 
     Args:
         format: a block format.
         float: `f32`, `f16`, `bf16` or `f64`.
-        count: how many blocks.
-        spread: how many binades below that of the largest numbers elements may lie; if None, as
-            many as the elements' format has and four more.
-        specials: positions in which infinities and NaNs may come; any if None, none if empty.
-        policy: a `Policy` or its spelling, whose thresholds are meant.
+        count: number of blocks.
+        spread: number of binades below the largest numbers in which elements may lie; None for
+            those of the element format and four more.
+        specials: positions that may hold infinities and NaNs; None for all.
+        policy: a `Policy` or its spelling, for the thresholds.
 
     Raises:
-        ValueError: unknown format, float type or policy, a stochastic rounding, or a position that
-            is not in a block.
+        ValueError: unknown format, float type or policy, a stochastic rounding, or a position
+            outside the block.
 
     >>> from hypothesis import find, settings
     >>> quiet = settings(database=None, derandomize=True)
@@ -174,20 +175,20 @@ def blocks(
 
 
 def _specials(layout: FloatLayout) -> st.SearchStrategy[int]:
-    """Infinities and NaNs."""
+    """Infinities and NaNs of both signs."""
     magnitudes = (layout.inf_bits, layout.nan_bits, layout.inf_bits | 1)
     return st.sampled_from([bits | sign for bits in magnitudes for sign in (0, layout.sign_bit)])
 
 
 def _limits(fmt: BlockFormat, layout: FloatLayout) -> list[int]:
-    """Largest numbers at which the scale of a block changes, by some rule."""
+    """Values of amax at which the scale of a block changes under some rule."""
     points = set()
     if fmt.scale == E8M0:
         for rule in ScaleRule:
             if not rule.is_quirk:
                 binade, first = rule.limit(fmt.element).threshold(layout.mantissa_bits)
                 points.add(((binade + layout.bias - 1) << layout.mantissa_bits) + first)
-    else:  # the numbers and the midpoints of the scale's format, times the largest element
+    else:  # numbers and midpoints of the scale format, times the largest element
         largest, power = fmt.element.magnitude_parts(fmt.element.max_code)
         for code in range(1, fmt.scale.max_code + 1):
             n, exponent = fmt.scale.magnitude_parts(code)
@@ -198,7 +199,7 @@ def _limits(fmt: BlockFormat, layout: FloatLayout) -> list[int]:
 
 
 def _shifted(words: NDArray[Any], shift: NDArray[Any], layout: FloatLayout) -> NDArray[Any]:
-    """Patterns of numbers times 2**shift; what is too large becomes the largest number."""
+    """Patterns of numbers times 2**shift; overflow becomes the largest number."""
     parts = split(words, layout)
     moved = compose(dataclasses.replace(parts, exponent=parts.exponent + shift), layout)
     over = moved & layout.uint.type(layout.sign_bit - 1) >= layout.inf_bits

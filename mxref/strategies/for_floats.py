@@ -1,4 +1,4 @@
-"""Floats: bit patterns of interest, numbers next to exact steps, and arrays of them."""
+"""Strategies of floats: interesting bit patterns, numbers next to thresholds, and arrays."""
 
 from __future__ import annotations
 
@@ -35,23 +35,22 @@ __all__ = [
     "values",
 ]
 
-
 _T = TypeVar("_T")
 
 
 def patterns(
     float: str = "f32", *, allow_nan: bool = True, allow_infinity: bool = True
 ) -> st.SearchStrategy[int]:
-    """Bit patterns of a float type, most of them of interest.
+    """Bit patterns of a float type, most of them edge cases.
 
     Zeros, numbers of few bits, ends of binades, subnormals, the largest numbers, infinities, and
-    NaNs quiet and signalling with payloads, of both signs. They shrink to zero, else to one, else
+    quiet and signalling NaNs with payloads, of both signs. They shrink to zero, else to one, else
     to a short significand near one.
 
     Args:
         float: `f32`, `f16`, `bf16` or `f64`.
-        allow_nan: whether there are NaNs.
-        allow_infinity: whether there are infinities.
+        allow_nan: whether NaNs are drawn.
+        allow_infinity: whether infinities are drawn.
 
     Raises:
         ValueError: unknown float type.
@@ -82,14 +81,14 @@ def values(
     shape: int | tuple[int, ...] | st.SearchStrategy[tuple[int, ...]] | None = None,
     bits: st.SearchStrategy[int] | None = None,
 ) -> st.SearchStrategy[Any]:
-    """Floats with certain bit patterns: NumPy scalars, or arrays of a shape.
+    """Floats with bit patterns of a strategy: NumPy scalars, or arrays of a shape.
 
-    Arrays are of `numpy.float32`, `numpy.float16`, `ml_dtypes.bfloat16` or `numpy.float64`, and
-    have up to eight different numbers, in turn.
+    The dtype is `numpy.float32`, `numpy.float16`, `ml_dtypes.bfloat16` or `numpy.float64`. An array
+    repeats up to eight different numbers.
 
     Args:
         float: `f32`, `f16`, `bf16` or `f64`.
-        shape: of the array, or a strategy of shapes; None for scalars.
+        shape: shape of the array, or a strategy of shapes; None for scalars.
         bits: a strategy of patterns; `patterns(float)` if None.
 
     Raises:
@@ -116,14 +115,14 @@ def values(
 def near_thresholds(
     format: str, float: str = "f32", policy: str | Policy = "ocp"
 ) -> st.SearchStrategy[int]:
-    """Bit patterns at every step of `encode`, and one ulp to both sides of it.
+    """Bit patterns at every threshold of `encode`, and one ulp to both sides of it.
 
-    And at every number of the format and every midpoint, up to that past the largest number. The
-    steps are exact, under any policy of a deterministic rounding, and of both signs: found by
-    bisection of `mxref.exact`.
+    Also at every number of the format and every midpoint, up to the one past the largest number.
+    The thresholds are exact, for both signs, under any policy with a deterministic rounding: they
+    are found by bisection of `mxref.exact`.
 
     Args:
-        format: an element format, or `e8m0` for the steps of `encode_scale`.
+        format: an element format, or `e8m0` for the thresholds of `encode_scale`.
         float: `f32`, `f16`, `bf16` or `f64`.
         policy: a `Policy` or its spelling.
 
@@ -164,7 +163,7 @@ def near_scale_limits(
 
 
 def threshold_patterns(format: str, float: str, policy: str | Policy) -> list[int]:
-    """What `near_thresholds` draws from."""
+    """The patterns that `near_thresholds` draws from."""
     layout = layout_named(float)
     chosen = Policy.parse(policy) if isinstance(policy, str) else policy
     if format == E8M0.name:
@@ -180,7 +179,7 @@ def threshold_patterns(format: str, float: str, policy: str | Policy) -> list[in
 
 
 def limit_patterns(format: str, float: str, rule: str, policy: str | Policy) -> list[int]:
-    """What `near_scale_limits` draws from."""
+    """The patterns that `near_scale_limits` draws from."""
     layout, fmt = layout_named(float), element_format(format)
     chosen = Policy.parse(policy) if isinstance(policy, str) else policy
     if rule != ScaleRule.FLOOR.value:
@@ -189,24 +188,24 @@ def limit_patterns(format: str, float: str, rule: str, policy: str | Policy) -> 
 
 
 def layout_named(name: str) -> FloatLayout:
-    """The float type of that name."""
+    """The float type of a name."""
     if name not in LAYOUTS:
         raise ValueError(unknown_name("float", name, LAYOUTS))
     return LAYOUTS[name]
 
 
 def signs(layout: FloatLayout) -> st.SearchStrategy[int]:
-    """No sign bit, or the sign bit alone."""
+    """Zero or the sign bit."""
     return st.sampled_from((0, layout.sign_bit))
 
 
 def numbers(
     layout: FloatLayout, exponents: Sequence[tuple[int, int]]
 ) -> list[st.SearchStrategy[int]]:
-    """Numbers of any significand, short ones, at the ends of binades, with one bit far below.
+    """Strategies of numbers: any, short, next to the ends of binades, with one distant bit.
 
-    Exponents lie in one of some ranges. All ranges lie in the first ones, so that a number shrinks
-    as one of those. One above the largest exponent is infinity, or NaN with that fraction.
+    Exponents lie in one of the ranges. The first range contains the others, so that every number
+    shrinks within it. One above the largest exponent is infinity, or NaN with that fraction.
     """
     m = layout.mantissa_bits
     top = (1 << m) - 1
@@ -223,7 +222,7 @@ def numbers(
 
 
 def one_branch(*strategies: st.SearchStrategy[int]) -> st.SearchStrategy[int]:
-    """One of some strategies, which counts as one where it is joined to others."""
+    """One of some strategies, which has the weight of one if it is joined to others."""
     return st.builds(int, st.one_of(strategies))
 
 
@@ -233,7 +232,7 @@ def ranges(*ranges: tuple[int, int]) -> st.SearchStrategy[int]:
 
 
 def around(points: Iterable[int], layout: FloatLayout) -> list[int]:
-    """Points and the floats next to them, the simplest first, none of them NaN."""
+    """Points and their neighbours, the simplest first, without NaNs."""
     near = {
         point & layout.sign_bit | magnitude
         for point in points
@@ -244,10 +243,9 @@ def around(points: Iterable[int], layout: FloatLayout) -> list[int]:
 
 
 def stretches(words: Sequence[int], most: int) -> st.SearchStrategy[list[int]]:
-    """One to `most` consecutive ones of some words: many at the cost of two draws.
+    """One to `most` consecutive words, of which only the last and their number are drawn.
 
-    Drawn are the last one and their number, so that first those after the one that matters go, and
-    then those before it.
+    Shrinking removes first the words after the one that fails, then those before it.
     """
     last, counts = st.integers(0, len(words) - 1), st.integers(1, most)
     return st.builds(
@@ -256,7 +254,7 @@ def stretches(words: Sequence[int], most: int) -> st.SearchStrategy[list[int]]:
 
 
 def rows(some: st.SearchStrategy[list[_T]], size: int) -> st.SearchStrategy[list[Any]]:
-    """Rows of zeros with some elements at some place, or with them repeated throughout."""
+    """Rows of zeros with some elements at some place, or of these elements repeated."""
 
     def laid(repeated: bool, start: int, found: list[_T]) -> list[Any]:  # noqa: FBT001
         whole = found * (-(-size // len(found))) if repeated and found else [*found, *[0] * size]

@@ -1,22 +1,15 @@
-"""Whole policies that an operation takes."""
+"""Strategies of policies."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
 from mxref.blocks.shapes import E8M0_ONLY, EXACT_ONLY
-from mxref.formats.catalog import (
-    BLOCK_FORMATS,
-    E8M0,
-    ELEMENT_FORMATS,
-    OTHER_BLOCK_FORMATS,
-    OTHER_FORMATS,
-    SCALE_FORMATS,
-    BlockFormat,
-    CodeFormat,
-)
+from mxref.formats import catalog
+from mxref.formats.catalog import E8M0, BlockFormat, CodeFormat
 from mxref.policy.choices import ScaleArithmetic
 from mxref.policy.policy import READS, Policy
 from mxref.support.text import unknown_name
@@ -31,16 +24,16 @@ def policies(
     allow_stochastic: bool = False,
     allow_refusals: bool = False,
 ) -> st.SearchStrategy[Policy]:
-    """Whole policies: any member of every choice that an operation reads, `ocp` for the others.
+    """Policies with any members of the choices that an operation reads; the others as in `ocp`.
 
-    Never a combination that the operation refuses. They shrink to `ocp`.
+    Combinations that the operation refuses are never drawn. Policies shrink to `ocp`.
 
     Args:
-        op: an operation, such as `encode`; None for all choices (of which `pack_blocks` refuses
+        op: an operation, such as `encode`; None for all choices (`pack_blocks` refuses
             `scale_place=separate`, which `ocp` has).
-        format: its format; choices that only others read keep their value.
-        allow_stochastic: whether there are roundings that need `random_bits=`.
-        allow_refusals: whether there are policies that make some input an error:
+        format: its format; choices that it does not read keep their value.
+        allow_stochastic: whether to draw roundings that need `random_bits=`.
+        allow_refusals: whether to draw policies under which some inputs are errors:
             `nan_to_finite=error` and `tail=refused`.
 
     Raises:
@@ -55,9 +48,7 @@ def policies(
     if op is not None and op not in READS:
         raise ValueError(unknown_name("op", op, READS))
     fmt = None if format is None else _any_format(format)
-    names = (
-        READS[op] if op else tuple(dict.fromkeys(name for one in READS.values() for name in one))
-    )
+    names = READS[op] if op else tuple(dict.fromkeys(itertools.chain(*READS.values())))
     members = {
         name: [
             member
@@ -69,7 +60,7 @@ def policies(
         for name in names
         if not _unread(fmt, name)
     }
-    # The default as often as all the others: a wrong choice must not hide behind another one.
+    # The default is as likely as all others together, so that most choices differ one at a time.
     each = {
         name: st.sampled_from([*some[:1] * max(1, len(some) - 1), *some[1:]])
         for name, some in members.items()
@@ -77,12 +68,12 @@ def policies(
     return st.fixed_dictionaries(each).map(lambda chosen: _legal(Policy().replace(**chosen), fmt))
 
 
-#: Choices that make some input an error.
+#: Choices under which some inputs are errors.
 _REFUSALS = (("nan_to_finite", "error"), ("tail", "refused"))
 
 
 def _refused(op: str | None, fmt: BlockFormat | CodeFormat | None, name: str, value: str) -> bool:
-    """Whether an operation refuses a member whatever its input is."""
+    """Whether an operation refuses a member for every input."""
     match name, value:
         case "scale_overflow", "wrap":
             return op in (None, "encode_scale")
@@ -94,14 +85,14 @@ def _refused(op: str | None, fmt: BlockFormat | CodeFormat | None, name: str, va
 
 
 def _unread(fmt: BlockFormat | CodeFormat | None, name: str) -> bool:
-    """Whether a choice is read for other formats only."""
+    """Whether a choice is read only for other formats."""
     if not isinstance(fmt, BlockFormat):
         return False
     return name == "scale_arithmetic" if fmt.scale == E8M0 else name in E8M0_ONLY
 
 
 def _legal(policy: Policy, fmt: BlockFormat | CodeFormat | None) -> Policy:
-    """A policy without the choices that its arithmetic of scales does not read."""
+    """A policy without the choices that its scale arithmetic does not read."""
     if fmt is None or policy.scale.scale_arithmetic is ScaleArithmetic.EXACT:
         return policy
     default = Policy().choices()
@@ -110,11 +101,11 @@ def _legal(policy: Policy, fmt: BlockFormat | CodeFormat | None) -> Policy:
 
 def _any_format(name: str) -> BlockFormat | CodeFormat:
     known: Mapping[str, BlockFormat | CodeFormat] = {
-        **ELEMENT_FORMATS,
-        **OTHER_FORMATS,
-        **SCALE_FORMATS,
-        **BLOCK_FORMATS,
-        **OTHER_BLOCK_FORMATS,
+        **catalog.ELEMENT_FORMATS,
+        **catalog.OTHER_FORMATS,
+        **catalog.SCALE_FORMATS,
+        **catalog.BLOCK_FORMATS,
+        **catalog.OTHER_BLOCK_FORMATS,
     }
     if name not in known:
         raise ValueError(unknown_name("format", name, known))

@@ -1,4 +1,4 @@
-"""Tensors of shapes that blocks do not fill, in every memory order."""
+"""Strategies of tensors whose sides are no multiples of the block size, in every memory order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mxref.strategies.for_floats import layout_named, patterns, ranges, rows
-from mxref.support.text import unknown_name
+from mxref.support.text import refuse_unknown
 
 __all__ = ["tensors"]
 
@@ -23,16 +23,16 @@ def tensors(
     orders: Collection[str] = ("C", "F", "strided", "reversed"),
     bits: st.SearchStrategy[int] | None = None,
 ) -> st.SearchStrategy[tuple[NDArray[Any], int]]:
-    """A tensor of a shape that blocks do not fill, and the axis along which they run.
+    """A tensor and the axis along which its blocks run.
 
-    Sides are 1 to 5, and that of the axis may be next to a multiple of 32. Elements are a few
-    numbers at some place or repeated throughout.
+    Sides are 1 to 5; the side of the block axis may also be next to a multiple of 32. Elements are
+    a few numbers at some place, or these numbers repeated.
 
     Args:
         float: `f32`, `f16`, `bf16` or `f64`.
         dims: number of axes; 1 to 3 if None.
-        orders: in memory: `C`, `F` (first axis fastest), `strided` (every other one of a larger
-            array) and `reversed` (from the end backwards).
+        orders: memory orders: `C`, `F` (first axis fastest), `strided` (every other element of a
+            larger array) and `reversed` (from the end backwards).
         bits: a strategy of patterns; `patterns(float)` if None.
 
     Raises:
@@ -44,9 +44,7 @@ def tensors(
     (array([0], dtype=bfloat16), 0)
     """
     layout = layout_named(float)
-    for name in orders:
-        if name not in _ORDERS:
-            raise ValueError(unknown_name("orders", name, dict.fromkeys(_ORDERS)))
+    refuse_unknown("orders", orders, _ORDERS)
     order = st.sampled_from([name for name in _ORDERS if name in orders])
     words = st.lists(patterns(float) if bits is None else bits, max_size=8)
     count = st.integers(1, 3) if dims is None else st.just(dims)
@@ -68,7 +66,7 @@ _ORDERS = ("C", "F", "strided", "reversed")
 
 
 def _in_order(array: NDArray[Any], order: str, filler: int) -> NDArray[Any]:
-    """The same elements in another memory order."""
+    """An array of the same elements in a memory order."""
     if order == "F":
         return array.T.copy().T
     if order == "reversed":

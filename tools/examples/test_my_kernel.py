@@ -1,4 +1,4 @@
-"""All that a repository adds to test its kernel: pytest --mxref-target my_kernel.py.
+"""The test that a repository adds for its kernel: pytest --mxref-target my_kernel.py.
 
 Or once and for all in pyproject.toml, below [tool.pytest.ini_options]:
 mxref_target = "my_kernel.py"

@@ -1,4 +1,4 @@
-"""Everything that needs a GPU, in one command: the fast paths, and the casts of others.
+"""All checks that need a GPU: the fast paths, and the casts of torch, torchao and CUDA.
 
     python tools/gpu/gpu_check.py                # prints the results; takes some ten minutes
     python tools/gpu/gpu_check.py --out DIR      # also writes DIR/LEDGER-gpu.md and DIR/gpu.json
@@ -35,7 +35,7 @@ from gpu_parts import PARTS, Part, missing
 from mxref._version import __version__
 from mxref.support.whole_file import write_file
 
-#: Seconds that a part may take.
+#: Time limit of a part in seconds.
 LIMIT = 3600.0
 _RUNNER = (sys.executable, str(Path(__file__).resolve().with_name("gpu_parts.py")))
 _NOT_RUN = "not run"
@@ -43,18 +43,18 @@ _NOT_RUN = "not run"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of a part.
+    """The result of a part.
 
     Args:
-        name: the part.
-        status: `ok`, `FAIL`, `differs` (others), or `not run`.
-        detail: why it did not run, or failed without an answer.
+        name: name of the part.
+        status: `ok`, `FAIL`, `differs` (wrong answers of another library), or `not run`.
+        detail: the reason why the part did not run, or failed without an answer.
         device: the GPU that answered.
-        cases: answers compared.
-        failed: wrong ones.
-        seconds: of the clock.
-        text: what it printed.
-        found: all that it found.
+        cases: number of answers that were compared.
+        failed: number of wrong answers.
+        seconds: elapsed time.
+        text: output of the part.
+        found: the findings of the part.
     """
 
     name: str
@@ -69,13 +69,13 @@ class Result:
 
 
 def run(part: Part, build: Path, runner: Sequence[str] = _RUNNER, limit: float = LIMIT) -> Result:
-    """A part in a process of its own; one that dies has failed.
+    """Run a part in its own process; a part whose process dies has failed.
 
     Args:
         part: the part.
-        build: folder for what is compiled.
-        runner: the command that is given the part's name, a file for its findings, and `build`.
-        limit: seconds until it is killed.
+        build: folder for compiled programs.
+        runner: a command; its arguments are the name of the part, a file for findings, and `build`.
+        limit: seconds after which the process is killed.
     """
     why = missing(part)
     if why:
@@ -100,7 +100,7 @@ def run(part: Part, build: Path, runner: Sequence[str] = _RUNNER, limit: float =
 
 
 def judged(part: Part, found: dict[str, Any], seconds: float, text: str) -> Result:
-    """What findings amount to; those that name no device, or compared nothing, have failed."""
+    """The result from findings; without a device, or without a comparison, the part has failed."""
     if "not_run" in found:
         return Result(part.name, _NOT_RUN, found["not_run"], seconds=seconds)
     cases, failed = found.get("cases", 0), found.get("failed", 0)
@@ -124,7 +124,7 @@ def exit_status(results: Sequence[Result]) -> int:
 
 
 def table(results: Sequence[Result]) -> list[str]:
-    """The results as the rows of a Markdown table."""
+    """The results as a Markdown table."""
     rows = ["| | part | cases | wrong | seconds | |", "|---|---|---|---|---|---|"]
     for one in results:
         counts = "| | |" if one.status == _NOT_RUN else f"| {one.cases} | {one.failed} |"
@@ -134,7 +134,7 @@ def table(results: Sequence[Result]) -> list[str]:
 
 
 def page(results: Sequence[Result], about: dict[str, str]) -> str:
-    """LEDGER-gpu.md."""
+    """The text of LEDGER-gpu.md."""
     lines = ["# What a GPU answered", "", "Written by `tools/gpu/gpu_check.py`.", ""]
     lines += [f"- {name}: {value}" for name, value in about.items()]
     lines += ["", *table(results)]
@@ -145,7 +145,7 @@ def page(results: Sequence[Result], about: dict[str, str]) -> str:
 
 
 def version_of(package: str) -> str:
-    """The version that is installed."""
+    """The installed version of a package."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -153,7 +153,7 @@ def version_of(package: str) -> str:
 
 
 def versions() -> dict[str, str]:
-    """What the results depend on."""
+    """The versions that the results depend on."""
     found = {"mxref": __version__, "Python": platform.python_version()}
     for name in ("numpy", "ml_dtypes", "torch", "triton", "torchao"):
         found[name] = version_of(name)
@@ -165,11 +165,11 @@ def versions() -> dict[str, str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what the command line names."""
+    """Run the parts that the command line names."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", default="", metavar="NAME", help="parts whose names begin so")
+    parser.add_argument("--only", default="", metavar="NAME", help="parts that begin with NAME")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write the results")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     options = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""What the parts of `gpu_check.py` share: where things are, and the GPU that must be there."""
+"""Paths, the check for a GPU, and `verify`, which the parts of `gpu_check.py` share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tools" / "adapters")]  # a copied folder is not installed
+sys.path[:0] = [str(ROOT), str(ROOT / "tools" / "adapters")]  # mxref need not be installed
 
 from mxref.cli.verify_verb import print_report, report_json  # noqa: E402
 from mxref.conformance import verify  # noqa: E402
@@ -20,19 +20,19 @@ __all__ = ["ROOT", "RULES", "VECTORS", "Found", "NotRunError", "gpu_line", "veri
 
 VECTORS = ROOT / "vectors"
 RULES = ("floor", "ceil", "rceil", "even")
-#: What a part found: `device`, `passed`, `cases`, `failed`, and a report of any shape.
+#: Findings of a part: `device`, `passed`, `cases`, `failed`, and a report of any shape.
 Found = dict[str, Any]
 
 
 class NotRunError(RuntimeError):
-    """A part that cannot run here; the sentence says why."""
+    """A part cannot run on this machine; the message says why."""
 
 
 def gpu_line() -> str:
     """Name, driver and compute capability of the first GPU.
 
     Raises:
-        NotRunError: there is none, or no driver.
+        NotRunError: there is no GPU or no driver.
     """
     query = ["nvidia-smi", "--query-gpu=name,driver_version,compute_cap", "--format=csv,noheader"]
     if shutil.which("nvidia-smi") is None:
@@ -46,7 +46,7 @@ def gpu_line() -> str:
 
 
 def verified(target: Target, device: str) -> Found:
-    """What `mxref verify` prints and reports of a target."""
+    """Check a target as `mxref verify` does, and print the report."""
     report = verify(target, read_for(VECTORS, target, target.policy))
     print_report(report, 10)
     return {

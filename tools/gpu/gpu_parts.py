@@ -1,7 +1,7 @@
-"""The parts of `gpu_check.py`: what is run on a GPU, and what each part needs.
+"""The parts of `gpu_check.py` and their requirements.
 
-Each part runs in a process of its own, so that a fault of one takes no other with it. It prints its
-findings, and returns them with the device on which they were made.
+Each part runs in its own process, so that a crash of one does not end the others. It prints its
+findings, and returns them with the name of the device.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ __all__ = ["PARTS", "Part", "missing"]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One thing to run.
+    """One check on a GPU.
 
     Args:
-        name: what reports call it.
-        needs: what must be there: `gpu`, `nvcc`, or the name of a Python package.
-        run: what runs it, given a folder for what is built; it prints and returns its findings.
-        own: whether a difference is a failure: of the fast paths; of others it is a finding.
+        name: name of the part in reports.
+        needs: requirements: `gpu`, `nvcc`, or names of Python packages.
+        run: runs the part, given a folder for compiled programs; prints and returns its findings.
+        own: whether a difference is a failure, as for the fast paths; for other libraries it is a
+            finding.
     """
 
     name: str
@@ -39,7 +40,7 @@ class Part:
 
 
 def missing(part: Part) -> str:
-    """Why a part cannot run here; empty if nothing is known against it."""
+    """The first requirement of a part that is missing, as a sentence; empty if none is."""
     for need in part.needs:
         if need == "gpu":
             try:
@@ -84,10 +85,8 @@ PARTS = (
 
 
 def main() -> int:
-    """Run one part and write what it found to a file."""
-    parser = argparse.ArgumentParser(
-        description="one part of gpu_check.py, in a process of its own"
-    )
+    """Run one part and write its findings to a file."""
+    parser = argparse.ArgumentParser(description="one part of gpu_check.py, in its own process")
     parser.add_argument("name", choices=[part.name for part in PARTS])
     parser.add_argument("result", type=Path)
     parser.add_argument("build", type=Path)

@@ -1,4 +1,4 @@
-"""Parts of `gpu_check.py` that are the program of tools/fastpath/cuda, compiled by nvcc."""
+"""Parts of `gpu_check.py` that run the program of tools/fastpath/cuda, compiled by nvcc."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CUDA = ROOT / "tools" / "fastpath" / "cuda"
 
 
 def nvcc() -> str | None:
-    """The compiler, on the PATH or where CUDA puts it."""
+    """The path of nvcc, from PATH or CUDA's own folder; None if it is missing."""
     return shutil.which("nvcc", path=os.pathsep.join([os.environ.get("PATH", ""), _CUDA_BIN]))
 
 
@@ -28,10 +28,10 @@ _CUDA_BIN = "/usr/local/cuda/bin"
 
 
 def _program(build: Path, *flags: str) -> str:
-    """`mx_check`, compiled for the GPU that is here; once for all parts.
+    """The path of `mx_check`, compiled for the GPU of this machine, once for all parts.
 
     Raises:
-        RuntimeError: nvcc refuses it.
+        RuntimeError: nvcc failed.
     """
     capability = gpu_line().rpartition(",")[2].strip().replace(".", "")
     program = build / "_".join(["mx_check", *flags])
@@ -46,10 +46,10 @@ def _program(build: Path, *flags: str) -> str:
 
 
 def _asked(command: list[str]) -> Found:
-    """The JSON of a command.
+    """The JSON that a command prints.
 
     Raises:
-        RuntimeError: there is none.
+        RuntimeError: it prints no JSON, or passes with another exit status than 0.
     """
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     try:
@@ -63,7 +63,7 @@ def _asked(command: list[str]) -> Found:
 
 
 def of_program(arguments: tuple[str, ...], flags: tuple[str, ...]) -> Callable[[Path], Found]:
-    """A command of `mx_check` that has JSON: what it found on the device, and nowhere else."""
+    """A command of `mx_check` with JSON output, which must come from the device."""
 
     def run(build: Path) -> Found:
         found = _asked([_program(build, *flags), *arguments, "--json"])
@@ -102,7 +102,7 @@ def by_lines(rule: str) -> Callable[[Path], Found]:
 
 
 def level_2(build: Path) -> Found:
-    """The exhaustive families, compared by their digests."""
+    """The exhaustive families of level 2, compared by digest."""
     command = [sys.executable, str(CUDA / "level2.py"), _program(build), "--json"]
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     found = _asked(command)
@@ -111,7 +111,7 @@ def level_2(build: Path) -> Found:
     return {
         "device": gpu_line().partition(",")[0],
         "cases": sum(row["cases"] for row in found["rows"]),
-        "failed": sum(not row["pass"] for row in found["rows"]),  # families: there is one digest
+        "failed": sum(not row["pass"] for row in found["rows"]),  # families: each has one digest
         "passed": found["pass"],
         "report": found,
     }

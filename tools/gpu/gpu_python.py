@@ -24,7 +24,7 @@ ELEMENTS = [fmt.element.name for fmt in BLOCK_FORMATS.values()]
 
 
 def _torch() -> Any:
-    """The torch that sees a GPU."""
+    """Torch, if it sees a GPU."""
     torch: Any = importlib.import_module("torch")
     if not torch.cuda.is_available():
         raise NotRunError(f"torch {torch.__version__} sees no GPU")
@@ -32,7 +32,7 @@ def _torch() -> Any:
 
 
 def _triton(rule: str) -> tuple[Target, str]:
-    """The Triton target under a scale rule, and its device."""
+    """The Triton target under a scale rule, and the name of the GPU."""
     device = _torch().cuda.get_device_name()
     os.environ.pop("TRITON_INTERPRET", None)
     os.environ["MX_RULE"] = rule
@@ -41,7 +41,7 @@ def _triton(rule: str) -> tuple[Target, str]:
 
 
 def triton_level_1(rule: str) -> Callable[[Path], Found]:
-    """Level 1 of the vectors through the Triton target under a scale rule."""
+    """Level 1 of the vectors by the Triton target under a scale rule."""
 
     def run(_: Path) -> Found:
         return verified(*_triton(rule))
@@ -65,7 +65,7 @@ def _swept(asked: Iterator[tuple[str, str, str, str]]) -> Found:
 
 
 def triton_level_2(_: Path) -> Found:
-    """Every bfloat16, every scale with every code, and the block product under every rule."""
+    """All bfloat16 inputs, all pairs of scale and code, and the block product, under all rules."""
 
     def asked() -> Iterator[tuple[str, str, str, str]]:
         for name in ELEMENTS:
