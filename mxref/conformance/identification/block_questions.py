@@ -154,7 +154,7 @@ def _exponent(setting: Setting) -> int:
 
 
 def _ends(setting: Setting, code: int) -> tuple[int, int]:
-    """The magnitudes between which elements neither under- nor overflow, nor does float16."""
+    """The least and greatest magnitude without under- or overflow of elements or float16."""
     fmt, layout = setting.element, setting.layout
     numbers, _ = grid(fmt, layout)
     pair = times(np.array([numbers[1], numbers[-1]], np.uint64), code - E8M0.bias, layout)
