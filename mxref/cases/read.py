@@ -53,7 +53,7 @@ def read_vectors(folder: Path, wanted: Callable[[str], bool] | None = None) -> l
         entries = [entry for stem, entry in by_stem(entries).items() if wanted(stem)]
     with no_collection():
         files = [read_listed(folder, entry) for entry in entries]
-    if (folder / STAGED).exists():  # the files of the older set go last
+    if (folder / STAGED).exists():  # files of the older set may be left
         with contextlib.suppress(VectorError):
             listed |= {folder / old["file"] for old in read_manifest(folder, staged=False)}
     for path in sorted(folder.rglob("*")):

@@ -108,7 +108,7 @@ class VectorFile:
     Args:
         op: operation.
         format: element, scale or block format.
-        float: type of the float side: of the inputs, or of what is decoded to.
+        float: type of the float side: of the inputs, or of the decoded numbers.
         columns: policies, `ocp` first.
         plain: number of columns, from the first on, in the plain file.
         in_digits: hex digits of an input word.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 __all__ = ["FLAGS", "LAYOUT_OPERATIONS", "MODELS", "OPERATIONS", "RULES", "SECTIONS"]
 
-#: Operations about where codes lie: of any number of words, and compared one case at a time.
+#: Operations on layouts: their cases have any number of words and are compared one by one.
 LAYOUT_OPERATIONS = (
     "pack",
     "unpack",

@@ -92,7 +92,7 @@ def _picture(bits: int, packing: str, block_size: int) -> tuple[list[Byte], int]
 def pack(codes: Sequence[int], bits: int, packing: str, block_size: int = 32) -> list[int]:
     """Return the bytes of a row of codes.
 
-    codes: 0 to 2**bits - 1 each. packing, with the codes of the group that it fills up with 0:
+    codes: 0 to 2**bits - 1 each. packing, with the size of its group, which is padded with 0:
       bits 4: low_nibble_first, high_nibble_first (2); halves (a block: element j in the low nibble
         of byte j, element j + block_size / 2 in the high one); middle_bits (1: bits 5 to 2 of a
         byte of its own); byte_each (1).

@@ -67,17 +67,17 @@ def encode(
     whose codes are then the bits, or an integer (i8 to i64 in two's complement, u8 to u64).
     format: one of FORMATS. rounding: the exponent is unbounded above the maximum; a stochastic one
     takes random_bits of random_width bits, 1 to 32, which the others do not read.
-    overflow: of what rounds past the maximum, and of Inf. saturate: +-max. nonsaturating: Inf, or
-    NaN if the format has no Inf, or +-max if it has neither. nonsaturating_ieee: the same, but
-    +-max for a finite number if the rounding points to zero. propagate: the same, but +-max for
-    every finite number.
+    overflow, of Inf and of numbers that round past the maximum: saturate: +-max. nonsaturating:
+    Inf, or NaN if the format has no Inf, or +-max if it has neither. nonsaturating_ieee: likewise,
+    but +-max for a finite number if the rounding points to zero. propagate: likewise, but +-max
+    for every finite number.
     choices, the first of each being the default:
       clamp: after_rounding, before_rounding (overflows if and only if it exceeds the maximum).
       nan: positive (7F), signed, negative, signed_quiet (in formats with several NaNs the one with
         the top fraction bit only, as E5M2 7E). Formats whose one NaN is -0's code give that.
       nan_to_finite, of formats without NaN: max, signed_max, zero, signed_zero, opposite_zero,
         error.
-      zero_sign, of zeros: kept, dropped. underflow_sign, of what rounds to zero: kept, dropped.
+      zero_sign, of zeros: kept, dropped. underflow_sign, of underflow: kept, dropped.
       int8_range: symmetric, full (negative numbers down to -2).
       pre_rounding: none, float32, bfloat16, float16, to nearest even, if the source is wider.
       subnormal_inputs: kept, flushed (of the source, or of the type of pre_rounding).

@@ -50,10 +50,10 @@ def encode_scale(x_bits: int, source: str, rounding: str = "toward_zero", **choi
     choices, the first of each being the default:
       scale_overflow, where |x| rounds past 2**127: clamp (FE), nan.
       scale_of_zero: code_00, nan. scale_of_inf: nan, largest (FE).
-      scale_of_negative: magnitude, nan (of nonzero numbers and -Inf), code_00 (whatever has the
-        sign, -0 and -NaN included).
+      scale_of_negative: magnitude, nan (of nonzero numbers and -Inf), code_00 (of all with
+        the sign, -0 and -NaN included).
       tiny_scale, below 2**-126: exact; as_if_zero (ties_* take 00 for the number 0: 00 up to
-        2**-127, 01 above); always_up (the same, and toward_positive gives 01 even for 2**-127).
+        2**-127, 01 above); always_up (as_if_zero, and toward_positive gives 01 for 2**-127, too).
       pre_rounding: as in `encode`.
     Special values: numbers below 2**-127 give 00; NaN gives FF.
     Source: OCP MX v1.0 5.4.1.

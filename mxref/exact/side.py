@@ -137,7 +137,7 @@ def make_side(sign: int, top: int, fmt: ElementType, chosen: Mapping[str, str]) 
         between[largest] = (over, over)
     answers = []
     if chosen["rounding"] not in STOCHASTIC:
-        answers.append(zero)  # never asked for: no magnitude is below zero
+        answers.append(zero)  # never read: no magnitude is below zero
         for code, pair in enumerate(between):
             rounded = [
                 choose(code, where, sign, chosen["rounding"]) for where in (BELOW, TIE, ABOVE)

@@ -61,8 +61,8 @@ def quantize_scaled(
     the largest element and C the largest scale; then the block's:
       exact: factor A / (M * C), rounded once; the scale of a / (M * T) and the elements of
         x / (scale * T), each the exact quotient, rounded once. A scale of 0 makes zeros.
-      torchao, transformer_engine, cublas, compressed_tensors: factor, amax, divisor and divisor, in
-        float32 step by step; compressed_tensors in f16 or bf16 for such a source.
+      torchao (factor), transformer_engine (A itself), cublas and compressed_tensors (divisors):
+        in float32 step by step; compressed_tensors in f16 or bf16 for such a source.
     choices: those of elements in `encode` with their defaults, without stochastic rounding; by
     default compressed_tensors drops the sign of zeros and makes NaN zero.
     Special values: exact: a block with Inf or NaN gets the NaN scale and codes 0, only its finite

@@ -1,4 +1,4 @@
-"""What a bit pattern can be the bits of: a float, an element code or an integer.
+"""The types of input bit patterns: floats, element codes and integers.
 
 Source: IEEE 754-2019 3.4; OCP MX v1.0 5.3. The choices read here are N9 and N36.
 """

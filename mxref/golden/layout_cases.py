@@ -112,7 +112,7 @@ def _pack(fmt: ElementFormat) -> VectorFile:
     else:
         places = tuple((i + place) % 64 for place in range(4) for i in range(64))
         entries.append(CaseInput("every_place", places, "M11"))
-    once = {entry.inputs: entry for entry in reversed(entries)}  # 0 1 is a ramp, too
+    once = {entry.inputs: entry for entry in reversed(entries)}  # the codes 0 1 are a ramp, too
     entries = [entry for entry in entries if once[entry.inputs] is entry]
     return file_of("pack", fmt.name, "bytes", list(_packings(fmt.bits).values()), (2, 2), entries)
 

@@ -102,13 +102,13 @@ def families() -> list[Family]:
 
 
 def select(beginning: str | None = None) -> list[Family]:
-    """The families whose names have a beginning; all for None.
+    """The families whose names start with `beginning`; all if it is None.
 
     >>> [family.name for family in select("dequantize.mxint8")]
     ['dequantize.mxint8.f32.ocp', 'dequantize.mxint8.bf16.ocp']
 
     Raises:
-        ValueError: no name has it.
+        ValueError: no name does.
     """
     every = families()
     found = [family for family in every if family.name.startswith(beginning or "")]

@@ -59,7 +59,7 @@ def shared_scale_inputs(layout: FloatLayout, fmt: ElementFormat) -> dict[int, st
     found: dict[int, str] = {}
     _add(found, "M1", _special_magnitudes(layout), layout, signs=False)
     fields = list(_scale_fields(layout))
-    for field in fields[:: 4 if layout == BF16 else 1]:  # whose numbers are float32 numbers
+    for field in fields[:: 4 if layout == BF16 else 1]:  # bfloat16 is part of float32
         _add(found, "M8", _around([_at(field, 128, layout)], 1), layout, signs=False)
     _add(found, "M8", _around(_subnormal_powers(layout), 1), layout, signs=False)
     # The first significand too large for each rule, at which its scale goes up.

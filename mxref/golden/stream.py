@@ -1,8 +1,8 @@
 """Endless cases from a seed, with a running digest, so that two machines can be compared.
 
 A stream is one operation, format, float type and policy. Case i depends only on the stream's name,
-the seed and i. After every 2**16 cases, and after the
-last one, ``state = sha256(state + inputs + answers)``, where the first state is
+the seed and i. After every 2**16 cases, and after the last one,
+``state = sha256(state + inputs + answers)``, where the first state is
 ``sha256("mxref-stream-1 SEED OP FORMAT FLOAT POLICY")``; inputs and answers are little-endian
 words, one byte for codes, case by case.
 

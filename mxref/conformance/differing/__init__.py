@@ -1,1 +1,1 @@
-"""What two profiles do differently in a block format: inputs, kinds of difference, figures."""
+"""Differences between two profiles in a block format: kinds, examples and figures on data."""

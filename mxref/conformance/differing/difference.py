@@ -1,4 +1,4 @@
-"""What two profiles do differently in a block format: the simplest block of each kind of it."""
+"""Differences between two profiles in a block format, each kind with its simplest block."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ __all__ = ["Bytes", "Difference", "Example", "Reading", "difference"]
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """What a side makes of a block; no scale where it gives an error.
+    """The bytes that a side quantizes a block to; no scale where it raises an error.
 
     Args:
         scale: the scale code.
         codes: the element codes.
-        own: patterns of what the side reads in them.
-        other: of what the other side reads in them.
+        own: patterns of the numbers that the side itself reads.
+        other: patterns of the numbers that the other side reads.
     """
 
     scale: int | None
@@ -53,7 +53,7 @@ class Bytes:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """The simplest block found that shows a kind of difference, and in how many it was found."""
+    """The simplest block with a kind of difference, and the number of blocks that had it."""
 
     kind: str
     count: int
@@ -64,7 +64,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A code under a scale that two sides read as different numbers, and of how many pairs."""
+    """A scale and a code that the sides read as different numbers, one of `count` pairs."""
 
     kind: str
     count: int
@@ -76,18 +76,18 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What two profiles do differently in a block format.
+    """The differences between two profiles in a block format.
 
     Args:
-        a: the first one's name.
-        b: the second one's name.
+        a: name of the first profile.
+        b: name of the second profile.
         format: the block format.
         layout: the float type of the inputs.
-        tried: how many blocks were tried, 0 if one of the two does not quantize.
+        tried: number of blocks tried, 0 if one of the two does not quantize.
         examples: the kinds of difference in quantizing.
         readings: the kinds of difference in reading the same bytes.
-        figures: how often it matters on data.
-        notes: what could not be compared, each a sentence.
+        figures: how often they differ on data.
+        notes: sentences on what could not be compared.
     """
 
     a: str
@@ -115,20 +115,20 @@ def difference(
     data: Mapping[str, NDArray[Any]] | None = None,
     vectors: Path | None = None,
 ) -> Difference:
-    """What two profiles do differently in a block format.
+    """Compare two profiles in a block format.
 
     Args:
         a: a profile's name, or a policy's spelling.
-        b: the other one.
+        b: the other profile or policy.
         format: the block format's name.
         float: the float type of the blocks; the first that both take if None.
-        data: tensors of floats by name, to be compared on beside the drawn ones, with blocks along
-            the last axis; rounded to a type that both take where theirs is none.
+        data: further tensors of floats by name, with blocks along the last axis; rounded to a type
+            that both take if necessary.
         vectors: folder of the vectors, whose blocks are tried, too.
 
     Raises:
-        ValueError: an unknown name; no operation on the format that both have; no common float
-            type; values that a side refuses.
+        ValueError: an unknown name; no common operation on the format; no common float type;
+            values that a side refuses.
         TypeError: data of another type.
 
     >>> found = difference("torchao_0_18_floor", "ocp", "mxfp4_e2m1")
@@ -171,10 +171,10 @@ def difference(
 
 
 def _notes(a: Side, b: Side, fmt: BlockFormat) -> list[str]:
-    """What one of them lacks.
+    """A sentence for each operation that one of them lacks.
 
     Raises:
-        ValueError: they have nothing in common.
+        ValueError: they have no common operation.
     """
     lacks = {
         op: [one.profile.name for one in (a, b) if not one.profile.speaks_of(op, fmt.name)]
@@ -237,7 +237,7 @@ def _bytes(
 
 
 def _readings(a: Side, b: Side, fmt: BlockFormat, layout: FloatLayout) -> list[Reading]:
-    """Of every code under every scale, those that the sides read otherwise."""
+    """The codes under scales that the sides read as different numbers, by kind."""
     words = probes("dequantize", fmt.name, layout.name)
     every = BlockAnswers(
         words[:, 0].astype(np.uint8), words[:, 1:].astype(np.uint8), np.zeros(len(words), bool)

@@ -1,4 +1,4 @@
-"""Kinds of difference: in which blocks, and in which of their elements, two sides part."""
+"""Kinds of difference between two sides, by the blocks and elements that show them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _is_tie(
 
 
 def readings(answers: BlockAnswers, fmt: BlockFormat) -> NDArray[np.int64]:
-    """What kind of difference it is, by its place in READINGS, to read each element otherwise."""
+    """The kind of difference in reading each element, as an index of READINGS."""
     element = fmt.element
     nan = [code for code in range(element.code_count) if element.is_nan(code)]
     scales = answers.scales[:, np.newaxis]

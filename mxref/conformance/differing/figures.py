@@ -1,4 +1,4 @@
-"""How often two sides differ on data, and what that costs."""
+"""How often two sides differ on data, and the loss in signal-to-noise ratio."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from mxref.support.decibels import Sum, decibels
 
 __all__ = ["DataFigures", "figures"]
 
-#: Elements in a part, unless a row is longer.
+#: Elements of a part, unless a row is longer.
 _PART = 1 << 18
 
 
 @dataclass(slots=True)
 class _Ratio:
-    """A signal-to-noise ratio, where both numbers are finite."""
+    """A signal-to-noise ratio over pairs of finite numbers."""
 
     signal: Sum = field(default_factory=Sum)
     noise: Sum = field(default_factory=Sum)
-    lost: int = 0  #: finite numbers that became others
+    lost: int = 0  #: finite numbers that became infinite or NaN
 
     def add(self, wanted: NDArray[np.float64], got: NDArray[np.float64]) -> None:
         finite = np.isfinite(wanted) & np.isfinite(got)
@@ -43,21 +43,21 @@ class _Ratio:
 
 @dataclass(frozen=True, slots=True)
 class DataFigures:
-    """Two sides on the same data; a ratio is None if there is no noise, or no signal.
+    """Two sides on the same data; a ratio is None without noise or without signal.
 
     Args:
-        data: its name.
-        elements: how many there are.
-        blocks: how many there are.
-        sqnr_db: of what each side reads in its own bytes (a, b), of b beside a (a_b), and of what b
-            reads in a's bytes (b_reads_a) and a in b's (a_reads_b).
-        lost: finite numbers that are read as others, of the same.
-        other_scale: share of blocks with another scale code.
-        other_code: share of elements with another code.
+        data: name of the data.
+        elements: number of elements.
+        blocks: number of blocks.
+        sqnr_db: signal-to-noise ratio of each side's own bytes (a, b), of b relative to a (a_b), of
+            a's bytes read by b (b_reads_a) and of b's bytes read by a (a_reads_b).
+        lost: number of finite numbers read as infinite or NaN, by the same keys.
+        other_scale: share of blocks with different scale codes.
+        other_code: share of elements with different codes.
         other_value: share of elements that the sides read as different numbers.
         other_sign: share of elements that the sides read as zeros of different signs.
-        other_reading: share of elements of a's bytes that b reads as different numbers, and of b's
-            bytes that a does.
+        other_reading: share of elements of a's bytes, and of b's bytes, that the two sides read as
+            different numbers.
     """
 
     data: str
@@ -73,7 +73,7 @@ class DataFigures:
 
     @property
     def differ(self) -> bool:
-        """Whether anything is different on the data."""
+        """Whether the sides differ on the data."""
         shares = (self.other_scale, self.other_code, self.other_value, self.other_sign)
         return any((*shares, *self.other_reading))
 
@@ -129,7 +129,7 @@ def figures(name: str, values: NDArray[Any], a: Side, b: Side, fmt: BlockFormat)
 
 
 def _parts(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    """Whole rows of a tensor, some at a time."""
+    """A tensor in parts of whole rows."""
     rows = values.reshape(-1, values.shape[-1] if values.ndim else 1)
     step = max(1, _PART // max(rows.shape[1], 1))
     for start in range(0, len(rows), step):
@@ -137,7 +137,7 @@ def _parts(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
 
 
 def _differ(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which numbers differ, -0 from +0 too, NaN from nothing but numbers."""
+    """Which patterns differ; all NaNs are equal, -0 and +0 are not."""
     unsigned = np.dtype(f"u{a.dtype.itemsize}")
     same: NDArray[np.bool_] = a.view(unsigned) == b.view(unsigned)
     same |= np.isnan(a) & np.isnan(b)

@@ -1,4 +1,4 @@
-"""Blocks to compare profiles on, and data to weigh the differences with; the same everywhere."""
+"""Blocks on which profiles are compared, and data for the figures; the same on every machine."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _ROWS = 4096
 def blocks(fmt: BlockFormat, layout: FloatLayout, vectors: Path) -> Words:
     """Blocks as patterns, one a row.
 
-    Those of level 1; one number alone, at every step of the known scale rules; the numbers of the
-    format and the midpoints between them, under the scale 1; and random ones.
+    The blocks of level 1; blocks of one number, at every step of the known scale rules; the numbers
+    and midpoints of the format under scale 1; and random blocks.
     """
     stem = f"quantize/{fmt.name}.{layout.name}"
     (file,) = read_vectors(vectors, lambda one: one == stem)
@@ -43,7 +43,7 @@ def _alone(fmt: BlockFormat, layout: FloatLayout) -> Words:
 
 
 def _grid(fmt: BlockFormat, layout: FloatLayout) -> Words:
-    """Each number beside the largest power of two, and the floats next to it."""
+    """Blocks of scale 1 with one number or midpoint of the format, or a float next to it."""
     anchor = pattern(1, fmt.element.emax, layout)
     points = np.concatenate(grid(fmt.element, layout)).astype(np.int64)
     near = np.unique(np.concatenate([points + step for step in (-1, 0, 1)]))
@@ -56,10 +56,10 @@ def _grid(fmt: BlockFormat, layout: FloatLayout) -> Words:
 
 
 def data(layout: FloatLayout, size: int) -> dict[str, NDArray[Any]]:
-    """Data by name, (n, size): nearly normal numbers, and numbers of every size alike.
+    """Data by name, (n, size): nearly normal and log-uniform numbers.
 
-    The first are sums of 12 uniform numbers less 6; of the others exponent (-16 to 15),
-    significand and sign are uniform.
+    The former are sums of 12 uniform numbers less 6; the latter have uniform exponents (-16 to 15),
+    significands and signs.
     """
     count = _ROWS * 32
     draws = splitmix64(71, 3 * count).view(np.uint16).astype(np.int64).reshape(12, count)

@@ -1,4 +1,4 @@
-"""The two sides of a comparison: profiles, or policies in their place, asked for whole blocks."""
+"""The two sides of a comparison: profiles or policies that quantize and read blocks."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Words = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class BlockAnswers:
-    """What a side makes of blocks, one a row.
+    """Blocks quantized by a side, one a row.
 
     Args:
         scales: scale codes, (n,).
         codes: element codes, (n, k).
-        failed: where it gave an error instead.
+        failed: blocks for which it raised an error, (n,).
     """
 
     scales: NDArray[np.uint8]
@@ -43,31 +43,31 @@ class BlockAnswers:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A profile, and who reads its bytes.
+    """A profile, and the profile that dequantizes its blocks.
 
     Args:
         profile: the profile.
-        reader: the profile itself, or `ocp` where it reads no blocks.
+        reader: the profile itself, or `ocp` if it has no dequantize.
     """
 
     profile: Profile
     reader: Profile
 
     def takes(self, layout: FloatLayout) -> FloatLayout | None:
-        """The type in which it is given numbers of a type: that one, or float32 that holds them."""
+        """The type in which it takes numbers of a type: the same, or float32; None if neither."""
         floats = self.profile.floats
         if floats is None or layout.name in floats:
             return layout
         return LAYOUTS["f32"] if layout.width == 16 and "f32" in floats else None
 
     def blocks(self, values: NDArray[Any], fmt: BlockFormat) -> Blocks:
-        """The blocks of a tensor, along its last axis."""
+        """A tensor quantized along its last axis."""
         layout = layout_of(values.dtype)
         own = self.takes(layout) or layout
         return self.profile.quantize(values if own is layout else rounded_to(values, own), fmt)
 
     def quantize(self, values: NDArray[Any], fmt: BlockFormat) -> BlockAnswers:
-        """What it makes of blocks, one a row; of those that give an error it is asked alone."""
+        """Blocks quantized, one a row; after an error in smaller parts, to find its blocks."""
         try:
             blocks = self.blocks(values, fmt)
         except ValueError:
@@ -78,7 +78,7 @@ class Side:
         return BlockAnswers(blocks.scale_codes[:, 0], blocks.codes, np.zeros(len(values), bool))
 
     def _apart(self, values: NDArray[Any], fmt: BlockFormat) -> BlockAnswers:
-        """`quantize` in two parts: finite blocks and others, which most errors come from."""
+        """`quantize` in two parts: finite blocks and others, which cause most errors."""
         with np.errstate(all="ignore"):
             first = np.isfinite(values).all(axis=1)
         if first.all() or not first.any():
@@ -89,14 +89,14 @@ class Side:
         return BlockAnswers(*(np.concatenate(pair)[order] for pair in zip(*fields, strict=True)))
 
     def read(self, answers: BlockAnswers, fmt: BlockFormat, layout: FloatLayout) -> Words:
-        """Patterns of the numbers that it reads in bytes, one block a row."""
+        """Patterns of the dequantized numbers, one block a row."""
         blocks = Blocks(answers.codes, answers.scales[:, np.newaxis], fmt, 1, answers.codes.shape)
         numbers = self.reader.dequantize(blocks, layout.dtype)
         return numbers.view(layout.uint).astype(np.uint64)
 
 
 def side_of(name: str, fmt: BlockFormat) -> Side:
-    """The side that a profile's name or a policy's spelling (``ocp+...``) stands for.
+    """The side of a profile's name or a policy's spelling (``ocp+...``).
 
     Raises:
         ValueError: an unknown name, with the nearest one; a policy that needs random bits.
@@ -114,7 +114,7 @@ def side_of(name: str, fmt: BlockFormat) -> Side:
 
 
 def common_float(a: Side, b: Side, wanted: str | None = None) -> FloatLayout:
-    """The float type that is wanted, or else the first one, whose numbers both can be given.
+    """The wanted float type, or else the first, that both sides take.
 
     Raises:
         ValueError: an unknown type, or one that a side does not take; no type that both take.
@@ -132,14 +132,14 @@ def common_float(a: Side, b: Side, wanted: str | None = None) -> FloatLayout:
 
 
 def rounded_to(values: NDArray[Any], layout: FloatLayout) -> NDArray[Any]:
-    """Floats as those of a type, to the nearest, on integers; NaN becomes the quiet one."""
+    """Floats rounded to a type, to nearest even, by integer arithmetic; NaN becomes quiet."""
     patterns, own = bits_of(values)
     bits = compose(split(patterns, own), layout)
     return np.ascontiguousarray(bits.astype(layout.uint)).view(layout.dtype)
 
 
 def exact(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Floats as float64 numbers, whatever the processor's flushing mode is."""
+    """Floats as float64 numbers, whatever the processor's flushing mode."""
     patterns, own = bits_of(values)
     bits = compose(split(patterns, own), F64)
     return np.ascontiguousarray(bits).view(np.float64)

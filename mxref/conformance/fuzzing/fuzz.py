@@ -1,4 +1,4 @@
-"""Searching a target for wrong answers: hypothesis asks, and what it finds is made simple."""
+"""Search a target for wrong answers with hypothesis, and simplify what it finds."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class Counterexample:
 
     Args:
         file: operation, format and float type; its one column is the policy.
-        inputs: words of the question, one case a row; more than one where one alone passes.
-        failure: what is wrong with one of the cases.
-        code: lines of Python, or of shell, that show it.
-        steady: whether asking again gives a wrong answer again.
+        inputs: words of the question, one case a row; several if no single case fails alone.
+        failure: the failure of one of the cases.
+        code: lines of Python or shell that reproduce it.
+        steady: whether the answer is wrong again when asked again.
     """
 
     file: VectorFile
@@ -67,16 +67,16 @@ class Counterexample:
 
 @dataclass(frozen=True, slots=True)
 class FuzzRow:
-    """What became of an operation, format and float type.
+    """The result for an operation, format and float type.
 
     Args:
         op: the operation.
         format: the format.
         float: the float type, or the layout of the bytes.
-        policy: the policy compared with, as far as the operation reads it; or that of the profile.
-        examples: how many questions were asked until one was answered wrongly.
-        found: the counterexample.
-        profile: the profile compared with, if it was one.
+        policy: the policy compared with, or the profile's, as far as the operation reads it.
+        examples: number of questions asked up to the first wrong answer.
+        found: the counterexample, if any.
+        profile: the profile compared with, if any.
     """
 
     op: str
@@ -101,20 +101,20 @@ def fuzz(
 ) -> Iterator[FuzzRow]:
     """Search every operation, format and float type that a target covers for a wrong answer.
 
-    Where one is found, the other float types of that operation and format are left out.
-    What is wanted comes from mxref, and of a counterexample from its slow twin, too, which profiles
-    have not. The same arguments, target and version of hypothesis give the same rows.
+    After a wrong answer the other float types of that operation and format are skipped. The slow
+    twin confirms a counterexample, except under a profile. The same arguments, target and version
+    of hypothesis give the same rows.
 
     Args:
         target: the implementation.
-        policy: what to compare with; if None that of the profile, or what the target claims.
-        profile: what to compare with where it says what the answers are; if it is None and the
-            policy as well, the profile that the target claims, if it claims one.
+        policy: what to compare with; if None the profile's, or the one that the target claims.
+        profile: what to compare with in the operations that it defines; if it and the policy are
+            None, the profile that the target claims, if any.
         ops: only these operations; all if empty.
         formats: only these formats; all if empty.
         floats: only these float types; all if empty.
-        examples: how many questions to ask, most of them of several cases.
-        seed: what is drawn.
+        examples: number of questions, most of them of several cases.
+        seed: seed of the questions.
 
     Raises:
         ValueError: `examples` is below 1.
@@ -170,7 +170,7 @@ class _Trial:
         self._asked = _guarded(target, file.op)
 
     def fails(self, question: Question) -> bool:
-        """Whether the target answers a question wrongly; the last such one is kept."""
+        """Whether the target answers a question wrongly; keeps the last such question."""
         self.examples += self.last is None
         inputs, memory = question
         wrong, wanted, answers = self._compared(inputs, memory)
@@ -211,10 +211,10 @@ class _Trial:
 
 
 def _ask(target: Target, file: VectorFile, inputs: Words, memory: int) -> Answers:
-    """The answers to cases; of tensors in a memory order."""
+    """The answers to cases; tensors lie in the given memory order."""
     if memory == 0:
         return target.ask(file, inputs)
-    # Where a flagged case lies in memory depends on its place in the file, of which six in turn.
+    # The memory order of a flagged case depends on its place in the file, modulo six.
     place = 2 * (memory - 1)
     strided = dataclasses.replace(_CASE, flags=("strided",))
     cases = (*[_CASE] * place, strided, *[_CASE] * (5 - place)) * len(inputs)
@@ -253,7 +253,7 @@ def _search(trial: _Trial, examples: int, random: Random) -> Counterexample | No
 
 @contextlib.contextmanager
 def _no_folder() -> Iterator[None]:
-    """Without a folder `.hypothesis`, in which hypothesis keeps what it has read in sources."""
+    """Keeps hypothesis from writing a folder `.hypothesis` into the working folder."""
     with tempfile.TemporaryDirectory() as folder:
         set_hypothesis_home_dir(folder)
         try:
@@ -263,7 +263,7 @@ def _no_folder() -> Iterator[None]:
 
 
 def _simplified(trial: _Trial, question: Question) -> Question:
-    """One case instead of several, if it fails alone, and that as simple as it can be."""
+    """The simplest single case that fails; the question itself if no case fails alone."""
     inputs, memory = question
     for index in range(len(inputs)):
         one = inputs[index : index + 1]
@@ -274,7 +274,7 @@ def _simplified(trial: _Trial, question: Question) -> Question:
 
 
 def _confirm(trial: _Trial, failure: Failure) -> None:
-    """The slow twin wants the same; of profiles there is none."""
+    """Check the wanted answer by the slow twin, which profiles do not have."""
     if trial.profile is not None:
         return
     file, row = trial.file, failure.case.inputs
@@ -287,7 +287,7 @@ def _confirm(trial: _Trial, failure: Failure) -> None:
 
 
 def _guarded(target: Target, op: str) -> Target:
-    """The target; of a Python function one that notices when its arguments are changed."""
+    """The target; a Python function also fails if it changes its arguments."""
     if not isinstance(target, PythonTarget):
         return target
     functions = {**target.operations, op: _noticing(target.operations[op], op)}

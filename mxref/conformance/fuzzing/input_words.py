@@ -1,4 +1,4 @@
-"""What `fuzz` asks: strategies of input words for every operation."""
+"""Strategies of input words for every operation that `fuzz` asks."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _PACKED = ("e3m2", "e2m3", "e2m1")
 
 
 def subjects(policy: Policy) -> Iterator[tuple[str, str, str]]:
-    """Every operation, format and float type (or layout of the bytes that come in)."""
+    """Every operation, format and float type (or layout of the input bytes)."""
     floats = tuple(LAYOUTS)
     for op, formats, slots in (
         ("encode", ELEMENT_FORMATS, floats),
@@ -76,7 +76,7 @@ def subjects(policy: Policy) -> Iterator[tuple[str, str, str]]:
 
 
 def questions(op: str, format: str, slot: str, policy: Policy) -> st.SearchStrategy[Question]:
-    """Questions about an operation, a format and a float type that have an answer."""
+    """Questions about an operation, format and float type that have an answer."""
     memory = st.integers(0, 3) if op == "quantize_tensor" else st.just(0)
     return st.tuples(_rows(op, format, slot, policy).map(padded), memory)
 
@@ -114,7 +114,7 @@ def _column(words: st.SearchStrategy[list[int]]) -> Rows:
 
 
 def _joined(words: Ints, near: Sequence[int]) -> st.SearchStrategy[list[int]]:
-    """A few words of one kind, and a stretch of others."""
+    """Some words, and a stretch of neighbouring ones from `near`."""
     return st.builds(list.__add__, st.lists(words, max_size=10), stretches(near, 96))
 
 
@@ -128,12 +128,12 @@ def _patterns(format: str, slot: str, policy: Policy) -> Ints:
     """Patterns of a float type that have an answer."""
     refuses = policy.element.nan_to_finite is NaNToFinite.ERROR
     allow_nan = not refuses or format == E8M0.name or element_format(format).nan_code is not None
-    # Words of 64 ones, which are a NaN of float64, fill up rows.
+    # NO_WORD, a NaN of float64, pads rows.
     return strategies.patterns(slot, allow_nan=allow_nan).filter(NO_WORD.__ne__)
 
 
 def _stochastic_words(words: list[int], drawn: list[tuple[int, int]]) -> list[Sequence[int]]:
-    """Numbers with random bits and their width, the drawn ones in turn."""
+    """Numbers with random bits and their width, taken in turn."""
     pairs = zip(words, itertools.cycle(drawn), strict=False)
     return [(word, bits >> (32 - width), width) for word, (bits, width) in pairs]
 
@@ -161,7 +161,7 @@ def _blocks(op: str, format: str, slot: str, policy: Policy) -> Rows:
 
 
 def _turns(row: Sequence[int], size: int) -> list[Sequence[int]]:
-    """A block with its elements in every other place."""
+    """All rotations of a block's elements but the block itself."""
     first, elements = row[:-size], row[-size:]
     return [[*first, *elements[turn:], *elements[:turn]] for turn in range(1, size)]
 
@@ -217,6 +217,6 @@ def _layouts(op: str, format: str, policy: Policy) -> st.SearchStrategy[Sequence
 
 
 def _filled(packed: U8, held: U8, ones: bool) -> list[int]:  # noqa: FBT001
-    """Packed bytes, with the bits that hold no code set, which nobody is to read."""
+    """Packed bytes; if `ones`, with all bits set that hold no code and must not be read."""
     found: list[int] = (packed | ~held if ones else packed).tolist()
     return found

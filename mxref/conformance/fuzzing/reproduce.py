@@ -1,4 +1,4 @@
-"""A counterexample as code: a few lines of Python, or of shell, that show the difference."""
+"""A counterexample as a few lines of Python or shell that show the difference."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mxref.targets.target import Target, split_spec
 __all__ = ["reproduction"]
 
 Words = NDArray[np.uint64]
-#: Operations that give numbers, and those that give scale codes and codes.
+#: Operations that return numbers, and those that return scale codes and codes.
 _TO_FLOATS = ("decode", "decode_scale", "dequantize")
 _TO_PAIRS = ("quantize", "unpack_blocks", "quantize_tensor")
 
@@ -29,13 +29,13 @@ _TO_PAIRS = ("quantize", "unpack_blocks", "quantize_tensor")
 def reproduction(
     target: Target, file: VectorFile, inputs: Words, failure: Failure, memory: int = 0
 ) -> str:
-    """Code that asks a target once more and prints what is wanted and what it answers.
+    """Code that asks a target again and prints the wanted and the given answer.
 
     Args:
-        target: the target; one that is a command has it as the attribute `command`.
+        target: the target; a command line is its attribute `command`.
         file: operation, format and float type.
         inputs: the words of the question, one case a row.
-        failure: what is wrong with one of them.
+        failure: the failure of one case.
         memory: of a tensor, 0 for C order, or the kind of `layout_calls.strided` plus 1.
     """
     command = getattr(target, "command", None)
@@ -43,7 +43,7 @@ def reproduction(
         return "\n".join(_shell(command, file, inputs, failure))
     scaled = OTHER_BLOCK_FORMATS.get(file.format)
     if file.op in LAYOUT_OPERATIONS or (scaled is not None and scaled.tensor_scale):
-        inputs = inputs[failure.index : failure.index + 1]  # which are asked one by one
+        inputs = inputs[failure.index : failure.index + 1]  # asked one by one
     return "\n".join(_python(target, file, inputs, failure, memory))
 
 
@@ -97,7 +97,7 @@ def _python(
     )
 
 
-#: How a tensor gets into another memory order.
+#: Lines that put a tensor into another memory order.
 _MEMORY = (
     (),
     (
@@ -111,7 +111,7 @@ _MEMORY = (
 
 
 def _call(file: VectorFile, inputs: Words) -> tuple[dict[str, str], str]:
-    """The arguments that are arrays, and the call, as code."""
+    """The array arguments and the call, as code."""
     op, name, layout = file.op, f'"{file.format}"', LAYOUTS.get(file.float)
     assigned: dict[str, str] = {}
     scaled = OTHER_BLOCK_FORMATS.get(file.format)
@@ -183,7 +183,7 @@ def _bytes(codes: list[Any]) -> str:
 
 
 def _literal(patterns: list[Any], digits: int) -> str:
-    """A list in hex, runs of the same number written once.
+    """A list in hex, runs of equal items written once.
 
     >>> _literal([0x3F80, 0, 0, 0], 4), _literal([[1, 2]], 2)
     ('[0x3f80, *[0x0000] * 3]', '[[0x01, 0x02]]')

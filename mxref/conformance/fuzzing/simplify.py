@@ -1,7 +1,7 @@
-"""Making a counterexample simple: the simplest number, few non-zero elements, in the first places.
+"""Simplify a counterexample: simple numbers, few nonzero elements, in the first places.
 
-What hypothesis has shrunk is a local minimum of its own choices. Here single words are replaced by
-all simpler ones at once, which takes one call, and the simplest that still fails is kept.
+Hypothesis shrinks to a local minimum of its own choices. Here one word is replaced by every simpler
+one, all in one call, and the simplest that still fails is kept.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from mxref.formats.catalog import E8M0, block_format
 __all__ = ["simplest"]
 
 Words = NDArray[np.uint64]
-#: Which of some cases, one a row, a target answers wrongly.
+#: From cases, one a row, to whether a target answers each wrongly.
 Wrong = Callable[[Words], NDArray[np.bool_]]
-#: Cases to try in the place of one, the simplest first.
+#: From a case to simpler cases to try, the simplest first.
 Attempt = Callable[[Words], Words]
 
-#: How far from 2**0 numbers are tried.
+#: Largest distance of tried exponents from 0.
 _SCALARS, _IN_BLOCKS, _IN_TENSORS = 200, 16, 2
 
 
 def simplest(wrong: Wrong, file: VectorFile, row: Words) -> Words:
-    """A case as simple as possible that a target still answers wrongly.
+    """The simplest case found that a target still answers wrongly.
 
     Args:
-        wrong: which of some cases it answers wrongly.
+        wrong: which cases it answers wrongly.
         file: operation, format and float type.
         row: words of a case that it answers wrongly.
     """
@@ -48,7 +48,7 @@ def simplest(wrong: Wrong, file: VectorFile, row: Words) -> Words:
 
 
 def _first(wrong: Wrong, rows: Words) -> Words | None:
-    """The first case that is answered wrongly in company and alone."""
+    """The first case that is answered wrongly, if it is when asked alone, too."""
     if not len(rows):
         return None
     for index in np.flatnonzero(wrong(rows))[:1].tolist():
@@ -85,7 +85,7 @@ def _attempts(file: VectorFile, count: int) -> Iterator[Attempt]:
 
 
 def _floats(file: VectorFile, place: int, reach: int) -> Attempt:
-    """Simpler floats; magnitudes where that is what the operation takes."""
+    """Simpler floats; only magnitudes for `shared_scale`."""
     layout = LAYOUTS[file.float]
     limit = layout.sign_bit if file.op == "shared_scale" else 1 << layout.width
 
@@ -97,7 +97,7 @@ def _floats(file: VectorFile, place: int, reach: int) -> Attempt:
 
 
 def _codes(place: int, one: int) -> Attempt:
-    """Codes that are nearer to the simplest one."""
+    """Codes nearer to the simplest one, `one`."""
 
     def attempt(row: Words) -> Words:
         distance = abs(int(row[place]) - one)
@@ -108,14 +108,14 @@ def _codes(place: int, one: int) -> Attempt:
 
 
 def _replaced(row: Words, place: int, words: list[int]) -> Words:
-    """A case with other words in a place."""
+    """Copies of a case with each of these words in a place."""
     rows = np.tile(row, (len(words), 1))
     rows[:, place] = words
     return rows
 
 
 def _dropped(row: Words, first: int) -> Words:
-    """A block with a zero in the place of each other element, the last ones first."""
+    """Copies of a block with one nonzero element set to zero, the last element first."""
     places = np.flatnonzero(row[first:])[::-1] + first
     rows = np.tile(row, (len(places), 1))
     rows[np.arange(len(places)), places] = 0
@@ -123,7 +123,7 @@ def _dropped(row: Words, first: int) -> Words:
 
 
 def _moved(row: Words, first: int) -> Words:
-    """A block with each element in the place of each zero before it."""
+    """Copies of a block with one nonzero element moved to a zero before it."""
     pairs = [
         (zero, place)
         for place in np.flatnonzero(row[first:]) + first

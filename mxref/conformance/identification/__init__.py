@@ -1,1 +1,1 @@
-"""Which choices a target makes, found by at most 64 probes."""
+"""Identification of the choices that a target makes, by at most 64 probes."""

@@ -1,7 +1,7 @@
-"""Which members of a choice are one function for an operation, a format and a float type, and why.
+"""Members of a choice that are one function for an operation, format and float type, and why.
 
-What holds whatever the other choices are is used before anything is asked (`alike`); what holds
-only under other choices is found by asking, and explained afterwards (`because`).
+`alike` lists members that are equivalent whatever the other choices are, before any question.
+`because` explains members that the questions could not tell apart under the other choices.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Setting:
     Args:
         op: operation.
         format: element, scale or block format.
-        float: float type, or what stands in its place where there is none.
+        float: float type, or the layout of bytes in its place.
     """
 
     op: str
@@ -59,7 +59,7 @@ def members(setting: Setting, choice: str) -> list[str]:
     match setting.op, choice:
         case "encode_stochastic", "rounding":
             return [one for one in some if one.startswith("stochastic")]
-        case _, "rounding":  # without random bits there is no other
+        case _, "rounding":  # the others need random bits
             return [one for one in some if not one.startswith("stochastic")]
         case "encode_scale", "scale_overflow":
             return [one for one in some if one != "wrap"]
@@ -69,7 +69,7 @@ def members(setting: Setting, choice: str) -> list[str]:
 
 
 def narrower(layout: FloatLayout) -> dict[str, FloatLayout]:
-    """The types that a choice can round a float type to first and that do not hold all of it."""
+    """The types that a choice can round to first and that do not hold every number of a type."""
     types = {"float32": F32, "bfloat16": LAYOUTS["bf16"], "float16": F16}
     return {
         name: one
@@ -79,7 +79,7 @@ def narrower(layout: FloatLayout) -> dict[str, FloatLayout]:
 
 
 def alike(setting: Setting, choice: str) -> list[tuple[tuple[str, ...], str]]:
-    """The members of a choice, those that are one function together, and why they are.
+    """The members of a choice in groups that are one function, each with the reason.
 
     >>> alike(Setting("encode", "e4m3", "bf16"), "pre_rounding")[0]
     (('none', 'float32', 'bfloat16'), 'they hold every bf16')
@@ -98,7 +98,7 @@ def alike(setting: Setting, choice: str) -> list[tuple[tuple[str, ...], str]]:
 
 @functools.cache
 def _alike(setting: Setting, choice: str) -> list[tuple[Collection[str], str]]:
-    """Members that are one function whatever the other choices are, and why."""
+    """Members that are one function whatever the other choices are, with the reason."""
     fmt, layout, op = setting.element, setting.layout, setting.op
     name, encodes = fmt.name, "rounding" in reads(op)
     every = members(setting, choice)
@@ -142,7 +142,7 @@ def _alike(setting: Setting, choice: str) -> list[tuple[Collection[str], str]]:
         (
             True,
             "amax_type",
-            # What is rounded to bfloat16 first can be too large for float16.
+            # A number rounded to bfloat16 first can be too large for float16.
             [one for one in every if one not in narrower(layout) and not (encodes and one in far)],
             f"they hold every {layout.name}",
         ),
@@ -192,12 +192,12 @@ def _alike(setting: Setting, choice: str) -> list[tuple[Collection[str], str]]:
 
 #: Other choices: the members that each still has, joined by "|".
 Known = Mapping[str, str]
-#: A reason: the choice, the members that it makes one (none for all), when, and the sentence.
+#: A reason: the choice, its equivalent members (none for all), a condition, and the sentence.
 _Reason = tuple[str, Collection[str], Callable[[Setting, Known], bool], str]
 
 
 def _among(known: Known, choice: str, *members: str) -> bool:
-    """Whether nothing but these members of a choice is left."""
+    """Whether only these members of a choice are left."""
     return set(known[choice].split("|")) <= set(members)
 
 
@@ -205,7 +205,7 @@ _NEAREST = ("ties_to_even", "ties_to_away", "ties_to_zero")
 
 
 def _flushed_alike(setting: Setting, known: Known) -> bool:
-    """Whether subnormal inputs all become the zero that a flush makes of them."""
+    """Whether every subnormal input becomes the same zero as by a flush."""
     fmt, layout = setting.element, setting.layout
     vanishes = layout.emin < fmt.emin - fmt.mantissa_bits - 1
     one_sign = known["zero_sign"] == known["underflow_sign"] and "|" not in known["zero_sign"]
@@ -333,15 +333,12 @@ def because(setting: Setting, choice: str, values: Collection[str], known: Known
 
 
 def reasons(setting: Setting, choice: str, known: Known) -> list[tuple[str, tuple[str, ...]]]:
-    """The sentences that hold of a choice under other choices, and the members that they make one.
-
-    No members stand for all.
-    """
+    """The sentences that hold for a choice under other choices, with members (none for all)."""
     found = []
     for name, some, holds, sentence in _REASONS:
         try:
             applies = name == choice and holds(setting, known)
-        except KeyError:  # the other choice is not known, or not read
+        except KeyError:  # the other choice is not read
             continue
         if applies:
             found.append((sentence.format(float=setting.float, **known), tuple(some)))

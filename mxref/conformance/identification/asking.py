@@ -1,4 +1,4 @@
-"""Asking a target no more than needed: questions that split what is left, until nothing does."""
+"""Ask a target few questions: those that split the remaining policies, until none does."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from mxref.targets.target import Target
 
 __all__ = ["PROBES", "Asked", "Probe", "narrowed", "separating"]
 
-#: The most probes of an operation, a format and a float type.
+#: The most probes of an operation, format and float type.
 PROBES = 64
-#: How many questions of a pool are looked at first, and how many are asked before looking again.
+#: Questions of a pool that are considered first, and questions asked before choosing again.
 _FEW, _ROUND = 48, 3
-#: Choices that can matter only if both are changed: truncation hides an overflow that is not
-#: clamped before, and what becomes subnormal when it is rounded first can be flushed then.
+#: Choices that may matter only together: truncation hides an overflow that is not clamped before,
+#: and a number that pre-rounding makes subnormal can then be flushed.
 _TOGETHER = (("overflow", "clamp"), ("pre_rounding", "subnormal_inputs"))
-#: Operations of layouts in which a policy can have no answer at all to bytes of another size.
+#: Operations of layouts in which a policy has no answer to bytes of another size.
 _SIZED = ("unpack", "unpack_scales", "unpack_blocks")
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One question and what came back; `answer` is None where the target raised an error."""
+    """A question and its answer, None if the target raised an error."""
 
     words: tuple[int, ...]
     answer: tuple[int, ...] | None
@@ -41,7 +41,7 @@ class Probe:
 
 
 class Asked:
-    """What has been asked, and what came back."""
+    """The questions asked so far, with their answers."""
 
     def __init__(self, target: Target, setting: Setting) -> None:
         self.target, self.setting = target, setting
@@ -50,7 +50,7 @@ class Asked:
         self.number: dict[tuple[int, ...], int] = {}
 
     def ask(self, words: Words) -> list[Probe]:
-        """The probes of some questions, new or not; of the first ones if not all can be asked."""
+        """The probes of some questions, asked if new; only the first ones when probes run out."""
         new = [row for row in words if stripped(row) not in self.number]
         new = new[: PROBES - len(self.probes)]
         if new:
@@ -65,7 +65,7 @@ class Asked:
         return [self.probes[self.number[key]] for key in keys]
 
     def words(self) -> list[Words]:
-        """What has been asked, questions of equally many words together."""
+        """The questions asked so far, in one array for each number of words."""
         parts: dict[int, list[tuple[int, ...]]] = {}
         for probe in self.probes:
             parts.setdefault(len(probe.words), []).append(probe.words)
@@ -81,7 +81,7 @@ class Asked:
     def difference(
         self, members: Mapping[str, str], some: Sequence[int] | None = None, shows: str = "all"
     ) -> NDArray[np.int64]:
-        """For some probes the first word in which a policy differs from the answer; -1 if none."""
+        """For some probes the first word in which a policy differs from the answer, or -1."""
         probes = self.probes if some is None else [self.probes[i] for i in some]
         if not probes:
             return np.zeros(0, np.int64)
@@ -94,7 +94,7 @@ class Asked:
         return np.where(unequal.any(axis=1), unequal.argmax(axis=1), -1)
 
     def predicted(self, members: Mapping[str, str], probes: Sequence[Probe]) -> NDArray[np.uint64]:
-        """The answers of a policy to probes, those of equally many words together."""
+        """The answers of a policy to probes."""
         parts: dict[int, list[int]] = {}
         for i, probe in enumerate(probes):
             parts.setdefault(len(probe.words), []).append(i)
@@ -107,7 +107,7 @@ class Asked:
 
 
 def narrowed(space: Space, pool: Pool, asked: Asked) -> Space:
-    """What is left of a set of policies after the questions of a pool that tell them apart."""
+    """The policies of a set that remain after the useful questions of a pool."""
     names = pool.reads or reads(asked.setting.op)
     must = pool.words[list(pool.always)]
     step = max(1, len(pool.words) // _FEW)
@@ -127,7 +127,7 @@ def narrowed(space: Space, pool: Pool, asked: Asked) -> Space:
 
 
 class _Questions:
-    """Some questions: what policies answer, as one word each, and what came back where asked."""
+    """Some questions with hashed answers of policies, and of the target where it was asked."""
 
     def __init__(self, asked: Asked, words: Words, shows: str) -> None:
         self.asked, self.words, self.shows = asked, words, shows
@@ -143,7 +143,7 @@ class _Questions:
         return self.known[key]
 
     def ask(self, rows: Iterable[int]) -> bool:
-        """Ask some of them; whether there was anything new to ask, and a probe left for it."""
+        """Ask some of them; returns whether any was new and a probe was left for it."""
         new = [row for row in rows if row not in self.rows]
         probes = self.asked.ask(self.words[new])
         answers = padded([probe.answer or () for probe in probes])
@@ -154,7 +154,7 @@ class _Questions:
     def closest(
         self, candidates: Sequence[Mapping[str, str]], base: Mapping[str, str]
     ) -> list[Mapping[str, str]]:
-        """The candidates that give the most of the answers."""
+        """The candidates that give the most answers."""
         wrong = []
         for one in candidates:
             want = self[{**base, **one}][self.rows]
@@ -168,10 +168,10 @@ class _Questions:
 def _candidates(
     space: Space, names: Collection[str], questions: _Questions, whole: _Questions
 ) -> list[dict[str, str]]:
-    """Combinations of those choices on which the answers to some questions can depend.
+    """Combinations of the choices on which the answers to some questions can depend.
 
-    These are the choices that change an answer of the whole pool, or an answer to these questions
-    under one of the combinations so found, and so on; others are as in the simplest policy.
+    A choice counts if it changes an answer of the whole pool, or an answer to these questions under
+    a combination found before. The others are those of the simplest policy.
     """
     base = simplest(space)
     units = [set(factor.names) for factor in space.factors]
@@ -190,7 +190,7 @@ def _candidates(
             if any(
                 (questions[base | one | row] != questions[base | one]).any()
                 for one in found
-                if base | one != base  # which the whole pool has been asked already
+                if base | one != base  # checked on the whole pool above
                 for row in rows
             ):
                 apart.remove(rows)
@@ -201,12 +201,12 @@ def _candidates(
 
 
 def separating(answers: Sequence[NDArray[np.uint64]]) -> list[int]:
-    """Questions that together tell candidates apart whenever any questions do.
+    """Questions that together tell apart all candidates that any questions tell apart.
 
-    The question with the most different answers comes first, then those that split what is left.
+    The question with the most different answers comes first, then those that split the rest best.
 
     Args:
-        answers: of each candidate, a word for each question.
+        answers: for each candidate a word for each question.
     """
     table = np.array(answers)
     order = np.argsort(table, axis=0)

@@ -1,4 +1,4 @@
-"""What `identify` asks of `quantize`: blocks that hold as many questions as they have elements."""
+"""The questions of `identify` about `quantize`: blocks in which every element is a question."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def block_pools(setting: Setting) -> tuple[Maker, ...]:
 
 
 def _alone(amaxes: Words) -> Words:
-    """Blocks of zeros with one number, wherever it stands."""
+    """Blocks of zeros with one number, in varying places."""
     blocks = np.zeros((amaxes.size, 32), np.uint64)
     blocks[np.arange(amaxes.size), np.arange(amaxes.size) * 5 % 32] = amaxes
     return blocks
@@ -118,7 +118,7 @@ def _sample(words: Words, count: int) -> Words:
 
 
 def _largest(setting: Setting, found: Policy, exponent: int) -> tuple[int, int]:
-    """The scale code of 2**exponent, and the largest amax of a few that has it."""
+    """The scale code of amax 2**exponent, and the largest of a few amaxes with that code."""
     fmt, layout = setting.element, setting.layout
     amaxes = around(edges(fmt, layout, (exponent - 1, exponent, exponent + 1)), layout)
     amaxes = np.append(amaxes, np.uint64(pattern(1, exponent, layout)))
@@ -128,7 +128,7 @@ def _largest(setting: Setting, found: Policy, exponent: int) -> tuple[int, int]:
 
 
 def _filled(numbers: Words, amax: int, layout: FloatLayout) -> Words:
-    """Blocks of a number of largest magnitude and 31 others."""
+    """Blocks of `amax` and 31 of the numbers that are not larger."""
     numbers = numbers[(numbers & np.uint64(layout.sign_bit - 1)) <= np.uint64(amax)]
     count = -(-numbers.size // 31)
     rows = np.zeros((count, 31), np.uint64)
@@ -141,7 +141,7 @@ def _filled(numbers: Words, amax: int, layout: FloatLayout) -> Words:
 
 
 def _points(setting: Setting, found: Policy, exponent: int) -> tuple[Words, int, int]:
-    """The steps of the elements under the scale of 2**exponent; its code, and its largest amax."""
+    """The steps of elements under the scale of amax 2**exponent, its code and its largest amax."""
     code, amax = _largest(setting, found, exponent)
     layout = setting.layout
     steps = times(element_points(setting.element, layout, few=True), code - E8M0.bias, layout)
@@ -149,12 +149,12 @@ def _points(setting: Setting, found: Policy, exponent: int) -> tuple[Words, int,
 
 
 def _exponent(setting: Setting) -> int:
-    """Where amax stands in blocks of ordinary numbers: high, so that small elements are normal."""
+    """The exponent of amax in blocks of normal numbers: high, so that small elements are normal."""
     return min(setting.element.emax, 13) + 1
 
 
 def _ends(setting: Setting, code: int) -> tuple[int, int]:
-    """The smallest and the largest magnitude that are ordinary under a scale."""
+    """The least and greatest magnitude without under- or overflow of elements or float16."""
     fmt, layout = setting.element, setting.layout
     numbers, _ = grid(fmt, layout)
     pair = times(np.array([numbers[1], numbers[-1]], np.uint64), code - E8M0.bias, layout)
@@ -171,7 +171,7 @@ def _inside(setting: Setting, found: Policy) -> Pool:
 
 
 def _ties(setting: Setting, code: int, amax: int) -> Words:
-    """Blocks with every tie of the format under a scale, of both signs; few where they are many."""
+    """Blocks of the format's ties under a scale, of both signs; a sample if they are many."""
     _, middles = grid(setting.element, setting.layout)
     ties = times(np.array(middles, np.uint64), code - E8M0.bias, setting.layout)
     low, _ = _ends(setting, code)
@@ -201,7 +201,7 @@ def _large(setting: Setting, found: Policy) -> Pool:
 
 
 def _spread(amaxes: Words, layout: FloatLayout) -> Words:
-    """Blocks with numbers in all the binades below an amax, of both signs, and with two zeros."""
+    """Blocks with numbers of both signs in the binades below an amax, and with two zeros."""
     below = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 24, 28, 32])
     blocks = np.zeros((amaxes.size, 32), np.uint64)
     draws = splitmix64(7, amaxes.size * 32).reshape(-1, 32)
@@ -219,11 +219,11 @@ def _spread(amaxes: Words, layout: FloatLayout) -> Words:
 
 
 def _beyond(setting: Setting, found: Policy) -> Words:
-    """Blocks of huge amaxes, infinity too, and numbers near the largest one under their scales."""
+    """Blocks of huge or infinite amax, and numbers near the largest one under their scales."""
     layout, e = setting.layout, setting.element.emax
     ends = power_bits([126 + e, 127 + e, 128 + e, 130 + e, 384 + e], layout)
     finite = np.concatenate([ends, type_tops(layout)])
-    calm = found.replace(nan_to_finite="max")  # of a NaN no scale is asked for here
+    calm = found.replace(nan_to_finite="max")  # never an error
     answers = fast_answers("quantize", setting.format, setting.float, _alone(finite), calm)
     scales = {*zip(finite.tolist(), answers[:, 0].tolist(), strict=True)}
     blocks = []
@@ -236,7 +236,7 @@ def _beyond(setting: Setting, found: Policy) -> Words:
 
 
 def _special(setting: Setting, kinds: Sequence[int]) -> Words:
-    """Blocks with infinities (kind 0) or NaNs (kind 1) beside numbers of all sizes."""
+    """Blocks with infinities (kind 0) or NaNs (kind 1) among numbers of all magnitudes."""
     fmt, layout = setting.element, setting.layout
     bits = [(layout.inf_bits, layout.nan_bits)[kind] for kind in kinds]
     words = both_signs(np.array(bits, np.uint64), layout)
@@ -246,7 +246,7 @@ def _special(setting: Setting, kinds: Sequence[int]) -> Words:
             edges(fmt, layout, powers_of_two)[::3],
             np.array([0, 1, 3, layout.inf_bits - 1, layout.sign_bit >> 1], np.uint64),
             _sample(extreme_amaxes(fmt, layout), 24),
-            power_bits(extreme_powers(fmt, layout), layout),  # a scale that wraps can be FE
+            power_bits(extreme_powers(fmt, layout), layout),  # whose scale may wrap to FE
         ]
     )
     amaxes = amaxes[amaxes < np.uint64(layout.inf_bits)]

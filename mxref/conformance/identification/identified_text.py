@@ -1,4 +1,4 @@
-"""What `identify` found, in words and as plain data."""
+"""The results of `identify` as text and as plain data."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from mxref.policy.policy import Policy
 
 __all__ = ["common_policy", "disagreements", "identified_json", "lines", "merged", "show_probe"]
 
-#: How many combinations of members are tried to find a policy that several results share.
+#: Combinations of members tried to find a policy that several results share.
 _TRIED = 4096
-#: How many probes that contradict the others, and explanations of each, are shown in words.
+#: Contradicting probes that are shown, and explanations of each.
 _CLASHES = 4
 
 
@@ -26,9 +26,9 @@ def show_probe(found: Identified, number: int, word: int, answer: Sequence[int] 
     """A question and one word of an answer to it.
 
     Args:
-        found: where it was asked.
+        found: the result with the probe.
         number: the probe's number.
-        word: the number of the word.
+        word: the word's number.
         answer: the answer; None for an error.
     """
     setting, asked = found.setting, found.probes[number].words
@@ -69,7 +69,7 @@ def show_probe(found: Identified, number: int, word: int, answer: Sequence[int] 
 
 
 def common_policy(found: Sequence[Identified]) -> Policy | None:
-    """The simplest policy that gives all answers of several results; None if there is none."""
+    """The simplest policy that gives all answers of several results, or None."""
     choices = _common(found)
     default = Policy().choices()
     options = [
@@ -84,7 +84,7 @@ def common_policy(found: Sequence[Identified]) -> Policy | None:
 
 
 def _common(found: Sequence[Identified]) -> dict[str, list[str]]:
-    """The members of every choice that all results have left."""
+    """For every choice the members that remain in all results."""
     choices: dict[str, list[str]] = {}
     for one in found:
         for finding in one.findings:
@@ -94,7 +94,7 @@ def _common(found: Sequence[Identified]) -> dict[str, list[str]]:
 
 
 def disagreements(found: Sequence[Identified]) -> Iterator[str]:
-    """Choices that are not the same everywhere, and what each is where."""
+    """Sentences on the choices that differ between results."""
     for name, left in _common(found).items():
         if left:
             continue
@@ -114,7 +114,7 @@ def _listed(places: Sequence[str], most: int = 4) -> str:
 
 
 def merged(found: Iterable[Identified]) -> Iterator[tuple[Identified, ...]]:
-    """Results by operation and format, float types together as far as one policy gives them all."""
+    """Results of one operation and format, grouped by float types that share a policy."""
     for _, some in itertools.groupby(found, lambda one: (one.setting.op, one.setting.format)):
         groups: list[list[Identified]] = []
         for one in some:
@@ -128,7 +128,7 @@ def merged(found: Iterable[Identified]) -> Iterator[tuple[Identified, ...]]:
 
 
 def lines(group: Sequence[Identified]) -> tuple[str, list[tuple[str, str, str]], list[str]]:
-    """A title, rows of choice, value and the probe that shows it, and what else there is to say."""
+    """A title, rows of choice, value and deciding probe, and further sentences."""
     first = group[0].setting
     floats = ", ".join(one.setting.float for one in group if one.setting.float in LAYOUTS)
     probes = max(len(one.probes) for one in group)
@@ -170,7 +170,7 @@ def lines(group: Sequence[Identified]) -> tuple[str, list[tuple[str, str, str]],
 
 
 def _probes_of(findings: Sequence[tuple[Identified, ChoiceFinding]]) -> Iterator[str]:
-    """The probes that rule out most members, each once."""
+    """Probes that together rule out all excluded members, as text."""
     out: set[str] = set()
     for one, finding in findings:
         for probe, word in dict.fromkeys(finding.shown.values()):
@@ -181,7 +181,7 @@ def _probes_of(findings: Sequence[tuple[Identified, ChoiceFinding]]) -> Iterator
 
 
 def show_clash(found: Identified, clash: Clash) -> str:
-    """A probe that contradicts the others."""
+    """A contradicting probe as text."""
     got = found.probes[clash.probe].answer
     more = " or others" if len(clash.otherwise) > _CLASHES else ""
     listed = " or ".join(clash.otherwise[:_CLASHES]) + more

@@ -1,4 +1,4 @@
-"""Which choices a target makes, found by asking as little as possible."""
+"""Identify the choices that a target makes, by few questions."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ __all__ = ["ChoiceFinding", "Clash", "Identified", "identify", "identify_one", "
 
 @dataclass(frozen=True, slots=True)
 class ChoiceFinding:
-    """What was found of one choice.
+    """The result for one choice.
 
     Args:
-        choice: its name.
+        choice: the choice's name.
         values: the members that give the target's answers, given the other choices.
-        shown: for each member that is ruled out, the number of a probe that does, and the first of
-            its words that differs.
-        because: why the values, if there are several, cannot be told apart.
+        shown: for each excluded member the number of a probe that excludes it, and the first word
+            that differs.
+        because: why several values cannot be told apart.
     """
 
     choice: str
@@ -50,10 +50,10 @@ class Clash:
     """A probe that contradicts the others.
 
     Args:
-        probe: its number.
+        probe: the probe's number.
         word: the first word of the answer that differs.
-        want: the answer of the policy that gives most others; None for an error.
-        otherwise: single choices that would give the word that came.
+        want: the answer of the nearest policy; None for an error.
+        otherwise: single choices that would give the target's word.
     """
 
     probe: int
@@ -64,14 +64,15 @@ class Clash:
 
 @dataclass(frozen=True, slots=True)
 class Identified:
-    """What `identify` found of an operation, a format and a float type.
+    """The result of `identify` for an operation, format and float type.
 
     Args:
         setting: operation, format and float type.
-        probes: what was asked.
-        space: the policies that cannot be told apart, by one member of those that are one function;
-            those nearest to the answers where the target contradicts itself.
-        clashes: the probes that contradict; none if a policy gives all answers.
+        probes: the questions with the target's answers.
+        space: the policies that cannot be told apart, with one member for each group of equivalent
+            ones; those nearest to the answers if the target contradicts itself.
+        findings: the result for each choice.
+        clashes: the probes that contradict the others; none if a policy gives all answers.
     """
 
     setting: Setting
@@ -87,25 +88,25 @@ class Identified:
 
     @property
     def count(self) -> int:
-        """How many policies give all answers, in the choices that the operation reads."""
+        """The number of policies that give all answers, by the choices that the operation reads."""
         return self._whole().count if self.consistent else 0
 
     @property
     def policies(self) -> Iterator[Policy]:
-        """Every policy that gives all answers; choices that are not read are as in `ocp`."""
+        """Every policy that gives all answers; unread choices are those of `ocp`."""
         if self.consistent:
             for members in self._whole():
                 yield Policy().replace(**members)
 
     def contains(self, policy: Policy) -> bool:
-        """Whether a policy gives all answers, whatever it says of choices that are not read."""
+        """Whether a policy gives all answers, whatever its unread choices are."""
         chosen = policy.choices()
         some = {name: chosen[name] for name in reads(self.setting.op)}
         return self.consistent and some in self._whole()
 
     @property
     def profiles(self) -> tuple[str, ...]:
-        """The named profiles that give all answers, of those that speak of this."""
+        """The profiles of this operation and format that give all answers."""
         op, format = self.setting.op, self.setting.format
         speaking = (one for one in PROFILES.values() if one.speaks_of(op, format))
         return tuple(
@@ -115,7 +116,7 @@ class Identified:
         )
 
     def _equals(self, profile: Profile) -> bool:
-        """Whether a profile gives all answers, whatever no policy can say included."""
+        """Whether a profile with replaced stages gives all answers."""
         target = profile_target(profile)
         if not target.covers(self.setting.op, self.setting.format, self.setting.float):
             return False
@@ -132,7 +133,7 @@ class Identified:
         return Policy().replace(**simplest(self._whole()))
 
     def _whole(self) -> Space:
-        """The same set, with all members that are one function."""
+        """The space with every member of each group of equivalent members."""
         space = self.space
         for name in reads(self.setting.op):
             groups = {group[0]: group for group, _ in alike(self.setting, name)}
@@ -146,13 +147,13 @@ def identify(
     formats: Collection[str] | None = None,
     floats: Collection[str] | None = None,
 ) -> tuple[Identified, ...]:
-    """Which choices a target makes, of everything that it covers.
+    """Identify a target's choices in every operation that it covers.
 
     Args:
         target: the implementation.
-        ops: operations to ask for.
-        formats: formats to ask for; all if None.
-        floats: float types to ask for; all if None.
+        ops: the operations to ask about.
+        formats: the formats to ask about; all if None.
+        floats: the float types to ask about; all if None.
 
     >>> import types, mxref
     >>> from mxref.conformance import target_of
@@ -190,10 +191,10 @@ def settings() -> Iterator[Setting]:
 
 
 def identify_one(target: Target, setting: Setting) -> Identified:
-    """Ask a target about an operation, a format and a float type.
+    """Identify a target's choices in one operation, format and float type.
 
     Args:
-        target: the implementation; an error that it raises is an answer, too.
+        target: the implementation; an error that it raises counts as an answer.
         setting: what to ask about.
     """
     names = reads(setting.op)
@@ -204,10 +205,10 @@ def identify_one(target: Target, setting: Setting) -> Identified:
         pool = make(Policy().replace(**simplest(space)))
         space = narrowed(space, pool, asked)
         spare.append(pool.words)
-    for i, words in enumerate(spare):  # the rest of the probes, evenly
+    for i, words in enumerate(spare):  # the remaining probes, spread over the pools
         share = (PROBES - len(asked.probes)) // (len(spare) - i)
         asked.ask(words[np.arange(share) * len(words) // max(1, share)])
-    for words in asked.words():  # each word of each answer counts, whatever it was asked for
+    for words in asked.words():  # compare every word of every answer
         space = narrowed(space, Pool("what was asked", (), words, range(len(words))), asked)
     found = simplest(space)
     wrong = np.flatnonzero(~asked.agree(found))
@@ -232,14 +233,14 @@ def _clash(number: int, asked: Asked, found: Mapping[str, str]) -> Clash:
 def _finding(
     name: str, space: Space, asked: Asked, found: Mapping[str, str], wrong: Collection[int]
 ) -> ChoiceFinding:
-    """What was found of a choice, and the fewest probes that rule out its other members."""
+    """The result for a choice, with the probes that exclude most of its other members."""
     setting = asked.setting
     groups = {group[0]: group for group, _ in alike(setting, name)}
     values = [member for first in space.values(name) for member in groups[first]]
     out = [one for one in groups if one not in space.values(name)]
     differ = {one: asked.difference({**found, name: one}) for one in out}
     for some in differ.values():
-        some[list(wrong)] = -1  # these show nothing
+        some[list(wrong)] = -1  # contradicting probes exclude nothing
     counts = sum((some >= 0 for some in differ.values()), np.zeros(len(asked.probes), np.int64))
     ruled: dict[str, tuple[int, int]] = {}
     for first in out:

@@ -1,4 +1,4 @@
-"""Pools of questions, and the numbers around which something can change."""
+"""Pools of questions, and the numbers around which an answer can change."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Pool:
     """Inputs of one kind.
 
     Args:
-        about: what they are about.
+        about: the subject.
         reads: the choices that the answers can depend on; all that the operation reads if empty.
         words: the inputs, one case a row.
-        always: rows that are asked whatever is known already, so that contradictions show.
-        shows: which words of an answer count: `all`, `scale`, or only their `number`.
+        always: rows that are always asked, so that contradictions show.
+        shows: what is compared of an answer: `all` words, its `scale`, or the `number` of words.
     """
 
     about: str
@@ -51,25 +51,25 @@ class Pool:
     shows: str = "all"
 
 
-#: Makes a pool when what was found so far is known, as a policy.
+#: Makes a pool, given the policy found so far.
 Maker = Callable[[Policy], Pool]
 
 
 def pool_of(about: str, reads: tuple[str, ...], words: Words, must: Words) -> Pool:
-    """A pool of single words, some of which must be asked."""
+    """A pool of single words; those of `must` are always asked."""
     found = np.concatenate([must, words])[:, np.newaxis]
     return Pool(about, reads, found, range(must.size))
 
 
 def times(bits: Words, power: int, layout: FloatLayout) -> Words:
-    """Patterns of the numbers times 2**power, rounded where they are no numbers of the type."""
+    """Patterns of the numbers times 2**power, rounded to the type."""
     parts = split(bits, layout)
     scaled = dataclasses.replace(parts, exponent=parts.exponent + power)
     return compose(scaled, layout).astype(np.uint64)
 
 
 def near(points: Words, layout: FloatLayout, ulps: int = 1) -> Words:
-    """Magnitude patterns and those up to some ulp from them."""
+    """Magnitude patterns and those up to `ulps` away."""
     steps = np.arange(-ulps, ulps + 1)[:, np.newaxis]
     found = (points.astype(np.int64) + steps).reshape(-1)
     found = found[(found >= 0) & (found <= layout.inf_bits)]
@@ -77,17 +77,18 @@ def near(points: Words, layout: FloatLayout, ulps: int = 1) -> Words:
 
 
 def around(points: Words, layout: FloatLayout) -> Words:
-    """Magnitudes next to some, and next to where a conversion to a narrower type moves them.
+    """Magnitudes next to points, and next to the points as a narrower type moves them.
 
-    A step of a function at t is, after such a conversion, at one of the midpoints between the
-    narrower type's numbers next to t.
+    After a conversion to a narrower type a step at t lies at a midpoint between that type's numbers
+    next to t.
     """
     found = [near(points, layout)]
     for narrow in narrower(layout).values():
         here = compose(split(points, layout), narrow).astype(np.int64)
         grid = np.clip(here + np.arange(-2, 3)[:, np.newaxis], 0, narrow.inf_bits - 1)
         wide = compose(split(grid, narrow), layout).astype(np.int64)
-        # Patterns between two numbers of one binade are evenly spaced; the last step is repeated.
+        # The pattern midway between two numbers of a binade is their midpoint; beyond the largest
+        # number the last step is repeated.
         last = 2 * wide - compose(split(np.maximum(grid - 1, 0), narrow), layout).astype(np.int64)
         after = np.where(grid == narrow.inf_bits - 1, last, np.roll(wide, -1, axis=0))
         middles = (wide + after)[:-1] // 2
@@ -96,14 +97,14 @@ def around(points: Words, layout: FloatLayout) -> Words:
 
 
 def end_powers(layout: FloatLayout) -> list[int]:
-    """Exponents of the powers of two at which a float type, or a narrower one, begins or ends."""
+    """Exponents of the smallest and largest powers of two of a float type and narrower ones."""
     kinds = [layout, *narrower(layout).values()]
     ends = [(k.emin - k.mantissa_bits, k.emin, k.bias) for k in kinds]
     return sorted({power for some in ends for power in some})
 
 
 def power_bits(powers: Sequence[int], layout: FloatLayout) -> Words:
-    """The patterns of those powers of two that the type holds."""
+    """The patterns of the powers of two that the type can hold."""
     low = layout.emin - layout.mantissa_bits
     return np.array([pattern(1, p, layout) for p in powers if low <= p <= layout.bias], np.uint64)
 
@@ -119,7 +120,7 @@ def nans(layout: FloatLayout) -> Words:
 
 
 def _codes_asked(fmt: CodeFormat, *, few: bool) -> list[int]:
-    """The first and last codes of every binade, or of some; all where there are not many."""
+    """The first and last codes of every binade, or of a few; all codes of small formats."""
     one = 1 << fmt.mantissa_bits
     if fmt.max_code < 40:
         return list(range(fmt.max_code + 1))
@@ -134,7 +135,7 @@ def _codes_asked(fmt: CodeFormat, *, few: bool) -> list[int]:
 
 
 def element_points(fmt: CodeFormat, layout: FloatLayout, *, few: bool = False) -> Words:
-    """Numbers of a format and the midpoints above them, of every binade or of some."""
+    """Numbers of a format and the midpoints above them, of every binade or of a few."""
     numbers, middles = grid(fmt, layout)
     asked = _codes_asked(fmt, few=few)
     return np.array([side[code] for code in asked for side in (numbers, middles)], np.uint64)

@@ -1,4 +1,4 @@
-"""What a policy answers to questions, in a form in which answers can be compared."""
+"""The answers of policies to questions, in a form that can be compared."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Words = NDArray[np.uint64]
 def predicted(
     setting: Setting, words: Words, members: Mapping[str, str], shows: str = "all"
 ) -> NDArray[np.uint64]:
-    """The answers of a policy, one a row; NO_WORD throughout where it makes the input an error."""
+    """The answers of a policy, one a row; only NO_WORD where the input is an error."""
     op, format, float = setting.op, setting.format, setting.float
     if op == "quantize_tensor" and words.shape[1] == 35:  # one block
         return predicted(Setting("quantize", format, float), words[:, 3:], members, shows)
@@ -54,7 +54,7 @@ def predicted(
 
 
 def _policy(members: Mapping[str, str]) -> Policy:
-    """The policy with these members; its parts are made once, since that takes time."""
+    """The policy with these members, put together from cached parts."""
     parts = {}
     for part, own in _OWN.items():
         parts[part] = _part(part, tuple((n, m) for n, m in members.items() if n in own))
@@ -82,7 +82,7 @@ def _scales(setting: Setting, words: Words, policy: Policy) -> NDArray[np.uint64
 
 
 def comparable(setting: Setting, answers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Answers with every NaN of a float type as one."""
+    """Answers with every NaN of a float type replaced by one NaN."""
     if setting.op in ("decode", "decode_scale", "dequantize"):
         layout = setting.layout
         magnitude = answers & np.uint64(layout.sign_bit - 1)
@@ -93,7 +93,7 @@ def comparable(setting: Setting, answers: NDArray[np.uint64]) -> NDArray[np.uint
 
 
 def shown(answers: NDArray[np.uint64], shows: str) -> NDArray[np.uint64]:
-    """The words of answers that count."""
+    """The part of answers that is compared."""
     match shows:
         case "scale":
             return answers[:, :1]
@@ -104,7 +104,7 @@ def shown(answers: NDArray[np.uint64], shows: str) -> NDArray[np.uint64]:
 
 
 def hashed(answers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A word for each answer, equal where the answers are; 0 where there is none."""
+    """A hash word for each answer, 0 for an answer without words."""
     first, second = (splitmix64(seed, answers.shape[1]) | np.uint64(1) for seed in (1, 2))
     mixed = (answers + np.uint64(1)) * first  # 0 for NO_WORD, however many of them there are
     mixed ^= mixed >> np.uint64(29)

@@ -1,7 +1,7 @@
-"""What `identify` asks: pools of inputs, each with the choices that its answers depend on.
+"""The questions of `identify`: pools of inputs, each with the choices that its answers depend on.
 
-Any two policies that differ as functions differ on some input of a pool, since the pools hold every
-kind of input that a choice is about, and both sides of every step that a choice can move.
+Two policies that differ as functions differ on some input of a pool: the pools hold every kind of
+input that a choice concerns, and both sides of every step that a choice can move.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def pools(setting: Setting) -> tuple[Maker, ...]:
 
 
 def _ties(fmt: CodeFormat, layout: FloatLayout) -> Words:
-    """A tie above an even code in every binade, signs in turn; above odd ones, too, if few."""
+    """Ties above an even code of every binade, signs alternating; of few binades above odd, too."""
     _, middles = grid(fmt, layout)
     one = 1 << fmt.mantissa_bits
     codes = list(range(0, fmt.max_code, max(one, 2)))
@@ -79,7 +79,7 @@ def _encode(setting: Setting) -> list[Pool]:
     stochastic = setting.op == "encode_stochastic"
     points = around(element_points(fmt, layout), layout)
     numbers, middles = grid(fmt, layout)
-    # What is below is subnormal in float16, to which the policy may round first.
+    # Smaller numbers are subnormal in float16, to which the policy may round first.
     ordinary = max(pattern(1, F16.emin + 1, layout), numbers[1] * 2 - middles[0])
     ties = _ties(fmt, layout)
     ties_in = ties[(ties & np.uint64(layout.sign_bit - 1)) > ordinary]
@@ -114,16 +114,16 @@ def _encode(setting: Setting) -> list[Pool]:
     return [*made, Pool("all of it", (), whole)]
 
 
-#: Random bits and their number: none, all, and those that just carry a quarter or a half.
+#: Random bits and their width: none set, all set, and those that just carry a quarter or a half.
 _DRAWS = ((0, 1), (1, 1), (0, 4), (4, 4), (7, 4), (8, 4), (11, 4), (12, 4), (15, 4))
 _FINE_DRAWS = ((1, 1), (7, 4), (8, 4))
 
 
 def _drawn(pool: Pool, fmt: CodeFormat, layout: FloatLayout) -> Pool:
-    """The same with random bits; what must be asked takes a few of them."""
+    """The pool with random bits; questions that are always asked take them in turn."""
     words = pool.words[:, 0]
     asked = [_with_draws(words, _DRAWS)]
-    if pool.about == "rounding":  # where random bits round up: at 32nds of a unit above a number
+    if pool.about == "rounding":  # numbers at 32nds of a unit, between which draws round up
         low = element_points(fmt, layout)
         low = low[low >= words.min()][:2]
         unit = np.uint64(1 << max(0, layout.mantissa_bits - fmt.mantissa_bits - 5))
@@ -134,7 +134,7 @@ def _drawn(pool: Pool, fmt: CodeFormat, layout: FloatLayout) -> Pool:
 
 
 def _with_draws(words: Words, draws: tuple[tuple[int, int], ...]) -> Words:
-    """Every word with all random bits."""
+    """Every word with every draw of random bits."""
     repeated = np.repeat(np.array(draws, np.uint64), words.size, axis=0)
     return np.column_stack([np.tile(words, len(draws)), repeated])
 
@@ -164,7 +164,7 @@ def _layouts(setting: Setting) -> list[Pool]:
     match setting.op:
         case "pack":
             rows = [codes, codes[:37]]
-        case "unpack":  # as many bytes as each layout has
+        case "unpack":  # the byte counts of all layouts
             sizes = sorted({64 * fmt.bits // 8, 64})
             rows = [[64, *((i * 37 + 5) % 256 for i in range(size))] for size in sizes]
         case "pack_scales" | "unpack_scales":
@@ -182,7 +182,7 @@ def _layouts(setting: Setting) -> list[Pool]:
 
 
 def _as_tensor(maker: Maker) -> Maker:
-    """The same blocks as tensors of one row."""
+    """The pool's blocks as tensors of one row."""
 
     def made(found: Policy) -> Pool:
         pool = maker(found)

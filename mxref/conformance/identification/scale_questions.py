@@ -1,4 +1,4 @@
-"""What `identify` asks of conversions to E8M0, and the amaxes that tell scale rules apart."""
+"""The questions of `identify` about E8M0 conversions, and amaxes that tell scale rules apart."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def edges(fmt: CodeFormat, layout: FloatLayout, exponents: Sequence[int]) -> Words:
-    """Amaxes at the limits of every scale rule, in some binades."""
+    """Amaxes at the limits of every scale rule, in the binades of these exponents."""
     significands = {0}
     for rule in ScaleRule:
         if not rule.is_quirk:
@@ -58,7 +58,7 @@ def edges(fmt: CodeFormat, layout: FloatLayout, exponents: Sequence[int]) -> Wor
 
 
 def _log2_edges(layout: FloatLayout, exponents: Sequence[int]) -> Words:
-    """Just below powers of two, where a logarithm in float32 is wrong."""
+    """Numbers just below powers of two, whose float32 logarithm is wrong."""
     ulp = 1 << max(0, layout.mantissa_bits - 23)
     found = power_bits(exponents, layout)
     below = np.array([1, 2, 3, 4, 5, 6, 7, 9, 12, 24, 40, 48], np.uint64) * np.uint64(ulp)
@@ -66,13 +66,13 @@ def _log2_edges(layout: FloatLayout, exponents: Sequence[int]) -> Words:
 
 
 def usual_amaxes(fmt: CodeFormat, layout: FloatLayout) -> Words:
-    """Amaxes that no rule and no type takes to an end of the scales."""
+    """Amaxes whose scales are far from both ends under every rule and type."""
     points = near(around(edges(fmt, layout, (-7, 0, 9)), layout), layout)
     return np.unique(np.concatenate([points, _log2_edges(layout, (-6, 1, 3, 10))]))
 
 
 def rounded_down(layout: FloatLayout) -> Words:
-    """Amaxes midway between subnormals of float16, whose scale is too small if rounded first."""
+    """Amaxes midway between subnormals of float16, whose scale falls if they are rounded first."""
     if "float16" not in narrower(layout):
         return np.zeros(0, np.uint64)
     halves = [pattern(2 * n + 1, F16.emin - F16.mantissa_bits - 1, layout) for n in range(1, 25)]
@@ -80,7 +80,7 @@ def rounded_down(layout: FloatLayout) -> Words:
 
 
 def type_tops(layout: FloatLayout) -> Words:
-    """The largest numbers of narrower types, and what rounds to them or to infinity there."""
+    """The largest numbers of narrower types, and numbers that round to them or to infinity."""
     found = [np.array([layout.inf_bits - 1], np.uint64)]
     for narrow in narrower(layout).values():
         ends = np.arange(narrow.inf_bits - 2, narrow.inf_bits, dtype=np.uint64)
@@ -90,7 +90,7 @@ def type_tops(layout: FloatLayout) -> Words:
 
 
 def extreme_powers(fmt: CodeFormat, layout: FloatLayout) -> list[int]:
-    """Exponents of amaxes near the ends of the scales and of the types, and where scales wrap."""
+    """Exponents of amaxes at the ends of the scales and of the types, and where scales wrap."""
     e = fmt.emax
     far = [p + step for p in (*end_powers(layout), e - 127, e + 127) for step in range(-3, 3)]
     wraps = [p + step for p in (e - 127 - 256, e + 127 + 256) for step in (-1, 0, 1)]

@@ -17,7 +17,7 @@ Members = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """Choices that hang together, and which members of them go together.
+    """Choices that depend on one another, and the possible combinations of their members.
 
     Args:
         names: the choices.
@@ -27,21 +27,17 @@ class Factor:
     names: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
-    def dicts(self) -> list[dict[str, str]]:
-        """The combinations by name."""
-        return [dict(zip(self.names, row, strict=True)) for row in self.rows]
-
     def project(self, names: Collection[str]) -> Factor:
-        """The combinations of some of the choices, each once."""
+        """The different combinations of some of the choices."""
         kept = [i for i, name in enumerate(self.names) if name in names]
         rows = dict.fromkeys(tuple(row[i] for i in kept) for row in self.rows)
         return Factor(tuple(self.names[i] for i in kept), tuple(rows))
 
     def split(self) -> tuple[Factor, ...]:
-        """The same set, with every choice that is independent of the others by itself."""
+        """Factors of the same product, with every independent choice in a factor of its own."""
         for name in self.names if len(self.names) > 1 else ():
             alone, rest = self.project((name,)), self.project([n for n in self.names if n != name])
-            # A set lies within the product of its projections: of the same size, it is the product.
+            # A set is part of the product of its projections, and equal if of the same size.
             if len(alone.rows) * len(rest.rows) == len(self.rows):
                 return (alone, *rest.split())
         return (self,)
@@ -65,20 +61,20 @@ class Space:
 
     @property
     def count(self) -> int:
-        """How many combinations there are."""
+        """The number of combinations."""
         return math.prod(len(factor.rows) for factor in self.factors)
 
     def values(self, name: str) -> tuple[str, ...]:
-        """The members that a choice still has."""
+        """The remaining members of a choice."""
         (factor,) = [factor for factor in self.factors if name in factor.names]
         return tuple(row[0] for row in factor.project((name,)).rows)
 
     def project(self, names: Collection[str]) -> list[dict[str, str]]:
-        """The combinations of some choices, each once."""
+        """The different combinations of some choices."""
         return list(_combined(factor.project(names) for factor in self.factors))
 
     def keep(self, names: Collection[str], kept: Iterable[Members]) -> Space:
-        """The combinations that agree with one of those kept of some choices."""
+        """The combinations that agree, in these choices, with one of those kept."""
         touched = [factor for factor in self.factors if set(factor.names) & set(names)]
         others = tuple(factor for factor in self.factors if factor not in touched)
         joined: list[dict[str, str]] = []
@@ -97,11 +93,11 @@ class Space:
 
     @property
     def open(self) -> list[str]:
-        """The choices that still have several members."""
+        """The choices with several members left."""
         return [n for f in self.factors if len(f.rows) > 1 for n in f.names]
 
     def widen(self, name: str, groups: Mapping[str, Sequence[str]]) -> Space:
-        """The same set with every member of a choice replaced by each of a group of members."""
+        """The set with every member of a choice replaced by each member of its group."""
         factors = []
         for factor in self.factors:
             if name in factor.names:
@@ -138,7 +134,7 @@ def _combined(factors: Iterable[Factor]) -> Iterator[dict[str, str]]:
 
 
 def simplest(space: Space) -> dict[str, str]:
-    """The combination with the fewest choices that are not those of `ocp`."""
+    """The combination with the fewest choices that differ from `ocp`."""
     default = Policy().choices()
     found: dict[str, str] = {}
     for factor in space.factors:

@@ -1,1 +1,1 @@
-"""Every input of an operation put to a target."""
+"""Sweeps: a target is asked every input of an operation."""

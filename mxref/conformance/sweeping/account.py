@@ -1,4 +1,4 @@
-"""What is known of one format: of its parts so far, and in the end."""
+"""The result of a sweep of one format, and the account of its parts so far."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["Account", "Swept"]
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What a sweep found.
+    """The result of a sweep.
 
     Args:
         target: the target's name.
         file: operation, format and float type.
-        policy: what was compared with, as far as the operation reads it.
-        cases: how many answers were compared.
-        tally: what is wrong.
-        seconds: how long it took, all its runs together.
-        share: the share of this time that the target took.
+        policy: the policy compared with, as far as the operation reads it.
+        cases: number of answers compared.
+        tally: the wrong answers.
+        seconds: duration of all runs together.
+        share: the target's share of the duration.
         digest: SHA-256 of all codes as bytes in the order of the inputs, 00 where the target
-            raised; empty if it was not asked for.
+            raised; empty if not requested.
     """
 
     target: str
@@ -42,7 +42,7 @@ class Swept:
 
     @property
     def passed(self) -> bool:
-        """Something was compared, and nothing was wrong."""
+        """Whether answers were compared and none was wrong."""
         is_right = self.tally.wrong == 0
         if isinstance(self.tally, BlockTally):
             is_right = is_right and not self.tally.scales
@@ -51,15 +51,15 @@ class Swept:
 
 @dataclass(slots=True)
 class Account:
-    """The parts of one format so far, added in their order.
+    """The sums over the parts of one format so far.
 
     Args:
-        tally: what is wrong.
-        cases: how many answers were compared.
-        asked: seconds in the target, of all who worked.
-        busy: seconds in all, of all who worked.
+        tally: the wrong answers.
+        cases: number of answers compared.
+        asked: seconds in the target, of all workers.
+        busy: seconds of work, of all workers.
         seconds: seconds that passed.
-        sha256: of all codes.
+        sha256: hash of all codes.
     """
 
     tally: Tally | BlockTally
@@ -70,7 +70,7 @@ class Account:
     sha256: Any = field(default_factory=hashlib.sha256)
 
     def add(self, part: SweepPart, seconds: float) -> None:
-        """The next part, which came so many seconds after the one before."""
+        """Add the next part, which took `seconds` after the one before."""
         for found in part.found:
             self.tally.add(found)
         self.cases += part.cases
@@ -82,13 +82,13 @@ class Account:
     def swept(
         self, target: str, file: VectorFile, policy: str, *, inline: bool, digest: bool
     ) -> Swept:
-        """The result; `inline` if all the work was done by this process."""
+        """The result; `inline` if this process did all the work."""
         share = self.asked / max(self.seconds if inline else self.busy, 1e-9)
         sha256 = self.sha256.hexdigest() if digest else ""
         return Swept(target, file, policy, self.cases, self.tally, self.seconds, share, sha256)
 
     def as_json(self) -> dict[str, Any]:
-        """As plain data, without the digest, which cannot go on."""
+        """The account as plain data, without the digest, which cannot be resumed."""
         numbers = {name: getattr(self, name) for name in _NUMBERS}
         return {**numbers, "tally": self.tally.as_json()}
 

@@ -1,9 +1,9 @@
 """A sweep over blocks, one scale at a time: every element under every scale.
 
 `quantize` gets the block product (`mxref.cases.product`): blocks that pair every scale code with
-every odd-rounded key, which is all that an element's code can depend on if it depends on its number
-and on its scale only. `dequantize` gets every code under every scale. What is wrong is an interval
-of keys or of codes, and the scales under which it is the same one.
+every odd-rounded key. It is complete if an element's code depends on its number and its scale only.
+`dequantize` gets every code under every scale. Wrong answers are intervals of keys or codes, each
+with the scales that have the same interval.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ Words = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """What is wrong under one scale.
+    """The wrong answers under one scale.
 
     Args:
         code: the scale code.
-        blocks: how many blocks came back with another scale.
-        got: the different scale codes of these.
+        blocks: number of blocks with a wrong scale.
+        got: the different wrong scale codes.
         found: wrong elements of the other blocks, in intervals of keys or codes.
     """
 
@@ -51,13 +51,13 @@ class _Scale:
 
 @dataclass(slots=True)
 class BlockTally:
-    """What is wrong under all scales, added in their order.
+    """The wrong answers under all scales, added in order.
 
     Args:
-        wrong: wrong pairs of scale and key, or code.
-        count: intervals under each scale, added up.
+        wrong: number of wrong pairs of scale and key, or of scale and code.
+        count: number of intervals, counted for each scale.
         groups: the first different intervals, at most `KEPT`, each with its scale codes.
-        scales: by scale code that was wanted: how many blocks had another one, and which.
+        scales: by right scale code the number of blocks with wrong ones, and these.
     """
 
     wrong: int = 0
@@ -66,7 +66,7 @@ class BlockTally:
     scales: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
 
     def add(self, scale: _Scale) -> None:
-        """The next scale."""
+        """Add the next scale."""
         if scale.blocks:
             blocks, got = self.scales.get(scale.code, (0, ()))
             self.scales[scale.code] = (blocks + scale.blocks, (*got, *scale.got))
@@ -80,7 +80,7 @@ class BlockTally:
 
     @property
     def left(self) -> int:
-        """How many intervals are not kept."""
+        """The number of intervals that are not kept."""
         return self.count - sum(map(len, self.groups.values()))
 
     def as_json(self) -> dict[str, Any]:
@@ -101,17 +101,17 @@ class BlockTally:
 
 
 def scale_count(plan: Plan) -> int:
-    """How many scales there are; one that comes back where exponents wrap counts again."""
+    """The number of scales; one that returns where exponents wrap counts again."""
     if plan.file.op == "dequantize":
         return E8M0.code_count
     return len(scale_range(BLOCK_FORMATS[plan.file.format].element, plan.policy))
 
 
 def sweep_blocks(plan: Plan, index: int) -> SweepPart:
-    """Put the blocks of one scale to the target and compare.
+    """Ask the target the blocks of one scale and compare.
 
     Raises:
-        DisagreementError: the two references differ, so that it is not known what is right.
+        DisagreementError: the two references differ.
     """
     began = time.perf_counter()
     target, file = plan.target(), plan.file
@@ -119,7 +119,7 @@ def sweep_blocks(plan: Plan, index: int) -> SweepPart:
     if file.op == "quantize":
         scale, first, last = scale_range(fmt, plan.policy)[index]
         inputs = scale_blocks(fmt, scale, first, last).astype(np.uint64)
-        if not inputs.size:  # a scale that wraps around, of which no quotient is a number
+        if not inputs.size:  # a scale that wraps around, without finite quotients
             return SweepPart((), 0, 0.0, time.perf_counter() - began)
         keys = _keys(inputs, scale, fmt)
         want = fast_answers(file.op, file.format, file.float, inputs, plan.policy)
@@ -140,12 +140,12 @@ def sweep_blocks(plan: Plan, index: int) -> SweepPart:
 
 
 def key_float(key: int, fmt: ElementFormat) -> int:
-    """The float64 pattern of the quotient that a key of `quantize` stands for."""
+    """The float64 pattern of the quotient of a key of `quantize`."""
     return key << (F64.mantissa_bits - key_layout(fmt).mantissa_bits)
 
 
 def _keys(inputs: Words, scale: int, fmt: ElementFormat) -> Words:
-    """Of each element its odd-rounded quotient by the scale, which float64 holds before that."""
+    """The odd-rounded quotient of each element by its scale; the quotient is exact in float64."""
     parts = split(inputs, F32)
     quotients = dataclasses.replace(parts, exponent=parts.exponent - (scale - E8M0.bias))
     drop = F64.mantissa_bits - key_layout(fmt).mantissa_bits
@@ -153,7 +153,7 @@ def _keys(inputs: Words, scale: int, fmt: ElementFormat) -> Words:
 
 
 def _ramp(fmt: ElementFormat) -> Words:
-    """Every code, in blocks of 32; of few codes the last one fills the block."""
+    """Every code, in blocks of 32, padded with the last code."""
     codes = np.arange(max(fmt.code_count, 32), dtype=np.uint64)
     return np.minimum(codes, np.uint64(fmt.code_count - 1)).reshape(-1, 32)
 
@@ -170,7 +170,7 @@ def _compared(
     raised = np.zeros(len(keys), bool)
     raised[list(errors)] = True
     same = same_answers(file, want, got)
-    other = np.zeros(len(keys), bool)  # blocks under another scale, whose elements cannot be judged
+    other = np.zeros(len(keys), bool)  # blocks with a wrong scale, whose elements are not judged
     scales: tuple[int, ...] = ()
     if file.op == "quantize":
         other = ~same[:, 0] & ~raised
@@ -192,7 +192,7 @@ def _compared(
 
 
 def _places(judged: NDArray[np.bool_], rows: Mapping[int, str]) -> NDArray[np.intp]:
-    """Where rows stand among those that are judged."""
+    """The positions of rows among the judged ones."""
     places: NDArray[np.intp] = (np.cumsum(judged) - 1)[list(rows)]
     return places
 
@@ -200,7 +200,7 @@ def _places(judged: NDArray[np.bool_], rows: Mapping[int, str]) -> NDArray[np.in
 def _by_key(
     keys: Words, wrong: NDArray[np.bool_], want: Words, got: Words, errors: Mapping[int, str]
 ) -> Found | None:
-    """Intervals of the keys that are there; a key is wrong if one element with it is."""
+    """Intervals among the keys present; a key is wrong if one of its elements is."""
     there, place = np.unique(keys, return_inverse=True)
     place = place.reshape(keys.shape)
     is_wrong = np.zeros(there.size, bool)

@@ -1,4 +1,4 @@
-"""Workers of a Dask cluster as an executor, which gives up when they are gone."""
+"""The workers of a Dask cluster as an executor that gives up when they are gone."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["dask_cluster"]
 
 #: Seconds in which a scheduler must answer and have a worker.
 _ANSWER = 10.0
-#: Seconds for which all workers may be away, as while they are started again.
+#: Seconds for which all workers may be away, such as during a restart.
 _AWAY = 30.0
-#: Seconds after which who waits for a part looks whether there is anybody left.
+#: Seconds between two looks at whether workers are left, while waiting for a part.
 _POLL = 5.0
 
 
@@ -30,14 +30,14 @@ _POLL = 5.0
 def dask_cluster(
     address: str, timeout: float = _ANSWER, away: float = _AWAY
 ) -> Iterator[tuple[Executor, int]]:
-    """An executor of a Dask cluster, and how many parts its workers do at once.
+    """An executor of a Dask cluster, and the number of parts that its workers do at once.
 
-    What a worker had to do that is lost is done by another one.
+    The work of a lost worker is done by another one.
 
     Args:
         address: of the scheduler, such as ``tcp://127.0.0.1:8786``.
         timeout: seconds in which it must answer and have a worker.
-        away: seconds for which it may be without any later, before the sweep gives up.
+        away: seconds without a worker after which the sweep gives up.
 
     Raises:
         ValueError: Dask is not installed, nobody answers, or workers have another mxref.
@@ -80,17 +80,17 @@ def dask_cluster(
 
 
 def _greeting(address: str, place: tuple[str, int], timeout: float) -> None:
-    """Wait for the first byte that a scheduler sends; a client of Dask waits for it for ever."""
+    """Wait for a scheduler's first byte; a Dask client would wait without a time limit."""
     with socket.create_connection(place, timeout) as connection:
         if not address.startswith("tls:") and not connection.recv(1):
             raise OSError("the connection was closed")
 
 
 class _Workers(Executor):
-    """The workers of a client, as an executor that can be given up from another thread.
+    """The workers of a client, as an executor that another thread can give up.
 
-    Not ``client.get_executor()``, whose futures stay pending for ever if another one is cancelled
-    while their results are fetched together.
+    The futures of ``client.get_executor()`` stay pending for ever if another one is cancelled while
+    their results are fetched together.
     """
 
     def __init__(self, client: Any, poll: float) -> None:
@@ -101,14 +101,14 @@ class _Workers(Executor):
             raise CancelledError
         try:
             return _Future(self, self.client.submit(fn, *args, pure=False, **kwargs))
-        except Exception:  # of another kind in each version of Dask
+        except Exception:  # of different kinds in versions of Dask
             if self.client.status != "closed":
                 raise
             raise CancelledError from None
 
 
 class _Future:
-    """What a sweep asks of a future; Dask's own would wait for ever once the client is closed."""
+    """A future for a sweep; Dask's own would wait for ever once the client is closed."""
 
     def __init__(self, workers: _Workers, future: Any) -> None:
         self.workers, self.future = workers, future
@@ -120,12 +120,12 @@ class _Future:
         raise CancelledError
 
     def cancel(self) -> None:
-        with contextlib.suppress(Exception):  # of many kinds, where the scheduler is gone
+        with contextlib.suppress(Exception):  # of many kinds, once the scheduler is gone
             self.future.cancel()
 
 
 def _watch(client: Any, workers: _Workers, over: threading.Event, away: float) -> None:
-    """Give up the workers once there has been none for some time, or no scheduler."""
+    """Give up the workers after `away` seconds without any, or without a scheduler."""
     seen = time.monotonic()
     while not over.wait(min(1.0, away / 4)):
         with contextlib.suppress(Exception):  # as above

@@ -1,4 +1,4 @@
-"""Digests of all codes that are on record, so that a change of any code is seen, NaN included."""
+"""Recorded digests of all codes, which show a change of any code, NaN included."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from mxref.conformance.sweeping.account import Swept
 
 __all__ = ["recorded_digest"]
 
-#: Of `encode` under `ocp`, all 2**32 float32 inputs in their order.
+#: Of `encode` under `ocp`, for all 2**32 float32 inputs in order.
 _ENCODE_F32 = {
     "e5m2": "4559d42906bb7b7f1348be07981abb3c3e206a7a2b4d8f7b29f450a2aafbb8fd",
     "e4m3": "9d7653f5afbe9034906208b15d2b1e9e21a762aeee82e64f569003902ccfb150",
@@ -18,7 +18,7 @@ _ENCODE_F32 = {
 
 
 def recorded_digest(swept: Swept) -> str:
-    """The digest on record of what was swept; empty if there is none."""
+    """The recorded digest of a sweep; empty if there is none."""
     file, is_whole = swept.file, swept.cases == 1 << 32
     if not is_whole or (file.op, file.float, swept.policy) != ("encode", "f32", "ocp"):
         return ""

@@ -1,6 +1,6 @@
 """Wrong inputs as intervals: the longest ranges of consecutive inputs that are all wrong.
 
-However many there are, little is kept: the first intervals exactly, the others as a number.
+The first intervals are kept exactly, all others are only counted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["KEPT", "Found", "Interval", "Tally", "find"]
 
 #: Intervals that are kept.
 KEPT = 64
-#: Different answers of an interval that are kept, the smallest ones.
+#: Different answers that are kept of an interval, the smallest ones.
 _ANSWERS = 17
 
 
@@ -26,11 +26,11 @@ class Interval:
     """Consecutive inputs that are all wrong.
 
     Args:
-        first: the first one.
-        last: the last one.
-        want: the different right answers, ascending, at most 17 of them.
-        got: the different answers of the target, the same; none where it raised.
-        error: what it raised instead.
+        first: the first input.
+        last: the last input.
+        want: the different right answers, ascending, at most 17.
+        got: the target's different answers, likewise; none where it raised.
+        error: the error that it raised.
     """
 
     first: int
@@ -55,10 +55,10 @@ class Found:
     """The wrong inputs of a range.
 
     Args:
-        wrong: how many.
-        intervals: how many intervals they are.
-        kept: the first of these, at most `KEPT`.
-        last: the last one.
+        wrong: number of wrong inputs.
+        intervals: number of intervals.
+        kept: the first intervals, at most `KEPT`.
+        last: the last interval.
     """
 
     wrong: int
@@ -80,8 +80,8 @@ def find(
         first: the range's first input.
         wrong: for each input whether its answer is wrong.
         want: the right answers.
-        got: the target's.
-        errors: ranges of inputs that raised, as begin, end and text; disjoint, of any order.
+        got: the target's answers.
+        errors: disjoint ranges of inputs that raised, as begin, end and text, in any order.
 
     >>> wrong = np.array([False, True, True, False])
     >>> find(16, wrong, np.array([0, 1, 1, 2]), np.array([0, 2, 3, 2])).kept
@@ -110,7 +110,7 @@ def find(
 
 
 def _merged(errors: Sequence[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """Neighbouring ranges with the same text as one."""
+    """Ranges with neighbours of the same text joined."""
     found: list[tuple[int, int, str]] = []
     for begin, end, text in sorted(errors):
         if found and found[-1][1:] == (begin, text):
@@ -120,7 +120,7 @@ def _merged(errors: Sequence[tuple[int, int, str]]) -> list[tuple[int, int, str]
 
 
 def _distinct(answers: NDArray[Any]) -> tuple[int, ...]:
-    """The smallest different answers; bytes are counted, not sorted."""
+    """The smallest different answers; bytes are counted, which is faster than sorting."""
     some = np.bincount(answers).nonzero()[0] if answers.dtype == np.uint8 else np.unique(answers)
     return tuple(some[:_ANSWERS].tolist())
 
@@ -131,18 +131,18 @@ def _first(answers: Sequence[int]) -> tuple[int, ...]:
 
 @dataclass(slots=True)
 class Tally:
-    """The wrong inputs of all ranges, added in their order; intervals go on from range to range.
+    """The wrong inputs of all ranges, added in order; intervals may span ranges.
 
-    What is kept does not depend on how the inputs were cut into ranges.
+    The result does not depend on how the inputs were cut into ranges.
     """
 
     wrong: int = 0
     closed: int = 0  #: intervals before the open one
     kept: list[Interval] = field(default_factory=list)
-    open: Interval | None = None  #: the last one, which may go on
+    open: Interval | None = None  #: the last interval, which may continue
 
     def add(self, found: Found) -> None:
-        """The next range that has wrong inputs."""
+        """Add the next range with wrong inputs."""
         self.wrong += found.wrong
         for interval in found.kept:
             self._put(interval)
@@ -170,7 +170,7 @@ class Tally:
 
     @property
     def count(self) -> int:
-        """How many intervals."""
+        """The number of intervals."""
         return self.closed + (self.open is not None)
 
     def intervals(self) -> tuple[Interval, ...]:
@@ -179,7 +179,7 @@ class Tally:
 
     @property
     def left(self) -> int:
-        """How many of them are not kept."""
+        """The number of intervals that are not kept."""
         return self.count - len(self.intervals())
 
     def as_json(self) -> dict[str, Any]:

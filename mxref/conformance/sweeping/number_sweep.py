@@ -1,7 +1,7 @@
 """A sweep over every input of an operation of one number, a part at a time.
 
-Between two steps there is one right answer, so a part is compared run by run with one number. What
-costs time is the target: inputs are made, and answers compared, while they are in the cache.
+Between two steps there is one right answer, so a run of answers is compared with one number.
+Inputs are made and answers compared while they are in the cache: most time goes to the target.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from mxref.targets.target import Target, TargetError
 
 __all__ = ["part_size", "sweep_numbers"]
 
-#: Inputs of one call of a function of arrays, and of one part of the sweep.
+#: Inputs of one call with an array, and of one part of the sweep.
 _CALL, _PART = 1 << 19, 1 << 22
-#: The same of targets that are asked in words.
+#: Inputs of one call, and of one part, of targets that are asked in words.
 _WORDS = 1 << 16
-#: Calls that may be spent on finding out which inputs of one call raise.
+#: Most calls to find out which inputs of one call raise.
 _CALLS = 1024
-#: Inputs that must raise one by one for all of a range to count as raising.
+#: Inputs that must raise one by one for a whole range to count as raising.
 _PROBES = 8
 
 Codes = NDArray[Any]
@@ -44,21 +44,21 @@ Errors = list[tuple[int, int, str]]
 
 
 def part_size(target: Target, file: VectorFile) -> int:
-    """How many inputs are one part."""
+    """The number of inputs of a part."""
     return _WORDS if _codes_of(target, file) is None else _PART
 
 
 def _codes_of(target: Target, file: VectorFile) -> Callable[[VectorFile, Codes], Codes] | None:
-    """The target's function of arrays; None if there is none."""
+    """The target's function on arrays, or None."""
     from_number = file.op in ("encode", "encode_scale", "shared_scale")
     return getattr(target, "codes", None) if from_number else None
 
 
 def sweep_numbers(plan: Plan, first: int) -> SweepPart:
-    """Put one part of the inputs to the target and compare.
+    """Ask the target one part of the inputs and compare.
 
     Raises:
-        TargetError: the target answers with what is no array of codes.
+        TargetError: the target's answer is no array of codes.
     """
     began = time.perf_counter()
     target, end = plan.target(), min(first + plan.size, plan.end)
@@ -78,7 +78,7 @@ def sweep_numbers(plan: Plan, first: int) -> SweepPart:
 
 
 class _Asker:
-    """Asks a target for the answers to ranges of inputs, and takes the time."""
+    """Asks a target the inputs of ranges, and measures its time."""
 
     def __init__(self, target: Target, file: VectorFile) -> None:
         self.target, self.file, self.seconds, self.left = target, file, 0.0, 0
@@ -86,13 +86,13 @@ class _Asker:
         self.size = _WORDS if self.codes is None else _CALL
 
     def context(self) -> contextlib.AbstractContextManager[Any]:
-        """Silence; of other threads only where it is theirs alone."""
+        """Silences output and warnings; outside the main thread only this thread's warnings."""
         if threading.current_thread() is threading.main_thread():
             return quiet()
         return np.errstate(all="ignore")
 
     def answers(self, first: int, end: int) -> tuple[Codes, Errors]:
-        """The answers from `first` on, and which inputs raised, whose answers are zeros."""
+        """The answers from `first` on, zeros for inputs that raised, and these inputs."""
         if self.codes is None:
             return self._in_words(first, end)
         try:
@@ -110,8 +110,8 @@ class _Asker:
         return codes, errors
 
     def _in_arrays(self, first: int, end: int) -> Codes:
-        # A new array, made from what nobody else sees: the target may keep it and write to it, but
-        # for mxref itself, which spares the system the pages of a new one.
+        # A new array, since the target may keep it or write to it; mxref itself gets the same
+        # memory each time, which is faster.
         layout = LAYOUTS[self.file.float]
         is_own = isinstance(self.target, OwnTarget)
         memory = scratch("swept", end - first, layout.uint) if is_own else None
@@ -123,7 +123,7 @@ class _Asker:
             self.seconds += time.perf_counter() - began
 
     def _one_by_one(self, first: int, end: int, text: str) -> tuple[Codes, Errors]:
-        """The answers of a range that raises: halved until parts do not, or all of a part does."""
+        """The answers of a range that raises, halved until a part raises nowhere or everywhere."""
         codes, errors = np.zeros(end - first, np.uint64), []
         self.left = _CALLS
         spans = [(first, end, text)]  # which raise
@@ -154,7 +154,7 @@ class _Asker:
 
 
 def _text(target: Target, error: BaseException) -> str:
-    """An error of the target in words; what is none goes on its way."""
+    """An error of the target as text; other exceptions are raised again."""
     if not is_fault(error):
         raise error
     if isinstance(error, AnswerError):
@@ -172,12 +172,12 @@ def _offsets(layout: FloatLayout) -> NDArray[Any]:
 def _compared(
     file: VectorFile, right: Steps, first: int, codes: Codes, errors: Errors
 ) -> Found | None:
-    """What is wrong in a range of answers."""
+    """The wrong inputs of a range of answers."""
     runs = list(right.runs(first, first + len(codes)))
     wrong = np.zeros(len(codes), bool) if errors else None
     for begin, end, want in runs:
         run = slice(begin - first, end - first)
-        # Smallest and largest answer: no array between, unlike a comparison of all.
+        # The smallest and the largest answer need no temporary array.
         if not int(codes[run].min()) == want == int(codes[run].max()):
             differs = _differs(file, want, codes[run])
             if differs.any():
@@ -185,20 +185,20 @@ def _compared(
                 wrong[run] = differs
     if wrong is None:
         return None
-    # Codes stay bytes, which are sorted out much faster than words.
+    # Codes stay bytes, which are counted much faster than words.
     answers = np.array([want for _, _, want in runs], np.min_scalar_type(max(right.answers)))
     wants = np.repeat(answers, [end - begin for begin, end, _ in runs])
     return find(first, wrong, wants, codes, errors)
 
 
 def _differs(file: VectorFile, want: int, got: Codes) -> NDArray[np.bool_]:
-    """Where answers are not the one that is right, as `same_answers` has it."""
+    """Where answers differ from the right one, by the rules of `same_answers`."""
     differs: NDArray[np.bool_] = got != want
     if file.op in ("decode", "decode_scale"):
         words = got.astype(np.uint64)[:, np.newaxis]
         return ~same_answers(file, np.full_like(words, want), words)[:, 0]
     nan_codes = code_format(file).nan_codes
-    if file.op == "encode" and want in nan_codes:  # a long run, of which each code costs little
+    if file.op == "encode" and want in nan_codes:  # all NaN codes are right
         for code in nan_codes:
             differs &= got != code
     return differs

@@ -1,4 +1,4 @@
-"""What a sweep asks of whom: the same plan in every process, and what comes back from a part."""
+"""The plan of a sweep, the same in every process, and the result of a part."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mxref.targets.target import Target
 
 __all__ = ["OwnTarget", "Plan", "Source", "SweepPart"]
 
-#: A target, or a function without arguments that gives it, which other processes can call.
+#: A target, or a function without arguments that returns it, for other processes to call.
 Source = Target | Callable[[], Target]
 
 
@@ -44,7 +44,7 @@ class OwnTarget:
         return Answers(words.astype(np.uint64))
 
     def codes(self, file: VectorFile, values: NDArray[Any]) -> NDArray[Any]:
-        """Its codes of floats (n,); of `encode` in memory that the next call uses again."""
+        """Its codes of floats (n,); `encode` writes to memory that the next call reuses."""
         match file.op:
             case "encode":
                 out = scratch("swept codes", values.size, np.uint8)
@@ -61,11 +61,11 @@ class Plan:
     Args:
         source: the target, or in other processes a pickled `Source`.
         file: operation, format and float type, without cases.
-        policy: what to compare with.
+        policy: the policy to compare with.
         first: the first input, or scale.
         end: the end of the inputs, or scales.
-        size: how many of them are one part.
-        digest: whether parts hand back their codes.
+        size: number of inputs, or scales, of a part.
+        digest: whether parts return their codes.
     """
 
     source: Target | bytes
@@ -90,13 +90,13 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class SweepPart:
-    """What one part of a sweep found.
+    """The result of one part of a sweep.
 
     Args:
-        found: what is wrong, as the tally of the sweep reads it.
-        cases: how many answers were compared.
+        found: the wrong answers, for the sweep's tally.
+        cases: number of answers compared.
         asked: seconds in the target.
-        busy: seconds in all.
+        busy: seconds in total.
         codes: the target's codes as bytes, for a digest.
     """
 

@@ -1,4 +1,4 @@
-"""Who works on the parts of a sweep: this process, others, or any executor."""
+"""The parts of a sweep, done by this process, by several, or by an executor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mxref.targets.target import TargetError
 
 __all__ = ["parts_done"]
 
-#: How many threads an executor has that does not say it.
+#: Assumed number of threads of an executor that does not tell it.
 _MANY = 16
 
 
@@ -26,15 +26,15 @@ def parts_done(
     jobs: int,
     executor: Executor | None,
 ) -> Generator[SweepPart, None, None]:
-    """The parts, in the order of their tasks, by whoever works.
+    """The parts of a sweep, in the order of their tasks.
 
     Args:
         plans: the plans.
-        source: what other processes load the target from.
-        work: what does a part.
-        tasks: for each part which plan it is of, and where it begins.
-        jobs: how many processes.
-        executor: who works instead.
+        source: from which other processes load the target.
+        work: does a part.
+        tasks: for each part the index of its plan, and its first input.
+        jobs: number of processes.
+        executor: works instead of processes.
 
     Raises:
         ValueError: other processes cannot load the source.

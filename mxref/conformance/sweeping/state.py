@@ -1,4 +1,4 @@
-"""How far a sweep has come, in a file, so that it goes on after it was killed."""
+"""The state of a sweep in a file, from which it resumes after an interruption."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _VERSION = 3
 
 
 def fingerprint(words: Iterable[str]) -> str:
-    """A digest of words of a command or names of targets, and of the files that they name.
+    """A digest of the words of a command or of targets' names, and of the files that they name.
 
-    A word may name a file, a program or a module; what these import is not looked at.
+    A word may name a file, a program or a module; their imports are not included.
     """
     digest = hashlib.sha256()
     for word in words:
@@ -34,7 +34,7 @@ def _content(word: str) -> bytes:
     word = split_spec(word)[0]
     places = [word, shutil.which(word)]
     if all(part.isidentifier() for part in word.split(".")):
-        module = word.replace(".", "/")  # in the working folder, from which targets are imported
+        module = word.replace(".", "/")  # targets are imported from the working folder, too
         places += [f"{module}.py", f"{module}/__init__.py"]
         try:
             found = importlib.util.find_spec(word)
@@ -58,7 +58,7 @@ def write_state(path: Path, identity: Mapping[str, Any], record: Mapping[str, An
 
 
 def _digest(state: Mapping[str, Any]) -> str:
-    """What shows that nothing in a state was changed."""
+    """The digest by which a changed state is recognised."""
     return hashlib.sha256(json.dumps(state).encode("ascii")).hexdigest()
 
 
@@ -66,7 +66,7 @@ def read_state(path: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None
     """The state in a file; None if there is no file.
 
     Raises:
-        ValueError: the file is no state, or that of another sweep; the sentence says in what.
+        ValueError: the file is no state, or of another sweep; the message names what differs.
     """
     try:
         state = json.loads(path.read_bytes())

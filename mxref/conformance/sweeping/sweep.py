@@ -1,8 +1,8 @@
 """Every input: all 2**32 float32 patterns, or every element under every scale.
 
-Beside the golden vectors, which are complete for monotone implementations, this is complete without
-an assumption. The right answers come from the slow twin: as steps between which they are the same
-(`mxref.cases.steps`), and of blocks by the fast path, a seventh of which the slow twin checks.
+The golden vectors are complete for monotone implementations; a sweep needs no such assumption. The
+right answers to numbers come from the slow twin, as steps (`mxref.cases.steps`); those to blocks
+from the fast path, a seventh of them checked by the slow twin.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ OPERATIONS = tuple(
     op for op in words.OPERATIONS if op not in (*words.LAYOUT_OPERATIONS, "encode_stochastic")
 )
 _ON_BLOCKS = ("quantize", "dequantize")
-#: Seconds between two states written to the file.
+#: Seconds between two writes of the state.
 _SAVE = 2.0
 
-#: What is told of the way: parts that are done, of how many, and how many answers were wrong.
+#: Called with the number of parts done, of all parts, and of wrong answers so far.
 Progress = Callable[[int, int, int], None]
 
 
@@ -61,29 +61,29 @@ def sweep(
     first: int = 0,
     end: int | None = None,
 ) -> Swept:
-    """Put every input of an operation to a target and compare bit by bit, NaN as one class.
+    """Ask a target every input of an operation and compare bit by bit, NaN as one class.
 
     The result does not depend on the number of processes, nor on interruptions.
 
     Args:
-        source: the target; for other processes a function that gives it, such as
+        source: the target; for other processes a function that returns it, such as
             ``functools.partial(load_target, "my_kernel.py")``, unless it can be pickled.
         op: one of `OPERATIONS`.
         format: element format, block format for `quantize` and `dequantize`, else `e8m0`.
         float: type of the float side: `f32`, `f16` or `bf16`; of `quantize` and `decode` `f32`.
-        policy: what to compare with; what the target claims if None.
-        jobs: how many processes. As always, a script that starts any must have its own work below
-            ``if __name__ == "__main__"``. Of an executor: how many parts it works on at once.
-        executor: who works instead, such as ``client.get_executor()`` of Dask.
-        state: a file from which an interrupted sweep goes on; it is written every two seconds.
-        fingerprint: what must be the same for that, beside the rest: of the target's files.
+        policy: the policy to compare with; the one that the target claims if None.
+        jobs: number of processes; a script that starts any must have its own work below
+            ``if __name__ == "__main__"``. Of an executor: number of parts at once.
+        executor: works instead of processes, such as ``client.get_executor()`` of Dask.
+        state: a file from which an interrupted sweep resumes, written every two seconds.
+        fingerprint: digest of the target's files, which must be the same to resume.
         progress: is called after each part.
         digest: compute the digest of all codes.
         first: the first input, as an integer with the same bits (of blocks: the first scale).
-        end: the input behind the last one.
+        end: the input after the last one.
 
     Raises:
-        ValueError: what is asked for does not exist, or the state is that of another sweep.
+        ValueError: an unknown name, a wrong range, or the state of another sweep.
         TargetError: the target does not cover it, answers with no array of codes, or has ended
             a process.
         DisagreementError: the two references differ.
@@ -116,26 +116,14 @@ def sweeps(
     first: int = 0,
     end: int | None = None,
 ) -> tuple[Swept, ...]:
-    """Put every input of several formats to a target, one format after another; see `sweep`.
+    """`sweep` for several formats, one after another.
 
-    Args:
-        source: as of `sweep`, and so is what is not named here.
-        op: one of `OPERATIONS`.
-        formats: their names; if there are none, all of the standard that the target covers.
-        float: type of the float side.
-        policy: what to compare with.
-        jobs: how many processes.
-        executor: who works instead.
-        state: a file from which interrupted sweeps go on.
-        fingerprint: what must be the same for that.
-        progress: is called after each part, with the sums of all formats.
-        digest: compute the digests.
-        first: the first input of each format.
-        end: the input behind the last one.
+    `formats` are names; if empty, all formats of the standard that the target covers. `progress`
+    is called with the sums of all formats. Other arguments are those of `sweep`.
 
     Raises:
-        ValueError: as of `sweep`.
-        TargetError: as of `sweep`, or it covers no format.
+        ValueError: as in `sweep`.
+        TargetError: as in `sweep`, or the target covers no format.
         DisagreementError: the two references differ.
 
     >>> [one.file.format for one in sweeps(OwnTarget(Policy()), "decode")]
@@ -175,7 +163,7 @@ def sweeps(
         done, accounts = record["done"], [Account.from_json(kind, one) for one in record["sweeps"]]
     tasks = [(index, start) for index, plan in enumerate(plans) for start in plan.parts()]
     clock = saved = time.perf_counter()
-    is_whole = True  # whether the accounts hold the same parts that are counted as done
+    is_whole = True  # whether `done` counts the parts in the accounts
 
     def save() -> None:
         if state is not None and is_whole:
@@ -206,7 +194,7 @@ def sweeps(
 
 
 def _covered(target: Target, op: str, float: str) -> tuple[str, ...]:
-    """The formats of the standard that an operation of a target knows."""
+    """The standard's formats that a target covers in an operation."""
     names: Iterable[str] = ELEMENT_FORMATS
     if op in _ON_BLOCKS:
         names = BLOCK_FORMATS
@@ -229,7 +217,7 @@ def _plan(
     first: int,
     end: int | None,
 ) -> Plan:
-    """What is asked for, if that exists."""
+    """The plan for one format, after checking the arguments."""
     floats = dict.fromkeys(name for name in LAYOUTS if LAYOUTS[name].width <= 32)
     if op in ("decode", "decode_scale", "quantize"):
         floats = {"f32": None}

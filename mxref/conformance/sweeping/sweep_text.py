@@ -1,10 +1,11 @@
-"""What a sweep found, in lines and as plain data."""
+"""The result of a sweep as lines and as plain data."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from mxref.bits.floats import F64, LAYOUTS
@@ -21,7 +22,7 @@ __all__ = ["finding_lines", "summary", "sweeps_json", "sweeps_lines", "swept_jso
 
 
 def summary(swept: Swept) -> str:
-    """The last line: how much was compared and was wrong, and what it took.
+    """The last line: numbers of compared and wrong answers, and the duration.
 
     >>> from mxref.conformance.sweeping.sweep import sweep
     >>> from mxref.conformance.sweeping.plan import OwnTarget
@@ -42,7 +43,7 @@ def summary(swept: Swept) -> str:
 
 
 def sweeps_lines(sweeps: Sequence[Swept]) -> list[str]:
-    """What all sweeps found: of each its findings and its summary, and one line for all."""
+    """Findings and summary of each sweep, and one line for all."""
     lines = []
     for one in sweeps:
         lines += finding_lines(one)
@@ -81,9 +82,9 @@ def _sums(sweeps: Iterable[Swept]) -> tuple[int, int, float]:
 
 
 def finding_lines(swept: Swept) -> list[str]:
-    """What is wrong: one line for each interval that was kept.
+    """The wrong answers: one line for each kept interval.
 
-    Of `encode` and `encode_scale` an interval and the same one of the other sign are one line.
+    In `encode` and `encode_scale` an interval and its mirror image of the other sign share a line.
     """
     file, tally = swept.file, swept.tally
     if isinstance(tally, BlockTally):
@@ -104,7 +105,7 @@ def finding_lines(swept: Swept) -> list[str]:
 
 
 def _is_mirrored(file: VectorFile, one: Interval, other: Interval) -> bool:
-    """Whether the second interval is the first one with the other sign, answers included."""
+    """Whether two intervals, with their answers, differ only in sign."""
     if file.op not in ("encode", "encode_scale"):
         return False
     sign, fmt = LAYOUTS[file.float].sign_bit, code_format(file)
@@ -141,27 +142,27 @@ def _several(words: Sequence[int], show: Callable[[int], str]) -> str:
 
 def _group_lines(file: VectorFile, tally: BlockTally) -> list[str]:
     fmt = BLOCK_FORMATS[file.format].element
-    if file.op == "quantize":
-        # Keys are odd-rounded numbers: those whose last bit is set stand for what lies between.
-        show_in: Callable[[int], str] = lambda key: show_float(key_float(key, fmt), F64)  # noqa: E731
-        show_out: Callable[[int], str] = lambda code: show_code(code, fmt)  # noqa: E731
-        what = "x / scale"
-    else:
-        show_in = lambda code: show_code(code, fmt)  # noqa: E731
-        show_out = lambda bits: show_float(bits, LAYOUTS[file.float])  # noqa: E731
-        what = "code"
-    return [
-        f"scale {_ranges(scales)}: {what} {_line(one, show_in, show_out)}"
-        for one, scales in tally.groups.items()
-    ]
+
+    def line(one: Interval) -> str:
+        if file.op == "quantize":  # an odd key stands for the numbers between its neighbours
+            return "x / scale " + _line(
+                one, lambda key: show_float(key_float(key, fmt), F64), partial(show_code, fmt=fmt)
+            )
+        show_number = partial(show_float, layout=LAYOUTS[file.float])
+        return "code " + _line(one, partial(show_code, fmt=fmt), show_number)
+
+    return [f"scale {_ranges(scales)}: {line(one)}" for one, scales in tally.groups.items()]
 
 
 def _scale_lines(tally: BlockTally) -> list[str]:
-    """Wrong scales, those next to each other with the same distance to what they should be."""
+    """Wrong scales; neighbours with the same distance from the right scale share a line."""
     wrong = sorted(tally.scales.items())
     lines = []
-    key: Callable[[Any], Any] = lambda item: tuple(sorted({got - item[0] for got in item[1][1]}))  # noqa: E731
-    for _, same in itertools.groupby(wrong, key):
+
+    def distances(item: tuple[int, tuple[int, tuple[int, ...]]]) -> list[int]:
+        return sorted({got - item[0] for got in item[1][1]})
+
+    for _, same in itertools.groupby(wrong, distances):
         codes = list(same)
         (first, (_, got)), blocks = codes[0], sum(blocks for _, (blocks, _) in codes)
         to = f" to {show_code(codes[-1][0], E8M0)}" if len(codes) > 1 else ""
@@ -204,7 +205,7 @@ def sweeps_json(sweeps: Sequence[Swept]) -> dict[str, Any]:
 
 
 def swept_json(swept: Swept) -> dict[str, Any]:
-    """The report as plain data, for `--json`; inputs, keys and answers are integers."""
+    """The report as plain data for `--json`; inputs, keys and answers are integers."""
     file, tally = swept.file, swept.tally
     found: dict[str, Any]
     if isinstance(tally, BlockTally):
