@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 #: What the share's number counts to, and over how many parts a test may spread what it has.
-SHARES = 28 * 7
-PARTS = (2, 4, 7, 14, 28)
+SHARES = 84 * 7
+PARTS = (2, 3, 4, 6, 7, 12, 14, 28)
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Share:
     @property
     def seventh(self) -> int:
         """A number from 0 to 6 that goes with every other one of `takes` once."""
-        return 0 if self.number is None else self.number // 28 % 7
+        return 0 if self.number is None else self.number // 84 % 7
 
     def left_out(self, cases: Iterable[tuple[Hashable, int]]) -> list[int]:
         """Of cases, each as its test and that test's number of parts, those of other shares.
