@@ -31,12 +31,13 @@ class Share:
         """Of cases, each as its test and that test's number of parts, those of other shares.
 
         Of the first `parts` cases of a test one is taken, of the next ones that at another place,
-        so that a share has not always the same value of the innermost parameter.
+        so that a share has not always the same value of the innermost parameter. Of a test with
+        0 parts no share has any.
         """
         seen: dict[Hashable, int] = {}
         found = []
         for place, (test, parts) in enumerate(cases):
             index = seen[test] = seen.get(test, -1) + 1
-            if not self.takes(index + index // parts, parts):
+            if not (self.takes(index + index // parts, parts) if parts else self.number is None):
                 found.append(place)
         return found
