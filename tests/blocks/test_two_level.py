@@ -124,6 +124,7 @@ def test_random_blocks(arithmetic: str, source: str, tensor: int | str | None) -
         compare(*both(patterns, layout, element, scale, arithmetic, tensor))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)
 @pytest.mark.parametrize("scale", ["ue4m3", "ue5m3"])
 def test_every_scale_with_every_tie(arithmetic: str, scale: str) -> None:
@@ -163,6 +164,7 @@ def test_amax_of_every_binade(arithmetic: str) -> None:
         compare(*both(patterns, F32, E2M1, "ue4m3", arithmetic, "dynamic"))
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)
 @pytest.mark.parametrize("scale", ["ue4m3", "ue5m3"])
 @pytest.mark.parametrize("target", LAYOUTS)

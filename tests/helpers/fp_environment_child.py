@@ -125,7 +125,7 @@ def problems(first: int, step: int) -> list[str]:
     if step == 1:
         return golden.check(vectors, golden.build())
     found = []
-    for task in file_tasks()[first::step]:
+    for task in list(file_tasks())[first::step]:
         made = _make(task)
         for path, data in (
             (f"{made.stem}.jsonl", made.lines),

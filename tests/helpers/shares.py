@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 #: What the share's number counts to, and over how many parts a test may spread what it has.
-SHARES = 28 * 7
-PARTS = (2, 4, 7, 14, 28)
+SHARES = 84 * 7
+PARTS = (2, 3, 4, 6, 7, 12, 14, 28)
 
 
 @dataclass(frozen=True)
@@ -25,18 +25,19 @@ class Share:
     @property
     def seventh(self) -> int:
         """A number from 0 to 6 that goes with every other one of `takes` once."""
-        return 0 if self.number is None else self.number // 28 % 7
+        return 0 if self.number is None else self.number // 84 % 7
 
     def left_out(self, cases: Iterable[tuple[Hashable, int]]) -> list[int]:
         """Of cases, each as its test and that test's number of parts, those of other shares.
 
         Of the first `parts` cases of a test one is taken, of the next ones that at another place,
-        so that a share has not always the same value of the innermost parameter.
+        so that a share has not always the same value of the innermost parameter. Of a test with
+        0 parts no share has any.
         """
         seen: dict[Hashable, int] = {}
         found = []
         for place, (test, parts) in enumerate(cases):
             index = seen[test] = seen.get(test, -1) + 1
-            if not self.takes(index + index // parts, parts):
+            if not (self.takes(index + index // parts, parts) if parts else self.number is None):
                 found.append(place)
         return found

@@ -230,12 +230,14 @@ def test_misuse(words: str, program: Path) -> None:
     assert "usage: mx_check" in result.stderr
 
 
-def test_nvcc_takes_it(tmp_path: Path) -> None:
+@pytest.mark.sampled(0)
+@pytest.mark.parametrize("number", [80, 90, 100])
+def test_nvcc_takes_it(number: int, tmp_path: Path) -> None:
     if shutil.which("nvcc") is None:
         pytest.skip("nvcc is not installed")
-    architectures = [f"-gencode=arch=compute_{n},code=sm_{n}" for n in (80, 90, 100)]
-    options = ["-std=c++17", "-O0", "-Xcicc=-O0", "--threads=2", "-Werror=all-warnings"]
-    built("nvcc", *options, *architectures, "-x", "cu", "-c", FOLDER / "mx_check.cpp",
+    architecture = f"-gencode=arch=compute_{number},code=sm_{number}"
+    options = ["-std=c++17", "-O0", "-Xcicc=-O0", "-Werror=all-warnings"]
+    built("nvcc", *options, architecture, "-x", "cu", "-c", FOLDER / "mx_check.cpp",
           "-o", tmp_path / "mx_check.o")  # fmt: skip
 
 

@@ -35,7 +35,8 @@ def test_every_case_of_a_sampled_test_runs(parts: int) -> None:
     assert sorted(case for run in runs for case in run) == list(range(1, 17))
     if parts == 4:
         assert all(len({(case - 1) % 4 for case in run}) == 4 for run in runs)
-    assert Share(None).left_out(cases) == []
+    assert Share(None).left_out([*cases, ("never", 0)]) == []
+    assert Share(0).left_out([("never", 0)] * 2) == [0, 1]
 
 
 def test_parts_divide_the_number_of_shares() -> None:

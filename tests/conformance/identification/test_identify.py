@@ -162,6 +162,7 @@ HARD = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("where", "policy"), HARD)
 def test_choices_that_show_only_together(where: str, policy: str) -> None:
     setting, chosen = Setting("quantize", *where.split()), Policy.parse(policy).choices()
@@ -176,6 +177,7 @@ def test_a_pair_of_choices_that_shows_at_one_amax() -> None:
     assert not found.contains(truth.replace(overflow="nonsaturating_ieee", clamp="before_rounding"))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("reason", _REASONS, ids=lambda reason: f"{reason[0]}-{reason[3][:40]}")
 def test_reasons_hold_of_random_policies(reason: Any) -> None:
     """Whatever else is chosen, the members that a sentence makes one are one function."""
@@ -204,6 +206,7 @@ def of(setting: Setting, choice: str) -> list[tuple[str, ...]]:
     return [group for group, _ in alike(setting, choice)]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("setting", EVERY[::5], ids=str)
 def test_members_that_are_always_one_function(setting: Setting) -> None:
     """What is not asked at all: over random policies, and all inputs or steps."""
