@@ -24,7 +24,7 @@ from mxref.mutants.mutant import (
     Mutant,
 )
 from mxref.mutants.product_mutants import by_policy, product
-from mxref.numbers.codes import parts_of
+from mxref.numbers.codes import every_code
 from mxref.numbers.scale import decode_scale, scale_parts
 from mxref.policy.policy import DecodePolicy
 
@@ -37,7 +37,7 @@ def _decode_scale(**choices: Any) -> Function:
 
 def _hidden_bit(fmt: ElementFormat) -> Parts:
     """Subnormal codes read as if they were normal, one binade lower."""
-    parts = parts_of(fmt)
+    parts = every_code(fmt)
     low = magnitudes(fmt) < 1 << fmt.mantissa_bits
     return replaced(
         fmt,
@@ -48,11 +48,11 @@ def _hidden_bit(fmt: ElementFormat) -> Parts:
 
 def _low_exponent(fmt: ElementFormat) -> Parts:
     """Subnormal codes one binade too low: exponent 0 - bias instead of 1 - bias."""
-    return replaced(fmt, exponent=parts_of(fmt).exponent - parts_of(fmt).is_subnormal)
+    return replaced(fmt, exponent=every_code(fmt).exponent - every_code(fmt).is_subnormal)
 
 
 def _other_bias(fmt: ElementFormat) -> Parts:
-    return replaced(fmt, exponent=parts_of(fmt).exponent - 1)
+    return replaced(fmt, exponent=every_code(fmt).exponent - 1)
 
 
 def _no_specials(fmt: ElementFormat) -> Parts:
@@ -74,7 +74,7 @@ def _positive(fmt: ElementFormat) -> Parts:
 def _complement(fmt: ElementFormat) -> Parts:
     """Negative codes read as two's complement."""
     codes = np.arange(fmt.code_count)
-    parts = parts_of(fmt)
+    parts = every_code(fmt)
     where = np.where(codes & fmt.sign_bit, -codes & (fmt.sign_bit - 1), codes)
     return replaced(fmt, significand=parts.significand[where], exponent=parts.exponent[where])
 
@@ -87,7 +87,7 @@ def _minus_128(significand: int) -> Elements:
     """Code 80 read as another number of 64ths."""
 
     def elements(fmt: ElementFormat) -> Parts:
-        parts = parts_of(fmt)
+        parts = every_code(fmt)
         code = np.arange(256) == 0x80
         return replaced(
             fmt,
@@ -99,7 +99,7 @@ def _minus_128(significand: int) -> Elements:
 
 
 def _stepped(step: int) -> Elements:
-    return lambda fmt: replaced(fmt, exponent=parts_of(fmt).exponent + step)
+    return lambda fmt: replaced(fmt, exponent=every_code(fmt).exponent + step)
 
 
 def _scales(spoil: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> Callable[[], Parts]:
@@ -202,7 +202,7 @@ DECODERS = (
     ),
     *_element(
         *("E4", "minus_zero_read_as_zero", "reads -0 as +0"),
-        lambda fmt: replaced(fmt, negative=parts_of(fmt).negative & (magnitudes(fmt) != 0)),
+        lambda fmt: replaced(fmt, negative=every_code(fmt).negative & (magnitudes(fmt) != 0)),
         "AMD mxDataGenerator",
     ),
     *_element(

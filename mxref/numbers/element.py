@@ -23,7 +23,7 @@ from mxref.bits.floats import (
     round_to_code,
 )
 from mxref.formats.catalog import CodeFormat, Specials, code_format
-from mxref.numbers.codes import codes_of, parts_of
+from mxref.numbers.codes import codes_of, every_code
 from mxref.numbers.source import Source
 from mxref.numbers.table import decoded, encode_in_chunks
 from mxref.policy.choices import (
@@ -303,7 +303,7 @@ def _is_int8(fmt: CodeFormat) -> bool:
 
 @functools.lru_cache(maxsize=128)
 def _decode_table(fmt: CodeFormat, layout: FloatLayout, zero: DecodedZero) -> NDArray[Any]:
-    return compose(without_zero_sign(parts_of(fmt), zero), layout)
+    return compose(without_zero_sign(every_code(fmt), zero), layout)
 
 
 def without_zero_sign(parts: Parts, zero: DecodedZero) -> Parts:
