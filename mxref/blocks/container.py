@@ -18,12 +18,11 @@ from mxref.blocks.fields import BlockFields
 from mxref.blocks.index import Index, moved, part_of, permutation
 from mxref.blocks.tiles import cut
 from mxref.numbers.codes import view_codes
+from mxref.policy.keywords import DequantizeChoices
 from mxref.policy.policy import Policy
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from mxref.policy.policy import DequantizeChoices
 
 __all__ = ["Blocks"]
 

@@ -14,6 +14,7 @@ from mxref.blocks.product_tables import product_table
 from mxref.blocks.tiles import Tile, cut
 from mxref.formats.catalog import E8M0
 from mxref.policy.choices import ScaleArithmetic
+from mxref.policy.keywords import DequantizeChoices
 from mxref.policy.policy import Policy, resolve, spelled
 from mxref.support.mapped import Mapped
 from mxref.support.scratch import scratch
@@ -21,8 +22,6 @@ from mxref.support.threads import TILE, for_each, part_size, thread_count
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from mxref.policy.policy import DequantizeChoices
 
 __all__ = ["dequantize", "read_by"]
 

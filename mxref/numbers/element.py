@@ -37,12 +37,11 @@ from mxref.policy.choices import (
     UnderflowSign,
     ZeroSign,
 )
+from mxref.policy.keywords import DecodeChoices, ElementChoices
 from mxref.policy.policy import ElementPolicy, Policy, resolve
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from mxref.policy.policy import DecodeChoices, ElementChoices
 
 __all__ = ["Elements", "decode", "encode", "encode_parts", "nan_error"]
 

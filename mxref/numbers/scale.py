@@ -28,6 +28,7 @@ from mxref.numbers.scale_steps import OTHER, scale_codes, scale_steps
 from mxref.numbers.source import Source
 from mxref.numbers.table import PARTS, decoded, encode_in_chunks
 from mxref.policy.choices import Scale00, ScaleFF, ScaleOverflow
+from mxref.policy.keywords import DecodeScaleChoices, EncodeScaleChoices, SharedScaleChoices
 from mxref.policy.policy import DecodePolicy, Policy, resolve
 from mxref.policy.scale_rule import ScaleRule
 from mxref.support.scratch import scratch
@@ -35,8 +36,6 @@ from mxref.support.threads import CHUNK, in_chunks
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from mxref.policy.policy import DecodeScaleChoices, EncodeScaleChoices, SharedScaleChoices
 
 __all__ = ["decode_scale", "encode_scale", "shared_scale"]
 
