@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mxref import formats as formats
 from mxref.blocks.container import Blocks as Blocks
-from mxref.blocks.container import dequantize as dequantize
+from mxref.blocks.dequantization import dequantize as dequantize
 from mxref.blocks.quantization import quantize as quantize
 from mxref.blocks.shapes import result_shapes as result_shapes
 from mxref.blocks.two_level import TensorScale as TensorScale

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mxref.blocks.container import Blocks, dequantize
+from mxref.blocks.container import Blocks
+from mxref.blocks.dequantization import dequantize
 from mxref.blocks.quantization import quantize
 from mxref.blocks.shapes import result_shapes
 from mxref.blocks.two_level import TensorScale, TensorScaleKind

@@ -18,7 +18,7 @@ from mxref.bits.float32 import FLT_MAX, F64Array, fl, rounded
 from mxref.bits.floats import F16, F64, U8, FloatLayout, compose
 from mxref.blocks.two_level import TensorScaleKind
 from mxref.formats.catalog import BlockFormat, CodeFormat
-from mxref.numbers.codes import parts_of
+from mxref.numbers.codes import every_code
 from mxref.numbers.element import encode
 from mxref.policy.choices import ScaleArithmetic
 
@@ -48,7 +48,7 @@ class Arithmetic:
 @functools.cache
 def numbers(fmt: CodeFormat) -> F64Array:
     """The number of every code of a format; read-only, since made once."""
-    result: F64Array = compose(parts_of(fmt), F64).view(np.float64)
+    result: F64Array = compose(every_code(fmt), F64).view(np.float64)
     result.flags.writeable = False
     return result
 

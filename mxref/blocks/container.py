@@ -11,32 +11,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mxref import formats
-from mxref.bits.floats import LAYOUTS, U8, FloatLayout, Floats, floats_from, layout_of
-from mxref.bits.out import floats_out
+from mxref.bits.floats import LAYOUTS, Floats
 from mxref.blocks.block_text import block_lines
+from mxref.blocks.dequantization import dequantize
+from mxref.blocks.fields import BlockFields
 from mxref.blocks.index import Index, moved, part_of, permutation
-from mxref.blocks.product_tables import product_table
-from mxref.blocks.tiles import Tile, Tiling, axis_index, cut, shape_of
-from mxref.blocks.two_level import TensorScale, TensorScaleKind
-from mxref.formats.catalog import E8M0, BlockFormat
-from mxref.numbers.codes import codes_of, is_writeable, view_codes
-from mxref.policy.choices import ScaleArithmetic
-from mxref.policy.policy import Policy, resolve, spelled
-from mxref.support.mapped import Mapped
-from mxref.support.scratch import scratch
-from mxref.support.threads import TILE, for_each, part_size, thread_count
+from mxref.blocks.tiles import cut
+from mxref.numbers.codes import view_codes
+from mxref.policy.keywords import DequantizeChoices
+from mxref.policy.policy import Policy
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from mxref.policy.policy import DequantizeChoices
-
-__all__ = ["Blocks", "dequantize", "read_by"]
+__all__ = ["Blocks"]
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class Blocks(BlockFields):
     """A tensor in blocks: element codes, scale codes, and what is needed to read them.
 
     Args:
@@ -62,73 +54,6 @@ class Blocks:
         TypeError: codes or a tensor scale of another type.
         ValueError: codes or a tensor scale out of range, or shapes that do not belong together.
     """
-
-    codes: U8
-    scale_codes: U8
-    format: BlockFormat
-    axis: int | tuple[int, ...]
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any] = np.dtype(np.float32)  # noqa: RUF009 (a dtype is immutable)
-    tensor_scale: TensorScale | None = None
-
-    def __post_init__(self) -> None:
-        fmt = formats.block_format(self.format)
-        shape = shape_of(self.shape)
-        axis = axis_index(self.axis, len(shape))
-        if fmt.tensor_scale != (self.tensor_scale is not None):
-            has = "a" if fmt.tensor_scale else "no"
-            raise ValueError(
-                f"tensor_scale must be given exactly for formats that have one: {fmt.name} has "
-                f"{has} tensor scale, got {self.tensor_scale}"
-            )
-        tensor = self.tensor_scale
-        if tensor is not None and not isinstance(tensor, TensorScale):
-            tensor = TensorScale.of(tensor, TensorScaleKind.FACTOR)
-        formats.code_format(fmt.element)  # refuses more than 8 bits
-        codes = codes_of(self.codes, fmt.element)
-        scales = codes_of(self.scale_codes, fmt.scale, "scale_codes")
-        tiling = Tiling.of(shape, axis, fmt.block_shape)
-        for parameter, array, fits in (
-            ("codes", codes, (tiling.padded, tiling.shape)),
-            ("scale_codes", scales, (tiling.counts,)),
-        ):
-            if array.shape not in fits:
-                raise ValueError(
-                    f"{parameter} must have shape {fits[0]} for a tensor of shape {shape} with "
-                    f"block size {fmt.block_size} on axis {self.axis}, got {array.shape}"
-                )
-        # Codes that change later could leave their range: what others can write to is copied.
-        codes, scales = (
-            array.copy() if is_writeable(array) else array for array in (codes, scales)
-        )
-        codes.flags.writeable = scales.flags.writeable = False
-        for name, value in (
-            ("codes", codes),
-            ("scale_codes", scales),
-            ("format", fmt),
-            ("axis", axis),
-            ("shape", shape),
-            ("dtype", np.dtype(self.dtype)),
-            ("tensor_scale", tensor),
-        ):
-            object.__setattr__(self, name, value)
-
-    def __reduce__(self) -> tuple[type[Blocks], tuple[object, ...]]:
-        """Copies and unpickled blocks are checked and read-only as others are."""
-        return Blocks, tuple(getattr(self, field.name) for field in dataclasses.fields(self))
-
-    @classmethod
-    def _of(cls, *fields: object) -> Blocks:
-        """Blocks that need no check and no copy."""
-        blocks = object.__new__(cls)
-        for field, value in zip(dataclasses.fields(cls), fields, strict=True):
-            object.__setattr__(blocks, field.name, value)
-        return blocks
-
-    @property
-    def tiling(self) -> Tiling:
-        """How blocks lie in the tensor."""
-        return Tiling.of(self.shape, self.axis, self.format.block_shape)
 
     @property
     def block_size(self) -> int | tuple[int, ...]:
@@ -330,90 +255,3 @@ class Blocks:
     ) -> Floats:
         """The numbers that the blocks stand for; see `mxref.dequantize`."""
         return dequantize(self, dtype, policy, **choices)
-
-
-def dequantize(
-    blocks: Blocks,
-    dtype: DTypeLike = np.float32,
-    policy: str | Policy = "ocp",
-    *,
-    out: Floats | None = None,
-    threads: int | None = None,
-    **choices: Unpack[DequantizeChoices],
-) -> Floats:
-    """The numbers that blocks stand for: element times scale, rounded once to the dtype.
-
-    Args:
-        blocks: what `quantize` returned, or a `Blocks` made from codes.
-        dtype: float64, float32, float16 or bfloat16. float32 and float64 hold every product within
-            their range exactly.
-        policy: a `Policy` or its spelling.
-        out: where the floats go: C-contiguous, of `blocks.shape` and the dtype; may be mapped to a
-            file.
-        threads: as in `quantize`.
-        choices: single choices of the policy; see `mxref.choices`.
-
-    Returns:
-        Floats of `blocks.shape`. In `ocp` a NaN scale or element gives the positive quiet NaN; a
-        product beyond the dtype gives infinity.
-
-    Raises:
-        TypeError: blocks is no `Blocks`, or dtype is not supported.
-        ValueError: unknown choice; `out` of another shape or dtype.
-
-    Source: OCP MX v1.0 5.1; SPEC_NOTES N20, N21, N22, N41.
-
-    >>> fmt = formats.block_format("mxfp4_e2m1")
-    >>> codes = np.pad(np.uint8([1, 7, 8]), (0, 29))
-    >>> dequantize(Blocks(codes, np.uint8([128]), fmt, 0, (3,)))
-    array([ 1., 12., -0.], dtype=float32)
-    """
-    if not isinstance(blocks, Blocks):
-        raise TypeError(f"blocks must be a Blocks, got {type(blocks).__name__}")
-    chosen = resolve("dequantize", policy, choices)
-    layout = layout_of(dtype)
-    fmt = blocks.format
-    arithmetic = chosen.scale.scale_arithmetic
-    if fmt.scale == E8M0:
-        if "scale_arithmetic" in spelled(policy, choices):
-            raise ValueError(
-                f"dequantize of {fmt.name} does not read scale_arithmetic, since its scale is e8m0"
-            )
-        arithmetic = ScaleArithmetic.EXACT
-    table = product_table(fmt, layout, chosen.decode, arithmetic, blocks.tensor_scale)
-    return read_by(table, blocks, layout, out, threads)
-
-
-def read_by(
-    table: NDArray[Any],
-    blocks: Blocks,
-    layout: FloatLayout,
-    out: Floats | None = None,
-    threads: int | None = None,
-) -> Floats:
-    """`dequantize` by patterns for each scale code * 2**bits + element code."""
-    fmt, tiling = blocks.format, blocks.tiling
-    bits = floats_out(out, blocks.shape, layout, blocks.codes, blocks.scale_codes)
-    whole = bits.reshape(tiling.shape)
-    codes = cut(blocks.codes, tiling.shape)
-    mapped = Mapped(bits, blocks.codes)
-
-    def read_tile(where: tuple[Tile, Tile]) -> None:
-        tile, some = where
-        lanes = tiling.lanes(codes[tile])
-        scales = blocks.scale_codes[some]
-        first = scales.reshape(-1, 1, lanes.shape[2]).astype(np.uint16) << fmt.element.bits
-        pairs = scratch("key", lanes.size, np.uint16).reshape(lanes.shape)
-        np.copyto(pairs, lanes)
-        np.bitwise_or(pairs, first, out=pairs)
-        index = scratch("index", lanes.size, np.intp).reshape(lanes.shape)
-        np.copyto(index, pairs)
-        decoded = scratch("other", lanes.size, layout.uint).reshape(lanes.shape)
-        np.take(table, index, out=decoded, mode="wrap")
-        part = whole[tile]
-        part[...] = cut(tiling.from_lanes(decoded, scales.shape), part.shape)
-        mapped.use(part.nbytes)
-
-    count = thread_count(threads)
-    for_each(read_tile, tiling.tiles(part_size(TILE, whole.size, count)), count)
-    return floats_from(bits, layout)

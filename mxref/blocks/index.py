@@ -15,7 +15,7 @@ Index = int | slice | EllipsisType
 Indices = tuple[int | slice, ...]
 
 
-class Part(NamedTuple):
+class IndexPart(NamedTuple):
     """What an index selects.
 
     Args:
@@ -31,7 +31,7 @@ class Part(NamedTuple):
     gone: tuple[int, ...]
 
 
-def part_of(key: object, shape: tuple[int, ...], tiling: Tiling) -> Part:
+def part_of(key: object, shape: tuple[int, ...], tiling: Tiling) -> IndexPart:
     """The part of a tensor of this shape; along block axes, whole blocks alone."""
     codes: list[int | slice] = []
     scales: list[int | slice] = []
@@ -55,7 +55,7 @@ def part_of(key: object, shape: tuple[int, ...], tiling: Tiling) -> Part:
                 )
         codes.append(index)
         scales.append(index)
-    return Part(tuple(codes), tuple(scales), tuple(lengths), tuple(gone))
+    return IndexPart(tuple(codes), tuple(scales), tuple(lengths), tuple(gone))
 
 
 def _spread(key: object, ndim: int) -> Indices:

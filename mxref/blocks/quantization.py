@@ -21,6 +21,7 @@ from mxref.blocks.two_level import TensorScale, TensorScaleKind, tensor_scale
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.element import stochastic
 from mxref.numbers.source import Source
+from mxref.policy.keywords import QuantizeChoices
 from mxref.policy.policy import Policy
 from mxref.support.mapped import Mapped
 from mxref.support.scratch import scratch
@@ -28,8 +29,6 @@ from mxref.support.threads import TILE, for_each, part_size, thread_count
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from mxref.policy.policy import QuantizeChoices
 
 __all__ = ["quantize", "quantize_by"]
 

@@ -15,12 +15,11 @@ from mxref.bits.floats import layout_of
 from mxref.blocks.tiles import Axis, Tiling, axis_index, shape_of
 from mxref.formats.catalog import E8M0, BlockFormat
 from mxref.policy.choices import ScaleArithmetic, Tail
+from mxref.policy.keywords import QuantizeChoices
 from mxref.policy.policy import Policy, resolve, spelled
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from mxref.policy.policy import QuantizeChoices
 
 __all__ = ["E8M0_ONLY", "EXACT_ONLY", "ResultShapes", "result_shapes"]
 

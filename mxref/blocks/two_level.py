@@ -16,7 +16,7 @@ import numpy as np
 from mxref.bits.float32 import wide
 from mxref.bits.floats import F32, I64, FloatLayout, Parts, bits_of, compose, floor_log2, split
 from mxref.formats.catalog import BlockFormat, CodeFormat
-from mxref.numbers.codes import parts_of
+from mxref.numbers.codes import every_code
 from mxref.numbers.element import encode_parts
 from mxref.policy.policy import ElementPolicy
 
@@ -171,7 +171,7 @@ def block_scales(amax: Parts, fmt: BlockFormat, tensor: TensorScale | None) -> I
 
 def scaled(parts: Parts, codes: I64, fmt: BlockFormat, tensor: TensorScale | None) -> Parts:
     """Numbers, one block a row, divided by their block's scale; a scale of 0 counts as 1."""
-    scale = parts_of(fmt.scale)
+    scale = every_code(fmt.scale)
     m, f = _factor(tensor, fmt)
     significand = np.maximum(scale.significand, 1) * m
     exponent = scale.exponent + f

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from mxref import exact
 from mxref.bits.floats import LAYOUTS, split
-from mxref.blocks.container import Blocks, dequantize
+from mxref.blocks.container import Blocks
+from mxref.blocks.dequantization import dequantize
 from mxref.blocks.quantization import quantize
 from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.cases.layout_answers import exact_layout, fast_layout, packing_of

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.blocks.container import Blocks, dequantize
+from mxref.blocks.container import Blocks
+from mxref.blocks.dequantization import dequantize
 from mxref.blocks.tiles import Tiling, cut
 from mxref.support.decibels import Sum, decibels
 from mxref.support.mapped import Mapped

@@ -19,7 +19,8 @@ import numpy as np
 
 from mxref import files
 from mxref.bits.floats import LAYOUTS, U8
-from mxref.blocks.container import Blocks, dequantize
+from mxref.blocks.container import Blocks
+from mxref.blocks.dequantization import dequantize
 from mxref.blocks.quantization import quantize
 from mxref.blocks.tiles import Tiling, axis_index
 from mxref.cli.quantize_figures import Figures, Read

@@ -28,7 +28,7 @@ from mxref.support.mapped import Mapped
 from mxref.support.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from mxref.policy.policy import PackBlocksChoices
+    from mxref.policy.keywords import PackBlocksChoices
 
 _SIZE, _BYTES = 32, 17
 _LAYOUT: PackBlocksChoices = {"scale_place": "before", "fp4_packing": "halves"}

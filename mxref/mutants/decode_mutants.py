@@ -15,7 +15,7 @@ from mxref.formats.catalog import BLOCK_FORMATS, ElementFormat
 from mxref.mutants.decoder import Elements, Table, decoder, dequantizer, magnitudes, replaced
 from mxref.mutants.mutant import DECODED, E8M0, FP, FP6_FP4, INT8, Function, Mutant, Mutants, wrong
 from mxref.mutants.product_mutants import by_policy, dequantizes
-from mxref.numbers.codes import parts_of
+from mxref.numbers.codes import every_code
 from mxref.numbers.scale import decode_scale, scale_parts
 from mxref.policy.policy import DecodePolicy
 
@@ -28,7 +28,7 @@ def _decode_scale(**choices: Any) -> Function:
 
 def _hidden_bit(fmt: ElementFormat) -> Parts:
     """Subnormal codes read as if they were normal, one binade lower."""
-    parts = parts_of(fmt)
+    parts = every_code(fmt)
     low = magnitudes(fmt) < 1 << fmt.mantissa_bits
     return replaced(
         fmt,
@@ -39,11 +39,11 @@ def _hidden_bit(fmt: ElementFormat) -> Parts:
 
 def _low_exponent(fmt: ElementFormat) -> Parts:
     """Subnormal codes one binade too low: exponent 0 - bias instead of 1 - bias."""
-    return replaced(fmt, exponent=parts_of(fmt).exponent - parts_of(fmt).is_subnormal)
+    return replaced(fmt, exponent=every_code(fmt).exponent - every_code(fmt).is_subnormal)
 
 
 def _other_bias(fmt: ElementFormat) -> Parts:
-    return replaced(fmt, exponent=parts_of(fmt).exponent - 1)
+    return replaced(fmt, exponent=every_code(fmt).exponent - 1)
 
 
 def _no_specials(fmt: ElementFormat) -> Parts:
@@ -65,7 +65,7 @@ def _positive(fmt: ElementFormat) -> Parts:
 def _complement(fmt: ElementFormat) -> Parts:
     """Negative codes read as two's complement."""
     codes = np.arange(fmt.code_count)
-    parts = parts_of(fmt)
+    parts = every_code(fmt)
     where = np.where(codes & fmt.sign_bit, -codes & (fmt.sign_bit - 1), codes)
     return replaced(fmt, significand=parts.significand[where], exponent=parts.exponent[where])
 
@@ -78,7 +78,7 @@ def _minus_128(significand: int) -> Elements:
     """INT8 code 80 read as -significand / 64."""
 
     def elements(fmt: ElementFormat) -> Parts:
-        parts = parts_of(fmt)
+        parts = every_code(fmt)
         code = np.arange(256) == 0x80
         return replaced(
             fmt,
@@ -90,7 +90,7 @@ def _minus_128(significand: int) -> Elements:
 
 
 def _stepped(step: int) -> Elements:
-    return lambda fmt: replaced(fmt, exponent=parts_of(fmt).exponent + step)
+    return lambda fmt: replaced(fmt, exponent=every_code(fmt).exponent + step)
 
 
 def _scales(spoil: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> Callable[[], Parts]:
@@ -171,7 +171,7 @@ DECODERS: Mutants = {
         _decode_scale(scale_ff="power"), by_policy(scale_ff="power"), seen=("ggml, gguf",)
     ),
     "E4 minus_zero_read_as_zero: reads -0 as +0": _element(
-        lambda fmt: replaced(fmt, negative=parts_of(fmt).negative & (magnitudes(fmt) != 0)),
+        lambda fmt: replaced(fmt, negative=every_code(fmt).negative & (magnitudes(fmt) != 0)),
         seen=("AMD mxDataGenerator",),
     ),
     "E4b sign_in_bit_7: looks for the sign in bit 7": _element(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mxref.bits.floats import F32, U8, FloatLayout, Floats, Parts, compose, floats_from, layout_of
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, ElementFormat
 from mxref.mutants.mutant import Function
-from mxref.numbers.codes import parts_of
+from mxref.numbers.codes import every_code
 from mxref.numbers.scale import scale_parts
 from mxref.policy.policy import DecodePolicy
 
@@ -30,7 +30,7 @@ def _unspoilt(table: Table, layout: FloatLayout, fmt: ElementFormat) -> Table:
 
 def replaced(fmt: ElementFormat, **changed: Any) -> Parts:
     """The parts of the numbers of all codes, with some fields replaced."""
-    return dataclasses.replace(parts_of(fmt), **changed)
+    return dataclasses.replace(every_code(fmt), **changed)
 
 
 def magnitudes(fmt: ElementFormat) -> NDArray[np.int64]:
@@ -38,7 +38,7 @@ def magnitudes(fmt: ElementFormat) -> NDArray[np.int64]:
     return np.arange(fmt.code_count) & (fmt.sign_bit - 1)
 
 
-def decoder(elements: Elements = parts_of) -> Function:
+def decoder(elements: Elements = every_code) -> Function:
     """A `decode` that reads codes by `elements`; the default is right.
 
     >>> decoder()(np.uint8([1, 15]), "e2m1")
@@ -52,7 +52,7 @@ def decoder(elements: Elements = parts_of) -> Function:
 
 
 def dequantizer(
-    elements: Elements = parts_of,
+    elements: Elements = every_code,
     scales: Callable[[], Parts] = _scales,
     finish: Callable[[Table, FloatLayout, ElementFormat], Table] = _unspoilt,
 ) -> Function:

@@ -16,7 +16,7 @@ from mxref.blocks.quantization import quantize
 from mxref.blocks.two_level import quotient, scaled
 from mxref.formats.catalog import E2M1, UE4M3, block_format
 from mxref.mutants.mutant import Function, Mutants, wrong
-from mxref.numbers.codes import parts_of
+from mxref.numbers.codes import every_code
 from mxref.numbers.element import encode_parts
 from mxref.policy.policy import Policy
 
@@ -24,7 +24,7 @@ __all__ = ["SCALED"]
 
 Pair = tuple[U8, U8]
 _FORMAT = block_format("fp4_ue4m3")
-_SCALES = parts_of(UE4M3)
+_SCALES = every_code(UE4M3)
 _NUMBERS: F64Array = compose(_SCALES, F64).view(np.float64)
 
 
@@ -118,7 +118,7 @@ def dequantizer(read: Callable[[], Parts] = lambda: _SCALES) -> Function:
     def dequantize(
         scale_codes: U8, codes: U8, format: str, dtype: Any, tensor_scale: Any = None
     ) -> Floats:
-        scale, element = read(), parts_of(E2M1)
+        scale, element = read(), every_code(E2M1)
         nan = scale.is_nan[:, np.newaxis] | element.is_nan
         products = Parts(
             negative=element.negative & ~nan,

@@ -12,7 +12,7 @@ from mxref.blocks.container import Blocks, dequantize
 from mxref.formats.catalog import BLOCK_FORMATS, ElementFormat
 from mxref.mutants.decoder import Table, dequantizer
 from mxref.mutants.mutant import BLOCKS, DEQUANTIZED, Function, Mutants, wrong
-from mxref.numbers.codes import parts_of
+from mxref.numbers.codes import every_code
 
 __all__ = ["PRODUCTS", "by_policy", "dequantizes"]
 
@@ -29,7 +29,7 @@ def by_policy(**choices: Any) -> Function:
 
 
 def _nan_times_zero(table: Table, layout: FloatLayout, fmt: ElementFormat) -> Table:
-    parts = parts_of(fmt)
+    parts = every_code(fmt)
     zero = (parts.significand == 0) & ~parts.is_inf
     table = table.copy()
     table[0xFF, zero] = table[0x7F, zero]
@@ -44,7 +44,7 @@ def _flushed(table: Table, layout: FloatLayout, fmt: ElementFormat) -> Table:
 
 def _added_exponents(table: Table, layout: FloatLayout, fmt: ElementFormat) -> Table:
     """The scale's exponent added to the element's field, whatever the element is."""
-    element = compose(parts_of(fmt), layout).astype(np.int64)
+    element = compose(every_code(fmt), layout).astype(np.int64)
     step = (np.arange(256) - 127)[:, np.newaxis] << layout.mantissa_bits
     return (element + step).astype(layout.uint)
 

@@ -86,7 +86,7 @@ def view_codes(codes: U8, fmt: CodeFormat) -> NDArray[Any]:
 
 
 @functools.cache
-def parts_of(fmt: CodeFormat) -> Parts:
+def every_code(fmt: CodeFormat) -> Parts:
     """Every code of a format, in order, as integer parts; read-only, since made once."""
     codes = range(fmt.code_count)
     negative, magnitude = zip(*map(fmt.sign_and_magnitude, codes), strict=True)

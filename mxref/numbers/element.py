@@ -23,7 +23,7 @@ from mxref.bits.floats import (
     round_to_code,
 )
 from mxref.formats.catalog import CodeFormat, Specials, code_format
-from mxref.numbers.codes import codes_of, parts_of
+from mxref.numbers.codes import codes_of, every_code
 from mxref.numbers.source import Source
 from mxref.numbers.table import decoded, encode_in_chunks
 from mxref.policy.choices import (
@@ -37,12 +37,11 @@ from mxref.policy.choices import (
     UnderflowSign,
     ZeroSign,
 )
+from mxref.policy.keywords import DecodeChoices, ElementChoices
 from mxref.policy.policy import ElementPolicy, Policy, resolve
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from mxref.policy.policy import DecodeChoices, ElementChoices
 
 __all__ = ["Elements", "decode", "encode", "encode_parts", "nan_error"]
 
@@ -303,7 +302,7 @@ def _is_int8(fmt: CodeFormat) -> bool:
 
 @functools.lru_cache(maxsize=128)
 def _decode_table(fmt: CodeFormat, layout: FloatLayout, zero: DecodedZero) -> NDArray[Any]:
-    return compose(without_zero_sign(parts_of(fmt), zero), layout)
+    return compose(without_zero_sign(every_code(fmt), zero), layout)
 
 
 def without_zero_sign(parts: Parts, zero: DecodedZero) -> Parts:

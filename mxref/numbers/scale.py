@@ -22,12 +22,13 @@ from mxref.bits.floats import (
 )
 from mxref.bits.out import array_out
 from mxref.formats.catalog import E8M0, ElementFormat, element_format
-from mxref.numbers.codes import codes_of, parts_of
+from mxref.numbers.codes import codes_of, every_code
 from mxref.numbers.e8m0 import NAN, Powers
 from mxref.numbers.scale_steps import OTHER, scale_codes, scale_steps
 from mxref.numbers.source import Source
 from mxref.numbers.table import PARTS, decoded, encode_in_chunks
 from mxref.policy.choices import Scale00, ScaleFF, ScaleOverflow
+from mxref.policy.keywords import DecodeScaleChoices, EncodeScaleChoices, SharedScaleChoices
 from mxref.policy.policy import DecodePolicy, Policy, resolve
 from mxref.policy.scale_rule import ScaleRule
 from mxref.support.scratch import scratch
@@ -35,8 +36,6 @@ from mxref.support.threads import CHUNK, in_chunks
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from mxref.policy.policy import DecodeScaleChoices, EncodeScaleChoices, SharedScaleChoices
 
 __all__ = ["decode_scale", "encode_scale", "shared_scale"]
 
@@ -131,7 +130,7 @@ def _decode_table(policy: DecodePolicy, layout: FloatLayout) -> Bits:
 @functools.cache
 def scale_parts(policy: DecodePolicy) -> Parts:
     """Every E8M0 code in integer parts, as a policy reads 00 and FF."""
-    parts = parts_of(E8M0)
+    parts = every_code(E8M0)
     significand, exponent = parts.significand.copy(), parts.exponent.copy()
     is_inf, is_nan = parts.is_inf.copy(), parts.is_nan.copy()
     if policy.scale_00 is Scale00.ZERO:

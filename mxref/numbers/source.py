@@ -23,7 +23,7 @@ from mxref.bits.floats import (
     split,
 )
 from mxref.formats.catalog import ELEMENT_FORMATS, INT8, OTHER_FORMATS
-from mxref.numbers.codes import dtype_of, parts_of
+from mxref.numbers.codes import dtype_of, every_code
 from mxref.policy.choices import AmaxType, PreRounding, SubnormalInputs
 from mxref.policy.policy import ElementPolicy
 from mxref.support.scratch import scratch
@@ -232,7 +232,7 @@ def _narrow_small(
 def _small_float_bits(dtype: np.dtype[Any], *, flush: bool) -> Bits:
     """float32 patterns of every number of an ml_dtypes type, exact; NaN keeps its sign."""
     fmt = _SMALL_FLOATS[dtype]
-    parts = parts_of(fmt)
+    parts = every_code(fmt)
     significand = parts.significand
     if flush:
         significand = np.where(parts.is_subnormal, 0, significand)

@@ -21,12 +21,11 @@ from mxref.formats.catalog import (
 from mxref.numbers.codes import codes_of
 from mxref.packing.moves import BYTES, PACKINGS, Packing, matrix
 from mxref.policy.choices import ScaleByte, ScalePlace
+from mxref.policy.keywords import PackBlocksChoices, PackChoices
 from mxref.policy.policy import LayoutPolicy, Policy, resolve
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from mxref.policy.policy import PackBlocksChoices, PackChoices
 
 __all__ = ["pack", "pack_blocks", "packed_size", "unpack", "unpack_blocks"]
 
@@ -77,8 +76,7 @@ def pack(
     """
     fmt = element_format(format)
     chosen = resolve("pack", policy, choices).layout
-    size = _natural("block_size", block_size, 1)
-    packing = _packing(fmt, chosen, size)
+    packing, size = _packing(fmt, chosen, block_size)
     array = codes_of(codes, fmt)
     if not array.ndim:
         raise ValueError("codes must have at least one axis, got a scalar: pass a list of one")
@@ -127,8 +125,7 @@ def unpack(
     """
     fmt = element_format(format)
     chosen = resolve("unpack", policy, choices).layout
-    size = _natural("block_size", block_size, 1)
-    packing = _packing(fmt, chosen, size)
+    packing, size = _packing(fmt, chosen, block_size)
     array = codes_of(packed, BYTE, "packed")
     count = _natural("count", count, 0)
     wanted = packing.packed_size(count, size)
@@ -169,8 +166,7 @@ def packed_size(
     """
     fmt = element_format(format)
     chosen = resolve("pack", policy, choices).layout
-    size = _natural("block_size", block_size, 1)
-    packing = _packing(fmt, chosen, size)
+    packing, size = _packing(fmt, chosen, block_size)
     return packing.packed_size(_natural("count", count, 0), size)
 
 
@@ -217,7 +213,7 @@ def pack_blocks(
     """
     fmt, size = _blocks(block_format)
     chosen = resolve("pack_blocks", policy, choices).layout
-    packing = _packing(fmt.element, chosen, size)
+    packing, _ = _packing(fmt.element, chosen, size)
     _check_scale(fmt, chosen)
     scales = codes_of(scale_codes, fmt.scale, "scale_codes")
     array = codes_of(codes, fmt.element)
@@ -280,7 +276,7 @@ def unpack_blocks(
     """
     fmt, size = _blocks(block_format)
     chosen = resolve("unpack_blocks", policy, choices).layout
-    packing = _packing(fmt.element, chosen, size)
+    packing, _ = _packing(fmt.element, chosen, size)
     _check_scale(fmt, chosen)
     array = codes_of(packed, BYTE, "packed")
     wanted = 1 + packing.packed_size(size, size)
@@ -306,20 +302,21 @@ def unpack_blocks(
     return scales, codes
 
 
-def _packing(fmt: ElementFormat, layout: LayoutPolicy, block_size: int) -> Packing:
+def _packing(fmt: ElementFormat, layout: LayoutPolicy, block_size: int) -> tuple[Packing, int]:
+    """The packing of a format's codes, and the block size, checked."""
+    size = _natural("block_size", block_size, 1)
     if fmt.bits == 8:
-        return BYTES
+        return BYTES, size
     if fmt.bits not in (4, 6):
         raise ValueError(f"format must have 4, 6 or 8 bits, got {fmt.name} with {fmt.bits}")
-    name = f"fp{fmt.bits}_packing"
     choice = layout.fp4_packing if fmt.bits == 4 else layout.fp6_packing
     packing = PACKINGS[choice]
-    if packing.planar and block_size % packing.codes:
+    if packing.planar and size % packing.codes:
         raise ValueError(
-            f"block_size must be a multiple of {packing.codes} for {name}={choice.value}, "
-            f"got {block_size}"
+            f"block_size must be a multiple of {packing.codes} for "
+            f"fp{fmt.bits}_packing={choice.value}, got {size}"
         )
-    return packing
+    return packing, size
 
 
 def _blocks(name: str | BlockFormat) -> tuple[BlockFormat, int]:

@@ -188,44 +188,36 @@ def _swapped(array: U8, first: int, second: int) -> U8:
     return swapped.reshape(array.shape)
 
 
-_ONE_EACH = {width: Packing(1, 1, ((0, 0, width),)) for width in (4, 6, 8)}
-_LOW_NIBBLE_FIRST: Moves = ((0, 0, 4), (8, 4, 4))
+def _fields(width: int, *moves: tuple[int, int]) -> Moves:
+    """Moves of fields of one width."""
+    return tuple((bit, to, width) for bit, to in moves)
+
+
+_ONE_EACH = {width: Packing(1, 1, _fields(width, (0, 0))) for width in (4, 6, 8)}
+_LOW_NIBBLE_FIRST = _fields(4, (0, 0), (8, 4))
 
 #: 8-bit codes are bytes as they are.
 BYTES = _ONE_EACH[8]
 
 # Code i of a group is bits 8i to 8i + 5 of its word; the three bytes are bits 0, 8 and 16 and up.
+_QUARK = _fields(2, (4, 6), (12, 4), (20, 2), (28, 0)) + _fields(
+    4, (0, 12), (8, 8), (16, 20), (24, 16)
+)
+_PLANAR = _fields(4, (2, 4), (10, 0), (18, 12), (26, 8)) + _fields(
+    2, (0, 22), (8, 20), (16, 18), (24, 16)
+)
+_QUADS = _fields(4, (2, 4), (10, 0), (26, 12), (18, 8)) + _fields(
+    2, (0, 22), (8, 20), (24, 18), (16, 16)
+)
 PACKINGS: Mapping[Choice, Packing] = {
     FP4Packing.LOW_NIBBLE_FIRST: Packing(2, 1, _LOW_NIBBLE_FIRST),
-    FP4Packing.HIGH_NIBBLE_FIRST: Packing(2, 1, ((0, 4, 4), (8, 0, 4))),
+    FP4Packing.HIGH_NIBBLE_FIRST: Packing(2, 1, _fields(4, (0, 4), (8, 0))),
     FP4Packing.HALVES: Packing(2, 1, _LOW_NIBBLE_FIRST, planar_codes=True),
-    FP4Packing.MIDDLE_BITS: Packing(1, 1, ((0, 2, 4),)),
+    FP4Packing.MIDDLE_BITS: Packing(1, 1, _fields(4, (0, 2))),
     FP4Packing.BYTE_EACH: _ONE_EACH[4],
-    FP6Packing.LSB_FIRST: Packing(4, 3, ((0, 0, 6), (8, 6, 6), (16, 12, 6), (24, 18, 6))),
-    FP6Packing.QUARK: Packing(
-        4,
-        3,
-        (
-            *((4, 6, 2), (12, 4, 2), (20, 2, 2), (28, 0, 2)),
-            *((0, 12, 4), (8, 8, 4), (16, 20, 4), (24, 16, 4)),
-        ),
-    ),
-    FP6Packing.TORCHAO_PLANAR: Packing(
-        4,
-        3,
-        (
-            *((2, 4, 4), (10, 0, 4), (18, 12, 4), (26, 8, 4)),
-            *((0, 22, 2), (8, 20, 2), (16, 18, 2), (24, 16, 2)),
-        ),
-        planar_bytes=True,
-    ),
-    FP6Packing.TORCHAO_QUADS: Packing(
-        4,
-        3,
-        (
-            *((2, 4, 4), (10, 0, 4), (26, 12, 4), (18, 8, 4)),
-            *((0, 22, 2), (8, 20, 2), (24, 18, 2), (16, 16, 2)),
-        ),
-    ),
+    FP6Packing.LSB_FIRST: Packing(4, 3, _fields(6, (0, 0), (8, 6), (16, 12), (24, 18))),
+    FP6Packing.QUARK: Packing(4, 3, _QUARK),
+    FP6Packing.TORCHAO_PLANAR: Packing(4, 3, _PLANAR, planar_bytes=True),
+    FP6Packing.TORCHAO_QUADS: Packing(4, 3, _QUADS),
     FP6Packing.BYTE_EACH: _ONE_EACH[6],
 }

@@ -15,12 +15,11 @@ from mxref.bits.out import array_out
 from mxref.formats.catalog import CodeFormat
 from mxref.numbers.codes import codes_of
 from mxref.policy.choices import ScaleLayout
+from mxref.policy.keywords import PackScalesChoices
 from mxref.policy.policy import Policy, resolve
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from mxref.policy.policy import PackScalesChoices
 
 __all__ = ["pack_scales", "unpack_scales"]
 

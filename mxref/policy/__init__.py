@@ -2,44 +2,34 @@
 
 from __future__ import annotations
 
+from mxref.policy.keywords import DecodeChoices as DecodeChoices
+from mxref.policy.keywords import DecodeScaleChoices as DecodeScaleChoices
+from mxref.policy.keywords import DequantizeChoices as DequantizeChoices
+from mxref.policy.keywords import ElementChoices as ElementChoices
+from mxref.policy.keywords import EncodeScaleChoices as EncodeScaleChoices
+from mxref.policy.keywords import PackBlocksChoices as PackBlocksChoices
+from mxref.policy.keywords import PackChoices as PackChoices
+from mxref.policy.keywords import PackScalesChoices as PackScalesChoices
+from mxref.policy.keywords import QuantizeChoices as QuantizeChoices
+from mxref.policy.keywords import SharedScaleChoices as SharedScaleChoices
 from mxref.policy.policy import (
     READS,
-    DecodeChoices,
     DecodePolicy,
-    DecodeScaleChoices,
-    DequantizeChoices,
-    ElementChoices,
     ElementPolicy,
-    EncodeScaleChoices,
     LayoutPolicy,
-    PackBlocksChoices,
-    PackChoices,
-    PackScalesChoices,
     Policy,
-    QuantizeChoices,
     ScalePolicy,
-    SharedScaleChoices,
     resolve,
 )
 from mxref.policy.scale_rule import ScaleRule
 
 __all__ = [
     "READS",
-    "DecodeChoices",
     "DecodePolicy",
-    "DecodeScaleChoices",
-    "DequantizeChoices",
-    "ElementChoices",
     "ElementPolicy",
-    "EncodeScaleChoices",
     "LayoutPolicy",
-    "PackBlocksChoices",
-    "PackChoices",
-    "PackScalesChoices",
     "Policy",
-    "QuantizeChoices",
     "ScalePolicy",
     "ScaleRule",
-    "SharedScaleChoices",
     "resolve",
 ]

@@ -13,40 +13,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from mxref.policy import choices as c
+from mxref.policy import keywords as k
 from mxref.policy.choices import Choice, Rounding
-from mxref.policy.keywords import (
-    DecodeChoices,
-    DecodeScaleChoices,
-    DequantizeChoices,
-    ElementChoices,
-    EncodeScaleChoices,
-    PackBlocksChoices,
-    PackChoices,
-    PackScalesChoices,
-    QuantizeChoices,
-    SharedScaleChoices,
-)
 from mxref.policy.scale_rule import ScaleRule
 from mxref.support.text import unknown_name
 
 __all__ = [
     "READS",
-    "DecodeChoices",
     "DecodePolicy",
-    "DecodeScaleChoices",
-    "DequantizeChoices",
-    "ElementChoices",
     "ElementPolicy",
-    "EncodeScaleChoices",
     "LayoutPolicy",
-    "PackBlocksChoices",
-    "PackChoices",
-    "PackScalesChoices",
     "Policy",
-    "QuantizeChoices",
     "ScalePolicy",
-    "SharedScaleChoices",
     "resolve",
+    "spelled",
 ]
 
 
@@ -234,19 +214,19 @@ _GROUP_OF: Mapping[str, str] = {
 READS: Mapping[str, tuple[str, ...]] = {
     op: tuple(name for name in _GROUP_OF if name in reads.__annotations__ or name in more)
     for op, reads, more in (
-        ("encode", ElementChoices, ()),
-        ("decode", DecodeChoices, ()),
-        ("encode_scale", EncodeScaleChoices, ()),
-        ("decode_scale", DecodeScaleChoices, ()),
-        ("shared_scale", SharedScaleChoices, ("scale_rule",)),
-        ("quantize", QuantizeChoices, ()),
-        ("dequantize", DequantizeChoices, ()),
-        ("pack", PackChoices, ()),
-        ("unpack", PackChoices, ()),
-        ("pack_blocks", PackBlocksChoices, ()),
-        ("unpack_blocks", PackBlocksChoices, ()),
-        ("pack_scales", PackScalesChoices, ()),
-        ("unpack_scales", PackScalesChoices, ()),
+        ("encode", k.ElementChoices, ()),
+        ("decode", k.DecodeChoices, ()),
+        ("encode_scale", k.EncodeScaleChoices, ()),
+        ("decode_scale", k.DecodeScaleChoices, ()),
+        ("shared_scale", k.SharedScaleChoices, ("scale_rule",)),
+        ("quantize", k.QuantizeChoices, ()),
+        ("dequantize", k.DequantizeChoices, ()),
+        ("pack", k.PackChoices, ()),
+        ("unpack", k.PackChoices, ()),
+        ("pack_blocks", k.PackBlocksChoices, ()),
+        ("unpack_blocks", k.PackBlocksChoices, ()),
+        ("pack_scales", k.PackScalesChoices, ()),
+        ("unpack_scales", k.PackScalesChoices, ()),
     )
 }
 

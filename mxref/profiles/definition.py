@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from mxref import formats
 from mxref.bits.floats import I64, U8, Bits, FloatLayout, Floats, bits_of, floats_from, layout_of
-from mxref.blocks.container import Blocks, dequantize, read_by
+from mxref.blocks.container import Blocks
+from mxref.blocks.dequantization import dequantize, read_by
 from mxref.blocks.quantization import quantize, quantize_by
 from mxref.blocks.tiles import Axis
 from mxref.formats.catalog import E8M0, BlockFormat, ElementFormat

@@ -12,7 +12,7 @@ from mxref.conformance.compare.failure_text import show_code, show_float
 from mxref.conformance.verdict.describe.features import UNKNOWN, real_keys
 from mxref.conformance.verdict.describe.units import Units
 from mxref.formats.catalog import CodeFormat
-from mxref.numbers.codes import parts_of
+from mxref.numbers.codes import every_code
 
 __all__ = ["effect_kinds", "effect_of"]
 
@@ -69,7 +69,7 @@ def _of_codes(kind: str, want: U64, got: U64, fmt: CodeFormat) -> Effects:
     valid = got < np.uint64(fmt.code_count)
     count = np.uint64(fmt.code_count - 1)
     from_, to = (np.minimum(side, count).astype(np.int64) for side in (want, got))
-    parts = parts_of(fmt)
+    parts = every_code(fmt)
     yield "becomes NaN", valid & parts.is_nan[to]
     yield "becomes infinite", valid & parts.is_inf[to]
     yield "becomes 0", valid & (parts.significand == 0)[to] & ~parts.is_nan[to]

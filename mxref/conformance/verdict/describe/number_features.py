@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mxref.bits.floats import I64, FloatLayout, Parts, compose, floor_log2, round_to_code, split
 from mxref.conformance.verdict.describe.features import UNKNOWN, Table, real_keys
 from mxref.formats.catalog import CodeFormat
-from mxref.numbers.codes import parts_of
+from mxref.numbers.codes import every_code
 
 __all__ = ["code_table", "encoding_table", "known", "number_table", "product_table", "wanted_table"]
 
@@ -114,7 +114,7 @@ def _magnitudes(fmt: CodeFormat) -> I64:
 
 def _classes(fmt: CodeFormat) -> I64:
     """The class of every code: +0, -0, subnormal, normal, largest, infinite, NaN."""
-    parts = parts_of(fmt)
+    parts = every_code(fmt)
     largest = _magnitudes(fmt) == fmt.max_code
     zero = parts.significand == 0
     minus = zero & parts.negative

@@ -26,7 +26,7 @@ from mxref.conformance.verdict.describe.number_features import (
     product_table,
 )
 from mxref.formats.catalog import E8M0, CodeFormat, block_format
-from mxref.numbers.codes import parts_of
+from mxref.numbers.codes import every_code
 from mxref.policy.policy import Policy
 from mxref.targets.calls import code_format
 
@@ -233,7 +233,7 @@ def _dequantized(cases: _Cases, policy: Policy) -> Iterator[Units]:
     """Elements that are read."""
     fmt, layout = block_format(cases.file.format), LAYOUTS[cases.file.float]
     scales, codes = np.split(cases.inputs[:, fmt.tensor_scale :].astype(np.int64), [1], axis=1)
-    factors = [_at(parts_of(fmt.element), codes), _at(parts_of(fmt.scale), scales)]
+    factors = [_at(every_code(fmt.element), codes), _at(every_code(fmt.scale), scales)]
     shared = {"scale code": scales[:, 0], "scale parity": scales[:, 0] & 1}
     if fmt.tensor_scale:
         factors.append(split(cases.inputs[:, :1], F32))

@@ -1,0 +1,93 @@
+"""The fields of blocks, checked: codes, scale codes, and what is needed to read them."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mxref import formats
+from mxref.bits.floats import U8
+from mxref.blocks.tiles import Tiling, axis_index, shape_of
+from mxref.blocks.two_level import TensorScale, TensorScaleKind
+from mxref.formats.catalog import BlockFormat
+from mxref.numbers.codes import codes_of, is_writeable
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["BlockFields"]
+
+
+@dataclass(frozen=True, eq=False)
+class BlockFields:
+    """Base of `Blocks`, which documents the fields."""
+
+    codes: U8
+    scale_codes: U8
+    format: BlockFormat
+    axis: int | tuple[int, ...]
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any] = np.dtype(np.float32)  # noqa: RUF009 (a dtype is immutable)
+    tensor_scale: TensorScale | None = None
+
+    def __post_init__(self) -> None:
+        fmt = formats.block_format(self.format)
+        shape = shape_of(self.shape)
+        axis = axis_index(self.axis, len(shape))
+        if fmt.tensor_scale != (self.tensor_scale is not None):
+            has = "a" if fmt.tensor_scale else "no"
+            raise ValueError(
+                f"tensor_scale must be given exactly for formats that have one: {fmt.name} has "
+                f"{has} tensor scale, got {self.tensor_scale}"
+            )
+        tensor = self.tensor_scale
+        if tensor is not None and not isinstance(tensor, TensorScale):
+            tensor = TensorScale.of(tensor, TensorScaleKind.FACTOR)
+        formats.code_format(fmt.element)  # refuses more than 8 bits
+        codes = codes_of(self.codes, fmt.element)
+        scales = codes_of(self.scale_codes, fmt.scale, "scale_codes")
+        tiling = Tiling.of(shape, axis, fmt.block_shape)
+        for parameter, array, fits in (
+            ("codes", codes, (tiling.padded, tiling.shape)),
+            ("scale_codes", scales, (tiling.counts,)),
+        ):
+            if array.shape not in fits:
+                raise ValueError(
+                    f"{parameter} must have shape {fits[0]} for a tensor of shape {shape} with "
+                    f"block size {fmt.block_size} on axis {self.axis}, got {array.shape}"
+                )
+        # Codes that change later could leave their range: what others can write to is copied.
+        codes, scales = (
+            array.copy() if is_writeable(array) else array for array in (codes, scales)
+        )
+        codes.flags.writeable = scales.flags.writeable = False
+        for name, value in (
+            ("codes", codes),
+            ("scale_codes", scales),
+            ("format", fmt),
+            ("axis", axis),
+            ("shape", shape),
+            ("dtype", np.dtype(self.dtype)),
+            ("tensor_scale", tensor),
+        ):
+            object.__setattr__(self, name, value)
+
+    def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
+        """Copies and unpickled blocks are checked and read-only as others are."""
+        return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(self))
+
+    @classmethod
+    def _of(cls, *fields: object) -> Self:
+        """Blocks that need no check and no copy."""
+        blocks = object.__new__(cls)
+        for field, value in zip(dataclasses.fields(cls), fields, strict=True):
+            object.__setattr__(blocks, field.name, value)
+        return blocks
+
+    @property
+    def tiling(self) -> Tiling:
+        """How blocks lie in the tensor."""
+        return Tiling.of(self.shape, self.axis, self.format.block_shape)

@@ -1,0 +1,109 @@
+"""Choices of decoding, and of how codes are laid out; see `mxref.policy.choices`."""
+
+from __future__ import annotations
+
+from mxref.policy.choice import CONTRADICTS, PERMITTED, REQUIRED, SILENT, Choice
+
+__all__ = [
+    "DecodedZero",
+    "FP4Packing",
+    "FP6Packing",
+    "ProductOverflow",
+    "ProductRounding",
+    "Scale00",
+    "ScaleByte",
+    "ScaleFF",
+    "ScaleLayout",
+    "ScalePlace",
+    "Tail",
+]
+
+
+class Scale00(Choice):
+    """What scale code 00 stands for. Source: SPEC_NOTES N22."""
+
+    POWER = "power", REQUIRED  #: 2**-127
+    ZERO = "zero", CONTRADICTS
+
+
+class ScaleFF(Choice):
+    """What scale code FF stands for. Source: SPEC_NOTES N22."""
+
+    NAN = "nan", REQUIRED
+    INF = "inf", CONTRADICTS
+    POWER = "power", CONTRADICTS  #: 2**128
+
+
+class ProductOverflow(Choice):
+    """What scale times element beyond the output type becomes. Source: SPEC_NOTES N20."""
+
+    INF = "inf", PERMITTED
+    NAN = "nan", PERMITTED
+    SATURATE = "saturate", PERMITTED  #: the largest finite number of the type
+
+
+class ProductRounding(Choice):
+    """How scale times element is rounded. Source: SPEC_NOTES N21."""
+
+    ONCE = "once", SILENT  #: the exact product
+    SCALE_FIRST = "scale_first", SILENT  #: the scale first, then the product
+
+
+class DecodedZero(Choice):
+    """Whether a decoded zero keeps its sign. Source: SPEC_NOTES N25."""
+
+    KEPT = "kept", SILENT
+    DROPPED = "dropped", SILENT
+
+
+class Tail(Choice):
+    """What happens to the rest of an axis that whole blocks do not fill. Source: SPEC_NOTES N29."""
+
+    ZERO_PADDED = "zero_padded", SILENT  #: filled up with +0, whose codes are stored
+    SHORT = "short", SILENT  #: a shorter last block
+    REFUSED = "refused", SILENT  #: a ValueError
+
+
+class FP4Packing(Choice):
+    """Where 4-bit codes lie in bytes. Source: SPEC_NOTES N32."""
+
+    LOW_NIBBLE_FIRST = "low_nibble_first", PERMITTED  #: code 2j low, code 2j + 1 high
+    HIGH_NIBBLE_FIRST = "high_nibble_first", PERMITTED  #: code 2j high, code 2j + 1 low
+    HALVES = "halves", PERMITTED  #: in each block code j low, code j + block_size / 2 high
+    MIDDLE_BITS = "middle_bits", PERMITTED  #: one to a byte, in its bits 5 to 2
+    BYTE_EACH = "byte_each", PERMITTED  #: one to a byte, in its low bits
+
+
+class FP6Packing(Choice):
+    """Where 6-bit codes lie in bytes, four in three or one in one. Source: SPEC_NOTES N32.
+
+    `hi` and `lo` are the upper and lower bits of a code; a byte is written from its top bit.
+    """
+
+    LSB_FIRST = "lsb_first", PERMITTED  #: code i in bits 6i to 6i + 5, counted from the first byte
+    QUARK = "quark", PERMITTED  #: hi2 of codes 0 1 2 3; lo4 of 0 1; lo4 of 2 3
+    TORCHAO_PLANAR = "torchao_planar", PERMITTED  #: in each block all hi4 of 0 1, of 2 3, all lo2
+    TORCHAO_QUADS = "torchao_quads", PERMITTED  #: hi4 of 0 1; hi4 of 3 2; lo2 of 0 1 3 2
+    BYTE_EACH = "byte_each", PERMITTED  #: one to a byte, in its low bits
+
+
+class ScalePlace(Choice):
+    """Where the scale of a block stands. Source: SPEC_NOTES N32."""
+
+    SEPARATE = "separate", PERMITTED  #: in an array of its own
+    BEFORE = "before", PERMITTED  #: the byte before the elements of its block
+    AFTER = "after", PERMITTED  #: the byte after them
+
+
+class ScaleByte(Choice):
+    """What byte stands for an E8M0 scale beside its elements. Source: SPEC_NOTES N32."""
+
+    BIASED = "biased", REQUIRED  #: the E8M0 code
+    SIGNED = "signed", CONTRADICTS  #: the exponent in two's complement; NaN 80
+
+
+class ScaleLayout(Choice):
+    """In what order a matrix of scales is stored. Source: SPEC_NOTES N32."""
+
+    ROW_MAJOR = "row_major", PERMITTED
+    TILES_128X4 = "tiles_128x4", PERMITTED  #: tiles of 128 x 4 in 512 bytes, filled up with 00

@@ -1,0 +1,150 @@
+"""Choices of finding and encoding a scale; see `mxref.policy.choices`."""
+
+from __future__ import annotations
+
+from mxref.policy.choice import CONTRADICTS, RECOMMENDED, SILENT, Choice
+
+__all__ = [
+    "AmaxType",
+    "BlockInf",
+    "BlockNaN",
+    "Int8Emax",
+    "NaNBlockCodes",
+    "ScaleArithmetic",
+    "ScaleOfInf",
+    "ScaleOfNegative",
+    "ScaleOfZero",
+    "ScaleOverflow",
+    "ScaleRounding",
+    "ScaleUnderflow",
+    "Scaling",
+    "TinyScale",
+    "ZeroBlock",
+]
+
+
+class ScaleRounding(Choice):
+    """To which power of two a number's magnitude goes in E8M0. Source: SPEC_NOTES N23.
+
+    As `Rounding`; even and odd are meant of the code, and a tie is midway between the numbers.
+    """
+
+    TOWARD_ZERO = "toward_zero", SILENT
+    TIES_TO_EVEN = "ties_to_even", SILENT
+    TIES_TO_AWAY = "ties_to_away", SILENT
+    TIES_TO_ZERO = "ties_to_zero", SILENT
+    TOWARD_POSITIVE = "toward_positive", SILENT
+    TOWARD_NEGATIVE = "toward_negative", SILENT
+    TO_ODD = "to_odd", SILENT
+
+
+class BlockNaN(Choice):
+    """What a NaN does to its block. Source: SPEC_NOTES N4."""
+
+    NAN_BLOCK = "nan_block", SILENT  #: scale FF, every code 00
+    IGNORE = "ignore", SILENT  #: the scale comes from the other elements
+
+
+class BlockInf(Choice):
+    """What an infinity does to its block. Source: SPEC_NOTES N5."""
+
+    NAN_BLOCK = "nan_block", SILENT  #: scale FF, every code 00
+    LARGEST_SCALE = "largest_scale", SILENT  #: scale FE
+    IGNORE = "ignore", SILENT  #: the scale comes from the other elements
+
+
+class ZeroBlock(Choice):
+    """The scale of a block of zeros. Source: SPEC_NOTES N6."""
+
+    CODE_00 = "code_00", SILENT
+    CODE_01 = "code_01", SILENT
+    ONE = "one", SILENT  #: code 7F
+    MINUS_EMAX = "minus_emax", SILENT  #: 2**-emax
+    NAN = "nan", SILENT  #: code FF
+
+
+class ScaleOverflow(Choice):
+    """What a scale above 2**127 becomes. Source: SPEC_NOTES N8."""
+
+    CLAMP = "clamp", SILENT  #: code FE
+    NAN = "nan", SILENT  #: code FF
+    WRAP = "wrap", CONTRADICTS  #: the exponent modulo 256
+
+
+class ScaleUnderflow(Choice):
+    """What a scale below 2**-127 becomes. Source: SPEC_NOTES N7."""
+
+    CLAMP = "clamp", SILENT  #: code 00
+    NAN = "nan", SILENT  #: code FF
+    WRAP = "wrap", CONTRADICTS  #: the exponent modulo 256
+    FLUSH = "flush", SILENT  #: code 00, and every element a zero
+
+
+class AmaxType(Choice):
+    """A narrower type that amax is rounded to. Source: SPEC_NOTES N3, N34."""
+
+    SOURCE = "source", SILENT
+    FLOAT32 = "float32", SILENT
+    BFLOAT16 = "bfloat16", SILENT
+    FLOAT16 = "float16", SILENT
+
+
+class Int8Emax(Choice):
+    """The emax of INT8: powers of two are positive, but |-2| is 2**1. Source: SPEC_NOTES N16."""
+
+    ZERO = "zero", RECOMMENDED
+    ONE = "one", CONTRADICTS
+
+
+class NaNBlockCodes(Choice):
+    """The element codes of a NaN block, which no reader looks at. Source: SPEC_NOTES N24."""
+
+    ZEROS = "zeros", SILENT
+    ONES = "ones", SILENT  #: every bit set
+
+
+class Scaling(Choice):
+    """How elements are divided by the scale. Source: SPEC_NOTES N19."""
+
+    DIVIDE = "divide", RECOMMENDED
+    RECIPROCAL_FLUSHED = "reciprocal_flushed", CONTRADICTS  #: by a reciprocal that is 0 for FE
+
+
+class ScaleArithmetic(Choice):
+    """How scales that are no powers of two are computed and applied. Source: SPEC_NOTES N41."""
+
+    EXACT = "exact", SILENT  #: quotients and products exact, each rounded once
+    TORCHAO = "torchao", SILENT
+    TRANSFORMER_ENGINE = "transformer_engine", SILENT
+    CUBLAS = "cublas", SILENT
+    COMPRESSED_TENSORS = "compressed_tensors", SILENT
+
+
+class ScaleOfZero(Choice):
+    """The E8M0 code of zero. Source: SPEC_NOTES N23."""
+
+    CODE_00 = "code_00", SILENT
+    NAN = "nan", SILENT
+
+
+class ScaleOfNegative(Choice):
+    """The E8M0 code of a negative number. Source: SPEC_NOTES N23."""
+
+    MAGNITUDE = "magnitude", SILENT  #: that of the number without its sign
+    NAN = "nan", SILENT
+    CODE_00 = "code_00", SILENT  #: for every pattern with the sign bit set
+
+
+class ScaleOfInf(Choice):
+    """The E8M0 code of infinity. Source: SPEC_NOTES N23."""
+
+    NAN = "nan", SILENT
+    LARGEST = "largest", SILENT  #: code FE
+
+
+class TinyScale(Choice):
+    """How numbers below 2**-126 are rounded to E8M0. Source: SPEC_NOTES N23."""
+
+    EXACT = "exact", SILENT  #: 2**-127 is a number like the others
+    AS_IF_ZERO = "as_if_zero", SILENT  #: nearest: what is above 2**-127 goes up
+    ALWAYS_UP = "always_up", SILENT  #: the same, and upward even 2**-127 goes up
