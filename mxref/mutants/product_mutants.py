@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from mxref.bits.floats import U8, FloatLayout, Floats, compose
-from mxref.blocks.container import Blocks, dequantize
+from mxref.blocks.container import Blocks
+from mxref.blocks.dequantization import dequantize
 from mxref.formats.catalog import BLOCK_FORMATS, ElementFormat
 from mxref.mutants.decoder import Table, dequantizer
 from mxref.mutants.mutant import BLOCKS, DEQUANTIZED, Function, Mutants, wrong
