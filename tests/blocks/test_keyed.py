@@ -62,6 +62,7 @@ def check_keys(fmt: BlockFormat, layout: FloatLayout, policy: Policy, codes: ran
         agree(np.append(row, amax)[np.newaxis], layout, fmt, policy)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.complete
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
 @pytest.mark.parametrize("name", BLOCK_FORMATS)

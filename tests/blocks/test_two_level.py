@@ -110,6 +110,7 @@ def torchao_nan(row: list[int], codes: list[int]) -> bool:
     return all(a == b or (a, b) == (7, 3) for a, b in zip(row, codes, strict=True))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)
 @pytest.mark.parametrize("source", LAYOUTS)
 @pytest.mark.parametrize("tensor", [None, "dynamic", 0x3B124925, 0x00000003, 0x7F000000])

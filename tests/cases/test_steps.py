@@ -51,6 +51,7 @@ def some_policies(op: str, count: int, choice: random.Random) -> Iterator[Policy
         yield Policy().replace(**changed)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("op", FORMATS)
 def test_steps_are_all_that_happens(op: str) -> None:
     choice = random.Random(f"steps of {op}")

@@ -1037,7 +1037,7 @@ def test_verify_of_no_target(tmp_path: Path, few_vectors: Path, target: str) -> 
 
 
 def test_regen_check_of_the_committed_vectors(regen_check: subprocess.Popen[str]) -> None:
-    out, err = regen_check.communicate(timeout=120)
+    out, err = regen_check.communicate(timeout=1200)
     assert (regen_check.returncode, err) == (0, "")
     names = [path.name for path in VECTORS.rglob("*") if path.is_file()]
     files = len(names) - names.count("README.md")

@@ -241,6 +241,7 @@ def test_sums_of_squares_are_exact() -> None:
     assert total.total * unit == want
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("block", ["mxfp4_e2m1", "mxint8", "nvfp4"])
 @pytest.mark.parametrize("shape", [(1,), (70,), (7, 33, 5), (300, 64)])
 @pytest.mark.parametrize("policy", ["ocp", "ocp+tail=short"])
@@ -318,6 +319,7 @@ def test_no_space_for_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run
     assert err.endswith(": No space left on device\n")
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.skipif(sys.platform != "linux", reason="counts the pages of files as Linux does")
 def test_a_file_is_never_resident_as_a_whole() -> None:
     """The interpreter with NumPy needs 30 MiB: 200 would not hold the file's 256, too."""

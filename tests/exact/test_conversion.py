@@ -323,6 +323,7 @@ def test_special_values(source: str, rounding: str) -> None:
         assert row(sign, overflow) == [0x80, 0x80, 0x20, 0x20, 0x8, 0x00]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("format", ["e2m1", "e4m3"])
 def test_every_f16_input_is_the_naive_nearest(format: str) -> None:
     unit = 2**24  # every f16 number and every value of the format is a whole number of 2**-24
@@ -342,6 +343,7 @@ def test_every_f16_input_is_the_naive_nearest(format: str) -> None:
                         pytest.fail(f"{x_bits:04x} {format} {rounding} {overflow}: {got} {want}")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("format", FORMATS)
 def test_around_every_value_and_midpoint(source: str, format: str) -> None:

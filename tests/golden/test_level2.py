@@ -24,6 +24,7 @@ from shares import Share
 
 from mxref import exact
 from mxref.cases.product import product_blocks, reachable, scale_range
+from mxref.cli import main
 from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.golden import level2, store
 from mxref.golden.level2 import DisagreementError, Family, compute, compute_all, families, select
@@ -375,8 +376,8 @@ def test_writing_level_1_keeps_level_2(folder: Path) -> None:
         (("--jobs", "0"), "jobs must be 1 or more, got 0"),
     ],
 )
-def test_misuse_is_explained(arguments: tuple[str, ...], message: str) -> None:
-    done = regen(*arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+def test_misuse_is_explained(
+    arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["regen", "--jobs", "1", *arguments]) == 2
+    assert message in capsys.readouterr().err

@@ -81,6 +81,7 @@ def answers(op: str, bits: np.ndarray, layout: FloatLayout, format: str, policy:
     return mxref.shared_scale(numbers, format, policy=policy)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("op", TOGETHER)
 @pytest.mark.parametrize("float", LAYOUTS)
 def test_every_step_of_every_policy(op: str, float: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -230,6 +230,7 @@ def test_every_pair_of_4_bit_codes(name: str) -> None:
         assert np.array_equal(again, every)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FP6[:-1])
 def test_every_quad_of_6_bit_codes(name: str) -> None:
     """All 2**24: each packing is a bijection of three bytes."""

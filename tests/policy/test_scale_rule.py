@@ -38,6 +38,7 @@ def edges(rule: ScaleRule, format: str, layout: FloatLayout) -> list[int]:
     return sorted(bits for bits in near if 0 < bits < layout.inf_bits)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("format", FORMATS)
 def test_the_references_agree_at_every_edge(format: str, rule: str) -> None:
@@ -48,6 +49,7 @@ def test_the_references_agree_at_every_edge(format: str, rule: str) -> None:
         assert got == [exact.shared_scale(b, source, format, rule) for b in bits], source
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("format", FORMATS)
 def test_the_references_agree_on_every_16_bit_amax(format: str, rule: str) -> None:
@@ -139,6 +141,7 @@ def quirk_inputs(layout: FloatLayout) -> list[int]:
     return [b for b in bits if 0 < b < layout.inf_bits]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("rule", QUIRKS)
 @pytest.mark.parametrize("source", LAYOUTS)
 def test_the_references_agree_on_quirks(source: str, rule: str) -> None:

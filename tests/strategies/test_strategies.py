@@ -247,6 +247,7 @@ CALLS: dict[str, Callable[[Policy], object]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("op", READS)
 def test_policies_have_every_member_and_are_never_refused(op: str) -> None:
     found = drawn(strategies.policies(op))

@@ -67,6 +67,8 @@ for line in questions:
 """
 #: A program that starts another one, and leaves it alone.
 SPAWN = "note(subprocess.Popen(['sleep', '100']).pid)\n"
+#: Seconds until what must happen is taken for what never happens; longer than a busy machine needs.
+PATIENCE = 120
 Program = Callable[[str], str]
 Capture = pytest.CaptureFixture[str]
 
@@ -94,7 +96,7 @@ def is_gone(pid: int) -> bool:
 
 
 def assert_gone(pids: list[int]) -> None:
-    deadline = time.monotonic() + 5  # the system may take a moment to bury the killed
+    deadline = time.monotonic() + PATIENCE  # the system may take a moment to bury the killed
     while not all(map(is_gone, pids)) and time.monotonic() < deadline:
         time.sleep(0.01)
     alive = [pid for pid in pids if not is_gone(pid)]
@@ -157,7 +159,7 @@ def after(name: str, text: str) -> dict[str, str]:
 def test_a_right_program_passes(
     body: str, program: Program, files: list[VectorFile], tmp_path: Path
 ) -> None:
-    report = verify(command_results(program(body), files, timeout=20), files)
+    report = verify(command_results(program(body), files, timeout=PATIENCE), files)
     assert (report.passed, report.compared, report.failures) == (True, 16, [])
     assert (report.verdict, report.not_covered) == ("conforms", ("decode e2m3",))
     mine = noted(tmp_path)
@@ -166,7 +168,10 @@ def test_a_right_program_passes(
 
 def test_the_command_line(program: Program, vectors: Path, capsys: Capture) -> None:
     command = program(FLUSHED)
-    assert main(["verify", "--cmd", command, "--vectors", str(vectors), "--timeout", "20"]) == 0
+    assert (
+        main(["verify", "--cmd", command, "--vectors", str(vectors), "--timeout", str(PATIENCE)])
+        == 0
+    )
     out, err = capsys.readouterr()
     assert out.splitlines()[-1] == f"PASS {command}: 16 cases, 0 failed: conforms"
     assert err == ""
@@ -182,7 +187,7 @@ def test_a_wrong_program_fails(program: Program, vectors: Path, capsys: Capture)
 
 def test_what_is_not_claimed_is_not_compared(program: Program, files: list[VectorFile]) -> None:
     body = "say('# formats e4m3')\nfor line in questions: say(line.split()[0] + ' 0')\n"
-    report = verify(command_results(program(body), files, timeout=20), files)
+    report = verify(command_results(program(body), files, timeout=PATIENCE), files)
     assert (report.compared, report.passed) == (0, False)
     assert report.verdict == "nothing compared"
 
@@ -190,10 +195,10 @@ def test_what_is_not_claimed_is_not_compared(program: Program, files: list[Vecto
 def test_a_claimed_policy(program: Program, files: list[VectorFile]) -> None:
     dropped = FLUSHED.replace("answer(line)", "answer(line).replace('80000000', '0')")
     body = "say('# policy ocp+decoded_zero=dropped')\n" + dropped
-    report = verify(command_results(program(body), files, timeout=20), files)
+    report = verify(command_results(program(body), files, timeout=PATIENCE), files)
     assert report.verdict == "conforms under ocp+decoded_zero=dropped"
     with pytest.raises(TargetError, match="claims an unknown policy"):
-        command_results(program("say('# policy mine')\n" + FLUSHED), files, timeout=20)
+        command_results(program("say('# policy mine')\n" + FLUSHED), files, timeout=PATIENCE)
 
 
 # --- programs that misbehave ----------------------------------------------------------------------
@@ -228,7 +233,7 @@ SILENT = "the program gave no answer within 1.5 s"
 def test_what_is_no_answer_ends_the_comparison(
     body: str, reason: str, program: Program, files: list[VectorFile], tmp_path: Path
 ) -> None:
-    found = errors(verify(command_results(program(body), files, timeout=20), files))
+    found = errors(verify(command_results(program(body), files, timeout=PATIENCE), files))
     first = "06" if "again" in reason else "05"
     assert list(found) == [first, *after(first, "")]
     assert found[first].startswith(reason)
@@ -267,7 +272,7 @@ def test_what_is_no_answer_ends_the_comparison(
 def test_what_comes_after_the_last_answer(
     body: str, reason: str, program: Program, files: list[VectorFile], tmp_path: Path
 ) -> None:
-    timeout = 1.0 if "within 1 s" in reason else 20.0
+    timeout = 1.0 if "within 1 s" in reason else PATIENCE
     report = verify(command_results(program(body), files, timeout=timeout), files)
     ((file, last),) = report.failures
     assert (file.format, last.case.name) == ("e2m1", "0f")  # the last one that it has answered
@@ -306,7 +311,7 @@ def test_what_comes_after_the_last_answer(
 def test_a_crash_fails_its_case_only(
     action: str, reason: str, program: Program, files: list[VectorFile], tmp_path: Path
 ) -> None:
-    report = verify(command_results(program(AT_05.format(action)), files, timeout=20), files)
+    report = verify(command_results(program(AT_05.format(action)), files, timeout=PATIENCE), files)
     assert errors(report) == {"05": reason}
     assert report.verdict == "fails with errors"
     assert len(noted(tmp_path)) == 2 + ("note(" in action)  # it was started again behind it
@@ -333,7 +338,7 @@ def test_a_hang_fails_its_case_only(
 ) -> None:
     begin = time.monotonic()
     target = command_results(program(AT_05.format(action)), files, timeout=1.5)
-    assert 1.4 < time.monotonic() - begin < 8
+    assert 1.4 < time.monotonic() - begin < 90  # which the program sleeps longer than
     report = verify(target, files)
     assert errors(report) == {"05": reason}
     assert len(noted(tmp_path)) == 2 + ("note(" in action)
@@ -344,7 +349,7 @@ def test_a_program_that_hangs_at_the_start(
 ) -> None:
     begin = time.monotonic()
     target = command_results(program("time.sleep(100)"), files, timeout=0.5)
-    assert 2 <= time.monotonic() - begin < 8  # four starts
+    assert 2 <= time.monotonic() - begin < 90  # four starts
     found = [answer.error for of_file in target.answers.values() for answer in of_file.values()]
     reason = "gave no answer within 0.5 s"
     assert found[:4] == [f"the program {reason}"] * 4
@@ -356,7 +361,7 @@ def test_a_program_is_started_again_three_times(
     program: Program, files: list[VectorFile], tmp_path: Path
 ) -> None:
     body = FLUSHED.replace("say", "sys.exit(2) if line[-2] in '13579' else say")
-    report = verify(command_results(program(body), files, timeout=20), files[:1])
+    report = verify(command_results(program(body), files, timeout=PATIENCE), files[:1])
     ended = "ended with exit status 2 before an answer"
     crashes = dict.fromkeys(("01", "03", "05", "07"), f"the program {ended}")
     others = after("07", f"not asked after 4 starts: the program {ended}")
@@ -365,7 +370,7 @@ def test_a_program_is_started_again_three_times(
 
 
 def test_a_program_that_reads_nothing(program: Program, files: list[VectorFile]) -> None:
-    target = command_results(program("os.close(0)\n"), files, timeout=20, restarts=0)
+    target = command_results(program("os.close(0)\n"), files, timeout=PATIENCE, restarts=0)
     first, *others = target.answers["decode/e2m1.f32"].values()
     assert first.error == "the program ended before an answer"
     reason = "not asked after 1 start: the program ended before an answer"
@@ -378,7 +383,7 @@ def test_the_pipes_do_not_block_each_other(asked: str, program: Program, tmp_pat
     folder = copy_vectors(tmp_path / "vectors", "encode/e4m3.f32.jsonl")
     files = golden.read_vectors(folder)
     body = f"for line in {asked}: print(line.split()[0], '0' * 1000)\n"
-    target = command_results(program(body), files, timeout=20)
+    target = command_results(program(body), files, timeout=PATIENCE)
     (answers,) = target.answers.values()
     assert len(answers) == len(files[0].cases) > 3000
     assert all(answer.words == (0,) for answer in answers.values())
@@ -388,7 +393,7 @@ def test_a_program_that_stops_reading_amid_many_questions(program: Program, tmp_
     folder = copy_vectors(tmp_path / "vectors", "encode/e4m3.f32.jsonl")
     body = "for i in range(10): say(next(questions).split()[0] + ' 0')\nos.close(0)\n"
     files = golden.read_vectors(folder)
-    target = command_results(program(body), files, timeout=20, restarts=0)
+    target = command_results(program(body), files, timeout=PATIENCE, restarts=0)
     answers = list(target.answers["encode/e4m3.f32"].values())
     assert [answer.error for answer in answers[:10]] == [""] * 10
     assert answers[10].error == "the program ended before an answer"
@@ -399,7 +404,7 @@ def test_claims_outlive_a_crash(program: Program, files: list[VectorFile], tmp_p
         f"if open({str(tmp_path / 'pids')!r}).read().count(chr(10)) == 1: say('# formats e2m1')\n"
     )
     crash = AT_05.format("sys.exit(1)").replace("say(answer(line))", "say(line.split()[0] + ' 0')")
-    target = command_results(program(body + crash), files, timeout=20)
+    target = command_results(program(body + crash), files, timeout=PATIENCE)
     assert verify(target, files).not_covered == ("decode e2m3",)
 
 
@@ -437,7 +442,7 @@ def test_a_crash_is_the_answer_to_its_question(program: Program, tmp_path: Path)
     body = FLUSHED.replace("say", "os.abort() if line.split()[-1] == '05' else say")
     file = without_cases("decode", "e2m1", "f32")
     inputs = np.array([[1], [5], [2], [5], [3]], np.uint64)
-    with CommandTarget(program(body), timeout=20, restarts=1) as target:
+    with CommandTarget(program(body), timeout=PATIENCE, restarts=1) as target:
         found = target.ask(file, inputs)
         ended = "was ended by SIGABRT before an answer"
         assert found.errors == {
@@ -463,7 +468,7 @@ def test_a_program_that_does_not_flush(program: Program) -> None:
 def test_what_nobody_asked_for_is_found_at_the_next_question(program: Program) -> None:
     body = FLUSHED.replace("say(answer(line))", "say(answer(line) + chr(10) + answer(line))")
     file = without_cases("decode", "e2m1", "f32")
-    with CommandTarget(program(body), timeout=20) as target:
+    with CommandTarget(program(body), timeout=PATIENCE) as target:
         assert target.ask(file, np.array([[1]], np.uint64)).errors == {}
         found = target.ask(file, np.array([[1]], np.uint64))
     assert found.errors == {0: "line 2 must begin with 2, whose answer is due, got '1 3f000000'"}
@@ -472,13 +477,13 @@ def test_what_nobody_asked_for_is_found_at_the_next_question(program: Program) -
 def test_a_program_may_end_by_itself(program: Program, tmp_path: Path) -> None:
     done = tmp_path / "done"
     body = FLUSHED + f"time.sleep(0.1); open({str(done)!r}, 'w').close()\n"
-    with CommandTarget(program(body), timeout=20) as target:
+    with CommandTarget(program(body), timeout=PATIENCE) as target:
         assert target.covers("decode", "e2m1", "f32")
     assert done.exists()
 
 
 def test_a_target_that_is_dropped_leaves_no_process(program: Program, tmp_path: Path) -> None:
-    target = CommandTarget(program(FLUSHED + "time.sleep(100)"), timeout=20)
+    target = CommandTarget(program(FLUSHED + "time.sleep(100)"), timeout=PATIENCE)
     assert target.covers("decode", "e2m1", "f32")
     (pid,) = noted(tmp_path)
     assert not is_gone(pid)
@@ -495,7 +500,7 @@ def test_an_exception_leaves_no_process(
 
     monkeypatch.setattr(Dialogue, "hear", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        command_results(program(FLUSHED + "time.sleep(100)"), files, timeout=20)
+        command_results(program(FLUSHED + "time.sleep(100)"), files, timeout=PATIENCE)
     assert_gone(noted(tmp_path))
 
 
@@ -514,17 +519,19 @@ def test_a_signal_leaves_no_process(
     number: int, status: tuple[int, ...], program: Program, vectors: Path, tmp_path: Path
 ) -> None:
     body = SPAWN + "signal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(100)"
-    arguments = ["verify", "--cmd", program(body), "--vectors", str(vectors), "--timeout", "60"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "mxref", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    deadline = time.monotonic() + 30
-    while len(noted(tmp_path)) < 2 and time.monotonic() < deadline:
-        time.sleep(0.02)
-    pids = noted(tmp_path)
-    assert len(pids) == 2
-    process.send_signal(number)
-    out, _ = process.communicate(timeout=30)
+    arguments = ["verify", "--cmd", program(body), "--vectors", str(vectors), "--timeout", "600"]
+    command = [sys.executable, "-m", "mxref", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            deadline = time.monotonic() + PATIENCE
+            while len(noted(tmp_path)) < 2 and time.monotonic() < deadline:
+                time.sleep(0.02)
+            pids = noted(tmp_path)
+            assert len(pids) == 2
+            process.send_signal(number)
+            out, _ = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
     assert (process.returncode in status, out) == (True, b"")
     assert_gone(pids)
 

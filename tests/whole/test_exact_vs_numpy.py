@@ -40,6 +40,7 @@ def differences(bits: list[int], got: np.ndarray, want: list[int]) -> list[str]:
     ][:5]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("overflow", OVERFLOWS)
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("source", ["bf16", "f16"])
@@ -75,6 +76,7 @@ def every_exponent(layout: FloatLayout) -> list[int]:
     return ladder + [bits | layout.sign_bit for bits in ladder]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("overflow", [member.value for member in Policy.members("overflow")])
 @pytest.mark.parametrize("format", CODED)
 @pytest.mark.parametrize("source", ["f32", "f64"])
@@ -115,6 +117,7 @@ def test_decode_of_every_code(format: str, target: str) -> None:
     assert differences(codes, got, [exact.decode(c, format, target) for c in codes]) == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", LAYOUTS)
 @pytest.mark.parametrize("block", BLOCK_FORMATS)
 def test_dequantize_of_every_scale_with_every_code(block: str, target: str) -> None:
@@ -131,6 +134,7 @@ def test_dequantize_of_every_scale_with_every_code(block: str, target: str) -> N
         assert differences(list(range(count)), got[scale], want) == [], f"scale {scale:02x}"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("source", LAYOUTS)
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 def test_encode_scale(source: str, rounding: str) -> None:

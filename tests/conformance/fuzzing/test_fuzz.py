@@ -307,6 +307,7 @@ POLICIES = (
 )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_question_has_the_same_answer_from_both_references(policy: str) -> None:
     """The fast path as the target, and every answer confirmed by the slow twin."""

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -47,17 +48,27 @@ RANGE = {"first": 0x3E000000, "end": 0x3E000000 + 12 * (1 << 22)}
 OWN = OwnTarget(Policy())
 
 
+@contextmanager
+def local_cluster(workers: int, *, allowed_failures: int) -> Iterator[LocalCluster]:
+    """A cluster in which a part fails that has ended more workers than that."""
+    few = {"distributed.scheduler.allowed-failures": allowed_failures}
+    options = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with dask.config.set(few), LocalCluster(n_workers=workers, **options) as made:
+        yield made
+
+
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    # A part may end one worker; after the second one it fails.
-    once = {"distributed.scheduler.allowed-failures": 1}
-    with (
-        dask.config.set(once),
-        LocalCluster(
-            n_workers=2, processes=True, threads_per_worker=1, dashboard_address=":0"
-        ) as workers,
-    ):
+def scheduler() -> Iterator[str]:
+    with local_cluster(2, allowed_failures=1) as workers:
         yield workers.scheduler_address
+
+
+@pytest.fixture
+def address(scheduler: str) -> str:
+    """The scheduler's address, as soon as a worker is there, after others that tests have ended."""
+    with Client(scheduler, set_as_default=False, timeout=60) as client:
+        client.wait_for_workers(1, timeout=60)
+    return scheduler
 
 
 @pytest.fixture
@@ -121,15 +132,16 @@ def test_a_lost_worker_and_an_interruption_change_nothing(
         assert sweep(OWN, "encode", "e2m1", executor=client.get_executor(), **RANGE).passed
 
 
-def test_a_part_that_ends_its_workers(address: str, planted: str) -> None:
+def test_a_part_that_ends_its_workers(planted: str) -> None:
     Path(planted).write_text(CRASHING)
     load = partial(load_target, planted)
 
     def by_workers() -> None:
-        with dask_cluster(address) as (executor, _):
+        with dask_cluster(made.scheduler_address) as (executor, _):
             sweep(load, "encode", "e2m1", executor=executor, **RANGE)
 
-    assert sentence(TargetError, by_workers).startswith("workers of the sweep have ended: ")
+    with local_cluster(1, allowed_failures=0) as made:
+        assert sentence(TargetError, by_workers).startswith("workers of the sweep have ended: ")
 
 
 def test_workers_with_another_mxref(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
