@@ -2,7 +2,7 @@
 # The environments of all implementations, and the ledger from all of them:
 #
 #     tools/peers.sh FOLDER            # about 6 GB in FOLDER; environments that are complete are kept
-#     tools/peers.sh FOLDER --quick    # a sixteenth of the cases, into ledger/quick; no LEDGER.md
+#     tools/peers.sh FOLDER --quick    # a sixteenth of the cases, into tools/ledger/records/quick; no docs/ledger
 #
 # Three implementations are in no registry. They take part if a variable names a checkout:
 #
@@ -66,7 +66,7 @@ PYTHON
 # fbgemm-gpu-cpu 1.9 does not load with this torch and 1.8 asks for another, amd-quark asks for an
 # older ONNX, neural-compressor for much that is not needed, torchmx for a torchao of 2024; there
 # are two MLX; tosa-tools holds NumPy back.
-environment torch 'torch==2.13.0' "$root[test,peers]" 'triton==3.9.0' ninja prettytable -- \
+environment torch 'torch==2.13.0' "$root[test,peers]" 'triton==3.9.0' ninja prettytable onnxslim -- \
   'fbgemm-gpu-cpu==1.8.0' 'amd-quark==0.13' 'neural-compressor==3.10'
 environment torchmx 'torch==2.13.0' -- 'torchao==0.6.1' 'torchmx==0.1.0'
 environment mlx31 'mlx==0.31.2' 'mlx-cpu==0.31.2'
@@ -75,10 +75,10 @@ environment tosa 'tosa-tools==2026.8.0'
 status=0
 for name in torch torchmx mlx31 tosa; do
   echo "== ledger in $name"
-  "$folder/$name/bin/python" "$root/tools/ledger.py" "$@" || status=$?
+  "$folder/$name/bin/python" "$root/tools/ledger" "$@" || status=$?
 done
 case " $* " in
   *" --quick "*) ;;
-  *) "$folder/torch/bin/python" "$root/tools/ledger.py" --write || status=$? ;;
+  *) "$folder/torch/bin/python" "$root/tools/ledger" --write || status=$? ;;
 esac
 exit "$status"

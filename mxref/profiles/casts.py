@@ -39,7 +39,7 @@ def _cuda() -> Iterator[Profile]:
         Policy.parse("ocp+nan=signed+scale_rounding=toward_positive+scale_of_inf=largest"),
         _HEADER + "the constructors: __NV_SATFINITE, to the nearest; E8M0 cudaRoundPosInf",
         _CUDA,
-        checked="tools/adapters/cuda_constructors.py",
+        checked="tools/adapters/cuda_adapter.py:CONSTRUCTORS",
         formats={**_casts(_ALL), **_SCALES},
         stages=Stages(element=cuda_element),
     )
@@ -49,7 +49,7 @@ def _cuda() -> Iterator[Profile]:
             Policy.parse(f"{policy}+nan=signed"),
             f"{_HEADER}__nv_cvt_float_to_fp8 and its like with __NV_{name.upper()}",
             _CUDA,
-            checked=f"tools/adapters/cuda_{name}.py",
+            checked=f"tools/adapters/cuda_adapter.py:{name.upper()}",
             formats=_casts(_ALL),
             stages=Stages(element=cuda_element),
         )
@@ -69,7 +69,7 @@ def _cuda() -> Iterator[Profile]:
                 Policy.parse(f"ocp{rounding}{policy}"),
                 f"{_HEADER}__nv_cvt_float_to_e8m0 with {name} and __NV_{saturation}",
                 _CUDA,
-                checked=f"tools/adapters/cuda_e8m0_{mode}{tail}.py",
+                checked=f"tools/adapters/cuda_adapter.py:E8M0_{mode.upper()}{tail.upper()}",
                 formats=_SCALES,
                 floats=("f32", "bf16", "f64"),
             )
@@ -115,7 +115,7 @@ def _onnx() -> Iterator[Profile]:
             Policy.parse(policy),
             _ONNX_SOURCE + said,
             "1.23.2",
-            checked=f"tools/adapters/{'onnx_adapter' if name == 'onnx' else name}.py",
+            checked="tools/adapters/onnx_adapter.py" + name[4:].upper().replace("_", ":"),
             formats=formats,
             stages=Stages(pack=onnx_packed),
         )
@@ -168,7 +168,7 @@ _OTHERS = (
         Policy.parse(_TORCH.format("+overflow=nonsaturating")),
         "pytorch/pytorch, casts of Tensor.to: c10/util/Float8_e5m2.h, which overflows to infinity",
         "2.13.0",
-        checked="tools/adapters/torch_e5m2.py",
+        checked="tools/adapters/torch_adapter.py:E5M2",
         formats=_casts(("e5m2",)),
     ),
     Profile(
@@ -188,7 +188,7 @@ _OTHERS = (
         Policy.parse("ocp+overflow=nonsaturating+nan=signed"),
         _OPENVINO + " (float8_e5m2.cpp, float16.cpp)",
         "2026.4.1",
-        checked="tools/adapters/openvino_fp8.py",
+        checked="tools/adapters/openvino_adapter.py:FP8",
         formats=_casts(_FP8),
         floats=("f32", "f16", "bf16"),
         stages=Stages(element=openvino_element),

@@ -67,8 +67,7 @@ PROFILES = (
         "vllm-project/compressed-tensors: calculate_qparams, and compress and decompress of the "
         "MXFP4, MXFP6 and MXFP8 compressors",
         "0.20.0, torch 2.13.0",
-        checked="tools/adapters/compressed_tensors_adapter.py, compressed_tensors_mxfp8.py, "
-        "compressed_tensors_reads.py",
+        checked="tools/adapters/compressed_tensors_adapter.py, :MXFP8 and :READS",
         formats={
             "encode": _ELEMENTS,
             "shared_scale": _ELEMENTS,

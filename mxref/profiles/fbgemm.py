@@ -108,7 +108,7 @@ PROFILES = tuple(
         ),
         f"pytorch/FBGEMM, fp32_to_mx4 and mx4_to_fp32 on a CPU, RoundingMode.{mode}",
         "1.8.0, torch 2.13.0",
-        checked=f"tools/adapters/fbgemm_{mode}.py",
+        checked=f"tools/adapters/fbgemm_adapter.py:{mode.upper()}",
         formats={"quantize": _BLOCKS, "dequantize": _BLOCKS},
         floats=("f32",),
         stages=Stages(

@@ -110,7 +110,7 @@ PROFILES = (
         Policy.parse(_POLICY),
         "openxla/xla in jaxlib: casts on a CPU, compiled one by one",
         "0.10.2",
-        checked="tools/adapters/jax_casts.py",
+        checked="tools/adapters/jax_casts_adapter.py",
         formats={
             "encode": _CASTS,
             "decode": _CASTS,

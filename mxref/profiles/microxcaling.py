@@ -95,7 +95,7 @@ PROFILES = (
             Policy.parse(f"ocp{rounding}+scale_rule=floor_log2_float32+scale_overflow=nan"),
             f'microsoft/microxcaling, mx/mx_ops.py: _quantize_mx, round="{mode}"',
             "7bc41952, torch 2.13.0",
-            checked=f"tools/adapters/microxcaling_torch_{mode}.py",
+            checked=f"tools/adapters/microxcaling_adapter.py:{mode.upper()}",
             formats=_FORMATS,
             floats=("f32", "bf16"),
             stages=Stages(
@@ -110,7 +110,8 @@ PROFILES = (
             Policy.parse(f"ocp{rounding}+zero_sign=dropped+underflow_sign=dropped"),
             f"microsoft/microxcaling, mx/cpp/mx.cuh, rounding mode {mode}",
             "7bc41952",
-            checked=f"tools/adapters/microxcaling_cuda_{mode}.py: mx.cuh, compiled for a CPU",
+            checked=f"tools/adapters/microxcaling_cuda_adapter.py:{mode.upper()}: "
+            "mx.cuh, compiled for a CPU",
             formats=_FORMATS,
             floats=("f32", "bf16"),
         )

@@ -87,7 +87,7 @@ def _profile(version: str, scale: Callable[[F64Array, Rows], I64], decode: Any) 
         Policy.parse("ocp+scale_ff=inf+product_rounding=scale_first"),
         "ml-explore/mlx, mlx/ops.cpp: quantize, dequantize, to_fp8 and from_fp8 on a CPU",
         version,
-        checked=f"tools/adapters/mlx_{short}_fp4.py, mlx_{short}_fp8.py",
+        checked=f"tools/adapters/mlx_{short}_adapter.py:FP4 and :FP8",
         formats={
             "encode": ("e4m3",), "decode": ("e4m3",), "quantize": _BOTH, "dequantize": _BOTH,
         },

@@ -141,7 +141,7 @@ PROFILES = (
             ),
             f'amd/Quark, scaled_real_quantize, scale_calculation_mode="{mode}", to_e8m0_uint8',
             _VERSION,
-            checked=f"tools/adapters/quark_{mode}.py, quark_e8m0.py",
+            checked=f"tools/adapters/quark_adapter.py:{mode.upper()} and :E8M0",
             formats={
                 "encode": _FORMATS,
                 "encode_scale": ("e8m0",),
@@ -166,7 +166,7 @@ PROFILES = (
         Policy.parse("ocp+scale_rule=even"),
         "amd/Quark, fake_quantize_mx; its numbers as codes",
         _VERSION,
-        checked="tools/adapters/quark_fake.py",
+        checked="tools/adapters/quark_adapter.py:FAKE",
         formats={"quantize": ("mxfp8_e5m2", "mxfp8_e4m3", "mxint8")},
         floats=("f32",),
         stages=Stages(

@@ -111,7 +111,7 @@ PROFILES = tuple(
         "pytorch/ao, torchao/prototype/mx_formats: to_mx and to_dtype, ScaleCalculationMode."
         + mode.upper(),
         "0.18.0, torch 2.13.0",
-        checked=f"tools/adapters/torchao_{mode}.py, torchao_casts.py, torchao_layouts.py",
+        checked=f"tools/adapters/torchao_adapter.py:{mode.upper()}, :CASTS and :LAYOUTS",
         formats={
             "encode": ELEMENTS[2:],
             "decode": ELEMENTS[2:],

@@ -54,7 +54,7 @@ PROFILES = tuple(
         "pytorch/ao, torchao/prototype/mx_formats: to_mx and to_dtype, ScaleCalculationMode."
         + mode.upper(),
         "0.19.0 in development (050515e8), torch 2.13.0",
-        checked=f"tools/adapters/torchao_main_{mode}.py",
+        checked=f"tools/adapters/torchao_main_adapter.py:{mode.upper()}",
         formats={"shared_scale": ELEMENTS, "quantize": BLOCKS, "dequantize": BLOCKS},
         floats=("f32", "bf16"),
         stages=Stages(

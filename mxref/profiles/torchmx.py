@@ -67,7 +67,7 @@ PROFILES = (
         Policy.parse("ocp+fp4_packing=high_nibble_first"),
         "rain-neuromorphics/torchmx: quantize_mx and dequantize_mx",
         "0.1.0, torchao 0.6.1, torch 2.13.0",
-        checked="tools/adapters/torchmx_adapter.py and torchmx_int8.py",
+        checked="tools/adapters/torchmx_adapter.py and :INT8",
         formats={
             "shared_scale": ("e4m3", "e3m2", "e2m3", "e2m1", "int8"),
             "quantize": _BLOCKS,

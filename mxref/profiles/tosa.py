@@ -66,7 +66,7 @@ PROFILES = (
         ),
         "TOSA reference model: CAST, CAST_TO_BLOCK_SCALED, CAST_FROM_BLOCK_SCALED",
         "2026.8.0",
-        checked="tools/adapters/tosa_adapter.py, tools/adapters/tosa_casts.py",
+        checked="tools/adapters/tosa_adapter.py and :CASTS",
         formats={
             "encode": _FP8,
             "decode": _FP8,

@@ -100,7 +100,7 @@ PROFILES = tuple(
         "triton-lang/triton, triton_kernels/numerics_details/mxfp.py: downcast_to_mxfp_torch and "
         f"upcast_from_mxfp_torch, DequantScaleRoundingMode.ROUND_{mode.upper()}",
         "vllm 0.33.0, torch 2.13.0",
-        checked=f"tools/adapters/triton_kernels_{mode}_fp4.py, triton_kernels_{mode}_fp8.py",
+        checked=f"tools/adapters/triton_kernels_adapter.py:{mode.upper()}_FP4 and _FP8",
         formats={"quantize": _BLOCKS, "dequantize": _BLOCKS},
         floats=("f32", "bf16", "f16"),
         stages=Stages(
@@ -114,7 +114,7 @@ PROFILES = tuple(
         Policy.parse("ocp+rounding=ties_to_away+nan_to_finite=signed_max"),
         "AMD Quark, quark/torch/kernel/mx/triton.py: downcast_to_mxfp by Triton's interpreter",
         "amd-quark 0.13, triton 3.9.0, NumPy 2.4.6",
-        checked=f"tools/adapters/quark_triton_{mode}.py",
+        checked=f"tools/adapters/quark_triton_adapter.py:{mode.upper()}",
         formats={"quantize": ("mxfp4_e2m1",)},
         floats=("bf16", "f16"),
         stages=Stages(amax=largest_seen, scale=scale, divide=divide, nonfinite=unchanged),

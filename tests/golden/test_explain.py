@@ -353,7 +353,7 @@ def test_a_profile(explain: Call) -> None:
     assert ["version", "0.18.0, torch 2.13.0"] in lines
     assert ["policy", "ocp+nan=signed+scale_rule=rceil"] in lines
     (checked,) = [line for line in lines if line[0] == "checked"]
-    assert checked[1].startswith("tools/adapters/torchao_rceil.py")
+    assert checked[1].startswith("tools/adapters/torchao_adapter.py:RCEIL")
     assert any(
         line[0].startswith("has") and line[-1].endswith("floats f32, bf16") for line in lines
     )

@@ -15,119 +15,113 @@ import pytest
 
 from mxref.cases.read import read_vectors
 from mxref.conformance import TargetError, load_target, verify
+from mxref.targets.target import PythonTarget
 
 ROOT = Path(__file__).resolve().parents[2]
-ADAPTERS = ROOT / "tools" / "adapters"
+sys.path.insert(0, str(ROOT / "tools"))
+from ledger.claims import ADAPTERS, claiming  # noqa: E402
 
 #: Adapters of what the extra `peers` brings: a file, and how many of its cases fail.
 PEERS = {
-    "torch_adapter": ("encode_scale/e8m0.f32", 0),
-    "torch_e5m2": ("encode/e5m2.bf16", 0),
-    "torchao_floor": ("quantize/mxfp4_e2m1.f32", 18),
-    "torchao_ceil": ("shared_scale/e4m3.bf16", 1),
-    "torchao_even": ("shared_scale/e4m3.bf16", 1),
-    "torchao_rceil": ("shared_scale/e4m3.bf16", 1),
-    "torchao_casts": ("encode/e2m1.f32", 6),
-    "torchao_layouts": ("pack_scales/e8m0.bytes", 0),
-    "cuda_constructors": ("encode/e4m3.f32", 0),
-    "cuda_satfinite": ("encode/e4m3.f64", 0),
-    "cuda_nosat": ("encode/e5m2.f16", 0),
-    "cuda_e8m0_rn": ("encode_scale/e8m0.bf16", 0),
-    "cuda_e8m0_rz": ("encode_scale/e8m0.bf16", 0),
-    "cuda_e8m0_rp": ("encode_scale/e8m0.bf16", 0),
-    "cuda_e8m0_rn_nosat": ("encode_scale/e8m0.bf16", 0),
-    "cuda_e8m0_rz_nosat": ("encode_scale/e8m0.bf16", 0),
-    "cuda_e8m0_rp_nosat": ("encode_scale/e8m0.bf16", 0),
-    "gguf_adapter": ("dequantize/mxfp4_e2m1.f32", 0),
-    "compressed_tensors_adapter": ("encode/e2m3.f32", 6),
-    "compressed_tensors_mxfp8": ("encode/e4m3.f32", 0),
-    "compressed_tensors_reads": ("dequantize/mxfp8_e4m3.bf16", 0),
-    "onnx_adapter": ("encode/e2m3.f32", 0),
-    "onnx_nosat": ("encode/e4m3.f32", 0),
-    "onnx_down": ("encode_scale/e8m0.f32", 0),
-    "onnx_nearest": ("encode_scale/e8m0.f32", 0),
-    "ml_dtypes_adapter": ("decode/e4m3.f32", 0),
-    "gfloat_adapter": ("decode/e4m3.f32", 0),
-    "apytypes_adapter": ("encode/e5m2.f64", 0),
-    "executorch_adapter": ("dequantize/mxfp8_e4m3.f32", 0),
-    "jax_adapter": ("quantize/mxfp8_e4m3.f32", 34),
+    "torch": ("encode_scale/e8m0.f32", 0),
+    "torch.E5M2": ("encode/e5m2.bf16", 0),
+    "torchao.FLOOR": ("quantize/mxfp4_e2m1.f32", 18),
+    "torchao.CEIL": ("shared_scale/e4m3.bf16", 1),
+    "torchao.EVEN": ("shared_scale/e4m3.bf16", 1),
+    "torchao.RCEIL": ("shared_scale/e4m3.bf16", 1),
+    "torchao.CASTS": ("encode/e2m1.f32", 6),
+    "torchao.LAYOUTS": ("pack_scales/e8m0.bytes", 0),
+    "cuda.CONSTRUCTORS": ("encode/e4m3.f32", 0),
+    "cuda.SATFINITE": ("encode/e4m3.f64", 0),
+    "cuda.NOSAT": ("encode/e5m2.f16", 0),
+    "cuda.E8M0_RN": ("encode_scale/e8m0.bf16", 0),
+    "cuda.E8M0_RZ": ("encode_scale/e8m0.bf16", 0),
+    "cuda.E8M0_RP": ("encode_scale/e8m0.bf16", 0),
+    "cuda.E8M0_RN_NOSAT": ("encode_scale/e8m0.bf16", 0),
+    "cuda.E8M0_RZ_NOSAT": ("encode_scale/e8m0.bf16", 0),
+    "cuda.E8M0_RP_NOSAT": ("encode_scale/e8m0.bf16", 0),
+    "gguf": ("dequantize/mxfp4_e2m1.f32", 0),
+    "compressed_tensors": ("encode/e2m3.f32", 6),
+    "compressed_tensors.MXFP8": ("encode/e4m3.f32", 0),
+    "compressed_tensors.READS": ("dequantize/mxfp8_e4m3.bf16", 0),
+    "onnx": ("encode/e2m3.f32", 0),
+    "onnx.NOSAT": ("encode/e4m3.f32", 0),
+    "onnx.DOWN": ("encode_scale/e8m0.f32", 0),
+    "onnx.NEAREST": ("encode_scale/e8m0.f32", 0),
+    "ml_dtypes": ("decode/e4m3.f32", 0),
+    "gfloat": ("decode/e4m3.f32", 0),
+    "apytypes": ("encode/e5m2.f64", 0),
+    "executorch": ("dequantize/mxfp8_e4m3.f32", 0),
+    "jax": ("quantize/mxfp8_e4m3.f32", 34),
     "jax_casts": ("encode/e4m3.f64", 0),
-    "mlx_0_32_fp4": ("dequantize/mxfp4_e2m1.f32", 0),
-    "mlx_0_32_fp8": ("encode/e4m3.f32", 6),
-    "openvino_adapter": ("encode/e2m1.f32", 0),
-    "openvino_fp8": ("encode/e4m3.f32", 0),
-    "pychop_adapter": ("quantize/mxfp8_e4m3.f32", 3),
-    "qwix_adapter": ("quantize/mxfp4_e2m1.f32", 22),
+    "mlx_0_32.FP4": ("dequantize/mxfp4_e2m1.f32", 0),
+    "mlx_0_32.FP8": ("encode/e4m3.f32", 6),
+    "openvino": ("encode/e2m1.f32", 0),
+    "openvino.FP8": ("encode/e4m3.f32", 0),
+    "pychop": ("quantize/mxfp8_e4m3.f32", 3),
+    "qwix": ("quantize/mxfp4_e2m1.f32", 22),
 }
 #: The others.
 OTHERS = {
-    "fbgemm_nearest": ("dequantize/mxfp4_e2m1.f32", 1),
-    "fbgemm_floor": ("dequantize/mxfp4_e2m1.f32", 1),
-    "fbgemm_even": ("quantize/mxfp4_e2m1.f32", 24),
-    "fbgemm_ceil": ("dequantize/mxfp4_e2m1.f32", 1),
-    "mlx_0_31_fp4": ("dequantize/mxfp4_e2m1.f32", 0),
-    "mlx_0_31_fp8": ("encode/e4m3.f32", 6),
-    "neural_compressor_even": ("quantize/mxint8.f32", 17),
-    "neural_compressor_nearest": ("quantize/mxint8.f32", 17),
-    "quark_even": ("encode/e2m1.f32", 5),
-    "quark_floor": ("encode/e2m1.f32", 5),
-    "quark_ceil": ("encode/e2m1.f32", 5),
-    "quark_e8m0": ("encode_scale/e8m0.f32", 2890),
-    "quark_fake": ("quantize/mxint8.f32", 21),
-    "quark_triton_even": ("quantize/mxfp4_e2m1.f16", 2),
-    "quark_triton_up": ("quantize/mxfp4_e2m1.f16", 1),
-    "quark_triton_down": ("quantize/mxfp4_e2m1.f16", 38),
-    "torchmx_adapter": ("quantize/mxfp4_e2m1.bf16", 0),
-    "torchmx_int8": ("quantize/mxint8.bf16", 48),
-    "tosa_adapter": ("quantize/mxfp4_e2m1.f32", 0),
-    "tosa_casts": ("encode/e4m3.f32", 0),
-    "triton_kernels_up_fp4": ("dequantize/mxfp4_e2m1.f32", 0),
-    "triton_kernels_up_fp8": ("dequantize/mxfp8_e4m3.f32", 0),
-    "triton_kernels_down_fp4": ("dequantize/mxfp4_e2m1.f32", 0),
-    "triton_kernels_down_fp8": ("dequantize/mxfp8_e4m3.f32", 0),
+    "fbgemm.NEAREST": ("dequantize/mxfp4_e2m1.f32", 1),
+    "fbgemm.FLOOR": ("dequantize/mxfp4_e2m1.f32", 1),
+    "fbgemm.EVEN": ("quantize/mxfp4_e2m1.f32", 24),
+    "fbgemm.CEIL": ("dequantize/mxfp4_e2m1.f32", 1),
+    "mlx_0_31.FP4": ("dequantize/mxfp4_e2m1.f32", 0),
+    "mlx_0_31.FP8": ("encode/e4m3.f32", 6),
+    "neural_compressor.EVEN": ("quantize/mxint8.f32", 17),
+    "neural_compressor.NEAREST": ("quantize/mxint8.f32", 17),
+    "quark.EVEN": ("encode/e2m1.f32", 5),
+    "quark.FLOOR": ("encode/e2m1.f32", 5),
+    "quark.CEIL": ("encode/e2m1.f32", 5),
+    "quark.E8M0": ("encode_scale/e8m0.f32", 2890),
+    "quark.FAKE": ("quantize/mxint8.f32", 21),
+    "quark_triton.EVEN": ("quantize/mxfp4_e2m1.f16", 2),
+    "quark_triton.UP": ("quantize/mxfp4_e2m1.f16", 1),
+    "quark_triton.DOWN": ("quantize/mxfp4_e2m1.f16", 38),
+    "torchmx": ("quantize/mxfp4_e2m1.bf16", 0),
+    "torchmx.INT8": ("quantize/mxint8.bf16", 48),
+    "tosa": ("quantize/mxfp4_e2m1.f32", 0),
+    "tosa.CASTS": ("encode/e4m3.f32", 0),
+    "triton_kernels.UP_FP4": ("dequantize/mxfp4_e2m1.f32", 0),
+    "triton_kernels.UP_FP8": ("dequantize/mxfp8_e4m3.f32", 0),
+    "triton_kernels.DOWN_FP4": ("dequantize/mxfp4_e2m1.f32", 0),
+    "triton_kernels.DOWN_FP8": ("dequantize/mxfp8_e4m3.f32", 0),
 }
 #: Those of originals that no registry has: the variable that names the checkout besides.
 ORIGINALS = {
-    "microxcaling_torch_nearest": ("MXREF_MICROXCALING", "quantize/mxint8.f32", 17),
-    "microxcaling_torch_even": ("MXREF_MICROXCALING", "quantize/mxint8.f32", 17),
-    "microxcaling_torch_floor": ("MXREF_MICROXCALING", "shared_scale/e2m1.bf16", 86),
-    "microxcaling_cuda_nearest": ("MXREF_MICROXCALING", "quantize/mxfp8_e4m3.f32", 0),
-    "microxcaling_cuda_even": ("MXREF_MICROXCALING", "quantize/mxint8.bf16", 0),
-    "microxcaling_cuda_floor": ("MXREF_MICROXCALING", "shared_scale/e2m1.f32", 0),
-    "torchao_main_floor": ("MXREF_TORCHAO_MAIN", "quantize/mxfp4_e2m1.f32", 0),
-    "torchao_main_ceil": ("MXREF_TORCHAO_MAIN", "quantize/mxfp8_e5m2.bf16", 0),
-    "torchao_main_even": ("MXREF_TORCHAO_MAIN", "quantize/mxfp4_e2m1.f32", 1),
-    "torchao_main_rceil": ("MXREF_TORCHAO_MAIN", "quantize/mxfp6_e2m3.f32", 0),
-    "transformer_engine_adapter": ("MXREF_TRANSFORMER_ENGINE", "shared_scale/e4m3.f32", 4),
+    "microxcaling.NEAREST": ("MXREF_MICROXCALING", "quantize/mxint8.f32", 17),
+    "microxcaling.EVEN": ("MXREF_MICROXCALING", "quantize/mxint8.f32", 17),
+    "microxcaling.FLOOR": ("MXREF_MICROXCALING", "shared_scale/e2m1.bf16", 86),
+    "microxcaling_cuda.NEAREST": ("MXREF_MICROXCALING", "quantize/mxfp8_e4m3.f32", 0),
+    "microxcaling_cuda.EVEN": ("MXREF_MICROXCALING", "quantize/mxint8.bf16", 0),
+    "microxcaling_cuda.FLOOR": ("MXREF_MICROXCALING", "shared_scale/e2m1.f32", 0),
+    "torchao_main.FLOOR": ("MXREF_TORCHAO_MAIN", "quantize/mxfp4_e2m1.f32", 0),
+    "torchao_main.CEIL": ("MXREF_TORCHAO_MAIN", "quantize/mxfp8_e5m2.bf16", 0),
+    "torchao_main.EVEN": ("MXREF_TORCHAO_MAIN", "quantize/mxfp4_e2m1.f32", 1),
+    "torchao_main.RCEIL": ("MXREF_TORCHAO_MAIN", "quantize/mxfp6_e2m3.f32", 0),
+    "transformer_engine": ("MXREF_TRANSFORMER_ENGINE", "shared_scale/e4m3.f32", 4),
 }
-#: What other adapters are made of.
-PARTS = {
-    "_microxcaling",
-    "_peer",
-    "_torchao",
-    "_values",
-    "cuda_adapter",
-    "fbgemm_adapter",
-    "microxcaling_adapter",
-    "microxcaling_cuda_adapter",
-    "mlx_adapter",
-    "neural_compressor_adapter",
-    "quark_adapter",
-    "quark_triton_adapter",
-    "torchao_adapter",
-    "torchao_main_adapter",
-    "torchmx_order",
-    "triton_kernels_adapter",
-}
+
+
+#: What adapters are made of.
+PARTS = {"_microxcaling", "_mlx", "_peer", "_torchao", "_values", "torchmx_order"}
 
 
 def test_no_adapter_is_left_out() -> None:
-    assert {path.stem for path in ADAPTERS.glob("*.py")} == {*PEERS, *OTHERS, *ORIGINALS} | PARTS
+    adapters = claiming()
+    assert {*adapters} == {*PEERS, *OTHERS, *ORIGINALS}
+    files = {path.stem for path in ADAPTERS.glob("*.py")}
+    assert files == {one.path.stem for one in adapters.values()} | PARTS
+
+
+def target_named(name: str) -> PythonTarget:
+    return load_target(claiming()[name].spec)
 
 
 def failed(name: str, stem: str) -> int:
     files = read_vectors(ROOT / "vectors", lambda path: path == stem)
-    target = load_target(str(ADAPTERS / f"{name}.py"))
+    target = target_named(name)
     report = verify(target, files, target.policy)  # its profile: test_profiles_of_peers.py
     assert report.compared == len(files[0].cases)
     return len(report.failures)
@@ -153,7 +147,7 @@ def test_peers(name: str, stem: str, failures: int) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_others(name: str, stem: str, failures: int) -> None:
     try:
-        load_target(str(ADAPTERS / f"{name}.py"))
+        target_named(name)
     except TargetError as error:
         if "pip install" not in str(error):
             raise
@@ -177,6 +171,6 @@ def test_what_a_checkout_is(monkeypatch: pytest.MonkeyPatch, value: str | None) 
     if value is not None:
         monkeypatch.setenv("MXREF_MICROXCALING", value)
     wanted = "MXREF_MICROXCALING must name a checkout of github.com/microsoft/microxcaling at 7bc4"
-    for name in ("microxcaling_torch_even", "microxcaling_cuda_even"):
+    for name in ("microxcaling.EVEN", "microxcaling_cuda.EVEN"):
         with pytest.raises(TargetError, match=wanted):
-            load_target(str(ADAPTERS / f"{name}.py"))
+            target_named(name)

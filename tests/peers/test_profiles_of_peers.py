@@ -1,5 +1,5 @@
 """Every adapter answers as the profile that it claims: level 1, every input where they are few,
-and some random blocks. `tools/ledger.py` asks a hundred times as much.
+and some random blocks. `tools/ledger` asks a hundred times as much.
 
 An adapter whose library is absent is skipped by name; `test_adapters.py` says which must be there.
 """
@@ -15,31 +15,29 @@ from pathlib import Path
 import pytest
 
 from mxref.conformance import TargetError, load_target
-from mxref.conformance.ledger.run import examine
 
 ROOT = Path(__file__).resolve().parents[2]
 ADAPTERS = ROOT / "tools" / "adapters"
 LISTED = json.loads((ADAPTERS / "implementations.json").read_text("utf-8"))
-NAMES = sorted(
-    path.stem for path in ADAPTERS.glob("*.py") if "\nPROFILE = " in path.read_text("utf-8")
-)
 ABSENT = re.compile("pip install|must name a checkout")
 #: What must be the first to import its library.
 ALONE = ("quark_triton",)
-ELEMENTS, SLOW = 100_000, {"gfloat_adapter": 10_000, "pychop_adapter": 10_000}
+ELEMENTS, SLOW = 100_000, {"gfloat": 10_000, "pychop": 10_000}
 
 sys.path.insert(0, str(ROOT / "tools"))
-from ledger_page import unlisted  # noqa: E402
+from ledger.claims import claiming  # noqa: E402
+from ledger.examine import examine  # noqa: E402
+from ledger.pages import unlisted  # noqa: E402
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", claiming())
 @pytest.mark.filterwarnings("ignore")
 def test_adapters_equal_their_profiles(name: str, tmp_path: Path) -> None:
     if name.startswith(ALONE):
         record = examined_alone(name, tmp_path)
     else:
         try:
-            target = load_target(str(ADAPTERS / f"{name}.py"))
+            target = load_target(claiming()[name].spec)
         except TargetError as error:
             if not ABSENT.search(str(error)):
                 raise
@@ -50,7 +48,7 @@ def test_adapters_equal_their_profiles(name: str, tmp_path: Path) -> None:
 
 
 def examined_alone(name: str, folder: Path) -> dict[str, object]:
-    command = [sys.executable, str(ROOT / "tools" / "ledger.py"), "--one", name, "--quick"]
+    command = [sys.executable, str(ROOT / "tools" / "ledger"), "--one", name, "--quick"]
     command += ["--results", str(folder)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode and ABSENT.search(run.stderr):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,6 @@ from helpers import ROOT, run, sentence
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import fast_answers
 from mxref.cases.records import NO_WORD
-from mxref.conformance.ledger.findings import hex_text
-from mxref.conformance.ledger.kinds import HOWS, KINDS, hows, kinds
-from mxref.conformance.ledger.questions import random_elements, rounds
-from mxref.conformance.ledger.reasons import reasons
-from mxref.conformance.ledger.run import examine
-from mxref.conformance.ledger.tally import Tally, same_bits
 from mxref.policy.policy import Policy
 from mxref.profiles import profile
 from mxref.targets.calls import Answers, without_cases
@@ -28,7 +23,15 @@ from mxref.targets.profile_target import profile_target
 from mxref.targets.target import PythonTarget
 
 sys.path.insert(0, str(ROOT / "tools"))
-from ledger_page import page, unlisted
+from ledger import claims
+from ledger.asks import random_elements, rounds
+from ledger.claims import claiming, digest, meaning
+from ledger.examine import examine
+from ledger.pages import page, unlisted
+from ledger.question_kinds import HOWS, KINDS, hows, kinds
+from ledger.reasons import reasons
+from ledger.recording import hex_text
+from ledger.tally import Tally, same_bits
 
 F32 = LAYOUTS["f32"]
 INF, NAN = 0x7F800000, 0x7FC00001
@@ -369,11 +372,8 @@ def test_every_adapter_that_claims_a_profile_is_listed_once() -> None:
     adapters = ROOT / "tools" / "adapters"
     listed = json.loads((adapters / "implementations.json").read_text("utf-8"))
     names = [name for one in listed for name in one["adapters"]]
-    claiming = [
-        path.stem for path in adapters.glob("*.py") if "\nPROFILE = " in path.read_text("utf-8")
-    ]
     assert len(names) == len({*names})
-    assert {*names} == {*claiming}
+    assert {*names} == {*claiming()}
     for one in listed:
         assert {*one} <= {"name", "adapters", "reports", "residuals"}
         for residual in one.get("residuals", ()):
@@ -387,12 +387,12 @@ def test_every_adapter_that_claims_a_profile_is_listed_once() -> None:
 
 
 def test_the_command_runs_an_adapter_and_keeps_its_result(tmp_path: Path) -> None:
-    command = (sys.executable, ROOT / "tools" / "ledger.py", "ml_dtypes_adapter", "--quick")
+    command = (sys.executable, ROOT / "tools" / "ledger", "ml_dtypes", "--quick")
     first = run(*command, "--results", tmp_path)
     assert first.returncode == 0, first.stderr
-    assert "[1/1] ml_dtypes_adapter: " in first.stdout
+    assert "[1/1] ml_dtypes: " in first.stdout
     assert " 0 not as ml_dtypes, " in first.stdout
-    record = json.loads((tmp_path / "ml_dtypes_adapter.json").read_text())
+    record = json.loads((tmp_path / "ml_dtypes.json").read_text())
     assert record["share"] == 16
     again = run(*command, "--results", tmp_path)
     assert again.stdout.endswith("0 adapters run, 1 had results, 0 are not here or fail\n")
@@ -400,8 +400,77 @@ def test_the_command_runs_an_adapter_and_keeps_its_result(tmp_path: Path) -> Non
     assert wrong.returncode == 2
     assert "ml_dtype must be an adapter that claims a PROFILE: " in wrong.stderr
     for text in ('{"of": "4', "{}", "[]", ""):  # cut, or another file
-        (tmp_path / "ml_dtypes_adapter.json").write_text(text)
+        (tmp_path / "ml_dtypes.json").write_text(text)
         unwritten = run(*command[:2], "--write", "--results", tmp_path)
         assert unwritten.returncode == 1
         assert unwritten.stderr.startswith("every adapter must have a whole and recent result")
-        assert "ml_dtypes_adapter" in unwritten.stderr
+        assert "ml_dtypes" in unwritten.stderr
+
+
+# What a digest is of
+
+
+CODE = """import os
+from json import dumps, loads
+
+def rule(x):
+    \"\"\"One.\"\"\"
+    return x + 1  # up
+
+class Table:
+    \"\"\"Two.\"\"\"
+    size = 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("# up", "# one more", True),
+        ("One.", "The next number.", True),
+        ("Two.", "A table.", True),
+        ("import os\nfrom json import dumps, loads", "from json import loads\nimport os", True),
+        ("return x + 1", "return (x+1)", True),
+        ("x + 1", "x + 2", False),
+        ("x + 1", "x - 1", False),
+        ("size = 2", "size = 2.0", False),
+        ("return x", "x", False),
+        ("def rule", "def other", False),
+    ],
+)
+def test_a_digest_is_of_the_code_alone(old: str, new: str, same: bool) -> None:
+    assert old in CODE
+    assert (meaning(CODE.replace(old, new)) == meaning(CODE)) is same
+
+
+def test_a_digest_is_of_the_adapter_its_profile_and_the_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("adapters", "profiles"):
+        origin = {"adapters": ROOT / "tools", "profiles": ROOT / "mxref"}[folder] / folder
+        shutil.copytree(origin, tmp_path / folder)
+        monkeypatch.setattr(claims, folder.upper(), tmp_path / folder)
+    adapters = claims.claiming()
+    floor, tosa = adapters["torchao.FLOOR"], adapters["tosa"]
+    assert (floor.profile, floor.spec.rpartition("/")[2]) == (
+        "torchao_0_18_floor", "torchao_adapter.py:FLOOR"
+    )  # fmt: skip
+    before = digest(floor, 1), digest(tosa, 1)
+    assert len({*before, digest(floor, 16), digest(adapters["torchao.CEIL"], 1)}) == 4
+    for name, old, new in (
+        ("adapters/_torchao.py", '"""Blocks by', '"""By'),
+        ("profiles/torchao.py", "import numpy as np\n", "# comment\nimport numpy as np\n"),
+    ):
+        path = tmp_path / name
+        path.write_text(path.read_text("utf-8").replace(old, new), "utf-8")
+    assert (digest(floor, 1), digest(tosa, 1)) == before
+    for name, old, new in (  # an import of the adapter, and one of the profile
+        ("adapters/_torchao.py", "elements, scales, _DTYPES[name], 32", "elements, scales, 0, 32"),
+        ("profiles/logarithm.py", "_HIGHEST = -152, 132", "_HIGHEST = -152, 133"),
+    ):
+        path, changed = tmp_path / name, digest(floor, 1)
+        text = path.read_text("utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new), "utf-8")
+        assert digest(floor, 1) != changed
+        assert digest(tosa, 1) == before[1]

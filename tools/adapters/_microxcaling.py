@@ -1,11 +1,10 @@
-"""What adapters of microxcaling's PyTorch path share: numbers on the grid, as codes.
+"""Blocks by microxcaling's PyTorch path, whose numbers on the grid become codes here.
 
 `_quantize_mx` multiplies the elements by the scale again. That loses what the type of the values
 does not hold: a block of FLT_MAX becomes Inf, and tiny elements of bfloat16 vanish. So the elements
 are taken where they come out of `_quantize_elemwise_core`, and the scale from `_shared_exponents`.
 """
 
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 from unittest.mock import patch
@@ -15,18 +14,20 @@ from _peer import array, tensor
 from _values import block_codes, scale_codes
 from numpy.typing import NDArray
 
-__all__ = ["FLOATS", "FORMATS", "functions"]
-FORMATS = [
+__all__ = ["blocks"]
+_FORMATS = [
     "e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8",
     "mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1", "mxint8",
 ]  # fmt: skip
-FLOATS = ["f32", "bf16"]
+_FLOATS = ["f32", "bf16"]
 _NAMES = {"e5m2": "fp8_e5m2", "e4m3": "fp8_e4m3", "e3m2": "fp6_e3m2", "e2m3": "fp6_e2m3",
           "e2m1": "fp4", "int8": "int8"}  # fmt: skip
+_ROUNDINGS = {"nearest": "+rounding=ties_to_away", "even": "", "floor": "+rounding=toward_zero"}
+_REST = "+zero_sign=dropped+scale_rule=floor_log2_float32+scale_overflow=nan"
 
 
-def functions(mx: ModuleType, round: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """`quantize` and `shared_scale` in a rounding mode.
+def blocks(mx: ModuleType, round: str) -> dict[str, Any]:
+    """The functions and claims of a rounding mode, but for the profile.
 
     Args:
         mx: the module with `_quantize_mx`, and what that calls.
@@ -56,4 +57,10 @@ def functions(mx: ModuleType, round: str) -> tuple[Callable[..., Any], Callable[
         exponents[exponents < -127] = -127
         return np.exp2(array(exponents).astype(np.float64))
 
-    return quantize, shared_scale
+    return {
+        "POLICY": f"ocp{_ROUNDINGS[round]}{_REST}",
+        "FORMATS": _FORMATS,
+        "FLOATS": _FLOATS,
+        "quantize": quantize,
+        "shared_scale": shared_scale,
+    }

@@ -1,13 +1,12 @@
-"""What adapters of torchao share: blocks by prototype/mx_formats, of whatever torchao is loaded."""
+"""Blocks by torchao's prototype/mx_formats, of whatever torchao is loaded."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from _peer import array, peer, tensor
 from numpy.typing import NDArray
 
-__all__ = ["FLOATS", "FOLDER", "FORMATS", "dequantize", "functions"]
+__all__ = ["FLOATS", "FOLDER", "FORMATS", "blocks", "dequantize", "kernels"]
 _PIN = "torch==2.13.0 torchao==0.18.0"
 torch = peer("torch", _PIN)
 mx = peer("torchao.prototype.mx_formats.mx_tensor", _PIN)
@@ -42,8 +41,8 @@ def dequantize(
     return array(mx.to_dtype(elements, scales, _DTYPES[name], 32, target))
 
 
-def functions(mode: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """`quantize` and `shared_scale` in a scale mode: FLOOR, CEIL, EVEN or RCEIL."""
+def blocks(mode: str) -> dict[str, Any]:
+    """The functions, formats and float types of a scale mode: FLOOR, CEIL, EVEN or RCEIL."""
 
     def to_mx(values: NDArray[Any], name: str, size: int) -> tuple[NDArray[Any], Any]:
         scales, elements = mx.to_mx(tensor(values), _DTYPES[name], size, _MODES[mode])
@@ -61,4 +60,10 @@ def functions(mode: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
         scales, _ = to_mx(amax[:, None].repeat(2, 1), format, 2)
         return scales[:, 0]
 
-    return quantize, shared_scale
+    return {
+        "FORMATS": FORMATS,
+        "FLOATS": FLOATS,
+        "quantize": quantize,
+        "shared_scale": shared_scale,
+        "dequantize": dequantize,
+    }

@@ -1,10 +1,10 @@
 """compressed-tensors 0.20.0 (vLLM): MXFP4 and MXFP6 (E2M3), stored.
 
 The scale comes from `calculate_qparams` in the type of the values, the rest from the compressors'
-`compress`; `compressed_tensors_mxfp8.py` has MXFP8, whose scale goes up from 448 on, and
-`compressed_tensors_reads.py` `decompress`.
+`compress`. The mode MXFP8 has E4M3, READS has `decompress`.
 """
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -86,3 +86,22 @@ def decompress(
     else:
         state["weight_packed"] = tensor(mxref.pack(codes, name))
     return array(_COMPRESSORS[name].decompress(state, scheme)["weight"])
+
+
+#: `even` rounds amax to one mantissa bit here too, as for FP4, so the scale goes up from 448 on.
+MXFP8 = SimpleNamespace(
+    PROFILE="compressed_tensors",
+    POLICY="ocp+scale_rule=rceil",
+    FORMATS=["e4m3", "mxfp8_e4m3"],
+    FLOATS=FLOATS,
+    encode=encode,
+    shared_scale=shared_scale,
+    quantize=quantize,
+)
+READS = SimpleNamespace(
+    PROFILE="compressed_tensors",
+    POLICY="ocp+scale_ff=inf",
+    FORMATS=["mxfp8_e4m3", "mxfp6_e2m3", "mxfp4_e2m1"],
+    FLOATS=["bf16"],
+    dequantize=decompress,
+)

@@ -1,12 +1,13 @@
 """The conversions of NVIDIA's CUDA headers (13.5), their host path compiled with g++.
 
-No GPU is needed. `cuda_satfinite.py` and `cuda_nosat.py` are the element casts, `cuda_e8m0_rp.py`
-and its like the casts to E8M0.
+No GPU is needed. The modes SATFINITE and NOSAT are the element casts, E8M0_RN and the like the
+casts to E8M0, and CONSTRUCTORS is what `__nv_fp8_e4m3(x)` and the other constructors call.
 """
 
 import ctypes
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -83,3 +84,59 @@ def decode_scale(codes: NDArray[Any]) -> NDArray[Any]:
     """`__nv_cvt_e8m0_to_bf16raw`."""
     bits = _run("e8m0_decode", codes, "u2", 0, 0)
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def _constructor_of_scales(values: NDArray[Any]) -> NDArray[Any]:
+    """`__nv_fp8_e8m0(x)`, which converts __half by way of float."""
+    exact = values.astype(np.float32) if values.dtype == np.float16 else values
+    result: NDArray[Any] = scale_encoder(1, 2)(exact)
+    return result
+
+
+def _elements(sat: int) -> dict[str, Any]:
+    return {"FORMATS": FORMATS, "encode": encoder(sat), "decode": decode}
+
+
+def _scales(sat: int, rounding: int) -> dict[str, Any]:
+    return {
+        "FORMATS": ["e8m0"],
+        "FLOATS": ["f32", "bf16", "f64"],
+        "encode_scale": scale_encoder(sat, rounding),
+        "decode_scale": decode_scale,
+    }
+
+
+CONSTRUCTORS = SimpleNamespace(
+    PROFILE="cuda",
+    POLICY="ocp+scale_rounding=toward_positive+scale_of_inf=largest",
+    **_elements(1),
+    encode_scale=_constructor_of_scales,
+    decode_scale=decode_scale,
+)
+SATFINITE = SimpleNamespace(PROFILE="cuda_satfinite", **_elements(1))
+#: FP6 and FP4 saturate with __NV_NOSAT as well.
+NOSAT = SimpleNamespace(PROFILE="cuda_nosat", POLICY="ocp+overflow=nonsaturating", **_elements(0))
+E8M0_RN = SimpleNamespace(
+    PROFILE="cuda_e8m0_rn",
+    POLICY="ocp+scale_rounding=ties_to_away+scale_of_inf=largest",
+    **_scales(1, 0),
+)
+E8M0_RN_NOSAT = SimpleNamespace(
+    PROFILE="cuda_e8m0_rn_nosat",
+    POLICY="ocp+scale_rounding=ties_to_away+scale_overflow=nan",
+    **_scales(0, 0),
+)
+E8M0_RZ = SimpleNamespace(
+    PROFILE="cuda_e8m0_rz", POLICY="ocp+scale_of_inf=largest", **_scales(1, 1)
+)
+E8M0_RZ_NOSAT = SimpleNamespace(PROFILE="cuda_e8m0_rz_nosat", POLICY="ocp", **_scales(0, 1))
+E8M0_RP = SimpleNamespace(
+    PROFILE="cuda_e8m0_rp",
+    POLICY="ocp+scale_rounding=toward_positive+scale_of_inf=largest",
+    **_scales(1, 2),
+)
+E8M0_RP_NOSAT = SimpleNamespace(
+    PROFILE="cuda_e8m0_rp_nosat",
+    POLICY="ocp+scale_rounding=toward_positive+scale_overflow=nan",
+    **_scales(0, 2),
+)

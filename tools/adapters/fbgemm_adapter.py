@@ -1,9 +1,6 @@
-"""FBGEMM (fbgemm-gpu-cpu 1.8.0): MX4 on the CPU.
+"""FBGEMM (fbgemm-gpu-cpu 1.8.0): MX4 on the CPU, in the rounding modes of its scale."""
 
-`fbgemm_even.py` and so on are the rounding modes of its scale.
-"""
-
-from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from _peer import array, in_parts, peer, tensor
@@ -19,13 +16,17 @@ FLOATS = ["f32"]
 _CLAIM = "ocp+rounding=ties_to_away+decoded_zero=dropped+scale_place=after"
 
 
-def policy(scale_rule: str) -> str:
-    """The claim with a scale rule."""
-    return f"{_CLAIM}+scale_rule={scale_rule}"
+def dequantize(
+    scale_codes: NDArray[Any], codes: NDArray[Any], block_format: str, dtype: Any
+) -> NDArray[Any]:
+    """`mx4_to_fp32`."""
+    stored = mxref.pack_blocks(scale_codes, codes.reshape(-1), block_format, scale_place="after")
+    numbers = _UTILS.mx4_to_fp32(tensor(stored), 32)
+    return array(numbers).reshape(codes.shape)
 
 
-def quantizer(mode: str) -> Callable[..., Any]:
-    """`fp32_to_mx4` in a rounding mode."""
+def _blocks(mode: str, scale_rule: str) -> dict[str, Any]:
+    """`fp32_to_mx4` in a rounding mode, and `mx4_to_fp32`."""
 
     def batch(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         mode_value = _UTILS.RoundingMode[mode]
@@ -36,13 +37,16 @@ def quantizer(mode: str) -> Callable[..., Any]:
     def quantize(values: NDArray[Any], block_format: str) -> tuple[NDArray[Any], NDArray[Any]]:
         return in_parts(batch, values)
 
-    return quantize
+    return {
+        "POLICY": f"{_CLAIM}+scale_rule={scale_rule}",
+        "FORMATS": FORMATS,
+        "FLOATS": FLOATS,
+        "quantize": quantize,
+        "dequantize": dequantize,
+    }
 
 
-def dequantize(
-    scale_codes: NDArray[Any], codes: NDArray[Any], block_format: str, dtype: Any
-) -> NDArray[Any]:
-    """`mx4_to_fp32`."""
-    stored = mxref.pack_blocks(scale_codes, codes.reshape(-1), block_format, scale_place="after")
-    numbers = _UTILS.mx4_to_fp32(tensor(stored), 32)
-    return array(numbers).reshape(codes.shape)
+NEAREST = SimpleNamespace(PROFILE="fbgemm_mx4_nearest", **_blocks("nearest", "nearest_log2_power"))
+FLOOR = SimpleNamespace(PROFILE="fbgemm_mx4_floor", **_blocks("floor", "floor_log2_float32"))
+EVEN = SimpleNamespace(PROFILE="fbgemm_mx4_even", **_blocks("even", "even"))
+CEIL = SimpleNamespace(PROFILE="fbgemm_mx4_ceil", **_blocks("ceil", "ceil"))

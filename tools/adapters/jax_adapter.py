@@ -1,6 +1,6 @@
 """JAX 0.10.2 on the CPU: the block quantizer of the cuDNN path of `jax.nn.scaled_matmul`.
 
-`jax_casts.py` has the casts of XLA.
+`jax_casts_adapter.py` has the casts of XLA.
 """
 
 from types import SimpleNamespace

@@ -1,15 +1,16 @@
 """Intel neural-compressor 3.10: its mx_quant is microxcaling's PyTorch path.
 
-It gives numbers on the grid, no codes. `neural_compressor_nearest.py` and
-`neural_compressor_even.py` round ties away from zero, and to even.
+It gives numbers on the grid, no codes. NEAREST rounds ties away from zero.
 """
 
-from functools import partial
+from types import SimpleNamespace
 
-from _microxcaling import FLOATS, FORMATS, functions
+from _microxcaling import blocks
 from _peer import peer
 
-__all__ = ["FLOATS", "FORMATS", "rounding"]
 _PIN = "torch==2.13.0 prettytable && pip install --no-deps neural-compressor==3.10"
 peer("torch", _PIN)
-rounding = partial(functions, peer("neural_compressor.torch.algorithms.mx_quant.utils", _PIN))
+_MX = peer("neural_compressor.torch.algorithms.mx_quant.utils", _PIN)
+
+NEAREST = SimpleNamespace(PROFILE="microxcaling_torch", **blocks(_MX, "nearest"))
+EVEN = SimpleNamespace(PROFILE="microxcaling_torch_even", **blocks(_MX, "even"))

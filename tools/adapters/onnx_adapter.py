@@ -1,9 +1,10 @@
 """ONNX 1.23.2: the operator Cast of its reference evaluator, and packed tensors.
 
-Variants are `onnx_nosat.py`, and `onnx_down.py` and `onnx_nearest.py` for E8M0.
+The mode NOSAT is Cast with saturate=0; DOWN and NEAREST are its other rounding modes for E8M0.
 """
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -80,3 +81,21 @@ def unpack(packed: NDArray[Any], format: str, n: int) -> NDArray[Any]:
     tensor = _TYPE(data_type=_TYPES[format], dims=[n], raw_data=packed.tobytes())
     codes: NDArray[Any] = onnx.numpy_helper.to_array(tensor).view(np.uint8)
     return codes
+
+
+NOSAT = SimpleNamespace(
+    PROFILE="onnx_nosat",
+    POLICY="ocp+overflow=nonsaturating+nan=signed_quiet+nan_to_finite=opposite_zero"
+    "+pre_rounding=float32+scale_rounding=toward_positive+scale_overflow=nan+tiny_scale=always_up",
+    FORMATS=FORMATS,
+    encode=encoder(0),
+    encode_scale=scale_encoder("up", 0),
+)
+DOWN = SimpleNamespace(
+    PROFILE="onnx_down", POLICY="ocp+pre_rounding=float32", encode_scale=scale_encoder("down")
+)
+NEAREST = SimpleNamespace(
+    PROFILE="onnx_nearest",
+    POLICY="ocp+pre_rounding=float32+scale_rounding=ties_to_away+tiny_scale=as_if_zero",
+    encode_scale=scale_encoder("nearest"),
+)

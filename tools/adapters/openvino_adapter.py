@@ -1,8 +1,9 @@
 """OpenVINO 2026.4.1 on the CPU: the operator Convert to and from narrow types.
 
-`openvino_fp8.py` has the FP8 ones, which it rounds to float16 first.
+The mode FP8 has the FP8 ones, which it rounds to float16 first.
 """
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -62,3 +63,13 @@ def encode_scale(values: NDArray[Any]) -> NDArray[Any]:
 def decode_scale(codes: NDArray[Any]) -> NDArray[Any]:
     """Convert from f8e8m0."""
     return decode(codes, "e8m0")
+
+
+FP8 = SimpleNamespace(
+    PROFILE="openvino_fp8",
+    POLICY="ocp+overflow=nonsaturating+pre_rounding=float16",
+    FORMATS=["e5m2", "e4m3"],
+    FLOATS=FLOATS,
+    encode=encode,
+    decode=decode,
+)

@@ -1,12 +1,11 @@
 """AMD Quark 0.13: its copy of the Triton kernels, run by Triton's interpreter without a GPU.
 
-`quark_triton_even.py`, `quark_triton_up.py` and `quark_triton_down.py` are MXFP4 in its rounding
-modes of the scale. What the kernels read back is left out: the interpreter of Triton 3.9 gets the
-bits of bfloat16 wrong.
+EVEN, UP and DOWN are MXFP4 in its rounding modes of the scale. What the kernels read back is left
+out: the interpreter of Triton 3.9 gets the bits of bfloat16 wrong.
 """
 
 import os
-from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from _peer import array, peer, tensor
@@ -24,8 +23,8 @@ FORMATS = ["mxfp4_e2m1"]
 FLOATS = ["bf16", "f16"]
 
 
-def quantizer(mode: str) -> Callable[..., Any]:
-    """`downcast_to_mxfp` in a rounding mode."""
+def _blocks(mode: str, policy: str) -> dict[str, Any]:
+    """`downcast_to_mxfp` in a rounding mode, and its claims but for the profile."""
 
     def quantize(values: NDArray[Any], block_format: str) -> tuple[NDArray[Any], NDArray[Any]]:
         rounding = mxfp.DequantScaleRoundingMode[mode]
@@ -34,4 +33,16 @@ def quantizer(mode: str) -> Callable[..., Any]:
         )[:2]
         return array(scales)[:, 0], mxref.unpack(array(elements), "e2m1", 32)
 
-    return quantize
+    policy = f"ocp+rounding=ties_to_away+nan_to_finite=signed_max+block_nan=ignore{policy}"
+    return {"POLICY": policy, "FORMATS": FORMATS, "FLOATS": FLOATS, "quantize": quantize}
+
+
+EVEN = SimpleNamespace(
+    PROFILE="quark_triton_even", **_blocks("EVEN", "+scale_rule=even+block_inf=largest_scale")
+)
+UP = SimpleNamespace(
+    PROFILE="quark_triton_up", **_blocks("ROUND_UP", "+scale_rule=rceil+scale_underflow=flush")
+)
+DOWN = SimpleNamespace(
+    PROFILE="quark_triton_down", **_blocks("ROUND_DOWN", "+scale_underflow=flush")
+)

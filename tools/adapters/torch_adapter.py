@@ -1,9 +1,10 @@
 """PyTorch's casts to and from float8 on the CPU (torch 2.13.0).
 
-E4M3 saturates, infinities too; E5M2 overflows to infinity: `torch_e5m2.py` has that one. The cast
-to E8M0 goes to the nearest power of two, a midpoint up.
+E4M3 saturates, infinities too; E5M2, the mode of that name, overflows to infinity. The cast to E8M0
+goes to the nearest power of two, a midpoint up.
 """
 
+from types import SimpleNamespace
 from typing import Any
 
 from _peer import array, peer, tensor
@@ -38,3 +39,12 @@ def encode_scale(values: NDArray[Any]) -> NDArray[Any]:
 def decode_scale(codes: NDArray[Any]) -> NDArray[Any]:
     """Cast from float8_e8m0fnu."""
     return array(tensor(codes).view(torch.float8_e8m0fnu).to(torch.float32))
+
+
+E5M2 = SimpleNamespace(
+    PROFILE="torch_e5m2",
+    POLICY="ocp+overflow=nonsaturating+nan=signed+pre_rounding=float32",
+    FORMATS=["e5m2"],
+    encode=encode,
+    decode=decode,
+)

@@ -1,9 +1,11 @@
 """torchmx 0.1.0 with torchao 0.6.1, which it pins, in an environment of their own.
 
-`torchmx_int8.py` has its INT8, whose elements are plain integers. Only bfloat16;
-`MX_HARDWARE_EXACT_QUANTIZATION=True` in the environment chooses its second implementation.
+The mode INT8 has plain integers as elements, so that its scales are 6 lower than those of MX. It
+takes only bfloat16; `MX_HARDWARE_EXACT_QUANTIZATION=True` in the environment chooses its second
+implementation.
 """
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -50,3 +52,14 @@ def dequantize(
     elements = tensor(codes.view(np.int8) if name == "mxint8" else codes)
     scales = tensor(scale_codes)[:, None]
     return array(mx.dequantize_mx(elements, scales, _NAMES[name], 32, torch.bfloat16, -1))
+
+
+INT8 = SimpleNamespace(
+    PROFILE="torchmx",
+    POLICY="ocp",
+    FORMATS=["int8", "mxint8"],
+    FLOATS=FLOATS,
+    quantize=quantize,
+    shared_scale=shared_scale,
+    dequantize=dequantize,
+)

@@ -1,12 +1,14 @@
 """The TOSA reference model (tosa-tools 2026.8.0): casts to and from blocks.
 
-It holds NumPy back, so it has an environment of its own. `tosa_casts.py` has the operator CAST.
+It holds NumPy back, so it has an environment of its own. The mode CASTS is the operator CAST to and
+from FP8.
 """
 
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -91,6 +93,15 @@ def dequantize(
     return _run(_OP.CAST_FROM_BLOCK_SCALED, inputs, outputs)[0].view(dtype)
 
 
-def cast(array: NDArray[Any], source: str, to: str) -> NDArray[Any]:
-    """CAST."""
+def _cast(array: NDArray[Any], source: str, to: str) -> NDArray[Any]:
     return _run(_OP.CAST, [(array, _TYPES[source])], [(array.shape, _TYPES[to])])[0]
+
+
+CASTS = SimpleNamespace(
+    PROFILE="tosa",
+    POLICY="ocp+overflow=nonsaturating",
+    FORMATS=["e5m2", "e4m3"],
+    FLOATS=["f32", "bf16", "f16"],
+    encode=lambda values, format: _cast(values, values.dtype.name, format).view(np.uint8),
+    decode=lambda codes, format: _cast(codes, format, "float32"),
+)

@@ -74,11 +74,16 @@ PARTS = (
     Part("intrinsics level 1", _GPU_NVCC, of_program(("vectors", _PLAIN), _NVIDIA), own=False),
     Part("intrinsics float32", _GPU_NVCC, of_program(("sweep", _STEPS), _NVIDIA), own=False),
     *(
-        Part(f"torch {name}", _GPU_TORCH, adapter(f"torch_{name}"), own=False)
-        for name in ("adapter", "e5m2")
+        Part(f"torch {name}", _GPU_TORCH, adapter(f"torch_adapter.py{mode}"), own=False)
+        for name, mode in (("adapter", ""), ("e5m2", ":E5M2"))
     ),
     *(
-        Part(f"torchao {name}", _GPU_TORCHAO, adapter(f"torchao_{name}"), own=False)
+        Part(
+            f"torchao {name}",
+            _GPU_TORCHAO,
+            adapter(f"torchao_adapter.py:{name.upper()}"),
+            own=False,
+        )
         for name in ("casts", *RULES)
     ),
 )

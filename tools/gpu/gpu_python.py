@@ -106,7 +106,7 @@ def triton_speed(_: Path) -> Found:
     return {"device": torch.cuda.get_device_name(), "rows": rows, "measured": True, "passed": True}
 
 
-def adapter(name: str) -> Callable[[Path], Found]:
+def adapter(spec: str) -> Callable[[Path], Found]:
     """An adapter of torch or torchao, with its tensors on the GPU instead of the CPU."""
 
     def run(_: Path) -> Found:
@@ -115,7 +115,7 @@ def adapter(name: str) -> Callable[[Path], Found]:
         to_tensor, to_array = peer.tensor, peer.array
         peer.tensor = lambda values: to_tensor(values).cuda()
         peer.array = lambda result: to_array(_on_gpu(result).cpu())
-        return verified(load_target(str(ROOT / "tools" / "adapters" / f"{name}.py")), device)
+        return verified(load_target(str(ROOT / "tools" / "adapters" / spec)), device)
 
     return run
 

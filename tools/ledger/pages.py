@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ledger_words import answer_text, question_text
+from ledger.example_text import answer_text, question_text
 
 __all__ = ["page", "unlisted"]
 

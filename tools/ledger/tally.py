@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ledger.question_kinds import HOWS, KINDS, hows, kinds
 from mxref.cases.records import VectorFile, same_width
 from mxref.conformance.compare.compare import same_answers
-from mxref.conformance.ledger.kinds import HOWS, KINDS, hows, kinds
 from mxref.targets.calls import Answers
 
 __all__ = ["Found", "Tally", "by_case", "same_bits"]

@@ -1,8 +1,4 @@
-"""MLX on the CPU (mlx and mlx-cpu, 0.31.2 or 0.32.4): blocks and casts to E4M3.
-
-The two versions find scales by different rules: `mlx_0_31_fp4.py`, `mlx_0_32_fp4.py` and so on, in
-environments of their own.
-"""
+"""MLX on the CPU (mlx and mlx-cpu): blocks and casts to E4M3, of whatever version is installed."""
 
 from importlib import metadata
 from typing import Any
@@ -14,15 +10,16 @@ from numpy.typing import NDArray
 
 import mxref
 
+__all__ = ["FP4", "FP8", "of_version"]
 mx = peer("mlx.core", "mlx==0.32.4 mlx-cpu==0.32.4")
 
-FLOATS = ["f32", "bf16", "f16"]
+_FLOATS = ["f32", "bf16", "f16"]
 _MODES = {"mxfp8_e4m3": "mxfp8", "mxfp4_e2m1": "mxfp4"}
 _DTYPES = {"float32": mx.float32, "bfloat16": mx.bfloat16, "float16": mx.float16}
 
 
 def of_version(wanted: str) -> None:
-    """Refuse another version than the one that a module is about.
+    """Refuse another version than the one that an adapter is about.
 
     Raises:
         ImportError: another version is installed.
@@ -71,3 +68,10 @@ def dequantize(
     scales = mx.array(scale_codes[:, None])
     mode, target = _MODES[block_format], _DTYPES[np.dtype(dtype).name]
     return _out(mx.dequantize(words, scales, mode=mode, dtype=target))
+
+
+#: The functions and claims of both formats, but for the profile and the policy.
+FP4 = {
+    "FORMATS": ["mxfp4_e2m1"], "FLOATS": _FLOATS, "quantize": quantize, "dequantize": dequantize
+}  # fmt: skip
+FP8 = {**FP4, "FORMATS": ["e4m3", "mxfp8_e4m3"], "encode": encode, "decode": decode}

@@ -1,4 +1,4 @@
-"""Adapters that speak another library's conventions; those of `verify` are in test_conformance."""
+"""torchmx's calling conventions on mxref: tools/adapters/torchmx_order.py."""
 
 from __future__ import annotations
 

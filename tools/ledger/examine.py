@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ledger.asks import ELEMENTS, random_elements, rounds
+from ledger.recording import record
+from ledger.tally import Tally
 from mxref.cases.answers import answerable
 from mxref.cases.read import vectors_folder
 from mxref.cases.records import VectorFile
 from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.conformance.compare.compare import wanted_answers
-from mxref.conformance.ledger.findings import record
-from mxref.conformance.ledger.questions import ELEMENTS, random_elements, rounds
-from mxref.conformance.ledger.tally import Tally
 from mxref.conformance.sweeping.plan import OwnTarget
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ledger.question_kinds import HOWS, KINDS, clause_of, hows, kinds
+from ledger.reasons import answers_of, reasons
+from ledger.tally import Found, Tally, same_bits
 from mxref.bits.floats import LAYOUTS
 from mxref.bits.simplicity import simplicity
 from mxref.cases.records import NO_WORD, VectorFile, same_width
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.fuzzing.simplify import simplest
-from mxref.conformance.ledger.kinds import HOWS, KINDS, clause_of, hows, kinds
-from mxref.conformance.ledger.reasons import answers_of, reasons
-from mxref.conformance.ledger.tally import Found, Tally, same_bits
 from mxref.conformance.sweeping.plan import OwnTarget
 from mxref.formats.catalog import E8M0
 from mxref.policy.policy import Policy

@@ -1,4 +1,7 @@
-"""JAX 0.10.2 on the CPU: casts of XLA to and from narrow types; float64 with jax_enable_x64."""
+"""JAX 0.10.2 on the CPU: casts of XLA to and from narrow types.
+
+It is a file of its own, since it sets jax_enable_x64, without which JAX has no float64.
+"""
 
 from typing import Any
 
