@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -18,13 +18,8 @@ from mxref.blocks.fields import BlockFields
 from mxref.blocks.index import Index, moved, part_of, permutation
 from mxref.blocks.tiles import cut
 from mxref.numbers.codes import view_codes
-from mxref.policy.keywords import DequantizeChoices
+from mxref.policy.keywords import DequantizeChoices, Unpack
 from mxref.policy.policy import Policy
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-__all__ = ["Blocks"]
 
 
 @dataclass(frozen=True, eq=False)

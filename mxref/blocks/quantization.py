@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,16 +20,11 @@ from mxref.blocks.two_level import TensorScale, TensorScaleKind, tensor_scale
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.element import stochastic
 from mxref.numbers.source import Source
-from mxref.policy.keywords import QuantizeChoices
+from mxref.policy.keywords import QuantizeChoices, Unpack
 from mxref.policy.policy import Policy
 from mxref.support.mapped import Mapped
 from mxref.support.scratch import scratch
 from mxref.support.threads import TILE, for_each, part_size, thread_count
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-__all__ = ["quantize", "quantize_by"]
 
 
 def quantize(
@@ -160,7 +154,7 @@ def _in_blocks(
 
     size = part_size(TILE, lifted.size, count)
     for_each(quantize_tile, tiling.tiles(size, lifted.strides), count)
-    if out is None:  # nobody else can write to them
+    if out is None:  # no caller can write to them
         codes.flags.writeable = scales.flags.writeable = False
     read_only = codes.view(), scales.view()
     for array in read_only:
@@ -191,7 +185,7 @@ def _tensor_scale(
         magnitude = scratch("key", bits.size, layout.uint).reshape(bits.shape)
         np.bitwise_and(bits, layout.uint.type(layout.sign_bit - 1), out=magnitude)
         largest = int(magnitude.max())
-        # Without arithmetic the largest finite number, else perhaps one that is no NaN.
+        # The exact arithmetic takes the largest finite number, others may take infinity or NaN.
         nan_too = arithmetic is not None and arithmetic.nan_in_amax
         limit = layout.inf_bits - (arithmetic is None)
         if largest > limit and not nan_too:

@@ -1,4 +1,4 @@
-"""Blocks of elements to codes: which way each block goes, and the way that all of them can go."""
+"""Quantization of blocks: by keys or by quotients where these are exact, else by integer parts."""
 
 from __future__ import annotations
 
@@ -27,14 +27,12 @@ from mxref.policy.choices import (
 )
 from mxref.policy.policy import ElementPolicy, Policy
 
-__all__ = ["FEW", "keyed", "quantize_lanes", "quantize_rows"]
-
-#: So many elements are worth the tables.
+#: Elements of the smallest tile that is quantized by tables.
 FEW = 1 << 12
 
 
 def keyed(fmt: BlockFormat, policy: Policy) -> bool:
-    """Whether `quantize_lanes` takes these blocks: scales are powers of two, rounding no chance."""
+    """Whether `quantize_lanes` takes these blocks: E8M0 scales, a deterministic rounding."""
     return fmt.scale == E8M0 and not policy.element.rounding.stochastic
 
 
@@ -45,8 +43,8 @@ def quantize_lanes(
     words, codes, plain = _keyed(lanes, layout, fmt, policy)
     if not plain:
         rows, codes_of_rows = lanes.swapaxes(1, 2), codes.swapaxes(1, 2)
-        for why, way in ((SPECIAL, _special_rows), (OTHER, quantize_rows)):
-            some = words == why
+        for word, way in ((SPECIAL, _special_rows), (OTHER, quantize_rows)):
+            some = words == word
             if some.any():
                 words[some], codes_of_rows[some] = way(rows[some], layout, fmt, policy)
     return words.astype(np.uint8), codes
@@ -59,13 +57,13 @@ def _keyed(
     policy: Policy,
     largest: Bool | None = None,
 ) -> tuple[Words, U8, bool]:
-    """What keys say, small scales included."""
+    """Scale words and codes by keys, also of blocks under small scales."""
     choices = fmt.element, policy.scale, policy.element
     words, codes, plain = quantize_keyed(lanes, layout, *choices, largest=largest)
     small = words == SMALL
     if not plain and small.any():
         rows = times_2_to_64(as_float32(lanes.swapaxes(1, 2)[small], layout))[..., np.newaxis]
-        found = quantize_keyed(rows, F32, *choices, is_raised=True)
+        found = quantize_keyed(rows, F32, *choices, is_scaled_up=True)
         words[small], codes.swapaxes(1, 2)[small] = found[0][:, 0], found[1][..., 0]
     return words, codes, plain
 
@@ -73,7 +71,7 @@ def _keyed(
 def _special_rows(
     rows: NDArray[Any], layout: FloatLayout, fmt: BlockFormat, policy: Policy
 ) -> tuple[Words, U8]:
-    """The same for rows with NaN or infinity: for the rest of them, and then for these."""
+    """Scale words and codes of rows with NaN or infinity, whose codes are written at the end."""
     word, size = layout.uint.type, rows.shape[1]
     finite = rows.copy()
     flat = finite.reshape(-1)
@@ -112,7 +110,7 @@ def quantize_rows(
     tensor: TensorScale | None = None,
     draw: Stochastic | None = None,
 ) -> tuple[U8, U8]:
-    """Scale codes and element codes of whatever blocks, one a row: the general way."""
+    """Scale codes and element codes of any blocks, one a row."""
     if policy.scale.scale_arithmetic is not ScaleArithmetic.EXACT:
         return _float32_rows(wide(rows, layout), layout, fmt, policy, tensor, draw)
     if fmt.scale == E8M0 or layout == F64 or draw is not None or rows.size < FEW:
@@ -164,7 +162,7 @@ def _exact_rows(
     tensor: TensorScale | None,
     draw: Stochastic | None,
 ) -> tuple[U8, U8]:
-    """The same, every number exact."""
+    """`quantize_rows` in integer parts, where every number is exact."""
     parts = split(rows, layout)
     # Magnitude patterns are ordered as the numbers are, with infinity and NaN above them all.
     magnitude = rows & layout.uint.type(layout.sign_bit - 1)
@@ -218,7 +216,7 @@ def _float32_rows(
     tensor: TensorScale | None,
     draw: Stochastic | None,
 ) -> tuple[U8, U8]:
-    """The same by one of the named arithmetics."""
+    """`quantize_rows` by one of the named arithmetics."""
     arithmetic = ARITHMETICS[policy.scale.scale_arithmetic]
     largest = np.maximum if arithmetic.nan_in_amax else np.fmax
     with np.errstate(all="ignore"):

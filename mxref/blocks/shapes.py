@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -15,13 +15,8 @@ from mxref.bits.floats import layout_of
 from mxref.blocks.tiles import Axis, Tiling, axis_index, shape_of
 from mxref.formats.catalog import E8M0, BlockFormat
 from mxref.policy.choices import ScaleArithmetic, Tail
-from mxref.policy.keywords import QuantizeChoices
+from mxref.policy.keywords import QuantizeChoices, Unpack
 from mxref.policy.policy import Policy, resolve, spelled
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-__all__ = ["E8M0_ONLY", "EXACT_ONLY", "ResultShapes", "result_shapes"]
 
 #: Choices that only scales in E8M0 read, and those that only exact arithmetic reads.
 E8M0_ONLY: tuple[str, ...] = (
@@ -38,7 +33,7 @@ EXACT_ONLY = ("block_nan", "block_inf", "nan_block_codes")
 
 @dataclass(frozen=True, slots=True)
 class ResultShapes:
-    """What a tensor of some shape is quantized to and read back as.
+    """Shapes of a quantized tensor, and shape and dtype of its dequantized values.
 
     Args:
         codes: shape of `Blocks.codes`; the dtype is always uint8.

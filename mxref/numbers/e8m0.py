@@ -21,8 +21,6 @@ from mxref.policy.choices import (
 )
 from mxref.policy.policy import ScalePolicy
 
-__all__ = ["NAN", "Powers", "within"]
-
 NAN = 0xFF
 
 

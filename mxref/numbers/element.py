@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -37,13 +37,8 @@ from mxref.policy.choices import (
     UnderflowSign,
     ZeroSign,
 )
-from mxref.policy.keywords import DecodeChoices, ElementChoices
+from mxref.policy.keywords import DecodeChoices, ElementChoices, Unpack
 from mxref.policy.policy import ElementPolicy, Policy, resolve
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-__all__ = ["Elements", "decode", "encode", "encode_parts", "nan_error"]
 
 
 def encode(
@@ -279,7 +274,7 @@ def _nan_to_finite(
 def _nan_codes(fmt: CodeFormat, choice: NaN, negative: Bool) -> I64:
     """The NaN codes that are written, by the sign of the input."""
     code = fmt.nan_code or 0
-    if code == fmt.sign_bit and fmt.signed:  # the only NaN there is
+    if code == fmt.sign_bit and fmt.signed:  # the only NaN of the format
         return np.full(negative.shape, code)
     if choice is NaN.SIGNED_QUIET and fmt.specials is Specials.IEEE and fmt.inf_code is not None:
         code = fmt.inf_code | 1 << (fmt.mantissa_bits - 1)

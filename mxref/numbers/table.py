@@ -33,8 +33,6 @@ from mxref.formats.catalog import CodeFormat
 from mxref.numbers.source import Source
 from mxref.support.threads import TILE, in_chunks
 
-__all__ = ["CodeTable", "Encoder", "code_table", "decoded", "encode_in_chunks", "key_layout"]
-
 #: Bits of a key that a table may have: 4 MiB.
 _WIDEST = 22
 #: Keys of a table for each number of the smallest call that looks its numbers up.

@@ -18,17 +18,6 @@ from mxref.policy.choices import Choice, Rounding
 from mxref.policy.scale_rule import ScaleRule
 from mxref.support.text import unknown_name
 
-__all__ = [
-    "READS",
-    "DecodePolicy",
-    "ElementPolicy",
-    "LayoutPolicy",
-    "Policy",
-    "ScalePolicy",
-    "resolve",
-    "spelled",
-]
-
 
 def _member(name: str, value: object, members: list[Choice]) -> Choice:
     known = {member.value: member for member in members}
@@ -40,7 +29,7 @@ def _member(name: str, value: object, members: list[Choice]) -> Choice:
 
 
 class _Group:
-    """Part of a policy: members of choices, given as such or by their spelling."""
+    """Base of the parts of a policy, which take members or their spellings."""
 
     __slots__ = ()
 
