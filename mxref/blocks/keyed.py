@@ -31,14 +31,7 @@ from mxref.bits.float32 import as_float32
 from mxref.bits.floats import F32, F64, U8, Bits, Bool, FloatLayout, Parts, to_odd
 from mxref.formats.catalog import E8M0, ElementFormat
 from mxref.numbers.element import encode_parts
-from mxref.numbers.scale_steps import (
-    FLUSHED,
-    NAN_BLOCK,
-    OTHER,
-    ScaleSteps,
-    Words,
-    scale_steps,
-)
+from mxref.numbers.scale_steps import FLUSHED, NAN_BLOCK, OTHER, ScaleSteps, Words, scale_steps
 from mxref.policy.choices import BlockInf, BlockNaN, NaNBlockCodes, Scaling
 from mxref.policy.policy import ElementPolicy, ScalePolicy
 from mxref.support.scratch import scratch
@@ -96,7 +89,7 @@ def _codes(fmt: ElementFormat, policy: ElementPolicy, field_bits: int) -> U8:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What `quantize_keyed` needs for one format, policy and layout."""
+    """Tables of `quantize_keyed` for one format, policy and layout."""
 
     layout: FloatLayout
     steps: ScaleSteps

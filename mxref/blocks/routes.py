@@ -18,20 +18,14 @@ from mxref.formats.catalog import E8M0, BlockFormat, CodeFormat, ElementFormat
 from mxref.numbers.element import Elements, encode_parts, nan_error
 from mxref.numbers.scale_steps import FLUSHED, OTHER, Words, scale_codes
 from mxref.numbers.table import code_table
-from mxref.policy.choices import (
-    BlockInf,
-    BlockNaN,
-    NaNBlockCodes,
-    ScaleArithmetic,
-    Scaling,
-)
+from mxref.policy import choices as c
 from mxref.policy.policy import ElementPolicy, Policy
 
 #: Elements of the smallest tile that is quantized by tables.
 FEW = 1 << 12
 
 
-def keyed(fmt: BlockFormat, policy: Policy) -> bool:
+def takes_keys(fmt: BlockFormat, policy: Policy) -> bool:
     """Whether `quantize_lanes` takes these blocks: E8M0 scales, a deterministic rounding."""
     return fmt.scale == E8M0 and not policy.element.rounding.stochastic
 
@@ -81,14 +75,14 @@ def _special_rows(
     flat[where] &= word(layout.sign_bit)
     has_inf, has_nan = np.zeros((2, len(rows)), bool)
     has_inf[where[~is_nan] // size] = has_nan[where[is_nan] // size] = True
-    largest = has_inf & (policy.scale.block_inf is BlockInf.LARGEST_SCALE)
+    largest = has_inf & (policy.scale.block_inf is c.BlockInf.LARGEST_SCALE)
     found = _keyed(finite[..., np.newaxis], layout, fmt, policy, largest[:, np.newaxis])
     words, codes = found[0][:, 0], found[1][..., 0]
     special = _special_codes(fmt.element, policy.element)[2 * is_nan + negative]
     number = words[where // size] < FLUSHED
     codes.reshape(-1)[where[number]] = special[number]
-    nan_block = has_inf & (policy.scale.block_inf is BlockInf.NAN_BLOCK)
-    nan_block |= has_nan & (policy.scale.block_nan is BlockNaN.NAN_BLOCK)
+    nan_block = has_inf & (policy.scale.block_inf is c.BlockInf.NAN_BLOCK)
+    nan_block |= has_nan & (policy.scale.block_nan is c.BlockNaN.NAN_BLOCK)
     refused = has_nan & bool(nan_error(fmt.element, policy.element))
     words[nan_block | refused] = OTHER
     return words, codes
@@ -111,7 +105,7 @@ def quantize_rows(
     draw: Stochastic | None = None,
 ) -> tuple[U8, U8]:
     """Scale codes and element codes of any blocks, one a row."""
-    if policy.scale.scale_arithmetic is not ScaleArithmetic.EXACT:
+    if policy.scale.scale_arithmetic is not c.ScaleArithmetic.EXACT:
         return _float32_rows(wide(rows, layout), layout, fmt, policy, tensor, draw)
     if fmt.scale == E8M0 or layout == F64 or draw is not None or rows.size < FEW:
         return _exact_rows(rows, layout, fmt, policy, tensor, draw)
@@ -175,15 +169,15 @@ def _exact_rows(
         code = block_scales(split(amax, layout), fmt, tensor)
         from_amax, flushed = np.zeros(code.shape, bool), code == 0
     has_inf, has_nan = parts.is_inf.any(axis=1), parts.is_nan.any(axis=1)
-    if policy.scale.block_inf is BlockInf.LARGEST_SCALE:
+    if policy.scale.block_inf is c.BlockInf.LARGEST_SCALE:
         code = np.where(has_inf, fmt.scale.max_code, code)
         from_amax, flushed = from_amax & ~has_inf, flushed & ~has_inf
-    nan_block = from_amax | (has_nan & (policy.scale.block_nan is BlockNaN.NAN_BLOCK))
-    nan_block |= has_inf & (policy.scale.block_inf is BlockInf.NAN_BLOCK)
+    nan_block = from_amax | (has_nan & (policy.scale.block_nan is c.BlockNaN.NAN_BLOCK))
+    nan_block |= has_inf & (policy.scale.block_inf is c.BlockInf.NAN_BLOCK)
 
     numbers = ~flushed[:, np.newaxis]  # in a flushed block every element is a zero
     is_inf, is_nan = parts.is_inf & numbers, parts.is_nan & numbers
-    if policy.scale.scaling is Scaling.RECIPROCAL_FLUSHED:  # 1 / 2**127 is flushed to 0
+    if policy.scale.scaling is c.Scaling.RECIPROCAL_FLUSHED:  # 1 / 2**127 is flushed to 0
         numbers = numbers & (code < E8M0.max_code)[:, np.newaxis]
         is_inf, is_nan = is_inf & numbers, is_nan | (is_inf & ~numbers)
     significand = parts.significand * numbers
@@ -196,7 +190,7 @@ def _exact_rows(
     quotients = dataclasses.replace(quotients, is_inf=is_inf, is_nan=is_nan)
     _refuse_nan(is_nan[~nan_block], fmt, policy)
     codes = encode_parts(quotients, fmt.element, policy.element, draw)
-    ones = policy.scale.nan_block_codes is NaNBlockCodes.ONES
+    ones = policy.scale.nan_block_codes is c.NaNBlockCodes.ONES
     codes[nan_block] = fmt.element.code_count - 1 if ones else 0
     if fmt.scale.nan_code is not None:
         code = np.where(nan_block, fmt.scale.nan_code, code)

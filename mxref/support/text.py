@@ -43,10 +43,7 @@ def _nearest(got: object, known: Iterable[str]) -> list[str]:
 
 
 def refuse_unknown(
-    parameter: str,
-    got: Iterable[str],
-    known: Collection[str],
-    error: type[ValueError] = ValueError,
+    parameter: str, got: Iterable[str], known: Collection[str], error: type[ValueError] = ValueError
 ) -> None:
     """Refuse names that are not known.
 
