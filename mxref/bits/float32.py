@@ -1,4 +1,4 @@
-"""float32 arithmetic that no processor mode can change: numbers are float64 that float32 holds.
+"""float32 arithmetic that no processor mode can change, on float64 numbers that float32 holds.
 
 A product of two such numbers has at most 48 significant bits, so float64 multiplication is exact. A
 quotient of two is either a float32 number or midpoint, which float64 holds, or lies at least one
@@ -60,7 +60,7 @@ def fl(x: F64Array) -> F64Array:
 def rounded(x: F64Array, layout: FloatLayout) -> F64Array:
     """float64 rounded to the nearest number of a narrower type, ties to even.
 
-    The argument above holds for it, too: a midpoint of fewer bits is a midpoint or number of more.
+    The proof above holds here, too: a midpoint of a narrower type is a float32 number or midpoint.
     """
     if layout in (F32, F64):
         return fl(x)

@@ -173,7 +173,7 @@ def floor_log2(n: I64) -> I64:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Numbers as ``(-1)**negative * significand * 2**exponent``, and what is no number."""
+    """Numbers ``(-1)**negative * significand * 2**exponent``, infinities and NaN."""
 
     negative: Bool
     significand: I64
@@ -184,7 +184,7 @@ class Parts:
 
     @classmethod
     def finite(cls, negative: Bool, significand: I64, exponent: I64) -> Parts:
-        """Finite numbers that are no subnormals of anything."""
+        """Finite numbers, none of them marked as subnormal."""
         no = np.zeros(negative.shape, bool)
         return cls(negative, significand, exponent, no, no, no)
 
@@ -224,7 +224,7 @@ class Stochastic:
 
 
 def _shift_right(n: I64, count: I64) -> tuple[I64, I64]:
-    """floor(n / 2**count), to the left where count is negative, and what is cut off."""
+    """floor(n / 2**count), a left shift where count is negative, and the bits cut off."""
     right = np.clip(count, 0, 62)
     return n >> right << np.maximum(-count, 0), n & ((np.int64(1) << right) - 1)
 

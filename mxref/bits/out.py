@@ -1,4 +1,4 @@
-"""Where results go: new arrays, or what the caller gave as `out`, which must fit."""
+"""Output arrays: new ones, or the checked `out` of the caller."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def codes_out(
     scales: tuple[int, ...],
     *inputs: NDArray[Any],
 ) -> tuple[U8, U8]:
-    """Arrays for codes and scale codes: new ones, or those of `out`, which lie by themselves."""
+    """Arrays for codes and scale codes: new ones, or those of `out`, which may overlap nothing."""
     if out is None:
         return np.empty(codes, np.uint8), np.empty(scales, np.uint8)
     if not isinstance(out, tuple) or len(out) != 2:
         raise TypeError(f"out must be a tuple of codes and scale codes, got {type(out).__name__}")
     for name, array, shape in (("codes", out[0], codes), ("scale_codes", out[1], scales)):
-        refuse_masked(array, "out")  # whose memory is not all written
+        refuse_masked(array, "out")  # not all of its memory would be written
         wanted = f"out must hold {name} as a writable uint8 array of shape {shape}"
         if not isinstance(array, np.ndarray) or array.dtype != np.uint8:
             raise TypeError(f"{wanted}, got {getattr(array, 'dtype', type(array).__name__)}")
@@ -31,20 +31,20 @@ def codes_out(
             raise ValueError(f"{wanted}, got shape {array.shape}{state}")
         _refuse_overlap(array, *inputs)
     _refuse_overlap(out[0], out[1])
-    return np.asarray(out[0]), np.asarray(out[1])  # without what subclasses do otherwise
+    return np.asarray(out[0]), np.asarray(out[1])  # no subclasses
 
 
 def floats_out(
     out: Floats | None, shape: tuple[int, ...], layout: FloatLayout, *inputs: NDArray[Any]
 ) -> NDArray[Any]:
-    """The patterns to write: new ones, or those of `out`, which lies by itself."""
+    """Patterns to write: new ones, or those of `out`, which may overlap nothing."""
     return array_out(out, layout.dtype, shape, *inputs).view(layout.uint)
 
 
 def array_out(
     out: NDArray[Any] | None, dtype: np.dtype[Any], shape: tuple[int, ...], *inputs: NDArray[Any]
 ) -> NDArray[Any]:
-    """An array to write: a new one, or `out`, which lies by itself."""
+    """An array to write: a new one, or `out`, which may overlap nothing."""
     if out is None:
         return np.empty(shape, dtype)
     refuse_masked(out, "out")
@@ -71,7 +71,7 @@ def _refuse_overlap(array: NDArray[Any], *others: NDArray[Any]) -> None:
 
 
 def _overlaps_itself(array: NDArray[Any]) -> bool:
-    """Whether a step along some axis does not leave what the axes with smaller steps span."""
+    """Whether some stride is shorter than what the axes with smaller strides span."""
     spanned = array.itemsize
     for step, count in sorted(zip(map(abs, array.strides), array.shape, strict=True)):
         if count > 1 and step < spanned:

@@ -1,4 +1,4 @@
-"""Which float is the simplest: the order in which counterexamples are made smaller.
+"""The order of floats by simplicity, in which counterexamples are shrunk.
 
 A finite number is a fraction, an exponent and a sign. The fraction is written backwards, its top
 bit last: then a smaller integer is a shorter significand, and 0 is a power of two.
@@ -12,8 +12,6 @@ from collections.abc import Iterable
 import numpy as np
 
 from mxref.bits.floats import FloatLayout
-
-__all__ = ["lowest_exponent", "number", "simpler", "simplest_first", "simplicity"]
 
 
 def lowest_exponent(layout: FloatLayout) -> int:
@@ -74,10 +72,10 @@ def simplest_first(words: Iterable[int], layout: FloatLayout) -> list[int]:
 
 
 def simpler(bits: int, layout: FloatLayout, reach: int = 200) -> list[int]:
-    """Floats that are simpler than one, the simplest first: what to try in its place.
+    """Floats that are simpler than a given one, the simplest first: candidates to replace it.
 
-    Those with at most five significant bits and an exponent within `reach` of 0; and itself with
-    its tail cleared but for one bit.
+    Those with at most five significant bits and an exponent within `reach` of 0, and the given one
+    with its tail replaced by zeros or by a single bit.
 
     >>> from mxref.bits.floats import F32
     >>> [f"{word:08x}" for word in simpler(0x3FC00000, F32)[:6]]
@@ -96,7 +94,7 @@ def simpler(bits: int, layout: FloatLayout, reach: int = 200) -> list[int]:
 
 @functools.cache
 def _short(layout: FloatLayout, reach: int) -> list[tuple[tuple[int, ...], int]]:
-    """Floats of short significands near one, zeros and specials, each after its key."""
+    """Floats with short significands near one, zeros and specials, as sorted (key, pattern)."""
     low, high = max(lowest_exponent(layout), -reach), min(layout.bias, reach)
     words = {0, layout.inf_bits, layout.nan_bits, layout.inf_bits | 1}
     words |= {number(layout, f, e) for f in range(16) for e in range(low, high + 1)}

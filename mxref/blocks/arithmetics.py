@@ -1,9 +1,9 @@
 """The named arithmetics of two-level scaling, float32 operation by operation.
 
-Each is what one implementation computes, with its order of operations; x are elements, one block a
-row, a the largest magnitude of each (a column) and t the stored number of the tensor, None where
-there is none. All numbers are float64 that float32 holds, and `fl` rounds after every operation.
-Infinities and NaN follow the arithmetic. Source: SPEC_NOTES N41, N42.
+Each is what one implementation computes, in its order of operations. x are elements, one block a
+row; a is the largest magnitude of each row (a column); t is the stored number of the tensor, or
+None. All numbers are float64 that float32 holds, and `fl` rounds after every operation. Infinities
+and NaN follow the arithmetic. Source: SPEC_NOTES N41, N42.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Arithmetic:
 
 @functools.cache
 def numbers(fmt: CodeFormat) -> F64Array:
-    """The number of every code of a format; read-only, since made once."""
+    """The number of every code of a format; read-only, since it is cached."""
     result: F64Array = compose(every_code(fmt), F64).view(np.float64)
     result.flags.writeable = False
     return result

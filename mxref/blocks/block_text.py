@@ -1,11 +1,9 @@
-"""Text of the first block of a tensor, for `repr`."""
+"""Lines of text about one block, for `repr`."""
 
 from __future__ import annotations
 
 from mxref.bits.floats import U8, Floats
 from mxref.formats.catalog import E8M0, BlockFormat, ScaleFormat
-
-__all__ = ["block_lines"]
 
 #: Elements of the block that are shown.
 SHOWN = 8

@@ -1,4 +1,4 @@
-"""Blocks: elements that share a scale, held as codes, and read back as numbers."""
+"""Tensors in blocks, which share a scale: the container `Blocks`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -18,13 +18,8 @@ from mxref.blocks.fields import BlockFields
 from mxref.blocks.index import Index, moved, part_of, permutation
 from mxref.blocks.tiles import cut
 from mxref.numbers.codes import view_codes
-from mxref.policy.keywords import DequantizeChoices
+from mxref.policy.keywords import DequantizeChoices, Unpack
 from mxref.policy.policy import Policy
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-__all__ = ["Blocks"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +90,8 @@ class Blocks(BlockFields):
     def transpose(self, *axes: int | Sequence[int] | None) -> Blocks:
         """The tensor with its axes in another order; blocks stay whole and move along.
 
-        This is a view of the same codes. It is what `quantize` makes of the transposed tensor with
-        blocks along the axes where they now run, not what it makes of it with blocks elsewhere.
+        This is a view of the same codes. It equals the quantized transposed tensor if that has its
+        blocks along the axes where these now run.
 
         Args:
             axes: as for NumPy arrays: none, or each axis once, as integers or as a tuple of them.
@@ -157,7 +152,7 @@ class Blocks(BlockFields):
         )
 
     def __eq__(self, other: object) -> bool:
-        """Whether everything is the same, bit by bit; codes of padding too, if both hold them."""
+        """Whether all fields are equal, bit by bit; codes of padding too, if both hold them."""
         if not isinstance(other, Blocks):
             return NotImplemented
         for name in ("format", "axis", "shape", "dtype", "tensor_scale"):
@@ -169,7 +164,7 @@ class Blocks(BlockFields):
         return np.array_equal(*codes) and np.array_equal(self.scale_codes, other.scale_codes)
 
     def equal_values(self, other: Blocks) -> bool:
-        """Whether these are the same numbers, in whatever format and along whatever axis.
+        """Whether these are the same numbers, in any formats and along any axes.
 
         NaN equals NaN and -0 equals +0. The numbers are compared as `dequantize` gives them in
         float64, where they are exact, but for tensor scales that divide or are an amax: those

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -14,16 +14,11 @@ from mxref.blocks.product_tables import product_table
 from mxref.blocks.tiles import Tile, cut
 from mxref.formats.catalog import E8M0
 from mxref.policy.choices import ScaleArithmetic
-from mxref.policy.keywords import DequantizeChoices
+from mxref.policy.keywords import DequantizeChoices, Unpack
 from mxref.policy.policy import Policy, resolve, spelled
 from mxref.support.mapped import Mapped
 from mxref.support.scratch import scratch
 from mxref.support.threads import TILE, for_each, part_size, thread_count
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-__all__ = ["dequantize", "read_by"]
 
 
 def dequantize(
@@ -86,7 +81,7 @@ def read_by(
     out: Floats | None = None,
     threads: int | None = None,
 ) -> Floats:
-    """`dequantize` by patterns for each scale code * 2**bits + element code."""
+    """`dequantize` by a table of patterns, indexed by scale code * 2**bits + element code."""
     fmt, tiling = blocks.format, blocks.tiling
     bits = floats_out(out, blocks.shape, layout, blocks.codes, blocks.scale_codes)
     whole = bits.reshape(tiling.shape)

@@ -18,8 +18,6 @@ from mxref.numbers.codes import codes_of, is_writeable
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["BlockFields"]
-
 
 @dataclass(frozen=True, eq=False)
 class BlockFields:

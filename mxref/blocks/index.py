@@ -1,4 +1,4 @@
-"""Parts of a tensor in blocks, and its axes in another order: which codes and scales those are."""
+"""Indexing and transposing a tensor in blocks: the codes and scale codes of the result."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Indices = tuple[int | slice, ...]
 
 
 class IndexPart(NamedTuple):
-    """What an index selects.
+    """The part of a tensor that an index selects.
 
     Args:
         codes: index of the element codes.
         scale_codes: index of the scale codes.
         shape: shape of the part itself.
-        gone: the axes that it no longer has.
+        gone: the axes that the part no longer has.
     """
 
     codes: Indices
@@ -32,7 +32,7 @@ class IndexPart(NamedTuple):
 
 
 def part_of(key: object, shape: tuple[int, ...], tiling: Tiling) -> IndexPart:
-    """The part of a tensor of this shape; along block axes, whole blocks alone."""
+    """The part of a tensor of this shape; along block axes only whole blocks."""
     codes: list[int | slice] = []
     scales: list[int | slice] = []
     lengths, gone = [], []

@@ -1,22 +1,20 @@
-"""Quantization of ordinary blocks: keys and a table, a dozen integer operations per element.
+"""Quantization by keys: a table lookup and a dozen integer operations per element.
 
-Scales: inside a binade of amax the scale code takes two values at most, so that its first one, its
-last one and the pattern from which on it is the last say everything. `_Outcomes` holds them.
+Scales: `ScaleSteps` gives a block's scale word.
 
 Elements: a pattern rounded to odd in its top bits is a key (see `to_odd`), and division by the
 scale is subtraction from the key's exponent field. Keys count exponents from -C, where 2**(1 - C)
-is half of the format's smallest number: what lies below it lies between zero and that half and all
-rounds alike, as the smallest key does. It is lifted to that key, or to zero's if both give the same
-code; the sign stands above the field and in the floor. So a key is right if its number is normal in
-its own type or below 2**(1 - C), and if what is subtracted is not negative, which would let keys
-grow into the sign:
+is half of the format's smallest number. All numbers between zero and that half round alike, so
+smaller keys are replaced by the smallest one, or by that of zero if both have the same code; the
+sign is the bit above the exponent field. A key is right if its number is normal in its own type or
+below 2**(1 - C), and if the number subtracted is not negative, or keys would grow into the sign:
 
-- in float32 and bfloat16 under scale codes from C on, which put every subnormal number there;
-- under smaller ones too, once the numbers are `raised`;
-- in float64 under every scale code: its subnormal numbers are far below all of these.
+- in float32 and bfloat16 under scale codes from C on, where subnormal numbers are that small;
+- under smaller scale codes, once the numbers are multiplied by 2**64;
+- in float64 under every scale code: its subnormal numbers are far smaller.
 
-What is left: blocks with NaN or infinity that are no NaN blocks for it, scales that jump inside a
-binade, as where a narrower type of amax ends, and amax that is subnormal in float64.
+Other ways exist for blocks with NaN or infinity that are not NaN blocks, and for amax that has no
+scale word.
 """
 
 from __future__ import annotations
@@ -33,26 +31,17 @@ from mxref.bits.float32 import as_float32
 from mxref.bits.floats import F32, F64, U8, Bits, Bool, FloatLayout, Parts, to_odd
 from mxref.formats.catalog import E8M0, ElementFormat
 from mxref.numbers.element import encode_parts
-from mxref.numbers.scale_steps import (
-    FLUSHED,
-    NAN_BLOCK,
-    OTHER,
-    ScaleSteps,
-    Words,
-    scale_steps,
-)
+from mxref.numbers.scale_steps import FLUSHED, NAN_BLOCK, OTHER, ScaleSteps, Words, scale_steps
 from mxref.policy.choices import BlockInf, BlockNaN, NaNBlockCodes, Scaling
 from mxref.policy.policy import ElementPolicy, ScalePolicy
 from mxref.support.scratch import scratch
 
-__all__ = ["SMALL", "SPECIAL", "quantize_keyed", "times_2_to_64"]
-
-#: More words: the block is scaled up first; it has NaN or infinity.
+#: Instead of a scale word: multiply the block by 2**64 first; the block has NaN or infinity.
 SMALL, SPECIAL = OTHER << 1, OTHER << 2
-#: Exponents by which blocks under small scales are raised.
-_RAISED = 64
+#: Blocks under small scales are multiplied by 2**64.
+_UP = 64
 #: 2**64 times the smallest number of float32; `pow` might round.
-_SMALLEST_RAISED = np.float32(float.fromhex("0x1p-85"))
+_SMALLEST = np.float32(float.fromhex("0x1p-85"))
 
 
 def _kept(fmt: ElementFormat) -> int:
@@ -100,15 +89,15 @@ def _codes(fmt: ElementFormat, policy: ElementPolicy, field_bits: int) -> U8:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What `quantize_keyed` looks up, for one format, policy and layout."""
+    """Tables of `quantize_keyed` for one format, policy and layout."""
 
     layout: FloatLayout
     steps: ScaleSteps
-    less: NDArray[Any]  # what is subtracted from keys, by scale code
+    less: NDArray[Any]  # subtracted from keys, by scale code
     drop: int
     sign: np.unsignedinteger[Any]  # the bit above a key's field
     table: U8
-    one_floor: bool  # whether what falls below the smallest key has zero's codes
+    one_floor: bool  # whether numbers below the smallest key have the codes of zero
     zeros: U8
     nan_block: int
 
@@ -142,9 +131,9 @@ def quantize_keyed(
     element: ElementPolicy,
     largest: Bool | None = None,
     *,
-    is_raised: bool = False,
+    is_scaled_up: bool = False,
 ) -> tuple[Words, U8, bool]:
-    """Scale codes with their flags, and codes, of blocks along the middle one of three axes.
+    """Scale words and codes of blocks along the middle one of three axes.
 
     Args:
         blocks: patterns, (m, size, n), not empty.
@@ -153,14 +142,14 @@ def quantize_keyed(
         scale: the choices for scales.
         element: the choices for elements.
         largest: (m, n), blocks that have the largest scale whatever their amax.
-        is_raised: whether the patterns are `raised` ones.
+        is_scaled_up: whether the numbers were multiplied by 2**64.
 
     Returns:
-        (m, n), (m, size, n) and whether all of the first are scale codes.
+        Scale words (m, n), codes (m, size, n), and whether all words are scale codes without flags.
     """
     if layout.exponent_bits < F32.exponent_bits or layout.mantissa_bits <= _kept(fmt):
         blocks, layout = as_float32(blocks, layout), F32
-    plan = _plan(fmt, scale, element, layout, _RAISED if is_raised else 0)
+    plan = _plan(fmt, scale, element, layout, _UP if is_scaled_up else 0)
     shape, word = blocks.shape, layout.uint
     key, other = scratch("key", blocks.size, word), scratch("other", blocks.size, word)
     magnitude = other.reshape(shape)
@@ -183,7 +172,7 @@ def quantize_keyed(
     np.maximum(signed, floor.view(less.dtype), out=signed)
     index = scratch("index", key.size, np.intp)
     np.copyto(index, key, casting="same_kind")
-    codes = plan.table.take(index, mode="wrap").reshape(shape)  # others may lie beyond
+    codes = plan.table.take(index, mode="wrap").reshape(shape)  # other keys may be too large
     plain = int(words.max()) <= 0xFF
     if not plain:
         _fill(codes, blocks, words, plan)
@@ -207,27 +196,27 @@ def times_2_to_64(bits: NDArray[np.uint32]) -> NDArray[np.uint32]:
     of zero, and itself a normal one, so that no processor mode changes it.
     """
     magnitude = bits & np.uint32(F32.sign_bit - 1)
-    small = magnitude.view(np.int32).astype(np.float32) * _SMALLEST_RAISED
-    normal = magnitude + np.uint32(_RAISED << 23)
+    small = magnitude.view(np.int32).astype(np.float32) * _SMALLEST
+    normal = magnitude + np.uint32(_UP << 23)
     result = np.where(magnitude < np.uint32(1 << 23), small.view(np.uint32), normal)
     return np.asarray(result | (bits & np.uint32(F32.sign_bit)), np.uint32)
 
 
 @functools.lru_cache(maxsize=8)
 def _ones(size: int, dtype: np.dtype[Any]) -> Bits:
-    """An operand: one of a single number takes four times as long in `minimum`."""
+    """An array of ones: `minimum` takes four times as long with a single number."""
     return np.ones(size, dtype)
 
 
 def _maxima(magnitude: NDArray[Any], spare: NDArray[Any]) -> NDArray[Any]:
-    """The largest along the middle axis, by halves while they are whole: reductions are slow."""
+    """The largest along the middle axis, by halves while it can be halved: reductions are slow."""
     m, size, n = magnitude.shape
     if n == 1 and size in (8, 16, 32, 64) and magnitude.itemsize < 4:
         return _row_maxima(magnitude.reshape(-1), size, spare)
     while size > 1 and size % 2 == 0:
         size //= 2
         half, spare = spare[: m * size * n], spare[m * size * n :]
-        if n == 1:  # neighbours, since what is long is fast
+        if n == 1:  # neighbours, since long operands are fast
             flat = magnitude.reshape(-1)
             magnitude = np.maximum(flat[::2], flat[1::2], out=half).reshape(m, size, n)
         else:
@@ -238,10 +227,10 @@ def _maxima(magnitude: NDArray[Any], spare: NDArray[Any]) -> NDArray[Any]:
 
 
 def _row_maxima(flat: NDArray[Any], size: int, spare: NDArray[Any]) -> NDArray[Any]:
-    """The same of rows, whose size is a power of two.
+    """The largest of each row of a power of two of numbers.
 
-    Every number and the one half a row on, a quarter of a row on, and so forth: the first of a row
-    has then seen all of its row. Most of it is for nothing, but in one run.
+    Every number is compared with the one half a row on, a quarter of a row on, and so forth, until
+    the first of each row is the row's largest. Most results are unused, but operands stay long.
     """
     every = flat
     spares = spare, scratch("signs", flat.size, flat.dtype)

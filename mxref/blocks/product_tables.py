@@ -1,4 +1,4 @@
-"""Scale times element, for every scale code with every element code."""
+"""Tables of scale times element, for every scale code and element code."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _refuse_other_kind(arithmetic: ScaleArithmetic, tensor: TensorScale | None) 
 
 
 def _odd_significands(parts: Parts) -> Parts:
-    """The same numbers with the powers of two in the exponent, so that products stay small."""
+    """The same numbers with odd significands, so that products stay small."""
     shift = floor_log2(parts.significand & -parts.significand)
     return dataclasses.replace(
         parts, significand=parts.significand >> shift, exponent=parts.exponent + shift

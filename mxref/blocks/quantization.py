@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,23 +13,18 @@ from mxref.bits.floats import F32, U8, Bits, FloatLayout
 from mxref.bits.out import codes_out
 from mxref.blocks.arithmetics import ARITHMETICS
 from mxref.blocks.container import Blocks
-from mxref.blocks.routes import FEW, keyed, quantize_lanes, quantize_rows
-from mxref.blocks.shapes import format_and_policy, laid_out
+from mxref.blocks.routes import FEW, quantize_lanes, quantize_rows, takes_keys
+from mxref.blocks.shapes import Place, format_and_policy, laid_out
 from mxref.blocks.tiles import Axis, Tile, Tiling, as_lanes, as_rows, cut
 from mxref.blocks.two_level import TensorScale, TensorScaleKind, tensor_scale
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.element import stochastic
 from mxref.numbers.source import Source
-from mxref.policy.keywords import QuantizeChoices
+from mxref.policy.keywords import QuantizeChoices, Unpack
 from mxref.policy.policy import Policy
 from mxref.support.mapped import Mapped
 from mxref.support.scratch import scratch
 from mxref.support.threads import TILE, for_each, part_size, thread_count
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-__all__ = ["quantize", "quantize_by"]
 
 
 def quantize(
@@ -95,21 +89,22 @@ def quantize(
     fmt, chosen = format_and_policy(block_format, block_size, policy, choices)
     source = Source.of(values, chosen.element)
     shape = source.array.shape
-    _, tiling, _ = laid_out(shape, axis, fmt, chosen)
+    place = laid_out(shape, axis, fmt, chosen)
+    tiling = place.tiling
     draw = stochastic(chosen.element.rounding, random_bits, random_width, shape)
-    draws = None if draw is None else draw.bits.reshape(tiling.shape)
     tensor = _tensor_scale(source, tiling, fmt, chosen, tensor_scale)
 
     def codes_of(lanes: Bits, layout: FloatLayout, tile: Tile) -> tuple[U8, U8]:
-        if lanes.size >= FEW and keyed(fmt, chosen):
+        if lanes.size >= FEW and takes_keys(fmt, chosen):
             return quantize_lanes(lanes, layout, fmt, chosen)
         part = None
-        if draw is not None and draws is not None:
-            part = dataclasses.replace(draw, bits=as_rows(tiling.lanes(draws[tile])))
+        if draw is not None:
+            drawn = draw.bits.reshape(tiling.shape)[tile]
+            part = dataclasses.replace(draw, bits=as_rows(tiling.lanes(drawn)))
         found = quantize_rows(as_rows(lanes), layout, fmt, chosen, tensor, part)
         return as_lanes(found[0], lanes.shape[2]), as_lanes(found[1], lanes.shape[2])
 
-    return _in_blocks(source, fmt, chosen, axis, out, codes_of, tensor, threads)
+    return _in_blocks(source, fmt, place, out, codes_of, tensor, threads)
 
 
 def quantize_by(
@@ -127,24 +122,22 @@ def quantize_by(
         return as_lanes(scales, lanes.shape[2]), as_lanes(codes, lanes.shape[2])
 
     source = Source.of(values, policy.element)
-    return _in_blocks(source, fmt, policy, axis, out, codes_of)
+    place = laid_out(source.array.shape, axis, fmt, policy)
+    return _in_blocks(source, fmt, place, out, codes_of)
 
 
 def _in_blocks(
     source: Source,
     fmt: BlockFormat,
-    policy: Policy,
-    axis: Axis,
+    place: Place,
     out: tuple[U8, U8] | None,
     codes_of: Callable[[Bits, FloatLayout, Tile], tuple[U8, U8]],
     tensor: TensorScale | None = None,
     threads: int | None = None,
 ) -> Blocks:
-    """The blocks of a tensor, a tile of it at a time."""
-    count = thread_count(threads)
-    shape = source.array.shape
-    axis_found, tiling, whole = laid_out(shape, axis, fmt, policy)
-    codes, scales = codes_out(out, whole, tiling.counts, source.array)
+    """The blocks of a tensor, computed a tile at a time."""
+    count, tiling = thread_count(threads), place.tiling
+    codes, scales = codes_out(out, place.codes, tiling.counts, source.array)
     lifted = source.array.reshape(tiling.shape)
     mapped = Mapped(lifted, codes, scales)
 
@@ -160,12 +153,13 @@ def _in_blocks(
 
     size = part_size(TILE, lifted.size, count)
     for_each(quantize_tile, tiling.tiles(size, lifted.strides), count)
-    if out is None:  # nobody else can write to them
+    if out is None:  # no caller can write to them
         codes.flags.writeable = scales.flags.writeable = False
     read_only = codes.view(), scales.view()
-    for array in read_only:
-        array.flags.writeable = False
-    return Blocks._of(*read_only, fmt, axis_found, shape, source.array.dtype, tensor)
+    for view in read_only:
+        view.flags.writeable = False
+    array = source.array
+    return Blocks._of(*read_only, fmt, place.axis, array.shape, array.dtype, tensor)
 
 
 def _tensor_scale(
@@ -191,7 +185,7 @@ def _tensor_scale(
         magnitude = scratch("key", bits.size, layout.uint).reshape(bits.shape)
         np.bitwise_and(bits, layout.uint.type(layout.sign_bit - 1), out=magnitude)
         largest = int(magnitude.max())
-        # Without arithmetic the largest finite number, else perhaps one that is no NaN.
+        # The exact arithmetic takes the largest finite number, others may take infinity or NaN.
         nan_too = arithmetic is not None and arithmetic.nan_in_amax
         limit = layout.inf_bits - (arithmetic is None)
         if largest > limit and not nan_too:

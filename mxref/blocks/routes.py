@@ -1,4 +1,4 @@
-"""Blocks of elements to codes: which way each block goes, and the way that all of them can go."""
+"""Quantization of blocks: by keys or by quotients where these are exact, else by integer parts."""
 
 from __future__ import annotations
 
@@ -18,23 +18,15 @@ from mxref.formats.catalog import E8M0, BlockFormat, CodeFormat, ElementFormat
 from mxref.numbers.element import Elements, encode_parts, nan_error
 from mxref.numbers.scale_steps import FLUSHED, OTHER, Words, scale_codes
 from mxref.numbers.table import code_table
-from mxref.policy.choices import (
-    BlockInf,
-    BlockNaN,
-    NaNBlockCodes,
-    ScaleArithmetic,
-    Scaling,
-)
+from mxref.policy import choices as c
 from mxref.policy.policy import ElementPolicy, Policy
 
-__all__ = ["FEW", "keyed", "quantize_lanes", "quantize_rows"]
-
-#: So many elements are worth the tables.
+#: Elements of the smallest tile that is quantized by tables.
 FEW = 1 << 12
 
 
-def keyed(fmt: BlockFormat, policy: Policy) -> bool:
-    """Whether `quantize_lanes` takes these blocks: scales are powers of two, rounding no chance."""
+def takes_keys(fmt: BlockFormat, policy: Policy) -> bool:
+    """Whether `quantize_lanes` takes these blocks: E8M0 scales, a deterministic rounding."""
     return fmt.scale == E8M0 and not policy.element.rounding.stochastic
 
 
@@ -45,8 +37,8 @@ def quantize_lanes(
     words, codes, plain = _keyed(lanes, layout, fmt, policy)
     if not plain:
         rows, codes_of_rows = lanes.swapaxes(1, 2), codes.swapaxes(1, 2)
-        for why, way in ((SPECIAL, _special_rows), (OTHER, quantize_rows)):
-            some = words == why
+        for word, way in ((SPECIAL, _special_rows), (OTHER, quantize_rows)):
+            some = words == word
             if some.any():
                 words[some], codes_of_rows[some] = way(rows[some], layout, fmt, policy)
     return words.astype(np.uint8), codes
@@ -59,13 +51,13 @@ def _keyed(
     policy: Policy,
     largest: Bool | None = None,
 ) -> tuple[Words, U8, bool]:
-    """What keys say, small scales included."""
+    """Scale words and codes by keys, also of blocks under small scales."""
     choices = fmt.element, policy.scale, policy.element
     words, codes, plain = quantize_keyed(lanes, layout, *choices, largest=largest)
     small = words == SMALL
     if not plain and small.any():
         rows = times_2_to_64(as_float32(lanes.swapaxes(1, 2)[small], layout))[..., np.newaxis]
-        found = quantize_keyed(rows, F32, *choices, is_raised=True)
+        found = quantize_keyed(rows, F32, *choices, is_scaled_up=True)
         words[small], codes.swapaxes(1, 2)[small] = found[0][:, 0], found[1][..., 0]
     return words, codes, plain
 
@@ -73,7 +65,7 @@ def _keyed(
 def _special_rows(
     rows: NDArray[Any], layout: FloatLayout, fmt: BlockFormat, policy: Policy
 ) -> tuple[Words, U8]:
-    """The same for rows with NaN or infinity: for the rest of them, and then for these."""
+    """Scale words and codes of rows with NaN or infinity, whose codes are written at the end."""
     word, size = layout.uint.type, rows.shape[1]
     finite = rows.copy()
     flat = finite.reshape(-1)
@@ -83,14 +75,14 @@ def _special_rows(
     flat[where] &= word(layout.sign_bit)
     has_inf, has_nan = np.zeros((2, len(rows)), bool)
     has_inf[where[~is_nan] // size] = has_nan[where[is_nan] // size] = True
-    largest = has_inf & (policy.scale.block_inf is BlockInf.LARGEST_SCALE)
+    largest = has_inf & (policy.scale.block_inf is c.BlockInf.LARGEST_SCALE)
     found = _keyed(finite[..., np.newaxis], layout, fmt, policy, largest[:, np.newaxis])
     words, codes = found[0][:, 0], found[1][..., 0]
     special = _special_codes(fmt.element, policy.element)[2 * is_nan + negative]
     number = words[where // size] < FLUSHED
     codes.reshape(-1)[where[number]] = special[number]
-    nan_block = has_inf & (policy.scale.block_inf is BlockInf.NAN_BLOCK)
-    nan_block |= has_nan & (policy.scale.block_nan is BlockNaN.NAN_BLOCK)
+    nan_block = has_inf & (policy.scale.block_inf is c.BlockInf.NAN_BLOCK)
+    nan_block |= has_nan & (policy.scale.block_nan is c.BlockNaN.NAN_BLOCK)
     refused = has_nan & bool(nan_error(fmt.element, policy.element))
     words[nan_block | refused] = OTHER
     return words, codes
@@ -112,8 +104,8 @@ def quantize_rows(
     tensor: TensorScale | None = None,
     draw: Stochastic | None = None,
 ) -> tuple[U8, U8]:
-    """Scale codes and element codes of whatever blocks, one a row: the general way."""
-    if policy.scale.scale_arithmetic is not ScaleArithmetic.EXACT:
+    """Scale codes and element codes of any blocks, one a row."""
+    if policy.scale.scale_arithmetic is not c.ScaleArithmetic.EXACT:
         return _float32_rows(wide(rows, layout), layout, fmt, policy, tensor, draw)
     if fmt.scale == E8M0 or layout == F64 or draw is not None or rows.size < FEW:
         return _exact_rows(rows, layout, fmt, policy, tensor, draw)
@@ -164,7 +156,7 @@ def _exact_rows(
     tensor: TensorScale | None,
     draw: Stochastic | None,
 ) -> tuple[U8, U8]:
-    """The same, every number exact."""
+    """`quantize_rows` in integer parts, where every number is exact."""
     parts = split(rows, layout)
     # Magnitude patterns are ordered as the numbers are, with infinity and NaN above them all.
     magnitude = rows & layout.uint.type(layout.sign_bit - 1)
@@ -177,15 +169,15 @@ def _exact_rows(
         code = block_scales(split(amax, layout), fmt, tensor)
         from_amax, flushed = np.zeros(code.shape, bool), code == 0
     has_inf, has_nan = parts.is_inf.any(axis=1), parts.is_nan.any(axis=1)
-    if policy.scale.block_inf is BlockInf.LARGEST_SCALE:
+    if policy.scale.block_inf is c.BlockInf.LARGEST_SCALE:
         code = np.where(has_inf, fmt.scale.max_code, code)
         from_amax, flushed = from_amax & ~has_inf, flushed & ~has_inf
-    nan_block = from_amax | (has_nan & (policy.scale.block_nan is BlockNaN.NAN_BLOCK))
-    nan_block |= has_inf & (policy.scale.block_inf is BlockInf.NAN_BLOCK)
+    nan_block = from_amax | (has_nan & (policy.scale.block_nan is c.BlockNaN.NAN_BLOCK))
+    nan_block |= has_inf & (policy.scale.block_inf is c.BlockInf.NAN_BLOCK)
 
     numbers = ~flushed[:, np.newaxis]  # in a flushed block every element is a zero
     is_inf, is_nan = parts.is_inf & numbers, parts.is_nan & numbers
-    if policy.scale.scaling is Scaling.RECIPROCAL_FLUSHED:  # 1 / 2**127 is flushed to 0
+    if policy.scale.scaling is c.Scaling.RECIPROCAL_FLUSHED:  # 1 / 2**127 is flushed to 0
         numbers = numbers & (code < E8M0.max_code)[:, np.newaxis]
         is_inf, is_nan = is_inf & numbers, is_nan | (is_inf & ~numbers)
     significand = parts.significand * numbers
@@ -198,7 +190,7 @@ def _exact_rows(
     quotients = dataclasses.replace(quotients, is_inf=is_inf, is_nan=is_nan)
     _refuse_nan(is_nan[~nan_block], fmt, policy)
     codes = encode_parts(quotients, fmt.element, policy.element, draw)
-    ones = policy.scale.nan_block_codes is NaNBlockCodes.ONES
+    ones = policy.scale.nan_block_codes is c.NaNBlockCodes.ONES
     codes[nan_block] = fmt.element.code_count - 1 if ones else 0
     if fmt.scale.nan_code is not None:
         code = np.where(nan_block, fmt.scale.nan_code, code)
@@ -218,7 +210,7 @@ def _float32_rows(
     tensor: TensorScale | None,
     draw: Stochastic | None,
 ) -> tuple[U8, U8]:
-    """The same by one of the named arithmetics."""
+    """`quantize_rows` by one of the named arithmetics."""
     arithmetic = ARITHMETICS[policy.scale.scale_arithmetic]
     largest = np.maximum if arithmetic.nan_in_amax else np.fmax
     with np.errstate(all="ignore"):

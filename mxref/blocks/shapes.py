@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -15,13 +15,8 @@ from mxref.bits.floats import layout_of
 from mxref.blocks.tiles import Axis, Tiling, axis_index, shape_of
 from mxref.formats.catalog import E8M0, BlockFormat
 from mxref.policy.choices import ScaleArithmetic, Tail
-from mxref.policy.keywords import QuantizeChoices
+from mxref.policy.keywords import QuantizeChoices, Unpack
 from mxref.policy.policy import Policy, resolve, spelled
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-__all__ = ["E8M0_ONLY", "EXACT_ONLY", "ResultShapes", "result_shapes"]
 
 #: Choices that only scales in E8M0 read, and those that only exact arithmetic reads.
 E8M0_ONLY: tuple[str, ...] = (
@@ -38,7 +33,7 @@ EXACT_ONLY = ("block_nan", "block_inf", "nan_block_codes")
 
 @dataclass(frozen=True, slots=True)
 class ResultShapes:
-    """What a tensor of some shape is quantized to and read back as.
+    """Shapes of a quantized tensor, and shape and dtype of its dequantized values.
 
     Args:
         codes: shape of `Blocks.codes`; the dtype is always uint8.
@@ -76,7 +71,7 @@ def result_shapes(
 
     Raises:
         TypeError: shape or axis of another type, or an unsupported dtype.
-        ValueError: a negative length, and whatever `quantize` refuses but for its values.
+        ValueError: a negative length, and what `quantize` refuses except values.
 
     Source: SPEC_NOTES N29.
 
@@ -88,8 +83,8 @@ def result_shapes(
     """
     fmt, chosen = format_and_policy(block_format, block_size, policy, choices)
     whole = shape_of(shape)
-    _, tiling, codes = laid_out(whole, axis, fmt, chosen)
-    return ResultShapes(codes, tiling.counts, whole, layout_of(dtype).dtype)
+    place = laid_out(whole, axis, fmt, chosen)
+    return ResultShapes(place.codes, place.tiling.counts, whole, layout_of(dtype).dtype)
 
 
 def format_and_policy(
@@ -110,10 +105,16 @@ def format_and_policy(
     return fmt, chosen
 
 
-def laid_out(
-    shape: tuple[int, ...], axis: Axis, fmt: BlockFormat, policy: Policy
-) -> tuple[int | tuple[int, ...], Tiling, tuple[int, ...]]:
-    """The axis as non-negative, how blocks lie in the tensor, and the shape of its codes."""
+class Place(NamedTuple):
+    """How blocks lie in a tensor: the axis, not negative, the tiling, and the shape of codes."""
+
+    axis: int | tuple[int, ...]
+    tiling: Tiling
+    codes: tuple[int, ...]
+
+
+def laid_out(shape: tuple[int, ...], axis: Axis, fmt: BlockFormat, policy: Policy) -> Place:
+    """How the blocks of a tensor of this shape lie."""
     found = axis_index(axis, len(shape))
     tiling = Tiling.of(shape, found, fmt.block_shape)
     for where, (length, unit) in enumerate(zip(tiling.shape, tiling.unit, strict=True)):
@@ -122,7 +123,8 @@ def laid_out(
                 f"values must fill whole blocks of {fmt.block_size} under tail=refused, "
                 f"got {length} on axis {where}"
             )
-    return found, tiling, tiling.shape if policy.layout.tail is Tail.SHORT else tiling.padded
+    short = policy.layout.tail is Tail.SHORT
+    return Place(found, tiling, tiling.shape if short else tiling.padded)
 
 
 def _refuse_unread(fmt: BlockFormat, chosen: Policy, names: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Tensors cut into blocks: along any axes, a tile at a time, each tile's blocks as rows."""
+"""Tensors cut into blocks along any axes, and into tiles of whole blocks."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Tiling:
     def of(
         cls, shape: Sequence[int], axis: int | tuple[int, ...], block_shape: tuple[int, ...]
     ) -> Tiling:
-        """The blocks of a shape along an axis or axes, which must be as many as the block has."""
+        """The blocks of a shape along as many axes as the block has."""
         axes = axis if isinstance(axis, tuple) else (axis,)
         if len(axes) != len(block_shape):
             raise ValueError(
@@ -124,8 +124,8 @@ class Tiling:
     def lanes(self, tile: NDArray[Any]) -> NDArray[Any]:
         """The blocks of a part of the tensor along the middle one of three axes.
 
-        The tail is filled up with zero bits. Blocks that do not lie along the last axis stay as
-        they are, if what lies beside them is long enough; others become rows, (blocks, size, 1).
+        The tail is filled up with zero bits. Blocks that do not run along the last axis keep their
+        place if enough elements lie beside them; others become rows, (blocks, size, 1).
         """
         counts = [-(-n // unit) for n, unit in zip(tile.shape, self.unit, strict=True)]
         padded = tuple(n * unit for n, unit in zip(counts, self.unit, strict=True))
@@ -133,7 +133,7 @@ class Tiling:
             filled = np.zeros(padded, tile.dtype)
             filled[tuple(slice(n) for n in tile.shape)] = tile
             tile = filled
-        elif tile.strides[-1] != tile.itemsize:  # read more than once, so put in order once
+        elif tile.strides[-1] != tile.itemsize:  # a copy in order, since it is read more than once
             tile = np.ascontiguousarray(tile)
         size = math.prod(self.block_shape)
         if self._beside(padded) >= size and len(self.axes) == 1:
@@ -152,7 +152,7 @@ class Tiling:
         return inner.transpose(np.argsort(order)).reshape(padded)
 
     def _beside(self, shape: Sequence[int]) -> int:
-        """Elements beside one another, behind the last axis of blocks."""
+        """Elements along the axes after the last block axis."""
         return math.prod(shape[self.axes[-1] + 1 :])
 
     def _split(self, counts: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -179,5 +179,5 @@ def as_rows(lanes: NDArray[Any]) -> NDArray[Any]:
 
 
 def as_lanes(rows: NDArray[Any], beside: int) -> NDArray[Any]:
-    """Rows as blocks along the middle axis, so many beside one another; also one number a row."""
+    """Rows, or one number for each, as blocks along the middle axis, `beside` of them in a row."""
     return rows.reshape(-1, beside, *rows.shape[1:]).swapaxes(1, -1)

@@ -20,8 +20,6 @@ from mxref.numbers.codes import every_code
 from mxref.numbers.element import encode_parts
 from mxref.policy.policy import ElementPolicy
 
-__all__ = ["TensorScale", "TensorScaleKind"]
-
 _ONE = 0x3F800000
 #: Significant bits of a divisor in `quotient`, and of the quotient beyond 29.
 _DIVISOR_BITS = 32
@@ -106,7 +104,7 @@ class TensorScale:
         return float(wide(np.array([self.bits], np.uint32), F32)[0])
 
     def ratio(self, fmt: BlockFormat) -> Ratio:
-        """What the element times the scale is multiplied by."""
+        """The factor of element times scale."""
         parts = split(np.array([self.bits], np.uint32), F32)
         n, e = int(parts.significand[0]), int(parts.exponent[0])
         is_inf, is_nan = bool(parts.is_inf[0]), bool(parts.is_nan[0])
@@ -123,7 +121,7 @@ class TensorScale:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A tensor's scale as numerator * 2**exponent / denominator, or what is no number."""
+    """A tensor's scale as numerator * 2**exponent / denominator, or infinity or NaN."""
 
     numerator: int = 1
     exponent: int = 0
@@ -132,7 +130,7 @@ class Ratio:
     is_nan: bool = False
 
     def times(self, scale: Parts) -> Parts:
-        """Scales times the ratio's numerator; the denominator is left to the reader."""
+        """Scales times the ratio's numerator; the caller divides by the denominator."""
         zero = scale.significand == 0
         return dataclasses.replace(
             scale,

@@ -1,4 +1,4 @@
-"""What a code of a format is: fields, ranges and special codes, derived from defining constants."""
+"""Code formats: fields, ranges and special codes, derived from defining constants."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Specials(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class CodeFormat:
-    """What element and scale formats share: a magnitude of exponent and fraction bits.
+    """Base of element and scale formats: a magnitude of exponent and fraction bits.
 
     A magnitude code c stands for ``n * 2**q``, with E and M its fields: ``n = 2**m + M`` and
     ``q = E - bias - m``, or ``n = M`` and ``q = 1 - bias - m`` where E = 0 is subnormal.
@@ -158,7 +158,7 @@ class CodeFormat:
         return bool(code & self.sign_bit), code & ~self.sign_bit
 
     def magnitude_parts(self, magnitude: int) -> tuple[int, int]:
-        """Integers (n, q) with magnitude value ``n * 2**q``; specials read as if numbers.
+        """Integers (n, q) with magnitude value ``n * 2**q``; specials as if they were numbers.
 
         >>> from mxref.formats.catalog import E2M1
         >>> E2M1.magnitude_parts(7)  # 6 = 3 * 2**1

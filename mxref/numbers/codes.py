@@ -64,7 +64,7 @@ def codes_of(codes: ArrayLike, fmt: CodeFormat, parameter: str = "codes") -> U8:
 
 
 def is_writeable(array: NDArray[Any]) -> bool:
-    """Whether somebody can write to an array's memory, through it or what it is a view of."""
+    """Whether an array's memory can be written to, through it or through what it is a view of."""
     owner: Any = array
     while isinstance(owner, np.ndarray):
         if owner.flags.writeable:
@@ -87,7 +87,7 @@ def view_codes(codes: U8, fmt: CodeFormat) -> NDArray[Any]:
 
 @functools.cache
 def every_code(fmt: CodeFormat) -> Parts:
-    """Every code of a format, in order, as integer parts; read-only, since made once."""
+    """Every code of a format, in order, as integer parts; read-only, since it is cached."""
     codes = range(fmt.code_count)
     negative, magnitude = zip(*map(fmt.sign_and_magnitude, codes), strict=True)
     is_nan = np.isin(codes, fmt.nan_codes)

@@ -9,19 +9,8 @@ import numpy as np
 
 from mxref.bits.floats import I64, U8, Parts, Stochastic, floor_log2, round_to_code
 from mxref.formats.catalog import E8M0, CodeFormat
-from mxref.policy.choices import (
-    Rounding,
-    ScaleOfInf,
-    ScaleOfNegative,
-    ScaleOfZero,
-    ScaleOverflow,
-    ScaleRounding,
-    ScaleUnderflow,
-    TinyScale,
-)
+from mxref.policy import choices as c
 from mxref.policy.policy import ScalePolicy
-
-__all__ = ["NAN", "Powers", "within"]
 
 NAN = 0xFF
 
@@ -46,20 +35,20 @@ def _encode(parts: Parts, chosen: ScalePolicy) -> I64:
         np.zeros_like(parts.negative),
         E8M0.mantissa_bits,
         E8M0.emin,
-        Rounding[chosen.scale_rounding.name].increments(),
+        c.Rounding[chosen.scale_rounding.name].increments(),
         first_code=1 << E8M0.mantissa_bits,
     )
-    if chosen.tiny_scale is not TinyScale.EXACT:
+    if chosen.tiny_scale is not c.TinyScale.EXACT:
         code = _tiny_codes(code, parts, chosen)
-    code = within(code, chosen.scale_overflow, ScaleUnderflow.CLAMP)
-    infinite = E8M0.max_code if chosen.scale_of_inf is ScaleOfInf.LARGEST else NAN
-    zero = NAN if chosen.scale_of_zero is ScaleOfZero.NAN else 0
+    code = within(code, chosen.scale_overflow, c.ScaleUnderflow.CLAMP)
+    infinite = E8M0.max_code if chosen.scale_of_inf is c.ScaleOfInf.LARGEST else NAN
+    zero = NAN if chosen.scale_of_zero is c.ScaleOfZero.NAN else 0
     code = np.where(parts.significand == 0, zero, code)
     code = np.where(parts.is_inf, infinite, code)
     code = np.where(parts.is_nan, NAN, code)
-    if chosen.scale_of_negative is ScaleOfNegative.CODE_00:
+    if chosen.scale_of_negative is c.ScaleOfNegative.CODE_00:
         code = np.where(parts.negative, 0, code)
-    elif chosen.scale_of_negative is ScaleOfNegative.NAN:
+    elif chosen.scale_of_negative is c.ScaleOfNegative.NAN:
         code = np.where(parts.negative & (parts.significand != 0), NAN, code)
     return code
 
@@ -71,14 +60,14 @@ def _tiny_codes(code: I64, parts: Parts, policy: ScalePolicy) -> I64:
     if policy.scale_rounding.value.startswith("ties_"):
         is_power = parts.significand & (parts.significand - 1) == 0
         return np.where(tiny, (below == E8M0.emin) & ~is_power, code)
-    up = policy.scale_rounding is ScaleRounding.TOWARD_POSITIVE
-    return np.where(tiny & (up and policy.tiny_scale is TinyScale.ALWAYS_UP), 1, code)
+    up = policy.scale_rounding is c.ScaleRounding.TOWARD_POSITIVE
+    return np.where(tiny & (up and policy.tiny_scale is c.TinyScale.ALWAYS_UP), 1, code)
 
 
-def within(code: I64, overflow: ScaleOverflow, underflow: ScaleUnderflow) -> I64:
+def within(code: I64, overflow: c.ScaleOverflow, underflow: c.ScaleUnderflow) -> I64:
     """Codes brought into 00 to FE as the policy says, or FF."""
-    wrapped = code % 256
-    high = {ScaleOverflow.NAN: NAN}.get(overflow, E8M0.max_code)
-    low = {ScaleUnderflow.NAN: NAN}.get(underflow, 0)
-    code = np.where(code > E8M0.max_code, wrapped if overflow is ScaleOverflow.WRAP else high, code)
-    return np.where(code < 0, wrapped if underflow is ScaleUnderflow.WRAP else low, code)
+    largest, wrapped = E8M0.max_code, code % 256
+    high = {c.ScaleOverflow.NAN: NAN}.get(overflow, largest)
+    low = {c.ScaleUnderflow.NAN: NAN}.get(underflow, 0)
+    code = np.where(code > largest, wrapped if overflow is c.ScaleOverflow.WRAP else high, code)
+    return np.where(code < 0, wrapped if underflow is c.ScaleUnderflow.WRAP else low, code)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -26,24 +26,9 @@ from mxref.formats.catalog import CodeFormat, Specials, code_format
 from mxref.numbers.codes import codes_of, every_code
 from mxref.numbers.source import Source
 from mxref.numbers.table import decoded, encode_in_chunks
-from mxref.policy.choices import (
-    Clamp,
-    DecodedZero,
-    Int8Range,
-    NaN,
-    NaNToFinite,
-    Overflow,
-    Rounding,
-    UnderflowSign,
-    ZeroSign,
-)
-from mxref.policy.keywords import DecodeChoices, ElementChoices
+from mxref.policy import choices as c
+from mxref.policy.keywords import DecodeChoices, ElementChoices, Unpack
 from mxref.policy.policy import ElementPolicy, Policy, resolve
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-__all__ = ["Elements", "decode", "encode", "encode_parts", "nan_error"]
 
 
 def encode(
@@ -144,7 +129,7 @@ def decode(
 
 
 def stochastic(
-    rounding: Rounding, random_bits: ArrayLike | None, width: int | None, shape: tuple[int, ...]
+    rounding: c.Rounding, random_bits: ArrayLike | None, width: int | None, shape: tuple[int, ...]
 ) -> Stochastic | None:
     """The random bits that a rounding reads, checked; None for a deterministic one."""
     if not rounding.stochastic:
@@ -185,7 +170,7 @@ class Elements:
 
 def nan_error(fmt: CodeFormat, policy: ElementPolicy) -> str:
     """Error message for a NaN under nan_to_finite=error; empty if a NaN is no error."""
-    if policy.nan_to_finite is not NaNToFinite.ERROR or fmt.nan_code is not None:
+    if policy.nan_to_finite is not c.NaNToFinite.ERROR or fmt.nan_code is not None:
         return ""
     return f"values must not be NaN under nan_to_finite=error: {fmt.name} has no NaN"
 
@@ -204,10 +189,10 @@ def encode_parts(
 
     magnitude = rounded(increments)
     largest = np.full(magnitude.shape, fmt.max_code)
-    if policy.int8_range is Int8Range.FULL and _is_int8(fmt):
+    if policy.int8_range is c.Int8Range.FULL and _is_int8(fmt):
         largest += negative
     beyond = magnitude > largest
-    if policy.clamp is Clamp.BEFORE_ROUNDING:
+    if policy.clamp is c.Clamp.BEFORE_ROUNDING:
         beyond = rounded(_AWAY_FROM_ZERO) > largest
 
     special = fmt.nan_code if fmt.inf_code is None else fmt.inf_code
@@ -217,9 +202,9 @@ def encode_parts(
     is_nan = parts.is_nan | (beyond & ~clamped & (fmt.inf_code is None))
 
     is_zero = (parts.significand == 0) & ~parts.is_inf
-    if policy.zero_sign is ZeroSign.DROPPED:
+    if policy.zero_sign is c.ZeroSign.DROPPED:
         negative = negative & ~(is_zero & ~is_nan)
-    if policy.underflow_sign is UnderflowSign.DROPPED:
+    if policy.underflow_sign is c.UnderflowSign.DROPPED:
         negative = negative & ((magnitude != 0) | is_zero | is_nan)
     if fmt.nan_code is None:
         magnitude, negative = _nan_to_finite(
@@ -238,53 +223,48 @@ def _is_clamped(parts: Parts, negative: Bool, policy: ElementPolicy) -> Bool:
     """Where overflow gives the largest number rather than infinity or NaN."""
     never = np.zeros(negative.shape, bool)
     match policy.overflow:
-        case Overflow.SATURATE:
+        case c.Overflow.SATURATE:
             return ~never
-        case Overflow.NONSATURATING:
+        case c.Overflow.NONSATURATING:
             return never
-        case Overflow.PROPAGATE:
+        case c.Overflow.PROPAGATE:
             return ~parts.is_inf
     toward_zero = {
-        Rounding.TOWARD_ZERO: ~never,
-        Rounding.TO_ODD: ~never,
-        Rounding.TOWARD_POSITIVE: negative,
-        Rounding.TOWARD_NEGATIVE: ~negative,
+        c.Rounding.TOWARD_ZERO: ~never,
+        c.Rounding.TO_ODD: ~never,
+        c.Rounding.TOWARD_POSITIVE: negative,
+        c.Rounding.TOWARD_NEGATIVE: ~negative,
     }
     return toward_zero.get(policy.rounding, never) & ~parts.is_inf
 
 
 def _nan_to_finite(
-    magnitude: I64,
-    negative: Bool,
-    is_nan: Bool,
-    largest: I64,
-    max_code: int,
-    policy: ElementPolicy,
+    magnitude: I64, negative: Bool, is_nan: Bool, largest: I64, max_code: int, policy: ElementPolicy
 ) -> tuple[I64, Bool]:
     """Magnitude and sign of NaN in a format that has none."""
     choice = policy.nan_to_finite
     value: I64 | int = 0
-    if choice in (NaNToFinite.MAX, NaNToFinite.ERROR):
+    if choice in (c.NaNToFinite.MAX, c.NaNToFinite.ERROR):
         value = max_code
-    elif choice is NaNToFinite.SIGNED_MAX:
+    elif choice is c.NaNToFinite.SIGNED_MAX:
         value = largest
     sign = {
-        NaNToFinite.SIGNED_MAX: negative,
-        NaNToFinite.SIGNED_ZERO: negative,
-        NaNToFinite.OPPOSITE_ZERO: ~negative,
+        c.NaNToFinite.SIGNED_MAX: negative,
+        c.NaNToFinite.SIGNED_ZERO: negative,
+        c.NaNToFinite.OPPOSITE_ZERO: ~negative,
     }.get(choice, np.zeros_like(negative))
     return np.where(is_nan, value, magnitude), np.where(is_nan, sign, negative)
 
 
-def _nan_codes(fmt: CodeFormat, choice: NaN, negative: Bool) -> I64:
+def _nan_codes(fmt: CodeFormat, choice: c.NaN, negative: Bool) -> I64:
     """The NaN codes that are written, by the sign of the input."""
     code = fmt.nan_code or 0
-    if code == fmt.sign_bit and fmt.signed:  # the only NaN there is
+    if code == fmt.sign_bit and fmt.signed:  # the only NaN of the format
         return np.full(negative.shape, code)
-    if choice is NaN.SIGNED_QUIET and fmt.specials is Specials.IEEE and fmt.inf_code is not None:
+    if choice is c.NaN.SIGNED_QUIET and fmt.specials is Specials.IEEE and fmt.inf_code is not None:
         code = fmt.inf_code | 1 << (fmt.mantissa_bits - 1)
-    if choice in (NaN.POSITIVE, NaN.NEGATIVE):
-        return np.full(negative.shape, code | (choice is NaN.NEGATIVE) * fmt.sign_bit)
+    if choice in (c.NaN.POSITIVE, c.NaN.NEGATIVE):
+        return np.full(negative.shape, code | (choice is c.NaN.NEGATIVE) * fmt.sign_bit)
     return np.where(negative, code | fmt.sign_bit, code)
 
 
@@ -301,13 +281,13 @@ def _is_int8(fmt: CodeFormat) -> bool:
 
 
 @functools.lru_cache(maxsize=128)
-def _decode_table(fmt: CodeFormat, layout: FloatLayout, zero: DecodedZero) -> NDArray[Any]:
+def _decode_table(fmt: CodeFormat, layout: FloatLayout, zero: c.DecodedZero) -> NDArray[Any]:
     return compose(without_zero_sign(every_code(fmt), zero), layout)
 
 
-def without_zero_sign(parts: Parts, zero: DecodedZero) -> Parts:
+def without_zero_sign(parts: Parts, zero: c.DecodedZero) -> Parts:
     """The same numbers; zeros without their sign if the choice says so."""
-    if zero is DecodedZero.KEPT:
+    if zero is c.DecodedZero.KEPT:
         return parts
     is_zero = (parts.significand == 0) & ~parts.is_inf & ~parts.is_nan
     return dataclasses.replace(parts, negative=parts.negative & ~is_zero)

@@ -1,7 +1,7 @@
-"""Scale exponents as real implementations get them wrong: named quirks, in float32.
+"""Scale exponents of implementations that miss the exact rule: named quirks, in float32.
 
-Each takes amax as a float32 (rounded to one if need be) and does on integers what implementations
-do in floats. Source: SPEC_NOTES N1, N2, N19.
+Each rounds amax to float32 and does on integers what the implementations do in floats.
+Source: SPEC_NOTES N1, N2, N19.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _floor_log2_float32(single: Parts) -> I64:
 
 @functools.cache
 def _reach() -> NDArray[np.int64]:
-    """By k + 150: how many 2**(k - 24) below 2**k the float32 logarithm still is k.
+    """By k + 150 the largest j for which the float32 logarithm of 2**k - j * 2**(k - 24) is k.
 
     log2 of 2**k (1 - j 2**-24) rounds to k if it is at most half a unit in the last place of the
     numbers below k away: half(k) = 2**(floor(log2 m) - 24), m the magnitude just on that side.
@@ -77,7 +77,7 @@ def _reach() -> NDArray[np.int64]:
     with decimal.localcontext(decimal.Context(prec=60)):
         for k in range(-149, 130):
             if k == 0:
-                continue  # numbers next to 0 have no such gap
+                continue  # the logarithms near 0 are too close for this
             size = abs(k)
             power = size & (size - 1) == 0
             exponent = size.bit_length() - 1 - (power and k > 0)

@@ -1,10 +1,10 @@
-"""Shared scales: from a block's largest magnitude, and E8M0 codes to numbers and back."""
+"""Scales: numbers to E8M0 codes and back, and shared scales from largest magnitudes."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -28,16 +28,11 @@ from mxref.numbers.scale_steps import OTHER, scale_codes, scale_steps
 from mxref.numbers.source import Source
 from mxref.numbers.table import PARTS, decoded, encode_in_chunks
 from mxref.policy.choices import Scale00, ScaleFF, ScaleOverflow
-from mxref.policy.keywords import DecodeScaleChoices, EncodeScaleChoices, SharedScaleChoices
+from mxref.policy.keywords import DecodeScaleChoices, EncodeScaleChoices, SharedScaleChoices, Unpack
 from mxref.policy.policy import DecodePolicy, Policy, resolve
 from mxref.policy.scale_rule import ScaleRule
 from mxref.support.scratch import scratch
 from mxref.support.threads import CHUNK, in_chunks
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-__all__ = ["decode_scale", "encode_scale", "shared_scale"]
 
 #: Numbers of the smallest call of `shared_scale` that looks them up.
 _MANY = 1 << 11

@@ -27,8 +27,6 @@ from mxref.policy.policy import ScalePolicy
 from mxref.policy.scale_rule import ScaleRule
 from mxref.support.scratch import scratch
 
-__all__ = ["FLUSHED", "NAN_BLOCK", "OTHER", "ScaleSteps", "Words", "scale_codes", "scale_steps"]
-
 #: Scale words: scale codes with the flags below.
 Words = NDArray[np.int32]
 #: Flags of a scale word: every element becomes a zero; the block is a NaN block.

@@ -93,8 +93,8 @@ class Source:
     def numbers(self, part: NDArray[Any]) -> tuple[Bits, FloatLayout]:
         """Patterns of a part of the array after the input choices, and their layout.
 
-        An integer beyond 2**53 is rounded to odd in its 53rd bit, which changes no later rounding
-        to 50 bits or fewer.
+        An integer beyond 2**53 is rounded to odd at 53 bits, which changes no later rounding to 50
+        bits or fewer.
 
         Raises:
             ValueError: a NaN, if it is an error.
@@ -135,7 +135,7 @@ def numbers_of(
 
 
 def has_nan(bits: Bits, layout: FloatLayout) -> bool:
-    """Whether there is a NaN: a pattern above one of the infinities, as integers of either kind."""
+    """Whether there is a NaN: a pattern above infinity's as a signed or unsigned integer."""
     signed = bits.view(f"i{bits.dtype.itemsize}")
     negative = layout.sign_bit | layout.inf_bits
     return bool(bits.max(initial=0) > negative or signed.max(initial=0) > layout.inf_bits)
@@ -188,10 +188,10 @@ def _narrow(bits: Bits, layout: FloatLayout, target: FloatLayout, out: Bits) -> 
     """`compose` of `split` for a chunk, on whole patterns where the result is a normal number.
 
     Dropping fraction bits rounds a magnitude pattern to a multiple of 2**drop, and a carry moves
-    into the exponent by itself; the difference of the biases is subtracted before, a multiple of
-    twice that, which leaves halves and ties where they are. Subnormals of both types lie alike
-    where the biases are the same. Where they are not, what is below the target's normal numbers
-    wraps around and is done apart, as NaN is.
+    into the exponent by itself. The difference of the biases is subtracted first; it is a multiple
+    of 2**(drop + 1), so ties and even codes stay the same. Subnormals need nothing else if the
+    biases are equal. If not, numbers below the target's normal ones wrap around, and are computed
+    separately, as NaN is.
     """
     word, size, drop = bits.dtype.type, bits.size, layout.mantissa_bits - target.mantissa_bits
     magnitude, rounded = (scratch(name, size, bits.dtype) for name in ("magnitude", "rounded"))
@@ -217,7 +217,7 @@ def _narrow(bits: Bits, layout: FloatLayout, target: FloatLayout, out: Bits) -> 
 def _narrow_small(
     magnitude: Bits, rebias: int, layout: FloatLayout, target: FloatLayout, out: Bits
 ) -> None:
-    """Magnitudes below the target's normal numbers: zeros, and the rare ones that are not."""
+    """Write the results for magnitudes below the target's normal numbers, most of them zeros."""
     word, unit = magnitude.dtype.type, 1 << layout.mantissa_bits
     small = magnitude < word(rebias + unit)
     if not small.any():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,15 +22,10 @@ from mxref.formats.catalog import (
 from mxref.numbers.codes import codes_of
 from mxref.packing.moves import BYTES, PACKINGS, Packing, matrix
 from mxref.policy.choices import ScaleByte, ScalePlace
-from mxref.policy.keywords import PackBlocksChoices, PackChoices
+from mxref.policy.keywords import PackBlocksChoices, PackChoices, Unpack
 from mxref.policy.policy import LayoutPolicy, Policy, resolve
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-__all__ = ["pack", "pack_blocks", "packed_size", "unpack", "unpack_blocks"]
-
-#: What packed bytes are checked as.
+#: The format that packed bytes are checked against.
 BYTE = CodeFormat("bytes", 8, 0, 0, signed=False)
 _U8 = np.dtype(np.uint8)
 
@@ -110,7 +106,7 @@ def unpack(
         choices: as in `pack`.
 
     Returns:
-        uint8 codes (..., count). Bits that hold no code and codes past `count` are not looked at,
+        uint8 codes (..., count). Bits that hold no code, and codes past `count`, are ignored,
         since kernels leave anything there.
 
     Raises:
@@ -211,10 +207,7 @@ def pack_blocks(
     >>> packed.shape, bytes(packed[0, :3]).hex(" ")
     ((1, 17), '82 21 43')
     """
-    fmt, size = _blocks(block_format)
-    chosen = resolve("pack_blocks", policy, choices).layout
-    packing, _ = _packing(fmt.element, chosen, size)
-    _check_scale(fmt, chosen)
+    fmt, packing, size, chosen = _blocks(block_format, "pack_blocks", policy, choices)
     scales = codes_of(scale_codes, fmt.scale, "scale_codes")
     array = codes_of(codes, fmt.element)
     if not scales.ndim:
@@ -260,7 +253,7 @@ def unpack_blocks(
 
     Returns:
         uint8 scale codes (..., blocks) and codes (..., blocks * block size). Bits that hold no code
-        are not looked at.
+        are ignored.
 
     Raises:
         TypeError: packed of another type.
@@ -274,10 +267,7 @@ def unpack_blocks(
     >>> scale_codes.tolist(), codes[:3].tolist(), codes[16:19].tolist()
     ([130], [0, 1, 2], [1, 1, 1])
     """
-    fmt, size = _blocks(block_format)
-    chosen = resolve("unpack_blocks", policy, choices).layout
-    packing, _ = _packing(fmt.element, chosen, size)
-    _check_scale(fmt, chosen)
+    fmt, packing, size, chosen = _blocks(block_format, "unpack_blocks", policy, choices)
     array = codes_of(packed, BYTE, "packed")
     wanted = 1 + packing.packed_size(size, size)
     if array.ndim < 2 or array.shape[-1] != wanted:
@@ -319,17 +309,18 @@ def _packing(fmt: ElementFormat, layout: LayoutPolicy, block_size: int) -> tuple
     return packing, size
 
 
-def _blocks(name: str | BlockFormat) -> tuple[BlockFormat, int]:
+def _blocks(
+    name: str | BlockFormat, operation: str, policy: str | Policy, choices: Mapping[str, Any]
+) -> tuple[BlockFormat, Packing, int, LayoutPolicy]:
+    """Format, packing, block size and layout of a call for whole blocks, checked."""
     fmt = block_format(name)
     if not isinstance(fmt.block_size, int):
         raise ValueError(
             f"block_format must have blocks along one axis, got {fmt.name} with block size "
             f"{fmt.block_size}: pack its codes alone with pack"
         )
-    return fmt, fmt.block_size
-
-
-def _check_scale(fmt: BlockFormat, layout: LayoutPolicy) -> None:
+    layout = resolve(operation, policy, choices).layout
+    packing, size = _packing(fmt.element, layout, fmt.block_size)
     if layout.scale_place is ScalePlace.SEPARATE:
         raise ValueError(
             "scale_place must be before or after for whole blocks, got separate: pack the codes "
@@ -340,6 +331,7 @@ def _check_scale(fmt: BlockFormat, layout: LayoutPolicy) -> None:
             f"scale_byte must be biased for a scale that is not e8m0, got signed for "
             f"{fmt.scale.name} of {fmt.name}"
         )
+    return fmt, packing, size, layout
 
 
 def _natural(parameter: str, value: int, least: int) -> int:

@@ -1,4 +1,4 @@
-"""How codes lie in bytes: each packing is one table of the bits that it moves, there and back."""
+"""Packings of codes into bytes: each is a table of bit fields that are moved, or moved back."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Packing:
         size: packed bytes of a group, no more than there are codes.
         moves: bit of the codes' word, bit of the packed word, width: the fields that are moved.
         planar_codes: the first codes of all groups of a block come first, then the second ones.
-        planar_bytes: the same of the packed bytes.
+        planar_bytes: the same order of packed bytes.
     """
 
     codes: int
@@ -91,7 +91,7 @@ class Packing:
         _tiled(tile, codes.shape, count, threads)
 
     def _unit(self, block_size: int) -> tuple[int, int, int]:
-        """Groups, codes and bytes of what is packed by itself: a block if planar, or a group."""
+        """Groups, codes and bytes of what is packed by itself: a block if planar, else a group."""
         groups = block_size // self.codes if self.planar else 1
         return groups, groups * self.codes, groups * self.size
 
@@ -116,7 +116,7 @@ class Packing:
 def _tiled(
     work: Callable[[slice, int, int], None], shape: tuple[int, ...], unit: int, threads: int | None
 ) -> None:
-    """Do the work for rows, first and last unit of parts of codes (rows, count) of such units."""
+    """Call `work` with rows, first and last unit of parts of codes (rows, count)."""
     rows, units = shape[0], -(-shape[1] // unit)
     count = thread_count(threads)
     wide = max(1, part_size(_TILE, math.prod(shape), count) // unit)
@@ -147,11 +147,11 @@ def _filled(codes: U8, count: int) -> U8:
     return whole
 
 
-# A view, a cast or columns, here and in `_swapped`: NumPy copies short rows one by one.
+# Views, casts and columns, here and in `_swapped`: NumPy copies short rows one by one.
 
 
 def _read(groups: U8, scratch: NDArray[Any]) -> NDArray[Any]:
-    """Groups (n, bytes) as words with zeros above."""
+    """Groups (n, bytes) as words whose upper bytes are zero."""
     count, size = groups.shape
     if size == scratch.itemsize:
         same: NDArray[Any] = groups.view(scratch.dtype)[:, 0]
@@ -200,14 +200,17 @@ _LOW_NIBBLE_FIRST = _fields(4, (0, 0), (8, 4))
 BYTES = _ONE_EACH[8]
 
 # Code i of a group is bits 8i to 8i + 5 of its word; the three bytes are bits 0, 8 and 16 and up.
-_QUARK = _fields(2, (4, 6), (12, 4), (20, 2), (28, 0)) + _fields(
-    4, (0, 12), (8, 8), (16, 20), (24, 16)
+_QUARK = (
+    *_fields(2, (4, 6), (12, 4), (20, 2), (28, 0)),
+    *_fields(4, (0, 12), (8, 8), (16, 20), (24, 16)),
 )
-_PLANAR = _fields(4, (2, 4), (10, 0), (18, 12), (26, 8)) + _fields(
-    2, (0, 22), (8, 20), (16, 18), (24, 16)
+_PLANAR = (
+    *_fields(4, (2, 4), (10, 0), (18, 12), (26, 8)),
+    *_fields(2, (0, 22), (8, 20), (16, 18), (24, 16)),
 )
-_QUADS = _fields(4, (2, 4), (10, 0), (26, 12), (18, 8)) + _fields(
-    2, (0, 22), (8, 20), (24, 18), (16, 16)
+_QUADS = (
+    *_fields(4, (2, 4), (10, 0), (26, 12), (18, 8)),
+    *_fields(2, (0, 22), (8, 20), (24, 18), (16, 16)),
 )
 PACKINGS: Mapping[Choice, Packing] = {
     FP4Packing.LOW_NIBBLE_FIRST: Packing(2, 1, _LOW_NIBBLE_FIRST),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,15 +14,10 @@ from mxref.bits.out import array_out
 from mxref.formats.catalog import CodeFormat
 from mxref.numbers.codes import codes_of
 from mxref.policy.choices import ScaleLayout
-from mxref.policy.keywords import PackScalesChoices
+from mxref.policy.keywords import PackScalesChoices, Unpack
 from mxref.policy.policy import Policy, resolve
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-__all__ = ["pack_scales", "unpack_scales"]
-
-#: What scale codes of any scale format are checked as.
+#: The format that scale codes of any scale format are checked against.
 _SCALE_BYTE = CodeFormat("scales", 8, 0, 0, signed=False, dtype_name="float8_e8m0fnu")
 
 
@@ -104,7 +98,7 @@ def unpack_scales(
         choices: `scale_layout`.
 
     Returns:
-        uint8 scale codes of the shape. Bytes of the filler are not looked at.
+        uint8 scale codes of the shape. Bytes of the filler are ignored.
 
     Raises:
         TypeError: packed of another type; a shape that holds something else than integers.

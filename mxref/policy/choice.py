@@ -1,14 +1,12 @@
-"""What a choice is: members with a spelling and a standing."""
+"""Base of the choices: enums whose members have a spelling and a standing."""
 
 from __future__ import annotations
 
 import enum
 
-__all__ = ["Choice", "Standing"]
-
 
 class Standing(enum.Enum):
-    """What the texts say of an option; it judges conformance, not quality."""
+    """What the standards say of a member; it judges conformance, not quality."""
 
     REQUIRED = "required"
     RECOMMENDED = "recommended"

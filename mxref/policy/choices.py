@@ -1,6 +1,6 @@
 """One enum for each choice that the standards leave open; the first member is what `ocp` does.
 
-A member's value is its spelling in policies. Its `standing` says what the texts say of it; the
+A member's value is its spelling in policies. Its `standing` is what the standards say of it; the
 `Source:` of its class names the clause of SPEC_NOTES that explains the choice and who makes it.
 """
 

@@ -22,7 +22,7 @@ __all__ = [
 
 
 class Rounding(Choice):
-    """To which neighbour an inexact number goes. Source: SPEC_NOTES N17, N18.
+    """The neighbour that an inexact number is rounded to. Source: SPEC_NOTES N17, N18.
 
     The stochastic ones add random bits R of a width N to the part that is cut off, nu of a unit in
     the last place, and round the magnitude up where the sum reaches a whole unit.
@@ -74,27 +74,27 @@ class Rounding(Choice):
 
 
 class Overflow(Choice):
-    """What a number that rounds past the largest one, or an infinity, becomes.
+    """The result for numbers that round past the largest one, and for infinities.
 
     "Special" is infinity, or else NaN, or else the largest number: what the format has.
     Source: OCP MX v1.0 5.3.1 Table 3; SPEC_NOTES N11, N12, N37, N39.
     """
 
     SATURATE = "saturate", REQUIRED  #: the largest number, sign kept
-    NONSATURATING = "nonsaturating", REQUIRED  #: special, in whatever direction the rounding goes
+    NONSATURATING = "nonsaturating", REQUIRED  #: special, for every rounding
     NONSATURATING_IEEE = "nonsaturating_ieee", PERMITTED  #: largest number if rounding toward zero
     PROPAGATE = "propagate", PERMITTED  #: finite numbers as `saturate`, infinities as special
 
 
 class Clamp(Choice):
-    """When a number counts as too large. Source: SPEC_NOTES N10."""
+    """The test for numbers that are too large. Source: SPEC_NOTES N10."""
 
     AFTER_ROUNDING = "after_rounding", REQUIRED  #: if it rounds past the largest number
     BEFORE_ROUNDING = "before_rounding", CONTRADICTS  #: if it is beyond the largest number
 
 
 class NaN(Choice):
-    """Which NaN code is written, where a format has more than one. Source: SPEC_NOTES N13."""
+    """The NaN code that is written where a format has several. Source: SPEC_NOTES N13."""
 
     POSITIVE = "positive", PERMITTED  #: all ones, sign clear
     SIGNED = "signed", PERMITTED  #: all ones, sign of the input
@@ -103,7 +103,7 @@ class NaN(Choice):
 
 
 class NaNToFinite(Choice):
-    """What NaN becomes in a format without NaN. Source: SPEC_NOTES N14."""
+    """The result for NaN in a format without NaN. Source: SPEC_NOTES N14."""
 
     MAX = "max", PERMITTED  #: the largest number
     SIGNED_MAX = "signed_max", PERMITTED  #: the largest number with the sign of the NaN
@@ -128,7 +128,7 @@ class UnderflowSign(Choice):
 
 
 class SubnormalInputs(Choice):
-    """Whether subnormal inputs count. Source: SPEC_NOTES N9."""
+    """Whether subnormal inputs are read as zeros. Source: SPEC_NOTES N9."""
 
     KEPT = "kept", RECOMMENDED
     FLUSHED = "flushed", PERMITTED  #: a zero of the same sign

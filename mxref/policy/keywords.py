@@ -1,12 +1,17 @@
-"""The keyword choices of every operation, as types: what `mxref.policy.READS` is made of."""
+"""The keyword choices of every operation, as types, from which `mxref.policy.READS` is derived."""
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from mxref.policy import choices as c
 from mxref.policy.choices import Rounding
 from mxref.policy.scale_rule import ScaleRule
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack as Unpack
+else:
+    Unpack = None  # annotations are not evaluated, and `typing` has it from Python 3.11 on
 
 
 class ElementChoices(TypedDict, total=False):

@@ -20,14 +20,14 @@ __all__ = [
 
 
 class Scale00(Choice):
-    """What scale code 00 stands for. Source: SPEC_NOTES N22."""
+    """The value of scale code 00. Source: SPEC_NOTES N22."""
 
     POWER = "power", REQUIRED  #: 2**-127
     ZERO = "zero", CONTRADICTS
 
 
 class ScaleFF(Choice):
-    """What scale code FF stands for. Source: SPEC_NOTES N22."""
+    """The value of scale code FF. Source: SPEC_NOTES N22."""
 
     NAN = "nan", REQUIRED
     INF = "inf", CONTRADICTS
@@ -35,7 +35,7 @@ class ScaleFF(Choice):
 
 
 class ProductOverflow(Choice):
-    """What scale times element beyond the output type becomes. Source: SPEC_NOTES N20."""
+    """The result for scale times element beyond the output type. Source: SPEC_NOTES N20."""
 
     INF = "inf", PERMITTED
     NAN = "nan", PERMITTED
@@ -43,7 +43,7 @@ class ProductOverflow(Choice):
 
 
 class ProductRounding(Choice):
-    """How scale times element is rounded. Source: SPEC_NOTES N21."""
+    """The rounding of scale times element. Source: SPEC_NOTES N21."""
 
     ONCE = "once", SILENT  #: the exact product
     SCALE_FIRST = "scale_first", SILENT  #: the scale first, then the product
@@ -57,7 +57,7 @@ class DecodedZero(Choice):
 
 
 class Tail(Choice):
-    """What happens to the rest of an axis that whole blocks do not fill. Source: SPEC_NOTES N29."""
+    """The end of an axis that is shorter than a block. Source: SPEC_NOTES N29."""
 
     ZERO_PADDED = "zero_padded", SILENT  #: filled up with +0, whose codes are stored
     SHORT = "short", SILENT  #: a shorter last block
@@ -65,7 +65,7 @@ class Tail(Choice):
 
 
 class FP4Packing(Choice):
-    """Where 4-bit codes lie in bytes. Source: SPEC_NOTES N32."""
+    """The place of 4-bit codes in bytes. Source: SPEC_NOTES N32."""
 
     LOW_NIBBLE_FIRST = "low_nibble_first", PERMITTED  #: code 2j low, code 2j + 1 high
     HIGH_NIBBLE_FIRST = "high_nibble_first", PERMITTED  #: code 2j high, code 2j + 1 low
@@ -75,7 +75,7 @@ class FP4Packing(Choice):
 
 
 class FP6Packing(Choice):
-    """Where 6-bit codes lie in bytes, four in three or one in one. Source: SPEC_NOTES N32.
+    """The place of 6-bit codes in bytes, four in three or one in one. Source: SPEC_NOTES N32.
 
     `hi` and `lo` are the upper and lower bits of a code; a byte is written from its top bit.
     """
@@ -88,7 +88,7 @@ class FP6Packing(Choice):
 
 
 class ScalePlace(Choice):
-    """Where the scale of a block stands. Source: SPEC_NOTES N32."""
+    """The place of the scale of a block. Source: SPEC_NOTES N32."""
 
     SEPARATE = "separate", PERMITTED  #: in an array of its own
     BEFORE = "before", PERMITTED  #: the byte before the elements of its block
@@ -96,14 +96,14 @@ class ScalePlace(Choice):
 
 
 class ScaleByte(Choice):
-    """What byte stands for an E8M0 scale beside its elements. Source: SPEC_NOTES N32."""
+    """The byte of an E8M0 scale beside its elements. Source: SPEC_NOTES N32."""
 
     BIASED = "biased", REQUIRED  #: the E8M0 code
     SIGNED = "signed", CONTRADICTS  #: the exponent in two's complement; NaN 80
 
 
 class ScaleLayout(Choice):
-    """In what order a matrix of scales is stored. Source: SPEC_NOTES N32."""
+    """The order in which a matrix of scales is stored. Source: SPEC_NOTES N32."""
 
     ROW_MAJOR = "row_major", PERMITTED
     TILES_128X4 = "tiles_128x4", PERMITTED  #: tiles of 128 x 4 in 512 bytes, filled up with 00

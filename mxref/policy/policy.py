@@ -18,17 +18,6 @@ from mxref.policy.choices import Choice, Rounding
 from mxref.policy.scale_rule import ScaleRule
 from mxref.support.text import unknown_name
 
-__all__ = [
-    "READS",
-    "DecodePolicy",
-    "ElementPolicy",
-    "LayoutPolicy",
-    "Policy",
-    "ScalePolicy",
-    "resolve",
-    "spelled",
-]
-
 
 def _member(name: str, value: object, members: list[Choice]) -> Choice:
     known = {member.value: member for member in members}
@@ -40,7 +29,7 @@ def _member(name: str, value: object, members: list[Choice]) -> Choice:
 
 
 class _Group:
-    """Part of a policy: members of choices, given as such or by their spelling."""
+    """Base of the parts of a policy, which take members or their spellings."""
 
     __slots__ = ()
 
@@ -231,11 +220,11 @@ READS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _parse(text: str) -> tuple[Policy, list[str]]:
+def _parse(text: str) -> tuple[Policy, tuple[str, ...]]:
+    """The policy that a string spells, and the choices that it names."""
     if not isinstance(text, str):
         raise TypeError(f"policy must be a string or a Policy, got {type(text).__name__}")
-    policy, choices = _parsed(text)
-    return policy, list(choices)
+    return _parsed(text)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -271,13 +260,9 @@ def resolve(operation: str, policy: str | Policy, choices: Mapping[str, Any]) ->
         ValueError: unknown, unread or repeated choice.
         TypeError: policy is neither a string nor a `Policy`.
     """
-    spelled: list[str] = []
-    if isinstance(policy, Policy):
-        base = policy
-    else:
-        base, spelled = _parse(policy)
+    base, named = (policy, ()) if isinstance(policy, Policy) else _parse(policy)
     reads = READS[operation]
-    for name in (*spelled, *choices):
+    for name in (*named, *choices):
         if name not in _GROUP_OF:
             raise ValueError(unknown_name("choice", name, dict.fromkeys(reads)))
         if name not in reads:
@@ -286,7 +271,7 @@ def resolve(operation: str, policy: str | Policy, choices: Mapping[str, Any]) ->
                 f"{operation} does not read the choice {name!r}, which {readers} "
                 f"{'read' if ',' in readers else 'reads'}"
             )
-    twice = [name for name in choices if name in spelled]
+    twice = [name for name in choices if name in named]
     if twice:
         raise ValueError(f"choice {twice[0]!r} is given twice, in policy and by keyword: keep one")
     return base.replace(**choices)

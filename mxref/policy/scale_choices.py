@@ -24,9 +24,9 @@ __all__ = [
 
 
 class ScaleRounding(Choice):
-    """To which power of two a number's magnitude goes in E8M0. Source: SPEC_NOTES N23.
+    """The power of two that a number's magnitude is rounded to in E8M0. Source: SPEC_NOTES N23.
 
-    As `Rounding`; even and odd are meant of the code, and a tie is midway between the numbers.
+    As `Rounding`: even and odd refer to codes, and a tie is midway between two numbers.
     """
 
     TOWARD_ZERO = "toward_zero", SILENT
@@ -39,14 +39,14 @@ class ScaleRounding(Choice):
 
 
 class BlockNaN(Choice):
-    """What a NaN does to its block. Source: SPEC_NOTES N4."""
+    """The effect of a NaN on its block. Source: SPEC_NOTES N4."""
 
     NAN_BLOCK = "nan_block", SILENT  #: scale FF, every code 00
     IGNORE = "ignore", SILENT  #: the scale comes from the other elements
 
 
 class BlockInf(Choice):
-    """What an infinity does to its block. Source: SPEC_NOTES N5."""
+    """The effect of an infinity on its block. Source: SPEC_NOTES N5."""
 
     NAN_BLOCK = "nan_block", SILENT  #: scale FF, every code 00
     LARGEST_SCALE = "largest_scale", SILENT  #: scale FE
@@ -64,7 +64,7 @@ class ZeroBlock(Choice):
 
 
 class ScaleOverflow(Choice):
-    """What a scale above 2**127 becomes. Source: SPEC_NOTES N8."""
+    """The code for a scale above 2**127. Source: SPEC_NOTES N8."""
 
     CLAMP = "clamp", SILENT  #: code FE
     NAN = "nan", SILENT  #: code FF
@@ -72,7 +72,7 @@ class ScaleOverflow(Choice):
 
 
 class ScaleUnderflow(Choice):
-    """What a scale below 2**-127 becomes. Source: SPEC_NOTES N7."""
+    """The code for a scale below 2**-127. Source: SPEC_NOTES N7."""
 
     CLAMP = "clamp", SILENT  #: code 00
     NAN = "nan", SILENT  #: code FF
@@ -97,21 +97,21 @@ class Int8Emax(Choice):
 
 
 class NaNBlockCodes(Choice):
-    """The element codes of a NaN block, which no reader looks at. Source: SPEC_NOTES N24."""
+    """The element codes of a NaN block, which have no meaning. Source: SPEC_NOTES N24."""
 
     ZEROS = "zeros", SILENT
     ONES = "ones", SILENT  #: every bit set
 
 
 class Scaling(Choice):
-    """How elements are divided by the scale. Source: SPEC_NOTES N19."""
+    """The division of elements by the scale. Source: SPEC_NOTES N19."""
 
     DIVIDE = "divide", RECOMMENDED
     RECIPROCAL_FLUSHED = "reciprocal_flushed", CONTRADICTS  #: by a reciprocal that is 0 for FE
 
 
 class ScaleArithmetic(Choice):
-    """How scales that are no powers of two are computed and applied. Source: SPEC_NOTES N41."""
+    """The arithmetic of scales that are no powers of two. Source: SPEC_NOTES N41."""
 
     EXACT = "exact", SILENT  #: quotients and products exact, each rounded once
     TORCHAO = "torchao", SILENT
@@ -143,8 +143,8 @@ class ScaleOfInf(Choice):
 
 
 class TinyScale(Choice):
-    """How numbers below 2**-126 are rounded to E8M0. Source: SPEC_NOTES N23."""
+    """The rounding of numbers below 2**-126 to E8M0. Source: SPEC_NOTES N23."""
 
     EXACT = "exact", SILENT  #: 2**-127 is a number like the others
     AS_IF_ZERO = "as_if_zero", SILENT  #: nearest: what is above 2**-127 goes up
-    ALWAYS_UP = "always_up", SILENT  #: the same, and upward even 2**-127 goes up
+    ALWAYS_UP = "always_up", SILENT  #: as_if_zero, and rounding upward even 2**-127 goes up

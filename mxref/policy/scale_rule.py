@@ -9,12 +9,10 @@ from fractions import Fraction
 from mxref.formats.catalog import ElementFormat
 from mxref.policy.choice import CONTRADICTS, PERMITTED, RECOMMENDED, Choice
 
-__all__ = ["ScaleLimit", "ScaleRule"]
-
 
 @dataclass(frozen=True, slots=True)
 class ScaleLimit:
-    """What a scale rule allows: amax / scale up to `limit`, which itself is allowed if `closed`.
+    """The largest amax / scale that a scale rule allows: up to `limit`, and that too if `closed`.
 
     Args:
         limit: the limit, or its square if `root`.
@@ -64,14 +62,14 @@ class ScaleRule(Choice):
     NEAREST = "nearest", PERMITTED  #: the power of two nearest to amax / max, a midpoint up
     NEAREST_LOG2 = "nearest_log2", PERMITTED  #: log2(amax / max) to the nearest integer
     NEAREST_LOG2_POWER = "nearest_log2_power", PERMITTED  #: of log2(amax / 2**emax)
-    # How implementations miss the rule that they mean; all compute in float32.
+    # Rules of implementations that compute in float32 and miss the exact rule.
     FLOOR_LOG2_FLOAT32 = "floor_log2_float32", CONTRADICTS  #: FLOOR with a rounded logarithm
     FLOOR_EXPONENT_FIELD = "floor_exponent_field", CONTRADICTS  #: FLOOR, subnormals as 2**-127
     RCEIL_RECIPROCAL = "rceil_reciprocal", PERMITTED  #: RCEIL of float32(amax * float32(1 / max))
 
     @property
     def is_quirk(self) -> bool:
-        """Whether the rule is no exact limit."""
+        """Whether the rule computes in float32 instead of having an exact limit."""
         return self in (
             ScaleRule.FLOOR_LOG2_FLOAT32,
             ScaleRule.FLOOR_EXPONENT_FIELD,

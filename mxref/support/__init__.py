@@ -1,1 +1,1 @@
-"""Threads, memory, whole files, worker processes and text: nothing of MX."""
+"""Threads, scratch memory, whole files, worker processes and texts, which know nothing of MX."""

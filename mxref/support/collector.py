@@ -1,4 +1,4 @@
-"""Python's garbage collector, which looks at all objects again and again while many are made."""
+"""Python's garbage collector switched off for a while."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import contextlib
 import gc
 from collections.abc import Iterator
 
-__all__ = ["no_collection"]
-
 
 @contextlib.contextmanager
 def no_collection() -> Iterator[None]:
-    """Without it: for what makes a million objects and no garbage, and for what is timed."""
+    """No garbage collection: for code that makes a million objects, or that is timed."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Ratios of sums of squares, the same to the last bit whatever the parts are."""
+"""Ratios of sums of squares in decibels; the sums are exact, so their order changes no bit."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Sum", "decibels"]
-
-#: A square in [1/4, 1) is split into two numbers of so many bits, which holds all of it.
+#: A square in [1/4, 1) is split into two numbers of this many bits, which is exact.
 _BITS = 27
-#: The exponents of float64 as `frexp` has them begin after this.
+#: Below every exponent that `frexp` gives for float64.
 _LOWEST = -1074
 
 
@@ -24,7 +22,7 @@ class Sum:
     def add(self, numbers: NDArray[np.float64]) -> None:
         """Add the squares of at most 2**26 finite numbers."""
         fraction, exponent = np.frexp(numbers.reshape(-1))
-        square = np.ldexp(fraction * fraction, _BITS)  # beyond no range: a fraction is 1/2 or more
+        square = np.ldexp(fraction * fraction, _BITS)  # in range: a fraction is at least 1/2
         high = np.floor(square)
         low = np.ldexp(square - high, _BITS)
         where = exponent - _LOWEST
@@ -35,7 +33,7 @@ class Sum:
 
     @property
     def total(self) -> int:
-        """The sum as an integer, in units that are the same for every sum."""
+        """The sum as an integer, in a unit that all sums share."""
         return sum(
             ((int(high) << _BITS) + int(low)) << 2 * i
             for i, (high, low) in enumerate(zip(*self.bins, strict=True))

@@ -1,4 +1,4 @@
-"""Memory-mapped files larger than memory: pages that were used are handed back."""
+"""Memory-mapped files larger than memory: used pages are handed back to the system."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Mapped:
 
 
 def _shared_map(array: object) -> mmap.mmap | None:
-    """The mapping of an `np.memmap` below an array; no other is known to be shared with a file."""
+    """The mapping of the `np.memmap` that an array views, if it is shared with a file."""
     owner: Any = array
     while owner is not None:
         if isinstance(owner, np.memmap) and isinstance(owner.base, mmap.mmap):

@@ -1,7 +1,7 @@
-"""Memory that is used again for every chunk: it stays in the cache, and is not asked for again.
+"""Scratch memory that every chunk reuses, so that it stays in the cache.
 
-What NumPy allocates for a chunk often goes back to the system at once, and every page of it is
-cleared before the next use, which takes longer than the arithmetic.
+NumPy often returns the memory of a chunk to the system at once. The system clears every page before
+it hands it out again, which takes longer than the arithmetic.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-
-__all__ = ["scratch"]
 
 
 class _Own(threading.local):
@@ -26,10 +24,7 @@ _OWN = _Own()
 
 
 def scratch(name: str, size: int, dtype: DTypeLike) -> NDArray[Any]:
-    """This thread's array of that name, (size,), with anything in it.
-
-    Whoever asks for the name again gets the same memory.
-    """
+    """An uninitialised array (size,) of this thread; the next one of this name overwrites it."""
     wanted: np.dtype[Any] = np.dtype(dtype)
     array = _OWN.arrays.get(name)
     if array is None or array.size < size * wanted.itemsize:

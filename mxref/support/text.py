@@ -1,4 +1,4 @@
-"""Small texts that several rooms print."""
+"""Texts that several rooms print: unknown names, short lines, hexadecimal floats."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def unknown_name(parameter: str, got: object, known: Mapping[str, object]) -> st
     return f"{parameter} must be one of {names}, got {got!r}{suggestion(got, known)}"
 
 
-#: Of more names than this, only those near to the one that was given are listed.
+#: If there are more names than this, only those near the given one are listed.
 _MANY = 40
 
 
@@ -34,7 +34,7 @@ def suggestion(got: object, known: Iterable[str]) -> str:
 
 
 def _nearest(got: object, known: Iterable[str]) -> list[str]:
-    """At most eight names that are near, the nearest first."""
+    """At most eight similar names, the nearest first."""
     text, names = str(got).lower(), list(known)
     near = [name for name in names if text and name.startswith(text)]
     near += difflib.get_close_matches(text, names, 1, 0.5)
@@ -43,21 +43,18 @@ def _nearest(got: object, known: Iterable[str]) -> list[str]:
 
 
 def refuse_unknown(
-    parameter: str,
-    got: Iterable[str],
-    known: Collection[str],
-    error: type[ValueError] = ValueError,
+    parameter: str, got: Iterable[str], known: Collection[str], error: type[ValueError] = ValueError
 ) -> None:
     """Refuse names that are not known.
 
     Args:
         parameter: what the sentence calls them.
-        got: the names.
+        got: the names that were given.
         known: the legal ones, in the order in which they are listed.
         error: what to raise.
 
     Raises:
-        ValueError: the first name that is not known, as `unknown_name` says it.
+        ValueError: a name is not known; see `unknown_name`.
 
     >>> refuse_unknown("--op", ["encode", "decode"], ["encode", "decode"])
     """

@@ -1,4 +1,4 @@
-"""Parts of a task on several threads: NumPy lets go of the interpreter while it computes."""
+"""Parts of arrays on several threads: NumPy releases the interpreter's lock while it computes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CHUNK", "TILE", "for_each", "in_chunks", "part_size", "thread_count"]
-
 _Part = TypeVar("_Part")
 _VARIABLE = "MXREF_THREADS"
 #: Elements per chunk: intermediate arrays stay in the cache.
 CHUNK = 1 << 15
 #: Elements of a chunk whose only step is a table lookup: fewer calls for the same cache.
 TILE = 1 << 17
-#: Elements of a part with several threads, if there are enough.
+#: Elements of a part for several threads, if the array is large enough.
 _SHARED = 1 << 18
 
 
@@ -49,11 +47,11 @@ def thread_count(threads: int | None) -> int:
 
 
 def part_size(usual: int, total: int, threads: int) -> int:
-    """Elements of a part: the usual ones, or what is better for several threads.
+    """Elements of a part: `usual` for one thread, more for several.
 
-    A thread gives the interpreter back at each call of NumPy and has to wake up to get it again,
-    which takes as long as a short call. Measured with two threads of `encode`: parts of 2**15
-    elements gain nothing, parts of 2**18 take little more than half of the time.
+    A thread releases the interpreter's lock in each call of NumPy and waits to get it back, which
+    takes as long as a short call. Measured with two threads of `encode`: parts of 2**15 elements
+    gain nothing, parts of 2**18 take little more than half of the time.
 
     >>> part_size(1 << 15, 1 << 24, 2) == 1 << 18
     True
@@ -64,10 +62,10 @@ def part_size(usual: int, total: int, threads: int) -> int:
 
 
 def for_each(work: Callable[[_Part], None], parts: Iterable[_Part], threads: int) -> None:
-    """Do the work for each part, on so many threads; what the first of them raises is raised here.
+    """Call `work` for each part on several threads; raise the error of the first part that fails.
 
-    This thread is one of them. A pool would make an object with locks for each part, which takes
-    the interpreter from those who work.
+    The calling thread is one of them. A thread pool is slower: it makes an object with locks for
+    each part, and meanwhile the others wait for the interpreter's lock.
     """
     if threads == 1:
         for part in parts:
@@ -78,7 +76,7 @@ def for_each(work: Callable[[_Part], None], parts: Iterable[_Part], threads: int
     lock = threading.Lock()
     errors: list[tuple[int, BaseException]] = []
 
-    def some() -> None:
+    def run() -> None:
         index: int | None = 0
         try:
             while not errors:
@@ -87,13 +85,13 @@ def for_each(work: Callable[[_Part], None], parts: Iterable[_Part], threads: int
                 if index is None:
                     return
                 work(tasks[index])
-        except BaseException as error:  # an interruption, too, stops the others
+        except BaseException as error:  # a KeyboardInterrupt stops the others, too
             errors.append((index or 0, error))
 
-    others = [threading.Thread(target=some) for _ in range(min(threads, len(tasks)) - 1)]
+    others = [threading.Thread(target=run) for _ in range(min(threads, len(tasks)) - 1)]
     for other in others:
         other.start()
-    some()
+    run()
     for other in others:
         other.join()
     if errors:
@@ -107,7 +105,7 @@ def in_chunks(
     *sources: NDArray[Any],
     size: int = CHUNK,
 ) -> None:
-    """Do ``work(target, *sources)`` for parts of arrays of one shape, flat.
+    """Call ``work(target, *sources)`` for flat parts of arrays of one shape.
 
     Args:
         work: writes to the part of the target.
@@ -129,7 +127,7 @@ def in_chunks(
 
 
 def _chunks(shape: tuple[int, ...], size: int) -> Iterator[tuple[int | slice, ...]]:
-    """Indices of parts that follow each other in memory, with so many elements at most."""
+    """Indices of contiguous parts with at most `size` elements, in the order of memory."""
     axis, inner = len(shape), 1
     while axis and inner * shape[axis - 1] <= size:
         axis -= 1

@@ -11,14 +11,14 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """The name to write a file to; it is renamed to the file's own name when all went well.
+    """The name to write a file to; it is renamed to the file's own name if nothing failed.
 
     Raises:
         OSError: the file cannot be written; nothing is left behind.
         ValueError: the path is a device, a pipe or a socket.
     """
     path = Path(os.path.realpath(path))  # a link stays a link
-    # Another name for each call, even in one process, and short enough for the system.
+    # A new name for each call, even in one process, short enough for every file system.
     temporary = path.with_name(f".{path.name[:50]}.{os.urandom(8).hex()}.{os.getpid()}.tmp")
     try:
         refuse_special(path)
@@ -44,7 +44,7 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def refuse_special(path: Path) -> None:
-    """Refuse what is there, but is no file: it may have no end, and must not be replaced.
+    """Refuse a path that is neither a file nor a folder nor free: it must not be replaced.
 
     Raises:
         OSError: the path cannot be looked at.

@@ -1,4 +1,4 @@
-"""Work over several processes, results in order, so that they do not depend on how many."""
+"""Work on several processes, with results in the order of the tasks."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
-__all__ = ["cores", "in_flight", "in_order", "processes"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: How often a future is submitted again.
+#: Times that a cancelled future is submitted again.
 _AGAIN = 3
 
 
@@ -52,7 +50,7 @@ def in_order(work: Callable[[T], R], tasks: Iterable[T], jobs: int) -> Iterator[
 
 @contextlib.contextmanager
 def processes(jobs: int) -> Iterator[Executor]:
-    """An executor of fresh processes, which end with this one; what waits at the end is dropped."""
+    """An executor of new processes, which end with this one; tasks that wait then are dropped."""
     # Imported here: it would double the time that the command line takes to start.
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
@@ -69,13 +67,13 @@ def processes(jobs: int) -> Iterator[Executor]:
 def in_flight(
     executor: Executor, work: Callable[[T], R], tasks: Iterable[T], ahead: int
 ) -> Iterator[R]:
-    """The results of tasks, in their order, of any number: only some are submitted in advance.
+    """The results of any number of tasks, in their order; only a few are submitted in advance.
 
-    A future that somebody else has cancelled is submitted again, three times at most.
+    A future that was cancelled from outside is submitted again, three times at most.
 
     Args:
-        executor: who works.
-        work: a function that it can call.
+        executor: runs the tasks.
+        work: a function that the executor can call.
         tasks: its arguments.
         ahead: how many tasks are submitted before their results are taken.
     """
@@ -93,7 +91,7 @@ def in_flight(
                 if not left:
                     raise
                 waiting[0] = task, executor.submit(work, task)
-        waiting.popleft()  # not before: while it is waited for it can be cancelled, too
+        waiting.popleft()  # only now: it can be cancelled while this waits
         return result
 
     try:
@@ -109,12 +107,12 @@ def in_flight(
 
 
 def _end_with_parent() -> None:
-    """End this worker when its parent has ended, killed ones included, instead of waiting on."""
+    """End this worker when its parent ends, even if the parent is killed."""
     import multiprocessing
     import signal
     import threading
 
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it, too, without a traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a traceback
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()
