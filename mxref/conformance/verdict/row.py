@@ -11,11 +11,11 @@ from mxref.conformance.compare.compare import Failure, Outcome
 from mxref.conformance.verdict.cause.causes import Cause
 from mxref.conformance.verdict.describe.description import Description
 
-__all__ = ["Row"]
+__all__ = ["VerifyRow"]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class VerifyRow:
     """One line of the report: an operation on a format, over the float types compared alike."""
 
     op: str

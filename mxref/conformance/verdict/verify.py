@@ -17,7 +17,7 @@ from mxref.conformance.verdict.cause.diagnose import answers_differ
 from mxref.conformance.verdict.cause.findings import Finding, findings
 from mxref.conformance.verdict.cause.profile_causes import profile_causes
 from mxref.conformance.verdict.describe.description import describe_failures
-from mxref.conformance.verdict.row import Row
+from mxref.conformance.verdict.row import VerifyRow
 from mxref.policy.choices import Standing
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
@@ -26,7 +26,7 @@ from mxref.targets.calls import Answers
 from mxref.targets.profile_target import speaks_of
 from mxref.targets.target import Target
 
-__all__ = ["Report", "Row", "against_standard", "covered_files", "verify"]
+__all__ = ["Report", "VerifyRow", "against_standard", "covered_files", "verify"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Report:
 
     target: Target
     policy: Policy
-    rows: tuple[Row, ...]
+    rows: tuple[VerifyRow, ...]
     not_covered: tuple[str, ...]
     equals: str | None = None  #: the one policy that gives all answers, if it is another
     known: Mapping[str, str] = field(default_factory=dict)  #: reason by id, from an xfail file
@@ -187,8 +187,8 @@ def _with_rows(
     outcome_of: Callable[[VectorFile, Policy, Profile | None], Outcome],
 ) -> Report:
     """A report of what files were answered, each compared with the profile or with the policy."""
-    by_profile: list[Row] = []
-    others: list[Row] = []
+    by_profile: list[VerifyRow] = []
+    others: list[VerifyRow] = []
     profile = report.profile
     for (op, format), group in _grouped(files):
         spoken = [f for f in group if profile and speaks_of(profile, op, format, f.float)]
@@ -233,10 +233,10 @@ def _in_words(files: Sequence[VectorFile], some: Collection[str]) -> tuple[str, 
 
 
 def _row(
-    op: str, format: str, outcomes: tuple[Outcome, ...], policy: Policy, before: Sequence[Row]
-) -> Row:
+    op: str, format: str, outcomes: tuple[Outcome, ...], policy: Policy, before: Sequence[VerifyRow]
+) -> VerifyRow:
     if not any(outcome.failures for outcome in outcomes):
-        return Row(op, format, outcomes)
+        return VerifyRow(op, format, outcomes)
     known = (row.causes[0] for row in before if row.op == op and row.causes)
     hints = dict.fromkeys(cause for cause in known if cause.complete)
     by_profile = outcomes[0].profile is not None
@@ -246,10 +246,10 @@ def _row(
     # A policy that gives all answers may do so but for codes of NaN.
     described = by_profile or not complete
     description = describe_failures(outcomes, policy) if described else None
-    return Row(op, format, outcomes, causes, description)
+    return VerifyRow(op, format, outcomes, causes, description)
 
 
-def _one_policy(rows: Sequence[Row], start: Policy) -> str | None:
+def _one_policy(rows: Sequence[VerifyRow], start: Policy) -> str | None:
     """The policy that gives the answers of every row, from those that explain the failing ones."""
     changed: dict[str, str] = {}
     begin = start.choices()

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mxref.conformance.verdict.describe.cover import cover
 from mxref.conformance.verdict.describe.features import UNKNOWN, Table
-from mxref.conformance.verdict.describe.literals import Literal
+from mxref.conformance.verdict.describe.rules import Literal, cover
 
 #: What to plant, as literals that hold together, in parts.
 PLANTED = [

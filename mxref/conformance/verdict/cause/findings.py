@@ -9,7 +9,7 @@ from typing import Any
 
 from mxref.conformance.verdict.cause.causes import Cause
 from mxref.conformance.verdict.cause.diagnose import answers_differ
-from mxref.conformance.verdict.row import Row
+from mxref.conformance.verdict.row import VerifyRow
 from mxref.policy.policy import Policy
 
 __all__ = ["Finding", "findings"]
@@ -68,13 +68,13 @@ class Finding:
         }
 
 
-def findings(rows: Sequence[Row]) -> tuple[Finding, ...]:
+def findings(rows: Sequence[VerifyRow]) -> tuple[Finding, ...]:
     """What is to be said of the causes of all rows, operation by operation."""
     ops = dict.fromkeys(row.op for row in rows)
     return tuple(found for op in ops for found in _of_one([row for row in rows if row.op == op]))
 
 
-def _of_one(rows: Sequence[Row]) -> Iterator[Finding]:
+def _of_one(rows: Sequence[VerifyRow]) -> Iterator[Finding]:
     """The same of the rows of one operation."""
     left = _under_one_policy(rows)
     while left:
@@ -90,7 +90,7 @@ def _of_one(rows: Sequence[Row]) -> Iterator[Finding]:
         yield Finding(rows[0].op, tuple(some), len(some) == len(rows) > 1, cause, tuple(also))
 
 
-def _under_one_policy(rows: Sequence[Row]) -> dict[str, tuple[Cause, ...]]:
+def _under_one_policy(rows: Sequence[VerifyRow]) -> dict[str, tuple[Cause, ...]]:
     """Causes by format; if one policy explains all formats that different ones do, then that."""
     causes = {row.format: row.causes for row in rows if row.causes}
     some = [row for row in rows if row.causes and row.causes[0].kind == "policy"]

@@ -1,7 +1,7 @@
-"""The smallest description of where a target differs, when no policy and no known bug explains it.
+"""A short description of where a target differs, when no policy and no known bug explains it.
 
-What is said is true of every failure and of no success among the compared cases; of other inputs
-nothing is known.
+It is true of every failure and of no success among the compared cases; of other inputs nothing is
+known.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ from typing import Any
 import numpy as np
 
 from mxref.conformance.compare.compare import Outcome
-from mxref.conformance.verdict.describe.cover import common, cover
 from mxref.conformance.verdict.describe.effects import effect_kinds, effect_of
-from mxref.conformance.verdict.describe.literals import Literal
+from mxref.conformance.verdict.describe.rules import Literal, common, cover
 from mxref.conformance.verdict.describe.units import Units, units_of
 from mxref.policy.policy import Policy
 
 __all__ = ["Description", "Part", "describe_failures"]
 
-#: How many cases are named where no pattern is found.
+#: The number of cases that are named where no pattern is found.
 _NAMED = 3
-#: What the units of each kind are called.
+#: The words for the units of each kind.
 _KINDS = {
     "answer": ("", "cases"),
     "scale": ("scales ", "scales"),
@@ -35,40 +34,26 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some failing units and what they have in common.
+    """Some failing units and their common properties.
 
-    Args:
-        kind: what the units are: `answer` (whole cases), `scale` and `element` of a block, `word`
-            of an answer, or `count`, the number of its words.
-        literals: what holds of all of them, together, and of no unit that is right; empty where
-            every unit is wrong. Where no pattern was found, of some right ones, too.
-        failing: how many there are.
-        units: how many units the literals hold of.
-        effect: what became of all of them; empty if nothing can be said.
-        cases: the failing ones by name, where no pattern was found.
+    Without a pattern the literals hold of all failing units, and of some right ones, too.
     """
 
-    kind: str
-    literals: tuple[Literal, ...]
-    failing: int
-    units: int
-    effect: str
-    cases: tuple[str, ...] = ()
+    kind: str  #: of its units: see `Units`
+    literals: tuple[Literal, ...]  #: hold together of these units and of no right one
+    failing: int  #: the number of these units
+    units: int  #: the number of units that the literals hold of
+    effect: str  #: how all of these units are wrong; empty if they differ in that
+    cases: tuple[str, ...] = ()  #: the failing units by name, where no pattern was found
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Where a target differs: together the parts hold of every wrong unit and of no right one.
+    """Where a target differs: its parts hold of every wrong unit and of no right one."""
 
-    Args:
-        parts: by kind, the largest first.
-        failing: how many units of each kind failed.
-        compared: how many there were.
-    """
-
-    parts: tuple[Part, ...]
-    failing: dict[str, int]
-    compared: dict[str, int]
+    parts: tuple[Part, ...]  #: by kind, the largest first
+    failing: dict[str, int]  #: the number of failing units by kind
+    compared: dict[str, int]  #: the number of all units by kind
 
     @property
     def text(self) -> str:
@@ -77,14 +62,16 @@ class Description:
 
     def _sentence(self, kind: str) -> str:
         subject, units = _KINDS[kind]
-        parts, places = [part for part in self.parts if part.kind == kind], []
-        for part in parts:
-            *most, last = (literal.text for literal in part.literals) if part.literals else ("",)
-            where = " and ".join([*([", ".join(most)] if most else []), last])
+        places = []
+        for part in self.parts:
+            if part.kind != kind:
+                continue
+            texts = [literal.text for literal in part.literals]
+            where = " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
             effect = f": {part.effect}" if part.effect else ""
             if part.cases:
                 named = ", ".join(part.cases[:_NAMED]) + ", ..." * (len(part.cases) > _NAMED)
-                of = f"{part.failing} of {part.units} {units}{f' where {where}' if where else ''}"
+                of = f"{part.failing} of {part.units} {units}{where and f' where {where}'}"
                 return f"{subject}wrong in {of}, without a pattern ({named}){effect}"
             if not where:
                 return f"{subject}wrong in all {part.failing} {units}{effect}"
@@ -93,34 +80,30 @@ class Description:
 
     def as_json(self) -> dict[str, Any]:
         """As plain data."""
-        return {
-            "text": self.text,
-            "failing": self.failing,
-            "compared": self.compared,
-            "parts": [
-                {
-                    "kind": part.kind,
-                    "literals": [literal.as_json() for literal in part.literals],
-                    "failing": part.failing,
-                    "units": part.units,
-                    "effect": part.effect,
-                    **({"cases": list(part.cases)} if part.cases else {}),
-                }
-                for part in self.parts
-            ],
-        }
+        parts = [
+            {
+                "kind": part.kind,
+                "literals": [literal.as_json() for literal in part.literals],
+                "failing": part.failing,
+                "units": part.units,
+                "effect": part.effect,
+                **({"cases": list(part.cases)} if part.cases else {}),
+            }
+            for part in self.parts
+        ]
+        counts = {"failing": self.failing, "compared": self.compared}
+        return {"text": self.text, **counts, "parts": parts}
 
 
 def describe_failures(outcomes: Sequence[Outcome], policy: Policy) -> Description | None:
-    """The shortest description found of where the answers are wrong.
+    """A description of where the answers are wrong; None if nothing failed but with errors.
+
+    Cases that raised an error are no part of it, nor are the elements of blocks whose scale is
+    wrong.
 
     Args:
         outcomes: those of one operation and format, over float types.
-        policy: what they were compared with.
-
-    Returns:
-        The description; None if nothing failed but with errors. Cases that raised an error are no
-        part of it, nor are the elements of blocks whose scale is wrong.
+        policy: the policy that they were compared with.
     """
     found = [units for units in units_of(outcomes, policy) if units.failed.any()]
     if not found:
@@ -134,21 +117,14 @@ def describe_failures(outcomes: Sequence[Outcome], policy: Policy) -> Descriptio
 
 def _parts(units: Units) -> list[Part]:
     """The parts that describe the failures of one kind of unit."""
+    names: tuple[str, ...] = ()
     rules = cover(units.table, units.failed, effect_kinds(units))
     if rules is None:
-        rule = common(units.table, units.failed)
+        rules = [common(units.table, units.failed)]
         names = tuple(units.name(i) for i in np.flatnonzero(units.failed).tolist())
-        effect = effect_of(units.only(units.failed))
-        holds = int(rule.holds.sum())
-        return [Part(units.kind, rule.literals, len(names), holds, effect, names)]
-    rules.sort(key=lambda rule: -int(rule.holds.sum()))
-    return [
-        Part(
-            units.kind,
-            rule.literals,
-            int(rule.holds.sum()),
-            int(rule.holds.sum()),
-            effect_of(units.only(rule.holds)),
-        )
-        for rule in rules
-    ]
+    parts = []
+    for rule in sorted(rules, key=lambda rule: -int(rule.holds.sum())):
+        wrong = rule.holds & units.failed
+        counts = int(wrong.sum()), int(rule.holds.sum())
+        parts.append(Part(units.kind, rule.literals, *counts, effect_of(units.only(wrong)), names))
+    return parts

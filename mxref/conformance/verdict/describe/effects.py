@@ -1,4 +1,4 @@
-"""What became of wrong words: what all of them have in common."""
+"""How words are wrong: an effect that all of them show, such as one code too near zero."""
 
 from __future__ import annotations
 
@@ -7,30 +7,25 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import I64, LAYOUTS, Bool, FloatLayout, split
+from mxref.bits.floats import I64, LAYOUTS, Bool, Parts, split
 from mxref.conformance.compare.failure_text import show_code, show_float
-from mxref.conformance.verdict.describe.features import UNKNOWN, real_keys
+from mxref.conformance.verdict.describe.features import real_keys
+from mxref.conformance.verdict.describe.tables import magnitudes, parts_at
 from mxref.conformance.verdict.describe.units import Units
-from mxref.formats.catalog import CodeFormat
-from mxref.numbers.codes import every_code
 
 __all__ = ["effect_kinds", "effect_of"]
 
-U64 = NDArray[np.uint64]
 Effects = Iterator[tuple[str, Bool]]
+_FAR, _LARGE = ("too far from zero", "too near zero"), ("too large", "too small")
 
 
 def effect_of(units: Units) -> str:
-    """What all of some wrong words have in common, in words; empty if nothing.
-
-    Args:
-        units: the wrong ones.
-    """
+    """The first effect that all of some wrong units show; empty if there is none."""
     return next((text for text, true in _effects(units) if true.all()), "")
 
 
 def effect_kinds(units: Units) -> I64:
-    """The number of the first effect that each unit shows; other units have -1."""
+    """The number of the first effect that each failed unit shows; -1 for other units."""
     kinds = np.full(len(units.failed), -1)
     for number, (_, true) in enumerate(_effects(units)):
         kinds[(kinds < 0) & true & units.failed] = number
@@ -39,72 +34,83 @@ def effect_kinds(units: Units) -> I64:
 
 def _effects(units: Units) -> Effects:
     """Effects, the most telling first, and which units show each."""
-    want, got, codes = units.want, units.got, units.codes
-    if units.floats:
-        yield from _of_all_floats(units)
-    elif codes is not None:
-        yield from _of_codes(units.kind, want, got, codes)
-        for value in _common(got):
-            yield f"becomes {show_code(value, codes)}", got == np.uint64(value)
-    elif units.kind == "count":
+    want, got, fmt = units.want, units.got, units.codes
+    if units.kind == "count":
         yield "too few words", got < want
         yield "too many words", got > want
         return
+    if units.floats:
+        found: dict[str, Bool] = {}  # the effects in each float type, put together
+        for number, layout in enumerate(LAYOUTS.values()):
+            some = units.table["float type"] == number
+            words, mask = (want[some], got[some]), np.uint64(layout.sign_bit - 1)
+            places = [(word & mask).view(np.int64) for word in words]
+            sides = [split(word, layout) for word in words]
+            effects = [*_of_numbers("float", sides, places, _FAR)]
+            effects += [
+                (f"becomes {show_float(g, layout)}", words[1] == g) for g in _common(words[1])
+            ]
+            for text, true in effects:
+                found.setdefault(text, np.zeros(len(some), bool))[some] = true
+        yield from found.items()
+        return
+    if fmt is not None:
+        valid, last = got < fmt.code_count, fmt.code_count - 1
+        codes = [np.minimum(word, last).astype(np.int64) for word in (want, got)]
+        places, sides = [magnitudes(fmt)[c] for c in codes], [parts_at(fmt, c) for c in codes]
+        way = _FAR if fmt.signed and units.kind != "scale" else _LARGE
+        for text, true in _of_numbers("code", sides, places, way):
+            yield text, valid & true
+        number_ = valid & ~sides[0].is_nan & ~sides[1].is_nan
+        yield "becomes the largest number", number_ & (places[1] == fmt.max_code)
+        low, high = (np.where(s.negative, -p, p) for s, p in zip(sides, places, strict=True))
+        yield from _of_distances("code", number_, high - low, ("too high", "too low"))
+        yield "one code off", number_ & (np.abs(high - low) == 1)
     for value in _common(got):
-        yield f"becomes {value:02x}", got == np.uint64(value)
-    yield from _of_integers(want, got)
+        yield f"becomes {show_code(value, fmt) if fmt else f'{value:02x}'}", got == value
+    swapped = want >> np.uint64(4) | (want & np.uint64(15)) << np.uint64(4)
+    yield "the nibbles are exchanged", (got == swapped) & ((want | got) <= 0xFF)
+    for value in _common(want ^ got):
+        if value.bit_count() == 1:
+            bit = value.bit_length() - 1
+            yield f"bit {bit} is lost", (want ^ got == value) & (got < want)
+            yield f"bit {bit} is wrong", want ^ got == value
+    more = got.view(np.int64) - want.view(np.int64)
+    for value in _common(more[np.abs(more) < 256]):
+        yield f"{abs(value)} too {'large' if value > 0 else 'small'}", more == value
 
 
-def _of_all_floats(units: Units) -> Effects:
-    """The effects of every float type by itself, put together."""
-    found: dict[str, Bool] = {}
-    for number, layout in enumerate(LAYOUTS.values()):
-        some = units.table["float type"] == number
-        for text, true in _of_floats(units.want[some], units.got[some], layout):
-            found.setdefault(text, np.zeros(len(some), bool))[some] = true
-    yield from found.items()
+def _of_numbers(unit: str, sides: list[Parts], places: list[I64], way: tuple[str, str]) -> Effects:
+    """Effects on numbers of one type, from their parts and their places by magnitude.
+
+    A zero is as near to numbers of both signs.
+    """
+    want, got = sides
+    yield "becomes NaN", got.is_nan
+    yield "becomes infinite", got.is_inf
+    yield "becomes 0", (got.significand == 0) & ~got.is_nan
+    number, more = ~(want.is_nan | got.is_nan), places[1] - places[0]
+    yield "the sign is lost", number & (more == 0) & want.negative & ~got.negative
+    yield "becomes negative", number & (more == 0) & ~want.negative & got.negative
+    yield "the sign is wrong", number & (more == 0) & (want.negative ^ got.negative)
+    zero = (want.significand == 0) | (got.significand == 0)
+    number &= zero | (want.negative == got.negative)
+    keys = [real_keys(side.significand, side.exponent) for side in sides]
+    exponent, rest = np.divmod(keys[1] - keys[0], 1 << 52)
+    exponent[zero | ~number | (rest != 0) | want.is_inf | (unit == "code")] = 0
+    yield "twice as large", exponent == 1
+    yield "half as large", exponent == -1
+    for value in _common(exponent[exponent != 0]):
+        yield f"2^{value} times as large", exponent == value
+    yield from _of_distances(unit, number, more, way)
 
 
-def _of_codes(kind: str, want: U64, got: U64, fmt: CodeFormat) -> Effects:
-    valid = got < np.uint64(fmt.code_count)
-    count = np.uint64(fmt.code_count - 1)
-    from_, to = (np.minimum(side, count).astype(np.int64) for side in (want, got))
-    parts = every_code(fmt)
-    yield "becomes NaN", valid & parts.is_nan[to]
-    yield "becomes infinite", valid & parts.is_inf[to]
-    yield "becomes 0", valid & (parts.significand == 0)[to] & ~parts.is_nan[to]
-    signed = [fmt.sign_and_magnitude(code) for code in range(fmt.code_count)]
-    negative, magnitude = (np.array(one, np.int64) for one in zip(*signed, strict=True))
-    number = valid & ~parts.is_nan[from_] & ~parts.is_nan[to]
-    zero = (magnitude[from_] == 0) | (magnitude[to] == 0)  # which in INT8 has no sign
-    same = number & (zero | (negative[from_] == negative[to]))
-    more = magnitude[to] - magnitude[from_]
-    yield from _of_signs(number & (more == 0), negative[from_], negative[to])
-    far, near = ("too large", "too small") if kind == "scale" or not fmt.signed else _FAR
-    yield from _of_distances("code", same, more, far, near)
-    yield "becomes the largest number", number & (magnitude[to] == fmt.max_code)
-    positions = np.where(negative, -magnitude, magnitude)
-    higher = positions[to] - positions[from_]
-    yield from _of_distances("code", number, higher, "too high", "too low")
-    yield "one code off", number & (np.abs(higher) == 1)
-
-
-_FAR = "too far from zero", "too near zero"
-
-
-def _of_signs(same: Bool, before: I64, after: I64) -> Effects:
-    """Of numbers of the same magnitude."""
-    yield "the sign is lost", same & (before > after)
-    yield "becomes negative", same & (before < after)
-    yield "the sign is wrong", same & (before != after)
-
-
-def _of_distances(unit: str, where: Bool, distance: I64, more: str, less: str) -> Effects:
+def _of_distances(unit: str, where: Bool, distance: I64, way: tuple[str, str]) -> Effects:
     """One distance that all have."""
-    yield f"one {unit} {more}", where & (distance == 1)
-    yield f"one {unit} {less}", where & (distance == -1)
-    for value in _common(distance[where & (np.abs(distance) > 1) & (np.abs(distance) < 10)]):
-        text = f"{abs(value)} {unit}s {more if value > 0 else less}"
+    near = distance[where & (distance != 0) & (np.abs(distance) < 10)]
+    for value in (1, -1, *_common(near)):
+        number = "one" if abs(value) == 1 else abs(value)
+        text = f"{number} {unit}{'s' * (abs(value) > 1)} {way[value < 0]}"
         yield text, where & (distance == value)
 
 
@@ -112,42 +118,3 @@ def _common(values: NDArray[np.generic]) -> list[int]:
     """The most frequent values."""
     found, counts = np.unique(values, return_counts=True)
     return [int(value) for value in found[np.argsort(-counts, kind="stable")][:3]]
-
-
-def _of_floats(want: U64, got: U64, layout: FloatLayout) -> Effects:
-    before, after = split(want, layout), split(got, layout)
-    yield "becomes NaN", after.is_nan
-    yield "becomes infinite", after.is_inf
-    yield "becomes 0", after.significand == 0
-    number = ~(before.is_nan | before.is_inf | after.is_nan | after.is_inf)
-    same = number & (before.negative == after.negative)
-    magnitude = np.uint64(layout.sign_bit - 1)
-    from_, to = ((side & magnitude).astype(np.int64) for side in (want, got))
-    signs = (side.negative.astype(np.int64) for side in (before, after))
-    yield from _of_signs(~before.is_nan & (from_ == to), *signs)
-    some = same & (before.significand != 0) & (after.significand != 0)
-    keys = [real_keys(side.significand, side.exponent) for side in (before, after)]
-    ratio = np.where(some, keys[1] - keys[0], UNKNOWN)
-    yield "twice as large", ratio == 1 << 52
-    yield "half as large", ratio == -(1 << 52)
-    for value in _common(ratio[some & (ratio % (1 << 52) == 0) & (ratio != 0)]):
-        yield f"2^{value >> 52} times as large", ratio == value
-    yield from _of_distances("float", same, to - from_, *_FAR)
-    for value in _common(got):
-        yield f"becomes {show_float(value, layout)}", got == np.uint64(value)
-
-
-def _of_integers(want: U64, got: U64) -> Effects:
-    byte = (want | got) <= np.uint64(0xFF)
-    swapped = (want >> np.uint64(4)) | (want & np.uint64(15)) << np.uint64(4)
-    yield "the nibbles are exchanged", byte & (got == swapped)
-    for value in _common(want ^ got):
-        if value and value & (value - 1) == 0:
-            bit = np.uint64(value)
-            number = value.bit_length() - 1
-            yield f"bit {number} is lost", (got | bit == want) & (got != want)
-            yield f"bit {number} is wrong", (want ^ got) == bit
-    for value in _common(got.view(np.int64) - want.view(np.int64)):
-        if 0 < abs(value) < 256:
-            text = f"{abs(value)} too {'large' if value > 0 else 'small'}"
-            yield text, got - want == np.uint64(value % (1 << 64))

@@ -1,15 +1,14 @@
-"""What a description of failures may speak of: features of the compared cases, as integers.
+"""The features that a description speaks of: their words, and their values as integers.
 
-A feature is either a class, of which a case has one value by name, or ordered: a number. Real
-numbers are ordered by keys that are exact for every float type, and for quotients and products by
-powers of two beyond all of them.
+A class has one of a few named values; other features are ordered. Real numbers are integers, too:
+keys that are exact for every float type and for quotients and products by powers of two.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 
 import numpy as np
 
@@ -19,7 +18,7 @@ __all__ = ["FEATURES", "UNKNOWN", "Feature", "Table", "real_keys", "simplest"]
 
 #: The features of some units, one array each, by name.
 Table = dict[str, I64]
-#: Where a feature has no meaning, as the magnitude of NaN.
+#: The value of a feature that has no meaning, as the magnitude of NaN.
 UNKNOWN = (1 << 63) - 1
 
 _FRACTION = 52
@@ -27,7 +26,7 @@ _ZERO, _INFINITY = -(1 << 63), 2047 << _FRACTION
 
 
 def real_keys(significand: I64, exponent: I64, is_inf: Bool | None = None) -> I64:
-    """Integers ordered as the numbers ``significand * 2**exponent`` are, below 2**53 and from 0.
+    """Keys in the order of the numbers ``significand * 2**exponent``, 0 <= significand < 2**53.
 
     A key is floor(log2 x), then 52 bits of fraction.
     """
@@ -38,9 +37,7 @@ def real_keys(significand: I64, exponent: I64, is_inf: Bool | None = None) -> I6
 
 
 def simplest(low: int, high: int, *, up: bool) -> int:
-    """The integer from `low` to `high` with the most zeros at its end, as far as a key's fraction.
-
-    Of several the first one, or the last one if not `up`.
+    """The integer from `low` to `high` with most trailing zero bits: the first, or else the last.
 
     >>> simplest(449, 513, up=True), simplest(1, 30, up=True), simplest(1, 30, up=False)
     (512, 16, 16)
@@ -54,19 +51,12 @@ def simplest(low: int, high: int, *, up: bool) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """How a feature is spoken of.
+    """The words for a feature."""
 
-    Args:
-        phrase: the words around a value.
-        names: the names of a class's values, which are their indices; empty if it is ordered.
-        kind: of an ordered one: `real`, `code` or `count`.
-        cost: what it costs a description to speak of it; 1 is usual.
-    """
-
-    phrase: str
-    names: tuple[str, ...] = ()
-    kind: str = "count"
-    cost: float = 1.0
+    phrase: str  #: the words around a value
+    names: tuple[str, ...] = ()  #: of a class: the names of its values, which are their indices
+    kind: str = "count"  #: of an ordered feature: `real`, `code` or `count`
+    cost: float = 1.0  #: how hard it is to read
 
     def show(self, value: int) -> str:
         """A value in words.
@@ -83,23 +73,20 @@ class Feature:
 
     def plain(self, value: int) -> int | str:
         """A value for JSON: a class's name, a real number in hexadecimal, or an integer."""
-        if self.names:
-            return self.names[value]
-        return _hex(value) if self.kind == "real" else value
+        return _hex(value) if self.kind == "real" else self.names[value] if self.names else value
 
 
 def _show_real(key: int) -> str:
-    """A real number: as an integer, a power of two, a short decimal, or in hexadecimal."""
+    """A real number as a power of two, a short decimal, or in hexadecimal."""
     if key in (_ZERO, _INFINITY):
         return "infinity" if key > 0 else "0"
-    n = (1 << _FRACTION) + (key & ((1 << _FRACTION) - 1))
-    zeros = (n & -n).bit_length() - 1
-    n, exponent = n >> zeros, (key >> _FRACTION) - _FRACTION + zeros
-    if n == 1 and not -4 <= exponent <= 10:
+    exponent, fraction = divmod(key, 1 << _FRACTION)
+    if not fraction and not -4 <= exponent <= 10:
         return f"2^{exponent}"
-    if -12 <= exponent <= 20:
-        text = f"{Decimal(n) * Decimal(2) ** exponent:f}"
-        if len(text) <= 8:
+    if abs(exponent) < 32:
+        value = math.ldexp(fraction + (1 << _FRACTION), exponent - _FRACTION)
+        text = f"{value:.8g}"
+        if len(text) <= 8 and "e" not in text and float(text) == value:
             return text
     return _hex(key)
 
@@ -107,25 +94,21 @@ def _show_real(key: int) -> str:
 def _hex(key: int) -> str:
     if key in (_ZERO, _INFINITY):
         return "inf" if key > 0 else "0x0p+0"
-    fraction = f"{key & ((1 << _FRACTION) - 1):013x}".rstrip("0")
-    return f"0x1{'.' if fraction else ''}{fraction}p{key >> _FRACTION:+d}"
+    exponent, fraction = divmod(key, 1 << _FRACTION)
+    digits = f".{fraction:013x}".rstrip("0").rstrip(".")
+    return f"0x1{digits}p{exponent:+d}"
 
 
-_SIGNS = ("positive", "negative")
-_PARITY = ("even", "odd")
+_SIGNS, _PARITY = ("positive", "negative"), ("even", "odd")
 _INPUTS = ("a zero", "a subnormal float", "a normal float", "infinite", "NaN")
-_CODES = (
-    "+0",
-    "-0",
-    "a subnormal number",
-    "a normal number",
-    "the largest number",
-    "an infinity",
-    "NaN",
-)
+_SIDES = ("exact", "below a tie", "a tie", "above a tie")
+_NEIGHBOURS = ("not beside a tie", "one float below a tie", "one float above a tie")
+_ROUNDING = ("exact", "rounded toward zero", "rounded away from zero", "clamped")
+_NUMBERS = ("a subnormal number", "a normal number", "the largest number")
+_CODES = ("+0", "-0", *_NUMBERS, "an infinity", "NaN")
 _ENDS = ("the first", "an inner one", "the last")
-_FOURTHS = tuple(f"4n{f' + {i}' if i else ''}" for i in range(4))
-_THIRDS = tuple(f"3n{f' + {i}' if i else ''}" for i in range(3))
+_THIRDS = ("3n", "3n + 1", "3n + 2")
+_FOURTHS = ("4n", "4n + 1", "4n + 2", "4n + 3")
 _BITS = ("0", "neither 0 nor all ones", "all ones")
 
 #: Every feature by name. x is an input number; a step is from one number of the format, in which x
@@ -142,20 +125,14 @@ FEATURES: Mapping[str, Feature] = {
     "significand": Feature("the significand of x is {}", kind="real", cost=1.3),
     "significant bits": Feature("the number of significant bits of x is {}", cost=1.5),
     "exponent parity": Feature("the exponent of x is {}", _PARITY, cost=1.5),
-    "remainder": Feature("x is {}", ("exact", "below a tie", "a tie", "above a tie")),
+    "remainder": Feature("x is {}", _SIDES),
     "part of a step": Feature("x lies {} of a step above a number", kind="real", cost=1.4),
-    "neighbour": Feature(
-        "x is {}", ("not beside a tie", "one float below a tie", "one float above a tie"), cost=1.2
-    ),
-    "rounding": Feature(
-        "the result is {}",
-        ("exact", "rounded toward zero", "rounded away from zero", "clamped"),
-    ),
+    "neighbour": Feature("x is {}", _NEIGHBOURS, cost=1.2),
+    "rounding": Feature("the result is {}", _ROUNDING),
     # what is wanted
     "wanted": Feature("the result is {}", _CODES),
     "wanted code": Feature("the result's code without sign is {}", kind="code", cost=1.2),
     "wanted parity": Feature("the result's code is {}", _PARITY),
-    "wanted fraction": Feature("the result's fraction field is {}", cost=1.3),
     # random bits
     "random width": Feature("the number of random bits is {}"),
     "random bits": Feature("the random bits are {}", kind="code", cost=1.3),
@@ -171,9 +148,7 @@ FEATURES: Mapping[str, Feature] = {
     # products
     "product": Feature("|scale * element| is {}", kind="real", cost=1.2),
     "product class": Feature("scale * element is {}", _INPUTS),
-    "product remainder": Feature(
-        "scale * element is {}", ("exact", "below a tie", "a tie", "above a tie"), cost=1.1
-    ),
+    "product remainder": Feature("scale * element is {}", _SIDES, cost=1.1),
     # blocks
     "tensor scale": Feature("the tensor's scale is {}", kind="real"),
     "scale code": Feature("the scale code is {}", kind="code"),
