@@ -1,0 +1,74 @@
+"""The parser of the command line, and what ends it: exit status, closed output, errors."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import io
+import os
+import sys
+from collections.abc import Sequence
+
+from mxref._version import __version__
+
+__all__ = ["main"]
+
+#: The verbs; each is a module of this package.
+_VERBS = (
+    "formats",
+    "explain",
+    "quantize",
+    "diff",
+    "regen",
+    "export",
+    "score",
+    "verify",
+    "identify",
+    "fuzz",
+    "sweep",
+    "prompts",
+    "pipe",
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns 0 for a pass, 1 for a mismatch, 2 for misuse."""
+    parser = argparse.ArgumentParser(
+        prog="mxref", description="Bit-exact reference of the OCP Microscaling (MX) formats."
+    )
+    parser.add_argument("--version", action="version", version=f"mxref {__version__}")
+    verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    asked = words[:1] if words and words[0] in _VERBS else _VERBS  # importing all takes time
+    for name in asked:
+        importlib.import_module(f"mxref.cli.{name}_verb").add_parser(verbs)
+    if sys.stdout is None:  # closed by the caller
+        sys.stdout = io.StringIO()
+    try:
+        if words[:1] == ["bench"]:  # this verb was removed: the sentence goes with version 0.2
+            raise ValueError("the benchmark is `python tools/bench.py` of a checkout")
+        try:
+            options = parser.parse_args(words)
+            status: int = options.run(options)
+        except SystemExit as done:  # argparse has printed help or an error
+            status = int(done.code or 0)
+        sys.stdout.flush()
+    except (ValueError, OSError, MemoryError) as error:
+        if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has seen enough
+            _discard_output()
+            return 128 + 13  # the exit status that SIGPIPE gives: the verdict was not read
+        text = str(error) or "not enough memory"
+        if isinstance(error, OSError) and error.strerror is not None:
+            text = f"{error.filename or 'standard output'}: {error.strerror}"
+            if error.filename is None:
+                _discard_output()
+        print(f"mxref: error: {text}", file=sys.stderr)
+        return 2
+    return status
+
+
+def _discard_output() -> None:
+    """Discard buffered output, so that closing stdout cannot fail again."""
+    with contextlib.suppress(OSError):  # stdout need not be a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
