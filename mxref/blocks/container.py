@@ -187,7 +187,7 @@ class Blocks(BlockFields):
         return np.array_equal(mine, others)
 
     def __repr__(self) -> str:
-        """At most four lines, whatever the size; a block of several axes in row-major order.
+        """At most four lines; a block of several axes in row-major order.
 
         >>> import mxref
         >>> mxref.quantize(np.float32([0.5, -3.0, 100.0, 7.0]), "mxfp8_e4m3", block_size=3)

@@ -74,7 +74,7 @@ class BlockFields:
             object.__setattr__(self, name, value)
 
     def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
-        """Copies and unpickled blocks are checked and read-only as others are."""
+        """Copies and unpickled blocks are checked and read-only."""
         return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(self))
 
     @classmethod
