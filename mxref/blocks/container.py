@@ -112,15 +112,10 @@ class Blocks(BlockFields):
         fmt = self.format
         if isinstance(fmt.block_size, tuple):
             fmt = dataclasses.replace(fmt, block_size=sizes)
-        return self._of(
-            self.codes.transpose(order),
-            self.scale_codes.transpose(order),
-            fmt,
-            axes if isinstance(self.axis, tuple) else axes[0],
-            tuple(self.shape[some] for some in order),
-            self.dtype,
-            self.tensor_scale,
-        )
+        codes, scales = self.codes.transpose(order), self.scale_codes.transpose(order)
+        axis = axes if isinstance(self.axis, tuple) else axes[0]
+        shape = tuple(self.shape[some] for some in order)
+        return self._of(codes, scales, fmt, axis, shape, self.dtype, self.tensor_scale)
 
     def __getitem__(self, key: Index | tuple[Index, ...]) -> Blocks:
         """A part of the tensor, as a view.
@@ -141,15 +136,9 @@ class Blocks(BlockFields):
         """
         part = part_of(key, self.shape, self.tiling)
         axes = tuple(axis - sum(gone < axis for gone in part.gone) for axis in self.tiling.axes)
-        return self._of(
-            self.codes[part.codes],
-            self.scale_codes[part.scale_codes],
-            self.format,
-            axes if isinstance(self.axis, tuple) else axes[0],
-            part.shape,
-            self.dtype,
-            self.tensor_scale,
-        )
+        axis = axes if isinstance(self.axis, tuple) else axes[0]
+        codes, scales = self.codes[part.codes], self.scale_codes[part.scale_codes]
+        return self._of(codes, scales, self.format, axis, part.shape, self.dtype, self.tensor_scale)
 
     def __eq__(self, other: object) -> bool:
         """Whether all fields are equal, bit by bit; codes of padding too, if both hold them."""
@@ -187,7 +176,7 @@ class Blocks(BlockFields):
         return np.array_equal(mine, others)
 
     def __repr__(self) -> str:
-        """At most four lines, whatever the size; a block of several axes in row-major order.
+        """At most four lines; a block of several axes in row-major order.
 
         >>> import mxref
         >>> mxref.quantize(np.float32([0.5, -3.0, 100.0, 7.0]), "mxfp8_e4m3", block_size=3)

@@ -62,27 +62,21 @@ class BlockFields:
             array.copy() if is_writeable(array) else array for array in (codes, scales)
         )
         codes.flags.writeable = scales.flags.writeable = False
-        for name, value in (
-            ("codes", codes),
-            ("scale_codes", scales),
-            ("format", fmt),
-            ("axis", axis),
-            ("shape", shape),
-            ("dtype", np.dtype(self.dtype)),
-            ("tensor_scale", tensor),
-        ):
-            object.__setattr__(self, name, value)
+        self._set(codes, scales, fmt, axis, shape, np.dtype(self.dtype), tensor)
+
+    def _set(self, *fields: object) -> None:
+        for field, value in zip(dataclasses.fields(self), fields, strict=True):
+            object.__setattr__(self, field.name, value)
 
     def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
-        """Copies and unpickled blocks are checked and read-only as others are."""
+        """Copies and unpickled blocks are checked and read-only."""
         return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(self))
 
     @classmethod
     def _of(cls, *fields: object) -> Self:
         """Blocks that need no check and no copy."""
         blocks = object.__new__(cls)
-        for field, value in zip(dataclasses.fields(cls), fields, strict=True):
-            object.__setattr__(blocks, field.name, value)
+        blocks._set(*fields)
         return blocks
 
     @property

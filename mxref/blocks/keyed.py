@@ -50,7 +50,7 @@ def _kept(fmt: ElementFormat) -> int:
 
 
 def smallest_code(fmt: ElementFormat) -> int:
-    """C: everything below 2**(1 - C), half of the smallest number, rounds alike."""
+    """C: all numbers below 2**(1 - C), half of the smallest number of the format, round alike."""
     return 2 - (fmt.emin - fmt.mantissa_bits)
 
 
@@ -180,7 +180,7 @@ def quantize_keyed(
 
 
 def _fill(codes: U8, blocks: NDArray[Any], words: Words, plan: _Plan) -> None:
-    """The codes of NaN blocks and of flushed ones."""
+    """Write the codes of NaN blocks and of flushed ones."""
     rows = codes.swapaxes(1, 2)
     rows[words & NAN_BLOCK != 0] = plan.nan_block
     flushed = words & ~0xFF == FLUSHED
@@ -227,7 +227,7 @@ def _maxima(magnitude: NDArray[Any], spare: NDArray[Any]) -> NDArray[Any]:
 
 
 def _row_maxima(flat: NDArray[Any], size: int, spare: NDArray[Any]) -> NDArray[Any]:
-    """The largest of each row of a power of two of numbers.
+    """The largest of each row; `size`, the length of rows, is a power of two.
 
     Every number is compared with the one half a row on, a quarter of a row on, and so forth, until
     the first of each row is the row's largest. Most results are unused, but operands stay long.

@@ -27,7 +27,7 @@ _MORE_BITS = 20
 
 
 class TensorScaleKind(enum.Enum):
-    """What the stored float32 number of a two-level tensor is. Source: SPEC_NOTES N42."""
+    """The meaning of the stored float32 number of a two-level tensor. Source: SPEC_NOTES N42."""
 
     FACTOR = "factor"  #: value = element * scale * number
     DIVISOR = "divisor"  #: value = element * scale / number

@@ -68,7 +68,7 @@ def _floor_log2_float32(single: Parts) -> I64:
 
 @functools.cache
 def _reach() -> NDArray[np.int64]:
-    """By k + 150 the largest j for which the float32 logarithm of 2**k - j * 2**(k - 24) is k.
+    """By k + 150, the largest j for which the float32 log2 of 2**k - j * 2**(k - 24) is k.
 
     log2 of 2**k (1 - j 2**-24) rounds to k if it is at most half a unit in the last place of the
     numbers below k away: half(k) = 2**(floor(log2 m) - 24), m the magnitude just on that side.

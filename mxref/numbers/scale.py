@@ -34,7 +34,7 @@ from mxref.policy.scale_rule import ScaleRule
 from mxref.support.scratch import scratch
 from mxref.support.threads import CHUNK, in_chunks
 
-#: Numbers of the smallest call of `shared_scale` that looks them up.
+#: Numbers of the smallest call of `shared_scale` that uses a table.
 _MANY = 1 << 11
 
 

@@ -2,9 +2,9 @@
 
 Whatever the rule is, the scale code grows by one from a binade of amax to the next, and an amax
 that is rounded to a narrower type stays between the ends of its binade. So two codes and the last
-amax that has the first of them describe a binade. Exceptions are binades where amax becomes zero or
-infinity in a narrower type, and subnormal amax, many binades under one exponent field: their codes
-are computed one by one.
+amax that has the first of them describe a binade. Exceptions are binades with a third code, as
+where amax becomes infinity in a narrower type, and subnormal amax, many binades under one exponent
+field: their codes are computed one by one.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _WITHOUT_EMAX = (
 
 @dataclass(frozen=True, slots=True)
 class ScaleCodes:
-    """Scale codes of blocks, which blocks they make NaN, and which are flushed to zeros."""
+    """Scale codes of blocks, whether they make a NaN block, and whether elements become zeros."""
 
     codes: I64
     is_nan: Bool
@@ -123,11 +123,10 @@ class ScaleSteps:
     def words(self, amax: Bits, out: Words | None = None) -> Words:
         """The scale words of amax, infinity and NaN included; OTHER where there is none."""
         layout, word = self.layout, self.layout.uint.type
-        fields, step = (
-            scratch(name, amax.size, layout.uint).reshape(amax.shape) for name in _NAMES
-        )
+        fields = scratch("field", amax.size, layout.uint).reshape(amax.shape)
         np.right_shift(amax, word(layout.mantissa_bits), out=fields)
         if self.has_steps or not fields.min(initial=1):
+            step = scratch("step", amax.size, layout.uint).reshape(amax.shape)
             np.take(self.last, fields, out=step, mode="wrap")
             np.subtract(step, amax, out=step)  # negative beyond the step
             np.right_shift(step, word(layout.mantissa_bits), out=step)
@@ -137,14 +136,11 @@ class ScaleSteps:
         return words
 
 
-_NAMES = ("field", "step")
-
-
 @functools.lru_cache(maxsize=256)
 def scale_steps(
     fmt: ElementFormat, policy: ScalePolicy, layout: FloatLayout, up: int = 0
 ) -> ScaleSteps:
-    """The scale words of amax that was multiplied by 2**up, in a layout."""
+    """The scale words of blocks, by the patterns of their amax times 2**up in a layout."""
     lost, bias = 52 - layout.mantissa_bits, F64.bias - layout.bias - up
 
     def words_of(amax: Bits) -> Words:
@@ -166,7 +162,7 @@ def scale_steps(
 
 
 def last_alike(function: Callable[[Bits], NDArray[Any]], low: Bits, high: Bits) -> Bits:
-    """By bisection the last patterns before `high` that have the values of `low`, one for each."""
+    """For each `low` the last pattern before `high` with the same value, by bisection."""
     one, first = low.dtype.type(1), function(low)
     while (high - low).max(initial=0) > 1:
         middle = low + (high - low >> one)

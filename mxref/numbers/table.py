@@ -35,7 +35,7 @@ from mxref.support.threads import TILE, in_chunks
 
 #: Bits of a key that a table may have: 4 MiB.
 _WIDEST = 22
-#: Keys of a table for each number of the smallest call that looks its numbers up.
+#: A call looks its numbers up if the table has at most this many keys for each of them.
 _KEYS_A_NUMBER = 32
 #: Elements of a chunk without a table: its int64 arrays are small enough to be allocated quickly.
 PARTS = 1 << 13
@@ -72,11 +72,11 @@ def encode_in_chunks(
     """Codes of numbers, a chunk at a time.
 
     Args:
-        encoder: rounds them.
+        encoder: rounds the numbers.
         source: the numbers.
         out: where the codes go; a new array if None.
         threads: as `thread_count` takes it.
-        draw: random bits in the shape of the numbers, for which there is no table.
+        draw: random bits in the shape of the numbers, which no table reads.
 
     Raises:
         ValueError: an `out` that does not fit; a NaN that the source refuses.
@@ -102,9 +102,9 @@ def encode_in_chunks(
 
 
 def _takes_table(encoder: Encoder, layout: FloatLayout, size: int) -> bool:
-    """Whether a call with this many numbers looks them up, whatever was called before.
+    """Whether a call with this many numbers uses a table, whatever was called before.
 
-    So making a table that is used only once takes about four times as long as doing without it.
+    A table that only one such call uses costs at most about four times what it saves.
     """
     width = key_layout(encoder.target, layout).width
     return width <= _WIDEST and _KEYS_A_NUMBER * size >= 1 << width
