@@ -108,11 +108,7 @@ def test_filters(
     ],
 )
 def test_misuse_is_one_sentence(
-    tmp_path: Path,
-    run_verify: Verify,
-    vectors: Callable[..., str],
-    options: list[str],
-    reason: str,
+    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str], options: list[str], reason: str
 ) -> None:
     if "--vectors" not in options:
         options = ["--vectors", vectors(*ONE_OF_EACH), *options]

@@ -11,12 +11,7 @@ from typing import Any
 import pytest
 from verify_helpers import ENCODE, RIGHT, Verify, assert_sentence, target_file
 
-from mxref.conformance import (
-    TargetError,
-    load_target,
-    target_of,
-    verify,
-)
+from mxref.conformance import TargetError, load_target, target_of, verify
 from mxref.golden import VectorFile
 from mxref.profiles import profile
 

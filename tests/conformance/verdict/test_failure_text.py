@@ -10,10 +10,7 @@ import pytest
 from planted_bugs import BUGS, line_of
 from verify_helpers import RIGHT, UNNAMED, Verify, read, target_file
 
-from mxref.conformance import (
-    load_target,
-    verify,
-)
+from mxref.conformance import load_target, verify
 from mxref.conformance.compare.failure_text import describe
 
 

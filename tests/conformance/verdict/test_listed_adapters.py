@@ -11,12 +11,7 @@ import pytest
 from shares import Share
 from verify_helpers import ADAPTERS, RIGHT, Verify, target_file
 
-from mxref.conformance import (
-    Report,
-    load_target,
-    read_xfail,
-    verify,
-)
+from mxref.conformance import Report, load_target, read_xfail, verify
 from mxref.golden import VectorFile
 
 

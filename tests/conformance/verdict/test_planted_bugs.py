@@ -10,10 +10,7 @@ import pytest
 from planted_bugs import BUGS
 from verify_helpers import RIGHT, UNNAMED, Verify, assert_described, read, rule_titles, target_file
 
-from mxref.conformance import (
-    load_target,
-    verify,
-)
+from mxref.conformance import load_target, verify
 
 
 @pytest.mark.parametrize("name", BUGS)

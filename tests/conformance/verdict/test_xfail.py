@@ -12,13 +12,7 @@ from planted_bugs import BUGS, line_of
 from verify_helpers import ENCODE, RIGHT, Verify, assert_sentence, read, target_file
 
 from mxref import golden
-from mxref.conformance import (
-    XfailError,
-    load_target,
-    read_xfail,
-    verify,
-    write_xfail,
-)
+from mxref.conformance import XfailError, load_target, read_xfail, verify, write_xfail
 
 LINK = "https://example.org/1"
 
@@ -170,10 +164,7 @@ BAD_GROUPS: dict[str, tuple[dict[str, object], str]] = {
 
 @pytest.mark.parametrize("name", BAD_GROUPS)
 def test_a_group_that_explains_nothing_is_refused(
-    tmp_path: Path,
-    run_verify: Verify,
-    diverging: tuple[str, list[str], list[str]],
-    name: str,
+    tmp_path: Path, run_verify: Verify, diverging: tuple[str, list[str], list[str]], name: str
 ) -> None:
     spec, options, ids = diverging
     changed, reason = BAD_GROUPS[name]
