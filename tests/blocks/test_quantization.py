@@ -752,11 +752,7 @@ def test_a_last_block_may_be_short() -> None:
         ),
         ({"shape": (3.7,)}, TypeError, "'float' object cannot be interpreted as an integer"),
         ({"shape": (3.0,)}, TypeError, "'float' object cannot be interpreted as an integer"),
-        (
-            {"shape": (), "axis": 1},
-            ValueError,
-            "axis must be in [-1, 0] for 1 axes, got 1",
-        ),
+        ({"shape": (), "axis": 1}, ValueError, "axis must be in [-1, 0] for 1 axes, got 1"),
         ({"axis": 0.0}, TypeError, "axis must be an integer or a tuple of integers, got float"),
         ({"axis": "0"}, TypeError, "axis must be an integer or a tuple of integers, got str"),
         # Formats without a dtype take integers alone; None is NumPy's word for float64.

@@ -248,11 +248,7 @@ LINE_DAMAGE: dict[str, tuple[Edit, int, str]] = {
     "empty flags": (change_key(2, "flags", []), 2, "not in canonical form"),
     "a rule that is the header's": (change_key(5, "rule", "MX-5.3.3"), 5, "not in canonical form"),
     "the header's rule is another": (change_key(1, "rule", "N25"), 1, "not in canonical form"),
-    "more is required": (
-        change_key(1, "required", ["MX-5.3.3", "N4"]),
-        1,
-        "not in canonical form",
-    ),
+    "more is required": (change_key(1, "required", ["MX-5.3.3", "N4"]), 1, "not in canonical form"),
     "required no list": (change_key(1, "required", "N14"), 1, "has 'N14' as 'required'"),
     "no plain column": (change_key(1, "plain", 0), 1, "plain must count columns, got 0"),
     "too many plain columns": (change_key(1, "plain", 15), 1, "plain must count .*, got 15"),
@@ -273,11 +269,7 @@ LINE_DAMAGE: dict[str, tuple[Edit, int, str]] = {
     "wrong count": (change_key(1, "cases", 3), 1, r"says 3 cases, the file has \d+"),
     "count no number": (change_key(1, "cases", True), 1, "has True as 'cases'"),
     "unknown column": (change_column("ocq"), 1, "'ocq' is no policy"),
-    "unknown choice": (
-        change_column("ocp+rounding=up"),
-        1,
-        "'ocp\\+rounding=up' is no policy",
-    ),
+    "unknown choice": (change_column("ocp+rounding=up"), 1, "'ocp\\+rounding=up' is no policy"),
     "column not in its one spelling": (
         change_column("ocp+rounding=ties_to_even"),
         1,
@@ -442,10 +434,7 @@ MANIFEST_DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "a line end": (entry(file="a.jsonl\n"), "no file of its folder"),
     "a drive": (entry(file="c:x.jsonl"), "no file of its folder"),
     "another ending": (entry(file="encode/e2m1.f16.npz"), "no file of its folder"),
-    "listed twice": (
-        lambda manifest: manifest["files"].append(manifest["files"][0]),
-        "twice",
-    ),
+    "listed twice": (lambda manifest: manifest["files"].append(manifest["files"][0]), "twice"),
     "a number as list": (lambda manifest: manifest.update(files=5), "must hold a version and a"),
     "null as list": (lambda manifest: manifest.update(files=None), "must hold a version and a"),
     "extra key": (entry(note=""), "unknown key 'note'"),
@@ -476,8 +465,7 @@ def test_a_damaged_manifest_is_refused(folder: Path, damage: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [b"", b"{", b"[]", b"5", b"null", b"\xff", b"not JSON", b"[" * 100_000, b"{}\0"],
+    "text", [b"", b"{", b"[]", b"5", b"null", b"\xff", b"not JSON", b"[" * 100_000, b"{}\0"]
 )
 def test_a_manifest_that_is_no_json_object_is_refused(folder: Path, text: bytes) -> None:
     (folder / "manifest.json").write_bytes(text)

@@ -43,7 +43,7 @@ def run(*arguments: object, cwd: Path | None = None) -> Result:
         env=ENVIRONMENT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
 
 

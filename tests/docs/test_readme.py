@@ -39,7 +39,10 @@ def test_the_examples_run() -> None:
 
 @pytest.mark.parametrize(
     ("heading", "end"),
-    [("Regenerate the golden vectors", "mxref regen"), ("Run the tests", "pytest -n auto")],
+    [
+        ("Regenerate the golden vectors", "mxref regen"),
+        ("Run the tests", "pytest -n auto --dist worksteal"),
+    ],
 )
 def test_the_two_commands_are_one_line_each(heading: str, end: str) -> None:
     blocks = re.findall(r"```sh\n(.*?)```", section(heading), re.DOTALL)

@@ -526,10 +526,7 @@ def test_damaged_descriptions(tmp_path: Path, change: str) -> None:
         "axis": ('\\"axis\\": 1', '\\"axis\\": 7'),
         "shape": ('\\"shape\\": [3, 64]', '\\"shape\\": [3, 99]'),
         "dtype": ('\\"float32\\"', '\\"float99\\"'),
-        "tensor_scale": (
-            '\\"tensor_scale\\": null',
-            '\\"tensor_scale\\": 9999',
-        ),
+        "tensor_scale": ('\\"tensor_scale\\": null', '\\"tensor_scale\\": 9999'),
         "codes": ('\\"codes_shape\\": [3, 64]', '\\"codes_shape\\": [9, 64]'),
     }[change]
     assert content.count(old.encode()) == 1
@@ -733,11 +730,7 @@ FINE = mxref.quantize(numbers((2, 32)), "mxfp4_e2m1")
 #: Suffix, tensors, what the message says.
 REFUSED: dict[str, tuple[str, Any, str]] = {
     "suffix": (".bin", {"x": FINE}, r"path must end in \.npz, \.safetensors, \.gguf, got"),
-    "no blocks": (
-        ".npz",
-        {"x": np.zeros(3)},
-        "must be Blocks by name, got ndarray for 'x'",
-    ),
+    "no blocks": (".npz", {"x": np.zeros(3)}, "must be Blocks by name, got ndarray for 'x'"),
     "two of one name": (
         ".safetensors",
         {"x": FINE, "x_scale": FINE},

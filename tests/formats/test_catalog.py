@@ -212,14 +212,7 @@ OTHER_TABLE = {
     "e4m3fnuz": Other(4, 3, 8, (), (0x80,), False, 0x7F, Fraction(240)),
     "e5m2fnuz": Other(5, 2, 16, (), (0x80,), False, 0x7F, Fraction(57344)),
     "e3m4": Other(
-        3,
-        4,
-        3,
-        (0x70, 0xF0),
-        (*range(0x71, 0x80), *range(0xF1, 0x100)),
-        True,
-        0x6F,
-        Fraction(15.5),
+        3, 4, 3, (0x70, 0xF0), (*range(0x71, 0x80), *range(0xF1, 0x100)), True, 0x6F, Fraction(15.5)
     ),
     "e4m3_ieee": Other(
         4, 3, 7, (0x78, 0xF8), (*range(0x79, 0x80), *range(0xF9, 0x100)), True, 0x77, Fraction(240)

@@ -416,11 +416,7 @@ uint8_t encode(uint32_t bits)
         ("sign | 0x7e", "sign | 0x7f", 1),  # overflow to NaN
         ("20 + 121", "19 + 121", 1),  # subnormals are twice as large
         ("return (uint8_t)sign;", "return 0;", 1),  # sign of underflow
-        (
-            "mag >= 0x43e80000u",
-            "mag > 0x43e80000u",
-            0,
-        ),  # equivalent: the tie goes to the even 7e
+        ("mag >= 0x43e80000u", "mag > 0x43e80000u", 0),  # equivalent: the tie goes to the even 7e
     ],
 )
 def test_the_c_consumer(right: str, planted: str, status: int, tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_columns_of_a_tensor_by_hand() -> None:
     scales, codes = case.output(0)[:6], np.array(case.output(0)[6:]).reshape(64, 3)
     assert scales == words("82 82 82 82 82 82")
     assert {tuple(row) for row in codes[[0, 3, 7, 15, 31, 39, 40, 63]].tolist()} == {
-        *((0,) * 3, (1,) * 3, (2,) * 3, (4,) * 3, (6,) * 3),
+        *((0,) * 3, (1,) * 3, (2,) * 3, (4,) * 3, (6,) * 3)
     }
     assert codes[[0, 3, 7, 15, 31, 39, 40], 0].tolist() == [0, 1, 2, 4, 6, 6, 0]
 
@@ -328,8 +328,7 @@ def test_nvfp4_is_asked_for_by_name() -> None:
     assert asked[-1][1] == (1, 16)
     assert isinstance(asked[-1][2], np.float32)
     wrong = report_on(
-        FORMATS=["fp4_ue4m3"],
-        quantize=lambda v, f: mxref.quantize(v, f, scale_arithmetic="cublas"),
+        FORMATS=["fp4_ue4m3"], quantize=lambda v, f: mxref.quantize(v, f, scale_arithmetic="cublas")
     )
     (row,) = wrong.rows
     assert [(cause.policy, cause.complete) for cause in row.causes] == [

@@ -279,8 +279,8 @@ def start(folder: Path, jobs: int, *, built: bool = False) -> subprocess.Popen[s
 
 
 def group_ended(group: int) -> bool:
-    """Whether every process of a group has ended; waits up to 20 seconds for that."""
-    for _ in range(200):
+    """Whether every process of a group has ended; waits up to two minutes for that."""
+    for _ in range(1200):
         try:
             os.killpg(group, 0)
         except ProcessLookupError:

@@ -198,7 +198,7 @@ def test_the_checked_share_meets_every_residue() -> None:
 
 def regen(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mxref", "regen", "--stream", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def test_the_command_prints_names_counts_and_states() -> None:

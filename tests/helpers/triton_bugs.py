@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from triton_encoder_bugs import ENCODING
-from triton_planting import (
-    F32,
-    INFINITE,
-    LIMITED,
-    Planted,
-    Rewrites,
-    after,
-    before,
-    instead,
-    part,
-)
+from triton_planting import F32, INFINITE, LIMITED, Planted, Rewrites, after, before, instead, part
 
 __all__ = ["LEFT_OUT", "PLANTED"]
 
@@ -233,10 +223,7 @@ PACKING = (
     ),
     Planted("G1c", sized(four="count // 2")),
     Planted("G1d", part(BYTES_READ, "mask, 0", "mask, (1 << BITS) - 1")),
-    Planted(
-        "G1e",
-        sized("count", "count") + instead("BITS, not UNDO)", "BITS, False)"),
-    ),
+    Planted("G1e", sized("count", "count") + instead("BITS, not UNDO)", "BITS, False)")),
     Planted("G1u", instead(FIELD_READ, "code = code >> (4 - bit % 8).to(tl.int32) & 15")),
     Planted("G1v", after(FIELD_READ, "code |= tl.where(code & 8 > 0, 0xF0, 0)")),
     Planted("G1w", before(UNPACKED, 'count = packed.numel() * 8 // FORMATS[format]["BITS"]')),

@@ -149,14 +149,10 @@ RANGES = (
     Planted("B1b", after(LIMITED, "code = tl.where(code < 1 << FRACTION, 0, code)")),
     Planted("B2", before(LIMITED, "code = tl.where(above < -FRACTION, 0, code)")),
     Planted(
-        "B3",
-        after(ROUNDED, "code |= ((drop == 24) & (significand == 0x800000)).to(tl.int32)"),
+        "B3", after(ROUNDED, "code |= ((drop == 24) & (significand == 0x800000)).to(tl.int32)")
     ),
     Planted("B4a", after(DROP, "drop += ((above < 0) & (drop < 25)).to(tl.int32)")),
-    Planted(
-        "B4b",
-        instead(DROP, DROP.replace("2)", "3)"), "drop -= (above < 0).to(tl.int32)"),
-    ),
+    Planted("B4b", instead(DROP, DROP.replace("2)", "3)"), "drop -= (above < 0).to(tl.int32)")),
     Planted(
         "B4c",
         before(
@@ -188,10 +184,7 @@ RANGES = (
         "B11",
         instead(LIMITED, UNLIMITED, "code = tl.where(above < LARGEST >> FRACTION, code, LARGEST)"),
     ),
-    Planted(
-        "B12",
-        before(LIMITED, f"bits = tl.where({SUM} > LARGEST, magnitude, bits)"),
-    ),
+    Planted("B12", before(LIMITED, f"bits = tl.where({SUM} > LARGEST, magnitude, bits)")),
     Planted("B12b", after(NEGATIVE, "negative = negative & False")),
     Planted("B12c", instead(SIGN, "code = tl.where(negative, -code, code) & (1 << BITS) - 1")),
     Planted("B13a", last(INFINITE, "0")),

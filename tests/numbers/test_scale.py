@@ -141,12 +141,7 @@ def test_roundings_between_two_powers_of_two(k: int) -> None:
     for rounding, on_tie in nearest.items():
         want = [low, low, on_tie, high, high]
         assert mxref.encode_scale(x, scale_rounding=rounding).tolist() == want
-    directed = {
-        "toward_zero": low,
-        "toward_negative": low,
-        "toward_positive": high,
-        "to_odd": odd,
-    }
+    directed = {"toward_zero": low, "toward_negative": low, "toward_positive": high, "to_odd": odd}
     for rounding, between in directed.items():
         want = [low, between, between, between, high]
         for values in (x, [-v for v in x]):  # of the magnitude

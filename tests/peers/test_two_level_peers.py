@@ -13,11 +13,7 @@ from compressed_tensors.compressors.nvfp4.helpers import (
     quantize_and_pack_fp4,
     unpack_fp4_from_uint8,
 )
-from compressed_tensors.quantization import (
-    QuantizationArgs,
-    QuantizationStrategy,
-    QuantizationType,
-)
+from compressed_tensors.quantization import QuantizationArgs, QuantizationStrategy, QuantizationType
 from compressed_tensors.quantization.lifecycle.forward import dequantize
 from compressed_tensors.quantization.utils.helpers import calculate_qparams, generate_gparam
 from torchao.prototype.mx_formats.nvfp4_tensor import (
@@ -232,12 +228,7 @@ def compressed(x: torch.Tensor, *, two_levels: bool) -> tuple[Result, torch.Tens
 def test_compressed_tensors(source: str, *, two_levels: bool) -> None:
     for blocks in corpus(source) + special_tensors(source):
         want = quantize_scaled(
-            blocks,
-            source,
-            "e2m1",
-            "ue4m3",
-            "compressed_tensors",
-            "dynamic" if two_levels else None,
+            blocks, source, "e2m1", "ue4m3", "compressed_tensors", "dynamic" if two_levels else None
         )
         got, back = compressed(tensor_of(blocks, source), two_levels=two_levels)
         assert nan_alike(got) == nan_alike(want)

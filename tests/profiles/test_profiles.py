@@ -71,6 +71,7 @@ def test_ml_dtypes_decodes_so(format: str) -> None:
     assert ours.view(np.uint32).tolist() == theirs.view(np.uint32).tolist()
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("name", ["torchao_0_18_rceil"])
 def test_identify_names_a_profile_that_no_policy_equals(name: str) -> None:
     setting = Setting("quantize", "mxfp4_e2m1", "f32")

@@ -302,10 +302,7 @@ def test_what_comes_after_the_last_answer(
             "os.write(1, b'deco'); os.abort()",
             "the program was ended by SIGABRT before an answer, within a line: 'deco'",
         ),
-        (
-            SPAWN.replace("\n", "; os.abort()"),
-            "the program was ended by SIGABRT before an answer",
-        ),
+        (SPAWN.replace("\n", "; os.abort()"), "the program was ended by SIGABRT before an answer"),
     ],
 )
 def test_a_crash_fails_its_case_only(
@@ -509,11 +506,7 @@ def test_an_exception_leaves_no_process(
 
 @pytest.mark.parametrize(
     ("number", "status"),
-    [
-        (signal.SIGINT, (-signal.SIGINT, 130)),
-        (signal.SIGTERM, (143,)),
-        (signal.SIGHUP, (129,)),
-    ],
+    [(signal.SIGINT, (-signal.SIGINT, 130)), (signal.SIGTERM, (143,)), (signal.SIGHUP, (129,))],
 )
 def test_a_signal_leaves_no_process(
     number: int, status: tuple[int, ...], program: Program, vectors: Path, tmp_path: Path

@@ -488,7 +488,7 @@ def test_misuse(arguments: list[str], reason: str, few: Path, call: Call) -> Non
 @pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
 def test_gen_into_a_reader_that_stops_early() -> None:
     command = f"{sys.executable} -W error -m mxref gen encode e4m3 --float f16 | head -2"
-    result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
+    result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=600)
     first = records("encode/e4m3.f16")[1][0]
     want = f"# mxref lines 1\n{first['id']} encode e4m3 f16 {first['in']}\n"
     assert (result.stdout, result.stderr) == (want, "")

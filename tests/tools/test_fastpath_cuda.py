@@ -250,12 +250,7 @@ MUTANTS = {
         "ocp+rounding=ties_to_away",
     ),
     "A2": ("(1u << (drop - 1)) - 1u + odd", "0u", "encode e4m3", "ocp+rounding=toward_zero"),
-    "A3": (
-        "n.significand >> drop & 1u",
-        "~n.significand >> drop & 1u",
-        "encode e2m1",
-        "mutant A3",
-    ),
+    "A3": ("n.significand >> drop & 1u", "~n.significand >> drop & 1u", "encode e2m1", "mutant A3"),
     "A7": (
         "n.significand >> drop & 1u",
         "above < 0 ? 1u : n.significand >> drop & 1u",

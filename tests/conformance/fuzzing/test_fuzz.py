@@ -20,9 +20,10 @@ from mxref.conformance import target_of
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.fuzzing.fuzz import Counterexample, FuzzRow, fuzz
 from mxref.conformance.fuzzing.input_words import questions, subjects
+from mxref.conformance.fuzzing.simplify import simplest
 from mxref.formats.catalog import block_format
 from mxref.policy.policy import Policy
-from mxref.targets.calls import Answers
+from mxref.targets.calls import Answers, without_cases
 
 F32 = np.dtype(np.float32)
 
@@ -163,6 +164,17 @@ def test_a_bug_of_blocks_shrinks_to_few_simple_elements(name: str) -> None:
     assert example.inputs.shape == (1, 32)
     (row,) = example.inputs.tolist()
     assert {place: word for place, word in enumerate(row) if word} == elements
+
+
+def test_what_one_step_makes_possible_is_done_in_the_next_round() -> None:
+    one, row = 0x3F800000, np.zeros(32, np.uint64)
+    row[:2] = 0x40400000, 0x3FC00000  # 3 and 1.5; the 3 must stay until the 1.5 is 1
+
+    def wrong(rows: np.ndarray) -> np.ndarray:
+        return (rows[:, :2] != 0).all(axis=1) & ((rows[:, 0] == row[0]) | (rows[:, 1] == one))
+
+    found = simplest(wrong, without_cases("quantize", "mxfp4_e2m1", "f32"), row)
+    assert found.tolist() == [one, one, *[0] * 30]
 
 
 def test_a_bug_of_dequantize_shrinks_to_scale_one() -> None:

@@ -53,8 +53,7 @@ def findings(swept: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("op", "formats"),
-    [("encode", SIX), ("shared_scale", SIX), ("encode_scale", ["e8m0"])],
+    ("op", "formats"), [("encode", SIX), ("shared_scale", SIX), ("encode_scale", ["e8m0"])]
 )
 def test_without_names_all_formats_of_the_standard(op: str, formats: list[str]) -> None:
     swept = sweeps(OWN, op, float="bf16")
@@ -215,11 +214,7 @@ def test_a_digest_is_compared_with_the_one_on_record(
         assert sweeps_lines([of_all("0", **other)])[0] == "digest 0"
 
     # The command fails of mxref itself; of another target, whose NaN may differ, it says it.
-    for digest, arguments, status in (
-        (known, [], 0),
-        ("0", [], 1),
-        ("0", ["kernel.py"], 0),
-    ):
+    for digest, arguments, status in ((known, [], 0), ("0", [], 1), ("0", ["kernel.py"], 0)):
         monkeypatch.setattr(
             "mxref.cli.sweep_verb._swept", lambda options, digest=digest: (of_all(digest),)
         )

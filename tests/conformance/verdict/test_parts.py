@@ -59,11 +59,7 @@ QUARK = "ocp+fp6_packing=quark+scale_place=before"
         *((f"pack_blocks/{name}.bytes", parts.of_packed, BEFORE) for name in BLOCK_FORMATS),
         ("pack_blocks/mxfp4_e2m1.bytes", parts.of_packed, HALVES),
         *((f"unpack_blocks/{name}.bytes", parts.of_unpacked, AFTER) for name in BLOCK_FORMATS),
-        (
-            "unpack_blocks/mxfp6_e2m3.bytes",
-            parts.of_unpacked,
-            QUARK,
-        ),
+        ("unpack_blocks/mxfp6_e2m3.bytes", parts.of_unpacked, QUARK),
     ],
 )
 def test_right_parts_make_a_right_whole(stem: str, whole: object, policy: str) -> None:

@@ -344,9 +344,7 @@ def test_known_divergences_from_a_profile(
     assert run("verify", target(KERNEL, PROFILE="torchao_0_18_floor"), "--xfail", path)[0] == 1
 
 
-def test_the_pytest_plugin_compares_with_the_claimed_profile(
-    pytester: pytest.Pytester,
-) -> None:
+def test_the_pytest_plugin_compares_with_the_claimed_profile(pytester: pytest.Pytester) -> None:
     claim = 'PROFILE = "torchao_0_18_floor"\n'
     test = "def test_mx(mxref_case):\n    mxref_case.check()\n"
     pytester.makepyfile(test_kernel=test, right=KERNEL + claim, wrong=LITERAL + claim)

@@ -1,0 +1,180 @@
+"""`mxref verify`: what is compared, filters, misuse and the report as JSON."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from planted_bugs import BUGS
+from verify_helpers import ENCODE, OPERATIONS, RIGHT, Verify, assert_sentence, target_file
+
+#: One file of every operation, in the order of `OPERATIONS`.
+ONE_OF_EACH = (
+    "encode/e2m1.f16",
+    "decode/e2m1.f32",
+    "encode_scale/e8m0.f16",
+    "decode_scale/e8m0.f32",
+    "shared_scale/e2m1.f32",
+    "quantize/mxfp4_e2m1.f32",
+    "dequantize/mxfp4_e2m1.f32",
+)
+
+
+def test_nothing_compared_is_a_failure(
+    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
+) -> None:
+    spec = target_file(tmp_path, ENCODE + "FORMATS = ['mxfp4_e2m1', 'e8m0']\n")
+    options = ["--vectors", vectors(*ONE_OF_EACH)]
+    run = run_verify(spec, *options)
+    assert run.status == 1
+    assert run.last_line == f"FAIL {spec}: 0 cases, 0 failed: nothing compared"
+    assert f"not covered: {'; '.join(OPERATIONS)}\n" in run.out
+    run = run_verify(spec, *options, "--json")
+    assert run.status == 1
+    assert (run.json["compared"], run.json["passed"]) == (0, False)
+    assert run.json["verdict"] == "nothing compared"
+
+
+@pytest.mark.parametrize("claim", ["FORMATS = []", "FLOATS = ()"])
+def test_an_empty_claim_is_a_failure(
+    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str], claim: str
+) -> None:
+    spec = target_file(tmp_path, ENCODE + claim + "\n")
+    run = run_verify(spec, "--vectors", vectors("encode/e2m1.f16"))
+    assert run.status == 1
+    assert run.last_line.endswith("nothing compared")
+
+
+def test_a_filter_that_the_target_lacks_is_a_failure(
+    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
+) -> None:
+    options = ["--vectors", vectors(*ONE_OF_EACH), "--op", "decode"]
+    run = run_verify(target_file(tmp_path, ENCODE), *options)
+    assert run.status == 1
+    assert run.last_line.endswith("nothing compared")
+
+
+@pytest.mark.parametrize(
+    ("options", "want"),
+    [
+        (["--op", "decode"], {("decode", f) for f in ("e5m2", "e4m3", "e2m1", "int8")}),
+        (["--format", "e2m1"], {("encode", "e2m1"), ("decode", "e2m1"), ("shared_scale", "e2m1")}),
+        (["--op", "decode", "--format", "e2m1"], {("decode", "e2m1")}),
+        (["--float", "f16"], {("encode", "e2m1"), ("encode", "int8")}),
+        (["--float", "f16", "--format", "int8"], {("encode", "int8")}),
+        (
+            ["--float", "f16", "--float", "f32", "--format", "int8"],
+            {("encode", "int8"), ("decode", "int8")},
+        ),
+        (
+            ["--op", "decode", "--op", "encode", "--format", "e2m1", "--format", "int8"],
+            {("decode", "e2m1"), ("decode", "int8"), ("encode", "e2m1"), ("encode", "int8")},
+        ),
+    ],
+)
+def test_filters(
+    tmp_path: Path,
+    run_verify: Verify,
+    vectors: Callable[..., str],
+    options: list[str],
+    want: set[tuple[str, str]],
+) -> None:
+    stems = [f"decode/{format}.f32" for format in ("e5m2", "e4m3", "e2m1", "int8")]
+    stems += ["encode/e2m1.f16", "encode/int8.f16", "shared_scale/e2m1.f32"]
+    folder = vectors(*stems)
+    run = run_verify(target_file(tmp_path, RIGHT), "--vectors", folder, "--json", *options)
+    assert run.status == 0
+    assert {(row["op"], row["format"]) for row in run.json["rows"]} == want
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--op", "encrypt"], "--op must be one of decode, .*encrypt"),
+        (["--format", "e4m4"], "--format must be one of .*e2m1.*e4m4"),
+        (["--op", "decode", "--format", "mxint8"], "--format must be one of .*mxint8"),
+        (["--float", "f8"], "--float must be one of f16, f32, got 'f8'"),
+        (["--op", "decode", "--float", "f16"], "--float must be one of f32, got 'f16'"),
+        (["--policy", "ocq"], r"policy must be ocp, or ocp\+choice=value\+\.\.\., got 'ocq'"),
+        (["--policy", "ocp+rounding=up"], "rounding must be one of .*'up'"),
+        (["--xfail", "no_such_file.json"], "no_such_file.json cannot be read"),
+        (
+            ["--vectors", "no_such_folder"],
+            r"no vectors in /.*/no_such_folder: pass --vectors DIR, or make them there",
+        ),
+    ],
+)
+def test_misuse_is_one_sentence(
+    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str], options: list[str], reason: str
+) -> None:
+    if "--vectors" not in options:
+        options = ["--vectors", vectors(*ONE_OF_EACH), *options]
+    run = run_verify(target_file(tmp_path, ENCODE), *options)
+    assert (run.status, run.out) == (2, "")
+    assert re.fullmatch(rf"mxref: error: .*{reason}.*\n", run.err)
+    assert_sentence(run.err.strip())
+
+
+def test_damaged_vectors_are_refused(
+    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
+) -> None:
+    folder = tmp_path / "damaged"
+    shutil.copytree(vectors("decode/e2m1.f32"), folder)
+    path = folder / "decode/e2m1.f32.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"3f000000", b"3f000001", 1))
+    run = run_verify(target_file(tmp_path, RIGHT), "--vectors", folder)
+    assert (run.status, run.out) == (2, "")
+    assert "does not have the sha256" in run.err
+
+
+def test_what_is_not_covered_is_reported(
+    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
+) -> None:
+    text = RIGHT.replace("def decode_scale", "def other")
+    text += "FORMATS = ['e2m1', 'e4m3']\nFLOATS = ['f32']\n"
+    stems = ["encode/e2m1.f32", "encode/e2m1.f16", "encode/e4m3.f16", "encode/int8.f32"]
+    stems += ["encode_scale/e8m0.f32", "decode_scale/e8m0.f32", "quantize/mxint8.f32"]
+    spec = target_file(tmp_path, text)
+    run = run_verify(spec, "--vectors", vectors(*stems), "--json")
+    assert run.status == 0
+    assert {(row["op"], row["format"]) for row in run.json["rows"]} == {
+        ("encode", "e2m1"),
+        ("encode_scale", "e8m0"),
+    }
+    assert sorted(run.json["not_covered"]) == [
+        "decode_scale",
+        "encode e4m3, e2m1 (f16), int8",
+        "quantize",
+    ]
+    text = run_verify(spec, "--vectors", vectors(*stems)).out
+    (line,) = [line for line in text.splitlines() if line.startswith("not covered: ")]
+    assert sorted(line.removeprefix("not covered: ").split("; ")) == sorted(run.json["not_covered"])
+
+
+def test_the_json_report_is_consistent(
+    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
+) -> None:
+    body = BUGS["INT8 uses -128"].body + BUGS["sign of zero lost on decode"].body
+    stems = ["encode/int8.f32", "encode/int8.f64", "decode/e4m3.f32", "decode/int8.f32"]
+    run = run_verify(target_file(tmp_path, RIGHT + body), "--vectors", vectors(*stems), "--json")
+    report = run.json
+    assert report["compared"] == sum(row["compared"] for row in report["rows"])
+    for row in report["rows"]:
+        prefix = f"{row['op']}.{row['format']}."
+        failed = [f for f in report["failures"] if f["id"].startswith(prefix)]
+        assert row["failed"] == len(failed) <= row["compared"]
+        assert row["known"] == 0
+    assert sum(row["failed"] for row in report["rows"]) == len(report["failures"])
+    for failure in report["failures"]:
+        digits = failure["id"].rpartition(".")[2]
+        assert failure["in"] == digits
+        assert failure["want"] != failure["got"]
+        assert {len(failure[key]) for key in ("want", "got")} == {
+            2 if failure["id"].startswith("encode") else 8
+        }
+        assert failure["text"].startswith(f"{failure['id']}: ")
+        assert failure["text"].endswith(f"; {failure['rule']} [{' '.join(failure['flags'])}]")
+        assert failure["known"] is None

@@ -1,0 +1,143 @@
+"""Bits are compared, classes where the standard leaves the bits open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from verify_helpers import RIGHT, Run, Verify, target_file
+
+#: name -> vector files, body of a target that is right all the same
+ALSO_RIGHT = {
+    "NaN with sign and payload": (
+        ("decode/e4m3.f32", "decode_scale/e8m0.f32", "dequantize/mxfp8_e5m2.f32"),
+        """
+def strange(result):
+    bits = result.view(np.uint32).copy()
+    bits[np.isnan(result)] = 0xFF80BEEF
+    return bits.view(np.float32)
+def decode(codes, format):
+    return strange(mxref.decode(codes, format))
+def decode_scale(codes):
+    return strange(mxref.decode_scale(codes))
+right = dequantize
+def dequantize(*arguments):
+    return strange(right(*arguments))
+""",
+    ),
+    "another NaN code of E5M2": (
+        ("encode/e5m2.f32",),
+        "def encode(v, f): return np.where(np.isnan(v), 0xFD, mxref.encode(v, f)).astype('u1')\n",
+    ),
+    "the other NaN code of E4M3": (
+        ("encode/e4m3.f32",),
+        "def encode(v, f): return np.where(np.isnan(v), 0xFF, mxref.encode(v, f)).astype('u1')\n",
+    ),
+    "any codes under a NaN scale": (
+        ("quantize/mxfp4_e2m1.f32",),
+        """
+def quantize(values, format):
+    blocks = mxref.quantize(values, format)
+    codes = blocks.codes.copy()
+    codes[blocks.scale_codes[:, 0] == 0xFF] = 5
+    return blocks.scale_codes[:, 0], codes
+""",
+    ),
+    "the scales as a vector": (
+        ("quantize/mxfp4_e2m1.f32",),
+        """
+def quantize(values, format):
+    blocks = mxref.quantize(values, format)
+    return blocks.scale_codes[:, 0], blocks.codes
+""",
+    ),
+    "a Blocks": (
+        ("quantize/mxint8.f32",),
+        "def quantize(values, format): return mxref.quantize(values, format)\n",
+    ),
+    "arrays of ml_dtypes": (
+        ("quantize/mxfp4_e2m1.f32", "encode/e4m3.f32"),
+        """
+import ml_dtypes
+def encode(values, format):
+    return mxref.encode(values, format).view(ml_dtypes.float8_e4m3fn)
+def quantize(values, format):
+    blocks = mxref.quantize(values, format)
+    return blocks.scales, blocks.elements
+""",
+    ),
+    "codes as int64": (
+        ("encode/e2m1.f32",),
+        "def encode(v, f): return mxref.encode(v, f).astype('i8')\n",
+    ),
+    "arguments overwritten": (
+        ("encode/e2m1.f32", "quantize/mxfp4_e2m1.f32", "decode/e2m1.f32"),
+        """
+def spoil(function):
+    def spoiled(values, format):
+        result = function(values, format)
+        values[...] = 0
+        return result
+    return spoiled
+encode, decode, quantize = spoil(encode), spoil(decode), spoil(quantize)
+""",
+    ),
+    "one case at a time": (
+        ("encode/e2m1.f16",),
+        """
+def encode(values, format):
+    if len(values) > 1:
+        raise ValueError("only one")
+    return mxref.encode(values, format)
+""",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ALSO_RIGHT)
+def test_what_the_standard_leaves_open_passes(
+    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str], name: str
+) -> None:
+    stems, body = ALSO_RIGHT[name]
+    run = run_verify(target_file(tmp_path, RIGHT + body), "--vectors", vectors(*stems))
+    assert run.status == 0, run.out
+    assert run.last_line.endswith(" 0 failed: conforms")
+
+
+def test_nan_elements_of_blocks_are_one_class(
+    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
+) -> None:
+    body = """
+def quantize(values, format):
+    blocks = mxref.quantize(values, format, block_nan="ignore")
+    codes = blocks.codes.copy()
+    assert (codes == 0x7F).any()
+    codes[codes == 0x7F] = 0xFF
+    return blocks.scale_codes, codes
+"""
+    folder = vectors("quantize/mxfp8_e4m3.f32")
+    options = ["--policy", "ocp+block_nan=ignore", "--vectors", folder]
+    run = run_verify(target_file(tmp_path, RIGHT + body), *options)
+    assert run.status == 0
+    assert run.last_line.endswith(" 0 failed: conforms under ocp+block_nan=ignore")
+
+
+def failed_ids(run: Run) -> set[str]:
+    return {failure["id"] for failure in run.json["failures"]}
+
+
+def test_zeros_are_told_apart_by_their_sign(
+    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
+) -> None:
+    body = "def decode(codes, format): return mxref.decode(codes, format) + np.float32(0)\n"
+    stems = [f"decode/{format}.f32" for format in ("e5m2", "e4m3", "e3m2", "e2m1", "int8")]
+    spec = target_file(tmp_path, RIGHT + body)
+    run = run_verify(spec, "--vectors", vectors(*stems), "--json")
+    assert run.status == 1
+    assert failed_ids(run) == {  # -0 + 0 is +0; INT8 has no -0
+        "decode.e5m2.f32.80",
+        "decode.e4m3.f32.80",
+        "decode.e3m2.f32.20",
+        "decode.e2m1.f32.08",
+    }

@@ -1,0 +1,109 @@
+"""Adapters of real implementations with their lists of known divergences."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from shares import Share
+from verify_helpers import ADAPTERS, RIGHT, Verify, target_file
+
+from mxref.conformance import Report, load_target, read_xfail, verify
+from mxref.golden import VectorFile
+
+
+@pytest.fixture(scope="module", params=["ml_dtypes", "gfloat"])
+def adapter(
+    request: pytest.FixtureRequest, everything: list[VectorFile], share: Share
+) -> tuple[str, Report]:
+    """A real implementation, compared once with the vectors, with its known divergences.
+
+    gfloat is slow: without --complete it is asked one case in seven, and its divergences.
+    """
+    name: str = request.param
+    pytest.importorskip(name, reason=f"needs {name}: pip install 'mxref[test]'")
+    target = load_target(str(ADAPTERS / f"{name}_adapter.py"))
+    known = read_xfail(ADAPTERS / f"{name}.xfail.json")
+    if name == "gfloat":
+        everything = [
+            dataclasses.replace(
+                file,
+                cases=tuple(
+                    case
+                    for index, case in enumerate(file.cases)
+                    if case.id in known or share.takes(index, 7)
+                ),
+            )
+            for file in everything
+        ]
+    return name, verify(target, everything, target.policy, known)
+
+
+@pytest.mark.complete
+def test_an_adapter_passes_with_its_known_divergences(adapter: tuple[str, Report]) -> None:
+    _, report = adapter
+    assert report.passed
+    assert report.unexplained == []
+    assert report.stale == []
+    assert len(report.failures) == len(report.known) > 0
+
+
+def test_an_adapter_fails_without_any_of_them(adapter: tuple[str, Report]) -> None:
+    name, report = adapter
+    assert not dataclasses.replace(report, known={}).passed
+    groups = json.loads((ADAPTERS / f"{name}.xfail.json").read_text())["groups"]
+    assert len(groups) > 1
+    for dropped in groups:
+        known = {id: why for id, why in report.known.items() if id not in set(dropped["cases"])}
+        without = dataclasses.replace(report, known=known)
+        assert not without.passed
+        assert {f.case.id for _, f in without.unexplained} == set(dropped["cases"])
+
+
+ADAPTER_STEMS = {
+    "ml_dtypes": ("encode/e2m1.f64", "encode_scale/e8m0.f32", "decode/e2m1.f32"),
+    "gfloat": ("decode/e2m1.f32", "quantize/mxint8.f32"),
+}
+
+
+@pytest.mark.parametrize("name", ADAPTER_STEMS)
+def test_the_command_on_an_adapter(
+    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str], name: str
+) -> None:
+    pytest.importorskip(name, reason=f"needs {name}: pip install 'mxref[test]'")
+    stems = ADAPTER_STEMS[name]
+    prefixes = tuple(stem.replace("/", ".") + "." for stem in stems)
+    record = json.loads((ADAPTERS / f"{name}.xfail.json").read_text())
+    groups = [
+        {**group, "cases": [id for id in group["cases"] if id.startswith(prefixes)]}
+        for group in record["groups"]
+    ]
+    groups = [group for group in groups if group["cases"]]
+    assert len(groups) > 1
+    adapter = ADAPTERS / f"{name}_adapter.py"
+    policy = load_target(str(adapter)).policy  # not the profile, which knows these divergences
+    command = [adapter, "--vectors", vectors(*stems), "--policy", policy]
+    path = tmp_path / "known.xfail.json"
+    path.write_text(json.dumps({**record, "groups": groups}))
+    assert run_verify(*command, "--xfail", path).status == 0
+    assert run_verify(*command).status == 1
+    path.write_text(json.dumps({**record, "groups": groups[1:]}))
+    assert run_verify(*command, "--xfail", path).status == 1
+
+
+@pytest.mark.parametrize(
+    ("stem", "call"),
+    [
+        ("encode/e2m1.f16", "def encode(v, f): return np.ma.array(mxref.encode(v, f), mask=True)"),
+        ("decode/e2m1.f32", "def decode(c, f): return np.ma.array(mxref.decode(c, f), mask=True)"),
+    ],
+)
+def test_masked_answers_do_not_pass(
+    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str], stem: str, call: str
+) -> None:
+    run = run_verify(target_file(tmp_path, RIGHT + call + "\n"), "--vectors", vectors(stem))
+    assert run.status == 1
+    assert "the result must not be masked" in run.out

@@ -1,0 +1,181 @@
+"""Targets, folders of vectors and `mxref verify` for tests of the comparison."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import ROOT, VECTORS, copy_vectors
+
+from mxref import golden
+from mxref.cli import main
+from mxref.conformance.compare.compare import Failure
+from mxref.golden import VectorFile
+
+ADAPTERS = ROOT / "tools" / "adapters"
+OPERATIONS = (
+    "encode",
+    "decode",
+    "encode_scale",
+    "decode_scale",
+    "shared_scale",
+    "quantize",
+    "dequantize",
+)
+
+#: A target that does everything right.
+RIGHT = """\
+import numpy as np
+import mxref
+
+def encode(values, format):
+    return mxref.encode(values, format)
+
+def decode(codes, format):
+    return mxref.decode(codes, format)
+
+def encode_scale(values):
+    return mxref.encode_scale(values)
+
+def decode_scale(codes):
+    return mxref.decode_scale(codes)
+
+def shared_scale(amax, format):
+    return mxref.shared_scale(amax, format)
+
+def quantize(values, format):
+    blocks = mxref.quantize(values, format)
+    return blocks.scale_codes, blocks.codes
+
+def dequantize(scales, codes, format, dtype):
+    fmt = mxref.formats.block_format(format)
+    return mxref.dequantize(mxref.Blocks(codes, scales[:, None], fmt, 1, codes.shape), dtype)
+"""
+#: One operation that is right, for targets of little.
+ENCODE = "import mxref\n\ndef encode(values, format):\n    return mxref.encode(values, format)\n"
+
+UNNAMED = ": no clause forbids it, but no known policy gives it"
+
+
+def target_file(folder: Path, text: str, name: str = "target.py") -> str:
+    path = folder / name
+    path.write_text(text, "utf-8")
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def vectors(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """Makes folders of copies of a few vector files, for questions that need no more."""
+    made: dict[tuple[str, ...], str] = {}
+
+    def make(*stems: str) -> str:
+        if stems not in made:
+            folder = tmp_path_factory.mktemp("vectors")
+            copy_vectors(folder, *(f"{stem}.jsonl" for stem in stems))
+            made[stems] = str(folder)
+        return made[stems]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def everything() -> list[VectorFile]:
+    return golden.read_vectors(VECTORS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """What a command line printed, and its exit status."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        record: dict[str, Any] = json.loads(self.out, parse_constant=_no_constant)
+        return record
+
+    @property
+    def last_line(self) -> str:
+        return self.out.splitlines()[-1]
+
+
+def _no_constant(name: str) -> None:
+    raise AssertionError(f"{name} is not JSON")
+
+
+Verify = Callable[..., Run]
+
+
+@pytest.fixture
+def run_verify(capsys: pytest.CaptureFixture[str]) -> Verify:
+    def run(*arguments: object) -> Run:
+        status = main(["verify", *map(str, arguments)])
+        out, err = capsys.readouterr()
+        return Run(status, out, err)
+
+    return run
+
+
+def assert_sentence(text: str) -> None:
+    assert "\n" not in text
+    assert "Traceback" not in text
+    assert 10 < len(text) < 1200  # some name every choice or profile
+
+
+_LINE = re.compile(r"  (?P<id>[a-z]\S+): (?P<what>.*); (?P<rule>\S+)(?: \[(?P<flags>.*)\])?")
+
+
+@functools.cache
+def read(folder: str) -> list[VectorFile]:
+    return golden.read_vectors(Path(folder))
+
+
+def rule_titles(folder: str, stem: str) -> dict[str, str]:
+    with (Path(folder) / f"{stem}.jsonl").open() as file:
+        titles: dict[str, str] = json.loads(file.readline())["rules"]
+    return titles
+
+
+def kind_of(failure: Failure, titles: dict[str, str]) -> str:
+    """What is printed of all failures of a kind."""
+    if failure.got is None:
+        return failure.error
+    rule, flags = failure.case.rule, failure.case.flags
+    return f"{rule}, {titles[rule]}" + (f" [{' '.join(flags)}]" if flags else "")
+
+
+def assert_described(run: Run, failures: dict[str, Failure], titles: dict[str, str]) -> None:
+    """Every kind of failure is printed once, largest first, by its first case."""
+    assert run.status == 1
+    kinds = Counter(kind_of(failure, titles) for failure in failures.values())
+    first = {kind_of(f, titles): id for id, f in reversed(failures.items())}
+    printed = re.findall(r"^\w+ \w+: (\d+) x (.*); the first:\n(.*)$", run.out, re.MULTILINE)
+    assert {why: int(count) for count, why, _ in printed} == kinds
+    assert len(printed) == len(kinds)
+    counts = [int(count) for count, _, _ in printed]
+    assert counts == sorted(counts, reverse=True)
+    for _, why, text in printed:
+        line = _LINE.fullmatch(text)
+        assert line is not None
+        assert line["id"] == first[why]
+        failure = failures[line["id"]]
+        assert line["rule"] == failure.case.rule
+        assert (line["flags"] or "").split() == list(failure.case.flags)
+        if failure.got is None:
+            assert line["what"] == failure.error
+            continue
+        pairs = zip(failure.want, failure.got, strict=True)
+        differing = next(pair for pair in pairs if pair[0] != pair[1])
+        words = re.search(r"want ([0-9a-f]+) = \S.*, got ([0-9a-f]+) = \S", line["what"])
+        assert words is not None
+        assert (int(words[1], 16), int(words[2], 16)) == differing
+        assert ", 0 codes away" not in line["what"]

@@ -1,0 +1,175 @@
+"""What makes a target: modules, objects and claims, and how others are refused."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from verify_helpers import ENCODE, RIGHT, Verify, assert_sentence, target_file
+
+from mxref.conformance import TargetError, load_target, target_of, verify
+from mxref.golden import VectorFile
+from mxref.profiles import profile
+
+#: name -> text of the file, what the sentence says
+BAD_FILES = {
+    "syntax error": ("def encode(values, format) return 0\n", r"has a syntax error in line 1: \S"),
+    "exit while importing": ("raise SystemExit(0)\n", "cannot be imported: SystemExit: 0"),
+    "error while importing": ("1 / 0\n", "cannot be imported: ZeroDivisionError"),
+    "import of nothing": ("import no_such_library\n", "cannot be imported: ModuleNotFoundError"),
+    "empty": ("", "must have at least one of: encode, decode, .*dequantize"),
+    "no operation": ("def encoder(values): return values\n", "must have at least one of: encode"),
+    "operation no function": ("encode = 3\n", "must have at least one of: encode"),
+    "unknown policy": (
+        ENCODE + "POLICY = 'ocq'\n",
+        r"unknown POLICY: policy must be ocp, or ocp\+choice=value\+\.\.\., got 'ocq'",
+    ),
+    "unknown choice": (ENCODE + "POLICY = 'ocp+round=up'\n", "unknown POLICY: .*'round'"),
+    "unknown value": (ENCODE + "POLICY = 'ocp+rounding=up'\n", "unknown POLICY: .*'up'"),
+    "choice twice": (
+        ENCODE + "POLICY = 'ocp+rounding=to_odd+rounding=to_odd'\n",
+        "unknown POLICY: .*twice",
+    ),
+    "policy a number": (ENCODE + "POLICY = 3\n", "unknown POLICY: .*int"),
+    "policy bytes": (ENCODE + "POLICY = b'ocp'\n", "unknown POLICY: .*bytes"),
+    "unknown profile": (
+        ENCODE + "PROFILE = 'ml_dtype'\n",
+        r"PROFILE must be .* and \d+ others, got 'ml_dtype' \(did you mean 'ml_dtypes'",
+    ),
+    "profile None": (ENCODE + "PROFILE = None\n", "PROFILE must be one of .*, got None"),
+    "policy None": (ENCODE + "POLICY = None\n", "unknown POLICY: .*NoneType"),
+    "format a list": (ENCODE + "FORMATS = [['e2m1']]\n", r"FORMATS must be one .*\['e2m1'\]"),
+    "formats bytes": (ENCODE + "FORMATS = b'e4m3'\n", "FORMATS must be one of .*got 101"),
+    "float a dict": (ENCODE + "FLOATS = [{}]\n", r"FLOATS must be one of .*got \{\}"),
+    "unknown format": (
+        ENCODE + "FORMATS = ['e4m3', 'e4m4']\n",
+        r"FORMATS must be one of .*got 'e4m4' \(did you mean 'e4m3'\?\)",
+    ),
+    "formats no list": (ENCODE + "FORMATS = 'e4m3'\n", "list of names in FORMATS, got 'e4m3'"),
+    "formats a number": (ENCODE + "FORMATS = 3\n", "list of names in FORMATS, got 3"),
+    "unknown float": (ENCODE + "FLOATS = ['f31']\n", "FLOATS must be one of .*got 'f31'"),
+    "floats no list": (ENCODE + "FLOATS = 'f32'\n", "list of names in FLOATS, got 'f32'"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_target_that_cannot_be_used_is_refused_in_one_sentence(
+    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str], name: str
+) -> None:
+    text, reason = BAD_FILES[name]
+    spec = target_file(tmp_path, text)
+    with pytest.raises(TargetError, match=reason) as caught:
+        load_target(spec)
+    assert str(caught.value).startswith(f"target {spec}")
+    assert_sentence(str(caught.value))
+    run = run_verify(spec, "--vectors", vectors("decode/e2m1.f32"))
+    assert (run.status, run.out) == (2, "")
+    assert run.err == f"mxref: error: {caught.value}\n"
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ("no_such_file.py", "a Python file (NAME.py) or a module name: there is no such file"),
+        ("no/such/folder/target.py", "or a module name: there is no such file"),
+        ("no_such_module", "No module named 'no_such_module'"),
+        ("no.such.module", "No module named 'no'"),
+        ("json", "must have at least one of: encode"),
+        ("..relative", "must be a Python file (NAME.py) or a module name"),
+        (".", "must be a Python file (NAME.py) or a module name"),
+    ],
+)
+def test_a_target_that_is_not_there_is_refused_in_one_sentence(spec: str, reason: str) -> None:
+    with pytest.raises(TargetError, match=re.escape(reason)) as caught:
+        load_target(spec)
+    assert_sentence(str(caught.value))
+
+
+def test_a_file_that_is_no_python_is_refused(tmp_path: Path) -> None:
+    spec = target_file(tmp_path, ENCODE, "target.txt")
+    reason = "must be a Python file (NAME.py) or a module name: a program is run by `mxref verify"
+    with pytest.raises(TargetError, match=re.escape(reason)):
+        load_target(spec)
+
+
+@pytest.mark.parametrize("name", ["my_kernel", "my_kernel.c"])
+def test_a_program_is_no_module(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(b"\x7fELF")
+    with pytest.raises(TargetError, match=r"a program is run by `mxref verify --cmd`$"):
+        load_target(name)
+
+
+def test_a_target_imports_its_neighbours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    target_file(tmp_path, ENCODE, "its_neighbour.py")
+    target = load_target(target_file(tmp_path, "from its_neighbour import encode\n"))
+    assert set(target.operations) == {"encode"}
+
+
+@pytest.mark.parametrize("function", ["raise SystemExit(0)", "import sys; sys.exit()"])
+def test_a_target_that_exits_while_it_works_does_not_pass(
+    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str], function: str
+) -> None:
+    spec = target_file(tmp_path, RIGHT + f"def encode(v, f): {function}\n")
+    run = run_verify(spec, "--vectors", vectors("encode/e2m1.f16"))
+    assert run.status == 1
+    assert run.last_line.endswith(": fails with errors")
+    assert re.search(r": SystemExit: .*\(target\.py:\d+\); ", run.out)
+
+
+def test_a_target_claims_what_it_covers(tmp_path: Path) -> None:
+    claims = "POLICY = 'ocp+overflow=nonsaturating'\nFORMATS = {'e4m3'}\nFLOATS = ('f16',)\n"
+    target = load_target(target_file(tmp_path, ENCODE + claims))
+    assert str(target.policy) == "ocp+overflow=nonsaturating"
+    assert set(target.operations) == {"encode"}
+    assert target.covers("encode", "e4m3", "f16")
+    assert not target.covers("encode", "e4m3", "f32")
+    assert not target.covers("encode", "e5m2", "f16")
+    assert not target.covers("decode", "e4m3", "f16")
+
+
+def test_a_claimed_profile_brings_its_policy_unless_there_is_one(tmp_path: Path) -> None:
+    claim = "PROFILE = 'ml_dtypes'\n"
+    target = load_target(target_file(tmp_path, ENCODE + claim))
+    assert target.profile is profile("ml_dtypes")
+    assert target.policy.choices()["nan_to_finite"] == "opposite_zero"
+    both = load_target(target_file(tmp_path, ENCODE + claim + "POLICY = 'ocp'\n", "both.py"))
+    assert both.profile is profile("ml_dtypes")
+    assert str(both.policy) == "ocp"
+    assert load_target(target_file(tmp_path, ENCODE, "none.py")).profile is None
+
+
+def test_a_target_without_claims_covers_everything_it_has(tmp_path: Path) -> None:
+    target = load_target(target_file(tmp_path, ENCODE))
+    assert str(target.policy) == "ocp"
+    for format in ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8"):
+        for float in ("f16", "bf16", "f32", "f64"):
+            assert target.covers("encode", format, float)
+
+
+def test_a_module_is_a_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target_file(tmp_path, ENCODE, "a_module_with_a_target.py")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    target = load_target("a_module_with_a_target")
+    assert target.name == "a_module_with_a_target"
+    assert set(target.operations) == {"encode"}
+
+
+def test_an_object_is_a_target(everything: list[VectorFile]) -> None:
+    class Implementation:
+        FORMATS = ("e8m0",)
+
+        def decode_scale(self, codes: Any) -> Any:
+            return codes.astype("f4")  # 0.0, 1.0, 2.0 ...: wrong
+
+    report = verify(target_of(Implementation(), "mine"), everything)
+    assert report.target.name == "mine"
+    assert report.compared == 256
+    # n for 2**(n - 127): no code agrees.
+    assert len(report.failures) == 256
+    assert not report.passed
