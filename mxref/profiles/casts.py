@@ -1,7 +1,6 @@
-"""Casts of single numbers, and implementations of blocks, that a policy says all about, or nearly.
+"""Casts of single numbers, and ExecuTorch's blocks: policies with at most one replaced stage.
 
-What each was run against is the adapter that `checked` names. Source: each profile's `source`;
-SPEC_NOTES, stages of profiles.
+Source: each profile's `source`; SPEC_NOTES, stages of profiles.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _CUDA = "13.5.37"
 
 
 def _cuda() -> Iterator[Profile]:
-    """`cuda` is what the constructors of the header's types do."""
+    """The constructors of the header's types (`cuda`) and the conversions that they call."""
     yield Profile(
         "cuda",
         Policy.parse("ocp+nan=signed+scale_rounding=toward_positive+scale_of_inf=largest"),
@@ -76,7 +75,7 @@ def _cuda() -> Iterator[Profile]:
 
 
 def onnx_packed(codes: U8, format: str, policy: Policy) -> U8:
-    """FP6 takes no more bytes than its bits fill; the others are whole bytes as they are."""
+    """Packed bytes: FP6 takes no more of them than its bits fill."""
     bits = {"e3m2": 6, "e2m3": 6, "e2m1": 4}[format] * codes.shape[-1]
     return pack(codes, format, policy)[..., : -(-bits // 8)]
 
@@ -122,7 +121,7 @@ def _onnx() -> Iterator[Profile]:
 
 
 def cuda_element(x: F64Array, rows: Rows) -> I64:
-    """NaN has no sign; of a double it has, and in E5M2 also the second bit of its payload."""
+    """NaN has no sign; that of a double keeps its sign, and in E5M2 a bit of its payload."""
     codes, fmt = element_by_policy(x, rows), rows.format
     if fmt.nan_code is None:
         return codes
@@ -134,15 +133,15 @@ def cuda_element(x: F64Array, rows: Rows) -> I64:
 
 
 def apytypes_element(x: F64Array, rows: Rows) -> I64:
-    """NaN has the smallest payload."""
+    """Codes by policy; the code of NaN has the smallest payload."""
     codes = element_by_policy(x, rows)
     return np.where(np.isnan(x), codes & 0x80 | 0x7D, codes)
 
 
 def openvino_element(x: F64Array, rows: Rows) -> I64:
-    """By way of float16; E5M2 is the upper byte of that, of NaN as well.
+    """Codes of the numbers rounded to float16; E5M2 is the upper byte of that, for NaN too.
 
-    Below its normal numbers, those that are rounded up to a power of two come out doubled.
+    Below the normal numbers of float16, those that are rounded up to a power of two are doubled.
     """
     bits = float32_bits(x)
     carry = ((bits & 0x7F_FFFF) + 0x1000 >> 23 == 1) & (bits >> 23 & 0xFF < F32.bias - F16.bias)

@@ -1,8 +1,8 @@
 """compressed-tensors 0.20.0 on a CPU: `calculate_qparams`, then the compressors' `compress`.
 
-It computes in the type of the values and reads to bfloat16. Source: vllm-project/compressed-tensors
-0.20.0, quantization/utils/mxfp_utils.py and compressors/mx_utils.py; SPEC_NOTES, stages of
-profiles.
+The arithmetic is that of the values' type; reading gives bfloat16. Source:
+vllm-project/compressed-tensors 0.20.0, quantization/utils/mxfp_utils.py and
+compressors/mx_utils.py; SPEC_NOTES, stages of profiles.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ _E2M1 = Policy.parse("ocp+zero_sign=dropped")
 
 
 def even_scale(amax: F64Array, rows: Rows) -> I64:
-    """The exponent of amax + half a unit of a last place in its type; 2**0 where the scale is 0."""
+    """Exponent field of amax + half a unit of the last place in its type; 2**0 for scale 0."""
     layout, ones = rows.layout, 3 if rows.format == E2M3 else 1
     bits = compose(split(amax.view(np.uint64), F64), layout).astype(np.int64)
     field = bits + (1 << (layout.mantissa_bits - ones - 1)) >> layout.mantissa_bits
-    field = np.where(np.isnan(amax), 0, field)  # NaN's pattern is all ones: it wraps
+    field = np.where(np.isnan(amax), 0, field)  # NaN has a pattern of ones, which wraps
     code = np.maximum(field - layout.bias - rows.format.emax + E8M0.bias, 0)
     code = np.where(field == 0, 0, np.where(field > 2 * layout.bias, _INFINITE, code))
     return np.where(rounded(powers(code - E8M0.bias), layout) == 0, E8M0.bias, code)
 
 
 def quotients(code: I64, rows: Rows) -> F64Array:
-    """Division in the type, by infinity where the exponent is 128."""
+    """Quotients in the values' type; the divisor is infinite where the exponent is 128."""
     scale = np.where(code == _INFINITE, np.inf, powers(code - E8M0.bias))[:, None]
     nothing = np.isinf(rows.x) & np.isinf(scale)  # x86 gives the negative NaN
     return np.where(nothing, -np.nan, rounded(rows.x / scale, rows.layout))
 
 
 def element(q: F64Array, rows: Rows) -> I64:
-    """E2M1: -0 becomes 0; NaN too, but -0 in bfloat16. E2M3: NaN becomes -0."""
+    """E2M1: -0 becomes 0, NaN becomes 0 or, in bfloat16, -0. E2M3: NaN becomes -0."""
     nan, bfloat16 = np.isnan(q), rows.layout == BF16
-    if rows.format == E4M3:  # bfloat16 has but a positive NaN
+    if rows.format == E4M3:  # NaN of bfloat16 is positive
         return element_by_policy(np.where(nan & bfloat16, np.nan, q), rows)
     q, below = np.where(nan, 0.0, q), nan & (bfloat16 or rows.format == E2M3)
     plain = rows if rows.format == E2M3 else dataclasses.replace(rows, policy=_E2M1)
@@ -53,7 +53,7 @@ def element(q: F64Array, rows: Rows) -> I64:
 
 
 def stored(code: I64, elements: I64, rows: Rows) -> tuple[I64, I64]:
-    """The logarithm of infinity, as an integer of 32 bits, is -2**31: 2**0 is stored."""
+    """Stored bytes: 7F for an infinite scale, whose logarithm becomes the integer -2**31."""
     return np.where(code == _INFINITE, E8M0.bias, code), elements
 
 

@@ -1,4 +1,4 @@
-"""A profile: a policy, and the stages that an implementation does otherwise."""
+"""A profile: a policy, and the stages in which an implementation differs from it."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ __all__ = ["Profile"]
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A real implementation: it answers as that does, bit for bit, in what it speaks of.
+    """The model of a real implementation, equal to it bit for bit for the formats it names.
 
     Args:
         name: its name.
         policy: the policy.
-        source: whose it is, and where its rules stand.
-        version: of the implementation.
-        checked: what its answers were compared with.
-        formats: the formats that it speaks of, by operation; everything if None.
-        floats: the float types that it takes, and gives to the last bit; all if None. To
-            another type it decodes by its policy, which is no claim.
-        stages: the stages that the implementation does otherwise than the policy says.
+        source: the implementation, and the file or function with its rules.
+        version: the version of the implementation.
+        checked: the adapter whose answers it was compared with.
+        formats: the formats of each operation that it models; every format if None.
+        floats: the float types that it takes and decodes to bit for bit; all if None. To another
+            type it decodes by its policy, which is no claim about the implementation.
+        stages: the stages in which the implementation differs from the policy.
 
     >>> import mxref
     >>> x, torchao = np.float32([2.0**-126, 0.0]), mxref.profile("torchao_0_18_floor")
@@ -58,7 +58,7 @@ class Profile:
     stages: Stages = field(default_factory=Stages)
 
     def speaks_of(self, op: str, format: str) -> bool:
-        """Whether the profile says anything of an operation on a format.
+        """Whether the profile models an operation on a format.
 
         >>> from mxref.profiles import profile
         >>> profile("ml_dtypes").speaks_of("encode", "int8")
@@ -68,7 +68,7 @@ class Profile:
 
     @property
     def about(self) -> str:
-        """Whose model it is, and of which version, in short.
+        """The modelled implementation and its version, in short.
 
         >>> from mxref.profiles import profile
         >>> profile("torchao_0_18_even").about
@@ -78,7 +78,7 @@ class Profile:
 
     @property
     def has(self) -> str:
-        """What it speaks of: operations, formats, and the float types if they are not all.
+        """The modelled operations and formats, and the float types unless they are all.
 
         >>> from mxref.profiles import profile
         >>> profile("executorch").has
@@ -90,7 +90,7 @@ class Profile:
 
     @property
     def replaced(self) -> tuple[str, ...]:
-        """The stages that are not those of the policy."""
+        """The names of the stages that differ from the policy."""
         default = Stages()
         names = Stages.__dataclass_fields__
         return tuple(n for n in names if getattr(self.stages, n) is not getattr(default, n))
@@ -200,7 +200,7 @@ class Profile:
             )
 
     def _own(self, values: ArrayLike, parameter: str = "values") -> ArrayLike:
-        """The values, if the implementation takes their type."""
+        """The values, if their float type is one that the implementation takes."""
         if self.floats is not None:
             layout = bits_of(values, parameter)[1]
             if layout.name not in self.floats:
@@ -218,7 +218,7 @@ class Profile:
         fmt: ElementFormat,
         codes_of: Callable[[Rows], I64],
     ) -> U8:
-        """One code for each number, each a block of its own."""
+        """One code for each number, each number being a block of one."""
         flat = bits.reshape(-1, 1)
         codes = np.empty(flat.size, np.uint8)
         for start in range(0, flat.size, CHUNK):

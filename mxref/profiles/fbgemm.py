@@ -36,46 +36,46 @@ _HIGHEST = 125 + E8M0.bias
 
 
 def first_nan(rows: Rows) -> F64Array:
-    """The largest magnitude; if there is a NaN, the first with its payload."""
+    """The largest magnitude, or the first NaN of the block with its payload."""
     amax = largest_or_nan(rows)
     first = np.argmax(np.isnan(rows.x), axis=1)[:, None]
     return np.where(np.isnan(amax), np.abs(np.take_along_axis(rows.x, first, 1)[:, 0]), amax)
 
 
 def nearest_scale(amax: F64Array, rows: Rows) -> I64:
-    """The logarithm and 0.5, in float32, rounded down, less emax."""
+    """floor(log2(amax) + 0.5) - emax, in float32."""
     return _clamped(half_up_log2(_amax(amax)), amax, rows)
 
 
 def floor_scale(amax: F64Array, rows: Rows) -> I64:
-    """The float32 logarithm rounded down, less emax."""
+    """floor(log2(amax)) - emax, with the logarithm in float32."""
     return _clamped(floor_log2(_amax(amax)), amax, rows)
 
 
 def ceil_scale(amax: F64Array, rows: Rows) -> I64:
-    """The float32 logarithm rounded up, less emax."""
+    """ceil(log2(amax)) - emax, with the logarithm in float32."""
     return _clamped(ceil_log2(_amax(amax)), amax, rows)
 
 
 def even_scale(amax: F64Array, rows: Rows) -> I64:
-    """Of the pattern and one less than half a unit: the logarithm rounded down, less emax."""
+    """`floor_scale` of amax whose bits are raised by half an ulp of the element, less 1."""
     half = 1 << (22 - rows.format.mantissa_bits)
     moved = wide((float32_bits(_amax(amax)) + half - 1).astype(np.uint32), F32)
     return _clamped(floor_log2(moved), np.where(moved < 0, np.nan, moved), rows)
 
 
 def element(q: F64Array, rows: Rows) -> I64:
-    """Rounded fields of 254 and above wrap to those of tiny numbers: zeros that keep the sign."""
+    """Codes by policy; rounded exponent fields of 254 and above wrap, so they give signed zeros."""
     return element_by_policy(np.where(np.abs(q) < 1.75 * 2.0**126, q, np.copysign(0.0, q)), rows)
 
 
 def stored(code: I64, elements: I64, rows: Rows) -> tuple[I64, I64]:
-    """NaN, cast to an integer, is 0."""
+    """Stored bytes: a NaN scale, cast to an integer, is 0."""
     return np.where(code == NAN_SCALE, 0, code), elements
 
 
 def signed_bytes(fmt: BlockFormat, layout: FloatLayout, policy: Policy) -> NDArray[Any]:
-    """The byte less 127, in 8 bits with a sign: that of FF is -128."""
+    """Products whose exponent, byte - 127, is a signed 8-bit integer: -128 for FF."""
     table = products(fmt, layout, policy).reshape(256, -1).copy()
     codes = np.arange(fmt.element.code_count)
     numbers = decode(codes, fmt.element, np.float64, policy)

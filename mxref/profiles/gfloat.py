@@ -19,7 +19,7 @@ __all__ = ["PROFILES"]
 
 
 def element(q: F64Array, rows: Rows) -> I64:
-    """NaN is an error in a format that has none."""
+    """Codes by policy; a NaN is an error in a format that has none."""
     if rows.format.nan_code is None and np.isnan(q).any():
         raise ValueError(f"values must not be NaN: {rows.format.name} has no NaN")
     return element_by_policy(q, rows)

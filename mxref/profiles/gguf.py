@@ -1,6 +1,6 @@
 """gguf 0.19.0, llama.cpp's Python: MXFP4 by `quants.quantize` and `quants.dequantize`.
 
-It computes in float32. Source: ggml-org/llama.cpp, gguf-py/gguf/quants.py, class MXFP4;
+The arithmetic is in float32. Source: ggml-org/llama.cpp, gguf-py/gguf/quants.py, class MXFP4;
 SPEC_NOTES, stages of profiles.
 """
 
@@ -22,13 +22,13 @@ _NUMBERS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 
 
 def wrapped_scale(amax: F64Array, rows: Rows) -> I64:
-    """Floor of the float32 logarithm - 2 + 127, modulo 256; 0 for 0, infinity and NaN."""
+    """(floor(log2(amax)) - 2 + 127) modulo 256, log2 in float32; 0 for 0, infinity and NaN."""
     code = floor_log2(amax) - rows.format.emax + E8M0.bias & 0xFF
     return np.where((amax > 0) & np.isfinite(amax), code, 0)
 
 
 def nearest_numbers(code: I64, rows: Rows) -> F64Array:
-    """The FP4 number whose float32 product with the scale is nearest, the first of them."""
+    """The FP4 number whose float32 product with the scale is nearest, the smaller of two."""
     scale = powers(code - E8M0.bias)[:, None]
     size = least = np.abs(rows.x)
     best = np.zeros(size.shape)

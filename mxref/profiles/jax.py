@@ -1,9 +1,9 @@
-"""JAX 0.10.2 on a CPU: the quantizer of `jax.nn.scaled_matmul`, operation by operation, and casts.
+"""JAX 0.10.2 on a CPU: the quantizer of `jax.nn.scaled_matmul`, not compiled as a whole, and casts.
 
 XLA divides by multiplying with a reciprocal. For float32 and bfloat16 it computes in float32 and
-takes subnormal numbers for zeros, in operands and results; for float16 it rounds to float16 and
-keeps them. Source: jax 0.10.2, jax/_src/cudnn/scaled_matmul_stablehlo.py (quantize); jaxlib 0.10.2;
-SPEC_NOTES, stages of profiles.
+flushes subnormal operands and results to zero; for float16 it rounds to float16 and keeps them.
+Source: jax 0.10.2, jax/_src/cudnn/scaled_matmul_stablehlo.py (quantize); jaxlib 0.10.2; SPEC_NOTES,
+stages of profiles.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _FLOAT16_SCALE_00 = 2.0**-15
 
 
 def fraction_of_max(amax: F64Array, rows: Rows) -> F64Array:
-    """The quotient amax / max; the reciprocal of max is a number of the arithmetic."""
+    """The quotient amax / max as XLA computes it: amax * (1 / max)."""
     reciprocal = rounded(np.array(1 / rows.format.max_normal), F16 if rows.layout is F16 else F32)
     return _in_type(_in_type(amax, rows) * reciprocal, rows)
 
 
 def scale(amax: F64Array, rows: Rows) -> I64:
-    """Field of amax / max, one more if there is a fraction, in 8 bits: NaN wraps to 0."""
+    """Exponent field of amax / max, plus 1 if the mantissa is not 0, modulo 256: 0 for NaN."""
     bits = float32_bits(fraction_of_max(amax, rows))
     code: I64 = (bits >> 23) + (bits & 0x7F_FFFF != 0) & 0xFF
     return code
 
 
 def clipped(reciprocal: F64Array, rows: Rows) -> F64Array:
-    """Numbers times the scales' reciprocals, within +-max; 0 * infinity is x86's negative NaN."""
+    """Numbers times the scales' reciprocals, clipped to +-max; 0 * infinity is a negative NaN."""
     x, limit = _in_type(rows.x, rows), rows.format.max_normal
     nothing = np.isinf(x) & (reciprocal == 0) | (x == 0) & np.isinf(reciprocal)
     q = np.where(nothing, -np.nan, _in_type(x * reciprocal, rows))
@@ -55,7 +55,7 @@ def clipped(reciprocal: F64Array, rows: Rows) -> F64Array:
 
 
 def quotients(code: I64, rows: Rows) -> F64Array:
-    """Byte 00 is 2**-15 in float16, elsewhere 2**-127, hence 0; FF is infinity."""
+    """Clipped quotients; scale byte 00 is 2**-15 in float16, else flushed to 0; FF is infinity."""
     small = _FLOAT16_SCALE_00 if rows.layout is F16 else 0.0
     value = np.where(code == 0, small, powers(code - E8M0.bias))
     value = np.where(code == NAN_SCALE, np.inf, value)
@@ -63,7 +63,7 @@ def quotients(code: I64, rows: Rows) -> F64Array:
 
 
 def element(q: F64Array, rows: Rows) -> I64:
-    """NaN is -0 in E2M1; E5M2 has all bits but the sign if it comes from 16 bits."""
+    """Codes by policy; NaN is -0 in E2M1, and 7F in E5M2 if it comes from a 16-bit float."""
     codes, fmt = element_by_policy(q, rows), rows.format
     if fmt.nan_code is None:
         return np.where(np.isnan(q), fmt.sign_bit, codes)
@@ -72,13 +72,13 @@ def element(q: F64Array, rows: Rows) -> I64:
 
 
 def scale_byte(x: F64Array, layout: FloatLayout, policy: Policy) -> I64:
-    """float64 below 2**-127 is NaN."""
+    """E8M0 codes by policy; float64 below 2**-127 gives NaN."""
     tiny = (x < 2.0**-127) & (layout is F64)
     return np.where(tiny, NAN_SCALE, e8m0_by_policy(x, layout, policy))
 
 
 def _in_type(x: F64Array, rows: Rows) -> F64Array:
-    """A result in the type of the arithmetic, and in that of the values."""
+    """A result rounded to the type of the arithmetic, then to that of the values."""
     if rows.layout is F16:
         return rounded(x, F16)
     x = rounded(x, F32)

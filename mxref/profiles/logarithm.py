@@ -1,8 +1,8 @@
-"""Integers near a rounded logarithm: what `floor(log2(x))` in float32 really gives.
+"""Integers from a rounded logarithm, such as `floor(log2(x))` computed in float32.
 
 The logarithm is rounded correctly to float32, and then to the type T if that is narrower;
-libraries' float32 logarithms were found to agree with that wherever it decides. It is never
-computed for data: with floor and the like it is a step function of x, whose steps are found once.
+libraries' float32 logarithms agree with that wherever it changes the integer. It is never computed
+for data: the integer is a step function of x, and its steps are found once.
 Source: SPEC_NOTES N19.
 """
 
@@ -25,7 +25,7 @@ _LN_LOWEST, _LN_HIGHEST = -66, 128
 
 
 def floor_log2(x: F64Array, layout: FloatLayout = F32) -> I64:
-    """Floor of log2 x in a type; x float32 numbers above 0, for others anything.
+    """Floor of log2 x in a type, for float32 numbers above 0; undefined for others.
 
     >>> floor_log2(np.array([4.0, 7.9999995, 7.999999])).tolist()
     [2, 3, 2]
@@ -52,7 +52,7 @@ def nearest_log2(x: F64Array, layout: FloatLayout = F32) -> I64:
 
 
 def half_up_log2(x: F64Array) -> I64:
-    """Floor of log2 x + 0.5, the sum in float32, too; see `floor_log2`.
+    """Floor of log2 x + 0.5, the logarithm and the sum in float32; see `floor_log2`.
 
     The largest float32 below the square root of 2 counts as above it:
 
@@ -99,11 +99,11 @@ def _step(k: int, layout: FloatLayout, kind: str) -> float:
 
 
 def _middle(number: Fraction, layout: FloatLayout, *, up: bool) -> Fraction:
-    """From where on, or up to where, logarithms are rounded to a number: a middle above or below.
+    """The midpoint above or below a number of T: the end of the interval that is rounded to it.
 
-    A number that T lacks is a middle itself.
+    A number that T lacks is a midpoint itself.
     """
-    if number == 0:  # T's numbers next to 0 are far nearer than any logarithm of a float
+    if number == 0:  # the numbers of T next to 0 are nearer to it than any logarithm of a float
         return Fraction(1 if up else -1, 1 << 60)
     size, exponent = abs(number), -2  # above one quarter, as halves of integers are
     while size >= Fraction(2) ** (exponent + 1):
@@ -124,12 +124,12 @@ def _middle(number: Fraction, layout: FloatLayout, *, up: bool) -> Fraction:
 
 @functools.cache
 def _ln_steps(layout: FloatLayout) -> F64Array:
-    """For each k: the smallest float64 whose result is above k."""
+    """For each k the smallest float64 whose `ceil_ln_log2` is above k."""
     return np.array([_ln_step(k, layout) for k in range(_LN_LOWEST, _LN_HIGHEST)])
 
 
 def _ln_step(k: int, layout: FloatLayout) -> float:
-    """Behind ln x that is halfway to the first number of T whose multiple is rounded above k."""
+    """The smallest x whose ln is rounded to a number of T with a product above k."""
     if k == 0:
         return math.nextafter(1.0, 2.0)
     ln2 = rounded(np.array(math.log(2)), layout)

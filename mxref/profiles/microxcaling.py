@@ -1,8 +1,8 @@
-"""microxcaling: its PyTorch path, and its C++ and CUDA kernels, which do not agree.
+"""microxcaling: its PyTorch path, and its C++ and CUDA kernels, which give different answers.
 
 The PyTorch path computes in the type of the values, with logarithms of that type, and gives
-numbers. What it multiplies by the scale in the end are these elements, but for the zeros of INT8,
-whose sign no code holds. The kernels compute on the fields of float32; they need no stage. Source:
+numbers: these elements times the scale. Only the sign of INT8's zeros is lost, which no code holds.
+The kernels compute on the fields of float32; they need no stage. Source:
 microsoft/microxcaling 7bc41952, mx/mx_ops.py, mx/elemwise_ops.py, mx/formats.py; mx/cpp/mx.cuh,
 quantize.cuh, shared_exp.cuh.
 """
@@ -26,20 +26,20 @@ _BLOCKS = ("mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1",
 
 
 def shared_exponents(amax: F64Array, rows: Rows) -> I64:
-    """The logarithm in the type of the values, rounded down; zero counts as 2**-126."""
+    """floor(log2(amax)) - emax, the logarithm in the type of the values; 0 counts as 2**-126."""
     exponent = floor_log2(np.where(amax == 0, 2.0**-126, amax), rows.layout) - rows.format.emax
     code = np.maximum(exponent + E8M0.bias, 0)
     return np.where(np.isfinite(amax) & (code <= E8M0.max_code), code, NAN_SCALE)
 
 
 def quotients(code: I64, rows: Rows) -> F64Array:
-    """In the type of the values; NaN under a scale that is NaN."""
+    """Quotients in the type of the values; NaN under a NaN scale."""
     q = rounded(rows.x * powers(E8M0.bias - code)[:, None], rows.layout)
     return np.where((code == NAN_SCALE)[:, None], np.nan, q)
 
 
 def _steps(q: F64Array, rows: Rows) -> tuple[F64Array, F64Array]:
-    """Magnitudes in units of the last place, and that unit; integers have one unit."""
+    """Magnitudes in units of the last place, and that unit, which is the same for all integers."""
     fmt, size = rows.format, np.abs(q)
     exponent = floor_log2(np.where(size == 0, 1.0, size), rows.layout)
     least = 1 - fmt.bias
@@ -49,19 +49,19 @@ def _steps(q: F64Array, rows: Rows) -> tuple[F64Array, F64Array]:
 
 
 def _codes(steps: F64Array, unit: F64Array, q: F64Array, rows: Rows) -> I64:
-    """Only zeros lose their sign: negative numbers that become zero keep it."""
+    """Codes of steps * unit with the sign of q, which zeros lose; underflow keeps it."""
     sign = np.where(q < 0, -1.0, 1.0)
     return element_by_policy(sign * steps * unit, rows)
 
 
 def nearest(q: F64Array, rows: Rows) -> I64:
-    """Half a unit is added, in the type of the values."""
+    """Ties away from zero: floor(y + 0.5), the sum in the type of the values."""
     y, unit = _steps(q, rows)
     return _codes(np.floor(rounded(y + 0.5, rows.layout)), unit, q, rows)
 
 
 def even(q: F64Array, rows: Rows) -> I64:
-    """The same; then ties at odd numbers lose one."""
+    """Ties to even: `nearest`, less 1 where that rounded a tie to an odd number."""
     y, unit = _steps(q, rows)
     up = np.floor(rounded(y + 0.5, rows.layout))
     odd = (y - 0.5) % 2 == 0
@@ -70,7 +70,7 @@ def even(q: F64Array, rows: Rows) -> I64:
 
 
 def floor(q: F64Array, rows: Rows) -> I64:
-    """Truncated."""
+    """Codes of the magnitudes rounded toward zero."""
     y, unit = _steps(q, rows)
     return _codes(np.floor(y), unit, q, rows)
 
@@ -84,7 +84,7 @@ _FORMATS = {"shared_scale": _ELEMENTS, "quantize": _BLOCKS, "dequantize": _BLOCK
 
 
 def _name(mode: str) -> str:
-    """The end of a profile's name; `nearest` is what microxcaling does unless told otherwise."""
+    """The end of a profile's name; none for `nearest`, microxcaling's default."""
     return "" if mode == "nearest" else f"_{mode}"
 
 

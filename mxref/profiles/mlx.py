@@ -1,7 +1,7 @@
 """MLX on a CPU, 0.31.2 and 0.32.4: `quantize`, `dequantize`, `to_fp8` and `from_fp8`.
 
-It computes in the type of the values. Source: ml-explore/mlx, mlx/ops.cpp (fp_quantize and
-fp_dequantize, what a device without kernels of its own runs) and mlx/backend/cpu/unary_ops.h;
+The arithmetic is that of the values' type. Source: ml-explore/mlx, mlx/ops.cpp (fp_quantize and
+fp_dequantize, which run on a device without kernels of its own) and mlx/backend/cpu/unary_ops.h;
 SPEC_NOTES, stages of profiles.
 """
 
@@ -25,20 +25,20 @@ from mxref.profiles.stages import Rows, Stages, element_by_policy, largest_or_na
 
 __all__ = ["FIRST_NEAREST", "PROFILES"]
 
-#: The first of the nearest numbers in a list of codes 0, 1, 2 ...: ties toward zero, no -0.
+#: The first of the nearest numbers in a table of codes 0, 1, 2, ...: ties toward zero, no -0.
 FIRST_NEAREST = Policy.parse("ocp+rounding=ties_to_zero+zero_sign=dropped+underflow_sign=dropped")
 _LOWEST_INT32 = -(2**31)
 
 
 def nearest_scale(amax: F64Array, rows: Rows) -> I64:
-    """The nearest logarithm of amax / max, 0 for 0, as an integer of 32 bits; plus 127."""
+    """The integer nearest to log2(amax / max), 0 for 0, -2**31 where it is not finite; plus 127."""
     scale = rounded(amax / rows.format.max_normal, rows.layout)
     code = np.where(scale == 0, 0, nearest_log2(scale, rows.layout)) + E8M0.bias
     return np.where(np.isfinite(scale), code, _LOWEST_INT32 + E8M0.bias)
 
 
 def ceil_scale(amax: F64Array, rows: Rows) -> I64:
-    """The same, and one more where that power of two is less than amax / max."""
+    """`nearest_scale`, plus 1 where that power of two is less than amax / max."""
     scale = rounded(amax / rows.format.max_normal, rows.layout)
     code = nearest_scale(amax, rows)
     short = np.isfinite(scale) & (scale != 0)
@@ -47,7 +47,7 @@ def ceil_scale(amax: F64Array, rows: Rows) -> I64:
 
 
 def quotients(code: I64, rows: Rows) -> F64Array:
-    """Division by the power of two before its byte wraps; bfloat16 has but a positive NaN."""
+    """Quotients by the power of two whose byte has not yet wrapped; NaN of bfloat16 is positive."""
     exponent = code - E8M0.bias
     scale = np.where(exponent == _LOWEST_INT32, 0.0, powers(np.maximum(exponent, -1022)))[:, None]
     q = rounded(rows.x / scale, rows.layout)
@@ -57,7 +57,7 @@ def quotients(code: I64, rows: Rows) -> F64Array:
 
 
 def element(q: F64Array, rows: Rows) -> I64:
-    """E4M3: NaN counts as too large. FP4: the first of the nearest numbers in a list."""
+    """E4M3: NaN saturates. FP4: the first of the nearest numbers in a table."""
     if rows.format == E4M3:
         return element_by_policy(np.where(np.isnan(q), np.copysign(np.inf, q), q), rows)
     first = dataclasses.replace(rows, policy=FIRST_NEAREST)
@@ -65,14 +65,14 @@ def element(q: F64Array, rows: Rows) -> I64:
 
 
 def wrapped(code: I64, elements: I64, rows: Rows) -> tuple[I64, I64]:
-    """The biased exponent, rounded to the type, modulo 256."""
+    """Stored bytes: the biased exponent, rounded to the values' type, modulo 256."""
     biased = rounded(code.astype(np.float64), rows.layout)
     biased = np.where(np.isfinite(biased), biased, 0.0)
     return biased.astype(np.int64) & 0xFF, elements
 
 
 def without_nan(fmt: BlockFormat, layout: FloatLayout, policy: Policy) -> NDArray[Any]:
-    """The code of NaN is read as the number that comes next."""
+    """Products in which the code of E4M3's NaN is the next number, 480."""
     element = dataclasses.replace(fmt.element, specials=Specials.NONE)
     return product_table(dataclasses.replace(fmt, element=element), layout, policy.decode)
 

@@ -1,7 +1,7 @@
 """IEEE P3109, interim report v4.0 (26 June 2026, a draft): ConvertToBlockMaxAbsFinite.
 
-From the text of the draft; no implementation was run. Its scale is Binary8p1uf, its elements are
-its own; here they are E8M0, which has no zero, and OCP's FP8. It has no format without NaN.
+From the text of the draft; no implementation was run. Its scale format is Binary8p1uf and its
+element formats are its own, all with NaN; this profile has E8M0, which has no zero, and OCP's FP8.
 Source: P3109 4.7, 5; SPEC_NOTES, stages of profiles.
 """
 
@@ -23,7 +23,7 @@ _BLOCKS = ("mxfp8_e5m2", "mxfp8_e4m3")
 
 
 def scale(amax: F64Array, rows: Rows) -> I64:
-    """The largest finite magnitude itself, not divided by that of the format, rounded."""
+    """The largest finite magnitude rounded to a power of two, without division by the format's."""
     code = encode_scale(amax, rows.policy).astype(np.int64)
     return np.where(np.isnan(rows.x).all(axis=1), NAN_SCALE, code)
 

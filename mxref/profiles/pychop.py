@@ -1,7 +1,7 @@
 """pychop 0.6.2, its NumPy backend: `MXBlock_`, whose scale and elements are numbers.
 
-NaN among the elements, which most formats lack, is the code of the policy here; under a scale that
-is NaN elements are 00. Source: pychop 0.6.2, pychop/np/mx_formats.py; SPEC_NOTES, stages of
+NaN elements get the code of the policy, since most formats have none; under a NaN scale elements
+are 00. Source: pychop 0.6.2, pychop/np/mx_formats.py; SPEC_NOTES, stages of
 profiles.
 """
 
@@ -19,12 +19,12 @@ __all__ = ["PROFILES"]
 
 
 def scale(amax: F64Array, rows: Rows) -> I64:
-    """By the policy's rule; a block of NaN alone has a NaN scale."""
+    """The scale by the policy's rule; NaN for a block of NaN alone."""
     return np.where(np.isnan(rows.x).all(axis=1), NAN_SCALE, scale_by_rule(amax, rows))
 
 
 def quotients(code: I64, rows: Rows) -> F64Array:
-    """Numbers by the scale; where all but NaN are zeros, NaN is zero, too."""
+    """Exact quotients; zeros for a block that has only NaN and zeros."""
     nothing = (np.isnan(rows.x) | (rows.x == 0)).all(axis=1)
     return np.where(nothing[:, None], 0.0, exact_quotients(code, rows))
 

@@ -1,7 +1,8 @@
 """AMD Quark 0.13 on a CPU: scales of its MX observer, elements as it packs them, and simulations.
 
-It computes in float32, the logarithms of floor and ceil in the type of the values. Between the
-stages the code of a scale may be no byte: below 0 under 2**-127, `INF_SCALE` for an infinite one.
+The arithmetic is in float32, the logarithms of floor and ceil in the type of the values. Between
+stages a scale code may be outside 0 to 255: below 0 for a scale below 2**-127, `INF_SCALE` for an
+infinite one.
 Source: amd-quark 0.13, quark/torch/quantization/observer/observer.py (get_scale), utils.py
 (even_round), quark/torch/kernel/hw_emulation, quark/torch/utils; SPEC_NOTES, stages of profiles.
 """
@@ -37,7 +38,7 @@ _ONES = np.array(0xFFFF_FFFF_E000_0000, np.uint64).view(np.float64)
 
 
 def even_scale(amax: F64Array, rows: Rows) -> I64:
-    """The exponent field of amax and half a unit of the element's last place, less emax."""
+    """Exponent field of amax + half a unit of the element's last place, less emax."""
     bits = float32_bits(amax)
     field = np.where(bits == 0, 1, bits + (1 << (22 - _bits_of_fraction(rows))) >> 23)
     code = np.where(field == 255, E8M0.max_code, np.maximum(field - rows.format.emax, 0))
@@ -45,27 +46,27 @@ def even_scale(amax: F64Array, rows: Rows) -> I64:
 
 
 def floor_scale(amax: F64Array, rows: Rows) -> I64:
-    """Floor of the logarithm in the values' type, less emax."""
+    """floor(log2(amax)) - emax, the logarithm in the values' type."""
     return _power(amax, floor_log2(amax, rows.layout), rows)
 
 
 def ceil_scale(amax: F64Array, rows: Rows) -> I64:
-    """Ceiling of the logarithm in the values' type, less emax."""
+    """ceil(log2(amax)) - emax, the logarithm in the values' type."""
     return _power(amax, ceil_log2(amax, rows.layout), rows)
 
 
 def quotients(code: I64, rows: Rows) -> F64Array:
-    """Numbers by the scale; a NaN scale is positive."""
+    """Quotients; under a NaN scale a positive NaN."""
     return _quotients(code, rows, np.nan)
 
 
 def power_quotients(code: I64, rows: Rows) -> F64Array:
-    """Numbers by the scale; 2 to the power of NaN is, in torch's vectors, a NaN of ones."""
+    """Quotients; under a NaN scale the NaN of ones that torch's vectorized 2**NaN gives."""
     return _quotients(code, rows, _ONES)
 
 
 def element(q: F64Array, rows: Rows) -> I64:
-    """NaN and infinity pass; packing takes the low bits of the field and the high of the rest."""
+    """Codes by policy; of NaN and infinity low exponent bits and high mantissa bits."""
     bits = float32_bits(q) | np.isnan(q) * 0x40_0000
     low = bits >> (23 - rows.format.mantissa_bits) & (rows.format.sign_bit - 1)
     special = low | (bits >> 31) * rows.format.sign_bit
@@ -73,23 +74,23 @@ def element(q: F64Array, rows: Rows) -> I64:
 
 
 def exported(code: I64, elements: I64, rows: Rows) -> tuple[I64, I64]:
-    """The byte of 2**-126 and above; NaN and infinity, cast to integers, are 0: byte 7F."""
+    """Exported bytes: at least 01; NaN and infinity, which become the integer 0, give 7F."""
     return np.where(code > E8M0.max_code, E8M0.bias, np.maximum(code, 1)), elements
 
 
 def exported_byte(x: F64Array, layout: FloatLayout, policy: Policy) -> I64:
-    """The nearest integer to the logarithm, of what is below 2**-126 as of that."""
+    """E8M0 codes: the integer nearest to log2(max(x, 2**-126)), plus 127."""
     exponent = nearest_log2(np.maximum(np.where(x < np.inf, x, 1.0), _SMALLEST_NORMAL))
     return np.minimum(exponent, E8M0.bias) + E8M0.bias
 
 
 def _bits_of_fraction(rows: Rows) -> int:
-    """Of INT8 Quark says 8."""
+    """Mantissa bits of the element; 8 for INT8."""
     return 8 if rows.format.twos_complement else rows.format.mantissa_bits
 
 
 def _power(amax: F64Array, exponent: I64, rows: Rows) -> I64:
-    """2**(exponent - emax) in the values' type; `_EPS` where that is 0."""
+    """The code of 2**(exponent - emax) in the values' type; `_EPS` where that is 0."""
     exponent = exponent - rows.format.emax
     nothing = (amax == 0) | (exponent < rows.layout.emin - rows.layout.mantissa_bits)
     code = np.where(nothing, _EPS, exponent + E8M0.bias)
@@ -104,18 +105,18 @@ def _quotients(code: I64, rows: Rows, nan: float | F64Array) -> F64Array:
 
 
 def _simulated_scale(code: I64, rows: Rows) -> F64Array:
-    """INT8 divides by a 64th, which is 2**-126 at least."""
+    """The divisor: the scale, of INT8 at least 2**-120, as a 64th of it is at least 2**-126."""
     least = 7 if rows.format.twos_complement else 0
     return powers(np.maximum(code, least) - E8M0.bias)[:, None]
 
 
 def simulated_quotients(code: I64, rows: Rows) -> F64Array:
-    """Numbers by the scale that the simulation divides by."""
+    """Quotients by the divisor of the simulation."""
     return np.where(np.isnan(rows.x), rows.x, fl(rows.x / _simulated_scale(code, rows)))
 
 
 def simulated(code: I64, elements: I64, rows: Rows) -> tuple[I64, I64]:
-    """Elements times that scale in float32, by the observer's: infinity and 2 have no code."""
+    """Codes of the simulated numbers divided by the observer's scale; infinity and 2 overflow."""
     numbers = decode(elements.astype(np.uint8), rows.format, np.float64, rows.policy)
     numbers = fl(numbers * _simulated_scale(code, rows)) / powers(code - E8M0.bias)[:, None]
     codes = encode(numbers, rows.format, overflow="nonsaturating", int8_range="full")

@@ -1,7 +1,7 @@
 """Qwix 0.1.8, on JAX 0.10.2 on a CPU: `quantize` of mxfp8 and mxfp4.
 
-Its scales are numbers, of which NaN and infinity are FF here, and elements under NaN 00. XLA
-computes as `mxref.profiles.jax` says.
+Its scales are numbers; this profile gives FF for NaN and infinity, and elements 00 under FF. The
+arithmetic is XLA's, as in `mxref.profiles.jax`.
 Source: qwix 0.1.8, qwix/_src/core/qarray.py (compute_scale_zero_point) and numerics.py
 (convert_to); SPEC_NOTES, stages of profiles.
 """
@@ -26,20 +26,20 @@ _SMALLEST = 2.0**-63
 
 
 def scale(amax: F64Array, rows: Rows) -> I64:
-    """The logarithm of amax / max as JAX has it, rounded up; 1 where that is below 2**-63."""
+    """ceil(log2(amax / max)) with JAX's logarithm; scale 1 where amax / max is below 2**-63."""
     s = fraction_of_max(amax, rows)
     code = ceil_ln_log2(np.where(s < _SMALLEST, 1.0, s), rows.layout) + E8M0.bias
     return np.where(np.isnan(s), NAN_SCALE, np.where(np.isinf(s), INF_SCALE, code))
 
 
 def quotients(code: I64, rows: Rows) -> F64Array:
-    """Numbers times the scale's reciprocal, clipped."""
+    """Numbers times the scale's reciprocal, clipped to +-max."""
     reciprocal = np.where(code == INF_SCALE, 0.0, powers(E8M0.bias - code))
     return clipped(reciprocal[:, None], rows)
 
 
 def without_infinity(code: I64, elements: I64, rows: Rows) -> tuple[I64, I64]:
-    """An infinite scale has the code of NaN; elements under NaN are 00."""
+    """FF for an infinite scale; element codes 00 under FF."""
     nan = (code == NAN_SCALE)[:, None]
     return np.minimum(code, NAN_SCALE), np.where(nan, 0, elements)
 

@@ -51,7 +51,7 @@ _OWN = (
     ),
 )
 
-#: The modules that have them.
+#: The modules that define profiles.
 FAMILIES = (
     casts,
     compressed_tensors,

@@ -1,4 +1,4 @@
-"""Quantization in stages: those that implementations do otherwise can be replaced, one by one.
+"""Quantization in stages, each of which a profile can replace.
 
 Numbers are float64 that hold those of the source type exactly, NaN with its sign and payload, so
 that no mode of the processor changes them; `mxref.bits.float32` rounds as float32 arithmetic does.
@@ -46,11 +46,11 @@ _PAYLOAD = np.int64((1 << 52) - 1)
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Blocks, one a row, as stages see them.
+    """The blocks that a stage works on, one a row.
 
     Args:
         x: the numbers, (n, k) float64.
-        layout: the float type that they come from.
+        layout: the float type of the source.
         format: the element format.
         policy: the profile's policy.
     """
@@ -62,7 +62,7 @@ class Rows:
 
     @classmethod
     def of(cls, bits: Bits, layout: FloatLayout, format: ElementFormat, policy: Policy) -> Rows:
-        """Rows from patterns of a float type."""
+        """Rows from bit patterns of a float type."""
         x = exactly(bits, layout)
         if layout is not F64:
             words = bits.astype(np.int64) << (52 - layout.mantissa_bits)
@@ -72,12 +72,12 @@ class Rows:
 
 
 def exactly(bits: Bits, layout: FloatLayout) -> F64Array:
-    """The numbers of patterns of a float type."""
+    """The float64 numbers of bit patterns of a float type."""
     return bits.view(np.float64) if layout is F64 else wide(bits, layout)
 
 
 def float32_bits(x: F64Array) -> I64:
-    """Patterns of numbers that float32 holds, NaN with its payload."""
+    """Bit patterns of numbers that float32 holds, NaN with its payload."""
     wide_bits = np.asarray(x, np.float64).view(np.int64)
     bits = compose(split(wide_bits.view(np.uint64), F64), F32).astype(np.int64)
     nan = wide_bits >> 32 & 0x8000_0000 | F32.inf_bits | wide_bits >> 29 & 0x7F_FFFF
@@ -104,7 +104,7 @@ def largest_or_nan(rows: Rows) -> F64Array:
 
 
 def scale_by_rule(amax: F64Array, rows: Rows) -> I64:
-    """The scale codes, (n,), that the policy gives for amaxes, NaN and infinity."""
+    """Scale codes, (n,), by the policy's rule and its choices for NaN and infinity."""
     chosen = rows.policy.scale
     code = scale_codes(_finite(amax).view(np.uint64), F64, rows.format, chosen).codes
     has_nan, has_inf = np.isnan(rows.x).any(axis=1), np.isinf(rows.x).any(axis=1)
@@ -121,13 +121,13 @@ def exact_quotients(code: I64, rows: Rows) -> F64Array:
 
 
 def element_by_policy(quotients: F64Array, rows: Rows) -> I64:
-    """Element codes, (n, k)."""
+    """Element codes, (n, k), by the policy."""
     parts = split(quotients.view(np.uint64), F64)
     return encode_parts(parts, rows.format, rows.policy.element).astype(np.int64)
 
 
 def nan_block_codes(code: I64, elements: I64, rows: Rows) -> tuple[I64, I64]:
-    """Scale codes and element codes in the end: those of blocks whose scale is NaN."""
+    """Stored codes: element codes under a NaN scale are those of the policy."""
     ones = rows.policy.scale.nan_block_codes is NaNBlockCodes.ONES
     filler = rows.format.code_count - 1 if ones else 0
     return code, np.where((code == NAN_SCALE)[:, np.newaxis], filler, elements)
@@ -139,7 +139,7 @@ def unchanged(code: I64, elements: I64, rows: Rows) -> tuple[I64, I64]:
 
 
 def e8m0_by_policy(x: F64Array, layout: FloatLayout, policy: Policy) -> I64:
-    """E8M0 codes of numbers."""
+    """E8M0 codes of numbers, by the policy."""
     return encode_scale(x, policy).astype(np.int64)
 
 
@@ -149,7 +149,7 @@ def products(fmt: BlockFormat, layout: FloatLayout, policy: Policy) -> NDArray[A
 
 
 def packed(codes: U8, format: str, policy: Policy) -> U8:
-    """Bytes of element codes."""
+    """Bytes of element codes, by the policy."""
     return pack(codes, format, policy)
 
 
@@ -159,15 +159,15 @@ def _finite(x: F64Array) -> F64Array:
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """What quantization consists of; the default of each stage follows the policy exactly.
+    """The stages of quantization; the default of each stage follows the policy exactly.
 
     Args:
-        amax: a block's largest magnitude; what it passes on for NaN and infinity is its own affair.
-        scale: scale codes from amaxes, 0 to 255 in the end; the stages between may agree on others.
-        divide: what the elements are before they are rounded.
-        element: element codes of those.
-        nonfinite: scale codes and element codes in the end, of blocks that hold NaN or infinity.
-        decode: patterns of all products.
+        amax: a block's largest magnitude, with any value for a block of NaN or infinity.
+        scale: scale codes from amaxes; other integers too, if `nonfinite` turns them into 0 to 255.
+        divide: the elements before they are rounded.
+        element: element codes of the quotients.
+        nonfinite: the stored scale codes and element codes, from those of the stages before.
+        decode: bit patterns of all products.
         pack: bytes of element codes (..., n).
         e8m0: E8M0 codes of numbers, for `encode_scale`.
     """
@@ -188,7 +188,7 @@ class Stages:
             return self.nonfinite(code, self.element(self.divide(code, rows), rows), rows)
 
     def encode(self, rows: Rows) -> I64:
-        """Element codes of the numbers as they are."""
+        """Element codes of the numbers, without a scale."""
         with np.errstate(all="ignore"):
             return self.element(rows.x, rows)
 

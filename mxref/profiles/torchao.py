@@ -1,7 +1,8 @@
 """torchao 0.18.0, prototype/mx_formats, on a CPU: `to_mx` and `to_dtype`.
 
-It computes in float32. Source: pytorch/ao v0.18.0, torchao/prototype/mx_formats/mx_tensor.py and
-torchao/prototype/custom_fp_utils.py; SPEC_NOTES, stages of profiles.
+The arithmetic is in float32. Source: pytorch/ao v0.18.0,
+torchao/prototype/mx_formats/mx_tensor.py and torchao/prototype/custom_fp_utils.py; SPEC_NOTES,
+stages of profiles.
 """
 
 from __future__ import annotations
@@ -33,32 +34,32 @@ BLOCKS = ("mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1")
 
 
 def _field(bits: I64, rows: Rows) -> I64:
-    """Byte of the exponent field less emax, for NaN alone FF."""
+    """The exponent field less emax, at least 0; FF for NaN."""
     code = np.maximum((bits >> 23 & 0xFF) - rows.format.emax, 0)
     return np.where(bits > F32.inf_bits, NAN_SCALE, code)
 
 
 def floor_scale(amax: F64Array, rows: Rows) -> I64:
-    """The exponent field, which is 255 for infinity."""
+    """The exponent field of amax less emax; the field of infinity is 255."""
     return _field(float32_bits(amax), rows)
 
 
 def ceil_scale(amax: F64Array, rows: Rows) -> I64:
-    """One more where the significand is not 1."""
+    """`floor_scale`, plus 1 where the significand is not 1."""
     bits = float32_bits(amax)
     code = (bits >> 23 & 0xFF) + (bits & 0x7F_FFFF != 0) - rows.format.emax
     return np.where(bits > F32.inf_bits, NAN_SCALE, np.maximum(code, 0))
 
 
 def even_scale(amax: F64Array, rows: Rows) -> I64:
-    """Half a unit of the element's last place is added first."""
+    """`floor_scale` of amax + half a unit of the element's last place."""
     bits = float32_bits(amax)
     rounded = bits + (1 << (22 - rows.format.mantissa_bits)) & -1 << 23
     return _field(np.where(bits > F32.inf_bits, bits, rounded), rows)
 
 
 def rceil_scale(amax: F64Array, rows: Rows) -> I64:
-    """The float32 logarithm of the float32 quotient, rounded up."""
+    """ceil(log2(amax / max)), the quotient and the logarithm in float32."""
     descale = fl(amax / rows.format.max_normal)
     code = np.clip(ceil_log2(descale), -E8M0.bias, E8M0.bias) + E8M0.bias
     code = np.where(descale == 0, 0, np.where(np.isinf(descale), E8M0.max_code, code))
@@ -66,21 +67,21 @@ def rceil_scale(amax: F64Array, rows: Rows) -> I64:
 
 
 def quotients(code: I64, rows: Rows) -> F64Array:
-    """The scale is at least 2**-126, and its pattern with field 255 is infinity."""
+    """Quotients by a scale of at least 2**-126; byte FF is infinity."""
     scale = np.where(code == NAN_SCALE, np.inf, powers(np.maximum(code, 1) - E8M0.bias))[:, None]
     nothing = np.isinf(rows.x) & np.isinf(scale)
     return np.where(nothing, -np.nan, fl(rows.x / scale))  # x86 gives the negative NaN
 
 
 def rceil_quotients(code: I64, rows: Rows) -> F64Array:
-    """Products with 2**(127 - byte), which is taken for 1 where the byte is 0."""
+    """Products with 2**(127 - byte), or with 1 where the byte is 0; NaN for FF."""
     factor = np.where(code == 0, 1.0, powers(E8M0.bias - code))
     q = fl(rows.x * factor[:, None])
     return np.where((code == NAN_SCALE)[:, None], np.nan, q)
 
 
 def element(q: F64Array, rows: Rows) -> I64:
-    """NaN goes the way of numbers where the format has none."""
+    """Codes by policy; where the format has no NaN, the bits of NaN are rounded as a number's."""
     codes = element_by_policy(q, rows)
     if rows.format.nan_code is not None:
         return codes
@@ -91,7 +92,7 @@ def element(q: F64Array, rows: Rows) -> I64:
 
 
 def packed(codes: U8, format: str, policy: Policy) -> U8:
-    """Pairs only."""
+    """Bytes of element codes, which must be even in number."""
     if codes.shape[-1] % 2:
         raise ValueError(f"codes must be an even number, got {codes.shape[-1]}")
     return pack(codes, format, policy)

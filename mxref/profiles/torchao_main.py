@@ -1,6 +1,6 @@
-"""torchao after 0.18, on a CPU: `to_mx` and `to_dtype`, since pull request 4725 rewrote them.
+"""torchao after 0.18, on a CPU: `to_mx` and `to_dtype` as pull request 4725 rewrote them.
 
-Finite blocks are those of the policy. Source: pytorch/ao 050515e8,
+Finite blocks follow the policy. Source: pytorch/ao 050515e8,
 torchao/prototype/mx_formats/mx_tensor.py; SPEC_NOTES, stages of profiles.
 """
 
@@ -28,14 +28,14 @@ __all__ = ["PROFILES"]
 
 
 def even_scale_or_nan(amax: F64Array, rows: Rows) -> I64:
-    """NaN also where amax is rounded up to 2**128."""
+    """`even_scale` of torchao 0.18, but NaN where amax is rounded up to 2**128."""
     code = even_scale(amax, rows)
     overflows = float32_bits(amax) + (1 << (22 - rows.format.mantissa_bits)) >= F32.inf_bits
     return np.where(overflows, NAN_SCALE, code)
 
 
 def quotients(code: I64, rows: Rows) -> F64Array:
-    """Under a scale that is NaN all are NaN, of the pattern 7fc00001."""
+    """Exact quotients; the NaN 7fc00001 under a NaN scale."""
     nan = np.int64(0x7FF8_0000_2000_0000).view(np.float64)
     return np.where((code == NAN_SCALE)[:, None], nan, exact_quotients(code, rows))
 

@@ -1,4 +1,4 @@
-"""torchmx 0.1.0: FLOOR; its INT8 elements are plain integers, so their scales are 6 lower.
+"""torchmx 0.1.0: scales by FLOOR; INT8 elements are plain integers, with scales 6 lower.
 
 Source: rain-neuromorphics/torchmx 7648b97, src/torchmx/mx_tensor.py and mx_quantization_utils.py.
 """
@@ -31,25 +31,25 @@ __all__ = ["PROFILES"]
 
 
 def _point(fmt: ElementFormat) -> int:
-    """Fraction bits that MX counts in an integer element, and torchmx does not."""
+    """Fraction bits of an element in MX that torchmx counts as integer bits: 6 for INT8, else 0."""
     return fmt.mantissa_bits if fmt.twos_complement else 0
 
 
 def field_scale(amax: F64Array, rows: Rows) -> I64:
-    """The exponent field less emax, which is 6 for integers; NaN and infinity have field 255."""
+    """The exponent field less emax, and less 6 for INT8; FF for NaN and infinity."""
     field = float32_bits(amax) >> 23 & 0xFF
     code = np.maximum(field - rows.format.emax - _point(rows.format), 0)
     return np.where(field == 0xFF, NAN_SCALE, code)
 
 
 def quotients(code: I64, rows: Rows) -> F64Array:
-    """Integers stand for themselves."""
+    """Exact quotients; those of INT8 are plain integers."""
     q: F64Array = exact_quotients(code, rows) / (1 << _point(rows.format))
     return q
 
 
 def integer_products(fmt: BlockFormat, layout: FloatLayout, policy: Policy) -> NDArray[Any]:
-    """Scale times the integer."""
+    """Products; of INT8 the scale times the plain integer."""
     if not _point(fmt.element):
         return products(fmt, layout, policy)
     codes = np.arange(fmt.element.code_count, dtype=np.uint8)

@@ -1,6 +1,6 @@
 """The TOSA reference model 2026.8.0: CAST, CAST_TO_BLOCK_SCALED and CAST_FROM_BLOCK_SCALED.
 
-What its policy does not say is what becomes of NaN in elements. Source: the package tosa-tools;
+The stages are for NaN elements and for tiny INT8 elements. Source: the package tosa-tools;
 SPEC_NOTES, stages of profiles.
 """
 
@@ -29,14 +29,14 @@ _FP8 = ("e5m2", "e4m3")
 
 
 def quotients(code: I64, rows: Rows) -> F64Array:
-    """In float32 or bfloat16; by a NaN scale all becomes NaN, which keeps its sign if it is one."""
+    """Quotients in float32 or bfloat16; NaN under a NaN scale, with the sign of a NaN element."""
     is_nan = (code == NAN_SCALE)[:, np.newaxis] & ~np.isnan(rows.x)
     layout = BF16 if rows.layout == BF16 else F32
     return np.where(is_nan, np.nan, rounded(exact_quotients(code, rows), layout))
 
 
 def _stray(q: F64Array) -> Bool:
-    """Where shifts by 64 and more, which the processor takes modulo 64, leave more than a half."""
+    """Where a shift of 64 or more, taken modulo 64 by the processor, leaves more than one half."""
     bits = float32_bits(q)
     field = bits >> 23 & 0xFF
     significand = bits & 0x7F_FFFF | (field > 0).astype(np.int64) << 23
@@ -47,7 +47,7 @@ def _stray(q: F64Array) -> Bool:
 
 
 def element(q: F64Array, rows: Rows) -> I64:
-    """FP6 and FP4: NaN has fraction 0; E4M3: overflow has no sign; INT8: tiny numbers may be 1."""
+    """FP6, FP4: NaN has mantissa 0; E4M3: overflow has no sign; INT8: tiny numbers may be 1, FF."""
     codes, fmt = element_by_policy(q, rows), rows.format
     if fmt.nan_code is not None:
         overflow = np.isfinite(q) & (codes & 0x7F == fmt.nan_code)

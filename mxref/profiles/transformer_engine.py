@@ -19,7 +19,7 @@ _BLOCKS = ("mxfp8_e5m2", "mxfp8_e4m3")
 
 
 def largest_number(rows: Rows) -> F64Array:
-    """The largest magnitude that is no NaN, infinity included; 0 if all are NaN."""
+    """The largest magnitude among the numbers and infinities of a block; 0 if all are NaN."""
     size = np.abs(rows.x)
     amax: F64Array = np.where(np.isnan(size), 0.0, size).max(axis=1)
     return amax

@@ -1,6 +1,6 @@
 """triton_kernels' references in torch, as vLLM 0.33.0 carries them, and AMD Quark's older kernels.
 
-They compute in float32. Source: triton-lang/triton, python/triton_kernels/triton_kernels/
+The arithmetic is in float32. Source: triton-lang/triton, python/triton_kernels/triton_kernels/
 numerics_details/mxfp.py; AMD Quark, quark/torch/kernel/mx/triton.py; SPEC_NOTES, stages of
 profiles.
 """
@@ -33,7 +33,7 @@ _AWAY = Policy.parse("ocp+rounding=ties_to_away+nan_to_finite=signed_max")
 
 
 def up_scale(amax: F64Array, rows: Rows) -> I64:
-    """The exponent field of amax / max, rounded up; for NaN that carries into the sign."""
+    """The exponent field of amax / max, rounded up; the carry of NaN goes into the sign: 0."""
     bits = float32_bits(fl(amax / rows.format.max_normal))
     return bits + 0x7F_FFFF >> 23 & 0xFF
 
@@ -44,22 +44,22 @@ def down_scale(amax: F64Array, rows: Rows) -> I64:
 
 
 def products(code: I64, rows: Rows) -> F64Array:
-    """Multiplication by the scale's reciprocal, which is 0 where the byte is 0 or FF."""
+    """Products with the scale's reciprocal, which is 0 for the bytes 00 and FF."""
     factor = np.where(np.isin(code, (0, 0xFF)), 0.0, powers(E8M0.bias - code))[:, None]
     nothing = np.isinf(rows.x) & (factor == 0)  # x86 gives the negative NaN
     return np.where(nothing, -np.nan, fl(rows.x * factor))
 
 
 def element(q: F64Array, rows: Rows) -> I64:
-    """FP4: ties away from zero, NaN counts as too large. FP8 by torch."""
+    """FP4: ties away from zero, NaN saturates. FP8: codes by policy."""
     away = dataclasses.replace(rows, policy=_AWAY)
     return element_by_policy(q, away if rows.format == E2M1 else rows)
 
 
 def _seen(rows: Rows) -> Rows:
-    """Numbers as Triton's interpreter widens bfloat16: of a subnormal one it drops the leading bit.
+    """The numbers as Triton's interpreter widens bfloat16: a subnormal loses its leading bit.
 
-    What is left of the significand moves up to the leading bit's place.
+    The rest of its significand is shifted up to the place of that bit.
     """
     size = np.abs(rows.x)
     leading = (size.view(np.int64) & 0x7FF << 52).view(np.float64)
@@ -69,24 +69,24 @@ def _seen(rows: Rows) -> Rows:
 
 
 def largest_seen(rows: Rows) -> F64Array:
-    """The largest magnitude as widened, infinity included; the last NaN if all are."""
+    """The largest magnitude as widened, infinity included; the last NaN if all are NaN."""
     size = np.abs(_seen(rows).x)
     amax = np.maximum.reduce(np.where(np.isnan(size), -1.0, size), axis=1)
     return np.where(amax < 0, size[:, -1], amax)
 
 
 def products_seen(code: I64, rows: Rows) -> F64Array:
-    """`products` of the numbers as widened."""
+    """`products` of the numbers as the interpreter widens them."""
     return products(code, _seen(rows))
 
 
 def quotients_seen(code: I64, rows: Rows) -> F64Array:
-    """The numbers as widened, divided by 2**(byte - 127)."""
+    """Exact quotients of the numbers as the interpreter widens them."""
     return exact_quotients(code, _seen(rows))
 
 
 def even_scale(amax: F64Array, rows: Rows) -> I64:
-    """Half a unit of FP4's last place is added, 2 taken from the exponent."""
+    """Exponent field of amax + half a unit of FP4's last place, less emax."""
     field = float32_bits(amax) + 0x20_0000 >> 23 & 0xFF
     return np.where(field == 0xFF, E8M0.max_code, np.maximum(field - rows.format.emax, 0))
 
