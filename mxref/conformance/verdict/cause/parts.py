@@ -130,7 +130,7 @@ def _quotients(questions: Questions, scales: NDArray[np.uint64]) -> Questions:
 
 
 def _largest(questions: Questions, special: NDArray[np.bool_]) -> Questions:
-    """The largest magnitude of each block; 0 for a block with a NaN or an infinity."""
+    """The largest magnitude of each block; 0 for special ones."""
     layout = LAYOUTS[questions.file.float]
     magnitudes = questions.inputs & np.uint64(layout.sign_bit - 1)
     amax = np.where(special, np.uint64(0), magnitudes.max(axis=1))[:, np.newaxis]
