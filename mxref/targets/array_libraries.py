@@ -1,4 +1,4 @@
-"""Arrays of other libraries: what a target returns copied to NumPy, what it takes made for it.
+"""Arrays of other libraries: results of a target copied to NumPy, and its arguments made.
 
 A library is imported only for a target that asks for its arrays. Floats that DLPack cannot carry
 to NumPy, such as torch's bfloat16 and float8, are copied as bits.
@@ -85,7 +85,7 @@ class _OnHost:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """What makes arrays for a target.
+    """A library that makes arrays for a target.
 
     Args:
         name: the library's.
@@ -100,7 +100,7 @@ class Library:
     lacks: Mapping[str, str] = field(default_factory=dict)
 
     def taking(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, given this library's arrays and dtypes where it is called with NumPy's."""
+        """The function, called with this library's arrays and dtypes instead of NumPy's."""
         if self.name == "numpy":
             return function
 
@@ -147,7 +147,7 @@ def library_of(name: str, device: str | None = None) -> Library:
 
 
 def _lack(array: Callable[[Array], Any], layout: FloatLayout) -> str:
-    """Why floats do not come back as they went in; nothing if they do."""
+    """The reason why floats do not survive the way there and back; empty if they do."""
     words = [0, 1, layout.sign_bit, layout.inf_bits, layout.nan_bits, layout.nan_bits + 1]
     bits = np.array(words, layout.uint)
     try:

@@ -1,4 +1,4 @@
-"""Which vector files a target is asked, and no others read."""
+"""The vector files that a target is asked; no others are read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FORMATS = {**ELEMENT_FORMATS, **BLOCK_FORMATS, **OTHER_BLOCK_FORMATS, E8M0.name
 
 
 def is_asked(target: Target, op: str, format: str, float: str, policy: Policy) -> bool:
-    """Whether a target says that it has this, and a policy has answers to it."""
+    """Whether a target covers these, and a policy has answers to them."""
     return target.covers(op, format, float) and answerable(op, format, float, policy)
 
 
@@ -32,7 +32,7 @@ def read_for(
     only: Callable[[str, str, str], bool] = lambda op, format, float: True,
     read: Iterable[VectorFile] = (),
 ) -> list[VectorFile]:
-    """The vector files of a folder, in the order of its manifest; those without need are not read.
+    """The vector files of a folder that are needed, in the order of its manifest.
 
     Args:
         folder: where the manifest is.

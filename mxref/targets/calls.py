@@ -1,4 +1,4 @@
-"""Putting cases to Python functions: words in, words out, and what each case raised."""
+"""Putting cases to Python functions: words in, words out, and the errors of cases."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a target answered: one row of words a case, and why some cases have no answer."""
+    """The answers of a target: one row of words a case; errors of cases without answer."""
 
     words: NDArray[np.uint64]
     errors: Mapping[int, str] = field(default_factory=dict)
@@ -60,7 +60,7 @@ def code_format(file: VectorFile) -> CodeFormat:
 
 
 def without_cases(op: str, format: str, float: str) -> VectorFile:
-    """A vector file of no cases: what to ask, for questions that are in no file.
+    """A vector file without cases, for questions that are in no file.
 
     >>> without_cases("quantize", "mxfp4_e2m1", "bf16").stem
     'quantize/mxfp4_e2m1.bf16'
@@ -75,9 +75,9 @@ def without_cases(op: str, format: str, float: str) -> VectorFile:
 def call_function(
     function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64]
 ) -> Answers:
-    """All answers at once; case by case where that raises, to find out which cases do.
+    """The answers by one call; if it raises, by one call a case, to find the cases that raise.
 
-    An answer to all of them that has the wrong shape or type fails every case.
+    An answer of the wrong shape or type to the one call fails every case.
     """
     with quiet():
         if file.op in LAYOUT_OPERATIONS:
@@ -95,7 +95,7 @@ def call_function(
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """What a target prints must not stand in a report, and its warnings are its own business."""
+    """Suppresses a target's output, which must not stand in a report, and its warnings."""
     with (
         contextlib.redirect_stdout(sys.stderr),
         warnings.catch_warnings(),
@@ -124,15 +124,15 @@ def _ask_each(
 
 
 def is_fault(error: BaseException) -> bool:
-    """Whether a target has raised it by itself: it is no interruption by a person or a test runner.
+    """Whether an exception is the target's own, not an interruption by a person or a test runner.
 
-    What Rust panics with reaches Python as a `BaseException` of this name.
+    A panic of Rust reaches Python as a `BaseException` of this name.
     """
     return isinstance(error, Exception | SystemExit) or type(error).__name__ == "PanicException"
 
 
 def error_text(error: BaseException) -> str:
-    """What a target raised, and where, in one line."""
+    """A target's exception and its place in one line."""
     ((frame, line),) = deque(traceback.walk_tb(error.__traceback__), 1)
     where = f"{Path(frame.f_code.co_filename).name}:{line}"
     return f"{type(error).__name__}: {_one_line(error)} ({where})"
@@ -209,7 +209,7 @@ def _call_stochastic(
 def _call_with_tensor_scale(
     function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64]
 ) -> NDArray[np.uint64]:
-    """The float32 scale of the tensor is one more argument, the last one."""
+    """One call with the float32 scale of the tensor as the last argument."""
     layout = LAYOUTS[file.float]
     rows = []
     for row in inputs:

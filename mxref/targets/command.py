@@ -1,4 +1,4 @@
-"""Targets that are programs: questions on their standard input, answers on their output."""
+"""Targets that are programs: questions to standard input, answers from standard output."""
 
 from __future__ import annotations
 
@@ -88,27 +88,27 @@ class CommandTarget:
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Its name in reports."""
         return self._name
 
     @property
     def command(self) -> str:
-        """The command, as it was given."""
+        """The command as given."""
         return self._name
 
     @property
     def claims(self) -> Claims:
-        """What it has said of itself so far."""
+        """Its claims so far."""
         return self._reader.claims
 
     @property
     def policy(self) -> Policy:
-        """The policy that it claims, for which it is asked a first question."""
+        """The policy that it claims; a first question is put to the program to learn it."""
         self.covers("encode", "e4m3", "f32")
         return self.claims.policy
 
     def covers(self, op: str, format: str, float: str) -> bool:
-        """Whether it says that it has this, to an easy question."""
+        """Whether it answers an easy question about this operation, format and float type."""
         key = (op, format, float)
         if key not in self._covered:
             file = without_cases(*key)
@@ -147,7 +147,7 @@ class CommandTarget:
         return questions_of(file, inputs, self._asked - len(inputs) + 1)
 
     def _exchange(self, questions: Sequence[Question], *, last: bool) -> list[Answer]:
-        """The answers of one run, up to the first that it did not give, which is an error."""
+        """The answers of one run up to the first missing one, which is an error."""
         if new := self._running is None:
             self._starts += 1
             self._left -= 1
@@ -227,7 +227,7 @@ def command_results(
 
 
 def easy_inputs(op: str, format: str, float: str) -> tuple[int, ...]:
-    """The input words of a case that is legal and plain: zeros, mostly.
+    """The input words of a legal and plain case, mostly zeros.
 
     >>> easy_inputs("encode", "e2m1", "f32"), easy_inputs("unpack", "e2m1", "low_nibble_first")
     ((0,), (2, 0))

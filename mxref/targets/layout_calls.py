@@ -1,4 +1,4 @@
-"""Putting cases about layouts to a target: one call a case, bytes and codes of any number back."""
+"""Putting cases about layouts to a target: one call a case, any number of words back."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _flat(result: object, fmt: CodeFormat) -> NDArray[np.uint64]:
 
 
 def _ravelled(result: object, fmt: CodeFormat) -> NDArray[np.uint64]:
-    """Codes of a tensor in C order, whatever its shape: the order is what is compared."""
+    """Codes of a tensor in C order, whatever its shape; only their order is compared."""
     array = array_of(result)
     return code_words(array, array.shape, fmt).reshape(-1)
 
@@ -85,7 +85,7 @@ def _tensor(words: Sequence[int], file: VectorFile, index: int) -> NDArray[Any]:
 
 
 def strided(values: NDArray[Any], kind: int, filler: int) -> NDArray[Any]:
-    """The same numbers in other memory: every other one, columns first, or backwards.
+    """The same array with other strides: every other element, columns first, or backwards.
 
     >>> array = np.arange(6).reshape(2, 3)
     >>> [(s.strides, bool((s == array).all())) for s in (strided(array, k, 9) for k in range(3))]

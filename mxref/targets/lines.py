@@ -75,7 +75,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back to a question: words, or why there are none."""
+    """The answer to a question: words, or the error."""
 
     words: tuple[int, ...] = ()
     error: str = ""
@@ -84,7 +84,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a target says of itself in remarks."""
+    """The claims of a target, made in remarks."""
 
     policy: Policy = field(default_factory=Policy)
     formats: Collection[str] = tuple(CLAIMS["FORMATS"])
@@ -108,7 +108,7 @@ def questions_of(
 
 
 def prompt_lines(questions: Iterable[Question], *, header: bool = True) -> Iterator[bytes]:
-    """Everything that mxref says, in lines with their ends; a remark begins it."""
+    """The prompt as lines with their ends, the first a remark."""
     if header:
         yield f"# mxref lines {PROTOCOL}\n".encode("ascii")
     for question in questions:
@@ -116,7 +116,7 @@ def prompt_lines(questions: Iterable[Question], *, header: bool = True) -> Itera
 
 
 def parse_answer(question: Question, fields: Sequence[str]) -> Answer:
-    """The answer that stands behind an id; what is wrong with it is an error of its case.
+    """The answer behind an id; a malformed answer is an error of its case.
 
     >>> from mxref.targets.calls import without_cases
     >>> question = Question("7", without_cases("encode", "e2m1", "bf16"), (0x3FC0,))
@@ -147,7 +147,7 @@ def parse_answer(question: Question, fields: Sequence[str]) -> Answer:
 
 
 def _count(file: VectorFile) -> int | None:
-    """How many words an answer has; None for layouts, where that is part of the answer."""
+    """The number of words of an answer; None for layouts, where it is part of the answer."""
     if file.op in LAYOUT_OPERATIONS:
         return None
     if file.op not in ("quantize", "dequantize"):
@@ -156,7 +156,7 @@ def _count(file: VectorFile) -> int | None:
 
 
 def in_rows(answers: Sequence[Answer]) -> Answers:
-    """Answers as every kind of target gives them."""
+    """Answers to questions as rows of words."""
     errors = {row: answer.error for row, answer in enumerate(answers) if answer.error}
     errors |= {
         row: "says `unsupported`, but not of all with this operation, format and float type"
@@ -234,7 +234,7 @@ def _shown(line: bytes) -> str:
 
 
 class Dialogue:
-    """Questions, and the answers heard so far, which come in the same order.
+    """Questions, and the answers so far, in the same order.
 
     Args:
         questions: what was asked.
@@ -283,9 +283,9 @@ class Dialogue:
         return True
 
     def break_off(self, reason: str, others: str | None = None) -> None:
-        """Note why the next question has no answer, and what of the others, if that is known.
+        """Note why the next question has no answer, and the error of the others, if known.
 
-        Where all have one, the last that is supported becomes an error: no fault goes unreported.
+        If all have one, the last supported answer becomes an error, so that each fault is reported.
         """
         if self.complete:
             places = [i for i, answer in enumerate(self.answers) if not answer.unsupported]
@@ -317,5 +317,5 @@ def in_order(
 
 
 def not_counted(fault: LineError) -> str:
-    """What becomes of the answers behind a line that is none."""
+    """The error of the questions behind a line that is no answer."""
     return f"does not count: {fault}"

@@ -1,8 +1,8 @@
-"""A program that is talked to: text in, lines out, bounded in time and memory, gone afterwards.
+"""A running program: text in, lines out, with limits of time and memory, killed afterwards.
 
-One loop waits for all three pipes at once, so that none can block another. The program has a
-session of its own, and whatever is in its process group is killed with it. A grandchild that
-leaves the group (a daemon) is not found.
+One loop waits for all three pipes at once, so that none can block another. The program has its own
+session, and its whole process group is killed with it. A grandchild that leaves the group (a
+daemon) is not found.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Running:
         self._progress = time.monotonic()
 
     def send(self, lines: Iterator[bytes], *, last: bool) -> None:
-        """What to write while `line` waits; with `last` the input is closed behind it."""
+        """Set the lines to write while `line` waits; with `last` the input is closed after them."""
         unfinished = self._input in self._selector.get_map()
         self._text = iter([*self._text, *lines]) if unfinished else lines
         self._close_input = last
@@ -89,7 +89,7 @@ class Running:
             self._selector.register(self._input, selectors.EVENT_WRITE)
 
     def progress(self) -> None:
-        """Let the time for an answer begin anew."""
+        """Restart the time for an answer."""
         self._progress = time.monotonic()
 
     def line(self) -> bytes | None:
@@ -139,7 +139,7 @@ class Running:
         self.stop()
 
     def cut_off(self) -> bytes:
-        """What stands behind the last whole line of the output."""
+        """The output after the last whole line."""
         return self._rest
 
     def last_errors(self) -> str:
@@ -155,7 +155,7 @@ class Running:
         return left
 
     def _serve(self, number: int) -> None:
-        """Do what a pipe is ready for."""
+        """Read from or write to a pipe that is ready."""
         if number == self._input:
             self._write()
         elif number == self._output:
@@ -192,7 +192,7 @@ class Running:
             self._end_output()
 
     def _end_output(self) -> None:
-        """Read no more: nothing comes, or nothing of it can be used."""
+        """Stop reading: the output has ended or is unusable."""
         self._ended = True
         self._selector.unregister(self._output)
 
@@ -203,7 +203,7 @@ class Running:
             self._selector.unregister(self._errors)
 
     def _drain(self) -> None:
-        """Take what stands in the pipe of errors."""
+        """Read the bytes that the pipe of errors holds."""
         if self._errors in self._selector.get_map():
             for key, _ in self._selector.select(0):
                 if key.fd == self._errors:
@@ -211,7 +211,7 @@ class Running:
 
 
 def _available(number: int) -> bytes | None:
-    """What stands in a pipe: nothing at its end, None if not yet anything."""
+    """The bytes that a pipe holds: empty at its end, None if it holds none yet."""
     try:
         return os.read(number, _CHUNK)
     except BlockingIOError:
@@ -240,8 +240,7 @@ def _signal_name(number: int) -> str:
 def unwinding_signals() -> Iterator[None]:
     """Let SIGTERM and SIGHUP unwind as SIGINT does, so that programs that run are killed.
 
-    For a command line: nothing changes in another thread than the main one, and handlers that
-    somebody has set stay.
+    For command lines: outside the main thread nothing changes, and handlers already set stay.
     """
 
     def unwind(number: int, frame: FrameType | None) -> None:

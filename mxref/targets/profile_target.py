@@ -1,4 +1,4 @@
-"""A profile as a target: what an implementation is compared with to the last bit."""
+"""A profile as a target, which an implementation is compared with bit for bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Targets whose answers are there already: from a folder, a pipe, or a program that has ended."""
+"""Targets with recorded answers: from a folder, a pipe, or a program that has ended."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ResultsTarget:
         return not answers or not all(answer.unsupported for answer in answers.values())
 
     def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:
-        """The answers to a whole vector file; to nothing else there are any.
+        """The answers to a whole vector file; there are no others.
 
         Raises:
             ValueError: the inputs are not the cases of the file.

@@ -1,4 +1,4 @@
-"""What comes back from a target, checked and turned into words."""
+"""Results of a target, checked and turned into words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class AnswerError(TypeError):
 
 
 def array_of(result: object) -> NDArray[Any]:
-    """The result as a NumPy array, whatever library it is of and on whatever device."""
+    """The result, an array of any library on any device, as a NumPy array."""
     try:
         refuse_masked(result, "the result")
         return host_array(result)
@@ -43,7 +43,7 @@ def code_words(result: object, shape: tuple[int, ...], fmt: CodeFormat) -> NDArr
 
 
 def code_array(result: object, shape: tuple[int, ...], fmt: CodeFormat) -> NDArray[Any]:
-    """Codes of a shape as integers of whatever type they came in, not copied."""
+    """Codes of a shape as integers of their own dtype, not copied."""
     array = array_of(result)
     own = dtype_of(fmt)
     if own is not None and array.dtype == own:

@@ -111,14 +111,14 @@ class Target(Protocol):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Its name in reports."""
 
     @property
     def policy(self) -> Policy:
         """The policy that it claims."""
 
     def covers(self, op: str, format: str, float: str) -> bool:
-        """Whether it says that it has this."""
+        """Whether it covers an operation, format and float type."""
 
     def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:
         """Its answers to input words, one case a row.
@@ -152,7 +152,7 @@ class PythonTarget:
     profile: Profile | None = None
 
     def covers(self, op: str, format: str, float: str) -> bool:
-        """Whether the target says that it has this."""
+        """Whether the target covers an operation, format and float type."""
         return op in self.operations and claims_cover(self.formats, self.floats, format, float)
 
     def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:
@@ -160,7 +160,7 @@ class PythonTarget:
         return call_function(self.operations[file.op], file, inputs)
 
     def codes(self, file: VectorFile, values: NDArray[Any]) -> NDArray[Any]:
-        """The same without words, for many inputs: its codes of floats (n,), as they came.
+        """The codes of many floats (n,) as the target returned them, without conversion to words.
 
         Args:
             file: of `encode`, `encode_scale` or `shared_scale`.
@@ -215,7 +215,7 @@ def _modes(module: ModuleType) -> dict[str, object]:
 
 
 def target_of(module: object, name: str) -> PythonTarget:
-    """The target that a module, or any object with the operations as attributes, is."""
+    """The target made of a module or any object with the operations as attributes."""
     names = (*OPERATIONS, "POLICY", "PROFILE", "ARRAYS", "DEVICE", "FLOATS", "FORMATS")
     try:
         has = {one: getattr(module, one) for one in names if hasattr(module, one)}
@@ -284,7 +284,7 @@ def claimed_names(target: str, claim: str, names: Collection[object]) -> frozens
 def claims_cover(
     formats: Collection[str], floats: Collection[str], format: str, float: str
 ) -> bool:
-    """Whether a format and float type are among those claimed; of scales there is one format."""
+    """Whether a format and float type are claimed; scales have one format only."""
     has_format = format == E8M0.name or format in formats
     return has_format and (float in floats or float not in LAYOUTS)  # or the name of a layout
 
@@ -326,7 +326,7 @@ def _import(spec: str) -> ModuleType:
 
 
 def _elsewhere(path: Path, found: str | None) -> str:
-    """Names the file of an error, if it is not the target itself."""
+    """The file of an error in words, if it is not the target itself."""
     return "" if found is None or Path(found).name == path.name else f" of {found}"
 
 

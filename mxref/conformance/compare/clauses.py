@@ -1,4 +1,4 @@
-"""What the standard says of an answer, and of a policy: which clause it violates, if any."""
+"""The clause of the standard that an answer or a policy violates, if any."""
 
 from __future__ import annotations
 
@@ -75,5 +75,5 @@ def is_legal(policy: str) -> bool:
 
 
 def standing_of(name: str, value: str) -> Standing:
-    """What the standard says of a member of a choice."""
+    """The standing of a member of a choice in the standard."""
     return next(m.standing for m in Policy.members(name) if m.value == value)

@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One case that a target answered otherwise; `got` is None where there is only an `error`.
+    """One wrong answer of a target; `got` is None where the case raised an `error`.
 
     With `bits` codes of NaN and NaN blocks were compared by their bits as well.
     """
@@ -47,7 +47,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a target answered to one vector file, compared with a policy, or with a profile.
+    """The answers of a target to one vector file, compared with a policy or a profile.
 
     `inputs` and `answers` hold one row of words a case; answers of cases that raised an error are
     not used, and `errors` says what these raised.
@@ -79,7 +79,7 @@ def judged(
 ) -> Outcome:
     """Answers to every case of a file compared with those under a policy, or with a profile's.
 
-    What the profile refuses a target may refuse, too; else the policy says what is right.
+    A target may refuse what the profile refuses; an answer to it is compared with the policy.
     """
 
     def by_policy() -> NDArray[np.uint64]:
@@ -116,7 +116,7 @@ def profile_answers(
     profile: Profile,
     otherwise: Callable[[], NDArray[np.uint64]],
 ) -> Answers:
-    """What a profile answers; where it refuses, its error and what `otherwise` gives."""
+    """The answers of a profile; its errors and the answers of `otherwise` where it refuses."""
     own = profile_target(profile).ask(file, inputs)
     if not own.errors:
         return own

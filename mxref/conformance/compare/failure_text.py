@@ -1,4 +1,4 @@
-"""A failure in words: what came in, what was wanted, what came back, and how far off it is."""
+"""A failure in words: the input, the wanted and the given answer, and the distance between them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def describe(file: VectorFile, failure: Failure) -> str:
 
 
 def difference(file: VectorFile, failure: Failure) -> str:
-    """What came back otherwise, with the input that belongs to it; or the error."""
+    """The first wrong word, with the input that belongs to it; or the error."""
     return failure.error if failure.got is None else _first_difference(file, failure)
 
 
@@ -85,14 +85,14 @@ def show_float(bits: int, layout: FloatLayout) -> str:
 
 
 def show_input(file: VectorFile, word: int) -> str:
-    """An input word of a file of one word in, with its value."""
+    """An input word with its value, for operations with one input word."""
     if file.op in ("encode", "encode_scale", "shared_scale"):
         return show_float(word, LAYOUTS[file.float])
     return show_code(word, code_format(file))
 
 
 def show_output(file: VectorFile, word: int) -> str:
-    """An output word of a file of one word out, with its value."""
+    """An output word with its value, for operations with one output word."""
     if file.op in ("decode", "decode_scale"):
         return show_float(word, LAYOUTS[file.float])
     return show_code(word, E8M0 if file.op == "shared_scale" else code_format(file))

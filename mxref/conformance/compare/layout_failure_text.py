@@ -1,4 +1,4 @@
-"""A failure of an operation on layouts in words: where, what was wanted, and what lies there."""
+"""A failure of an operation on layouts in words: the place, the wanted and the given word."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def layout_difference(
     show_float: Callable[[int], str],
     show_code: Callable[[int, CodeFormat], str],
 ) -> str:
-    """The first word that differs, and the words in that belong to it.
+    """The first word that differs, and the input words that belong to it.
 
     Args:
         file: the file.
@@ -75,13 +75,13 @@ def layout_difference(
 
 
 def _policy(file: VectorFile, failure: Failure) -> Policy:
-    """The policy of the first column that wants this; where there is none, of the first."""
+    """The policy of the first column with this answer, or of the first column."""
     found = (c for i, c in enumerate(file.columns) if failure.case.output(i) == failure.want)
     return Policy.parse(next(found, file.columns[0]))
 
 
 def _name(op: str, inputs: Sequence[int], index: int) -> str:
-    """What word `index` of an operation's answer is."""
+    """The name of word `index` of an operation's answer."""
     if op == "unpack_scales":
         row, column = divmod(index, inputs[1])
         return f"scale of row {row}, column {column}"
@@ -96,7 +96,7 @@ def _shape(file: VectorFile, inputs: Sequence[int]) -> Sequence[int]:
 
 
 def _sources(file: VectorFile, failure: Failure, index: int, policy: Policy) -> list[int]:
-    """Which words in a word out is made of: what one such word alone gives on the way back."""
+    """The input words that an output word is made of, by the inverse operation on it."""
     shape = _shape(file, failure.case.inputs)
     is_code = file.op == "unpack" or (file.op == "unpack_blocks" and index > 0)
     ones = (1 << (code_format(file).bits if is_code else 8)) - 1

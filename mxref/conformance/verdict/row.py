@@ -41,7 +41,7 @@ class VerifyRow:
 
     @property
     def failures(self) -> list[tuple[VectorFile, Failure]]:
-        """Every case answered otherwise."""
+        """Every wrong answer."""
         return [
             (outcome.file, failure) for outcome in self.outcomes for failure in outcome.failures
         ]

@@ -1,6 +1,6 @@
 """The verdict on a target: every case compared, every failure explained as far as it can be.
 
-What a profile speaks of may be compared with that; all else is compared with a policy.
+A file that a profile covers may be compared with the profile; others are compared with a policy.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Report", "VerifyRow", "against_standard", "covered_files", "verify"]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What `verify` found."""
+    """The result of `verify`."""
 
     target: Target
     policy: Policy
@@ -49,7 +49,7 @@ class Report:
 
     @property
     def failures(self) -> list[tuple[VectorFile, Failure]]:
-        """Every case answered otherwise, known or not."""
+        """Every wrong answer, known or not."""
         return [failure for row in self.rows for failure in row.failures]
 
     @property
@@ -85,7 +85,7 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """One of the four verdicts, over all failures, known ones included; or one on a profile."""
+        """The verdict on all failures, known ones included."""
         if self.compared == 0:
             return "nothing compared"
         if self.profile is not None:
@@ -111,7 +111,7 @@ class Report:
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """In words what the profile says nothing of, which was compared with the policy."""
+        """The files not covered by the profile, in words; these were compared with the policy."""
         every = [outcome for row in self.rows for outcome in row.outcomes]
         outside = {outcome.file.stem for outcome in every if outcome.profile is None}
         files = [outcome.file for outcome in every]
@@ -119,13 +119,13 @@ class Report:
 
     @property
     def _outside(self) -> Report:
-        """The same of what the profile says nothing of."""
+        """The report of the files that the profile does not cover."""
         rows = tuple(row for row in self.rows if row.profile is None)
         return replace(self, rows=rows, profile=None)
 
     @property
     def besides(self) -> tuple[str, ...]:
-        """What the standard requires to be offered beside the policy that the target conforms to.
+        """Members of choices that the standard requires beside those of the policy conformed to.
 
         Required roundings and overflow methods (MX 5.3, 6.3), as ``choice=value``.
         """
@@ -166,7 +166,7 @@ def verify(
 
 
 def against_standard(report: Report) -> Report:
-    """The same answers compared with `ocp`, as far as it has answers."""
+    """A report of the same answers compared with `ocp`, on the files to which `ocp` has answers."""
     asked = {one.file.stem: one for row in report.rows for one in row.outcomes}
     files = [
         one.file
@@ -186,7 +186,7 @@ def _with_rows(
     files: Sequence[VectorFile],
     outcome_of: Callable[[VectorFile, Policy, Profile | None], Outcome],
 ) -> Report:
-    """A report of what files were answered, each compared with the profile or with the policy."""
+    """A report with rows for these files, each compared with the profile or with the policy."""
     by_profile: list[VerifyRow] = []
     others: list[VerifyRow] = []
     profile = report.profile
@@ -212,7 +212,7 @@ def _with_rows(
 def covered_files(
     target: Target, files: Sequence[VectorFile], policy: Policy
 ) -> tuple[list[VectorFile], tuple[str, ...]]:
-    """The files that ask for what a target has; and in words what the others ask for."""
+    """The files of operations and formats that a target has; and in words those that it lacks."""
     covered = [f for f in files if is_asked(target, f.op, f.format, f.float, policy)]
     missing = _in_words(files, {file.stem for file in files} - {file.stem for file in covered})
     lacks: Mapping[str, str] = getattr(target, "lacks", {})
@@ -221,7 +221,7 @@ def covered_files(
 
 
 def _in_words(files: Sequence[VectorFile], some: Collection[str]) -> tuple[str, ...]:
-    """Some of the files, by their stems: operations, formats where it is not all, and floats."""
+    """The files with these stems in words: operations, then formats and float types if not all."""
     named: dict[str, list[str]] = {}
     for (op, format), group in _grouped(files):
         floats = [file.float for file in group if file.stem in some]
@@ -250,7 +250,7 @@ def _row(
 
 
 def _one_policy(rows: Sequence[VerifyRow], start: Policy) -> str | None:
-    """The policy that gives the answers of every row, from those that explain the failing ones."""
+    """The policy that gives the answers of every row, from causes of the failing rows."""
     changed: dict[str, str] = {}
     begin = start.choices()
     for row in rows:

@@ -68,7 +68,7 @@ def write_xfail(path: Path, base: Path, report: Report) -> int:
 
 
 def _lack(group: dict[str, Any]) -> str:
-    """What a group must have and has not; empty if nothing."""
+    """The reason why a group is not complete; empty if it is."""
     reason, link = group["reason"], group["link"]
     if not reason or reason.startswith(_NOT_EXPLAINED):
         return f"every group must have a reason that you have written, got {reason!r}"

@@ -20,7 +20,7 @@ __all__ = ["Cause", "find_causes", "policy_cause"]
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What gives a target's answers, or most of them.
+    """A policy, profile or known bug that gives all of a target's answers, or most of them.
 
     Args:
         kind: `policy`; `profile`; `mutant`, a bug of the museum; `order`, codes in another order.
@@ -64,7 +64,7 @@ class Cause:
 def find_causes(
     op: str, outcomes: Sequence[Outcome], start: Policy, hints: Sequence[Cause] = ()
 ) -> tuple[Cause, ...]:
-    """What gives all answers of a target to the files of an operation and format.
+    """Policies or known bugs that give all answers of a target to an operation and format.
 
     Policies are tried first, changed one choice at a time, then the bugs of the museum and their
     like, over the policy compared with and over the nearest one.
@@ -109,7 +109,7 @@ def _partly(nearest: Cause, failures: Sequence[Failure]) -> tuple[Cause, ...]:
 
 
 def policy_cause(op: str, evidence: Iterable[Evidence], policy: Policy) -> Cause:
-    """How many answers a policy gives."""
+    """A policy as a cause, with the number of answers that it gives."""
     evidence = list(evidence)
     total = sum(len(one.answers) for one in evidence)
     misses = sum(one.misses_under(policy) for one in evidence)
@@ -124,9 +124,9 @@ def _bugs(
     whole: Sequence[Evidence],
     hint: Cause | None = None,
 ) -> tuple[Cause, ...]:
-    """The known bugs that give all answers, where all else follows a policy.
+    """The known bugs that give all answers of an implementation that otherwise follows a policy.
 
-    With a hint they are looked for only where that is among them.
+    With a hint they are searched for only if the hint is one of them.
     """
     policy = Policy.parse(name)
     wrong = [one.misses_under(policy) > 0 for one in whole]

@@ -35,9 +35,9 @@ def closest_policy(op: str, samples: Sequence[Evidence], start: Policy) -> Polic
 
 
 def pared(evidence: Sequence[Evidence], policy: Policy, start: Policy) -> Policy:
-    """A policy without those of its choices that explain nothing.
+    """A policy without those of its choices that explain no failure.
 
-    Failures weigh more in a sample than among all answers: what gains there may lose here.
+    A choice may gain in a sample, where failures weigh more, and lose among all answers.
 
     Args:
         evidence: all of a target's answers.
@@ -55,7 +55,7 @@ def pared(evidence: Sequence[Evidence], policy: Policy, start: Policy) -> Policy
 
 
 def answers_differ(outcomes: Sequence[Outcome], policy: Policy) -> int:
-    """How many of a target's answers a policy does not give."""
+    """The number of a target's answers that a policy does not give."""
     return _misses([all_of(outcome) for outcome in outcomes], policy)
 
 

@@ -1,4 +1,4 @@
-"""What a target answered, as evidence; and questions with the answers of policies to them."""
+"""Evidence, which is some answers of a target; and questions with the answers of policies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SMALL, _SAMPLE = 256, 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Questions:
-    """Inputs of an operation; what is derived from them is computed once.
+    """Inputs of an operation; values derived from them are computed once.
 
     Args:
         file: operation, format and float type.
@@ -40,7 +40,7 @@ class Questions:
     known: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False, compare=False)
 
     def once(self, what: str, policy: Policy, make: Callable[[], Made]) -> Made:
-        """What `make` returned the first time that this was asked for under a policy."""
+        """The result of `make`, which is called once for each policy."""
         key = (what, str(policy))
         if key not in self.known:
             self.known[key] = make()
@@ -82,12 +82,12 @@ class Evidence:
     answered: NDArray[np.bool_]
 
     def misses(self, answers: Words) -> int:
-        """How many of the target's answers are others than these; an error always is."""
+        """The number of the target's answers that differ from these; an error always differs."""
         same = same_answers(self.questions.file, answers, self.answers).all(axis=1)
         return int((~(same & self.answered)).sum())
 
     def misses_under(self, policy: Policy) -> int:
-        """How many a policy does not give; all, where it has no answer to one of them."""
+        """The number of answers that a policy does not give; all if it lacks one."""
         try:
             return self.misses(self.questions.answers(policy))
         except ValueError:
@@ -102,7 +102,7 @@ def all_of(outcome: Outcome) -> Evidence:
 
 
 def sample_of(outcome: Outcome, whole: Evidence) -> Evidence:
-    """Some failed and some passed cases, evenly spread; all where they are few or belong together.
+    """Some failed and some passed cases, evenly spread; all if few or if they belong together.
 
     Blocks are kept together since some bugs mix them up.
 

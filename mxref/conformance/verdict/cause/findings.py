@@ -1,4 +1,4 @@
-"""Causes in words, each said once for all formats of an operation that share it."""
+"""Causes in words, each once for all formats of an operation that share it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Finding", "findings"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What gives a target's answers to an operation, on some formats.
+    """The cause of a target's answers to an operation on some formats.
 
     Args:
         op: the operation.
@@ -69,13 +69,13 @@ class Finding:
 
 
 def findings(rows: Sequence[VerifyRow]) -> tuple[Finding, ...]:
-    """What is to be said of the causes of all rows, operation by operation."""
+    """The findings on the causes of all rows, operation by operation."""
     ops = dict.fromkeys(row.op for row in rows)
     return tuple(found for op in ops for found in _of_one([row for row in rows if row.op == op]))
 
 
 def _of_one(rows: Sequence[VerifyRow]) -> Iterator[Finding]:
-    """The same of the rows of one operation."""
+    """The findings on the rows of one operation."""
     left = _under_one_policy(rows)
     while left:
         keys = [_key(cause) for causes in left.values() for cause in causes]
@@ -91,7 +91,7 @@ def _of_one(rows: Sequence[VerifyRow]) -> Iterator[Finding]:
 
 
 def _under_one_policy(rows: Sequence[VerifyRow]) -> dict[str, tuple[Cause, ...]]:
-    """Causes by format; if one policy explains all formats that different ones do, then that."""
+    """Causes by format; one policy that explains all these formats replaces their own."""
     causes = {row.format: row.causes for row in rows if row.causes}
     some = [row for row in rows if row.causes and row.causes[0].kind == "policy"]
     some = [row for row in some if row.causes[0].complete]
@@ -110,7 +110,7 @@ def _under_one_policy(rows: Sequence[VerifyRow]) -> dict[str, tuple[Cause, ...]]
 
 
 def _key(cause: Cause) -> tuple[Any, ...]:
-    """What two causes have in common that are the same."""
+    """The key under which equal causes of several formats are collected."""
     about = cause.kind, cause.name, cause.part, cause.policy, cause.floats
     return about if cause.complete else (*about, id(cause))  # what is partly so is said of each
 

@@ -1,4 +1,4 @@
-"""Codes in another order: right ones, in places of each other."""
+"""Right codes in a wrong order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Order:
     unit: int = 0
 
     def of(self, count: int, block: int = 32) -> NDArray[np.intp]:
-        """The place from which each of so many codes comes; a rest of no whole unit stays.
+        """The place that each of `count` codes comes from; codes beyond the last whole unit stay.
 
         >>> ORDERS[0].of(5).tolist()
         [1, 0, 3, 2, 4]
@@ -100,7 +100,7 @@ REORDERED = {
 
 
 def reordered(order: Order) -> Callable[[Questions, Policy], Words]:
-    """The answers of an implementation that is right but for the order of codes."""
+    """The answers of an implementation that is right except for the order of codes."""
 
     def answer(questions: Questions, policy: Policy) -> Words:
         file = questions.file
@@ -119,7 +119,7 @@ def reordered(order: Order) -> Callable[[Questions, Policy], Words]:
 
 
 def _moved(row: Words, order: Order, first: int, size: int) -> Words:
-    """The words of a row, those after the first ones in another order."""
+    """The words of a row, with the words after the first ones reordered."""
     words = row[: len(stripped(row))]
     places = order.of(len(words) - first, size)
     return np.concatenate([words[:first], words[first:][places]])

@@ -1,7 +1,7 @@
-"""Operations made of others, one of which goes wrong: answers of the part to answers of the whole.
+"""Operations made of others: the answers of the whole from the wrong answers of one part.
 
-Each function takes what answers the part's questions and returns what answers those of the whole,
-where all else follows a policy.
+Each function takes a function that answers the part's questions and returns one that answers the
+questions of the whole; the other parts follow a policy.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Answer = Callable[[Questions, Policy], Words]
 
 
 def of_elements(encode: Answer) -> Answer:
-    """`quantize` with the right scales, and elements divided by them exactly, then encoded so."""
+    """`quantize` with right scales and exact quotients, which the part encodes."""
 
     def answer(questions: Questions, policy: Policy) -> Words:
         right = questions.answers(policy)
@@ -42,7 +42,7 @@ def of_elements(encode: Answer) -> Answer:
 
 
 def of_scales(shared_scale: Answer) -> Answer:
-    """`quantize` with scales chosen so, and elements that are right under them."""
+    """`quantize` with the part's scales, and elements that are right under them."""
 
     def answer(questions: Questions, policy: Policy) -> Words:
         right = questions.answers(policy)
@@ -61,7 +61,7 @@ def of_scales(shared_scale: Answer) -> Answer:
 
 
 def of_blocks(quantize: Answer) -> Answer:
-    """`quantize_tensor` by blocks along the right axis, each quantized so."""
+    """`quantize_tensor` by blocks along the right axis, which the part quantizes."""
 
     def answer(questions: Questions, policy: Policy) -> Words:
         return tensors_of(questions.inputs, quantize(questions.blocks(), policy), policy)
@@ -70,7 +70,7 @@ def of_blocks(quantize: Answer) -> Answer:
 
 
 def of_packed(pack: Answer) -> Answer:
-    """`pack_blocks` with scales in their place and elements packed so."""
+    """`pack_blocks` with scales in their place and elements that the part packs."""
 
     def answer(questions: Questions, policy: Policy) -> Words:
         right = questions.answers(policy)
@@ -85,7 +85,7 @@ def of_packed(pack: Answer) -> Answer:
 
 
 def of_unpacked(unpack: Answer) -> Answer:
-    """`unpack_blocks` with scales from their place and elements unpacked so."""
+    """`unpack_blocks` with scales from their place and elements that the part unpacks."""
 
     def answer(questions: Questions, policy: Policy) -> Words:
         right = questions.answers(policy)
@@ -110,7 +110,7 @@ def _numbers(questions: Questions) -> Parts:
 
 
 def _quotients(questions: Questions, scales: NDArray[np.uint64]) -> Questions:
-    """The elements divided by their scales, in their own float type where that holds them."""
+    """The elements divided by their scales, in their own float type if it holds the quotients."""
     numbers, layout = _numbers(questions), LAYOUTS[questions.file.float]
     fmt = block_format(questions.file.format)
     codes = scales.astype(np.int64)
@@ -130,7 +130,7 @@ def _quotients(questions: Questions, scales: NDArray[np.uint64]) -> Questions:
 
 
 def _largest(questions: Questions, special: NDArray[np.bool_]) -> Questions:
-    """The largest magnitude of each block; 0 where one is no number."""
+    """The largest magnitude of each block; 0 for special ones."""
     layout = LAYOUTS[questions.file.float]
     magnitudes = questions.inputs & np.uint64(layout.sign_bit - 1)
     amax = np.where(special, np.uint64(0), magnitudes.max(axis=1))[:, np.newaxis]

@@ -55,12 +55,12 @@ class Suspect:
     answer: Answer
 
     def inside(self, whole: Callable[[Answer], Answer]) -> Suspect:
-        """The same bug in a part of a larger operation."""
+        """This bug in a part of a larger operation."""
         return dataclasses.replace(self, answer=whole(self.answer))
 
 
 def suspects(op: str, format: str) -> Iterator[tuple[Suspect, ...]]:
-    """What may be wrong with an operation: what is nearest to it first."""
+    """The suspects of an operation, the nearest first."""
     yield _mutants(op, format)
     fmt = block_format(format) if format in (*BLOCK_FORMATS, *OTHER_BLOCK_FORMATS) else None
     if fmt is not None and not fmt.tensor_scale:
@@ -96,7 +96,7 @@ def _mutants(op: str, format: str) -> tuple[Suspect, ...]:
 
 
 def _put_over(run: Callable[..., Any], own: str) -> Answer:
-    """The bug of a mutant that is else right under its own policy, over another one."""
+    """The bug of a mutant, otherwise right under its own policy, moved to another policy."""
 
     def answer(questions: Questions, policy: Policy) -> Words:
         with np.errstate(all="ignore"):

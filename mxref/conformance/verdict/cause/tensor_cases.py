@@ -43,7 +43,7 @@ def tensors_of(inputs: Words, blocks: Words, policy: Policy) -> Words:
 
 
 def _lines(words: tuple[int, ...]) -> tuple[int, int]:
-    """How many lines a tensor has along its axis, and how long they are."""
+    """The number of lines that a tensor has along its axis, and their length."""
     rows, columns, axis = words
     return (rows, columns) if axis == 1 else (columns, rows)
 

@@ -80,19 +80,14 @@ class Description:
 
     def as_json(self) -> dict[str, Any]:
         """As plain data."""
-        parts = [
-            {
-                "kind": part.kind,
-                "literals": [literal.as_json() for literal in part.literals],
-                "failing": part.failing,
-                "units": part.units,
-                "effect": part.effect,
-                **({"cases": list(part.cases)} if part.cases else {}),
-            }
-            for part in self.parts
-        ]
-        counts = {"failing": self.failing, "compared": self.compared}
-        return {"text": self.text, **counts, "parts": parts}
+        record: dict[str, Any] = {"text": self.text, "failing": self.failing}
+        record |= {"compared": self.compared, "parts": []}
+        for part in self.parts:
+            one: dict[str, Any] = {"kind": part.kind}
+            one |= {"literals": [literal.as_json() for literal in part.literals]}
+            one |= {name: getattr(part, name) for name in ("failing", "units", "effect")}
+            record["parts"].append(one | ({"cases": list(part.cases)} if part.cases else {}))
+        return record
 
 
 def describe_failures(outcomes: Sequence[Outcome], policy: Policy) -> Description | None:

@@ -53,7 +53,6 @@ def _effects(units: Units) -> Effects:
             for text, true in effects:
                 found.setdefault(text, np.zeros(len(some), bool))[some] = true
         yield from found.items()
-        return
     if fmt is not None:
         valid, last = got < fmt.code_count, fmt.code_count - 1
         codes = [np.minimum(word, last).astype(np.int64) for word in (want, got)]

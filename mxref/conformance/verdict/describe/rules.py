@@ -25,7 +25,7 @@ Indices = NDArray[np.intp]
 _RULES, _LITERALS = 4, 5
 #: Sets of literals extended at once, rules compared, first rules followed, how near to the largest
 #: group another one must be.
-_SETS, _COMPARED, _FOLLOWED, _NEAR = 400, 40, 3, 0.7
+_SETS, _COMPARED, _FOLLOWED, _NEAR = 200, 20, 3, 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +185,7 @@ class _Search:
         self.table = {name: table[name] for name in names}
         self.passed = {name: table[name][~failed] for name in names}
         self.orders = {n: np.argsort(self.passed[n]) for n in names if not FEATURES[n].names}
+        self.sorted = {name: self.passed[name][order] for name, order in self.orders.items()}
         self.classes = {n: np.unique(table[n]).tolist() for n in names if FEATURES[n].names}
 
     def hulls(self, chosen: Indices | Bool) -> list[Literal]:
@@ -273,7 +274,7 @@ class _Search:
     def _stretch(self, name: str, some: Indices, outside: Bool) -> Indices:
         """The most of some failures between two neighbouring successes of an ordered feature."""
         order, found = self.orders[name], self.table[name][some]
-        stops = self.passed[name][order][outside[order]]
+        stops = self.sorted[name][outside[order]]
         places = np.searchsorted(stops, found)
         pure = (found != UNKNOWN) & (stops[np.minimum(places, len(stops) - 1)] != found)
         stretch: Indices = some[pure & (places == np.bincount(places[pure], minlength=1).argmax())]

@@ -17,20 +17,8 @@ from mxref.bits.floats import F32, I64, LAYOUTS, Bool, split
 from mxref.cases.records import NO_WORD
 from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.conformance.compare.compare import Outcome, same_answers
+from mxref.conformance.verdict.describe import tables
 from mxref.conformance.verdict.describe.features import Table
-from mxref.conformance.verdict.describe.tables import (
-    block_tables,
-    case_table,
-    code_table,
-    encoding_table,
-    number_table,
-    parts_at,
-    place_table,
-    product_table,
-    spread,
-    tensor_blocks,
-    word_table,
-)
 from mxref.formats.catalog import E8M0, CodeFormat, block_format
 from mxref.policy.policy import Policy
 from mxref.targets.calls import code_format
@@ -111,7 +99,7 @@ class _Cases:
             yield self._numbers()
         else:
             fmt = block_format(self.file.format)
-            scale = number_table(self.inputs[:, 0].astype(np.uint32), F32)["magnitude"]
+            scale = tables.number_table(self.inputs[:, 0].astype(np.uint32), F32)["magnitude"]
             shared = {"tensor scale": scale} if fmt.tensor_scale else {}
             if self.file.op == "dequantize":
                 yield self._dequantized(shared)
@@ -140,14 +128,14 @@ class _Cases:
         came, want = self.inputs[:, 0], self.want[:, 0].astype(np.int64)
         if file.op in ("decode", "decode_scale"):
             return self._units(
-                "answer", code_table(came.astype(np.int64), fmt), np.arange(len(want))
+                "answer", tables.code_table(came.astype(np.int64), fmt), np.arange(len(want))
             )
         bits = came.astype(layout.uint)
-        table = number_table(bits, layout)
+        table = tables.number_table(bits, layout)
         if file.op == "shared_scale":
             table, fmt = {**table, "wanted scale": want}, E8M0
         else:
-            table |= encoding_table(bits, layout, fmt, want)
+            table |= tables.encoding_table(bits, layout, fmt, want)
         if file.op == "encode_stochastic":
             draw, width = self.inputs[:, 1:3].astype(np.int64).T
             ends = np.select((draw == 0, draw == (1 << width) - 1), (0, 2), 1)
@@ -159,14 +147,14 @@ class _Cases:
         fmt, layout = block_format(self.file.format), LAYOUTS[self.file.float]
         first = int(fmt.tensor_scale)
         scales, codes = np.split(self.inputs[:, first:].astype(np.int64), [1], axis=1)
-        factors = [parts_at(fmt.element, codes), parts_at(fmt.scale, scales)]
+        factors = [tables.parts_at(fmt.element, codes), tables.parts_at(fmt.scale, scales)]
         factors += [split(self.inputs[:, :first], F32)] * first
         shared = {**shared, "scale code": scales[:, 0], "scale parity": scales[:, 0] & 1}
         table = {
-            **code_table(codes, fmt.element),
-            **product_table(factors, layout),
-            **place_table(np.indices(codes.shape)[1], codes.shape[1]),
-            **spread(shared, codes.shape),
+            **tables.code_table(codes, fmt.element),
+            **tables.product_table(factors, layout),
+            **tables.place_table(np.indices(codes.shape)[1], codes.shape[1]),
+            **tables.spread(shared, codes.shape),
         }
         return self._units("element", table, np.arange(codes.size))
 
@@ -187,11 +175,13 @@ class _Cases:
         # Nobody says what the codes of a NaN block are.
         codes = np.minimum(want[places], fmt.element.code_count - 1).astype(np.int64)
         wanted = want[scales].astype(np.int64)
-        block, elements = block_tables(values.astype(layout.uint), layout, fmt, wanted, codes)
+        block, elements = tables.block_tables(
+            values.astype(layout.uint), layout, fmt, wanted, codes
+        )
         yield self._units("scale", block | of_blocks, scales, fmt.scale)
         compared = ~failed & (self.bits | ~np.isin(wanted, fmt.scale.nan_codes))
         known = compared[:, np.newaxis] & (places >= 0)
-        elements |= spread(of_blocks, values.shape) | of_elements
+        elements |= tables.spread(of_blocks, values.shape) | of_elements
         table = {name: column[known] for name, column in elements.items()}
         yield self._units("element", table, places[known], fmt.element)
 
@@ -202,17 +192,17 @@ class _Cases:
         want, got = (
             (side != NO_WORD).sum(axis=1, dtype=np.uint64) for side in (self.want, self.got)
         )
-        shapes = [case_table(file.op, words) for words in inputs]
+        shapes = [tables.case_table(file.op, words) for words in inputs]
         table = {name: np.array([shape[name] for shape in shapes]) for name in shapes[0]}
         units = self._units("count", table, width * np.arange(len(inputs)))
         yield replace(units, failed=want != got, want=want, got=got)
         for i in np.flatnonzero(want == got).tolist():
             first, words = i * width, inputs[i]
             if file.op == "quantize_tensor":
-                values, scales, places, block, elements = tensor_blocks(file, words, policy)
+                values, scales, places, block, elements = tables.tensor_blocks(file, words, policy)
                 block["memory"] = np.full(len(scales), int(self.strided[i]))
                 places = np.where(places < 0, places, first + places)
                 yield from self._blocks(values, first + scales, places, block, elements)
             else:
-                table = word_table(file, words, self.want[i, : int(want[i])], policy)
+                table = tables.word_table(file, words, self.want[i, : int(want[i])], policy)
                 yield self._units("word", table, first + np.arange(int(want[i])))
