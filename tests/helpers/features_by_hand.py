@@ -213,10 +213,6 @@ def fields(code: int, format: str) -> tuple[int, int]:
     return divmod(signed(code, format)[1], 1 << GRID[format][0])
 
 
-def wanted_fraction(f: Facts) -> int | None:
-    return None if wanted_number(f) is None else fields(f["want"], f["format"])[1]
-
-
 def random_ends(f: Facts) -> str:
     ends = {0: "0", (1 << f["width"]) - 1: "all ones"}
     return ends.get(f["draw"], "neither 0 nor all ones")
@@ -279,7 +275,6 @@ VALUES: dict[str, Callable[[Facts], Any]] = {
     "exponent parity": exponent_parity,
     "part of a step": part_of_a_step,
     "neighbour": neighbour,
-    "wanted fraction": wanted_fraction,
     "random ends": random_ends,
     "random width": lambda f: f["width"],
     "random bits": lambda f: f["draw"],
