@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,12 @@ if hasattr(providers, "_get_local_constants"):
 for number in {signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)}:
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, lambda *_: None)
+
+# Where no bytecode may lie beside sources, the processes that tests start share it elsewhere.
+if sys.dont_write_bytecode:
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    cache = Path(__file__).resolve().parents[1] / ".pytest_cache" / "bytecode"
+    os.environ.setdefault("PYTHONPYCACHEPREFIX", str(cache))
 
 PEERS = Path(__file__).resolve().parent / "peers"
 
@@ -47,6 +54,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave tests/peers out without --peers; None lets others decide."""
     return True if collection_path == PEERS and not config.getoption("--peers") else None
+
+
+def pytest_collection_finish() -> None:
+    """From here on no bytecode: targets that tests write again are read from their source."""
+    sys.dont_write_bytecode = True
 
 
 def share_of(config: pytest.Config) -> Share:
