@@ -27,7 +27,7 @@ ELEMENTS, SLOW = 100_000, {"gfloat": 10_000, "pychop": 10_000}
 sys.path.insert(0, str(ROOT / "tools"))
 from ledger.claims import claiming  # noqa: E402
 from ledger.examine import examine  # noqa: E402
-from ledger.pages import unlisted  # noqa: E402
+from ledger.residuals import unlisted  # noqa: E402
 
 
 @pytest.mark.parametrize("name", claiming())

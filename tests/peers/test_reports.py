@@ -1,4 +1,4 @@
-"""Every page of reports/ reproduces: its block of Python prints what the page says that came.
+"""Every page of docs/reports reproduces: its block of Python prints what the page says that came.
 
 A page whose library is absent, or there in another version, is skipped with the command that
 installs it.
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-REPORTS = Path(__file__).resolve().parents[2] / "reports"
+REPORTS = Path(__file__).resolve().parents[2] / "docs" / "reports"
 PAGES = sorted(path for path in REPORTS.glob("*.md") if path.name != "README.md")
 
 

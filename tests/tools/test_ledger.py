@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -23,14 +24,16 @@ from mxref.targets.profile_target import profile_target
 from mxref.targets.target import PythonTarget
 
 sys.path.insert(0, str(ROOT / "tools"))
+from ledger import __main__ as command
 from ledger import claims
 from ledger.asks import random_elements, rounds
 from ledger.claims import claiming, digest, meaning
 from ledger.examine import examine
-from ledger.pages import page, unlisted
+from ledger.pages import Notes, pages
 from ledger.question_kinds import HOWS, KINDS, hows, kinds
 from ledger.reasons import reasons
 from ledger.recording import hex_text
+from ledger.residuals import unlisted
 from ledger.tally import Tally, same_bits
 
 F32 = LAYOUTS["f32"]
@@ -336,36 +339,73 @@ def test_hex_text() -> None:
     assert hex_text(np.array([7], np.uint64), 2) == "07"
 
 
-NOTES = "| `scale_rule` | `floor` | N1 |\n| `scale_rule` | `ceil` | N2 |\n"
+NOTES = """\
+| `scale_rule` | `floor` | N1 |
+| `scale_rule` | `ceil` | N2 |
+| `torchao.ceil_scale` | scale | rounds up |
+"""
 
 
-def test_the_page_says_who_does_what() -> None:
-    record = examine(target("torchao_0_18_ceil"), share=640) | {"adapter": "one"}
-    listed = [{"name": "Something 1.0", "adapters": ["one"], "reports": ["a-bug"]}]
-    text = page(listed, {"one": record}, NOTES)
-    (summary,) = [line for line in text.splitlines() if line.startswith("| [Something 1.0]")]
-    assert "(#something-10) | `torchao_0_18_ceil` | shared_scale quantize dequantize |" in summary
-    assert "| bit-exact | N2 N5 N7 | [a-bug](reports/a-bug.md) |" in summary
-    rows = [line for line in text.splitlines() if line.startswith("| quantize | infinity")]
-    assert rows == [row for row in rows if "`torchao.ceil_scale` | N5 |" in row]
-    assert "mxfp4_e2m1 f32 `7f800000 00000000*31` = inf, 0*31" in rows[0]
-    assert "`ff 00*32` = nan*32 |" in rows[0]
+def notes() -> Notes:
+    return Notes(NOTES, {"a-bug": "It loses zeros"})
+
+
+def test_the_pages_say_who_does_what() -> None:
+    record = examine(target("torchao_0_18_ceil"), share=640) | {"adapter": "one.CEIL"}
+    listed = [{"name": "Something 1.0", "adapters": ["one.CEIL"], "reports": ["a-bug"]}]
+    texts = pages(listed, {"one.CEIL": record}, notes())
+    assert [*texts] == ["README.md", "one.md"]
+    (summary,) = [line for line in texts["README.md"].splitlines() if line.startswith("| [Som")]
+    assert "(one.md) | `torchao_0_18_ceil` | shared_scale quantize dequantize |" in summary
+    assert "| bit-exact | N2 N5 N7 | [a-bug](../reports/a-bug.md) |" in summary
+    text = texts["one.md"]
+    lines = text.splitlines()
+    assert lines[0] == "# Something 1.0"
+    cases = sum(sum(file["cases"].values()) for file in record["files"])
+    assert lines[2] == f"All of {cases:,} answers are those of its profile, bit for bit."
+    assert lines[3].startswith("Ordinary inputs of `shared_scale`, `quantize` differ from `ocp`, a")
+    (row,) = [line for line in lines if line.startswith("| a block holds an infinity")]
+    assert row == (
+        "| a block holds an infinity | shared_scale quantize | all | `torchao.ceil_scale` | N5 |"
+    )
+    (row,) = [line for line in lines if line.startswith("| an ordinary block | shared_scale quan")]
+    assert row.endswith(" % | `scale_rule=ceil` | N2 |")
+    assert "- `torchao.ceil_scale`: rounds up." in lines
+    assert "- question: mxfp4_e2m1 f32 `3fc00000 00000000*31` = 1.5, 0*31" in lines
+    assert "- it answers `7e 05 00*31` = 1.5, 0*31" in lines
+    assert "- `ocp` answers `7d 07 00*31` = 1.5, 0*31" in lines
     assert "one in 640 of what others are asked" in text
-    wrong = sentence(ValueError, lambda: page(listed, {}, NOTES))
-    assert wrong == "implementations.json must list each adapter once, not so ['one']"
+    assert lines[-1] == "- [It loses zeros](../reports/a-bug.md)"
+    wrong = sentence(ValueError, lambda: pages(listed, {}, notes()))
+    assert wrong == "implementations.json must list each adapter once, not so ['one.CEIL']"
 
 
-def test_the_page_lists_residuals_one_by_one() -> None:
+def test_a_page_says_what_is_not_the_profiles() -> None:
     flawed = planted("torchao_0_18_floor", "quantize", wrong_at(0x7F7FFFFF, 1))
     record = examine(flawed, share=640) | {"adapter": "one"}
     known = {"adapter": "one", "kind": "amax of 2^127 and more", "why": "planted", "report": "bug"}
     listed = {"name": "S", "adapters": ["one"], "reports": []}
-    text = page([listed | {"residuals": [known]}], {"one": record}, NOTES)
-    assert "- **Not the profile's**: planted ([report](reports/bug.md))." in text
-    assert "| bit-exact but for " in text
-    assert "`fc 01 00*31` = " in text
-    assert "Bit-exact with the profile" not in text
-    assert "**Not the profile's**: not explained." in page([listed], {"one": record}, NOTES)
+    texts = pages([listed | {"residuals": [known]}], {"one": record}, notes())
+    (count,) = {r["count"] for file in record["files"] for r in file["residuals"]}
+    text = f"- {count} cases of one quantize: planted ([report](../reports/bug.md))."
+    assert text in texts["one.md"].splitlines()
+    assert texts["one.md"].splitlines()[2].startswith(f"All but {count} of ")
+    assert f"| bit-exact but for {count} cases |" in texts["README.md"]
+    assert " gives `fc 01 00*31` = " in texts["one.md"]
+    other = pages([listed], {"one": record}, notes())["one.md"]
+    assert f"- {count} cases of one quantize: not explained." in other.splitlines()
+
+
+def test_the_committed_pages_are_what_the_records_give() -> None:
+    records = {name: command.read(name) for name in claiming()}
+    texts = pages(command.listed(), records, command.notes())
+    folder = ROOT / "docs" / "ledger"
+    assert {path.name for path in folder.iterdir()} == {*texts}
+    for name, text in texts.items():
+        assert (folder / name).read_text("utf-8") == text, name
+        assert len(text.splitlines()) <= (150 if name == "README.md" else 80)
+        for link in re.findall(r"\]\(([^)#]+)", text):
+            assert (folder / link).exists(), (name, link)
 
 
 def test_every_adapter_that_claims_a_profile_is_listed_once() -> None:
@@ -382,8 +422,7 @@ def test_every_adapter_that_claims_a_profile_is_listed_once() -> None:
                 "adapter", "op", "format", "float", "kind", "how", "why", "report"
             }  # fmt: skip
     named = {name for one in listed for name in one["reports"]}
-    pages = {path.stem for path in (ROOT / "reports").glob("*.md")} - {"README"}
-    assert named == pages
+    assert named == {path.stem for path in (ROOT / "docs" / "reports").glob("*.md")} - {"README"}
 
 
 def test_the_command_runs_an_adapter_and_keeps_its_result(tmp_path: Path) -> None:

@@ -31,12 +31,13 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]  # environments of peers need no
 
 from ledger.claims import ADAPTERS, Adapter, claiming, digest  # noqa: E402
 from ledger.examine import examine  # noqa: E402
-from ledger.pages import page, unlisted  # noqa: E402
+from ledger.pages import Notes, pages  # noqa: E402
+from ledger.residuals import unlisted  # noqa: E402
 from mxref.conformance import TargetError, load_target  # noqa: E402
 from mxref.support.whole_file import write_file  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
-RESULTS = HERE / "records"
+DOCS, RESULTS = ROOT / "docs", HERE / "records"
 #: What stands in the sentence of an adapter whose library is not here.
 _ABSENT = re.compile(r"pip install|must name a checkout")
 _NOT_HERE = 3
@@ -120,12 +121,12 @@ def run(adapters: list[Adapter], options: argparse.Namespace) -> int:
                 text, status = "FAILED: " + said, 2
             else:
                 here += 1
-                text, wrong = summary(read(name, options), known)
+                text, wrong = summary(read(name, options.results), known)
                 status = max(status, wrong)
             print(f"[{done}/{len(todo)}] {name}: {text}; {seconds:.0f} s", end="")
             print(f", at most {left / 60:.0f} min left" if done < len(todo) else "", flush=True)
     for name in fresh:
-        text, wrong = summary(read(name, options), known)
+        text, wrong = summary(read(name, options.results), known)
         status = max(status, wrong)
     print(f"{here} adapters run, {len(fresh)} had results, {len(todo) - here} are not here or fail")
     return status
@@ -144,12 +145,25 @@ def write(adapters: list[Adapter], options: argparse.Namespace) -> int:
             "run tools/peers.sh, or tools/ledger in the environment of each"
         )
     implementations = listed()
-    records = {one.name: read(one.name, options) for one in adapters}
-    text = page(implementations, records, (ROOT / "SPEC_NOTES.md").read_text("utf-8"))
-    write_file(ROOT / "LEDGER.md", text.encode("utf-8"))
+    records = {one.name: read(one.name, options.results) for one in adapters}
+    texts = pages(implementations, records, notes())
+    for path in DOCS.glob("ledger/*.md"):
+        if path.name not in texts:
+            path.unlink()
+    for name, text in texts.items():
+        write_file(DOCS / "ledger" / name, text.encode("utf-8"))
     status = max(summary(one, implementations)[1] for one in records.values())
-    print(f"LEDGER.md: {len(implementations)} implementations, {len(records)} adapters")
+    print(f"docs/ledger: {len(implementations)} implementations, {len(records)} adapters")
     return status
+
+
+def notes() -> Notes:
+    """SPEC_NOTES, and the titles of the reports."""
+    reports = {
+        path.stem: path.read_text("utf-8").partition("\n")[0].removeprefix("# ")
+        for path in DOCS.glob("reports/*.md")
+    }
+    return Notes((ROOT / "SPEC_NOTES.md").read_text("utf-8"), reports)
 
 
 def summary(one: dict[str, Any], known: list[dict[str, Any]]) -> tuple[str, int]:
@@ -168,9 +182,9 @@ def listed() -> list[dict[str, Any]]:
     return found
 
 
-def read(name: str, options: argparse.Namespace) -> dict[str, Any]:
+def read(name: str, folder: Path = RESULTS) -> dict[str, Any]:
     """The result of an adapter."""
-    found: dict[str, Any] = json.loads((options.results / f"{name}.json").read_text("ascii"))
+    found: dict[str, Any] = json.loads((folder / f"{name}.json").read_text("ascii"))
     return found
 
 
@@ -182,7 +196,7 @@ def share(name: str, options: argparse.Namespace) -> int:
 def is_fresh(adapter: Adapter, options: argparse.Namespace) -> bool:
     """Whether there is a whole result of just this adapter, these profiles and this ledger."""
     try:
-        of = read(adapter.name, options)["of"]
+        of = read(adapter.name, options.results)["of"]
     except (FileNotFoundError, ValueError, KeyError, TypeError):  # absent, cut or another file
         return False
     return bool(of == digest(adapter, share(adapter.name, options)))

@@ -1,7 +1,7 @@
-"""What the ledger asks of an operation: level 1, every input where they are few, and random ones.
+"""The questions of the ledger: level 1, every input where they are few, and random inputs.
 
 `quantize` of float32 gets the block product (`mxref.cases.product`), `dequantize` every element
-code under every scale code, 16-bit floats come complete where an operation takes them one by one.
+code under every scale code, and an operation on single 16-bit floats gets all of them.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ from mxref.policy.policy import Policy
 __all__ = ["ELEMENTS", "random_elements", "rounds"]
 
 Words = NDArray[np.uint64]
-#: Random elements in all.
+#: Random elements of one adapter.
 ELEMENTS = 10_000_000
-#: Those of an operation on single floats beside `quantize`.
+#: Random elements of an operation on single floats, if the adapter has `quantize` too.
 _BESIDE = 1 << 18
-#: Blocks that are asked at once, and how many more may hold NaN and infinities.
+#: Blocks of one round, and blocks in the last round, which may hold NaN and infinities.
 _BLOCKS, _SPECIAL = 1 << 14, 1 << 12
 _FROM_FLOATS = ("encode", "encode_scale", "shared_scale")
 
 
 def random_elements(files: Sequence[VectorFile], elements: int = ELEMENTS) -> dict[str, int]:
-    """How many random elements each file gets, by its stem: so many in all, or a few more.
+    """The number of random elements for each file, by its stem.
 
-    Those of blocks get them; if there are none, those of 32 and 64 bits one by one.
+    The files of `quantize` share them; without `quantize`, the operations on single floats of 32
+    and 64 bits do.
     """
     blocks = [file.stem for file in files if file.op == "quantize"]
     floats = [file.stem for file in files if file.op in _FROM_FLOATS and not _is_short(file)]
@@ -47,13 +48,13 @@ def random_elements(files: Sequence[VectorFile], elements: int = ELEMENTS) -> di
 def rounds(
     file: VectorFile, policy: Policy, elements: int, share: int = 1, *, product: bool = True
 ) -> Iterator[tuple[str, Words]]:
-    """Input words in parts, one case a row, each part with what it is of.
+    """Input words in rounds, one case a row, each round with the name of its origin.
 
     Args:
         file: with its cases of level 1.
-        policy: whose scale rule the block product is made for.
-        elements: how many random ones.
-        share: ask only one scale of the block product in so many, and so many fewer random ones.
+        policy: the policy whose scale rule shapes the block product.
+        elements: the number of random elements.
+        share: ask 1 of `share` scales of the block product, and 1 of `share` random elements.
         product: whether to ask the block product.
     """
     if file.cases:
@@ -89,7 +90,7 @@ def _column(count: int) -> Words:
 
 
 def _product(fmt: ElementFormat, policy: Policy, share: int) -> Iterator[tuple[str, Words]]:
-    """The block product in rounds of at least so many blocks."""
+    """The block product in rounds of at least `_BLOCKS` blocks."""
     waiting: list[Words] = []
     rule = Policy().replace(scale_rule=policy.choices()["scale_rule"])
     for scale in scale_range(fmt, rule)[::share]:
@@ -116,14 +117,14 @@ def _random(file: VectorFile, elements: int) -> Iterator[tuple[str, Words]]:
 
 
 def _nan_apart(file: VectorFile, origin: str, words: Words) -> Iterator[tuple[str, Words]]:
-    """NaN after the others: where an implementation raises, it is asked for each one again."""
+    """Inputs without NaN, then those with it: of a round that raises each case is asked again."""
     layout = LAYOUTS[file.float]
     nan = (words & np.uint64(layout.sign_bit - 1) > layout.inf_bits).any(axis=1)
     yield from ((origin, part) for part in (words[~nan], words[nan]) if len(part))
 
 
 def _cases(file: VectorFile, blocks: Words) -> Words:
-    """Blocks, or each of their elements alone; magnitudes where that is what is asked."""
+    """Blocks for `quantize`, else their elements one by one; magnitudes for `shared_scale`."""
     if file.op == "quantize":
         return blocks
     mask = LAYOUTS[file.float].sign_bit - 1 if file.op == "shared_scale" else -1

@@ -1,4 +1,4 @@
-"""One implementation: everything that it has, against its profile and against `ocp`, as a record.
+"""The record of one implementation: all its operations against its profile and against `ocp`.
 
 A record is plain data: for each operation, format and float type the cases, the residuals (answers
 that are not the profile's) and the differences (answers that are not those of `ocp`), by kind.
@@ -46,13 +46,13 @@ def examine(
 
     Args:
         target: the implementation.
-        share: ask one scale of the block product in so many, and so many fewer random elements.
-        elements: random elements in all.
+        share: ask 1 of `share` scales of the block product, and 1 of `share` random elements.
+        elements: the number of random elements.
         product: whether to ask the block product.
         progress: told of each file when it is done.
 
     Raises:
-        ValueError: it claims no profile, or has nothing that there are vectors of.
+        ValueError: the target claims no profile, or has no operation that vectors cover.
     """
     profile = target.profile
     if profile is None:
@@ -89,7 +89,7 @@ def examine(
 
 
 def _is_modelled(op: str) -> bool:
-    """Whether profiles have the operation; of the others the claimed policy says what is right."""
+    """Whether profiles model the operation; otherwise the claimed policy gives the answers."""
     return op not in LAYOUT_OPERATIONS or op in ("pack", "unpack")
 
 

@@ -1,4 +1,4 @@
-"""Questions and answers of the ledger as text: hex words, and what they stand for."""
+"""Questions and answers of the ledger as text: hex words and their values."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _floats(words: Sequence[int], float: str) -> np.ndarray:
 
 
 def _values(values: np.ndarray) -> str:
-    """Numbers, those that are repeated with their number."""
+    """Numbers as text; of repeated numbers one with their count."""
     texts = []
     with np.errstate(invalid="ignore"):  # signalling NaN
         numbers = values.astype(np.float64)

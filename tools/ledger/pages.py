@@ -1,15 +1,17 @@
-"""LEDGER.md: the records of `tools/ledger.py` as a page for people."""
+"""docs/ledger: the records as an index and a page per implementation, for people."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from ledger.example_text import answer_text, question_text
+from ledger.residuals import labels, residual_lines, residuals, stem
 
-__all__ = ["page", "unlisted"]
+__all__ = ["Notes", "pages"]
 
 Record = Mapping[str, Any]
 
@@ -17,39 +19,118 @@ _INTRODUCTION = """\
 # The ledger
 
 What real implementations of the OCP Microscaling formats do, bit for bit, found by running them.
-Each one is compared with the [profile](mxref/profiles) that it claims, a model of it in NumPy,
-and with `ocp`, the choices of mxref where the standard leaves one ([SPEC_NOTES](SPEC_NOTES.md)).
-A difference from `ocp` is no bug by itself: most are choices that the standard allows. What is a
-bug has a page in [reports](reports/README.md).
+Each one is compared with the [profile](../../mxref/profiles) that it claims, a model of it in
+NumPy, and with `ocp`, the choices of mxref where the standard leaves one
+([SPEC_NOTES](../../SPEC_NOTES.md)). A difference from `ocp` is no bug by itself: most are choices
+that the standard allows. What is a bug has a page in [reports](../reports/README.md).
 
-The cases are level 1 of the [vectors](vectors/README.md), the block product (every element under
-every scale, for float32), every input where an operation takes one 16-bit float or one code,
+The cases are level 1 of the [vectors](../../vectors/README.md), the block product (every element
+under every scale, for float32), every input where an operation takes one 16-bit float or one code,
 every scale × element code, and ten million random elements of each adapter in blocks of all sizes
 and spreads. A case is a number, a block, a code or, of `dequantize`, one product. Codes are
 compared by their bits, those of NaN too; NaN to which something is decoded is one class.
 "Bit-exact" means that no case differs from the profile.
 
-`tools/peers.sh FOLDER` makes the environments, runs everything and writes this page; the records
-are in [ledger](ledger).
+`tools/peers.sh FOLDER` makes the environments, runs everything and writes these pages. The counts
+of every kind of difference by operation, format and float type, with an example of each, are in the
+[records](../../tools/ledger/records).
 """
-_HOW_TO_READ = """\
-For each profile what differs from `ocp`, by what the question holds (a block with NaN, with an
-infinity, ...) and by what differs in the answer: "differ" counts such questions of all formats
-and float types, "because of" names the choices ([SPEC_NOTES](SPEC_NOTES.md#choices)) and the
-replaced stages ([SPEC_NOTES](SPEC_NOTES.md#stages-that-profiles-replace)) that make the
-difference. The example is the simplest one that was found: hex words, `*31` for 31 equal ones,
-then the values; an answer to a block is its scale byte and its element codes, and its values are
-what `ocp` reads from these.
-"""
+#: Operations whose questions are of the same kinds, and what such a question is about.
+_CLASSES = {
+    "encode": "number", "decode": "code", "encode_scale": "scale", "decode_scale": "scale byte",
+    "shared_scale": "block", "quantize": "block", "dequantize": "product",
+}  # fmt: skip
+#: When a kind of question comes up.
+_WHEN = {
+    "block ordinary": "an ordinary block",
+    "block NaN": "a block holds NaN",
+    "block infinity": "a block holds an infinity",
+    "block zeros": "a block of zeros only",
+    "block scale byte 0": "magnitudes so small that the scale is 2^-127",
+    "block amax of 2^127 and more": "magnitudes of 2^127 and more",
+    "number ordinary": "an ordinary number",
+    "number NaN": "a number is NaN",
+    "number infinity": "a number is infinite",
+    "number zero": "a number is a zero",
+    "number beyond the largest number": "a number is beyond the format's largest",
+    "number rounds to zero": "a number is so small that it rounds to zero",
+    "number subnormal input": "a number is subnormal in its float type",
+    "code ordinary": "an ordinary code",
+    "code NaN": "a code of NaN",
+    "code infinity": "a code of infinity",
+    "code zero": "a code of zero",
+    "scale ordinary": "an ordinary scale",
+    "scale zero": "a scale is zero",
+    "scale negative": "a scale is negative",
+    "scale NaN": "a scale is NaN",
+    "scale infinity": "a scale is infinite",
+    "scale below 2^-127": "a scale is below 2^-127",
+    "scale above 2^127": "a scale is above 2^127",
+    "scale byte byte 00": "the scale byte is 00",
+    "scale byte byte FF": "the scale byte is FF",
+    "product ordinary": "an ordinary product",
+    "product scale byte FF": "the scale byte is FF",
+    "product scale byte 00": "the scale byte is 00",
+    "product NaN element": "an element is NaN",
+    "product infinite element": "an element is infinite",
+    "product zero": "an element is a zero",
+    "product beyond the float type": "a product is beyond the float type",
+    "layout ordinary": "where codes lie in memory",
+}
+#: The kinds that every tensor has; differences in others are seen in special ones only.
+_ORDINARY = ("block ordinary", "number ordinary", "product ordinary", "scale ordinary")
+#: Special kinds that a verdict names.
+_NAMED = 4
+#: The operations whose examples say most, and the kinds.
+_BEST = ("quantize", "dequantize", "encode", "shared_scale", "encode_scale", "decode", "pack")
 
 
-def page(implementations: Sequence[Record], records: Mapping[str, Record], notes: str) -> str:
-    """The page.
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What the pages take from other documents.
+
+    Args:
+        spec: the text of SPEC_NOTES.md: the clause of each choice, what each stage does.
+        reports: the title of each page of docs/reports by its name.
+    """
+
+    spec: str
+    reports: Mapping[str, str]
+
+    def clauses(self, difference: Record) -> set[str]:
+        """Those of the choices that make a difference; the question's own where a stage does."""
+        rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \| (N\d+)", self.spec, re.M)
+        known = {f"{choice}={value}": clause for choice, value, clause in rows}
+        own = difference["clause"]
+        return {str(known.get(reason, own)) for reason in difference["reasons"]} or {own}
+
+    def stage(self, name: str) -> str:
+        """What a replaced stage does, in the words of SPEC_NOTES."""
+        found = re.search(rf"^\| `{re.escape(name)}` \| \w+ \| (.*) \|$", self.spec, re.M)
+        return found[1] if found else ""
+
+
+@dataclass(slots=True)
+class _Row:
+    """The differences of one kind, over operations, formats, float types and modes."""
+
+    ops: dict[str, None] = field(default_factory=dict)
+    modes: dict[str, None] = field(default_factory=dict)
+    reasons: Counter[str] = field(default_factory=Counter)
+    clauses: set[str] = field(default_factory=set)
+    asked: int = 0
+    count: int = 0
+
+
+def pages(
+    implementations: Sequence[Record], records: Mapping[str, Record], notes: Notes
+) -> dict[str, str]:
+    """The text of every page by its file name.
 
     Args:
         implementations: names, adapters, reports and known residuals.
         records: of each adapter.
-        notes: SPEC_NOTES, whose table of choices names the clause of each.
+        notes: SPEC_NOTES and the titles of the reports.
 
     Raises:
         ValueError: an adapter that is not listed once.
@@ -58,63 +139,19 @@ def page(implementations: Sequence[Record], records: Mapping[str, Record], notes
     odd = sorted(name for name in {*named, *records} if named[name] != 1 or name not in records)
     if odd:
         raise ValueError(f"implementations.json must list each adapter once, not so {odd}")
-    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \| (N\d+)", notes, re.M)
-    clauses = {f"{choice}={value}": clause for choice, value, clause in rows}
-    of = [(one, {name: records[name] for name in one["adapters"]}) for one in implementations]
     head = (
         "implementation", "profiles", "operations × formats", "cases", "against its profile",
         "differs from `ocp` in", "bugs",
     )  # fmt: skip
     cases = sum(_cases(one) for one in records.values())
-    about = f"{len(of)} implementations, {len(records)} adapters, {cases:,} cases."
-    table = _table(head, [_summary(one, [*some.values()], clauses) for one, some in of])
-    lines = [_INTRODUCTION, "## Summary", "", about, "", *table, ""]
-    lines += ["## What each one does", "", _HOW_TO_READ]
-    for one, some in of:
-        lines += _section(one, some, clauses)
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def unlisted(record: Record, implementations: Sequence[Record]) -> list[str]:
-    """What makes the ledger fail: residuals that are not listed, and listed ones that are gone.
-
-    Args:
-        record: of an adapter.
-        implementations: the list, each with what is known of it in `residuals`.
-    """
-    known = [
-        one
-        for of in implementations
-        for one in of.get("residuals", ())
-        if one["adapter"] == record["adapter"]
-    ]
-    found = [(file, residual) for file in record["files"] for residual in _all(file)]
-    lines = [
-        f"{_stem(file)}: {residual['count']:,} x {residual['kind']}, {residual['how']}"
-        for file, residual in found
-        if not any(_is(one, file, residual) for one in known)
-    ]
-    if record["share"] == 1:
-        gone = [one for one in known if not any(_is(one, *pair) for pair in found)]
-        lines += [f"listed, but not found: {one['why']}" for one in gone]
-    return lines
-
-
-def _all(file: Record) -> list[Record]:
-    """The residuals of a file; as one of them that the profile says nothing of it."""
-    silent = {"kind": "all", "how": "the profile says nothing of it", "count": 0, "examples": ()}
-    return [*file["residuals"], *[silent] * file["silent"]]
-
-
-def _is(known: Record, file: Record, residual: Record) -> bool:
-    """Whether a listed residual is this one: all that it says is so."""
-    said = {"op": file["op"], "format": file["format"], "float": file["float"],
-            "kind": residual["kind"], "how": residual["how"]}  # fmt: skip
-    return all(known.get(name, value) == value for name, value in said.items())
-
-
-def _stem(file: Record) -> str:
-    return f"{file['op']} {file['format']} {file['float']}"
+    about = f"{len(implementations)} implementations, {len(records)} adapters, {cases:,} cases."
+    found, table = {}, []
+    for one in implementations:
+        some = {name: records[name] for name in one["adapters"]}
+        table.append(_summary(one, [*some.values()], notes))
+        found[_file(one)] = "\n".join(_page(one, some, notes)).rstrip() + "\n"
+    index = [_INTRODUCTION, "## Summary", "", about, "", *_table(head, table)]
+    return {"README.md": "\n".join(index) + "\n", **found}
 
 
 def _cases(record: Record) -> int:
@@ -126,135 +163,178 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(cell or " " for cell in line) + " |" for line in lines]
 
 
-def _summary(one: Record, records: Sequence[Record], clauses: Mapping[str, str]) -> list[str]:
-    files = [file for record in records for file in record["files"]]
+def _file(one: Record) -> str:
+    """The page of an implementation: that of its library's adapter."""
+    return f"{one['adapters'][0].partition('.')[0]}.md"
+
+
+def _in_order(clauses: Iterable[str]) -> str:
+    def key(clause: str) -> tuple[bool, int, str]:
+        number = re.fullmatch(r"N(\d+)", clause)
+        return number is None, int(number[1]) if number else 0, clause
+
+    return " ".join(sorted(clauses, key=key))
+
+
+def _summary(one: Record, records: Sequence[Record], notes: Notes) -> list[str]:
+    """A row of the index."""
     operations: dict[str, set[str]] = {}
-    for file in files:
-        operations.setdefault(file["op"], set()).add(file["format"])
+    for record in records:
+        for file in record["files"]:
+            operations.setdefault(file["op"], set()).add(file["format"])
     counts = Counter(len(formats) for formats in operations.values())
     has = [
         " ".join([*(op for op, formats in operations.items() if len(formats) == size)])
         + (f" × {size}" if size > 1 else "")
         for size in sorted(counts, reverse=True)
     ]
-    residuals = [one for record in records for file in record["files"] for one in _all(file)]
-    count = sum(one["count"] for one in residuals)
-    against = f"bit-exact but for {count:,} cases" if count else "bit-exact"
-    if any(not one["count"] for one in residuals):
-        against += "; some not modelled"
-    differs = {
-        c for record in records for _, _, d in _differences(record) for c in _clauses(d, clauses)
-    }
-    pages = [f"[{name}](reports/{name}.md)" for name in one["reports"]]
+    differs = {c for row in _rows(records, notes).values() for c in row.clauses}
     return [
-        f"[{one['name']}](#{_anchor(one['name'])})",
+        f"[{one['name']}]({_file(one)})",
         "<br>".join(dict.fromkeys(f"`{record['profile']}`" for record in records)),
         "<br>".join(has),
         f"{sum(map(_cases, records)):,}",
-        against,
-        " ".join(sorted(differs, key=_clause_order)) or "nothing",
-        "<br>".join(pages),
+        _against(records),
+        _in_order(differs) or "nothing",
+        "<br>".join(f"[{name}](../reports/{name}.md)" for name in one["reports"]),
     ]
 
 
-def _anchor(title: str) -> str:
-    """What GitHub makes of a heading."""
-    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+def _against(records: Sequence[Record]) -> str:
+    found = [r for record in records for file in record["files"] for r in residuals(file)]
+    count = sum(r["count"] for r in found)
+    text = f"bit-exact but for {count:,} cases" if count else "bit-exact"
+    return text + "; some not modelled" * any(not r["count"] for r in found)
 
 
-def _clause_order(clause: str) -> tuple[bool, int, str]:
-    number = re.fullmatch(r"N(\d+)", clause)
-    return number is None, int(number[1]) if number else 0, clause
-
-
-def _clauses(difference: Record, clauses: Mapping[str, str]) -> set[str]:
-    """Those of the choices that make a difference; the question's own where a stage makes it."""
-    own = difference["clause"]
-    return {clauses.get(reason, own) for reason in difference["reasons"]} or {own}
-
-
-def _differences(record: Record) -> Iterator[tuple[tuple[str, str, str], Record, Record]]:
-    """Each difference with its file, by operation, kind and how."""
-    for file in record["files"]:
-        for one in file["differences"]:
-            yield (file["op"], one["kind"], one["how"]), file, one
-
-
-def _section(one: Record, records: Mapping[str, Record], clauses: Mapping[str, str]) -> list[str]:
-    lines = [f"### {one['name']}", ""]
-    for name, record in records.items():
-        lines += [f"#### {name}: `{record['profile']}`", ""]
-        lines += [f"{record['source']}; {record['version']}.", ""]
-        share = f", one in {record['share']} of what others are asked" * (record["share"] > 1)
-        cases: Counter[str] = Counter()
+def _differences(records: Iterable[Record]) -> Iterator[tuple[Record, Record, Record]]:
+    """Each difference after its record and file."""
+    for record in records:
         for file in record["files"]:
-            cases.update(file["cases"])
-        parts = ", ".join(f"{count:,} {origin}" for origin, count in cases.items())
-        lines += [f"{_cases(record):,} cases{share}: {parts}.", "", *_residuals(record, one)]
-        rows = [*_rows(record, clauses)]
-        if rows:
-            head = ("operation", "question", "differs in", "formats", "differ", "because of",
-                    "clauses", "asked", "it answers", "`ocp` answers")  # fmt: skip
-            lines += [*_table(head, rows), ""]
-        else:
-            lines += ["No answer differs from `ocp`.", ""]
-    return lines
+            yield from ((record, file, one) for one in file["differences"])
 
 
-def _rows(record: Record, clauses: Mapping[str, str]) -> Iterator[list[str]]:
-    """One row for each kind of difference of an operation, over all formats and float types."""
-    groups: dict[tuple[str, str, str], list[tuple[Record, Record]]] = {}
-    for key, file, difference in _differences(record):
-        groups.setdefault(key, []).append((file, difference))
-    for (op, kind, how), some in groups.items():
-        has = dict.fromkeys(file["format"] for file in record["files"] if file["op"] == op)
-        formats = dict.fromkeys(file["format"] for file, _ in some)
-        reasons: Counter[str] = Counter()
-        for _, one in some:
-            reasons.update(one["reasons"])
-        names = [f"`{name}`" for name, _ in reasons.most_common(4)]
-        differ = f"{sum(d['count'] for _, d in some):,} of {sum(d['asked'] for _, d in some):,}"
-        of = {clause for _, one in some for clause in _clauses(one, clauses)}
-        example = next((one["example"] for _, one in some if "example" in one), None)
-        shown = ["", "", ""]
-        if example is not None:
-            shown = [question_text(op, example), *(
-                answer_text(op, example, example[who]) if who in example else "it raises"
-                for who in ("got", "ocp")
-            )]  # fmt: skip
-        yield [
-            op,
-            kind,
-            how,
-            "all" if len(has) == len(formats) > 1 else " ".join(formats),
-            differ,
-            "<br>".join(names),
-            " ".join(sorted(of, key=_clause_order)),
-            *shown,
+def _kind(op: str, kind: str) -> str:
+    return f"{_CLASSES.get(op, 'layout')} {kind}"
+
+
+def _rows(records: Sequence[Record], notes: Notes) -> dict[str, _Row]:
+    """The differences of each kind, the ordinary ones first."""
+    rows = {kind: _Row() for kind in (*_ORDINARY, *_WHEN)}
+    seen = set()
+    for record, file, one in _differences(records):
+        row = rows[_kind(file["op"], one["kind"])]
+        row.ops[file["op"]] = row.modes[record["adapter"]] = None
+        row.reasons.update(one["reasons"])
+        row.clauses |= notes.clauses(one)
+        row.count += one["count"]
+        place = record["adapter"], stem(file), one["kind"]
+        row.asked += one["asked"] * (place not in seen)
+        seen.add(place)
+    return {kind: row for kind, row in rows.items() if row.count}
+
+
+def _page(one: Record, records: Mapping[str, Record], notes: Notes) -> list[str]:
+    rows = _rows([*records.values()], notes)
+    lines = [f"# {one['name']}", "", *_verdict(records, rows), "", "## What was run"]
+    label = labels(records)
+    for name, record in records.items():
+        adapter = f"{name.partition('.')[0]}_adapter.py"
+        if (text := f"By [{adapter}](../../tools/adapters/{adapter}):") not in lines:
+            lines += ["", text, ""]
+        share = f", one in {record['share']} of what others are asked" * (record["share"] > 1)
+        lines.append(
+            f"- [{label[name]}](../../tools/ledger/records/{name}.json): {_cases(record):,} "
+            f"cases{share}; profile `{record['profile']}`; {record['version']}"
+        )
+    sources = dict.fromkeys(record["source"].partition(":")[0] for record in records.values())
+    lines += ["", f"Source: {'; '.join(sources)}.", "", *residual_lines(records, one)]
+    lines += ["## What differs from `ocp`", ""]
+    if not rows:
+        return [*lines, "Nothing: every answer is that of `ocp`.", "", *_bugs(one, notes)]
+    head = ["when", "operations", "modes", "differ", "because of", "clauses"]
+    table = []
+    for kind, row in rows.items():
+        modes = "all" if {*row.modes} == {*records} else " ".join(label[name] for name in row.modes)
+        because = [f"`{name}`" for name, _ in row.reasons.most_common(4)]
+        cells = [_WHEN[kind], " ".join(row.ops), modes, _percent(row), "<br>".join(because)]
+        table.append([*cells, _in_order(row.clauses)])
+    if len(records) == 1:
+        head, *table = ([*line[:2], *line[3:]] for line in (head, *table))
+    lines += [*_table(head, table), ""]
+    stages = dict.fromkeys(n for row in rows.values() for n, _ in row.reasons.most_common(4))
+    said = [f"- `{name}`: {notes.stage(name)}." for name in stages if notes.stage(name)]
+    lines += (
+        [
+            "The stages of the profile, by their rows in [SPEC_NOTES](../../SPEC_NOTES.md):",
+            "",
+            *said,
+            "",
         ]
+        if said
+        else []
+    )
+    return [*lines, *_example(records, rows, notes), *_bugs(one, notes)]
 
 
-def _residuals(record: Record, one: Record) -> list[str]:
-    """Answers that are not the profile's, one by one below what is known of them."""
-    groups: dict[str, list[str]] = {}
-    for file in record["files"]:
-        for residual in _all(file):
-            known = next((k for k in one.get("residuals", ()) if _is(k, file, residual)), None)
-            why = "not explained" if known is None else known["why"]
-            if known is not None and "report" in known:
-                why += f" ([report](reports/{known['report']}.md))"
-            lines = groups.setdefault(f"- **Not the profile's**: {why}.", [])
-            if not residual["count"]:
-                lines.append(f"  - {_stem(file)}: {residual['how']}")
-                continue
-            text = f"{_stem(file)}, {residual['kind']}, {residual['how']}: {residual['count']:,}"
-            lines.append(f"  - {text} of {sum(file['cases'].values()):,} cases")
-            lines += [
-                f"    - {question_text(file['op'], example)} gives "
-                f"{answer_text(file['op'], example, example['got'])}, the profile has "
-                f"{answer_text(file['op'], example, example['profile'])}"
-                for example in residual["examples"]
-            ]
-    if not groups:
-        return ["Bit-exact with the profile.", ""]
-    return [line for why, lines in groups.items() for line in (why, *lines)] + [""]
+def _verdict(records: Mapping[str, Record], rows: Mapping[str, _Row]) -> Iterator[str]:
+    """Two sentences: against the profile, and against `ocp`."""
+    cases, some = sum(map(_cases, records.values())), [*records.values()]
+    count = sum(
+        r["count"] for record in some for file in record["files"] for r in file["residuals"]
+    )
+    of = "its profile" if len({one["profile"] for one in some}) == 1 else "the profile of its mode"
+    few = f"All but {count:,}" if count else "All"
+    yield f"{few} of {cases:,} answers are those of {of}, bit for bit."
+    ordinary = {op: None for kind in _ORDINARY if kind in rows for op in rows[kind].ops}
+    special = [_WHEN[kind] for kind in rows if kind not in _ORDINARY]
+    if len(special) > _NAMED + 1:
+        special = [*special[:_NAMED], f"{len(special) - _NAMED} other kinds"]
+    if ordinary:
+        more = f", and so do special cases: {'; '.join(special)}" if special else ""
+        ops = ", ".join(f"`{op}`" for op in ordinary)
+        yield f"Ordinary inputs of {ops} differ from `ocp`{more}."
+    elif special:
+        yield f"Ordinary inputs get the answers of `ocp`; others differ: {'; '.join(special)}."
+    else:
+        yield "They are also those of `ocp`."
+
+
+def _percent(row: _Row) -> str:
+    share = 100 * row.count / row.asked
+    return "all" if row.count == row.asked else f"{share:.1f} %" if share >= 0.05 else "< 0.1 %"
+
+
+def _example(
+    records: Mapping[str, Record], rows: Mapping[str, _Row], notes: Notes
+) -> Iterator[str]:
+    """One difference, the most telling one, step by step."""
+    order = [*rows]
+
+    def rank(found: tuple[Record, Record, Record]) -> tuple[int, int]:
+        op = found[1]["op"]
+        return order.index(_kind(op, found[2]["kind"])), _BEST.index(op) if op in _BEST else 9
+
+    with_one = [d for d in _differences(records.values()) if "got" in d[2].get("example", ())]
+    if not with_one:
+        return
+    record, file, one = min(with_one, key=rank)
+    op, example = file["op"], one["example"]
+    because = " and ".join(f"`{name}`" for name in [*one["reasons"]][:2])
+    yield from ("## An example", "", f"`{op}` under `{record['profile']}`:", "")
+    yield f"- question: {question_text(op, example)}"
+    yield f"- it answers {answer_text(op, example, example['got'])}"
+    yield f"- `ocp` answers {answer_text(op, example, example['ocp'])}"
+    yield f"- such differences come from {because} ({_in_order(notes.clauses(one))})"
+    words = "hex words, `*31` for 31 equal ones, then the values"
+    if op == "quantize":
+        words += (
+            "; an answer is the scale byte and the element codes, its values are what `ocp` reads"
+        )
+    yield from ("", f"({words[0].upper()}{words[1:]}.)", "")
+
+
+def _bugs(one: Record, notes: Notes) -> Iterator[str]:
+    if one["reports"]:
+        yield from ("## Bugs", "")
+        yield from (f"- [{notes.reports[name]}](../reports/{name}.md)" for name in one["reports"])

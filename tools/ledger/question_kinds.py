@@ -65,13 +65,13 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     },
     **dict.fromkeys(LAYOUT_OPERATIONS, _PLACES),
 }
-#: In what an answer differs; of a block in its scale before it is its elements. The last one: there
-#: is none, the implementation raises.
+#: The part in which an answer differs, the scale of a block before its elements. Last: there is no
+#: answer, since the implementation raises.
 HOWS = ("scale", "elements", "sign of zero", "value", "no answer")
 
 
 def clause_of(op: str, format: str, kind: str, how: str) -> str:
-    """The clause that a difference of a kind is about.
+    """The clause of SPEC_NOTES for a kind of difference.
 
     >>> clause_of("quantize", "mxfp4_e2m1", "ordinary", "elements")
     'N17'
@@ -119,7 +119,7 @@ def kinds(file: VectorFile, inputs: Words, ocp: Words) -> NDArray[np.intp]:
 
 
 def hows(file: VectorFile, got: Words, want: Words) -> NDArray[np.intp]:
-    """The number in `HOWS` for each answer: in what it differs, where it does."""
+    """For each answer that differs the number in `HOWS` of the part that does."""
     value = np.full(len(got), HOWS.index("value"))
     if file.op not in ("encode", "quantize"):
         return value
@@ -140,7 +140,7 @@ def _magnitude(inputs: Words, layout: FloatLayout) -> Words:
 
 
 def _power(exponent: int, layout: FloatLayout) -> int:
-    """The pattern of 2**exponent; beyond those of the type's numbers for one that it lacks."""
+    """The bit pattern of 2**exponent; beyond all numbers of the type if it does not hold it."""
     below = layout.emin - exponent
     if below <= 0:
         return (exponent + layout.bias) << layout.mantissa_bits

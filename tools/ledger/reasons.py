@@ -1,8 +1,8 @@
-"""Which choices and stages of a profile make its answers differ from those of `ocp`.
+"""The choices and stages of a profile that make its answers differ from those of `ocp`.
 
-From `ocp` to the profile's policy the choices make the difference, from there to the profile the
-stages. Each is put back alone; a case is put down to those that undo the difference when they are
-put back, or else to those that change the answer at all, or else to all of them together.
+The choices lead from `ocp` to the profile's policy, the stages from there to the profile. Each is
+put back alone: a case is ascribed to those that undo the difference, or else to those that change
+the answer at all, or else to all of them together.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ Words = NDArray[np.uint64]
 
 
 def reasons(profile: Profile, file: VectorFile, cases: Words) -> dict[str, int]:
-    """How many of some cases are put down to each choice (`name=value`) and stage (its function).
+    """The number of cases that each choice (`name=value`) and stage (its function) accounts for.
 
     Args:
         profile: the profile.
         file: operation, format and float type.
-        cases: that it answers otherwise than `ocp`.
+        cases: questions to which the profile and `ocp` answer differently.
     """
     if file.op in LAYOUT_OPERATIONS:  # one choice at most decides where a code lies
         changed = choices_read(file.op, profile.policy).items()
@@ -53,7 +53,7 @@ def reasons(profile: Profile, file: VectorFile, cases: Words) -> dict[str, int]:
 def _put_down(
     file: VectorFile, cases: Words, before: Words, after: Words, parts: dict[str, Profile]
 ) -> dict[str, int]:
-    """How many cases are put down to each part of what leads from one answer to another.
+    """The number of cases that each part accounts for, of those that turn one answer into another.
 
     Args:
         file: operation, format and float type.
@@ -76,7 +76,7 @@ def _put_down(
 
 
 def answers_of(target: Target, file: VectorFile, cases: Words) -> Words:
-    """A target's answers, one row a case; nothing where it raises.
+    """A target's answers, one row a case; empty where it raises.
 
     A product is asked as a block whose elements are all the same.
     """
@@ -91,7 +91,7 @@ def _same(file: VectorFile, want: Words, got: Words) -> NDArray[np.bool_]:
 
 
 def _choices(profile: Profile, op: str) -> Iterator[tuple[str, Profile]]:
-    """The profile with one choice put back to that of `ocp`."""
+    """For each choice the profile with that of `ocp` in its place."""
     default = Policy().choices()
     for name, value in choices_read(op, profile.policy).items():
         policy = profile.policy.replace(**{name: default[name]})
@@ -99,7 +99,7 @@ def _choices(profile: Profile, op: str) -> Iterator[tuple[str, Profile]]:
 
 
 def _stages(profile: Profile) -> Iterator[tuple[str, Profile]]:
-    """The profile with one stage put back to what its policy says."""
+    """For each replaced stage the profile with the policy's stage in its place."""
     for stage in profile.replaced:
         function = getattr(profile.stages, stage)
         stages = dataclasses.replace(profile.stages, **{stage: getattr(Stages(), stage)})

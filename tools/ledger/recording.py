@@ -1,4 +1,4 @@
-"""What was found of one operation, format and float type, as plain data with examples."""
+"""The tally of one operation, format and float type as plain data with examples."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ __all__ = ["hex_text", "record"]
 
 Words = NDArray[np.uint64]
 _OCP = OwnTarget(Policy())
-#: Residuals of one kind that are written down.
+#: The number of residuals of one kind that a record shows.
 _SHOWN = 3
-#: Operations on floats, whose cases are made simpler.
+#: Operations on floats, whose examples are simplified.
 _SIMPLIFIED = ("encode", "encode_scale", "shared_scale", "quantize")
 
 
@@ -47,8 +47,8 @@ def record(
         tally: of one operation, format and float type.
         target: the implementation.
         profile: the profile that it claims.
-        shown: kinds of differences that have an example elsewhere; those that get one are added.
-        silent: whether the profile says nothing of it.
+        shown: kinds of differences that already have an example; new ones are added.
+        silent: whether the profile does not model it.
     """
     file = tally.file
     differences = []
@@ -85,7 +85,7 @@ def record(
 
 
 def hex_text(row: Words, digits: int) -> str:
-    """Words in hex, those that are repeated with their number.
+    """Words in hex; of repeated words one with their number.
 
     >>> hex_text(np.array([0x3F80, 0, 0, 0], np.uint64), 4)
     '3f80 0000*3'
@@ -134,7 +134,7 @@ def _residuals(
 ) -> list[dict[str, str]]:
     """A few answers that are not the profile's, the simplest first.
 
-    A case that is answered otherwise when it is asked alone stays as it was.
+    A case that gets another answer when it is asked alone is not simplified.
     """
     own = profile_target(profile)
 
@@ -151,7 +151,7 @@ def _residuals(
 
 
 def _simplicity(file: VectorFile, case: Words) -> tuple[Any, ...]:
-    """A key that is smaller for simpler cases: few words that are not zero, and simple ones."""
+    """A sort key that is smaller for cases with fewer nonzero words and simpler ones."""
     words = case.tolist()
     if file.op == "dequantize":
         return abs(words[0] - E8M0.bias), words[1]

@@ -1,4 +1,4 @@
-"""Answers counted: those that are not the profile's, and those that are not the standard's default.
+"""Counts of answers that are not the profile's, and of answers that are not those of `ocp`.
 
 A case is one number, one block, one code, or of `dequantize` one product of a scale and an element.
 """
@@ -19,7 +19,7 @@ from mxref.targets.calls import Answers
 __all__ = ["Found", "Tally", "by_case", "same_bits"]
 
 Words = NDArray[np.uint64]
-#: Cases of each kind that a round keeps, and how many are enough.
+#: Cases of each kind that one round keeps, and the number from which no more are kept.
 _KEPT, _MOST = 64, 256
 
 
@@ -28,16 +28,15 @@ class Found:
     """Cases of one kind whose answers differ in one way.
 
     Args:
-        count: how many.
-        kept: the first ones of each round, until there are some hundred: question, answer, and the
-            answer that was wanted.
+        count: the number of cases.
+        kept: the first cases of each round, up to some hundred: question, answer and wanted answer.
     """
 
     count: int = 0
     kept: list[tuple[Words, Words, Words]] = field(default_factory=list)
 
     def add(self, inputs: Words, got: Words, want: Words) -> None:
-        """The cases of a round, one a row."""
+        """Add the cases of a round, one a row."""
         self.count += len(inputs)
         if len(self.kept) < _MOST:
             some = (words[:_KEPT].copy() for words in (inputs, got, want))
@@ -51,14 +50,14 @@ class Found:
 
 @dataclass(slots=True)
 class Tally:
-    """What the answers to one file's questions were.
+    """The counted answers to the questions of one file.
 
     Args:
         file: operation, format and float type.
         has_ocp: whether `ocp` has answers to it.
-        cases: how many, by what they are of.
-        asked: how many of each kind.
-        residuals: by kind and `HOWS`, or what was raised: answers that are not the profile's.
+        cases: the number of cases by origin.
+        asked: the number of cases of each kind.
+        residuals: by kind and `HOWS`, or the error: answers that are not the profile's.
         differences: by kind and `HOWS`: answers that are not those of `ocp`.
     """
 
@@ -70,10 +69,10 @@ class Tally:
     differences: dict[tuple[str, str], Found] = field(default_factory=dict)
 
     def add(self, origin: str, inputs: Words, got: Answers, want: Answers, ocp: Words) -> None:
-        """One round: the questions, and three answers to each.
+        """Add one round: the questions, and three answers to each.
 
         Args:
-            origin: what they are of.
+            origin: where the questions come from.
             inputs: the words.
             got: the implementation's answers.
             want: its profile's.
@@ -131,7 +130,7 @@ class Tally:
         got: Words,
         want: Words,
     ) -> None:
-        """Cases with other answers, by their kind and by what is other."""
+        """Add cases with other answers, by kind and by the part that differs."""
         if not other.any():
             return
         names = list(KINDS[self.file.op])
@@ -144,7 +143,7 @@ class Tally:
 
 
 def _kind_of_error(text: str) -> str:
-    """What an error says, without the numbers in it."""
+    """The text of an error with N for each number."""
     return re.sub(r"\d+", "N", text)
 
 
