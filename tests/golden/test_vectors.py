@@ -707,6 +707,7 @@ texts, folder, limit = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 built = pickle.loads(texts.read_bytes())
 golden.build = lambda *_, **__: built
 if limit:  # the kernel kills the process when a file grows beyond this
+    sys.dont_write_bytecode = True
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
