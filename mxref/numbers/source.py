@@ -90,11 +90,11 @@ class Source:
         """Layout of the patterns that are read."""
         return narrowed_layout(self.stored, self.policy.pre_rounding)
 
-    def numbers(self, part: NDArray[Any]) -> tuple[Bits, FloatLayout]:
-        """Patterns of a part of the array after the input choices, and their layout.
+    def patterns(self, part: NDArray[Any]) -> Bits:
+        """Patterns of a part of the array before the input choices, in the layout `stored`.
 
-        An integer beyond 2**53 is rounded to odd at 53 bits, which changes no later rounding to 50
-        bits or fewer.
+        An integer beyond 2**53 is rounded to odd in its 53rd bit, which changes no later rounding
+        to 50 bits or fewer.
 
         Raises:
             ValueError: a NaN, if it is an error.
@@ -107,7 +107,11 @@ class Source:
             bits = patterns(part, self.stored)
         if self.nan_error and has_nan(bits, self.stored):
             raise ValueError(self.nan_error)
-        return after_input_choices(bits, self.stored, self.policy)
+        return bits
+
+    def numbers(self, part: NDArray[Any]) -> tuple[Bits, FloatLayout]:
+        """`patterns` after the input choices, and their layout."""
+        return after_input_choices(self.patterns(part), self.stored, self.policy)
 
     def exact_numbers(self, part: NDArray[Any]) -> tuple[Bits, FloatLayout]:
         """`numbers` without integers that float64 may not hold.

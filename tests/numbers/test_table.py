@@ -61,7 +61,7 @@ ROUTES = ("tables", "parts")
 def take(route: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables for every call, or for none."""
     monkeypatch.setattr(scale, "_MANY", 0 if route == "tables" else 1 << 60)
-    monkeypatch.setattr(table, "_takes_table", lambda *_: route == "tables")
+    monkeypatch.setattr(table, "_pays", lambda *_: route == "tables")
 
 
 @pytest.fixture(params=ROUTES)

@@ -18,7 +18,6 @@ from mxref.bits.floats import LAYOUTS, U8, FloatLayout, floats_from
 from mxref.formats.catalog import CodeFormat, code_format
 from mxref.golden.export.arrays import c_words, npy, readmemh
 from mxref.numbers.element import encode
-from mxref.numbers.source import narrowed_layout
 from mxref.numbers.table import key_layout
 from mxref.policy.choices import NaNToFinite
 from mxref.policy.policy import Policy, resolve
@@ -179,10 +178,7 @@ def encode_table(
         raise ValueError(
             f"policy must have a code for NaN to be a table, got nan_to_finite=error for {fmt.name}"
         )
-    key = key_layout(fmt, layout)
-    first = narrowed_layout(layout, element.pre_rounding)
-    if first is not layout:  # keys must also tell the ties of the first rounding apart
-        key = max(key, key_layout(first, layout), key=lambda one: one.mantissa_bits)
+    key = key_layout(fmt, layout, element.pre_rounding)
     if key.width > _WIDEST:
         raise ValueError(
             f"policy must fit into a table of at most 2**{_WIDEST} codes, {chosen} from {float} "
