@@ -7,7 +7,7 @@ known.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.verdict.describe.effects import effect_kinds, effect_of
 from mxref.conformance.verdict.describe.rules import Literal, common, cover
-from mxref.conformance.verdict.describe.units import Units, units_of
+from mxref.conformance.verdict.describe.units import units_of
 from mxref.policy.policy import Policy
 
 __all__ = ["Description", "Part", "describe_failures"]
@@ -80,14 +80,14 @@ class Description:
 
     def as_json(self) -> dict[str, Any]:
         """As plain data."""
-        record: dict[str, Any] = {"text": self.text, "failing": self.failing}
-        record |= {"compared": self.compared, "parts": []}
+        parts = []
         for part in self.parts:
-            one: dict[str, Any] = {"kind": part.kind}
-            one |= {"literals": [literal.as_json() for literal in part.literals]}
-            one |= {name: getattr(part, name) for name in ("failing", "units", "effect")}
-            record["parts"].append(one | ({"cases": list(part.cases)} if part.cases else {}))
-        return record
+            record = {field.name: getattr(part, field.name) for field in fields(part)}
+            record["literals"] = [literal.as_json() for literal in part.literals]
+            record["cases"] = list(part.cases)
+            parts.append({name: record[name] for name in record if name != "cases" or part.cases})
+        counts = {"failing": self.failing, "compared": self.compared}
+        return {"text": self.text, **counts, "parts": parts}
 
 
 def describe_failures(outcomes: Sequence[Outcome], policy: Policy) -> Description | None:
@@ -100,26 +100,18 @@ def describe_failures(outcomes: Sequence[Outcome], policy: Policy) -> Descriptio
         outcomes: those of one operation and format, over float types.
         policy: the policy that they were compared with.
     """
+    parts: list[Part] = []
     found = [units for units in units_of(outcomes, policy) if units.failed.any()]
-    if not found:
-        return None
-    return Description(
-        tuple(part for units in found for part in _parts(units)),
-        {units.kind: int(units.failed.sum()) for units in found},
-        {units.kind: len(units.failed) for units in found},
-    )
-
-
-def _parts(units: Units) -> list[Part]:
-    """The parts that describe the failures of one kind of unit."""
-    names: tuple[str, ...] = ()
-    rules = cover(units.table, units.failed, effect_kinds(units))
-    if rules is None:
-        rules = [common(units.table, units.failed)]
-        names = tuple(units.name(i) for i in np.flatnonzero(units.failed).tolist())
-    parts = []
-    for rule in sorted(rules, key=lambda rule: -int(rule.holds.sum())):
-        wrong = rule.holds & units.failed
-        counts = int(wrong.sum()), int(rule.holds.sum())
-        parts.append(Part(units.kind, rule.literals, *counts, effect_of(units.only(wrong)), names))
-    return parts
+    for units in found:
+        names: tuple[str, ...] = ()
+        rules = cover(units.table, units.failed, effect_kinds(units))
+        if rules is None:
+            rules = [common(units.table, units.failed)]
+            names = tuple(units.name(i) for i in np.flatnonzero(units.failed).tolist())
+        for rule in sorted(rules, key=lambda rule: -int(rule.holds.sum())):
+            wrong = rule.holds & units.failed
+            counts, effect = (int(wrong.sum()), int(rule.holds.sum())), effect_of(units, wrong)
+            parts.append(Part(units.kind, rule.literals, *counts, effect, names))
+    failing = {units.kind: int(units.failed.sum()) for units in found}
+    compared = {units.kind: len(units.failed) for units in found}
+    return Description(tuple(parts), failing, compared) if parts else None
