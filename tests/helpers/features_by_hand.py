@@ -30,7 +30,7 @@ GRID = {
 }
 BITS = {"e5m2": 8, "e4m3": 8, "e3m2": 6, "e2m3": 6, "e2m1": 4, "int8": 8}
 INPUTS = ("a zero", "a subnormal float", "a normal float", "infinite", "NaN")
-PARITY = ("even", "odd")
+PARITY, SIGNS = ("even", "odd"), ("positive", "negative")
 FOURTHS = ("4n", "4n + 1", "4n + 2", "4n + 3")
 
 
@@ -157,22 +157,9 @@ def block_class(f: Facts) -> str:
     return "only zeros" if set(kinds) == {"a zero"} else "only numbers"
 
 
-def product(f: Facts) -> Fraction | float | None:
-    """|scale * element|."""
-    kind = code_class(f["code"], f["format"])
-    if f["scale"] == 0xFF or kind == "NaN":
-        return None
-    if kind == "an infinity":
-        return INF
-    m, emin, _ = GRID[f["format"]]
-    field, fraction = divmod(signed(f["code"], f["format"])[1], 1 << m)
-    n = fraction + (1 << m if field else 0)
-    return n * Fraction(2) ** (max(field, 1) - 1 + emin - m + f["scale"] - 127)
-
-
-def product_class(f: Facts) -> str:
-    """Of the float, by the slow twin."""
-    return input_class(exact.dequantize(f["scale"], f["code"], f["format"], f["float"]), f["float"])
+def product(f: Facts) -> int:
+    """The float that is |scale * element|, by the slow twin."""
+    return exact.dequantize(f["scale"], f["code"], f["format"], f["float"])
 
 
 def place(f: Facts, name: str) -> int | None:
@@ -185,10 +172,14 @@ def behind(f: Facts, name: str) -> int | None:
     return None if index is None else f[f"{name}s"] - 1 - index
 
 
+def number_code(f: Facts, which: str) -> int | None:
+    return None if code_class(f[which], f["format"]) == "NaN" else f[which]
+
+
 def magnitude_code(f: Facts, which: str) -> int | None:
     """The code of a number, without sign."""
-    is_nan = code_class(f[which], f["format"]) == "NaN"
-    return None if is_nan else signed(f[which], f["format"])[1]
+    code = number_code(f, which)
+    return None if code is None else signed(code, f["format"])[1]
 
 
 def parity(value: int | None) -> str | None:
@@ -201,27 +192,28 @@ def fourth(value: int | None) -> str | None:
 
 VALUES: dict[str, Callable[[Facts], Any]] = {
     "float type": lambda f: f["float"],
-    "sign": lambda f: "negative" if negative(f["x"], f["float"]) else "positive",
+    "sign": lambda f: SIGNS[negative(f["x"], f["float"])],
     "input": lambda f: input_class(f["x"], f["float"]),
     "magnitude": lambda f: magnitude(f["x"], f["float"]),
     "scaled magnitude": scaled,
     "significand": lambda f: significand(magnitude(f["x"], f["float"])),
     "remainder": remainder,
     "rounding": rounding,
+    "wanted": lambda f: number_code(f, "want"),
+    "wanted sign": lambda f: SIGNS[signed(f["want"], f["format"])[0]],
     "wanted class": lambda f: code_class(f["want"], f["format"]),
     "wanted magnitude": lambda f: magnitude_code(f, "want"),
     "wanted parity": lambda f: parity(magnitude_code(f, "want")),
     "random width": lambda f: f["width"],
     "random bits": lambda f: f["draw"],
-    "code": lambda f: f["code"],
-    "code sign": lambda f: "negative" if signed(f["code"], f["format"])[0] else "positive",
+    "code": lambda f: number_code(f, "code"),
+    "code sign": lambda f: SIGNS[signed(f["code"], f["format"])[0]],
     "code class": lambda f: code_class(f["code"], f["format"]),
     "code magnitude": lambda f: magnitude_code(f, "code"),
     "code parity": lambda f: parity(magnitude_code(f, "code")),
-    "product": product,
-    "product class": product_class,
+    "product": lambda f: magnitude(product(f), f["float"]),
+    "product class": lambda f: input_class(product(f), f["float"]),
     "scale code": lambda f: f["scale"],
-    "wanted scale": lambda f: f["scale"],
     "position": lambda f: f["position"],
     "position parity": lambda f: parity(f["position"]),
     "position of four": lambda f: FOURTHS[f["position"] % 4],

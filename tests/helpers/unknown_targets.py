@@ -216,21 +216,21 @@ WRONG = [
         upper_scales,
         "decode_scale",
         "e8m0",
-        text="wrong exactly where the code without sign is at least c0 (63 of 63): half as large",
+        text="wrong exactly where the code is at least c0 (63 of 63): half as large",
     ),
     Wrong(negative_under_large_scales, "dequantize", "mxfp8_e4m3"),
     Wrong(
         negative_under_large_scales,
         "dequantize",
         "mxfp4_e2m1",
-        text="elements wrong exactly where the code is negative and the scale code is above 80 and "
-        "at most fe (160 of 160): the sign is lost",
+        text="elements wrong exactly where the scale code is above 80 and at most fe and the code "
+        "is negative (160 of 160): the sign is lost",
     ),
     Wrong(
         one_binade_of_amax,
         "shared_scale",
         "int8",
-        text="wrong exactly where the wanted scale code is 84 (10 of 10): one code too large",
+        text="wrong exactly where the scale code is 84 (10 of 10): one code too large",
     ),
     Wrong(no_bits_of_width_16, "encode_stochastic", "e2m3", policy=_STOCHASTIC),
     Wrong(
@@ -259,9 +259,9 @@ WRONG = [
         "quantize",
         "mxfp8_e4m3",
         parts=2,
-        text="scales wrong exactly where the wanted scale code is ff (92 of 92): becomes 00 = "
-        "2^-127; elements wrong exactly where the result's code is odd and the position in the "
-        "block is 4n + 2 (332 of 332): one code too near zero",
+        text="scales wrong exactly where the scale code is ff (92 of 92): becomes 00 = 2^-127; "
+        "elements wrong exactly where the position in the block is 4n + 2 and the result's code is "
+        "odd (332 of 332): one code too near zero",
     ),
     Wrong(zeros_in_tails, "quantize_tensor", "mxfp8_e4m3"),
     Wrong(

@@ -69,9 +69,9 @@ class Feature:
         exponent, fraction = divmod(value, 1 << _FRACTION)
         if not fraction and not -4 <= exponent <= 10:
             return f"2^{exponent}"
-        number = math.ldexp(1 + fraction / 2**_FRACTION, max(-32, min(exponent, 32)))
-        exact = abs(exponent) < 32 and float(f"{number:g}") == number
-        return f"{number:g}" if exact else str(self.plain(value))
+        if abs(exponent) < 32:
+            return f"{math.ldexp(1 + fraction / 2**_FRACTION, exponent)!r}".removesuffix(".0")
+        return str(self.plain(value))
 
     def plain(self, value: int) -> int | str:
         """A value for JSON: a class's name, a real number in hexadecimal, or an integer."""
@@ -103,27 +103,17 @@ FEATURES = {
     "input": Feature("x is {}", _INPUTS),
     "magnitude": Feature("|x| is {}", kind="real"),
     "scaled magnitude": Feature("|x| / scale is {}", kind="real"),
-    "significand": Feature("the significand of x is {}", kind="real"),
+    "significand": Feature("the significand of |x| is {}", kind="real"),
     "remainder": Feature("x is {}", _SIDES),
     "rounding": Feature("the result is {}", _ROUNDING),
     # random bits
     "random width": Feature("the number of random bits is {}"),
     "random bits": Feature("the random bits are {}", kind="code"),
-    # codes that come in, and those that are wanted
-    "code": Feature("the code is {}", kind="code"),
-    "code sign": Feature("the code is {}", _SIGNS),
-    "code class": Feature("the code is {}", _CODES),
-    "code magnitude": Feature("the code without sign is {}", kind="code"),
-    "code parity": Feature("the code is {}", _PARITY),
-    "wanted class": Feature("the result is {}", _CODES),
-    "wanted magnitude": Feature("the result's code without sign is {}", kind="code"),
-    "wanted parity": Feature("the result's code is {}", _PARITY),
     # products
     "product": Feature("|scale * element| is {}", kind="real"),
     "product class": Feature("scale * element is {}", _INPUTS),
     # blocks
     "scale code": Feature("the scale code is {}", kind="code"),
-    "wanted scale": Feature("the wanted scale code is {}", kind="code"),
     "block": Feature("the block has {}", ("only zeros", "only numbers", "an infinity", "a NaN")),
     "amax": Feature("amax is {}", kind="real"),
     "amax significand": Feature("the significand of amax is {}", kind="real"),
@@ -150,3 +140,9 @@ for _name, _words in {
     FEATURES[_name] = Feature(f"{_words} is {{}}")
     FEATURES[f"{_name} parity"] = Feature(f"{_words} is {{}}", _PARITY)
     FEATURES[f"{_name} of four"] = Feature(f"{_words} is {{}}", _FOURTHS)
+for _name, _words in {"code": "the code", "wanted": "the result's code"}.items():
+    FEATURES[_name] = Feature(f"{_words} is {{}}", kind="code")
+    FEATURES[f"{_name} sign"] = Feature(f"{_words} is {{}}", _SIGNS)
+    FEATURES[f"{_name} class"] = Feature(f"{_words} is {{}}", _CODES)
+    FEATURES[f"{_name} parity"] = Feature(f"{_words} is {{}}", _PARITY)
+    FEATURES[f"{_name} magnitude"] = Feature(f"{_words} without its sign is {{}}", kind="code")

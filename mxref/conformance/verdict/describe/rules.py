@@ -20,10 +20,8 @@ from mxref.conformance.verdict.describe.features import FEATURES, UNKNOWN, Table
 __all__ = ["Literal", "Rule", "common", "cover"]
 
 Indices = NDArray[np.intp]
-#: The limits of what a reader takes in: rules, and literals of each.
-_RULES, _LITERALS = 4, 4
-#: Sets of literals extended at once.
-_SETS = 20
+#: The limits of what a reader takes in: rules, and literals of each; sets of these tried at once.
+_RULES, _LITERALS, _SETS = 4, 4, 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +37,8 @@ class Literal:
 
     def holds(self, found: I64) -> Bool:
         """Where the literal is true of the feature's values."""
-        if self.values:  # a few comparisons are faster than isin
-            one: Bool = np.any([found == value for value in self.values], axis=0)
-            return one
+        if self.values:
+            return np.isin(found, self.values)
         low = -UNKNOWN - 1 if self.low is None else self.low + self.above
         high = UNKNOWN - 1 if self.high is None else self.high - self.below
         return (low <= found) & (found <= high)
@@ -105,19 +102,16 @@ class Rule(NamedTuple):
     holds: Bool
 
 
-def cover(table: Table, failed: Bool, effects: I64) -> list[Rule] | None:
+def cover(table: Table, failed: Bool, changes: NDArray[np.generic]) -> list[Rule] | None:
     """Rules that together hold of every failure and of no success; None if it takes too many.
 
-    Args:
-        table: the features of all units.
-        failed: which of them failed, at least one.
-        effects: the number of each failure's effect: failures of one effect may make a rule.
+    Failures with equal changes may make a rule.
     """
     search = _Search(table, failed)
     rules: list[Rule] = []
     left = np.flatnonzero(failed)
     while left.size:
-        rule = search.rule(left) or search.widest(left, effects[left])
+        rule = search.rule(left) or search.widest(left, changes[left])
         if rule is None or len(rules) == _RULES:
             return None
         rules.append(rule)
@@ -152,11 +146,7 @@ class _Search:
             values = column[chosen]
             low, high = int(values.min()), int(values.max())
             if name in self.classes:
-                has = set(np.unique(values).tolist())
-                rest = {*self.classes[name]} - has - {UNKNOWN}
-                if len(rest) == 1 < len(has):  # all but one of the values in the table
-                    has = {*range(len(FEATURES[name].names))} - rest
-                literal = Literal(name, tuple(sorted(has)))
+                literal = Literal(name, tuple(np.unique(values).tolist()))
             else:
                 literal = Literal(name, (low,)) if low == high else Literal(name, (), low, high)
             found += [literal] if high != UNKNOWN else []
@@ -165,7 +155,6 @@ class _Search:
     def rule(self, chosen: Indices) -> Rule | None:
         """A short rule that holds of the chosen failures and of no success."""
         literals = self.hulls(chosen)
-        lengths = [len(literal.text) for literal in literals]
         inside = [literal.holds(self.passed[literal.feature]) for literal in literals]
         sets = {frozenset[int](): np.ones(int((~self.failed).sum()), bool)}  # successes let in
         for _ in range(_LITERALS + 1):
@@ -178,11 +167,8 @@ class _Search:
                 for some, left in sets.items()
                 for i, one in enumerate(inside)
             }
-            order = {
-                some: (np.count_nonzero(left), sum(lengths[i] for i in some))
-                for some, left in longer.items()
-            }
-            sets = {some: longer[some] for some in sorted(longer, key=order.__getitem__)[:_SETS]}
+            order = sorted(longer.items(), key=lambda one: np.count_nonzero(one[1]))
+            sets = dict(order[:_SETS])
         return None
 
     def widened(self, literals: list[Literal]) -> Rule:
@@ -201,11 +187,10 @@ class _Search:
         """The failures of which no rule holds."""
         return np.flatnonzero(self.failed & ~np.any([rule.holds for rule in rules], axis=0))
 
-    def widest(self, left: Indices, effects: I64) -> Rule | None:
-        """A rule for many of these failures: of one effect, or the most between successes.
+    def widest(self, left: Indices, changes: NDArray[np.generic]) -> Rule | None:
+        """A rule for the failures with the most frequent change, or for the most between successes.
 
-        These have values of at most two classes in common, and lie between two neighbouring
-        successes of an ordered feature.
+        The latter share values of at most two classes, and a gap of an ordered feature.
         """
         pairs = [(np.ones(len(left), bool), np.ones(int((~self.failed).sum()), bool))]
         for name, values in self.classes.items():
@@ -219,9 +204,10 @@ class _Search:
                 pure = not outside.any()
                 groups = [some] if pure else [self._stretch(n, some, outside) for n in orders]
                 most = max([most, *groups], key=len)
-        groups = [most, *(left[effects == effect] for effect in np.unique(effects))]
-        groups = sorted(filter(len, groups), key=len, reverse=True)
-        return next(filter(None, map(self.rule, groups)), None)
+        kinds, counts = np.unique(changes, return_counts=True)
+        groups = [most, left[changes == kinds[counts.argmax()]]]
+        rules = map(self.rule, sorted(filter(len, groups), key=len, reverse=True))
+        return next(filter(None, rules), None)
 
     def _stretch(self, name: str, some: Indices, outside: Bool) -> Indices:
         """The most of some failures between two neighbouring successes of an ordered feature."""

@@ -19,18 +19,13 @@ from mxref.numbers.codes import every_code
 from mxref.policy.policy import Policy
 
 __all__ = ["block_tables", "case_table", "code_table", "encoding_table", "index_table"]
-__all__ += ["magnitudes", "number_table", "parts_at", "product_table", "spread"]
+__all__ += ["magnitudes", "number_table", "parts_at", "product_table"]
 __all__ += ["tensor_blocks", "word_table"]
 
 
 def known(values: Any, where: Any) -> I64:
     """Values, and UNKNOWN elsewhere."""
     return np.where(where, np.asarray(values, np.int64), np.int64(UNKNOWN))
-
-
-def spread(table: Table, shape: tuple[int, ...]) -> Table:
-    """Features of blocks as features of their elements, in rows."""
-    return {name: np.broadcast_to(v[:, np.newaxis], shape) for name, v in table.items()}
 
 
 def parts_at(fmt: CodeFormat, codes: I64) -> Parts:
@@ -77,21 +72,17 @@ def encoding_table(parts: Parts, fmt: CodeFormat, want: I64) -> Table:
     kinds = (floor + cut > fmt.max_code, (code == 0) & ~cut, code == 0, (code == 1) & cut)
     rounding = np.select(kinds, (3, 0, 1, 2), 3)
     sides = {"remainder": known(side, finite), "rounding": known(rounding, finite)}
-    return sides | _of_codes("wanted", want, fmt)
+    return sides | code_table("wanted", want, fmt)
 
 
-def code_table(codes: I64, fmt: CodeFormat) -> Table:
-    """Features of codes of any shape that come in."""
-    sign = (codes & fmt.sign_bit != 0).astype(np.int64)
-    return {"code": codes, "code sign": sign, **_of_codes("code", codes, fmt)}
-
-
-def _of_codes(name: str, codes: I64, fmt: CodeFormat) -> Table:
-    """Features of codes; which NaN it is makes no difference."""
+def code_table(name: str, codes: I64, fmt: CodeFormat) -> Table:
+    """Features of codes of any shape; those of NaN have no number."""
     parts, magnitude = parts_at(fmt, codes), magnitudes(fmt)[codes]
     zero, largest = parts.significand == 0, magnitude == fmt.max_code
     kinds = (parts.is_nan, parts.is_inf, zero & parts.negative, zero, largest, parts.is_subnormal)
     return {
+        name: known(codes, ~parts.is_nan),
+        f"{name} sign": (codes & fmt.sign_bit != 0).astype(np.int64),
         f"{name} class": np.select(kinds, (6, 5, 1, 0, 4, 2), 3),
         f"{name} magnitude": known(magnitude, ~parts.is_nan),
         f"{name} parity": known(magnitude & 1, ~parts.is_nan),
@@ -99,61 +90,53 @@ def _of_codes(name: str, codes: I64, fmt: CodeFormat) -> Table:
 
 
 def product_table(factors: Sequence[Parts], layout: FloatLayout) -> Table:
-    """Features of the magnitude of an exact product of numbers, and of it as a float."""
+    """Features of an exact product of numbers, rounded to a float."""
     product = factors[0]
     for factor in factors[1:]:
         n, exponent = product.significand * factor.significand, product.exponent + factor.exponent
         infinite, nan = product.is_inf | factor.is_inf, product.is_nan | factor.is_nan
         product = Parts(np.zeros(n.shape, bool), n, exponent, infinite, nan, infinite)
-    found = number_table(split(compose(product, layout), layout))["input"]
-    keys = real_keys(product.significand, product.exponent, product.is_inf)
-    return {"product": known(keys, ~product.is_nan), "product class": found}
+    found = number_table(split(compose(product, layout), layout))
+    return {"product": found["magnitude"], "product class": found["input"]}
 
 
 def block_tables(
     bits: NDArray[Any], layout: FloatLayout, fmt: BlockFormat, scales: I64, codes: I64
 ) -> tuple[Table, Table]:
-    """Features of blocks, one entry each, and of their elements, in rows.
+    """Features of blocks, a block a row, and of their elements.
 
-    Args:
-        bits: float patterns, a block a row.
-        layout: their type.
-        fmt: the block format.
-        scales: the wanted scale code of each block.
-        codes: the wanted codes, a block a row.
+    `bits` are float patterns of a layout, `scales` and `codes` the wanted codes.
     """
     parts = split(bits, layout)
     elements = number_table(parts)
     numbers = (bits & bits.dtype.type(layout.sign_bit - 1)).astype(np.int64)
     numbers[parts.is_nan] = -1
-    first, kinds = numbers.argmax(axis=1), elements["input"].max(axis=1)
-    amax = {name: column[np.arange(len(first)), first] for name, column in elements.items()}
-    positions = index_table("amax position", first)
+    first = numbers.argmax(axis=1, keepdims=True)
+    positions, some = index_table("amax position", first), numbers.max(axis=1, keepdims=True) > 0
+    kinds = elements["input"].max(axis=1, keepdims=True)
     block = {
         "block": np.select((kinds == 4, kinds == 3, kinds == 0), (3, 2, 0), 1),
-        "amax": amax["magnitude"],
-        "amax significand": amax["significand"],
-        **{name: known(column, numbers.max(axis=1) > 0) for name, column in positions.items()},
+        "amax": np.take_along_axis(elements["magnitude"], first, axis=1),
+        "amax significand": np.take_along_axis(elements["significand"], first, axis=1),
+        **{name: known(column, some) for name, column in positions.items()},
+        "scale code": scales,
     }
-    elements |= spread({**block, "scale code": scales}, bits.shape)
-    elements |= index_table("position", np.indices(bits.shape)[1])
-    elements |= _of_codes("wanted", codes, fmt.element)
+    elements |= index_table("position", np.arange(bits.shape[1]))
+    elements |= code_table("wanted", codes, fmt.element)
     if fmt.scale is E8M0:  # a power of two
-        scaled = replace(parts, exponent=parts.exponent - (scales[:, np.newaxis] - E8M0.bias))
-        keys = real_keys(scaled.significand, scaled.exponent, scaled.is_inf)
-        elements["scaled magnitude"] = known(keys, ~scaled.is_nan)
+        scaled = replace(parts, exponent=parts.exponent - (scales - E8M0.bias))
+        elements["scaled magnitude"] = number_table(scaled)["magnitude"]
         elements |= encoding_table(scaled, fmt.element, codes)
-    return block | {"wanted scale": scales}, elements
+    return block, elements
 
 
 def tensor_blocks(
     file: VectorFile, words: Sequence[int], policy: Policy
-) -> tuple[NDArray[np.uint64], I64, I64, Table, Table]:
+) -> tuple[NDArray[np.uint64], I64, I64, Table]:
     """A tensor cut into blocks of 32 along its axis, each line filled up with zeros.
 
-    Returns:
-        The blocks' values, the number of the word of each block's scale and of each of their
-        elements in the answer, -1 where there is none, and features of blocks and of elements.
+    Returns their values, the numbers of the words of their scales and of their elements, -1 where
+    there is none, and features.
     """
     rows, columns, axis, *values = words
     shapes = result_shapes((rows, columns), file.format, policy, axis=axis)
@@ -167,17 +150,16 @@ def tensor_blocks(
 
     row, column = (cut(places, -1) for places in np.indices((rows, columns)))
     inside = row >= 0
-    elements = {
+    more = case_table(file.op, words) | {
+        "block length": inside.sum(axis=1, keepdims=True),
         "inside": inside.astype(np.int64),
         "row": known(row, inside),
         "column": known(column, inside),
         "rows behind": known(rows - 1 - row, inside),
         "columns behind": known(columns - 1 - column, inside),
     }
-    shape = {name: np.full(len(row), v) for name, v in case_table(file.op, words).items()}
-    block = {**shape, "block length": inside.sum(axis=1)}
     numbers = cut(np.array(values, np.uint64).reshape(rows, columns), 0)
-    return numbers, np.moveaxis(scales, axis, -1).reshape(-1), cut(codes, -1), block, elements
+    return numbers, np.moveaxis(scales, axis, -1).reshape(-1, 1), cut(codes, -1), more
 
 
 def case_table(op: str, words: Sequence[int]) -> Table:
@@ -195,8 +177,7 @@ def word_table(
     """Features of each word of the answer to a case."""
     index = source = np.arange(len(want))
     table = index_table("word", index) | {"words behind": index[::-1]}
-    table["wanted word"] = want.astype(np.int64)
-    table |= {name: np.full(len(want), v) for name, v in case_table(file.op, words).items()}
+    table |= {"wanted word": want.astype(np.int64)} | case_table(file.op, words)
     if file.op == "pack_scales":  # the number of the scale code in each byte; -1 in filler
         numbers = np.arange(1, words[0] * words[1] + 1)
         low, high = (
@@ -205,6 +186,6 @@ def word_table(
         )
         source = (low.astype(np.int64) | high.astype(np.int64) << 8) - 1
     if file.op.endswith("pack_scales"):
-        table["row"] = known(source // words[1], source >= 0)
-        table["column"] = known(source % words[1], source >= 0)
+        row, column = np.divmod(source, words[1])
+        table |= {"row": known(row, source >= 0), "column": known(column, source >= 0)}
     return table

@@ -58,7 +58,7 @@ def units_of(outcomes: Sequence[Outcome], policy: Policy) -> list[Units]:
 
 
 def _joined(parts: list[Units]) -> Units:
-    names = [name for name in parts[0].table if all(name in part.table for part in parts)]
+    names = set.intersection(*(set(part.table) for part in parts))
     table = {name: np.concatenate([part.table[name] for part in parts]) for name in names}
     arrays = ("failed", "want", "got", "ids", "words")
     join: dict[str, Any] = {n: np.concatenate([getattr(p, n) for p in parts]) for n in arrays}
@@ -91,15 +91,16 @@ class _Cases:
         elif self.file.op == "quantize":
             at = np.arange(self.want.size).reshape(self.want.shape)
             first = int(block_format(self.file.format).tensor_scale)
-            yield from self._blocks(self.inputs[:, first:], at[:, 0], at[:, 1:], {}, {})
+            yield from self._blocks(self.inputs[:, first:], at[:, :1], at[:, 1:], {})
         else:
             yield self._numbers()
 
     def _units(self, kind: str, table: Table, at: I64, codes: CodeFormat | None = None) -> Units:
-        """The units of words, whose numbers count the words of all rows of answers."""
-        at = at.reshape(-1)
+        """The units of words, numbered through all rows of answers, -1 for none, and features."""
+        here = at >= 0
+        table = {name: np.broadcast_to(column, at.shape)[here] for name, column in table.items()}
+        at = at[here]
         rows, words = np.divmod(at, self.want.shape[1])
-        table = {name: column.reshape(-1) for name, column in table.items()}
         if self.file.float in LAYOUTS:
             table["float type"] = np.full(len(at), list(LAYOUTS).index(self.file.float))
         if kind in ("answer", "count"):
@@ -113,10 +114,11 @@ class _Cases:
         came, want = self.inputs[:, 0], self.want[:, 0].astype(np.int64)
         at = np.arange(len(want))
         if file.op in ("decode", "decode_scale"):
-            return self._units("answer", tables.code_table(came.astype(np.int64), fmt), at)
+            table = tables.code_table("code", came.astype(np.int64), fmt)
+            return self._units("answer", table, at)
         table = tables.number_table(split(came, layout))
         if file.op == "shared_scale":
-            return self._units("answer", {**table, "wanted scale": want}, at, E8M0)
+            return self._units("answer", {**table, "scale code": want}, at, E8M0)
         table |= tables.encoding_table(split(came, layout), fmt, want)
         if file.op == "encode_stochastic":
             table["random bits"], table["random width"] = self.inputs[:, 1:3].astype(np.int64).T
@@ -129,25 +131,15 @@ class _Cases:
         scales, codes = np.split(self.inputs[:, first:].astype(np.int64), [1], axis=1)
         factors = [tables.parts_at(fmt.element, codes), tables.parts_at(fmt.scale, scales)]
         factors += [split(self.inputs[:, :first], F32)] * first
-        table = {
-            **tables.code_table(codes, fmt.element),
-            **tables.product_table(factors, layout),
-            **tables.index_table("position", np.indices(codes.shape)[1]),
-            "scale code": np.broadcast_to(scales, codes.shape),
-        }
-        return self._units("element", table, np.arange(codes.size))
+        table = tables.code_table("code", codes, fmt.element) | {"scale code": scales}
+        table |= tables.product_table(factors, layout)
+        table |= tables.index_table("position", np.arange(codes.shape[1]))
+        return self._units("element", table, np.arange(codes.size).reshape(codes.shape))
 
-    def _blocks(
-        self, values: U64, scales: I64, places: I64, of_blocks: Table, of_elements: Table
-    ) -> Iterator[Units]:
-        """Scales and elements of quantized blocks.
+    def _blocks(self, values: U64, scales: I64, places: I64, more: Table) -> Iterator[Units]:
+        """Scales and elements of quantized blocks, a block a row, with `more` features of these.
 
-        Args:
-            values: the numbers, a block a row.
-            scales: the number of the word of each block's scale: see `_units`.
-            places: the numbers of the words of its elements; negative for padding.
-            of_blocks: further features of the blocks.
-            of_elements: further features of the elements, in rows.
+        The words of both are numbered as in `_units`.
         """
         fmt, layout = block_format(self.file.format), LAYOUTS[self.file.float]
         want, failed = self.want.reshape(-1), self.failed.reshape(-1)[scales]
@@ -155,20 +147,17 @@ class _Cases:
         # No choice says what the codes of a NaN block are.
         codes = np.minimum(want[places], fmt.element.code_count - 1).astype(np.int64)
         block, elements = tables.block_tables(values, layout, fmt, wanted, codes)
-        yield self._units("scale", block | of_blocks, scales, fmt.scale)
+        shared = {name: column for name, column in more.items() if column.shape != values.shape}
+        yield self._units("scale", block | shared, scales, fmt.scale)
         compared = ~failed & (self.bits | ~np.isin(wanted, fmt.scale.nan_codes))
-        known = compared[:, np.newaxis] & (places >= 0)
-        elements |= tables.spread(of_blocks, values.shape) | of_elements
-        table = {name: column[known] for name, column in elements.items()}
-        yield self._units("element", table, places[known], fmt.element)
+        places = np.where(compared, places, -1)
+        yield self._units("element", block | elements | more, places, fmt.element)
 
     def _layouts(self, policy: Policy) -> Iterator[Units]:
         """The number of words of each case, and the words or blocks of those where it is right."""
         file, width = self.file, self.want.shape[1]
         inputs = [row[row != NO_WORD].tolist() for row in self.inputs]
-        want, got = (
-            (side != NO_WORD).sum(axis=1, dtype=np.uint64) for side in (self.want, self.got)
-        )
+        want, got = ((w != NO_WORD).sum(axis=1).astype(np.uint64) for w in (self.want, self.got))
         shapes = [tables.case_table(file.op, words) for words in inputs]
         table = {name: np.array([shape[name] for shape in shapes]) for name in shapes[0]}
         units = self._units("count", table, width * np.arange(len(inputs)))
@@ -176,9 +165,9 @@ class _Cases:
         for i in np.flatnonzero(want == got).tolist():
             first, words = i * width, inputs[i]
             if file.op == "quantize_tensor":
-                values, scales, places, block, elements = tables.tensor_blocks(file, words, policy)
+                values, scales, places, more = tables.tensor_blocks(file, words, policy)
                 places = np.where(places < 0, places, first + places)
-                yield from self._blocks(values, first + scales, places, block, elements)
+                yield from self._blocks(values, first + scales, places, more)
             else:
                 table = tables.word_table(file, words, self.want[i, : int(want[i])], policy)
                 yield self._units("word", table, first + np.arange(int(want[i])))
