@@ -94,8 +94,8 @@ _FOURTHS = ("4n", "4n + 1", "4n + 2", "4n + 3")
 
 #: Every feature by name. x is an input number; a step is from one number of the format, in which x
 #: may be of any size, to the next, and a tie is half a step from both. `scale` is the wanted scale
-#: of the block. Positions count from 0; amax is the block's largest magnitude, NaN aside, and its
-#: position that of the first such element.
+#: of the block, products are rounded to the float type. Positions count from 0; amax is the block's
+#: largest magnitude, NaN aside, and its position that of the first such element.
 FEATURES = {
     # numbers that come in
     "float type": Feature("the float type is {}", tuple(LAYOUTS)),
