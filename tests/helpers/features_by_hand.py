@@ -30,7 +30,7 @@ GRID = {
 }
 BITS = {"e5m2": 8, "e4m3": 8, "e3m2": 6, "e2m3": 6, "e2m1": 4, "int8": 8}
 INPUTS = ("a zero", "a subnormal float", "a normal float", "infinite", "NaN")
-PARITY = ("even", "odd")
+PARITY, SIGNS = ("even", "odd"), ("positive", "negative")
 FOURTHS = ("4n", "4n + 1", "4n + 2", "4n + 3")
 
 
@@ -73,7 +73,7 @@ def signed(code: int, format: str) -> tuple[bool, int]:
 def code_class(code: int, format: str) -> str:
     minus, size = signed(code, format)
     top = GRID[format][2]
-    if size > top:
+    if size > top and format != "int8":  # 80 is -2 there
         return "an infinity" if format == "e5m2" and size == top + 1 else "NaN"
     if size == top:
         return "the largest number"
@@ -107,22 +107,6 @@ def remainder(f: Facts) -> str | None:
 def side(part: Fraction) -> str:
     names = ("below a tie", "a tie", "above a tie")
     return "exact" if not part else names[(part > Fraction(1, 2)) + (part >= Fraction(1, 2))]
-
-
-def part_of_a_step(f: Facts) -> Fraction | None:
-    x = scaled(f)
-    return step(f["format"], x)[1] if isinstance(x, Fraction) else None
-
-
-def neighbour(f: Facts) -> str | None:
-    """Whether the next float, in magnitude, is a tie, or the one before."""
-    size = f["x"] % (1 << WIDTH[f["float"]] - 1)
-    if size >= INFINITY[f["float"]]:
-        return None
-    if remainder({**f, "x": size + 1}) == "a tie":
-        return "one float below a tie"
-    before = size > 0 and remainder({**f, "x": size - 1}) == "a tie"
-    return "one float above a tie" if before else "not beside a tie"
 
 
 def rounding(f: Facts) -> str | None:
@@ -173,129 +157,63 @@ def block_class(f: Facts) -> str:
     return "only zeros" if set(kinds) == {"a zero"} else "only numbers"
 
 
-def product(f: Facts) -> Fraction | float | None:
-    """|scale * element|."""
-    kind = code_class(f["code"], f["format"])
-    if f["scale"] == 0xFF or kind == "NaN":
-        return None
-    if kind == "an infinity":
-        return INF
-    m, emin, _ = GRID[f["format"]]
-    field, fraction = divmod(signed(f["code"], f["format"])[1], 1 << m)
-    n = fraction + (1 << m if field else 0)
-    return n * Fraction(2) ** (max(field, 1) - 1 + emin - m + f["scale"] - 127)
+def product(f: Facts) -> int:
+    """The float that is |scale * element|, by the slow twin."""
+    return exact.dequantize(f["scale"], f["code"], f["format"], f["float"])
 
 
-def product_class(f: Facts) -> str:
-    """Of the float, by the slow twin."""
-    return input_class(exact.dequantize(f["scale"], f["code"], f["format"], f["float"]), f["float"])
-
-
-def product_remainder(f: Facts) -> str | None:
-    x = product(f)
-    return side(step(f["float"], x)[1]) if isinstance(x, Fraction) else None
-
-
-def significant_bits(f: Facts) -> int | None:
-    x = magnitude(f["x"], f["float"])
-    if not isinstance(x, Fraction) or not x:
-        return None
-    odd = x.numerator // (x.numerator & -x.numerator)
-    return odd.bit_length()
-
-
-def exponent_parity(f: Facts) -> str | None:
-    x = magnitude(f["x"], f["float"])
-    return PARITY[binade(x) % 2] if isinstance(x, Fraction) and x else None
-
-
-def fields(code: int, format: str) -> tuple[int, int]:
-    return divmod(signed(code, format)[1], 1 << GRID[format][0])
-
-
-def random_ends(f: Facts) -> str:
-    ends = {0: "0", (1 << f["width"]) - 1: "all ones"}
-    return ends.get(f["draw"], "neither 0 nor all ones")
-
-
-def amax_sign(f: Facts) -> str | None:
-    position = amax_position(f)
-    if position is None:
-        return None
-    return "negative" if negative(f["block"][position], f["float"]) else "positive"
-
-
-def amax_count(f: Facts) -> int | None:
-    size, _ = amax(f)
-    return sum(magnitude(x, f["float"]) == size for x in f["block"]) if size else None
-
-
-def largest(f: Facts) -> str:
-    size = magnitude(f["x"], f["float"])
-    is_largest = size is not None and size == amax(f)[0]
-    return "the block's largest" if is_largest else "below the block's largest"
-
-
-def amax_place(f: Facts) -> str | None:
-    position = amax_position(f)
-    return None if position is None else end(position, len(f["block"]))
+def place(f: Facts, name: str) -> int | None:
+    """Row or column; None in padding."""
+    return f[name] if f.get("position", 0) < f["length"] else None
 
 
 def behind(f: Facts, name: str) -> int | None:
-    return f[f"{name}s"] - 1 - f[name] if f["position"] < f["length"] else None
+    index = place(f, name)
+    return None if index is None else f[f"{name}s"] - 1 - index
 
 
-def end(index: int, count: int) -> str:
-    return "the first" if index == 0 else "the last" if index == count - 1 else "an inner one"
+def number_code(f: Facts, which: str) -> int | None:
+    return None if code_class(f[which], f["format"]) == "NaN" else f[which]
 
 
-def wanted_number(f: Facts) -> int | None:
-    """The wanted magnitude code of a number."""
-    is_nan = code_class(f["want"], f["format"]) == "NaN"
-    return None if is_nan else signed(f["want"], f["format"])[1]
+def magnitude_code(f: Facts, which: str) -> int | None:
+    """The code of a number, without sign."""
+    code = number_code(f, which)
+    return None if code is None else signed(code, f["format"])[1]
 
 
 def parity(value: int | None) -> str | None:
     return None if value is None else PARITY[value % 2]
 
 
+def fourth(value: int | None) -> str | None:
+    return None if value is None else FOURTHS[value % 4]
+
+
 VALUES: dict[str, Callable[[Facts], Any]] = {
     "float type": lambda f: f["float"],
-    "sign": lambda f: "negative" if negative(f["x"], f["float"]) else "positive",
+    "sign": lambda f: SIGNS[negative(f["x"], f["float"])],
     "input": lambda f: input_class(f["x"], f["float"]),
     "magnitude": lambda f: magnitude(f["x"], f["float"]),
     "scaled magnitude": scaled,
     "significand": lambda f: significand(magnitude(f["x"], f["float"])),
     "remainder": remainder,
     "rounding": rounding,
-    "wanted": lambda f: code_class(f["want"], f["format"]),
-    "wanted code": wanted_number,
-    "wanted parity": lambda f: parity(wanted_number(f)),
-    "significant bits": significant_bits,
-    "exponent parity": exponent_parity,
-    "part of a step": part_of_a_step,
-    "neighbour": neighbour,
-    "random ends": random_ends,
+    "wanted": lambda f: number_code(f, "want"),
+    "wanted sign": lambda f: SIGNS[signed(f["want"], f["format"])[0]],
+    "wanted class": lambda f: code_class(f["want"], f["format"]),
+    "wanted magnitude": lambda f: magnitude_code(f, "want"),
+    "wanted parity": lambda f: parity(magnitude_code(f, "want")),
     "random width": lambda f: f["width"],
     "random bits": lambda f: f["draw"],
-    "code": lambda f: f["code"],
-    "code sign": lambda f: "negative" if signed(f["code"], f["format"])[0] else "positive",
+    "code": lambda f: number_code(f, "code"),
+    "code sign": lambda f: SIGNS[signed(f["code"], f["format"])[0]],
     "code class": lambda f: code_class(f["code"], f["format"]),
-    "magnitude code": lambda f: signed(f["code"], f["format"])[1],
-    "code parity": lambda f: PARITY[signed(f["code"], f["format"])[1] % 2],
-    "exponent field": lambda f: fields(f["code"], f["format"])[0],
-    "fraction field": lambda f: fields(f["code"], f["format"])[1],
-    "product": product,
-    "product class": product_class,
-    "product remainder": product_remainder,
-    "scale parity": lambda f: PARITY[f["scale"] % 2],
-    "largest": largest,
-    "amax sign": amax_sign,
-    "amax place": amax_place,
-    "amax count": amax_count,
+    "code magnitude": lambda f: magnitude_code(f, "code"),
+    "code parity": lambda f: parity(magnitude_code(f, "code")),
+    "product": lambda f: magnitude(product(f), f["float"]),
+    "product class": lambda f: input_class(product(f), f["float"]),
     "scale code": lambda f: f["scale"],
-    "wanted scale": lambda f: f["scale"],
-    "place": lambda f: end(f["position"], len(f["block"])),
     "position": lambda f: f["position"],
     "position parity": lambda f: parity(f["position"]),
     "position of four": lambda f: FOURTHS[f["position"] % 4],
@@ -304,24 +222,21 @@ VALUES: dict[str, Callable[[Facts], Any]] = {
     "amax significand": lambda f: significand(amax(f)[0]),
     "amax position": amax_position,
     "amax position parity": lambda f: parity(amax_position(f)),
+    "amax position of four": lambda f: fourth(amax_position(f)),
     "axis": lambda f: f["axis"],
     "rows": lambda f: f["rows"],
     "columns": lambda f: f["columns"],
-    "row": lambda f: f["row"],
-    "column": lambda f: f["column"],
+    "row": lambda f: place(f, "row"),
+    "column": lambda f: place(f, "column"),
     "rows behind": lambda f: behind(f, "row"),
     "columns behind": lambda f: behind(f, "column"),
-    "block number": lambda f: f["number"],
-    "block place": lambda f: end(f["number"], f["blocks"]) if f["blocks"] > 1 else "the only one",
     "block length": lambda f: f["length"],
     "inside": lambda f: "inside the tensor" if f["position"] < f["length"] else "padding",
-    "content": lambda f: "no filler",
     "length": lambda f: f["length"],
     "length of four": lambda f: FOURTHS[f["length"] % 4],
     "word parity": lambda f: PARITY[f["word"] % 2],
-    "word of three": lambda f: FOURTHS[f["word"] % 3].replace("4", "3"),
     "word": lambda f: f["word"],
-    "word from the end": lambda f: f["count"] - 1 - f["word"],
+    "words behind": lambda f: f["count"] - 1 - f["word"],
     "word of four": lambda f: FOURTHS[f["word"] % 4],
     "wanted word": lambda f: f["want"],
     "length parity": lambda f: parity(f["length"]),
@@ -334,7 +249,8 @@ def holds(literal: dict[str, Any], facts: Facts) -> bool:
     if value is None:
         return False
     if "values" in literal:
-        return value in literal["values"]
+        found = literal["values"]
+        return value in (found if isinstance(value, (str, int)) else [real(v) for v in found])
     low, high = (real(end) if isinstance(end := literal[n], str) else end for n in ("low", "high"))
     above = low is None or value > low or (value == low and literal["low_included"])
     below = high is None or value < high or (value == high and literal["high_included"])

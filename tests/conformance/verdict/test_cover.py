@@ -13,7 +13,7 @@ PLANTED = [
     [[("sign", {1})]],
     [[("position", 5, 9)]],
     [[("sign", {0}), ("remainder", {2}), ("position", 0, 15)]],
-    [[("remainder", {1, 2, 3}), ("place", {2})]],
+    [[("remainder", {1, 2, 3}), ("block", {2})]],
     [[("position", 3, 8), ("scale code", 128, 254)]],
     [[("sign", {1}), ("remainder", {2})], [("scale code", 200, 255)]],
     [[("sign", {1}), ("position", 3, 8)], [("sign", {0}), ("scale code", 0, 40)]],
@@ -26,7 +26,7 @@ def random_table(seed: int, count: int) -> Table:
     table = {
         "sign": rng.integers(0, 2, count),
         "remainder": rng.integers(0, 4, count),
-        "place": rng.integers(0, 3, count),
+        "block": rng.integers(0, 3, count),
         "position": rng.integers(0, 32, count),
         "scale code": rng.integers(0, 256, count),
         "magnitude": rng.integers(-(1 << 60), 1 << 60, count),
@@ -62,7 +62,7 @@ def test_what_is_planted_is_found(parts: list[list[tuple]], seed: int) -> None: 
 
 
 def sorted_as_features(part: list[tuple]) -> list[tuple]:  # type: ignore[type-arg]
-    order = ("sign", "remainder", "scale code", "place", "position")
+    order = ("sign", "remainder", "scale code", "block", "position")
     return sorted(part, key=lambda literal: order.index(literal[0]))
 
 
@@ -117,8 +117,8 @@ def test_everything_is_one_rule_without_literals() -> None:
     ("literal", "stops", "text"),
     [
         (Literal("position", low=8, high=31), [3, 7], "at least 8"),
-        (Literal("position", low=5, high=9), [4, 10], "from 5 to 9"),
-        (Literal("position", low=9, high=9), [1, 30], "9"),
+        (Literal("position", low=5, high=9), [4, 10], "at least 5 and at most 9"),
+        (Literal("position", (9,)), [1, 30], "9"),
         (Literal("scale code", low=0xC0, high=0xFE), [0x80, 0xFF], "above 80 and at most fe"),
         (Literal("scale code", low=3, high=0x7E), [0x90], "at most 80"),
         (Literal("scale code", low=3, high=0x7E), [], "a number"),

@@ -197,7 +197,7 @@ def test_nothing_is_described_where_nothing_failed_but_with_errors(function: Fun
 
 
 def test_cases_with_errors_are_left_out() -> None:
-    text = "wrong exactly where x is negative and |x| is above 0 (2653 of 2653): one code off"
+    text = "wrong exactly where x is negative and |x| is above 0 (2653 of 2653): bit 0 is wrong"
     assert text_of(raises_and_is_wrong) == text
 
 

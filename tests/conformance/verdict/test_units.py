@@ -11,8 +11,6 @@ from mxref.conformance.verdict.describe.features import FEATURES, UNKNOWN
 from mxref.conformance.verdict.describe.units import units_of
 from mxref.policy.policy import Policy
 
-#: Features that are worked out nowhere else: from a flag of the case, and of NVFP4.
-_NOT_BY_HAND = {"memory", "tensor scale"}
 EVERY_KIND = (
     ("encode", "e5m2"),
     ("encode", "int8"),
@@ -47,7 +45,7 @@ def test_features_are_what_they_are_called(op: str, format: str) -> None:
     for units in units_of(answered, policy):
         if units.kind == "count":
             continue
-        names = set(units.table) - _NOT_BY_HAND
+        names = set(units.table)
         assert len(names) > 2
         for i in range(0, len(units.failed), len(units.failed) // 300 + 1):
             unit = by_hand[str(units.ids[i]), units.kind, int(units.words[i])]

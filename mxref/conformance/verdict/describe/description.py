@@ -6,38 +6,28 @@ known.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mxref.bits.floats import LAYOUTS, Bool, split
 from mxref.conformance.compare.compare import Outcome
-from mxref.conformance.verdict.describe.effects import effect_kinds, effect_of
+from mxref.conformance.compare.failure_text import show_code
+from mxref.conformance.verdict.describe.features import Table
 from mxref.conformance.verdict.describe.rules import Literal, common, cover
-from mxref.conformance.verdict.describe.units import Units, units_of
+from mxref.conformance.verdict.describe.tables import magnitudes, number_table, parts_at
+from mxref.conformance.verdict.describe.units import U64, Units, units_of
 from mxref.policy.policy import Policy
 
 __all__ = ["Description", "Part", "describe_failures"]
 
-#: The number of cases that are named where no pattern is found.
-_NAMED = 3
-#: The words for the units of each kind.
-_KINDS = {
-    "answer": ("", "cases"),
-    "scale": ("scales ", "scales"),
-    "element": ("elements ", "elements"),
-    "word": ("words ", "words"),
-    "count": ("numbers of words ", "cases"),
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some failing units and their common properties.
-
-    Without a pattern the literals hold of all failing units, and of some right ones, too.
-    """
+    """Some failing units and what holds of them; without a pattern, of some right ones, too."""
 
     kind: str  #: of its units: see `Units`
     literals: tuple[Literal, ...]  #: hold together of these units and of no right one
@@ -61,16 +51,15 @@ class Description:
         return "; ".join(self._sentence(kind) for kind in self.failing)
 
     def _sentence(self, kind: str) -> str:
-        subject, units = _KINDS[kind]
+        subject = {"answer": "", "count": "numbers of words "}.get(kind, f"{kind}s ")
+        units = subject.strip() or "cases"
         places = []
-        for part in self.parts:
-            if part.kind != kind:
-                continue
+        for part in (part for part in self.parts if part.kind == kind):
             texts = [literal.text for literal in part.literals]
             where = " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
             effect = f": {part.effect}" if part.effect else ""
             if part.cases:
-                named = ", ".join(part.cases[:_NAMED]) + ", ..." * (len(part.cases) > _NAMED)
+                named = ", ".join(part.cases[:3]) + ", ..." * (len(part.cases) > 3)
                 of = f"{part.failing} of {part.units} {units}{where and f' where {where}'}"
                 return f"{subject}wrong in {of}, without a pattern ({named}){effect}"
             if not where:
@@ -80,14 +69,14 @@ class Description:
 
     def as_json(self) -> dict[str, Any]:
         """As plain data."""
-        record: dict[str, Any] = {"text": self.text, "failing": self.failing}
-        record |= {"compared": self.compared, "parts": []}
+        parts = []
         for part in self.parts:
-            one: dict[str, Any] = {"kind": part.kind}
-            one |= {"literals": [literal.as_json() for literal in part.literals]}
-            one |= {name: getattr(part, name) for name in ("failing", "units", "effect")}
-            record["parts"].append(one | ({"cases": list(part.cases)} if part.cases else {}))
-        return record
+            record = {field.name: getattr(part, field.name) for field in fields(part)}
+            record["literals"] = [literal.as_json() for literal in part.literals]
+            record["cases"] = list(part.cases)
+            parts.append({name: record[name] for name in record if name != "cases" or part.cases})
+        counts = {"failing": self.failing, "compared": self.compared}
+        return {"text": self.text, **counts, "parts": parts}
 
 
 def describe_failures(outcomes: Sequence[Outcome], policy: Policy) -> Description | None:
@@ -100,26 +89,79 @@ def describe_failures(outcomes: Sequence[Outcome], policy: Policy) -> Descriptio
         outcomes: those of one operation and format, over float types.
         policy: the policy that they were compared with.
     """
+    parts: list[Part] = []
     found = [units for units in units_of(outcomes, policy) if units.failed.any()]
-    if not found:
-        return None
-    return Description(
-        tuple(part for units in found for part in _parts(units)),
-        {units.kind: int(units.failed.sum()) for units in found},
-        {units.kind: len(units.failed) for units in found},
-    )
+    for units in found:
+        names: tuple[str, ...] = ()
+        rules = cover(units.table, units.failed, units.got - units.want)
+        if rules is None:
+            rules = [common(units.table, units.failed)]
+            names = tuple(units.name(i) for i in np.flatnonzero(units.failed).tolist())
+        for rule in sorted(rules, key=lambda rule: -int(rule.holds.sum())):
+            wrong = rule.holds & units.failed
+            effect = next((text for text, true in _effects(units, wrong) if true.all()), "")
+            counts = int(wrong.sum()), int(rule.holds.sum())
+            parts.append(Part(units.kind, rule.literals, *counts, effect, names))
+    failing = {units.kind: int(units.failed.sum()) for units in found}
+    compared = {units.kind: len(units.failed) for units in found}
+    return Description(tuple(parts), failing, compared) if parts else None
 
 
-def _parts(units: Units) -> list[Part]:
-    """The parts that describe the failures of one kind of unit."""
-    names: tuple[str, ...] = ()
-    rules = cover(units.table, units.failed, effect_kinds(units))
-    if rules is None:
-        rules = [common(units.table, units.failed)]
-        names = tuple(units.name(i) for i in np.flatnonzero(units.failed).tolist())
-    parts = []
-    for rule in sorted(rules, key=lambda rule: -int(rule.holds.sum())):
-        wrong = rule.holds & units.failed
-        counts = int(wrong.sum()), int(rule.holds.sum())
-        parts.append(Part(units.kind, rule.literals, *counts, effect_of(units.only(wrong)), names))
-    return parts
+def _effects(units: Units, some: Bool) -> Iterator[tuple[str, Bool]]:
+    """Effects, the most telling first, and which of some wrong units show each."""
+    want, got, fmt = units.want[some], units.got[some], units.codes
+    if units.kind == "count":
+        yield "too few words", got < want
+        yield "too many words", got > want
+    elif units.kind != "word" and (fmt is None or (got < fmt.code_count).all()):
+        yield from _of_numbers(units, *(_numbers(units, some, side) for side in (want, got)))
+    for value in _common(got):
+        yield f"becomes {show_code(value, fmt) if fmt else f'{value:02x}'}", got == value
+    for value in _common(want ^ got):
+        if value.bit_count() == 1:
+            yield f"bit {value.bit_length() - 1} is wrong", want ^ got == value
+
+
+def _numbers(units: Units, some: Bool, words: U64) -> Table:
+    """Features of some units' words as numbers, and their codes or patterns without sign."""
+    if units.codes:
+        found = number_table(parts_at(units.codes, words.astype(np.int64)))
+        return found | {"place": magnitudes(units.codes)[words]}
+    found = {}
+    for number, layout in enumerate(LAYOUTS.values()):
+        own = units.table["float type"][some] == number
+        table = number_table(split(words[own], layout))
+        table["place"] = (words[own] & np.uint64(layout.sign_bit - 1)).view(np.int64)
+        for name, column in table.items():
+            found.setdefault(name, np.zeros(len(words), np.int64))[own] = column
+    return found
+
+
+def _of_numbers(units: Units, want: Table, got: Table) -> Iterator[tuple[str, Bool]]:
+    """Effects on numbers; a zero is as near to numbers of both signs."""
+    unit, inputs = "code" if units.codes else "float", np.array([want["input"], got["input"]])
+    number, sign = (inputs < 4).all(axis=0), got["sign"] - want["sign"]
+    more, zero = got["place"] - want["place"], (inputs == 0).any(axis=0)
+    yield "becomes NaN", inputs[1] == 4
+    yield "becomes infinite", inputs[1] == 3
+    yield "becomes 0", inputs[1] == 0
+    yield "the sign is lost", number & (more == 0) & (sign < 0)
+    yield "the sign is wrong", number & (more == 0) & (sign != 0)
+    number &= zero | (sign == 0)
+    if units.codes is None:
+        exponent, rest = np.divmod(got["magnitude"] - want["magnitude"], 1 << 52)
+        exponent[~number | zero | (inputs == 3).any(axis=0) | (rest != 0)] = 0
+        for value in _common(exponent[exponent != 0]):
+            times = {1: "twice", -1: "half"}.get(value, f"2^{value} times")
+            yield f"{times} as large", exponent == value
+    scale = units.kind == "scale" or (units.codes is not None and not units.codes.signed)
+    way = ("too large", "too small") if scale else ("too far from zero", "too near zero")
+    for value in _common(more[number & (more != 0) & (np.abs(more) < 10)]):
+        count = f"one {unit}" if abs(value) == 1 else f"{abs(value)} {unit}s"
+        yield f"{count} {way[value < 0]}", number & (more == value)
+
+
+def _common(values: NDArray[np.generic]) -> list[int]:
+    """The most frequent values."""
+    found, counts = np.unique(values, return_counts=True)
+    return [int(value) for value in found[np.argsort(-counts, kind="stable")][:3]]

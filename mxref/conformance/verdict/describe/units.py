@@ -26,7 +26,6 @@ from mxref.targets.calls import code_format
 __all__ = ["Units", "units_of"]
 
 U64 = NDArray[np.uint64]
-_ARRAYS = ("failed", "want", "got", "ids", "words")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +34,12 @@ class Units:
 
     kind: str  #: `answer` (a case), `scale`, `element`, `word`, or `count` of words
     codes: CodeFormat | None  #: the format whose codes the words are, if they are codes
-    floats: bool  #: whether the words are floats, each of its own type
     table: Table  #: the features
     failed: Bool  #: which units are wrong
     want: U64  #: the wanted word
     got: U64  #: the word of the answer
     ids: NDArray[np.str_]  #: the id of each unit's case
     words: I64  #: the number of each unit's word in the answer; -1 for a whole case
-
-    def only(self, some: Bool) -> Units:
-        """Some of them."""
-        table = {name: column[some] for name, column in self.table.items()}
-        arrays: dict[str, Any] = {name: getattr(self, name)[some] for name in _ARRAYS}
-        return replace(self, table=table, **arrays)
 
     def name(self, index: int) -> str:
         """A case's id, and the number of the word where it is not alone."""
@@ -66,9 +58,10 @@ def units_of(outcomes: Sequence[Outcome], policy: Policy) -> list[Units]:
 
 
 def _joined(parts: list[Units]) -> Units:
-    names = [name for name in parts[0].table if all(name in part.table for part in parts)]
+    names = set.intersection(*(set(part.table) for part in parts))
     table = {name: np.concatenate([part.table[name] for part in parts]) for name in names}
-    join: dict[str, Any] = {n: np.concatenate([getattr(p, n) for p in parts]) for n in _ARRAYS}
+    arrays = ("failed", "want", "got", "ids", "words")
+    join: dict[str, Any] = {n: np.concatenate([getattr(p, n) for p in parts]) for n in arrays}
     return replace(parts[0], table=table, **join)
 
 
@@ -76,122 +69,95 @@ class _Cases:
     """The answered cases of a file, a row each; cases that raised an error are none."""
 
     def __init__(self, outcome: Outcome) -> None:
-        file, wanted = outcome.file, outcome.answers.copy()
+        self.file, wanted = outcome.file, outcome.answers.copy()
         for failure in outcome.failures:
             wanted[failure.index] = NO_WORD
             wanted[failure.index, : len(failure.want)] = failure.want
-        answered = np.array([i not in outcome.errors for i in range(len(wanted))])
-        self.file, self.inputs, self.want = file, outcome.inputs[answered], wanted[answered]
-        self.got, self.ids = (
-            outcome.answers[answered],
-            np.array([c.id for c in file.cases])[answered],
-        )
-        self.strided = np.array(["strided" in case.flags for case in file.cases])[answered]
+        answered = [i for i in range(len(wanted)) if i not in outcome.errors]
+        self.inputs, self.want = outcome.inputs[answered], wanted[answered]
+        self.got = outcome.answers[answered]
+        self.ids = np.array([self.file.cases[i].id for i in answered])
+        by_bits = outcome.profile is not None
+        self.failed = ~same_answers(self.file, self.want, self.got, bits=by_bits)
         #: Whether codes of NaN and of NaN blocks were compared by their bits as well.
-        self.bits = outcome.profile is not None or file.op == "quantize_tensor"
-        self.failed = ~same_answers(file, self.want, self.got, bits=outcome.profile is not None)
+        self.bits = by_bits or self.file.op == "quantize_tensor"
 
     def taken_apart(self, policy: Policy) -> Iterator[Units]:
         """The units of all kinds."""
         if self.file.op in LAYOUT_OPERATIONS:
             yield from self._layouts(policy)
-        elif self.file.op not in ("quantize", "dequantize"):
-            yield self._numbers()
+        elif self.file.op == "dequantize":
+            yield self._dequantized()
+        elif self.file.op == "quantize":
+            at = np.arange(self.want.size).reshape(self.want.shape)
+            first = int(block_format(self.file.format).tensor_scale)
+            yield from self._blocks(self.inputs[:, first:], at[:, :1], at[:, 1:], {})
         else:
-            fmt = block_format(self.file.format)
-            scale = tables.number_table(self.inputs[:, 0].astype(np.uint32), F32)["magnitude"]
-            shared = {"tensor scale": scale} if fmt.tensor_scale else {}
-            if self.file.op == "dequantize":
-                yield self._dequantized(shared)
-            else:
-                at = np.arange(self.want.size).reshape(self.want.shape)
-                values = self.inputs[:, int(fmt.tensor_scale) :]
-                yield from self._blocks(values, at[:, 0], at[:, 1:], shared, {})
+            yield self._numbers()
 
     def _units(self, kind: str, table: Table, at: I64, codes: CodeFormat | None = None) -> Units:
-        """The units of words, whose numbers count the words of all rows of answers."""
-        at = at.reshape(-1)
+        """The units of words, numbered through all rows of answers, -1 for none, and features."""
+        here = at >= 0
+        table = {name: np.broadcast_to(column, at.shape)[here] for name, column in table.items()}
+        at = at[here]
         rows, words = np.divmod(at, self.want.shape[1])
-        table = {name: column.reshape(-1) for name, column in table.items()}
         if self.file.float in LAYOUTS:
             table["float type"] = np.full(len(at), list(LAYOUTS).index(self.file.float))
-        floats = self.file.op in ("decode", "decode_scale", "dequantize")
+        if kind in ("answer", "count"):
+            words = np.full(len(at), -1)
         failed, want, got = self.failed.reshape(-1), self.want.reshape(-1), self.got.reshape(-1)
-        words = np.full(len(at), -1) if kind in ("answer", "count") else words
-        return Units(
-            kind, codes, floats, table, failed[at], want[at], got[at], self.ids[rows], words
-        )
+        return Units(kind, codes, table, failed[at], want[at], got[at], self.ids[rows], words)
 
     def _numbers(self) -> Units:
         """Cases with one word out."""
         file, layout, fmt = self.file, LAYOUTS[self.file.float], code_format(self.file)
         came, want = self.inputs[:, 0], self.want[:, 0].astype(np.int64)
+        at = np.arange(len(want))
         if file.op in ("decode", "decode_scale"):
-            return self._units(
-                "answer", tables.code_table(came.astype(np.int64), fmt), np.arange(len(want))
-            )
-        bits = came.astype(layout.uint)
-        table = tables.number_table(bits, layout)
+            table = tables.code_table("code", came.astype(np.int64), fmt)
+            return self._units("answer", table, at)
+        table = tables.number_table(split(came, layout))
         if file.op == "shared_scale":
-            table, fmt = {**table, "wanted scale": want}, E8M0
-        else:
-            table |= tables.encoding_table(bits, layout, fmt, want)
+            return self._units("answer", {**table, "scale code": want}, at, E8M0)
+        table |= tables.encoding_table(split(came, layout), fmt, want)
         if file.op == "encode_stochastic":
-            draw, width = self.inputs[:, 1:3].astype(np.int64).T
-            ends = np.select((draw == 0, draw == (1 << width) - 1), (0, 2), 1)
-            table |= {"random bits": draw, "random width": width, "random ends": ends}
-        return self._units("answer", table, np.arange(len(want)), fmt)
+            table["random bits"], table["random width"] = self.inputs[:, 1:3].astype(np.int64).T
+        return self._units("answer", table, at, fmt)
 
-    def _dequantized(self, shared: Table) -> Units:
+    def _dequantized(self) -> Units:
         """Elements of blocks as floats, with features of their blocks."""
         fmt, layout = block_format(self.file.format), LAYOUTS[self.file.float]
         first = int(fmt.tensor_scale)
         scales, codes = np.split(self.inputs[:, first:].astype(np.int64), [1], axis=1)
         factors = [tables.parts_at(fmt.element, codes), tables.parts_at(fmt.scale, scales)]
         factors += [split(self.inputs[:, :first], F32)] * first
-        shared = {**shared, "scale code": scales[:, 0], "scale parity": scales[:, 0] & 1}
-        table = {
-            **tables.code_table(codes, fmt.element),
-            **tables.product_table(factors, layout),
-            **tables.place_table(np.indices(codes.shape)[1], codes.shape[1]),
-            **tables.spread(shared, codes.shape),
-        }
-        return self._units("element", table, np.arange(codes.size))
+        table = tables.code_table("code", codes, fmt.element) | {"scale code": scales}
+        table |= tables.product_table(factors, layout)
+        table |= tables.index_table("position", np.arange(codes.shape[1]))
+        return self._units("element", table, np.arange(codes.size).reshape(codes.shape))
 
-    def _blocks(
-        self, values: U64, scales: I64, places: I64, of_blocks: Table, of_elements: Table
-    ) -> Iterator[Units]:
-        """Scales and elements of quantized blocks.
+    def _blocks(self, values: U64, scales: I64, places: I64, more: Table) -> Iterator[Units]:
+        """Scales and elements of quantized blocks, a block a row, with `more` features of these.
 
-        Args:
-            values: the numbers, a block a row.
-            scales: the number of the word of each block's scale: see `_units`.
-            places: the numbers of the words of its elements; negative for padding.
-            of_blocks: further features of the blocks.
-            of_elements: further features of the elements, in rows.
+        The words of both are numbered as in `_units`.
         """
         fmt, layout = block_format(self.file.format), LAYOUTS[self.file.float]
         want, failed = self.want.reshape(-1), self.failed.reshape(-1)[scales]
-        # Nobody says what the codes of a NaN block are.
-        codes = np.minimum(want[places], fmt.element.code_count - 1).astype(np.int64)
         wanted = want[scales].astype(np.int64)
-        block, elements = tables.block_tables(
-            values.astype(layout.uint), layout, fmt, wanted, codes
-        )
-        yield self._units("scale", block | of_blocks, scales, fmt.scale)
+        # No choice says what the codes of a NaN block are.
+        codes = np.minimum(want[places], fmt.element.code_count - 1).astype(np.int64)
+        block, elements = tables.block_tables(values, layout, fmt, wanted, codes)
+        shared = {name: column for name, column in more.items() if column.shape != values.shape}
+        yield self._units("scale", block | shared, scales, fmt.scale)
         compared = ~failed & (self.bits | ~np.isin(wanted, fmt.scale.nan_codes))
-        known = compared[:, np.newaxis] & (places >= 0)
-        elements |= tables.spread(of_blocks, values.shape) | of_elements
-        table = {name: column[known] for name, column in elements.items()}
-        yield self._units("element", table, places[known], fmt.element)
+        places = np.where(compared, places, -1)
+        yield self._units("element", block | elements | more, places, fmt.element)
 
     def _layouts(self, policy: Policy) -> Iterator[Units]:
         """The number of words of each case, and the words or blocks of those where it is right."""
         file, width = self.file, self.want.shape[1]
         inputs = [row[row != NO_WORD].tolist() for row in self.inputs]
-        want, got = (
-            (side != NO_WORD).sum(axis=1, dtype=np.uint64) for side in (self.want, self.got)
-        )
+        want, got = ((w != NO_WORD).sum(axis=1).astype(np.uint64) for w in (self.want, self.got))
         shapes = [tables.case_table(file.op, words) for words in inputs]
         table = {name: np.array([shape[name] for shape in shapes]) for name in shapes[0]}
         units = self._units("count", table, width * np.arange(len(inputs)))
@@ -199,10 +165,9 @@ class _Cases:
         for i in np.flatnonzero(want == got).tolist():
             first, words = i * width, inputs[i]
             if file.op == "quantize_tensor":
-                values, scales, places, block, elements = tables.tensor_blocks(file, words, policy)
-                block["memory"] = np.full(len(scales), int(self.strided[i]))
+                values, scales, places, more = tables.tensor_blocks(file, words, policy)
                 places = np.where(places < 0, places, first + places)
-                yield from self._blocks(values, first + scales, places, block, elements)
+                yield from self._blocks(values, first + scales, places, more)
             else:
                 table = tables.word_table(file, words, self.want[i, : int(want[i])], policy)
                 yield self._units("word", table, first + np.arange(int(want[i])))
