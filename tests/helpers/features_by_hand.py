@@ -97,6 +97,11 @@ def scaled(f: Facts) -> Fraction | float | None:
     return x * Fraction(2) ** (127 - f["scale"]) if "scale" in f and x is not None else x
 
 
+def part_of_a_step(f: Facts) -> Fraction | None:
+    x = scaled(f)
+    return step(f["format"], x)[1] if isinstance(x, Fraction) else None
+
+
 def remainder(f: Facts) -> str | None:
     x = scaled(f)
     if not isinstance(x, Fraction):
@@ -198,6 +203,7 @@ VALUES: dict[str, Callable[[Facts], Any]] = {
     "scaled magnitude": scaled,
     "significand": lambda f: significand(magnitude(f["x"], f["float"])),
     "remainder": remainder,
+    "part of a step": part_of_a_step,
     "rounding": rounding,
     "wanted": lambda f: number_code(f, "want"),
     "wanted sign": lambda f: SIGNS[signed(f["want"], f["format"])[0]],

@@ -105,6 +105,7 @@ FEATURES = {
     "scaled magnitude": Feature("|x| / scale is {}", kind="real"),
     "significand": Feature("the significand of |x| is {}", kind="real"),
     "remainder": Feature("x is {}", _SIDES),
+    "part of a step": Feature("x lies {} of a step above a number", kind="real"),
     "rounding": Feature("the result is {}", _ROUNDING),
     # random bits
     "random width": Feature("the number of random bits is {}"),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import I64, FloatLayout, Parts, compose, round_to_code, split
+from mxref.bits.floats import I64, FloatLayout, Parts, compose, floor_log2, round_to_code, split
 from mxref.blocks.shapes import result_shapes
 from mxref.cases.layout_answers import fast_layout
 from mxref.cases.records import VectorFile, padded
@@ -17,10 +17,6 @@ from mxref.conformance.verdict.describe.features import UNKNOWN, Table, real_key
 from mxref.formats.catalog import E8M0, BlockFormat, CodeFormat
 from mxref.numbers.codes import every_code
 from mxref.policy.policy import Policy
-
-__all__ = ["block_tables", "case_table", "code_table", "encoding_table", "index_table"]
-__all__ += ["magnitudes", "number_table", "parts_at", "product_table"]
-__all__ += ["tensor_blocks", "word_table"]
 
 
 def known(values: Any, where: Any) -> I64:
@@ -67,11 +63,16 @@ def encoding_table(parts: Parts, fmt: CodeFormat, want: I64) -> Table:
         round_to_code(parts.significand, parts.exponent, parts.negative, m, emin, added, first)
         for added in (np.zeros(16, np.int64), np.arange(16) % 4)
     )
-    finite, side = ~(parts.is_inf | parts.is_nan), more - floor
+    special, side = parts.is_inf | parts.is_nan, more - floor
+    unit = np.maximum(floor_log2(parts.significand) + parts.exponent, emin) - m
+    drop = np.maximum(unit - parts.exponent, 0)
+    rest = parts.significand & ((np.int64(1) << np.minimum(drop, 62)) - 1)
     code, cut = magnitudes(fmt)[want] - floor, side > 0
     kinds = (floor + cut > fmt.max_code, (code == 0) & ~cut, code == 0, (code == 1) & cut)
     rounding = np.select(kinds, (3, 0, 1, 2), 3)
-    sides = {"remainder": known(side, finite), "rounding": known(rounding, finite)}
+    part = real_keys(rest, -drop, special)
+    found = {"remainder": side, "part of a step": part, "rounding": rounding}
+    sides = {name: known(column, ~special) for name, column in found.items()}
     return sides | code_table("wanted", want, fmt)
 
 
