@@ -242,7 +242,7 @@ def test_a_choice(explain: Call) -> None:
     status, out, err = explain("scale_ff")
     assert (status, err) == (0, "")
     assert out.splitlines() == [
-        "choice scale_ff: What scale code FF stands for. Source: SPEC_NOTES N22.",
+        "choice scale_ff: The value of scale code FF. Source: SPEC_NOTES N22.",
         "read by decode_scale, dequantize; the first is ocp's",
         "member  standing",
         "nan     required",
