@@ -205,11 +205,7 @@ def test_a_full_disk(arguments: list[str], *, buffered: bool) -> None:
     environment = ENVIRONMENT if buffered else {**ENVIRONMENT, "PYTHONUNBUFFERED": "1"}
     with open("/dev/full", "w") as full:
         result = subprocess.run(
-            [*COMMAND, *arguments],
-            env=environment,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
+            [*COMMAND, *arguments], env=environment, stdout=full, stderr=subprocess.PIPE, text=True
         )
     assert result.returncode == 2
     assert re.fullmatch(r"mxref: error: [^\n]*No space left on device\n", result.stderr)
@@ -792,10 +788,7 @@ LONG_WINDED = {
     "cut off in the numbers": (stored(_FLOATS)[:-100], " of numbers, it is cut or damaged"),
     "header only": (stored(_FLOATS)[:128], " of numbers, it is cut or damaged"),
     "cut off in the magic": (stored(_FLOATS)[:5], ", it does not begin as one"),
-    "a pickle": (
-        b"\x80\x04]\x94G?\xf0\x00\x00\x00\x00\x00\x00a.",
-        ", it does not begin as one",
-    ),
+    "a pickle": (b"\x80\x04]\x94G?\xf0\x00\x00\x00\x00\x00\x00a.", ", it does not begin as one"),
     "text": (b"1.0 2.0\n", ", it does not begin as one"),
 }
 

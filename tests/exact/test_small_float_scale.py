@@ -478,10 +478,7 @@ def test_the_target_is_rounded_to_once_or_twice() -> None:
     # 2**-7. torchao rounds T * scale to float32 first.
     t, s = 0x3F808001, 0x39
     exact = Fraction(27, 16) * read(t)
-    for arithmetic, number in (
-        ("exact", exact),
-        ("cublas", Fraction(27, 16) / read(t)),
-    ):
+    for arithmetic, number in (("exact", exact), ("cublas", Fraction(27, 16) / read(t))):
         wide = dequantize_scaled(t, s, 3, "e2m1", "ue4m3", arithmetic, "f64")
         narrow = dequantize_scaled(t, s, 3, "e2m1", "ue4m3", arithmetic, "bf16")
         assert struct.unpack("<d", struct.pack("<Q", wide))[0] == float(number)

@@ -59,8 +59,7 @@ def test_every_part_needs_a_gpu_and_has_a_name_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "status", "why"),
-    [("", 1, "no GPU: nvidia-smi said nothing"), ("No devices", 0, "")],
+    ("said", "status", "why"), [("", 1, "no GPU: nvidia-smi said nothing"), ("No devices", 0, "")]
 )
 def test_what_nvidia_smi_says(
     said: str, status: int, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -97,12 +96,7 @@ def test_what_findings_amount_to(found: dict[str, Any], own: bool, status: str) 
 
 @pytest.mark.parametrize(
     ("statuses", "exit_status"),
-    [
-        (["ok", "differs"], 0),
-        (["ok", "not run"], 3),
-        (["FAIL", "not run", "ok"], 1),
-        ([], 3),
-    ],
+    [(["ok", "differs"], 0), (["ok", "not run"], 3), (["FAIL", "not run", "ok"], 1), ([], 3)],
 )
 def test_exit_status(statuses: list[str], exit_status: int) -> None:
     results = [gpu_check.Result(str(i), status) for i, status in enumerate(statuses)]
