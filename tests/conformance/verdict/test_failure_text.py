@@ -80,7 +80,7 @@ def test_an_element_is_described_with_its_own_input(
     bug = BUGS["sign of one position wrong"]
     report = verify(load_target(target_file(tmp_path, RIGHT + bug.body)), read(vectors(bug.stem)))
     lines = [describe(file, failure) for file, failure in report.failures]
-    (line,) = [line for line in lines if line.startswith(f"{bug.id[:-4]}alternating: ")]
+    (line,) = [line for line in lines if line.startswith(f"{bug.case.id[:-4]}alternating: ")]
     assert "element 17: in bf800000 = -0x1p+0 = -1, " in line  # 1, -1, 1 ...: odd ones are -1
     assert "want 0e = -4 (1 11 0), got 06 = 4 (0 11 0), 12 codes away" in line
 
