@@ -192,9 +192,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("name", "text", "said"), BROKEN)
-def test_a_broken_file_fails(
-    name: str, text: str, said: str, program: Path, tmp_path: Path
-) -> None:
+def test_broken_file_fails(name: str, text: str, said: str, program: Path, tmp_path: Path) -> None:
     (tmp_path / name).parent.mkdir()
     (tmp_path / name).write_text(text)
     found = report(program, "vectors", tmp_path, status=1)

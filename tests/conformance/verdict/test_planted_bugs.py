@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from planted_bugs import BUGS
-from verify_helpers import RIGHT, UNNAMED, Verify, assert_described, read, rule_titles, target_file
+from verify_helpers import RIGHT, UNNAMED, Kit, assert_described, read, rule_titles
 
 from mxref.conformance import load_target, verify
 
 
 @pytest.mark.parametrize("name", BUGS)
-def test_a_planted_bug_is_found(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str], name: str
-) -> None:
+def test_a_planted_bug_is_found(kit: Kit, name: str) -> None:
     bug, case = BUGS[name], BUGS[name].case
-    spec = target_file(tmp_path, RIGHT + bug.body)
-    folder = vectors(bug.stem)
+    spec = kit.target(RIGHT + bug.body)
+    folder = kit.vectors(bug.stem)
     report = verify(load_target(spec), read(folder))
     error = isinstance(case.got, str)
     wanted = case.verdict or ("fails with errors" if error else f"violates {case.rule}")
@@ -37,7 +33,7 @@ def test_a_planted_bug_is_found(
         assert failure.got is not None
         assert failure.got[case.word] == case.got
         assert failure.got[: case.word] == failure.want[: case.word]
-    run = run_verify(spec, "--vectors", folder, "--show", 1000)
+    run = kit.run(spec, "--vectors", folder, "--show", 1000)
     assert_described(run, failures, rule_titles(folder, bug.stem))
     count = len(report.failures)
     verdict = f"FAIL {spec}: {report.compared} cases, {count} failed: {wanted}"
