@@ -523,9 +523,7 @@ def test_three_roundings_are_stochastic() -> None:
 
 @pytest.mark.parametrize("rounding", DETERMINISTIC, ids=lambda r: r.value)
 @pytest.mark.parametrize(("mantissa_bits", "emin"), TARGETS)
-def test_rounding_a_number_and_its_to_odd(
-    mantissa_bits: int, emin: int, rounding: Rounding
-) -> None:
+def test_roundings_and_their_to_odd(mantissa_bits: int, emin: int, rounding: Rounding) -> None:
     bits = small_finite()
     want = [rounded_code(x, rounding, mantissa_bits, emin) for x in small_values()]
     assert codes_from(bits, SMALL, rounding, mantissa_bits, emin) == want

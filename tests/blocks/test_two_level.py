@@ -275,11 +275,7 @@ def test_a_tensor_scale_for_a_format_without_one() -> None:
             {"scale_arithmetic": "torchao", "block_nan": "ignore"},
             "block_nan, since its scale is ue4m3 under scale_arithmetic=torchao",
         ),
-        (
-            "mxfp4_e2m1",
-            {"scale_arithmetic": "exact"},
-            "scale_arithmetic, since its scale is e8m0",
-        ),
+        ("mxfp4_e2m1", {"scale_arithmetic": "exact"}, "scale_arithmetic, since its scale is e8m0"),
     ],
 )
 def test_choices_that_a_scale_does_not_read(format: str, choice: dict[str, Any], text: str) -> None:

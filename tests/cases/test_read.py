@@ -500,9 +500,7 @@ def test_a_missing_manifest_is_refused(folder: Path) -> None:
     )
 
 
-def test_the_folder_that_is_used_where_none_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folder_used_where_none_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert golden.vectors_folder() == golden.vectors_folder(writing=True) == VECTORS
     package = tmp_path / "site" / "mxref"
     monkeypatch.setattr(mxref, "__file__", str(package / "__init__.py"))

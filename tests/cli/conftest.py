@@ -1,3 +1,3 @@
 """Fixtures for tests of the comparison."""
 
-from verify_helpers import everything, run_verify, vectors  # noqa: F401
+from verify_helpers import everything, kit, run_verify, vectors  # noqa: F401

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import helpers
 import ml_dtypes
 import numpy as np
 import pytest
@@ -34,21 +35,15 @@ VERBS = (
 #: The environment of a user: Python's output is buffered there.
 ENVIRONMENT = {k: value for k, value in os.environ.items() if k != "PYTHONUNBUFFERED"}
 Result = subprocess.CompletedProcess[str]
+Call = Callable[..., Result]
 
 
 def run(*arguments: object, cwd: Path | None = None) -> Result:
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        cwd=cwd,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    return helpers.run(*COMMAND, *arguments, cwd=cwd, env=ENVIRONMENT)
 
 
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
+def call(capsys: pytest.CaptureFixture[str]) -> Call:
     """The same in this process, which is quicker, for what does not depend on the process."""
 
     def in_process(*arguments: object) -> Result:
@@ -113,7 +108,7 @@ def test_a_table_on_a_narrow_terminal_is_whole(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_help_of_a_verb_has_an_example(verb: str, call: Callable[..., Result]) -> None:
+def test_help_of_a_verb_has_an_example(verb: str, call: Call) -> None:
     result = call(verb, "--help")
     assert (result.returncode, result.stderr) == (0, "")
     assert re.search(rf"^example:\n  mxref {verb} \S", result.stdout, re.MULTILINE)
@@ -133,9 +128,7 @@ def test_help_of_a_verb_has_an_example(verb: str, call: Callable[..., Result]) -
         (["gen", "encode"], "required: FORMAT"),
     ],
 )
-def test_misuse_of_the_command(
-    arguments: list[str], reason: str, call: Callable[..., Result]
-) -> None:
+def test_misuse_of_the_command(arguments: list[str], reason: str, call: Call) -> None:
     result = call(*arguments)
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith("usage: mxref ")
@@ -143,7 +136,7 @@ def test_misuse_of_the_command(
     assert "Traceback" not in result.stderr
 
 
-def test_where_the_benchmark_is(call: Callable[..., Result]) -> None:
+def test_where_the_benchmark_is(call: Call) -> None:
     for arguments in (["bench"], ["bench", "--op", "encode"], ["bench", "--help"]):
         assert_sentence(call(*arguments), "the benchmark is `python tools/bench.py` of a checkout$")
 
@@ -205,11 +198,7 @@ def test_a_full_disk(arguments: list[str], *, buffered: bool) -> None:
     environment = ENVIRONMENT if buffered else {**ENVIRONMENT, "PYTHONUNBUFFERED": "1"}
     with open("/dev/full", "w") as full:
         result = subprocess.run(
-            [*COMMAND, *arguments],
-            env=environment,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
+            [*COMMAND, *arguments], env=environment, stdout=full, stderr=subprocess.PIPE, text=True
         )
     assert result.returncode == 2
     assert re.fullmatch(r"mxref: error: [^\n]*No space left on device\n", result.stderr)
@@ -255,7 +244,7 @@ def altered(tmp_path: Path) -> Path:
     return folder
 
 
-def test_regen_to_a_file(tmp_path: Path, call: Callable[..., Result]) -> None:
+def test_regen_to_a_file(tmp_path: Path, call: Call) -> None:
     path = tmp_path / "file"
     path.write_text("mine\n")
     assert_sentence(call("regen", "--out", path), f"--out must be a folder, {path} is a file")
@@ -338,7 +327,7 @@ def test_formats_lists_every_format() -> None:
     assert {*PROPERTIES, *BLOCKS, "format", "block"} == set(names)
 
 
-def test_formats_as_json(call: Callable[..., Result]) -> None:
+def test_formats_as_json(call: Call) -> None:
     result = call("formats", "--json")
     assert (result.returncode, result.stderr) == (0, "")
     record = strict_json(result.stdout)
@@ -402,7 +391,7 @@ LARGE = ("ue4m3", "f16", "bf16", "f32", "f64")
 
 
 @pytest.mark.parametrize("name", [name for name in PROPERTIES if name not in LARGE])
-def test_formats_of_one_format_gives_its_values(call: Callable[..., Result], name: str) -> None:
+def test_formats_of_one_format_gives_its_values(call: Call, name: str) -> None:
     result = call("formats", name, "--all", "--json")
     assert (result.returncode, result.stderr) == (0, "")
     record = strict_json(result.stdout)
@@ -433,7 +422,7 @@ def test_formats_of_one_format_gives_its_values(call: Callable[..., Result], nam
 
 
 @pytest.mark.parametrize("name", [*LARGE, *BLOCKS])
-def test_formats_of_every_other_name(call: Callable[..., Result], name: str) -> None:
+def test_formats_of_every_other_name(call: Call, name: str) -> None:
     result = call("formats", name, "--json")
     assert (result.returncode, result.stderr) == (0, "")
     record = strict_json(result.stdout)
@@ -443,14 +432,14 @@ def test_formats_of_every_other_name(call: Callable[..., Result], name: str) -> 
         assert tuple(record[key] for key in _KEYS) == PROPERTIES[name]
 
 
-def test_formats_of_a_block_format_in_words(call: Callable[..., Result]) -> None:
+def test_formats_of_a_block_format_in_words(call: Call) -> None:
     lines = call("formats", "nvfp4").stdout.splitlines()
     assert [line.split(maxsplit=2)[-1] for line in lines[:1]] == ["nvfp4"]
     assert {"element        e2m1", "scale          ue4m3", "tensor scale   yes"} < set(lines)
     assert "tensor scale   no" in call("formats", "fp4_ue5m3").stdout.splitlines()
 
 
-def test_formats_of_one_format_in_words(call: Callable[..., Result]) -> None:
+def test_formats_of_one_format_in_words(call: Call) -> None:
     result = call("formats", "e2m1")
     assert (result.returncode, result.stderr) == (0, "")
     properties, _, table = result.stdout.partition("\n\n")
@@ -482,12 +471,12 @@ def test_formats_of_one_format_in_words(call: Callable[..., Result]) -> None:
         ("fnuz", "e[45]m[23]fnuz'"),
     ],
 )
-def test_formats_of_an_unknown_name(name: str, near: str, call: Callable[..., Result]) -> None:
+def test_formats_of_an_unknown_name(name: str, near: str, call: Call) -> None:
     result = call("formats", name)
     assert_sentence(result, rf"got '{name}' \(did you mean '{near}")
 
 
-def test_formats_of_a_name_like_no_other(call: Callable[..., Result]) -> None:
+def test_formats_of_a_name_like_no_other(call: Call) -> None:
     assert_sentence(call("formats", "zzzzzz"), "must be one of e5m2, .*got 'zzzzzz'$")
 
 
@@ -600,9 +589,7 @@ STORED: dict[str, tuple[Any, list[str], str]] = {
 
 
 @pytest.mark.parametrize("stored", STORED)
-def test_quantize_reports_what_it_costs(
-    tmp_path: Path, stored: str, call: Callable[..., Result]
-) -> None:
+def test_quantize_reports_what_it_costs(tmp_path: Path, stored: str, call: Call) -> None:
     store, options, dtype = STORED[stored]
     values = tensor()
     path = tmp_path / "x.npy"
@@ -621,9 +608,7 @@ def test_quantize_reports_what_it_costs(
 
 
 @pytest.mark.parametrize("block", GRIDS)
-def test_quantize_writes_the_blocks(
-    tmp_path: Path, call: Callable[..., Result], block: str
-) -> None:
+def test_quantize_writes_the_blocks(tmp_path: Path, call: Call, block: str) -> None:
     values = tensor((3, 2, 40)).astype(np.float32)
     path, out = tmp_path / "x.npy", tmp_path / "new" / "x.npz"
     np.save(path, values)
@@ -651,9 +636,7 @@ def test_quantize_writes_the_blocks(
     assert sorted(path.name for path in out.parent.iterdir()) == ["x.npz"]
 
 
-def test_quantize_along_another_axis_under_another_policy(
-    tmp_path: Path, call: Callable[..., Result]
-) -> None:
+def test_quantize_along_another_axis_under_another_policy(tmp_path: Path, call: Call) -> None:
     values = tensor((20, 6)).astype(np.float32)
     path, out = tmp_path / "x.npy", tmp_path / "x.npz"
     np.save(path, values)
@@ -670,9 +653,7 @@ def test_quantize_along_another_axis_under_another_policy(
         assert (int(written["axis"]), int(written["block_size"])) == (0, 8)
 
 
-def test_quantize_leaves_nan_blocks_out_of_the_figures(
-    tmp_path: Path, call: Callable[..., Result]
-) -> None:
+def test_quantize_leaves_nan_blocks_out_of_the_figures(tmp_path: Path, call: Call) -> None:
     values = tensor((4, 32)).astype(np.float32)
     values[2, 3] = np.nan
     path = tmp_path / "x.npy"
@@ -710,9 +691,7 @@ def test_quantize_in_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3)])
-def test_quantize_of_an_empty_array(
-    tmp_path: Path, call: Callable[..., Result], shape: tuple[int, ...]
-) -> None:
+def test_quantize_of_an_empty_array(tmp_path: Path, call: Call, shape: tuple[int, ...]) -> None:
     path, out = tmp_path / "x.npy", tmp_path / "x.npz"
     np.save(path, np.zeros(shape, np.float32))
     result = call("quantize", path, "--format", "mxfp4_e2m1", "--json", "-o", out)
@@ -724,7 +703,7 @@ def test_quantize_of_an_empty_array(
         assert written["codes"].size == written["scale_codes"].size == 0
 
 
-def test_quantize_without_noise_has_no_ratio(tmp_path: Path, call: Callable[..., Result]) -> None:
+def test_quantize_without_noise_has_no_ratio(tmp_path: Path, call: Call) -> None:
     path = tmp_path / "x.npy"
     np.save(path, np.float32([1, 2, 3, -0.0]))
     report = strict_json(call("quantize", path, "--format", "mxfp4_e2m1", "--json").stdout)
@@ -777,9 +756,7 @@ BAD_FILES: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_a_file_that_cannot_be_quantized(
-    tmp_path: Path, call: Callable[..., Result], name: str
-) -> None:
+def test_a_file_that_cannot_be_quantized(tmp_path: Path, call: Call, name: str) -> None:
     content, reason = BAD_FILES[name]
     path, out = tmp_path / "x.npy", tmp_path / "x.npz"
     path.write_bytes(content)
@@ -792,16 +769,13 @@ LONG_WINDED = {
     "cut off in the numbers": (stored(_FLOATS)[:-100], " of numbers, it is cut or damaged"),
     "header only": (stored(_FLOATS)[:128], " of numbers, it is cut or damaged"),
     "cut off in the magic": (stored(_FLOATS)[:5], ", it does not begin as one"),
-    "a pickle": (
-        b"\x80\x04]\x94G?\xf0\x00\x00\x00\x00\x00\x00a.",
-        ", it does not begin as one",
-    ),
+    "a pickle": (b"\x80\x04]\x94G?\xf0\x00\x00\x00\x00\x00\x00a.", ", it does not begin as one"),
     "text": (b"1.0 2.0\n", ", it does not begin as one"),
 }
 
 
 @pytest.mark.parametrize("name", LONG_WINDED)
-def test_a_file_that_is_damaged(tmp_path: Path, name: str, call: Callable[..., Result]) -> None:
+def test_a_file_that_is_damaged(tmp_path: Path, name: str, call: Call) -> None:
     content, reason = LONG_WINDED[name]
     path, out = tmp_path / "x.npy", tmp_path / "x.npz"
     path.write_bytes(content)
@@ -835,7 +809,7 @@ def test_a_file_that_is_damaged(tmp_path: Path, name: str, call: Callable[..., R
 def test_misuse_of_quantize(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    call: Callable[..., Result],
+    call: Call,
     arguments: list[str],
     reason: str,
 ) -> None:
@@ -870,9 +844,7 @@ def test_quantize_of_a_missing_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["i1", "u1", "<i4", ">i2", "i8", "u8"])
-def test_quantize_of_an_array_of_integers(
-    tmp_path: Path, call: Callable[..., Result], dtype: str
-) -> None:
+def test_quantize_of_an_array_of_integers(tmp_path: Path, call: Call, dtype: str) -> None:
     values = np.arange(96).reshape(2, 48) % 61 - (0 if dtype.startswith("u") else 30)
     archives, reports = [], []
     for name, stored_as in (("integers", dtype), ("floats", "f8")):
@@ -891,7 +863,7 @@ def test_quantize_of_an_array_of_integers(
     assert reports[0] == {**reports[1], **{key: reports[0][key] for key in ("file", "out")}}
 
 
-def test_big_endian_bits_of_bfloat16(tmp_path: Path, call: Callable[..., Result]) -> None:
+def test_big_endian_bits_of_bfloat16(tmp_path: Path, call: Call) -> None:
     path = tmp_path / "x.npy"
     bits = tensor().astype(ml_dtypes.bfloat16).view(np.uint16)
     reports = []
@@ -904,9 +876,7 @@ def test_big_endian_bits_of_bfloat16(tmp_path: Path, call: Callable[..., Result]
 
 
 @pytest.mark.parametrize("dtype", ["f2", "i2", "u4", "f8"])
-def test_no_other_type_is_taken_for_bfloat16(
-    tmp_path: Path, call: Callable[..., Result], dtype: str
-) -> None:
+def test_no_other_type_is_taken_for_bfloat16(tmp_path: Path, call: Call, dtype: str) -> None:
     path = tmp_path / "x.npy"
     np.save(path, np.ones(32, dtype))
     result = call("quantize", path, "--format", "mxint8", "--bfloat16")
@@ -914,9 +884,7 @@ def test_no_other_type_is_taken_for_bfloat16(
 
 
 @pytest.mark.parametrize("scale", [1e300, 1e-200])
-def test_the_ratio_of_numbers_whose_squares_overflow(
-    tmp_path: Path, call: Callable[..., Result], scale: float
-) -> None:
+def test_ratio_of_numbers_whose_squares_overflow(tmp_path: Path, call: Call, scale: float) -> None:
     path = tmp_path / "x.npy"
     values = np.array([1.0, 0.3, 0.7]) * scale
     np.save(path, values)
@@ -1020,9 +988,7 @@ def test_verify_of_a_wrong_target(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX pipes")
-def test_a_failed_verify_stays_a_failure_when_the_reader_is_gone(
-    tmp_path: Path, few_vectors: Path
-) -> None:
+def test_failed_verify_stays_failure_when_reader_is_gone(tmp_path: Path, few_vectors: Path) -> None:
     (tmp_path / "target.py").write_text(TARGET.format(wrong=" + 0.0"))
     result = run_without_reader("verify", tmp_path / "target.py", "--vectors", few_vectors)
     assert result.returncode != 0
@@ -1056,7 +1022,7 @@ def committed_build(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("committed_build")
-def test_regen_check_of_altered_vectors(altered: Path, call: Callable[..., Result]) -> None:
+def test_regen_check_of_altered_vectors(altered: Path, call: Call) -> None:
     before = {path: path.read_bytes() for path in altered.rglob("*") if path.is_file()}
     result = call("regen", "--check", "--out", altered)
     assert (result.returncode, result.stderr) == (1, "")
@@ -1072,7 +1038,7 @@ def test_regen_check_of_altered_vectors(altered: Path, call: Callable[..., Resul
 
 
 @pytest.mark.usefixtures("committed_build")
-def test_regen_of_altered_vectors(altered: Path, call: Callable[..., Result]) -> None:
+def test_regen_of_altered_vectors(altered: Path, call: Call) -> None:
     result = call("regen", "--out", altered)
     assert (result.returncode, result.stderr) == (0, "")
     assert re.fullmatch(rf"\d+ files, \d+\.\d MB in {altered}, 2 changed\n", result.stdout)

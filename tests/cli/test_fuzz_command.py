@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import helpers
 import pytest
 
 from mxref.cli import main
@@ -98,9 +99,7 @@ def test_the_printed_code_shows_the_difference(
         assert len(example["code"].splitlines()) <= 14
         every.append("def show():\n    " + "\n    ".join(example["code"].splitlines()))
     script = "\nshow(); print('---')\n".join(every) + "\nshow()\n"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path
-    )
+    done = helpers.run(sys.executable, "-c", script, check=True, cwd=tmp_path)
     outputs = done.stdout.split("---\n")
     for row, out in zip(rows, outputs, strict=True):
         example = row["counterexample"]

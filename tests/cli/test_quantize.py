@@ -380,9 +380,7 @@ def test_a_profile_reads_its_own_blocks(tmp_path: Path, run: Run) -> None:
         (["--profile", "ocp", "--policy", "ocp"], "--policy: not allowed with argument --profile"),
     ],
 )
-def test_profiles_that_are_refused(
-    tmp_path: Path, run: Run, options: list[str], sentence: str
-) -> None:
+def test_profiles_refused(tmp_path: Path, run: Run, options: list[str], sentence: str) -> None:
     np.save(tmp_path / "x.npy", np.ones(32, np.float32))
     status, out, err = run(tmp_path / "x.npy", "--format", "mxint8", *options)
     assert (status, out) == (2, "")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 
 import pytest
-from helpers import ROOT
+from helpers import ROOT, run
 
 from mxref import golden
 from mxref.cli import main
@@ -136,9 +135,6 @@ def test_explain_a_class_a_name_and_what_waits(call: Call) -> None:
 
 
 def test_from_outside() -> None:
-    command = [sys.executable, "-W", "error", "-m", "mxref"]
-    done = subprocess.run(
-        [*command, "score", "--class", "F5"], capture_output=True, text=True, timeout=600
-    )
+    done = run(sys.executable, "-W", "error", "-m", "mxref", "score", "--class", "F5")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1].startswith("PASS 1 mutants, 4 of 4 killed")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from planted_bugs import BUGS
-from verify_helpers import ENCODE, OPERATIONS, RIGHT, Verify, assert_sentence, target_file
+from verify_helpers import ENCODE, OPERATIONS, RIGHT, Kit, assert_sentence
 
 #: One file of every operation, in the order of `OPERATIONS`.
 ONE_OF_EACH = (
@@ -23,36 +21,30 @@ ONE_OF_EACH = (
 )
 
 
-def test_nothing_compared_is_a_failure(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
-    spec = target_file(tmp_path, ENCODE + "FORMATS = ['mxfp4_e2m1', 'e8m0']\n")
-    options = ["--vectors", vectors(*ONE_OF_EACH)]
-    run = run_verify(spec, *options)
+def test_nothing_compared_is_a_failure(kit: Kit) -> None:
+    spec = kit.target(ENCODE + "FORMATS = ['mxfp4_e2m1', 'e8m0']\n")
+    options = ["--vectors", kit.vectors(*ONE_OF_EACH)]
+    run = kit.run(spec, *options)
     assert run.status == 1
     assert run.last_line == f"FAIL {spec}: 0 cases, 0 failed: nothing compared"
     assert f"not covered: {'; '.join(OPERATIONS)}\n" in run.out
-    run = run_verify(spec, *options, "--json")
+    run = kit.run(spec, *options, "--json")
     assert run.status == 1
     assert (run.json["compared"], run.json["passed"]) == (0, False)
     assert run.json["verdict"] == "nothing compared"
 
 
 @pytest.mark.parametrize("claim", ["FORMATS = []", "FLOATS = ()"])
-def test_an_empty_claim_is_a_failure(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str], claim: str
-) -> None:
-    spec = target_file(tmp_path, ENCODE + claim + "\n")
-    run = run_verify(spec, "--vectors", vectors("encode/e2m1.f16"))
+def test_an_empty_claim_is_a_failure(kit: Kit, claim: str) -> None:
+    spec = kit.target(ENCODE + claim + "\n")
+    run = kit.run(spec, "--vectors", kit.vectors("encode/e2m1.f16"))
     assert run.status == 1
     assert run.last_line.endswith("nothing compared")
 
 
-def test_a_filter_that_the_target_lacks_is_a_failure(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
-    options = ["--vectors", vectors(*ONE_OF_EACH), "--op", "decode"]
-    run = run_verify(target_file(tmp_path, ENCODE), *options)
+def test_a_filter_that_the_target_lacks_is_a_failure(kit: Kit) -> None:
+    options = ["--vectors", kit.vectors(*ONE_OF_EACH), "--op", "decode"]
+    run = kit.run(kit.target(ENCODE), *options)
     assert run.status == 1
     assert run.last_line.endswith("nothing compared")
 
@@ -75,17 +67,11 @@ def test_a_filter_that_the_target_lacks_is_a_failure(
         ),
     ],
 )
-def test_filters(
-    tmp_path: Path,
-    run_verify: Verify,
-    vectors: Callable[..., str],
-    options: list[str],
-    want: set[tuple[str, str]],
-) -> None:
+def test_filters(kit: Kit, options: list[str], want: set[tuple[str, str]]) -> None:
     stems = [f"decode/{format}.f32" for format in ("e5m2", "e4m3", "e2m1", "int8")]
     stems += ["encode/e2m1.f16", "encode/int8.f16", "shared_scale/e2m1.f32"]
-    folder = vectors(*stems)
-    run = run_verify(target_file(tmp_path, RIGHT), "--vectors", folder, "--json", *options)
+    folder = kit.vectors(*stems)
+    run = kit.run(kit.target(RIGHT), "--vectors", folder, "--json", *options)
     assert run.status == 0
     assert {(row["op"], row["format"]) for row in run.json["rows"]} == want
 
@@ -107,38 +93,32 @@ def test_filters(
         ),
     ],
 )
-def test_misuse_is_one_sentence(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str], options: list[str], reason: str
-) -> None:
+def test_misuse_is_one_sentence(kit: Kit, options: list[str], reason: str) -> None:
     if "--vectors" not in options:
-        options = ["--vectors", vectors(*ONE_OF_EACH), *options]
-    run = run_verify(target_file(tmp_path, ENCODE), *options)
+        options = ["--vectors", kit.vectors(*ONE_OF_EACH), *options]
+    run = kit.run(kit.target(ENCODE), *options)
     assert (run.status, run.out) == (2, "")
     assert re.fullmatch(rf"mxref: error: .*{reason}.*\n", run.err)
     assert_sentence(run.err.strip())
 
 
-def test_damaged_vectors_are_refused(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
-    folder = tmp_path / "damaged"
-    shutil.copytree(vectors("decode/e2m1.f32"), folder)
+def test_damaged_vectors_are_refused(kit: Kit) -> None:
+    folder = kit.folder / "damaged"
+    shutil.copytree(kit.vectors("decode/e2m1.f32"), folder)
     path = folder / "decode/e2m1.f32.jsonl"
     path.write_bytes(path.read_bytes().replace(b"3f000000", b"3f000001", 1))
-    run = run_verify(target_file(tmp_path, RIGHT), "--vectors", folder)
+    run = kit.run(kit.target(RIGHT), "--vectors", folder)
     assert (run.status, run.out) == (2, "")
     assert "does not have the sha256" in run.err
 
 
-def test_what_is_not_covered_is_reported(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
+def test_what_is_not_covered_is_reported(kit: Kit) -> None:
     text = RIGHT.replace("def decode_scale", "def other")
     text += "FORMATS = ['e2m1', 'e4m3']\nFLOATS = ['f32']\n"
     stems = ["encode/e2m1.f32", "encode/e2m1.f16", "encode/e4m3.f16", "encode/int8.f32"]
     stems += ["encode_scale/e8m0.f32", "decode_scale/e8m0.f32", "quantize/mxint8.f32"]
-    spec = target_file(tmp_path, text)
-    run = run_verify(spec, "--vectors", vectors(*stems), "--json")
+    spec = kit.target(text)
+    run = kit.run(spec, "--vectors", kit.vectors(*stems), "--json")
     assert run.status == 0
     assert {(row["op"], row["format"]) for row in run.json["rows"]} == {
         ("encode", "e2m1"),
@@ -149,17 +129,15 @@ def test_what_is_not_covered_is_reported(
         "encode e4m3, e2m1 (f16), int8",
         "quantize",
     ]
-    text = run_verify(spec, "--vectors", vectors(*stems)).out
+    text = kit.run(spec, "--vectors", kit.vectors(*stems)).out
     (line,) = [line for line in text.splitlines() if line.startswith("not covered: ")]
     assert sorted(line.removeprefix("not covered: ").split("; ")) == sorted(run.json["not_covered"])
 
 
-def test_the_json_report_is_consistent(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
+def test_the_json_report_is_consistent(kit: Kit) -> None:
     body = BUGS["INT8 uses -128"].body + BUGS["sign of zero lost on decode"].body
     stems = ["encode/int8.f32", "encode/int8.f64", "decode/e4m3.f32", "decode/int8.f32"]
-    run = run_verify(target_file(tmp_path, RIGHT + body), "--vectors", vectors(*stems), "--json")
+    run = kit.run(kit.target(RIGHT + body), "--vectors", kit.vectors(*stems), "--json")
     report = run.json
     assert report["compared"] == sum(row["compared"] for row in report["rows"])
     for row in report["rows"]:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers import ROOT
+from helpers import ROOT, run
 
 from mxref.cases.words import OPERATIONS
 from mxref.formats.catalog import E8M0, ELEMENT_FORMATS
@@ -104,16 +104,11 @@ def test_the_table_of_profiles() -> None:
 
 def test_the_sample_of_verify(tmp_path: Path) -> None:
     (tmp_path / "my_kernel.py").write_text(TIES_AWAY)
-    run = subprocess.run(
-        [sys.executable, "-m", "mxref", "verify", "my_kernel.py", "--op", "encode"],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        check=False,
-    )
-    assert run.returncode == 1, run.stderr
+    command = (sys.executable, "-m", "mxref", "verify", "my_kernel.py", "--op", "encode")
+    done = run(*command, cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
     sample = re.search(r"```text\n(.*?)```", section("Check your kernel"), re.DOTALL)
     assert sample is not None
     for line in sample[1].splitlines():
         if line.strip() not in ("...", ""):
-            assert line.strip() in [printed.strip() for printed in run.stdout.splitlines()]
+            assert line.strip() in [printed.strip() for printed in done.stdout.splitlines()]

@@ -216,9 +216,7 @@ def test_blocks_with_their_scale() -> None:
         (lambda: pack_block(256, [0], 4, "byte_each", "after", "biased"), "scale_code must be"),
     ],
 )
-def test_errors_name_the_parameter_and_the_requirement(
-    call: Callable[[], object], text: str
-) -> None:
+def test_errors_name_parameter_and_requirement(call: Callable[[], object], text: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         call()
     assert str(caught.value).startswith(text)

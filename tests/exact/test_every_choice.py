@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from helpers import ROUNDINGS
@@ -25,6 +26,7 @@ from mxref.exact import (
     value,
 )
 
+Choices = dict[str, Any]
 STOCHASTIC = ("stochastic_a", "stochastic_b", "stochastic_c")
 OVERFLOWS = ("saturate", "nonsaturating", "nonsaturating_ieee", "propagate")
 PLUS_NAN, MINUS_NAN = 0x7FC00000, 0xFFC00000
@@ -249,19 +251,9 @@ def test_clamp(
 
 def test_clamp_before_stochastic_rounding() -> None:
     def codes(number: float, clamp: str) -> list[int]:
-        return [
-            encode(
-                f32(number),
-                "f32",
-                "e4m3",
-                "stochastic_a",
-                "nonsaturating",
-                clamp=clamp,
-                random_bits=r,
-                random_width=2,
-            )
-            for r in range(4)
-        ]
+        how = ("f32", "e4m3", "stochastic_a", "nonsaturating")
+        chosen: Choices = {"clamp": clamp, "random_width": 2}
+        return [encode(f32(number), *how, random_bits=r, **chosen) for r in range(4)]
 
     assert codes(456.0, "after_rounding") == [0x7E, 0x7E, 0x7E, 0x7F]  # a quarter of the way to 480
     assert codes(456.0, "before_rounding") == [0x7F] * 4
@@ -351,34 +343,18 @@ def test_nan_to_finite_error() -> None:
     ],
 )
 def test_signs_of_zero(zero_sign: str, underflow_sign: str, expected: list[int]) -> None:
+    signs: Choices = {"zero_sign": zero_sign, "underflow_sign": underflow_sign}
     numbers = [f32(-0.0), f32(-0.25), f32(-1e-30)]
     for format, extra in (("e2m1", 0), ("e4m3", 7)):
         scaled = [numbers[0], f32(-(2.0**-10)) if extra else numbers[1], numbers[2]]
         for rounding in ("ties_to_even", "toward_zero", "toward_positive", "ties_to_zero"):
-            got = [
-                encode(
-                    x, "f32", format, rounding, zero_sign=zero_sign, underflow_sign=underflow_sign
-                )
-                for x in scaled
-            ]
+            got = [encode(x, "f32", format, rounding, **signs) for x in scaled]
             assert got == [e << 4 if extra else e for e in expected]
-        got = [
-            encode(
-                x,
-                "f32",
-                format,
-                "toward_negative",
-                zero_sign=zero_sign,
-                underflow_sign=underflow_sign,
-            )
-            for x in scaled
-        ]
+        got = [encode(x, "f32", format, "toward_negative", **signs) for x in scaled]
         minus = 0x80 if extra else 0x8
         assert got == [minus if expected[0] else 0, minus + 1, minus + 1]
     assert encode(0x80000000, "f32", "int8", zero_sign=zero_sign) == 0
-    assert (
-        encode(f32(-1.0), "f32", "e2m1", zero_sign=zero_sign, underflow_sign=underflow_sign) == 0xA
-    )
+    assert encode(f32(-1.0), "f32", "e2m1", **signs) == 0xA
 
 
 def test_subnormal_inputs() -> None:
@@ -389,16 +365,9 @@ def test_subnormal_inputs() -> None:
     assert encode(subnormal + 0x8000, "f16", "e5m2", subnormal_inputs="flushed") == 0x80
     # A zero of its sign, which zero_sign and not underflow_sign decides.
     for zero_sign, underflow_sign, code in (("dropped", "kept", 0x00), ("kept", "dropped", 0x80)):
-        got = encode(
-            subnormal + 0x8000,
-            "f16",
-            "e5m2",
-            "toward_negative",
-            subnormal_inputs="flushed",
-            zero_sign=zero_sign,
-            underflow_sign=underflow_sign,
-        )
-        assert got == code
+        signs: Choices = {"zero_sign": zero_sign, "underflow_sign": underflow_sign}
+        negative = (subnormal + 0x8000, "f16", "e5m2", "toward_negative")
+        assert encode(*negative, subnormal_inputs="flushed", **signs) == code
     # E4M3 code 07 is the largest subnormal of that source, 08 its smallest normal number.
     row = [encode(c, "e4m3", "e5m2", subnormal_inputs="flushed") for c in (0x07, 0x08, 0x87)]
     assert row == [0x00, 0x24, 0x80]
@@ -991,20 +960,10 @@ def test_amax_that_overflows_or_vanishes_in_its_type() -> None:
         ("wrap", (0xFF, [0x1, 0x1])),
     ):
         for rule in ("floor", "rceil", "nearest"):
-            got = quantize(
-                block,
-                "f32",
-                "e2m1",
-                "toward_positive",
-                rule=rule,
-                amax_type="float16",
-                scale_overflow=scale_overflow,
-            )
+            chosen: Choices = {"amax_type": "float16", "scale_overflow": scale_overflow}
+            got = quantize(block, "f32", "e2m1", "toward_positive", rule=rule, **chosen)
             assert got == expected
-            scale = shared_scale(
-                block[0], "f32", "e2m1", rule, amax_type="float16", scale_overflow=scale_overflow
-            )
-            assert scale == expected[0]
+            assert shared_scale(block[0], "f32", "e2m1", rule, **chosen) == expected[0]
     assert shared_scale(PLUS_INF, "f32", "e2m1", amax_type="float16") == 0xFF
     assert shared_scale(f32(1e-9), "f32", "e2m1", amax_type="float16", zero_block="one") == 127
 

@@ -195,9 +195,7 @@ def drawn_blocks(seed: str, count: int, size: int = 8) -> list[list[int]]:
 
 @pytest.mark.parametrize("scale_format", ["ue4m3", "ue5m3"])
 @pytest.mark.parametrize("tensor_scale", [None, "dynamic", 0x3FAAAAAB])
-def test_exact_is_the_nearest_of_all_codes(
-    scale_format: str, tensor_scale: int | str | None
-) -> None:
+def test_exact_is_nearest_of_all_codes(scale_format: str, tensor_scale: int | str | None) -> None:
     scales = SCALES[scale_format]
     blocks = drawn_blocks(scale_format, 150)
     bits, got = quantize_scaled(blocks, "f32", "e2m1", scale_format, tensor_scale=tensor_scale)
@@ -478,10 +476,7 @@ def test_the_target_is_rounded_to_once_or_twice() -> None:
     # 2**-7. torchao rounds T * scale to float32 first.
     t, s = 0x3F808001, 0x39
     exact = Fraction(27, 16) * read(t)
-    for arithmetic, number in (
-        ("exact", exact),
-        ("cublas", Fraction(27, 16) / read(t)),
-    ):
+    for arithmetic, number in (("exact", exact), ("cublas", Fraction(27, 16) / read(t))):
         wide = dequantize_scaled(t, s, 3, "e2m1", "ue4m3", arithmetic, "f64")
         narrow = dequantize_scaled(t, s, 3, "e2m1", "ue4m3", arithmetic, "bf16")
         assert struct.unpack("<d", struct.pack("<Q", wide))[0] == float(number)
@@ -522,9 +517,7 @@ def test_the_target_is_rounded_to_once_or_twice() -> None:
         (lambda: dequantize_scaled(None, 0, 0, "e2m1", "ue4m3", "exact", "f8"), "target must be"),
     ],
 )
-def test_errors_name_the_parameter_and_the_requirement(
-    call: Callable[[], object], text: str
-) -> None:
+def test_errors_name_parameter_and_requirement(call: Callable[[], object], text: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         call()
     assert str(caught.value).startswith(text)

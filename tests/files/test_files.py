@@ -960,9 +960,7 @@ files.write_blocks(sys.argv[1], {"x": blocks})
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 @pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".gguf"])
 @pytest.mark.parametrize("old", [None, b"an older file"])
-def test_a_killed_writer_leaves_no_half_file(
-    tmp_path: Path, suffix: str, old: bytes | None
-) -> None:
+def test_killed_writer_leaves_no_half_file(tmp_path: Path, suffix: str, old: bytes | None) -> None:
     path = tmp_path / f"x{suffix}"
     if old is not None:
         path.write_bytes(old)

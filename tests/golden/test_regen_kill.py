@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers import ROOT
+from helpers import ROOT, run
 from shares import Share
 
 from mxref import golden
@@ -118,9 +118,7 @@ def killed(
     old, new = small_sets(root)
     lay_out(root / "old", old)
     (root / "texts").write_bytes(pickle.dumps(new))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", _KILLER, str(root)], capture_output=True, text=True
-    )
+    done = run(sys.executable, "-W", "ignore", "-c", _KILLER, root)
     assert (done.returncode, done.stderr) == (0, "")
     return sorted(root.glob("killed_*")), old, new
 
@@ -243,11 +241,7 @@ def test_a_disk_that_is_full_changes_nothing(tmp_path: Path) -> None:
         "except OSError as error: print(error.filename)\n"
     )
     (tmp_path / "texts").write_bytes(pickle.dumps(new))
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(folder), str(tmp_path / "texts")],
-        capture_output=True,
-        text=True,
-    )
+    done = run(sys.executable, "-c", script, folder, tmp_path / "texts")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(folder))
     assert contents(folder) == before
@@ -311,9 +305,7 @@ def test_the_command_killed_over_its_run_leaves_a_whole_set(share: Share, tmp_pa
 
 
 @pytest.mark.complete
-def test_the_command_killed_while_it_writes_leaves_a_whole_set(
-    share: Share, tmp_path: Path
-) -> None:
+def test_command_killed_while_it_writes_leaves_a_whole_set(share: Share, tmp_path: Path) -> None:
     """If complete, after it has built every file itself."""
     old, _ = small_sets(tmp_path)
     folder = tmp_path / "vectors"

@@ -785,9 +785,7 @@ def test_a_regen_killed_while_it_mends_one_file_leaves_that_file_old(
 
 
 @_UNIX
-def test_a_regen_that_is_not_killed_completes_the_folder(
-    texts: dict[str, bytes], scratch: Path
-) -> None:
+def test_regen_that_is_not_killed_completes_folder(texts: dict[str, bytes], scratch: Path) -> None:
     folder = scratch / "vectors"
     lay_out(folder, {**texts, "decode/e2m1.f32.jsonl": b"old\n"})
     with start_regen(scratch, texts) as process:

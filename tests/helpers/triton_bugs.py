@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from triton_encoder_bugs import ENCODING
-from triton_planting import F32, INFINITE, LIMITED, Planted, Rewrites, after, before, instead, part
+from triton_planting import INFINITE, LIMITED, Bugs, Planted, Rewrites, after, before, instead, part
 
 __all__ = ["LEFT_OUT", "PLANTED"]
 
@@ -62,240 +62,182 @@ def seen(condition: str) -> Rewrites:
     )
 
 
-SCALES = (
-    Planted(
-        "C1 C1q",
-        after(
-            SCALE,
-            "positive = tl.maximum(amax, 1).to(tl.float32, bitcast=True)",
-            "log = tl.floor(tl.log2(positive.to(tl.float64)).to(tl.float32))",
-            "scale = log.to(tl.int32) + 127 - emax",
-        ),
+SCALES: Bugs = {
+    "C1 C1q": after(
+        SCALE,
+        "positive = tl.maximum(amax, 1).to(tl.float32, bitcast=True)",
+        "log = tl.floor(tl.log2(positive.to(tl.float64)).to(tl.float32))",
+        "scale = log.to(tl.int32) + 127 - emax",
     ),
-    Planted(
-        "C2 C2q",
-        after(
-            SCALE,
-            "inexact = pattern & 0x7FFFFF != 0",
-            "scale += ((pattern >> 23 < 127) & inexact).to(tl.int32)",
-        ),
+    "C2 C2q": after(
+        SCALE,
+        "inexact = pattern & 0x7FFFFF != 0",
+        "scale += ((pattern >> 23 < 127) & inexact).to(tl.int32)",
     ),
-    Planted("C3 C3q", part(FLOOR, "1 << 23", "1")),
-    Planted("C4 C4q", part(FLOOR, "1 << 23", "0x3504F4")),  # the fraction of the square root of 2
-    Planted("C5a C5aq", after(SCALE, "scale += 1")),
-    Planted("C5b C5bq", after(SCALE, "scale -= 1")),
-    Planted(
-        "C6q", part(STORED, "scale.to", "tl.where(finite, tl.maximum(scale - 1, 0), scale).to")
+    "C3 C3q": part(FLOOR, "1 << 23", "1"),
+    "C4 C4q": part(FLOOR, "1 << 23", "0x3504F4"),  # the fraction of the square root of 2
+    "C5a C5aq": after(SCALE, "scale += 1"),
+    "C5b C5bq": after(SCALE, "scale -= 1"),
+    "C6q": part(STORED, "scale.to", "tl.where(finite, tl.maximum(scale - 1, 0), scale).to"),
+    "C8": instead(AMAX, "amax = tl.max(bits, axis=1, keep_dims=True) & 0x7FFFFFFF"),
+    "C9a": seen("place % 32 < 31"),
+    "C9b": seen("place % 32 > 0"),
+    "C9c": seen("place % 32 < 16"),
+    "C10": seen("every <= 0x7F800000"),
+    "C11a": seen("every != 0x7F800000"),
+    "C11b": instead(FINITE, "finite = amax <= 0x7F800000")
+    + after(LIMITED, f"code = tl.where({INFINITE}, LARGEST, code)")
+    + after(CLAMPED, "scale = tl.where(amax == 0x7F800000, 254, scale)"),
+    "C12 C12q": part(CLAMPED, "scale, 0", "scale, 1"),
+    "C13 C13q": part(CLAMPED, "254", "253"),
+    "C13c C13cq": part(CLAMPED, "(finite,", "(finite & ((scale >= 0) | (amax == 0)),"),
+    "C14 C14q": part(
+        CLAMPED, "tl.minimum(tl.maximum(scale, 0), 254)", "tl.where(amax > 0, scale & 0xFF, 0)"
     ),
-    Planted("C8", instead(AMAX, "amax = tl.max(bits, axis=1, keep_dims=True) & 0x7FFFFFFF")),
-    Planted("C9a", seen("place % 32 < 31")),
-    Planted("C9b", seen("place % 32 > 0")),
-    Planted("C9c", seen("place % 32 < 16")),
-    Planted("C10", seen("every <= 0x7F800000")),
-    Planted("C11a", seen("every != 0x7F800000")),
-    Planted(
-        "C11b",
-        instead(FINITE, "finite = amax <= 0x7F800000")
-        + after(LIMITED, f"code = tl.where({INFINITE}, LARGEST, code)")
-        + after(CLAMPED, "scale = tl.where(amax == 0x7F800000, 254, scale)"),
+    "C15a C15aq": after(CLAMPED, "scale = tl.where(amax == 0, 127, scale)"),
+    "C15b C15bq": after(CLAMPED, "scale = tl.where(amax == 0, 255, scale)"),
+    "C15c C15cq": after(CLAMPED, "scale = tl.where(amax == 0, 127 - emax, scale)"),
+    "C17": part(RCEIL, " + 1", " + 0"),
+    "C17b": part(RCEIL, " + 1", " + 65536"),
+    "C18": part(EVEN, "22 - fraction", "21"),
+    "C18b C18c": part(EVEN, "22", "21"),
+    "C19 C19q": after(
+        AMAX,
+        "short = (amax + 0x7FFF + (amax >> 16 & 1)) >> 16 << 16",
+        "amax = tl.where(amax < 0x7F800000, short, amax)",
     ),
-    Planted("C12 C12q", part(CLAMPED, "scale, 0", "scale, 1")),
-    Planted("C13 C13q", part(CLAMPED, "254", "253")),
-    Planted("C13c C13cq", part(CLAMPED, "(finite,", "(finite & ((scale >= 0) | (amax == 0)),")),
-    Planted(
-        "C14 C14q",
-        part(
-            CLAMPED, "tl.minimum(tl.maximum(scale, 0), 254)", "tl.where(amax > 0, scale & 0xFF, 0)"
-        ),
+    "C19b C19bq": instead(
+        PATTERN,
+        "half = amax.to(tl.float32, bitcast=True).to(tl.float16).to(tl.float32)",
+        "pattern = normalized(half.to(tl.int32, bitcast=True))",
     ),
-    Planted("C15a C15aq", after(CLAMPED, "scale = tl.where(amax == 0, 127, scale)")),
-    Planted("C15b C15bq", after(CLAMPED, "scale = tl.where(amax == 0, 255, scale)")),
-    Planted("C15c C15cq", after(CLAMPED, "scale = tl.where(amax == 0, 127 - emax, scale)")),
-    Planted("C17", part(RCEIL, " + 1", " + 0")),
-    Planted("C17b", part(RCEIL, " + 1", " + 65536")),
-    Planted("C18", part(EVEN, "22 - fraction", "21")),
-    Planted("C18b C18c", part(EVEN, "22", "21")),
-    Planted(
-        "C19 C19q",
-        after(
-            AMAX,
-            "short = (amax + 0x7FFF + (amax >> 16 & 1)) >> 16 << 16",
-            "amax = tl.where(amax < 0x7F800000, short, amax)",
-        ),
-        F32,
-        same=False,  # the museum's clamps the largest float32, this one makes it NaN
+    "C20 C20q": after(
+        SCALE,
+        "largest = LARGEST % (1 << FRACTION) << 23 - FRACTION",
+        "scale -= (pattern & 0x7FFFFF < largest).to(tl.int32)",
     ),
-    Planted(
-        "C19b C19bq",
-        instead(
-            PATTERN,
-            "half = amax.to(tl.float32, bitcast=True).to(tl.float16).to(tl.float32)",
-            "pattern = normalized(half.to(tl.int32, bitcast=True))",
-        ),
-        same=False,
+    "C20b": instead(RCEIL, "1"),
+    "D1": before(ELEMENTS, "bits = tl.where(scale == 254, bits & -0x80000000, bits)"),
+    "D2": before(
+        ELEMENTS,
+        "quotient = bits & -0x80000000 | 0x7F800000",
+        "quotient = tl.where(bits & 0x7FFFFFFF == 0, 0x7FC00000, quotient)",
+        "bits = tl.where(scale == 0, quotient, bits)",
     ),
-    Planted(
-        "C20 C20q",
-        after(
-            SCALE,
-            "largest = LARGEST % (1 << FRACTION) << 23 - FRACTION",
-            "scale -= (pattern & 0x7FFFFF < largest).to(tl.int32)",
-        ),
+    "D4": before(ELEMENTS, "bits = tl.where(bits & 0x7F800000 == 0, bits & -0x80000000, bits)"),
+    "D7q": part(ELEMENTS, "scale", "254 - scale"),
+}
+READING: Bugs = {
+    "C6dq": after(SCALE_READ, "scale = tl.where(scale == 255, 255, scale - 1)"),
+    "D7": after(SCALE_READ, "scale = tl.where(scale == 255, 255, 254 - scale)"),
+    "E1bq": after(SCALE_READ, "scale = tl.maximum(scale, 1)"),
+    "E1q": after(
+        NAN_SCALE, "bits = tl.where(scale == 0, tl.where(bits < 0x7F800000, 0, 0x7FC00000), bits)"
     ),
-    Planted("C20b", instead(RCEIL, "1")),
-    Planted("D1", before(ELEMENTS, "bits = tl.where(scale == 254, bits & -0x80000000, bits)")),
-    Planted(
-        "D2",
-        before(
-            ELEMENTS,
-            "quotient = bits & -0x80000000 | 0x7F800000",
-            "quotient = tl.where(bits & 0x7FFFFFFF == 0, 0x7FC00000, quotient)",
-            "bits = tl.where(scale == 0, quotient, bits)",
-        ),
+    "E2aq": instead(
+        NAN_SCALE,
+        "infinite = tl.where((integer == 0) | (magnitude > LARGEST), bits, 0x7F800000)",
+        "infinite = tl.where(integer == 0, 0x7FC00000, infinite)",
+        "bits = tl.where(scale == 0xFF, infinite, bits)",
     ),
-    Planted(
-        "D4", before(ELEMENTS, "bits = tl.where(bits & 0x7F800000 == 0, bits & -0x80000000, bits)")
+    "E2bq": instead(NAN_SCALE, "bits += 0"),
+    "E3": part(NAN_SCALE, "scale == 0xFF", "(scale == 0xFF) & (integer > 0)"),
+    "E4 E4q": after(READ, "negative = negative & (magnitude > 0)"),
+    "E4b E4bq": instead(IS_NEGATIVE, "negative = code > 0x7F"),
+    "E4c E4cq": after(READ, "magnitude = tl.where(negative, -code, code) & (1 << BITS - 1) - 1"),
+    "E5 E5q": before(
+        INTEGER,
+        "low = (magnitude >> FRACTION == 0) & (magnitude > 0)",
+        "integer += tl.where(low, 1 << FRACTION, 0)",
+        "binade -= low.to(tl.int32)",
     ),
-    Planted("D7q", part(ELEMENTS, "scale", "254 - scale")),
-)
-READING = (
-    Planted("C6dq", after(SCALE_READ, "scale = tl.where(scale == 255, 255, scale - 1)")),
-    Planted("D7", after(SCALE_READ, "scale = tl.where(scale == 255, 255, 254 - scale)")),
-    Planted("E1bq", after(SCALE_READ, "scale = tl.maximum(scale, 1)")),
-    Planted(
-        "E1q",
-        after(
-            NAN_SCALE,
-            "bits = tl.where(scale == 0, tl.where(bits < 0x7F800000, 0, 0x7FC00000), bits)",
-        ),
-    ),
-    Planted(
-        "E2aq",
-        instead(
-            NAN_SCALE,
-            "infinite = tl.where((integer == 0) | (magnitude > LARGEST), bits, 0x7F800000)",
-            "infinite = tl.where(integer == 0, 0x7FC00000, infinite)",
-            "bits = tl.where(scale == 0xFF, infinite, bits)",
-        ),
-    ),
-    Planted("E2bq", instead(NAN_SCALE, "bits += 0")),
-    Planted("E3", part(NAN_SCALE, "scale == 0xFF", "(scale == 0xFF) & (integer > 0)")),
-    Planted("E4 E4q", after(READ, "negative = negative & (magnitude > 0)")),
-    Planted("E4b E4bq", instead(IS_NEGATIVE, "negative = code > 0x7F")),
-    Planted(
-        "E4c E4cq",
-        after(READ, "magnitude = tl.where(negative, -code, code) & (1 << BITS - 1) - 1"),
-        same=False,  # the museum's reads NaN and infinity as they are
-    ),
-    Planted(
-        "E5 E5q",
-        before(
-            INTEGER,
-            "low = (magnitude >> FRACTION == 0) & (magnitude > 0)",
-            "integer += tl.where(low, 1 << FRACTION, 0)",
-            "binade -= low.to(tl.int32)",
-        ),
-    ),
-    Planted("E5b E5bq", after(FIELD, "field -= (magnitude >> FRACTION == 0).to(tl.int32)")),
-    Planted("E5c E5cq", part(FIELD, "127", "128")),
-    Planted("E6 E6q", part(IS_NAN, "magnitude", "(FRACTION == 2) & magnitude")),
-    Planted("E6b E6bq", part(IS_NAN, "> LARGEST", ">> FRACTION >= LARGEST >> FRACTION")),
-    Planted("E7 E7q", instead("if BITS == 8 and FRACTION < 6:", "if False:")),
-    Planted("E7b E7bq", instead(IS_INFINITE, "bits += 0")),
-    Planted("E8", part(PRODUCT, "subnormal", "0")),
-    Planted("E9a", part(OVERFLOW, "0x7F800000", "0x7F7FFFFF"), F32),
-    Planted("E9b", part(OVERFLOW, "0x7F800000", "0x7FC00000")),
-    Planted("F1b F1bq", after(READ_INT8, "magnitude = tl.minimum(magnitude, 127)")),
-    Planted("F1c F1cq", after(READ_INT8, "magnitude = magnitude & 127")),
-    Planted("F4b F4bq", instead(READ_INT8, "magnitude = code & 0x7F")),
-)
+    "E5b E5bq": after(FIELD, "field -= (magnitude >> FRACTION == 0).to(tl.int32)"),
+    "E5c E5cq": part(FIELD, "127", "128"),
+    "E6 E6q": part(IS_NAN, "magnitude", "(FRACTION == 2) & magnitude"),
+    "E6b E6bq": part(IS_NAN, "> LARGEST", ">> FRACTION >= LARGEST >> FRACTION"),
+    "E7 E7q": instead("if BITS == 8 and FRACTION < 6:", "if False:"),
+    "E7b E7bq": instead(IS_INFINITE, "bits += 0"),
+    "E8": part(PRODUCT, "subnormal", "0"),
+    "E9a": part(OVERFLOW, "0x7F800000", "0x7F7FFFFF"),
+    "E9b": part(OVERFLOW, "0x7F800000", "0x7FC00000"),
+    "F1b F1bq": after(READ_INT8, "magnitude = tl.minimum(magnitude, 127)"),
+    "F1c F1cq": after(READ_INT8, "magnitude = magnitude & 127"),
+    "F4b F4bq": instead(READ_INT8, "magnitude = code & 0x7F"),
+}
 REVERSED = " | ".join(f"(code >> {i} & 1) << {5 - i}" for i in range(6))
-PACKING = (
-    Planted("G1", instead(NIBBLES, "(high | low << 4)")),
-    Planted(
-        "G1b",
+PACKING: Bugs = {
+    "G1": instead(NIBBLES, "(high | low << 4)"),
+    "G1b": (
         (
-            (
-                "    return packed\n",
-                "    packed[-1] <<= 4 * (bits == 4 and count % 2)\n    return packed\n",
-            ),
+            "    return packed\n",
+            "    packed[-1] <<= 4 * (bits == 4 and count % 2)\n    return packed\n",
         ),
     ),
-    Planted("G1c", sized(four="count // 2")),
-    Planted("G1d", part(BYTES_READ, "mask, 0", "mask, (1 << BITS) - 1")),
-    Planted("G1e", sized("count", "count") + instead("BITS, not UNDO)", "BITS, False)")),
-    Planted("G1u", instead(FIELD_READ, "code = code >> (4 - bit % 8).to(tl.int32) & 15")),
-    Planted("G1v", after(FIELD_READ, "code |= tl.where(code & 8 > 0, 0xF0, 0)")),
-    Planted("G1w", before(UNPACKED, 'count = packed.numel() * 8 // FORMATS[format]["BITS"]')),
-    Planted(
-        "G2",
-        (
-            (WORD, "word = (low & 63) << 18 | low >> 6 << 12 | (high & 63) << 6 | high >> 6"),
-            ("word >> 8 * i & 0xFF", "word >> 16 - 8 * i & 0xFF"),
-        ),
+    "G1c": sized(four="count // 2"),
+    "G1d": part(BYTES_READ, "mask, 0", "mask, (1 << BITS) - 1"),
+    "G1e": sized("count", "count") + instead("BITS, not UNDO)", "BITS, False)"),
+    "G1u": instead(FIELD_READ, "code = code >> (4 - bit % 8).to(tl.int32) & 15"),
+    "G1v": after(FIELD_READ, "code |= tl.where(code & 8 > 0, 0xF0, 0)"),
+    "G1w": before(UNPACKED, 'count = packed.numel() * 8 // FORMATS[format]["BITS"]'),
+    "G2": (
+        (WORD, "word = (low & 63) << 18 | low >> 6 << 12 | (high & 63) << 6 | high >> 6"),
+        ("word >> 8 * i & 0xFF", "word >> 16 - 8 * i & 0xFF"),
     ),
-    Planted("G2b", instead(WORD, "word = low | (high & 63) << 18 | high >> 6 << 12")),
-    Planted("G2c", before(SIXES, f"code = {REVERSED}")),
-    Planted("G2d", sized("-(-count * 6 // 8)")),
-    Planted(
-        "G2u",
-        instead(SECOND_BYTE, SECOND_BYTE.replace("|= ", "= code << 8 | ")[:-5])
-        + instead(FIELD_READ, "code = code >> (10 - bit % 8).to(tl.int32) & 63"),
+    "G2b": instead(WORD, "word = low | (high & 63) << 18 | high >> 6 << 12"),
+    "G2c": before(SIXES, f"code = {REVERSED}"),
+    "G2d": sized("-(-count * 6 // 8)"),
+    "G2u": instead(SECOND_BYTE, SECOND_BYTE.replace("|= ", "= code << 8 | ")[:-5])
+    + instead(FIELD_READ, "code = code >> (10 - bit % 8).to(tl.int32) & 63"),
+    "G2v": instead(BIT, "bit = (place ^ place // 2 % 2) * BITS"),
+    "G3": instead(FOURS, "tl.permute(tl.reshape(code, (ROWS, 2, 16)), (0, 2, 1))")
+    + sized(four="-(-count // 32) * 16"),
+    "G7": instead(
+        AMAX,
+        "every, first = bits & 0x7FFFFFFF, place % 32 < 16",
+        "low = tl.max(tl.where(first, every, 0), axis=1, keep_dims=True)",
+        "high = tl.max(tl.where(first, 0, every), axis=1, keep_dims=True)",
+        "amax = tl.where(first, low, high)",
+    )
+    + instead(
+        STORED,
+        "mask = (place < count) & (place % 32 == 0)",
+        "tl.store(scales + row + 0 * place, scale.to(tl.uint8), mask)",
     ),
-    Planted("G2v", instead(BIT, "bit = (place ^ place // 2 % 2) * BITS")),
-    Planted(
-        "G3",
-        instead(FOURS, "tl.permute(tl.reshape(code, (ROWS, 2, 16)), (0, 2, 1))")
-        + sized(four="-(-count // 32) * 16"),
+    "G8": part(
+        STORED, "scales + row", "scales + (row + tl.cdiv(count, 32) - 1) % tl.cdiv(count, 32)"
     ),
-    Planted(
-        "G7",
-        instead(
-            AMAX,
-            "every, first = bits & 0x7FFFFFFF, place % 32 < 16",
-            "low = tl.max(tl.where(first, every, 0), axis=1, keep_dims=True)",
-            "high = tl.max(tl.where(first, 0, every), axis=1, keep_dims=True)",
-            "amax = tl.where(first, low, high)",
-        )
-        + instead(
-            STORED,
-            "mask = (place < count) & (place % 32 == 0)",
-            "tl.store(scales + row + 0 * place, scale.to(tl.uint8), mask)",
-        ),
+    "G9 G9u": instead(INSIDE, "inside = tile * 512 + r // 4 * 16 + r % 4 * 4 + c"),
+    "G9b": instead("tl.load(scales + place, mask, 0)", "tl.load(scales + place, mask, 0xFF)"),
+    "G9c G9v": instead(
+        ROW,
+        "down = tl.cdiv(rows, 128)",
+        "row, column = tile % down * 128 + r, tile // down * 4 + c",
     ),
-    Planted(
-        "G8",
-        part(
-            STORED, "scales + row", "scales + (row + tl.cdiv(count, 32) - 1) % tl.cdiv(count, 32)"
-        ),
+    "G9d": (
+        ("tl.arange(0, 128)", "tl.arange(0, 32)"),
+        (INSIDE, "inside = tile * 128 + r * 4 + c"),
+        ("tile // across * 128", "tile // across * 32"),
+        ("triton.cdiv(rows, 128)", "triton.cdiv(rows, 32)"),
+        (TILES, TILES.replace("512", "128")),
     ),
-    Planted("G9 G9u", instead(INSIDE, "inside = tile * 512 + r // 4 * 16 + r % 4 * 4 + c")),
+    "G9e": instead(INSIDE, "inside = tile * 512 + r % 32 * 16 + c * 4 + r // 32"),
+    "G9f": instead(INSIDE, "inside = tile * 512 + r * 4 + c"),
+    "G9h": before(TILES, "return scales.reshape(-1)"),
+}
+#: Bugs that are the museum's mutants from float32 only.
+FROM_F32 = ["A9", "A9b", "A9c", "A10b", "A10c", "A11", "A12", "A16b", "A17b", "A18a", "C19", "E9a"]
+#: Bugs that are wrong in their own way where the museum's mutant has zero and subnormal numbers as
+#: they come (A17), clamps the largest float32 (C19) or reads NaN and infinity as they are (E4c).
+OF_THEIR_OWN = ["A17a", "A17c", "C19", "C19b", "E4c"]
+PLANTED = [
     Planted(
-        "G9b", instead("tl.load(scales + place, mask, 0)", "tl.load(scales + place, mask, 0xFF)")
-    ),
-    Planted(
-        "G9c G9v",
-        instead(
-            ROW,
-            "down = tl.cdiv(rows, 128)",
-            "row, column = tile % down * 128 + r, tile // down * 4 + c",
-        ),
-    ),
-    Planted(
-        "G9d",
-        (
-            ("tl.arange(0, 128)", "tl.arange(0, 32)"),
-            (INSIDE, "inside = tile * 128 + r * 4 + c"),
-            ("tile // across * 128", "tile // across * 32"),
-            ("triton.cdiv(rows, 128)", "triton.cdiv(rows, 32)"),
-            (TILES, TILES.replace("512", "128")),
-        ),
-    ),
-    Planted("G9e", instead(INSIDE, "inside = tile * 512 + r % 32 * 16 + c * 4 + r // 32")),
-    Planted("G9f", instead(INSIDE, "inside = tile * 512 + r * 4 + c")),
-    Planted("G9h", before(TILES, "return scales.reshape(-1)")),
-)
-PLANTED = (*ENCODING, *SCALES, *READING, *PACKING)
+        ids,
+        rewrites,
+        floats=("f32",) if ids.split()[0] in FROM_F32 else ("f32", "bf16"),
+        same=ids.split()[0] not in OF_THEIR_OWN,
+    )
+    for ids, rewrites in (ENCODING | SCALES | READING | PACKING).items()
+]
 
 #: Of the classes of rounding, range, scales and layouts: what the kernels cannot have, and why.
 LEFT_OUT: Mapping[str, str] = {

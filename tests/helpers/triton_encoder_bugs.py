@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-from triton_planting import (
-    F32,
-    INFINITE,
-    LIMITED,
-    SUM,
-    Planted,
-    Rewrites,
-    after,
-    before,
-    instead,
-    part,
-)
+from triton_planting import INFINITE, LIMITED, SUM, Bugs, Rewrites, after, before, instead, part
 
 __all__ = ["ENCODING"]
 
@@ -42,174 +31,125 @@ def last(condition: str, code: str) -> Rewrites:
     return ((CODE, f"    code = tl.where({condition}, {code}, code)\n{CODE}"),)
 
 
-ROUNDING = (
-    Planted("A1 A1q F5", rounded("significand + (1 << drop - 1)")),
-    Planted("A1b", after(ODD, "odd = tl.where(above < 0, odd, 1)")),
-    Planted("A1c", rounded("significand + (1 << drop - 1) - (bits < 0).to(tl.int32)")),
-    Planted("A2 A2q", rounded("significand")),
-    Planted("A3", rounded("significand + (1 << drop - 1) - odd")),
-    Planted(
-        "A3b",
-        instead(
-            ROUNDED,
-            "rest = (significand & (1 << drop) - 1 > 0) & (magnitude > 0)",
-            "code = significand >> drop | rest.to(tl.int32)",
-        ),
+ROUNDING: Bugs = {
+    "A1 A1q F5": rounded("significand + (1 << drop - 1)"),
+    "A1b": after(ODD, "odd = tl.where(above < 0, odd, 1)"),
+    "A1c": rounded("significand + (1 << drop - 1) - (bits < 0).to(tl.int32)"),
+    "A2 A2q": rounded("significand"),
+    "A3": rounded("significand + (1 << drop - 1) - odd"),
+    "A3b": instead(
+        ROUNDED,
+        "rest = (significand & (1 << drop) - 1 > 0) & (magnitude > 0)",
+        "code = significand >> drop | rest.to(tl.int32)",
     ),
-    Planted("A4", rounded("significand + (1 << drop - 1) - 1")),
-    Planted("A5", rounded("significand + tl.where(magnitude > 0, (1 << drop) - 1, 0)")),
-    Planted("A6", rounded("significand + tl.where(bits & magnitude * -1 < 0, (1 << drop) - 1, 0)")),
-    Planted("A6b", rounded("significand + tl.where(bits > 0, (1 << drop) - 1, 0)")),
-    Planted("A7", after(ODD, "odd = tl.where(above < 0, 1, odd)")),
-    Planted("A7b", after(ODD, "odd = tl.where(above < 0, 0, odd)")),
-    Planted("A8", rounded("significand + (odd << drop - 1)")),
-    Planted("A9", part(SIGNIFICAND, "7FFFFF", "7FFF00"), F32),
-    Planted("A9b", part(SIGNIFICAND, "7FFFFF", "7FFFFE"), F32),
-    Planted("A9c", part(SIGNIFICAND, "7FFFFF", "7F0000"), F32),
-    Planted(
-        "A10",
-        instead(
-            ROUNDED,
-            "guard = significand >> drop - 1",
-            "code = (significand >> drop) + (guard & (odd | significand >> drop - 2) & 1)",
-        ),
+    "A4": rounded("significand + (1 << drop - 1) - 1"),
+    "A5": rounded("significand + tl.where(magnitude > 0, (1 << drop) - 1, 0)"),
+    "A6": rounded("significand + tl.where(bits & magnitude * -1 < 0, (1 << drop) - 1, 0)"),
+    "A6b": rounded("significand + tl.where(bits > 0, (1 << drop) - 1, 0)"),
+    "A7": after(ODD, "odd = tl.where(above < 0, 1, odd)"),
+    "A7b": after(ODD, "odd = tl.where(above < 0, 0, odd)"),
+    "A8": rounded("significand + (odd << drop - 1)"),
+    "A9": part(SIGNIFICAND, "7FFFFF", "7FFF00"),
+    "A9b": part(SIGNIFICAND, "7FFFFF", "7FFFFE"),
+    "A9c": part(SIGNIFICAND, "7FFFFF", "7F0000"),
+    "A10": instead(
+        ROUNDED,
+        "guard = significand >> drop - 1",
+        "code = (significand >> drop) + (guard & (odd | significand >> drop - 2) & 1)",
     ),
-    Planted(
-        "A10b",
-        instead(
-            ROUNDED,
-            "guard, low = significand >> drop - 1, significand & (1 << drop - 1) - 1",
-            "sticky = (low >> drop // 2 > 0).to(tl.int32)",
-            "code = (significand >> drop) + (guard & (odd | sticky) & 1)",
-        ),
-        F32,
+    "A10b": instead(
+        ROUNDED,
+        "guard, low = significand >> drop - 1, significand & (1 << drop - 1) - 1",
+        "sticky = (low >> drop // 2 > 0).to(tl.int32)",
+        "code = (significand >> drop) + (guard & (odd | sticky) & 1)",
     ),
-    Planted("A10c", part(SIGNIFICAND, "7FFFFF", "7FFFDF"), F32),
-    Planted(
-        "A11",
-        before(
-            MAGNITUDE,
-            "short = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 << 16",
-            f"bits = tl.where({NOT_NAN}, short, bits)",
-        ),
-        F32,
+    "A10c": part(SIGNIFICAND, "7FFFFF", "7FFFDF"),
+    "A11": before(
+        MAGNITUDE,
+        "short = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 << 16",
+        f"bits = tl.where({NOT_NAN}, short, bits)",
     ),
-    Planted(
-        "A11b",
-        after(
-            MAGNITUDE,
-            "low: tl.constexpr = 23 - FRACTION",
-            "short = (magnitude + (1 << low - 1) - 1 + (magnitude >> low & 1)) >> low << low",
-            "magnitude = tl.where(magnitude > 0x7F800000, magnitude, short)",
-        ),
+    "A11b": after(
+        MAGNITUDE,
+        "low: tl.constexpr = 23 - FRACTION",
+        "short = (magnitude + (1 << low - 1) - 1 + (magnitude >> low & 1)) >> low << low",
+        "magnitude = tl.where(magnitude > 0x7F800000, magnitude, short)",
     ),
-    Planted("A12", before(MAGNITUDE, "bits = bits & -0x10000"), F32),
-    Planted(
-        "A13",
-        before(
-            MAGNITUDE,
-            "half = bits.to(tl.float32, bitcast=True).to(tl.float16)",
-            "bits = half.to(tl.float32).to(tl.int32, bitcast=True)",
-        ),
+    "A12": before(MAGNITUDE, "bits = bits & -0x10000"),
+    "A13": before(
+        MAGNITUDE,
+        "half = bits.to(tl.float32, bitcast=True).to(tl.float16)",
+        "bits = half.to(tl.float32).to(tl.int32, bitcast=True)",
     ),
-    Planted(
-        "A15",
-        before(
-            LIMITED,
-            "carry = code >> FRACTION > tl.where(above < 0, 0, 1)",
-            "code = tl.where(carry, code - (1 << FRACTION), code)",
-        ),
+    "A15": before(
+        LIMITED,
+        "carry = code >> FRACTION > tl.where(above < 0, 0, 1)",
+        "code = tl.where(carry, code - (1 << FRACTION), code)",
     ),
-    Planted(
-        "A15b",
-        instead(
-            LIMITED,
-            "code -= tl.where(above < 0, 0, 1 << FRACTION)",
-            "code = tl.minimum(tl.maximum(above + 1, 0) << FRACTION | code, LARGEST)",
-        ),
+    "A15b": instead(
+        LIMITED,
+        "code -= tl.where(above < 0, 0, 1 << FRACTION)",
+        "code = tl.minimum(tl.maximum(above + 1, 0) << FRACTION | code, LARGEST)",
     ),
-    Planted("A16", instead(LIMITED, UNLIMITED, "code = tl.minimum(code & -2, LARGEST)")),
-    Planted("A16b", before(MAGNITUDE, f"bits = tl.where({NOT_NAN}, bits & -0x300001, bits)"), F32),
-    Planted(
-        "A17a",
-        instead(DROP, "drop = 23 - FRACTION + tl.maximum(-above, 0) & 31"),
-        same=False,  # the museum's has zero and subnormal numbers as they come
+    "A16": instead(LIMITED, UNLIMITED, "code = tl.minimum(code & -2, LARGEST)"),
+    "A16b": before(MAGNITUDE, f"bits = tl.where({NOT_NAN}, bits & -0x300001, bits)"),
+    "A17a": instead(DROP, "drop = 23 - FRACTION + tl.maximum(-above, 0) & 31"),
+    "A17b": instead(DROP, "drop = (23 - FRACTION + tl.maximum(-above, 0)).to(tl.int64) & 63"),
+    "A17c": part(DROP, "FRACTION + 2", "FRACTION + 1"),
+    "A18a": rounded("significand + (1 << drop - 1) + odd"),
+    "A18b": rounded("significand + (1 << drop - 2)"),
+}
+RANGES: Bugs = {
+    "B1": before(LIMITED, "code = tl.where(above < 0, 0, code)"),
+    "B1b": after(LIMITED, "code = tl.where(code < 1 << FRACTION, 0, code)"),
+    "B2": before(LIMITED, "code = tl.where(above < -FRACTION, 0, code)"),
+    "B3": after(ROUNDED, "code |= ((drop == 24) & (significand == 0x800000)).to(tl.int32)"),
+    "B4a": after(DROP, "drop += ((above < 0) & (drop < 25)).to(tl.int32)"),
+    "B4b": instead(DROP, DROP.replace("2)", "3)"), "drop -= (above < 0).to(tl.int32)"),
+    "B4c": before(
+        LIMITED,
+        "one = tl.where((above < 0) & (above >= -FRACTION), FRACTION + above, 31)",
+        "code -= tl.where(one < 31, 1 << one, 0)",
     ),
-    Planted(
-        "A17b",
-        instead(DROP, "drop = (23 - FRACTION + tl.maximum(-above, 0)).to(tl.int64) & 63"),
-        F32,
+    "B5a": instead(LIMITED, UNLIMITED, "code = tl.where(code > LARGEST, 0x7F, code)"),
+    "B5b B13b": last(f"({INFINITE}) & (LARGEST > 0x7A)", "0x7F"),
+    "B6a": instead(LIMITED, UNLIMITED, "code = tl.minimum(code, LARGEST + 1)"),
+    "B6b": after(LIMITED, f"code = tl.where({INFINITE}, 0x7C, code)"),
+    "B7": instead(LIMITED, UNLIMITED, "code &= (1 << BITS - 1) - 1"),
+    "B7b": instead(LIMITED, UNLIMITED)
+    + instead(SIGN, "code += tl.where(negative, 1 << BITS - 1, 0)", "code &= (1 << BITS) - 1"),
+    "B8a": after(
+        LIMITED, "code = tl.where(code >> FRACTION == LARGEST >> FRACTION, LARGEST, code)"
     ),
-    Planted("A17c", part(DROP, "FRACTION + 2", "FRACTION + 1"), same=False),
-    Planted("A18a", rounded("significand + (1 << drop - 1) + odd"), F32),
-    Planted("A18b", rounded("significand + (1 << drop - 2)")),
-)
-RANGES = (
-    Planted("B1", before(LIMITED, "code = tl.where(above < 0, 0, code)")),
-    Planted("B1b", after(LIMITED, "code = tl.where(code < 1 << FRACTION, 0, code)")),
-    Planted("B2", before(LIMITED, "code = tl.where(above < -FRACTION, 0, code)")),
-    Planted(
-        "B3", after(ROUNDED, "code |= ((drop == 24) & (significand == 0x800000)).to(tl.int32)")
+    "B8b": after(LIMITED, "code = tl.where(code >> FRACTION == 15, 0x7F, code)"),
+    "B9a": after(LIMITED, "code = tl.minimum(code, (LARGEST >> FRACTION << FRACTION) - 1)"),
+    "B9b": part(LIMITED, "LARGEST", "LARGEST - 1"),
+    "B11": instead(
+        LIMITED, UNLIMITED, "code = tl.where(above < LARGEST >> FRACTION, code, LARGEST)"
     ),
-    Planted("B4a", after(DROP, "drop += ((above < 0) & (drop < 25)).to(tl.int32)")),
-    Planted("B4b", instead(DROP, DROP.replace("2)", "3)"), "drop -= (above < 0).to(tl.int32)")),
-    Planted(
-        "B4c",
-        before(
-            LIMITED,
-            "one = tl.where((above < 0) & (above >= -FRACTION), FRACTION + above, 31)",
-            "code -= tl.where(one < 31, 1 << one, 0)",
-        ),
+    "B12": before(LIMITED, f"bits = tl.where({SUM} > LARGEST, magnitude, bits)"),
+    "B12b": after(NEGATIVE, "negative = negative & False"),
+    "B12c": instead(SIGN, "code = tl.where(negative, -code, code) & (1 << BITS) - 1"),
+    "B13a": last(INFINITE, "0"),
+    "B13c": last(INFINITE, "1"),
+    "B13d": last(INFINITE, "code ^ 1 << BITS - 1"),
+    "B14": part(NAN, "0x7F if BITS == 8 else LARGEST", "LARGEST"),
+    "B15": part(NAN, "0x7F if BITS == 8 else LARGEST", "0"),
+    "B16": last("nan", "tl.where(bits < 0, 0, 1 << BITS - 1)"),
+    "B17": after(NEGATIVE, "negative = negative & (magnitude > 0)"),
+    "B17b": last("(bits < 0) & (magnitude == 0)", "0x7F"),
+    "B18": after(NEGATIVE, "negative = negative & ((code > 0) | (magnitude == 0))"),
+    "B18q": after(NEGATIVE, "negative = negative & (code > 0)"),
+    "F1": part(LIMITED, "LARGEST", "LARGEST + (bits < 0).to(tl.int32)"),
+    "F2 F2c F2cq": part(INT8, "0", "6"),
+    "F2b F2d F2dq": part(INT8, "0", "-1"),
+    "F3": instead(
+        LIMITED,
+        UNLIMITED,
+        "over = (code == LARGEST + 1) & (bits > 0)",
+        "code = tl.where(over, code, tl.minimum(code, LARGEST))",
     ),
-    Planted("B5a", instead(LIMITED, UNLIMITED, "code = tl.where(code > LARGEST, 0x7F, code)")),
-    Planted("B5b B13b", last(f"({INFINITE}) & (LARGEST > 0x7A)", "0x7F")),
-    Planted("B6a", instead(LIMITED, UNLIMITED, "code = tl.minimum(code, LARGEST + 1)")),
-    Planted("B6b", after(LIMITED, f"code = tl.where({INFINITE}, 0x7C, code)")),
-    Planted("B7", instead(LIMITED, UNLIMITED, "code &= (1 << BITS - 1) - 1")),
-    Planted(
-        "B7b",
-        instead(LIMITED, UNLIMITED)
-        + instead(SIGN, "code += tl.where(negative, 1 << BITS - 1, 0)", "code &= (1 << BITS) - 1"),
-    ),
-    Planted(
-        "B8a",
-        after(LIMITED, "code = tl.where(code >> FRACTION == LARGEST >> FRACTION, LARGEST, code)"),
-    ),
-    Planted("B8b", after(LIMITED, "code = tl.where(code >> FRACTION == 15, 0x7F, code)")),
-    Planted(
-        "B9a", after(LIMITED, "code = tl.minimum(code, (LARGEST >> FRACTION << FRACTION) - 1)")
-    ),
-    Planted("B9b", part(LIMITED, "LARGEST", "LARGEST - 1")),
-    Planted(
-        "B11",
-        instead(LIMITED, UNLIMITED, "code = tl.where(above < LARGEST >> FRACTION, code, LARGEST)"),
-    ),
-    Planted("B12", before(LIMITED, f"bits = tl.where({SUM} > LARGEST, magnitude, bits)")),
-    Planted("B12b", after(NEGATIVE, "negative = negative & False")),
-    Planted("B12c", instead(SIGN, "code = tl.where(negative, -code, code) & (1 << BITS) - 1")),
-    Planted("B13a", last(INFINITE, "0")),
-    Planted("B13c", last(INFINITE, "1")),
-    Planted("B13d", last(INFINITE, "code ^ 1 << BITS - 1")),
-    Planted("B14", part(NAN, "0x7F if BITS == 8 else LARGEST", "LARGEST")),
-    Planted("B15", part(NAN, "0x7F if BITS == 8 else LARGEST", "0")),
-    Planted("B16", last("nan", "tl.where(bits < 0, 0, 1 << BITS - 1)")),
-    Planted("B17", after(NEGATIVE, "negative = negative & (magnitude > 0)")),
-    Planted("B17b", last("(bits < 0) & (magnitude == 0)", "0x7F")),
-    Planted("B18", after(NEGATIVE, "negative = negative & ((code > 0) | (magnitude == 0))")),
-    Planted("B18q", after(NEGATIVE, "negative = negative & (code > 0)")),
-    Planted("F1", part(LIMITED, "LARGEST", "LARGEST + (bits < 0).to(tl.int32)")),
-    Planted("F2 F2c F2cq", part(INT8, "0", "6")),
-    Planted("F2b F2d F2dq", part(INT8, "0", "-1")),
-    Planted(
-        "F3",
-        instead(
-            LIMITED,
-            UNLIMITED,
-            "over = (code == LARGEST + 1) & (bits > 0)",
-            "code = tl.where(over, code, tl.minimum(code, LARGEST))",
-        ),
-    ),
-    Planted("F3b", instead(LIMITED, UNLIMITED)),
-    Planted("F4", instead(COMPLEMENT, "code = tl.where(negative, code | 0x80, code)")),
-)
-ENCODING = (*ROUNDING, *RANGES)
+    "F3b": instead(LIMITED, UNLIMITED),
+    "F4": instead(COMPLEMENT, "code = tl.where(negative, code | 0x80, code)"),
+}
+ENCODING = ROUNDING | RANGES

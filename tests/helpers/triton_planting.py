@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 __all__ = [
-    *("F32", "INFINITE", "LIMITED", "SUM", "Planted", "Rewrites"),
+    *("INFINITE", "LIMITED", "SUM", "Bugs", "Planted", "Rewrites"),
     *("after", "before", "instead", "part"),
 ]
 
 Rewrites = tuple[tuple[str, str], ...]
-F32 = ("f32",)
+#: The museum's names of a bug, one for each operation that it spoils, and how it is planted.
+Bugs = dict[str, Rewrites]
 SUM = "code + (tl.maximum(above, 0) << FRACTION)"
 #: Of `encoded`: saturation, and what an infinity is.
 LIMITED = f"code = tl.minimum({SUM}, LARGEST)"
@@ -34,8 +35,8 @@ class Planted:
 
     ids: str
     rewrites: Rewrites
-    floats: tuple[str, ...] = ("f32", "bf16")
-    same: bool = True
+    floats: tuple[str, ...]
+    same: bool
 
 
 def instead(old: str, *new: str) -> Rewrites:

@@ -61,6 +61,8 @@ def dequantize(scales, codes, format, dtype):
 #: One operation that is right, for targets of little.
 ENCODE = "import mxref\n\ndef encode(values, format):\n    return mxref.encode(values, format)\n"
 
+Vectors = Callable[..., str]
+
 UNNAMED = ": no clause forbids it, but no known policy gives it"
 
 
@@ -71,7 +73,7 @@ def target_file(folder: Path, text: str, name: str = "target.py") -> str:
 
 
 @pytest.fixture(scope="session")
-def vectors(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+def vectors(tmp_path_factory: pytest.TempPathFactory) -> Vectors:
     """Makes folders of copies of a few vector files, for questions that need no more."""
     made: dict[tuple[str, ...], str] = {}
 
@@ -123,6 +125,23 @@ def run_verify(capsys: pytest.CaptureFixture[str]) -> Verify:
         return Run(status, out, err)
 
     return run
+
+
+@dataclasses.dataclass(frozen=True)
+class Kit:
+    """`mxref verify`, folders of vectors, and targets that are written from their text."""
+
+    folder: Path
+    run: Verify
+    vectors: Vectors
+
+    def target(self, text: str) -> str:
+        return target_file(self.folder, text)
+
+
+@pytest.fixture
+def kit(tmp_path: Path, run_verify: Verify, vectors: Vectors) -> Kit:
+    return Kit(tmp_path, run_verify, vectors)
 
 
 def assert_sentence(text: str) -> None:

@@ -251,11 +251,7 @@ def test_every_quad_of_6_bit_codes(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("bits", "name", "filler"),
-    [
-        (4, "middle_bits", 0b11000011),
-        (4, "byte_each", 0b11110000),
-        (6, "byte_each", 0b11000000),
-    ],
+    [(4, "middle_bits", 0b11000011), (4, "byte_each", 0b11110000), (6, "byte_each", 0b11000000)],
 )
 def test_bits_that_hold_no_code_are_not_looked_at(bits: int, name: str, filler: int) -> None:
     codes = np.arange(1 << bits, dtype=np.uint8)
@@ -653,21 +649,9 @@ WIDTH5 = ElementFormat("e2m2", 2, 2, 1)
             lambda: mxref.pack([1], "e2m1", block_size=32.0),
             "block_size must be an integer, got float",
         ),
-        (
-            ValueError,
-            lambda: mxref.unpack([1], "e2m1", -1),
-            "count must be at least 0, got -1",
-        ),
-        (
-            TypeError,
-            lambda: mxref.unpack([1], "e2m1", 1.5),
-            "count must be an integer, got float",
-        ),
-        (
-            TypeError,
-            lambda: mxref.packed_size("2", "e2m1"),
-            "count must be an integer, got str",
-        ),
+        (ValueError, lambda: mxref.unpack([1], "e2m1", -1), "count must be at least 0, got -1"),
+        (TypeError, lambda: mxref.unpack([1], "e2m1", 1.5), "count must be an integer, got float"),
+        (TypeError, lambda: mxref.packed_size("2", "e2m1"), "count must be an integer, got str"),
         (
             ValueError,
             lambda: mxref.unpack([1, 2], "e2m1", 2),

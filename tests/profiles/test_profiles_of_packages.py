@@ -155,9 +155,7 @@ def test_many_blocks(name: str, format: str, source: str, theirs: str) -> None:
         ("compressed_tensors", FP6, 0xFF, 0x3F, -INF),
     ],
 )
-def test_numbers_that_are_read(
-    name: str, format: str, scale: int, code: int, number: float
-) -> None:
+def test_numbers_read(name: str, format: str, scale: int, code: int, number: float) -> None:
     codes, scales = np.full(32, code, np.uint8), np.array([scale], np.uint8)
     blocks = mxref.Blocks(codes, scales, block_format(format), 0, (32,))
     found = mxref.profile(name).dequantize(blocks)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import INFINITY, QUIET_NAN, SOURCES, WIDTH, drawn, sentence, table_steps
+from helpers import INFINITY, QUIET_NAN, SOURCES, WIDTH, drawn, run, sentence, table_steps
 from hypothesis import Phase, find, settings
 from hypothesis import strategies as st
 
@@ -323,15 +322,9 @@ def test_misuse_is_refused_in_one_sentence(call: Callable[[], object], said: str
 
 def test_without_hypothesis_one_sentence_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "hypothesis.py").write_text("raise ImportError('not here')\n")
-    run = subprocess.run(
-        [sys.executable, "-c", "import mxref; import mxref.strategies"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
-    assert run.returncode == 1
-    assert run.stderr.splitlines()[-1] == (
+    done = run(sys.executable, "-c", "import mxref; import mxref.strategies", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
         "ImportError: mxref.strategies needs the package hypothesis, which is not installed: "
         "pip install 'mxref[fuzz]'"
     )
@@ -362,14 +355,9 @@ def test_five_lines_in_another_project(tmp_path: Path, sign: str) -> None:
         "from hypothesis import settings\nsettings.register_profile('here', deadline=None,"
         f" max_examples={100 if sign == 'signed' else 2000})\nsettings.load_profile('here')\n"
     )
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
-    assert run.returncode == (0 if sign == "signed" else 1), run.stdout
+    options = ("-q", "-p", "no:cacheprovider", "--hypothesis-seed=0")
+    done = run(sys.executable, "-m", "pytest", *options, cwd=tmp_path)
+    assert done.returncode == (0 if sign == "signed" else 1), done.stdout
     if sign == "positive":
-        zeros = run.stdout.replace("\n", "").replace("E", "").replace(" ", "")
+        zeros = done.stdout.replace("\n", "").replace("E", "").replace(" ", "")
         assert "numbers=array([nan,nan,nan,nan," in zeros.replace("-nan", "nan")

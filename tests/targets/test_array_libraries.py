@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from helpers import VECTORS, sentence
+from helpers import VECTORS, run, sentence
 
 import mxref
 from mxref import golden
@@ -358,11 +357,5 @@ def test_no_library_is_imported_unasked(tmp_path: Path) -> None:
         load_target("kernel.py")
         print(sorted({"torch", "cupy", "jax"} & set(sys.modules)))
     """
-    run = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert run.stdout == "[]\n"
+    done = run(sys.executable, "-c", textwrap.dedent(code), cwd=tmp_path, check=True)
+    assert done.stdout == "[]\n"

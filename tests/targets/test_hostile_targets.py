@@ -16,6 +16,8 @@ from mxref import golden
 from mxref.cli import main
 from mxref.conformance import Report, TargetError, load_target, read_results, target_of, verify
 
+Capture, Patch = pytest.CaptureFixture[str], pytest.MonkeyPatch
+
 
 class Encoder:
     """A target that has `encode` only, and does it right unless a subclass does otherwise."""
@@ -112,9 +114,7 @@ def test_a_module_that_raises_when_it_is_looked_at(tmp_path: Path) -> None:
         load_target(str(path))
 
 
-def test_a_syntax_error_in_what_a_target_imports(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_syntax_error_in_what_a_target_imports(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "mxref_broken_neighbour.py").write_text("x = 1\n\ndef f(:\n")
     (tmp_path / "healthy.py").write_text("import mxref_broken_neighbour\n")
@@ -129,18 +129,14 @@ def test_a_pipe_in_a_folder_of_results_is_refused(tmp_path: Path) -> None:
         read_results(tmp_path, files, [file.stem for file in files])
 
 
-def test_a_closed_standard_input(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_closed_standard_input(monkeypatch: Patch, capsys: Capture) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     assert main(["check", "encode", "e2m1", "--float", "f16", "--vectors", str(VECTORS)]) == 2
     error = "mxref: error: standard input must be open: the answers come from there\n"
     assert capsys.readouterr() == ("", error)
 
 
-def test_a_negative_number_of_kinds_to_show(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_negative_number_of_kinds_to_show(tmp_path: Path, capsys: Capture) -> None:
     target = tmp_path / "target.py"
     target.write_text("from mxref import decode\n")
     options = ["--op", "decode", "--format", "e2m1", "--vectors", str(VECTORS)]

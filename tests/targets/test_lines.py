@@ -208,9 +208,7 @@ def test_words_are_read(what: tuple[str, str, str], text: str, want: tuple[int, 
         (("encode", "e4m3", "f32"), "error", "the target says: error"),
     ],
 )
-def test_a_wrong_answer_is_an_error_of_its_case(
-    what: tuple[str, str, str], text: str, reason: str
-) -> None:
+def test_wrong_answer_is_error_of_case(what: tuple[str, str, str], text: str, reason: str) -> None:
     answer = answered(*what, text)
     assert answer.error.endswith(reason)
     assert (answer.words, answer.unsupported) == ((), False)

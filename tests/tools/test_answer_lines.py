@@ -42,9 +42,7 @@ def test_the_example_as_a_command(example: Path, encode: Path, capsys: Capture) 
     ]
 
 
-def test_the_example_elsewhere(
-    example: Path, encode: Path, tmp_path: Path, capsys: Capture
-) -> None:
+def test_example_elsewhere(example: Path, encode: Path, tmp_path: Path, capsys: Capture) -> None:
     assert main(["prompts", str(tmp_path / "q"), "--vectors", str(encode)]) == 0
     (tmp_path / "a").mkdir()
     for path in (tmp_path / "q").iterdir():

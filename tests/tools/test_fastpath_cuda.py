@@ -192,9 +192,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("name", "text", "said"), BROKEN)
-def test_a_broken_file_fails(
-    name: str, text: str, said: str, program: Path, tmp_path: Path
-) -> None:
+def test_broken_file_fails(name: str, text: str, said: str, program: Path, tmp_path: Path) -> None:
     (tmp_path / name).parent.mkdir()
     (tmp_path / name).write_text(text)
     found = report(program, "vectors", tmp_path, status=1)
@@ -241,7 +239,8 @@ def test_nvcc_takes_it(number: int, tmp_path: Path) -> None:
           "-o", tmp_path / "mx_check.o")  # fmt: skip
 
 
-#: Bugs of the museum: what is replaced, by what, who shows it, and what `verify` says of it.
+#: Bugs of the museum: what is replaced, by what, who shows it, and what `verify` says of it if it
+#: is not "mutant" and the name.
 MUTANTS = {
     "A1": (
         "(1u << (drop - 1)) - 1u + odd",
@@ -250,12 +249,11 @@ MUTANTS = {
         "ocp+rounding=ties_to_away",
     ),
     "A2": ("(1u << (drop - 1)) - 1u + odd", "0u", "encode e4m3", "ocp+rounding=toward_zero"),
-    "A3": ("n.significand >> drop & 1u", "~n.significand >> drop & 1u", "encode e2m1", "mutant A3"),
+    "A3": ("n.significand >> drop & 1u", "~n.significand >> drop & 1u", "encode e2m1"),
     "A7": (
         "n.significand >> drop & 1u",
         "above < 0 ? 1u : n.significand >> drop & 1u",
         "encode e2m1",
-        "mutant A7",
     ),
     "A17a": ("drop < 25 ? drop : 25", "(drop - 1) % 32 + 1", "encode e3m2", "violates MX-5.3.2"),
     "B6a": (
@@ -264,18 +262,12 @@ MUTANTS = {
         "encode e5m2",
         "ocp+overflow=nonsaturating",
     ),
-    "B7": (
-        "code > F::largest",
-        "(code &= (1u << (F::bits - 1)) - 1u, false)",
-        "encode e2m3",
-        "mutant B7",
-    ),
-    "B12b": ("x >> 31", "0u", "encode e2m1", "mutant B12b"),
+    "B7": ("code > F::largest", "(code &= (1u << (F::bits - 1)) - 1u, false)", "encode e2m3"),
+    "B12b": ("x >> 31", "0u", "encode e2m1"),
     "F4": (
         "F::complement ? 0u - code : code | 1u << (F::bits - 1)",
         "code | 1u << (F::bits - 1)",
         "encode int8",
-        "mutant F4",
     ),
     "C3": (
         "n.significand > last",
@@ -283,14 +275,13 @@ MUTANTS = {
         "shared_scale e4m3",
         "ocp+scale_rule=ceil",
     ),
-    "C5a": ("n.exponent - emax", "n.exponent - emax + 1", "shared_scale e4m3", "mutant C5a"),
+    "C5a": ("n.exponent - emax", "n.exponent - emax + 1", "shared_scale e4m3"),
     "C8": (
         "four[j] & 0x7fffffffu",
         "four[j] >> 31 ? 0u : four[j] & 0x7fffffffu",
         "quantize mxfp4_e2m1",
-        "mutant C8",
     ),
-    "G7": ("distance < 8", "distance < 4", "quantize mxfp8_e4m3", "mutant G7"),
+    "G7": ("distance < 8", "distance < 4", "quantize mxfp8_e4m3"),
     "C11e": (
         "magnitude >= INFINITE",
         "magnitude > INFINITE",
@@ -301,7 +292,6 @@ MUTANTS = {
         "code < 0 ? 0 : code > 0xfe ? 0xfe : code",
         "code < 0 ? 0 : code > 0xfd ? 0xfd : code",
         "shared_scale int8",
-        "mutant C13",
     ),
     "C14": (
         "code < 0 ? 0 : code > 0xfe ? 0xfe : code",
@@ -316,9 +306,9 @@ MUTANTS = {
         "decode e2m1",
         "wrong exactly where the code is a subnormal number",
     ),
-    "E7b": ("static_cast<int>(magnitude) == F::infinity", "false", "decode e5m2", "mutant E7b"),
-    "E8": ("significand << (unit + 149)", "0u", "dequantize mxfp8_e5m2", "mutant E8"),
-    "F1b": ("top - low", "low ? top - low : top - 1u", "decode int8", "mutant F1b"),
+    "E7b": ("static_cast<int>(magnitude) == F::infinity", "false", "decode e5m2"),
+    "E8": ("significand << (unit + 149)", "0u", "dequantize mxfp8_e5m2"),
+    "F1b": ("top - low", "low ? top - low : top - 1u", "decode int8"),
     "G1": (
         "low >> offset | high << (BITS - offset)",
         "BITS == 4 ? high | low << 4 : low >> offset | high << (BITS - offset)",
@@ -331,17 +321,11 @@ MUTANTS = {
         "unpack e2m1",
         "ocp+fp4_packing=high_nibble_first",
     ),
-    "G9": (
-        "i % 16 / 4 * 32 + i % 512 / 16",
-        "i % 512 / 16 * 4 + i % 16 / 4",
-        "pack_scales e8m0",
-        "mutant G9",
-    ),
+    "G9": ("i % 16 / 4 * 32 + i % 512 / 16", "i % 512 / 16 * 4 + i % 16 / 4", "pack_scales e8m0"),
     "G9u": (
         "row % 32 * 16 + row % 128 / 32 * 4",
         "row % 128 / 4 * 16 + row % 4 * 4",
         "unpack_scales e8m0",
-        "mutant G9u",
     ),
 }
 #: Those of the kernels; all others are in what the kernels call.
@@ -385,12 +369,13 @@ def plant(header: Path) -> None:
 
 @pytest.mark.parametrize("id", MUTANTS)
 def test_mutants_are_caught(id: str, wrong: Path, capsys: Capture) -> None:
-    _, _, shown, said = MUTANTS[id]
+    _, _, shown, *said = MUTANTS[id]
     op, format = shown.split()
     machine = MACHINES[id in OF_KERNELS]
     command = f"env MX_MUTANT={id} {wrong} {machine} answer"
     assert main(["verify", "--cmd", command, "--op", op, "--format", format]) == 1
-    assert said in capsys.readouterr().out
+    (wanted,) = said or [f"mutant {id}"]
+    assert wanted in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -17,10 +17,11 @@ import gpu_common
 import gpu_parts
 import gpu_program
 import pytest
-from helpers import ROOT
+from helpers import ROOT, run
 
 from mxref.conformance import load_target
 
+Patch = pytest.MonkeyPatch
 FAKE = {"device": "A GPU", "cases": 5, "failed": 0, "passed": True}
 
 
@@ -32,19 +33,12 @@ def test_without_a_gpu_nothing_is_run_and_nothing_passes(tmp_path: Path) -> None
     tools = tmp_path / "bin"
     tools.mkdir()  # a PATH without nvidia-smi
     out = tmp_path / "out"
-    command = [sys.executable, str(ROOT / "tools" / "gpu" / "gpu_check.py"), "--out", str(out)]
-    run = subprocess.run(
-        command,
-        cwd=tmp_path,
-        env=os.environ | {"PATH": str(tools)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 3
-    assert run.stderr == f"no GPU answered: nothing is written to {out}\n"
+    command = (sys.executable, ROOT / "tools" / "gpu" / "gpu_check.py", "--out", out)
+    done = run(*command, cwd=tmp_path, env=os.environ | {"PATH": str(tools)})
+    assert done.returncode == 3
+    assert done.stderr == f"no GPU answered: nothing is written to {out}\n"
     assert not out.exists()
-    rows = [line for line in run.stdout.splitlines() if line.startswith("| ")][1:]
+    rows = [line for line in done.stdout.splitlines() if line.startswith("| ")][1:]
     assert len(rows) == len(gpu_parts.PARTS)
     for one, row in zip(gpu_parts.PARTS, rows, strict=True):
         assert row.startswith(f"| not run | {one.name} |")
@@ -59,11 +53,10 @@ def test_every_part_needs_a_gpu_and_has_a_name_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "status", "why"),
-    [("", 1, "no GPU: nvidia-smi said nothing"), ("No devices", 0, "")],
+    ("said", "status", "why"), [("", 1, "no GPU: nvidia-smi said nothing"), ("No devices", 0, "")]
 )
 def test_what_nvidia_smi_says(
-    said: str, status: int, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    said: str, status: int, why: str, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     program = tmp_path / "nvidia-smi"
     program.write_text(f"#!/bin/sh\necho '{said}'\nexit {status}\n", "ascii")
@@ -97,12 +90,7 @@ def test_what_findings_amount_to(found: dict[str, Any], own: bool, status: str) 
 
 @pytest.mark.parametrize(
     ("statuses", "exit_status"),
-    [
-        (["ok", "differs"], 0),
-        (["ok", "not run"], 3),
-        (["FAIL", "not run", "ok"], 1),
-        ([], 3),
-    ],
+    [(["ok", "differs"], 0), (["ok", "not run"], 3), (["FAIL", "not run", "ok"], 1), ([], 3)],
 )
 def test_exit_status(statuses: list[str], exit_status: int) -> None:
     results = [gpu_check.Result(str(i), status) for i, status in enumerate(statuses)]
@@ -136,7 +124,7 @@ def test_a_part_that_dies_has_failed(text: str, status: str, detail: str, tmp_pa
 
 
 def test_results_of_a_device_are_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: Patch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parts = (part("first"), part("second", needs=("no_such_package",)))
     monkeypatch.setattr(gpu_check, "PARTS", parts)
@@ -184,9 +172,7 @@ SWEPT = {
 }
 
 
-def answers(
-    record: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int = 0
-) -> dict[str, Any]:
+def answers(record: object, tmp_path: Path, monkeypatch: Patch, status: int = 0) -> dict[str, Any]:
     program = tmp_path / "mx_check"
     text = record if isinstance(record, str) else json.dumps(record)
     program.write_text(f"#!/bin/sh\necho '{text}'\necho 'last words' >&2\nexit {status}\n", "ascii")
@@ -197,7 +183,7 @@ def answers(
 
 
 def test_what_the_program_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: Patch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = answers(OF_A_DEVICE, tmp_path, monkeypatch)
     assert gpu_check.judged(part(), found, 1.0, "").status == "ok"
@@ -214,14 +200,12 @@ def test_what_the_program_found(
 
 
 @pytest.mark.parametrize("machine", ["host", "emulated"])
-def test_what_ran_on_a_cpu_does_not_count(
-    machine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_ran_on_a_cpu_does_not_count(machine: str, tmp_path: Path, monkeypatch: Patch) -> None:
     with pytest.raises(RuntimeError, match=f"must run on the device, got {machine}"):
         answers({**OF_A_DEVICE, "machine": machine}, tmp_path, monkeypatch)
 
 
-def test_a_program_without_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_without_an_answer(tmp_path: Path, monkeypatch: Patch) -> None:
     with pytest.raises(RuntimeError, match="gave no JSON but said: last words"):
         answers("no device", tmp_path, monkeypatch, status=1)
     with pytest.raises(RuntimeError, match="passed, but with exit status 1"):

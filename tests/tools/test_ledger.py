@@ -47,10 +47,9 @@ def block(*words: int) -> np.ndarray:
 def target(name: str, **claims: Any) -> PythonTarget:
     """A profile as an implementation of its own, with few formats."""
     right = profile_target(profile(name))
+    all_of = right.operations
     small = {
-        "operations": {
-            op: right.operations[op] for op in ("shared_scale", "quantize", "dequantize")
-        },
+        "operations": {op: all_of[op] for op in ("shared_scale", "quantize", "dequantize")},
         "formats": frozenset({"e2m1", "mxfp4_e2m1"}),
         "floats": frozenset({"f32"}),
     }

@@ -5,6 +5,8 @@ The name of a test is the clause. Not here: N26 to N28 (dot products) and N35 (f
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -180,21 +182,11 @@ def test_n17_rounding() -> None:
 @pytest.mark.parametrize("variant", ["a", "b", "c"])
 def test_n18_stochastic_rounding(variant: str) -> None:
     # 2.375 is 3/8 of the way from 2 to 3; of the 8 values of 3 bits, 3 round up.
-    codes = mxref.encode(
-        np.full(8, 2.375),
-        "e2m1",
-        rounding=f"stochastic_{variant}",
-        random_bits=np.arange(8),
-        random_width=3,
-    )
+    drawn: Any = {"random_bits": np.arange(8), "random_width": 3}
+    rounding = f"stochastic_{variant}"
+    codes = mxref.encode(np.full(8, 2.375), "e2m1", rounding=rounding, **drawn)
     assert sorted(codes.tolist()) == [4] * 5 + [5] * 3
-    exact = mxref.encode(
-        np.full(8, 3.0),
-        "e2m1",
-        rounding=f"stochastic_{variant}",
-        random_bits=np.arange(8),
-        random_width=3,
-    )
+    exact = mxref.encode(np.full(8, 3.0), "e2m1", rounding=rounding, **drawn)
     assert set(exact.tolist()) == {5}
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from helpers import ROOT, copy_vectors, records
+from helpers import run as run_command
 
 import mxref.cli.verify_verb
 import mxref.conformance
@@ -283,12 +283,6 @@ def test_the_example_runs(tmp_path: Path) -> None:
         (kernel.replace("magnitude >=", "magnitude >"), "1 failed, 1 passed"),
     ):
         (tmp_path / "my_kernel.py").write_text(text)
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-W", "error"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_command(sys.executable, "-m", "pytest", "-W", "error", cwd=tmp_path)
         assert f"= {outcome} in" in done.stdout
         assert done.returncode == ("failed" in outcome)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
-from verify_helpers import RIGHT, Run, Verify, target_file
+from verify_helpers import RIGHT, Kit, Run
 
 #: name -> vector files, body of a target that is right all the same
 ALSO_RIGHT = {
@@ -96,18 +93,14 @@ def encode(values, format):
 
 
 @pytest.mark.parametrize("name", ALSO_RIGHT)
-def test_what_the_standard_leaves_open_passes(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str], name: str
-) -> None:
+def test_what_the_standard_leaves_open_passes(kit: Kit, name: str) -> None:
     stems, body = ALSO_RIGHT[name]
-    run = run_verify(target_file(tmp_path, RIGHT + body), "--vectors", vectors(*stems))
+    run = kit.run(kit.target(RIGHT + body), "--vectors", kit.vectors(*stems))
     assert run.status == 0, run.out
     assert run.last_line.endswith(" 0 failed: conforms")
 
 
-def test_nan_elements_of_blocks_are_one_class(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
+def test_nan_elements_of_blocks_are_one_class(kit: Kit) -> None:
     body = """
 def quantize(values, format):
     blocks = mxref.quantize(values, format, block_nan="ignore")
@@ -116,9 +109,9 @@ def quantize(values, format):
     codes[codes == 0x7F] = 0xFF
     return blocks.scale_codes, codes
 """
-    folder = vectors("quantize/mxfp8_e4m3.f32")
+    folder = kit.vectors("quantize/mxfp8_e4m3.f32")
     options = ["--policy", "ocp+block_nan=ignore", "--vectors", folder]
-    run = run_verify(target_file(tmp_path, RIGHT + body), *options)
+    run = kit.run(kit.target(RIGHT + body), *options)
     assert run.status == 0
     assert run.last_line.endswith(" 0 failed: conforms under ocp+block_nan=ignore")
 
@@ -127,13 +120,11 @@ def failed_ids(run: Run) -> set[str]:
     return {failure["id"] for failure in run.json["failures"]}
 
 
-def test_zeros_are_told_apart_by_their_sign(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
+def test_zeros_are_told_apart_by_their_sign(kit: Kit) -> None:
     body = "def decode(codes, format): return mxref.decode(codes, format) + np.float32(0)\n"
     stems = [f"decode/{format}.f32" for format in ("e5m2", "e4m3", "e3m2", "e2m1", "int8")]
-    spec = target_file(tmp_path, RIGHT + body)
-    run = run_verify(spec, "--vectors", vectors(*stems), "--json")
+    spec = kit.target(RIGHT + body)
+    run = kit.run(spec, "--vectors", kit.vectors(*stems), "--json")
     assert run.status == 1
     assert failed_ids(run) == {  # -0 + 0 is +0; INT8 has no -0
         "decode.e5m2.f32.80",

@@ -178,9 +178,7 @@ def test_the_command_with_nothing_else(capsys: pytest.CaptureFixture[str]) -> No
     assert [one["policy"] for one in record["sweeps"]] == [odd] * 6
 
 
-def test_one_wrong_format_fails_the_command(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_one_wrong_format_fails_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     path.write_text(
         "import mxref\n\nFORMATS = ['e4m3', 'e2m1', 'e3m2']\n\n"

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from helpers import sentence
+from helpers import run, sentence
 
 from mxref.cli import main
 from mxref.conformance import TargetError, load_target, target_of
@@ -164,9 +164,7 @@ def test_an_interrupted_sweep_says_how_to_go_on(planted: str, tmp_path: Path) ->
     assert record["sweeps"][0]["cases"] == record["done"] << 22
     # A target that has changed is another one.
     Path(planted).write_text(PLANTED.replace("= 3", "= 2"))
-    done = subprocess.run(
-        [*command, "--state", str(state)], capture_output=True, text=True, timeout=300
-    )
+    done = run(*command, "--state", state)
     assert done.returncode == 2
     assert done.stderr.startswith(
         f"mxref: error: state {state} is of a sweep before the target's file changed: remove it"
@@ -224,9 +222,7 @@ def test_a_state_that_somebody_has_changed_is_refused(tmp_path: Path, old: str, 
     assert "must be a file that a sweep has written" in sentence(ValueError, what)
 
 
-def test_the_fingerprint_is_of_the_files_that_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fingerprint_is_of_files_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "kernel.py"
     path.write_text("1")

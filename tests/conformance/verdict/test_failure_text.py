@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from planted_bugs import BUGS, line_of
-from verify_helpers import RIGHT, UNNAMED, Verify, read, target_file
+from verify_helpers import RIGHT, UNNAMED, Kit, Vectors, read, target_file
 
 from mxref.conformance import load_target, verify
 from mxref.conformance.compare.failure_text import describe
@@ -66,73 +65,61 @@ from mxref.conformance.compare.failure_text import describe
         ),
     ],
 )
-def test_a_failure_is_described_in_one_line(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str], name: str, line: str
-) -> None:
-    spec = target_file(tmp_path, RIGHT + BUGS[name].body)
-    run = run_verify(spec, "--vectors", vectors(BUGS[name].stem), "--show", 1000)
+def test_a_failure_is_described_in_one_line(kit: Kit, name: str, line: str) -> None:
+    spec = kit.target(RIGHT + BUGS[name].body)
+    run = kit.run(spec, "--vectors", kit.vectors(BUGS[name].stem), "--show", 1000)
     assert f"  {line}\n" in run.out
 
 
-def test_an_element_is_described_with_its_own_input(
-    tmp_path: Path, vectors: Callable[..., str]
-) -> None:
+def test_an_element_is_described_with_its_own_input(tmp_path: Path, vectors: Vectors) -> None:
     bug = BUGS["sign of one position wrong"]
     report = verify(load_target(target_file(tmp_path, RIGHT + bug.body)), read(vectors(bug.stem)))
     lines = [describe(file, failure) for file, failure in report.failures]
-    (line,) = [line for line in lines if line.startswith(f"{bug.id[:-4]}alternating: ")]
+    (line,) = [line for line in lines if line.startswith(f"{bug.case.id[:-4]}alternating: ")]
     assert "element 17: in bf800000 = -0x1p+0 = -1, " in line  # 1, -1, 1 ...: odd ones are -1
     assert "want 0e = -4 (1 11 0), got 06 = 4 (0 11 0), 12 codes away" in line
 
 
-def test_legal_but_unnamed(tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]) -> None:
-    spec = target_file(tmp_path, RIGHT + BUGS["NaN to three"].body)
-    run = run_verify(spec, "--vectors", vectors("encode/e2m1.f32"))
+def test_legal_but_unnamed(kit: Kit) -> None:
+    spec = kit.target(RIGHT + BUGS["NaN to three"].body)
+    run = kit.run(spec, "--vectors", kit.vectors("encode/e2m1.f32"))
     assert run.status == 1
     assert re.search(rf"FAIL .*: \d+ cases, \d+ failed: legal but unnamed{UNNAMED}$", run.last_line)
     assert "your output" not in run.out
 
 
-def test_several_clauses_are_violated(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
+def test_several_clauses_are_violated(kit: Kit) -> None:
     body = BUGS["scale 00 as zero"].body + BUGS["E4M3 has an infinity"].body
-    folder = vectors("decode/e4m3.f32", "decode_scale/e8m0.f32")
-    run = run_verify(target_file(tmp_path, RIGHT + body), "--vectors", folder)
+    folder = kit.vectors("decode/e4m3.f32", "decode_scale/e8m0.f32")
+    run = kit.run(kit.target(RIGHT + body), "--vectors", folder)
     assert run.status == 1
     assert run.last_line.endswith(": 512 cases, 2 failed: violates MX-5.3.1, N22")
 
 
-def test_a_permitted_difference_does_not_hide_a_violation(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
+def test_a_permitted_difference_does_not_hide_a_violation(kit: Kit) -> None:
     body = BUGS["INT8 uses -128"].body + BUGS["INT8 80 as +2"].body
-    folder = vectors("decode/int8.f32", "encode/int8.f32")
-    run = run_verify(target_file(tmp_path, RIGHT + body), "--vectors", folder)
+    folder = kit.vectors("decode/int8.f32", "encode/int8.f32")
+    run = kit.run(kit.target(RIGHT + body), "--vectors", folder)
     assert run.last_line.endswith(": violates N15")
 
 
-def test_show_limits_the_kinds_that_are_printed(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
-    spec = target_file(tmp_path, RIGHT + "def encode(v, f): return np.zeros(v.shape, 'u1')\n")
-    options = ["--vectors", vectors("encode/e2m1.f32")]
-    everything = run_verify(spec, *options, "--show", 1000).out
+def test_show_limits_the_kinds_that_are_printed(kit: Kit) -> None:
+    spec = kit.target(RIGHT + "def encode(v, f): return np.zeros(v.shape, 'u1')\n")
+    options = ["--vectors", kit.vectors("encode/e2m1.f32")]
+    everything = kit.run(spec, *options, "--show", 1000).out
     kinds = everything.count("; the first:\n")
     assert kinds > 3
     assert "more kinds of failure" not in everything
-    some = run_verify(spec, *options, "--show", 2).out
+    some = kit.run(spec, *options, "--show", 2).out
     assert some.count("; the first:\n") == 2
     assert f"... and {kinds - 2} more kinds of failure" in some
 
 
-def test_no_format_crowds_out_the_others(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
+def test_no_format_crowds_out_the_others(kit: Kit) -> None:
     body = "def encode(v, f): return np.zeros(v.shape, 'u1')\n"
     body += BUGS["INT8 80 as +2"].body
-    folder = vectors("encode/e2m1.f32", "encode/e3m2.f32", "decode/int8.f32")
-    run = run_verify(target_file(tmp_path, RIGHT + body), "--vectors", folder, "--show", 1000)
+    folder = kit.vectors("encode/e2m1.f32", "encode/e3m2.f32", "decode/int8.f32")
+    run = kit.run(kit.target(RIGHT + body), "--vectors", folder, "--show", 1000)
     kinds = re.findall(r"^(\w+ \w+): (\d+) x .*; the first:$", run.out, re.MULTILINE)
     names = [name for name, _ in kinds]
     assert sorted(names[:5]) == sorted(["encode e2m1", "encode e3m2"] * 2 + ["decode int8"])
@@ -142,16 +129,14 @@ def test_no_format_crowds_out_the_others(
         assert counts == sorted(counts, reverse=True)
 
 
-def test_identical_errors_are_one_kind_of_one_line(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
+def test_identical_errors_are_one_kind_of_one_line(kit: Kit) -> None:
     text = RIGHT + "def encode(v, f): raise ValueError('one\\ntwo')\n"
-    run = run_verify(target_file(tmp_path, text), "--vectors", vectors("encode/e2m1.f16"))
+    run = kit.run(kit.target(text), "--vectors", kit.vectors("encode/e2m1.f16"))
     assert run.status == 1
     (cases,) = re.findall(r"^FAIL +encode +e2m1 +ocp +(\d+) +\1 +0$", run.out, re.MULTILINE)
     where = f"(target.py:{text.count(chr(10))})"
     assert run.out.splitlines()[2:] == [
         f"encode e2m1: {cases} x ValueError: one two {where}; the first:",
         f"  encode.e2m1.f16.0000: ValueError: one two {where}; MX-5.3.3 [zero]",
-        f"FAIL {tmp_path / 'target.py'}: {cases} cases, {cases} failed: fails with errors",
+        f"FAIL {kit.folder / 'target.py'}: {cases} cases, {cases} failed: fails with errors",
     ]

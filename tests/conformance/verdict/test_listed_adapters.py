@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from shares import Share
-from verify_helpers import ADAPTERS, RIGHT, Verify, target_file
+from verify_helpers import ADAPTERS, RIGHT, Kit
 
 from mxref.conformance import Report, load_target, read_xfail, verify
 from mxref.golden import VectorFile
@@ -70,9 +68,7 @@ ADAPTER_STEMS = {
 
 
 @pytest.mark.parametrize("name", ADAPTER_STEMS)
-def test_the_command_on_an_adapter(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str], name: str
-) -> None:
+def test_the_command_on_an_adapter(kit: Kit, name: str) -> None:
     pytest.importorskip(name, reason=f"needs {name}: pip install 'mxref[test]'")
     stems = ADAPTER_STEMS[name]
     prefixes = tuple(stem.replace("/", ".") + "." for stem in stems)
@@ -85,13 +81,13 @@ def test_the_command_on_an_adapter(
     assert len(groups) > 1
     adapter = ADAPTERS / f"{name}_adapter.py"
     policy = load_target(str(adapter)).policy  # not the profile, which knows these divergences
-    command = [adapter, "--vectors", vectors(*stems), "--policy", policy]
-    path = tmp_path / "known.xfail.json"
+    command = [adapter, "--vectors", kit.vectors(*stems), "--policy", policy]
+    path = kit.folder / "known.xfail.json"
     path.write_text(json.dumps({**record, "groups": groups}))
-    assert run_verify(*command, "--xfail", path).status == 0
-    assert run_verify(*command).status == 1
+    assert kit.run(*command, "--xfail", path).status == 0
+    assert kit.run(*command).status == 1
     path.write_text(json.dumps({**record, "groups": groups[1:]}))
-    assert run_verify(*command, "--xfail", path).status == 1
+    assert kit.run(*command, "--xfail", path).status == 1
 
 
 @pytest.mark.parametrize(
@@ -101,9 +97,7 @@ def test_the_command_on_an_adapter(
         ("decode/e2m1.f32", "def decode(c, f): return np.ma.array(mxref.decode(c, f), mask=True)"),
     ],
 )
-def test_masked_answers_do_not_pass(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str], stem: str, call: str
-) -> None:
-    run = run_verify(target_file(tmp_path, RIGHT + call + "\n"), "--vectors", vectors(stem))
+def test_masked_answers_do_not_pass(kit: Kit, stem: str, call: str) -> None:
+    run = kit.run(kit.target(RIGHT + call + "\n"), "--vectors", kit.vectors(stem))
     assert run.status == 1
     assert "the result must not be masked" in run.out

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from helpers import VECTORS
-from verify_helpers import OPERATIONS, RIGHT, UNNAMED, Verify, target_file
+from verify_helpers import OPERATIONS, RIGHT, UNNAMED, Kit
 
 from mxref.cases import words as golden_words
 from mxref.golden import VectorFile
@@ -16,10 +16,7 @@ from mxref.targets import asked as asked_module
 
 
 def test_a_right_target_conforms(
-    tmp_path: Path,
-    run_verify: Verify,
-    everything: list[VectorFile],
-    monkeypatch: pytest.MonkeyPatch,
+    kit: Kit, everything: list[VectorFile], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Path] = []
 
@@ -28,7 +25,7 @@ def test_a_right_target_conforms(
         return [file for file in everything if wanted(file.stem)]
 
     monkeypatch.setattr(asked_module, "read_vectors", read)
-    run = run_verify(target_file(tmp_path, RIGHT), "--json")
+    run = kit.run(kit.target(RIGHT), "--json")
     assert run.status == 0
     assert asked == [VECTORS]
     report = run.json
@@ -54,12 +51,10 @@ def test_a_right_target_conforms(
     assert report["compared"] == sum(lines) > 0
 
 
-def test_a_right_target_conforms_in_words(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
-    spec = target_file(tmp_path, RIGHT)
-    folder = vectors("decode/e2m1.f32", "decode_scale/e8m0.f32")
-    run = run_verify(spec, "--vectors", folder)
+def test_a_right_target_conforms_in_words(kit: Kit) -> None:
+    spec = kit.target(RIGHT)
+    folder = kit.vectors("decode/e2m1.f32", "decode_scale/e8m0.f32")
+    run = kit.run(spec, "--vectors", folder)
     assert run.status == 0
     assert run.err == ""
     header, *rows, last = run.out.splitlines()
@@ -71,9 +66,7 @@ def test_a_right_target_conforms_in_words(
     assert last == f"PASS {spec}: 272 cases, 0 failed: conforms"
 
 
-def test_what_a_target_prints_is_no_part_of_the_report(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
+def test_what_a_target_prints_is_no_part_of_the_report(kit: Kit) -> None:
     body = """
 print("loading")
 right = decode
@@ -81,12 +74,12 @@ def decode(codes, format):
     print("decoding")
     return right(codes, format)
 """
-    spec = target_file(tmp_path, RIGHT + body)
-    options = ["--vectors", vectors("decode/e2m1.f32")]
-    run = run_verify(spec, *options, "--json")
+    spec = kit.target(RIGHT + body)
+    options = ["--vectors", kit.vectors("decode/e2m1.f32")]
+    run = kit.run(spec, *options, "--json")
     assert (run.status, run.json["passed"]) == (0, True)
     assert run.err == "loading\ndecoding\n"
-    run = run_verify(spec, *options)
+    run = kit.run(spec, *options)
     assert run.out.splitlines()[0].split()[0] == "op"
     assert run.err == "loading\ndecoding\n"
 
@@ -114,19 +107,13 @@ def quantize(values, format):
 )
 @pytest.mark.parametrize("claimed", [True, False], ids=["claimed", "asked for"])
 def test_a_target_conforms_under_another_policy(
-    tmp_path: Path,
-    run_verify: Verify,
-    vectors: Callable[..., str],
-    policy: str,
-    body: str,
-    *,
-    claimed: bool,
+    kit: Kit, policy: str, body: str, *, claimed: bool
 ) -> None:
-    folder = vectors("encode/e4m3.f32", "quantize/mxfp4_e2m1.f32", "decode/e4m3.f32")
+    folder = kit.vectors("encode/e4m3.f32", "quantize/mxfp4_e2m1.f32", "decode/e4m3.f32")
     claim = f"POLICY = {policy!r}\n" if claimed else ""
     options = [] if claimed else ["--policy", policy]
-    spec = target_file(tmp_path, RIGHT + body + claim)
-    run = run_verify(spec, "--vectors", folder, "--json", *options)
+    spec = kit.target(RIGHT + body + claim)
+    run = kit.run(spec, "--vectors", folder, "--json", *options)
     assert run.status == 0
     assert run.json["verdict"] == f"conforms under {policy}"
     assert run.json["policy"] == policy
@@ -138,22 +125,18 @@ def test_a_target_conforms_under_another_policy(
     }
 
 
-def test_the_default_does_not_pass_under_another_policy(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
-    folder = vectors("encode/e2m1.f32")
+def test_the_default_does_not_pass_under_another_policy(kit: Kit) -> None:
+    folder = kit.vectors("encode/e2m1.f32")
     options = ["--policy", "ocp+rounding=toward_zero", "--vectors", folder]
-    run = run_verify(target_file(tmp_path, RIGHT), *options)
+    run = kit.run(kit.target(RIGHT), *options)
     assert run.status == 1
     assert "your output equals ocp on" in run.out
 
 
-def test_ties_away_is_named(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
-    folder = vectors("encode/e2m1.f32", "quantize/mxfp4_e2m1.f32", "decode/e2m1.f32")
-    spec = target_file(tmp_path, RIGHT + AWAY)
-    run = run_verify(spec, "--vectors", folder)
+def test_ties_away_is_named(kit: Kit) -> None:
+    folder = kit.vectors("encode/e2m1.f32", "quantize/mxfp4_e2m1.f32", "decode/e2m1.f32")
+    spec = kit.target(RIGHT + AWAY)
+    run = kit.run(spec, "--vectors", folder)
     assert run.status == 1
     assert run.last_line.startswith(f"FAIL {spec}: ")
     conforms = "conforms under ocp+rounding=ties_to_away"
@@ -168,14 +151,12 @@ def test_ties_away_is_named(
     assert "decode e2m1: your output" not in run.out
     # The policy that it names is one under which it passes.
     options = ["--policy", "ocp+rounding=ties_to_away", "--vectors", folder]
-    assert run_verify(spec, *options).status == 0
+    assert kit.run(spec, *options).status == 0
 
 
-def test_a_target_that_overflows_to_nan_conforms_under_that_policy(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
+def test_a_target_that_overflows_to_nan_conforms_under_that_policy(kit: Kit) -> None:
     body = 'def encode(v, f): return mxref.encode(v, f, overflow="nonsaturating")\n'
-    run = run_verify(target_file(tmp_path, RIGHT + body), "--vectors", vectors("encode/e4m3.f32"))
+    run = kit.run(kit.target(RIGHT + body), "--vectors", kit.vectors("encode/e4m3.f32"))
     assert run.status == 1
     conforms = "conforms under ocp+overflow=nonsaturating"
     assert run.last_line.endswith(f" failed: {conforms}; overflow=saturate must be offered as well")
@@ -188,12 +169,10 @@ def encode(v, f):
 """
 
 
-def test_one_policy_for_some_formats_is_not_one_policy(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
-    run = run_verify(
-        target_file(tmp_path, RIGHT + BY_FORMAT),
-        *("--vectors", vectors("encode/e4m3.f32", "encode/e5m2.f32")),
+def test_one_policy_for_some_formats_is_not_one_policy(kit: Kit) -> None:
+    run = kit.run(
+        kit.target(RIGHT + BY_FORMAT),
+        *("--vectors", kit.vectors("encode/e4m3.f32", "encode/e5m2.f32")),
     )
     assert run.status == 1
     # Each of the two answers is one of Table 3, but no policy gives both.
@@ -202,46 +181,40 @@ def test_one_policy_for_some_formats_is_not_one_policy(
     assert "encode e5m2: your output" not in run.out
 
 
-def test_one_policy_may_explain_rows_of_different_choices(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
+def test_one_policy_may_explain_rows_of_different_choices(kit: Kit) -> None:
     body = """
 def encode(v, f): return mxref.encode(v, f, overflow="nonsaturating")
 def decode(c, f): return mxref.decode(c, f) + np.float32(0)
 """
-    spec = target_file(tmp_path, RIGHT + body)
-    options = ["--vectors", vectors("encode/e4m3.f32", "decode/e4m3.f32", "decode/int8.f32")]
-    run = run_verify(spec, *options)
+    spec = kit.target(RIGHT + body)
+    options = ["--vectors", kit.vectors("encode/e4m3.f32", "decode/e4m3.f32", "decode/int8.f32")]
+    run = kit.run(spec, *options)
     assert run.status == 1
     besides = "; overflow=saturate must be offered as well"
     policy = run.last_line.partition(" failed: conforms under ")[2].removesuffix(besides)
     assert set(policy.split("+")) == {"ocp", "overflow=nonsaturating", "decoded_zero=dropped"}
-    run = run_verify(spec, *options, "--policy", policy)
+    run = kit.run(spec, *options, "--policy", policy)
     assert run.status == 0
     assert run.last_line.endswith(f" 0 failed: conforms under {policy}{besides}")
 
 
-def test_the_nearest_policy_is_named(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
+def test_the_nearest_policy_is_named(kit: Kit) -> None:
     body = """
 def encode(values, format):
     codes = mxref.encode(values, format, rounding="ties_to_away")
     return np.where(values == 6, 6, codes).astype(np.uint8)
 """
-    run = run_verify(target_file(tmp_path, RIGHT + body), "--vectors", vectors("encode/e2m1.f32"))
+    run = kit.run(kit.target(RIGHT + body), "--vectors", kit.vectors("encode/e2m1.f32"))
     (cases,) = re.findall(r"^FAIL +encode +e2m1 +ocp +(\d+) +\d+ +0$", run.out, re.MULTILINE)
     nearest = "encode e2m1: your output is nearest to ocp+rounding=ties_to_away"
     assert f"{nearest} on {int(cases) - 1} of {cases} cases\n" in run.out
     assert run.last_line.endswith(" failed: violates MX-5.3.3")
 
 
-def test_a_policy_that_contradicts_the_standard_is_named_but_is_no_conformance(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
+def test_a_policy_that_contradicts_the_standard_is_named_but_is_no_conformance(kit: Kit) -> None:
     body = 'def decode_scale(c): return mxref.decode_scale(c, scale_00="zero")\n'
-    spec = target_file(tmp_path, RIGHT + body)
-    run = run_verify(spec, "--vectors", vectors("decode_scale/e8m0.f32"))
+    spec = kit.target(RIGHT + body)
+    run = kit.run(spec, "--vectors", kit.vectors("decode_scale/e8m0.f32"))
     assert run.status == 1
     equals = "decode_scale e8m0: your output equals ocp+scale_00=zero on 256 of 256 cases\n"
     assert equals in run.out

@@ -3,44 +3,41 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from planted_bugs import BUGS
-from verify_helpers import RIGHT, UNNAMED, Verify, assert_described, read, rule_titles, target_file
+from verify_helpers import RIGHT, UNNAMED, Kit, assert_described, read, rule_titles
 
 from mxref.conformance import load_target, verify
 
 
 @pytest.mark.parametrize("name", BUGS)
-def test_a_planted_bug_is_found(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str], name: str
-) -> None:
-    bug = BUGS[name]
-    spec = target_file(tmp_path, RIGHT + bug.body)
-    folder = vectors(bug.stem)
+def test_a_planted_bug_is_found(kit: Kit, name: str) -> None:
+    bug, case = BUGS[name], BUGS[name].case
+    spec = kit.target(RIGHT + bug.body)
+    folder = kit.vectors(bug.stem)
     report = verify(load_target(spec), read(folder))
-    wanted = bug.verdict or f"violates {bug.rule}"
+    error = isinstance(case.got, str)
+    wanted = case.verdict or ("fails with errors" if error else f"violates {case.rule}")
     assert report.verdict == wanted
     assert not report.passed
     failures = {failure.case.id: failure for _, failure in report.failures}
     assert len(failures) == len(report.failures)
-    failure = failures[bug.id]
-    assert failure.want[bug.word] == bug.want
-    assert failure.case.rule == bug.rule
-    if isinstance(bug.got, str):
+    failure = failures[case.id]
+    assert failure.want[case.word] == case.want
+    assert failure.case.rule == case.rule
+    if isinstance(case.got, str):
         assert failure.got is None
-        assert re.fullmatch(bug.got, failure.error)
+        assert re.fullmatch(case.got, failure.error)
     else:
         assert failure.got is not None
-        assert failure.got[bug.word] == bug.got
-        assert failure.got[: bug.word] == failure.want[: bug.word]
-    run = run_verify(spec, "--vectors", folder, "--show", 1000)
+        assert failure.got[case.word] == case.got
+        assert failure.got[: case.word] == failure.want[: case.word]
+    run = kit.run(spec, "--vectors", folder, "--show", 1000)
     assert_described(run, failures, rule_titles(folder, bug.stem))
     count = len(report.failures)
     verdict = f"FAIL {spec}: {report.compared} cases, {count} failed: {wanted}"
-    if bug.verdict == "legal but unnamed":
+    if case.verdict == "legal but unnamed":
         verdict += UNNAMED
     besides = "".join(f"; {choice} must be offered as well" for choice in report.besides)
     assert run.last_line == verdict + besides

@@ -27,6 +27,7 @@ from mxref.targets.profile_target import profile_target, speaks_of
 pytest_plugins = ["pytester"]
 
 Run = Callable[..., tuple[int, str, str]]
+Target = Callable[..., str]
 
 #: torchao 0.18's FLOOR for FP4: the exponent field less 2 (253 for infinity); byte 00 divides by
 #: 2**-126; a NaN as an element comes out as its pattern says, infinity / infinity as -1.5.
@@ -66,7 +67,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 @pytest.fixture
-def target(tmp_path: Path) -> Callable[..., str]:
+def target(tmp_path: Path) -> Target:
     def written(text: str, **claims: str) -> str:
         path = tmp_path / "kernel.py"
         path.write_text(text + "".join(f"\n{name} = {is_!r}" for name, is_ in claims.items()))
@@ -75,7 +76,7 @@ def target(tmp_path: Path) -> Callable[..., str]:
     return written
 
 
-def test_conforms_to_its_profile(target: Callable[..., str], run: Run) -> None:
+def test_conforms_to_its_profile(target: Target, run: Run) -> None:
     spec = target(KERNEL)
     status, out, err = run("verify", spec, "--profile", "torchao_0_18_floor")
     assert (status, err) == (0, "")
@@ -92,7 +93,7 @@ def test_conforms_to_its_profile(target: Callable[..., str], run: Run) -> None:
     assert run("verify", spec, "--policy", profile("torchao_0_18_floor").policy)[0] == 1
 
 
-def test_the_report_as_json(target: Callable[..., str], run: Run) -> None:
+def test_the_report_as_json(target: Target, run: Run) -> None:
     spec = target(KERNEL)
     report = json.loads(run("verify", spec, "--profile", "torchao_0_18_floor", "--json")[1])
     assert report["profile"] == "torchao_0_18_floor"
@@ -105,7 +106,7 @@ def test_the_report_as_json(target: Callable[..., str], run: Run) -> None:
     assert [row["profile"] for row in plain["rows"]] == [None]
 
 
-def test_a_claimed_profile_is_the_default(target: Callable[..., str], run: Run) -> None:
+def test_a_claimed_profile_is_the_default(target: Target, run: Run) -> None:
     spec = target(KERNEL, PROFILE="torchao_0_18_floor")
     assert run("verify", spec)[0] == 0
     status, out, _ = run("verify", spec, "--policy", "ocp")
@@ -115,9 +116,7 @@ def test_a_claimed_profile_is_the_default(target: Callable[..., str], run: Run) 
     assert run("verify", other, "--profile", "torchao_0_18_floor")[0] == 0
 
 
-def test_a_failure_names_the_byte_that_the_implementation_gives(
-    target: Callable[..., str], run: Run
-) -> None:
+def test_a_failure_names_the_byte_that_the_implementation_gives(target: Target, run: Run) -> None:
     """Blocks under byte 00 are halved by torchao, and by nobody else."""
     spec = target(LITERAL)
     status, out, _ = run("verify", spec, "--profile", "torchao_0_18_floor")
@@ -149,7 +148,7 @@ def test_a_failure_names_the_byte_that_the_implementation_gives(
     assert "the scale code is 00" in line
 
 
-def test_the_profile_that_it_is_is_named(target: Callable[..., str], run: Run) -> None:
+def test_the_profile_that_it_is_is_named(target: Target, run: Run) -> None:
     spec = target(KERNEL)
     status, out, _ = run("verify", spec, "--profile", "torchao_0_18_ceil")
     assert status == 1
@@ -173,7 +172,7 @@ def decode(codes, format):
 
 
 def test_codes_of_nan_are_compared_by_their_bits_and_floats_are_not(
-    target: Callable[..., str], run: Run
+    target: Target, run: Run
 ) -> None:
     """torch keeps the sign of a NaN; under a policy NaN is one class."""
     signed = target(ENCODE.replace("NAN", "0x7F | np.signbit(values) * 128"))
@@ -193,7 +192,7 @@ def test_codes_of_nan_are_compared_by_their_bits_and_floats_are_not(
 
 
 def test_codes_under_a_nan_scale_are_compared_and_the_one_that_differs_is_named(
-    target: Callable[..., str], run: Run
+    target: Target, run: Run
 ) -> None:
     """torchao puts +-0 beside a NaN, where a policy compares no codes."""
     changed = (
@@ -225,7 +224,7 @@ def encode(values, format):
 
 
 def test_what_the_profile_says_nothing_of_is_compared_with_the_policy(
-    target: Callable[..., str], run: Run
+    target: Target, run: Run
 ) -> None:
     """The profile of torch knows E4M3; E5M2 is another one's, which overflows to infinity."""
     spec = target(TWO_FORMATS)
@@ -246,7 +245,7 @@ def test_what_the_profile_says_nothing_of_is_compared_with_the_policy(
 
 
 def test_float_types_that_the_profile_does_not_take_have_a_row_of_their_own(
-    target: Callable[..., str], run: Run
+    target: Target, run: Run
 ) -> None:
     narrow = KERNEL.replace(
         "(values, format):", "(values, format):\n    values = np.float32(values)"
@@ -286,7 +285,7 @@ def pack(codes, format):
     ],
 )
 def test_what_the_profile_refuses_a_target_may_refuse(
-    target: Callable[..., str], run: Run, odd: str, failed: int
+    target: Target, run: Run, odd: str, failed: int
 ) -> None:
     sizes = [len(case["in"].split()) for case in records("pack/e2m1.bytes")[1]]
     assert sum(size % 2 for size in sizes) == 20
@@ -297,7 +296,7 @@ def test_what_the_profile_refuses_a_target_may_refuse(
 
 
 def test_answers_that_are_there_already(
-    target: Callable[..., str], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    target: Target, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`--results`, `--cmd` and `check` know profiles, too."""
     file = read_vectors(VECTORS, lambda stem: stem == QUANTIZE)[0]
@@ -322,7 +321,7 @@ def test_answers_that_are_there_already(
         assert run("verify", "--cmd", f"{sys.executable} {script}", *by, *only)[0] == status
 
 
-def test_profiles_and_policies_exclude_each_other(target: Callable[..., str], run: Run) -> None:
+def test_profiles_and_policies_exclude_each_other(target: Target, run: Run) -> None:
     spec = target(KERNEL)
     status, out, err = run("verify", spec, "--profile", "torch", "--policy", "ocp")
     assert (status, out) == (2, "")
@@ -332,9 +331,7 @@ def test_profiles_and_policies_exclude_each_other(target: Callable[..., str], ru
     assert err.endswith("got 'torchao_0_18_flor' (did you mean 'torchao_0_18_floor'?)\n")
 
 
-def test_known_divergences_from_a_profile(
-    target: Callable[..., str], run: Run, tmp_path: Path
-) -> None:
+def test_known_divergences_from_a_profile(target: Target, run: Run, tmp_path: Path) -> None:
     spec, path = target(LITERAL, PROFILE="torchao_0_18_floor"), tmp_path / "known.json"
     assert run("verify", spec, "--write-xfail", path)[0] == 0
     text = path.read_text().replace('"link": ""', '"link": "https://example.org/1"')
@@ -354,7 +351,7 @@ def test_the_pytest_plugin_compares_with_the_claimed_profile(pytester: pytest.Py
     assert "differs from profile torchao_0_18_floor" in result.stdout.str()
 
 
-def test_in_python(target: Callable[..., str]) -> None:
+def test_in_python(target: Target) -> None:
     """A policy that is given is compared with, and a profile in what it speaks of."""
     kernel = load_target(target(KERNEL, PROFILE="torchao_0_18_floor"))
     files = read_vectors(VECTORS, lambda stem: stem == QUANTIZE)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from planted_bugs import BUGS, line_of
-from verify_helpers import ENCODE, RIGHT, Verify, assert_sentence, read, target_file
+from verify_helpers import ENCODE, RIGHT, Kit, Vectors, assert_sentence, read, target_file
 
 from mxref import golden
 from mxref.conformance import XfailError, load_target, read_xfail, verify, write_xfail
+
+Diverging = tuple[str, list[str], list[str]]
 
 LINK = "https://example.org/1"
 
 
 @pytest.fixture
-def diverging(tmp_path: Path, vectors: Callable[..., str]) -> tuple[str, list[str], list[str]]:
+def diverging(tmp_path: Path, vectors: Vectors) -> Diverging:
     """A target with known divergences, how it is run, and the ids that it fails."""
     spec = target_file(tmp_path, RIGHT + BUGS["INT8 uses -128"].body)
     folder = vectors("encode/int8.f32", "decode/int8.f32")
@@ -38,76 +40,68 @@ def xfail_file(folder: Path, *groups: Iterable[str], **changed: object) -> Path:
     return path
 
 
-def test_listed_failures_pass(
-    tmp_path: Path, run_verify: Verify, diverging: tuple[str, list[str], list[str]]
-) -> None:
+def test_listed_failures_pass(kit: Kit, diverging: Diverging) -> None:
     spec, options, ids = diverging
-    path = xfail_file(tmp_path, ids[:2], ids[2:])
-    run = run_verify(spec, *options, "--xfail", path)
+    path = xfail_file(kit.folder, ids[:2], ids[2:])
+    run = kit.run(spec, *options, "--xfail", path)
     assert run.status == 0
     assert f"known: 2 x reason 0 ({LINK})\n" in run.out
     assert f"known: {len(ids) - 2} x reason 1 ({LINK})\n" in run.out
     assert re.search(rf"^known +encode +int8 +ocp +\d+ +0 +{len(ids)}$", run.out, re.MULTILINE)
     summary = rf"PASS {spec}: \d+ cases, 0 failed, {len(ids)} known to fail"
     assert re.fullmatch(summary + r": conforms under ocp\+int8_range=full", run.last_line)
-    report = run_verify(spec, *options, "--xfail", path, "--json").json
+    report = kit.run(spec, *options, "--xfail", path, "--json").json
     assert report["passed"] is True
     assert report["stale"] == []
     assert {f["known"] for f in report["failures"]} == {f"reason {i} ({LINK})" for i in (0, 1)}
     assert {row["op"]: row["known"] for row in report["rows"]} == {"encode": len(ids), "decode": 0}
 
 
-def test_a_failure_that_is_not_listed_fails(
-    tmp_path: Path, run_verify: Verify, diverging: tuple[str, list[str], list[str]]
-) -> None:
+def test_a_failure_that_is_not_listed_fails(kit: Kit, diverging: Diverging) -> None:
     spec, options, ids = diverging
-    run = run_verify(spec, *options, "--xfail", xfail_file(tmp_path, ids[1:]))
+    run = kit.run(spec, *options, "--xfail", xfail_file(kit.folder, ids[1:]))
     assert run.status == 1
     assert f"  {ids[0]}: " in run.out
     numbers = f" cases, 1 failed, {len(ids) - 1} known to fail: "
     assert re.fullmatch(rf"FAIL {spec}: \d+{numbers}.*", run.last_line)
 
 
-def test_a_listed_case_that_passes_fails(
-    tmp_path: Path, run_verify: Verify, diverging: tuple[str, list[str], list[str]]
-) -> None:
+def test_a_listed_case_that_passes_fails(kit: Kit, diverging: Diverging) -> None:
     spec, options, ids = diverging
     id = "encode.int8.f32.3f800000"
-    path = xfail_file(tmp_path, ids, [id])
-    run = run_verify(spec, *options, "--xfail", path)
+    path = xfail_file(kit.folder, ids, [id])
+    run = kit.run(spec, *options, "--xfail", path)
     assert run.status == 1
     assert f"{id}: is listed as a known divergence but passes\n" in run.out
     numbers = f"0 failed, {len(ids)} known to fail, 1 wrongly listed as known"
     assert re.fullmatch(rf"FAIL {spec}: \d+ cases, {numbers}: conforms under .*", run.last_line)
-    report = run_verify(spec, *options, "--xfail", path, "--json")
+    report = kit.run(spec, *options, "--xfail", path, "--json")
     assert report.status == 1
     assert report.json["stale"] == [id]
 
 
-def test_a_listed_case_that_is_not_compared_fails(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
-    spec = target_file(tmp_path, RIGHT + "FORMATS = ['int8']\n")
-    options = ["--vectors", vectors("decode/int8.f32", "decode/e2m1.f32")]
-    path = xfail_file(tmp_path, ["decode.e2m1.f32.00"])
-    run = run_verify(spec, *options, "--xfail", path)
+def test_a_listed_case_that_is_not_compared_fails(kit: Kit) -> None:
+    spec = kit.target(RIGHT + "FORMATS = ['int8']\n")
+    options = ["--vectors", kit.vectors("decode/int8.f32", "decode/e2m1.f32")]
+    path = xfail_file(kit.folder, ["decode.e2m1.f32.00"])
+    run = kit.run(spec, *options, "--xfail", path)
     assert run.status == 1
     assert "decode.e2m1.f32.00: is listed as a known divergence but was not compared\n" in run.out
     assert "\nknown: " not in run.out
     numbers = "256 cases, 0 failed, 0 known to fail, 1 wrongly listed as known"
     assert run.last_line == f"FAIL {spec}: {numbers}: conforms"
     # What is not asked cannot fail.
-    assert run_verify(spec, *options, "--xfail", path, "--format", "int8").status == 0
+    assert kit.run(spec, *options, "--xfail", path, "--format", "int8").status == 0
 
 
 @pytest.mark.parametrize("id", ["encode.e2m1.f32.00000000", "encode.int8.f32.nonsense", ""])
 def test_a_listed_case_that_does_not_exist_is_refused(
-    tmp_path: Path, run_verify: Verify, diverging: tuple[str, list[str], list[str]], id: str
+    kit: Kit, diverging: Diverging, id: str
 ) -> None:
     spec, options, ids = diverging
-    path = xfail_file(tmp_path, ids, [id])
+    path = xfail_file(kit.folder, ids, [id])
     for filters in ([], ["--op", "decode"]):
-        run = run_verify(spec, *options, *filters, "--xfail", path)
+        run = kit.run(spec, *options, *filters, "--xfail", path)
         message = f"mxref: error: {path}: there is no case {id!r}\n"
         assert (run.status, run.out, run.err) == (2, "", message)
 
@@ -116,18 +110,14 @@ def test_a_listed_case_that_does_not_exist_is_refused(
     "filters", [["--op", "decode"], ["--format", "e2m1"], ["--float", "f64"], ["--op", "encode"]]
 )
 def test_known_divergences_outside_the_filter_do_not_count(
-    tmp_path: Path,
-    run_verify: Verify,
-    vectors: Callable[..., str],
-    diverging: tuple[str, list[str], list[str]],
-    filters: list[str],
+    kit: Kit, diverging: Diverging, filters: list[str]
 ) -> None:
     spec, _, ids = diverging
-    folder = vectors(
+    folder = kit.vectors(
         "encode/int8.f32", "decode/int8.f32", "decode/e2m1.f32", "shared_scale/int8.f64"
     )
-    options = ["--vectors", folder, *filters, "--xfail", xfail_file(tmp_path, ids)]
-    run = run_verify(spec, *options)
+    options = ["--vectors", folder, *filters, "--xfail", xfail_file(kit.folder, ids)]
+    run = kit.run(spec, *options)
     assert run.status == 0
     inside = filters == ["--op", "encode"]
     assert (f", {len(ids)} known to fail" in run.last_line) == inside
@@ -135,14 +125,12 @@ def test_known_divergences_outside_the_filter_do_not_count(
     assert ("known: " in run.out) == inside
 
 
-def test_a_mended_target_no_longer_passes(
-    tmp_path: Path, run_verify: Verify, diverging: tuple[str, list[str], list[str]]
-) -> None:
+def test_a_mended_target_no_longer_passes(kit: Kit, diverging: Diverging) -> None:
     spec, options, ids = diverging
-    path = xfail_file(tmp_path, ids)
+    path = xfail_file(kit.folder, ids)
     Path(spec).write_text(RIGHT)
-    assert run_verify(spec, *options, "--xfail", path).status == 1
-    assert run_verify(spec, *options).status == 0
+    assert kit.run(spec, *options, "--xfail", path).status == 1
+    assert kit.run(spec, *options).status == 0
 
 
 #: name -> changed keys of a group, what the sentence says
@@ -163,17 +151,15 @@ BAD_GROUPS: dict[str, tuple[dict[str, object], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_GROUPS)
-def test_a_group_that_explains_nothing_is_refused(
-    tmp_path: Path, run_verify: Verify, diverging: tuple[str, list[str], list[str]], name: str
-) -> None:
+def test_group_that_explains_nothing_is_refused(kit: Kit, diverging: Diverging, name: str) -> None:
     spec, options, ids = diverging
     changed, reason = BAD_GROUPS[name]
-    path = xfail_file(tmp_path, ids, **changed)
+    path = xfail_file(kit.folder, ids, **changed)
     with pytest.raises(XfailError, match=reason) as caught:
         read_xfail(path)
     assert_sentence(str(caught.value))
     assert str(path) in str(caught.value)
-    run = run_verify(spec, *options, "--xfail", path)
+    run = kit.run(spec, *options, "--xfail", path)
     assert (run.status, run.out, run.err) == (2, "", f"mxref: error: {caught.value}\n")
 
 
@@ -208,18 +194,16 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
         read_xfail(path)
 
 
-def test_write_xfail_and_back(
-    tmp_path: Path, run_verify: Verify, diverging: tuple[str, list[str], list[str]]
-) -> None:
+def test_write_xfail_and_back(kit: Kit, diverging: Diverging) -> None:
     spec, options, ids = diverging
-    path = tmp_path / "known.xfail.json"
-    run = run_verify(spec, *options, "--write-xfail", path)
+    path = kit.folder / "known.xfail.json"
+    run = kit.run(spec, *options, "--write-xfail", path)
     assert run.status == 0
     assert run.out == f"{path}: {len(ids)} cases, {len(ids)} still without a reason and a link\n"
-    again = run_verify(spec, *options, "--write-xfail", path)
+    again = kit.run(spec, *options, "--write-xfail", path)
     assert again.out == run.out
     # What nobody has explained is not accepted.
-    run = run_verify(spec, *options, "--xfail", path)
+    run = kit.run(spec, *options, "--xfail", path)
     assert (run.status, run.out) == (2, "")
     assert "a reason that you have written, got 'to be explained: encode int8 N15" in run.err
     record = json.loads(path.read_text())
@@ -227,15 +211,15 @@ def test_write_xfail_and_back(
     first = {"reason": "uses -2", "link": LINK, "cases": ids[:2]}
     second = {"reason": "also", "link": LINK, "cases": ids[2:]}
     path.write_text(json.dumps({**record, "groups": [first, second]}))
-    assert run_verify(spec, *options, "--xfail", path).status == 0
+    assert kit.run(spec, *options, "--xfail", path).status == 0
     # A reason without a link is not accepted, nor counted as one.
     path.write_text(json.dumps({**record, "groups": [first, {**second, "link": ""}]}))
-    assert run_verify(spec, *options, "--xfail", path).status == 2
-    run = run_verify(spec, *options, "--write-xfail", path)
+    assert kit.run(spec, *options, "--xfail", path).status == 2
+    run = kit.run(spec, *options, "--write-xfail", path)
     assert f" {len(ids) - 2} still without a reason and a link\n" in run.out
     # Reasons stay when it is written again; what is new stands apart, what passes goes.
     path.write_text(json.dumps({**record, "groups": [first]}))
-    run = run_verify(spec, *options, "--write-xfail", path)
+    run = kit.run(spec, *options, "--write-xfail", path)
     assert (
         run.out == f"{path}: {len(ids)} cases, {len(ids) - 2} still without a reason and a link\n"
     )
@@ -246,18 +230,16 @@ def test_write_xfail_and_back(
         assert group["reason"].startswith("to be explained: encode int8 N15")
         assert group["link"] == ""
     Path(spec).write_text(RIGHT)
-    assert run_verify(spec, *options, "--write-xfail", path).status == 0
+    assert kit.run(spec, *options, "--write-xfail", path).status == 0
     assert json.loads(path.read_text())["groups"] == []
 
 
-def test_write_xfail_groups_by_kind(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
+def test_write_xfail_groups_by_kind(kit: Kit) -> None:
     body = BUGS["raises on NaN"].body + BUGS["INT8 80 as +2"].body
-    spec = target_file(tmp_path, RIGHT + body)
-    folder = vectors("encode/e4m3.f32", "decode/int8.f32", "decode/e2m1.f32")
-    path = tmp_path / "known.xfail.json"
-    run = run_verify(spec, "--vectors", folder, "--write-xfail", path)
+    spec = kit.target(RIGHT + body)
+    folder = kit.vectors("encode/e4m3.f32", "decode/int8.f32", "decode/e2m1.f32")
+    path = kit.folder / "known.xfail.json"
+    run = kit.run(spec, "--vectors", folder, "--write-xfail", path)
     nans = ["7f800001", "7fc00000", "7fffffff", "ff800001", "ffc00000", "ffffffff"]
     where = f"target.py:{line_of('raises on NaN', 'raise ValueError')}"
     assert json.loads(path.read_text()) == {
@@ -278,24 +260,20 @@ def test_write_xfail_groups_by_kind(
     assert run.out == f"{path}: 7 cases, 7 still without a reason and a link\n"
 
 
-def test_write_xfail_keeps_what_was_not_compared(
-    tmp_path: Path, run_verify: Verify, diverging: tuple[str, list[str], list[str]]
-) -> None:
+def test_write_xfail_keeps_what_was_not_compared(kit: Kit, diverging: Diverging) -> None:
     spec, options, ids = diverging
-    path = xfail_file(tmp_path, ids[:3], ids[3:])
+    path = xfail_file(kit.folder, ids[:3], ids[3:])
     before = json.loads(path.read_text())["groups"]
-    run = run_verify(spec, *options, "--op", "decode", "--write-xfail", path)
+    run = kit.run(spec, *options, "--op", "decode", "--write-xfail", path)
     assert run.status == 0
     assert json.loads(path.read_text())["groups"] == before
 
 
-def test_write_xfail_starts_from_the_file_that_is_used(
-    tmp_path: Path, run_verify: Verify, diverging: tuple[str, list[str], list[str]]
-) -> None:
+def test_write_xfail_starts_from_the_file_that_is_used(kit: Kit, diverging: Diverging) -> None:
     spec, options, ids = diverging
-    path, new = xfail_file(tmp_path, ids), tmp_path / "new.json"
+    path, new = xfail_file(kit.folder, ids), kit.folder / "new.json"
     before = path.read_bytes()
-    run = run_verify(spec, *options, "--xfail", path, "--write-xfail", new)
+    run = kit.run(spec, *options, "--xfail", path, "--write-xfail", new)
     assert (run.status, run.out) == (
         0,
         f"{new}: {len(ids)} cases, 0 still without a reason and a link\n",
@@ -304,19 +282,15 @@ def test_write_xfail_starts_from_the_file_that_is_used(
     assert path.read_bytes() == before
 
 
-def test_write_xfail_of_nothing_compared_is_a_failure(
-    tmp_path: Path, run_verify: Verify, vectors: Callable[..., str]
-) -> None:
-    spec = target_file(tmp_path, ENCODE + "FORMATS = []\n")
-    path = tmp_path / "known.xfail.json"
-    options = ["--vectors", vectors("encode/e2m1.f16"), "--write-xfail", path]
-    assert run_verify(spec, *options).status == 1
+def test_write_xfail_of_nothing_compared_is_a_failure(kit: Kit) -> None:
+    spec = kit.target(ENCODE + "FORMATS = []\n")
+    path = kit.folder / "known.xfail.json"
+    options = ["--vectors", kit.vectors("encode/e2m1.f16"), "--write-xfail", path]
+    assert kit.run(spec, *options).status == 1
     assert not path.exists()
 
 
-def test_write_xfail_leaves_nothing_when_it_fails(
-    tmp_path: Path, diverging: tuple[str, list[str], list[str]]
-) -> None:
+def test_write_xfail_leaves_nothing_when_it_fails(tmp_path: Path, diverging: Diverging) -> None:
     spec, (_, folder), _ = diverging
     report = verify(load_target(spec), read(folder))
     path = tmp_path / "folder" / "known.xfail.json"
