@@ -64,7 +64,7 @@ def codes_of(codes: ArrayLike, fmt: CodeFormat, parameter: str = "codes") -> U8:
 
 
 def is_writeable(array: NDArray[Any]) -> bool:
-    """Whether an array's memory can be written to, through it or through what it is a view of."""
+    """Whether an array's memory can be written to, through it or an array that it is a view of."""
     owner: Any = array
     while isinstance(owner, np.ndarray):
         if owner.flags.writeable:

@@ -36,8 +36,8 @@ def read_for(
 
     Args:
         folder: where the manifest is.
-        target: what it is not asked is listed as a file of no cases.
-        policy: what it is compared with.
+        target: the target; a file that it is not asked is given without its cases.
+        policy: the policy that its answers are compared with.
         ids: cases whose files are read in any case.
         only: the operations, formats and float types that it is asked; all by default.
         read: files that have been read already.

@@ -18,7 +18,7 @@ def closest_policy(op: str, samples: Sequence[Evidence], start: Policy) -> Polic
     Args:
         op: the operation.
         samples: some of the answers, failed ones among them.
-        start: where to begin; what comes back if nothing is nearer.
+        start: the first policy tried, and the result if no other is nearer.
     """
     best, misses = start, _misses(samples, start)
     while misses:

@@ -22,7 +22,8 @@ __all__ = ["Evidence", "Questions", "all_of", "sample_of"]
 Words = NDArray[np.uint64]
 Made = TypeVar("Made")
 
-#: Files of more cases than this are looked at in samples first: so many failed cases, and passed.
+#: The size of a file above which a sample is compared first, and the number of failed and of
+#: passed cases in that sample.
 _SMALL, _SAMPLE = 256, 64
 
 
