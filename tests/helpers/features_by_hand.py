@@ -29,7 +29,6 @@ GRID = {
     "e8m0": (0, -127, 0xFE),
 }
 BITS = {"e5m2": 8, "e4m3": 8, "e3m2": 6, "e2m3": 6, "e2m1": 4, "int8": 8}
-INPUTS = ("a zero", "a subnormal float", "a normal float", "infinite", "NaN")
 PARITY, SIGNS = ("even", "odd"), ("positive", "negative")
 FOURTHS = ("4n", "4n + 1", "4n + 2", "4n + 3")
 

@@ -23,7 +23,6 @@ from mxref.conformance.identification.pools import (
     times,
 )
 from mxref.conformance.identification.scale_questions import (
-    RANGE_READS,
     SCALE_READS,
     edges,
     extreme_amaxes,
@@ -40,7 +39,6 @@ __all__ = ["block_pools"]
 _ROUNDS = (*SCALE_READS, "rounding", "pre_rounding")
 _SIGNS = ("zero_sign", "underflow_sign", "subnormal_inputs")
 _BEYOND = ("overflow", "clamp", "nan", "int8_range")
-_RANGE = (*RANGE_READS, "subnormal_inputs")
 
 
 def block_pools(setting: Setting) -> tuple[Maker, ...]:
