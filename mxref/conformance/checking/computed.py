@@ -74,7 +74,8 @@ def compare_computed(
         asked = target.ask(file, words)
         right, refused = _right(file, words, policy, profile)
         wanted, answers = same_width(right, asked.words)
-        same = same_answers(file, wanted, answers, bits=profile is not None).all(axis=1)
+        equal = same_answers(file, wanted, answers, bits=profile is not None)
+        same: NDArray[np.bool_] = np.all(equal, axis=1)
         same[[*asked.errors]] = False
         same[[i for i in asked.errors if i in refused]] = True
         total, wrong = total + len(words), wrong + int((~same).sum())
@@ -86,8 +87,8 @@ def compare_computed(
     rows = [*kept[False], *kept[True]]
     cases = _file_of(like, [stripped(row) for row, _, _ in rows], name)
     errors = {i: error for i, (_, _, error) in enumerate(rows) if error}
-    answers = Answers(padded([stripped(answer) for _, answer, _ in rows]), errors)
-    outcome = judged(cases, cases.input_words(), answers, policy, profile)
+    given = Answers(padded([stripped(answer) for _, answer, _ in rows]), errors)
+    outcome = judged(cases, cases.input_words(), given, policy, profile)
     return Compared(like.op, like.format, like.float, total, wrong, outcome)
 
 

@@ -106,7 +106,8 @@ class _Draws:
 
     def one_in(self, shape: tuple[int, ...], n: int) -> NDArray[np.bool_]:
         """True once in n times."""
-        return self.below(shape, n) == 0
+        found: NDArray[np.bool_] = self.below(shape, n) == 0
+        return found
 
 
 def _signed(draws: _Draws, magnitudes: Ints, layout: FloatLayout, *, signs: bool = True) -> Words:
@@ -116,9 +117,7 @@ def _signed(draws: _Draws, magnitudes: Ints, layout: FloatLayout, *, signs: bool
     return words | np.where(negative, np.uint64(layout.sign_bit), np.uint64(0))
 
 
-def _near(
-    draws: _Draws, fmt: ElementFormat, layout: FloatLayout, shape: tuple[int, ...]
-) -> Ints:
+def _near(draws: _Draws, fmt: ElementFormat, layout: FloatLayout, shape: tuple[int, ...]) -> Ints:
     """Magnitude patterns at and around numbers and midpoints of a format."""
     numbers, middles = grid(fmt, layout)
     points = np.array([bits for bits in (*numbers, *middles) if bits < layout.inf_bits])
@@ -126,12 +125,15 @@ def _near(
     bit = np.int64(1) << draws.below(shape, layout.mantissa_bits)
     step = draws.below(shape, 4)
     kind = draws.below(shape, 8)
-    # Half of them exact or next to it; a quarter with one bit or many below; others in between.
-    found = found + np.select([kind < 2, kind < 4, kind == 4, kind == 5], [step * 0, step - 1, bit, -bit], 0)
+    # Half of them exact or next to it; some with one bit or many changed; others in between.
+    moved = [step * 0, step - 1, bit, -bit]
+    found = found + np.select([kind < 2, kind < 4, kind == 4, kind == 5], moved, 0)
     inside = draws.below(shape, 1 << layout.mantissa_bits)
     found = np.where(kind == 6, found ^ (inside & (bit - 1)), found)
-    found = np.where(kind == 7, (found >> layout.mantissa_bits << layout.mantissa_bits) | inside, found)
-    return np.clip(found, 0, layout.inf_bits - 1)
+    binade = found >> layout.mantissa_bits << layout.mantissa_bits
+    found = np.where(kind == 7, binade | inside, found)
+    clipped: Ints = np.clip(found, 0, layout.inf_bits - 1)
+    return clipped
 
 
 def _of_binades(draws: _Draws, layout: FloatLayout, shape: tuple[int, ...]) -> Ints:
@@ -227,8 +229,10 @@ def _far_below(draws: _Draws, layout: FloatLayout, count: int) -> Words:
     top = layout.bias + np.abs(_powers(draws, layout, count))
     field = np.maximum(top - draws.below((count, 32), 90), 1)
     ones = (1 << m) - 1
-    fraction = np.choose(draws.below((count, 32), 4), [0, 1 << m - 1, ones, 0])
-    fraction = np.where(fraction == 0, draws.below((count, 32), 1 << m) * draws.below((count, 32), 2), fraction)
+    any_at_all = draws.below((count, 32), 1 << m)
+    fraction = np.choose(
+        draws.below((count, 32), 4), [any_at_all * 0, 1 << m - 1, ones, any_at_all]
+    )
     found = _put(field << m | fraction, draws.below((count, 1), 32), top << m)
     return _signed(draws, np.minimum(found, layout.inf_bits - 1), layout)
 
@@ -266,7 +270,9 @@ def _scales_and_codes(draws: _Draws, block: BlockFormat, count: int) -> Words:
     codes = draws.below((count, block.elements_per_block), block.element.code_count)
     scales = draws.below((count, 1), block.scale.code_count)
     words = np.concatenate([scales, codes], axis=1).astype(np.uint64)
-    return np.concatenate([_tensor_scales(draws, count), words], axis=1) if block.tensor_scale else words
+    if not block.tensor_scale:
+        return words
+    return np.concatenate([_tensor_scales(draws, count), words], axis=1)
 
 
 def _tensor_scales(draws: _Draws, count: int) -> Words:
@@ -281,7 +287,7 @@ def _scaled_blocks(draws: _Draws, block: BlockFormat, layout: FloatLayout, count
     size, fmt = block.elements_per_block, block.element
     numbers, middles = grid(fmt, LAYOUTS["f64"])
     points = np.array([*numbers, *middles[:-1]], np.uint64).view(np.float64)
-    scales = block.scale.values[1 : block.scale.max_code + 1]
+    scales = np.array([block.scale.value(code) for code in range(1, block.scale.max_code + 1)])
     scale = scales[draws.below((count, 1), len(scales))]
     quotient = points[draws.below((count, size), len(points))]
     np.put_along_axis(quotient, draws.below((count, 1), size), fmt.max_normal, axis=1)
