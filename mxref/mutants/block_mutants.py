@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mxref.bits.floats import I64, U8, Parts, bits_of, floats_from, floor_log2, split
 from mxref.blocks.quantization import quantize
 from mxref.formats.catalog import BLOCK_FORMATS
-from mxref.mutants.mutant import BLOCKS, QUANTIZED, Function, Mutants, in_blocks, wrong
+from mxref.mutants.mutant import BLOCKS, QUANTIZED, Function, Mutants, moved, wrong
 from mxref.mutants.shared_scale_mutants import SCALES, scaler
 from mxref.numbers.element import encode_parts
 from mxref.policy.policy import Policy
@@ -137,7 +137,7 @@ _quantizes = partial(wrong, op="quantize", formats=BLOCKS, floats=QUANTIZED, mod
 
 QUANTIZERS: Mutants = {
     **{
-        in_blocks(heading): _quantizes(quantizer(scale=mutant.run), seen=mutant.seen)
+        moved(heading): _quantizes(quantizer(scale=mutant.run), seen=mutant.seen)
         for heading, mutant in SCALES.items()
         if mutant.run is not None and mutant.policy == "ocp"
     },
@@ -184,16 +184,6 @@ QUANTIZERS: Mutants = {
     ),
     "D7q multiplied_by_scale: multiplies by the scale instead of dividing": _quantizes(
         quantizer(divide=_multiplied)
-    ),
-    "A1q ties_away_in_blocks: rounds a tie away from zero": _quantizes(
-        quantizer(policy="ocp+rounding=ties_to_away")
-    ),
-    "A2q truncation_in_blocks: cuts the low bits off": _quantizes(
-        quantizer(policy="ocp+rounding=toward_zero")
-    ),
-    "B18q negative_zero_lost_in_blocks: loses the sign of zeros and underflow": _quantizes(
-        quantizer(policy="ocp+zero_sign=dropped+underflow_sign=dropped"),
-        seen=("RobTand/prismaquant#321",),
     ),
     "G4 wrong_axis: runs blocks along the other axis": _quantizes(
         _columns, seen=("microsoft/microxcaling#36",)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mxref.mutants.lifted_equivalents import KINDS
 from mxref.numbers.scale import encode_scale, shared_scale
 
 __all__ = ["EQUIVALENT", "Equivalent", "equivalent"]
@@ -86,7 +87,6 @@ EQUIVALENT: tuple[Equivalent, ...] = (
         "B10b",
         proof="What is beyond the largest number rounds to it or past it, which saturates to it.",
     ),
-    Equivalent("B18q", formats=("mxint8",), proof="INT8 has one zero."),
     Equivalent(
         "B1c",
         floats=("f32", "bf16", "f64"),
@@ -194,6 +194,11 @@ EQUIVALENT: tuple[Equivalent, ...] = (
         "D4b",
         proof="A quotient below 2**-126 is below half the smallest number of every format, and the "
         "zero keeps its sign.",
+    ),
+    *(
+        Equivalent(id, kind.formats, kind.floats, kind.proof, kind.check)
+        for kind in KINDS
+        for id in kind.ids
     ),
 )
 

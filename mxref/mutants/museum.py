@@ -8,6 +8,7 @@ from mxref.mutants.block_mutants import QUANTIZERS
 from mxref.mutants.decode_mutants import DECODERS
 from mxref.mutants.encode_scale_mutants import E8M0_ENCODERS
 from mxref.mutants.layout_mutants import PLACES
+from mxref.mutants.lifted_mutants import LIFTED
 from mxref.mutants.mutant import BLOCKS, FLOATS, Mutant, Mutants, named, wrong
 from mxref.mutants.nvfp4_mutants import SCALED
 from mxref.mutants.packing_mutants import PACKINGS
@@ -48,6 +49,7 @@ _TABLES: tuple[Mutants, ...] = (
     ROUNDING,
     INTEGERS,
     RANGES,
+    LIFTED,
     STOCHASTIC,
     SCALES,
     E8M0_ENCODERS,

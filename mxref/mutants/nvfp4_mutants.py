@@ -175,9 +175,6 @@ SCALED: Mutants = {
     "C13d large_scales_are_nan: makes a scale beyond the largest one NaN": _quantizes(
         quantizer(_sixth("ocp+overflow=nonsaturating"))
     ),
-    "A1r ties_away_under_scale: rounds a tie of an element away from zero": _quantizes(
-        quantizer(policy="ocp+rounding=ties_to_away")
-    ),
     "E5d hidden_bit_of_small_scales: reads a subnormal scale with a hidden one": _reads(
         _read(
             significand=_SCALES.significand + 8 * (_SUBNORMAL & (_CODES > 0)),
