@@ -104,14 +104,17 @@ def _blocks(fmt: BlockFormat, layout: FloatLayout) -> Words:
 
 
 def _random_blocks(fmt: BlockFormat, layout: FloatLayout) -> Words:
-    """Random blocks with NaN and infinities in all lanes, and elements alone in their blocks."""
+    """Random blocks with NaN and infinities, and ones with something of note in each lane."""
     size = fmt.elements_per_block
     some = random_blocks("probes", layout, fmt.element, BLOCKS, size=size, specials=True)
-    lanes = np.arange(0, BLOCKS, 32)
-    alone = some[lanes, lanes // 32 % size]
-    some[lanes] = 0
-    some[lanes, lanes // 32 % size] = alone
-    return some
+    sign, large = layout.sign_bit, pattern(11, 0, layout)
+    found = [some]
+    for bits in (layout.nan_bits, layout.inf_bits, layout.inf_bits | sign, large, large | sign):
+        for rest in (0, pattern(1, 0, layout)):
+            lanes = np.full((size, size), rest, np.uint64)
+            np.fill_diagonal(lanes, bits)
+            found.append(lanes)
+    return np.concatenate(found)
 
 
 def _near(numbers: Sequence[int], middles: Sequence[int], layout: FloatLayout) -> list[int]:

@@ -24,8 +24,9 @@ E8M0 = ("e8m0",)
 FLOATS = tuple(LAYOUTS)
 #: Float types of the vectors of each operation on scales and blocks.
 SHARED = ("f32", "f64")
-QUANTIZED = ("f32", "bf16", "f64")
-DEQUANTIZED = ("f32", "bf16")
+QUANTIZED = FLOATS
+DEQUANTIZED = ("f32", "bf16", "f16")
+TENSORS_OF = ("f32", "bf16")
 DECODED = ("f32",)
 
 
@@ -34,7 +35,8 @@ class Mutant:
     """A wrong implementation of one operation.
 
     Args:
-        id: its class, a letter and a number, and further letters where the class has several.
+        id: its class, a letter and a number, and what tells those of a class apart: letters, or a
+            full stop and the number of a lane.
         name: a short name in words.
         text: what is wrong, in one sentence.
         op: the operation.
@@ -69,7 +71,7 @@ class Mutant:
         >>> Mutant("A17b", "", "", "encode", None, (), (), "M14").group
         'A17'
         """
-        match = re.match(r"[A-HS][0-9]+", self.id)
+        match = re.match(r"[A-HLPS][0-9]+", self.id)
         if match is None:
             raise ValueError(f"id must be a class and a letter, got {self.id!r}")
         return match[0]
