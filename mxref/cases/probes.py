@@ -162,12 +162,18 @@ def _scaled(op: str, fmt: BlockFormat, layout: FloatLayout) -> Words:
     signs = (draws >> np.uint64(4)) % np.uint64(2) << np.uint64(layout.width - 1)
     words: Words = fields << np.uint64(layout.mantissa_bits) | fractions | signs
     return np.concatenate(
-        [_under_scales(fmt, layout, (1, 8, 11, 13)), words, _random_blocks(fmt, layout)]
+        [
+            _under_scales(fmt, layout, (1, 8, 11, 13), _ladder(layout).tolist()),
+            words,
+            _random_blocks(fmt, layout),
+        ]
     )
 
 
-def _under_scales(fmt: BlockFormat, layout: FloatLayout, scales: Sequence[int]) -> Words:
-    """Blocks with the thresholds of all elements under scales in eighths."""
+def _under_scales(
+    fmt: BlockFormat, layout: FloatLayout, scales: Sequence[int], ladder: Sequence[int]
+) -> Words:
+    """Blocks with the thresholds of all elements under scales in eighths, and further points."""
     counts = [fmt.element.magnitude_parts(code) for code in range(fmt.element.max_code + 1)]
     unit = min(exponent for _, exponent in counts) - 1
     numbers = [n << exponent - unit for n, exponent in counts]
@@ -175,7 +181,7 @@ def _under_scales(fmt: BlockFormat, layout: FloatLayout, scales: Sequence[int]) 
     found = []
     for scale in scales:
         exact = [pattern(n * scale, unit - 3, layout) for n in (*numbers, *middles)]
-        points = [*_near(exact, exact[len(numbers) :], layout), *_ladder(layout).tolist()]
+        points = [*_near(exact, exact[len(numbers) :], layout), *ladder]
         top = pattern(numbers[-1] * scale, unit - 3, layout)
         fits = [bits for bits in points if bits & (layout.sign_bit - 1) <= top]
         found.append(_filled(fits, top, layout, fmt.elements_per_block))
@@ -188,11 +194,10 @@ def _under_scales(fmt: BlockFormat, layout: FloatLayout, scales: Sequence[int]) 
 
 
 def _two_level(fmt: BlockFormat, layout: FloatLayout) -> Words:
-    """The same blocks under the tensor scales 1 and 3/4."""
-    blocks = _under_scales(fmt, layout, (8, 11))
-    ones = np.full((len(blocks), 1), pattern(1, 0, F32), np.uint64)
-    others = np.full((len(blocks), 1), pattern(3, -2, F32), np.uint64)
-    return np.concatenate([np.hstack([ones, blocks]), np.hstack([others, blocks])])
+    """Blocks with the thresholds of all elements under scale 1 and the tensor scale 3/4."""
+    blocks = _under_scales(fmt, layout, (6,), ladder=())
+    tensor = np.full((len(blocks), 1), pattern(3, -2, F32), np.uint64)
+    return np.concatenate([tensor, blocks], axis=1)
 
 
 def _scales_and_codes(count: int) -> Words:
