@@ -332,8 +332,9 @@ MUTANTS = {
     "C5a": ("n.exponent - emax", "n.exponent - emax + 1", "shared_scale e4m3"),
     "C8": (
         "four[j] & 0x7fffffffu",
-        "four[j] >> 31 ? 0u : four[j] & 0x7fffffffu",
+        "four[j] >> 31 ? 0u : four[j] & 0x7fffffffu",  # also 0 for a block of negative numbers
         "quantize mxfp4_e2m1",
+        "MX-6.3, scale from the largest magnitude",
     ),
     "G7": ("distance < 8", "distance < 4", "quantize mxfp8_e4m3"),
     "C11e": (
@@ -361,6 +362,7 @@ MUTANTS = {
         "wrong exactly where the code is a subnormal number",
     ),
     "E7b": ("static_cast<int>(magnitude) == F::infinity", "false", "decode e5m2"),
+    "lanes": ("values[i]", "values[i ^ 16]", "dequantize mxfp4_e2m1", "halves_exchanged"),
     "E8": ("significand << (unit + 149)", "0u", "dequantize mxfp8_e5m2"),
     "F1b": ("top - low", "low ? top - low : top - 1u", "decode int8"),
     "G1": (
@@ -393,7 +395,7 @@ GUARDS = {
     "reinterpret_cast<uintptr_t>(codes) % sizeof(Four<uint8_t>) == 0": "store to misaligned",
 }
 #: Those of the kernels; all others are in what the kernels call.
-OF_KERNELS = {"G7"}
+OF_KERNELS = {"G7", "lanes"}
 
 
 @pytest.fixture(scope="session")
