@@ -31,7 +31,8 @@ def call_layout(
 def _call(
     function: Function, file: VectorFile, words: Sequence[int], index: int
 ) -> NDArray[np.uint64]:
-    name, shape = file.format, (1,)
+    name = file.format
+    shape: tuple[int, ...] = (1,)
     match file.op:
         case "pack":
             result = function(_bytes(words), name)

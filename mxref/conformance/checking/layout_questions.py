@@ -13,18 +13,18 @@ from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.blocks.quantization import quantize
 from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
+from mxref.conformance.checking.memory import MEMORIES, laid
 from mxref.conformance.checking.rules import Features
 from mxref.formats.catalog import block_format, element_format
 from mxref.packing.elements import pack, pack_blocks, unpack, unpack_blocks
 from mxref.packing.scales import pack_scales, unpack_scales
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
-from mxref.targets.array_libraries import at_offset
 from mxref.targets.calls import without_cases
-from mxref.targets.layout_calls import layout_words, strided
+from mxref.targets.layout_calls import layout_words
 from mxref.targets.profile_target import profile_target, speaks_of
 
-__all__ = ["MEMORIES", "Question", "Subject", "questions"]
+__all__ = ["Question", "Subject", "elements_in", "questions"]
 
 Array = NDArray[Any]
 Function = Callable[..., Any]
@@ -56,14 +56,6 @@ _MOVED = {
     "unpack_blocks": ((1, 33), (1, 9)),
     "quantize_tensor": ((64, 64), (33, 70), (129, 40)),
 }
-#: How the arrays of a call lie in memory; the first is a fresh C-contiguous array.
-MEMORIES = (
-    "C-contiguous arrays",
-    "arrays that start at no multiple of 16 bytes",
-    "arrays with gaps in memory",
-    "arrays with columns first in memory",
-    "arrays backwards in memory",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +119,7 @@ class Question:
         axis: the axis of blocks, of a tensor.
         memory: one of MEMORIES, by its number.
         draw: the number of the set of random words.
+        values: the numbers of a tensor instead of random ones.
     """
 
     subject: Subject
@@ -134,6 +127,7 @@ class Question:
     axis: int = 1
     memory: int = 0
     draw: int = 0
+    values: Array | None = field(default=None, repr=False)
     arguments: tuple[Any, ...] = field(init=False, repr=False)
     wanted: NDArray[np.uint8] = field(init=False, repr=False)
 
@@ -151,18 +145,8 @@ class Question:
     def fresh(self) -> tuple[Any, ...]:
         """The arguments of a call, in arrays of their own."""
         return tuple(
-            self._laid(one) if isinstance(one, np.ndarray) else one for one in self.arguments
+            laid(one, self.memory) if isinstance(one, np.ndarray) else one for one in self.arguments
         )
-
-    def _laid(self, array: Array) -> Array:
-        if self.memory == 0:
-            return array.copy()
-        if self.memory == 1:
-            return at_offset(array, 1)
-        bits = array.view(f"u{array.itemsize}")
-        two = strided(bits if bits.ndim == 2 else bits[np.newaxis], self.memory - 2, 0x5A)
-        laid: Array = (two if bits.ndim == 2 else two[0]).view(array.dtype)
-        return laid
 
     @property
     def features(self) -> Features:
@@ -180,6 +164,7 @@ class Question:
             **matrix,
             "elements along the axis": length,
             "lines along the axis": lines,
+            "blocks": lines * -(-length // 32),
             "elements": rows * columns,
             "axis": f"axis {self.axis}",
             "sides": "equal sides" if rows == columns else "unequal sides",
@@ -231,7 +216,10 @@ def _arguments(question: Question) -> tuple[Any, ...]:
     op, name = subject.op, subject.format
     seed = (question.draw << 40) + (rows << 20) + columns
     if op == "quantize_tensor":
-        return _numbers(seed, rows, columns, LAYOUTS[subject.float]), name, question.axis
+        values = question.values
+        if values is None:
+            values = _numbers(seed, rows, columns, LAYOUTS[subject.float])
+        return values, name, question.axis
     if op in ("pack_scales", "unpack_scales"):
         scales = _codes(seed, rows * columns, 255).reshape(rows, columns)
         return (scales,) if op == "pack_scales" else (_inverse(subject)(scales), (rows, columns))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,14 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.blocks.shapes import result_shapes
 from mxref.cases.records import Case, VectorFile
 from mxref.conformance.checking.layout_questions import (
-    MEMORIES,
     Question,
     Subject,
     elements_in,
     questions,
 )
+from mxref.conformance.checking.memory import MEMORIES
 from mxref.conformance.checking.rules import Rule, rule_of
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.failure_text import difference
@@ -35,6 +37,8 @@ Function = Callable[..., Any]
 _UNITS = {"pack": "codes", "unpack": "codes", "pack_blocks": "blocks", "unpack_blocks": "blocks"}
 #: Sets of other random words that are asked for before a rule is believed, and their elements.
 _MORE, _MOST = 2, 20_000
+#: Wrong calls whose first wrong block is asked alone.
+_ALONE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +150,68 @@ def _judged(function: Function, pairs: Sequence[tuple[_Answer, _Answer]]) -> tup
         return _memory([one for one, _ in pairs])
     calls += list(_more(function, calls))
     bad = [one for one in calls if one.wrong]
-    rule = rule_of([one.question.features for one in calls], [one.wrong for one in calls])
+    features = [one.question.features for one in calls]
+    alone = _wrong_alone(function, bad)
+    if alone:  # no count decides
+        words = ("axis", "float")
+        features = [{name: one[name] for name in words} for one in features]
+    rule = rule_of(features, [one.wrong for one in calls])
     if rule is None:
-        text = f"wrong in {len(bad)} of {len(calls)} calls, which no size tells from the others"
-        return "numbers", f"{text}: {_difference(bad[0])}"
-    inside = int(rule.inside.sum())
-    words = _exact_least(function, rule, calls) or rule.text
-    counts = f"{len(bad)} of {inside} such calls, right in the other {len(calls) - inside}"
-    return "size", f"wrong only in calls with {words} ({counts}): {_difference(bad[0])}"
+        where = f"in {len(bad)} of {len(calls)} calls"
+    else:
+        inside = int(rule.inside.sum())
+        words_of = _exact_least(function, rule, calls) or rule.text
+        counts = f"{len(bad)} of {inside} such calls, right in the other {len(calls) - inside}"
+        where = f"only in calls with {words_of} ({counts})"
+    if alone:
+        return "numbers", f"wrong {where}, whatever the size: {_difference(bad[0])}"
+    if rule is None:
+        text = f"wrong {where}: an answer depends on what else is in the call"
+        return "company", f"{text}: {_difference(bad[0])}"
+    return "size", f"wrong {where}: {_difference(bad[0])}"
+
+
+def _wrong_alone(function: Function, bad: Sequence[_Answer]) -> bool:
+    """Whether most of some wrong blocks of tensors are wrong in small tensors, too.
+
+    Each is asked as a tensor of its own, and in every line of a tensor of 32 x 32.
+    """
+    some = [
+        one
+        for one in bad[:_ALONE]
+        if one.got is not None and one.got.size == one.question.wanted.size
+    ]
+    if not some or some[0].question.subject.op != "quantize_tensor":
+        return False
+    count = 0
+    for one in some:
+        axis, block = one.question.axis, _wrong_block(one)
+        square = np.zeros((32, 32), block.dtype)
+        square[:, : block.size] = block
+        tensors = (block[np.newaxis], square)
+        asked = [
+            Question(one.question.subject, values.shape, axis, values=values)
+            for values in (tensor.T.copy() if axis == 0 else tensor for tensor in tensors)
+        ]
+        count += all(_ask(function, question).wrong for question in asked)
+    return count * 2 > len(some)
+
+
+def _wrong_block(answer: _Answer) -> NDArray[Any]:
+    """The numbers of the first block of a tensor with a wrong scale or code."""
+    question = answer.question
+    values, name, axis = question.arguments
+    policy = question.subject.policy or Policy()
+    shapes = result_shapes(values.shape, name, policy, axis=axis)
+    assert answer.got is not None
+    index = int(np.argmax(answer.got != question.wanted))
+    scales = math.prod(shapes.scale_codes)
+    is_scale = index < scales
+    shape = shapes.scale_codes if is_scale else shapes.codes
+    place = list(divmod(index if is_scale else index - scales, shape[1]))
+    block = place[axis] if is_scale else place[axis] // 32
+    line: NDArray[Any] = np.take(values, place[1 - axis], 1 - axis)
+    return line[32 * block : 32 * block + 32]
 
 
 def _memory(answers: Sequence[_Answer]) -> tuple[str, str] | None:
@@ -183,7 +241,8 @@ def _exact_least(function: Function, rule: Rule, calls: Sequence[_Answer]) -> st
     right = max(n for one in calls if (n := one.question.shape[1]) < wrong)
     while wrong - right > 1:
         middle = (wrong + right) // 2
-        if _ask(function, Question(subject, (1, middle))).wrong:
+        asked = (Question(subject, (1, middle), draw=draw) for draw in range(3))
+        if any(_ask(function, one).wrong for one in asked):
             wrong = middle
         else:
             right = middle
@@ -222,7 +281,7 @@ def _name(question: Question) -> str:
     rows, columns = question.shape
     op = question.subject.op
     if op in _UNITS:
-        return f"{columns:,} {_UNITS[op]}"
+        return f"{columns:,} {_UNITS[op]}" if columns > 1 else f"1 {_UNITS[op][:-1]}"
     if op == "quantize_tensor":
         return f"{rows} x {columns} tensor"
     return f"{rows} x {columns} matrix of scales"
@@ -236,11 +295,11 @@ def _difference(answer: _Answer) -> str:
         place = f"{_name(question)}: "
     if answer.got is None:
         return f"{place or f'{_name(question)}: '}{answer.error}"
-    words, want, got = _words(question), question.wanted, answer.got
+    words, want, got = _words(question), question.wanted.astype(np.uint64), answer.got
     if subject.op.endswith("_blocks"):
         words, want, got, number = _one_block(question, answer.got)
         place = f"{place}block {number}: "
-    case = Case("", words, (tuple(want.tolist()),), (), False, "", "")
+    case = Case("", words, (tuple(want.tolist()),), (), required=False, rule="", model="")
     file = subject.file
     file = VectorFile(
         file.op, file.format, file.float, (str(subject.policy or Policy()),), 1,
@@ -266,19 +325,19 @@ def _words(question: Question) -> tuple[int, ...]:
 
 def _one_block(
     question: Question, got: NDArray[np.uint64]
-) -> tuple[tuple[int, ...], NDArray[np.uint8], NDArray[np.uint64], int]:
+) -> tuple[tuple[int, ...], NDArray[np.uint64], NDArray[np.uint64], int]:
     """The words of the first block with a wrong answer, the right and the given one; its number."""
-    count = question.shape[1]
-    want = question.wanted
+    count, want = question.shape[1], question.wanted.astype(np.uint64)
     if got.size != want.size:
         return (), want, got, 0
     if question.subject.op == "pack_blocks":
-        wanted, given = want.reshape(count, -1), got.reshape(count, -1)
         arguments = np.column_stack(question.arguments[:2])
+        rows = [one.reshape(count, -1) for one in (want, got)]
     else:
-        wanted, given = (
-            np.column_stack([one[:count], one[count:].reshape(count, -1)]) for one in (want, got)
-        )
         arguments = question.arguments[0]
+        rows = [
+            np.column_stack([one[:count], one[count:].reshape(count, -1)]) for one in (want, got)
+        ]
+    wanted, given = rows
     number = int(np.argmax((wanted != given).any(axis=1)))
     return tuple(arguments[number].tolist()), wanted[number], given[number], number

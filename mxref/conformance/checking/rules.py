@@ -15,7 +15,7 @@ __all__ = ["Features", "Rule", "rule_of"]
 Features = Mapping[str, int | str]
 
 #: Steps of sizes: tiles, vectors, warps and blocks of threads, the largest first.
-MULTIPLES = (128, 64, 32, 16, 8, 4, 2)
+_MULTIPLES = (128, 64, 32, 16, 8, 4, 2)
 #: The largest share of right calls among those that a rule covers, by its number of properties.
 _RIGHT = {1: 0.5, 2: 0.34}
 
@@ -42,7 +42,8 @@ def rule_of(features: Sequence[Features], wrong: Sequence[bool]) -> Rule | None:
         features: of each call, with the same keys in all.
         wrong: for each call whether its answer is wrong.
 
-    >>> calls = [{"rows": n, "axis": axis} for n in (1, 31, 33, 64) for axis in ("axis 0", "axis 1")]
+    >>> axes = ("axis 0", "axis 1")
+    >>> calls = [{"rows": n, "axis": axis} for n in (1, 31, 33, 64) for axis in axes]
     >>> wrong = [call["rows"] > 32 and call["axis"] == "axis 0" for call in calls]
     >>> rule_of(calls, wrong).text
     'at least 33 rows and axis 0'
@@ -79,7 +80,7 @@ def _rules(features: Sequence[Features]) -> Iterator[Rule]:
             yield Rule(word, words == word)
     for name in counts:
         column = np.array([one[name] for one in features], np.int64)
-        for m in MULTIPLES:
+        for m in _MULTIPLES:
             yield Rule(f"a number of {name} that is no multiple of {m}", column % m != 0)
             yield Rule(f"a number of {name} that is a multiple of {m}", column % m == 0)
         for size in np.unique(column).tolist():
