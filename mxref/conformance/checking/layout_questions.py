@@ -29,10 +29,11 @@ __all__ = ["Question", "Subject", "elements_in", "questions"]
 Array = NDArray[Any]
 Function = Callable[..., Any]
 
-#: Codes of a call of `pack` and `unpack`; the last two are beyond 16 bits.
+#: Codes of a call of `pack` and `unpack`: around powers of two and three times them; the last two
+#: are beyond 16 bits.
 _CODES = (
-    1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257,
-    1023, 1024, 1025, 4095, 4096, 4097, 65_573, 70_000,
+    1, 2, 3, 6, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65, 96, 127, 128, 129, 192,
+    255, 256, 257, 1023, 1024, 1025, 4095, 4096, 4097, 65_573, 70_000,
 )  # fmt: skip
 #: Blocks of a call of `pack_blocks` and `unpack_blocks`, and those of the first format only.
 _BLOCKS = (*(n for n in _CODES if n < 258), 1023, 1025, 4097)
@@ -44,9 +45,18 @@ _MATRICES = (
     (300, 9), (384, 12), (385, 3), (512, 4), (513, 7), (640, 8), (70, 70),
 )  # fmt: skip
 #: Tensors, along both axes: those of every float type, and those of the first one only.
-_TENSORS = ((1, 1), (1, 33), (33, 1), (5, 70), (70, 5), (31, 33), (2, 64), (64, 64), (3, 257))
-_LARGE_TENSORS = ((33, 31), (96, 40), (64, 127), (127, 129), (129, 127), (257, 299), (300, 300))
-#: Shapes that are asked in other memory.
+_TENSORS = ((1, 1), (1, 33), (33, 1), (5, 70), (70, 5), (31, 33), (2, 33), (64, 64), (3, 257))
+_LARGE_TENSORS = (
+    (33, 31),
+    (32, 96),
+    (33, 70),
+    (129, 40),
+    (64, 127),
+    (127, 129),
+    (257, 299),
+    (300, 300),
+)
+#: Of these, the shapes that are asked in other memory.
 _MOVED = {
     "pack": ((1, 33), (1, 257)),
     "unpack": ((1, 33), (1, 257)),

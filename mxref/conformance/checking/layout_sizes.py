@@ -165,8 +165,9 @@ def _judged(function: Function, pairs: Sequence[tuple[_Answer, _Answer]]) -> tup
         where = f"only in calls with {words_of} ({counts})"
     if alone:
         return "numbers", f"wrong {where}, whatever the size: {_difference(bad[0])}"
-    if rule is None:
-        text = f"wrong {where}: an answer depends on what else is in the call"
+    is_tensor = calls[0].question.subject.op == "quantize_tensor"
+    if rule is None and is_tensor and not any(one.error for one in bad):
+        text = f"wrong {where}, in blocks that are right alone"
         return "company", f"{text}: {_difference(bad[0])}"
     return "size", f"wrong {where}: {_difference(bad[0])}"
 

@@ -70,7 +70,7 @@ def _rules(features: Sequence[Features]) -> Iterator[Rule]:
     for name in counts:
         column = np.array([one[name] for one in features], np.int64)
         sizes = np.unique(column).tolist()
-        for size in sizes[1:]:
+        for size in sizes[:0:-1]:
             yield Rule(f"at least {size:,} {name}", column >= size, (name, size))
         for size in sizes[:-1]:
             yield Rule(f"at most {size:,} {name}", column <= size)
