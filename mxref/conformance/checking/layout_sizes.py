@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.blocks.shapes import result_shapes
+from mxref.cases.answers import answerable
 from mxref.cases.records import Case, VectorFile
 from mxref.conformance.checking.layout_questions import (
     Question,
@@ -95,6 +96,7 @@ def ask_layouts(
     for one in subjects:
         if one.policy is None:
             notes[f"{one.op} {one.format} is not asked in other sizes: its vectors fail"] = None
+        if one.policy is None or not answerable(one.op, one.format, one.float, one.policy):
             continue
         key = one.op, one.format
         is_first = formats.setdefault(one.op, one.format) == one.format
@@ -111,7 +113,8 @@ def ask_layouts(
         for (op, format), group in groups.items():
             some = list(itertools.islice(pairs, len(group)))
             refused = [pair for pair in some if pair[0].question.memory and pair[0].error]
-            for answer, _ in refused:
+            fails = any(one.error and not one.question.memory for one, _ in some)
+            for answer, _ in () if fails else refused:
                 notes[f"{op} {format} refuses {MEMORIES[answer.question.memory]}"] = None
             kept = [pair for pair in some if pair not in refused]
             found = _judged(functions[op], kept) or _state(functions[op], group)
@@ -142,34 +145,43 @@ def _judged(function: Function, pairs: Sequence[tuple[_Answer, _Answer]]) -> tup
     """The kind and the text of what is wrong with answers to the same questions, asked twice."""
     for one, other in pairs:
         if not one.same(other):
-            example = one if one.wrong else other
             text = f"not reproducible: the same {_name(one.question)} gave two answers"
-            return "state", f"{text}: {_difference(example)}"
+            rule = _rule(
+                [(a.question, a.wrong or b.wrong) for a, b in pairs if not a.question.memory]
+            )
+            where = "" if rule is None else f", only in calls with {rule.text}"
+            return "state", f"{text}{where}: {_difference(one if one.wrong else other)}"
     calls = [one for one, _ in pairs if not one.question.memory]
     if not any(one.wrong for one in calls):
         return _memory([one for one, _ in pairs])
     calls += list(_more(function, calls))
     bad = [one for one in calls if one.wrong]
-    features = [one.question.features for one in calls]
     alone = _wrong_alone(function, bad)
-    if alone:  # no count decides
-        words = ("axis", "float")
-        features = [{name: one[name] for name in words} for one in features]
-    rule = rule_of(features, [one.wrong for one in calls])
+    rule = _rule([(one.question, one.wrong) for one in calls], ("axis", "float") if alone else ())
+    example = bad[0]
     if rule is None:
         where = f"in {len(bad)} of {len(calls)} calls"
     else:
         inside = int(rule.inside.sum())
-        words_of = _exact_least(function, rule, calls) or rule.text
+        words_of, example = _exact_least(function, rule, calls)
         counts = f"{len(bad)} of {inside} such calls, right in the other {len(calls) - inside}"
         where = f"only in calls with {words_of} ({counts})"
     if alone:
-        return "numbers", f"wrong {where}, whatever the size: {_difference(bad[0])}"
+        return "numbers", f"wrong {where}, whatever the size: {_difference(example)}"
     is_tensor = calls[0].question.subject.op == "quantize_tensor"
     if rule is None and is_tensor and not any(one.error for one in bad):
         text = f"wrong {where}, in blocks that are right alone"
-        return "company", f"{text}: {_difference(bad[0])}"
-    return "size", f"wrong {where}: {_difference(bad[0])}"
+        return "company", f"{text}: {_difference(example)}"
+    return "size", f"wrong {where}: {_difference(example)}"
+
+
+def _rule(calls: Sequence[tuple[Question, bool]], names: Sequence[str] = ()) -> Rule | None:
+    """The rule over these features, by default over all."""
+    features = [
+        {name: value for name, value in one.features.items() if name in (names or one.features)}
+        for one, _ in calls
+    ]
+    return rule_of(features, [wrong for _, wrong in calls])
 
 
 def _wrong_alone(function: Function, bad: Sequence[_Answer]) -> bool:
@@ -177,11 +189,8 @@ def _wrong_alone(function: Function, bad: Sequence[_Answer]) -> bool:
 
     Each is asked as a tensor of its own, and in every line of a tensor of 32 x 32.
     """
-    some = [
-        one
-        for one in bad[:_ALONE]
-        if one.got is not None and one.got.size == one.question.wanted.size
-    ]
+    whole = [one for one in bad if one.got is not None and one.got.size == one.question.wanted.size]
+    some = whole[:_ALONE]
     if not some or some[0].question.subject.op != "quantize_tensor":
         return False
     count = 0
@@ -233,21 +242,23 @@ def _more(function: Function, calls: Sequence[_Answer]) -> Iterator[_Answer]:
                 yield _ask(function, Question(was.subject, was.shape, was.axis, 0, draw))
 
 
-def _exact_least(function: Function, rule: Rule, calls: Sequence[_Answer]) -> str:
-    """A rule "at least N codes" with the least number that is wrong, found by bisection."""
-    subject = calls[0].question.subject
+def _exact_least(function: Function, rule: Rule, calls: Sequence[_Answer]) -> tuple[str, _Answer]:
+    """A rule's text and a wrong call; of "N codes and more" with the least N, by bisection."""
+    example = next(one for one in calls if one.wrong)
+    subject = example.question.subject
     if rule.least is None or subject.op not in _UNITS:
-        return ""
+        return rule.text, example
     unit, wrong = rule.least
     right = max(n for one in calls if (n := one.question.shape[1]) < wrong)
     while wrong - right > 1:
         middle = (wrong + right) // 2
-        asked = (Question(subject, (1, middle), draw=draw) for draw in range(3))
-        if any(_ask(function, one).wrong for one in asked):
-            wrong = middle
-        else:
+        asked = (_ask(function, Question(subject, (1, middle), draw=draw)) for draw in range(3))
+        found = next((one for one in asked if one.wrong), None)
+        if found is None:
             right = middle
-    return f"at least {wrong:,} {unit}"
+        else:
+            wrong, example = middle, found
+    return f"{wrong:,} {unit} and more", example
 
 
 def _state(function: Function, group: Sequence[Question]) -> tuple[str, str] | None:
@@ -260,20 +271,26 @@ def _state(function: Function, group: Sequence[Question]) -> tuple[str, str] | N
         results.append(function(*arguments))
         return results[-1]
 
-    call(one.fresh())
-    call(other.fresh())
-    held = _read(one, lambda: results[0])
-    if held.wrong:
-        return "state", f"the result of a call is overwritten by the next call: {_difference(held)}"
-    arguments = one.fresh()
-    call(arguments)
-    for mine, new in zip(arguments, other.arguments, strict=True):
-        if isinstance(mine, np.ndarray):
-            mine[...] = new
-    changed = _read(other, lambda: call(arguments))
-    if changed.wrong:
-        text = "wrong where the numbers in an array were changed between two calls"
-        return "state", f"{text}: {_difference(changed)}"
+    try:
+        call(one.fresh())
+        call(other.fresh())
+        held = _read(one, lambda: results[0])
+        arguments = one.fresh()
+        call(arguments)
+        for mine, new in zip(arguments, other.arguments, strict=True):
+            if isinstance(mine, np.ndarray):
+                mine[...] = new
+        changed = _read(other, lambda: call(arguments))
+    except BaseException as error:
+        if not is_fault(error):
+            raise
+        return None
+    for answer, text in (
+        (held, "the result of a call is overwritten by the next call"),
+        (changed, "wrong where the numbers in an array were changed between two calls"),
+    ):
+        if answer.got is not None:
+            return "state", f"{text}: {_difference(answer)}"
     return None
 
 
@@ -284,7 +301,7 @@ def _name(question: Question) -> str:
     if op in _UNITS:
         return f"{columns:,} {_UNITS[op]}" if columns > 1 else f"1 {_UNITS[op][:-1]}"
     if op == "quantize_tensor":
-        return f"{rows} x {columns} tensor"
+        return f"{rows} x {columns} tensor along axis {question.axis}"
     return f"{rows} x {columns} matrix of scales"
 
 

@@ -27,7 +27,7 @@ class Rule:
     Args:
         text: the properties, to be read after "calls with".
         inside: for each call whether it has them.
-        least: the unit and the count of a rule that is "at least N of a unit" alone.
+        least: the unit and the count of a rule that is "N rows and more" alone.
     """
 
     text: str
@@ -46,12 +46,14 @@ def rule_of(features: Sequence[Features], wrong: Sequence[bool]) -> Rule | None:
     >>> calls = [{"rows": n, "axis": axis} for n in (1, 31, 33, 64) for axis in axes]
     >>> wrong = [call["rows"] > 32 and call["axis"] == "axis 0" for call in calls]
     >>> rule_of(calls, wrong).text
-    'at least 33 rows and axis 0'
+    '33 rows and more, and axis 0'
     """
     bad = np.array(wrong, bool)
+    if not bad.any():
+        return None
     single = [rule for rule in _rules(features) if rule.inside[bad].all() and not rule.inside.all()]
     pairs = (
-        Rule(f"{one.text} and {other.text}", one.inside & other.inside)
+        Rule(_joined(one.text, other.text), one.inside & other.inside)
         for one, other in itertools.combinations(single, 2)
     )
     best: tuple[int, Rule] | None = None
@@ -64,6 +66,10 @@ def rule_of(features: Sequence[Features], wrong: Sequence[bool]) -> Rule | None:
     return None if best is None else best[1]
 
 
+def _joined(one: str, other: str) -> str:
+    return f"{one}{',' * (' and ' in one)} and {other}"
+
+
 def _rules(features: Sequence[Features]) -> Iterator[Rule]:
     """Every rule of one property, the plainer ones first."""
     counts = [name for name, value in features[0].items() if isinstance(value, int)]
@@ -71,9 +77,10 @@ def _rules(features: Sequence[Features]) -> Iterator[Rule]:
         column = np.array([one[name] for one in features], np.int64)
         sizes = np.unique(column).tolist()
         for size in sizes[:0:-1]:
-            yield Rule(f"at least {size:,} {name}", column >= size, (name, size))
+            yield Rule(f"{size:,} {name} and more", column >= size, (name, size))
         for size in sizes[:-1]:
-            yield Rule(f"at most {size:,} {name}", column <= size)
+            text = f"{size:,} {name} and fewer" if size > 1 else f"fewer than 2 {name}"
+            yield Rule(text, column <= size)
     for name in (name for name in features[0] if name not in counts):
         words = np.array([one[name] for one in features])
         for word in dict.fromkeys(words.tolist()):
