@@ -45,7 +45,19 @@ _MATRICES = (
     (300, 9), (384, 12), (385, 3), (512, 4), (513, 7), (640, 8), (70, 70),
 )  # fmt: skip
 #: Tensors, along both axes: those of every float type, and those of the first one only.
-_TENSORS = ((1, 1), (1, 33), (33, 1), (5, 70), (70, 5), (31, 33), (2, 33), (64, 64), (3, 257))
+_TENSORS = (
+    (1, 1),
+    (1, 33),
+    (33, 1),
+    (5, 70),
+    (70, 5),
+    (31, 33),
+    (2, 33),
+    (5, 64),
+    (64, 5),
+    (64, 64),
+    (3, 257),
+)
 _LARGE_TENSORS = (
     (33, 31),
     (32, 96),
@@ -171,10 +183,10 @@ class Question:
             return {**matrix, "scales": rows * columns}
         length, lines = (rows, columns) if self.axis == 0 else (columns, rows)
         return {
-            **matrix,
             "elements along the axis": length,
             "lines along the axis": lines,
             "blocks": lines * -(-length // 32),
+            **matrix,
             "elements": rows * columns,
             "axis": f"axis {self.axis}",
             "sides": "equal sides" if rows == columns else "unequal sides",
