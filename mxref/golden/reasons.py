@@ -80,7 +80,7 @@ _FIXED: Mapping[str, Explain] = {
 def _tensor(inputs: Words, answer: Words) -> Why:
     rows, columns, axis = inputs[:3]
     ragged = (columns if axis else rows) % 32 != 0
-    return False, "N29" if ragged else "N30", raised({"ragged": ragged})
+    return False, "N29" if ragged else "N30", _raised({"ragged": ragged})
 
 
 def _encode(fmt: ElementFormat, layout: FloatLayout) -> Explain:
@@ -111,7 +111,7 @@ def _encode(fmt: ElementFormat, layout: FloatLayout) -> Explain:
         overflow = magnitude > middles[-1] or (magnitude == middles[-1] and tie_overflows)
         _, code = fmt.sign_and_magnitude(answer[0])
         small = 0 < code < 1 << fmt.mantissa_bits and not fmt.twos_complement
-        flags = raised(
+        flags = _raised(
             {
                 "tie": magnitude in codes_below,
                 "near_tie": magnitude in near_ties,
@@ -143,7 +143,7 @@ def _decode(fmt: ElementFormat, layout: FloatLayout) -> Explain:
         magnitude = fmt.sign_and_magnitude(code)[1]
         small = 0 < magnitude < 1 << fmt.mantissa_bits and not fmt.twos_complement
         negative_zero = magnitude == 0 and code != 0
-        flags = raised(
+        flags = _raised(
             {
                 "subnormal": small,
                 "negative_zero": negative_zero,
@@ -165,7 +165,7 @@ def _encode_scale(layout: FloatLayout) -> Explain:
         magnitude = inputs[0] & (layout.sign_bit - 1)
         exact = powers[answer[0]] == inputs and 0 < magnitude < layout.inf_bits
         required = exact or magnitude > layout.inf_bits
-        flags = raised(
+        flags = _raised(
             {
                 "zero": magnitude == 0,
                 "source_subnormal": 0 < magnitude < 1 << layout.mantissa_bits,
@@ -183,7 +183,7 @@ def _decode_scale(layout: FloatLayout) -> Explain:
     def explain(inputs: Words, answer: Words) -> Why:
         code, power = inputs[0], answer[0]
         overflow, vanished = power == layout.inf_bits, power == 0
-        flags = raised(
+        flags = _raised(
             {
                 "nan": code == E8M0.nan_code,
                 "product_overflow": overflow,
@@ -202,7 +202,7 @@ def _shared_scale(fmt: ElementFormat, layout: FloatLayout) -> Explain:
 
     def explain(inputs: Words, answer: Words) -> Why:
         (amax,) = inputs
-        flags = raised(
+        flags = _raised(
             {
                 "zero_block": amax == 0,
                 "clamp_low": 0 < amax < smallest,
@@ -224,7 +224,7 @@ def _quantize(fmt: ElementFormat, layout: FloatLayout) -> Explain:
     def explain(inputs: Words, answer: Words) -> Why:
         magnitudes = [bits & (layout.sign_bit - 1) for bits in inputs]
         top = max(magnitudes)
-        flags = raised(
+        flags = _raised(
             {
                 "zero_block": top == 0,
                 "clamp_low": 0 < top < smallest,
@@ -251,14 +251,16 @@ def _dequantize(fmt: ElementFormat, layout: FloatLayout) -> Explain:
         pairs = list(zip(magnitudes, codes, strict=True))
         overflow = any(bits == layout.inf_bits and code != fmt.inf_code for bits, code in pairs)
         subnormal = any(0 < m < 1 << layout.mantissa_bits for m in magnitudes)
-        flags = raised(
+        flags = _raised(
             {
                 "nan": any(m > layout.inf_bits for m in magnitudes),
                 "product_overflow": overflow,
                 "product_subnormal": subnormal,
             }
         )
-        rounded = layout.width == 16 and subnormal  # in float32 and float64 products are exact
+        vanished = any(bits == 0 and code != 0 for bits, code in pairs)
+        # In float32 and float64 all products are exact.
+        rounded = layout.width == 16 and (subnormal or vanished)
         rule = "N20" if overflow else "N21" if rounded else "MX-5.1"
         return rule == "MX-5.1", rule, flags
 
@@ -283,7 +285,7 @@ def _scaled(op: str, format: str, layout: FloatLayout) -> Explain:
         floats = [bits & (layout.sign_bit - 1) for bits in words] if op == "quantize" else []
         is_nan = fmt.scale.is_nan(scale)
         inf = any(bits == layout.inf_bits for bits in floats)
-        flags = raised(
+        flags = _raised(
             {
                 "source_subnormal": any(0 < bits < 1 << layout.mantissa_bits for bits in floats),
                 "zero": bool(floats) and not any(floats),
@@ -297,7 +299,7 @@ def _scaled(op: str, format: str, layout: FloatLayout) -> Explain:
     return explain
 
 
-def raised(flags: dict[str, bool]) -> tuple[str, ...]:
+def _raised(flags: dict[str, bool]) -> tuple[str, ...]:
     """The names of the flags that are set."""
     return tuple(name for name, is_set in flags.items() if is_set)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 
@@ -12,9 +13,12 @@ from mxref.cases.answers import exact_answers, fast_answers, reads
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, ElementFormat, Specials
 from mxref.golden import models
+from mxref.golden.designed_blocks import designed_blocks
 from mxref.golden.entries import CaseInput, cases_of
+from mxref.golden.lane_blocks import lane_blocks
 from mxref.golden.layout_cases import layout_tasks
 from mxref.golden.reasons import reason
+from mxref.golden.rounding_blocks import rounding_blocks
 from mxref.golden.scaled_cases import scaled_tasks
 from mxref.golden.stochastic_cases import stochastic_tasks
 from mxref.policy.policy import Policy
@@ -29,6 +33,8 @@ _NO_COLUMNS = {("nan_to_finite", "error"), ("encode_scale", "wrap")}
 _NOT_HERE = ("tail", "scale_arithmetic")
 #: Scale codes of the dequantized blocks, beside FF.
 _DEQUANTIZE_SCALES = (0x00, 0x01, 0x02, 0x10, 0x40, 0x7E, 0x7F, 0x80, 0xC0, 0xF0, 0xFC, 0xFD, 0xFE)
+#: The same for float16, around the scales whose products are subnormal or too large.
+_F16_SCALES = (0x00, 0x5E, 0x65, 0x67, 0x68, 0x6B, 0x71, 0x7F, 0x80, 0x86, 0x8A, 0x8C, 0x8E, 0xFE)
 
 
 def vector_files() -> Iterator[VectorFile]:
@@ -53,7 +59,7 @@ def file_tasks() -> Iterator[Callable[[], VectorFile]]:
         for name in LAYOUTS:
             yield partial(_quantize, block, LAYOUTS[name])
     for block in BLOCK_FORMATS:
-        for name in ("f32", "bf16"):
+        for name in ("f32", "bf16", "f16"):
             yield partial(_dequantize, block, LAYOUTS[name])
     yield from stochastic_tasks()
     yield from layout_tasks()
@@ -88,27 +94,40 @@ def _shared_scale(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
 
 
 def _quantize(block: str, layout: FloatLayout) -> VectorFile:
-    blocks = models.block_inputs(BLOCK_FORMATS[block].element, layout)
-    entries = [
-        CaseInput(name, tuple(inputs), "M9", ("position",) if _has_position(name) else ())
-        for name, inputs in blocks
-    ]
-    return _file("quantize", block, layout, (), entries)
+    return _file("quantize", block, layout, (), list(_blocks(block, layout)))
 
 
-def _has_position(name: str) -> bool:
-    return name.startswith("largest_") and name[8:].isdigit()
+def _blocks(block: str, layout: FloatLayout) -> Iterator[CaseInput]:
+    fmt = BLOCK_FORMATS[block].element
+    makers = {"M9": designed_blocks, "M16": rounding_blocks}
+    if layout.name in ("f32", "bf16"):  # of the others a family of level 2
+        makers["M17"] = lane_blocks
+    for model, blocks in makers.items():
+        for name, inputs in blocks(fmt, layout):
+            is_alone = re.fullmatch("largest_[0-9]+|lane_[0-9]+_(plus|minus)", name)
+            yield CaseInput(name, tuple(inputs), model, ("position",) if is_alone else ())
 
 
 def _dequantize(block: str, layout: FloatLayout) -> VectorFile:
-    fmt = BLOCK_FORMATS[block].element
-    codes = [code % fmt.code_count for code in range(max(fmt.code_count, 32))]
+    count = BLOCK_FORMATS[block].element.code_count
+    codes = [code % count for code in range(max(count, 32))]
+    scales = (*(_F16_SCALES if layout.name == "f16" else _DEQUANTIZE_SCALES), 0xFF)
     entries = [
         CaseInput(f"{scale:02x}_{codes[start]:02x}", (scale, *codes[start : start + 32]), "M10")
-        for scale in (*_DEQUANTIZE_SCALES, 0xFF)
+        for scale in scales
         for start in range(0, len(codes), 32)
     ]
+    entries += [
+        CaseInput(f"{scale:02x}_turned", (scale, *_turned(index, count)), "M17")
+        for index, scale in enumerate(scales)
+    ]
     return _file("dequantize", block, layout, (), entries)
+
+
+def _turned(index: int, count: int) -> list[int]:
+    """Codes in an order of their own: of no two lanes the codes are equal in all of 15 blocks."""
+    step, half = 2 * index + 1, index + 1
+    return [(step * lane + half * (lane // 16) + 5 * index) % count for lane in range(32)]
 
 
 def _scalar_file(

@@ -18,7 +18,7 @@ from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.targets.calls import call_operation, error_text, is_fault, quiet
 from mxref.targets.returned import AnswerError
 
-__all__ = ["LARGE", "SMALL", "Call", "Ways", "ask_ways", "elements_of", "rows_of"]
+__all__ = ["LARGE", "SMALL", "Call", "Ways", "ask_ways", "elements_of", "first_calls", "rows_of"]
 
 Words = NDArray[np.uint64]
 Rows = NDArray[np.int64]
@@ -29,8 +29,11 @@ SMALL = (
 )  # fmt: skip
 #: Rows of a call that one float type of a format is asked with; the last is beyond 16 bits.
 LARGE = (1023, 1024, 1025, 4095, 4096, 4097, 65_573)
-#: Rows of the calls whose arrays begin at other addresses, and the offsets in items.
+#: Rows of the calls whose arrays lie elsewhere in memory, and the offsets of those in items.
 _MOVED = ((33, 1), (64, 3), (257, 1))
+_STRIDED = 33
+#: Rows of the first call of all, to which kernels that compile at their first call are fitted.
+_FIRST = 64
 #: Rows of the calls made by two threads at once, and their number.
 _THREADED = (257, 6)
 
@@ -44,7 +47,7 @@ class Call:
         rows: the cases, by their numbers in the file.
         turn: 1 or 2.
         offset: how many items its arrays began behind an aligned address.
-        way: `batch`, `memory`, `threads` or `held`.
+        way: `batch`, `memory`, `strided`, `threads`, `held` or `in_place`.
         changed: places in `rows` whose answer was another one than before.
         got: the answers there, one a row.
         error: what it raised instead.
@@ -119,29 +122,59 @@ class Ways:
             suspects = suspects[~same]
         return Call(self.file, rows, turn, offset, way, suspects, got[suspects])
 
-    def held(self) -> Call:
-        """The result of a call, read after the next call has been made."""
+    def kept(self, way: str) -> Call:
+        """Two calls of one size that share memory, and what the first or the second one gave.
+
+        Args:
+            way: `held`: the result of the first call, read after the second one; `in_place`: the
+                result of the second call, whose arrays are those of the first, overwritten.
+        """
         first, second = self.chosen(33, 1), self.chosen(33, 2)
+        shared: dict[int, NDArray[Any]] = {}
         results: list[Any] = []
 
+        def placed(place: int, argument: Any) -> Any:
+            if way == "held" or not isinstance(argument, np.ndarray):
+                return argument
+            array = shared.setdefault(place, np.empty_like(argument))
+            array[...] = argument
+            return array
+
         @functools.wraps(self.function)
-        def kept(*arguments: Any) -> Any:
-            results.append(self.function(*arguments))
+        def function(*arguments: Any) -> Any:
+            results.append(self.function(*(placed(*pair) for pair in enumerate(arguments))))
             return results[-1]
 
         nothing = np.empty(0, np.int64)
         try:
             with quiet():
                 for rows in (first, second):
-                    call_operation(kept, self.file, self.inputs[rows])
-                if len(results) != 2:  # one call for each scale of a tensor
-                    return self.compared(first[:0], self.first[:0], 2, 0, "held")
-                got = call_operation(lambda *_: results[0], self.file, self.inputs[first])
+                    got = call_operation(function, self.file, self.inputs[rows])
+                if way == "held":
+                    got = call_operation(lambda *_: results[0], self.file, self.inputs[first])
         except BaseException as error:
             if not is_fault(error):
                 raise
-            return Call(self.file, first, 2, 0, "held", nothing, self.first[:0])
-        return self.compared(first, got, 2, 0, "held")
+            return Call(self.file, first, 2, 0, way, nothing, self.first[:0])
+        return self.compared(first if way == "held" else second, got, 2, 0, way)
+
+    def strided(self, kind: int) -> Call:
+        """A call whose arrays are not contiguous: columns first, or with gaps between rows."""
+        rows = self.chosen(_STRIDED, 1)
+
+        def spread(argument: Any) -> Any:
+            if not isinstance(argument, np.ndarray) or not argument.ndim:
+                return argument
+            if kind == 0 and argument.ndim == 2:
+                return np.asfortranarray(argument)
+            return np.repeat(argument, 2, axis=0)[::2]
+
+        @functools.wraps(self.function)
+        def function(*arguments: Any) -> Any:
+            return self.function(*map(spread, arguments))
+
+        other = Ways(function, self.outcome)
+        return other.ask(rows, 2, 0, "strided")
 
     def _of_one_kind(self) -> Rows:
         """Cases that one call can have: those of one width of random bits, or one tensor scale."""
@@ -174,6 +207,23 @@ def rows_of(file: VectorFile, *, large: bool, elements: int) -> tuple[int, ...]:
     return tuple(count for count in every if elements_of(file, count) <= elements)
 
 
+def first_calls(files: Sequence[tuple[Callable[..., Any], VectorFile]]) -> None:
+    """Call each operation with a round number of rows, the narrowest float type first.
+
+    A kernel that is compiled at its first call is fitted to it; what comes later shows that. The
+    answers are not looked at, since the same cases are asked again.
+    """
+    widths = {"f16": 16, "bf16": 16, "f64": 64}
+    for function, file in sorted(files, key=lambda pair: widths.get(pair[1].float, 32)):
+        if file.op not in LAYOUT_OPERATIONS and len(file.cases) >= _FIRST:
+            try:
+                with quiet():
+                    call_operation(function, file, file.input_words()[:_FIRST])
+            except BaseException as error:
+                if not is_fault(error):
+                    raise
+
+
 def ask_ways(ways: Sequence[Ways], elements: int, *, threads: bool = False) -> Iterator[Call]:
     """Every file in calls of all sizes, twice, in another order the second time.
 
@@ -184,21 +234,24 @@ def ask_ways(ways: Sequence[Ways], elements: int, *, threads: bool = False) -> I
     """
     some = [one for one in ways if one.usable]
     large = {(one.file.op, one.file.format): one for one in reversed(some)}.values()
+    # One float type or format after the other at each size, in turns forwards and backwards.
     plan = [
         (one, count)
-        for one in some
-        for count in rows_of(one.file, large=one in large, elements=elements)
+        for i, count in enumerate((*SMALL, *LARGE))
+        for one in (some if i % 2 else some[::-1])
+        if count in rows_of(one.file, large=one in large, elements=elements)
     ]
     for one, count in plan:
         yield one.ask(one.chosen(count, 1))
     for one, count in reversed(plan):
         yield one.ask(one.chosen(count, 2), turn=2)
     for one in some:
-        yield one.held()
+        yield from (one.kept("held"), one.kept("in_place"))
     for one in some:
         for count, offset in _MOVED:
             if elements_of(one.file, count) <= elements:
                 yield one.ask(one.chosen(count, 1), 2, offset, "memory")
+        yield from (one.strided(0), one.strided(1))
     for one in some if threads else ():
         count, times = _THREADED
         orders = [one.chosen(count - turn, turn) for turn in range(times)]

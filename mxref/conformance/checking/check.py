@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
 from mxref.cases.words import LAYOUT_OPERATIONS
-from mxref.conformance.checking.batches import Call, Ways, ask_ways, elements_of
+from mxref.conformance.checking.batches import Call, Ways, ask_ways, elements_of, first_calls
 from mxref.conformance.checking.computed import Compared, compare_computed
 from mxref.conformance.checking.drawn import QUESTIONS, drawn
 from mxref.conformance.checking.steadiness import judge_calls
@@ -69,6 +69,8 @@ def check(
         extent: what is asked beside the vectors.
     """
     report, covered = begun(target, files, policy, known, profile)
+    if isinstance(target, PythonTarget) and extent.elements != 0:
+        first_calls([(target.operations[file.op], file) for file in covered])
     seconds = elements = 0.0
     answered: list[Answered] = []
     for file in covered:

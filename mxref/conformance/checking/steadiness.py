@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import stripped
 from mxref.conformance.checking.batches import Call, Ways
+from mxref.conformance.checking.sizes import Sized, places_text, size_rule
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
 from mxref.conformance.verdict.uses import Use
@@ -21,227 +20,187 @@ __all__ = ["Wanted", "judge_calls"]
 #: The right answers to the cases of a file, one a row.
 Wanted = Callable[[Ways], NDArray[np.uint64]]
 
-#: Steps of sizes: vectors, warps and blocks of threads.
-_MULTIPLES = (128, 64, 32, 16, 8, 4, 2)
-#: Units in which calls of an operation are counted, if they are not rows.
-_UNITS = {"encode": "numbers", "encode_scale": "numbers", "shared_scale": "numbers",
-          "encode_stochastic": "numbers", "decode": "codes", "decode_scale": "codes"}  # fmt: skip
+#: What calls of an operation consist of, if not of rows.
+_UNITS = {
+    "encode": "numbers",
+    "encode_scale": "numbers",
+    "shared_scale": "numbers",
+    "encode_stochastic": "numbers",
+    "decode": "codes",
+    "decode_scale": "codes",
+}
+#: Sizes of the calls that tell what wrong ones have in common.
+_TELLING = (*range(1, 41), 48, 56, 96, 100, 160, 192, 200, 320, 384, 500, 512, 640, 1000)
+#: Kinds of use, and what is wrong in calls made otherwise than in batches.
+_OTHERWISE = {
+    "held": ("state", "the result of a call is overwritten by the next call"),
+    "in_place": ("state", "an array changed in place gives the answers of what it was before"),
+    "memory": ("memory", "wrong where arrays do not begin at a multiple of 16 bytes"),
+    "strided": ("memory", "wrong where arrays are not contiguous"),
+    "threads": ("threads", "wrong when two threads call it at once"),
+}
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
-    """A call with its size, and whether an answer in it is wrong."""
+class _Judge:
+    """The files of an operation and format, with the right answers."""
 
-    call: Call
-    size: int
-    bad: bool
-    again: bool  #: whether a call of this size was made before
+    of: Mapping[str, Ways]
+    wanted: Wanted
+    unit: str
 
+    def bad(self, call: Call) -> bool:
+        """Whether an answer in a call is wrong; calls other than batches may not differ at all."""
+        if call.error or not call.changed.size:
+            return bool(call.error)
+        right = self.wanted(self.of[call.file.stem])[call.rows[call.changed]]
+        return call.way != "batch" or not same_answers(call.file, right, call.got).all()
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """A property of calls that all bad ones have."""
+    def first_calls(self, calls: Sequence[Call]) -> Iterator[Call]:
+        """The calls to the vectors, whose wrong answers became right later."""
+        for one in self.of.values():
+            found = [np.empty(0, np.int64)]
+            for call in calls:
+                if call.file is one.file and call.changed.size:
+                    rows = call.rows[call.changed]
+                    same = same_answers(call.file, self.wanted(one)[rows], call.got).all(axis=1)
+                    found.append(rows[same])
+            wrong = np.unique(np.concatenate(found))
+            every = np.arange(len(one.inputs))
+            yield Call(one.file, every, 0, 0, "batch", wrong, one.first[wrong])
 
-    text: str
-    holds: Callable[[int], bool]
+    def example(self, call: Call) -> str:
+        """The first wrong answer of a call, as reports show failures."""
+        if call.error:
+            return call.error
+        right = self.wanted(self.of[call.file.stem])[call.rows[call.changed]]
+        wrong = ~same_answers(call.file, right, call.got).all(axis=1)
+        which = int(np.argmax(wrong))
+        number = int(call.rows[call.changed[which]])
+        case = call.file.cases[number]
+        failure = Failure(number, case, stripped(right[which]), stripped(call.got[which]))
+        place = f"with {len(call.rows):,} {self.unit}, {case.id}"
+        return f"{place}: {difference(call.file, failure)}"
 
 
 def judge_calls(ways: Sequence[Ways], calls: Sequence[Call], wanted: Wanted) -> Iterator[Use]:
-    """What is wrong with the calls of one operation and format; refusals are not.
+    """What is wrong with the calls of one operation and format; refusals of memory are not.
 
     Args:
         ways: its files.
         calls: every call that was made for them, in order.
         wanted: the right answers to the cases of a file.
     """
-    of = {one.file.stem: one for one in ways}
     if not any(call.differs for call in calls):
         return
-    judged = list(_judged(of, calls, wanted))
     op, format = ways[0].file.op, ways[0].file.format
-    batches = [one for one in judged if one.call.way == "batch"]
-    if any(one.bad for one in batches):
-        yield Use(op, format, *_of_batches(of, batches, wanted))
-        return
-    for way, kind, text in (
-        ("held", "state", "the result of a call is overwritten by the next call"),
-        ("memory", "memory", "wrong where arrays do not begin at a multiple of 16 bytes"),
-        ("threads", "threads", "wrong when two threads call it at once"),
+    judge = _Judge({one.file.stem: one for one in ways}, wanted, _UNITS.get(op, "rows"))
+    batches = [call for call in calls if call.way == "batch"]
+    if any(judge.bad(call) for call in batches) or any(
+        call.changed.size for call in judge.first_calls(batches)
     ):
-        bad = [one.call for one in judged if one.call.way == way and one.bad]
-        bad = [call for call in bad if not (way == "memory" and call.error)]
+        yield Use(op, format, *_of_batches(judge, batches))
+        return
+    for way, (kind, text) in _OTHERWISE.items():
+        bad = [call for call in calls if call.way == way and call.changed.size]
         if bad:
-            yield Use(op, format, kind, f"{text}: {_example(of, bad[0], wanted)}")
-            return
+            yield Use(op, format, kind, f"{text}: {judge.example(bad[0])}")
 
 
-def _judged(of: dict[str, Ways], calls: Sequence[Call], wanted: Wanted) -> Iterator[_Judged]:
-    """The calls, those to the vectors first, each with whether it is bad."""
-    good_now = {stem: _right(of[stem], calls, wanted) for stem in of}
-    seen: set[int] = set()
-    for stem, one in of.items():
-        size = len(one.inputs)
-        call = Call(one.file, np.arange(size), 0, 0, "batch", good_now[stem], one.first[:0])
-        yield _Judged(call, size, good_now[stem].size > 0, size in seen)
-        seen.add(size)
-    for call in calls:
-        bad = bool(call.error)
-        if call.changed.size:
-            right = wanted(of[call.file.stem])[call.rows[call.changed]]
-            bad = not same_answers(call.file, right, call.got).all() or call.way != "batch"
-        yield _Judged(call, len(call.rows), bad, len(call.rows) in seen)
-        seen.add(len(call.rows))
-
-
-def _right(one: Ways, calls: Sequence[Call], wanted: Wanted) -> NDArray[np.int64]:
-    """The cases whose first answer was wrong, and a later one right."""
-    found: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
-    for call in calls:
-        if call.file is one.file and call.changed.size:
-            rows = call.rows[call.changed]
-            same = same_answers(call.file, wanted(one)[rows], call.got).all(axis=1)
-            found.append(rows[same])
-    return np.unique(np.concatenate(found))
-
-
-def _of_batches(of: dict[str, Ways], calls: Sequence[_Judged], wanted: Wanted) -> tuple[str, str]:
+def _of_batches(judge: _Judge, calls: Sequence[Call]) -> tuple[str, str]:
     """The kind and the text of what is wrong with calls of many sizes."""
-    bad = [one for one in calls if one.bad]
-    example = max((one.call for one in bad), key=lambda call: call.turn)
-    one = of[example.file.stem]
-    again = [one.ask(example.rows, 2) for _ in range(2)] if example.turn else []
-    steady = all(_same(example, call) for call in again)
-    unit = _UNITS.get(one.file.op, "rows")
-    rule = _rule_of(calls, unit) if steady else None
-    if rule is not None and _holds(rule, of, calls):
-        inside = sum(rule.holds(one.size) for one in calls)
-        counts = f"{len(bad)} of {inside} such calls, right in the other {len(calls) - inside}"
-        where = _positions([one.call for one in bad], unit)
-        text = f"wrong only in calls with {rule.text} ({counts}){where}"
-        return "size", f"{text}: {_example(of, example, wanted)}"
-    text = _two_answers(of, example, unit)
-    first = [one for one in calls if not one.again]
-    later = [one for one in calls if one.again]
-    if not any(one.bad for one in first) and sum(one.bad for one in later) * 2 >= len(later):
-        return "state", f"{text}; right in the first call of each size, wrong in later ones"
-    if steady and example.turn:
+    every = [*judge.first_calls(calls), *calls]
+    bad = [call for call in every if call.changed.size and judge.bad(call)]
+    bad = bad or [call for call in every if judge.bad(call) or (not call.turn and call.differs)]
+    example = next((call for call in bad if call.turn), bad[0])
+    one = judge.of[example.file.stem]
+    text = _two_answers(judge, example)
+    if not _steady(one, example):
+        counts = f"{len(bad)} of {len(every)} calls have wrong answers"
+        return "state", f"{text}; {_order(every, bad) or counts}"
+    telling = [one.ask(one.chosen(size, turn), 2) for size in _TELLING for turn in (3, 4, 5)]
+    sized = [
+        Sized(len(call.rows), judge.bad(call) or (not call.turn and call.differs))
+        for call in (*every, *telling)
+        if call.file is example.file
+    ]
+    order = _order(every, bad)
+    if order:
+        return "state", f"{text}; {order}"
+    longer = _also_longer(one, example, every)
+    right = {call.size for call in sized} - {call.size for call in sized if call.bad}
+    if longer and right <= {1, 2, 3}:
         return "company", f"{text}: an answer depends on what else is in the call"
-    counts = f"{len(bad)} of {len(calls)} calls have wrong answers"
-    return "state", f"{text}; {counts}"
+    rule = size_rule(sized, judge.unit)
+    if rule is not None:
+        wrong = [call for call in (*bad, *telling) if call.changed.size and judge.bad(call)]
+        places = [(call.changed, len(call.rows)) for call in wrong if call.turn]
+        where = places_text(places, judge.unit)
+        return "size", f"wrong only in calls with {rule}{where}: {judge.example(example)}"
+    if not longer:
+        return "state", f"{text}; right in a call of another size"
+    return "company", f"{text}: an answer depends on what else is in the call"
 
 
-def _same(one: Call, other: Call) -> bool:
-    same_places = np.array_equal(one.changed, other.changed)
-    return same_places and bool(np.array_equal(one.got, other.got)) and one.error == other.error
-
-
-def _rule_of(calls: Sequence[_Judged], unit: str) -> _Rule | None:
-    """The property of sizes that all bad calls have and fewest good ones, if those are few."""
-    best: tuple[float, _Rule] | None = None
-    for rule in _rules(sorted({one.size for one in calls}), unit):
-        inside = [one for one in calls if rule.holds(one.size)]
-        outside = len(calls) - len(inside)
-        if not outside or any(one.bad and not rule.holds(one.size) for one in calls):
-            continue
-        good = sum(not one.bad for one in inside) / len(inside)
-        if good <= 0.5 and (best is None or good < best[0]):
-            best = (good, rule)
-    return None if best is None else best[1]
-
-
-def _rules(sizes: Sequence[int], unit: str) -> Iterator[_Rule]:
-    for size in sizes:
-        yield _Rule(f"{size:,} {unit} and more", partial(operator.le, size))
-    for size in sizes:
-        yield _Rule(f"{size:,} {unit} and fewer", partial(operator.ge, size))
-    for m in _MULTIPLES:
-        yield _Rule(f"a number of {unit} that is no multiple of {m}", partial(_ragged, m))
-        yield _Rule(f"a multiple of {m} {unit}", partial(_whole, m))
-        for least in (m, 8 * m):
-            text = f"more than {least:,} {unit}, no multiple of {m}"
-            yield _Rule(text, partial(_long_and_ragged, m, least))
-    for size in sizes:
-        yield _Rule(f"{size:,} {unit}", partial(operator.eq, size))
-
-
-def _ragged(m: int, n: int) -> bool:
-    return n % m != 0
-
-
-def _whole(m: int, n: int) -> bool:
-    return n % m == 0
-
-
-def _long_and_ragged(m: int, least: int, n: int) -> bool:
-    return n > least and n % m != 0
-
-
-def _holds(rule: _Rule, of: dict[str, Ways], calls: Sequence[_Judged]) -> bool:
-    """Whether calls with other cases, made now, follow the rule: else it is state that decides."""
-    bad = [one for one in calls if one.bad and one.call.turn]
-    good = [one for one in calls if not one.bad and not rule.holds(one.size) and one.call.turn]
-    for some, expected in ((bad, True), (good, False)):
-        asked = [of[one.call.file.stem].ask(one.call.rows, 2) for one in some[:3] + some[-2:]]
-        if some and not all(
-            call.differs is expected or not one.call.changed.size
-            for call, one in zip(asked, some[:3] + some[-2:], strict=True)
-        ):
+def _steady(one: Ways, example: Call) -> bool:
+    """Whether a call gives the same answers again, also after other calls of its size."""
+    size = len(example.rows)
+    for turn in (None, 4, 5):
+        if turn is not None:
+            one.ask(one.chosen(size, turn), 2)
+        again = one.ask(example.rows, 2)
+        same = again.error == example.error
+        if example.turn:
+            same &= np.array_equal(again.changed, example.changed)
+            same &= bool(np.array_equal(again.got, example.got))
+        else:  # the call to the vectors: nothing has changed from it
+            same &= not again.changed.size
+        if not same:
             return False
     return True
 
 
-def _positions(bad: Sequence[Call], unit: str) -> str:
-    """Where in the calls the wrong answers stand, if one rule says it."""
-    places = [(call.changed, len(call.rows)) for call in bad if call.changed.size and call.turn]
-    if not places:
-        return ""
-    for m in _MULTIPLES:
-        if all((changed >= n // m * m).all() for changed, n in places):
-            return f", in the {unit} behind the last multiple of {m}"
-    least = min(int(changed.min()) for changed, _ in places)
-    for power in range(6, 20):
-        if 0 <= least - (1 << power) < max(8, 1 << power - 3):
-            return f", in {unit} from number {least:,} on"
-    return ""
+def _order(every: Sequence[Call], bad: Sequence[Call]) -> str:
+    """That the first call of each size is right and most later ones are wrong; else nothing."""
+    seen: set[tuple[str, int]] = set()
+    later: list[Call] = []
+    for call in every:
+        key = (call.file.stem, len(call.rows))
+        if key in seen:
+            later.append(call)
+        elif any(call is one for one in bad):
+            return ""
+        seen.add(key)
+    wrong = sum(any(call is one for one in bad) for call in later)
+    right_first = 2 * wrong >= len(later) > 0
+    return "right in the first call of each size, wrong in later ones" if right_first else ""
 
 
-def _two_answers(of: dict[str, Ways], call: Call, unit: str) -> str:
+def _also_longer(one: Ways, example: Call, every: Sequence[Call]) -> bool:
+    """Whether the wrong answers stay wrong in a call of a new size with the same first rows."""
+    sizes = {len(call.rows) for call in every} | set(_TELLING)
+    more = next(n for n in range(1, 1000) if len(example.rows) + n not in sizes)
+    rows = np.concatenate([example.rows, one.chosen(more, 3)])
+    longer = one.ask(rows, 2)
+    if not example.turn:
+        return not longer.changed.size
+    return bool(longer.error) or bool(np.isin(example.changed, longer.changed).any())
+
+
+def _two_answers(judge: _Judge, call: Call) -> str:
     """That one question has two answers, with the first word that differs."""
-    one = of[call.file.stem]
-    op, size = call.file.op, len(call.rows)
-    same = {"quantize": "the same block", "dequantize": "the same scale and codes"}
-    same_text = same.get(op, "the same number" if unit == "numbers" else "the same question")
+    one, size = judge.of[call.file.stem], len(call.rows)
     if call.error:
-        return f"not reproducible: a call with {size:,} {unit} raised {call.error}"
-    if not call.turn:
-        return f"not reproducible: {same_text} gave two answers"
-    place = int(call.changed[0])
-    before = one.first[call.rows[place]]
-    now = call.got[0]
-    index = int(np.argmax(before[: now.size] != now))
-    digits = call.file.out_digits
+        return f"not reproducible: a call with {size:,} {judge.unit} raised {call.error}"
     width = one.inputs.shape[1]
-    if op == "quantize":
-        same_text = f"the same {width} numbers"
-    a, b = int(before[index]), int(now[index])
-    return (
-        f"not reproducible: {same_text} gave {a:0{digits}x} and {b:0{digits}x}, "
-        f"the second time in a call with {size:,} {unit}"
-    )
-
-
-def _example(of: dict[str, Ways], call: Call, wanted: Wanted) -> str:
-    """The first wrong answer of a call, as reports show failures."""
-    if call.error:
-        return call.error
-    one = of[call.file.stem]
-    if not call.turn:  # the call to the vectors
-        case, got = int(call.changed[0]), one.first[call.changed[0]]
-    else:
-        right = wanted(one)[call.rows[call.changed]]
-        wrong = ~same_answers(call.file, right, call.got).all(axis=1)
-        which = int(np.argmax(wrong))
-        case, got = int(call.rows[call.changed[which]]), call.got[which]
-    failure = Failure(case, call.file.cases[case], stripped(wanted(one)[case]), stripped(got))
-    place = "" if not call.turn else f"{len(call.rows):,} {_UNITS.get(call.file.op, 'rows')}: "
-    return f"{place}{call.file.cases[case].id}: {difference(call.file, failure)}"
+    subject = {
+        "quantize": f"the same {width} numbers",
+        "dequantize": "the same scale and codes",
+    }.get(call.file.op, f"the same {judge.unit.removesuffix('s')}")
+    if not call.turn:
+        return f"not reproducible: {subject} gave another answer the second time"
+    before, now = one.first[call.rows[call.changed[0]]], call.got[0]
+    index = int(np.argmax(before[: now.size] != now))
+    a, b = (f"{int(word):0{call.file.out_digits}x}" for word in (before[index], now[index]))
+    when = f"the second time in a call with {size:,} {judge.unit}"
+    return f"not reproducible: {subject} gave {a} and {b}, {when}"

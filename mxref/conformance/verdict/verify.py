@@ -42,7 +42,7 @@ _USES = {
     "size": "depends on the size of the call",
     "state": "is not reproducible",
     "company": "mixes cases of a call",
-    "memory": "depends on the address of its arrays",
+    "memory": "depends on where its arrays lie in memory",
     "threads": "fails when called by two threads",
     "empty": "answers an empty call wrongly",
 }
@@ -236,6 +236,7 @@ def with_rows(
     others: list[VerifyRow] = []
     profile = report.profile
     unsteady = {(use.op, use.format) for use in uses}
+    unsteady |= {("quantize_tensor", format) for op, format in unsteady if op == "quantize"}
     by_stem = {some[0].file.stem: some for some in files}
     for (op, format), group in _grouped([some[0].file for some in files]):
         stems = [f.stem for f in group if profile and speaks_of(profile, op, format, f.float)]
