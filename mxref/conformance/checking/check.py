@@ -11,9 +11,19 @@ from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
 from mxref.cases.words import LAYOUT_OPERATIONS
-from mxref.conformance.checking.batches import Call, Ways, ask_ways, elements_of, first_calls
+from mxref.conformance.checking.batches import (
+    Call,
+    Ways,
+    ask_nothing,
+    ask_ways,
+    elements_of,
+    first_calls,
+    refusals,
+)
 from mxref.conformance.checking.computed import Compared, compare_computed
 from mxref.conformance.checking.drawn import QUESTIONS, drawn
+from mxref.conformance.checking.layout_questions import Subject
+from mxref.conformance.checking.layout_sizes import ask_layouts
 from mxref.conformance.checking.steadiness import judge_calls
 from mxref.conformance.compare.compare import Answered, asked
 from mxref.conformance.verdict.row import VerifyRow
@@ -83,7 +93,18 @@ def check(
     if not isinstance(target, PythonTarget) or not answered:
         return first
     most = _elements(seconds / elements * 1e6) if extent.elements is None else extent.elements
-    uses, scope = _again(target, first, most) if most else ((), Scope())
+    uses, scope = _again(target, first, most) if most else ([], Scope())
+    if most:
+        layouts, laid_out = ask_layouts(target, list(_subjects(first)), most)
+        uses += layouts
+        scope = replace(
+            scope,
+            calls=scope.calls + laid_out.calls,
+            notes=(*scope.notes, *laid_out.notes),
+        )
+        empty, notes = ask_nothing(target, [one.file for one in answered])
+        uses += empty
+        scope = replace(scope, notes=(*scope.notes, *notes))
     scope = replace(scope, seed=extent.seed, level=extent.level, elements=most)
     more: dict[str, list[Answered]] = {one.file.stem: [one] for one in answered}
     if extent.search:
@@ -104,7 +125,16 @@ def _elements(seconds: float) -> int:
     return next(elements for pace, elements in PACES if seconds <= pace)
 
 
-def _again(target: PythonTarget, report: Report, most: int) -> tuple[tuple[Use, ...], Scope]:
+def _subjects(report: Report) -> Iterator[Subject]:
+    """The operations on layouts, with what gives the target's answers to their vectors."""
+    for row in report.rows:
+        if row.op in LAYOUT_OPERATIONS:
+            policy, profile = _explaining(row, report), report.profile if row.profile else None
+            for outcome in row.outcomes:
+                yield Subject(row.op, row.format, outcome.file.float, policy, profile)
+
+
+def _again(target: PythonTarget, report: Report, most: int) -> tuple[list[Use], Scope]:
     """Every case in calls of many sizes, twice."""
     ways = [
         Ways(target.operations[outcome.file.op], outcome)
@@ -130,10 +160,12 @@ def _again(target: PythonTarget, report: Report, most: int) -> tuple[tuple[Use, 
     for (op, format), some in calls.items():
         of = [one for one in ways if (one.file.op, one.file.format) == (op, format)]
         uses += judge_calls(of, some, wanted)
-    sizes = [len(call.rows) for some in calls.values() for call in some]
+    every = [call for some in calls.values() for call in some]
+    sizes = [len(call.rows) for call in every]
     if not sizes:
-        return (), Scope()
-    return tuple(uses), Scope(calls=len(sizes), smallest=min(sizes), largest=max(sizes))
+        return [], Scope()
+    notes = tuple(refusals(every))
+    return uses, Scope(calls=len(sizes), smallest=min(sizes), largest=max(sizes), notes=notes)
 
 
 def _search(
