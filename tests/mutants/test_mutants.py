@@ -24,7 +24,6 @@ from mxref.mutants import layout_mutants as places
 from mxref.mutants import nvfp4_mutants as scaled
 from mxref.mutants import packing_mutants as layout
 from mxref.mutants import tensor_mutants as tensors
-from mxref.mutants import lane_mutants, pair_mutants, quotients
 from mxref.mutants.block_mutants import quantizer
 from mxref.mutants.decoder import decoder, dequantizer
 from mxref.mutants.encoder import encoder
