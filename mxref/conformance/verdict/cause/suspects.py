@@ -88,10 +88,13 @@ def _inside(whole: Callable[[Answer], Answer], some: tuple[Suspect, ...]) -> tup
 
 @functools.cache
 def _mutants(op: str, format: str) -> tuple[Suspect, ...]:
+    """Those of the museum, but those of elements where `_inside` makes them of their own."""
+    fmt = OTHER_BLOCK_FORMATS.get(format)
+    alone = fmt is not None and fmt.tensor_scale
     return tuple(
         Suspect("mutant", m.id, m.name, m.text, op, m.seen, _put_over(m.run, m.policy))
         for m in MUTANTS
-        if m.op == op and format in m.formats and m.run is not None
+        if m.op == op and format in m.formats and m.run is not None and (alone or not m.lifted_from)
     )
 
 
