@@ -37,13 +37,18 @@ MODELS: Mapping[str, str] = {
     "M6": "walking sticky bit: a tie with one lower bit set, for each such bit",
     "M7": "both sides of every step of every rounding and overflow method: each number of the "
     "format and each midpoint between two, and 1 ulp to both sides",
-    "M8": "every binade edge of amax, 1 ulp to both sides, and the limits of the known scale rules",
+    "M8": "every binade edge of amax, 1 ulp to both sides, the limits of the known scale rules, "
+    "and 64 significands",
     "M9": "designed blocks: specials, one large element in each position, spreads, clamped scales",
     "M10": "every code, with the scales 00, 01, 7f, fd, fe and ff among others",
     "M11": "layouts: ramps of awkward lengths, bits and elements alone, the address of every bit, "
     "matrices of awkward shapes, tails on both axes",
     "M15": "numbers an eighth, a quarter, ... of a unit above another, with the random bits that "
     "just carry and just do not",
+    "M16": "rounding inside blocks: both neighbours of every midpoint, the walking sticky bit, and "
+    "elements down to 2**-76 below the scale",
+    "M17": "lanes: one NaN, infinity or largest element in each lane, both signs; equal largest "
+    "elements, pairs of ties, elements alone; codes in another order",
     "M14": "binade ladder: first, middle and last significand of every exponent, both signs",
 }
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 
-import numpy as np
-
-from mxref.bits.floats import BF16, F32, FloatLayout, split
+from mxref.bits.floats import F16, F32, FloatLayout
 from mxref.cases.grid import grid, pattern
 from mxref.formats.catalog import E8M0, CodeFormat, ElementFormat
 from mxref.golden.thresholds import tables
 from mxref.policy.scale_rule import ScaleRule
 
 __all__ = [
-    "block_inputs",
+    "around",
+    "at",
     "encode_inputs",
     "encode_scale_inputs",
     "shared_scale_inputs",
+    "walking_sticky",
 ]
 
 
@@ -30,11 +30,11 @@ def encode_inputs(fmt: ElementFormat, layout: FloatLayout) -> dict[int, str]:
     numbers, middles = grid(fmt, layout)
     found: dict[int, str] = {}
     _add(found, "M1", _special_magnitudes(layout), layout)
-    _add(found, "M4", _around((numbers[-1], middles[-1]), 3), layout)
+    _add(found, "M4", around((numbers[-1], middles[-1]), 3), layout)
     smallest = (middles[0], numbers[1], numbers[1 << fmt.mantissa_bits])
-    _add(found, "M5", _around(smallest, 3), layout)
+    _add(found, "M5", around(smallest, 3), layout)
     _add(found, "M7", _sides(fmt, layout), layout)
-    _add(found, "M6", _walking_sticky(fmt, middles, layout), layout)
+    _add(found, "M6", walking_sticky(fmt, middles, layout), layout)
     _add(found, "M14", _ladder(layout), layout)
     return dict(sorted(found.items()))
 
@@ -44,13 +44,13 @@ def encode_scale_inputs(layout: FloatLayout) -> dict[int, str]:
     found: dict[int, str] = {}
     _add(found, "M1", _special_magnitudes(layout), layout)
     for field in _scale_fields(layout):
-        points = (_at(field, 128, layout), _at(field, 192, layout))
-        _add(found, "M8", _around(points, 1), layout, signs=layout.width < 64 or field % 16 == 0)
+        points = (at(field, 128, layout), at(field, 192, layout))
+        _add(found, "M8", around(points, 1), layout, signs=layout.width < 64 or field % 16 == 0)
     for field in list(_scale_fields(layout))[::8]:
-        _add(found, "M8", _around([_at(field, 182, layout)], 1), layout, signs=False)
+        _add(found, "M8", around([at(field, 182, layout)], 1), layout, signs=False)
     powers = _subnormal_powers(layout)
     ties = [3 * n >> 1 for n in powers[1:]]
-    _add(found, "M8", _around([*powers, *ties], 1), layout, signs=layout.width < 64)
+    _add(found, "M8", around([*powers, *ties], 1), layout, signs=layout.width < 64)
     return dict(sorted(found.items()))
 
 
@@ -59,89 +59,25 @@ def shared_scale_inputs(layout: FloatLayout, fmt: ElementFormat) -> dict[int, st
     found: dict[int, str] = {}
     _add(found, "M1", _special_magnitudes(layout), layout, signs=False)
     fields = list(_scale_fields(layout))
-    for field in fields[:: 4 if layout == BF16 else 1]:  # bfloat16 is part of float32
-        _add(found, "M8", _around([_at(field, 128, layout)], 1), layout, signs=False)
-    _add(found, "M8", _around(_subnormal_powers(layout), 1), layout, signs=False)
+    # The exponents of bfloat16 and float64 in the range of scales are those of float32.
+    for field in fields[:: 1 if layout in (F32, F16) else 4]:
+        _add(found, "M8", around([at(field, 128, layout)], 1), layout, signs=False)
+    _add(found, "M8", around(_subnormal_powers(layout), 1), layout, signs=False)
     # The first significand too large for each rule, at which its scale goes up.
     rules = (rule for rule in ScaleRule if not rule.is_quirk)
     firsts = [rule.limit(fmt).threshold(layout.mantissa_bits)[1] for rule in rules]
     for field in fields[:: len(fields) // 12]:
         steps = [(field - 1 << layout.mantissa_bits) + first for first in firsts]
-        _add(found, "M8", _around(steps, 1), layout, signs=False)
+        _add(found, "M8", around(steps, 1), layout, signs=False)
+    # 64 significands, in several binades, for steps that no known rule has.
+    some = [pattern(64 + i, i * 13 % 29 - 14 - 6, layout) for i in range(64)]
+    _add(found, "M8", some, layout, signs=False)
     # The largest number times 2**-127, above which RCEIL leaves the scale 2**-127.
     n, exponent = fmt.magnitude_parts(fmt.max_code)
     with contextlib.suppress(ValueError):  # too small for float16
         lowest = pattern(n, exponent - E8M0.bias, layout)
-        _add(found, "M8", _around([lowest], 1), layout, signs=False)
+        _add(found, "M8", around([lowest], 1), layout, signs=False)
     return dict(sorted(found.items()))
-
-
-def block_inputs(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[str, list[int]]]:
-    """Named designed blocks of 32 float patterns."""
-    sign, inf, nan = layout.sign_bit, layout.inf_bits, layout.nan_bits
-
-    def number(n: int, exponent: int) -> int:
-        return pattern(n, exponent, layout)
-
-    yield "zeros", [0] * 32
-    yield "negative_zeros", [sign] * 32
-    yield "mixed_zeros", [0, sign] * 16
-    one = number(1, 0)
-    yield "ones", [one] * 32
-    yield "alternating", [one, one | sign] * 16
-    ramp = [number((-1) ** i * (i + 1), -6) for i in range(32)]
-    for position in range(32) if layout == F32 else (0, 15, 16, 31):
-        block = list(ramp)
-        block[position] = number(-11 if position % 2 else 11, 0)
-        yield f"largest_{position:02}", block
-    for position in (0, 15, 16, 31):
-        for name, special in (
-            ("nan", nan),
-            ("negative_nan", nan | sign),
-            ("signalling_nan", inf | 1),
-            ("inf", inf),
-            ("negative_inf", inf | sign),
-        ):
-            block = list(ramp)
-            block[position] = special
-            yield f"{name}_{position:02}", block
-    yield "nan_and_inf", [nan, inf, *ramp[2:]]
-    yield "all_nan", [nan] * 32
-    yield "zeros_and_nan", [0] * 31 + [nan]
-
-    numbers, middles = grid(fmt, layout)
-    points = [bits for bits in (*numbers, *middles[:-1]) if bits < inf]
-    # 31 grid points a block and the largest number, so that the scale is 1; then other scales.
-    for k in (0, -37, 41) if layout == F32 else (0,):
-        for index in range(0, len(points), 31):
-            some = [_scaled(bits, k, layout) for bits in points[index : index + 31]]
-            signed = [bits | sign * (i % 2) for i, bits in enumerate(some)]
-            top = _scaled(numbers[-1], k, layout)
-            yield f"grid_{k}_{index // 31:02}", [top, *signed, *[0] * (31 - len(signed))]
-    # The grid in other positions, since a kernel has several lanes; FP4 numbers in every position.
-    for first in range(0, len(points), max(1, len(points) // 16)):
-        some = [points[(first + i) % len(points)] for i in range(31)]
-        signed = [bits | sign * ((i + first) % 2) for i, bits in enumerate(some)]
-        yield f"turned_{first:03}", [*signed, numbers[-1]]
-    for field in _block_fields(layout):
-        edge = _at(field, 128, layout)
-        for name, amax in (("below", edge - 1), ("at", edge), ("above", edge + 1)):
-            block = [max(amax - (i << layout.mantissa_bits - 1), 0) for i in range(32)]
-            block[1::2] = [bits | sign for bits in block[1::2]]
-            yield f"edge_{field:04}_{name}", block
-    largest, smallest_normal = inf - 1, 1 << layout.mantissa_bits
-    yield "largest_floats", [largest, largest | sign] * 16
-    yield (
-        "subnormal_floats",
-        [(1 << i % layout.mantissa_bits) | sign * (i % 3 == 0) for i in range(32)],
-    )
-    yield "largest_subnormals", [smallest_normal - 1, (smallest_normal - 1) | sign] * 16
-    yield "smallest_normals", [smallest_normal, (smallest_normal + 1) | sign] * 16
-    yield "smallest_subnormals", [1, 1 | sign] * 16
-    yield (
-        "wide_spread",
-        [_at(i * ((1 << layout.exponent_bits) - 2) // 31, 192, layout) for i in range(32)],
-    )
 
 
 def _add(
@@ -165,7 +101,8 @@ def _sides(fmt: ElementFormat, layout: FloatLayout) -> set[int]:
     return {pattern for step in steps for pattern in (step - 1, step)}
 
 
-def _around(points: Iterable[int], distance: int) -> Iterator[int]:
+def around(points: Iterable[int], distance: int) -> Iterator[int]:
+    """The patterns up to a distance from each point."""
     for point in points:
         yield from range(point - distance, point + distance + 1)
 
@@ -177,7 +114,8 @@ def _special_magnitudes(layout: FloatLayout) -> list[int]:
     return [0, 1, 2, (1 << m) - 1, 1 << m, inf - 1, inf, inf + 1, layout.nan_bits, top]
 
 
-def _walking_sticky(fmt: CodeFormat, middles: list[int], layout: FloatLayout) -> Iterator[int]:
+def walking_sticky(fmt: CodeFormat, middles: list[int], layout: FloatLayout) -> Iterator[int]:
+    """Three ties with one lower bit set, for each such bit."""
     one = 1 << fmt.mantissa_bits
     for tie in (middles[one], middles[one + 1], middles[0]):  # even below, odd below, subnormal
         low_bits = layout.mantissa_bits if tie == middles[0] else (tie & -tie).bit_length() - 1
@@ -207,7 +145,7 @@ def _ladder(layout: FloatLayout) -> Iterator[int]:
             yield field << layout.mantissa_bits | fraction
 
 
-def _at(field: int, significand_128ths: int, layout: FloatLayout) -> int:
+def at(field: int, significand_128ths: int, layout: FloatLayout) -> int:
     """Pattern with this exponent field and this significand, in 128ths from 128 to 255."""
     fraction = (significand_128ths - 128) << layout.mantissa_bits >> 7
     return field << layout.mantissa_bits | fraction
@@ -215,18 +153,3 @@ def _at(field: int, significand_128ths: int, layout: FloatLayout) -> int:
 
 def _subnormal_powers(layout: FloatLayout) -> list[int]:
     return [1 << bit for bit in range(layout.mantissa_bits)]
-
-
-def _block_fields(layout: FloatLayout) -> list[int]:
-    last = (1 << layout.exponent_bits) - 2
-    if layout != F32:
-        near_one = [layout.bias + k for k in (-9, -1, 0, 1, 8)]
-        return [1, 2, *near_one, last - 1, last]
-    near_one = [layout.bias + k for k in (-9, -2, -1, 0, 1, 2, 3, 8)]
-    return sorted({1, 2, 3, 9, 17, last // 3, *near_one, 2 * last // 3, last - 1, last})
-
-
-def _scaled(bits: int, k: int, layout: FloatLayout) -> int:
-    """Pattern of a number times 2**k."""
-    parts = split(np.array([bits]), layout)
-    return pattern(int(parts.significand[0]), int(parts.exponent[0]) + k, layout)
