@@ -374,6 +374,12 @@ def test_int8_with_an_emax_of_one(rule: ScaleRule) -> None:
             "00000",
             "00000",
         ),
+        (
+            {"scale_overflow": "wrap", "scale_underflow": "nan"},
+            [0, 255, 127, 254, 255],
+            "01000",
+            "00000",
+        ),
         ({"scale_underflow": "flush"}, [0, 0, 127, 254, 254], "00000", "01000"),
         ({"zero_block": "nan"}, [255, 0, 127, 254, 254], "10000", "00000"),
         ({"zero_block": "minus_emax"}, [127, 0, 127, 254, 254], "00000", "00000"),
@@ -395,6 +401,32 @@ def test_scale_codes_that_make_nan_blocks_and_zeros(
     assert found.flushed.tolist() == [digit == "1" for digit in flushed]
     flags = found.is_nan * NAN_BLOCK | found.flushed * FLUSHED
     assert found.words().tolist() == (codes | flags).tolist()
+
+
+def test_quirks_by_hand() -> None:
+    below = np.float32([1023.99994, 1023.9, 1024.0])  # log2 of the first is 10 in float32
+    assert mxref.shared_scale(below, "int8", "floor_log2_float32").tolist() == [137, 136, 137]
+    assert mxref.shared_scale(below, "int8", "floor_exponent_field").tolist() == [136, 136, 137]
+    # float32 makes it 0, whose exponent field is that of 2**-127, and whose logarithm is -inf.
+    vanished = np.float64([P**-1000])
+    wrapped = {
+        rule: mxref.shared_scale(vanished, "e4m3", rule, scale_underflow="wrap").item()
+        for rule in ("floor", "floor_exponent_field", "floor_log2_float32", "rceil_reciprocal")
+    }
+    assert wrapped["floor"] == (-1000 - 8 + 127) % 256
+    assert wrapped["floor_exponent_field"] == (-127 - 8 + 127) % 256
+    bits = vanished.view(np.uint64).item()
+    assert wrapped == {
+        rule: exact.shared_scale(bits, "f64", "e4m3", rule, scale_underflow="wrap")
+        for rule in wrapped
+    }
+    # 448.0001 is beyond the largest number, but not by enough to show in a product of float32.
+    near = np.float32([448.0, 448.00003, 448.0001])
+    assert mxref.shared_scale(near, "e4m3", "rceil").tolist() == [127, 128, 128]
+    for rule in ScaleRule:
+        found = mxref.shared_scale(near, "e4m3", rule).tolist()
+        words = near.view(np.uint32).tolist()
+        assert found == [exact.shared_scale(word, "f32", "e4m3", rule.value) for word in words]
 
 
 @pytest.mark.parametrize("rule", ScaleRule, ids=lambda rule: rule.value)
