@@ -360,7 +360,7 @@ def test_memory_changes_nothing_but_the_place(memory: int) -> None:
 
 
 def test_rules() -> None:
-    calls = [{"rows": n, "kind": kind} for n in (1, 2, 31, 32, 64, 100) for kind in ("a", "b")]
+    calls = [{"rows": n, "kind": kind} for n in (1, 2, 31, 32, 64, 80, 100) for kind in ("a", "b")]
 
     def rule(wrong: Callable[[dict[str, Any]], bool]) -> str:
         best = rule_of(calls, [wrong(one) for one in calls])
