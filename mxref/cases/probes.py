@@ -6,11 +6,15 @@ sides, and seeded random patterns.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import LAYOUTS, FloatLayout
-from mxref.cases.grid import grid
+from mxref.bits.floats import F32, LAYOUTS, FloatLayout
+from mxref.cases.grid import grid, pattern
+from mxref.cases.random_blocks import random_blocks
 from mxref.cases.splitmix import splitmix64
 from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.formats.catalog import (
@@ -27,6 +31,8 @@ Words = NDArray[np.uint64]
 
 #: Number of random patterns of a float type.
 COUNT = 1 << 20
+#: Number of random blocks.
+BLOCKS = 1 << 11
 #: Significands in 64ths at which the known scale rules change the scale, and their neighbours.
 _SIGNIFICANDS = (64, 80, 91, 96, 112, 116, 120, 124, 126, 127)
 
@@ -40,9 +46,14 @@ def probes(op: str, format: str, float: str) -> Words:
     scaled = OTHER_BLOCK_FORMATS.get(format)
     if op == "encode_stochastic":
         return np.zeros((0, 3), np.uint64)
-    if op in LAYOUT_OPERATIONS or (scaled is not None and scaled.tensor_scale):
+    if op == "quantize_tensor":
+        return _tensor(BLOCK_FORMATS[format], LAYOUTS[float])
+    if op in LAYOUT_OPERATIONS:
         return np.zeros((0, 1), np.uint64)
     layout = LAYOUTS[float]
+    if scaled is not None and scaled.tensor_scale:
+        nothing = np.zeros((0, 1), np.uint64)
+        return _two_level(scaled, layout) if op == "quantize" else nothing
     if scaled is not None:
         return _scaled(op, scaled, layout)
     if op in ("decode", "decode_scale"):
@@ -51,7 +62,7 @@ def probes(op: str, format: str, float: str) -> Words:
     if op == "dequantize":
         return _scales_and_codes(BLOCK_FORMATS[format].element.code_count)
     if op == "quantize":
-        return _blocks(layout)
+        return _blocks(BLOCK_FORMATS[format], layout)
     if layout.width == 16:
         words = np.arange(1 << 16, dtype=np.uint64)
     else:
@@ -84,21 +95,57 @@ def _random(layout: FloatLayout) -> Words:
     return splitmix64(layout.width, COUNT) >> np.uint64(64 - layout.width)
 
 
-def _blocks(layout: FloatLayout) -> Words:
-    """Random blocks whose elements lie in the 16 binades below a random one."""
-    rows = COUNT // 32
-    draws = splitmix64(layout.width + 1, COUNT).reshape(rows, 32)
-    top = (1 << layout.exponent_bits) - 1
-    highest = splitmix64(layout.width + 2, rows)[:, np.newaxis] % np.uint64(top)
-    below = draws % np.uint64(16)
-    fields = np.maximum(highest, below) - below
-    fractions = draws >> np.uint64(64 - layout.mantissa_bits)
-    signs = (draws >> np.uint64(4)) % np.uint64(2) << np.uint64(layout.width - 1)
-    words: Words = fields << np.uint64(layout.mantissa_bits) | fractions | signs
-    words[::64, 7] = layout.inf_bits
-    words[::96, 9] = layout.nan_bits
-    words[::128, :31] = 0
-    return words
+def _blocks(fmt: BlockFormat, layout: FloatLayout) -> Words:
+    """Blocks with the thresholds and the exponents of all elements, and random ones."""
+    numbers, middles = grid(fmt.element, layout)
+    points = [*_near(numbers, middles, layout), *_ladder(layout).tolist()]
+    designed = _filled(points, numbers[-1], layout, 32)
+    return np.concatenate([designed, _random_blocks(fmt, layout)])
+
+
+def _random_blocks(fmt: BlockFormat, layout: FloatLayout) -> Words:
+    """Random blocks with NaN and infinities, and ones with something of note in each lane."""
+    size = fmt.elements_per_block
+    some = random_blocks("probes", layout, fmt.element, BLOCKS, size=size, specials=True)
+    sign, large = layout.sign_bit, pattern(11, 0, layout)
+    found = [some]
+    for bits in (layout.nan_bits, layout.inf_bits, layout.inf_bits | sign, large, large | sign):
+        for rest in (0, pattern(1, 0, layout)):
+            lanes = np.full((size, size), rest, np.uint64)
+            np.fill_diagonal(lanes, bits)
+            found.append(lanes)
+    return np.concatenate(found)
+
+
+def _near(numbers: Sequence[int], middles: Sequence[int], layout: FloatLayout) -> list[int]:
+    """Numbers and midpoints, what is next to them, and midpoints with one lower bit set."""
+    sticky = [tie | 1 << bit for tie in middles for bit in range((tie & -tie).bit_length() - 1)]
+    points = np.array([*numbers, *middles, *sticky[:2048]], np.uint64)
+    return [int(bits) for bits in _around(points, layout)]
+
+
+def _ladder(layout: FloatLayout) -> Words:
+    """First, middle and last significand of every exponent, both signs."""
+    fields = np.arange((1 << layout.exponent_bits) - 1, dtype=np.uint64)[:, np.newaxis]
+    half = 1 << layout.mantissa_bits - 1
+    words = fields << np.uint64(layout.mantissa_bits) | np.array([0, half, 2 * half - 1], np.uint64)
+    return np.concatenate([words.reshape(-1), words.reshape(-1) | np.uint64(layout.sign_bit)])
+
+
+def _filled(points: Sequence[int], top: int, layout: FloatLayout, size: int) -> Words:
+    """Blocks of the points in the binade of `top` and below it, with `top` in front."""
+    end = (top >> layout.mantissa_bits) + 1 << layout.mantissa_bits
+    inside = [bits for bits in points if bits & (layout.sign_bit - 1) < end]
+    inside += [0] * (-len(inside) % (size - 1))
+    rows = np.array(inside, np.uint64).reshape(-1, size - 1)
+    return np.concatenate([np.full((len(rows), 1), top, np.uint64), rows], axis=1)
+
+
+def _tensor(fmt: BlockFormat, layout: FloatLayout) -> Words:
+    """One tensor with a block in each row."""
+    blocks = _blocks(fmt, layout)
+    head = np.array([*blocks.shape, 1], np.uint64)
+    return np.concatenate([head, blocks.reshape(-1)])[np.newaxis]
 
 
 def _scaled(op: str, fmt: BlockFormat, layout: FloatLayout) -> Words:
@@ -108,13 +155,49 @@ def _scaled(op: str, fmt: BlockFormat, layout: FloatLayout) -> Words:
         scales = np.arange(fmt.scale.code_count, dtype=np.uint64)[:, np.newaxis]
         codes = np.arange(size, dtype=np.uint64) % np.uint64(fmt.element.code_count)
         return np.concatenate([scales, np.tile(codes, (len(scales), 1))], axis=1)
-    draws = splitmix64(layout.width + 3, COUNT).reshape(-1, size)
+    draws = splitmix64(layout.width + 3, BLOCKS * size).reshape(-1, size)
     highest = draws[:, :1] % np.uint64(24) + np.uint64(layout.bias - 12)
     fields = highest - (draws >> np.uint64(8)) % np.uint64(6)
     fractions = draws >> np.uint64(64 - layout.mantissa_bits)
     signs = (draws >> np.uint64(4)) % np.uint64(2) << np.uint64(layout.width - 1)
     words: Words = fields << np.uint64(layout.mantissa_bits) | fractions | signs
-    return words
+    return np.concatenate(
+        [
+            _under_scales(fmt, layout, (1, 8, 11, 13), _ladder(layout).tolist()),
+            words,
+            _random_blocks(fmt, layout),
+        ]
+    )
+
+
+def _under_scales(
+    fmt: BlockFormat, layout: FloatLayout, scales: Sequence[int], ladder: Sequence[int]
+) -> Words:
+    """Blocks with the thresholds of all elements under scales in eighths, and further points."""
+    counts = [fmt.element.magnitude_parts(code) for code in range(fmt.element.max_code + 1)]
+    unit = min(exponent for _, exponent in counts) - 1
+    numbers = [n << exponent - unit for n, exponent in counts]
+    middles = [(low + high) // 2 for low, high in itertools.pairwise(numbers)]
+    found = []
+    for scale in scales:
+        exact = [pattern(n * scale, unit - 3, layout) for n in (*numbers, *middles)]
+        points = [*_near(exact, exact[len(numbers) :], layout), *ladder]
+        top = pattern(numbers[-1] * scale, unit - 3, layout)
+        fits = [bits for bits in points if bits & (layout.sign_bit - 1) <= top]
+        found.append(_filled(fits, top, layout, fmt.elements_per_block))
+    # Beyond the largest scale: quotients from 7 to 8, and much larger ones.
+    n, exponent = fmt.scale.magnitude_parts(fmt.scale.max_code)
+    for top in (pattern(15 * n, exponent - 1, layout), layout.inf_bits - 1):
+        signed = [top, top | layout.sign_bit] * (fmt.elements_per_block // 2)
+        found.append(np.array([signed], np.uint64))
+    return np.concatenate(found)
+
+
+def _two_level(fmt: BlockFormat, layout: FloatLayout) -> Words:
+    """Blocks with the thresholds of all elements under scale 1 and the tensor scale 3/4."""
+    blocks = _under_scales(fmt, layout, (6,), ladder=())
+    tensor = np.full((len(blocks), 1), pattern(3, -2, F32), np.uint64)
+    return np.concatenate([tensor, blocks], axis=1)
 
 
 def _scales_and_codes(count: int) -> Words:

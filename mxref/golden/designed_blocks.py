@@ -8,7 +8,6 @@ from mxref.bits.floats import F32, FloatLayout
 from mxref.cases.grid import grid, pattern
 from mxref.formats.catalog import ElementFormat
 from mxref.golden.models import at
-from mxref.golden.rounding_blocks import scaled
 
 __all__ = ["designed_blocks"]
 
@@ -27,7 +26,7 @@ def designed_blocks(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[s
     yield "ones", [one] * 32
     yield "alternating", [one, one | sign] * 16
     ramp = [number((-1) ** i * (i + 1), -6) for i in range(32)]
-    for position in range(32) if layout == F32 else (0, 15, 16, 31):
+    for position in (0, 15, 16, 31):
         block = list(ramp)
         block[position] = number(-11 if position % 2 else 11, 0)
         yield f"largest_{position:02}", block
@@ -48,13 +47,11 @@ def designed_blocks(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[s
 
     numbers, middles = grid(fmt, layout)
     points = [bits for bits in (*numbers, *middles[:-1]) if bits < inf]
-    # 31 grid points a block and the largest number, so that the scale is 1; then other scales.
-    for k in (0, -37, 41) if layout == F32 else (0,):
-        for index in range(0, len(points), 31):
-            some = [scaled(bits, k, layout) for bits in points[index : index + 31]]
-            signed = [bits | sign * (i % 2) for i, bits in enumerate(some)]
-            top = scaled(numbers[-1], k, layout)
-            yield f"grid_{k}_{index // 31:02}", [top, *signed, *[0] * (31 - len(signed))]
+    # 31 grid points a block and the largest number, so that the scale is 1.
+    for index in range(0, len(points), 31):
+        some = points[index : index + 31]
+        signed = [bits | sign * (i % 2) for i, bits in enumerate(some)]
+        yield f"grid_0_{index // 31:02}", [numbers[-1], *signed, *[0] * (31 - len(signed))]
     # The grid in other positions, since a kernel has several lanes; FP4 numbers in every position.
     for first in range(0, len(points), max(1, len(points) // 16)):
         some = [points[(first + i) % len(points)] for i in range(31)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from mxref.bits.floats import F16, FloatLayout
 from mxref.cases.grid import grid, pattern
@@ -17,9 +18,9 @@ _SIZE = 32
 def lane_blocks(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[str, list[int]]]:
     """Named blocks of 32 float patterns.
 
-    The largest elements have 64 significands and both signs. The elements beside them are near ties
-    and sticky bits at least a binade below, so that a lane that amax misses changes the scale.
-    Blocks with NaN and infinity stand before others, so that what is left of them shows.
+    The largest elements have 64 significands and both signs. Those beside them stand for each way
+    to round, and lie in lower binades, so that a lane that amax misses changes the scale. Blocks
+    with NaN and infinity stand before others, so that what is left of them shows.
     """
     for lane in range(_SIZE):
         yield f"lane_{lane:02}_nan", special_in_lane(lane, _nan(lane, layout), _SIZE, layout)
@@ -49,16 +50,34 @@ def _largest(index: int, fmt: ElementFormat, layout: FloatLayout) -> list[int]:
     """A largest element of the significand 1 + index / 64 in the lane index / 2."""
     lane, negative = divmod(index, 2)
     power = 0 if layout == F16 else index * 11 % 41 - 20
-    limit = pattern(1, fmt.emax, layout)
-    points = [bits for bits in near_ties(fmt, layout) if bits < limit]
-    points += [bits for bits in sticky_bits(fmt, layout) if bits < limit]
+    points = _points(fmt, layout)
     block = []
     for i in range(_SIZE):
-        bits = scaled(points[(31 * index + i) % len(points)], power, layout)
-        block.append(bits | layout.sign_bit * ((i + index // 4) % 2))
+        # In 62 blocks each lane holds each point with both signs, unless it is the largest.
+        bits = scaled(points[(i + index) % len(points)], power, layout)
+        block.append(bits | layout.sign_bit * ((i + index // len(points)) % 2))
     top = pattern(64 + index, fmt.emax - 6 + power, layout)
     block[lane] = top | layout.sign_bit * negative
     return block
+
+
+@cache
+def _points(fmt: ElementFormat, layout: FloatLayout) -> tuple[int, ...]:
+    """31 magnitudes below the largest element's binade: each way to round, and far below."""
+    numbers, middles = grid(fmt, layout)
+    one, limit = 1 << fmt.mantissa_bits, pattern(1, fmt.emax, layout)
+    # Ties down and up of subnormal and of normal numbers, and those that carry.
+    ties = [middles[i] for i in (0, 1, one - 1, one, one + 1, 2 * one - 1)]
+    points = [bits for tie in ties for bits in (tie - 1, tie, tie + 1)]
+    points += [numbers[1], numbers[1] - 1, numbers[2], numbers[one], numbers[one] - 1]
+    if layout != F16:
+        # Shift counts modulo 32 and modulo 64 bring these back into sight.
+        far = fmt.emin - fmt.mantissa_bits - 27
+        points += [pattern(1, far, layout), pattern(3, far - 32, layout)]
+    points += [tie | 1 << bit for bit in (5, 1) for tie in ties if tie & -tie > 2 << bit]
+    points += [*sticky_bits(fmt, layout)[::9], *near_ties(fmt, layout)[4::5], *numbers[1:]]
+    below = [bits for bits in dict.fromkeys(points) if bits < limit]
+    return tuple((below * 31)[:31])
 
 
 def _pairs(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[str, list[int]]]:
@@ -77,14 +96,24 @@ def _pairs(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[str, list[
     for name, (a, b) in (("even", (even, even)), ("odd", (odd, odd)), ("both", (odd, even))):
         pairs = [bits | sign * (i // 2 % 2) for i in range(15) for bits in (a, b)]
         yield f"tie_pairs_{name}", [*pairs, even | sign, top]
-    full = [bits | sign * (i % 3 == 0) for i, bits in enumerate((numbers[1:] * _SIZE)[:_SIZE])]
-    for lane in (0, 3, 7, 12, 16, 21, 26, 31):
-        yield f"full_{lane:02}", [*full[lane:], *full[:lane]]
+    points = _points(fmt, layout)
+    for index, lane in enumerate((0, 3, 7, 12, 16, 21, 26, 31)):
+        # The points that a lane lacks above, where it holds the largest element.
+        full = [points[(3 * i + index % 2) % len(points)] for i in range(_SIZE)]
+        full = [bits | sign * ((i + index // 2) % 2) for i, bits in enumerate(full)]
+        full[lane] = top
+        yield f"full_{lane:02}", full
         zeros = [sign * (i % (lane + 2) == 0) for i in range(_SIZE)]
         yield f"zeros_after_{lane:02}", zeros
         alone = list(zeros)
         alone[lane] = middles[one + lane % 2] | sign * (lane % 2)
         yield f"alone_{lane:02}", alone
+    # Around the overflow threshold, each in each lane, with both signs.
+    end = pattern(1, fmt.emax + 1, layout) if fmt.emax < layout.bias else inf
+    over = (middles[-1] - 1, middles[-1], end - 1)
+    for index in range(6):
+        block = [over[(i + index) % 3] | sign * ((i + index // 3) % 2) for i in range(_SIZE)]
+        yield f"overflow_lanes_{index}", block
     for name, bits in (("number", numbers[one + 1]), ("tie", odd), ("negative_tie", even | sign)):
         yield f"constant_{name}", [bits] * _SIZE
     for lane, other in ((0, 1), (9, 8), (15, 16), (31, 0)):

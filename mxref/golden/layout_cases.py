@@ -13,6 +13,7 @@ from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, ElementFormat
 from mxref.golden.entries import CaseInput, cases_of
+from mxref.golden.rounding_blocks import rounding_blocks
 from mxref.policy.choices import FP4Packing, FP6Packing
 from mxref.policy.policy import Policy
 
@@ -147,7 +148,7 @@ def _matrices() -> Iterator[tuple[str, int, int, list[int]]]:
     rows, columns = 130, 4
     numbers = [(r, c) for r in range(rows) for c in range(columns)]
     yield "rows_130x4", rows, columns, [r for r, _ in numbers]
-    yield "columns_130x4", rows, columns, [c for _, c in numbers]
+    yield "wide130x4", rows, columns, [c for _, c in numbers]
 
 
 def _shape_flags(rows: int, columns: int) -> tuple[str, ...]:
@@ -241,6 +242,21 @@ def _tensors(name: str, layout: FloatLayout) -> Iterator[tuple[str, int, int, in
         values = [pattern(1, 0, layout)] * 66
         values[at] = pattern(-3, 12, layout)
         yield f"{place}_2x33_axis_1", 2, 33, 1, values
+    # Every way to round, along both axes.
+    fmt = BLOCK_FORMATS[name].element
+    blocks = [block for title, block in rounding_blocks(fmt, layout) if not title.startswith("far")]
+    count = len(blocks)
+    yield f"rounding_{count}x32_axis_1", count, 32, 1, [bits for row in blocks for bits in row]
+    turned = [bits for row in zip(*blocks, strict=True) for bits in row]
+    yield f"rounding_32x{count}_axis_0", 32, count, 0, turned
+    # Specials in whole blocks and in tails: the blocks beside them keep their scales.
+    specials = (layout.nan_bits, layout.inf_bits, layout.inf_bits | layout.sign_bit)
+    for rows, wide, axis in ((3, 40, 1), (40, 3, 0)):
+        values = _hashed(rows, wide, layout)
+        for row, special in enumerate(specials):
+            along = (5, 39, 33)[row]
+            values[row * 40 + along if axis else along * 3 + row] = special
+        yield f"specials_{rows}x{wide}_axis_{axis}", rows, wide, axis, values
 
 
 def _hashed(rows: int, columns: int, layout: FloatLayout) -> list[int]:

@@ -10,6 +10,7 @@ from mxref.cases.grid import pattern
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import E2M1, UE4M3
 from mxref.golden.entries import CaseInput
+from mxref.golden.lane_blocks import special_in_lane
 from mxref.golden.layout_cases import file_of
 
 __all__ = ["scaled_tasks"]
@@ -20,6 +21,8 @@ _COLUMNS = ("ocp", *(f"ocp+scale_arithmetic={name}" for name in _ARITHMETICS))
 _FACTORS = _COLUMNS[:2]
 #: Tensor scales: 1, 3, 1/3, 1/448, and one near each end of float32.
 _TENSOR_SCALES = (0x3F800000, 0x40400000, 0x3EAAAAAB, 0x3B124925, 0x0D800001, 0x6F7FFFFF)
+#: The one of these under which every lane is tried.
+_LANES_UNDER = 0x40400000
 #: Midpoints of E2M1 in quarters.
 _TIES = (1, 3, 5, 7, 10, 14, 20)
 _SIZE = 16
@@ -31,7 +34,7 @@ def scaled_tasks() -> Iterator[Callable[[], VectorFile]]:
     """Makers of the files of NVFP4 blocks, to be quantized and dequantized."""
     for name in ("f32", "bf16"):
         layout = LAYOUTS[name]
-        entries = [CaseInput(n, tuple(w), "M9", flags) for n, w, flags in _blocks(layout)]
+        entries = [CaseInput(n, tuple(w), _model(n), flags) for n, w, flags in _blocks(layout)]
         digits = (layout.width // 4, 2)
         yield partial(file_of, "quantize", "fp4_ue4m3", name, _COLUMNS, digits, entries, "N41")
     codes = tuple(range(E2M1.code_count))
@@ -41,7 +44,7 @@ def scaled_tasks() -> Iterator[Callable[[], VectorFile]]:
     ]
     yield partial(file_of, "dequantize", "fp4_ue4m3", "f32", ("ocp",), (2, 8), entries, "N41")
     entries = [
-        CaseInput(f"{tensor:08x}_{n}", (tensor, *words), "M9", flags)
+        CaseInput(f"{tensor:08x}_{n}", (tensor, *words), _model(n), flags)
         for tensor in _TENSOR_SCALES
         for n, words, flags in _under(tensor)
     ]
@@ -52,6 +55,10 @@ def scaled_tasks() -> Iterator[Callable[[], VectorFile]]:
         for scale in (0x00, 0x01, 0x07, 0x08, 0x38, 0x3B, 0x45, 0x7E, 0x7F)
     ]
     yield partial(file_of, "dequantize", "nvfp4", "f32", _FACTORS, (8, 8), entries, "N41")
+
+
+def _model(name: str) -> str:
+    return "M17" if name.startswith("lane_") else "M16" if "ties_under" in name else "M9"
 
 
 def _scale_flags(scale: int) -> tuple[str, ...]:
@@ -85,6 +92,45 @@ def _blocks(layout: FloatLayout) -> Iterator[Block]:
             block = _element_ties(code, step, layout)
             flags = ("near_tie" if step else "tie", *_scale_flags(code))
             yield f"{side}_ties_under_{code:02x}", block, flags
+    yield from _lanes(None, layout)
+
+
+def _lanes(tensor: int | None, layout: FloatLayout) -> Iterator[Block]:
+    """One special and one largest element in each lane, beside ties and near ties."""
+    inf, sign = layout.inf_bits, layout.sign_bit
+    for lane in range(_SIZE):
+        for index, (name, special) in enumerate(
+            (
+                ("nan", layout.nan_bits | sign * (lane % 2)),
+                ("inf", inf),
+                ("negative_inf", inf | sign),
+            )
+        ):
+            block = special_in_lane(lane, special, _SIZE, layout)
+            yield f"lane_{lane:02}_{name}", block, ("nan" if name == "nan" else "inf",)
+            if index < 2:
+                block = _largest(2 * lane + index, tensor, layout)
+                yield f"lane_{lane:02}_{('plus', 'minus')[index]}", block, ("position", "near_tie")
+
+
+def _largest(index: int, tensor: int | None, layout: FloatLayout) -> list[int]:
+    """A largest element in the lane index / 2; the others are midpoints and their neighbours."""
+    lane, negative = divmod(index, 2)
+    n, exponent = _scale(0x30 + index % 16)
+    block = []
+    for i in range(_SIZE):
+        step, tie = divmod(i + index, len(_TIES))
+        bits = _product(n * _TIES[tie], exponent - 2, tensor, layout) + step % 3 - 1
+        block.append(bits | layout.sign_bit * ((i + index // 16) % 2))
+    block[lane] = _product(6 * n, exponent, tensor, layout) | layout.sign_bit * negative
+    return block
+
+
+def _product(n: int, exponent: int, tensor: int | None, layout: FloatLayout) -> int:
+    """The pattern of n * 2**exponent, times the scale of a tensor if there is one."""
+    if tensor is None:
+        return pattern(n, exponent, layout)
+    return _nearest(n * ((tensor & 0x7FFFFF) | 0x800000), exponent + (tensor >> 23) - 150)
 
 
 def _ramp(n: int, exponent: int, layout: FloatLayout) -> list[int]:
@@ -120,17 +166,20 @@ def _specials(layout: FloatLayout) -> Iterator[Block]:
 
 def _under(tensor: int) -> Iterator[Block]:
     """Blocks of near ties of elements under the scales 1 to 15/8 times a tensor scale."""
-    significand, exponent = (tensor & 0x7FFFFF) | 0x800000, (tensor >> 23) - 150
     for code in (0x03, *range(0x38, 0x40)):
         n, e = _scale(code)
-        quarters = (24, *_TIES, *_TIES)
-        words = [_nearest(n * quarter * significand, e - 2 + exponent) for quarter in quarters]
-        signed = [word | F32.sign_bit * (i > 7) for i, word in enumerate(words)]
-        yield f"ties_under_{code:02x}", [*signed, 0], ("tie", *_scale_flags(code))
+        for name, step in (("", 0), ("above_", 1), ("below_", -1)):
+            words = [_product(n * tie, e - 2, tensor, F32) + step for tie in (*_TIES, *_TIES)]
+            signed = [word | F32.sign_bit * (i > 6) for i, word in enumerate(words)]
+            flags = ("near_tie" if step else "tie", *_scale_flags(code))
+            block = [_product(6 * n, e, tensor, F32), *signed, 0]
+            yield f"{name}ties_under_{code:02x}", block, flags
     yield "zeros", [0] * _SIZE, ("zero",)
     yield "far_below", [pattern(1, -140, F32)] * _SIZE, ("source_subnormal",)
     yield "far_above", [pattern(1, 120, F32)] * _SIZE, ()
     yield "nan", [F32.nan_bits, *[pattern(1, 0, F32)] * 15], ("nan",)
+    if tensor == _LANES_UNDER:
+        yield from _lanes(tensor, F32)
 
 
 def _nearest(n: int, exponent: int) -> int:

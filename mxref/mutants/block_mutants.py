@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mxref.bits.floats import I64, U8, Parts, bits_of, floats_from, floor_log2, split
 from mxref.blocks.quantization import quantize
 from mxref.formats.catalog import BLOCK_FORMATS
-from mxref.mutants.mutant import BLOCKS, QUANTIZED, Function, Mutants, in_blocks, wrong
+from mxref.mutants.mutant import BLOCKS, QUANTIZED, Function, Mutants, moved, wrong
 from mxref.mutants.shared_scale_mutants import SCALES, scaler
 from mxref.numbers.element import encode_parts
 from mxref.policy.policy import Policy
@@ -25,7 +25,7 @@ _SCALE = scaler()
 Pair = tuple[U8, U8]
 
 
-def largest(magnitudes: NDArray[Any], negative: NDArray[np.bool_]) -> NDArray[Any]:
+def largest(magnitudes: NDArray[Any], parts: Parts) -> NDArray[Any]:
     """Amax of each block as a bit pattern; infinity and NaN are the largest."""
     top: NDArray[Any] = magnitudes.max(axis=1)
     return top
@@ -39,7 +39,7 @@ def divided(parts: Parts, codes: I64) -> Parts:
 
 def quantizer(
     *,
-    amax: Callable[[NDArray[Any], NDArray[np.bool_]], NDArray[Any]] = largest,
+    amax: Callable[[NDArray[Any], Parts], NDArray[Any]] = largest,
     scale: Function = _SCALE,
     divide: Callable[[Parts, I64], Parts] = divided,
     stored: Callable[[I64], I64] = lambda codes: codes,
@@ -57,7 +57,7 @@ def quantizer(
         fmt = BLOCK_FORMATS[format].element
         bits, layout = bits_of(values)
         parts = split(bits, layout)
-        top = amax(bits & layout.uint.type(layout.sign_bit - 1), parts.negative)
+        top = amax(bits & layout.uint.type(layout.sign_bit - 1), parts)
         scales = scale(floats_from(top, layout), fmt.name).astype(np.int64)
         codes = encode_parts(divide(parts, scales), fmt, element)
         codes[scales == _NAN] = 0
@@ -74,10 +74,10 @@ def _by_policy(**choices: Any) -> Function:
     return run
 
 
-def _signed_largest(magnitudes: NDArray[Any], negative: NDArray[np.bool_]) -> Any:
+def _signed_largest(magnitudes: NDArray[Any], parts: Parts) -> Any:
     """The magnitude of the largest signed number."""
     wide = magnitudes.astype(np.int64)
-    return np.abs(np.where(negative, -wide, wide).max(axis=1)).astype(magnitudes.dtype)
+    return np.abs(np.where(parts.negative, -wide, wide).max(axis=1)).astype(magnitudes.dtype)
 
 
 def _by_zero(parts: Parts, codes: I64, zero: I64 | NDArray[np.bool_]) -> Parts:
@@ -133,11 +133,17 @@ def _next_scale(values: NDArray[Any], format: str) -> Pair:
     return np.roll(scales, -1), codes
 
 
+#: The float types that have blocks with significands of amax from the whole binade.
+EVERYWHERE = ("f32", "bf16")
 _quantizes = partial(wrong, op="quantize", formats=BLOCKS, floats=QUANTIZED, model="M9")
 
 QUANTIZERS: Mutants = {
     **{
-        in_blocks(heading): _quantizes(quantizer(scale=mutant.run), seen=mutant.seen)
+        moved(heading): _quantizes(
+            quantizer(scale=mutant.run),
+            seen=mutant.seen,
+            floats=EVERYWHERE if heading.startswith("C21") else QUANTIZED,
+        )
         for heading, mutant in SCALES.items()
         if mutant.run is not None and mutant.policy == "ocp"
     },
@@ -148,13 +154,13 @@ QUANTIZERS: Mutants = {
         quantizer(amax=_signed_largest)
     ),
     "C9a last_element_ignored: does not see the last element": _quantizes(
-        quantizer(amax=lambda magnitudes, negative: magnitudes[:, :-1].max(axis=1))
+        quantizer(amax=lambda magnitudes, parts: magnitudes[:, :-1].max(axis=1))
     ),
     "C9b first_element_ignored: does not see the first element": _quantizes(
-        quantizer(amax=lambda magnitudes, negative: magnitudes[:, 1:].max(axis=1))
+        quantizer(amax=lambda magnitudes, parts: magnitudes[:, 1:].max(axis=1))
     ),
     "C9c half_block_seen: sees the first sixteen elements only": _quantizes(
-        quantizer(amax=lambda magnitudes, negative: magnitudes[:, :16].max(axis=1))
+        quantizer(amax=lambda magnitudes, parts: magnitudes[:, :16].max(axis=1))
     ),
     "C10 nan_ignored: does not see NaN, as fmax": _quantizes(
         _by_policy(block_nan="ignore"), seen=("pytorch/ao#4201",)
@@ -184,16 +190,6 @@ QUANTIZERS: Mutants = {
     ),
     "D7q multiplied_by_scale: multiplies by the scale instead of dividing": _quantizes(
         quantizer(divide=_multiplied)
-    ),
-    "A1q ties_away_in_blocks: rounds a tie away from zero": _quantizes(
-        quantizer(policy="ocp+rounding=ties_to_away")
-    ),
-    "A2q truncation_in_blocks: cuts the low bits off": _quantizes(
-        quantizer(policy="ocp+rounding=toward_zero")
-    ),
-    "B18q negative_zero_lost_in_blocks: loses the sign of zeros and underflow": _quantizes(
-        quantizer(policy="ocp+zero_sign=dropped+underflow_sign=dropped"),
-        seen=("RobTand/prismaquant#321",),
     ),
     "G4 wrong_axis: runs blocks along the other axis": _quantizes(
         _columns, seen=("microsoft/microxcaling#36",)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mxref.formats.catalog import ELEMENT_FORMATS
+from mxref.mutants.lifted_equivalents import KINDS
+from mxref.numbers.element import decode
 from mxref.numbers.scale import encode_scale, shared_scale
 
 __all__ = ["EQUIVALENT", "Equivalent", "equivalent"]
@@ -35,6 +38,8 @@ _FP = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1")
 _FP_BLOCKS = ("mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1")
 _ALL = (*_FP, "int8")
 _SINGLE = ("f32", "bf16")
+_SHORT = ("f32", "bf16", "f16")
+_BITS = [(name, fmt.bits) for name, fmt in ELEMENT_FORMATS.items()]
 
 
 def _largest_scale_below_fe() -> bool:
@@ -57,8 +62,28 @@ def _subnormals_have_scale_00() -> bool:
 
 def _log2_is_far_from_the_power() -> bool:
     """log2 of the float below 2**k is more than half an ulp below k, since -log2(1 - x) > x."""
-    steps = {"float64 log2 of float32": (24, 53), "float32 log2 of bfloat16": (8, 24)}
+    steps = {"float64 log2 of float32": (24, 53), "float32 log2 of float16": (11, 24)}
     return all(bits < precision - 8 + 1 for bits, precision in steps.values())
+
+
+def _float16_is_normal_in_float32() -> bool:
+    """Every float16 but zero is a normal float32, and float16 itself holds it."""
+    every = np.arange(1, 0x7C00, dtype=np.uint16).view(np.float16).astype(np.float32)
+    return bool((every >= 2.0**-126).all())
+
+
+def _float16_products_at_the_ends() -> bool:
+    """Element numbers times 2**127 are beyond float16; times 2**-126 they vanish."""
+    values = np.concatenate([decode(np.arange(1 << n), name, np.float64) for name, n in _BITS])
+    values = np.abs(values[np.isfinite(values) & (values != 0)])
+    return bool((values * 2.0**127 >= 65520).all() and (values * 2.0**-126 < 2.0**-25).all())
+
+
+def _exact_in_bfloat16() -> bool:
+    """Products of these formats are multiples of 2**-133 with 8 bits at most."""
+    formats = [ELEMENT_FORMATS[name] for name in (*_FP[2:], "int8")]
+    steps = [-127 + fmt.emin - fmt.mantissa_bits for fmt in formats]
+    return min(steps) >= -133 and max(fmt.mantissa_bits for fmt in formats) < 8
 
 
 def _scale_range_of_float16() -> bool:
@@ -86,7 +111,6 @@ EQUIVALENT: tuple[Equivalent, ...] = (
         "B10b",
         proof="What is beyond the largest number rounds to it or past it, which saturates to it.",
     ),
-    Equivalent("B18q", formats=("mxint8",), proof="INT8 has one zero."),
     Equivalent(
         "B1c",
         floats=("f32", "bf16", "f64"),
@@ -140,8 +164,18 @@ EQUIVALENT: tuple[Equivalent, ...] = (
         floats=("f32", "f16", "bf16"),
         proof="Toward zero no finite number of these types goes beyond 2**127.",
     ),
+    *(
+        Equivalent(
+            id,
+            floats=("f16",),
+            proof="Float16 goes from 2**-24 to 2**15, and its scales from 2**-39 to 2**15.",
+            check=_scale_range_of_float16,
+        )
+        for id in ("C13q", "C13bq", "C13cq", "C14q", "D1")
+    ),
     Equivalent("C18", formats=("e2m1",), proof="E2M1 has one fraction bit: it is the right one."),
     Equivalent("C19q", floats=("bf16",), proof="The largest of bfloat16 numbers is one."),
+    Equivalent("C19bq", floats=("f16",), proof="The largest of float16 numbers is one."),
     Equivalent(
         "C1b",
         floats=("f32",),
@@ -150,14 +184,14 @@ EQUIVALENT: tuple[Equivalent, ...] = (
     ),
     Equivalent(
         "C1bq",
-        floats=_SINGLE,
+        floats=_SHORT,
         proof=_LOG2.format("float32", "float64"),
         check=_log2_is_far_from_the_power,
     ),
     Equivalent(
         "C1q",
-        floats=("bf16",),
-        proof=_LOG2.format("bfloat16", "float32"),
+        floats=("bf16", "f16"),
+        proof=_LOG2.format("bfloat16 or float16", "float32"),
         check=_log2_is_far_from_the_power,
     ),
     Equivalent(
@@ -171,6 +205,12 @@ EQUIVALENT: tuple[Equivalent, ...] = (
         floats=_SINGLE,
         proof="A subnormal amax has an exponent of -127 or less, and so has its field: scale 00.",
         check=_subnormals_have_scale_00,
+    ),
+    Equivalent(
+        "C7q",
+        floats=("f16",),
+        proof="Every float16 but zero is a normal float32.",
+        check=_float16_is_normal_in_float32,
     ),
     Equivalent(
         "C7e",
@@ -194,6 +234,40 @@ EQUIVALENT: tuple[Equivalent, ...] = (
         "D4b",
         proof="A quotient below 2**-126 is below half the smallest number of every format, and the "
         "zero keeps its sign.",
+    ),
+    Equivalent(
+        "D8q",
+        floats=("f16",),
+        proof="A product with 2**127 is zero or beyond float16.",
+        check=_float16_products_at_the_ends,
+    ),
+    Equivalent(
+        "E1bq",
+        floats=("f16",),
+        proof="A product with 2**-126 vanishes in float16, as one with 2**-127 does.",
+        check=_float16_products_at_the_ends,
+    ),
+    Equivalent(
+        "E1q",
+        formats=(*_FP_BLOCKS[1:], "mxint8"),
+        floats=("f16",),
+        proof="A product with 2**-127 vanishes in float16; only an infinity times zero is NaN.",
+        check=_float16_products_at_the_ends,
+    ),
+    *(
+        Equivalent(
+            id,
+            formats=(*_FP_BLOCKS[2:], "mxint8"),
+            floats=("bf16",),
+            proof="Products of these formats are multiples of 2**-133: exact in bfloat16.",
+            check=_exact_in_bfloat16,
+        )
+        for id in ("E8b", "E8c")
+    ),
+    *(
+        Equivalent(id, kind.formats, kind.floats, kind.proof, kind.check)
+        for kind in KINDS
+        for id in kind.ids
     ),
 )
 

@@ -7,10 +7,13 @@ from functools import partial
 from mxref.mutants.block_mutants import QUANTIZERS
 from mxref.mutants.decode_mutants import DECODERS
 from mxref.mutants.encode_scale_mutants import E8M0_ENCODERS
+from mxref.mutants.lane_mutants import LANES
 from mxref.mutants.layout_mutants import PLACES
+from mxref.mutants.lifted_mutants import LIFTED
 from mxref.mutants.mutant import BLOCKS, FLOATS, Mutant, Mutants, named, wrong
 from mxref.mutants.nvfp4_mutants import SCALED
 from mxref.mutants.packing_mutants import PACKINGS
+from mxref.mutants.pair_mutants import PAIRS
 from mxref.mutants.product_mutants import PRODUCTS
 from mxref.mutants.range_mutants import RANGES
 from mxref.mutants.rounding_mutants import INTEGERS, ROUNDING
@@ -48,6 +51,9 @@ _TABLES: tuple[Mutants, ...] = (
     ROUNDING,
     INTEGERS,
     RANGES,
+    LIFTED,
+    LANES,
+    PAIRS,
     STOCHASTIC,
     SCALES,
     E8M0_ENCODERS,

@@ -10,7 +10,7 @@ from typing import Any
 from mxref.bits.floats import LAYOUTS
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
 
-__all__ = ["Mutant", "Mutants", "in_blocks", "named", "wrong"]
+__all__ = ["Mutant", "Mutants", "moved", "named", "wrong"]
 
 Function = Callable[..., Any]
 
@@ -24,8 +24,9 @@ E8M0 = ("e8m0",)
 FLOATS = tuple(LAYOUTS)
 #: Float types of the vectors of each operation on scales and blocks.
 SHARED = ("f32", "f64")
-QUANTIZED = ("f32", "bf16", "f64")
-DEQUANTIZED = ("f32", "bf16")
+QUANTIZED = FLOATS
+DEQUANTIZED = ("f32", "bf16", "f16")
+TENSORS_OF = ("f32", "bf16")
 DECODED = ("f32",)
 
 
@@ -34,7 +35,8 @@ class Mutant:
     """A wrong implementation of one operation.
 
     Args:
-        id: its class, a letter and a number, and further letters where the class has several.
+        id: its class, a letter and a number, and what tells those of a class apart: letters, or a
+            full stop and the number of a lane.
         name: a short name in words.
         text: what is wrong, in one sentence.
         op: the operation.
@@ -46,6 +48,7 @@ class Mutant:
         seen: where it was seen, as ``owner/repository#number`` or in words.
         policy: the policy that it tries to follow.
         waiting: what the vectors lack to judge it; empty if nothing.
+        lifted_from: the id of the mutant of `encode` that is its element step; empty if none is.
     """
 
     id: str
@@ -59,6 +62,7 @@ class Mutant:
     seen: tuple[str, ...] = ()
     policy: str = "ocp"
     waiting: str = ""
+    lifted_from: str = ""
 
     @property
     def group(self) -> str:
@@ -67,7 +71,7 @@ class Mutant:
         >>> Mutant("A17b", "", "", "encode", None, (), (), "M14").group
         'A17'
         """
-        match = re.match(r"[A-HS][0-9]+", self.id)
+        match = re.match(r"[A-HLPS][0-9]+", self.id)
         if match is None:
             raise ValueError(f"id must be a class and a letter, got {self.id!r}")
         return match[0]
@@ -99,19 +103,21 @@ def wrong(
     return Mutant("", "", "", op, run, formats, floats, model, seen, policy, waiting)
 
 
-def in_blocks(heading: str) -> str:
-    """The heading of the same mistake inside blocks.
+def moved(heading: str, letter: str = "q", place: str = "blocks") -> str:
+    """The heading of the same mistake inside blocks, or in another place.
 
-    >>> in_blocks("A1 ties_away: rounds a tie away from zero")
+    >>> moved("A1 ties_away: rounds a tie away from zero")
     'A1q ties_away_in_blocks: rounds a tie away from zero'
+    >>> moved("A1 ties_away: rounds a tie away from zero", "v", "nvfp4")
+    'A1v ties_away_in_nvfp4: rounds a tie away from zero'
     """
-    return re.sub(r"^(\w+) (\w+)", r"\1q \2_in_blocks", heading)
+    return re.sub(r"^(\w+) (\w+)", rf"\1{letter} \2_in_{place}", heading)
 
 
 def named(table: Mutants) -> Iterator[Mutant]:
     """The mutants of a table, with the ids, names and texts of their headings."""
     for heading, entry in table.items():
         pair = entry if isinstance(entry, tuple) else (entry,)
-        for head, mutant in zip((heading, in_blocks(heading)), pair, strict=False):
+        for head, mutant in zip((heading, moved(heading)), pair, strict=False):
             id, name, text = re.split(" |: ", head, maxsplit=2)
             yield replace(mutant, id=id, name=name, text=text)

@@ -7,15 +7,30 @@ from typing import Any
 
 import numpy as np
 
-from mxref.bits.floats import U8, FloatLayout, Floats, compose
+from mxref.bits.floats import (
+    U8,
+    FloatLayout,
+    Floats,
+    bits_of,
+    compose,
+    floats_from,
+    layout_of,
+    patterns,
+    round_to_code,
+    split,
+)
 from mxref.blocks.container import Blocks
 from mxref.blocks.dequantization import dequantize
 from mxref.formats.catalog import BLOCK_FORMATS, ElementFormat
 from mxref.mutants.decoder import Table, dequantizer
 from mxref.mutants.mutant import BLOCKS, DEQUANTIZED, Function, Mutants, wrong
 from mxref.numbers.codes import every_code
+from mxref.policy.policy import Policy
 
 __all__ = ["PRODUCTS", "by_policy", "dequantizes"]
+
+#: Float types that do not hold every product.
+NARROW = ("bf16", "f16")
 
 
 def by_policy(**choices: Any) -> Function:
@@ -63,6 +78,29 @@ def _in_float16(table: Table, layout: FloatLayout, fmt: ElementFormat) -> Table:
     return np.where(small, sign, table)
 
 
+def _subnormals_rounded(rounding: str) -> Function:
+    """A `dequantize` that rounds subnormal products, which alone are inexact, in another way."""
+    increments = Policy.parse(f"ocp+rounding={rounding}").element.rounding.increments()
+
+    def run(scale_codes: U8, codes: U8, format: str, dtype: Any) -> Floats:
+        layout = layout_of(dtype)
+        right = patterns(dequantizer()(scale_codes, codes, format, dtype), layout)
+        exact = split(*bits_of(dequantizer()(scale_codes, codes, format, np.float64)))
+        count = round_to_code(
+            exact.significand,
+            exact.exponent,
+            exact.negative,
+            layout.mantissa_bits,
+            layout.emin,
+            increments,
+        )
+        sign = right & layout.uint.type(layout.sign_bit)
+        small = count <= 1 << layout.mantissa_bits
+        return floats_from(np.where(small, sign | count.astype(layout.uint), right), layout)
+
+    return run
+
+
 dequantizes = partial(wrong, op="dequantize", formats=BLOCKS, floats=DEQUANTIZED, model="M10")
 
 PRODUCTS: Mutants = {
@@ -83,5 +121,11 @@ PRODUCTS: Mutants = {
     ),
     "E9b large_products_are_nan: makes products that are too large NaN": dequantizes(
         by_policy(product_overflow="nan")
+    ),
+    "E8b products_truncated: rounds subnormal products toward zero": dequantizes(
+        _subnormals_rounded("toward_zero"), floats=NARROW
+    ),
+    "E8c products_rounded_away: rounds a tie of subnormal products away from zero": dequantizes(
+        _subnormals_rounded("ties_to_away"), floats=NARROW
     ),
 }

@@ -249,4 +249,10 @@ RANGES: Mutants = {
         seen=("RobTand/prismaquant#321",),
         formats=FP,
     ),
+    "B18b zero_sign_lost: loses the sign of zeros and underflow": encodes(
+        by_policy(zero_sign="dropped", underflow_sign="dropped"),
+        model="M1",
+        seen=("RobTand/prismaquant#321",),
+        formats=FP,
+    ),
 }

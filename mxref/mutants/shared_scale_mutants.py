@@ -109,6 +109,16 @@ def _stepped(step: int) -> Exponent:
     return lambda parts, fmt: floor(parts, fmt) + step
 
 
+def _wrong_between(low: float, high: float) -> Exponent:
+    """Floor, but one more for significands of amax in an interval."""
+
+    def exponent(parts: Parts, fmt: ElementFormat) -> I64:
+        own = significand(parts)
+        return floor(parts, fmt) + ((own >= low * 2**52) & (own < high * 2**52))
+
+    return exponent
+
+
 _scales = partial(wrong, op="shared_scale", formats=ELEMENTS, floats=SHARED, model="M8")
 
 SCALES: dict[str, Mutant] = {
@@ -195,4 +205,11 @@ SCALES: dict[str, Mutant] = {
     "D3c rceil_by_reciprocal_of_f32: means RCEIL but multiplies by a float32 of 1 / max": _scales(
         _by_policy("rceil_reciprocal"), formats=FP, floats=("f32",), policy="ocp+scale_rule=rceil"
     ),
+    "C21 interval_of_sqrt_2: takes twice the scale where the significand of amax is from 1.414 to "
+    "1.422": _scales(scaler(_wrong_between(1.414, 1.422)), seen=("a table of logarithms",)),
+    **{
+        f"C21{letter} interval_{n}_64ths: takes twice the scale where the significand of amax is "
+        f"from {n}/64 to {n + 1}/64": _scales(scaler(_wrong_between(n / 64, (n + 1) / 64)))
+        for letter, n in zip("abcdefghijklmnop", range(65, 128, 4), strict=True)
+    },
 }

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import U8
 from mxref.blocks.quantization import quantize
-from mxref.mutants.mutant import BLOCKS, DEQUANTIZED, Mutants, wrong
+from mxref.mutants.mutant import BLOCKS, TENSORS_OF, Mutants, wrong
 
 __all__ = ["TENSORS", "pair"]
 
@@ -77,7 +77,7 @@ def _contiguous(values: Values) -> Values:
     return memory[: values.size].reshape(values.shape)
 
 
-_quantizes = partial(wrong, op="quantize_tensor", formats=BLOCKS, floats=DEQUANTIZED, model="M11")
+_quantizes = partial(wrong, op="quantize_tensor", formats=BLOCKS, floats=TENSORS_OF, model="M11")
 
 TENSORS: Mutants = {
     "G4b other_axis: runs blocks along the other axis of a tensor": _quantizes(

@@ -247,14 +247,8 @@ def target_of(module: object, name: str) -> PythonTarget:
         floats=floats - set(library.lacks),
         lacks={float: why for float, why in library.lacks.items() if float in floats},
         profile=profile,
-        threads=_threads(has.get("THREADS", False), name),
+        threads=has.get("THREADS") is True,
     )
-
-
-def _threads(claimed: object, target: str) -> bool:
-    if not isinstance(claimed, bool):
-        raise TargetError(f"target {target} must have True or False in THREADS, got {claimed!r}")
-    return claimed
 
 
 def _profile(claimed: object, target: str) -> Profile:

@@ -18,11 +18,13 @@ from mxref.cases.splitmix import splitmix64
 from mxref.cases.words import MODELS
 from mxref.conformance import score as score_module
 from mxref.conformance.score import Cell, covers, first_kill, score, sole_killers
+from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.mutants import EQUIVALENT, MUTANTS, Equivalent, Mutant, equivalents
 from mxref.mutants import layout_mutants as places
 from mxref.mutants import nvfp4_mutants as scaled
 from mxref.mutants import packing_mutants as layout
 from mxref.mutants import tensor_mutants as tensors
+from mxref.mutants import lane_mutants, pair_mutants, quotients
 from mxref.mutants.block_mutants import quantizer
 from mxref.mutants.decoder import decoder, dequantizer
 from mxref.mutants.encoder import encoder
@@ -30,7 +32,7 @@ from mxref.mutants.shared_scale_mutants import scaler
 from mxref.policy.policy import Policy
 
 VECTORS = ROOT / "vectors"
-#: How many classes each letter has.
+#: How many known classes each letter has.
 CLASSES = {"A": 18, "B": 18, "C": 20, "D": 8, "E": 10, "F": 5, "G": 10, "H": 5}
 BY_ID = {mutant.id: mutant for mutant in MUTANTS}
 RUNNING = [mutant for mutant in MUTANTS if not mutant.waiting]
@@ -55,6 +57,9 @@ def one(mutant: Mutant, stem: str) -> Cell:
 def test_every_class_is_there() -> None:
     wanted = [f"{letter}{i}" for letter, last in CLASSES.items() for i in range(1, last + 1)]
     assert len(wanted) == 94
+    wanted.insert(wanted.index("C20") + 1, "C21")
+    wanted += [f"L{i}" for i in range(1, 12)]  # of lanes
+    wanted += [f"P{i}" for i in range(1, 9)]  # of pairs
     wanted += [f"S{i}" for i in range(1, 8)]  # of stochastic rounding
     assert list(dict.fromkeys(mutant.group for mutant in MUTANTS)) == wanted
 
@@ -68,11 +73,36 @@ def test_what_waits() -> None:
 def test_ids_and_names_are_unique_and_texts_are_sentences() -> None:
     assert len(BY_ID) == len(MUTANTS) == len({mutant.name for mutant in MUTANTS})
     for mutant in MUTANTS:
-        assert re.fullmatch(r"[A-HS]\d+[a-z]*", mutant.id)
+        assert re.fullmatch(r"[A-HPS]\d+[a-z]*|L\d+([a-z]|\.\d\d)", mutant.id)
         assert re.fullmatch(r"[a-z0-9_]+", mutant.name)
         assert re.fullmatch(r"[a-z].*[^.]", mutant.text)
         assert "\n" not in mutant.text
         assert mutant.model in {*MODELS, "M11", "M12"}
+
+
+def test_every_encoder_stands_in_every_place() -> None:
+    """In blocks and tensors of its formats, and E2M1's in NVFP4, from its float types."""
+    encoders = [mutant for mutant in RUNNING if mutant.op == "encode"]
+    lifted = {mutant.id: mutant for mutant in RUNNING if mutant.lifted_from}
+    assert {mutant.lifted_from for mutant in lifted.values()} == {mutant.id for mutant in encoders}
+    for mutant in encoders:
+        blocks = {fmt.name for fmt in BLOCK_FORMATS.values() if fmt.element.name in mutant.formats}
+        own = lifted[f"{mutant.id}q"]
+        assert (own.op, {*own.formats}) == ("quantize", blocks)
+        assert {*own.floats} - {"f16"} == {*mutant.floats} - {"f16"}
+        assert ("f16" in own.floats) == ("f32" in mutant.floats)
+        assert (f"{mutant.id}t" in lifted) == bool({"f32", "bf16"} & {*mutant.floats})
+        narrow = "e2m1" in mutant.formats and "f32" in mutant.floats
+        assert (f"{mutant.id}n" in lifted) == (f"{mutant.id}v" in lifted) == narrow
+
+
+def test_every_lane_has_every_fault() -> None:
+    for fault in range(1, 8):
+        for lane in range(32):
+            mutant = BY_ID[f"L{fault}.{lane:02}"]
+            assert {*BLOCK_FORMATS} <= {*mutant.formats}
+            assert ("fp4_ue4m3" in mutant.formats) == (lane < 16)
+            assert {*mutant.floats} == {"f32", "bf16"}
 
 
 def test_links() -> None:
@@ -84,7 +114,12 @@ def test_the_vectors_kill_every_mutant() -> None:
     assert [(cell.verdict, cell.mutant.id, cell.file) for cell in cells() if cell.fails] == []
     killed = {cell.mutant.id for cell in cells() if cell.verdict == "killed"}
     everywhere = {entry.id for entry in EQUIVALENT if not entry.formats and not entry.floats}
-    assert everywhere == {"B10b", "D4b"}
+    right = "B10b D4b" + "".join(
+        f" {id}{letter}"
+        for id in ["B5b", "B6b", "B13a", "B13b", "B13c", "B13d", "B14", "B15", "B16", "B10b", "B1c"]
+        for letter in "qtnv"
+    )
+    assert everywhere == {*right.split()} & BY_ID.keys()
     assert killed == {mutant.id for mutant in RUNNING} - everywhere
 
 

@@ -326,6 +326,23 @@ def test_floor_around_every_power_of_two(format: str, source: str) -> None:
 
 
 @pytest.mark.parametrize("rule", ScaleRule, ids=lambda rule: rule.value)
+def test_int8_with_an_emax_of_one(rule: ScaleRule) -> None:
+    """Rules that count from emax give half the scale, those that look at 127/64 the same one."""
+    halved = rule.value.startswith(("floor", "ceil", "even")) or rule.value.endswith("_power")
+    amax = np.float32([1.0, 1.25, 1.40625, 1.4375, 1.953125, 2.0])
+    usual = mxref.shared_scale(amax, "int8", rule)
+    found = mxref.shared_scale(amax, "int8", rule, int8_emax="one")
+    assert found.tolist() == (usual - halved).tolist()
+    bits = amax.view(np.uint32).tolist()
+    assert found.tolist() == [
+        exact.shared_scale(b, "f32", "int8", rule.value, int8_emax="one") for b in bits
+    ]
+    assert mxref.shared_scale(amax, "e4m3", rule, int8_emax="one").tolist() == (
+        mxref.shared_scale(amax, "e4m3", rule).tolist()
+    )
+
+
+@pytest.mark.parametrize("rule", ScaleRule, ids=lambda rule: rule.value)
 @pytest.mark.parametrize("source", SOURCES)
 def test_shared_scale_of_zero_and_of_no_number(source: str, rule: ScaleRule) -> None:
     inf, sign = INFINITY[source], 1 << WIDTH[source] - 1

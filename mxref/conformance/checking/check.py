@@ -29,7 +29,7 @@ __all__ = ["PACES", "Extent", "check"]
 #: The largest number of elements in a call, by the time that the vectors took for a million.
 PACES = ((5.0, 2_200_000), (15.0, 140_000), (60.0, 9_000), (float("inf"), 1_100))
 #: Elements that a call with few of them counts as, so that its start does not look like slowness.
-_LEAST = 2000
+_LEAST = 100
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ __all__ = ["STEPS", "Sized", "places_text", "residues_text", "size_rule"]
 #: Steps of sizes: pairs, vectors, warps, blocks of threads.
 STEPS = (2, 4, 8, 16, 32, 64, 128, 256)
 #: The share of right calls that a rule may hold of: those without a case that shows the fault.
-_TOLERATED = 0.12
+_TOLERATED = 0.2
 
 
 @dataclass(frozen=True, slots=True)

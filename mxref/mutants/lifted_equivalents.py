@@ -1,0 +1,162 @@
+"""Mutants of `encode` that are right inside blocks: by kinds, each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from mxref.formats.catalog import BLOCK_FORMATS, E2M1, ELEMENT_FORMATS
+from mxref.mutants.lifted_mutants import LIFTED
+from mxref.mutants.mutant import named
+
+__all__ = ["KINDS", "Kind"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Lifted mutants that are right for one reason.
+
+    Args:
+        mutants: the ids of the mutants of `encode`.
+        places: the letters of the places, as in `mxref.mutants.lifted_mutants`.
+        proof: the reason, in a sentence.
+        elements: the element formats where they are right; all of the mutant's if empty.
+        floats: the float types where they are right; all of the mutant's if empty.
+        check: a function that verifies the proof.
+    """
+
+    mutants: str
+    places: str
+    proof: str
+    elements: tuple[str, ...] = ()
+    floats: tuple[str, ...] = ()
+    check: Callable[[], bool] | None = None
+
+    @property
+    def ids(self) -> Iterator[str]:
+        """The ids of the lifted mutants."""
+        lifted = {mutant.id for mutant in named(LIFTED)}
+        for id in self.mutants.split():
+            yield from (id + letter for letter in self.places if id + letter in lifted)
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """The block formats of the elements."""
+        return tuple(n for n, fmt in BLOCK_FORMATS.items() if fmt.element.name in self.elements)
+
+
+def _smallest_half() -> float:
+    return min(2.0 ** (fmt.emin - fmt.mantissa_bits - 1) for fmt in ELEMENT_FORMATS.values())
+
+
+def _subnormal_quotients_vanish() -> bool:
+    """Numbers below 2**-126 are below half the smallest number of every format."""
+    return _smallest_half() > 2.0**-126
+
+
+def _float16_has_short_significands() -> bool:
+    """The lowest 13 bits of a float32 that holds a float16 are zeros."""
+    every = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float32)
+    return not (every.view(np.uint32) & 0x1FFF).any()
+
+
+def _largest_shift_of_float16(element: str) -> int:
+    """Bits of a float32 quotient cut off where 2**-24 stands beside the largest float16, 2**15."""
+    fmt = ELEMENT_FORMATS[element]
+    exponent = -24 - (15 - fmt.emax) - 23
+    return fmt.emin - fmt.mantissa_bits - exponent
+
+
+def _e5m2_shifts_float16_by_31() -> bool:
+    return _largest_shift_of_float16("e5m2") == 31
+
+
+def _all_shift_float16_below_64() -> bool:
+    return max(map(_largest_shift_of_float16, ELEMENT_FORMATS)) < 64
+
+
+def _float16_quotients_fit() -> bool:
+    """Quotients below 2**-14 vanish but in E5M2, under scales of at most 1."""
+    others = [fmt for fmt in ELEMENT_FORMATS.values() if fmt.emax < 15]
+    halves = [2.0 ** (fmt.emin - fmt.mantissa_bits - 1) for fmt in others]
+    return len(others) == len(ELEMENT_FORMATS) - 1 and min(halves) >= 2.0**-14
+
+
+def _bfloat16_over_a_scale_is_far_from_the_middle() -> bool:
+    """Every quotient of 8 bits by 4 is a number or midpoint of E2M1 or 2**-8 of it away."""
+    x = np.arange(128, 256)[:, np.newaxis, np.newaxis]
+    scale = np.arange(8, 16)[:, np.newaxis]
+    point = np.arange(1, 1 << E2M1.mantissa_bits + 2, 2) * scale
+    point = point << 7 - np.floor(np.log2(point)).astype(int)  # in the binade of x, whole
+    away = np.abs(x - point)[..., np.newaxis] / point[..., np.newaxis]
+    return bool(((away == 0) | (away >= 2.0**-8)).all())
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind(
+        "B5b B6b B13a B13b B13c B13d B14 B15 B16",
+        "qtnv",
+        "A block with an infinity or a NaN has a NaN scale, under which no element counts.",
+    ),
+    Kind(
+        "B10b",
+        "qtnv",
+        "What is beyond the largest number rounds to it or past it, which saturates to it.",
+    ),
+    Kind(
+        "B1c",
+        "qtnv",
+        "A quotient that is subnormal in the float type is below half the smallest number of every "
+        "format, and the zero keeps its sign.",
+        check=_subnormal_quotients_vanish,
+    ),
+    Kind(
+        "A13",
+        "qt",
+        "A quotient of bfloat16 of at least 2**-17 is exact in float16, a smaller one is below "
+        "half the smallest number of every format, and both overflows saturate.",
+        floats=("bf16",),
+    ),
+    Kind(
+        "A13",
+        "q",
+        "A quotient of float16 is exact in float16 if it is at least 2**-14; a smaller one is "
+        "below half the smallest number of every format but E5M2, and a multiple of 2**-24 there, "
+        "since its scale is at most 1.",
+        floats=("f16",),
+        check=_float16_quotients_fit,
+    ),
+    Kind(
+        "A9 A9b A10b A10c",
+        "q",
+        "A float16 leaves the lowest 13 bits of a float32 zero, and where the guard bit is one at "
+        "most 24 are cut off.",
+        floats=("f16",),
+        check=_float16_has_short_significands,
+    ),
+    Kind(
+        "A17a",
+        "q",
+        "At most 31 bits of the quotient of a float16 are cut off.",
+        elements=("e5m2",),
+        floats=("f16",),
+        check=_e5m2_shifts_float16_by_31,
+    ),
+    Kind(
+        "A17b",
+        "q",
+        "Fewer than 64 bits of the quotient of a float16 are cut off.",
+        floats=("f16",),
+        check=_all_shift_float16_below_64,
+    ),
+    Kind(
+        "A9 A9b A10b A10c A11 A13",
+        "n",
+        "A bfloat16 over a scale of four bits is a number or midpoint of E2M1, or at least 2**-8 "
+        "of it away: the upper bits show it.",
+        floats=("bf16",),
+        check=_bfloat16_over_a_scale_is_far_from_the_middle,
+    ),
+)
