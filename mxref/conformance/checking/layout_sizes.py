@@ -138,6 +138,8 @@ def _read(question: Question, result: Callable[[], object]) -> _Answer:
     except BaseException as error:
         if not is_fault(error):
             raise
+        if question.may_refuse:
+            return _Answer(question)
         text = str(error) if isinstance(error, AnswerError) else error_text(error)
         return _Answer(question, error=text)
     return _Answer(question) if np.array_equal(got, question.wanted) else _Answer(question, got)
