@@ -38,6 +38,8 @@ Function = Callable[..., Any]
 _UNITS = {"pack": "codes", "unpack": "codes", "pack_blocks": "blocks", "unpack_blocks": "blocks"}
 #: Sets of other random words that are asked for before a rule is believed, and their elements.
 _MORE, _MOST = 2, 20_000
+#: Lines and their lengths of the tensors that tell what wrong ones have in common.
+_TELLING = (1, 2, 3, 4, 5, 6, 8, 12, 33), (1, 20, 32, 33, 64, 100)
 #: Wrong calls whose first wrong block is asked alone.
 _ALONE = 8
 
@@ -136,6 +138,8 @@ def _read(question: Question, result: Callable[[], object]) -> _Answer:
     except BaseException as error:
         if not is_fault(error):
             raise
+        if question.may_refuse:
+            return _Answer(question)
         text = str(error) if isinstance(error, AnswerError) else error_text(error)
         return _Answer(question, error=text)
     return _Answer(question) if np.array_equal(got, question.wanted) else _Answer(question, got)
@@ -234,12 +238,17 @@ def _memory(answers: Sequence[_Answer]) -> tuple[str, str] | None:
 
 
 def _more(function: Function, calls: Sequence[_Answer]) -> Iterator[_Answer]:
-    """The smaller questions again with other random words."""
+    """The smaller questions again with other random words, and of tensors more shapes."""
     for draw in range(1, _MORE + 1):
         for one in calls:
             was = one.question
             if elements_in(was.subject.op, was.shape) <= _MOST:
                 yield _ask(function, Question(was.subject, was.shape, was.axis, 0, draw))
+    subject = next(one.question.subject for one in calls if one.wrong)
+    if subject.op == "quantize_tensor":
+        for lines, length in itertools.product(*_TELLING):
+            yield _ask(function, Question(subject, (length, lines), 0))
+            yield _ask(function, Question(subject, (lines, length), 1))
 
 
 def _exact_least(function: Function, rule: Rule, calls: Sequence[_Answer]) -> tuple[str, _Answer]:
