@@ -30,7 +30,7 @@ def add_parser(verbs: Verbs) -> None:
     add_target_arguments(parser)
     add_comparison_options(parser)
     add_name_options(parser)
-    about = "questions per operation, format and float type (default 200)"
+    about = "questions per operation, format and float type, besides batches (default 200)"
     parser.add_argument("--examples", type=int, default=200, metavar="N", help=about)
     about = "seed of the questions (default 0)"
     parser.add_argument("--seed", type=int, default=0, metavar="S", help=about)
@@ -96,6 +96,7 @@ def _as_json(rows: list[FuzzRow], target: str, policy: Policy, *, passed: bool) 
         return {
             "text": row.found.text,
             "in": [words(stripped(one), file.in_digits) for one in row.found.inputs],
+            "cases": row.found.size or len(row.found.inputs),
             "case": failure.index,
             "want": words(failure.want, file.out_digits),
             "got": None if failure.got is None else words(failure.got, file.out_digits),

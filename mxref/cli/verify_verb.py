@@ -23,7 +23,7 @@ from mxref.cli.target_arguments import (
 from mxref.support.text import refuse_unknown
 
 if TYPE_CHECKING:
-    from mxref.conformance import Report, Target
+    from mxref.conformance import Extent, Report, Target
     from mxref.golden import VectorFile
 
 
@@ -35,6 +35,19 @@ def add_parser(verbs: Verbs) -> None:
     add_target_arguments(parser, results=True)
     add_file_arguments(parser)
     add_report_arguments(parser)
+    add_extent_arguments(parser)
+
+
+def add_extent_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how much is asked beside the vectors."""
+    add = parser.add_argument
+    about = "elements of the largest call (default: by the speed of the target); 0: no other calls"
+    add("--sizes", type=int, metavar="N", help=about)
+    add("--seed", type=int, default=0, metavar="N", help="seed of the search (default 0)")
+    about = "leave out the search for wrong answers beside the vectors"
+    add("--no-search", action="store_true", help=about)
+    about = "2: ask every exhaustive family, too (minutes)"
+    add("--level", type=int, default=1, choices=(1, 2), help=about)
 
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,7 +101,7 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     if any(filters.values()):  # cases that are not asked cannot fail
         asked = {case.id for file in files for case in file.cases}
         known = {id: reason for id, reason in known.items() if id in asked}
-    report = conformance.verify(target, files, given, known, named)
+    report = conformance.check(target, files, given, known, named, _extent(options))
     if named is not None and report.profile is None and report.compared:
         got = f"got {named.name}, which speaks of {named.has}"
         raise ValueError(f"--profile must be one that speaks of what {target.name} has, {got}")
@@ -103,6 +116,21 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     else:
         print_report(report, options.show)
     return 0 if report.passed else 1
+
+
+def _extent(options: argparse.Namespace) -> Extent:
+    """How much is asked beside the vectors; nothing for verbs without these options."""
+    from mxref.conformance import Extent
+
+    sizes: int | None = getattr(options, "sizes", 0)
+    if sizes is not None and sizes < 0:
+        raise ValueError(f"--sizes must be 0 or more, got {sizes}")
+    return Extent(
+        elements=sizes,
+        search=not getattr(options, "no_search", True),
+        seed=getattr(options, "seed", 0),
+        level=getattr(options, "level", 1),
+    )
 
 
 def print_report(report: Report, show: int) -> None:
@@ -130,6 +158,9 @@ def print_report(report: Report, show: int) -> None:
     reasons = Counter(report.known[id] for id in failed if id in report.known)
     for reason, count in reasons.items():
         print(f"known: {count} x {reason}")
+    for use in report.uses:
+        mark = "known: " * (use.key in report.known)
+        print(f"{mark}{use}")
     _print_groups(report, show)
     for finding in report.findings:
         print(finding)
@@ -140,6 +171,10 @@ def print_report(report: Report, show: int) -> None:
     for id in report.stale[:show]:
         what = "passes" if id in asked else "was not compared"
         print(f"{id}: is listed as a known divergence but {what}")
+    if report.scope.text:
+        print(f"asked: {report.scope.text}")
+    for note in report.scope.notes:
+        print(f"note: {note}")
     summary = [f"{report.compared} cases", f"{len(report.unexplained)} failed"]
     if report.known:
         summary.append(f"{len(report.failures) - len(report.unexplained)} known to fail")
@@ -241,6 +276,11 @@ def report_json(report: Report) -> dict[str, Any]:
             }
             for file, failure in report.failures
         ],
+        "uses": [
+            {"op": use.op, "format": use.format, "kind": use.kind, "text": use.text}
+            for use in report.uses
+        ],
+        "asked": report.scope.as_json(),
         "stale": report.stale,
         "not_covered": list(report.not_covered),
     }

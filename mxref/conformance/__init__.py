@@ -1,5 +1,6 @@
 """Checking somebody's implementation against the golden vectors."""
 
+from mxref.conformance.checking.check import Extent, check
 from mxref.conformance.identification.identify import Identified, identify
 from mxref.conformance.verdict.verify import Report, verify
 from mxref.conformance.verdict.xfail import XfailError, read_xfail, write_xfail
@@ -9,6 +10,7 @@ from mxref.targets.target import PythonTarget, Target, TargetError, load_target,
 
 __all__ = [
     "CommandTarget",
+    "Extent",
     "Identified",
     "PythonTarget",
     "Report",
@@ -16,6 +18,7 @@ __all__ = [
     "Target",
     "TargetError",
     "XfailError",
+    "check",
     "command_results",
     "identify",
     "load_target",

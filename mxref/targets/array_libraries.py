@@ -1,7 +1,9 @@
 """Arrays of other libraries: results of a target copied to NumPy, and its arguments made.
 
 A library is imported only for a target that asks for its arrays. Floats that DLPack cannot carry
-to NumPy, such as torch's bfloat16 and float8, are copied as bits.
+to NumPy, such as torch's bfloat16 and float8, are copied as bits. An array that starts
+at no multiple of 16 bytes keeps its address modulo 16 on every device; only JAX's arrays do not,
+because JAX chooses their memory.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.support.text import unknown_name
 
-__all__ = ["Library", "host_array", "library_of"]
+__all__ = ["Library", "at_offset", "host_array", "library_of"]
 
 Array = NDArray[Any]
 
@@ -28,6 +30,8 @@ Array = NDArray[Any]
 _TO_HOST = ("detach", "resolve_conj", "resolve_neg", "cpu", "get")
 #: DLPack's number of the host.
 _HOST = (1, 0)
+#: What every allocator of devices aligns to, and what vector loads need, in bytes.
+_ALIGNMENT = 16
 
 
 def host_array(array: object) -> Array:
@@ -83,13 +87,33 @@ class _OnHost:
         return _HOST
 
 
+def at_offset(array: Array, offset: int) -> Array:
+    """A C-contiguous copy that starts `offset` items past a multiple of 64 bytes.
+
+    >>> array = at_offset(np.arange(3, dtype=np.float32), 1)
+    >>> array.tolist(), array.ctypes.data % 64
+    ([0.0, 1.0, 2.0], 4)
+    """
+    room = np.empty(array.nbytes + 64, np.uint8)
+    start = (offset * array.itemsize - room.ctypes.data) % 64
+    placed = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    placed[...] = array
+    return placed
+
+
+def _past_alignment(array: Array) -> int:
+    """How many items past a multiple of 16 bytes an array starts."""
+    return array.ctypes.data % _ALIGNMENT // array.itemsize
+
+
 @dataclass(frozen=True, slots=True)
 class Library:
     """A library that makes arrays for a target.
 
     Args:
         name: the library's.
-        array: its array with the bits, the shape and as far as it can the strides of NumPy's.
+        array: its array with the bits, the shape and as far as it can the strides and the address
+            modulo 16 of NumPy's.
         dtype: its name for a dtype.
         lacks: float types of which it has no arrays, each with the reason.
     """
@@ -174,7 +198,9 @@ def _torch(device: str | None) -> _Maker:
             steps = (n * stride for n, stride in zip(values.shape, values.strides, strict=True))
             ends = sum(steps) - sum(values.strides)
             bits = np.lib.stride_tricks.as_strided(bits, (ends // size + 1,), (size,))
-        tensor = torch.from_numpy(bits).to(device)
+        tensor, start = torch.from_numpy(bits).to(device), _past_alignment(bits)
+        if start and values.size:
+            tensor = tensor.new_empty(start + len(bits))[start:].copy_(tensor)
         strides = [stride // size for stride in values.strides]
         return tensor.as_strided(values.shape, strides).view(dtype(values.dtype))
 
@@ -185,7 +211,19 @@ def _torch(device: str | None) -> _Maker:
 
 
 def _cupy(_: str | None) -> _Maker:
-    return importlib.import_module("cupy").asarray, lambda dtype: dtype
+    cupy = importlib.import_module("cupy")
+
+    def array(values: Array) -> Any:
+        start = _past_alignment(values)
+        if not start:
+            return cupy.asarray(values)
+        is_fortran = values.flags.f_contiguous and not values.flags.c_contiguous
+        room = cupy.empty(start + values.size, values.dtype)
+        placed = room[start:].reshape(values.shape, order="F" if is_fortran else "C")
+        placed.set(values)  # keeps the order of `placed`
+        return placed
+
+    return array, lambda dtype: dtype
 
 
 def _jax(device: str | None) -> _Maker:

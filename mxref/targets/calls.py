@@ -21,6 +21,7 @@ from mxref.cases.records import VectorFile, padded
 from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, OTHER_BLOCK_FORMATS, CodeFormat, block_format
 from mxref.support.text import one_line
+from mxref.targets.array_libraries import at_offset
 from mxref.targets.layout_calls import call_layout
 from mxref.targets.returned import (
     AnswerError,
@@ -42,6 +43,9 @@ __all__ = [
     "quiet",
     "without_cases",
 ]
+
+#: The tensor scale 1.0, and the number of random bits, of a call with no cases.
+_ONE, _WIDTH = 0x3F800000, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +77,14 @@ def without_cases(op: str, format: str, float: str) -> VectorFile:
 
 
 def call_function(
-    function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64]
+    function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64], *, offset: int = 0
 ) -> Answers:
     """The answers by one call; if it raises, by one call a case, to find the cases that raise.
 
-    An answer of the wrong shape or type to the one call fails every case.
+    An answer of the wrong shape or type to the one call fails every case. `offset` is that of
+    `call_operation`.
     """
+    function = _displaced(function, offset)
     with quiet():
         if file.op in LAYOUT_OPERATIONS:
             return _ask_each(function, file, inputs)
@@ -147,13 +153,27 @@ def _one_line(error: BaseException) -> str:
 
 
 def call_operation(
-    function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64], first: int = 0
+    function: Callable[..., Any],
+    file: VectorFile,
+    inputs: NDArray[np.uint64],
+    first: int = 0,
+    *,
+    offset: int = 0,
 ) -> NDArray[np.uint64]:
     """One call of the target: words in, words out; the arrays are fresh copies.
 
-    `first` is the number of the first case in the file. Operations on layouts, and those with a
-    tensor scale, are called once for each case.
+    Operations on layouts are called once for each case, those with a tensor scale once for each
+    different scale, and stochastic rounding once for each number of random bits.
+
+    Args:
+        function: the target's function.
+        file: its operation, format and float type, and the cases from number `first` on.
+        inputs: the words of these cases, one case a row.
+        first: the number of the first case in the file.
+        offset: every array then starts this many items past a multiple of 64 bytes, and is
+            C-contiguous; 0 leaves it where NumPy allocates it.
     """
+    function = _displaced(function, offset)
     if file.op in LAYOUT_OPERATIONS:
         return call_layout(function, file, inputs, first)
     layout = LAYOUTS[file.float]
@@ -191,13 +211,33 @@ def call_codes(
     return code_array(function(values, file.format), shape, fmt)
 
 
+def _displaced(function: Callable[..., Any], offset: int) -> Callable[..., Any]:
+    """The function, given copies of its arrays that start at an offset."""
+    if not offset:
+        return function
+
+    def call(*arguments: Any) -> Any:
+        return function(
+            *(at_offset(a, offset) if isinstance(a, np.ndarray) else a for a in arguments)
+        )
+
+    return call
+
+
+def _groups(
+    words: NDArray[np.uint64], default: int
+) -> Iterator[tuple[np.uint64, NDArray[np.bool_]]]:
+    """Each different word and a mask of the cases that have it; of no cases, the default."""
+    for word in np.unique(words) if len(words) else np.array([default], np.uint64):
+        yield word, words == word
+
+
 def _call_stochastic(
     function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64]
 ) -> NDArray[np.uint64]:
-    """One call for each width of the random bits."""
+    """One call for each number of random bits."""
     layout, words = LAYOUTS[file.float], np.empty((len(inputs), 1), np.uint64)
-    for width in np.unique(inputs[:, 2]):
-        some = inputs[:, 2] == width
+    for width, some in _groups(inputs[:, 2], _WIDTH):
         values = inputs[some, 0].astype(layout.uint).view(layout.dtype)
         draws = inputs[some, 1].astype(np.uint32)
         shape = values.shape
@@ -209,21 +249,20 @@ def _call_stochastic(
 def _call_with_tensor_scale(
     function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64]
 ) -> NDArray[np.uint64]:
-    """One call with the float32 scale of the tensor as the last argument."""
-    layout = LAYOUTS[file.float]
-    rows = []
-    for row in inputs:
-        tensor = row[:1].astype(np.uint32).view(np.float32)[0]
-        if file.op == "quantize":
-            floats = row[np.newaxis, 1:].astype(layout.uint).view(layout.dtype)
-            shape = floats.shape
-            rows.append(_blocks(function(floats, file.format, tensor), shape, file))
+    """One call for each different float32 scale of a tensor, which is the last argument."""
+    layout, is_quantize = LAYOUTS[file.float], file.op == "quantize"
+    words = np.empty((len(inputs), inputs.shape[1] - (0 if is_quantize else 2)), np.uint64)
+    for word, some in _groups(inputs[:, 0], _ONE):
+        rows, tensor = inputs[some][:, 1:], word.astype(np.uint32).view(np.float32)
+        if is_quantize:
+            floats = rows.astype(layout.uint).view(layout.dtype)
+            words[some] = _blocks(function(floats, file.format, tensor), rows.shape, file)
         else:
-            scales, codes = row[1:2].astype(np.uint8), row[np.newaxis, 2:].astype(np.uint8)
+            scales, codes = rows[:, 0].astype(np.uint8), rows[:, 1:].astype(np.uint8)
             shape = codes.shape
             result = function(scales, codes, file.format, layout.dtype, tensor)
-            rows.append(float_words(result, shape, layout))
-    return np.concatenate(rows)
+            words[some] = float_words(result, shape, layout)
+    return words
 
 
 def _blocks(result: object, shape: tuple[int, ...], file: VectorFile) -> NDArray[np.uint64]:

@@ -13,7 +13,7 @@ from mxref.cases.records import VectorFile, padded, stripped
 from mxref.formats.catalog import E8M0, CodeFormat, block_format, element_format
 from mxref.targets.returned import AnswerError, array_of, code_words, pair_of
 
-__all__ = ["call_layout", "strided"]
+__all__ = ["call_layout", "layout_words", "strided"]
 
 Function = Callable[..., Any]
 #: What bytes and scale codes of any format are checked as.
@@ -32,30 +32,57 @@ def _call(
     function: Function, file: VectorFile, words: Sequence[int], index: int
 ) -> NDArray[np.uint64]:
     name = file.format
+    shape: tuple[int, ...] = (1,)
     match file.op:
         case "pack":
-            return _flat(function(_bytes(words), name), _BYTE)
+            result = function(_bytes(words), name)
         case "unpack":
-            return _flat(function(_bytes(words[1:]), name, words[0]), element_format(name))
+            result = function(_bytes(words[1:]), name, words[0])
         case "pack_scales":
-            codes = _bytes(words[2:]).reshape(words[:2])
-            return _flat(function(codes), _BYTE)
+            result = function(_bytes(words[2:]).reshape(words[:2]))
         case "unpack_scales":
-            result = function(_bytes(words[2:]), (words[0], words[1]))
-            return code_words(result, (words[0], words[1]), E8M0).reshape(-1)
+            shape = words[0], words[1]
+            result = function(_bytes(words[2:]), shape)
         case "pack_blocks":
             result = function(_bytes(words[:1]), _bytes(words[1:])[np.newaxis], name)
+        case "unpack_blocks":
+            result = function(_bytes(words)[np.newaxis], name)
+        case _:
+            result = function(_tensor(words, file, index), name, words[2])
+    return layout_words(file, result, shape)
+
+
+def layout_words(file: VectorFile, result: object, shape: tuple[int, ...]) -> NDArray[np.uint64]:
+    """The result of an operation on layouts as words, checked as far as its shape is known.
+
+    Args:
+        file: operation and format.
+        result: what the target returned.
+        shape: that of the scales for `unpack_scales`, the number of blocks for `pack_blocks` and
+            `unpack_blocks`; others do not read it.
+
+    Raises:
+        AnswerError: a result of another shape or type.
+    """
+    match file.op:
+        case "pack" | "pack_scales":
+            return _flat(result, _BYTE)
+        case "unpack":
+            return _flat(result, element_format(file.format))
+        case "unpack_scales":
+            return code_words(result, shape, E8M0).reshape(-1)
+        case "pack_blocks":
             array = array_of(result)
-            if array.shape[:1] != (1,) or array.ndim != 2:
-                raise AnswerError(f"the result must have shape (1, bytes), got {array.shape}")
-            return _flat(array[0], _BYTE)
-    element = block_format(name).element
+            if array.ndim != 2 or array.shape[:1] != shape:
+                raise AnswerError(
+                    f"the result must have shape ({shape[0]}, bytes), got {array.shape}"
+                )
+            return _flat(array.reshape(-1), _BYTE)
+    element = block_format(file.format).element
+    scales, codes = pair_of(file.op, result)
     if file.op == "unpack_blocks":
-        scales, codes = pair_of(file.op, function(_bytes(words)[np.newaxis], name))
-        parts = (code_words(scales, (1,), E8M0), code_words(codes, (1, 32), element)[0])
-        return np.concatenate(parts)
-    values = _tensor(words, file, index)
-    scales, codes = pair_of(file.op, function(values, name, words[2]))
+        parts = (code_words(scales, shape, E8M0), code_words(codes, (*shape, 32), element))
+        return np.concatenate([parts[0], parts[1].reshape(-1)])
     return np.concatenate([_ravelled(scales, E8M0), _ravelled(codes, element)])
 
 

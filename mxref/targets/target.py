@@ -141,6 +141,7 @@ class PythonTarget:
         floats: the float types that it covers.
         lacks: float types that its library of arrays cannot hold, each with the reason.
         profile: the profile that it claims to equal.
+        threads: whether several threads may call it at once.
     """
 
     name: str
@@ -150,6 +151,7 @@ class PythonTarget:
     floats: frozenset[str]
     lacks: Mapping[str, str] = field(default_factory=dict)
     profile: Profile | None = None
+    threads: bool = False
 
     def covers(self, op: str, format: str, float: str) -> bool:
         """Whether the target covers an operation, format and float type."""
@@ -216,7 +218,7 @@ def _modes(module: ModuleType) -> dict[str, object]:
 
 def target_of(module: object, name: str) -> PythonTarget:
     """The target made of a module or any object with the operations as attributes."""
-    names = (*OPERATIONS, "POLICY", "PROFILE", "ARRAYS", "DEVICE", "FLOATS", "FORMATS")
+    names = (*OPERATIONS, "POLICY", "PROFILE", "ARRAYS", "DEVICE", "FLOATS", "FORMATS", "THREADS")
     try:
         has = {one: getattr(module, one) for one in names if hasattr(module, one)}
     except Exception as error:  # any that a module's __getattr__ raises
@@ -245,6 +247,7 @@ def target_of(module: object, name: str) -> PythonTarget:
         floats=floats - set(library.lacks),
         lacks={float: why for float, why in library.lacks.items() if float in floats},
         profile=profile,
+        threads=has.get("THREADS") is True,
     )
 
 

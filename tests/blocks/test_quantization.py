@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import mxref
 from mxref import Blocks, exact
+from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     E1M2,
@@ -964,3 +965,17 @@ def test_an_infinity_that_a_flushed_reciprocal_makes_nan_is_an_error_where_nan_i
         exact.quantize(bits, "f32", "e2m1", **choices)
     with pytest.raises(ValueError, match="must not be NaN under nan_to_finite=error"):
         mxref.quantize(np.array(bits, np.uint32).view(np.float32), "mxfp4_e2m1", **choices)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("blocks", [1, 128])
+def test_a_nan_among_many_blocks_is_an_error_where_it_belongs_to_no_nan_block(
+    blocks: int, layout: FloatLayout
+) -> None:
+    values = np.ones((blocks, 32), layout.dtype)
+    values[-1, 3] = np.nan
+    with pytest.raises(ValueError, match="must not be NaN under nan_to_finite=error"):
+        mxref.quantize(values, "mxint8", nan_to_finite="error", block_nan="ignore")
+    nan_block = mxref.quantize(values, "mxint8", nan_to_finite="error")
+    assert nan_block.scale_codes[:, 0].tolist() == [127] * (blocks - 1) + [255]
+    assert not nan_block.codes[-1].any()

@@ -319,3 +319,17 @@ def test_a_scale_without_nan() -> None:
         )
         kept = {"block_nan": "ignore", "block_inf": "ignore"}
         assert mxref.quantize(np.float32([3, special]), bare, **kept).codes[1] == 7
+
+
+def test_the_last_bit_of_float64_decides_a_tie() -> None:
+    """0.25 is halfway between 0 and 0.5: one ulp more is 0.5, also under a scale of 1.5."""
+    last = 2.0**-52
+    for scale, code in ((1.0, 0x38), (1.5, 0x3C)):
+        values = np.float64([6, 0.25 * (1 + last), 0.25, 0.25 * (1 - last / 2)] + [0] * 12) * scale
+        blocks = mxref.quantize(values, "fp4_ue4m3")
+        assert blocks.scale_codes.tolist() == [code]
+        assert blocks.codes.tolist() == [7, 1, 0, 0] + [0] * 12
+        _, [(found, codes)] = exact.quantize_scaled(
+            [values.view(np.uint64).tolist()], "f64", "e2m1", "ue4m3", "exact", None
+        )
+        assert (found, codes) == (code, blocks.codes.tolist())

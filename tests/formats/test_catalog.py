@@ -555,6 +555,18 @@ def test_a_block_has_at_least_one_element(size: int) -> None:
     assert BlockFormat("mine", E2M1, E8M0, 1).bits_per_block == 8 + 4
 
 
+@pytest.mark.parametrize("others", [(), (1, 3)])
+def test_a_block_has_at_most_2_to_31_elements_along_an_axis(others: tuple[int, ...]) -> None:
+    size: Any = (1 << 31, *others) if others else 1 << 31
+    assert BlockFormat("mine", E2M1, E8M0, size).elements_per_block == (1 << 31) * (
+        3 if others else 1
+    )
+    more: Any = ((1 << 31) + 1, *others) if others else (1 << 31) + 1
+    assert sentence(ValueError, lambda: BlockFormat("mine", E2M1, E8M0, more)) == (
+        f"block_size must be at most 2**31, got {more}"
+    )
+
+
 def test_a_format_of_two_levels_of_scales_can_be_described() -> None:
     scale = ScaleFormat("ue4m3", 4, 3, 7, Specials.TOP_CODE_NAN)
     assert scale == UE4M3

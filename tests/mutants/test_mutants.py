@@ -19,7 +19,13 @@ from mxref.cases.words import MODELS
 from mxref.conformance import score as score_module
 from mxref.conformance.score import Cell, covers, first_kill, score, sole_killers
 from mxref.formats.catalog import BLOCK_FORMATS
-from mxref.mutants import EQUIVALENT, MUTANTS, Equivalent, Mutant, equivalents
+from mxref.mutants import (
+    EQUIVALENT,
+    MUTANTS,
+    Equivalent,
+    Mutant,
+    equivalents,
+)
 from mxref.mutants import layout_mutants as places
 from mxref.mutants import nvfp4_mutants as scaled
 from mxref.mutants import packing_mutants as layout

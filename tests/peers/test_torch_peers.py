@@ -14,7 +14,7 @@ from helpers import VECTORS
 import mxref
 from mxref import golden
 from mxref.conformance import target_of, verify
-from mxref.targets.array_libraries import host_array, library_of
+from mxref.targets.array_libraries import at_offset, host_array, library_of
 from mxref.targets.layout_calls import strided
 
 FLOAT8 = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
@@ -121,6 +121,21 @@ def test_tensors_have_the_bits_and_the_strides(dtype: Any, kind: int) -> None:
     assert (back.dtype, back.tobytes()) == (array.dtype, array.tobytes())
     if kind < 2:  # torch has no negative strides
         assert [s * array.itemsize for s in tensor.stride()] == list(array.strides)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, BF16, np.uint8, np.uint32])
+@pytest.mark.parametrize("offset", [0, 1, 3, 7])
+def test_tensors_start_where_the_array_does(dtype: Any, offset: int) -> None:
+    array = at_offset(np.arange(12).astype(dtype).reshape(3, 4), offset)
+    past = array.ctypes.data % 16
+    for values in (array, array.T, array[:, ::2], array[:0]):
+        tensor = library_of("torch").array(values)
+        assert host_array(tensor).tolist() == values.tolist()
+        assert tensor.data_ptr() % 16 == past * bool(values.size)
+        # "meta" has no memory: the place in it is all that can be asked.
+        other = library_of("torch", "meta").array(values)
+        assert other.storage_offset() * array.itemsize == past * bool(values.size)
+        assert (other.shape, other.stride()) == (tensor.shape, tensor.stride())
 
 
 def test_all_bits_of_bfloat16_there_and_back() -> None:

@@ -20,7 +20,7 @@ from mxref import golden
 from mxref.conformance import TargetError, target_of, verify
 from mxref.formats.catalog import E4M3
 from mxref.golden import VectorFile
-from mxref.targets.array_libraries import host_array, library_of
+from mxref.targets.array_libraries import at_offset, host_array, library_of
 from mxref.targets.layout_calls import strided
 from mxref.targets.returned import AnswerError, array_of, code_words, float_words
 
@@ -181,11 +181,37 @@ class Cupy(Got):
     def dtype(self) -> np.dtype[Any]:
         return self.values.dtype
 
+    def __getitem__(self, key: slice) -> Cupy:
+        return Cupy(self.values[key])
+
+    def reshape(self, shape: tuple[int, ...], order: Any = "C") -> Cupy:
+        return Cupy(self.values.reshape(shape, order=order))
+
+    def set(self, values: np.ndarray) -> None:
+        flags = self.values.flags
+        assert flags.c_contiguous or flags.f_contiguous
+        assert (values.dtype, values.shape) == (self.values.dtype, self.values.shape)
+        self.values[...] = values
+
+
+def device_empty(size: int, dtype: np.dtype[Any]) -> Cupy:
+    """Memory as a device allocates it."""
+    return Cupy(at_offset(np.empty(size, dtype), 0))
+
+
+def device_copy(values: np.ndarray) -> Cupy:
+    """A copy whose strides are NumPy's only if it is contiguous."""
+    placed = device_empty(values.size, values.dtype)
+    is_fortran = values.flags.f_contiguous and not values.flags.c_contiguous
+    placed = placed.reshape(values.shape, "F" if is_fortran else "C")
+    placed.set(values)
+    return placed
+
 
 @pytest.fixture
 def cupy(monkeypatch: pytest.MonkeyPatch) -> None:
     library: Any = ModuleType("cupy")
-    library.asarray = Cupy
+    library.asarray, library.empty = device_copy, device_empty
     monkeypatch.setitem(sys.modules, "cupy", library)
 
 
@@ -341,6 +367,28 @@ def test_what_a_target_cannot_ask_for(
     found = sentence(TargetError, lambda: target_of(module, "it"))
     assert found.startswith(f"target it: {text}")
     assert "\n" not in found
+
+
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16, BF16, np.float32, np.float64])
+@pytest.mark.parametrize("offset", [0, 1, 3, 5])
+def test_a_start_that_is_not_aligned_stays_so_on_a_device(dtype: Any, offset: int) -> None:
+    values = at_offset(np.arange(12).astype(dtype).reshape(3, 4), offset)
+    size = values.itemsize
+    assert values.ctypes.data % 64 == offset * size
+    for array in (values, values.T, values[:, ::2], values[1:], values[:0]):
+        found = library_of("cupy").array(array).values
+        assert found.tolist() == array.tolist()
+        assert found.dtype == array.dtype
+        assert found.flags.f_contiguous == array.flags.f_contiguous or not array.flags.forc
+        if array.size:
+            assert found.ctypes.data % 16 == array.ctypes.data % 16
+
+
+@pytest.mark.usefixtures("jax")
+def test_jax_chooses_its_own_memory() -> None:
+    values = at_offset(np.arange(5, dtype=np.float32), 3)
+    assert library_of("jax").array(values).values.tolist() == values.tolist()
 
 
 def test_numpy_targets_are_called_as_they_are() -> None:

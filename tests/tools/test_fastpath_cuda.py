@@ -22,7 +22,9 @@ fcntl = pytest.importorskip("fcntl", reason="the kernels are emulated with what 
 Capture = pytest.CaptureFixture[str]
 
 FOLDER = ROOT / "tools" / "fastpath" / "cuda"
-FLAGS = ("-std=c++17", "-O0", "-Wall", "-Wextra", "-pedantic", "-Werror")
+#: A vector load that is not aligned ends the program, as it does on a GPU.
+ALIGNED = ("-fsanitize=alignment", "-fno-sanitize-recover=alignment")
+FLAGS = ("-std=c++17", "-O0", "-Wall", "-Wextra", "-pedantic", "-Werror", *ALIGNED)
 #: The functions, and the kernels with their threads one after the other.
 MACHINES = ("--host", "--device")
 FORMATS = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8")
@@ -100,8 +102,17 @@ def test_every_vector(machine: str, program: Path) -> None:
             for x in ("bf16", "f32")
             for rounding in ("ties_to_away", "toward_positive")
         ),
+        *(
+            f"{op}/{name}.{x} in other places"
+            for op in ("quantize", "quantize_tensor")
+            for name in sorted(BLOCKS)
+            for x in ("bf16", "f32")
+        ),
         "unpack_scales/e8m0.tiles_128x4 packed again",
     ]
+    for name in cases:  # each case in each place
+        if name.endswith(" in other places"):
+            assert cases[name] == len(GUARDS) * cases[name.split()[0]]
     assert found["cases"] == sum(cases.values())
 
 
@@ -191,21 +202,64 @@ BROKEN = [
 ]
 
 
+def plain(folder: Path, name: str, text: str, cases: int) -> Path:
+    """A folder with one file, and a manifest that tells how many cases it has."""
+    (folder / name).parent.mkdir()
+    (folder / name).write_text(text)
+    entry = {"file": name, "sha256": "", "cases": cases}
+    (folder / "manifest.json").write_text(json.dumps({"files": [entry]}, indent=1))
+    return folder
+
+
 @pytest.mark.parametrize(("name", "text", "said"), BROKEN)
 def test_broken_file_fails(name: str, text: str, said: str, program: Path, tmp_path: Path) -> None:
-    (tmp_path / name).parent.mkdir()
-    (tmp_path / name).write_text(text)
-    found = report(program, "vectors", tmp_path, status=1)
+    folder = plain(tmp_path, name, text, text.count("\n"))
+    found = report(program, "vectors", folder, status=1)
     assert not found["pass"]
     assert said in found["rows"][0]["error"]
 
 
 def test_a_wrong_answer_fails(program: Path, tmp_path: Path) -> None:
-    (tmp_path / "encode").mkdir()
-    (tmp_path / "encode" / "e4m3.f32.txt").write_text("43e80001 7e 7f\n43e80000 7d 7e\n")
-    found = report(program, "vectors", tmp_path, status=1)
+    text = "43e80001 7e 7f\n43e80000 7d 7e\n"
+    folder = plain(tmp_path, "encode/e4m3.f32.txt", text, 2)
+    found = report(program, "vectors", folder, status=1)
     assert (found["cases"], found["failed"]) == (4, 1)
     assert found["rows"][0]["first"] == "in 43e80000, want 7d, got 7e"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("cut", "it has 1 cases, the manifest says 2"),
+        ("doubled", "it has 3 cases, the manifest says 2"),
+        ("deleted", "it cannot be read"),
+        ("unlisted", "it has 1 cases, the manifest says 0"),
+    ],
+)
+def test_every_case_of_the_manifest_is_asked(
+    change: str, said: str, program: Path, tmp_path: Path
+) -> None:
+    right = "43e80001 7e 7f\n"
+    text = right * {"cut": 1, "doubled": 3}.get(change, 2)
+    folder = plain(tmp_path, "encode/e4m3.f32.txt", text, 2)
+    if change == "deleted":
+        (folder / "encode" / "e4m3.f32.txt").unlink()
+    if change == "unlisted":
+        (folder / "encode" / "e4m3.bf16.txt").write_text("43e9 7e 7f\n")
+    found = report(program, "vectors", folder, status=1)
+    assert not found["pass"]
+    (error,) = [row["error"] for row in found["rows"] if "error" in row]
+    assert error == said
+
+
+def test_a_folder_in_the_vectors_has_their_manifest(program: Path, tmp_path: Path) -> None:
+    some = report(program, "vectors", VECTORS / "plain" / "decode")
+    names = [row["file"] for row in some["rows"] if row.get("covered", True)]
+    assert names == [name for name in COVERED if name.startswith("decode/")]
+    copied = shutil.copytree(VECTORS / "plain" / "decode", tmp_path / "decode")
+    result = run(program, "vectors", copied)
+    assert result.returncode == 1
+    assert "no manifest.json in" in result.stderr
 
 
 @pytest.mark.parametrize("folder", ["empty", "absent"])
@@ -278,8 +332,9 @@ MUTANTS = {
     "C5a": ("n.exponent - emax", "n.exponent - emax + 1", "shared_scale e4m3"),
     "C8": (
         "four[j] & 0x7fffffffu",
-        "four[j] >> 31 ? 0u : four[j] & 0x7fffffffu",
+        "four[j] >> 31 ? 0u : four[j] & 0x7fffffffu",  # also 0 for a block of negative numbers
         "quantize mxfp4_e2m1",
+        "MX-6.3, scale from the largest magnitude",
     ),
     "G7": ("distance < 8", "distance < 4", "quantize mxfp8_e4m3"),
     "C11e": (
@@ -307,6 +362,7 @@ MUTANTS = {
         "wrong exactly where the code is a subnormal number",
     ),
     "E7b": ("static_cast<int>(magnitude) == F::infinity", "false", "decode e5m2"),
+    "lanes": ("values[i]", "values[i ^ 16]", "dequantize mxfp4_e2m1", "halves_exchanged"),
     "E8": ("significand << (unit + 149)", "0u", "dequantize mxfp8_e5m2"),
     "F1b": ("top - low", "low ? top - low : top - 1u", "decode int8"),
     "G1": (
@@ -328,8 +384,18 @@ MUTANTS = {
         "unpack_scales e8m0",
     ),
 }
+#: What vector loads and stores of the kernels require, and what is said where it is missing.
+GUARDS = {
+    "t.length % BLOCK == 0": " failed: lines 4 apart: in",
+    "t.values.step == 1": " failed: every second value: in",
+    "t.codes.step == 1": "quantize/mxfp8_e4m3.f32: every second code: memory beside it is written",
+    "t.values.line % 4 == 0": "misaligned address",
+    "t.codes.line % 4 == 0": "store to misaligned address",
+    "reinterpret_cast<uintptr_t>(values) % sizeof(Four<T>) == 0": "misaligned address",
+    "reinterpret_cast<uintptr_t>(codes) % sizeof(Four<uint8_t>) == 0": "store to misaligned",
+}
 #: Those of the kernels; all others are in what the kernels call.
-OF_KERNELS = {"G7"}
+OF_KERNELS = {"G7", "lanes"}
 
 
 @pytest.fixture(scope="session")
@@ -341,7 +407,8 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
             planted = folder / "cuda"
             shutil.copytree(FOLDER, planted)
             plant(planted / "mx_fastpath.cuh")
-            built(tool("g++"), "-std=c++17", "-O0", "-w", planted / "mx_check.cpp", "-o", path)
+            options = ("-std=c++17", "-O0", "-w", *ALIGNED)
+            built(tool("g++"), *options, planted / "mx_check.cpp", "-o", path)
     return path
 
 
@@ -351,6 +418,9 @@ def plant(header: Path) -> None:
     for id, (old, new, *_) in MUTANTS.items():
         assert text.count(old) == 1, id
         news[old].append((id, new))
+    for guard in GUARDS:
+        assert text.count(guard) == 1, guard
+        text = text.replace(guard, f'(is("{guard}") || {guard})')
     for old, some in news.items():
         planted = f"({old})"
         for id, new in some:
@@ -376,6 +446,15 @@ def test_mutants_are_caught(id: str, wrong: Path, capsys: Capture) -> None:
     assert main(["verify", "--cmd", command, "--op", op, "--format", format]) == 1
     (wanted,) = said or [f"mutant {id}"]
     assert wanted in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("guard", GUARDS)
+def test_a_missing_guard_of_vector_loads_is_caught(guard: str, wrong: Path, tmp_path: Path) -> None:
+    names = ("quantize/mxfp8_e4m3.f32", "quantize_tensor/mxfp8_e4m3.f32")
+    folder = copy_vectors(tmp_path / "vectors", *(f"plain/{name}.txt" for name in names))
+    result = run("env", f"MX_MUTANT={guard}", wrong, "--device", "vectors", folder / "plain")
+    assert result.returncode == 1
+    assert GUARDS[guard] in result.stdout + result.stderr
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -20,8 +20,10 @@ from mxref.targets.profile_target import profile_target
 from mxref.targets.target import Target
 
 __all__ = [
+    "Answered",
     "Failure",
     "Outcome",
+    "asked",
     "judged",
     "profile_answers",
     "run_file",
@@ -61,13 +63,41 @@ class Outcome:
     errors: Mapping[int, str] = field(default_factory=dict)
     profile: str | None = None
 
+    def wanted(self, policy: Policy, profile: Profile | None = None) -> NDArray[np.uint64]:
+        """The right answers to all cases, by the policy or the profile."""
+
+        def by_policy() -> NDArray[np.uint64]:
+            return wanted_answers(self.file, policy)[1]
+
+        if profile is None:
+            return by_policy()
+        return profile_answers(self.file, self.inputs, profile, by_policy).words
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A target's answers to the cases of a file, before they are compared."""
+
+    file: VectorFile
+    inputs: NDArray[np.uint64]
+    answers: Answers
+
+    def judged(self, policy: Policy, profile: Profile | None = None) -> Outcome:
+        """The answers compared: see `judged`."""
+        return judged(self.file, self.inputs, self.answers, policy, profile)
+
+
+def asked(target: Target, file: VectorFile) -> Answered:
+    """Put every case of a file to a target."""
+    inputs = file.input_words()
+    return Answered(file, inputs, target.ask(file, inputs))
+
 
 def run_file(
     target: Target, file: VectorFile, policy: Policy, profile: Profile | None = None
 ) -> Outcome:
     """Put every case of a file to a target and compare: see `judged`."""
-    inputs = file.input_words()
-    return judged(file, inputs, target.ask(file, inputs), policy, profile)
+    return asked(target, file).judged(policy, profile)
 
 
 def judged(

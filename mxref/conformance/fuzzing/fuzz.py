@@ -6,63 +6,36 @@ import contextlib
 import dataclasses
 import functools
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from random import Random
-from typing import Any
 
 import numpy as np
 from hypothesis import Phase, find, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
-from numpy.typing import NDArray
 
-from mxref.cases.answers import answerable, choices_read, exact_answer, fast_answers
-from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
-from mxref.conformance.compare.compare import Failure, profile_answers, same_answers
-from mxref.conformance.compare.failure_text import difference, show_input
-from mxref.conformance.fuzzing.input_words import Question, questions, subjects
+from mxref.cases.answers import answerable, choices_read, exact_answer
+from mxref.cases.records import VectorFile, padded
+from mxref.conformance.compare.compare import Failure, same_answers
+from mxref.conformance.fuzzing.batches import SIZES, Call, has_batches
+from mxref.conformance.fuzzing.counterexample import Changed, Counterexample
+from mxref.conformance.fuzzing.input_words import questions, subjects
+from mxref.conformance.fuzzing.random_states import RandomStates
 from mxref.conformance.fuzzing.reproduce import reproduction
 from mxref.conformance.fuzzing.simplify import simplest
+from mxref.conformance.fuzzing.smaller_call import smallest_call
+from mxref.conformance.fuzzing.trial import Trial
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
-from mxref.targets.calls import Answers, without_cases
+from mxref.targets.calls import without_cases
 from mxref.targets.profile_target import speaks_of
-from mxref.targets.returned import AnswerError
 from mxref.targets.target import PythonTarget, Target
 
 __all__ = ["Counterexample", "FuzzRow", "fuzz"]
 
-Words = NDArray[np.uint64]
-
-
-@dataclass(frozen=True, slots=True)
-class Counterexample:
-    """The simplest question found that a target answers wrongly.
-
-    Args:
-        file: operation, format and float type; its one column is the policy.
-        inputs: words of the question, one case a row; several if no single case fails alone.
-        failure: the failure of one of the cases.
-        code: lines of Python or shell that reproduce it.
-        steady: whether the answer is wrong again when asked again.
-    """
-
-    file: VectorFile
-    inputs: Words
-    failure: Failure
-    code: str
-    steady: bool = True
-
-    @property
-    def text(self) -> str:
-        """One line that says what differs."""
-        said = difference(self.file, self.failure)
-        words = self.failure.case.inputs
-        if self.failure.got is None and len(words) == 1 and self.file.op in _SCALAR:
-            said = f"in {show_input(self.file, words[0])}, {said}"
-        more = f" (case {self.failure.index + 1} of {len(self.inputs)} in one call)"
-        return said + more * (len(self.inputs) > 1) + ", but not every time" * (not self.steady)
+#: From so many cases on, a batch is put to one float type of a format only.
+_LARGE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +74,12 @@ def fuzz(
 ) -> Iterator[FuzzRow]:
     """Search every operation, format and float type that a target covers for a wrong answer.
 
+    Questions are asked a few in a call, and now and then the last ones in a batch of 1 to 4097
+    cases, repeated and permuted (those of 1000 and more for the first float type of a format only).
     After a wrong answer the other float types of that operation and format are skipped. The slow
     twin confirms a counterexample, except under a profile. The same arguments, target and version
-    of hypothesis give the same rows.
+    of hypothesis give the same rows, if the target gives the same answers. The target draws from
+    `random` and `numpy.random` as if nobody else did.
 
     Args:
         target: the implementation.
@@ -133,7 +109,8 @@ def fuzz(
     chosen = (profile or target).policy if policy is None else policy
     if profile is None and policy is None:
         profile = getattr(target, "profile", None)
-    failed = set()
+    failed, begun = set(), set()
+    states = RandomStates()
     for op, format, slot in subjects(chosen):
         pairs = ((op, ops), (format, formats), (slot, floats))
         if (op, format) in failed or any(some and one not in some for one, some in pairs):
@@ -143,7 +120,10 @@ def fuzz(
         name = str(Policy().replace(**choices_read(op, chosen)))
         file = dataclasses.replace(without_cases(op, format, slot), columns=(name,))
         by = profile if profile is not None and speaks_of(profile, op, format, slot) else None
-        trial = _Trial(target, file, chosen if by is None else by.policy, by)
+        sizes = _sizes(target, file, is_first=(op, format) not in begun)
+        begun.add((op, format))
+        compared_with = chosen if by is None else by.policy
+        trial = Trial(target, file, compared_with, by, states, sizes, examples)
         found = _search(trial, examples, Random(f"{seed} {op} {format} {slot}"))
         if found is not None:
             failed.add((op, format))
@@ -152,79 +132,15 @@ def fuzz(
         )
 
 
-#: Operations of one word in.
-_SCALAR = ("encode", "decode", "encode_scale", "decode_scale", "shared_scale")
-#: A case that is in no file.
-_CASE = Case("", (), ((),), (), required=False, rule="", model="")
+def _sizes(target: Target, file: VectorFile, *, is_first: bool) -> tuple[int, ...]:
+    """The numbers of cases of batches; the large ones for the first float type of a format only."""
+    if not isinstance(target, PythonTarget) or not has_batches(file):
+        return ()
+    return tuple(size for size in SIZES if is_first or size < _LARGE)
 
 
-class _Trial:
-    """A target asked about one operation, format and float type."""
-
-    def __init__(
-        self, target: Target, file: VectorFile, policy: Policy, profile: Profile | None
-    ) -> None:
-        self.target, self.file, self.policy, self.profile = target, file, policy, profile
-        self.examples = 0
-        self.last: tuple[Question, Failure] | None = None
-        self._asked = _guarded(target, file.op)
-
-    def fails(self, question: Question) -> bool:
-        """Whether the target answers a question wrongly; keeps the last such question."""
-        self.examples += self.last is None
-        inputs, memory = question
-        wrong, wanted, answers = self._compared(inputs, memory)
-        if not wrong.any():
-            return False
-        index = int(np.argmax(wrong))
-        want, row = stripped(wanted[index]), stripped(inputs[index])
-        case = dataclasses.replace(_CASE, inputs=row, answers=(want,))
-        error = answers.errors.get(index)
-        got = None if error is not None else stripped(answers.words[index])
-        bits = self.profile is not None
-        self.last = question, Failure(index, case, want, got, error or "", bits)
-        return True
-
-    def wrong(self, inputs: Words, memory: int = 0) -> NDArray[np.bool_]:
-        """Which cases the target answers wrongly."""
-        return self._compared(inputs, memory)[0]
-
-    def _compared(self, inputs: Words, memory: int) -> tuple[NDArray[np.bool_], Words, Answers]:
-        file, profile = self.file, self.profile
-
-        def by_policy() -> Words:
-            answers = fast_answers(file.op, file.format, file.float, inputs, self.policy)
-            return answers.astype(np.uint64)
-
-        own = (
-            Answers(by_policy())
-            if profile is None
-            else profile_answers(file, inputs, profile, by_policy)
-        )
-        answers = _ask(self._asked, file, inputs, memory)
-        both = same_width(own.words, answers.words)
-        bits = profile is not None
-        wrong: NDArray[np.bool_] = ~np.all(same_answers(file, *both, bits=bits), axis=1)
-        wrong[list(answers.errors)] = True
-        wrong[list(own.errors.keys() & answers.errors.keys())] = False
-        return wrong, both[0], Answers(both[1], answers.errors)
-
-
-def _ask(target: Target, file: VectorFile, inputs: Words, memory: int) -> Answers:
-    """The answers to cases; tensors lie in the given memory order."""
-    if memory == 0:
-        return target.ask(file, inputs)
-    # The memory order of a flagged case depends on its place in the file, modulo six.
-    place = 2 * (memory - 1)
-    strided = dataclasses.replace(_CASE, flags=("strided",))
-    cases = (*[_CASE] * place, strided, *[_CASE] * (5 - place)) * len(inputs)
-    asked = target.ask(dataclasses.replace(file, cases=cases), np.repeat(inputs, 6, axis=0))
-    errors = {i // 6: error for i, error in asked.errors.items() if i % 6 == place}
-    return Answers(asked.words[place::6], errors)
-
-
-def _search(trial: _Trial, examples: int, random: Random) -> Counterexample | None:
-    target, file = trial.target, trial.file
+def _search(trial: Trial, examples: int, random: Random) -> Counterexample | None:
+    file = trial.file
     asked = questions(file.op, file.format, file.float, trial.policy)
     quiet = settings(
         max_examples=examples,
@@ -233,22 +149,22 @@ def _search(trial: _Trial, examples: int, random: Random) -> Counterexample | No
         derandomize=False,
         phases=(Phase.generate, Phase.shrink),
     )
-    steady = True
-    try:
-        with _no_folder():
-            question = find(asked, trial.fails, settings=quiet, random=random)
-        question = _simplified(trial, question)
-        steady = trial.fails(question)
-    except (NoSuchExample, Unsatisfiable):
+    with contextlib.suppress(NoSuchExample, Unsatisfiable, Flaky), _no_folder():
+        find(asked, trial.fails, settings=quiet, random=random)
+    found: Changed | tuple[Call, Failure] | None = trial.changed
+    if trial.last is not None:
+        found = _shrunk(trial, *trial.last)
+    if found is None:
         return None
-    except Flaky:
-        steady = False
-    if trial.last is None:
-        return None
-    (inputs, memory), failure = trial.last
+    if isinstance(found, Changed):
+        changed = trial.alone(found)
+        call, failure = changed.call, changed.failure
+    else:
+        (call, failure), changed = found, None
     _confirm(trial, failure)
-    code = reproduction(target, file, inputs, failure, memory)
-    return Counterexample(file, inputs, failure, code, steady)
+    code = reproduction(trial.target, file, call, failure, changes=changed is not None)
+    right_below = changed is None and _is_right_below(trial, call)
+    return Counterexample(file, call.rows, failure, code, changed, call.size, right_below)
 
 
 @contextlib.contextmanager
@@ -262,18 +178,41 @@ def _no_folder() -> Iterator[None]:
             set_hypothesis_home_dir(None)
 
 
-def _simplified(trial: _Trial, question: Question) -> Question:
-    """The simplest single case that fails; the question itself if no case fails alone."""
-    inputs, memory = question
-    for index in range(len(inputs)):
-        one = inputs[index : index + 1]
-        if trial.wrong(one, memory)[0]:
-            row = simplest(functools.partial(trial.wrong, memory=memory), trial.file, one[0])
-            return row[np.newaxis], memory
-    return question
+def _shrunk(trial: Trial, call: Call, failure: Failure) -> tuple[Call, Failure] | Changed:
+    """The simplest call found with a wrong answer, or two answers to one question."""
+    simple = _simplified(trial, call, failure.index)
+    for one in (simple, call):
+        again = trial.failure(one)
+        if again is not None:
+            changed = trial.change(one, again)
+            return changed or (one, again)
+    return trial.change(call, failure) or (call, failure)
 
 
-def _confirm(trial: _Trial, failure: Failure) -> None:
+def _simplified(trial: Trial, call: Call, place: int) -> Call:
+    """A simpler call that fails: of one case if any case fails alone."""
+    for row in range(len(call.rows)):
+        one = call.rows[row : row + 1]
+        if trial.wrong(one, call.memory)[0]:
+            wrong = functools.partial(trial.wrong, memory=call.memory)
+            return Call(simplest(wrong, trial.file, one[0])[np.newaxis], call.memory)
+    if not call.size:
+        return call
+
+    def first_wrong(one: Call) -> int | None:
+        found = trial.failure(one)
+        return None if found is None else found.index
+
+    return smallest_call(first_wrong, trial.file, call, place)
+
+
+def _is_right_below(trial: Trial, call: Call) -> bool:
+    """Whether a batch with one case less is answered rightly."""
+    less = call.size - 1
+    return less >= len(call.rows) and trial.failure(dataclasses.replace(call, size=less)) is None
+
+
+def _confirm(trial: Trial, failure: Failure) -> None:
     """Check the wanted answer by the slow twin, which profiles do not have."""
     if trial.profile is not None:
         return
@@ -284,24 +223,3 @@ def _confirm(trial: _Trial, failure: Failure) -> None:
             f"mxref contradicts itself on {file.stem} {[hex(word) for word in row]} under "
             f"{file.columns[0]}: please report this"
         )
-
-
-def _guarded(target: Target, op: str) -> Target:
-    """The target; a Python function also fails if it changes its arguments."""
-    if not isinstance(target, PythonTarget):
-        return target
-    functions = {**target.operations, op: _noticing(target.operations[op], op)}
-    return dataclasses.replace(target, operations=functions)
-
-
-def _noticing(function: Callable[..., Any], op: str) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def call(*arguments: Any) -> Any:
-        arrays = [one for one in arguments if isinstance(one, np.ndarray)]
-        before = [one.tobytes() for one in arrays]
-        result = function(*arguments)
-        if before != [one.tobytes() for one in arrays]:
-            raise AnswerError(f"{op} must not change its arguments")
-        return result
-
-    return call

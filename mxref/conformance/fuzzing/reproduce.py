@@ -15,6 +15,7 @@ from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.records import VectorFile, stripped, words
 from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.conformance.compare.compare import Failure
+from mxref.conformance.fuzzing.batches import Call
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
 from mxref.targets.target import Target, split_spec
 
@@ -24,27 +25,30 @@ Words = NDArray[np.uint64]
 #: Operations that return numbers, and those that return scale codes and codes.
 _TO_FLOATS = ("decode", "decode_scale", "dequantize")
 _TO_PAIRS = ("quantize", "unpack_blocks", "quantize_tensor")
+#: How often the code asks a question whose answer changes.
+_TIMES = 100
 
 
 def reproduction(
-    target: Target, file: VectorFile, inputs: Words, failure: Failure, memory: int = 0
+    target: Target, file: VectorFile, call: Call, failure: Failure, *, changes: bool = False
 ) -> str:
     """Code that asks a target again and prints the wanted and the given answer.
 
     Args:
         target: the target; a command line is its attribute `command`.
         file: operation, format and float type.
-        inputs: the words of the question, one case a row.
+        call: the question, of a tensor with its memory order.
         failure: the failure of one case.
-        memory: of a tensor, 0 for C order, or the kind of `layout_calls.strided` plus 1.
+        changes: whether the answer is not the same each time: the code asks many times.
     """
+    inputs = call.rows
     command = getattr(target, "command", None)
     if command is not None:
         return "\n".join(_shell(command, file, inputs, failure))
     scaled = OTHER_BLOCK_FORMATS.get(file.format)
     if file.op in LAYOUT_OPERATIONS or (scaled is not None and scaled.tensor_scale):
         inputs = inputs[failure.index : failure.index + 1]  # asked one by one
-    return "\n".join(_python(target, file, inputs, failure, memory))
+    return "\n".join(_python(target, file, call.of(inputs), failure, changes=changes))
 
 
 def _shell(
@@ -60,9 +64,9 @@ def _shell(
 
 
 def _python(
-    target: Target, file: VectorFile, inputs: Words, failure: Failure, memory: int
+    target: Target, file: VectorFile, call: Call, failure: Failure, *, changes: bool
 ) -> Iterator[str]:
-    assigned, call = _call(file, inputs)
+    assigned, expression = _call(file, call.rows)
     source, mode = split_spec(target.name)
     path = Path(source)
     is_file = path.suffix == ".py"
@@ -76,25 +80,55 @@ def _python(
     if mode:
         yield f"{file.op} = {mode}.{file.op}"
     yield from (f"{name} = {value}" for name, value in assigned.items())
-    yield from _MEMORY[memory]
-    yield f"result = {call}"
-    yield f'print("want {words(failure.want, file.out_digits)}")'
-    if failure.got is None:
-        yield 'print("got ", repr(result))'
+    yield from _MEMORY[call.memory]
+    if call.size:
+        yield from (f"{name} = {_filled(name, call)}" for name in assigned)
+    ask = [f"result = {expression}", *_parts(file, call, failure)]
+    want = f'print("want {words(failure.want, file.out_digits)}")'
+    shown = f"[{_SHOWN.format(**_widths(file))}]"
+    if changes:
+        given = "" if failure.got is None else f'given.add(" ".join({shown}))'
+        yield from (want, "given = set()", f"for _ in range({_TIMES}):")
+        yield from (f"    {line}" for line in (*ask, given) if line)
+        yield 'print("got ", *sorted(given), sep="\\n")'
+    elif failure.got is None:
+        yield from (*ask, want, 'print("got ", repr(result))')
         yield f"print({', '.join(repr(n + ' =') + ', ' + n for n in assigned)})"
+    else:
+        yield from (*ask, want, f'print("got ", *{shown})')
+
+
+#: The words of an answer, in hex.
+_SHOWN = (
+    'f"{{word:0{digits}x}}" for part in parts for word in '
+    '(part.view("u{bytes}") if part.itemsize == {bytes} else part).ravel().tolist()'
+)
+
+
+def _widths(file: VectorFile) -> dict[str, int]:
+    """The digits and bytes of a word of an answer."""
+    width = LAYOUTS[file.float].width if file.op in _TO_FLOATS else 8
+    return {"digits": width // 4, "bytes": width // 8}
+
+
+def _parts(file: VectorFile, call: Call, failure: Failure) -> Iterator[str]:
+    """Lines that take the answer to one case from the result."""
+    if failure.got is None:
         return
-    some = f"[{failure.index}:{failure.index + 1}]" if len(inputs) > 1 else ""
+    some = f"[{failure.index}:{failure.index + 1}]" if call.count > 1 else ""
     if file.op in _TO_PAIRS:
         yield "if not isinstance(result, tuple): result = result.scale_codes, result.codes"
         yield f"parts = [np.asarray(part){some} for part in result]"
     else:
         yield f"parts = [np.asarray(result){some}]"
-    width = LAYOUTS[file.float].width if file.op in _TO_FLOATS else 8
-    patterns = f'(part.view("u{width // 8}") if part.itemsize == {width // 8} else part)'
-    digits = f"{{word:0{width // 4}x}}"
-    yield (
-        f'print("got ", *[f"{digits}" for part in parts for word in {patterns}.ravel().tolist()])'
-    )
+
+
+def _filled(name: str, call: Call) -> str:
+    """A batch of repeated questions, as code."""
+    if len(call.rows) == 1:
+        return f"np.repeat({name}, {call.size}, axis=0)"
+    order = f"np.random.RandomState({call.size}).permutation({call.size})"
+    return f"{name}[{order if call.permuted else f'np.arange({call.size})'} % {len(call.rows)}]"
 
 
 #: Lines that put a tensor into another memory order.

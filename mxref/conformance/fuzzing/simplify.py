@@ -16,7 +16,7 @@ from mxref.bits.floats import F32, LAYOUTS
 from mxref.cases.records import VectorFile
 from mxref.formats.catalog import E8M0, block_format
 
-__all__ = ["simplest"]
+__all__ = ["attempts", "simplest"]
 
 Words = NDArray[np.uint64]
 #: From cases, one a row, to whether a target answers each wrongly.
@@ -39,7 +39,7 @@ def simplest(wrong: Wrong, file: VectorFile, row: Words) -> Words:
     before = None
     while before is None or not np.array_equal(before, row):
         before = row
-        for attempt in _attempts(file, len(row)):
+        for attempt in attempts(file, len(row)):
             found = _first(wrong, attempt(row))
             while found is not None:
                 row = found
@@ -58,7 +58,8 @@ def _first(wrong: Wrong, rows: Words) -> Words | None:
     return None
 
 
-def _attempts(file: VectorFile, count: int) -> Iterator[Attempt]:
+def attempts(file: VectorFile, count: int) -> Iterator[Attempt]:
+    """Ways to simplify a case of `count` words of an operation."""
     match file.op:
         case "encode" | "encode_scale" | "encode_stochastic" | "shared_scale":
             yield _floats(file, 0, _SCALARS)

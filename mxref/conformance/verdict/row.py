@@ -11,7 +11,19 @@ from mxref.conformance.compare.compare import Failure, Outcome
 from mxref.conformance.verdict.cause.causes import Cause
 from mxref.conformance.verdict.describe.description import Description
 
-__all__ = ["VerifyRow"]
+__all__ = ["VerifyRow", "key_of", "kind_of"]
+
+
+def kind_of(file: VectorFile, failure: Failure) -> str:
+    """The kind of a failure: operation, format, and its clause and flags or its error."""
+    case = failure.case
+    why = (case.rule, *case.flags) if failure.got is not None else (failure.error,)
+    return " ".join((file.op, file.format, *why))
+
+
+def key_of(file: VectorFile, failure: Failure) -> str:
+    """What an xfail file lists a failure by: the case's id; its kind if it is in no vector file."""
+    return failure.case.id if failure.case.model else kind_of(file, failure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +63,8 @@ class VerifyRow:
 
         Errors and known failures are not counted.
         """
-        wrong = (failure for _, failure in self.failures if failure.got is not None)
-        failing = (failure.case for failure in wrong if failure.case.id not in known)
+        wrong = (pair for pair in self.failures if pair[1].got is not None)
+        failing = (failure.case for file, failure in wrong if key_of(file, failure) not in known)
         failed = Counter(flag for case in failing for flag in case.flags)
         asked = (case for outcome in self.outcomes for case in outcome.file.cases)
         cases = Counter(flag for case in asked for flag in case.flags)

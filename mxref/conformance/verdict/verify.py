@@ -5,19 +5,20 @@ A file that a profile covers may be compared with the profile; others are compar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mxref.cases.answers import answerable, reads
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.clauses import is_legal, standing_of, violated
-from mxref.conformance.compare.compare import Failure, Outcome, judged, run_file
+from mxref.conformance.compare.compare import Answered, Failure, Outcome, asked
 from mxref.conformance.verdict.cause.causes import find_causes
 from mxref.conformance.verdict.cause.diagnose import answers_differ
 from mxref.conformance.verdict.cause.findings import Finding, findings
 from mxref.conformance.verdict.cause.profile_causes import profile_causes
 from mxref.conformance.verdict.describe.description import describe_failures
-from mxref.conformance.verdict.row import VerifyRow
+from mxref.conformance.verdict.row import VerifyRow, key_of, kind_of
+from mxref.conformance.verdict.uses import Scope, Use
 from mxref.policy.choices import Standing
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
@@ -26,7 +27,25 @@ from mxref.targets.calls import Answers
 from mxref.targets.profile_target import speaks_of
 from mxref.targets.target import Target
 
-__all__ = ["Report", "VerifyRow", "against_standard", "covered_files", "verify"]
+__all__ = [
+    "Report",
+    "VerifyRow",
+    "against_standard",
+    "begun",
+    "covered_files",
+    "verify",
+    "with_rows",
+]
+
+#: Verdicts on ways of calling that change answers.
+_USES = {
+    "size": "depends on the size of the call",
+    "state": "is not reproducible",
+    "company": "mixes cases of a call",
+    "memory": "depends on where its arrays lie in memory",
+    "threads": "fails when called by two threads",
+    "empty": "answers an empty call wrongly",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +60,8 @@ class Report:
     known: Mapping[str, str] = field(default_factory=dict)  #: reason by id, from an xfail file
     findings: tuple[Finding, ...] = ()  #: causes, each once for all formats that share it
     profile: Profile | None = None  #: what was compared with, in what it speaks of
+    uses: tuple[Use, ...] = ()  #: ways of calling that change answers
+    scope: Scope = field(default_factory=Scope)  #: what was asked beside the vectors
 
     @property
     def compared(self) -> int:
@@ -55,7 +76,12 @@ class Report:
     @property
     def unexplained(self) -> list[tuple[VectorFile, Failure]]:
         """Failures that the xfail file does not list."""
-        return [(file, f) for file, f in self.failures if f.case.id not in self.known]
+        return [(file, f) for file, f in self.failures if key_of(file, f) not in self.known]
+
+    @property
+    def unexplained_uses(self) -> list[Use]:
+        """Ways of calling that change answers and that the xfail file does not list."""
+        return [use for use in self.uses if use.key not in self.known]
 
     @property
     def groups(self) -> dict[tuple[str, ...], list[tuple[VectorFile, Failure]]]:
@@ -76,18 +102,28 @@ class Report:
     def stale(self) -> list[str]:
         """Cases that the xfail file lists although they pass or were not compared."""
         failed = {failure.case.id for _, failure in self.failures}
+        failed |= {kind_of(*failure) for failure in self.failures} | {use.key for use in self.uses}
         return [id for id in self.known if id not in failed]
 
     @property
     def passed(self) -> bool:
         """Something was compared, nothing failed unexpectedly, and no known failure passed."""
-        return self.compared > 0 and not self.unexplained and not self.stale
+        wrong = self.unexplained or self.unexplained_uses or self.stale
+        return self.compared > 0 and not wrong
 
     @property
     def verdict(self) -> str:
         """The verdict on all failures, known ones included."""
         if self.compared == 0:
             return "nothing compared"
+        if self.uses:
+            unsteady = {(use.op, use.format) for use in self.uses}
+            left = [row for row in self.rows if (row.op, row.format) not in unsteady]
+            rest = replace(self, rows=tuple(left), uses=()) if left else None
+            kinds = ", ".join(dict.fromkeys(_USES[use.kind] for use in self.uses))
+            if rest is not None and any(row.failures for row in left):
+                return f"{kinds}; elsewhere {rest.verdict}"
+            return kinds
         if self.profile is not None:
             by = {row.profile for row in self.rows if row.failures}
             words = "differs from" if self.profile.name in by else "conforms to"
@@ -157,55 +193,70 @@ def verify(
         profile: what to compare with where it says what the answers are; if it is None and the
             policy as well, the profile that the target claims, if it claims one.
     """
+    report, covered = begun(target, files, policy, known, profile)
+    return with_rows(report, [(asked(target, file),) for file in covered])
+
+
+def begun(
+    target: Target,
+    files: Sequence[VectorFile],
+    policy: Policy | None = None,
+    known: Mapping[str, str] | None = None,
+    profile: Profile | None = None,
+) -> tuple[Report, list[VectorFile]]:
+    """A report without rows, and the files to ask for: see `verify`."""
     chosen = (profile or target).policy if policy is None else policy
     if profile is None and policy is None:
         profile = getattr(target, "profile", None)
     covered, not_covered = covered_files(target, files, chosen)
-    report = Report(target, chosen, (), not_covered, known=known or {}, profile=profile)
-    return _with_rows(report, covered, lambda file, *by: run_file(target, file, *by))
+    return Report(target, chosen, (), not_covered, known=known or {}, profile=profile), covered
 
 
 def against_standard(report: Report) -> Report:
     """A report of the same answers compared with `ocp`, on the files to which `ocp` has answers."""
-    asked = {one.file.stem: one for row in report.rows for one in row.outcomes}
-    files = [
-        one.file
-        for one in asked.values()
-        if answerable(one.file.op, one.file.format, one.file.float, Policy())
-    ]
-
-    def again(file: VectorFile, policy: Policy, profile: Profile | None) -> Outcome:
-        one = asked[file.stem]
-        return judged(file, one.inputs, Answers(one.answers, one.errors), policy, profile)
-
-    return _with_rows(replace(report, policy=Policy(), profile=None), files, again)
+    files: dict[str, list[Answered]] = {}
+    for one in (outcome for row in report.rows for outcome in row.outcomes):
+        if answerable(one.file.op, one.file.format, one.file.float, Policy()):
+            again = Answered(one.file, one.inputs, Answers(one.answers, one.errors))
+            files.setdefault(one.file.stem, []).append(again)
+    return with_rows(replace(report, policy=Policy(), profile=None), list(files.values()))
 
 
-def _with_rows(
-    report: Report,
-    files: Sequence[VectorFile],
-    outcome_of: Callable[[VectorFile, Policy, Profile | None], Outcome],
+def with_rows(
+    report: Report, files: Sequence[Sequence[Answered]], uses: Sequence[Use] = ()
 ) -> Report:
-    """A report with rows for these files, each compared with the profile or with the policy."""
+    """A report with rows for these files, each compared with the profile or with the policy.
+
+    Args:
+        report: the report, without rows.
+        files: for each vector file its answers, and those to other questions of its kind.
+        uses: ways of calling that change answers; why these are wrong is not looked for.
+    """
     by_profile: list[VerifyRow] = []
     others: list[VerifyRow] = []
     profile = report.profile
-    for (op, format), group in _grouped(files):
-        spoken = [f for f in group if profile and speaks_of(profile, op, format, f.float)]
-        stems = {file.stem for file in spoken}
-        rest = [file for file in group if file.stem not in stems]
+    unsteady = {(use.op, use.format) for use in uses}
+    unsteady |= {("quantize_tensor", format) for op, format in unsteady if op == "quantize"}
+    by_stem = {some[0].file.stem: some for some in files}
+    for (op, format), group in _grouped([some[0].file for some in files]):
+        stems = [f.stem for f in group if profile and speaks_of(profile, op, format, f.float)]
+        spoken = [by_stem[stem] for stem in stems]
+        rest = [by_stem[file.stem] for file in group if file.stem not in stems]
+        steady = (op, format) not in unsteady
         if profile is not None and spoken:
-            outcomes = tuple(outcome_of(file, profile.policy, profile) for file in spoken)
-            by_profile.append(_row(op, format, outcomes, profile.policy, by_profile))
+            outcomes = tuple(one.judged(profile.policy, profile) for s in spoken for one in s)
+            row = _row(op, format, outcomes, profile.policy, by_profile, steady=steady)
+            by_profile.append(row)
         if rest:
-            outcomes = tuple(outcome_of(file, report.policy, None) for file in rest)
-            others.append(_row(op, format, outcomes, report.policy, others))
+            outcomes = tuple(one.judged(report.policy) for some in rest for one in some)
+            others.append(_row(op, format, outcomes, report.policy, others, steady=steady))
     return replace(
         report,
         rows=(*by_profile, *others),
         equals=_one_policy(others, report.policy),
         findings=(*findings(by_profile), *findings(others)),
         profile=profile if by_profile else None,
+        uses=tuple(uses),
     )
 
 
@@ -233,9 +284,15 @@ def _in_words(files: Sequence[VectorFile], some: Collection[str]) -> tuple[str, 
 
 
 def _row(
-    op: str, format: str, outcomes: tuple[Outcome, ...], policy: Policy, before: Sequence[VerifyRow]
+    op: str,
+    format: str,
+    outcomes: tuple[Outcome, ...],
+    policy: Policy,
+    before: Sequence[VerifyRow],
+    *,
+    steady: bool,
 ) -> VerifyRow:
-    if not any(outcome.failures for outcome in outcomes):
+    if not steady or not any(outcome.failures for outcome in outcomes):
         return VerifyRow(op, format, outcomes)
     known = (row.causes[0] for row in before if row.op == op and row.causes)
     hints = dict.fromkeys(cause for cause in known if cause.complete)

@@ -15,7 +15,8 @@ import pytest
 import mxref
 from mxref.cli import main
 from mxref.conformance import target_of
-from mxref.conformance.fuzzing.fuzz import FuzzRow, _Trial, fuzz
+from mxref.conformance.fuzzing.fuzz import FuzzRow, fuzz
+from mxref.conformance.fuzzing.trial import Trial
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
 
@@ -104,8 +105,8 @@ def test_what_a_profile_refuses_may_be_refused() -> None:
     asked = rows.view(np.uint32).astype(np.uint64)
     file, profile = without_cases("quantize", FP4, "f32"), mxref.profile("gfloat")
     target = target_of(SimpleNamespace(quantize=gfloat), "kernel")
-    assert not _Trial(target, file, profile.policy, profile).wrong(asked).any()
-    assert _Trial(target, file, Policy(), None).wrong(asked).tolist() == [False, True]
+    assert not Trial(target, file, profile.policy, profile).wrong(asked).any()
+    assert Trial(target, file, Policy(), None).wrong(asked).tolist() == [False, True]
 
 
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,9 @@
 
 using Bytes = std::vector<uint8_t>;
 
+/* The items of a tensor that its first value, scale and code come after. */
+struct Starts { size_t values, scales, codes; };
+
 struct Host {
     static constexpr const char *name = "host";
 
@@ -28,12 +31,12 @@ struct Host {
     }
     template <class F, class T>
     static void quantize(const std::vector<T> &values, const mx::Tensor &t, mx::Rule rule,
-                         Bytes &scales, Bytes &codes)
+                         Bytes &scales, Bytes &codes, const Starts &starts = {0, 0, 0})
     {
         for (size_t line = 0; line < t.lines; ++line)
             for (size_t block = 0; block < mx::blocks_of(t); ++block)
-                mx::quantize_block<F>(values.data(), t, rule, line, block, scales.data(),
-                                      codes.data());
+                mx::quantize_block<F>(values.data() + starts.values, t, rule, line, block,
+                                      scales.data() + starts.scales, codes.data() + starts.codes);
     }
     template <class F, class T>
     static void dequantize(const Bytes &scales, const Bytes &codes, std::vector<T> &values)
@@ -143,14 +146,16 @@ struct Device {
     }
     template <class F, class T>
     static void quantize(const std::vector<T> &values, const mx::Tensor &t, mx::Rule rule,
-                         Bytes &scales, Bytes &codes)
+                         Bytes &scales, Bytes &codes, const Starts &starts = {0, 0, 0})
     {
-        if (scales.empty())
+        const size_t blocks = t.lines * mx::blocks_of(t);
+        if (blocks == 0)
             return;
         const Buffer<T> from(values);
-        const Buffer<uint8_t> to_scales(scales.size()), to_codes(codes.size());
-        MX_LAUNCH(grid(scales.size() * 8), threads, (mx::quantize_kernel<F, T>), from.get(), t,
-                  rule, to_scales.get(), to_codes.get());
+        const Buffer<uint8_t> to_scales(scales), to_codes(codes);
+        MX_LAUNCH(grid(blocks * 8), threads, (mx::quantize_kernel<F, T>),
+                  from.get() + starts.values, t, rule, to_scales.get() + starts.scales,
+                  to_codes.get() + starts.codes);
         to_scales.read(scales);
         to_codes.read(codes);
     }

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "machines.h"
+#include "places.h"
 
 using Words = std::vector<uint32_t>;
 
@@ -92,7 +92,11 @@ template <class Call> bool with_type(const std::string &name, Call call)
 
 template <class Machine, class Kit> class Operations {
   public:
-    explicit Operations(Policy policy) : policy_(std::move(policy)) {}
+    /* Tensors lie without gaps, or as `places` says. */
+    explicit Operations(Policy policy, const Places *places = nullptr)
+        : policy_(std::move(policy)), places_(places)
+    {
+    }
 
     /* The answers to so many cases of the same widths, case by case; nothing where there is no
      * such operation, format or type. */
@@ -225,15 +229,25 @@ template <class Machine, class Kit> class Operations {
             map<decltype(t), uint8_t>(mx::SharedScale<decltype(f)>{policy_.rule}, in, out);
         });
     }
+    template <class F, class T>
+    void quantize(const std::vector<T> &values, const mx::Tensor &tensor, Bytes &scales,
+                  Bytes &codes) const
+    {
+        if (places_)
+            quantize_at<Machine, F>(*places_, values, tensor, policy_.rule, scales, codes);
+        else
+            Machine::template quantize<F>(values, tensor, policy_.rule, scales, codes);
+    }
     bool quantize(const std::string &format, const std::string &type, size_t cases,
                   const Words &in, Words &out) const
     {
         need(in.size() == cases * mx::BLOCK);
         return with(format, type, [&](auto f, auto t) {
             Bytes scales(cases), codes(in.size());
-            const mx::Tensor tensor{1, in.size(), {0, 1}, {0, 1}, {0, 1}};
-            Machine::template quantize<decltype(f)>(narrow<decltype(t)>(in), tensor, policy_.rule,
-                                                    scales, codes);
+            const size_t lines = places_ ? cases : 1, blocks = cases / lines;
+            const mx::Axis across{blocks * mx::BLOCK, 1};
+            const mx::Tensor tensor{lines, across.line, across, across, {blocks, 1}};
+            quantize<decltype(f)>(narrow<decltype(t)>(in), tensor, scales, codes);
             for (size_t i = 0; i < cases; ++i) {
                 out.push_back(scales[i]);
                 for (size_t j = 0; j < mx::BLOCK; ++j)
@@ -256,8 +270,7 @@ template <class Machine, class Kit> class Operations {
         t.scales = along_rows ? mx::Axis{blocks, 1} : mx::Axis{1, columns};
         return with(format, type, [&](auto f, auto x) {
             Bytes scales(t.lines * blocks), codes(t.lines * blocks * mx::BLOCK);
-            Machine::template quantize<decltype(f)>(narrow<decltype(x)>(in, 3), t, policy_.rule,
-                                                    scales, codes);
+            quantize<decltype(f)>(narrow<decltype(x)>(in, 3), t, scales, codes);
             out.assign(scales.begin(), scales.end());
             out.insert(out.end(), codes.begin(), codes.end());
         });
@@ -327,6 +340,7 @@ template <class Machine, class Kit> class Operations {
     }
 
     Policy policy_;
+    const Places *places_;
 };
 
 #endif

@@ -110,6 +110,34 @@ inline File read(const std::filesystem::path &path)
     return file;
 }
 
+/* The plain files of a folder and their numbers of cases, by the manifest of the vectors, which
+ * lies in the folder or at most two above it. */
+inline std::map<std::filesystem::path, size_t> listed(const std::filesystem::path &folder)
+{
+    std::filesystem::path root = folder;
+    for (int above = 0; above < 2 && !std::filesystem::exists(root / "manifest.json"); ++above)
+        root = root.parent_path();
+    std::ifstream stream(root / "manifest.json");
+    std::stringstream read;
+    read << stream.rdbuf();
+    const std::string text = read.str(), file = "\"file\": \"", cases = "\"cases\": ";
+    std::map<std::filesystem::path, size_t> found;
+    for (size_t at = text.find(file); at != std::string::npos; at = text.find(file, at)) {
+        at += file.size();
+        const std::filesystem::path path = root / text.substr(at, text.find('"', at) - at);
+        const size_t count = text.find(cases, at);
+        const auto inside = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+        if (path.extension() == ".txt" && inside.first == folder.end()
+            && count != std::string::npos)
+            found[path] = std::strtoull(text.c_str() + count + cases.size(), nullptr, 10);
+    }
+    if (found.empty())
+        throw std::runtime_error("no manifest.json in " + folder.string()
+                                 + " or up to two folders above that lists its files: copy the "
+                                   "whole folder of the vectors");
+    return found;
+}
+
 struct Result { size_t cases = 0, failed = 0; std::string first; };
 
 /* Compares one column; false where there is no such operation. */
@@ -164,6 +192,27 @@ bool compare(const File &file, size_t column, size_t columns, Answer &&answer, R
     return true;
 }
 
+/* Blocks and tensors whose values, scales and codes lie in all kinds of places. */
+template <class Machine, class Kit> Result placed(const File &file, const Policy &policy)
+{
+    Result all;
+    for (const Places &places : PLACES) {
+        const Operations<Machine, Kit> operations(policy, &places);
+        Result result;
+        compare(
+            file, 0, 1,
+            [&](size_t n, const Words &in) {
+                return operations(file.op, file.format, file.type, n, in);
+            },
+            result);
+        all.cases += result.cases;
+        all.failed += result.failed;
+        if (result.failed && all.first.empty())
+            all.first = std::string(places.name) + ": " + result.first;
+    }
+    return all;
+}
+
 /* A matrix of scales, unpacked from tiles, packed into tiles again: the bytes of the file, and 00
  * in as many places as the tiles have more than the matrix, where the file has ff. */
 template <class Machine, class Kit> Result tiled_again(const File &file)
@@ -195,11 +244,11 @@ template <class Machine, class Kit> Result tiled_again(const File &file)
 template <class Machine, class Kit>
 int check(const std::string &folder, const std::string &head, Report &report)
 {
-    std::vector<std::filesystem::path> paths;
-    for (const auto &entry : std::filesystem::recursive_directory_iterator(folder))
+    const std::filesystem::path top = std::filesystem::canonical(folder);
+    std::map<std::filesystem::path, size_t> files = listed(top);
+    for (const auto &entry : std::filesystem::recursive_directory_iterator(top))
         if (entry.path().extension() == ".txt")
-            paths.push_back(entry.path());
-    std::sort(paths.begin(), paths.end());
+            files.emplace(entry.path(), 0);
     const auto add = [&](const std::string &name, const Result &result) {
         const std::string first
             = result.failed ? ", \"first\": " + quoted(result.first) : std::string();
@@ -213,10 +262,14 @@ int check(const std::string &folder, const std::string &head, Report &report)
                    line, result.cases, result.failed);
     };
     std::string uncovered;
-    for (const auto &path : paths) {
+    for (const auto &[path, cases] : files) {
         const std::string name = path.parent_path().filename().string() + "/" + path.stem().string();
         try {
             const File file = read(path);
+            if (file.lines.size() != cases)
+                throw std::runtime_error("it has " + std::to_string(file.lines.size())
+                                         + " cases, the manifest says "
+                                         + std::to_string(cases));
             const std::vector<Policy> policies = columns(file.op, file.format);
             bool covered = file.format == "e8m0" || with_format(file.format, [](auto) {});
             for (size_t i = 0; covered && i < policies.size(); ++i) {
@@ -235,6 +288,8 @@ int check(const std::string &folder, const std::string &head, Report &report)
                 uncovered += (uncovered.empty() ? "" : ", ") + name;
             if (!covered)
                 report.rows.push_back("{\"file\": " + quoted(name) + ", \"covered\": false}");
+            if (Kit::whole && covered && file.op.compare(0, 8, "quantize") == 0)
+                add(name + " in other places", placed<Machine, Kit>(file, policies[0]));
             if (Kit::whole && name == "unpack_scales/e8m0.tiles_128x4")
                 add(name + " packed again", tiled_again<Machine, Kit>(file));
         } catch (const std::exception &error) {

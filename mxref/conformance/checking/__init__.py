@@ -1,0 +1,1 @@
+"""A whole check: the vectors, the same cases in calls of many sizes and again, and a search."""

@@ -1,0 +1,122 @@
+"""Questions whose answers are computed and not stored: asked, compared, and wrong ones kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.cases.answers import exact_answers, fast_answers
+from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
+from mxref.conformance.compare.compare import Outcome, judged, profile_answers, same_answers
+from mxref.golden.reasons import reason
+from mxref.policy.policy import Policy
+from mxref.profiles import Profile
+from mxref.targets.calls import Answers, without_cases
+from mxref.targets.target import Target
+
+__all__ = ["Compared", "compare_computed"]
+
+Words = NDArray[np.uint64]
+
+#: Wrong answers, and right ones beside them, that are kept of a set of questions.
+KEPT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A set of computed questions after it was put to a target.
+
+    Args:
+        op: the operation.
+        format: the format.
+        float: the float type, or the layout of the bytes.
+        cases: number of questions.
+        wrong: number of wrong answers.
+        outcome: some wrong and some right answers as cases of a file; None if none was wrong.
+    """
+
+    op: str
+    format: str
+    float: str
+    cases: int
+    wrong: int
+    outcome: Outcome | None
+
+
+def compare_computed(
+    target: Target,
+    like: VectorFile,
+    chunks: Iterable[Words],
+    policy: Policy,
+    profile: Profile | None = None,
+    *,
+    name: str,
+) -> Compared:
+    """Put computed questions to a target and compare its answers with the fast path's.
+
+    What is wrong by the fast path is judged again by the slow twin.
+
+    Args:
+        target: the implementation.
+        like: the vector file of the same operation, format and float type.
+        chunks: the input words, one question a row, in parts.
+        policy: what to compare with.
+        profile: what to compare with instead, if it speaks of this.
+        name: the last part of the ids of cases, before a number.
+    """
+    file = without_cases(like.op, like.format, like.float)
+    total = wrong = 0
+    kept: dict[bool, list[tuple[Words, Words, str]]] = {True: [], False: []}
+    for words in chunks:
+        asked = target.ask(file, words)
+        right, refused = _right(file, words, policy, profile)
+        wanted, answers = same_width(right, asked.words)
+        equal = same_answers(file, wanted, answers, bits=profile is not None)
+        same: NDArray[np.bool_] = np.all(equal, axis=1)
+        same[[*asked.errors]] = False
+        same[[i for i in asked.errors if i in refused]] = True
+        total, wrong = total + len(words), wrong + int((~same).sum())
+        for is_right, some in kept.items():
+            for i in np.flatnonzero(same == is_right)[: KEPT - len(some)].tolist():
+                some.append((words[i], asked.words[i], asked.errors.get(i, "")))
+    if not wrong:
+        return Compared(like.op, like.format, like.float, total, 0, None)
+    rows = [*kept[False], *kept[True]]
+    cases = _file_of(like, [stripped(row) for row, _, _ in rows], name)
+    errors = {i: error for i, (_, _, error) in enumerate(rows) if error}
+    given = Answers(padded([stripped(answer) for _, answer, _ in rows]), errors)
+    outcome = judged(cases, cases.input_words(), given, policy, profile)
+    return Compared(like.op, like.format, like.float, total, wrong, outcome)
+
+
+def _right(
+    file: VectorFile, words: Words, policy: Policy, profile: Profile | None
+) -> tuple[Words, frozenset[int]]:
+    """The right answers, and the questions that a profile refuses."""
+
+    def by_policy() -> Words:
+        return fast_answers(file.op, file.format, file.float, words, policy).astype(np.uint64)
+
+    if profile is None:
+        return by_policy(), frozenset()
+    own = profile_answers(file, words, profile, by_policy)
+    return own.words, frozenset(own.errors)
+
+
+def _file_of(like: VectorFile, inputs: list[tuple[int, ...]], name: str) -> VectorFile:
+    """A vector file of these questions, with the columns of the plain files."""
+    columns = like.columns[: like.plain]
+    names = like.op, like.format, like.float
+    by_column = [exact_answers(*names, inputs, Policy.parse(column)) for column in columns]
+    cases = []
+    for i, words in enumerate(inputs):
+        each = [column[i] for column in by_column]
+        answers = tuple(dict.fromkeys(each))
+        by = tuple(map(answers.index, each)) if len(answers) > 1 else ()
+        why = reason(*names, words, each[0])
+        id = f"{like.op}.{like.format}.{like.float}.{name}_{i}"
+        cases.append(Case(id, words, answers, by, *why[:2], "", why[2]))
+    return VectorFile(*names, columns, like.plain, like.in_digits, like.out_digits, tuple(cases))

@@ -1,0 +1,108 @@
+"""The property that all wrong calls share and fewest right ones have, as words."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.conformance.checking.sizes import STEPS, residues_text
+
+__all__ = ["Features", "Rule", "rule_of"]
+
+#: What is known of a call: a count by its unit in the plural, or a property in words by any name.
+Features = Mapping[str, int | str]
+
+#: Steps of which wrong calls have few remainders, if it is remainders that decide.
+_SMALL_STEPS = (4, 8)
+#: The largest share of right calls among those that a rule covers, with one property and with two.
+_RIGHT = (0.5, 0.34)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Some calls, told from the others by one or two properties.
+
+    Args:
+        text: the properties, to be read after "calls with".
+        inside: for each call whether it has them.
+        least: the unit and the count of a rule that is "N rows and more" alone.
+    """
+
+    text: str
+    inside: NDArray[np.bool_]
+    least: tuple[str, int] | None = None
+
+
+def rule_of(features: Sequence[Features], wrong: Sequence[bool]) -> Rule | None:
+    """The rule that covers all wrong calls and fewest right ones; None if that says too little.
+
+    A second property must exclude more than half of the right calls that the first one covers.
+
+    Args:
+        features: of each call, with the same keys in all.
+        wrong: for each call whether its answer is wrong.
+
+    >>> axes = ("axis 0", "axis 1")
+    >>> calls = [{"rows": n, "axis": axis} for n in (1, 31, 33, 64) for axis in axes]
+    >>> wrong = [call["rows"] > 32 and call["axis"] == "axis 0" for call in calls]
+    >>> rule_of(calls, wrong).text
+    '33 rows and more, and axis 0'
+    """
+    bad = np.array(wrong, bool)
+    if not bad.any():
+        return None
+    single = [
+        rule for rule in _rules(features, bad) if rule.inside[bad].all() and not rule.inside.all()
+    ]
+    pairs = (
+        Rule(_joined(one.text, other.text), one.inside & other.inside)
+        for one, other in itertools.combinations(single, 2)
+    )
+    one, other = _best(single, bad, _RIGHT[0]), _best(pairs, bad, _RIGHT[1])
+    if one is None or other is None:
+        return one or other
+    return other if 2 * (other.inside & ~bad).sum() < (one.inside & ~bad).sum() else one
+
+
+def _best(rules: Iterable[Rule], bad: NDArray[np.bool_], share: float) -> Rule | None:
+    """The first rule that covers fewest right calls, if these are no more than a share."""
+    some = (rule for rule in rules if (rule.inside & ~bad).sum() <= share * rule.inside.sum())
+    return min(some, key=lambda rule: int(rule.inside.sum()), default=None)
+
+
+def _joined(one: str, other: str) -> str:
+    return f"{one}{',' * (' and ' in one)} and {other}"
+
+
+def _rules(features: Sequence[Features], bad: NDArray[np.bool_]) -> Iterator[Rule]:
+    """Every rule of one property, the plainer ones first."""
+    counts = [name for name, value in features[0].items() if isinstance(value, int)]
+    for name in counts:
+        column = np.array([one[name] for one in features], np.int64)
+        sizes = np.unique(column).tolist()
+        for size in sizes[:0:-1]:
+            yield Rule(f"{size:,} {name} and more", column >= size, (name, size))
+        for size in sizes[:-1]:
+            text = f"{size:,} {name} and fewer" if size > 1 else f"fewer than 2 {name}"
+            yield Rule(text, column <= size)
+        for size in sizes:
+            yield Rule(f"{size:,} {name}", column == size)
+    for name in (name for name in features[0] if name not in counts):
+        words = np.array([one[name] for one in features])
+        for word in dict.fromkeys(words.tolist()):
+            yield Rule(word, words == word)
+    for name in counts:
+        column = np.array([one[name] for one in features], np.int64)
+        for step in STEPS:
+            yield Rule(f"a number of {name} that is no multiple of {step}", column % step != 0)
+            yield Rule(f"a number of {name} that is a multiple of {step}", column % step == 0)
+        for step in _SMALL_STEPS:
+            wrong = np.unique(column[bad])
+            rests = set((wrong % step).tolist())
+            if wrong.size >= 2 * len(rests) and (text := residues_text(rests, step)):
+                inside = np.isin(column % step, list(rests))
+                yield Rule(f"a number of {name} that is {text}", inside)

@@ -1,0 +1,206 @@
+"""Why answers change from call to call: the size of the call, state, memory, or threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.cases.records import stripped
+from mxref.conformance.checking.batches import Call, Ways
+from mxref.conformance.checking.sizes import Sized, places_text, size_rule
+from mxref.conformance.compare.compare import Failure, same_answers
+from mxref.conformance.compare.failure_text import difference
+from mxref.conformance.verdict.uses import Use
+
+__all__ = ["Wanted", "judge_calls"]
+
+#: The right answers to the cases of a file, one a row.
+Wanted = Callable[[Ways], NDArray[np.uint64]]
+
+#: What calls of an operation consist of, if not of rows.
+_UNITS = {
+    "encode": "numbers",
+    "encode_scale": "numbers",
+    "shared_scale": "numbers",
+    "encode_stochastic": "numbers",
+    "decode": "codes",
+    "decode_scale": "codes",
+}
+#: Sizes of the calls that tell what wrong ones have in common.
+_TELLING = (*range(1, 41), 48, 56, 96, 100, 160, 192, 200, 320, 384, 500, 512, 640, 1000)
+#: Kinds of use, and what is wrong in calls made otherwise than in batches.
+_OTHERWISE = {
+    "held": ("state", "the result of a call is overwritten by the next call"),
+    "in_place": ("state", "an array changed in place gives the answers of what it was before"),
+    "memory": ("memory", "wrong where arrays do not begin at a multiple of 16 bytes"),
+    "strided": ("memory", "wrong where arrays are not contiguous"),
+    "threads": ("threads", "wrong when two threads call it at once"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """The files of an operation and format, with the right answers."""
+
+    of: Mapping[str, Ways]
+    wanted: Wanted
+    unit: str
+
+    def bad(self, call: Call) -> bool:
+        """Whether an answer in a call is wrong; calls other than batches may not differ at all."""
+        if call.error or not call.changed.size:
+            return bool(call.error)
+        right = self.wanted(self.of[call.file.stem])[call.rows[call.changed]]
+        return call.way != "batch" or not same_answers(call.file, right, call.got).all()
+
+    def first_calls(self, calls: Sequence[Call]) -> Iterator[Call]:
+        """The calls to the vectors, whose wrong answers became right later."""
+        for one in self.of.values():
+            found = [np.empty(0, np.int64)]
+            for call in calls:
+                if call.file is one.file and call.changed.size:
+                    rows = call.rows[call.changed]
+                    same = same_answers(call.file, self.wanted(one)[rows], call.got).all(axis=1)
+                    found.append(rows[same])
+            wrong = np.unique(np.concatenate(found))
+            every = np.arange(len(one.inputs))
+            yield Call(one.file, every, 0, 0, "batch", wrong, one.first[wrong])
+
+    def example(self, call: Call) -> str:
+        """The first wrong answer of a call, as reports show failures."""
+        if call.error:
+            return call.error
+        right = self.wanted(self.of[call.file.stem])[call.rows[call.changed]]
+        wrong = ~same_answers(call.file, right, call.got).all(axis=1)
+        which = int(np.argmax(wrong))
+        number = int(call.rows[call.changed[which]])
+        case = call.file.cases[number]
+        failure = Failure(number, case, stripped(right[which]), stripped(call.got[which]))
+        place = f"with {len(call.rows):,} {self.unit}, {case.id}"
+        return f"{place}: {difference(call.file, failure)}"
+
+
+def judge_calls(ways: Sequence[Ways], calls: Sequence[Call], wanted: Wanted) -> Iterator[Use]:
+    """What is wrong with the calls of one operation and format; refusals of memory are not.
+
+    Args:
+        ways: its files.
+        calls: every call that was made for them, in order.
+        wanted: the right answers to the cases of a file.
+    """
+    if not any(call.differs for call in calls):
+        return
+    op, format = ways[0].file.op, ways[0].file.format
+    judge = _Judge({one.file.stem: one for one in ways}, wanted, _UNITS.get(op, "rows"))
+    batches = [call for call in calls if call.way == "batch"]
+    if any(judge.bad(call) for call in batches) or any(
+        call.changed.size for call in judge.first_calls(batches)
+    ):
+        yield Use(op, format, *_of_batches(judge, batches))
+        return
+    for way, (kind, text) in _OTHERWISE.items():
+        bad = [call for call in calls if call.way == way and call.changed.size]
+        if bad:
+            yield Use(op, format, kind, f"{text}: {judge.example(bad[0])}")
+
+
+def _of_batches(judge: _Judge, calls: Sequence[Call]) -> tuple[str, str]:
+    """The kind and the text of what is wrong with calls of many sizes."""
+    every = [*judge.first_calls(calls), *calls]
+    bad = [call for call in every if call.changed.size and judge.bad(call)]
+    bad = bad or [call for call in every if judge.bad(call) or (not call.turn and call.differs)]
+    example = next((call for call in bad if call.turn), bad[0])
+    one = judge.of[example.file.stem]
+    text = _two_answers(judge, example)
+    if not _steady(one, example):
+        counts = f"{len(bad)} of {len(every)} calls have wrong answers"
+        return "state", f"{text}; {_order(every, bad) or counts}"
+    telling = [one.ask(one.chosen(size, turn), 2) for size in _TELLING for turn in range(3, 9)]
+    sized = [
+        Sized(len(call.rows), judge.bad(call) or (not call.turn and call.differs))
+        for call in (*every, *telling)
+        if call.file is example.file
+    ]
+    order = _order(every, bad)
+    if order:
+        return "state", f"{text}; {order}"
+    longer = _also_longer(one, example, every)
+    right = {call.size for call in sized} - {call.size for call in sized if call.bad}
+    if longer and right <= {1, 2, 3}:
+        return "company", f"{text}: an answer depends on what else is in the call"
+    rule = size_rule(sized, judge.unit)
+    if rule is not None:
+        wrong = [call for call in (*bad, *telling) if call.changed.size and judge.bad(call)]
+        places = [(call.changed, len(call.rows)) for call in wrong if call.turn]
+        where = places_text(places, judge.unit)
+        return "size", f"wrong only in calls with {rule}{where}: {judge.example(example)}"
+    if not longer:
+        return "state", f"{text}; right in a call of another size"
+    return "company", f"{text}: an answer depends on what else is in the call"
+
+
+def _steady(one: Ways, example: Call) -> bool:
+    """Whether a call gives the same answers again, also after other calls of its size."""
+    size = len(example.rows)
+    for turn in (None, 4, 5):
+        if turn is not None:
+            one.ask(one.chosen(size, turn), 2)
+        again = one.ask(example.rows, 2)
+        same = again.error == example.error
+        if example.turn:
+            same &= np.array_equal(again.changed, example.changed)
+            same &= bool(np.array_equal(again.got, example.got))
+        else:  # the call to the vectors: nothing has changed from it
+            same &= not again.changed.size
+        if not same:
+            return False
+    return True
+
+
+def _order(every: Sequence[Call], bad: Sequence[Call]) -> str:
+    """That the first call of each size is right and most later ones are wrong; else nothing."""
+    seen: set[tuple[str, int]] = set()
+    later: list[Call] = []
+    for call in every:
+        key = (call.file.stem, len(call.rows))
+        if key in seen:
+            later.append(call)
+        elif any(call is one for one in bad):
+            return ""
+        seen.add(key)
+    wrong = sum(any(call is one for one in bad) for call in later)
+    right_first = 2 * wrong >= len(later) > 0
+    return "right in the first call of each size, wrong in later ones" if right_first else ""
+
+
+def _also_longer(one: Ways, example: Call, every: Sequence[Call]) -> bool:
+    """Whether the wrong answers stay wrong in a call of a new size with the same first rows."""
+    sizes = {len(call.rows) for call in every} | set(_TELLING)
+    more = next(n for n in range(1, 1000) if len(example.rows) + n not in sizes)
+    rows = np.concatenate([example.rows, one.chosen(more, 3)])
+    longer = one.ask(rows, 2)
+    if not example.turn:
+        return not longer.changed.size
+    return bool(longer.error) or bool(np.isin(example.changed, longer.changed).any())
+
+
+def _two_answers(judge: _Judge, call: Call) -> str:
+    """That one question has two answers, with the first word that differs."""
+    one, size = judge.of[call.file.stem], len(call.rows)
+    if call.error:
+        return f"not reproducible: a call with {size:,} {judge.unit} raised {call.error}"
+    width = one.inputs.shape[1]
+    subject = {
+        "quantize": f"the same {width} numbers",
+        "dequantize": "the same scale and codes",
+    }.get(call.file.op, f"the same {judge.unit.removesuffix('s')}")
+    if not call.turn:
+        return f"not reproducible: {subject} gave another answer the second time"
+    before, now = one.first[call.rows[call.changed[0]]], call.got[0]
+    index = int(np.argmax(before[: now.size] != now))
+    a, b = (f"{int(word):0{call.file.out_digits}x}" for word in (before[index], now[index]))
+    when = f"the second time in a call with {size:,} {judge.unit}"
+    return f"not reproducible: {subject} gave {a} and {b}, {when}"

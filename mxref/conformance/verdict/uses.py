@@ -1,0 +1,85 @@
+"""What a check found beside wrong answers: calls that change answers; and what it asked."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["Scope", "Use"]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A way of calling a target that changes its answers.
+
+    Args:
+        op: the operation.
+        format: the format.
+        kind: `size` of the call, `state` kept between calls, `company` (what else is in the call),
+            `memory` (the address of an array), `threads`, `empty` (a call with no case).
+        text: what is wrong, in one sentence.
+    """
+
+    op: str
+    format: str
+    kind: str
+    text: str
+
+    @property
+    def key(self) -> str:
+        """Its name in an xfail file.
+
+        >>> Use("quantize", "mxfp4_e2m1", "size", "wrong only in calls with one row").key
+        'quantize mxfp4_e2m1 size'
+        """
+        return f"{self.op} {self.format} {self.kind}"
+
+    def __str__(self) -> str:
+        return f"{self.op} {self.format}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a target was asked beside the cases of the vectors.
+
+    Args:
+        calls: number of calls with cases that were asked before.
+        smallest: the least number of rows in a call; 0 if there was none.
+        largest: the greatest number of rows in a call.
+        elements: the largest number of elements that a call may have.
+        searched: number of questions of the search.
+        seed: the seed of the search.
+        level: the level of the vectors that were asked.
+        families: number of exhaustive families that were asked.
+        family_cases: number of their cases.
+        notes: what was not asked or was refused, each with the reason.
+    """
+
+    calls: int = 0
+    smallest: int = 0
+    largest: int = 0
+    elements: int = 0
+    searched: int = 0
+    seed: int = 0
+    level: int = 1
+    families: int = 0
+    family_cases: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What was asked, in words; empty if it was the vectors alone."""
+        parts = []
+        if self.calls:
+            parts.append(
+                f"again in {self.calls:,} calls of {self.smallest} to {self.largest:,} rows"
+            )
+        if self.families:
+            parts.append(f"{self.families} exhaustive families of {self.family_cases:,} cases")
+        if self.searched:
+            parts.append(f"a search of {self.searched:,} questions (seed {self.seed})")
+        return "; ".join(parts)
+
+    def as_json(self) -> dict[str, Any]:
+        """The scope as plain data."""
+        return asdict(self) | {"notes": list(self.notes)}

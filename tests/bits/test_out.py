@@ -1,0 +1,131 @@
+"""Arrays of the caller that results are written to: which are taken and which are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import sentence
+
+from mxref.bits.floats import BF16, F32
+from mxref.bits.out import array_out, codes_out, floats_out
+
+ALONE = (
+    "out must share no memory with the input, with its other array or with itself: "
+    "give arrays of their own"
+)
+
+
+def test_new_arrays() -> None:
+    codes, scales = codes_out(None, (2, 32), (2, 1))
+    assert (codes.shape, codes.dtype, scales.shape, scales.dtype) == ((2, 32), "u1", (2, 1), "u1")
+    made = array_out(None, np.dtype(np.float64), (3, 1))
+    assert (made.shape, made.dtype) == ((3, 1), np.float64)
+    assert floats_out(None, (4,), BF16).dtype == np.uint16
+
+
+def test_arrays_that_fit_are_written_to() -> None:
+    codes, scales, values = np.zeros((2, 3), np.uint8), np.zeros(2, np.uint8), np.zeros((2, 3))
+    found = codes_out((codes, scales), (2, 3), (2,), values)
+    assert found[0] is codes
+    assert found[1] is scales
+    numbers = np.zeros(3, np.float32)
+    assert array_out(numbers, np.dtype(np.float32), (3,), values) is numbers
+    floats_out(numbers, (3,), F32, values)[1] = 0x3F800000
+    assert numbers.tolist() == [0, 1, 0]
+
+
+def test_a_subclass_is_written_to_as_an_array() -> None:
+    class Mine(np.ndarray):
+        pass
+
+    mine = np.zeros(4, np.uint8).view(Mine)
+    assert type(array_out(mine, np.dtype(np.uint8), (4,))) is np.ndarray
+    assert {type(one) for one in codes_out((mine, np.zeros(1, np.uint8)), (4,), (1,))} == {
+        np.ndarray
+    }
+
+
+@pytest.mark.parametrize(
+    ("out", "got"),
+    [([], "list"), ((), "tuple"), ((np.zeros(1, np.uint8),) * 3, "tuple"), (1, "int")],
+)
+def test_what_is_no_pair(out: Any, got: str) -> None:
+    error = f"out must be a tuple of codes and scale codes, got {got}"
+    assert sentence(TypeError, lambda: codes_out(out, (1,), (1,))) == error
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize(
+    ("wrong", "kind", "got"),
+    [
+        ([0, 0], TypeError, "list"),
+        (np.zeros(2, np.int8), TypeError, "int8"),
+        (np.zeros(2, np.uint16), TypeError, "uint16"),
+        (np.zeros((2, 1), np.uint8), ValueError, "shape (2, 1)"),
+        (np.frombuffer(b"ab", np.uint8), ValueError, "shape (2,), read-only"),
+    ],
+)
+def test_codes_that_do_not_fit(place: int, wrong: Any, kind: type[Exception], got: str) -> None:
+    out: list[Any] = [np.zeros(2, np.uint8), np.zeros(2, np.uint8)]
+    out[place] = wrong
+    name = ("codes", "scale_codes")[place]
+    error = f"out must hold {name} as a writable uint8 array of shape (2,), got {got}"
+    assert sentence(kind, lambda: codes_out((out[0], out[1]), (2,), (2,))) == error
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "got"),
+    [
+        ([0.0, 0.0], TypeError, "list"),
+        (np.zeros(2), ValueError, "float64 of shape (2,)"),
+        (np.zeros(3, np.float32), ValueError, "float32 of shape (3,)"),
+        (np.zeros(4, np.float32)[::2], ValueError, "one with strides (8,)"),
+        (np.frombuffer(bytes(8), np.float32), ValueError, "a read-only one"),
+    ],
+)
+def test_an_array_that_does_not_fit(wrong: Any, kind: type[Exception], got: str) -> None:
+    error = f"out must be a writable C-contiguous float32 array of shape (2,), got {got}"
+    assert sentence(kind, lambda: array_out(wrong, np.dtype(np.float32), (2,))) == error
+    assert sentence(kind, lambda: floats_out(wrong, (2,), F32)) == error
+
+
+def test_memory_of_its_own() -> None:
+    memory = np.zeros(64, np.uint8)
+    one, other, spare = memory[:32], memory[31:63], np.zeros(32, np.uint8)
+    for pair in ((one, other), (other, one), (one, one)):
+        assert sentence(ValueError, lambda pair=pair: codes_out(pair, (32,), (32,))) == ALONE
+    for pair in ((one, spare), (spare, one)):
+        assert sentence(ValueError, lambda pair=pair: codes_out(pair, (32,), (32,), other)) == ALONE
+        assert codes_out(pair, (32,), (32,), memory[32:])[0] is pair[0]
+    assert sentence(ValueError, lambda: array_out(one, one.dtype, (32,), spare, other)) == ALONE
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "overlaps"),
+    [
+        ((2, 3), (3, 1), False),
+        ((2, 3), (2, 1), True),
+        ((3, 2), (1, 3), False),
+        ((3, 2), (1, 2), True),
+        ((2, 3), (4, 1), False),
+        ((2,), (0,), True),
+        ((1, 3), (0, 1), False),  # one row: its stride is never used
+        ((1, 3), (2, 1), False),
+        ((2, 0), (0, 1), False),  # empty
+        ((2, 2, 2), (4, 2, 1), False),
+        ((2, 2, 2), (3, 2, 1), True),
+        ((2, 3), (-3, -1), False),
+        ((2, 3), (-2, 1), True),
+    ],
+)
+def test_elements_that_share_memory(
+    shape: tuple[int, ...], strides: tuple[int, ...], *, overlaps: bool
+) -> None:
+    array = np.lib.stride_tricks.as_strided(np.zeros(32, np.uint8)[16:], shape, strides)
+    out = array, np.zeros(1, np.uint8)
+    if overlaps:
+        assert sentence(ValueError, lambda: codes_out(out, shape, (1,))) == ALONE
+    else:
+        assert codes_out(out, shape, (1,))[0] is array

@@ -1,0 +1,389 @@
+"""Operations on layouts and tensors in many sizes: planted faults are found and named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import mxref
+from mxref.cases.splitmix import splitmix64
+from mxref.conformance.checking.layout_questions import Question, Subject, questions
+from mxref.conformance.checking.layout_sizes import ask_layouts
+from mxref.conformance.checking.memory import MEMORIES, laid
+from mxref.conformance.checking.rules import rule_of
+from mxref.conformance.verdict.uses import Use
+from mxref.policy.policy import Policy
+from mxref.profiles import PROFILES
+from mxref.targets.target import target_of
+
+Array = NDArray[Any]
+Function = Callable[..., Any]
+
+TILES = "ocp+scale_layout=tiles_128x4"
+BEFORE = "ocp+scale_place=before"
+#: Where the bytes of an operation's vectors have one layout each, the one of these policies.
+SLOTS = {"unpack": "low_nibble_first", "unpack_scales": "tiles_128x4", "quantize_tensor": "f32"}
+
+
+def found(op: str, format: str, function: Function, policy: str = "ocp", **more: Any) -> list[Use]:
+    """What is said of one function under a policy."""
+    target = target_of(SimpleNamespace(**{op: function}), "kernel")
+    subject = Subject(op, format, SLOTS.get(op, "bytes"), Policy.parse(policy))
+    uses, scope = ask_layouts(target, [subject], more.get("elements", 10_000))
+    assert scope.calls > 0
+    return uses
+
+
+def pack(codes: Array, name: str) -> Array:
+    """FP4 codes by bits, the first in the low nibble."""
+    bits = np.unpackbits(codes[:, np.newaxis], axis=1, bitorder="little")[:, :4]
+    return np.packbits(bits.reshape(-1), bitorder="little")
+
+
+def tensor(values: Array, name: str, axis: int) -> tuple[Array, Array]:
+    blocks = mxref.quantize(values, name, axis=axis)
+    return blocks.scale_codes.copy(), blocks.codes.copy()
+
+
+def padded(values: Array, axis: int) -> Array:
+    """Lines along an axis, filled up with zeros to whole blocks."""
+    lines = np.moveaxis(values, axis, -1)
+    whole = np.zeros((len(lines), -(-lines.shape[1] // 32) * 32), values.dtype)
+    whole[:, : lines.shape[1]] = lines
+    return whole
+
+
+def by_blocks(whole: Array, name: str, axis: int) -> tuple[Array, Array]:
+    scales, codes = tensor(whole, name, 1)
+    return (scales, codes) if axis == 1 else (scales.T, codes.T)
+
+
+@pytest.mark.parametrize(
+    ("op", "format", "policy"),
+    [
+        ("pack", "e2m1", "ocp"),
+        ("pack", "e3m2", "ocp"),
+        ("unpack", "e2m1", "ocp"),
+        ("pack_scales", "e8m0", TILES),
+        ("unpack_scales", "e8m0", TILES),
+        ("pack_blocks", "mxfp6_e3m2", BEFORE),
+        ("unpack_blocks", "mxfp6_e3m2", BEFORE),
+        ("quantize_tensor", "mxfp8_e4m3", "ocp+tail=short+scale_rule=ceil"),
+    ],
+)
+def test_right_functions_pass_whatever_arrays_they_return(
+    op: str, format: str, policy: str
+) -> None:
+    subject = Subject(op, format, SLOTS.get(op, "bytes"), Policy.parse(policy))
+
+    def dressed(*arguments: Any) -> Any:
+        for one in arguments:
+            if isinstance(one, np.ndarray):
+                assert one.flags.writeable
+        result: Any = subject.answer(arguments)[0]
+        if hasattr(result, "codes"):
+            result = result.scale_codes, result.codes
+        parts = result if isinstance(result, tuple) else (result,)
+        wide = tuple(np.repeat(one.astype(np.int64), 2, axis=-1)[..., ::2] for one in parts)
+        for one in arguments:
+            if isinstance(one, np.ndarray):
+                one[...] = 0  # arrays are the function's own
+        return wide if isinstance(result, tuple) else wide[0]
+
+    assert found(op, format, dressed, policy) == []
+
+
+def test_offsets_in_sixteen_bits() -> None:
+    def wraps(codes: Array, name: str) -> Array:
+        packed = np.zeros(-(-len(codes) // 2), np.uint8)
+        at = np.arange(len(codes)) * 4 & 0xFFFF
+        np.bitwise_or.at(packed, at // 8, (codes << (at % 8)).astype(np.uint8))
+        return packed
+
+    (use,) = found("pack", "e2m1", wraps, elements=100_000)
+    assert use.kind == "size"
+    assert use.text.startswith("wrong only in calls with 16,385 codes and more (2 of 2 such calls")
+    assert "16,385 codes: byte 8192 holding element 16384" in use.text
+    assert found("pack", "e2m1", wraps) == []  # right in calls of this size
+
+
+def test_a_last_nibble_that_is_lost() -> None:
+    def floors(codes: Array, name: str) -> Array:
+        packed = pack(codes, name)
+        packed[len(codes) // 2 :] = 0
+        return packed
+
+    (use,) = found("pack", "e2m1", floors)
+    assert use.kind == "size"
+    assert "a number of codes that is no multiple of 2 (" in use.text
+
+
+def test_unpack_leaves_out_what_follows_the_last_whole_vector() -> None:
+    def vectors_only(packed: Array, name: str, count: int) -> Array:
+        codes = mxref.unpack(packed, name, count)
+        if count > 16:
+            codes[count // 16 * 16 :] = 0
+        return codes
+
+    (use,) = found("unpack", "e2m1", vectors_only)
+    assert use.kind == "size"
+    assert "17 codes and more, and a number of codes that is no multiple of 16 (" in use.text
+
+
+@pytest.mark.parametrize("op", ["pack_scales", "unpack_scales"])
+def test_tiles_that_stand_one_below_the_other(op: str) -> None:
+    def index(rows: int, columns: int) -> Array:
+        row, column = np.arange(rows)[:, np.newaxis], np.arange(columns)
+        tile = column // 4 * -(-rows // 128) + row // 128
+        return tile * 512 + row % 32 * 16 + row % 128 // 32 * 4 + column % 4
+
+    def down_first(scales: Array) -> Array:
+        rows, columns = scales.shape
+        packed = np.zeros(-(-rows // 128) * -(-columns // 4) * 512, np.uint8)
+        packed[index(rows, columns)] = scales
+        return packed
+
+    function = down_first if op == "pack_scales" else lambda packed, shape: packed[index(*shape)]
+    (use,) = found(op, "e8m0", function, TILES)
+    assert use.kind == "size"
+    assert "129 rows and more, and 5 columns and more (" in use.text
+    assert "129 x 5 matrix of scales: " in use.text
+
+
+@pytest.mark.parametrize("op", ["pack_blocks", "unpack_blocks"])
+def test_blocks_behind_the_first_take_its_scale(op: str) -> None:
+    policy = Policy.parse(BEFORE)
+
+    def packs(scales: Array, codes: Array, name: str) -> Array:
+        return mxref.pack_blocks(np.full_like(scales, scales[0]), codes.reshape(-1), name, policy)
+
+    def unpacks(packed: Array, name: str) -> tuple[Array, Array]:
+        scales, codes = mxref.unpack_blocks(packed, name, policy)
+        return np.full_like(scales, scales[0]), codes.reshape(-1, 32)
+
+    function = packs if op == "pack_blocks" else unpacks
+    (use,) = found(op, "mxfp4_e2m1", function, BEFORE)
+    assert use.kind == "size"
+    assert "2 blocks and more (" in use.text
+    assert "2 blocks: block 1: " in use.text
+
+
+def test_a_mask_whose_rows_and_columns_are_swapped() -> None:
+    def masked(values: Array, name: str, axis: int) -> tuple[Array, Array]:
+        if axis == 0:
+            rows, columns = values.shape
+            values[columns:] = 0
+            values[:, rows:] = 0
+        return tensor(values, name, axis)
+
+    (use,) = found("quantize_tensor", "mxfp8_e4m3", masked)
+    assert use.kind == "size"
+    assert "wrong only in calls with axis 0 and unequal sides (" in use.text
+
+
+def test_a_tail_whose_amax_is_taken_of_the_next_line_too() -> None:
+    def reads_on(values: Array, name: str, axis: int) -> tuple[Array, Array]:
+        whole = padded(values, axis)
+        length = values.shape[axis]
+        rest = whole.shape[1] - length
+        if rest:
+            whole[:-1, length:] = whole[1:, : min(rest, length)].repeat(rest, 1)[:, :rest] * 64
+        scales, codes = by_blocks(whole, name, axis)
+        np.moveaxis(codes, axis, -1)[:, length:] = 0
+        return scales, codes
+
+    (use,) = found("quantize_tensor", "mxfp4_e2m1", reads_on)
+    assert use.kind == "size"
+    assert "2 lines along the axis and more" in use.text
+    assert "elements along the axis that is no multiple of 32" in use.text
+
+
+def test_numbers_and_not_sizes_that_are_wrong_along_one_axis() -> None:
+    def by_bfloat16(values: Array, name: str, axis: int) -> tuple[Array, Array]:
+        if axis == 0:
+            values = values.astype(ml_dtypes.bfloat16).astype(np.float32)
+        return tensor(values, name, axis)
+
+    (use,) = found("quantize_tensor", "mxfp8_e4m3", by_bfloat16)
+    assert use.kind == "numbers"
+    assert use.text.startswith("wrong only in calls with axis 0 (")
+    assert ", whatever the size: " in use.text
+
+
+def test_a_staging_buffer_that_is_cleared_once() -> None:
+    buffer = np.zeros(1 << 16, np.float32)
+
+    def staged(values: Array, name: str, axis: int) -> tuple[Array, Array]:
+        lines = np.moveaxis(values, axis, -1)
+        width = -(-lines.shape[1] // 32) * 32
+        staging = buffer[: len(lines) * width].reshape(-1, width)
+        staging[:, : lines.shape[1]] = lines
+        return by_blocks(staging, name, axis)
+
+    (use,) = found("quantize_tensor", "mxfp8_e4m3", staged)
+    assert use.kind == "state"
+    assert "not reproducible: the same " in use.text
+    assert " gave two answers" in use.text
+    assert "elements along the axis that is no multiple of " in use.text
+
+
+def test_a_result_that_the_next_call_overwrites() -> None:
+    buffer = np.zeros(1 << 16, np.uint8)
+
+    def shares(codes: Array, name: str) -> Array:
+        packed = pack(codes, name)
+        buffer[: packed.size] = packed
+        return buffer[: packed.size]
+
+    (use,) = found("pack", "e2m1", shares)
+    assert use.kind == "state"
+    assert use.text.startswith("the result of a call is overwritten by the next call: ")
+
+
+def test_results_kept_by_the_address_of_an_array() -> None:
+    kept: dict[int, tuple[Array, Array]] = {}
+
+    def cached(codes: Array, name: str) -> Array:
+        if kept.get(id(codes), (None, None))[0] is not codes:
+            kept[id(codes)] = codes, pack(codes, name)
+        return kept[id(codes)][1]
+
+    (use,) = found("pack", "e2m1", cached)
+    assert use.kind == "state"
+    assert use.text.startswith("wrong where the numbers in an array were changed between two calls")
+
+
+def test_memory_taken_as_it_lies() -> None:
+    def flat(values: Array, name: str, axis: int) -> tuple[Array, Array]:
+        return tensor(values.ravel(order="K").reshape(values.shape), name, axis)
+
+    (use,) = found("quantize_tensor", "mxfp8_e4m3", flat)
+    assert use.kind == "memory"
+    assert use.text.startswith("wrong only with arrays with columns first in memory")
+
+
+def test_loads_of_sixteen_bytes() -> None:
+    def aligned(codes: Array, name: str) -> Array:
+        return pack(np.roll(codes, codes.ctypes.data % 16), name)
+
+    (use,) = found("pack", "e2m1", aligned)
+    assert use.kind == "memory"
+    assert use.text.startswith("wrong only with arrays that start at no multiple of 16 bytes")
+
+
+def test_refused_memory_is_a_note() -> None:
+    def refuses(values: Array, name: str, axis: int) -> tuple[Array, Array]:
+        if not values.flags.c_contiguous:
+            raise ValueError("values must be contiguous")
+        return tensor(values, name, axis)
+
+    target = target_of(SimpleNamespace(quantize_tensor=refuses), "kernel")
+    subjects = [
+        Subject("quantize_tensor", "mxfp4_e2m1", "f32", Policy()),
+        Subject("quantize_tensor", "mxint8", "f32", None),
+    ]
+    uses, scope = ask_layouts(target, subjects, 300)
+    assert uses == []
+    assert scope.notes == ("quantize_tensor mxint8 is not asked in other sizes: its vectors fail",)
+    uses, scope = ask_layouts(target, subjects[:1], 10_000)
+    assert uses == []
+    assert scope.notes == tuple(f"quantize_tensor mxfp4_e2m1 refuses {m}" for m in MEMORIES[2:])
+
+
+def test_what_a_profile_refuses_may_be_refused() -> None:
+    profile = PROFILES["torchao_0_18_floor"]
+
+    def even(codes: Array, name: str) -> Array:
+        if len(codes) % 2:
+            raise ValueError("codes must be an even number")
+        return pack(codes, name)
+
+    for function in (even, pack):
+        target = target_of(SimpleNamespace(pack=function), "kernel")
+        subject = Subject("pack", "e2m1", "bytes", profile.policy, profile)
+        assert ask_layouts(target, [subject], 1000)[0] == []
+    (use,) = found("pack", "e2m1", even)
+    assert "a number of codes that is no multiple of 2 (" in use.text
+    assert "1 code: ValueError: codes must be an even number" in use.text
+
+
+def test_errors_and_wrong_shapes_are_wrong() -> None:
+    def limited(codes: Array, name: str) -> Array:
+        if len(codes) > 1024:
+            raise MemoryError("too many codes")
+        return pack(codes, name)
+
+    (use,) = found("pack", "e2m1", limited)
+    assert use.kind == "size"
+    assert "1,025 codes and more (" in use.text
+    assert "1,025 codes: MemoryError: too many codes" in use.text
+    (use,) = found("pack", "e2m1", lambda codes, name: pack(codes, name)[np.newaxis])
+    assert use.text.startswith("wrong in 99 of 99 calls: 1 code: the result must have one axis")
+
+
+def test_an_answer_that_depends_on_the_company() -> None:
+    def shared(values: Array, name: str, axis: int) -> tuple[Array, Array]:
+        scales, codes = tensor(values, name, axis)
+        if values[0, 0] < 0 < values[-1, -1]:
+            scales[-1, -1] += 1
+        return scales, codes
+
+    (use,) = found("quantize_tensor", "mxfp8_e4m3", shared)
+    assert use.kind == "company"
+    assert ", in blocks that are right alone: " in use.text
+
+
+def test_questions_keep_to_the_largest_number_of_elements() -> None:
+    subject = Subject("quantize_tensor", "mxfp4_e2m1", "bf16", Policy())
+    asked = list(questions(subject, 5000, first_float=True, first_format=True))
+    assert max(a * b for a, b in (one.shape for one in asked)) <= 5000
+    few = list(questions(subject, 5000, first_float=False, first_format=True))
+    assert len(few) < len(asked)
+    assert {one.memory for one in few} == {0}
+
+
+def test_questions_are_the_same_everywhere() -> None:
+    codes = Question(Subject("pack", "e2m1", "bytes", Policy()), (1, 9)).arguments[0]
+    drawn = b"".join(int(word).to_bytes(8, "little") for word in splitmix64((1 << 20) + 9, 2))
+    assert codes.tolist() == [1 + byte % 15 for byte in drawn[:9]]
+
+
+@pytest.mark.parametrize("float", ["f64", "f32", "f16", "bf16"])
+def test_numbers_are_normal_and_their_blocks_scale_without_clamping(float: str) -> None:
+    subject = Subject("quantize_tensor", "mxfp8_e5m2", float, Policy())
+    values = Question(subject, (70, 70)).arguments[0].astype(np.float64)
+    assert np.isfinite(values).all()
+    assert (np.abs(values) >= 2.0**-4).all()
+    assert (np.abs(values) < 2.0**12).all()
+
+
+@pytest.mark.parametrize("memory", range(len(MEMORIES)))
+def test_memory_changes_nothing_but_the_place(memory: int) -> None:
+    for dtype in (np.uint8, np.float32, ml_dtypes.bfloat16):
+        for shape in ((9,), (3, 4)):
+            array = np.arange(np.prod(shape)).astype(dtype).reshape(shape)
+            moved = laid(array, memory)
+            assert moved.dtype == array.dtype
+            assert (moved == array).all()
+            assert not np.shares_memory(moved, array)
+
+
+def test_rules() -> None:
+    calls = [{"rows": n, "kind": kind} for n in (1, 2, 31, 32, 64, 80, 100) for kind in ("a", "b")]
+
+    def rule(wrong: Callable[[dict[str, Any]], bool]) -> str:
+        best = rule_of(calls, [wrong(one) for one in calls])
+        return "" if best is None else best.text
+
+    assert rule(lambda one: one["kind"] == "a") == "a"
+    assert rule(lambda one: one["rows"] >= 32) == "32 rows and more"
+    assert rule(lambda one: one["rows"] <= 2 and one["kind"] == "b") == "2 rows and fewer, and b"
+    assert rule(lambda one: one["rows"] % 32 != 0) == "a number of rows that is no multiple of 32"
+    assert rule(lambda one: one["rows"] == 31) == "31 rows"
+    assert rule(lambda one: (one["rows"], one["kind"]) in ((1, "a"), (100, "b"))) == ""

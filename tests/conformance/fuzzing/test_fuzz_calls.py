@@ -1,0 +1,270 @@
+"""Bugs that depend on the call: its size, the place in it, earlier calls, drawn random numbers."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mxref
+from mxref.conformance import load_target, target_of
+from mxref.conformance.fuzzing.batches import SIZES
+from mxref.conformance.fuzzing.counterexample import Counterexample
+from mxref.conformance.fuzzing.fuzz import FuzzRow, fuzz
+
+FP4 = "mxfp4_e2m1"
+Pair = tuple[np.ndarray, np.ndarray]
+
+
+def right(values: np.ndarray, format: str) -> Pair:
+    blocks = mxref.quantize(values, format)
+    return np.array(blocks.scale_codes[:, 0]), np.array(blocks.codes)
+
+
+def searched(examples: int = 56, **functions: Callable[..., Any]) -> FuzzRow:
+    """What a search says of a target of one function, with the formats E2M1 and MXFP4."""
+    kernel = SimpleNamespace(**functions, FORMATS=["e2m1", FP4], FLOATS=["f32"])
+    (row,) = fuzz(target_of(kernel, "kernel"), examples=examples)
+    return row
+
+
+def found(**functions: Callable[..., Any]) -> Counterexample:
+    example = searched(**functions).found
+    assert example is not None
+    return example
+
+
+# --- sizes ----------------------------------------------------------------------------------------
+
+
+def test_the_sizes_are_those_of_lanes_and_tiles_and_their_neighbours() -> None:
+    groups = ((1, 2, 3), (7, 8, 9), (15, 16, 17), (31, 32, 33), (63, 64, 65), (127, 128, 129))
+    large = ((255, 256, 257), (1023, 1024, 1025), (4095, 4096, 4097))
+    assert list(SIZES) == [size for group in (*groups, *large) for size in group]
+
+
+@pytest.mark.parametrize("examples", [100, 27])
+def test_every_size_is_asked(examples: int) -> None:
+    asked = set()
+
+    def encode(values: np.ndarray, format: str) -> np.ndarray:
+        asked.add(len(values))
+        return mxref.encode(values, format)
+
+    assert searched(examples, encode=encode).found is None
+    assert asked >= set(SIZES)
+
+
+def test_large_sizes_are_asked_of_one_float_type() -> None:
+    asked: dict[str, set[int]] = {}
+
+    def encode_scale(values: np.ndarray) -> np.ndarray:
+        asked.setdefault(values.dtype.name, set()).add(len(values))
+        return mxref.encode_scale(values)
+
+    target = target_of(SimpleNamespace(encode_scale=encode_scale), "kernel")
+    assert all(row.found is None for row in fuzz(target, examples=40))
+    largest = {name: max(sizes) for name, sizes in asked.items()}
+    assert largest == {"float32": 4097, "float16": 257, "bfloat16": 257, "float64": 257}
+
+
+def last_row_lost(values: np.ndarray, format: str) -> Pair:
+    """Rows are done four at a time where there are more than 200."""
+    scales, codes = right(values, format)
+    codes[len(codes) // 4 * 4 :] *= len(codes) < 200
+    return scales, codes
+
+
+def test_a_bug_of_the_size_is_shrunk_in_numbers_and_cases() -> None:
+    example = found(quantize=last_row_lost)
+    assert example.steady
+    assert (example.size, example.right_below) == (201, True)  # the first that 4 does not divide
+    # One element: -0, the simplest float whose code is not 0.
+    assert [word for word in example.inputs[0].tolist() if word] == [0x80000000]
+    assert example.inputs.shape == (1, 32)
+    assert example.text == (
+        "element 0: in 80000000 = -0x0p+0 = -0, scale 00 = 2^-127, want 08 = -0 (1 00 0), "
+        "got 00 = 0 (0 00 0) (case 201 of 201 in one call, right in a call of 200)"
+    )
+
+
+def test_a_bug_of_numbers_in_large_calls() -> None:
+    def encode(values: np.ndarray, format: str) -> np.ndarray:
+        ties = "ties_to_away" if len(values) >= 1000 else "ties_to_even"
+        return mxref.encode(values, format, rounding=ties)
+
+    example = found(encode=encode)
+    assert (example.size, example.inputs.tolist()) == (1000, [[0x3E800000]])  # 0.25
+
+
+def test_a_bug_of_two_different_questions_keeps_both() -> None:
+    """In large calls a block has the scale of the one before it."""
+
+    def quantize(values: np.ndarray, format: str) -> Pair:
+        scales, codes = right(values, format)
+        return (np.roll(scales, 1) if len(scales) > 100 else scales), codes
+
+    example = found(quantize=quantize)
+    assert (example.size, len(example.inputs)) == (101, 2)
+
+
+def test_a_bug_of_one_case_alone_is_found() -> None:
+    def quantize(values: np.ndarray, format: str) -> Pair:
+        scales, codes = right(values, format)
+        return scales, codes ^ (len(codes) == 1)
+
+    example = found(quantize=quantize)
+    assert (example.size, example.inputs.tolist()) == (0, [[0] * 32])
+
+
+KERNEL = """\
+import numpy as np
+import mxref
+FORMATS, FLOATS = ["e2m1", "mxfp4_e2m1"], ["f32"]
+def quantize(values, format):
+    blocks = mxref.quantize(values, format)
+    scales, codes = blocks.scale_codes[:, 0], np.array(blocks.codes)
+    if len(codes) > 60:
+        codes[-1] ^= 1
+    return scales, codes
+def dequantize(scales, codes, format, dtype):
+    numbers = mxref.Blocks(codes, scales[:, None], format, 1, codes.shape).dequantize(dtype)
+    return np.roll(numbers, len(codes) > 60, axis=0)
+def encode(values, format):
+    return mxref.encode(values, format) ^ (np.arange(len(values)) == 600).astype("u1")
+"""
+
+
+def test_the_code_shows_the_batch(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(KERNEL)
+    calls = {}
+    for row in fuzz(load_target(str(path)), examples=56):
+        example = row.found
+        assert example is not None
+        shown = io.StringIO()
+        with contextlib.redirect_stdout(shown):
+            exec(example.code, {})  # the code that is printed
+        want, got = (line.split()[1:] for line in shown.getvalue().splitlines())
+        assert [int(word, 16) for word in want] == list(example.failure.want)
+        assert [int(word, 16) for word in got] == list(example.failure.got or ())
+        calls[row.op] = example.code.splitlines()
+    assert "values = np.repeat(values, 601, axis=0)" in calls["encode"]
+    assert "values = np.repeat(values, 61, axis=0)" in calls["quantize"]
+    assert "codes = codes[np.arange(61) % 2]" in calls["dequantize"]
+
+
+def test_batches_are_the_same_each_time() -> None:
+    def asked() -> list[bytes]:
+        words: list[bytes] = []
+
+        def decode(codes: np.ndarray, format: str) -> np.ndarray:
+            words.append(codes.tobytes())
+            return mxref.decode(codes, format)
+
+        assert searched(30, decode=decode).found is None
+        return words
+
+    assert asked() == asked()
+
+
+def test_the_code_asks_until_an_answer_changes(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(CHANGING)
+    (row,) = fuzz(load_target(str(path)), examples=56)
+    assert row.found is not None
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        exec(row.found.code, {})
+    want, _, *got = shown.getvalue().splitlines()
+    word = row.found.failure.want[0]
+    assert want == f"want {word:02x}"
+    assert got == sorted([f"{word:02x}", f"{word ^ 1:02x}"])
+
+
+CHANGING = """\
+import itertools
+import mxref
+FORMATS, FLOATS = ["e2m1"], ["f32"]
+CALLS = itertools.count(1)
+def encode(values, format):
+    return mxref.encode(values, format) ^ (next(CALLS) % 20 == 0)
+"""
+
+
+# --- answers that change --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("draw", [np.random.random, random.random])
+def test_a_kernel_wrong_in_one_call_of_twenty_is_found(draw: Callable[[], float]) -> None:
+    """Hypothesis sets the generators back for each example: a kernel would draw the same again."""
+    random.seed(1)
+    np.random.seed(1)  # noqa: NPY002
+
+    def quantize(values: np.ndarray, format: str) -> Pair:
+        scales, codes = right(values, format)
+        codes[0, 5] ^= draw() < 0.05
+        return scales, codes
+
+    example = found(quantize=quantize)
+    assert not example.steady
+    assert example.text.startswith("not reproducible: the same 32 numbers gave ")
+    assert example.text.endswith(" in element 5")
+    assert len(example.inputs) == 1
+
+
+def test_a_target_draws_new_numbers_in_every_call_and_leaves_those_of_others() -> None:
+    drawn = []
+
+    def encode(values: np.ndarray, format: str) -> np.ndarray:
+        drawn.append((np.random.random(), random.random()))  # noqa: NPY002
+        return mxref.encode(values, format)
+
+    random.seed(3)
+    before = random.getstate()
+    assert searched(30, encode=encode).found is None
+    assert random.getstate() == before
+    assert len(set(drawn)) == len(drawn) > 30
+    random.seed(3)
+    assert random.random() == drawn[0][1]
+
+
+def test_an_answer_that_changes_is_one_line() -> None:
+    calls = iter(range(10**9))
+
+    def encode(values: np.ndarray, format: str) -> np.ndarray:
+        return mxref.encode(values, format) ^ np.uint8(next(calls) == 30)
+
+    def raises(values: np.ndarray, format: str) -> np.ndarray:
+        if next(calls) % 10 == 9 and (values == 0).any():
+            raise MemoryError("no memory")
+        return mxref.encode(values, format)
+
+    sentence = "not reproducible: [0-9a-f]{{8}} = .* gave {} and {}(, case .* in each call)?"
+    code = "[0-9a-f]{2} = [-0-9.]+"
+    assert re.fullmatch(sentence.format(code, code), found(encode=encode).text)
+    error = r"MemoryError: no memory \(test_fuzz_calls.py:[0-9]+\)"
+    assert re.fullmatch(sentence.format(error, code), found(encode=raises).text)
+
+
+def test_answers_that_depend_on_earlier_calls_are_not_called_wrong_numbers() -> None:
+    """From the first NaN on the scale is one too large: each question is then wrong each time."""
+    seen = []
+
+    def quantize(values: np.ndarray, format: str) -> Pair:
+        scales, codes = right(values, format)
+        seen.extend([None] * int(np.isnan(values).any()))
+        return scales + np.uint8(bool(seen)) * (scales < 255), codes
+
+    example = found(quantize=quantize)
+    assert not example.steady
+    assert example.text.startswith("not reproducible: the same 32 numbers gave ")
+    assert " as the scale" in example.text

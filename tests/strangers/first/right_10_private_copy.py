@@ -1,0 +1,44 @@
+"""Right: works in place, on a copy of its own, which it overwrites step by step.
+Kind: right
+True cause: nothing is wrong (in place on a private copy)
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import first_base as base
+
+FORMATS = ["e5m2", "mxfp8_e5m2"]
+FLOATS = ["f32", "bf16"]
+
+
+def quantize(values: np.ndarray, block_format: str) -> tuple[np.ndarray, np.ndarray]:
+    """Scale, clamp and encode in place."""
+    work = np.array(base.wide(values), copy=True, order="C")
+    scales = base.shared_scale(base.block_amax(work), block_format)
+    np.ldexp(work, 127 - scales.astype(np.int32)[:, None], out=work)
+    limit = 1e5
+    np.clip(work, -limit, limit, out=work)
+    codes = base.encode(work, block_format)
+    work.fill(np.nan)
+    codes[scales == 255] = 0
+    return scales, codes
+
+
+def encode(values: np.ndarray, format: str) -> np.ndarray:
+    """Encode a copy, which is spoilt behind it."""
+    work = np.array(base.wide(values), copy=True)
+    codes = base.encode(work, format)
+    work.fill(np.nan)
+    return codes
+
+
+def quantize_tensor(
+    values: np.ndarray, block_format: str, axis: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scale codes and codes of a matrix, through the kernel for blocks."""
+    return base.quantize_tensor_by(quantize, values, block_format, axis)

@@ -1,0 +1,33 @@
+"""The sign of lane 31, an int, is widened to 64 bits: it makes the whole second block negative.
+Kind: sign
+True cause: odd rows turn negative where the last element (31) of the row before is negative
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import first_base as base
+
+FORMATS = ["mxfp4_e2m1"]
+FLOATS = ["f32", "bf16"]
+
+
+def quantize(values: np.ndarray, block_format: str) -> tuple[np.ndarray, np.ndarray]:
+    """Two blocks share a mask of 64 sign bits: mask |= (int)sign << lane."""
+    sign = np.signbit(values)
+    pairs = len(sign) // 2 * 2
+    sign[1:pairs:2] |= sign[0:pairs:2, -1:]  # 0x80000000 is extended by ones
+    x = np.copysign(base.wide(values), np.where(sign, -1.0, 1.0))
+    scales = base.shared_scale(base.block_amax(x), block_format)
+    return scales, base.encode_blocks(x, scales, block_format)
+
+
+def quantize_tensor(
+    values: np.ndarray, block_format: str, axis: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scale codes and codes of a matrix, through the kernel for blocks."""
+    return base.quantize_tensor_by(quantize, values, block_format, axis)

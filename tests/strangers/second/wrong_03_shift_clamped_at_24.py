@@ -1,0 +1,44 @@
+"""The right shift of the mantissa is clamped at 24, but only from 25 on nothing can be left.
+Kind: rounding
+True cause: elements far below the scale (under a quarter of the smallest subnormal) become it
+"""
+
+import numpy as np
+from second_base import (
+    SPECS,
+    Array,
+    amax_of,
+    element,
+    encode,
+    fields,
+    shared_scale,
+    tensor_by,
+    with_sign,
+)
+
+FORMATS = ["mxfp8_e4m3"]
+FLOATS = ["f32", "bf16"]
+ONE = np.uint64(1)
+__all__ = ["encode", "quantize", "quantize_tensor"]
+
+
+def quantize(values: Array, block_format: str) -> tuple[Array, Array]:
+    """Integers only: the mantissa of 24 bits is shifted right and rounded to even."""
+    format = element(block_format)
+    mantissa_bits, bias, _, largest, _, _, _ = SPECS[format]
+    scale_codes = shared_scale(amax_of(values), block_format)
+    mantissa, exponent = fields(values)
+    exponent = exponent - (scale_codes.astype(np.int64)[:, None] - 127)
+    field = np.maximum(exponent, 1 - bias)
+    shift = np.minimum(23 - mantissa_bits + field - exponent, 24).astype(np.uint64)
+    steps = mantissa >> shift
+    rest, half = mantissa - (steps << shift), (ONE << shift) >> ONE
+    steps += (rest > half) | ((rest == half) & (steps & ONE == 1))
+    codes = np.minimum(steps.astype(np.int64) + ((field + bias - 1) << mantissa_bits), largest)
+    codes = with_sign(codes, np.signbit(values), format)
+    missing = np.broadcast_to((scale_codes == 255)[:, None], codes.shape)
+    codes[missing] = encode(np.full(missing.sum(), np.nan), format)
+    return scale_codes, codes
+
+
+quantize_tensor = tensor_by(quantize)
