@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 
-from mxref.bits.floats import F16, F32, FloatLayout
+from mxref.bits.floats import BF16, FloatLayout
 from mxref.cases.grid import grid, pattern
 from mxref.formats.catalog import E8M0, CodeFormat, ElementFormat
 from mxref.golden.thresholds import tables
@@ -35,7 +35,9 @@ def encode_inputs(fmt: ElementFormat, layout: FloatLayout) -> dict[int, str]:
     _add(found, "M5", around(smallest, 3), layout)
     _add(found, "M7", _sides(fmt, layout), layout)
     _add(found, "M6", walking_sticky(fmt, middles, layout), layout)
-    _add(found, "M14", _ladder(layout), layout)
+    _add(found, "M14", _ladder(layout), layout, signs=layout.width < 64)
+    if layout.width == 64:  # of negative numbers one a binade
+        _add(found, "M14", list(_ladder(layout))[1::3], layout)
     return dict(sorted(found.items()))
 
 
@@ -59,8 +61,7 @@ def shared_scale_inputs(layout: FloatLayout, fmt: ElementFormat) -> dict[int, st
     found: dict[int, str] = {}
     _add(found, "M1", _special_magnitudes(layout), layout, signs=False)
     fields = list(_scale_fields(layout))
-    # The exponents of bfloat16 and float64 in the range of scales are those of float32.
-    for field in fields[:: 1 if layout in (F32, F16) else 4]:
+    for field in fields[:: 4 if layout == BF16 else 1]:  # bfloat16 is part of float32
         _add(found, "M8", around([at(field, 128, layout)], 1), layout, signs=False)
     _add(found, "M8", around(_subnormal_powers(layout), 1), layout, signs=False)
     # The first significand too large for each rule, at which its scale goes up.

@@ -45,15 +45,18 @@ def test_families_are_the_products_that_the_contract_names() -> None:
     names = [one.name for one in families()]
     assert len(set(names)) == len(names)
     # 7 roundings, 4 overflows for FP8; 11 scale rules, 7 scale roundings; two 16-bit floats.
-    operations = ("encode", "dequantize", "encode_scale", "shared_scale", "pack", "quantize")
+    operations = ("encode", "decode", "dequantize", "encode_scale", "decode_scale")
+    operations += ("shared_scale", "pack", "quantize")
     counts = {op: sum(name.startswith(f"{op}.") for name in names) for op in operations}
     assert counts == {
         "encode": 2 * 7 * (4 * 2 + 4),
-        "dequantize": 6 * 2,
+        "decode": 6 * 4,
+        "dequantize": 6 * 4,
         "encode_scale": 2 * 7,
+        "decode_scale": 4,
         "shared_scale": 2 * 6 * 11,
         "pack": 3 * 5,  # packings of three formats
-        "quantize": 6 * 3,
+        "quantize": 6 * 3 + 6 * 2,  # the block product, lanes of float16 and float64
     }
     assert sum(counts.values()) == len(names)
 
