@@ -40,6 +40,8 @@ _UNITS = {"pack": "codes", "unpack": "codes", "pack_blocks": "blocks", "unpack_b
 _MORE, _MOST = 2, 20_000
 #: Lines and their lengths of the tensors that tell what wrong ones have in common.
 _TELLING = (1, 2, 3, 4, 5, 6, 8, 12, 33), (1, 20, 32, 33, 64, 100)
+#: The largest share of calls that a rule covers, if the vectors fail as well.
+_TELLS = 0.75
 #: Wrong calls whose first wrong block is asked alone.
 _ALONE = 8
 
@@ -82,6 +84,9 @@ def ask_layouts(
 ) -> tuple[list[Use], LayoutScope]:
     """Operations on layouts in many sizes, each question twice, with all the others in between.
 
+    Of a subject that fails at the vectors it is said only which sizes or what state decides, if
+    one does: what else is wrong is seen in its vectors.
+
     Args:
         target: the implementation.
         subjects: the operations, formats and float types or layouts, each with what gives the
@@ -115,11 +120,14 @@ def ask_layouts(
         for (op, format), group in groups.items():
             some = list(itertools.islice(pairs, len(group)))
             refused = [pair for pair in some if pair[0].question.memory and pair[0].error]
-            fails = any(one.error and not one.question.memory for one, _ in some)
-            for answer, _ in () if fails else refused:
+            raises = any(one.error and not one.question.memory for one, _ in some)
+            for answer, _ in () if raises else refused:
                 notes[f"{op} {format} refuses {MEMORIES[answer.question.memory]}"] = None
             kept = [pair for pair in some if pair not in refused]
-            found = _judged(functions[op], kept) or _state(functions[op], group)
+            fails = any(question.subject.fails for question in group)
+            found = _judged(functions[op], kept, fails=fails)
+            if found is None and not fails:
+                found = _state(functions[op], group)
             if found is not None:
                 uses.append(Use(op, format, *found))
     largest = max((elements_in(one.subject.op, one.shape) for one in plan), default=0)
@@ -145,7 +153,9 @@ def _read(question: Question, result: Callable[[], object]) -> _Answer:
     return _Answer(question) if np.array_equal(got, question.wanted) else _Answer(question, got)
 
 
-def _judged(function: Function, pairs: Sequence[tuple[_Answer, _Answer]]) -> tuple[str, str] | None:
+def _judged(
+    function: Function, pairs: Sequence[tuple[_Answer, _Answer]], *, fails: bool
+) -> tuple[str, str] | None:
     """The kind and the text of what is wrong with answers to the same questions, asked twice."""
     for one, other in pairs:
         if not one.same(other):
@@ -162,6 +172,9 @@ def _judged(function: Function, pairs: Sequence[tuple[_Answer, _Answer]]) -> tup
     bad = [one for one in calls if one.wrong]
     alone = _wrong_alone(function, bad)
     rule = _rule([(one.question, one.wrong) for one in calls], ("axis", "float") if alone else ())
+    is_tensor = calls[0].question.subject.op == "quantize_tensor"
+    if fails and (alone or rule is None or not (is_tensor or _tells(rule))):
+        return None
     example = bad[0]
     if rule is None:
         where = f"in {len(bad)} of {len(calls)} calls"
@@ -172,7 +185,6 @@ def _judged(function: Function, pairs: Sequence[tuple[_Answer, _Answer]]) -> tup
         where = f"only in calls with {words_of} ({counts})"
     if alone:
         return "numbers", f"wrong {where}, whatever the size: {_difference(example)}"
-    is_tensor = calls[0].question.subject.op == "quantize_tensor"
     if rule is None and is_tensor and not any(one.error for one in bad):
         text = f"wrong {where}, in blocks that are right alone"
         return "company", f"{text}: {_difference(example)}"
@@ -186,6 +198,11 @@ def _rule(calls: Sequence[tuple[Question, bool]], names: Sequence[str] = ()) -> 
         for one, _ in calls
     ]
     return rule_of(features, [wrong for _, wrong in calls])
+
+
+def _tells(rule: Rule) -> bool:
+    """Whether a rule excludes so many calls that it is no unknown layout, right in the smallest."""
+    return float(np.mean(rule.inside)) <= _TELLS
 
 
 def _wrong_alone(function: Function, bad: Sequence[_Answer]) -> bool:
