@@ -52,12 +52,15 @@ class Extent:
         search: whether there is a search.
         seed: the seed of its questions.
         level: 2 to ask every exhaustive family.
+        listing: whether all failures are going to be listed as known, so that the search compares
+            with the policy itself also where the vectors fail.
     """
 
     elements: int | None = None
     search: bool = True
     seed: int = 0
     level: int = 1
+    listing: bool = False
 
 
 def check(
@@ -74,7 +77,7 @@ def check(
         target: the implementation; one that is no Python file is asked the vectors only.
         files: the vector files.
         policy: what to compare with; see `verify`.
-        known: reasons of known divergences by case id or kind.
+        known: reasons of known divergences by case id, kind or way of calling.
         profile: what to compare with where it speaks of something.
         extent: what is asked beside the vectors.
     """
@@ -108,8 +111,10 @@ def check(
     scope = replace(scope, seed=extent.seed, level=extent.level, elements=most)
     more: dict[str, list[Answered]] = {one.file.stem: [one] for one in answered}
     if extent.search:
-        found = list(_search(target, first, uses, most, extent.seed))
-        scope = replace(scope, searched=sum(one.cases for one in found))
+        found = list(_search(target, first, uses, most, extent))
+        where = dict.fromkeys((one.op, one.format) for one in found)
+        searched = sum(one.cases for one in found)
+        scope = replace(scope, searched=searched, searched_in=tuple(where))
         for one in found:
             if one.outcome is not None:
                 file = one.outcome.file
@@ -169,12 +174,12 @@ def _again(target: PythonTarget, report: Report, most: int) -> tuple[list[Use], 
 
 
 def _search(
-    target: PythonTarget, report: Report, uses: Sequence[Use], most: int, seed: int
+    target: PythonTarget, report: Report, uses: Sequence[Use], most: int, extent: Extent
 ) -> Iterator[Compared]:
     """A search in every operation and format whose answers a policy or profile gives so far."""
     unsteady = {(use.op, use.format) for use in uses}
     for row in report.rows:
-        policy = _explaining(row, report)
+        policy = _explaining(row, report, listing=extent.listing)
         if policy is None or (row.op, row.format) in unsteady:
             continue
         for outcome in row.outcomes:
@@ -182,18 +187,19 @@ def _search(
             if not file.cases or file.op not in QUESTIONS:
                 continue
             count = min(QUESTIONS[file.op], max(most or 1 << 17, 64) // elements_of(file, 1))
-            words = drawn(file.op, file.format, file.float, count, seed)
+            words = drawn(file.op, file.format, file.float, count, extent.seed)
             profile = report.profile if row.profile else None
-            yield compare_computed(target, file, [words], policy, profile, name="search")
+            known = report.known
+            yield compare_computed(target, file, [words], policy, profile, known, name="search")
 
 
-def _explaining(row: VerifyRow, report: Report) -> Policy | None:
+def _explaining(row: VerifyRow, report: Report, *, listing: bool) -> Policy | None:
     """The policy that gives the answers of a row; None if nothing known does."""
     start = (
         report.policy if row.profile is None or report.profile is None else report.profile.policy
     )
     left = [f for file, f in row.failures if f.case.id not in report.known]
-    if not left:
+    if not left or listing:
         return start
     cause = row.causes[0] if row.causes else None
     if cause is None or cause.kind != "policy" or not cause.complete:

@@ -17,8 +17,8 @@ from mxref.conformance.verdict.cause.diagnose import answers_differ
 from mxref.conformance.verdict.cause.findings import Finding, findings
 from mxref.conformance.verdict.cause.profile_causes import profile_causes
 from mxref.conformance.verdict.describe.description import describe_failures
-from mxref.conformance.verdict.row import VerifyRow, key_of, kind_of
-from mxref.conformance.verdict.uses import Scope, Use
+from mxref.conformance.verdict.row import VerifyRow, kinds_covering, listed_as
+from mxref.conformance.verdict.uses import USES, Scope, Use
 from mxref.policy.choices import Standing
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
@@ -37,16 +37,6 @@ __all__ = [
     "with_rows",
 ]
 
-#: Verdicts on ways of calling that change answers.
-_USES = {
-    "size": "depends on the size of the call",
-    "state": "is not reproducible",
-    "company": "mixes cases of a call",
-    "memory": "depends on where its arrays lie in memory",
-    "threads": "fails when called by two threads",
-    "empty": "answers an empty call wrongly",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -57,11 +47,13 @@ class Report:
     rows: tuple[VerifyRow, ...]
     not_covered: tuple[str, ...]
     equals: str | None = None  #: the one policy that gives all answers, if it is another
-    known: Mapping[str, str] = field(default_factory=dict)  #: reason by id, from an xfail file
+    #: Reason by case id, by kind and by way of calling, from an xfail file.
+    known: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()  #: causes, each once for all formats that share it
     profile: Profile | None = None  #: what was compared with, in what it speaks of
     uses: tuple[Use, ...] = ()  #: ways of calling that change answers
     scope: Scope = field(default_factory=Scope)  #: what was asked beside the vectors
+    all_floats: bool = True  #: whether no float type was left out on purpose
 
     @property
     def compared(self) -> int:
@@ -76,7 +68,7 @@ class Report:
     @property
     def unexplained(self) -> list[tuple[VectorFile, Failure]]:
         """Failures that the xfail file does not list."""
-        return [(file, f) for file, f in self.failures if key_of(file, f) not in self.known]
+        return [pair for pair in self.failures if listed_as(*pair, self.known) is None]
 
     @property
     def unexplained_uses(self) -> list[Use]:
@@ -99,11 +91,34 @@ class Report:
         return {case.id for row in self.rows for one in row.outcomes for case in one.file.cases}
 
     @property
+    def reasons(self) -> list[str]:
+        """The reason of each known failure, from the xfail file."""
+        keys = (listed_as(*pair, self.known) for pair in self.failures)
+        return [self.known[key] for key in keys if key is not None]
+
+    @property
     def stale(self) -> list[str]:
-        """Cases that the xfail file lists although they pass or were not compared."""
-        failed = {failure.case.id for _, failure in self.failures}
-        failed |= {kind_of(*failure) for failure in self.failures} | {use.key for use in self.uses}
-        return [id for id in self.known if id not in failed]
+        """What the xfail file lists although it passes or was not compared.
+
+        Kinds and ways of calling are not among them where they were not asked for.
+        """
+        failed = self.keys
+        left = [key for key in self.known if key not in failed]
+        return [key for key in left if " " not in key or self.tells(key)]
+
+    @property
+    def keys(self) -> set[str]:
+        """Everything that an xfail file may list of this report: ids, kinds and ways of calling."""
+        ids = {failure.case.id for _, failure in self.failures}
+        kinds = {kind for pair in self.failures for kind in kinds_covering(*pair)}
+        return ids | kinds | {use.key for use in self.uses}
+
+    def tells(self, key: str) -> bool:
+        """Whether a kind or a way of calling would have been seen if something failed under it."""
+        op, format, why = key.split(" ", 2)
+        if why in USES:
+            return self.scope.calls > 0
+        return self.all_floats and (op, format) in self.scope.searched_in
 
     @property
     def passed(self) -> bool:
@@ -120,7 +135,7 @@ class Report:
             unsteady = {(use.op, use.format) for use in self.uses}
             left = [row for row in self.rows if (row.op, row.format) not in unsteady]
             rest = replace(self, rows=tuple(left), uses=()) if left else None
-            kinds = ", ".join(dict.fromkeys(_USES[use.kind] for use in self.uses))
+            kinds = ", ".join(dict.fromkeys(USES[use.kind] for use in self.uses))
             if rest is not None and any(row.failures for row in left):
                 return f"{kinds}; elsewhere {rest.verdict}"
             return kinds
