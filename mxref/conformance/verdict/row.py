@@ -53,6 +53,7 @@ class VerifyRow:
     format: str
     outcomes: tuple[Outcome, ...]
     causes: tuple[Cause, ...] = ()  #: what gives its answers, if some of them are wrong
+    sought: bool = False  #: whether causes have been looked for
     description: Description | None = None  #: where it fails, if no cause gives all of them
 
     @property

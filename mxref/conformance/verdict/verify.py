@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from mxref.cases.answers import answerable, reads
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.clauses import is_legal, standing_of, violated
-from mxref.conformance.compare.compare import Answered, Failure, Outcome, asked
+from mxref.conformance.compare.compare import Answered, Failure, asked
 from mxref.conformance.verdict.cause.causes import find_causes
 from mxref.conformance.verdict.cause.diagnose import answers_differ
 from mxref.conformance.verdict.cause.findings import Finding, findings
@@ -33,6 +33,7 @@ __all__ = [
     "against_standard",
     "begun",
     "covered_files",
+    "described",
     "verify",
     "with_rows",
 ]
@@ -209,7 +210,7 @@ def verify(
             policy as well, the profile that the target claims, if it claims one.
     """
     report, covered = begun(target, files, policy, known, profile)
-    return with_rows(report, [(asked(target, file),) for file in covered])
+    return described(with_rows(report, [(asked(target, file),) for file in covered]))
 
 
 def begun(
@@ -238,33 +239,45 @@ def against_standard(report: Report) -> Report:
 
 
 def with_rows(
-    report: Report, files: Sequence[Sequence[Answered]], uses: Sequence[Use] = ()
+    report: Report,
+    files: Sequence[Sequence[Answered]],
+    uses: Sequence[Use] = (),
+    *,
+    why: bool = True,
 ) -> Report:
     """A report with rows for these files, each compared with the profile or with the policy.
 
     Args:
-        report: the report, without rows.
+        report: the report; rows of it that would come out the same are kept.
         files: for each vector file its answers, and those to other questions of its kind.
         uses: ways of calling that change answers; why these are wrong is not looked for.
+        why: whether causes are looked for.
     """
     by_profile: list[VerifyRow] = []
     others: list[VerifyRow] = []
     profile = report.profile
     unsteady = {(use.op, use.format) for use in uses}
     unsteady |= {("quantize_tensor", format) for op, format in unsteady if op == "quantize"}
+    made = {(row.op, row.format, row.profile, len(row.outcomes)): row for row in report.rows}
     by_stem = {some[0].file.stem: some for some in files}
     for (op, format), group in _grouped([some[0].file for some in files]):
         stems = [f.stem for f in group if profile and speaks_of(profile, op, format, f.float)]
         spoken = [by_stem[stem] for stem in stems]
         rest = [by_stem[file.stem] for file in group if file.stem not in stems]
-        steady = (op, format) not in unsteady
-        if profile is not None and spoken:
-            outcomes = tuple(one.judged(profile.policy, profile) for s in spoken for one in s)
-            row = _row(op, format, outcomes, profile.policy, by_profile, steady=steady)
-            by_profile.append(row)
-        if rest:
-            outcomes = tuple(one.judged(report.policy) for some in rest for one in some)
-            others.append(_row(op, format, outcomes, report.policy, others, steady=steady))
+        steady = why and (op, format) not in unsteady
+        for some, policy, by, rows in (
+            (spoken, profile.policy if profile else report.policy, profile, by_profile),
+            (rest, report.policy, None, others),
+        ):
+            answers = [one for file in some for one in file]
+            if not answers:
+                continue
+            row = made.get((op, format, by.name if by else None, len(answers)))
+            if row is None:
+                row = VerifyRow(op, format, tuple(one.judged(policy, by) for one in answers))
+            rows.append(
+                _with_causes(row, policy, rows) if steady else replace(row, causes=(), sought=False)
+            )
     return replace(
         report,
         rows=(*by_profile, *others),
@@ -298,27 +311,35 @@ def _in_words(files: Sequence[VectorFile], some: Collection[str]) -> tuple[str, 
     return tuple(f"{op} {', '.join(names)}" if op in others else op for op, names in named.items())
 
 
-def _row(
-    op: str,
-    format: str,
-    outcomes: tuple[Outcome, ...],
-    policy: Policy,
-    before: Sequence[VerifyRow],
-    *,
-    steady: bool,
-) -> VerifyRow:
-    if not steady or not any(outcome.failures for outcome in outcomes):
-        return VerifyRow(op, format, outcomes)
-    known = (row.causes[0] for row in before if row.op == op and row.causes)
+def _with_causes(row: VerifyRow, policy: Policy, before: Sequence[VerifyRow]) -> VerifyRow:
+    """A row with the causes of its failures, unless it has them."""
+    if row.sought or not row.failures:
+        return row
+    known = (other.causes[0] for other in before if other.op == row.op and other.causes)
     hints = dict.fromkeys(cause for cause in known if cause.complete)
-    by_profile = outcomes[0].profile is not None
-    causes = profile_causes(op, outcomes) if by_profile else ()
-    causes = causes or find_causes(op, outcomes, policy, tuple(hints))
-    complete = any(cause.complete for cause in causes)
-    # A policy that gives all answers may do so but for codes of NaN.
-    described = by_profile or not complete
-    description = describe_failures(outcomes, policy) if described else None
-    return VerifyRow(op, format, outcomes, causes, description)
+    causes = profile_causes(row.op, row.outcomes) if row.profile is not None else ()
+    causes = causes or find_causes(row.op, row.outcomes, policy, tuple(hints))
+    return replace(row, causes=causes, sought=True)
+
+
+def described(report: Report) -> Report:
+    """A report whose rows say where they fail, if no cause gives all answers.
+
+    A row of a way of calling that changes answers says nothing.
+    """
+    unsteady = {(use.op, use.format) for use in report.uses}
+    unsteady |= {("quantize_tensor", format) for op, format in unsteady if op == "quantize"}
+    rows = []
+    for row in report.rows:
+        complete = any(cause.complete for cause in row.causes)
+        # A policy that gives all answers may do so but for codes of NaN.
+        if (row.op, row.format) not in unsteady and (row.profile is not None or not complete):
+            by_profile = row.profile is not None and report.profile is not None
+            policy = report.profile.policy if by_profile and report.profile else report.policy
+            rows.append(replace(row, description=describe_failures(row.outcomes, policy)))
+        else:
+            rows.append(row)
+    return replace(report, rows=tuple(rows))
 
 
 def _one_policy(rows: Sequence[VerifyRow], start: Policy) -> str | None:
