@@ -352,6 +352,29 @@ def test_errors_and_wrong_shapes_are_wrong() -> None:
     assert use.text.startswith("wrong in 99 of 99 calls: 1 code: the result must have one axis")
 
 
+@pytest.mark.parametrize(
+    ("op", "format", "text"),
+    [
+        ("pack", "e3m2", "1 code: want 3 bytes, got 4"),
+        ("pack_scales", "e8m0", "1 x 1 matrix of scales: want 1 bytes, got 2"),
+        ("pack_blocks", "mxfp6_e3m2", "1 block: want 25 bytes, got 26"),
+        ("quantize_tensor", "mxint8", "1 x 1 tensor along axis 0: want 33 scale codes and codes, "),
+    ],
+)
+def test_results_of_another_size(op: str, format: str, text: str) -> None:
+    policy = BEFORE if op == "pack_blocks" else "ocp"
+    subject = Subject(op, format, SLOTS.get(op, "bytes"), Policy.parse(policy))
+
+    def longer(*arguments: Any) -> Any:
+        result: Any = subject.answer(arguments)[0]
+        if op == "quantize_tensor":
+            return result.scale_codes, np.repeat(result.codes, 2, axis=0)
+        return np.concatenate([result, result[..., :1]], axis=-1)
+
+    (use,) = found(op, format, longer, policy)
+    assert text in use.text
+
+
 def test_an_answer_that_depends_on_the_company() -> None:
     def shared(values: Array, name: str, axis: int) -> tuple[Array, Array]:
         scales, codes = tensor(values, name, axis)
