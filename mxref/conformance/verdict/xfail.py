@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mxref.support.whole_file import write_file
+from mxref.support.whole_file import read_file, write_file
 
 if TYPE_CHECKING:
     from mxref.conformance.verdict.verify import Report
@@ -79,7 +79,13 @@ def _lack(group: dict[str, Any]) -> str:
 
 def _groups(path: Path) -> list[dict[str, Any]]:
     try:
-        record = json.loads(path.read_text("utf-8"))
+        data = read_file(path)
+    except OSError as error:
+        raise XfailError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise XfailError(str(error)) from None
+    try:
+        record = json.loads(data.decode("utf-8"))
         groups = record["groups"]
         for group in groups:
             if set(group) != {"reason", "link", "cases"}:
@@ -89,8 +95,6 @@ def _groups(path: Path) -> list[dict[str, Any]]:
             ids = group["cases"]
             if not isinstance(ids, list) or not all(isinstance(id, str) for id in ids):
                 raise TypeError("cases are ids")
-    except OSError as error:
-        raise XfailError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise XfailError(f"{path} is no xfail file: {error!r}") from None
     return list(groups)
