@@ -36,7 +36,7 @@ def found(op: str, format: str, function: Function, policy: str = "ocp", **more:
     target = target_of(SimpleNamespace(**{op: function}), "kernel")
     slot, fails = SLOTS.get(op, "bytes"), more.get("fails", False)
     subject = Subject(op, format, slot, Policy.parse(policy), fails=fails)
-    uses, scope = ask_layouts(target, [subject], more.get("elements", 10_000))
+    uses, scope = ask_layouts(target, [subject], more.get("elements", 5_000))
     assert scope.calls > 0
     return uses
 
