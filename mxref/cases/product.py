@@ -10,6 +10,9 @@ limit of the scale rule and for quotients that no float32 has; quotients below t
 share the smallest key. Infinities and NaN are left to level 1: under `ocp` their blocks have no
 element codes.
 
+Of float16 and bfloat16 the elements are not keys but all numbers, each under every scale that a
+block with this number can have.
+
 In each block one element is the largest and fixes the scale, 31 others run through the keys. The
 neighbours, the float32 that stands for a key's interval, and the place, sign and size of the
 largest element vary from block to block, by a fixed permutation and fixed splitmix64 words.
@@ -23,7 +26,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import F32, FloatLayout, floor_log2, split
+from mxref.bits.floats import F32, LAYOUTS, FloatLayout, floor_log2, split
 from mxref.cases.splitmix import splitmix64
 from mxref.cases.steps import steps
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ElementFormat
@@ -40,8 +43,10 @@ def key_layout(fmt: ElementFormat) -> FloatLayout:
 
 
 @functools.cache
-def scale_range(fmt: ElementFormat, policy: Policy) -> tuple[tuple[int, int, int], ...]:
-    """The scale codes of float32 blocks, each with its first and last amax pattern.
+def scale_range(
+    fmt: ElementFormat, policy: Policy, float: str = F32.name
+) -> tuple[tuple[int, int, int], ...]:
+    """The scale codes of blocks of a float type, each with its first and last amax pattern.
 
     A code that wraps around is listed once for each range of amax that gives it.
 
@@ -50,7 +55,7 @@ def scale_range(fmt: ElementFormat, policy: Policy) -> tuple[tuple[int, int, int
     >>> len(ranges), [f"{n:x}" for n in ranges[125]]  # amax from 1 to just below 2: scale 2**-2
     (253, ['7d', '3f800000', '3fffffff'])
     """
-    found = steps("shared_scale", fmt.name, F32.name, policy).runs(1, F32.inf_bits)
+    found = steps("shared_scale", fmt.name, float, policy).runs(1, LAYOUTS[float].inf_bits)
     return tuple((code, first, end - 1) for first, end, code in found)
 
 
@@ -114,23 +119,33 @@ def product_blocks(block: str, policy: Policy) -> Iterator[U32]:
         yield scale_blocks(fmt, code, first, last)
 
 
-def scale_blocks(fmt: ElementFormat, code: int, first: int, last: int) -> U32:
+def scale_blocks(
+    fmt: ElementFormat, code: int, first: int, last: int, float: str = F32.name
+) -> U32:
     """The blocks under the scale code of every amax from `first` to `last`."""
-    others = reachable(fmt, code, last)
+    layout = LAYOUTS[float]
+    others = reachable(fmt, code, last) if layout is F32 else _every_number(layout, code, last)
     count = -(-others.size // 31)
     rows = np.zeros((count, 31), np.uint32)
     rows.reshape(-1)[: others.size] = others
     words = splitmix64(code + 256, count)
-    magnitudes = rows & np.uint32(F32.sign_bit - 1)
+    magnitudes = rows & np.uint32(layout.sign_bit - 1)
     low = np.maximum(magnitudes.max(axis=1), first).astype(np.uint64)
     # One in four has the largest amax, one in four the smallest; the others lie between.
     amax = low + (words >> np.uint64(8)) % (np.uint64(last + 1) - low)
     choice = words & np.uint64(3)
     amax = np.where(choice == 0, np.uint64(last), np.where(choice == 1, low, amax))
-    amax |= (words >> np.uint64(2) & np.uint64(1)) << np.uint64(F32.width - 1)
+    amax |= (words >> np.uint64(2) & np.uint64(1)) << np.uint64(layout.width - 1)
     position = np.arange(count) * 5 % 32
     blocks = np.empty((count, 32), np.uint32)
     is_largest = np.arange(32) == position[:, np.newaxis]
     blocks[~is_largest] = rows.reshape(-1)
     blocks[is_largest] = amax.astype(np.uint32)
     return blocks
+
+
+def _every_number(layout: FloatLayout, code: int, largest: int) -> U32:
+    """Every number of 16 bits up to a magnitude, of both signs, in another order for every code."""
+    order = _permuted_keys(layout.width) ^ (code * 0x2B5 & ((1 << layout.width) - 1))
+    found: U32 = order[order & (layout.sign_bit - 1) <= largest].astype(np.uint32)
+    return found

@@ -148,7 +148,7 @@ def _matrices() -> Iterator[tuple[str, int, int, list[int]]]:
     rows, columns = 130, 4
     numbers = [(r, c) for r in range(rows) for c in range(columns)]
     yield "rows_130x4", rows, columns, [r for r, _ in numbers]
-    yield "wide130x4", rows, columns, [c for _, c in numbers]
+    yield "columns_130x4", rows, columns, [c for _, c in numbers]
 
 
 def _shape_flags(rows: int, columns: int) -> tuple[str, ...]:

@@ -83,7 +83,7 @@ def _times(
 
 
 def _far_below(fmt: ElementFormat, layout: FloatLayout) -> list[int]:
-    """Significands 1, 1.5 and all ones from an eighth of the smallest number downwards."""
+    """Significands 1, 1.5 and all ones from a quarter of the smallest number downwards."""
     m = layout.mantissa_bits
     power = layout.bias - fmt.emax if layout == F16 else 0
     points = []

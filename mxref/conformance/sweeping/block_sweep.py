@@ -1,7 +1,8 @@
 """A sweep over blocks, one scale at a time: every element under every scale.
 
 `quantize` gets the block product (`mxref.cases.product`): blocks that pair every scale code with
-every odd-rounded key. It is complete if an element's code depends on its number and its scale only.
+every odd-rounded key, or with every number of a float type of 16 bits. It is complete if an
+element's code depends on its number and its scale only.
 `dequantize` gets every code under every scale. Wrong answers are intervals of keys or codes, each
 with the scales that have the same interval.
 """
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import F32, F64, compose, split, to_odd
+from mxref.bits.floats import F64, LAYOUTS, compose, split, to_odd
 from mxref.cases.answers import exact_answers, fast_answers
 from mxref.cases.product import key_layout, scale_blocks, scale_range
 from mxref.cases.records import VectorFile, same_width
@@ -104,7 +105,7 @@ def scale_count(plan: Plan) -> int:
     """The number of scales; one that returns where exponents wrap counts again."""
     if plan.file.op == "dequantize":
         return E8M0.code_count
-    return len(scale_range(BLOCK_FORMATS[plan.file.format].element, plan.policy))
+    return len(scale_range(BLOCK_FORMATS[plan.file.format].element, plan.policy, plan.file.float))
 
 
 def sweep_blocks(plan: Plan, index: int) -> SweepPart:
@@ -117,11 +118,11 @@ def sweep_blocks(plan: Plan, index: int) -> SweepPart:
     target, file = plan.target(), plan.file
     fmt = BLOCK_FORMATS[file.format].element
     if file.op == "quantize":
-        scale, first, last = scale_range(fmt, plan.policy)[index]
-        inputs = scale_blocks(fmt, scale, first, last).astype(np.uint64)
+        scale, first, last = scale_range(fmt, plan.policy, file.float)[index]
+        inputs = scale_blocks(fmt, scale, first, last, file.float).astype(np.uint64)
         if not inputs.size:  # a scale that wraps around, without finite quotients
             return SweepPart((), 0, 0.0, time.perf_counter() - began)
-        keys = _keys(inputs, scale, fmt)
+        keys = _keys(inputs, scale, fmt, file.float)
         want = fast_answers(file.op, file.format, file.float, inputs, plan.policy)
         want = want.astype(np.uint64)
         some = slice(None, None, 1 if isinstance(target, OwnTarget) else SHARE)
@@ -139,17 +140,23 @@ def sweep_blocks(plan: Plan, index: int) -> SweepPart:
     return SweepPart(found, keys.size, asked, time.perf_counter() - began)
 
 
-def key_float(key: int, fmt: ElementFormat) -> int:
+def key_float(key: int, fmt: ElementFormat, float: str) -> int:
     """The float64 pattern of the quotient of a key of `quantize`."""
-    return key << (F64.mantissa_bits - key_layout(fmt).mantissa_bits)
+    return key << _dropped_bits(fmt, float)
 
 
-def _keys(inputs: Words, scale: int, fmt: ElementFormat) -> Words:
+def _dropped_bits(fmt: ElementFormat, float: str) -> int:
+    """The fraction bits of float64 that a key lacks; keys of 16-bit floats are exact."""
+    layout = LAYOUTS[float]
+    own = layout.mantissa_bits if layout.width == 16 else 0
+    return F64.mantissa_bits - max(key_layout(fmt).mantissa_bits, own)
+
+
+def _keys(inputs: Words, scale: int, fmt: ElementFormat, float: str) -> Words:
     """The odd-rounded quotient of each element by its scale; the quotient is exact in float64."""
-    parts = split(inputs, F32)
+    parts = split(inputs, LAYOUTS[float])
     quotients = dataclasses.replace(parts, exponent=parts.exponent - (scale - E8M0.bias))
-    drop = F64.mantissa_bits - key_layout(fmt).mantissa_bits
-    return to_odd(compose(quotients, F64), drop)
+    return to_odd(compose(quotients, F64), _dropped_bits(fmt, float))
 
 
 def _ramp(fmt: ElementFormat) -> Words:

@@ -70,7 +70,7 @@ def sweep(
             ``functools.partial(load_target, "my_kernel.py")``, unless it can be pickled.
         op: one of `OPERATIONS`.
         format: element format, block format for `quantize` and `dequantize`, else `e8m0`.
-        float: type of the float side: `f32`, `f16` or `bf16`; of `quantize` and `decode` `f32`.
+        float: type of the float side: `f32`, `f16` or `bf16`; of `decode` and `decode_scale` `f32`.
         policy: the policy to compare with; the one that the target claims if None.
         jobs: number of processes; a script that starts any must have its own work below
             ``if __name__ == "__main__"``. Of an executor: number of parts at once.
@@ -219,7 +219,7 @@ def _plan(
 ) -> Plan:
     """The plan for one format, after checking the arguments."""
     floats = dict.fromkeys(name for name in LAYOUTS if LAYOUTS[name].width <= 32)
-    if op in ("decode", "decode_scale", "quantize"):
+    if op in ("decode", "decode_scale"):
         floats = {"f32": None}
     if float not in floats:
         raise ValueError(unknown_name(f"float of a sweep of {op}", float, floats))

@@ -144,9 +144,13 @@ def _group_lines(file: VectorFile, tally: BlockTally) -> list[str]:
     fmt = BLOCK_FORMATS[file.format].element
 
     def line(one: Interval) -> str:
-        if file.op == "quantize":  # an odd key stands for the numbers between its neighbours
+        if (
+            file.op == "quantize"
+        ):  # of float32 an odd key stands for the numbers between its neighbours
             return "x / scale " + _line(
-                one, lambda key: show_float(key_float(key, fmt), F64), partial(show_code, fmt=fmt)
+                one,
+                lambda key: show_float(key_float(key, fmt, file.float), F64),
+                partial(show_code, fmt=fmt),
             )
         show_number = partial(show_float, layout=LAYOUTS[file.float])
         return "code " + _line(one, partial(show_code, fmt=fmt), show_number)

@@ -29,7 +29,7 @@ def right(values: np.ndarray, format: str) -> Pair:
     return np.array(blocks.scale_codes[:, 0]), np.array(blocks.codes)
 
 
-def searched(examples: int = 200, **functions: Callable[..., Any]) -> FuzzRow:
+def searched(examples: int = 56, **functions: Callable[..., Any]) -> FuzzRow:
     """What a search says of a target of one function, with the formats E2M1 and MXFP4."""
     kernel = SimpleNamespace(**functions, FORMATS=["e2m1", FP4], FLOATS=["f32"])
     (row,) = fuzz(target_of(kernel, "kernel"), examples=examples)
@@ -51,7 +51,7 @@ def test_the_sizes_are_those_of_lanes_and_tiles_and_their_neighbours() -> None:
     assert list(SIZES) == [size for group in (*groups, *large) for size in group]
 
 
-@pytest.mark.parametrize("examples", [200, 40])
+@pytest.mark.parametrize("examples", [100, 27])
 def test_every_size_is_asked(examples: int) -> None:
     asked = set()
 
@@ -147,7 +147,7 @@ def test_the_code_shows_the_batch(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     path.write_text(KERNEL)
     calls = {}
-    for row in fuzz(load_target(str(path))):
+    for row in fuzz(load_target(str(path)), examples=56):
         example = row.found
         assert example is not None
         shown = io.StringIO()
@@ -179,7 +179,7 @@ def test_batches_are_the_same_each_time() -> None:
 def test_the_code_asks_until_an_answer_changes(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     path.write_text(CHANGING)
-    (row,) = fuzz(load_target(str(path)))
+    (row,) = fuzz(load_target(str(path)), examples=56)
     assert row.found is not None
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown):

@@ -369,7 +369,7 @@ def test_scales() -> None:
         (("encode",), "format must be given for encode"),
         (("encode", "mxfp4_e2m1"), "got the block format 'mxfp4_e2m1': use 'e2m1'"),
         (("quantize", "e2m1"), "format of quantize must be one of mxfp8_e5m2"),
-        (("quantize", "mxfp4_e2m1", "bf16"), "float of a sweep of quantize must be one of f32"),
+        (("quantize", "mxfp4_e2m1", "f64"), "float of a sweep of quantize must be one of f32"),
         (("encode_scale", "e2m1"), "format of encode_scale must be e8m0, got 'e2m1'"),
         (("pack", "e2m1"), "op must be one of encode"),
         (("encode", "e2m1", "f16", Policy().replace(rounding="stochastic_a")), "no random bits"),

@@ -12,17 +12,19 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from helpers import sentence
 
 import mxref
+from mxref.cases.product import scale_range
 from mxref.conformance import target_of
 from mxref.conformance.sweeping.block_sweep import BlockTally
 from mxref.conformance.sweeping.plan import OwnTarget
 from mxref.conformance.sweeping.sweep import Swept, sweep
 from mxref.conformance.sweeping.sweep_text import finding_lines, summary, swept_json
-from mxref.formats.catalog import block_format
+from mxref.formats.catalog import E2M1, block_format
 from mxref.golden import level2
 from mxref.policy.policy import Policy
 
@@ -42,8 +44,10 @@ def planted(change: Change) -> Any:
     return target_of(SimpleNamespace(quantize=quantize), "planted")
 
 
-def quantized(change: Change, first: int = 0x78, end: int = 0x7C, **given: Any) -> Swept:
-    return sweep(planted(change), "quantize", "mxfp4_e2m1", first=first, end=end, **given)
+def quantized(
+    change: Change, first: int = 0x78, end: int = 0x7C, float: str = "f32", **given: Any
+) -> Swept:
+    return sweep(planted(change), "quantize", "mxfp4_e2m1", float, first=first, end=end, **given)
 
 
 def nothing(values: Array, scales: Array, codes: Array) -> None:
@@ -62,6 +66,64 @@ def test_mxref_is_right_at_the_ends(format: str) -> None:
     assert swept.passed
     assert swept.cases > 5_000
     assert sweep(own, "quantize", format, first=125, end=126).passed
+
+
+#: Float type -> dtype, all scale codes of E2M1 (amax 2**n has the scale 2**(n - 2), those below
+#: 2**-125 have 2**-127), and one of them with its largest amax.
+SHORT = {
+    "f16": (np.dtype(np.float16), range(101, 141), 0x78, 0x2BFF),
+    "bf16": (np.dtype(ml_dtypes.bfloat16), range(253), 0x03, 0x02FF),
+}
+
+
+@pytest.mark.parametrize("float", SHORT)
+def test_every_number_of_16_bits_stands_under_every_scale(float: str) -> None:
+    dtype, scales, scale, largest = SHORT[float]
+    found = scale_range(E2M1, Policy(), float)
+    assert [code for code, _, _ in found] == list(scales)
+    (index,) = (i for i, one in enumerate(found) if one[0] == scale)
+    assert found[index][2] == largest
+    seen: list[Array] = []
+
+    def quantize(values: Array, format: str) -> tuple[Array, Array]:
+        assert values.dtype == dtype
+        seen.append(values.view(np.uint16).copy())
+        blocks = mxref.quantize(values, format)
+        assert (blocks.scale_codes == scale).all()
+        return blocks.scale_codes[:, 0], blocks.codes
+
+    target = target_of(SimpleNamespace(quantize=quantize), "kernel")
+    swept = sweep(target, "quantize", "mxfp4_e2m1", float, first=index, end=index + 1)
+    assert swept.passed
+    (blocks,) = seen
+    assert swept.cases == blocks.size
+    # In every block one element has an amax of the scale; the others are all numbers up to that.
+    signs = np.arange(1 << 16)
+    assert set(blocks.reshape(-1).tolist()) == set(signs[signs & 0x7FFF <= largest].tolist())
+    assert sweep(OwnTarget(Policy()), "quantize", "mxint8", float, first=1, end=2).passed
+
+
+@pytest.mark.parametrize("float", SHORT)
+def test_one_wrong_number_of_16_bits_is_found(float: str, tmp_path: Path) -> None:
+    """The number nearest above the tie 2.5, under one scale: in float16 a key has all its bits."""
+    dtype, _, scale, _ = SHORT[float]
+    bit = 2.0**-9 if float == "f16" else 2.0**-6
+    number = dtype.type((2.5 + bit) * 2.0 ** (scale - 127))
+
+    def change(values: Array, scales: Array, codes: Array) -> None:
+        codes[(values == number) & (scales[:, np.newaxis] == scale)] = 4
+
+    (index,) = (i for i, one in enumerate(scale_range(E2M1, Policy(), float)) if one[0] == scale)
+    what = partial(quantized, change, index - 1, index + 2, float=float)
+    swept = what(state=tmp_path / "state.json")
+    hex = {
+        "f16": "4004040000000000 = 0x1.404p+1 = 2.501953125",
+        "bf16": "4004200000000000 = 0x1.42p+1 = 2.515625",
+    }
+    assert finding_lines(swept) == [
+        f"scale {scale:02x}: x / scale {hex[float]}: want 05 = 3, got 04 = 2"
+    ]
+    assert finding_lines(what(state=tmp_path / "state.json")) == finding_lines(swept)
 
 
 def test_mxref_dequantizes_everything() -> None:
