@@ -396,6 +396,17 @@ def test_questions_keep_to_the_largest_number_of_elements() -> None:
     assert {one.memory for one in few} == {0}
 
 
+def test_no_call_is_larger_when_what_is_wrong_is_looked_into() -> None:
+    sizes = []
+
+    def wrong(values: Array, name: str, axis: int) -> tuple[Array, Array]:
+        sizes.append(values.size)
+        return tensor(values * (len(values) > 2), name, axis)
+
+    assert found("quantize_tensor", "mxint8", wrong, elements=1100)
+    assert max(sizes) <= 1100
+
+
 def test_questions_are_the_same_everywhere() -> None:
     codes = Question(Subject("pack", "e2m1", "bytes", Policy()), (1, 9)).arguments[0]
     drawn = b"".join(int(word).to_bytes(8, "little") for word in splitmix64((1 << 20) + 9, 2))
