@@ -143,12 +143,18 @@ def _of_batches(judge: _Judge, calls: Sequence[Call]) -> tuple[str, str]:
 
 
 def _by_company(one: Ways, example: Call) -> bool:
-    """Whether a wrong answer is right in the same place of a call full of the same case."""
+    """Whether a wrong answer is right in the same place among other cases, each repeated."""
     if not example.changed.size or not example.turn:
         return False
     place = example.changed[0]
-    alone = one.ask(np.full_like(example.rows, example.rows[place]), 2)
-    return not alone.error and place not in alone.changed
+    own = example.rows[place]
+    for case in (own, *one.chosen(4, 6)):
+        rows = np.full_like(example.rows, case)
+        rows[place] = own
+        call = one.ask(rows, 2)
+        if not call.error and place not in call.changed:
+            return True
+    return False
 
 
 def _steady(one: Ways, example: Call) -> bool:
