@@ -58,7 +58,9 @@ def scaled_tasks() -> Iterator[Callable[[], VectorFile]]:
 
 
 def _model(name: str) -> str:
-    return "M17" if name.startswith("lane_") else "M16" if "ties_under" in name else "M9"
+    if name.startswith("lane_"):
+        return "M17"
+    return "M16" if "ties_under" in name or name[:6] in ("sticky", "far") else "M9"
 
 
 def _scale_flags(scale: int) -> tuple[str, ...]:
@@ -93,6 +95,22 @@ def _blocks(layout: FloatLayout) -> Iterator[Block]:
             flags = ("near_tie" if step else "tie", *_scale_flags(code))
             yield f"{side}_ties_under_{code:02x}", block, flags
     yield from _lanes(None, layout)
+    yield from _beside_ties(layout)
+
+
+def _beside_ties(layout: FloatLayout) -> Iterator[Block]:
+    """Under the scale 1: a tie with each lower bit, elements far below; then numbers too large."""
+    sign, six = layout.sign_bit, pattern(6, 0, layout)
+    tie = pattern(5, -2, layout)  # 2 is below it, which is even
+    bits = [tie | 1 << bit for bit in range(layout.mantissa_bits - 2)]
+    for index, start in enumerate(range(0, len(bits), _SIZE - 1)):
+        some = [word | sign * (i % 2) for i, word in enumerate(bits[start : start + _SIZE - 1])]
+        yield f"sticky_{index}", [*some, *[0] * (_SIZE - 1 - len(some)), six], ("near_tie",)
+    ones = (2 << layout.mantissa_bits) - 1
+    far = [pattern(ones, -33 - 3 * i - layout.mantissa_bits, layout) for i in range(_SIZE - 2)]
+    yield "far", [*(word | sign * (i % 2) for i, word in enumerate(far)), sign, six], ()
+    beyond = pattern(15 * 448, -1, layout)
+    yield "beyond", [beyond, beyond | sign] * (_SIZE // 2), ()
 
 
 def _lanes(tensor: int | None, layout: FloatLayout) -> Iterator[Block]:
@@ -178,6 +196,8 @@ def _under(tensor: int) -> Iterator[Block]:
     yield "far_below", [pattern(1, -140, F32)] * _SIZE, ("source_subnormal",)
     yield "far_above", [pattern(1, 120, F32)] * _SIZE, ()
     yield "nan", [F32.nan_bits, *[pattern(1, 0, F32)] * 15], ("nan",)
+    if tensor == _TENSOR_SCALES[0]:
+        yield from _beside_ties(F32)
     if tensor == _LANES_UNDER:
         yield from _lanes(tensor, F32)
 
