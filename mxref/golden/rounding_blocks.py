@@ -6,9 +6,7 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
-import numpy as np
-
-from mxref.bits.floats import F16, FloatLayout, split
+from mxref.bits.floats import F16, FloatLayout
 from mxref.cases.grid import grid, pattern
 from mxref.formats.catalog import ElementFormat
 from mxref.golden.models import around, walking_sticky
@@ -47,11 +45,11 @@ def sticky_bits(fmt: ElementFormat, layout: FloatLayout) -> tuple[int, ...]:
     return tuple(dict.fromkeys(walking_sticky(fmt, middles, layout)))
 
 
-@cache
 def scaled(bits: int, k: int, layout: FloatLayout) -> int:
     """Pattern of a positive number times 2**k."""
-    parts = split(np.array([bits]), layout)
-    return pattern(int(parts.significand[0]), int(parts.exponent[0]) + k, layout)
+    field, fraction = divmod(bits, 1 << layout.mantissa_bits)
+    n = fraction | (field > 0) << layout.mantissa_bits
+    return pattern(n, max(field, 1) - layout.bias - layout.mantissa_bits + k, layout)
 
 
 def _filled(
