@@ -24,11 +24,13 @@ from mxref.conformance.checking.computed import Compared, compare_computed
 from mxref.conformance.checking.drawn import QUESTIONS, drawn
 from mxref.conformance.checking.layout_questions import Subject
 from mxref.conformance.checking.layout_sizes import ask_layouts
+from mxref.conformance.checking.level_two import ask_families
 from mxref.conformance.checking.steadiness import judge_calls
 from mxref.conformance.compare.compare import Answered, asked
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import Scope, Use
 from mxref.conformance.verdict.verify import Report, begun, described, with_rows
+from mxref.golden.level2 import default_families, families
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers
@@ -111,16 +113,21 @@ def check(
         uses += empty
         scope = replace(scope, notes=(*scope.notes, *notes))
     scope = replace(scope, seed=extent.seed, level=extent.level, elements=most)
+    asked_by = list(_asked_by(first, uses, listing=extent.listing))
+    found = list(_families(target, asked_by, most, extent))
+    cases = sum(one.cases for one in found)
+    scope = replace(scope, families=len(found), family_cases=cases)
     if extent.search:
-        found = list(_search(target, first, uses, most, extent))
-        where = dict.fromkeys((one.op, one.format) for one in found)
-        searched = sum(one.cases for one in found)
-        scope = replace(scope, searched=searched, searched_in=tuple(where))
-        for one in found:
-            if one.outcome is not None:
-                file = one.outcome.file
-                given = Answers(one.outcome.answers, one.outcome.errors)
-                files_of[file.stem].append(Answered(file, one.outcome.inputs, given))
+        searched = list(_search(target, asked_by, most, extent, first.known))
+        where = tuple(dict.fromkeys((one.op, one.format) for one in searched))
+        cases = sum(one.cases for one in searched)
+        scope = replace(scope, searched=cases, searched_in=where)
+        found += searched
+    for one in found:
+        if one.outcome is not None:
+            file = one.outcome.file
+            given = Answers(one.outcome.answers, one.outcome.errors)
+            files_of[file.stem].append(Answered(file, one.outcome.inputs, given))
     return replace(described(with_rows(first, list(files_of.values()), uses)), scope=scope)
 
 
@@ -173,24 +180,46 @@ def _again(target: PythonTarget, report: Report, most: int) -> tuple[list[Use], 
     return uses, Scope(calls=len(sizes), smallest=min(sizes), largest=max(sizes), notes=notes)
 
 
-def _search(
-    target: PythonTarget, report: Report, uses: Sequence[Use], most: int, extent: Extent
-) -> Iterator[Compared]:
-    """A search in every operation and format whose answers a policy or profile gives so far."""
+#: Vector files, with what gives the target's answers to them.
+_AskedBy = tuple[list[VectorFile], Policy, Profile | None]
+
+
+def _asked_by(report: Report, uses: Sequence[Use], *, listing: bool) -> Iterator[_AskedBy]:
+    """The files of every row whose answers a policy or profile gives so far."""
     unsteady = {(use.op, use.format) for use in uses}
     for row in report.rows:
-        policy = _explaining(row, report, listing=extent.listing)
-        if policy is None or (row.op, row.format) in unsteady:
-            continue
-        for outcome in row.outcomes:
-            file = outcome.file
-            if not file.cases or file.op not in QUESTIONS:
-                continue
-            count = min(QUESTIONS[file.op], max(most or 1 << 17, 64) // elements_of(file, 1))
-            words = drawn(file.op, file.format, file.float, count, extent.seed)
-            profile = report.profile if row.profile else None
-            known = report.known
-            yield compare_computed(target, file, [words], policy, profile, known, name="search")
+        policy = _explaining(row, report, listing=listing)
+        if policy is not None and (row.op, row.format) not in unsteady:
+            files = [outcome.file for outcome in row.outcomes if outcome.file.cases]
+            yield files, policy, report.profile if row.profile else None
+
+
+def _families(
+    target: PythonTarget, asked_by: Sequence[_AskedBy], most: int, extent: Extent
+) -> Iterator[Compared]:
+    """Exhaustive families: all at level 2, else those that are small, of a target that is fast."""
+    chosen = default_families() if most == PACES[0][1] else []
+    if extent.level == 2:
+        chosen = families()
+    for files, policy, profile in asked_by:
+        yield from ask_families(target, chosen, policy, profile, files)
+
+
+def _search(
+    target: PythonTarget,
+    asked_by: Sequence[_AskedBy],
+    most: int,
+    extent: Extent,
+    known: Mapping[str, str],
+) -> Iterator[Compared]:
+    """A search for wrong answers."""
+    for files, policy, profile in asked_by:
+        for file in files:
+            if file.op in QUESTIONS:
+                count = min(QUESTIONS[file.op], max(most or 1 << 17, 64) // elements_of(file, 1))
+                words = drawn(file.op, file.format, file.float, count, extent.seed)
+                chunks = [words]
+                yield compare_computed(target, file, chunks, policy, profile, known, name="search")
 
 
 def _explaining(row: VerifyRow, report: Report, *, listing: bool = False) -> Policy | None:

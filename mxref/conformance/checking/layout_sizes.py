@@ -234,7 +234,10 @@ def _more(function: Function, calls: Sequence[Reply]) -> Iterator[Reply]:
                 yield ask(function, Question(was.subject, was.shape, was.axis, 0, draw))
     subject = next(one.question.subject for one in calls if one.wrong)
     if subject.op == "quantize_tensor":
+        most = max(elements_in(subject.op, one.question.shape) for one in calls)
         for lines, length in itertools.product(*_TELLING):
+            if lines * length > most:
+                continue
             yield ask(function, Question(subject, (length, lines), 0))
             yield ask(function, Question(subject, (lines, length), 1))
 

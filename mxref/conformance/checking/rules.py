@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,25 +52,20 @@ def rule_of(features: Sequence[Features], wrong: Sequence[bool]) -> Rule | None:
     '33 rows and more, and axis 0'
     """
     bad = np.array(wrong, bool)
-    if not bad.any():
+    rules = [rule for rule in _rules(features, bad) if rule.inside[bad].all()]
+    rules = [rule for rule in rules if not rule.inside.all()]
+    if not rules or not bad.any():
         return None
-    single = [
-        rule for rule in _rules(features, bad) if rule.inside[bad].all() and not rule.inside.all()
-    ]
-    pairs = (
-        Rule(_joined(one.text, other.text), one.inside & other.inside)
-        for one, other in itertools.combinations(single, 2)
-    )
-    one, other = _best(single, bad, _RIGHT[0]), _best(pairs, bad, _RIGHT[1])
-    if one is None or other is None:
-        return one or other
-    return other if 2 * (other.inside & ~bad).sum() < (one.inside & ~bad).sum() else one
-
-
-def _best(rules: Iterable[Rule], bad: NDArray[np.bool_], share: float) -> Rule | None:
-    """The first rule that covers fewest right calls, if these are no more than a share."""
-    some = (rule for rule in rules if (rule.inside & ~bad).sum() <= share * rule.inside.sum())
-    return min(some, key=lambda rule: int(rule.inside.sum()), default=None)
+    right = np.array([rule.inside[~bad] for rule in rules], np.int64)
+    covered = right @ right.T  # right calls that two rules cover, or on the diagonal one
+    first, second = divmod(int(np.argmin(covered)), len(rules))
+    one, other = rules[first], rules[second]
+    alone = int(np.argmin(np.diag(covered)))
+    fewest = int(covered[first, second])
+    if 2 * fewest < covered[alone, alone] and fewest <= _RIGHT[1] * (fewest + bad.sum()):
+        return Rule(_joined(one.text, other.text), one.inside & other.inside)
+    fewest = int(covered[alone, alone])
+    return rules[alone] if fewest <= _RIGHT[0] * (fewest + bad.sum()) else None
 
 
 def _joined(one: str, other: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mxref.conformance.verdict.row import kind_of, listed_as
-from mxref.support.whole_file import write_file
+from mxref.support.whole_file import read_file, write_file
 
 if TYPE_CHECKING:
     from mxref.conformance.verdict.verify import Report
@@ -128,7 +128,13 @@ def _lack(group: dict[str, Any]) -> str:
 
 def _groups(path: Path) -> list[dict[str, Any]]:
     try:
-        record = json.loads(path.read_text("utf-8"))
+        data = read_file(path)
+    except OSError as error:
+        raise XfailError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise XfailError(str(error)) from None
+    try:
+        record = json.loads(data.decode("utf-8"))
         groups = record["groups"]
         for group in groups:
             if set(group) - {"kinds"} != _KEYS:
@@ -143,8 +149,6 @@ def _groups(path: Path) -> list[dict[str, Any]]:
                 raise TypeError("a kind has an operation, a format, and a clause or what is wrong")
             if any(" " in id for id in group["cases"]):
                 raise TypeError("an id has no blanks")
-    except OSError as error:
-        raise XfailError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise XfailError(f"{path} is no xfail file: {error!r}") from None
     return list(groups)

@@ -36,7 +36,7 @@ def found(op: str, format: str, function: Function, policy: str = "ocp", **more:
     target = target_of(SimpleNamespace(**{op: function}), "kernel")
     slot, fails = SLOTS.get(op, "bytes"), more.get("fails", False)
     subject = Subject(op, format, slot, Policy.parse(policy), fails=fails)
-    uses, scope = ask_layouts(target, [subject], more.get("elements", 10_000))
+    uses, scope = ask_layouts(target, [subject], more.get("elements", 5_000))
     assert scope.calls > 0
     return uses
 
@@ -394,6 +394,17 @@ def test_questions_keep_to_the_largest_number_of_elements() -> None:
     few = list(questions(subject, 5000, first_float=False, first_format=True))
     assert len(few) < len(asked)
     assert {one.memory for one in few} == {0}
+
+
+def test_no_call_is_larger_when_what_is_wrong_is_looked_into() -> None:
+    sizes = []
+
+    def wrong(values: Array, name: str, axis: int) -> tuple[Array, Array]:
+        sizes.append(values.size)
+        return tensor(values * (len(values) > 2), name, axis)
+
+    assert found("quantize_tensor", "mxint8", wrong, elements=1100)
+    assert max(sizes) <= 1100
 
 
 def test_questions_are_the_same_everywhere() -> None:
