@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 
-from mxref.bits.floats import BF16, FloatLayout
+from mxref.bits.floats import BF16, F64, FloatLayout
 from mxref.cases.grid import grid, pattern
 from mxref.formats.catalog import E8M0, CodeFormat, ElementFormat
 from mxref.golden.thresholds import tables
@@ -35,9 +35,7 @@ def encode_inputs(fmt: ElementFormat, layout: FloatLayout) -> dict[int, str]:
     _add(found, "M5", around(smallest, 3), layout)
     _add(found, "M7", _sides(fmt, layout), layout)
     _add(found, "M6", walking_sticky(fmt, middles, layout), layout)
-    _add(found, "M14", _ladder(layout), layout, signs=layout.width < 64)
-    if layout.width == 64:  # of negative numbers one a binade
-        _add(found, "M14", list(_ladder(layout))[1::3], layout)
+    _add(found, "M14", _ladder(layout), layout)
     return dict(sorted(found.items()))
 
 
@@ -63,7 +61,9 @@ def shared_scale_inputs(layout: FloatLayout, fmt: ElementFormat) -> dict[int, st
     fields = list(_scale_fields(layout))
     for field in fields[:: 4 if layout == BF16 else 1]:  # bfloat16 is part of float32
         _add(found, "M8", around([at(field, 128, layout)], 1), layout, signs=False)
-    _add(found, "M8", around(_subnormal_powers(layout), 1), layout, signs=False)
+    # Every subnormal float64 is far below the smallest scale.
+    powers = _subnormal_powers(layout)[:: 8 if layout == F64 else 1]
+    _add(found, "M8", around(powers, 1), layout, signs=False)
     # The first significand too large for each rule, at which its scale goes up.
     rules = (rule for rule in ScaleRule if not rule.is_quirk)
     firsts = [rule.limit(fmt).threshold(layout.mantissa_bits)[1] for rule in rules]

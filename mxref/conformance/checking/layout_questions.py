@@ -75,6 +75,7 @@ class Subject:
         float: the float type, or the layout of the bytes.
         policy: the policy that gives the answers; None if none is known.
         profile: the profile that gives them where it speaks of them.
+        fails: whether some answers to the vectors are others, which nothing known gives.
     """
 
     op: str
@@ -82,6 +83,7 @@ class Subject:
     float: str
     policy: Policy | None
     profile: Profile | None = None
+    fails: bool = False
 
     @property
     def file(self) -> VectorFile:

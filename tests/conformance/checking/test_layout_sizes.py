@@ -34,7 +34,8 @@ SLOTS = {"unpack": "low_nibble_first", "unpack_scales": "tiles_128x4", "quantize
 def found(op: str, format: str, function: Function, policy: str = "ocp", **more: Any) -> list[Use]:
     """What is said of one function under a policy."""
     target = target_of(SimpleNamespace(**{op: function}), "kernel")
-    subject = Subject(op, format, SLOTS.get(op, "bytes"), Policy.parse(policy))
+    slot, fails = SLOTS.get(op, "bytes"), more.get("fails", False)
+    subject = Subject(op, format, slot, Policy.parse(policy), fails=fails)
     uses, scope = ask_layouts(target, [subject], more.get("elements", 10_000))
     assert scope.calls > 0
     return uses
@@ -46,8 +47,8 @@ def pack(codes: Array, name: str) -> Array:
     return np.packbits(bits.reshape(-1), bitorder="little")
 
 
-def tensor(values: Array, name: str, axis: int) -> tuple[Array, Array]:
-    blocks = mxref.quantize(values, name, axis=axis)
+def tensor(values: Array, name: str, axis: int, **choices: Any) -> tuple[Array, Array]:
+    blocks = mxref.quantize(values, name, axis=axis, **choices)
     return blocks.scale_codes.copy(), blocks.codes.copy()
 
 
@@ -296,6 +297,30 @@ def test_refused_memory_is_a_note() -> None:
     assert scope.notes == tuple(f"quantize_tensor mxfp4_e2m1 refuses {m}" for m in MEMORIES[2:])
 
 
+def test_of_what_fails_at_the_vectors_only_sizes_and_state_are_named() -> None:
+    def unnamed(codes: Array, name: str) -> Array:
+        return pack(codes[::-1], name)
+
+    assert found("pack", "e2m1", unnamed, fails=True) == []
+    assert len(found("pack", "e2m1", unnamed)) == 1
+
+    def truncated(values: Array, name: str, axis: int) -> tuple[Array, Array]:
+        return tensor(values, name, axis, rounding="toward_zero")
+
+    assert found("quantize_tensor", "mxfp8_e4m3", truncated, fails=True) == []
+    (use,) = found("quantize_tensor", "mxfp8_e4m3", truncated)
+    assert use.kind == "numbers"
+
+    def along_rows(values: Array, name: str, axis: int) -> tuple[Array, Array]:
+        if values.shape[axis] > 64:
+            values[:] = 0
+        return tensor(values, name, axis)
+
+    (use,) = found("quantize_tensor", "mxfp8_e4m3", along_rows, fails=True)
+    assert use.kind == "size"
+    assert "wrong only in calls with 70 elements along the axis and more (" in use.text
+
+
 def test_what_a_profile_refuses_may_be_refused() -> None:
     profile = PROFILES["torchao_0_18_floor"]
 
@@ -325,6 +350,29 @@ def test_errors_and_wrong_shapes_are_wrong() -> None:
     assert "1,025 codes: MemoryError: too many codes" in use.text
     (use,) = found("pack", "e2m1", lambda codes, name: pack(codes, name)[np.newaxis])
     assert use.text.startswith("wrong in 99 of 99 calls: 1 code: the result must have one axis")
+
+
+@pytest.mark.parametrize(
+    ("op", "format", "text"),
+    [
+        ("pack", "e3m2", "1 code: want 3 bytes, got 4"),
+        ("pack_scales", "e8m0", "1 x 1 matrix of scales: want 1 bytes, got 2"),
+        ("pack_blocks", "mxfp6_e3m2", "1 block: want 25 bytes, got 26"),
+        ("quantize_tensor", "mxint8", "1 x 1 tensor along axis 0: want 33 scale codes and codes, "),
+    ],
+)
+def test_results_of_another_size(op: str, format: str, text: str) -> None:
+    policy = BEFORE if op == "pack_blocks" else "ocp"
+    subject = Subject(op, format, SLOTS.get(op, "bytes"), Policy.parse(policy))
+
+    def longer(*arguments: Any) -> Any:
+        result: Any = subject.answer(arguments)[0]
+        if op == "quantize_tensor":
+            return result.scale_codes, np.repeat(result.codes, 2, axis=0)
+        return np.concatenate([result, result[..., :1]], axis=-1)
+
+    (use,) = found(op, format, longer, policy)
+    assert text in use.text
 
 
 def test_an_answer_that_depends_on_the_company() -> None:
