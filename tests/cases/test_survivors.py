@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import Any
 
 import numpy as np
 import pytest
-from helpers import FILES, records, words
+from helpers import FILES, VECTORS, records, words
 
 from mxref.bits.floats import F32
 from mxref.cases.answers import answerable, choices_read, exact_answers, fast_answers
+from mxref.cases.layout_answers import sizes
+from mxref.cases.parse import VectorError, parse
 from mxref.cases.probes import COUNT, probes
 from mxref.cases.product import key_layout, product_blocks, reachable, scale_blocks, scale_range
-from mxref.cases.records import padded, same_width
+from mxref.cases.records import json_line, padded, same_width
 from mxref.cases.words import OPERATIONS
 from mxref.formats.catalog import E2M1, E5M2, ELEMENT_FORMATS, INT8
 from mxref.policy.policy import Policy
@@ -224,6 +227,71 @@ def test_both_references_give_the_answers_of_the_vectors(op: str) -> None:
             found = fast_answers(*where, padded(inputs), policy)
             one, other = same_width(found.astype(np.uint64), padded(want))
             assert np.array_equal(one, other), stem
+
+
+@pytest.mark.parametrize(
+    ("op", "words", "policy", "want"),
+    [
+        ("pack", (1, 2, 3), "ocp", (3, 2)),
+        ("unpack", (5,), "ocp", (1 + 3, 5)),
+        ("pack_scales", (3, 5), "ocp", (2 + 15, 15)),
+        ("pack_scales", (3, 5), "ocp+scale_layout=tiles_128x4", (2 + 15, 2 * 512)),
+        ("pack_scales", (129, 4), "ocp+scale_layout=tiles_128x4", (2 + 129 * 4, 2 * 512)),
+        ("unpack_scales", (3, 5), "ocp", (2 + 15, 15)),
+        ("unpack_scales", (129, 9), "ocp+scale_layout=tiles_128x4", (2 + 6 * 512, 129 * 9)),
+        ("pack_blocks", (127,), "ocp+scale_place=before", (33, 17)),
+        ("unpack_blocks", (127,), "ocp+scale_place=after", (17, 33)),
+        ("quantize_tensor", (3, 40, 1), "ocp", (3 + 120, 3 * 2 + 3 * 64)),
+        ("quantize_tensor", (3, 40, 0), "ocp", (3 + 120, 40 + 40 * 32)),
+        ("quantize_tensor", (3, 40, 1), "ocp+tail=short", (3 + 120, 3 * 2 + 3 * 40)),
+    ],
+)
+def test_the_words_of_a_case(
+    op: str, words: tuple[int, ...], policy: str, want: tuple[int, int]
+) -> None:
+    format = "e2m1" if op in ("pack", "unpack") else "mxfp4_e2m1"
+    assert sizes(op, format, words, Policy.parse(policy)) == want
+
+
+@pytest.mark.parametrize(
+    ("op", "needed"),
+    [("pack_scales", 2), ("unpack_scales", 2), ("quantize_tensor", 3), ("pack", 1)],
+)
+def test_a_case_of_too_few_words(op: str, needed: int) -> None:
+    words = (1,) * (needed - 1)
+    with pytest.raises(ValueError, match=f"^{op} must have more words in than {needed - 1}$"):
+        sizes(op, "mxfp4_e2m1", words, Policy())
+    if op != "pack":
+        assert sizes(op, "mxfp4_e2m1", (1,) * needed, Policy()) == (
+            (3, 1) if needed == 2 else (4, 33)
+        )
+
+
+def test_scales_of_a_tensor_are_no_element_codes() -> None:
+    """3 x 40 along axis 1 has 6 scales before its codes, along axis 0 it has 40."""
+    lines = (VECTORS / "quantize_tensor/mxfp4_e2m1.f32.jsonl").read_text("ascii").splitlines()
+    assert len(parse("\n".join(lines) + "\n", "f").cases) == len(lines) - 1
+    (number, line), *_ = [(i, one) for i, one in enumerate(lines) if "3x40_axis_1" in one]
+    record = json.loads(line)
+    for place, is_code in ((5, False), (6, True)):
+        outputs = [output.split(" ") for output in record["out"]]
+        for output in outputs:
+            output[place] = "10"  # a scale code, but no code of E2M1
+        text = [*lines]
+        text[number] = json_line({**record, "out": [" ".join(output) for output in outputs]})
+        if is_code:
+            with pytest.raises(VectorError, match="holds what is no code of e2m1"):
+                parse("\n".join(text) + "\n", "f")
+        else:
+            assert parse("\n".join(text) + "\n", "f").cases[number - 1].output(0)[place] == 0x10
+
+
+@pytest.mark.parametrize("wrong", [None, 7, ["00"], {}])
+def test_what_is_no_text_of_words(wrong: Any) -> None:
+    lines = (VECTORS / "encode/e2m1.f16.jsonl").read_text("ascii").splitlines()
+    lines[1] = json_line({**json.loads(lines[1]), "in": wrong})
+    with pytest.raises(VectorError, match=r"^f:2: .*"):
+        parse("\n".join(lines) + "\n", "f")
 
 
 def test_choices_that_are_read() -> None:
