@@ -29,6 +29,7 @@ from mxref.numbers.table import decoded, encode_in_chunks
 from mxref.policy import choices as c
 from mxref.policy.keywords import DecodeChoices, ElementChoices, Unpack
 from mxref.policy.policy import ElementPolicy, Policy, resolve
+from mxref.support.host_arrays import unpacked_array
 
 
 def encode(
@@ -138,11 +139,11 @@ def stochastic(
         return None
     if random_bits is None or width is None:
         raise ValueError(f"rounding={rounding.value} needs random_bits= and random_width=")
-    if not isinstance(width, (int, np.integer)):
+    if isinstance(width, bool) or not isinstance(width, (int, np.integer)):
         raise TypeError(f"random_width must be an integer, got {type(width).__name__}")
     if not 1 <= width <= 32:
         raise ValueError(f"random_width must be from 1 to 32, got {width}")
-    bits = np.asarray(random_bits)
+    bits = unpacked_array(random_bits, "random_bits")
     if bits.dtype.kind not in "iu":
         raise TypeError(f"random_bits must be integers, got {bits.dtype}")
     if bits.size and not (int(bits.min()) >= 0 and int(bits.max()) < 1 << width):

@@ -53,7 +53,7 @@ class Profile:
     source: str
     version: str
     checked: str = ""
-    formats: Mapping[str, tuple[str, ...]] | None = None
+    formats: Mapping[str, tuple[str, ...]] | None = field(default=None, hash=False)
     floats: tuple[str, ...] | None = None
     stages: Stages = field(default_factory=Stages)
 
