@@ -49,8 +49,10 @@ def encode(
     processor's rounding and flushing modes are; and for integers and the small floats of ml_dtypes.
 
     Args:
-        values: floats or integers, any shape and byte order.
-        format: element format (or unsigned float format, which discards signs) or its name.
+        values: floats or integers, any shape and byte order; arrays of NumPy, torch, JAX or another
+            library with ``__array__`` or ``__dlpack__``.
+        format: element format (or unsigned float format, which discards signs), its name, or a
+            dtype's name elsewhere, such as ``torch.float8_e4m3fn``; see `mxref.formats.aliases`.
         policy: a `Policy` or its spelling.
         random_bits: for the stochastic roundings, integers R with 0 <= R < 2**random_width that
             broadcast to the shape of `values`. AMD's converters use the top bits of a 32-bit seed:

@@ -152,7 +152,10 @@ class Profile:
         axis: Axis = -1,
         out: tuple[U8, U8] | None = None,
     ) -> Blocks:
-        """Blocks of a tensor, as `mxref.quantize` gives them; see `encode`."""
+        """Blocks of a tensor, as `mxref.quantize` gives them; see `encode`.
+
+        A stage sees whole blocks, so that the memory of a profile with stages grows with the block.
+        """
         fmt = formats.block_format(block_format)
         self._refuse("quantize", fmt.name)
         array = self._own(values)

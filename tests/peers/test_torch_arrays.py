@@ -63,7 +63,7 @@ def test_dtypes_that_are_no_formats(dtype: Any) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.bool, torch.complex64])
 def test_other_tensors_are_refused(dtype: Any) -> None:
-    with pytest.raises(TypeError, match="values (dtype )?must be float64, float32"):
+    with pytest.raises(TypeError, match=r"values (dtype )?must be float64, float32"):
         mxref.quantize(torch.zeros(2, dtype=dtype), "mxint8")
 
 
