@@ -85,8 +85,9 @@ def check(
     first = with_rows(report, [(one,) for one in answered])
     if not isinstance(target, PythonTarget) or not answered:
         return first
-    most = _elements(seconds / elements * 1e6) if extent.elements is None else extent.elements
-    uses, scope = _again(target, first, most) if most else ((), Scope())
+    # Without other calls the search still keeps to what the speed of the target allows.
+    most = extent.elements or _elements(seconds / elements * 1e6)
+    uses, scope = ((), Scope()) if extent.elements == 0 else _again(target, first, most)
     scope = replace(scope, seed=extent.seed, level=extent.level, elements=most)
     more: dict[str, list[Answered]] = {one.file.stem: [one] for one in answered}
     if extent.search:
@@ -154,7 +155,7 @@ def _search(
             file = outcome.file
             if not file.cases or file.op not in QUESTIONS:
                 continue
-            count = min(QUESTIONS[file.op], max(most or 1 << 17, 64) // elements_of(file, 1))
+            count = min(QUESTIONS[file.op], max(most, 64) // elements_of(file, 1))
             words = drawn(file.op, file.format, file.float, count, extent.seed)
             profile = report.profile if row.profile else None
             known = report.known
