@@ -98,10 +98,12 @@ def check(
     first = with_rows(report, list(files_of.values()), why=False)
     if not isinstance(target, PythonTarget) or not answered:
         return described(with_rows(first, list(files_of.values())))
-    most = _elements(seconds / elements * 1e6) if extent.elements is None else extent.elements
-    uses, scope = _again(target, first, most) if most else ([], Scope())
+    # Without other calls the search still keeps to what the speed of the target allows.
+    most = extent.elements or _elements(seconds / elements * 1e6)
+    others = extent.elements != 0
+    uses, scope = _again(target, first, most) if others else ([], Scope())
     first = with_rows(first, list(files_of.values()), uses)
-    if most:
+    if others:
         fewer = most if most == PACES[0][1] else most // 4  # tensors have many sizes
         layouts, laid_out = ask_layouts(target, list(_subjects(first)), fewer)
         uses += layouts
@@ -202,7 +204,7 @@ def _families(
     target: PythonTarget, asked_by: Sequence[_AskedBy], most: int, extent: Extent
 ) -> Iterator[Compared]:
     """Exhaustive families: all at level 2, else those that are small, of a target that is fast."""
-    chosen = default_families() if most == PACES[0][1] else []
+    chosen = default_families() if extent.elements != 0 and most >= PACES[0][1] else []
     if extent.level == 2:
         chosen = families()
     for files, policy, profile in asked_by:
@@ -220,7 +222,7 @@ def _search(
     for files, policy, profile in asked_by:
         for file in files:
             if file.op in QUESTIONS:
-                count = min(QUESTIONS[file.op], max(most or 1 << 17, 64) // elements_of(file, 1))
+                count = min(QUESTIONS[file.op], max(most, 64) // elements_of(file, 1))
                 words = drawn(file.op, file.format, file.float, count, extent.seed)
                 chunks = [words]
                 yield compare_computed(target, file, chunks, policy, profile, known, name="search")
