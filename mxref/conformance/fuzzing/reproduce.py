@@ -44,7 +44,7 @@ def reproduction(
     inputs = call.rows
     command = getattr(target, "command", None)
     if command is not None:
-        return "\n".join(_shell(command, file, inputs, failure))
+        return "\n".join(_shell(command, file, inputs[call.order], failure))
     scaled = OTHER_BLOCK_FORMATS.get(file.format)
     if file.op in LAYOUT_OPERATIONS or (scaled is not None and scaled.tensor_scale):
         inputs = inputs[failure.index : failure.index + 1]  # asked one by one
