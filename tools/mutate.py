@@ -5,12 +5,9 @@
 A mutant is one changed comparison, operator, number, condition, returned value or statement; those
 of annotations, decorators and the texts of errors are left out. Each is planted in a copy of the
 tree and put to the tests and doctests of its own room until one fails: first the tests that execute
-its line (the package `coverage` must be installed for that), the fastest first, then all others.
-
-RESULTS gets a line of JSON for each mutant. A second run goes on where the first one was stopped;
-with --again it tries those that survived once more, named as they are by file, line and column.
-
-This module is also the pytest plugin that records which test executes a line and sorts the tests.
+its line (for which the package `coverage` must be installed), the fastest first, then all others.
+RESULTS gets a line of JSON for each mutant. A second run goes on where the first one was stopped,
+and with --again tries those that survived once more. This module is also the pytest plugin for it.
 """
 
 from __future__ import annotations
@@ -34,23 +31,21 @@ ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("bits", "exact", "formats", "policy", "numbers", "blocks", "packing", "cases")
 GOLDEN = ("store", "stream", "entries", "schema", "regen")
 PARTS = [f"mxref/{room}/*.py" for room in ROOMS] + [f"mxref/golden/{name}.py" for name in GOLDEN]
-#: Seconds that a mutant has beside twice what the tests of its room take.
-LIMIT = 60
-
+LIMIT = 60  # seconds that a mutant has beside twice what the tests of its room take
 #: What each operator becomes, by the names of the module `ast`.
 TURNED = """
 Lt:LtE Lt:GtE LtE:Lt LtE:Gt Gt:GtE Gt:LtE GtE:Gt GtE:Lt Eq:NotEq NotEq:Eq Is:IsNot IsNot:Is
 In:NotIn NotIn:In And:Or Or:And Add:Sub Sub:Add Mult:Add Div:Mult FloorDiv:Mult Mod:FloorDiv
 Pow:Mult MatMult:Add LShift:RShift RShift:LShift BitAnd:BitOr BitOr:BitAnd BitXor:BitOr
 """
-#: Parts of the syntax tree that keep what they say; the argument `strict` of `zip` does, too.
+#: Parts of the syntax tree that stay as they are; so does the argument `strict` of `zip`.
 KEPT = ("annotation", "returns", "decorator_list", "bases", "exc")
 
 
-def turned(operator: ast.AST) -> Iterator[Any]:
+def turned(operator: ast.AST) -> list[Any]:
     """What may stand instead of an operator."""
     pairs = (pair.split(":") for pair in TURNED.split())
-    yield from (getattr(ast, new)() for old, new in pairs if old == type(operator).__name__)
+    return [getattr(ast, new)() for old, new in pairs if old == type(operator).__name__]
 
 
 def replaced(node: ast.AST) -> Iterator[ast.AST]:
@@ -112,17 +107,12 @@ def mutants(path: str) -> Iterator[tuple[str, str]]:
 
 def tested(tree: Path, room: str, limit: float, **env: str) -> str:
     """How the tests of a room end in a tree: "survived", "timeout" or the first that fails."""
-    paths = f"{tree}{os.pathsep}{tree / 'tools'}"
-    options = ["-q", "-x", "--tb=no", "-p", "no:cacheprovider", "-p", "mutate"]
+    options = ["-m", "pytest", "-q", "-x", "--tb=no", "-p", "no:cacheprovider", "-p", "mutate"]
+    command = [sys.executable, *options, f"tests/{room}", f"mxref/{room}"]
+    env = os.environ | env | {"PYTHONPATH": f"{tree}{os.pathsep}{tree / 'tools'}"}
+    pipes: Any = {"cwd": tree, "env": env, "capture_output": True, "text": True}
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", *options, f"tests/{room}", f"mxref/{room}"],
-            cwd=tree,
-            env=os.environ | {"PYTHONPATH": paths} | env,
-            capture_output=True,
-            text=True,
-            timeout=limit,
-        )
+        done = subprocess.run(command, timeout=limit, **pipes)
     except subprocess.TimeoutExpired:
         return "timeout"
     failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
@@ -144,8 +134,7 @@ def main() -> None:
     done = dict(map(json.loads, given.results.read_text().splitlines()))
     if given.again:
         sample = [(name, text) for name, text in every if done.get(name) == "survived"]
-    maps = given.results.with_suffix(".map")
-    rooms = json.loads(maps.read_text()) if maps.exists() else {}
+    rooms: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder, given.results.open("a") as file:
         tree, first, found = Path(folder) / "tree", Path(folder) / "first", Path(folder) / "map"
         shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__"))
@@ -158,23 +147,18 @@ def main() -> None:
                 if (end := tested(tree, room, 20 * LIMIT, MUTATE_MAP=str(found))) != "survived":
                     raise SystemExit(f"the tests of {room} must pass, got {end}")
                 rooms[room] = json.loads(found.read_text())
-                maps.write_text(json.dumps(rooms))
             first.write_text("\n".join(rooms[room].get(f"{path}:{line}", [])))
             (tree / path).write_text(text)
-            limit = LIMIT + 2 * float(rooms[room]["seconds"][0])
+            limit = LIMIT + 2 * float(rooms[room]["seconds"])
             done[name] = tested(tree, room, limit, MUTATE_FIRST=str(first))
             shutil.copyfile(ROOT / path, tree / path)
             print(json.dumps([name, done[name]]), file=file, flush=True)
-    ends = [done[name] for name, _ in sample]
-    survived, late = ends.count("survived"), ends.count("timeout")
-    print(f"{len(every)} mutants, {len(ends)} tested: {survived} survived, {late} ran out of time")
+    survived, late = ([done[name] for name, _ in sample].count(e) for e in ("survived", "timeout"))
+    print(f"{len(sample)} of {len(every)} mutants: {survived} survived, {late} ran out of time")
 
 
 class Recorder:
-    """The plugin that writes by file and line which tests execute it.
-
-    The fastest come first, but those of a module stay together: they share its fixtures.
-    """
+    """The plugin that writes which tests execute a line, by file and line, the fastest first."""
 
     def __init__(self) -> None:
         module = importlib.import_module("coverage")
@@ -187,31 +171,25 @@ class Recorder:
         self.coverage.switch_context(nodeid)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Add the seconds of a part of a test, to its module, too."""
-        for name in (report.nodeid, report.nodeid.partition("::")[0]):
-            self.seconds[name] += report.duration
+        """Add the seconds of a part of a test."""
+        self.seconds[report.nodeid] += report.duration
 
     def pytest_sessionfinish(self) -> None:
         """Write the map."""
         self.coverage.stop()
-        data, found = self.coverage.get_data(), {"seconds": [str(sum(self.seconds.values()) / 2)]}
+        data = self.coverage.get_data()
+        found: dict[str, Any] = {"seconds": sum(self.seconds.values())}
         for file in data.measured_files():
             for line, names in data.contexts_by_lineno(file).items():
-                found[f"{Path(file).relative_to(Path.cwd())}:{line}"] = sorted(
-                    filter(None, names),
-                    key=lambda name: (self.seconds[name.partition("::")[0]], self.seconds[name]),
-                )
+                tests = sorted(filter(None, names), key=self.seconds.__getitem__)
+                found[f"{Path(file).relative_to(Path.cwd())}:{line}"] = tests
         Path(os.environ["MUTATE_MAP"]).write_text(json.dumps(found))
 
 
-def pytest_configure(config: Any) -> None:
-    """Record, if that is asked for."""
+def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
+    """Record, or put the tests first that are named, as it is asked for."""
     if "MUTATE_MAP" in os.environ:
         config.pluginmanager.register(Recorder())
-
-
-def pytest_collection_modifyitems(items: list[Any]) -> None:
-    """Put the tests first that are named, in this order."""
     if "MUTATE_FIRST" in os.environ:
         names = Path(os.environ["MUTATE_FIRST"]).read_text().splitlines()
         place = {name: index for index, name in enumerate(names)}

@@ -15,10 +15,14 @@ def codes_out(
     codes: tuple[int, ...],
     scales: tuple[int, ...],
     *inputs: NDArray[Any],
+    blank: bool = False,
 ) -> tuple[U8, U8]:
-    """Arrays for codes and scale codes: new ones, or those of `out`, which may overlap nothing."""
+    """Arrays for codes and scale codes: new ones, or those of `out`, which may overlap nothing.
+
+    New codes are zeros if `blank`.
+    """
     if out is None:
-        return np.empty(codes, np.uint8), np.empty(scales, np.uint8)
+        return (np.zeros if blank else np.empty)(codes, np.uint8), np.empty(scales, np.uint8)
     if not isinstance(out, tuple) or len(out) != 2:
         raise TypeError(f"out must be a tuple of codes and scale codes, got {type(out).__name__}")
     for name, array, shape in (("codes", out[0], codes), ("scale_codes", out[1], scales)):

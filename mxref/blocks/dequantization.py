@@ -90,7 +90,9 @@ def read_by(
 
     def read_tile(where: tuple[Tile, Tile]) -> None:
         tile, some = where
-        lanes = tiling.lanes(codes[tile])
+        read = codes[tile]
+        inner = tiling.within(read.shape)
+        lanes = inner.lanes(read)
         scales = blocks.scale_codes[some]
         first = scales.reshape(-1, 1, lanes.shape[2]).astype(np.uint16) << fmt.element.bits
         pairs = scratch("key", lanes.size, np.uint16).reshape(lanes.shape)
@@ -101,9 +103,9 @@ def read_by(
         decoded = scratch("other", lanes.size, layout.uint).reshape(lanes.shape)
         np.take(table, index, out=decoded, mode="wrap")
         part = whole[tile]
-        part[...] = cut(tiling.from_lanes(decoded, scales.shape), part.shape)
+        part[...] = cut(inner.from_lanes(decoded, scales.shape), part.shape)
         mapped.use(part.nbytes)
 
     count = thread_count(threads)
-    for_each(read_tile, tiling.tiles(part_size(TILE, whole.size, count)), count)
+    for_each(read_tile, tiling.parts(part_size(TILE, whole.size, count)), count)
     return floats_from(bits, layout)

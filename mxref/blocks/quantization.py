@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mxref.bits.float32 import narrow, wide
-from mxref.bits.floats import F32, U8, Bits, FloatLayout
+from mxref.bits.floats import F32, I64, U8, Bits, FloatLayout
 from mxref.bits.out import codes_out
 from mxref.blocks.arithmetics import ARITHMETICS
 from mxref.blocks.container import Blocks
 from mxref.blocks.routes import FEW, quantize_lanes, quantize_rows, takes_keys
 from mxref.blocks.shapes import Place, format_and_policy, laid_out
-from mxref.blocks.tiles import Axis, Tile, Tiling, as_lanes, as_rows, cut
+from mxref.blocks.tiles import Axis, Tiling, as_lanes, as_rows
 from mxref.blocks.two_level import TensorScale, TensorScaleKind, tensor_scale
+from mxref.blocks.writing import Work, Written, write_blocks, write_long_blocks
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.element import stochastic
 from mxref.numbers.source import Source
@@ -24,7 +25,7 @@ from mxref.policy.keywords import QuantizeChoices, Unpack
 from mxref.policy.policy import Policy
 from mxref.support.mapped import Mapped
 from mxref.support.scratch import scratch
-from mxref.support.threads import TILE, for_each, part_size, thread_count
+from mxref.support.threads import thread_count
 
 
 def quantize(
@@ -47,8 +48,8 @@ def quantize(
     to the element format, exact in between for every input, subnormals included.
 
     Args:
-        values: floats, or integers up to 2**53, any shape and memory order; a file mapped to memory
-            is read a part at a time. A scalar is one block.
+        values: floats, or integers up to 2**53, any shape and memory order, also of torch or JAX as
+            in `encode`; a file mapped to memory is read a part at a time. A scalar is one block.
         block_format: block format or its name.
         policy: a `Policy` or its spelling.
         axis: the axis along which blocks run; several for blocks such as 32 x 32. A tail is filled
@@ -94,17 +95,19 @@ def quantize(
     draw = stochastic(chosen.element.rounding, random_bits, random_width, shape)
     tensor = _tensor_scale(source, tiling, fmt, chosen, tensor_scale)
 
-    def codes_of(lanes: Bits, layout: FloatLayout, tile: Tile) -> tuple[U8, U8]:
+    def codes_of(lanes: Bits, layout: FloatLayout, random: I64 | None) -> tuple[U8, U8]:
         if lanes.size >= FEW and takes_keys(fmt, chosen):
             return quantize_lanes(lanes, layout, fmt, chosen)
         part = None
-        if draw is not None:
-            drawn = draw.bits.reshape(tiling.shape)[tile]
-            part = dataclasses.replace(draw, bits=as_rows(tiling.lanes(drawn)))
+        if draw is not None and random is not None:
+            part = dataclasses.replace(draw, bits=as_rows(random))
         found = quantize_rows(as_rows(lanes), layout, fmt, chosen, tensor, part)
         return as_lanes(found[0], lanes.shape[2]), as_lanes(found[1], lanes.shape[2])
 
-    return _in_blocks(source, fmt, place, out, codes_of, tensor, threads)
+    random = None if draw is None else draw.bits.reshape(tiling.shape)
+    work = Work(source, tiling, codes_of, random)
+    write = write_long_blocks if tiling.is_long else write_blocks
+    return _in_blocks(work, write, fmt, place, out, tensor, threads)
 
 
 def quantize_by(
@@ -115,50 +118,36 @@ def quantize_by(
     axis: Axis = -1,
     out: tuple[U8, U8] | None = None,
 ) -> Blocks:
-    """`quantize`, where a function gives the scale codes and codes of blocks, one a row."""
+    """`quantize`, where a function gives the scale codes and codes of whole blocks, one a row."""
 
-    def codes_of(lanes: Bits, layout: FloatLayout, _: Tile) -> tuple[U8, U8]:
+    def codes_of(lanes: Bits, layout: FloatLayout, _: I64 | None) -> tuple[U8, U8]:
         scales, codes = rows_of(as_rows(lanes), layout)
         return as_lanes(scales, lanes.shape[2]), as_lanes(codes, lanes.shape[2])
 
     source = Source.of(values, policy.element)
     place = laid_out(source.array.shape, axis, fmt, policy)
-    return _in_blocks(source, fmt, place, out, codes_of)
+    return _in_blocks(Work(source, place.tiling, codes_of), write_blocks, fmt, place, out)
 
 
 def _in_blocks(
-    source: Source,
+    work: Work,
+    write: Callable[[Work, Written, int], None],
     fmt: BlockFormat,
     place: Place,
     out: tuple[U8, U8] | None,
-    codes_of: Callable[[Bits, FloatLayout, Tile], tuple[U8, U8]],
     tensor: TensorScale | None = None,
     threads: int | None = None,
 ) -> Blocks:
-    """The blocks of a tensor, computed a tile at a time."""
-    count, tiling = thread_count(threads), place.tiling
-    codes, scales = codes_out(out, place.codes, tiling.counts, source.array)
-    lifted = source.array.reshape(tiling.shape)
-    mapped = Mapped(lifted, codes, scales)
-
-    def quantize_tile(where: tuple[Tile, Tile]) -> None:
-        tile, some = where
-        bits, layout = source.exact_numbers(lifted[tile])
-        scale, code = codes_of(tiling.lanes(bits), layout, tile)
-        counts = scales[some].shape
-        scales[some] = scale.reshape(counts)
-        part = codes[tile]
-        part[...] = cut(tiling.from_lanes(code, counts), part.shape)
-        mapped.use(lifted[tile].nbytes)
-
-    size = part_size(TILE, lifted.size, count)
-    for_each(quantize_tile, tiling.tiles(size, lifted.strides), count)
+    """The blocks of a tensor, written a tile at a time."""
+    count, array = thread_count(threads), work.source.array
+    blank = out is None and place.tiling.is_long  # the padding may be much
+    codes, scales = codes_out(out, place.codes, place.tiling.counts, array, blank=blank)
+    write(work, Written(codes, scales, blank), count)
     if out is None:  # no caller can write to them
         codes.flags.writeable = scales.flags.writeable = False
     read_only = codes.view(), scales.view()
     for view in read_only:
         view.flags.writeable = False
-    array = source.array
     return Blocks._of(*read_only, fmt, place.axis, array.shape, array.dtype, tensor)
 
 
@@ -180,7 +169,7 @@ def _tensor_scale(
     amax, layout = 0, F32
     mapped = Mapped(source.array)
     lifted = source.array.reshape(tiling.shape)
-    for tile, _ in tiling.tiles():
+    for tile, _ in tiling.parts():
         bits, layout = source.exact_numbers(lifted[tile])
         magnitude = scratch("key", bits.size, layout.uint).reshape(bits.shape)
         np.bitwise_and(bits, layout.uint.type(layout.sign_bit - 1), out=magnitude)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,16 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.support.integers import integer
 from mxref.support.threads import TILE
 
 Axis = int | Sequence[int]
 #: Slices of a tensor, one for each axis.
 Tile = tuple[slice, ...]
+#: Elements along long blocks that a part has at least before blocks beside them share it.
+_ALONG = 1 << 8
 
 
 def shape_of(shape: Iterable[Any]) -> tuple[int, ...]:
     """A shape as non-negative Python integers."""
-    found = tuple(operator.index(n) for n in shape)
+    found = tuple(integer(n) for n in shape)
     if min(found, default=0) < 0:
         raise ValueError(f"shape must hold no negative numbers, got {found}")
     return found
@@ -33,9 +35,9 @@ def axis_index(axis: Axis, ndim: int) -> int | tuple[int, ...]:
     ndim = max(ndim, 1)  # a scalar is a tensor of one element
     try:
         if not isinstance(axis, Sequence):
-            axes = [operator.index(axis)]
+            axes = [integer(axis)]
         else:
-            axes = [operator.index(some) for some in axis]
+            axes = [integer(some) for some in axis]
     except TypeError:
         what = type(axis).__name__
         raise TypeError(f"axis must be an integer or a tuple of integers, got {what}") from None
@@ -103,11 +105,8 @@ class Tiling:
         if 0 in self.counts:
             return
         remaining = max(1, limit // math.prod(self.block_shape))
-        order = sorted(range(len(self.counts)), reverse=True)
-        if strides is not None:
-            order.sort(key=lambda axis: abs(strides[axis]))
-        ranges: list[list[slice]] = [[]] * len(order)
-        for axis in order:
+        ranges: list[list[slice]] = [[]] * len(self.counts)
+        for axis in self._nearest_first(strides):
             count = self.counts[axis]
             step = max(1, min(count, remaining))
             remaining //= step
@@ -120,6 +119,68 @@ class Tiling:
                 ),
                 blocks,
             )
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a block has more elements than a tile, so that it is taken in parts."""
+        return math.prod(self.block_shape) > TILE
+
+    def groups(
+        self, limit: int = TILE, strides: Sequence[int] | None = None
+    ) -> Iterator[tuple[Tile, list[Tile]]]:
+        """Long blocks beside one another: slices of the scale codes, and the parts of the blocks.
+
+        A group has one block along each of their axes. Its parts are slices of the tensor with
+        about `limit` elements, without padding, and each has elements of every block of the group.
+        """
+        if 0 in self.counts:
+            return
+        longest = [min(n, unit) for n, unit in zip(self.shape, self.unit, strict=True)]
+        steps, remaining, left = [1] * len(longest), max(1, limit), math.prod(longest)
+        for axis in self._nearest_first(strides):
+            if axis in self.axes:
+                steps[axis] = _even(longest[axis], remaining)
+                left //= longest[axis]
+            else:
+                steps[axis] = max(1, min(self.shape[axis], remaining // min(left, _ALONG)))
+            remaining //= steps[axis]
+        sides = [
+            [slice(n, n + 1) for n in range(self.counts[axis])]
+            if axis in self.axes
+            else _slices(0, length, steps[axis])
+            for axis, length in enumerate(self.shape)
+        ]
+        for blocks in itertools.product(*sides):
+            along = [
+                _slices(part.start * unit, min(part.stop * unit, length), step)
+                for part, unit, length, step in zip(
+                    blocks, self.unit, self.shape, steps, strict=True
+                )
+            ]
+            yield blocks, list(itertools.product(*along))
+
+    def parts(
+        self, limit: int = TILE, strides: Sequence[int] | None = None
+    ) -> Iterator[tuple[Tile, Tile]]:
+        """`tiles`, where those of long blocks are parts of blocks."""
+        if not self.is_long:
+            yield from self.tiles(limit, strides)
+            return
+        for blocks, parts in self.groups(limit, strides):
+            yield from ((part, blocks) for part in parts)
+
+    def within(self, shape: Sequence[int]) -> Tiling:
+        """The tiling of a part of this shape: a part of a long block is a block of its own."""
+        if not self.is_long:
+            return self
+        return Tiling(tuple(shape), self.axes, tuple(shape[axis] for axis in self.axes))
+
+    def _nearest_first(self, strides: Sequence[int] | None) -> list[int]:
+        """The axes from the last one on, or from the smallest stride on."""
+        order = sorted(range(len(self.counts)), reverse=True)
+        if strides is not None:
+            order.sort(key=lambda axis: abs(strides[axis]))
+        return order
 
     def lanes(self, tile: NDArray[Any]) -> NDArray[Any]:
         """The blocks of a part of the tensor along the middle one of three axes.
@@ -166,6 +227,15 @@ class Tiling:
                 inner.append(len(split))
                 split.append(unit)
         return split, outer + inner
+
+
+def _even(length: int, most: int) -> int:
+    """The length of parts of a length: at most `most`, and none of them short."""
+    return -(-length // -(-length // most)) if length else 1
+
+
+def _slices(start: int, stop: int, step: int) -> list[slice]:
+    return [slice(n, min(n + step, stop)) for n in range(start, stop, step)]
 
 
 def cut(array: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:

@@ -194,9 +194,10 @@ def _under_scales(
 
 
 def _two_level(fmt: BlockFormat, layout: FloatLayout) -> Words:
-    """Blocks with the thresholds of all elements under scale 1 and the tensor scale 3/4."""
-    blocks = _under_scales(fmt, layout, (6,), ladder=())
-    tensor = np.full((len(blocks), 1), pattern(3, -2, F32), np.uint64)
+    """Blocks with the thresholds of all elements, and some far below, under scales of 1."""
+    far = [pattern(3, -k, layout) for k in range(80)]
+    blocks = _under_scales(fmt, layout, (8,), far)
+    tensor = np.full((len(blocks), 1), pattern(1, 0, F32), np.uint64)
     return np.concatenate([tensor, blocks], axis=1)
 
 

@@ -15,7 +15,12 @@ def explain_mutants(options: argparse.Namespace) -> bool:
 
     name: str = options.name
     folder: Path = options.vectors or vectors_folder()
-    found = [mutant for mutant in MUTANTS if name in (mutant.id, mutant.name, mutant.group)]
+    # A class without what its mutants of `encode` are inside blocks, which a line of theirs says.
+    found = [
+        mutant
+        for mutant in MUTANTS
+        if name in (mutant.id, mutant.name) or (name == mutant.group and not mutant.lifted_from)
+    ]
     if not found:
         return False
     from mxref import golden
@@ -32,6 +37,9 @@ def explain_mutants(options: argparse.Namespace) -> bool:
             print(f"  means to follow: {mutant.policy}")
         for link in mutant.links:
             print(f"  seen: {link}")
+        inside = [m.id for m in MUTANTS if m.lifted_from == mutant.id]
+        if inside:
+            print(f"  the same inside blocks: {', '.join(inside)}")
         if mutant.waiting:
             print(f"  waiting: {mutant.waiting}")
         kills = ((file, first_kill(mutant, file)) for file in files if covers(mutant, file))

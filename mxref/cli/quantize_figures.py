@@ -52,12 +52,17 @@ class Figures:
         tiling = blocks.tiling
         lifted = values.reshape(tiling.shape)
         mapped = Mapped(values, blocks.codes, blocks.scale_codes)
-        for tile, some in tiling.tiles(PART):
+        for tile, some in tiling.parts(PART):
             part = lifted[tile]
             codes, scales = blocks.codes[tile], blocks.scale_codes[some]
             inside = dataclasses.replace(blocks, codes=codes, scale_codes=scales, shape=part.shape)
             result._add_part(part.astype(np.float64), inside, read)
             mapped.use(part.nbytes)
+        for _, some in Tiling(tiling.counts, (0,), (1,)).tiles(PART):
+            scales = blocks.scale_codes[some]
+            result.blocks += scales.size
+            result.nan_blocks += int(np.isin(scales, blocks.format.scale.nan_codes).sum())
+            mapped.use(scales.nbytes)
         return result
 
     def _add_part(self, exact: NDArray[np.float64], blocks: Blocks, read: Read) -> None:
@@ -70,8 +75,6 @@ class Figures:
             error = np.where(finite, result - exact, 0.0)
         self.elements += exact.size
         self.finite += int(finite.sum())
-        self.blocks += blocks.scale_codes.size
-        self.nan_blocks += int(np.isin(blocks.scale_codes, blocks.format.scale.nan_codes).sum())
         self.saturated += int(saturated.sum())
         self.flushed += int(flushed.sum())
         self.largest_error = max(self.largest_error, float(np.abs(error).max(initial=0.0)))

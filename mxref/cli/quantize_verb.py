@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import errno
 import fnmatch
@@ -30,6 +31,7 @@ from mxref.formats.catalog import BlockFormat, block_format
 from mxref.policy.choices import Tail
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile, profile
+from mxref.support.text import printable
 
 _OUTPUTS = (".npz", ".safetensors", ".gguf")
 #: Bytes of codes held in memory; further codes go to unnamed temporary files.
@@ -73,6 +75,9 @@ def _run(options: argparse.Namespace) -> int:
     options.policy = options.policy or "ocp"
     if options.out is not None and options.out.suffix not in _OUTPUTS:
         raise ValueError(f"--out must end in {', '.join(_OUTPUTS)}, got {options.out}")
+    with contextlib.suppress(OSError):  # one of them is not there
+        if options.out is not None and options.out.samefile(options.file):
+            raise ValueError(f"--out must be another file than FILE, got {options.out}")
     several = options.file.suffix in (".safetensors", ".gguf")
     if options.tensor is not None and not several:
         raise ValueError(f"--tensor needs a .safetensors or .gguf file, got {options.file}")
@@ -86,7 +91,7 @@ def _run(options: argparse.Namespace) -> int:
             kept = dict(zip([""], kept.values(), strict=True))  # an archive of one needs no name
         files.write_blocks(options.out, kept, _profile(options) or options.policy)
     by = {"policy": options.policy} if options.profile is None else {"profile": options.profile}
-    report = {"file": str(options.file), "format": options.format, **by}
+    report = {"file": str(options.file), "format": block_format(options.format).name, **by}
     written = {} if options.out is None else {"out": str(options.out)}
     if not several:
         figures = tensors[0]
@@ -138,7 +143,7 @@ def _quantize_all(
         else:
             kept[entry.name] = blocks
     if not tensors:
-        why = f"the first: {skipped[0]['reason']}" if skipped else "none has such a name"
+        why = f"the first: {printable(skipped[0]['reason'])}" if skipped else "none has such a name"
         raise ValueError(f"{options.file} must have a tensor to quantize, {why}")
     return tensors, skipped, kept, {"tensors": len(tensors), **total.report()}
 
@@ -244,13 +249,13 @@ def _print_several(
     total: dict[str, Any],
 ) -> None:
     for name, value in report.items():
-        print(f"{name:16} {value}")
+        print(f"{name:16} {_text(value)}")
     sums = {"name": f"total of {total['tensors']}", "shape": "", "dtype": "", **total}
     rows = [[_text(row[key]) for key in _COLUMNS] for row in (*tensors, sums)]
     print_table(_COLUMNS, rows)
     for one in skipped:
-        print(f"skipped {one['name']}: {one['reason']}")
+        print(printable(f"skipped {one['name']}: {one['reason']}"))
 
 
 def _text(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else printable(str(value))

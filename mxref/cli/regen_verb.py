@@ -35,6 +35,7 @@ def add_parser(verbs: Verbs) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from mxref.golden import store
     from mxref.golden.level2 import DisagreementError
 
     _refuse_unread(options)
@@ -44,7 +45,13 @@ def _run(options: argparse.Namespace) -> int:
         folder = options.out or vectors_folder(writing=not options.check)
         if folder.exists() and not folder.is_dir():
             raise ValueError(f"--out must be a folder, {folder} is a file")
-        return _level_2(options, folder) if options.level == 2 else _level_1(options, folder)
+        run = _level_2 if options.level == 2 else _level_1
+        if options.check:
+            return run(options, folder)
+        if options.level == 2:
+            store.read_manifest(folder)  # a folder without one is refused before the long run
+        with store.alone(folder):
+            return run(options, folder)
     except DisagreementError as error:
         print(error)
         return 1
@@ -87,8 +94,6 @@ def _level_2(options: argparse.Namespace, folder: Path) -> int:
     chosen = level2.select(options.only)
     old = store.read_level2(folder)
     known = {entry["name"]: entry["sha256"] for entry in old}
-    if not options.check:
-        store.read_manifest(folder)  # a folder without one is refused before the long run
     found = []
     share = datetime.date.today().toordinal()
     runs = level2.compute_all(chosen, share, complete=options.complete, jobs=options.jobs)

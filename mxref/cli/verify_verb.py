@@ -6,6 +6,7 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,37 +80,52 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
         read: vector files that were read before.
     """
     from mxref import conformance
+    from mxref.conformance.verdict.xfail import refuse_missing_folder
     from mxref.policy.policy import Policy
     from mxref.profiles import profile
     from mxref.targets.asked import read_for
 
     if options.show < 0:
         raise ValueError(f"--show must be 0 or more, got {options.show}")
+    if options.write_xfail is not None:
+        refuse_missing_folder(options.write_xfail)
     named = None if options.profile is None else profile(options.profile)
     given = None if options.policy is None else Policy.parse(options.policy)
     policy = (named or target).policy if given is None else given
     known = {} if options.xfail is None else conformance.read_xfail(options.xfail)
     filters = {name: getattr(options, name) for name in NAMES}
     folder = options.vectors or vectors_folder()
-    files = read_for(folder, target, policy, known, partial(is_chosen, options), read)
-    unknown = set(known) - {case.id for file in files for case in file.cases}
+    ids, kinds = ([key for key in known if (" " in key) == blank] for blank in (False, True))
+    files = read_for(folder, target, policy, ids, partial(is_chosen, options), read)
+    unknown = set(ids) - {case.id for file in files for case in file.cases}
     if unknown:
         raise ValueError(f"{options.xfail}: there is no case {min(unknown)!r}")
+    pairs = {f"{file.op} {file.format}" for file in files}
+    unknown = {kind for kind in kinds if " ".join(kind.split(" ")[:2]) not in pairs}
+    if unknown:
+        raise ValueError(f"{options.xfail}: there are no vectors of {min(unknown)!r}")
     for name, chosen in filters.items():
         refuse_unknown(f"--{name}", chosen, sorted({getattr(file, name) for file in files}))
         files = [file for file in files if not chosen or getattr(file, name) in chosen]
     if any(filters.values()):  # cases that are not asked cannot fail
         asked = {case.id for file in files for case in file.cases}
-        known = {id: reason for id, reason in known.items() if id in asked}
+        asked |= {
+            kind
+            for kind in kinds
+            if any(kind.startswith(f"{file.op} {file.format} ") for file in files)
+        }
+        known = {key: reason for key, reason in known.items() if key in asked}
     report = conformance.check(target, files, given, known, named, _extent(options))
+    report = replace(report, all_floats=not options.float)
     if named is not None and report.profile is None and report.compared:
         got = f"got {named.name}, which speaks of {named.has}"
         raise ValueError(f"--profile must be one that speaks of what {target.name} has, {got}")
     if options.write_xfail is not None and report.compared:
         base = options.xfail or options.write_xfail
-        left = conformance.write_xfail(options.write_xfail, base, report)
-        counts = f"{len(report.failures)} cases, {left} still without a reason and a link"
-        print(f"{options.write_xfail}: {counts}")
+        kinds_alone, left = conformance.write_xfail(options.write_xfail, base, report)
+        cases = sum(bool(failure.case.model) for _, failure in report.failures)
+        listed = f"{cases} cases" + f" and {kinds_alone} kinds of others" * (kinds_alone > 0)
+        print(f"{options.write_xfail}: {listed}, {left} still without a reason and a link")
         return 0
     if options.json:
         print(json.dumps(report_json(report), indent=1))
@@ -130,6 +146,7 @@ def _extent(options: argparse.Namespace) -> Extent:
         search=not getattr(options, "no_search", True),
         seed=getattr(options, "seed", 0),
         level=getattr(options, "level", 1),
+        listing=options.write_xfail is not None,
     )
 
 
@@ -140,9 +157,11 @@ def print_report(report: Report, show: int) -> None:
         report: the report.
         show: number of kinds of failure to print.
     """
+    from mxref.conformance.verdict.row import listed_as
+
     table = []
     for row in report.rows:
-        known = sum(failure.case.id in report.known for _, failure in row.failures)
+        known = sum(listed_as(*pair, report.known) is not None for pair in row.failures)
         unknown = len(row.failures) - known
         mark = "FAIL" if unknown else "known" if known else "ok"
         numbers = (str(row.compared), str(unknown), str(known))
@@ -154,9 +173,7 @@ def print_report(report: Report, show: int) -> None:
     if report.profile is not None and report.outside:
         silent = f"profile {report.profile.name} says nothing of {'; '.join(report.outside)}"
         print(f"{silent}: compared with {report.policy}")
-    failed = (failure.case.id for _, failure in report.failures)
-    reasons = Counter(report.known[id] for id in failed if id in report.known)
-    for reason, count in reasons.items():
+    for reason, count in Counter(report.reasons).items():
         print(f"known: {count} x {reason}")
     for use in report.uses:
         mark = "known: " * (use.key in report.known)
@@ -170,6 +187,7 @@ def print_report(report: Report, show: int) -> None:
     asked = report.asked
     for id in report.stale[:show]:
         what = "passes" if id in asked else "was not compared"
+        what = "nothing fails under it" if " " in id else what
         print(f"{id}: is listed as a known divergence but {what}")
     if report.scope.text:
         print(f"asked: {report.scope.text}")
@@ -231,6 +249,7 @@ def _standard(report: Report) -> Report | None:
 def report_json(report: Report) -> dict[str, Any]:
     """The report as JSON has it."""
     from mxref.conformance.compare.failure_text import describe
+    from mxref.conformance.verdict.row import listed_as
 
     standard = _standard(report)
     return {
@@ -251,7 +270,7 @@ def report_json(report: Report) -> dict[str, Any]:
                 "profile": row.profile,
                 "compared": row.compared,
                 "failed": len(row.failures),
-                "known": sum(f.case.id in report.known for _, f in row.failures),
+                "known": sum(listed_as(*f, report.known) is not None for f in row.failures),
                 "flags": {
                     flag: {"failed": failed, "cases": cases}
                     for flag, (failed, cases) in row.by_flag().items()
@@ -272,12 +291,18 @@ def report_json(report: Report) -> dict[str, Any]:
                 "error": failure.error,
                 "rule": failure.case.rule,
                 "flags": failure.case.flags,
-                "known": report.known.get(failure.case.id),
+                "known": report.known.get(listed_as(file, failure, report.known) or ""),
             }
             for file, failure in report.failures
         ],
         "uses": [
-            {"op": use.op, "format": use.format, "kind": use.kind, "text": use.text}
+            {
+                "op": use.op,
+                "format": use.format,
+                "kind": use.kind,
+                "text": use.text,
+                "known": report.known.get(use.key),
+            }
             for use in report.uses
         ],
         "asked": report.scope.as_json(),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,8 @@ from mxref.support.mapped import Mapped
 from mxref.support.whole_file import whole_file
 
 _LONGEST_NAME = 0xFFFF
+#: Control characters, and what separates folders or drives on some system.
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\\:]")
 _NUMPY_ERRORS = (ValueError, EOFError, OverflowError, SyntaxError, tokenize.TokenError)
 _ARCHIVE_ERRORS = (
     zipfile.BadZipFile,
@@ -45,7 +49,7 @@ def read_npy(path: Path, *, bfloat16: bool = False) -> NDArray[Any]:
             raise ValueError(f"{path} must be a whole .npy file, it does not begin as one")
     try:
         values: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except _NUMPY_ERRORS as error:
+    except (*_NUMPY_ERRORS, TypeError) as error:  # TypeError: a shape of bool
         objects = "Python objects" in str(error)
         why = "it holds Python objects" if objects else "it is cut or damaged"
         raise ValueError(f"{path} must be a whole .npy file of numbers, {why}") from None
@@ -64,16 +68,23 @@ def read_npy(path: Path, *, bfloat16: bool = False) -> NDArray[Any]:
 def write(path: Path, tensors: Mapping[str, Blocks], policy: str) -> None:
     """Write blocks as arrays NAME/codes, NAME/scale_codes and so on; an empty NAME has no slash.
 
+    Where a name is no path below the archive's folder, such as ../x, another stands in its place,
+    and NAME/name holds the UTF-8 bytes of its own.
+
     Raises:
         ValueError: a format without a name, or a name that an archive cannot hold.
     """
     del policy  # archives do not record it
+    prefixes = _prefixes(tensors)
     for name, blocks in tensors.items():
         describe(blocks)  # refuses formats that no reader knows
         for key in _arrays(blocks):
-            file = f"{_prefix(name)}{key}.npy"
-            # zipfile cuts a name at a zero byte and replaces the system's separator by /.
-            if zipfile.ZipInfo(file).filename != file or len(file.encode()) > _LONGEST_NAME:
+            file = f"{prefixes[name]}{key}.npy"
+            if (
+                "\0" in name
+                or zipfile.ZipInfo(file).filename != file
+                or len(file.encode()) > _LONGEST_NAME
+            ):
                 raise ValueError(
                     f".npz must get names without zero bytes, of at most {_LONGEST_NAME} bytes "
                     f"with {key!r} behind them, got {name[:50]!r} of {len(name.encode())} bytes"
@@ -83,12 +94,33 @@ def write(path: Path, tensors: Mapping[str, Blocks], policy: str) -> None:
         zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive,
     ):
         for name, blocks in tensors.items():
-            for key, array in _arrays(blocks).items():
-                _write_array(archive, _prefix(name) + key, array)
+            arrays = _arrays(blocks)
+            if prefixes[name] != _prefix(name):
+                arrays["name"] = np.frombuffer(name.encode(), np.uint8)
+            for key, array in arrays.items():
+                _write_array(archive, prefixes[name] + key, array)
 
 
 def _prefix(name: str) -> str:
     return f"{name}/" if name else ""
+
+
+def _prefixes(names: Iterable[str]) -> dict[str, str]:
+    """What stands before the arrays of each tensor: its name, or a safe path of its own."""
+    safe = {name: _safe(name) for name in names}
+    taken = {name for name in safe if safe[name] == name}
+    for name, path in safe.items():
+        if path != name:
+            numbered = (f"{path}_{number}" for number in itertools.count(2))
+            safe[name] = next(one for one in itertools.chain([path], numbered) if one not in taken)
+            taken.add(safe[name])
+    return {name: _prefix(path) for name, path in safe.items()}
+
+
+def _safe(name: str) -> str:
+    """A name as a path that stays below its folder; most names are one."""
+    parts = _UNSAFE.sub("_", name).split("/")
+    return "/".join("_" if part in ("", ".", "..") else part for part in parts) if name else ""
 
 
 def _arrays(blocks: Blocks) -> dict[str, NDArray[Any]]:
@@ -138,7 +170,10 @@ def read_npz(path: Path) -> Iterator[tuple[str, Blocks]]:
             for key in keys:
                 name, _, last = key.rpartition("/")
                 if last == "codes":
-                    yield name, _blocks(archive, _prefix(name))
+                    prefix = _prefix(name)
+                    if f"{prefix}name" in archive:
+                        name = archive[f"{prefix}name"].tobytes().decode()
+                    yield name, _blocks(archive, prefix)
             if keys and not any(key.rpartition("/")[2] == "codes" for key in keys):
                 raise KeyError("codes")
     except (*_NUMPY_ERRORS, *_ARCHIVE_ERRORS) as error:

@@ -18,6 +18,7 @@ from mxref.blocks.container import Blocks
 from mxref.blocks.tiles import shape_of
 from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.formats.catalog import BlockFormat
+from mxref.support.text import printable
 
 #: Number of codes that are in memory at a time while a file is written.
 STEP = 1 << 20
@@ -127,7 +128,7 @@ def described(
 def brief(error: Exception) -> str:
     """The text of an error as part of a sentence."""
     lines = str(error).splitlines()
-    text = lines[0].rstrip(".")[:200] if lines else type(error).__name__
+    text = printable(lines[0].rstrip(".")[:200]) if lines else type(error).__name__
     return f"it lacks {text}" if isinstance(error, KeyError) else text
 
 

@@ -52,8 +52,8 @@ def designed_blocks(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[s
         some = points[index : index + 31]
         signed = [bits | sign * (i % 2) for i, bits in enumerate(some)]
         yield f"grid_0_{index // 31:02}", [numbers[-1], *signed, *[0] * (31 - len(signed))]
-    # The grid in other positions, since a kernel has several lanes; FP4 numbers in every position.
-    for first in range(0, len(points), max(1, len(points) // 16)):
+    # FP4 numbers in every position: they are few.
+    for first in range(0, len(points), max(1, len(points) // 16)) if fmt.bits == 4 else ():
         some = [points[(first + i) % len(points)] for i in range(31)]
         signed = [bits | sign * ((i + first) % 2) for i, bits in enumerate(some)]
         yield f"turned_{first:03}", [*signed, numbers[-1]]
@@ -80,8 +80,7 @@ def designed_blocks(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[s
 
 def _block_fields(layout: FloatLayout) -> list[int]:
     last = (1 << layout.exponent_bits) - 2
+    near_one = [layout.bias + k for k in (-9, -1, 0, 1, 8)]
     if layout != F32:
-        near_one = [layout.bias + k for k in (-9, -1, 0, 1, 8)]
         return [1, 2, *near_one, last - 1, last]
-    near_one = [layout.bias + k for k in (-9, -2, -1, 0, 1, 2, 3, 8)]
-    return sorted({1, 2, 3, 9, 17, last // 3, *near_one, 2 * last // 3, last - 1, last})
+    return sorted([1, 2, 9, last // 3, *near_one, 2 * last // 3, last - 1, last])

@@ -13,6 +13,7 @@ from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, ElementFormat
 from mxref.golden.entries import CaseInput, cases_of
+from mxref.golden.lane_blocks import lane_blocks
 from mxref.golden.rounding_blocks import rounding_blocks
 from mxref.policy.choices import FP4Packing, FP6Packing
 from mxref.policy.policy import Policy
@@ -148,7 +149,7 @@ def _matrices() -> Iterator[tuple[str, int, int, list[int]]]:
     rows, columns = 130, 4
     numbers = [(r, c) for r in range(rows) for c in range(columns)]
     yield "rows_130x4", rows, columns, [r for r, _ in numbers]
-    yield "wide130x4", rows, columns, [c for _, c in numbers]
+    yield "columns_130x4", rows, columns, [c for _, c in numbers]
 
 
 def _shape_flags(rows: int, columns: int) -> tuple[str, ...]:
@@ -245,6 +246,8 @@ def _tensors(name: str, layout: FloatLayout) -> Iterator[tuple[str, int, int, in
     # Every way to round, along both axes.
     fmt = BLOCK_FORMATS[name].element
     blocks = [block for title, block in rounding_blocks(fmt, layout) if not title.startswith("far")]
+    wanted = ("full_00", "full_03", "full_07", "full_12", "zeros_after_12")
+    blocks += [block for title, block in lane_blocks(fmt, layout) if title in wanted]
     count = len(blocks)
     yield f"rounding_{count}x32_axis_1", count, 32, 1, [bits for row in blocks for bits in row]
     turned = [bits for row in zip(*blocks, strict=True) for bits in row]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 
-from mxref.bits.floats import F16, F32, FloatLayout
+from mxref.bits.floats import BF16, F64, FloatLayout
 from mxref.cases.grid import grid, pattern
 from mxref.formats.catalog import E8M0, CodeFormat, ElementFormat
 from mxref.golden.thresholds import tables
@@ -59,10 +59,11 @@ def shared_scale_inputs(layout: FloatLayout, fmt: ElementFormat) -> dict[int, st
     found: dict[int, str] = {}
     _add(found, "M1", _special_magnitudes(layout), layout, signs=False)
     fields = list(_scale_fields(layout))
-    # The exponents of bfloat16 and float64 in the range of scales are those of float32.
-    for field in fields[:: 1 if layout in (F32, F16) else 4]:
+    for field in fields[:: 4 if layout == BF16 else 1]:  # bfloat16 is part of float32
         _add(found, "M8", around([at(field, 128, layout)], 1), layout, signs=False)
-    _add(found, "M8", around(_subnormal_powers(layout), 1), layout, signs=False)
+    # Every subnormal float64 is far below the smallest scale.
+    powers = _subnormal_powers(layout)[:: 8 if layout == F64 else 1]
+    _add(found, "M8", around(powers, 1), layout, signs=False)
     # The first significand too large for each rule, at which its scale goes up.
     rules = (rule for rule in ScaleRule if not rule.is_quirk)
     firsts = [rule.limit(fmt).threshold(layout.mantissa_bits)[1] for rule in rules]

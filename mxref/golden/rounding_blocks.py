@@ -6,14 +6,12 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
-import numpy as np
-
-from mxref.bits.floats import F16, FloatLayout, split
+from mxref.bits.floats import F16, FloatLayout
 from mxref.cases.grid import grid, pattern
 from mxref.formats.catalog import ElementFormat
 from mxref.golden.models import around, walking_sticky
 
-__all__ = ["near_ties", "rounding_blocks", "scaled", "sticky_bits"]
+__all__ = ["far_below", "near_ties", "rounding_blocks", "scaled", "sticky_bits"]
 
 #: Powers of two by which the blocks are multiplied in turn; float16 has too few exponents.
 _POWERS = (0, -37, 41)
@@ -29,7 +27,7 @@ def rounding_blocks(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[s
         ties = (*ties, *(bits | layout.sign_bit for bits in ties)) * 2
     yield from _filled("near_ties", ties, fmt, layout)
     yield from _filled("sticky", sticky_bits(fmt, layout), fmt, layout)
-    yield from _filled("far", _far_below(fmt, layout), fmt, layout)
+    yield from _filled("far", far_below(fmt, layout), fmt, layout)
     yield "overflow", _overflow(fmt, layout)
 
 
@@ -47,11 +45,11 @@ def sticky_bits(fmt: ElementFormat, layout: FloatLayout) -> tuple[int, ...]:
     return tuple(dict.fromkeys(walking_sticky(fmt, middles, layout)))
 
 
-@cache
 def scaled(bits: int, k: int, layout: FloatLayout) -> int:
     """Pattern of a positive number times 2**k."""
-    parts = split(np.array([bits]), layout)
-    return pattern(int(parts.significand[0]), int(parts.exponent[0]) + k, layout)
+    field, fraction = divmod(bits, 1 << layout.mantissa_bits)
+    n = fraction | (field > 0) << layout.mantissa_bits
+    return pattern(n, max(field, 1) - layout.bias - layout.mantissa_bits + k, layout)
 
 
 def _filled(
@@ -82,8 +80,8 @@ def _times(
     return [scaled(bits & ~sign, power, layout) | bits & sign for bits in block]
 
 
-def _far_below(fmt: ElementFormat, layout: FloatLayout) -> list[int]:
-    """Significands 1, 1.5 and all ones from an eighth of the smallest number downwards."""
+def far_below(fmt: ElementFormat, layout: FloatLayout) -> list[int]:
+    """Significands 1, 1.5 and all ones from a quarter of the smallest number downwards."""
     m = layout.mantissa_bits
     power = layout.bias - fmt.emax if layout == F16 else 0
     points = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -12,6 +13,7 @@ from mxref.formats.catalog import E2M1, UE4M3
 from mxref.golden.entries import CaseInput
 from mxref.golden.lane_blocks import special_in_lane
 from mxref.golden.layout_cases import file_of
+from mxref.golden.rounding_blocks import far_below, sticky_bits
 
 __all__ = ["scaled_tasks"]
 
@@ -58,7 +60,9 @@ def scaled_tasks() -> Iterator[Callable[[], VectorFile]]:
 
 
 def _model(name: str) -> str:
-    return "M17" if name.startswith("lane_") else "M16" if "ties_under" in name else "M9"
+    if name.startswith("lane_"):
+        return "M17"
+    return "M16" if re.match("(.*_)?ties_under|sticky|far_[0-9]", name) else "M9"
 
 
 def _scale_flags(scale: int) -> tuple[str, ...]:
@@ -92,7 +96,20 @@ def _blocks(layout: FloatLayout) -> Iterator[Block]:
             block = _element_ties(code, step, layout)
             flags = ("near_tie" if step else "tie", *_scale_flags(code))
             yield f"{side}_ties_under_{code:02x}", block, flags
+    yield from _under_one(layout)
     yield from _lanes(None, layout)
+
+
+def _under_one(layout: FloatLayout) -> Iterator[Block]:
+    """The walking sticky bit and elements far below, under the scale 1."""
+    for name, points in (
+        ("sticky", sticky_bits(E2M1, layout)),
+        ("far", far_below(E2M1, layout)[::4]),
+    ):
+        for index, start in enumerate(range(0, len(points), _SIZE - 1)):
+            some = [*points[start : start + _SIZE - 1], *[0] * _SIZE][: _SIZE - 1]
+            signed = [bits | layout.sign_bit * ((i + index) % 2) for i, bits in enumerate(some)]
+            yield f"{name}_{index:02}", [*signed, pattern(6, 0, layout)], ()
 
 
 def _lanes(tensor: int | None, layout: FloatLayout) -> Iterator[Block]:

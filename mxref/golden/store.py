@@ -17,7 +17,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -25,6 +25,7 @@ from mxref.cases.read import STAGED, VectorError, file_bytes, read_manifest
 from mxref.support.whole_file import write_file
 
 __all__ = [
+    "alone",
     "check",
     "finish",
     "manifest_bytes",
@@ -71,6 +72,35 @@ def write(folder: Path, texts: dict[str, bytes]) -> int:
             raise type(error)(error.errno, error.strerror, str(folder / path)) from None
         finish(folder)
     return len(changed) + len(stale)
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold a folder, which is made, for one `regen` until it ends or is killed.
+
+    Raises:
+        ValueError: another `regen` holds it.
+        OSError: the folder cannot be made.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if os.name != "posix":  # a folder has no lock there; the last rename decides
+        yield
+        return
+    import fcntl
+
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(held)
+        raise ValueError(
+            f"{folder} must be written by one regen at a time, another one is at work there: "
+            "wait for its end"
+        ) from None
+    try:
+        yield
+    finally:
+        os.close(held)
 
 
 def finish(folder: Path) -> None:

@@ -5,5 +5,6 @@ from __future__ import annotations
 from mxref.mutants.equivalents import EQUIVALENT, Equivalent, equivalent
 from mxref.mutants.museum import MUTANTS
 from mxref.mutants.mutant import Mutant
+from mxref.mutants.use_mutants import USES, UseMutant
 
-__all__ = ["EQUIVALENT", "MUTANTS", "Equivalent", "Mutant", "equivalent"]
+__all__ = ["EQUIVALENT", "MUTANTS", "USES", "Equivalent", "Mutant", "UseMutant", "equivalent"]

@@ -73,6 +73,17 @@ def one_line(text: str, longest: int = 200) -> str:
     return text if len(text) <= longest else f"{text[:longest]}..."
 
 
+def printable(text: str) -> str:
+    r"""A text whose control characters and marks of direction are escaped; letters stay.
+
+    >>> printable("layer.0 größe"), printable("a\x1b[2J\nb")
+    ('layer.0 größe', 'a\\x1b[2J\\nb')
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def hex_float(value: float) -> str:
     """A float in hexadecimal without trailing zeros.
 

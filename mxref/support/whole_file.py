@@ -43,6 +43,17 @@ def write_file(path: Path, data: bytes) -> None:
         temporary.write_bytes(data)
 
 
+def read_file(path: Path) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: the path is a device, a pipe or a socket, which might never end.
+    """
+    refuse_special(path)
+    return path.read_bytes()
+
+
 def refuse_special(path: Path) -> None:
     """Refuse a path that is neither a file nor a folder nor free: it must not be replaced.
 

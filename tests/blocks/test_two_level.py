@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import random
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 import mxref
 from mxref import exact
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout
+from mxref.blocks import product_tables
 from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.formats.catalog import (
     E2M1,
@@ -333,3 +335,31 @@ def test_the_last_bit_of_float64_decides_a_tie() -> None:
             [values.view(np.uint64).tolist()], "f64", "e2m1", "ue4m3", "exact", None
         )
         assert (found, codes) == (code, blocks.codes.tolist())
+
+
+@pytest.mark.parametrize("number", [3.0, 5.0, 7.0, 10.0, 0.1, 16777215.0])
+def test_a_product_by_a_divisor_is_rounded_once_to_float64(number: float) -> None:
+    bits = np.float32(number).view(np.uint32).item()
+    divisor = Fraction(float(np.float32(number)))
+    codes = np.tile(np.arange(16, dtype=np.uint8), (127, 1))
+    fmt = block_format(E2M1, "ue4m3", 16, tensor=True)
+    scales = np.arange(127, dtype=np.uint8)[:, np.newaxis]
+    stored = TensorScale(bits, TensorScaleKind.DIVISOR)
+    blocks = mxref.Blocks(codes, scales, fmt, 1, codes.shape, tensor_scale=stored)
+    found = blocks.dequantize(np.float64)
+    numerators = mxref.decode(codes, "e2m1", np.float64) * mxref.decode(scales, "ue4m3", np.float64)
+    exactly = [float(Fraction(n) / divisor) for n in numerators.flat]  # to nearest even
+    assert found.ravel().tolist() == exactly
+    assert (np.signbit(found) == (codes >= 8)).all()
+
+
+def test_a_quotient_of_integers_to_53_bits() -> None:
+    """Ties to even and what lies a little beside them, against Python's division of fractions."""
+    for d in (1, 3, 7, 21, 2**24 - 1, 2**24 - 3):
+        for n in (0, 1, 2, 5, 2**53 - 1, 2**53 + 1, 2**54 + 2, 2**54 + 6, 2**63 + 2**10, 2**64 - 1):
+            for near in (n, n * d % 2**64):
+                whole, exponent = product_tables._nearest(near, d)
+                assert whole < 1 << 53
+                assert Fraction(whole) * Fraction(2) ** exponent == Fraction(
+                    float(Fraction(near, d))
+                )

@@ -113,6 +113,7 @@ def test_explain(call: Call) -> None:
     assert any(line.startswith(f"  caught by {case}") for line in lines)
     # All mutants of the class, and one of them by its name.
     assert re.findall(r"^A7\w*", out, re.M) == ["A7", "A7b"]
+    assert "  the same inside blocks: A7n, A7q, A7t, A7v" in lines
     assert call("explain", "ties_lost_in_subnormals")[1] + call("explain", "A7b")[1] == out
 
 
@@ -123,6 +124,9 @@ def test_explain_a_class_a_name_and_what_waits(call: Call) -> None:
     assert call("explain", "float64_high_word") == call("explain", "A14b")
     _, out, _ = call("explain", "B5c")
     assert "  means to follow: ocp+overflow=nonsaturating\n" in out
+    _, out, _ = call("explain", "A7q")
+    assert out.startswith("A7q ties_lost_in_subnormals_in_blocks (quantize): rounds a tie of two")
+    assert "  caught by quantize.mxfp8_e5m2.f32." in out
     _, out, _ = call("explain", "H2")
     assert "  waiting: there are no dot products\n" in out
     assert "caught" not in out
@@ -137,4 +141,4 @@ def test_explain_a_class_a_name_and_what_waits(call: Call) -> None:
 def test_from_outside() -> None:
     done = run(sys.executable, "-W", "error", "-m", "mxref", "score", "--class", "F5")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1].startswith("PASS 1 mutants, 4 of 4 killed")
+    assert done.stdout.splitlines()[-1].startswith("PASS 3 mutants, 10 of 10 killed")

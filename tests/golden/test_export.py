@@ -736,7 +736,7 @@ def edit_index(folder: Path, **changes: Any) -> None:
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "cut in the data": (
         lambda f: (f / OUT).write_bytes((f / OUT).read_bytes()[:-1]),
-        rf"{OUT} must have 2673 bytes of data for the shape \(81, 33\), got 2672",
+        rf"{OUT} must have 10065 bytes of data for the shape \(305, 33\), got 10064",
     ),
     "cut in the header": (
         lambda f: (f / OUT).write_bytes((f / OUT).read_bytes()[:100]),
@@ -747,7 +747,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
         f"{OUT} must be a .npy file of format 1.0, it does not begin as one",
     ),
     "empty": (lambda f: (f / OUT).write_bytes(b""), "it does not begin as one"),
-    "longer": (lambda f: (f / OUT).write_bytes((f / OUT).read_bytes() + b"\0"), "got 2674"),
+    "longer": (lambda f: (f / OUT).write_bytes((f / OUT).read_bytes() + b"\0"), "got 10066"),
     "pickled": (
         lambda f: np.save(f / OUT, np.array([Planted()], object), allow_pickle=True),
         f"{OUT} must hold numbers, it holds pickled Python objects",
@@ -758,7 +758,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "another shape": (
         lambda f: np.save(f / OUT, np.load(f / OUT)[:-1]),
-        rf"{OUT} must have the shape \(81, 33\), got \(80, 33\)",
+        rf"{OUT} must have the shape \(305, 33\), got \(304, 33\)",
     ),
     "another order": (
         lambda f: np.save(f / OUT, np.asfortranarray(np.load(f / OUT))),

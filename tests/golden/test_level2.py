@@ -45,15 +45,18 @@ def test_families_are_the_products_that_the_contract_names() -> None:
     names = [one.name for one in families()]
     assert len(set(names)) == len(names)
     # 7 roundings, 4 overflows for FP8; 11 scale rules, 7 scale roundings; two 16-bit floats.
-    operations = ("encode", "dequantize", "encode_scale", "shared_scale", "pack", "quantize")
+    scalars = ("encode", "decode", "encode_scale", "decode_scale", "shared_scale")
+    operations = (*scalars, "dequantize", "pack", "quantize")
     counts = {op: sum(name.startswith(f"{op}.") for name in names) for op in operations}
     assert counts == {
         "encode": 2 * 7 * (4 * 2 + 4),
-        "dequantize": 6 * 2,
+        "decode": 6 * 4,
+        "dequantize": 6 * 4,
         "encode_scale": 2 * 7,
+        "decode_scale": 4,
         "shared_scale": 2 * 6 * 11,
         "pack": 3 * 5,  # packings of three formats
-        "quantize": 6 * 3,
+        "quantize": 6 * 3 + 6 * 2,  # the block product, lanes of float16 and float64
     }
     assert sum(counts.values()) == len(names)
 
@@ -88,6 +91,58 @@ def test_every_scale_times_every_code_is_dequantized(block: str) -> None:
     pairs = np.unique(words[:, :1].astype(np.int64) << 8 | words[:, 1:])
     codes = BLOCK_FORMATS[block].element.code_count
     assert pairs.tolist() == [s << 8 | code for s in range(256) for code in range(codes)]
+
+
+@pytest.mark.parametrize("float", ["f32", "f16", "bf16", "f64"])
+def test_every_code_is_decoded_to_every_float_type(float: str) -> None:
+    for name, count in (("decode.e4m3", 256), ("decode.e3m2", 64), ("decode_scale.e8m0", 256)):
+        (words,) = family(f"{name}.{float}.ocp").chunks()
+        assert words[:, 0].tolist() == list(range(count))
+
+
+def test_what_verify_asks_by_default_is_small_and_of_level_2() -> None:
+    """At most 1.5 million words, and each family stands in the manifest."""
+    defaults = level2.default_families()
+    assert {one.name for one in defaults} <= {one.name for one in families()}
+    assert {(one.op, one.float) for one in defaults} == {
+        *(("dequantize", float) for float in ("f32", "bf16", "f16", "f64")),
+        ("quantize", "f16"),
+        ("quantize", "f64"),
+    }
+    assert len(defaults) == 6 * 4 + 6 * 2
+    words = sum(np.prod(chunk.shape) for one in defaults for chunk in one.chunks())
+    assert 1_000_000 < words < 1_500_000
+
+
+# --- lanes ----------------------------------------------------------------------------------------
+
+#: Width, mantissa bits. Source: IEEE 754-2019 3.4.
+LAYOUT = {"f16": (16, 10), "f64": (64, 52)}
+
+
+@pytest.mark.parametrize("float", LAYOUT)
+@pytest.mark.parametrize("block", BLOCK_FORMATS)
+def test_lanes_of_float16_and_float64(block: str, float: str) -> None:
+    """One NaN, +Inf and -Inf alone, and one largest element of each sign, in each lane."""
+    width, mantissa = LAYOUT[float]
+    sign, inf = 1 << width - 1, (1 << width - 1) - (1 << mantissa)
+    (words,) = family(f"quantize.{block}.{float}.ocp").chunks()
+    seen = set()
+    for row in words.astype(object).tolist():
+        magnitudes = [bits & sign - 1 for bits in row]
+        top = max(magnitudes)
+        specials = [i for i, m in enumerate(magnitudes) if m >= inf]
+        if len(specials) == 1:
+            (lane,) = specials
+            kind = "nan" if top > inf else "-inf" if row[lane] & sign else "+inf"
+            seen.add((lane, kind))
+        elif not specials and top:
+            lane = magnitudes.index(top)
+            others = sorted(magnitudes)[-2]
+            if others >> mantissa < top >> mantissa:  # in a lower binade
+                seen.add((lane, "-" if row[lane] & sign else "+"))
+    kinds = ("nan", "+inf", "-inf", "+", "-")
+    assert seen == {(lane, kind) for lane in range(32) for kind in kinds}
 
 
 # --- every scale with every key -------------------------------------------------------------------
@@ -335,12 +390,12 @@ def test_regen_level_2_writes_and_checks_digests(folder: Path) -> None:
     options = ("--level", "2", "--only", "dequantize.mxfp4_e2m1.", "--out", str(folder))
     missing = regen(*options, "--check")
     assert missing.returncode == 1
-    assert missing.stdout.endswith("2 differ from the manifest\n")
+    assert missing.stdout.endswith("4 differ from the manifest\n")
     written = regen(*options)
     assert (written.returncode, written.stderr) == (0, "")
     entries = store.read_level2(folder)
     known = recorded()
-    names = ["dequantize.mxfp4_e2m1.f32.ocp", "dequantize.mxfp4_e2m1.bf16.ocp"]
+    names = [f"dequantize.mxfp4_e2m1.{float}.ocp" for float in ("f32", "f16", "bf16", "f64")]
     assert entries == [known[name] for name in names]
     assert regen(*options, "--check").returncode == 0
     # One more family keeps the others.

@@ -117,6 +117,11 @@ SCALES: Bugs = {
         "scale -= (pattern & 0x7FFFFF < largest).to(tl.int32)",
     ),
     "C20b": instead(RCEIL, "1"),
+    "C21 C21q": after(
+        SCALE,
+        "fraction = pattern & 0x7FFFFF",  # of 1.414 and 1.422, rounded up
+        "scale += ((fraction >= 3472884) & (fraction < 3539993)).to(tl.int32)",
+    ),
     "D1": before(ELEMENTS, "bits = tl.where(scale == 254, bits & -0x80000000, bits)"),
     "D2": before(
         ELEMENTS,

@@ -139,7 +139,7 @@ RANGES: Bugs = {
     "B17": after(NEGATIVE, "negative = negative & (magnitude > 0)"),
     "B17b": last("(bits < 0) & (magnitude == 0)", "0x7F"),
     "B18": after(NEGATIVE, "negative = negative & ((code > 0) | (magnitude == 0))"),
-    "B18q": after(NEGATIVE, "negative = negative & (code > 0)"),
+    "B18b B18bq": after(NEGATIVE, "negative = negative & (code > 0)"),
     "F1": part(LIMITED, "LARGEST", "LARGEST + (bits < 0).to(tl.int32)"),
     "F2 F2c F2cq": part(INT8, "0", "6"),
     "F2b F2d F2dq": part(INT8, "0", "-1"),

@@ -19,12 +19,17 @@ from mxref.cases.words import MODELS
 from mxref.conformance import score as score_module
 from mxref.conformance.score import Cell, covers, first_kill, score, sole_killers
 from mxref.formats.catalog import BLOCK_FORMATS
-from mxref.mutants import EQUIVALENT, MUTANTS, Equivalent, Mutant, equivalents
+from mxref.mutants import (
+    EQUIVALENT,
+    MUTANTS,
+    Equivalent,
+    Mutant,
+    equivalents,
+)
 from mxref.mutants import layout_mutants as places
 from mxref.mutants import nvfp4_mutants as scaled
 from mxref.mutants import packing_mutants as layout
 from mxref.mutants import tensor_mutants as tensors
-from mxref.mutants import lane_mutants, pair_mutants, quotients
 from mxref.mutants.block_mutants import quantizer
 from mxref.mutants.decoder import decoder, dequantizer
 from mxref.mutants.encoder import encoder

@@ -951,3 +951,13 @@ def test_a_wider_source_gives_the_same_code(bits: list[int], format: str) -> Non
             mxref.encode(floats(bits, "f32"), format, rounding=rounding),
             mxref.encode(wide, format, rounding=rounding),
         )
+
+
+def test_the_full_range_is_that_of_int8_alone() -> None:
+    values = np.float32([-1e9, -2.0, -1.9921875, 2.0, 1e9])
+    full = mxref.encode(values, "int8", int8_range="full")
+    assert full.tolist() == [0x80, 0x80, 0x80, 0x7F, 0x7F]  # -1.9921875 is a tie of -127/64 and -2
+    assert mxref.encode(values, "int8").tolist() == [0x81, 0x81, 0x81, 0x7F, 0x7F]
+    for format in ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1"):
+        usual = mxref.encode(values, format).tolist()
+        assert mxref.encode(values, format, int8_range="full").tolist() == usual

@@ -16,7 +16,11 @@ from hypothesis import strategies as st
 
 import mxref
 from mxref import exact
+from mxref.bits.floats import F64
+from mxref.formats.catalog import INT8
+from mxref.numbers.scale_steps import FLUSHED, NAN_BLOCK, scale_codes
 from mxref.policy.choices import Overflow
+from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 
 EMAX = {"e5m2": 15, "e4m3": 8, "e3m2": 4, "e2m3": 2, "e2m1": 2, "int8": 0}
@@ -256,6 +260,18 @@ def test_encode_of_decode_is_the_code(rounding: str, source: str) -> None:
     assert mxref.encode_scale(scales, scale_rounding=rounding).tolist() == list(range(256))
 
 
+def test_decode_scale_under_other_meanings_of_00_and_ff() -> None:
+    codes = [0x00, 0x01, 0xFE, 0xFF]
+    read = [P**-127, P**-126, P**127, P**128]
+    found = mxref.decode_scale(codes, np.float64, scale_ff="power")
+    assert found.tolist() == read
+    for dtype in (np.float32, ml_dtypes.bfloat16, np.float16):
+        assert mxref.decode_scale(codes, dtype, scale_ff="power")[3] == math.inf
+    assert mxref.decode_scale(codes, np.float64, scale_ff="inf").tolist() == [*read[:3], math.inf]
+    zero = mxref.decode_scale(codes, np.float64, scale_00="zero", scale_ff="power")
+    assert zero.tolist() == [0.0, *read[1:]]
+
+
 # shared_scale
 
 
@@ -340,6 +356,77 @@ def test_int8_with_an_emax_of_one(rule: ScaleRule) -> None:
     assert mxref.shared_scale(amax, "e4m3", rule, int8_emax="one").tolist() == (
         mxref.shared_scale(amax, "e4m3", rule).tolist()
     )
+
+
+@pytest.mark.parametrize(
+    ("choices", "codes", "nan", "flushed"),
+    [  # of amax 0, 2**-149, 1, 2**127 and 2**128 in INT8, whose scale is the binade of amax
+        ({}, [0, 0, 127, 254, 254], "00000", "00000"),
+        (
+            {"scale_overflow": "nan", "scale_underflow": "nan"},
+            [0, 255, 127, 254, 255],
+            "01001",
+            "00000",
+        ),
+        (
+            {"scale_overflow": "wrap", "scale_underflow": "wrap"},
+            [0, 234, 127, 254, 255],
+            "00000",
+            "00000",
+        ),
+        (
+            {"scale_overflow": "wrap", "scale_underflow": "nan"},
+            [0, 255, 127, 254, 255],
+            "01000",
+            "00000",
+        ),
+        ({"scale_underflow": "flush"}, [0, 0, 127, 254, 254], "00000", "01000"),
+        ({"zero_block": "nan"}, [255, 0, 127, 254, 254], "10000", "00000"),
+        ({"zero_block": "minus_emax"}, [127, 0, 127, 254, 254], "00000", "00000"),
+        (
+            {"zero_block": "minus_emax", "int8_emax": "one"},
+            [126, 0, 126, 253, 254],
+            "00000",
+            "00000",
+        ),
+    ],
+)
+def test_scale_codes_that_make_nan_blocks_and_zeros(
+    choices: dict[str, str], codes: list[int], nan: str, flushed: str
+) -> None:
+    amax = np.array([0, P**-149, 1, P**127, P**128]).view(np.uint64)
+    found = scale_codes(amax, F64, INT8, Policy().replace(**choices).scale)
+    assert found.codes.tolist() == codes
+    assert found.is_nan.tolist() == [digit == "1" for digit in nan]
+    assert found.flushed.tolist() == [digit == "1" for digit in flushed]
+    flags = found.is_nan * NAN_BLOCK | found.flushed * FLUSHED
+    assert found.words().tolist() == (codes | flags).tolist()
+
+
+def test_quirks_by_hand() -> None:
+    below = np.float32([1023.99994, 1023.9, 1024.0])  # log2 of the first is 10 in float32
+    assert mxref.shared_scale(below, "int8", "floor_log2_float32").tolist() == [137, 136, 137]
+    assert mxref.shared_scale(below, "int8", "floor_exponent_field").tolist() == [136, 136, 137]
+    # float32 makes it 0, whose exponent field is that of 2**-127, and whose logarithm is -inf.
+    vanished = np.float64([P**-1000])
+    wrapped = {
+        rule: mxref.shared_scale(vanished, "e4m3", rule, scale_underflow="wrap").item()
+        for rule in ("floor", "floor_exponent_field", "floor_log2_float32", "rceil_reciprocal")
+    }
+    assert wrapped["floor"] == (-1000 - 8 + 127) % 256
+    assert wrapped["floor_exponent_field"] == (-127 - 8 + 127) % 256
+    bits = vanished.view(np.uint64).item()
+    assert wrapped == {
+        rule: exact.shared_scale(bits, "f64", "e4m3", rule, scale_underflow="wrap")
+        for rule in wrapped
+    }
+    # 448.0001 is beyond the largest number, but not by enough to show in a product of float32.
+    near = np.float32([448.0, 448.00003, 448.0001])
+    assert mxref.shared_scale(near, "e4m3", "rceil").tolist() == [127, 128, 128]
+    for rule in ScaleRule:
+        found = mxref.shared_scale(near, "e4m3", rule).tolist()
+        words = near.view(np.uint32).tolist()
+        assert found == [exact.shared_scale(word, "f32", "e4m3", rule.value) for word in words]
 
 
 @pytest.mark.parametrize("rule", ScaleRule, ids=lambda rule: rule.value)

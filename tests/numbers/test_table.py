@@ -17,8 +17,9 @@ from mxref.cases.steps import steps
 from mxref.exact.format_table import FLOATS
 from mxref.exact.integers import NAN
 from mxref.exact.patterns import float_reader, write_float
-from mxref.formats.catalog import ELEMENT_FORMATS, element_format
+from mxref.formats.catalog import E2M1, ELEMENT_FORMATS, element_format
 from mxref.numbers import scale, source, table
+from mxref.numbers.element import Elements
 from mxref.policy.choices import PreRounding
 from mxref.policy.policy import READS, ElementPolicy, Policy
 
@@ -241,3 +242,9 @@ def test_bfloat16_of_ml_dtypes_and_other_byte_orders() -> None:
     assert (mxref.encode(x.astype(">f8"), "e3m2") == want).all()
     narrow = x.astype(ml_dtypes.bfloat16)
     assert (mxref.encode(narrow, "e3m2") == mxref.encode(narrow.astype(np.float32), "e3m2")).all()
+
+
+def test_a_table_cannot_be_written_to() -> None:
+    for layout in LAYOUTS.values():
+        made = table.code_table(Elements(E2M1, Policy().element), layout)
+        assert not made.codes.flags.writeable

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools" / "adapters")]  # mxref need not be installed
 
 from mxref.cli.verify_verb import print_report, report_json  # noqa: E402
-from mxref.conformance import verify  # noqa: E402
+from mxref.conformance import check  # noqa: E402
 from mxref.targets.asked import read_for  # noqa: E402
 from mxref.targets.target import Target  # noqa: E402
 
@@ -47,7 +47,7 @@ def gpu_line() -> str:
 
 def verified(target: Target, device: str) -> Found:
     """Check a target as `mxref verify` does, and print the report."""
-    report = verify(target, read_for(VECTORS, target, target.policy))
+    report = check(target, read_for(VECTORS, target, target.policy))
     print_report(report, 10)
     return {
         "device": device,

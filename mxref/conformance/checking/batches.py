@@ -15,10 +15,23 @@ from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
 from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.conformance.compare.compare import Outcome, same_answers
+from mxref.conformance.verdict.uses import Use
 from mxref.targets.calls import call_operation, error_text, is_fault, quiet
 from mxref.targets.returned import AnswerError
+from mxref.targets.target import PythonTarget
 
-__all__ = ["LARGE", "SMALL", "Call", "Ways", "ask_ways", "elements_of", "first_calls", "rows_of"]
+__all__ = [
+    "LARGE",
+    "SMALL",
+    "Call",
+    "Ways",
+    "ask_nothing",
+    "ask_ways",
+    "elements_of",
+    "first_calls",
+    "refusals",
+    "rows_of",
+]
 
 Words = NDArray[np.uint64]
 Rows = NDArray[np.int64]
@@ -259,3 +272,42 @@ def ask_ways(ways: Sequence[Ways], elements: int, *, threads: bool = False) -> I
             asked = [pool.submit(one.ask_loudly, rows, 2, 0, "threads") for rows in orders]
             found = [call.result() for call in asked]
         yield from found
+
+
+def refusals(calls: Sequence[Call]) -> Iterator[str]:
+    """Which arrays a target refuses by an exception, in words."""
+    for way, what in (
+        ("memory", "arrays that do not begin at a multiple of 16 bytes"),
+        ("strided", "arrays that are not contiguous"),
+    ):
+        refused = {call.file.op: call.error for call in calls if call.way == way and call.error}
+        if refused:
+            yield f"{', '.join(refused)} refuses {what}: {next(iter(refused.values()))}"
+
+
+def ask_nothing(
+    target: PythonTarget, files: Sequence[VectorFile]
+) -> tuple[list[Use], tuple[str, ...]]:
+    """A call with no case for each operation and format: what is wrong, and what is refused.
+
+    An exception is a refusal; a result of another shape or dtype is wrong.
+    """
+    uses: list[Use] = []
+    refused: dict[str, str] = {}
+    seen: set[tuple[str, str]] = set()
+    for file in files:
+        key = file.op, file.format
+        if file.op in LAYOUT_OPERATIONS or key in seen or not file.cases:
+            continue
+        seen.add(key)
+        try:
+            with quiet():
+                call_operation(target.operations[file.op], file, file.input_words()[:0])
+        except AnswerError as error:
+            uses.append(Use(*key, "empty", f"wrong in a call with no case: {error}"))
+        except BaseException as error:
+            if not is_fault(error):
+                raise
+            refused.setdefault(file.op, error_text(error))
+    note = f"{', '.join(refused)} refuses empty input: {next(iter(refused.values()), '')}"
+    return uses, (note,) if refused else ()

@@ -11,14 +11,26 @@ from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
 from mxref.cases.words import LAYOUT_OPERATIONS
-from mxref.conformance.checking.batches import Call, Ways, ask_ways, elements_of, first_calls
+from mxref.conformance.checking.batches import (
+    Call,
+    Ways,
+    ask_nothing,
+    ask_ways,
+    elements_of,
+    first_calls,
+    refusals,
+)
 from mxref.conformance.checking.computed import Compared, compare_computed
 from mxref.conformance.checking.drawn import QUESTIONS, drawn
+from mxref.conformance.checking.layout_questions import Subject
+from mxref.conformance.checking.layout_sizes import ask_layouts
+from mxref.conformance.checking.level_two import ask_families
 from mxref.conformance.checking.steadiness import judge_calls
 from mxref.conformance.compare.compare import Answered, asked
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import Scope, Use
-from mxref.conformance.verdict.verify import Report, begun, with_rows
+from mxref.conformance.verdict.verify import Report, begun, described, with_rows
+from mxref.golden.level2 import default_families, families
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers
@@ -42,12 +54,15 @@ class Extent:
         search: whether there is a search.
         seed: the seed of its questions.
         level: 2 to ask every exhaustive family.
+        listing: whether all failures are going to be listed as known, so that the search compares
+            with the policy itself also where the vectors fail.
     """
 
     elements: int | None = None
     search: bool = True
     seed: int = 0
     level: int = 1
+    listing: bool = False
 
 
 def check(
@@ -64,7 +79,7 @@ def check(
         target: the implementation; one that is no Python file is asked the vectors only.
         files: the vector files.
         policy: what to compare with; see `verify`.
-        known: reasons of known divergences by case id or kind.
+        known: reasons of known divergences by case id, kind or way of calling.
         profile: what to compare with where it speaks of something.
         extent: what is asked beside the vectors.
     """
@@ -79,24 +94,46 @@ def check(
         seconds += time.perf_counter() - start
         calls = len(file.cases) if file.op in LAYOUT_OPERATIONS else 1
         elements += max(elements_of(file, len(file.cases)), _LEAST * calls) if file.cases else 0
-    first = with_rows(report, [(one,) for one in answered])
+    files_of = {one.file.stem: [one] for one in answered}
+    first = with_rows(report, list(files_of.values()), why=False)
     if not isinstance(target, PythonTarget) or not answered:
-        return first
-    most = _elements(seconds / elements * 1e6) if extent.elements is None else extent.elements
-    uses, scope = _again(target, first, most) if most else ((), Scope())
+        return described(with_rows(first, list(files_of.values())))
+    # Without other calls the search still keeps to what the speed of the target allows.
+    most = extent.elements or _elements(seconds / elements * 1e6)
+    others = extent.elements != 0
+    uses, scope = _again(target, first, most) if others else ([], Scope())
+    first = with_rows(first, list(files_of.values()), uses)
+    if others:
+        fewer = most if most == PACES[0][1] else most // 4  # tensors have many sizes
+        layouts, laid_out = ask_layouts(target, list(_subjects(first)), fewer)
+        uses += layouts
+        scope = replace(
+            scope,
+            calls=scope.calls + laid_out.calls,
+            smallest=scope.smallest or min(laid_out.calls, 1),
+            largest=scope.largest or laid_out.largest,
+            notes=(*scope.notes, *laid_out.notes),
+        )
+        empty, notes = ask_nothing(target, [one.file for one in answered])
+        uses += empty
+        scope = replace(scope, notes=(*scope.notes, *notes))
     scope = replace(scope, seed=extent.seed, level=extent.level, elements=most)
-    more: dict[str, list[Answered]] = {one.file.stem: [one] for one in answered}
+    asked_by = list(_asked_by(first, uses, listing=extent.listing))
+    found = list(_families(target, asked_by, most, extent))
+    cases = sum(one.cases for one in found)
+    scope = replace(scope, families=len(found), family_cases=cases)
     if extent.search:
-        found = list(_search(target, first, uses, most, extent.seed))
-        scope = replace(scope, searched=sum(one.cases for one in found))
-        for one in found:
-            if one.outcome is not None:
-                file = one.outcome.file
-                given = Answers(one.outcome.answers, one.outcome.errors)
-                more[file.stem].append(Answered(file, one.outcome.inputs, given))
-    if uses or any(len(some) > 1 for some in more.values()):
-        first = with_rows(report, list(more.values()), uses)
-    return replace(first, scope=scope)
+        searched = list(_search(target, asked_by, most, extent, first.known))
+        where = tuple(dict.fromkeys((one.op, one.format) for one in searched))
+        cases = sum(one.cases for one in searched)
+        scope = replace(scope, searched=cases, searched_in=where)
+        found += searched
+    for one in found:
+        if one.outcome is not None:
+            file = one.outcome.file
+            given = Answers(one.outcome.answers, one.outcome.errors)
+            files_of[file.stem].append(Answered(file, one.outcome.inputs, given))
+    return replace(described(with_rows(first, list(files_of.values()), uses)), scope=scope)
 
 
 def _elements(seconds: float) -> int:
@@ -104,7 +141,18 @@ def _elements(seconds: float) -> int:
     return next(elements for pace, elements in PACES if seconds <= pace)
 
 
-def _again(target: PythonTarget, report: Report, most: int) -> tuple[tuple[Use, ...], Scope]:
+def _subjects(report: Report) -> Iterator[Subject]:
+    """The operations on layouts, with what gives the target's answers to their vectors."""
+    for row in report.rows:
+        known_bug = any(one.complete and one.kind != "policy" for one in row.causes)
+        if row.op in LAYOUT_OPERATIONS and not known_bug:
+            policy, profile = _explaining(row, report), report.profile if row.profile else None
+            by, fails = policy or _compared_with(row, report), policy is None
+            for outcome in row.outcomes:
+                yield Subject(row.op, row.format, outcome.file.float, by, profile, fails)
+
+
+def _again(target: PythonTarget, report: Report, most: int) -> tuple[list[Use], Scope]:
     """Every case in calls of many sizes, twice."""
     ways = [
         Ways(target.operations[outcome.file.op], outcome)
@@ -130,40 +178,68 @@ def _again(target: PythonTarget, report: Report, most: int) -> tuple[tuple[Use, 
     for (op, format), some in calls.items():
         of = [one for one in ways if (one.file.op, one.file.format) == (op, format)]
         uses += judge_calls(of, some, wanted)
-    sizes = [len(call.rows) for some in calls.values() for call in some]
+    every = [call for some in calls.values() for call in some]
+    sizes = [len(call.rows) for call in every]
     if not sizes:
-        return (), Scope()
-    return tuple(uses), Scope(calls=len(sizes), smallest=min(sizes), largest=max(sizes))
+        return [], Scope()
+    notes = tuple(refusals(every))
+    return uses, Scope(calls=len(sizes), smallest=min(sizes), largest=max(sizes), notes=notes)
+
+
+#: Vector files, with what gives the target's answers to them.
+_AskedBy = tuple[list[VectorFile], Policy, Profile | None]
+
+
+def _asked_by(report: Report, uses: Sequence[Use], *, listing: bool) -> Iterator[_AskedBy]:
+    """The files of every row whose answers a policy or profile gives so far."""
+    unsteady = {(use.op, use.format) for use in uses}
+    for row in report.rows:
+        policy = _explaining(row, report, listing=listing)
+        if policy is not None and (row.op, row.format) not in unsteady:
+            files = [outcome.file for outcome in row.outcomes if outcome.file.cases]
+            yield files, policy, report.profile if row.profile else None
+
+
+def _families(
+    target: PythonTarget, asked_by: Sequence[_AskedBy], most: int, extent: Extent
+) -> Iterator[Compared]:
+    """Exhaustive families: all at level 2, else those that are small, of a target that is fast."""
+    chosen = default_families() if extent.elements != 0 and most >= PACES[0][1] else []
+    if extent.level == 2:
+        chosen = families()
+    for files, policy, profile in asked_by:
+        yield from ask_families(target, chosen, policy, profile, files)
 
 
 def _search(
-    target: PythonTarget, report: Report, uses: Sequence[Use], most: int, seed: int
+    target: PythonTarget,
+    asked_by: Sequence[_AskedBy],
+    most: int,
+    extent: Extent,
+    known: Mapping[str, str],
 ) -> Iterator[Compared]:
-    """A search in every operation and format whose answers a policy or profile gives so far."""
-    unsteady = {(use.op, use.format) for use in uses}
-    for row in report.rows:
-        policy = _explaining(row, report)
-        if policy is None or (row.op, row.format) in unsteady:
-            continue
-        for outcome in row.outcomes:
-            file = outcome.file
-            if not file.cases or file.op not in QUESTIONS:
-                continue
-            count = min(QUESTIONS[file.op], max(most or 1 << 17, 64) // elements_of(file, 1))
-            words = drawn(file.op, file.format, file.float, count, seed)
-            profile = report.profile if row.profile else None
-            yield compare_computed(target, file, [words], policy, profile, name="search")
+    """A search for wrong answers."""
+    for files, policy, profile in asked_by:
+        for file in files:
+            if file.op in QUESTIONS:
+                count = min(QUESTIONS[file.op], max(most, 64) // elements_of(file, 1))
+                words = drawn(file.op, file.format, file.float, count, extent.seed)
+                chunks = [words]
+                yield compare_computed(target, file, chunks, policy, profile, known, name="search")
 
 
-def _explaining(row: VerifyRow, report: Report) -> Policy | None:
+def _explaining(row: VerifyRow, report: Report, *, listing: bool = False) -> Policy | None:
     """The policy that gives the answers of a row; None if nothing known does."""
-    start = (
-        report.policy if row.profile is None or report.profile is None else report.profile.policy
-    )
     left = [f for file, f in row.failures if f.case.id not in report.known]
-    if not left:
-        return start
+    if not left or listing:
+        return _compared_with(row, report)
     cause = row.causes[0] if row.causes else None
     if cause is None or cause.kind != "policy" or not cause.complete:
         return None
     return Policy.parse(cause.policy)
+
+
+def _compared_with(row: VerifyRow, report: Report) -> Policy:
+    """The policy that a row was compared with; that of the profile where it was the profile."""
+    by_profile = row.profile is not None and report.profile is not None
+    return report.profile.policy if by_profile and report.profile else report.policy

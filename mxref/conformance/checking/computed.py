@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,14 @@ from numpy.typing import NDArray
 
 from mxref.cases.answers import exact_answers, fast_answers
 from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
-from mxref.conformance.compare.compare import Outcome, judged, profile_answers, same_answers
+from mxref.conformance.compare.compare import (
+    Failure,
+    Outcome,
+    judged,
+    profile_answers,
+    same_answers,
+)
+from mxref.conformance.verdict.row import kind_of, listed_as
 from mxref.golden.reasons import reason
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
@@ -20,9 +28,13 @@ from mxref.targets.target import Target
 __all__ = ["Compared", "compare_computed"]
 
 Words = NDArray[np.uint64]
+#: The words of a question, those of the answer, and the error if there was one.
+_Row = tuple[Words, Words, str]
 
 #: Wrong answers, and right ones beside them, that are kept of a set of questions.
 KEPT = 200
+#: Wrong answers of each part that are looked at to keep some of every kind.
+_LOOKED_AT = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +64,14 @@ def compare_computed(
     chunks: Iterable[Words],
     policy: Policy,
     profile: Profile | None = None,
+    known: Container[str] = (),
     *,
     name: str,
 ) -> Compared:
     """Put computed questions to a target and compare its answers with the fast path's.
 
-    What is wrong by the fast path is judged again by the slow twin.
+    What is wrong by the fast path is judged again by the slow twin. Of many wrong answers some of
+    every kind are kept, those first that are not known.
 
     Args:
         target: the implementation.
@@ -65,11 +79,12 @@ def compare_computed(
         chunks: the input words, one question a row, in parts.
         policy: what to compare with.
         profile: what to compare with instead, if it speaks of this.
+        known: kinds of known divergences.
         name: the last part of the ids of cases, before a number.
     """
     file = without_cases(like.op, like.format, like.float)
     total = wrong = 0
-    kept: dict[bool, list[tuple[Words, Words, str]]] = {True: [], False: []}
+    kept: dict[bool, list[_Row]] = {True: [], False: []}
     for words in chunks:
         asked = target.ask(file, words)
         right, refused = _right(file, words, policy, profile)
@@ -79,17 +94,43 @@ def compare_computed(
         same[[*asked.errors]] = False
         same[[i for i in asked.errors if i in refused]] = True
         total, wrong = total + len(words), wrong + int((~same).sum())
-        for is_right, some in kept.items():
-            for i in np.flatnonzero(same == is_right)[: KEPT - len(some)].tolist():
-                some.append((words[i], asked.words[i], asked.errors.get(i, "")))
+        rights = np.flatnonzero(same)[: KEPT - len(kept[True])]
+        wrongs = _some(np.flatnonzero(~same), _LOOKED_AT)
+        for which, some in ((rights, kept[True]), (wrongs, kept[False])):
+            some += [(words[i], asked.words[i], asked.errors.get(i, "")) for i in which.tolist()]
     if not wrong:
         return Compared(like.op, like.format, like.float, total, 0, None)
-    rows = [*kept[False], *kept[True]]
+    rows = [*_of_every_kind(like, kept[False], known), *kept[True]]
     cases = _file_of(like, [stripped(row) for row, _, _ in rows], name)
     errors = {i: error for i, (_, _, error) in enumerate(rows) if error}
     given = Answers(padded([stripped(answer) for _, answer, _ in rows]), errors)
     outcome = judged(cases, cases.input_words(), given, policy, profile)
     return Compared(like.op, like.format, like.float, total, wrong, outcome)
+
+
+def _some(rows: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """Not more rows than some number, evenly from all of them."""
+    return rows if rows.size <= most else rows[np.arange(most) * rows.size // most]
+
+
+def _of_every_kind(like: VectorFile, rows: list[_Row], known: Container[str]) -> list[_Row]:
+    """At most `KEPT` wrong answers, some of every kind, those first that are not known."""
+    if len(rows) <= KEPT:
+        return rows
+    names = like.op, like.format, like.float
+    ocp = Policy.parse(like.columns[0])
+    answers = fast_answers(*names, np.stack([words for words, _, _ in rows]), ocp)
+    count: Counter[str] = Counter()
+    order = []
+    for i, ((words, _, error), answer) in enumerate(zip(rows, answers, strict=True)):
+        inputs, right = stripped(words), stripped(answer)
+        required, rule, flags = reason(*names, inputs, right)
+        case = Case("", inputs, (right,), (), required, rule, "", flags)
+        failure = Failure(i, case, right, None if error else right, error)
+        kind = kind_of(like, failure)
+        count[kind] += 1
+        order.append((listed_as(like, failure, known) is not None, count[kind], i))
+    return [rows[i] for i in sorted(i for _, _, i in sorted(order)[:KEPT])]
 
 
 def _right(

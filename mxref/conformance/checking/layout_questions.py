@@ -46,28 +46,13 @@ _MATRICES = (
 )  # fmt: skip
 #: Tensors, along both axes: those of every float type, and those of the first one only.
 _TENSORS = (
-    (1, 1),
-    (1, 33),
-    (33, 1),
-    (5, 70),
-    (70, 5),
-    (31, 33),
-    (2, 33),
-    (5, 64),
-    (64, 5),
-    (64, 64),
-    (3, 257),
-)
+    (1, 1), (1, 33), (33, 1), (2, 33), (5, 64), (64, 5), (5, 70), (70, 5), (31, 33), (48, 80),
+    (64, 64), (3, 257),
+)  # fmt: skip
 _LARGE_TENSORS = (
-    (33, 31),
-    (32, 96),
-    (33, 70),
-    (129, 40),
-    (64, 127),
-    (127, 129),
-    (257, 299),
+    (33, 31), (32, 96), (32, 128), (33, 70), (129, 40), (64, 127), (127, 129), (257, 299),
     (300, 300),
-)
+)  # fmt: skip
 #: Of these, the shapes that are asked in other memory.
 _MOVED = {
     "pack": ((1, 33), (1, 257)),
@@ -90,6 +75,7 @@ class Subject:
         float: the float type, or the layout of the bytes.
         policy: the policy that gives the answers; None if none is known.
         profile: the profile that gives them where it speaks of them.
+        fails: whether some answers to the vectors are others, which nothing known gives.
     """
 
     op: str
@@ -97,19 +83,38 @@ class Subject:
     float: str
     policy: Policy | None
     profile: Profile | None = None
+    fails: bool = False
 
     @property
     def file(self) -> VectorFile:
         """The vector file without its cases."""
         return without_cases(self.op, self.format, self.float)
 
+    def answer(self, arguments: tuple[Any, ...]) -> tuple[object, bool]:
+        """The right result of a call, and whether the target may refuse it, as the profile does.
+
+        What the profile refuses is answered by the policy.
+        """
+        profile = self._spoken_of
+        if profile is not None:
+            try:
+                return profile_target(profile).operations[self.op](*arguments), False
+            except ValueError:
+                pass
+        return _BY_POLICY[self.op](self.policy or Policy())(*arguments), profile is not None
+
     @property
-    def reference(self) -> Function:
-        """The right function, with the arguments of a target's."""
-        policy, profile = self.policy or Policy(), self.profile
-        if profile is not None and speaks_of(profile, self.op, self.format, self.float):
-            return profile_target(profile).operations[self.op]
-        return _BY_POLICY[self.op](policy)
+    def inverse(self) -> Function:
+        """What makes the bytes that an operation unpacks: as a policy does, also for a profile."""
+        profile = self._spoken_of
+        policy = self.policy if profile is None else profile.policy
+        return _BY_POLICY[self.op.removeprefix("un")](policy or Policy())
+
+    @property
+    def _spoken_of(self) -> Profile | None:
+        """The profile, if it speaks of this."""
+        found = self.profile
+        return found if found and speaks_of(found, self.op, self.format, self.float) else None
 
 
 def _unpacked(packed: Array, name: str, policy: Policy) -> tuple[Array, Array]:
@@ -152,11 +157,13 @@ class Question:
     values: Array | None = field(default=None, repr=False)
     arguments: tuple[Any, ...] = field(init=False, repr=False)
     wanted: NDArray[np.uint8] = field(init=False, repr=False)
+    may_refuse: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arguments", _arguments(self))
-        right = self.words(self.subject.reference(*self.arguments))
-        object.__setattr__(self, "wanted", right.astype(np.uint8))
+        right, may_refuse = self.subject.answer(self.arguments)
+        object.__setattr__(self, "wanted", self.words(right).astype(np.uint8))
+        object.__setattr__(self, "may_refuse", may_refuse)
 
     def words(self, result: object) -> NDArray[np.uint64]:
         """A result as words, checked as far as its shape is known."""
@@ -244,22 +251,16 @@ def _arguments(question: Question) -> tuple[Any, ...]:
         return values, name, question.axis
     if op in ("pack_scales", "unpack_scales"):
         scales = _codes(seed, rows * columns, 255).reshape(rows, columns)
-        return (scales,) if op == "pack_scales" else (_inverse(subject)(scales), (rows, columns))
+        return (scales,) if op == "pack_scales" else (subject.inverse(scales), (rows, columns))
     if op in ("pack", "unpack"):
         codes = _codes(seed, columns, element_format(name).code_count)
-        return (codes, name) if op == "pack" else (_inverse(subject)(codes, name), name, columns)
+        return (codes, name) if op == "pack" else (subject.inverse(codes, name), name, columns)
     count = block_format(name).element.code_count
     codes = _codes(seed, 32 * columns, count).reshape(columns, 32)
     scales = _codes(seed + (1 << 39), columns, 255)
     if op == "pack_blocks":
         return scales, codes, name
-    return _inverse(subject)(scales, codes, name), name
-
-
-def _inverse(subject: Subject) -> Function:
-    """What makes the bytes that an operation unpacks."""
-    op = subject.op.removeprefix("un")
-    return Subject(op, subject.format, subject.float, subject.policy, subject.profile).reference
+    return subject.inverse(scales, codes, name), name
 
 
 def _codes(seed: int, count: int, codes: int) -> NDArray[np.uint8]:

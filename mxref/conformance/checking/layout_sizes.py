@@ -13,31 +13,37 @@ from numpy.typing import NDArray
 
 from mxref.blocks.shapes import result_shapes
 from mxref.cases.answers import answerable
-from mxref.cases.records import Case, VectorFile
 from mxref.conformance.checking.layout_questions import (
     Question,
     Subject,
     elements_in,
     questions,
 )
+from mxref.conformance.checking.layout_replies import (
+    UNITS,
+    Reply,
+    ask,
+    difference_of,
+    name_of,
+    read,
+)
 from mxref.conformance.checking.memory import MEMORIES
 from mxref.conformance.checking.rules import Rule, rule_of
-from mxref.conformance.compare.compare import Failure
-from mxref.conformance.compare.failure_text import difference
 from mxref.conformance.verdict.uses import Use
 from mxref.policy.policy import Policy
-from mxref.targets.calls import error_text, is_fault, quiet
-from mxref.targets.returned import AnswerError
+from mxref.targets.calls import is_fault, quiet
 from mxref.targets.target import PythonTarget
 
 __all__ = ["LayoutScope", "ask_layouts"]
 
 Function = Callable[..., Any]
 
-#: What calls of an operation are calls with.
-_UNITS = {"pack": "codes", "unpack": "codes", "pack_blocks": "blocks", "unpack_blocks": "blocks"}
 #: Sets of other random words that are asked for before a rule is believed, and their elements.
 _MORE, _MOST = 2, 20_000
+#: Lines and their lengths of the tensors that tell what wrong ones have in common.
+_TELLING = (1, 2, 3, 4, 5, 6, 8, 12, 33), (1, 20, 32, 33, 64, 100)
+#: The largest share of calls that a rule covers, if the vectors fail as well.
+_TELLS = 0.75
 #: Wrong calls whose first wrong block is asked alone.
 _ALONE = 8
 
@@ -57,28 +63,13 @@ class LayoutScope:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Answer:
-    """A question and its answer where that is wrong, or the error."""
-
-    question: Question
-    got: NDArray[np.uint64] | None = None
-    error: str = ""
-
-    @property
-    def wrong(self) -> bool:
-        return self.got is not None or bool(self.error)
-
-    def same(self, other: _Answer) -> bool:
-        if self.got is None or other.got is None:
-            return self.got is other.got and self.error == other.error
-        return np.array_equal(self.got, other.got)
-
-
 def ask_layouts(
     target: PythonTarget, subjects: Sequence[Subject], elements: int
 ) -> tuple[list[Use], LayoutScope]:
     """Operations on layouts in many sizes, each question twice, with all the others in between.
+
+    Of a subject that fails at the vectors it is said only which sizes or what state decides, if
+    one does: what else is wrong is seen in its vectors.
 
     Args:
         target: the implementation.
@@ -106,51 +97,39 @@ def ask_layouts(
     plan = [question for group in groups.values() for question in group]
     with quiet():
         functions = {op: target.operations[op] for op, _ in groups}
-        turns = [_ask(functions[one.subject.op], one) for one in plan]
-        again = [_ask(functions[one.subject.op], one) for one in reversed(plan)]
+        turns = [ask(functions[one.subject.op], one) for one in plan]
+        again = [ask(functions[one.subject.op], one) for one in reversed(plan)]
         pairs = zip(turns, reversed(again), strict=True)
         uses = []
         for (op, format), group in groups.items():
             some = list(itertools.islice(pairs, len(group)))
             refused = [pair for pair in some if pair[0].question.memory and pair[0].error]
-            fails = any(one.error and not one.question.memory for one, _ in some)
-            for answer, _ in () if fails else refused:
+            raises = any(one.error and not one.question.memory for one, _ in some)
+            for answer, _ in () if raises else refused:
                 notes[f"{op} {format} refuses {MEMORIES[answer.question.memory]}"] = None
             kept = [pair for pair in some if pair not in refused]
-            found = _judged(functions[op], kept) or _state(functions[op], group)
+            fails = any(question.subject.fails for question in group)
+            found = _judged(functions[op], kept, fails=fails)
+            if found is None and not fails:
+                found = _state(functions[op], group)
             if found is not None:
                 uses.append(Use(op, format, *found))
     largest = max((elements_in(one.subject.op, one.shape) for one in plan), default=0)
     return uses, LayoutScope(2 * len(plan), largest, tuple(notes))
 
 
-def _ask(function: Function, question: Question) -> _Answer:
-    """One call."""
-    return _read(question, lambda: function(*question.fresh()))
-
-
-def _read(question: Question, result: Callable[[], object]) -> _Answer:
-    """A result compared with the right one."""
-    try:
-        got = question.words(result())
-    except BaseException as error:
-        if not is_fault(error):
-            raise
-        text = str(error) if isinstance(error, AnswerError) else error_text(error)
-        return _Answer(question, error=text)
-    return _Answer(question) if np.array_equal(got, question.wanted) else _Answer(question, got)
-
-
-def _judged(function: Function, pairs: Sequence[tuple[_Answer, _Answer]]) -> tuple[str, str] | None:
+def _judged(
+    function: Function, pairs: Sequence[tuple[Reply, Reply]], *, fails: bool
+) -> tuple[str, str] | None:
     """The kind and the text of what is wrong with answers to the same questions, asked twice."""
     for one, other in pairs:
         if not one.same(other):
-            text = f"not reproducible: the same {_name(one.question)} gave two answers"
+            text = f"not reproducible: the same {name_of(one.question)} gave two answers"
             rule = _rule(
                 [(a.question, a.wrong or b.wrong) for a, b in pairs if not a.question.memory]
             )
             where = "" if rule is None else f", only in calls with {rule.text}"
-            return "state", f"{text}{where}: {_difference(one if one.wrong else other)}"
+            return "state", f"{text}{where}: {difference_of(one if one.wrong else other)}"
     calls = [one for one, _ in pairs if not one.question.memory]
     if not any(one.wrong for one in calls):
         return _memory([one for one, _ in pairs])
@@ -158,6 +137,9 @@ def _judged(function: Function, pairs: Sequence[tuple[_Answer, _Answer]]) -> tup
     bad = [one for one in calls if one.wrong]
     alone = _wrong_alone(function, bad)
     rule = _rule([(one.question, one.wrong) for one in calls], ("axis", "float") if alone else ())
+    is_tensor = calls[0].question.subject.op == "quantize_tensor"
+    if fails and not _tells(rule, is_tensor=is_tensor, alone=alone):
+        return None
     example = bad[0]
     if rule is None:
         where = f"in {len(bad)} of {len(calls)} calls"
@@ -167,12 +149,11 @@ def _judged(function: Function, pairs: Sequence[tuple[_Answer, _Answer]]) -> tup
         counts = f"{len(bad)} of {inside} such calls, right in the other {len(calls) - inside}"
         where = f"only in calls with {words_of} ({counts})"
     if alone:
-        return "numbers", f"wrong {where}, whatever the size: {_difference(example)}"
-    is_tensor = calls[0].question.subject.op == "quantize_tensor"
+        return "numbers", f"wrong {where}, whatever the size: {difference_of(example)}"
     if rule is None and is_tensor and not any(one.error for one in bad):
         text = f"wrong {where}, in blocks that are right alone"
-        return "company", f"{text}: {_difference(example)}"
-    return "size", f"wrong {where}: {_difference(example)}"
+        return "company", f"{text}: {difference_of(example)}"
+    return "size", f"wrong {where}: {difference_of(example)}"
 
 
 def _rule(calls: Sequence[tuple[Question, bool]], names: Sequence[str] = ()) -> Rule | None:
@@ -184,7 +165,18 @@ def _rule(calls: Sequence[tuple[Question, bool]], names: Sequence[str] = ()) -> 
     return rule_of(features, [wrong for _, wrong in calls])
 
 
-def _wrong_alone(function: Function, bad: Sequence[_Answer]) -> bool:
+def _tells(rule: Rule | None, *, is_tensor: bool, alone: bool) -> bool:
+    """Whether a rule says more than the vectors, some of which fail, do.
+
+    Of numbers one about the axis does; of layouts that are no tensors one that excludes so many
+    calls that it is no unknown layout, which is right in the smallest ones.
+    """
+    if rule is None or alone:
+        return rule is not None and "axis" in rule.text
+    return is_tensor or float(np.mean(rule.inside)) <= _TELLS
+
+
+def _wrong_alone(function: Function, bad: Sequence[Reply]) -> bool:
     """Whether most of some wrong blocks of tensors are wrong in small tensors, too.
 
     Each is asked as a tensor of its own, and in every line of a tensor of 32 x 32.
@@ -203,11 +195,11 @@ def _wrong_alone(function: Function, bad: Sequence[_Answer]) -> bool:
             Question(one.question.subject, values.shape, axis, values=values)
             for values in (tensor.T.copy() if axis == 0 else tensor for tensor in tensors)
         ]
-        count += all(_ask(function, question).wrong for question in asked)
+        count += all(ask(function, question).wrong for question in asked)
     return count * 2 > len(some)
 
 
-def _wrong_block(answer: _Answer) -> NDArray[Any]:
+def _wrong_block(answer: Reply) -> NDArray[Any]:
     """The numbers of the first block of a tensor with a wrong scale or code."""
     question = answer.question
     values, name, axis = question.arguments
@@ -224,35 +216,43 @@ def _wrong_block(answer: _Answer) -> NDArray[Any]:
     return line[32 * block : 32 * block + 32]
 
 
-def _memory(answers: Sequence[_Answer]) -> tuple[str, str] | None:
+def _memory(answers: Sequence[Reply]) -> tuple[str, str] | None:
     """What is wrong with calls that are right in fresh arrays."""
     bad = [one for one in answers if one.wrong]
     if not bad:
         return None
     kinds = list(dict.fromkeys(MEMORIES[one.question.memory] for one in bad))
-    return "memory", f"wrong only with {' and '.join(kinds)}: {_difference(bad[0])}"
+    return "memory", f"wrong only with {' and '.join(kinds)}: {difference_of(bad[0])}"
 
 
-def _more(function: Function, calls: Sequence[_Answer]) -> Iterator[_Answer]:
-    """The smaller questions again with other random words."""
+def _more(function: Function, calls: Sequence[Reply]) -> Iterator[Reply]:
+    """The smaller questions again with other random words, and of tensors more shapes."""
     for draw in range(1, _MORE + 1):
         for one in calls:
             was = one.question
             if elements_in(was.subject.op, was.shape) <= _MOST:
-                yield _ask(function, Question(was.subject, was.shape, was.axis, 0, draw))
+                yield ask(function, Question(was.subject, was.shape, was.axis, 0, draw))
+    subject = next(one.question.subject for one in calls if one.wrong)
+    if subject.op == "quantize_tensor":
+        most = max(elements_in(subject.op, one.question.shape) for one in calls)
+        for lines, length in itertools.product(*_TELLING):
+            if lines * length > most:
+                continue
+            yield ask(function, Question(subject, (length, lines), 0))
+            yield ask(function, Question(subject, (lines, length), 1))
 
 
-def _exact_least(function: Function, rule: Rule, calls: Sequence[_Answer]) -> tuple[str, _Answer]:
+def _exact_least(function: Function, rule: Rule, calls: Sequence[Reply]) -> tuple[str, Reply]:
     """A rule's text and a wrong call; of "N codes and more" with the least N, by bisection."""
     example = next(one for one in calls if one.wrong)
     subject = example.question.subject
-    if rule.least is None or subject.op not in _UNITS:
+    if rule.least is None or subject.op not in UNITS:
         return rule.text, example
     unit, wrong = rule.least
     right = max(n for one in calls if (n := one.question.shape[1]) < wrong)
     while wrong - right > 1:
         middle = (wrong + right) // 2
-        asked = (_ask(function, Question(subject, (1, middle), draw=draw)) for draw in range(3))
+        asked = (ask(function, Question(subject, (1, middle), draw=draw)) for draw in range(3))
         found = next((one for one in asked if one.wrong), None)
         if found is None:
             right = middle
@@ -274,13 +274,13 @@ def _state(function: Function, group: Sequence[Question]) -> tuple[str, str] | N
     try:
         call(one.fresh())
         call(other.fresh())
-        held = _read(one, lambda: results[0])
+        held = read(one, lambda: results[0])
         arguments = one.fresh()
         call(arguments)
         for mine, new in zip(arguments, other.arguments, strict=True):
             if isinstance(mine, np.ndarray):
                 mine[...] = new
-        changed = _read(other, lambda: call(arguments))
+        changed = read(other, lambda: call(arguments))
     except BaseException as error:
         if not is_fault(error):
             raise
@@ -290,72 +290,5 @@ def _state(function: Function, group: Sequence[Question]) -> tuple[str, str] | N
         (changed, "wrong where the numbers in an array were changed between two calls"),
     ):
         if answer.got is not None:
-            return "state", f"{text}: {_difference(answer)}"
+            return "state", f"{text}: {difference_of(answer)}"
     return None
-
-
-def _name(question: Question) -> str:
-    """A question in words."""
-    rows, columns = question.shape
-    op = question.subject.op
-    if op in _UNITS:
-        return f"{columns:,} {_UNITS[op]}" if columns > 1 else f"1 {_UNITS[op][:-1]}"
-    if op == "quantize_tensor":
-        return f"{rows} x {columns} tensor along axis {question.axis}"
-    return f"{rows} x {columns} matrix of scales"
-
-
-def _difference(answer: _Answer) -> str:
-    """The first wrong word, as reports show failures."""
-    question = answer.question
-    subject, place = question.subject, ""
-    if subject.op != "quantize_tensor":
-        place = f"{_name(question)}: "
-    if answer.got is None:
-        return f"{place or f'{_name(question)}: '}{answer.error}"
-    words, want, got = _words(question), question.wanted.astype(np.uint64), answer.got
-    if subject.op.endswith("_blocks"):
-        words, want, got, number = _one_block(question, answer.got)
-        place = f"{place}block {number}: "
-    case = Case("", words, (tuple(want.tolist()),), (), required=False, rule="", model="")
-    file = subject.file
-    file = VectorFile(
-        file.op, file.format, file.float, (str(subject.policy or Policy()),), 1,
-        file.in_digits, file.out_digits, (case,),
-    )  # fmt: skip
-    failure = Failure(0, case, case.answers[0], tuple(got.tolist()))
-    return f"{place}{difference(file, failure)}"
-
-
-def _words(question: Question) -> tuple[int, ...]:
-    """The words of a case."""
-    op, (rows, columns) = question.subject.op, question.shape
-    array = question.arguments[0]
-    words: list[int] = array.view(f"u{array.itemsize}").reshape(-1).tolist()
-    first: dict[str, tuple[int, ...]] = {
-        "unpack": (columns,),
-        "pack_scales": (rows, columns),
-        "unpack_scales": (rows, columns),
-        "quantize_tensor": (rows, columns, question.axis),
-    }
-    return (*first.get(op, ()), *words)
-
-
-def _one_block(
-    question: Question, got: NDArray[np.uint64]
-) -> tuple[tuple[int, ...], NDArray[np.uint64], NDArray[np.uint64], int]:
-    """The words of the first block with a wrong answer, the right and the given one; its number."""
-    count, want = question.shape[1], question.wanted.astype(np.uint64)
-    if got.size != want.size:
-        return (), want, got, 0
-    if question.subject.op == "pack_blocks":
-        arguments = np.column_stack(question.arguments[:2])
-        rows = [one.reshape(count, -1) for one in (want, got)]
-    else:
-        arguments = question.arguments[0]
-        rows = [
-            np.column_stack([one[:count], one[count:].reshape(count, -1)]) for one in (want, got)
-        ]
-    wanted, given = rows
-    number = int(np.argmax((wanted != given).any(axis=1)))
-    return tuple(arguments[number].tolist()), wanted[number], given[number], number

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from mxref.targets.array_libraries import at_offset
 from mxref.targets.layout_calls import strided
 
-__all__ = ["MEMORIES", "in_memory", "laid"]
+__all__ = ["MEMORIES", "laid"]
 
 #: How the arrays of a call lie in memory; the first is a fresh C-contiguous array.
 MEMORIES = (
@@ -28,6 +26,7 @@ _FILLER = 0x5A
 def laid(array: NDArray[Any], memory: int) -> NDArray[Any]:
     """A copy of an array (n,) or (rows, columns) that lies in memory as MEMORIES says.
 
+    >>> import numpy as np
     >>> array = np.arange(6, dtype=np.uint8).reshape(2, 3)
     >>> [laid(array, memory).strides for memory in range(5)]
     [(3, 1), (3, 1), (7, 2), (1, 2), (-3, -1)]
@@ -41,12 +40,3 @@ def laid(array: NDArray[Any], memory: int) -> NDArray[Any]:
     matrix = strided(bits.reshape(-1, bits.shape[-1]), memory - 2, filler)
     moved: NDArray[Any] = (matrix if array.ndim == 2 else matrix[0]).view(array.dtype)
     return moved
-
-
-def in_memory(function: Callable[..., Any], memory: int) -> Callable[..., Any]:
-    """A function, given copies of its arrays that lie in memory as MEMORIES says."""
-
-    def call(*arguments: Any) -> Any:
-        return function(*(laid(a, memory) if isinstance(a, np.ndarray) else a for a in arguments))
-
-    return call

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.conformance.checking.sizes import STEPS, residues_text
+
 __all__ = ["Features", "Rule", "rule_of"]
 
 #: What is known of a call: a count by its unit in the plural, or a property in words by any name.
 Features = Mapping[str, int | str]
 
-#: Steps of sizes: tiles, vectors, warps and blocks of threads, the largest first.
-_MULTIPLES = (128, 64, 32, 16, 8, 4, 2)
-#: The largest share of right calls among those that a rule covers, by its number of properties.
-_RIGHT = {1: 0.5, 2: 0.34}
+#: Steps of which wrong calls have few remainders, if it is remainders that decide.
+_SMALL_STEPS = (4, 8)
+#: The largest share of right calls among those that a rule covers, with one property and with two.
+_RIGHT = (0.5, 0.34)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class Rule:
 def rule_of(features: Sequence[Features], wrong: Sequence[bool]) -> Rule | None:
     """The rule that covers all wrong calls and fewest right ones; None if that says too little.
 
+    A second property must exclude more than half of the right calls that the first one covers.
+
     Args:
         features: of each call, with the same keys in all.
         wrong: for each call whether its answer is wrong.
@@ -49,28 +52,27 @@ def rule_of(features: Sequence[Features], wrong: Sequence[bool]) -> Rule | None:
     '33 rows and more, and axis 0'
     """
     bad = np.array(wrong, bool)
-    if not bad.any():
+    rules = [rule for rule in _rules(features, bad) if rule.inside[bad].all()]
+    rules = [rule for rule in rules if not rule.inside.all()]
+    if not rules or not bad.any():
         return None
-    single = [rule for rule in _rules(features) if rule.inside[bad].all() and not rule.inside.all()]
-    pairs = (
-        Rule(_joined(one.text, other.text), one.inside & other.inside)
-        for one, other in itertools.combinations(single, 2)
-    )
-    best: tuple[int, Rule] | None = None
-    for count, rules in ((1, iter(single)), (2, pairs)):
-        for rule in rules:
-            covered = int(rule.inside.sum())
-            right = covered - int(bad.sum())
-            if right <= _RIGHT[count] * covered and (best is None or right < best[0]):
-                best = right, rule
-    return None if best is None else best[1]
+    right = np.array([rule.inside[~bad] for rule in rules], np.int64)
+    covered = right @ right.T  # right calls that two rules cover, or on the diagonal one
+    first, second = divmod(int(np.argmin(covered)), len(rules))
+    one, other = rules[first], rules[second]
+    alone = int(np.argmin(np.diag(covered)))
+    fewest = int(covered[first, second])
+    if 2 * fewest < covered[alone, alone] and fewest <= _RIGHT[1] * (fewest + bad.sum()):
+        return Rule(_joined(one.text, other.text), one.inside & other.inside)
+    fewest = int(covered[alone, alone])
+    return rules[alone] if fewest <= _RIGHT[0] * (fewest + bad.sum()) else None
 
 
 def _joined(one: str, other: str) -> str:
     return f"{one}{',' * (' and ' in one)} and {other}"
 
 
-def _rules(features: Sequence[Features]) -> Iterator[Rule]:
+def _rules(features: Sequence[Features], bad: NDArray[np.bool_]) -> Iterator[Rule]:
     """Every rule of one property, the plainer ones first."""
     counts = [name for name, value in features[0].items() if isinstance(value, int)]
     for name in counts:
@@ -81,14 +83,20 @@ def _rules(features: Sequence[Features]) -> Iterator[Rule]:
         for size in sizes[:-1]:
             text = f"{size:,} {name} and fewer" if size > 1 else f"fewer than 2 {name}"
             yield Rule(text, column <= size)
+        for size in sizes:
+            yield Rule(f"{size:,} {name}", column == size)
     for name in (name for name in features[0] if name not in counts):
         words = np.array([one[name] for one in features])
         for word in dict.fromkeys(words.tolist()):
             yield Rule(word, words == word)
     for name in counts:
         column = np.array([one[name] for one in features], np.int64)
-        for m in _MULTIPLES:
-            yield Rule(f"a number of {name} that is no multiple of {m}", column % m != 0)
-            yield Rule(f"a number of {name} that is a multiple of {m}", column % m == 0)
-        for size in np.unique(column).tolist():
-            yield Rule(f"{size:,} {name}", column == size)
+        for step in STEPS:
+            yield Rule(f"a number of {name} that is no multiple of {step}", column % step != 0)
+            yield Rule(f"a number of {name} that is a multiple of {step}", column % step == 0)
+        for step in _SMALL_STEPS:
+            wrong = np.unique(column[bad])
+            rests = set((wrong % step).tolist())
+            if wrong.size >= 2 * len(rests) and (text := residues_text(rests, step)):
+                inside = np.isin(column % step, list(rests))
+                yield Rule(f"a number of {name} that is {text}", inside)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Sized", "places_text", "size_rule"]
+__all__ = ["STEPS", "Sized", "places_text", "residues_text", "size_rule"]
 
 #: Steps of sizes: pairs, vectors, warps, blocks of threads.
-_STEPS = (2, 4, 8, 16, 32, 64, 128, 256)
+STEPS = (2, 4, 8, 16, 32, 64, 128, 256)
 #: The share of right calls that a rule may hold of: those without a case that shows the fault.
 _TOLERATED = 0.2
 
@@ -60,9 +60,9 @@ def _rules(bad: Sequence[int], unit: str) -> Iterator[Rule]:
     least, most = bad[0], bad[-1]
     yield f"{least:,} {unit} and more", lambda n: n >= least
     yield f"{most:,} {unit} and fewer", lambda n: n <= most
-    for step in _STEPS:
+    for step in STEPS:
         wrong = {size % step for size in bad}
-        text = _residues(wrong, step)
+        text = residues_text(wrong, step)
         if len(wrong) == step or not text:
             continue
         yield f"a number of {unit} that is {text}", _among(wrong, step, 0)
@@ -74,8 +74,12 @@ def _among(residues: set[int], step: int, least: int) -> Callable[[int], bool]:
     return lambda n: n >= least and n % step in residues
 
 
-def _residues(wrong: set[int], step: int) -> str:
-    """Remainders in words; empty if they are not worth saying."""
+def residues_text(wrong: set[int], step: int) -> str:
+    """Remainders of wrong sizes in words; empty if they are not worth saying.
+
+    >>> residues_text({1, 2, 3}, 4), residues_text({0}, 4), residues_text({1, 3}, 4)
+    ('no multiple of 4', 'a multiple of 4', '1 or 3 above a multiple of 4')
+    """
     if wrong == set(range(1, step)):
         return f"no multiple of {step}"
     if wrong == {0}:
@@ -95,7 +99,7 @@ def places_text(places: Sequence[tuple[NDArray[np.int64], int]], unit: str) -> s
     >>> places_text([(np.array([32]), 33), (np.array([128, 129]), 130)], "rows")
     ', in the rows behind the last multiple of 4'
     """
-    for step in _STEPS:
+    for step in STEPS:
         if 2 * sum(size > step for _, size in places) >= len(places) > 0 and all(
             (some >= size // step * step).all() for some, size in places
         ):

@@ -31,6 +31,8 @@ _UNITS = {
 }
 #: Sizes of the calls that tell what wrong ones have in common.
 _TELLING = (*range(1, 41), 48, 56, 96, 100, 160, 192, 200, 320, 384, 500, 512, 640, 1000)
+#: Rules of calls with so few rows say no more than that there are several.
+_FROM_FEW = tuple(f"{n} rows and more (" for n in range(2, 9))
 #: Kinds of use, and what is wrong in calls made otherwise than in batches.
 _OTHERWISE = {
     "held": ("state", "the result of a call is overwritten by the next call"),
@@ -127,19 +129,32 @@ def _of_batches(judge: _Judge, calls: Sequence[Call]) -> tuple[str, str]:
     order = _order(every, bad)
     if order:
         return "state", f"{text}; {order}"
-    longer = _also_longer(one, example, every)
-    right = {call.size for call in sized} - {call.size for call in sized if call.bad}
-    if longer and right <= {1, 2, 3}:
-        return "company", f"{text}: an answer depends on what else is in the call"
     rule = size_rule(sized, judge.unit)
+    if _by_company(one, example) and (rule is None or rule.startswith(_FROM_FEW)):
+        return "company", f"{text}: an answer depends on what else is in the call"
     if rule is not None:
         wrong = [call for call in (*bad, *telling) if call.changed.size and judge.bad(call)]
         places = [(call.changed, len(call.rows)) for call in wrong if call.turn]
         where = places_text(places, judge.unit)
         return "size", f"wrong only in calls with {rule}{where}: {judge.example(example)}"
-    if not longer:
+    if _right_if_longer(one, example, every):
         return "state", f"{text}; right in a call of another size"
     return "company", f"{text}: an answer depends on what else is in the call"
+
+
+def _by_company(one: Ways, example: Call) -> bool:
+    """Whether a wrong answer is right in the same place among other cases, each repeated."""
+    if not example.changed.size or not example.turn:
+        return False
+    place = example.changed[0]
+    own = example.rows[place]
+    for case in (own, *one.chosen(4, 6)):
+        rows = np.full_like(example.rows, case)
+        rows[place] = own
+        call = one.ask(rows, 2)
+        if not call.error and place not in call.changed:
+            return True
+    return False
 
 
 def _steady(one: Ways, example: Call) -> bool:
@@ -176,15 +191,14 @@ def _order(every: Sequence[Call], bad: Sequence[Call]) -> str:
     return "right in the first call of each size, wrong in later ones" if right_first else ""
 
 
-def _also_longer(one: Ways, example: Call, every: Sequence[Call]) -> bool:
-    """Whether the wrong answers stay wrong in a call of a new size with the same first rows."""
+def _right_if_longer(one: Ways, example: Call, every: Sequence[Call]) -> bool:
+    """Whether the wrong answers are right in a call of a new size with the same first rows."""
     sizes = {len(call.rows) for call in every} | set(_TELLING)
     more = next(n for n in range(1, 1000) if len(example.rows) + n not in sizes)
-    rows = np.concatenate([example.rows, one.chosen(more, 3)])
-    longer = one.ask(rows, 2)
+    longer = one.ask(np.concatenate([example.rows, one.chosen(more, 3)]), 2)
     if not example.turn:
-        return not longer.changed.size
-    return bool(longer.error) or bool(np.isin(example.changed, longer.changed).any())
+        return longer.changed.size > 0
+    return not longer.error and not np.isin(example.changed, longer.changed).any()
 
 
 def _two_answers(judge: _Judge, call: Call) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mxref.support.whole_file import write_file
+from mxref.support.whole_file import read_file, write_file
 from mxref.targets.target import split_spec
 
 __all__ = ["fingerprint", "read_state", "write_state"]
@@ -69,10 +69,12 @@ def read_state(path: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None
         ValueError: the file is no state, or of another sweep; the message names what differs.
     """
     try:
-        state = json.loads(path.read_bytes())
-        is_state = state.pop("sha256") == _digest(state) and state["mxref_sweep"] == _VERSION
+        data = read_file(path)
     except FileNotFoundError:
         return None
+    try:
+        state = json.loads(data)
+        is_state = state.pop("sha256") == _digest(state) and state["mxref_sweep"] == _VERSION
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         is_state = False
     if not is_state:

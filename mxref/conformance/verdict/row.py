@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, Outcome
 from mxref.conformance.verdict.cause.causes import Cause
 from mxref.conformance.verdict.describe.description import Description
 
-__all__ = ["VerifyRow", "key_of", "kind_of"]
+__all__ = ["VerifyRow", "kind_of", "kinds_covering", "listed_as"]
 
 
 def kind_of(file: VectorFile, failure: Failure) -> str:
@@ -21,9 +22,27 @@ def kind_of(file: VectorFile, failure: Failure) -> str:
     return " ".join((file.op, file.format, *why))
 
 
-def key_of(file: VectorFile, failure: Failure) -> str:
-    """What an xfail file lists a failure by: the case's id; its kind if it is in no vector file."""
-    return failure.case.id if failure.case.model else kind_of(file, failure)
+def kinds_covering(file: VectorFile, failure: Failure) -> Iterator[str]:
+    """The kinds that cover a failure: its own, then those with fewer flags.
+
+    Other questions have other combinations of flags than those of the vectors have; a listed kind
+    covers every combination that has its flags. Errors have one kind.
+    """
+    case = failure.case
+    yield kind_of(file, failure)
+    for count in range(len(case.flags) - 1, -1, -1) if failure.got is not None else ():
+        for flags in combinations(case.flags, count):
+            yield " ".join((file.op, file.format, case.rule, *flags))
+
+
+def listed_as(file: VectorFile, failure: Failure, known: Container[str]) -> str | None:
+    """What lists a failure among known divergences; None if nothing does.
+
+    That is its case's id, or, if its case is in no vector file, a kind that covers it.
+    """
+    case = failure.case
+    keys = (case.id,) if case.model else kinds_covering(file, failure)
+    return next((key for key in keys if key in known), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +53,7 @@ class VerifyRow:
     format: str
     outcomes: tuple[Outcome, ...]
     causes: tuple[Cause, ...] = ()  #: what gives its answers, if some of them are wrong
+    sought: bool = False  #: whether causes have been looked for
     description: Description | None = None  #: where it fails, if no cause gives all of them
 
     @property
@@ -64,7 +84,9 @@ class VerifyRow:
         Errors and known failures are not counted.
         """
         wrong = (pair for pair in self.failures if pair[1].got is not None)
-        failing = (failure.case for file, failure in wrong if key_of(file, failure) not in known)
+        failing = (
+            failure.case for file, failure in wrong if listed_as(file, failure, known) is None
+        )
         failed = Counter(flag for case in failing for flag in case.flags)
         asked = (case for outcome in self.outcomes for case in outcome.file.cases)
         cases = Counter(flag for case in asked for flag in case.flags)

@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["Scope", "Use"]
+__all__ = ["USES", "Scope", "Use"]
+
+#: Verdicts on ways of calling that change answers.
+USES = {
+    "size": "depends on the size of the call",
+    "state": "is not reproducible",
+    "company": "mixes cases of a call",
+    "memory": "depends on where its arrays lie in memory",
+    "threads": "fails when called by two threads",
+    "empty": "answers an empty call wrongly",
+    "numbers": "computes tensors wrongly",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +27,8 @@ class Use:
         op: the operation.
         format: the format.
         kind: `size` of the call, `state` kept between calls, `company` (what else is in the call),
-            `memory` (the address of an array), `threads`, `empty` (a call with no case).
+            `memory` (where an array lies), `threads`, `empty` (a call with no case), `numbers` (the
+            numbers of a tensor, whatever its size).
         text: what is wrong, in one sentence.
     """
 
@@ -48,6 +60,7 @@ class Scope:
         largest: the greatest number of rows in a call.
         elements: the largest number of elements that a call may have.
         searched: number of questions of the search.
+        searched_in: the operations and formats of the search.
         seed: the seed of the search.
         level: the level of the vectors that were asked.
         families: number of exhaustive families that were asked.
@@ -60,6 +73,7 @@ class Scope:
     largest: int = 0
     elements: int = 0
     searched: int = 0
+    searched_in: tuple[tuple[str, str], ...] = ()
     seed: int = 0
     level: int = 1
     families: int = 0

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from mxref.cases.answers import answerable, reads
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.clauses import is_legal, standing_of, violated
-from mxref.conformance.compare.compare import Answered, Failure, Outcome, asked
+from mxref.conformance.compare.compare import Answered, Failure, asked
 from mxref.conformance.verdict.cause.causes import find_causes
 from mxref.conformance.verdict.cause.diagnose import answers_differ
 from mxref.conformance.verdict.cause.findings import Finding, findings
 from mxref.conformance.verdict.cause.profile_causes import profile_causes
 from mxref.conformance.verdict.describe.description import describe_failures
-from mxref.conformance.verdict.row import VerifyRow, key_of, kind_of
-from mxref.conformance.verdict.uses import Scope, Use
+from mxref.conformance.verdict.row import VerifyRow, kinds_covering, listed_as
+from mxref.conformance.verdict.uses import USES, Scope, Use
 from mxref.policy.choices import Standing
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
@@ -33,19 +33,10 @@ __all__ = [
     "against_standard",
     "begun",
     "covered_files",
+    "described",
     "verify",
     "with_rows",
 ]
-
-#: Verdicts on ways of calling that change answers.
-_USES = {
-    "size": "depends on the size of the call",
-    "state": "is not reproducible",
-    "company": "mixes cases of a call",
-    "memory": "depends on where its arrays lie in memory",
-    "threads": "fails when called by two threads",
-    "empty": "answers an empty call wrongly",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +48,13 @@ class Report:
     rows: tuple[VerifyRow, ...]
     not_covered: tuple[str, ...]
     equals: str | None = None  #: the one policy that gives all answers, if it is another
-    known: Mapping[str, str] = field(default_factory=dict)  #: reason by id, from an xfail file
+    #: Reason by case id, by kind and by way of calling, from an xfail file.
+    known: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()  #: causes, each once for all formats that share it
     profile: Profile | None = None  #: what was compared with, in what it speaks of
     uses: tuple[Use, ...] = ()  #: ways of calling that change answers
     scope: Scope = field(default_factory=Scope)  #: what was asked beside the vectors
+    all_floats: bool = True  #: whether no float type was left out on purpose
 
     @property
     def compared(self) -> int:
@@ -76,7 +69,7 @@ class Report:
     @property
     def unexplained(self) -> list[tuple[VectorFile, Failure]]:
         """Failures that the xfail file does not list."""
-        return [(file, f) for file, f in self.failures if key_of(file, f) not in self.known]
+        return [pair for pair in self.failures if listed_as(*pair, self.known) is None]
 
     @property
     def unexplained_uses(self) -> list[Use]:
@@ -99,11 +92,34 @@ class Report:
         return {case.id for row in self.rows for one in row.outcomes for case in one.file.cases}
 
     @property
+    def reasons(self) -> list[str]:
+        """The reason of each known failure, from the xfail file."""
+        keys = (listed_as(*pair, self.known) for pair in self.failures)
+        return [self.known[key] for key in keys if key is not None]
+
+    @property
     def stale(self) -> list[str]:
-        """Cases that the xfail file lists although they pass or were not compared."""
-        failed = {failure.case.id for _, failure in self.failures}
-        failed |= {kind_of(*failure) for failure in self.failures} | {use.key for use in self.uses}
-        return [id for id in self.known if id not in failed]
+        """What the xfail file lists although it passes or was not compared.
+
+        Kinds and ways of calling are not among them where they were not asked for.
+        """
+        failed = self.keys
+        left = [key for key in self.known if key not in failed]
+        return [key for key in left if " " not in key or self.tells(key)]
+
+    @property
+    def keys(self) -> set[str]:
+        """Everything that an xfail file may list of this report: ids, kinds and ways of calling."""
+        ids = {failure.case.id for _, failure in self.failures}
+        kinds = {kind for pair in self.failures for kind in kinds_covering(*pair)}
+        return ids | kinds | {use.key for use in self.uses}
+
+    def tells(self, key: str) -> bool:
+        """Whether a kind or a way of calling would have been seen if something failed under it."""
+        op, format, why = key.split(" ", 2)
+        if why in USES:
+            return self.scope.calls > 0
+        return self.all_floats and (op, format) in self.scope.searched_in
 
     @property
     def passed(self) -> bool:
@@ -120,7 +136,7 @@ class Report:
             unsteady = {(use.op, use.format) for use in self.uses}
             left = [row for row in self.rows if (row.op, row.format) not in unsteady]
             rest = replace(self, rows=tuple(left), uses=()) if left else None
-            kinds = ", ".join(dict.fromkeys(_USES[use.kind] for use in self.uses))
+            kinds = ", ".join(dict.fromkeys(USES[use.kind] for use in self.uses))
             if rest is not None and any(row.failures for row in left):
                 return f"{kinds}; elsewhere {rest.verdict}"
             return kinds
@@ -194,7 +210,7 @@ def verify(
             policy as well, the profile that the target claims, if it claims one.
     """
     report, covered = begun(target, files, policy, known, profile)
-    return with_rows(report, [(asked(target, file),) for file in covered])
+    return described(with_rows(report, [(asked(target, file),) for file in covered]))
 
 
 def begun(
@@ -223,33 +239,45 @@ def against_standard(report: Report) -> Report:
 
 
 def with_rows(
-    report: Report, files: Sequence[Sequence[Answered]], uses: Sequence[Use] = ()
+    report: Report,
+    files: Sequence[Sequence[Answered]],
+    uses: Sequence[Use] = (),
+    *,
+    why: bool = True,
 ) -> Report:
     """A report with rows for these files, each compared with the profile or with the policy.
 
     Args:
-        report: the report, without rows.
+        report: the report; rows of it that would come out the same are kept.
         files: for each vector file its answers, and those to other questions of its kind.
         uses: ways of calling that change answers; why these are wrong is not looked for.
+        why: whether causes are looked for.
     """
     by_profile: list[VerifyRow] = []
     others: list[VerifyRow] = []
     profile = report.profile
     unsteady = {(use.op, use.format) for use in uses}
     unsteady |= {("quantize_tensor", format) for op, format in unsteady if op == "quantize"}
+    made = {(row.op, row.format, row.profile, len(row.outcomes)): row for row in report.rows}
     by_stem = {some[0].file.stem: some for some in files}
     for (op, format), group in _grouped([some[0].file for some in files]):
         stems = [f.stem for f in group if profile and speaks_of(profile, op, format, f.float)]
         spoken = [by_stem[stem] for stem in stems]
         rest = [by_stem[file.stem] for file in group if file.stem not in stems]
-        steady = (op, format) not in unsteady
-        if profile is not None and spoken:
-            outcomes = tuple(one.judged(profile.policy, profile) for s in spoken for one in s)
-            row = _row(op, format, outcomes, profile.policy, by_profile, steady=steady)
-            by_profile.append(row)
-        if rest:
-            outcomes = tuple(one.judged(report.policy) for some in rest for one in some)
-            others.append(_row(op, format, outcomes, report.policy, others, steady=steady))
+        steady = why and (op, format) not in unsteady
+        for some, policy, by, rows in (
+            (spoken, profile.policy if profile else report.policy, profile, by_profile),
+            (rest, report.policy, None, others),
+        ):
+            answers = [one for file in some for one in file]
+            if not answers:
+                continue
+            row = made.get((op, format, by.name if by else None, len(answers)))
+            if row is None:
+                row = VerifyRow(op, format, tuple(one.judged(policy, by) for one in answers))
+            rows.append(
+                _with_causes(row, policy, rows) if steady else replace(row, causes=(), sought=False)
+            )
     return replace(
         report,
         rows=(*by_profile, *others),
@@ -283,27 +311,35 @@ def _in_words(files: Sequence[VectorFile], some: Collection[str]) -> tuple[str, 
     return tuple(f"{op} {', '.join(names)}" if op in others else op for op, names in named.items())
 
 
-def _row(
-    op: str,
-    format: str,
-    outcomes: tuple[Outcome, ...],
-    policy: Policy,
-    before: Sequence[VerifyRow],
-    *,
-    steady: bool,
-) -> VerifyRow:
-    if not steady or not any(outcome.failures for outcome in outcomes):
-        return VerifyRow(op, format, outcomes)
-    known = (row.causes[0] for row in before if row.op == op and row.causes)
+def _with_causes(row: VerifyRow, policy: Policy, before: Sequence[VerifyRow]) -> VerifyRow:
+    """A row with the causes of its failures, unless it has them."""
+    if row.sought or not row.failures:
+        return row
+    known = (other.causes[0] for other in before if other.op == row.op and other.causes)
     hints = dict.fromkeys(cause for cause in known if cause.complete)
-    by_profile = outcomes[0].profile is not None
-    causes = profile_causes(op, outcomes) if by_profile else ()
-    causes = causes or find_causes(op, outcomes, policy, tuple(hints))
-    complete = any(cause.complete for cause in causes)
-    # A policy that gives all answers may do so but for codes of NaN.
-    described = by_profile or not complete
-    description = describe_failures(outcomes, policy) if described else None
-    return VerifyRow(op, format, outcomes, causes, description)
+    causes = profile_causes(row.op, row.outcomes) if row.profile is not None else ()
+    causes = causes or find_causes(row.op, row.outcomes, policy, tuple(hints))
+    return replace(row, causes=causes, sought=True)
+
+
+def described(report: Report) -> Report:
+    """A report whose rows say where they fail, if no cause gives all answers.
+
+    A row of a way of calling that changes answers says nothing.
+    """
+    unsteady = {(use.op, use.format) for use in report.uses}
+    unsteady |= {("quantize_tensor", format) for op, format in unsteady if op == "quantize"}
+    rows = []
+    for row in report.rows:
+        complete = any(cause.complete for cause in row.causes)
+        # A policy that gives all answers may do so but for codes of NaN.
+        if (row.op, row.format) not in unsteady and (row.profile is not None or not complete):
+            by_profile = row.profile is not None and report.profile is not None
+            policy = report.profile.policy if by_profile and report.profile else report.policy
+            rows.append(replace(row, description=describe_failures(row.outcomes, policy)))
+        else:
+            rows.append(row)
+    return replace(report, rows=tuple(rows))
 
 
 def _one_policy(rows: Sequence[VerifyRow], start: Policy) -> str | None:

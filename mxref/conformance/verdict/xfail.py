@@ -1,7 +1,11 @@
-"""Known divergences of a target: case ids with a reason and a link, held strictly.
+"""Known divergences of a target: case ids and kinds with a reason and a link, held strictly.
 
-A JSON object: ``target``, and ``groups``, each of ``reason``, ``link`` and ``cases``. A listed case
-that passes is an error, so that the list cannot rot.
+A JSON object: ``target``, and ``groups``, each of ``reason``, ``link`` (a reference of any kind: an
+address, a ticket, a path, a sentence) and ``cases``, ids of cases of the vectors. A group may have
+``kinds`` for what is in no vector file: wrong answers to computed questions ("encode e4m3 MX-5.3.1
+tie": operation, format, clause and flags; answers with more flags are covered as well), errors
+("encode e4m3 ValueError: no NaN here"), and ways of calling ("quantize mxfp4_e2m1 size"). What is
+listed and passes is an error, so that the list cannot rot.
 """
 
 from __future__ import annotations
@@ -10,14 +14,16 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mxref.support.whole_file import write_file
+from mxref.conformance.verdict.row import kind_of, listed_as
+from mxref.support.whole_file import read_file, write_file
 
 if TYPE_CHECKING:
     from mxref.conformance.verdict.verify import Report
 
-__all__ = ["XfailError", "read_xfail", "write_xfail"]
+__all__ = ["XfailError", "read_xfail", "refuse_missing_folder", "write_xfail"]
 
 _NOT_EXPLAINED = "to be explained"
+_KEYS = {"reason", "link", "cases"}
 
 
 class XfailError(ValueError):
@@ -25,10 +31,10 @@ class XfailError(ValueError):
 
 
 def read_xfail(path: Path) -> dict[str, str]:
-    """Reason by case id.
+    """Reason by case id, by kind and by way of calling.
 
     Raises:
-        XfailError: not such a file, a group without reason or link, or an id listed twice.
+        XfailError: not such a file, a group without reason or link, or something listed twice.
     """
     reasons: dict[str, str] = {}
     for group in _groups(path):
@@ -36,35 +42,78 @@ def read_xfail(path: Path) -> dict[str, str]:
         lack = _lack(group)
         if lack:
             raise XfailError(f"{path}: {lack}")
-        for id in group["cases"]:
-            if id in reasons:
-                raise XfailError(f"{path}: {id!r} is listed twice")
-            reasons[id] = f"{reason} ({link})"
+        for key in _keys(group):
+            if key in reasons:
+                raise XfailError(f"{path}: {key!r} is listed twice")
+            reasons[key] = f"{reason} ({link})"
     return reasons
 
 
-def write_xfail(path: Path, base: Path, report: Report) -> int:
-    """Write an xfail file for a report's failures; returns how many cases have no reason yet.
+def refuse_missing_folder(path: Path) -> None:
+    """Refuse a file to write that is in no folder.
 
-    Groups of the file `base` keep those of their cases that still fail, or were not compared. The
-    other failures go into groups of their own, one for each kind, whose reason and link a person is
-    to fill in; until then `read_xfail` refuses them.
+    Raises:
+        XfailError: its folder does not exist.
     """
-    left = {failure.case.id: (file, failure) for file, failure in report.failures}
-    asked = report.asked
-    groups = []
+    if not path.parent.is_dir():
+        raise XfailError(f"{path} must be in a folder that exists, and {path.parent} does not")
+
+
+def write_xfail(path: Path, base: Path, report: Report) -> tuple[int, int]:
+    """Write an xfail file for a report's failures.
+
+    Returns how many kinds it has in groups without cases, and how many of these and of the cases
+    have no reason yet.
+
+    Groups of the file `base` keep those of their entries that still fail, or were not asked for.
+    The other failures go into groups of their own, one for each kind, with the kind, and one for
+    each way of calling, whose reason and link a person is to fill in; until then `read_xfail`
+    refuses them. A kind that another one of fewer flags covers gets no group.
+
+    Raises:
+        XfailError: `base` is no xfail file, or `path` is in a folder that does not exist.
+    """
+    refuse_missing_folder(path)
+    pairs, failed, asked = report.failures, report.keys, report.asked
+    groups, kept = [], set[str]()
     for group in _groups(base) if base.exists() else []:
-        cases = [id for id in group["cases"] if left.pop(id, None) or id not in asked]
-        if cases:
-            groups.append({**group, "cases": cases})
-    kinds: dict[str, list[str]] = {}
-    for id, (file, failure) in left.items():
-        why = failure.error or f"{failure.case.rule} {' '.join(failure.case.flags)}"
-        kinds.setdefault(f"{_NOT_EXPLAINED}: {file.op} {file.format} {why}".strip(), []).append(id)
-    groups += [{"reason": kind, "link": "", "cases": cases} for kind, cases in kinds.items()]
+        cases = [id for id in group["cases"] if id in failed or id not in asked]
+        kinds = [
+            kind for kind in group.get("kinds", []) if kind in failed or not report.tells(kind)
+        ]
+        kept.update(cases, kinds)
+        if cases or kinds:
+            groups.append(_group(group["reason"], group["link"], cases, kinds))
+    new: dict[str, tuple[list[str], list[str]]] = {}
+    for pair in pairs:
+        if pair[1].case.model and listed_as(*pair, kept) is None:
+            kind = kind_of(*pair)
+            new.setdefault(kind, ([], [kind] if report.scope.searched else []))[0].append(
+                pair[1].case.id
+            )
+    computed = [pair for pair in pairs if not pair[1].case.model]
+    for pair in sorted(computed, key=lambda pair: len(pair[1].case.flags)):
+        if listed_as(*pair, kept | new.keys()) is None:
+            new[kind_of(*pair)] = ([], [kind_of(*pair)])
+    new |= {use.key: ([], [use.key]) for use in report.uses if use.key not in kept}
+    groups += [
+        _group(f"{_NOT_EXPLAINED}: {kind}", "", cases, [one for one in kinds if one not in kept])
+        for kind, (cases, kinds) in new.items()
+    ]
     text = json.dumps({"target": report.target.name, "groups": groups}, indent=1) + "\n"
     write_file(path, text.encode("utf-8"))
-    return sum(len(group["cases"]) for group in groups if _lack(group))
+    others = sum(len(group["kinds"]) for group in groups if not group["cases"])
+    left = sum(len(group["cases"] or group["kinds"]) for group in groups if _lack(group))
+    return others, left
+
+
+def _group(reason: str, link: str, cases: list[str], kinds: list[str]) -> dict[str, Any]:
+    group: dict[str, Any] = {"reason": reason, "link": link, "cases": cases}
+    return group | {"kinds": kinds} if kinds else group
+
+
+def _keys(group: dict[str, Any]) -> list[str]:
+    return [*group["cases"], *group.get("kinds", [])]
 
 
 def _lack(group: dict[str, Any]) -> str:
@@ -72,25 +121,34 @@ def _lack(group: dict[str, Any]) -> str:
     reason, link = group["reason"], group["link"]
     if not reason or reason.startswith(_NOT_EXPLAINED):
         return f"every group must have a reason that you have written, got {reason!r}"
-    if not link.startswith("http"):
-        return f"group {reason!r} must have an http link, got {link!r}"
+    if not link.strip():
+        return f"group {reason!r} must have a link (an address, a ticket, a sentence), got {link!r}"
     return ""
 
 
 def _groups(path: Path) -> list[dict[str, Any]]:
     try:
-        record = json.loads(path.read_text("utf-8"))
-        groups = record["groups"]
-        for group in groups:
-            if set(group) != {"reason", "link", "cases"}:
-                raise KeyError("a group has reason, link and cases")
-            if not isinstance(group["reason"], str) or not isinstance(group["link"], str):
-                raise TypeError("reason and link are strings")
-            ids = group["cases"]
-            if not isinstance(ids, list) or not all(isinstance(id, str) for id in ids):
-                raise TypeError("cases are ids")
+        data = read_file(path)
     except OSError as error:
         raise XfailError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise XfailError(str(error)) from None
+    try:
+        record = json.loads(data.decode("utf-8"))
+        groups = record["groups"]
+        for group in groups:
+            if set(group) - {"kinds"} != _KEYS:
+                raise KeyError("a group has reason, link and cases, and may have kinds")
+            if not isinstance(group["reason"], str) or not isinstance(group["link"], str):
+                raise TypeError("reason and link are strings")
+            kinds = group.get("kinds", [])
+            for some in (group["cases"], kinds):
+                if not isinstance(some, list) or not all(isinstance(one, str) for one in some):
+                    raise TypeError("cases are ids, kinds are strings")
+            if any(len(kind.split(" ", 2)) < 3 for kind in kinds):
+                raise TypeError("a kind has an operation, a format, and a clause or what is wrong")
+            if any(" " in id for id in group["cases"]):
+                raise TypeError("an id has no blanks")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise XfailError(f"{path} is no xfail file: {error!r}") from None
     return list(groups)

@@ -55,7 +55,7 @@ from mxref.conformance.compare.failure_text import describe
         ),
         (
             "largest element taken with its sign",
-            "quantize.mxfp4_e2m1.f32.largest_01: scale: amax c1300000 = -0x1.6p+3 = -11, want 80 "
+            "quantize.mxfp4_e2m1.f32.largest_15: scale: amax c1300000 = -0x1.6p+3 = -11, want 80 "
             "= 2^1, got 7b = 2^-4, 5 codes away; MX-6.3 [position]",
         ),
         (

@@ -46,7 +46,8 @@ def test_an_adapter_passes_with_its_known_divergences(adapter: tuple[str, Report
     assert report.passed
     assert report.unexplained == []
     assert report.stale == []
-    assert len(report.failures) == len(report.known) > 0
+    ids = [key for key in report.known if " " not in key]  # kinds are for what is computed
+    assert len(report.failures) == len(ids) > 0
 
 
 def test_an_adapter_fails_without_any_of_them(adapter: tuple[str, Report]) -> None:
@@ -73,8 +74,13 @@ def test_the_command_on_an_adapter(kit: Kit, name: str) -> None:
     stems = ADAPTER_STEMS[name]
     prefixes = tuple(stem.replace("/", ".") + "." for stem in stems)
     record = json.loads((ADAPTERS / f"{name}.xfail.json").read_text())
+    pairs = tuple(" ".join(stem.partition(".")[0].split("/")) + " " for stem in stems)
     groups = [
-        {**group, "cases": [id for id in group["cases"] if id.startswith(prefixes)]}
+        {
+            **group,
+            "cases": [id for id in group["cases"] if id.startswith(prefixes)],
+            "kinds": [kind for kind in group.get("kinds", []) if kind.startswith(pairs)],
+        }
         for group in record["groups"]
     ]
     groups = [group for group in groups if group["cases"]]

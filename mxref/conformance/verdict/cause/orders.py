@@ -58,6 +58,15 @@ ORDERS = (
     _listed("last_of_four_exchanged", "exchanges the last two of four codes", 0, 1, 3, 2),
     _listed("middle_of_four_exchanged", "exchanges the middle two of four codes", 0, 2, 1, 3),
     _listed("pairs_of_four_exchanged", "exchanges the pairs of four codes", 2, 3, 0, 1),
+    _listed(
+        "fours_of_eight_exchanged", "exchanges the fours of eight codes", 4, 5, 6, 7, *range(4)
+    ),
+    _listed(
+        "eights_of_sixteen_exchanged",
+        "exchanges the eights of sixteen codes",
+        *range(8, 16),
+        *range(8),
+    ),
     _listed("fours_reversed", "reverses every four codes", 3, 2, 1, 0),
     _listed("eights_reversed", "reverses every eight codes", *range(7, -1, -1)),
     Order("block_reversed", "reverses a block", lambda size: np.arange(size)[::-1]),

@@ -29,6 +29,8 @@ from mxref.targets.calls import call_operation
 
 __all__ = ["Suspect", "suspects"]
 
+#: The classes of codes and products in another order, which are suspects of their own.
+_ORDERS = ("L10", "L11")
 Answer = Callable[[Questions, Policy], Words]
 
 
@@ -88,10 +90,14 @@ def _inside(whole: Callable[[Answer], Answer], some: tuple[Suspect, ...]) -> tup
 
 @functools.cache
 def _mutants(op: str, format: str) -> tuple[Suspect, ...]:
+    """Those of the museum that are not put together here: of elements inside blocks, of orders."""
+    fmt = OTHER_BLOCK_FORMATS.get(format)
+    whole = fmt is not None and fmt.tensor_scale
     return tuple(
         Suspect("mutant", m.id, m.name, m.text, op, m.seen, _put_over(m.run, m.policy))
         for m in MUTANTS
         if m.op == op and format in m.formats and m.run is not None
+        if (whole or not m.lifted_from) and m.group not in _ORDERS
     )
 
 

@@ -118,6 +118,8 @@ FEATURES = {
     "block": Feature("the block has {}", ("only zeros", "only numbers", "an infinity", "a NaN")),
     "amax": Feature("amax is {}", kind="real"),
     "amax significand": Feature("the significand of amax is {}", kind="real"),
+    "amax sign": Feature("the largest element is {}", _SIGNS),
+    "infinities": Feature("the infinities of the block are {}", (*_SIGNS, "of both signs")),
     # tensors
     "axis": Feature("the axis is {}", ("0", "1")),
     "rows": Feature("the number of rows is {}"),
@@ -135,6 +137,7 @@ FEATURES = {
 for _name, _words in {
     "position": "the position in the block",
     "amax position": "the largest element's position",
+    "nan position": "the position of the only NaN",
     "word": "the word's number",
     "length": "the number of codes",
 }.items():

@@ -7,6 +7,7 @@ failures with something in common gets a rule, and the rest the next.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
@@ -102,11 +103,43 @@ class Rule(NamedTuple):
     holds: Bool
 
 
+#: Units from which rules are made at once.
+_MOST = 4000
+
+
 def cover(table: Table, failed: Bool, changes: NDArray[np.generic]) -> list[Rule] | None:
     """Rules that together hold of every failure and of no success; None if it takes too many.
 
-    Failures with equal changes may make a rule.
+    Failures with equal changes may make a rule. Of very many units rules are made from some, until
+    they hold of the others, too.
     """
+    if failed.size <= _MOST:
+        return _cover(table, failed, changes)
+    chosen = np.zeros(failed.size, bool)
+    for units in (np.flatnonzero(failed), np.flatnonzero(~failed)):
+        chosen[units[:: max(1, 4 * units.size // _MOST)]] = True
+    while chosen.sum() <= failed.size // 2:
+        part = {name: column[chosen] for name, column in table.items()}
+        found = _cover(part, failed[chosen], changes[chosen])
+        if found is None:
+            return None
+        rules = [Rule(rule.literals, _holds(rule.literals, table)) for rule in found]
+        wrong = np.flatnonzero(np.any([rule.holds for rule in rules], axis=0) != failed)
+        if not wrong.size:
+            return rules
+        chosen[wrong[:: max(1, wrong.size // 200)]] = True
+    return _cover(table, failed, changes)
+
+
+def _holds(literals: Sequence[Literal], table: Table) -> Bool:
+    """The units of which some literals hold together."""
+    every = np.ones(len(next(iter(table.values()))), bool)
+    found: Bool = np.all([every, *(one.holds(table[one.feature]) for one in literals)], axis=0)
+    return found
+
+
+def _cover(table: Table, failed: Bool, changes: NDArray[np.generic]) -> list[Rule] | None:
+    """`cover` for all units at once."""
     search = _Search(table, failed)
     rules: list[Rule] = []
     left = np.flatnonzero(failed)
@@ -179,9 +212,9 @@ class _Search:
             for other in literals[:i] + literals[i + 1 :]:
                 outside &= other.holds(self.passed[other.feature])
             literals[i] = literal.widened(stops[outside])
-        every = np.ones(len(self.failed), bool)
-        holds = [literal.holds(self.table[literal.feature]) for literal in literals]
-        return Rule(tuple(literals), np.all([every, *holds], axis=0))
+        if not literals:
+            return Rule((), np.ones(len(self.failed), bool))
+        return Rule(tuple(literals), _holds(literals, self.table))
 
     def left(self, rules: list[Rule]) -> Indices:
         """The failures of which no rule holds."""

@@ -115,11 +115,20 @@ def block_tables(
     first = numbers.argmax(axis=1, keepdims=True)
     positions, some = index_table("amax position", first), numbers.max(axis=1, keepdims=True) > 0
     kinds = elements["input"].max(axis=1, keepdims=True)
+    one_nan = parts.is_nan.sum(axis=1, keepdims=True) == 1
+    nans = index_table("nan position", parts.is_nan.argmax(axis=1)[:, np.newaxis])
+    plus, minus = (
+        (parts.is_inf & (parts.negative == sign)).any(axis=1, keepdims=True) for sign in (0, 1)
+    )
+    signs = np.take_along_axis(elements["sign"], first, axis=1)
     block = {
         "block": np.select((kinds == 4, kinds == 3, kinds == 0), (3, 2, 0), 1),
         "amax": np.take_along_axis(elements["magnitude"], first, axis=1),
         "amax significand": np.take_along_axis(elements["significand"], first, axis=1),
         **{name: known(column, some) for name, column in positions.items()},
+        "amax sign": known(signs, some),
+        **{name: known(column, one_nan) for name, column in nans.items()},
+        "infinities": known(minus + plus * minus, plus | minus),
         "scale code": scales,
     }
     elements |= index_table("position", np.arange(bits.shape[1]))

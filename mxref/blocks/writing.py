@@ -1,0 +1,169 @@
+"""Codes of a tensor written a tile at a time; long blocks are read twice, in parts.
+
+The scale of a block follows from three things: its largest finite magnitude, and whether there is
+an infinity or a NaN. A block with more elements than a tile is searched for these first. Then every
+part of it is quantized as a block of its own, together with a few numbers that have the same three:
+they give it the scale of the whole block.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import I64, U8, Bits, FloatLayout
+from mxref.blocks.tiles import Tile, Tiling, as_lanes, as_rows, cut
+from mxref.numbers.source import Source
+from mxref.support.mapped import Mapped
+from mxref.support.scratch import scratch
+from mxref.support.threads import TILE, for_each, part_size
+
+#: Scale codes (m, n) and codes (m, size, n) of blocks along the middle axis, with random bits.
+CodesOf = Callable[[Bits, FloatLayout, I64 | None], tuple[U8, U8]]
+#: Numbers that stand for a block: the largest finite magnitude, infinity and NaN if there is one,
+#: and a zero, whose code is that of padding.
+_DEPUTIES = 4
+
+
+class Work(NamedTuple):
+    """A tensor, and how parts of it are quantized.
+
+    Args:
+        source: the tensor.
+        tiling: its blocks.
+        codes_of: quantizes a part of it.
+        random: random bits in the tiling's shape, for stochastic rounding.
+    """
+
+    source: Source
+    tiling: Tiling
+    codes_of: CodesOf
+    random: I64 | None = None
+
+
+class Written(NamedTuple):
+    """Where codes go: element codes, with or without padding, and scale codes."""
+
+    codes: U8
+    scales: U8
+    blank: bool  #: whether the element codes are zeros before they are written
+
+
+def write_blocks(work: Work, to: Written, threads: int) -> None:
+    """Write the codes of whole blocks."""
+    source, tiling, codes_of, random = work
+    lifted = source.array.reshape(tiling.shape)
+    mapped = Mapped(lifted, to.codes, to.scales)
+    size = part_size(TILE, lifted.size, threads)
+
+    def quantize_tile(where: tuple[Tile, Tile]) -> None:
+        tile, some = where
+        bits, layout = source.exact_numbers(lifted[tile])
+        drawn = None if random is None else tiling.lanes(random[tile])
+        scale, code = codes_of(tiling.lanes(bits), layout, drawn)
+        counts = to.scales[some].shape
+        to.scales[some] = scale.reshape(counts)
+        part = to.codes[tile]
+        part[...] = cut(tiling.from_lanes(code, counts), part.shape)
+        mapped.use(lifted[tile].nbytes)
+
+    for_each(quantize_tile, tiling.tiles(size, lifted.strides), threads)
+
+
+def write_long_blocks(work: Work, to: Written, threads: int) -> None:
+    """Write the codes of blocks with more elements than a tile."""
+    lifted = work.source.array.reshape(work.tiling.shape)
+    mapped = Mapped(lifted, to.codes, to.scales)
+    # A part is copied, unlike a tile of whole blocks.
+    size = min(part_size(TILE, lifted.size, threads), 3 * TILE // 2)
+    several = to.scales.size >= 2 * threads
+
+    def write_group(group: tuple[Tile, list[Tile]]) -> None:
+        _write_group(work, to, *group, lifted, mapped, 1 if several else threads)
+
+    for_each(write_group, work.tiling.groups(size, lifted.strides), threads if several else 1)
+
+
+def _write_group(
+    work: Work,
+    to: Written,
+    some: Tile,
+    parts: list[Tile],
+    lifted: NDArray[Any],
+    mapped: Mapped,
+    threads: int,
+) -> None:
+    """Write the codes of long blocks beside one another."""
+    tiling = work.tiling
+    scales = to.scales[some]
+    deputies = np.zeros((scales.size, _DEPUTIES), work.source.layout.uint)
+    lock = threading.Lock()
+
+    def read(part: Tile) -> tuple[Tiling, Bits, FloatLayout]:
+        bits, layout = work.source.exact_numbers(lifted[part])
+        inner = tiling.within(bits.shape)
+        return inner, inner.lanes(bits), layout
+
+    def search(part: Tile) -> None:
+        _, lanes, layout = read(part)
+        found = _deputies(lanes, layout)
+        with lock:
+            np.maximum(deputies, found, out=deputies)
+        mapped.use(lifted[part].nbytes)
+
+    def write(part: Tile) -> None:
+        inner, lanes, layout = read(part)
+        count, length, beside = lanes.shape
+        shape = count, length + _DEPUTIES, beside
+        joined = scratch("joined", math.prod(shape), layout.uint).reshape(shape)
+        np.concatenate([lanes, as_lanes(deputies, beside)], axis=1, out=joined)
+        drawn = None
+        if work.random is not None:
+            drawn = np.zeros(shape, np.int64)
+            drawn[:, :length] = inner.lanes(work.random[part])
+        scale, code = work.codes_of(joined, layout, drawn)
+        scales[...] = scale.reshape(scales.shape)
+        to.codes[part] = inner.from_lanes(code[:, :length], scales.shape)
+        if part == parts[-1]:
+            _pad(tiling, to, some, code[:, -1].reshape(scales.shape))
+        mapped.use(lifted[part].nbytes)
+
+    for_each(search, parts, threads)
+    for_each(write, parts, threads)
+
+
+def _deputies(lanes: Bits, layout: FloatLayout) -> Bits:
+    """Numbers (blocks, 4) that stand for blocks; the maxima of parts stand for the whole."""
+    word = layout.uint.type
+    magnitude = scratch("key", lanes.size, layout.uint).reshape(lanes.shape)
+    np.bitwise_and(lanes, word(layout.sign_bit - 1), out=magnitude)
+    found = np.zeros((lanes.shape[0], _DEPUTIES, lanes.shape[2]), layout.uint)
+    largest = magnitude.max(axis=1)
+    if int(largest.max()) < layout.inf_bits:
+        found[:, 0] = largest
+        return as_rows(found)
+    infinity = word(layout.inf_bits)
+    found[:, 0] = magnitude.max(axis=1, initial=0, where=magnitude < infinity)
+    found[:, 1] = (magnitude == infinity).any(axis=1) * infinity
+    found[:, 2] = (largest > infinity) * word(layout.nan_bits)
+    return as_rows(found)
+
+
+def _pad(tiling: Tiling, to: Written, some: Tile, code: U8) -> None:
+    """Write the codes of the padding behind long blocks."""
+    if to.blank and not code.any():
+        return
+    whole = [
+        slice(part.start * unit, min(part.stop * unit, length))
+        for part, unit, length in zip(some, tiling.unit, to.codes.shape, strict=True)
+    ]
+    for axis, length in enumerate(tiling.shape):
+        if whole[axis].stop > length:
+            behind = [*whole]
+            behind[axis] = slice(length, whole[axis].stop)
+            to.codes[tuple(behind)] = code

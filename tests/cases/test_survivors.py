@@ -1,0 +1,301 @@
+"""What the room `cases` makes for others: probes, the block product, answers of both references."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import FILES, VECTORS, records, words
+
+from mxref.bits.floats import F32
+from mxref.cases.answers import answerable, choices_read, exact_answers, fast_answers
+from mxref.cases.layout_answers import sizes
+from mxref.cases.parse import VectorError, parse
+from mxref.cases.probes import COUNT, probes
+from mxref.cases.product import key_layout, product_blocks, reachable, scale_blocks, scale_range
+from mxref.cases.records import json_line, padded, same_width
+from mxref.cases.words import OPERATIONS
+from mxref.formats.catalog import E2M1, E5M2, ELEMENT_FORMATS, INT8
+from mxref.policy.policy import Policy
+
+
+def digest(array: np.ndarray) -> str:
+    """The first digits of the SHA-256 of 64-bit words."""
+    return hashlib.sha256(array.astype("<u8").tobytes()).hexdigest()[:12]
+
+
+# Probes.
+
+
+@pytest.mark.parametrize(
+    ("op", "format", "float", "rows", "row"),
+    [
+        ("encode", "e4m3", "f16", 1 << 16, 1),
+        ("shared_scale", "e4m3", "bf16", 1 << 16, 1),
+        ("decode", "e2m1", "f32", 16, 1),
+        ("decode", "int8", "f16", 256, 1),
+        ("decode_scale", "e8m0", "f32", 256, 1),
+        ("dequantize", "mxfp4_e2m1", "f32", 256, 33),
+        ("dequantize", "mxfp8_e4m3", "f32", 256 * 8, 33),
+        ("dequantize", "mxfp6_e3m2", "f16", 256 * 2, 33),
+        ("quantize", "mxint8", "bf16", COUNT // 32, 32),
+        ("quantize", "fp4_ue4m3", "f32", COUNT // 16, 16),
+        ("dequantize", "fp4_ue4m3", "f32", 128, 17),
+        ("encode_stochastic", "e4m3", "f32", 0, 3),
+        ("quantize", "nvfp4", "f32", 0, 1),
+        ("pack", "e2m1", "bytes", 0, 1),
+    ],
+)
+def test_how_many_probes(op: str, format: str, float: str, rows: int, row: int) -> None:
+    found = probes(op, format, float)
+    assert (found.shape, found.dtype) == ((rows, row), np.uint64)
+
+
+def test_probes_of_few_inputs_are_all_of_them() -> None:
+    every = np.arange(1 << 16, dtype=np.uint64)[:, np.newaxis]
+    assert np.array_equal(probes("encode", "e2m1", "f16"), every)
+    assert np.array_equal(probes("encode_scale", "e8m0", "bf16"), every)
+    assert np.array_equal(probes("shared_scale", "e2m1", "f16"), every & np.uint64(0x7FFF))
+    assert np.array_equal(probes("decode", "e3m2", "f32"), every[:64])
+    assert np.array_equal(probes("decode_scale", "e8m0", "f32"), every[:256])
+
+
+@pytest.mark.parametrize(("block", "codes"), [("mxfp6_e2m3", 64), ("mxfp4_e2m1", 16)])
+def test_probes_pair_every_scale_with_every_code(block: str, codes: int) -> None:
+    found = probes("dequantize", block, "f32")
+    pairs = {(row[0], code) for row in found.tolist() for code in row[1:]}
+    assert pairs == {(scale, code) for scale in range(256) for code in range(codes)}
+    two = {
+        (row[0], code)
+        for row in probes("dequantize", "fp4_ue4m3", "f32").tolist()
+        for code in row[1:]
+    }
+    assert two == {(scale, code) for scale in range(128) for code in range(16)}
+
+
+def test_probes_of_wide_floats_are_beside_every_threshold() -> None:
+    """First ascending by ulp from -2 to 2, without signs, then the same with a sign."""
+    thresholds = np.float32([0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 5, 6])
+    points = set(thresholds.view(np.uint32).tolist()) | {np.float32(7).view(np.uint32).item()}
+    steps = [64, 80, 91, 96, 112, 116, 120, 124, 126, 127]
+    edges = {field << 23 | (n - 64) << 17 for field in range(255) for n in steps}
+    near = {p + d for p in points | edges for d in (-2, -1, 0, 1, 2)}
+    near = {p for p in near if 0 <= p <= 0x7F800000}
+    found = probes("encode", "e2m1", "f32")[:, 0]
+    half = (found.size - COUNT) // 2
+    assert set(found[:half].tolist()) == near
+    assert np.array_equal(found[half : 2 * half], found[:half] | np.uint64(1 << 31))
+    first = found[: half // 5 - 20].astype(np.int64)  # all two ulp below a point
+    assert set((first + 2).tolist()) <= points | edges
+    scale = probes("encode_scale", "e8m0", "f32")[:, 0]
+    assert set(scale[: (scale.size - COUNT) // 2].tolist()) == {
+        p + d for p in edges for d in (-2, -1, 0, 1, 2) if 0 <= p + d <= 0x7F800000
+    }
+
+
+@pytest.mark.parametrize(
+    ("op", "format", "float", "want"),
+    [
+        ("encode", "e2m1", "f32", "75d1af60eb94"),
+        ("shared_scale", "e4m3", "f64", "63e0afc2c3e7"),
+        ("quantize", "mxfp8_e4m3", "f32", "0250dd16acdf"),
+        ("quantize", "mxint8", "f16", "a8079c51bc0d"),
+        ("quantize", "fp4_ue4m3", "bf16", "7ea04470be2e"),
+        ("dequantize", "mxfp6_e3m2", "f32", "41d516035f56"),
+    ],
+)
+def test_probes_are_the_same_for_ever(op: str, format: str, float: str, want: str) -> None:
+    assert digest(probes(op, format, float)) == want
+
+
+@pytest.mark.parametrize(
+    ("float", "bias", "m"), [("f32", 127, 23), ("bf16", 127, 7), ("f64", 1023, 52)]
+)
+def test_random_blocks_of_probes(float: str, bias: int, m: int) -> None:
+    found = probes("quantize", "mxfp4_e2m1", float)
+    inf, sign = (2 * bias + 1) << m, np.uint64((2 * bias + 2) << m)
+    magnitude = (found & (sign - np.uint64(1))).astype(np.int64)
+    assert (found[::64, 7] == np.uint64(inf)).any()
+    assert (magnitude[::96, 9] > inf).mean() > 0.7
+    assert (magnitude[::128, :31] == 0).all()
+    others = np.delete(magnitude, np.s_[::32], axis=0)
+    finite = others[(others < inf).all(axis=1)]
+    field = finite >> m
+    assert len(finite) > 0.9 * len(others)
+    assert (field.max(axis=1) - field.min(axis=1)).max() == 15
+    assert 0.49 < (np.delete(found, np.s_[::32], axis=0) >= sign).mean() < 0.51
+    scaled = probes("quantize", "fp4_ue4m3", float)
+    field = (scaled & (sign - np.uint64(1))).astype(np.int64) >> m
+    assert field.min() == bias - 12 - 5
+    assert field.max() == bias + 11
+    assert (field.max(axis=1) - field.min(axis=1)).max() == 5
+    assert 0.49 < (scaled >= sign).mean() < 0.51
+
+
+# The block product.
+
+
+def odd_key(bits: int, drop: int) -> int:
+    """A pattern without its last bits, the last one that stays 1 if any of those was."""
+    return bits >> drop | (bits & ((1 << drop) - 1) != 0)
+
+
+@pytest.mark.parametrize("fmt", [E2M1, E5M2, INT8], ids=lambda fmt: fmt.name)
+def test_keys_under_scale_one(fmt: Any) -> None:
+    """Where the scale is 1 a number is its own quotient: every key up to amax, of either sign."""
+    drop = 23 - max(7, fmt.mantissa_bits + 2)
+    assert key_layout(fmt).mantissa_bits == 23 - drop
+    (last,) = (last for code, _, last in scale_range(fmt, Policy()) if code == 127)
+    found = reachable(fmt, 127, last).tolist()
+    keys = [odd_key(bits & 0x7FFFFFFF, drop) | (bits >> 31) << 31 for bits in found]
+    want = {odd_key(bits, drop) for bits in range(0, last + 1, 1 << drop)}
+    want |= {key | 1 for key in want}
+    assert len(set(keys)) == len(keys)
+    assert set(keys) == want | {key | 1 << 31 for key in want}
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 9, 60, 126])
+def test_keys_under_smaller_scales(code: int) -> None:
+    """A key is there if some float32 up to amax has it as the key of its quotient, and once."""
+    ((_, last),) = ((a, b) for c, a, b in scale_range(E2M1, Policy()) if c == code)
+    found = reachable(E2M1, code, last)
+    magnitudes = (found & np.uint32(0x7FFFFFFF)).view(np.float32).astype(np.float64)
+    quotients = (magnitudes * 2.0 ** (127 - code)).astype(np.float32).view(np.uint32)
+    keys = [odd_key(bits, 16) for bits in quotients.tolist()]
+    assert len(set(zip(keys, found >> np.uint32(31), strict=True))) == len(keys)
+    every = np.arange(0x7F80)
+    ends = [(np.maximum(every + step, 0) << 16).astype(np.uint32) for step in (-1, 0, 1)]
+    low, own, high = (end.view(np.float32).astype(np.float64) * 2.0 ** (code - 127) for end in ends)
+    above = low.astype(np.float32)  # the smallest float32 above the lower end
+    above = np.where(above > low, above, np.nextafter(above, np.float32(np.inf)))
+    top = np.uint32(last).view(np.float32)
+    even = (own.astype(np.float32) == own) & (own <= top)
+    there = np.where(every % 2 == 0, even, (above < high) & (above <= top))
+    assert set(keys) == set(every[there].tolist())
+
+
+@pytest.mark.parametrize(
+    ("format", "code", "want"),
+    [
+        ("e2m1", 0, "802b2d22b261"),
+        ("e2m1", 1, "2b1ba1815c1e"),
+        ("e2m1", 127, "23fb87b85e3f"),
+        ("e2m1", 252, "3c3522f992e1"),
+        ("e5m2", 30, "c28bc16edc58"),
+        ("int8", 254, "d95ca0dc38ae"),
+    ],
+)
+def test_the_block_product_is_the_same_for_ever(format: str, code: int, want: str) -> None:
+    fmt = ELEMENT_FORMATS[format]
+    ((first, last),) = ((a, b) for c, a, b in scale_range(fmt, Policy()) if c == code)
+    blocks = scale_blocks(fmt, code, first, last)
+    assert digest(blocks) == want
+    amax = (blocks & np.uint32(F32.sign_bit - 1)).max(axis=1)
+    assert amax.min() >= first
+    assert amax.max() == last
+    place = np.arange(len(blocks)) * 5 % 32
+    largest = blocks[np.arange(len(blocks)), place] & np.uint32(F32.sign_bit - 1)
+    assert (largest == amax).all()
+
+
+def test_the_product_has_an_array_for_each_scale_code() -> None:
+    blocks = product_blocks("mxfp4_e2m1", Policy())
+    for (code, first, last), found in zip(scale_range(E2M1, Policy())[:3], blocks, strict=False):
+        assert np.array_equal(found, scale_blocks(E2M1, code, first, last))
+
+
+# Answers.
+
+
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_both_references_give_the_answers_of_the_vectors(op: str) -> None:
+    """Some cases of one file of every format, under `ocp` and under the last column."""
+    stems = {stem.partition(".")[0]: stem for stem in FILES if stem.startswith(f"{op}/")}
+    for stem in stems.values():
+        header, cases = records(stem)
+        where = op, header["format"], header["float"]
+        some = cases[:: max(7, len(cases) // 20)]
+        inputs = [words(case["in"]) for case in some]
+        for place in (0, -1):
+            policy = Policy.parse(header["columns"][place])
+            assert answerable(*where, policy)
+            want = [tuple(words(case["outs"][place])) for case in some]
+            assert exact_answers(*where, inputs, policy) == want
+            found = fast_answers(*where, padded(inputs), policy)
+            one, other = same_width(found.astype(np.uint64), padded(want))
+            assert np.array_equal(one, other), stem
+
+
+@pytest.mark.parametrize(
+    ("op", "words", "policy", "want"),
+    [
+        ("pack", (1, 2, 3), "ocp", (3, 2)),
+        ("unpack", (5,), "ocp", (1 + 3, 5)),
+        ("pack_scales", (3, 5), "ocp", (2 + 15, 15)),
+        ("pack_scales", (3, 5), "ocp+scale_layout=tiles_128x4", (2 + 15, 2 * 512)),
+        ("pack_scales", (129, 4), "ocp+scale_layout=tiles_128x4", (2 + 129 * 4, 2 * 512)),
+        ("unpack_scales", (3, 5), "ocp", (2 + 15, 15)),
+        ("unpack_scales", (129, 9), "ocp+scale_layout=tiles_128x4", (2 + 6 * 512, 129 * 9)),
+        ("pack_blocks", (127,), "ocp+scale_place=before", (33, 17)),
+        ("unpack_blocks", (127,), "ocp+scale_place=after", (17, 33)),
+        ("quantize_tensor", (3, 40, 1), "ocp", (3 + 120, 3 * 2 + 3 * 64)),
+        ("quantize_tensor", (3, 40, 0), "ocp", (3 + 120, 40 + 40 * 32)),
+        ("quantize_tensor", (3, 40, 1), "ocp+tail=short", (3 + 120, 3 * 2 + 3 * 40)),
+    ],
+)
+def test_the_words_of_a_case(
+    op: str, words: tuple[int, ...], policy: str, want: tuple[int, int]
+) -> None:
+    format = "e2m1" if op in ("pack", "unpack") else "mxfp4_e2m1"
+    assert sizes(op, format, words, Policy.parse(policy)) == want
+
+
+@pytest.mark.parametrize(
+    ("op", "needed"),
+    [("pack_scales", 2), ("unpack_scales", 2), ("quantize_tensor", 3), ("pack", 1)],
+)
+def test_a_case_of_too_few_words(op: str, needed: int) -> None:
+    words = (1,) * (needed - 1)
+    with pytest.raises(ValueError, match=f"^{op} must have more words in than {needed - 1}$"):
+        sizes(op, "mxfp4_e2m1", words, Policy())
+    if op != "pack":
+        assert sizes(op, "mxfp4_e2m1", (1,) * needed, Policy()) == (
+            (3, 1) if needed == 2 else (4, 33)
+        )
+
+
+def test_scales_of_a_tensor_are_no_element_codes() -> None:
+    """3 x 40 along axis 1 has 6 scales before its codes, along axis 0 it has 40."""
+    lines = (VECTORS / "quantize_tensor/mxfp4_e2m1.f32.jsonl").read_text("ascii").splitlines()
+    assert len(parse("\n".join(lines) + "\n", "f").cases) == len(lines) - 1
+    (number, line), *_ = [(i, one) for i, one in enumerate(lines) if "3x40_axis_1" in one]
+    record = json.loads(line)
+    for place, is_code in ((5, False), (6, True)):
+        outputs = [output.split(" ") for output in record["out"]]
+        for output in outputs:
+            output[place] = "10"  # a scale code, but no code of E2M1
+        text = [*lines]
+        text[number] = json_line({**record, "out": [" ".join(output) for output in outputs]})
+        if is_code:
+            with pytest.raises(VectorError, match="holds what is no code of e2m1"):
+                parse("\n".join(text) + "\n", "f")
+        else:
+            assert parse("\n".join(text) + "\n", "f").cases[number - 1].output(0)[place] == 0x10
+
+
+@pytest.mark.parametrize("wrong", [None, 7, ["00"], {}])
+def test_what_is_no_text_of_words(wrong: Any) -> None:
+    lines = (VECTORS / "encode/e2m1.f16.jsonl").read_text("ascii").splitlines()
+    lines[1] = json_line({**json.loads(lines[1]), "in": wrong})
+    with pytest.raises(VectorError, match=r"^f:2: .*"):
+        parse("\n".join(lines) + "\n", "f")
+
+
+def test_choices_that_are_read() -> None:
+    policy = Policy.parse("ocp+rounding=to_odd+scale_rule=ceil+decoded_zero=dropped")
+    assert choices_read("encode", policy) == {"rounding": "to_odd"}
+    assert choices_read("quantize", policy) == {"rounding": "to_odd", "scale_rule": "ceil"}
+    assert choices_read("pack", policy) == {}
