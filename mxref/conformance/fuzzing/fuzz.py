@@ -18,8 +18,8 @@ from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
 from mxref.cases.answers import answerable, choices_read, exact_answer
 from mxref.cases.records import VectorFile, padded
 from mxref.conformance.compare.compare import Failure, same_answers
-from mxref.conformance.fuzzing.batches import SIZES, Call, has_batches
 from mxref.conformance.fuzzing.counterexample import Changed, Counterexample
+from mxref.conformance.fuzzing.fuzz_call import SIZES, Call, has_batches
 from mxref.conformance.fuzzing.input_words import questions, subjects
 from mxref.conformance.fuzzing.random_states import RandomStates
 from mxref.conformance.fuzzing.reproduce import reproduction

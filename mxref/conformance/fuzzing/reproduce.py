@@ -15,7 +15,7 @@ from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.records import VectorFile, stripped, words
 from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.conformance.compare.compare import Failure
-from mxref.conformance.fuzzing.batches import Call
+from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
 from mxref.targets.target import Target, split_spec
 
