@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -291,9 +292,12 @@ def test_scales_of_a_tensor_are_no_element_codes() -> None:
 @pytest.mark.parametrize("wrong", [None, 7, ["00"], {}])
 def test_what_is_no_text_of_words(wrong: Any) -> None:
     lines = (VECTORS / "encode/e2m1.f16.jsonl").read_text("ascii").splitlines()
-    lines[1] = json_line({**json.loads(lines[1]), "in": wrong})
-    with pytest.raises(VectorError, match=r"^f:2: .*"):
-        parse("\n".join(lines) + "\n", "f")
+    place = next(i for i, line in enumerate(lines) if '"by"' in line)
+    case = json.loads(lines[place])
+    for changed in ({"in": wrong}, {"out": [wrong, *case["out"][1:]]}):
+        lines[place] = json_line({**case, **changed})
+        with pytest.raises(VectorError, match=rf"^f:{place + 1}: .*{re.escape(repr(wrong))}"):
+            parse("\n".join(lines) + "\n", "f")
 
 
 def test_choices_that_are_read() -> None:
