@@ -294,9 +294,12 @@ def test_what_is_no_text_of_words(wrong: Any) -> None:
     lines = (VECTORS / "encode/e2m1.f16.jsonl").read_text("ascii").splitlines()
     place = next(i for i, line in enumerate(lines) if '"by"' in line)
     case = json.loads(lines[place])
-    for changed in ({"in": wrong}, {"out": [wrong, *case["out"][1:]]}):
+    for changed, error in (
+        ({"in": wrong}, f"has {wrong!r} as 'in'"),
+        ({"out": [wrong, *case["out"][1:]]}, "out must hold strings"),
+    ):
         lines[place] = json_line({**case, **changed})
-        with pytest.raises(VectorError, match=rf"^f:{place + 1}: .*{re.escape(repr(wrong))}"):
+        with pytest.raises(VectorError, match=f"^f:{place + 1}: {re.escape(error)}$"):
             parse("\n".join(lines) + "\n", "f")
 
 
