@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 from helpers import FILES, VECTORS, records, words
 
-from mxref.bits.floats import F32
+from mxref.bits.floats import F32, LAYOUTS
 from mxref.cases.answers import answerable, choices_read, exact_answers, fast_answers
 from mxref.cases.layout_answers import sizes
 from mxref.cases.parse import VectorError, parse
 from mxref.cases.probes import COUNT, probes
 from mxref.cases.product import key_layout, product_blocks, reachable, scale_blocks, scale_range
-from mxref.cases.records import json_line, padded, same_width
+from mxref.cases.random_blocks import random_blocks
+from mxref.cases.records import NO_WORD, json_line, padded, same_width
 from mxref.cases.words import OPERATIONS
 from mxref.formats.catalog import E2M1, E5M2, ELEMENT_FORMATS, INT8
 from mxref.policy.policy import Policy
@@ -289,9 +292,15 @@ def test_scales_of_a_tensor_are_no_element_codes() -> None:
 @pytest.mark.parametrize("wrong", [None, 7, ["00"], {}])
 def test_what_is_no_text_of_words(wrong: Any) -> None:
     lines = (VECTORS / "encode/e2m1.f16.jsonl").read_text("ascii").splitlines()
-    lines[1] = json_line({**json.loads(lines[1]), "in": wrong})
-    with pytest.raises(VectorError, match=r"^f:2: .*"):
-        parse("\n".join(lines) + "\n", "f")
+    place = next(i for i, line in enumerate(lines) if '"by"' in line)
+    case = json.loads(lines[place])
+    for changed, error in (
+        ({"in": wrong}, f"has {wrong!r} as 'in'"),
+        ({"out": [wrong, *case["out"][1:]]}, "out must hold strings"),
+    ):
+        lines[place] = json_line({**case, **changed})
+        with pytest.raises(VectorError, match=f"^f:{place + 1}: {re.escape(error)}$"):
+            parse("\n".join(lines) + "\n", "f")
 
 
 def test_choices_that_are_read() -> None:
@@ -299,3 +308,48 @@ def test_choices_that_are_read() -> None:
     assert choices_read("encode", policy) == {"rounding": "to_odd"}
     assert choices_read("quantize", policy) == {"rounding": "to_odd", "scale_rule": "ceil"}
     assert choices_read("pack", policy) == {}
+
+
+def test_rows_of_two_widths_get_one() -> None:
+    one, other = np.array([[1], [2], [3]], np.uint64), np.array([[4, 5]] * 3, np.uint64)
+    wide = [[1, NO_WORD], [2, NO_WORD], [3, NO_WORD]]
+    assert [array.tolist() for array in same_width(one, other)] == [wide, other.tolist()]
+    assert [array.tolist() for array in same_width(other, one)] == [other.tolist(), wide]
+    assert same_width(other, other)[0] is other
+    assert padded([[1, 2], [3], []]).tolist() == [[1, 2], [3, NO_WORD], [NO_WORD, NO_WORD]]
+
+
+@pytest.mark.parametrize(("digits", "taken"), [(0, False), (1, True), (16, True), (17, False)])
+def test_digits_of_a_word(digits: int, *, taken: bool) -> None:
+    text = (VECTORS / "decode/e2m1.f32.jsonl").read_text("ascii")
+    file = parse(text, "f")
+    named = [
+        dataclasses.replace(case, id=f"{file.op}.e2m1.f32.{case.inputs[0]:0{digits}x}")
+        for case in file.cases
+    ]
+    file = dataclasses.replace(file, in_digits=digits, cases=tuple(named))
+    lines = "\n".join(file.lines()) + "\n"
+    if taken:
+        assert parse(lines, "f") == file
+    else:
+        with pytest.raises(VectorError):
+            parse(lines, "f")
+
+
+# Random blocks.
+
+
+def test_one_to_three_specials_in_every_second_block() -> None:
+    blocks = random_blocks("how many", F32, E2M1, 4096, specials=True)
+    magnitude = blocks & np.uint64(F32.sign_bit - 1)
+    count = (magnitude >= F32.inf_bits).sum(axis=1)
+    assert set(count.tolist()) == {0, 1, 2, 3}
+    assert 0.47 < (count > 0).mean() < 0.53
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16"])
+def test_an_edge_beyond_the_largest_number_is_that_number(name: str) -> None:
+    """127/64 times the largest power of two and up to 50 ulp more, of INT8."""
+    layout = LAYOUTS[name]
+    magnitude = random_blocks("edges", layout, INT8, 1 << 15) & np.uint64(layout.sign_bit - 1)
+    assert magnitude.max() == layout.inf_bits - 1
