@@ -14,7 +14,7 @@ from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.conformance.checking.batches import Call, Ways, ask_ways, elements_of, first_calls
 from mxref.conformance.checking.computed import Compared, compare_computed
 from mxref.conformance.checking.drawn import QUESTIONS, drawn
-from mxref.conformance.checking.steadiness import judge_calls
+from mxref.conformance.checking.steadiness import changed_answers, judge_calls
 from mxref.conformance.compare.compare import Answered, asked
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import Scope, Use
@@ -22,6 +22,7 @@ from mxref.conformance.verdict.verify import Report, begun, with_rows
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers
+from mxref.targets.results import ResultsTarget
 from mxref.targets.target import PythonTarget, Target
 
 __all__ = ["PACES", "Extent", "check"]
@@ -64,7 +65,7 @@ def check(
     """Check a target as kernels are used: see `verify` for the vectors alone.
 
     Args:
-        target: the implementation; one that is no Python file is asked the vectors only.
+        target: the implementation; of one with recorded answers these are compared.
         files: the vector files.
         policy: what to compare with; see `verify`.
         known: reasons of known divergences by case id, kind or way of calling.
@@ -83,11 +84,15 @@ def check(
         calls = len(file.cases) if file.op in LAYOUT_OPERATIONS else 1
         elements += max(elements_of(file, len(file.cases)), _LEAST * calls) if file.cases else 0
     first = with_rows(report, [(one,) for one in answered])
-    if not isinstance(target, PythonTarget) or not answered:
+    if not answered or not isinstance(target, PythonTarget | ResultsTarget):
         return first
-    # Without other calls the search still keeps to what the speed of the target allows.
-    most = extent.elements or _elements(seconds / elements * 1e6)
-    uses, scope = ((), Scope()) if extent.elements == 0 else _again(target, first, most)
+    if isinstance(target, ResultsTarget):
+        most, uses = 0, changed_answers(target, [one.file for one in answered])
+        scope = Scope(notes=(target.note,) if target.note else ())
+    else:
+        # Without other calls the search still keeps to what the speed of the target allows.
+        most = extent.elements or _elements(seconds / elements * 1e6)
+        uses, scope = ((), Scope()) if extent.elements == 0 else _again(target, first, most)
     scope = replace(scope, seed=extent.seed, level=extent.level, elements=most)
     more: dict[str, list[Answered]] = {one.file.stem: [one] for one in answered}
     if extent.search:
@@ -143,7 +148,11 @@ def _again(target: PythonTarget, report: Report, most: int) -> tuple[tuple[Use, 
 
 
 def _search(
-    target: PythonTarget, report: Report, uses: Sequence[Use], most: int, extent: Extent
+    target: PythonTarget | ResultsTarget,
+    report: Report,
+    uses: Sequence[Use],
+    most: int,
+    extent: Extent,
 ) -> Iterator[Compared]:
     """A search in every operation and format whose answers a policy or profile gives so far."""
     unsteady = {(use.op, use.format) for use in uses}
@@ -155,8 +164,13 @@ def _search(
             file = outcome.file
             if not file.cases or file.op not in QUESTIONS:
                 continue
-            count = min(QUESTIONS[file.op], max(most, 64) // elements_of(file, 1))
-            words = drawn(file.op, file.format, file.float, count, extent.seed)
+            if isinstance(target, ResultsTarget):  # it was asked before
+                if file.stem not in target.drawn:
+                    continue
+                words = target.drawn[file.stem][0]
+            else:
+                count = min(QUESTIONS[file.op], max(most, 64) // elements_of(file, 1))
+                words = drawn(file.op, file.format, file.float, count, extent.seed)
             profile = report.profile if row.profile else None
             known = report.known
             yield compare_computed(target, file, [words], policy, profile, known, name="search")
