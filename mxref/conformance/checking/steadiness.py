@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.records import stripped
+from mxref.cases.records import VectorFile, padded, stripped
+from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.conformance.checking.batches import Call, Ways
 from mxref.conformance.checking.sizes import Sized, places_text, size_rule
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
 from mxref.conformance.verdict.uses import Use
+from mxref.targets.results import ResultsTarget
 
-__all__ = ["Wanted", "judge_calls"]
+__all__ = ["Wanted", "changed_answers", "judge_calls", "two_answers"]
 
 #: The right answers to the cases of a file, one a row.
 Wanted = Callable[[Ways], NDArray[np.uint64]]
@@ -216,15 +219,48 @@ def _two_answers(judge: _Judge, call: Call) -> str:
     one, size = judge.of[call.file.stem], len(call.rows)
     if call.error:
         return f"a call with {size:,} {judge.unit} raised {call.error}"
-    width = one.inputs.shape[1]
-    subject = {
-        "quantize": f"the same {width} numbers",
-        "dequantize": "the same scale and codes",
-    }.get(call.file.op, f"the same {judge.unit.removesuffix('s')}")
+    subject = _subject(call.file)
     if not call.turn:
         return f"{subject} gave another answer the second time"
     before, now = one.first[call.rows[call.changed[0]]], call.got[0]
-    index = int(np.argmax(before[: now.size] != now))
-    a, b = (f"{int(word):0{call.file.out_digits}x}" for word in (before[index], now[index]))
     when = f"the second time in a call with {size:,} {judge.unit}"
-    return f"{subject} gave {a} and {b}, {when}"
+    return f"{two_answers(call.file, before, now)}, {when}"
+
+
+def _subject(file: VectorFile) -> str:
+    if file.op in LAYOUT_OPERATIONS:
+        return "the same input"
+    width = len(file.cases[0].inputs)
+    unit = _UNITS.get(file.op, "rows").removesuffix("s")
+    blocks = {"quantize": f"the same {width} numbers", "dequantize": "the same scale and codes"}
+    return blocks.get(file.op, f"the same {unit}")
+
+
+def two_answers(file: VectorFile, before: NDArray[np.uint64], now: NDArray[np.uint64]) -> str:
+    """That one question has two answers, with the first word that differs."""
+    index = int(np.argmax(before[: now.size] != now))
+    a, b = (f"{int(word):0{file.out_digits}x}" for word in (before[index], now[index]))
+    return f"{_subject(file)} gave {a} and {b}"
+
+
+def changed_answers(target: ResultsTarget, files: Sequence[VectorFile]) -> tuple[Use, ...]:
+    """What is wrong with a program whose second answers are not its first ones."""
+    found: dict[tuple[str, str], list[tuple[VectorFile, str]]] = {}
+    asked: Counter[tuple[str, str]] = Counter()
+    for file in files:
+        asked[file.op, file.format] += len(file.cases)
+        for id, other in target.again.get(file.stem, {}).items():
+            first = target.answers[file.stem][id]
+            before, now = padded([first.words, other.words])
+            if first.unsupported != other.unsupported:
+                text = f"{_subject(file)} was `unsupported` once, and was answered"
+            elif same_answers(file, before[np.newaxis], now[np.newaxis]).all():
+                continue
+            else:
+                text = two_answers(file, before, now)
+            found.setdefault((file.op, file.format), []).append((file, f"{text} ({id})"))
+    uses = []
+    for (op, format), some in found.items():
+        counts = f"{len(some)} of {asked[op, format]} cases, asked again in another order"
+        uses.append(Use(op, format, "state", f"not reproducible: {some[0][1]}; {counts}"))
+    return tuple(uses)
