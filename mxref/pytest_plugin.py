@@ -1,6 +1,7 @@
 """The pytest plugin: each operation, format and float type of a target as a test of its own.
 
-A test that takes `mxref_case` runs once for each vector file that the target covers::
+A test that takes `mxref_case` runs once for each vector file that the target covers, and for each
+operation and format once for calls of other sizes and once for a search::
 
     def test_mx(mxref_case):
         mxref_case.check()
@@ -13,15 +14,15 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
 if TYPE_CHECKING:
-    from mxref.conformance import Target
+    from mxref.conformance import Extent, Report, Target
     from mxref.golden import VectorFile
 
 __all__ = ["TargetCase"]
@@ -33,53 +34,126 @@ _OUTPUT = "mxref_not_covered"
 
 @dataclass(frozen=True, slots=True)
 class TargetCase:
-    """One vector file for a target: the value of the fixture `mxref_case`.
+    """A part of the check of a target: the value of the fixture `mxref_case`.
 
     Args:
         target: the target.
-        file: operation, format and float type of the file, without its cases.
+        part: `vectors` (of one file), `calls` or `search` (of one operation and format).
+        files: operation, format and float type of the files, without their cases.
         folder: folder of the vectors.
-        entry: the file's entry in the manifest.
-        known: reasons of known divergences, by case id.
+        entries: the files' entries in the manifest.
+        known: reasons of known divergences, by case id, kind or way of calling.
+        extent: what is asked beside the vectors.
+        all_floats: whether no float type was left out.
     """
 
     target: Target
-    file: VectorFile
+    part: str
+    files: tuple[VectorFile, ...]
     folder: Path
-    entry: dict[str, Any]
+    entries: tuple[dict[str, Any], ...]
     known: Mapping[str, str]
+    extent: Extent
+    all_floats: bool
 
     def __str__(self) -> str:
-        return self.file.stem.replace("/", "-").replace(".", "-")
+        file = self.files[0]
+        return "-".join((file.op, file.format, file.float if self.part == "vectors" else self.part))
 
     def check(self) -> None:
         """Compare the target's answers bit by bit.
 
-        A failure says what differs, as ``mxref verify`` does, without a traceback. If all wrong
-        answers are known divergences, the test is an expected failure; a known divergence that
-        passes is a failure.
+        A failure says what differs, as ``mxref verify`` does, without a traceback. If all that is
+        wrong is known, the test is an expected failure; a known divergence that passes is a
+        failure. A search is skipped where nothing known explains what the vectors show, and where
+        a way of calling is known to change answers.
         """
+        from mxref.conformance import check
+        from mxref.conformance.verdict.uses import USES
+
+        if self.part == "search" and any(key.rpartition(" ")[2] in USES for key in self.known):
+            pytest.skip("not searched: a way of calling is known to change answers")
+        files = self._read()
+        ids = {id: why for id, why in self.known.items() if " " not in id}
+        _refuse_unknown(ids, {case.id for file in files for case in file.cases})
+        report = check(self.target, files, known=self.known, extent=self.extent)
+        _JUDGES[self.part](replace(report, all_floats=self.all_floats))
+
+    def _read(self) -> list[VectorFile]:
         from mxref.cases.read import VectorError, read_listed
-        from mxref.cli.verify_verb import print_report
-        from mxref.conformance import verify
 
         try:
-            file = read_listed(self.folder, self.entry)
+            files = [read_listed(self.folder, entry) for entry in self.entries]
         except VectorError as error:
             _fail(str(error))
-        assert file is not None  # only files without vectors give None
-        _refuse_unknown(self.known, {case.id for case in file.cases})
-        report = verify(self.target, [file], known=self.known)
-        if not report.passed:
-            with contextlib.redirect_stdout(io.StringIO()) as text:
-                print_report(report, show=5)
-            counts = f"{len(report.unexplained)} of {report.compared} cases failed"
-            # pytest's summary shows only the first line.
-            why = next((str(one) for one in report.findings), report.verdict)
-            _fail(f"{counts}: {why}\n{text.getvalue().rstrip()}")
-        if report.known:
-            reasons = "; ".join(dict.fromkeys(report.known.values()))
-            pytest.xfail(f"{len(report.known)} of {report.compared} cases: {reasons}")
+        return [file for file in files if file is not None]  # only those without vectors are None
+
+
+def _judge_vectors(report: Report) -> None:
+    stale = [key for key in report.stale if " " not in key]
+    if report.unexplained or stale or not report.compared:
+        counts = [_stale_text(stale)] if stale else []
+        if report.unexplained or not stale:
+            counts.insert(0, f"{len(report.unexplained)} of {report.compared} cases failed")
+        # pytest's summary shows only the first line.
+        why = next((str(one) for one in report.findings), report.verdict)
+        _fail_with(report, f"{', '.join(counts)}: {why}")
+    _expect_failure([report.known[id] for id in report.known], f" of {report.compared} cases")
+
+
+def _judge_calls(report: Report) -> None:
+    stale = [key for key in report.stale if " " in key]
+    if report.unexplained_uses:
+        _fail_with(report, "; ".join(map(str, report.unexplained_uses)))
+    if stale:
+        _fail(f"{_stale_text(stale)}: {'; '.join(stale)}")
+    if not report.scope.calls:
+        pytest.skip("no case was answered that could be asked again")
+    _expect_failure([report.known[use.key] for use in report.uses], " ways of calling")
+
+
+def _judge_search(report: Report) -> None:
+    from mxref.conformance.verdict.row import listed_as
+
+    scope = report.scope
+    if not scope.searched:
+        pytest.skip("not searched: no policy that is known explains what the vectors show")
+    computed = [pair for pair in report.failures if not pair[1].case.model]
+    unknown = [pair for pair in report.unexplained if not pair[1].case.model]
+    stale = [key for key in report.stale if " " in key]
+    explained = len(report.unexplained) > len(unknown)
+    outcomes = [outcome for row in report.rows for outcome in row.outcomes]
+    beside = any(not case.model for outcome in outcomes for case in outcome.file.cases)
+    if unknown or (explained and beside):
+        why = next((str(one) for one in report.findings), report.verdict)
+        asked = f"a search of {scope.searched:,} questions (seed {scope.seed})"
+        _fail_with(report, f"wrong answers in {asked}: {why}")
+    if stale:
+        _fail(f"{_stale_text(stale)}: {'; '.join(stale)}")
+    keys = (listed_as(*pair, report.known) for pair in computed)
+    _expect_failure([report.known[key] for key in keys if key], " wrong answers of the search")
+
+
+#: How the report of each part is judged.
+_JUDGES = {"vectors": _judge_vectors, "calls": _judge_calls, "search": _judge_search}
+
+
+def _stale_text(stale: Sequence[str]) -> str:
+    return f"{len(stale)} listed as known but pass"
+
+
+def _fail_with(report: Report, first: str) -> NoReturn:
+    """A failure of a line, and the report."""
+    from mxref.cli.verify_verb import print_report
+
+    with contextlib.redirect_stdout(io.StringIO()) as text:
+        print_report(report, show=5)
+    _fail(f"{first}\n{text.getvalue().rstrip()}")
+
+
+def _expect_failure(reasons: Sequence[str], what: str) -> None:
+    if reasons:
+        pytest.xfail(f"{len(reasons)}{what}: {'; '.join(dict.fromkeys(reasons))}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +180,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         )
     about = "known divergences, as `mxref verify --xfail`; one that passes is an error"
     group.addoption("--mxref-xfail", metavar="FILE", help=about)
+    about = "elements of the largest call, as `mxref verify --sizes`; 0: no tests of calls"
+    group.addoption("--mxref-sizes", type=int, metavar="N", help=about)
+    about = "seed of the search, as `mxref verify --seed` (default 0)"
+    group.addoption("--mxref-seed", type=int, default=0, metavar="N", help=about)
+    group.addoption(
+        "--mxref-no-search", action="store_true", help="leave out the tests of a search"
+    )
     parser.addini("mxref_target", "the same as --mxref-target", default="")
 
 
@@ -128,7 +209,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _suite(config: pytest.Config) -> _Suite:
     """The files that the target covers; a test failure in one sentence if there are none."""
     from mxref.cases.read import by_stem, read_manifest, vectors_folder
-    from mxref.cases.records import names_of, stem_of
+    from mxref.cases.records import names_of
     from mxref.conformance import load_target, read_xfail
     from mxref.conformance.verdict.verify import covered_files
     from mxref.support.text import refuse_unknown
@@ -141,7 +222,8 @@ def _suite(config: pytest.Config) -> _Suite:
         entries = by_stem(read_manifest(folder))
     except ValueError as error:
         _fail(str(error))
-    _refuse_unknown(known, [id for id in known if stem_of(id) in entries])
+    pairs = {names_of(stem)[:2] for stem in entries}
+    _refuse_unknown(known, [key for key in known if _stem(key) in entries or _pair(key) in pairs])
     files = [without_cases(*names_of(stem)) for stem in entries]
     for name in _CHOICES:
         wanted = config.getoption(f"--mxref-{name}")
@@ -155,15 +237,60 @@ def _suite(config: pytest.Config) -> _Suite:
     covered, not_covered = covered_files(target, files, target.policy)
     if not covered:
         _fail(f"target {target.name} covers nothing: not covered: {'; '.join(not_covered)}")
-    cases = []
-    for file in covered:
-        reasons = {id: reason for id, reason in known.items() if stem_of(id) == file.stem}
-        cases.append(TargetCase(target, file, folder, entries[file.stem], reasons))
-        asked.remove(file.stem)
-    stale = [id for id in known if stem_of(id) in asked]
+    has = {(file.op, file.format) for file in covered}
+    lacks = {(file.op, file.format) for file in files} - has
+    asked -= {file.stem for file in covered}
+    stale = [key for key in known if _stem(key) in asked or _pair(key) in lacks]
     if stale:
         _fail(f"--mxref-xfail lists {min(stale)!r}, which target {target.name} does not cover")
+    all_floats = not config.getoption("--mxref-float")
+    cases = []
+    for part, some, extent in _parts(config, covered):
+        stems = {file.stem for file in some}
+        listed = [key for key in known if _stem(key) in stems]
+        if part != "vectors":
+            listed += [key for key in known if _pair(key) == (some[0].op, some[0].format)]
+        reasons = {key: known[key] for key in listed}
+        of = tuple(entries[file.stem] for file in some)
+        cases.append(TargetCase(target, part, some, folder, of, reasons, extent, all_floats))
     return _Suite(tuple(cases), not_covered)
+
+
+def _parts(
+    config: pytest.Config, files: Sequence[VectorFile]
+) -> Iterator[tuple[str, tuple[VectorFile, ...], Extent]]:
+    """The parts of a check: the vectors of each file, calls and a search of each format."""
+    from mxref.cases.words import LAYOUT_OPERATIONS
+    from mxref.conformance import Extent
+    from mxref.conformance.checking.drawn import QUESTIONS
+
+    sizes: int | None = config.getoption("--mxref-sizes")
+    if sizes is not None and sizes < 0:
+        _fail(f"--mxref-sizes must be 0 or more, got {sizes}")
+    for file in files:
+        yield "vectors", (file,), Extent(elements=0, search=False)
+    groups: dict[tuple[str, str], list[VectorFile]] = {}
+    for file in files:
+        groups.setdefault((file.op, file.format), []).append(file)
+    for (op, _), some in groups.items():
+        if sizes != 0 and op not in LAYOUT_OPERATIONS:
+            yield "calls", tuple(some), Extent(elements=sizes, search=False)
+    for (op, _), some in groups.items():
+        if not config.getoption("--mxref-no-search") and op in QUESTIONS:
+            yield "search", tuple(some), Extent(elements=0, seed=config.getoption("--mxref-seed"))
+
+
+def _stem(key: str) -> str | None:
+    """The stem of a case's file; None of a kind or a way of calling."""
+    from mxref.cases.records import stem_of
+
+    return None if " " in key else stem_of(key)
+
+
+def _pair(key: str) -> tuple[str, str] | None:
+    """Operation and format of a kind or a way of calling; None of a case."""
+    op, _, rest = key.partition(" ")
+    return (op, rest.partition(" ")[0]) if rest else None
 
 
 def _target(config: pytest.Config) -> str:

@@ -13,6 +13,8 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from mxref.support.host_arrays import unpacked_array
+
 U8: TypeAlias = NDArray[np.uint8]
 I64: TypeAlias = NDArray[np.int64]
 Bool: TypeAlias = NDArray[np.bool_]
@@ -132,10 +134,7 @@ def float_array(values: ArrayLike, parameter: str = "values") -> tuple[NDArray[A
         TypeError: not a float64, float32, float16 or bfloat16 array, or a masked one.
     """
     refuse_masked(values, parameter)
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise TypeError(f"{parameter} must be a rectangular array of floats: {error}") from None
+    array = unpacked_array(values, parameter, "floats")
     if array.dtype.kind in "biu" or array.dtype == object:
         raise TypeError(
             f"{parameter} must be float64, float32, float16 or bfloat16, got {array.dtype}: "

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from types import EllipsisType
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from mxref.blocks.tiles import Tiling
+from mxref.support.integers import integer
 
 Index = int | slice | EllipsisType
 Indices = tuple[int | slice, ...]
@@ -67,9 +65,7 @@ def _spread(key: object, ndim: int) -> Indices:
             found.append(index)
             continue
         try:
-            if isinstance(index, (bool, np.bool_)):  # which would be a mask
-                raise TypeError
-            found.append(operator.index(index))
+            found.append(integer(index))  # a bool would be a mask
         except TypeError:
             raise TypeError(
                 "index must be made of integers, slices and an Ellipsis, "
@@ -121,7 +117,7 @@ def permutation(axes: Sequence[Any], ndim: int) -> tuple[int, ...]:
         return tuple(reversed(range(ndim)))
     given = axes[0] if len(axes) == 1 and isinstance(axes[0], Sequence) else axes
     try:
-        order = [operator.index(axis) for axis in given]
+        order = [integer(axis) for axis in given]
     except TypeError:
         raise TypeError(f"axes must be integers or a tuple of them, got {axes!r}") from None
     found = tuple(axis + ndim * (axis < 0) for axis in order)

@@ -48,8 +48,8 @@ def quantize(
     to the element format, exact in between for every input, subnormals included.
 
     Args:
-        values: floats, or integers up to 2**53, any shape and memory order; a file mapped to memory
-            is read a part at a time. A scalar is one block.
+        values: floats, or integers up to 2**53, any shape and memory order, also of torch or JAX as
+            in `encode`; a file mapped to memory is read a part at a time. A scalar is one block.
         block_format: block format or its name.
         policy: a `Policy` or its spelling.
         axis: the axis along which blocks run; several for blocks such as 32 x 32. A tail is filled

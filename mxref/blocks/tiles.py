@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.support.integers import integer
 from mxref.support.threads import TILE
 
 Axis = int | Sequence[int]
@@ -24,7 +24,7 @@ _ALONG = 1 << 8
 
 def shape_of(shape: Iterable[Any]) -> tuple[int, ...]:
     """A shape as non-negative Python integers."""
-    found = tuple(operator.index(n) for n in shape)
+    found = tuple(integer(n) for n in shape)
     if min(found, default=0) < 0:
         raise ValueError(f"shape must hold no negative numbers, got {found}")
     return found
@@ -35,9 +35,9 @@ def axis_index(axis: Axis, ndim: int) -> int | tuple[int, ...]:
     ndim = max(ndim, 1)  # a scalar is a tensor of one element
     try:
         if not isinstance(axis, Sequence):
-            axes = [operator.index(axis)]
+            axes = [integer(axis)]
         else:
-            axes = [operator.index(some) for some in axis]
+            axes = [integer(some) for some in axis]
     except TypeError:
         what = type(axis).__name__
         raise TypeError(f"axis must be an integer or a tuple of integers, got {what}") from None

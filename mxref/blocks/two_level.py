@@ -80,6 +80,8 @@ class TensorScale:
                 raise ValueError(f"tensor_scale must be positive and finite, got {given.value}")
             return given
         try:
+            if isinstance(given, bool):
+                raise TypeError
             bits, layout = bits_of(np.float64(given) if isinstance(given, (int, float)) else given)
         except (TypeError, OverflowError):
             raise TypeError(

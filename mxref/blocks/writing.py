@@ -130,7 +130,7 @@ def _write_group(
         scales[...] = scale.reshape(scales.shape)
         to.codes[part] = inner.from_lanes(code[:, :length], scales.shape)
         if part == parts[-1]:
-            _pad(tiling, to, some, code[:, -1].reshape(scales.shape))
+            _pad(tiling, to, some, code[:, -1].reshape(scales.shape), mapped)
         mapped.use(lifted[part].nbytes)
 
     for_each(search, parts, threads)
@@ -154,7 +154,7 @@ def _deputies(lanes: Bits, layout: FloatLayout) -> Bits:
     return as_rows(found)
 
 
-def _pad(tiling: Tiling, to: Written, some: Tile, code: U8) -> None:
+def _pad(tiling: Tiling, to: Written, some: Tile, code: U8, mapped: Mapped) -> None:
     """Write the codes of the padding behind long blocks."""
     if to.blank and not code.any():
         return
@@ -164,6 +164,10 @@ def _pad(tiling: Tiling, to: Written, some: Tile, code: U8) -> None:
     ]
     for axis, length in enumerate(tiling.shape):
         if whole[axis].stop > length:
-            behind = [*whole]
-            behind[axis] = slice(length, whole[axis].stop)
-            to.codes[tuple(behind)] = code
+            others = whole[:axis] + whole[axis + 1 :]
+            step = max(1, TILE // max(1, math.prod(part.stop - part.start for part in others)))
+            for start in range(length, whole[axis].stop, step):
+                behind = slice(start, min(start + step, whole[axis].stop))
+                part = to.codes[(*whole[:axis], behind, *whole[axis + 1 :])]
+                part[...] = code
+                mapped.use(part.nbytes)

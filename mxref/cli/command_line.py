@@ -50,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise ValueError("the benchmark is `python tools/bench.py` of a checkout")
         try:
             options = parser.parse_args(words)
+            _name_formats(options)
             status: int = options.run(options)
         except SystemExit as done:  # argparse has printed help or an error
             status = int(done.code or 0)
@@ -66,6 +67,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"mxref: error: {text}", file=sys.stderr)
         return 2
     return status
+
+
+def _name_formats(options: argparse.Namespace) -> None:
+    """Replace aliases of formats in --format by the names that formats have here."""
+    given = getattr(options, "format", None)
+    if not given:
+        return
+    from mxref.formats.aliases import own_name
+
+    if isinstance(given, str):
+        options.format = own_name("--format", given)
+    else:
+        options.format = [own_name("--format", name) for name in given]
 
 
 def _discard_output() -> None:

@@ -91,7 +91,7 @@ def _run(options: argparse.Namespace) -> int:
             kept = dict(zip([""], kept.values(), strict=True))  # an archive of one needs no name
         files.write_blocks(options.out, kept, _profile(options) or options.policy)
     by = {"policy": options.policy} if options.profile is None else {"profile": options.profile}
-    report = {"file": str(options.file), "format": options.format, **by}
+    report = {"file": str(options.file), "format": block_format(options.format).name, **by}
     written = {} if options.out is None else {"out": str(options.out)}
     if not several:
         figures = tensors[0]

@@ -14,11 +14,16 @@ from mxref.cli.screen import add_vectors_argument, vectors_folder
 from mxref.support.text import refuse_unknown
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from mxref.conformance import Target
     from mxref.golden import VectorFile
 
 #: Restarts of a program under fuzz and identify: a counterexample that crashes it is shrunk.
 _LIVE_RESTARTS = 100
+#: Questions of the search that a program is asked, for each operation, format and float type.
+_DRAWN = 256
 
 
 def add_target_arguments(
@@ -134,10 +139,30 @@ def _command(options: argparse.Namespace, files: Sequence[VectorFile]) -> Iterat
     timeout = 10.0 if options.timeout is None else options.timeout
     with unwinding_signals():
         if files:
-            yield command_results(options.cmd, files, timeout=timeout)
+            drawn = _drawn(options, files)
+            yield command_results(options.cmd, files, drawn=drawn, timeout=timeout)
             return
         with CommandTarget(options.cmd, timeout=timeout, restarts=_LIVE_RESTARTS) as target:
             yield target
+
+
+def _drawn(
+    options: argparse.Namespace, files: Sequence[VectorFile]
+) -> dict[str, NDArray[np.uint64]]:
+    """The questions of a search for a program, by the stems of the files; none for other verbs."""
+    from mxref.cases.splitmix import splitmix64
+    from mxref.conformance.checking.drawn import QUESTIONS, drawn
+
+    if getattr(options, "no_search", True):
+        return {}
+    found = {}
+    for file in files:
+        if file.op in QUESTIONS and file.cases:
+            words = drawn(file.op, file.format, file.float, _DRAWN, options.seed)
+            if len(words) > _DRAWN:  # every pattern
+                words = words[splitmix64(options.seed, _DRAWN) % len(words)]
+            found[file.stem] = words
+    return found
 
 
 def _stems(options: argparse.Namespace) -> list[str]:

@@ -39,7 +39,7 @@ class CodeFormat:
 
     def __post_init__(self) -> None:
         for name in ("exponent_bits", "mantissa_bits", "bias"):
-            if not isinstance(getattr(self, name), int):
+            if isinstance(getattr(self, name), bool) or not isinstance(getattr(self, name), int):
                 raise TypeError(f"{name} must be an integer, got {getattr(self, name)!r}")
         if min(self.exponent_bits, self.mantissa_bits) < 0 or abs(self.bias) > 1 << 12:
             raise ValueError(

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from mxref.formats.aliases import own_name
 from mxref.formats.base import CodeFormat, Specials
 from mxref.support.text import unknown_name
 
@@ -146,7 +147,7 @@ class BlockFormat:
         several = isinstance(self.block_size, (tuple, list))
         sizes: Sequence[object] = self.block_size if several else (self.block_size,)  # type: ignore[assignment]
         for size in sizes:
-            if not isinstance(size, (int, np.integer)):
+            if isinstance(size, bool) or not isinstance(size, (int, np.integer)):
                 raise TypeError(f"block_size must be an integer, got {type(size).__name__}")
             if size < 1:
                 raise ValueError(f"block_size must be at least 1, got {self.block_size}")
@@ -239,6 +240,7 @@ def element_format(name: str | ElementFormat) -> ElementFormat:
     """
     if isinstance(name, ElementFormat):
         return name
+    name = own_name("format", name)
     if isinstance(name, str) and name in {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}:
         wanted = block_format(name).element.name
         raise ValueError(
@@ -262,10 +264,10 @@ def code_format(name: str | CodeFormat) -> CodeFormat:
     fmt: CodeFormat
     if isinstance(name, CodeFormat):
         fmt = name
-    elif isinstance(name, str) and name in SCALE_FORMATS:
-        fmt = SCALE_FORMATS[name]
     else:
-        fmt = element_format(name)
+        known = own_name("format", name)
+        is_scale = isinstance(known, str) and known in SCALE_FORMATS
+        fmt = scale_format(known) if is_scale else element_format(known)
     if fmt.bits > 8:
         raise ValueError(f"format must have at most 8 bits, got {fmt.name} with {fmt.bits}")
     if not fmt.subnormals:
@@ -287,6 +289,7 @@ def scale_format(name: str | ScaleFormat) -> ScaleFormat:
     """
     if isinstance(name, ScaleFormat):
         return name
+    name = own_name("format", name)
     if isinstance(name, str) and name in {**ELEMENT_FORMATS, **OTHER_FORMATS}:
         raise ValueError(f"format must be a scale format, got the element format {name!r}")
     return _look_up("format", name, SCALE_FORMATS, "a scale format")
@@ -304,6 +307,7 @@ def block_format(name: str | BlockFormat) -> BlockFormat:
     """
     if isinstance(name, BlockFormat):
         return name
+    name = own_name("block_format", name)
     if isinstance(name, str) and name in ELEMENT_FORMATS:
         wanted = next(b.name for b in BLOCK_FORMATS.values() if b.element.name == name)
         raise ValueError(

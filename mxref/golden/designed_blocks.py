@@ -52,9 +52,8 @@ def designed_blocks(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[s
         some = points[index : index + 31]
         signed = [bits | sign * (i % 2) for i, bits in enumerate(some)]
         yield f"grid_0_{index // 31:02}", [numbers[-1], *signed, *[0] * (31 - len(signed))]
-    # The grid in other positions, where no blocks of lanes have it; FP4 numbers in every position.
-    is_turned = layout.name in ("f16", "f64") or fmt.bits == 4
-    for first in range(0, len(points), max(1, len(points) // 16)) if is_turned else ():
+    # FP4 numbers in every position: they are few.
+    for first in range(0, len(points), max(1, len(points) // 16)) if fmt.bits == 4 else ():
         some = [points[(first + i) % len(points)] for i in range(31)]
         signed = [bits | sign * ((i + first) % 2) for i, bits in enumerate(some)]
         yield f"turned_{first:03}", [*signed, numbers[-1]]

@@ -13,6 +13,7 @@ from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, ElementFormat
 from mxref.golden.entries import CaseInput, cases_of
+from mxref.golden.lane_blocks import lane_blocks
 from mxref.golden.rounding_blocks import rounding_blocks
 from mxref.policy.choices import FP4Packing, FP6Packing
 from mxref.policy.policy import Policy
@@ -245,11 +246,12 @@ def _tensors(name: str, layout: FloatLayout) -> Iterator[tuple[str, int, int, in
     # Every way to round, along both axes.
     fmt = BLOCK_FORMATS[name].element
     blocks = [block for title, block in rounding_blocks(fmt, layout) if not title.startswith("far")]
+    wanted = ("full_00", "full_03", "full_07", "full_12", "zeros_after_12")
+    blocks += [block for title, block in lane_blocks(fmt, layout) if title in wanted]
     count = len(blocks)
     yield f"rounding_{count}x32_axis_1", count, 32, 1, [bits for row in blocks for bits in row]
     turned = [bits for row in zip(*blocks, strict=True) for bits in row]
     yield f"rounding_32x{count}_axis_0", 32, count, 0, turned
-    yield "small_1x32_axis_1", 1, 32, 1, _small(fmt, layout)
     # Specials in whole blocks and in tails: the blocks beside them keep their scales.
     specials = (layout.nan_bits, layout.inf_bits, layout.inf_bits | layout.sign_bit)
     for rows, wide, axis in ((3, 40, 1), (40, 3, 0)):
@@ -258,19 +260,6 @@ def _tensors(name: str, layout: FloatLayout) -> Iterator[tuple[str, int, int, in
             along = (5, 39, 33)[row]
             values[row * 40 + along if axis else along * 3 + row] = special
         yield f"specials_{rows}x{wide}_axis_{axis}", rows, wide, axis, values
-
-
-def _small(fmt: ElementFormat, layout: FloatLayout) -> list[int]:
-    """The largest number; -0, ties of subnormal numbers and elements far below the scale."""
-    sign, unit = layout.sign_bit, fmt.emin - fmt.mantissa_bits - 1
-    n, exponent = fmt.magnitude_parts(fmt.max_code)
-    values = [pattern(n, exponent, layout), sign]
-    values += [pattern(k, unit, layout) | s for k in (1, 3, 5) for s in (0, sign)]
-    ones = (2 << layout.mantissa_bits) - 1
-    for i in range(32 - len(values)):
-        far = pattern(ones, unit - 2 - i * 3 - layout.mantissa_bits, layout)
-        values.append(far | sign * (i % 2))
-    return values
 
 
 def _hashed(rows: int, columns: int, layout: FloatLayout) -> list[int]:

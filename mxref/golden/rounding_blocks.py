@@ -11,7 +11,7 @@ from mxref.cases.grid import grid, pattern
 from mxref.formats.catalog import ElementFormat
 from mxref.golden.models import around, walking_sticky
 
-__all__ = ["near_ties", "rounding_blocks", "scaled", "sticky_bits"]
+__all__ = ["far_below", "near_ties", "rounding_blocks", "scaled", "sticky_bits"]
 
 #: Powers of two by which the blocks are multiplied in turn; float16 has too few exponents.
 _POWERS = (0, -37, 41)
@@ -27,7 +27,7 @@ def rounding_blocks(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[s
         ties = (*ties, *(bits | layout.sign_bit for bits in ties)) * 2
     yield from _filled("near_ties", ties, fmt, layout)
     yield from _filled("sticky", sticky_bits(fmt, layout), fmt, layout)
-    yield from _filled("far", _far_below(fmt, layout), fmt, layout)
+    yield from _filled("far", far_below(fmt, layout), fmt, layout)
     yield "overflow", _overflow(fmt, layout)
 
 
@@ -80,7 +80,7 @@ def _times(
     return [scaled(bits & ~sign, power, layout) | bits & sign for bits in block]
 
 
-def _far_below(fmt: ElementFormat, layout: FloatLayout) -> list[int]:
+def far_below(fmt: ElementFormat, layout: FloatLayout) -> list[int]:
     """Significands 1, 1.5 and all ones from a quarter of the smallest number downwards."""
     m = layout.mantissa_bits
     power = layout.bias - fmt.emax if layout == F16 else 0

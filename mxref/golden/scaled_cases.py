@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -12,6 +13,7 @@ from mxref.formats.catalog import E2M1, UE4M3
 from mxref.golden.entries import CaseInput
 from mxref.golden.lane_blocks import special_in_lane
 from mxref.golden.layout_cases import file_of
+from mxref.golden.rounding_blocks import far_below, sticky_bits
 
 __all__ = ["scaled_tasks"]
 
@@ -60,7 +62,7 @@ def scaled_tasks() -> Iterator[Callable[[], VectorFile]]:
 def _model(name: str) -> str:
     if name.startswith("lane_"):
         return "M17"
-    return "M16" if "ties_under" in name or name[:6] in ("sticky", "far") else "M9"
+    return "M16" if re.match("(.*_)?ties_under|sticky|far_[0-9]", name) else "M9"
 
 
 def _scale_flags(scale: int) -> tuple[str, ...]:
@@ -94,23 +96,20 @@ def _blocks(layout: FloatLayout) -> Iterator[Block]:
             block = _element_ties(code, step, layout)
             flags = ("near_tie" if step else "tie", *_scale_flags(code))
             yield f"{side}_ties_under_{code:02x}", block, flags
+    yield from _under_one(layout)
     yield from _lanes(None, layout)
-    yield from _beside_ties(layout)
 
 
-def _beside_ties(layout: FloatLayout) -> Iterator[Block]:
-    """Under the scale 1: a tie with each lower bit, elements far below; then numbers too large."""
-    sign, six = layout.sign_bit, pattern(6, 0, layout)
-    tie = pattern(5, -2, layout)  # 2 is below it, which is even
-    bits = [tie | 1 << bit for bit in range(layout.mantissa_bits - 2)]
-    for index, start in enumerate(range(0, len(bits), _SIZE - 1)):
-        some = [word | sign * (i % 2) for i, word in enumerate(bits[start : start + _SIZE - 1])]
-        yield f"sticky_{index}", [*some, *[0] * (_SIZE - 1 - len(some)), six], ("near_tie",)
-    ones = (2 << layout.mantissa_bits) - 1
-    far = [pattern(ones, -33 - 3 * i - layout.mantissa_bits, layout) for i in range(_SIZE - 2)]
-    yield "far", [*(word | sign * (i % 2) for i, word in enumerate(far)), sign, six], ()
-    beyond = pattern(15 * 448, -1, layout)
-    yield "beyond", [beyond, beyond | sign] * (_SIZE // 2), ()
+def _under_one(layout: FloatLayout) -> Iterator[Block]:
+    """The walking sticky bit and elements far below, under the scale 1."""
+    for name, points in (
+        ("sticky", sticky_bits(E2M1, layout)),
+        ("far", far_below(E2M1, layout)[::4]),
+    ):
+        for index, start in enumerate(range(0, len(points), _SIZE - 1)):
+            some = [*points[start : start + _SIZE - 1], *[0] * _SIZE][: _SIZE - 1]
+            signed = [bits | layout.sign_bit * ((i + index) % 2) for i, bits in enumerate(some)]
+            yield f"{name}_{index:02}", [*signed, pattern(6, 0, layout)], ()
 
 
 def _lanes(tensor: int | None, layout: FloatLayout) -> Iterator[Block]:
@@ -196,8 +195,6 @@ def _under(tensor: int) -> Iterator[Block]:
     yield "far_below", [pattern(1, -140, F32)] * _SIZE, ("source_subnormal",)
     yield "far_above", [pattern(1, 120, F32)] * _SIZE, ()
     yield "nan", [F32.nan_bits, *[pattern(1, 0, F32)] * 15], ("nan",)
-    if tensor == _TENSOR_SCALES[0]:
-        yield from _beside_ties(F32)
     if tensor == _LANES_UNDER:
         yield from _lanes(tensor, F32)
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mxref.bits.floats import U8, Parts, refuse_masked
 from mxref.formats.catalog import CodeFormat
+from mxref.support.host_arrays import host_array, unpacked_array
 
 
 def dtype_of(fmt: CodeFormat) -> np.dtype[Any] | None:
@@ -37,10 +38,9 @@ def codes_of(codes: ArrayLike, fmt: CodeFormat, parameter: str = "codes") -> U8:
         name = parameter if parameter == "scale_codes" else "codes"
         got = type(codes).__name__
         raise TypeError(f"{parameter} must be an array of codes, got {got}: pass .{name}")
-    try:
-        array = np.asarray(codes)
-    except ValueError as error:
-        raise TypeError(f"{parameter} must be a rectangular array of codes: {error}") from None
+    array = (
+        host_array(codes) if parameter == "packed" else unpacked_array(codes, parameter, "codes")
+    )
     own = dtype_of(fmt)
     if own is not None and array.dtype == own:
         array = array.view(np.uint8)

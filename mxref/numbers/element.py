@@ -29,6 +29,7 @@ from mxref.numbers.table import decoded, encode_in_chunks
 from mxref.policy import choices as c
 from mxref.policy.keywords import DecodeChoices, ElementChoices, Unpack
 from mxref.policy.policy import ElementPolicy, Policy, resolve
+from mxref.support.host_arrays import unpacked_array
 
 
 def encode(
@@ -48,8 +49,10 @@ def encode(
     processor's rounding and flushing modes are; and for integers and the small floats of ml_dtypes.
 
     Args:
-        values: floats or integers, any shape and byte order.
-        format: element format (or unsigned float format, which discards signs) or its name.
+        values: floats or integers, any shape and byte order; arrays of NumPy, torch, JAX or another
+            library with ``__array__`` or ``__dlpack__``.
+        format: element format (or unsigned float format, which discards signs), its name, or a
+            dtype's name elsewhere, such as ``torch.float8_e4m3fn``; see `mxref.formats.aliases`.
         policy: a `Policy` or its spelling.
         random_bits: for the stochastic roundings, integers R with 0 <= R < 2**random_width that
             broadcast to the shape of `values`. AMD's converters use the top bits of a 32-bit seed:
@@ -138,11 +141,11 @@ def stochastic(
         return None
     if random_bits is None or width is None:
         raise ValueError(f"rounding={rounding.value} needs random_bits= and random_width=")
-    if not isinstance(width, (int, np.integer)):
+    if isinstance(width, bool) or not isinstance(width, (int, np.integer)):
         raise TypeError(f"random_width must be an integer, got {type(width).__name__}")
     if not 1 <= width <= 32:
         raise ValueError(f"random_width must be from 1 to 32, got {width}")
-    bits = np.asarray(random_bits)
+    bits = unpacked_array(random_bits, "random_bits")
     if bits.dtype.kind not in "iu":
         raise TypeError(f"random_bits must be integers, got {bits.dtype}")
     if bits.size and not (int(bits.min()) >= 0 and int(bits.max()) < 1 << width):

@@ -26,6 +26,7 @@ from mxref.formats.catalog import ELEMENT_FORMATS, INT8, OTHER_FORMATS
 from mxref.numbers.codes import dtype_of, every_code
 from mxref.policy.choices import AmaxType, PreRounding, SubnormalInputs
 from mxref.policy.policy import ElementPolicy
+from mxref.support.host_arrays import unpacked_array
 from mxref.support.scratch import scratch
 from mxref.support.threads import in_chunks
 
@@ -70,12 +71,7 @@ class Source:
             TypeError: neither floats nor integers, or a masked array.
         """
         refuse_masked(values, parameter)
-        try:
-            array = np.asarray(values)
-        except ValueError as error:
-            raise TypeError(
-                f"{parameter} must be a rectangular array of numbers: {error}"
-            ) from None
+        array = unpacked_array(values, parameter)
         if array.dtype in _SMALL_FLOATS:
             # All of them fit into each type of `pre_rounding`; they are flushed in the table.
             flush = policy.subnormal_inputs is SubnormalInputs.FLUSHED

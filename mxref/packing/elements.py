@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +23,7 @@ from mxref.packing.moves import BYTES, PACKINGS, Packing, matrix
 from mxref.policy.choices import ScaleByte, ScalePlace
 from mxref.policy.keywords import PackBlocksChoices, PackChoices, Unpack
 from mxref.policy.policy import LayoutPolicy, Policy, resolve
+from mxref.support.integers import integer
 
 #: The format that packed bytes are checked against.
 BYTE = CodeFormat("bytes", 8, 0, 0, signed=False)
@@ -336,7 +336,7 @@ def _blocks(
 
 def _natural(parameter: str, value: int, least: int) -> int:
     try:
-        number = operator.index(value)
+        number = integer(value)
     except TypeError:
         raise TypeError(f"{parameter} must be an integer, got {type(value).__name__}") from None
     if number < least:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,6 +15,7 @@ from mxref.numbers.codes import codes_of
 from mxref.policy.choices import ScaleLayout
 from mxref.policy.keywords import PackScalesChoices, Unpack
 from mxref.policy.policy import Policy, resolve
+from mxref.support.integers import integer
 
 #: The format that scale codes of any scale format are checked against.
 _SCALE_BYTE = CodeFormat("scales", 8, 0, 0, signed=False, dtype_name="float8_e8m0fnu")
@@ -143,7 +143,7 @@ def _tiles(rows: int, columns: int) -> tuple[int, int]:
 
 def _shape(shape: Sequence[int]) -> tuple[int, ...]:
     try:
-        whole = tuple(operator.index(n) for n in shape)
+        whole = tuple(integer(n) for n in shape)
     except TypeError:
         raise TypeError(f"shape must hold integers, got {shape!r}") from None
     if len(whole) < 2 or min(whole) < 0:

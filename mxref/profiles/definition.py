@@ -53,7 +53,7 @@ class Profile:
     source: str
     version: str
     checked: str = ""
-    formats: Mapping[str, tuple[str, ...]] | None = None
+    formats: Mapping[str, tuple[str, ...]] | None = field(default=None, hash=False)
     floats: tuple[str, ...] | None = None
     stages: Stages = field(default_factory=Stages)
 
@@ -152,7 +152,10 @@ class Profile:
         axis: Axis = -1,
         out: tuple[U8, U8] | None = None,
     ) -> Blocks:
-        """Blocks of a tensor, as `mxref.quantize` gives them; see `encode`."""
+        """Blocks of a tensor, as `mxref.quantize` gives them; see `encode`.
+
+        A stage sees whole blocks, so that the memory of a profile with stages grows with the block.
+        """
         fmt = formats.block_format(block_format)
         self._refuse("quantize", fmt.name)
         array = self._own(values)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -10,6 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mxref.support.integers import integer
 
 _Part = TypeVar("_Part")
 _VARIABLE = "MXREF_THREADS"
@@ -37,7 +38,7 @@ def thread_count(threads: int | None) -> int:
             raise ValueError(f"{_VARIABLE} must be a number from 1 on, got {text!r}")
         return int(text)
     try:
-        count = operator.index(threads)
+        count = integer(threads)
     except TypeError:
         what = type(threads).__name__
         raise TypeError(f"threads must be an integer, got {what}") from None

@@ -1,7 +1,6 @@
-"""Arrays of other libraries: results of a target copied to NumPy, and its arguments made.
+"""Arrays of other libraries, made as a target's arguments.
 
-A library is imported only for a target that asks for its arrays. Floats that DLPack cannot carry
-to NumPy, such as torch's bfloat16 and float8, are copied as bits. An array that starts
+A library is imported only for a target that asks for its arrays. An array that starts
 at no multiple of 16 bytes keeps its address modulo 16 on every device; only JAX's arrays do not,
 because JAX chooses their memory.
 """
@@ -10,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,71 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.support.host_arrays import host_array
 from mxref.support.text import unknown_name
 
 __all__ = ["Library", "at_offset", "host_array", "library_of"]
 
 Array = NDArray[Any]
 
-#: What takes an array out of its graph, applies signs that wait, and copies it to the host.
-_TO_HOST = ("detach", "resolve_conj", "resolve_neg", "cpu", "get")
-#: DLPack's number of the host.
-_HOST = (1, 0)
 #: What every allocator of devices aligns to, and what vector loads need, in bytes.
 _ALIGNMENT = 16
-
-
-def host_array(array: object) -> Array:
-    """An array of any library as a NumPy array, bit for bit.
-
-    Args:
-        array: what NumPy takes, or an object with ``__dlpack__`` on any device. Floats that NumPy
-            does not have become those of ml_dtypes, two FP4 codes in a byte a uint8.
-
-    Raises:
-        TypeError: an object with ``__dlpack__`` that cannot be copied to the host.
-
-    >>> host_array([[1, 2]]).shape
-    (1, 2)
-    """
-    if isinstance(array, np.ndarray) or not hasattr(array, "__dlpack__"):
-        return np.asarray(array)
-    try:
-        return _copied(array)
-    except Exception as error:  # any that a library raises
-        kind = f"{type(array).__module__.partition('.')[0]}.{type(array).__name__}"
-        raise TypeError(f"a {kind} cannot be copied to the host: {error}") from error
-
-
-def _copied(array: Any) -> Array:
-    for name in _TO_HOST:
-        if callable(getattr(array, name, None)):
-            array = getattr(array, name)()
-    dtype = getattr(array, "dtype", None)
-    if isinstance(dtype, np.dtype) and hasattr(array, "__array__"):
-        return np.asarray(array)
-    name, library = str(dtype).rpartition(".")[2], sys.modules.get(type(dtype).__module__)
-    if name == "float4_e2m1fn_x2":
-        return np.from_dlpack(array.view(getattr(library, "uint8", None)))
-    own = getattr(ml_dtypes, name, None)
-    if own is not None:
-        integers = f"int{8 * np.dtype(own).itemsize}"
-        return np.from_dlpack(array.view(getattr(library, integers, None))).view(own)
-    on_host = array.__dlpack_device__()[0] == _HOST[0]
-    return np.from_dlpack(array if on_host else _OnHost(array))
-
-
-class _OnHost:
-    """An array of another device that is exported to the host, also to NumPy 2.0."""
-
-    def __init__(self, array: Any) -> None:
-        self._array = array
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self._array.__dlpack__(**(options | {"dl_device": _HOST}))
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return _HOST
 
 
 def at_offset(array: Array, offset: int) -> Array:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.layout_answers import sizes
-from mxref.cases.records import VectorFile
+from mxref.cases.records import VectorFile, names_of
+from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import block_format, element_format
 from mxref.policy.policy import Policy
 from mxref.support.text import one_line
@@ -123,17 +125,34 @@ class CommandTarget:
     def answers(self, questions: Sequence[Question], *, last: bool = False) -> list[Answer]:
         """The answers to questions; with `last` it is to end after them.
 
+        A question at which it crashed or hung is not put to it again; its answer is the same error.
+
         Raises:
             TargetError: it cannot be started, or claims something unknown.
         """
         answers: list[Answer] = []
+        failed: dict[str, Answer] = {}
         while len(answers) < len(questions):
+            if questions[len(answers)].id in failed:
+                answers.append(failed[questions[len(answers)].id])
+                continue
             if self._running is None and not self._left:
                 times = f"{self._starts} start{'s'[: self._starts > 1]}"
                 reason = f"not asked after {times}: {self._failed}"
-                answers += [Answer(error=reason)] * (len(questions) - len(answers))
+                left = len(questions) - len(answers)
+                answers += [Answer(error=reason, cut_off=True)] * left
                 break
-            answers += self._exchange(questions[len(answers) :], last=last)
+            rest = questions[len(answers) :]
+            asked = [question for question in rest if question.id not in failed]
+            given = self._exchange(asked, last=last)
+            heard = iter(given)
+            for question in rest:
+                answer = failed.get(question.id) or next(heard, None)
+                if answer is None:
+                    break
+                answers.append(answer)
+            if len(given) < len(asked):
+                failed[asked[len(given) - 1].id] = given[-1]
         return answers
 
     def close(self) -> None:
@@ -211,19 +230,80 @@ def _shown(text: bytes) -> str:
 
 
 def command_results(
-    command: str, files: Sequence[VectorFile], *, timeout: float = 10.0, restarts: int = 3
+    command: str,
+    files: Sequence[VectorFile],
+    *,
+    drawn: Mapping[str, NDArray[np.uint64]] | None = None,
+    timeout: float = 10.0,
+    restarts: int = 3,
 ) -> ResultsTarget:
     """The answers of a program to all cases of vector files, put to it in one go.
 
-    Its input is closed behind the last one, so it may keep its answers until then.
+    Behind the cases it is asked the questions drawn, and then every case again in another order.
+    Its input is closed behind the last one, so it may keep its answers until then. A crash at the
+    second time fails the case.
+
+    Args:
+        command: the program and its arguments.
+        files: the vector files.
+        drawn: other questions by the files' stems, one a row.
+        timeout: seconds to wait for an answer.
+        restarts: how often it is started again.
 
     Raises:
         TargetError: it cannot be started, or claims something unknown.
     """
-    questions = [question for file in files for question in questions_of(file)]
+    cases = [question for file in files for question in questions_of(file)]
+    others = {stem: _drawn(stem, words) for stem, words in (drawn or {}).items()}
+    more = [question for some in others.values() for question in some]
+    order = np.argsort(splitmix64(0, len(cases)), kind="stable").tolist()
+    again = [replace(cases[place], again=True) for place in order]
     with CommandTarget(command, timeout=timeout, restarts=restarts) as target:
-        answers = target.answers(questions, last=True)
-        return ResultsTarget(command, target.claims, by_file(questions, answers))
+        answers = target.answers([*cases, *more, *again], last=True)
+        claims = target.claims
+    second = answers[len(cases) + len(more) :]
+    first = _with_second_errors(answers[: len(cases)], dict(zip(order, second, strict=True)))
+    others_of = by_file(more, answers[len(cases) : len(cases) + len(more)])
+    return ResultsTarget(
+        command,
+        claims,
+        by_file(cases, first),
+        _changed(cases, first, dict(zip(order, second, strict=True))),
+        {
+            stem: (words, in_rows(list(others_of[stem].values())))
+            for stem, words in (drawn or {}).items()
+            if len(words)
+        },
+        "each case was asked twice, the second time in another order",
+    )
+
+
+def _drawn(stem: str, words: NDArray[np.uint64]) -> list[Question]:
+    """Questions beside the cases of a vector file, with ids of their own."""
+    names = names_of(stem)
+    questions = questions_of(without_cases(*names), words)
+    return [replace(one, id=f"{'.'.join(names)}.drawn_{one.id}") for one in questions]
+
+
+def _with_second_errors(first: Sequence[Answer], second: Mapping[int, Answer]) -> list[Answer]:
+    """The first answers, but errors of the second time where it was asked and was right before."""
+    found = list(first)
+    for place, answer in second.items():
+        if answer.error and not answer.cut_off and not found[place].error:
+            found[place] = Answer(error=f"asked a second time: {answer.error}")
+    return found
+
+
+def _changed(
+    questions: Sequence[Question], first: Sequence[Answer], second: Mapping[int, Answer]
+) -> dict[str, dict[str, Answer]]:
+    """The second answers that are not the first ones, by stem and id."""
+    found: dict[str, dict[str, Answer]] = {}
+    for place, (question, answer) in enumerate(zip(questions, first, strict=True)):
+        other = second[place]
+        if not answer.error and not other.error and answer != other:
+            found.setdefault(question.file.stem, {})[question.id] = other
+    return found
 
 
 def easy_inputs(op: str, format: str, float: str) -> tuple[int, ...]:

@@ -55,11 +55,13 @@ class Question:
         id: what the answer begins with.
         file: operation, format and float type.
         inputs: the input words.
+        again: whether it was asked before.
     """
 
     id: str
     file: VectorFile
     inputs: tuple[int, ...]
+    again: bool = False
 
     def line(self) -> str:
         """The prompt, without its line end.
@@ -80,6 +82,7 @@ class Answer:
     words: tuple[int, ...] = ()
     error: str = ""
     unsupported: bool = False  #: the target says that it does not have this
+    cut_off: bool = False  #: it was not asked, or does not count, because of an earlier answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +271,8 @@ class Dialogue:
             raise LineError(f"{here} comes after the last answer: {_shown(line)}")
         due = self._questions[len(self.answers)]
         if id != due.id:
-            asked = {question.id: place for place, question in enumerate(self._questions)}
+            places = reversed(list(enumerate(self._questions)))
+            asked = {question.id: place for place, question in places}  # the first place
             if id not in asked:
                 raise LineError(
                     f"{here} must begin with {due.id}, whose answer is due, got {_shown(line)}"
@@ -285,15 +289,18 @@ class Dialogue:
     def break_off(self, reason: str, others: str | None = None) -> None:
         """Note why the next question has no answer, and the error of the others, if known.
 
-        If all have one, the last supported answer becomes an error, so that each fault is reported.
+        If all have one, the last supported answer becomes an error, so that each fault is reported;
+        that of a question asked for the first time, if there is one.
         """
         if self.complete:
             places = [i for i, answer in enumerate(self.answers) if not answer.unsupported]
-            self.answers[places[-1] if places else -1] = Answer(error=reason)
+            first = [i for i in places if not self._questions[i].again] or places
+            self.answers[first[-1] if first else -1] = Answer(error=reason)
             return
         self.answers.append(Answer(error=reason))
         if others is not None:
-            self.answers += [Answer(error=others)] * (len(self._questions) - len(self.answers))
+            left = len(self._questions) - len(self.answers)
+            self.answers += [Answer(error=others, cut_off=True)] * left
 
 
 def in_order(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -42,11 +42,17 @@ class ResultsTarget:
         name: what reports call it.
         claims: what the target says of itself.
         answers: by the files' stems, then by the cases' ids.
+        again: second answers that are not the first ones, in the same way.
+        drawn: questions beside the cases, by stems, with their answers.
+        note: what it was asked, for reports.
     """
 
     name: str
     claims: Claims
     answers: Mapping[str, Mapping[str, Answer]]
+    again: Mapping[str, Mapping[str, Answer]] = field(default_factory=dict)
+    drawn: Mapping[str, tuple[NDArray[np.uint64], Answers]] = field(default_factory=dict)
+    note: str = ""
 
     @property
     def policy(self) -> Policy:
@@ -61,11 +67,14 @@ class ResultsTarget:
         return not answers or not all(answer.unsupported for answer in answers.values())
 
     def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:
-        """The answers to a whole vector file; there are no others.
+        """The answers to a whole vector file, or to the questions drawn; there are no others.
 
         Raises:
             ValueError: the inputs are not the cases of the file.
         """
+        words, answers_to_drawn = self.drawn.get(file.stem, (None, Answers(inputs[:0])))
+        if not file.cases and words is not None and np.array_equal(inputs, words):
+            return answers_to_drawn
         if len(inputs) != len(file.cases):
             raise ValueError(
                 f"inputs must be the {len(file.cases)} cases of {file.stem}, got {len(inputs)}: "
@@ -93,7 +102,8 @@ def piped_results(stream: BinaryIO, files: Sequence[VectorFile], name: str) -> R
     """
     questions = [question for file in files for question in questions_of(file)]
     answers, claims = in_order(_lines(stream), questions, name)
-    return ResultsTarget(name, claims, by_file(questions, answers))
+    note = "answers from a pipe: the cases of the vectors only"
+    return ResultsTarget(name, claims, by_file(questions, answers), note=note)
 
 
 def write_prompts(folder: Path, files: Sequence[VectorFile]) -> int:
@@ -154,7 +164,8 @@ def read_results(
         )
     for policy in policies:
         claims = replace(claims, policy=policy)
-    return ResultsTarget(str(folder), claims, answers)
+    note = "results in a folder: the cases of the vectors only"
+    return ResultsTarget(str(folder), claims, answers, note=note)
 
 
 def _name(stem: str) -> str:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import json
+import re
 from typing import Any
 
 import numpy as np
 import pytest
-from helpers import FILES, records, words
+from helpers import FILES, VECTORS, records, words
 
 from mxref.bits.floats import F32, LAYOUTS
 from mxref.cases.answers import answerable, choices_read, exact_answers, fast_answers
 from mxref.cases.grid import pattern
+from mxref.cases.layout_answers import sizes
+from mxref.cases.parse import VectorError, parse
 from mxref.cases.probes import BLOCKS, COUNT, probes
 from mxref.cases.product import key_layout, product_blocks, reachable, scale_blocks, scale_range
-from mxref.cases.records import padded, same_width
+from mxref.cases.random_blocks import random_blocks
+from mxref.cases.records import NO_WORD, json_line, padded, same_width
 from mxref.cases.words import OPERATIONS
 from mxref.formats.catalog import E2M1, E5M2, ELEMENT_FORMATS, INT8
 from mxref.policy.policy import Policy
@@ -245,8 +251,124 @@ def test_both_references_give_the_answers_of_the_vectors(op: str) -> None:
             assert np.array_equal(one, other), stem
 
 
+@pytest.mark.parametrize(
+    ("op", "words", "policy", "want"),
+    [
+        ("pack", (1, 2, 3), "ocp", (3, 2)),
+        ("unpack", (5,), "ocp", (1 + 3, 5)),
+        ("pack_scales", (3, 5), "ocp", (2 + 15, 15)),
+        ("pack_scales", (3, 5), "ocp+scale_layout=tiles_128x4", (2 + 15, 2 * 512)),
+        ("pack_scales", (129, 4), "ocp+scale_layout=tiles_128x4", (2 + 129 * 4, 2 * 512)),
+        ("unpack_scales", (3, 5), "ocp", (2 + 15, 15)),
+        ("unpack_scales", (129, 9), "ocp+scale_layout=tiles_128x4", (2 + 6 * 512, 129 * 9)),
+        ("pack_blocks", (127,), "ocp+scale_place=before", (33, 17)),
+        ("unpack_blocks", (127,), "ocp+scale_place=after", (17, 33)),
+        ("quantize_tensor", (3, 40, 1), "ocp", (3 + 120, 3 * 2 + 3 * 64)),
+        ("quantize_tensor", (3, 40, 0), "ocp", (3 + 120, 40 + 40 * 32)),
+        ("quantize_tensor", (3, 40, 1), "ocp+tail=short", (3 + 120, 3 * 2 + 3 * 40)),
+    ],
+)
+def test_the_words_of_a_case(
+    op: str, words: tuple[int, ...], policy: str, want: tuple[int, int]
+) -> None:
+    format = "e2m1" if op in ("pack", "unpack") else "mxfp4_e2m1"
+    assert sizes(op, format, words, Policy.parse(policy)) == want
+
+
+@pytest.mark.parametrize(
+    ("op", "needed"),
+    [("pack_scales", 2), ("unpack_scales", 2), ("quantize_tensor", 3), ("pack", 1)],
+)
+def test_a_case_of_too_few_words(op: str, needed: int) -> None:
+    words = (1,) * (needed - 1)
+    with pytest.raises(ValueError, match=f"^{op} must have more words in than {needed - 1}$"):
+        sizes(op, "mxfp4_e2m1", words, Policy())
+    if op != "pack":
+        assert sizes(op, "mxfp4_e2m1", (1,) * needed, Policy()) == (
+            (3, 1) if needed == 2 else (4, 33)
+        )
+
+
+def test_scales_of_a_tensor_are_no_element_codes() -> None:
+    """3 x 40 along axis 1 has 6 scales before its codes, along axis 0 it has 40."""
+    lines = (VECTORS / "quantize_tensor/mxfp4_e2m1.f32.jsonl").read_text("ascii").splitlines()
+    assert len(parse("\n".join(lines) + "\n", "f").cases) == len(lines) - 1
+    (number, line), *_ = [(i, one) for i, one in enumerate(lines) if "3x40_axis_1" in one]
+    record = json.loads(line)
+    for place, is_code in ((5, False), (6, True)):
+        outputs = [output.split(" ") for output in record["out"]]
+        for output in outputs:
+            output[place] = "10"  # a scale code, but no code of E2M1
+        text = [*lines]
+        text[number] = json_line({**record, "out": [" ".join(output) for output in outputs]})
+        if is_code:
+            with pytest.raises(VectorError, match="holds what is no code of e2m1"):
+                parse("\n".join(text) + "\n", "f")
+        else:
+            assert parse("\n".join(text) + "\n", "f").cases[number - 1].output(0)[place] == 0x10
+
+
+@pytest.mark.parametrize("wrong", [None, 7, ["00"], {}])
+def test_what_is_no_text_of_words(wrong: Any) -> None:
+    lines = (VECTORS / "encode/e2m1.f16.jsonl").read_text("ascii").splitlines()
+    place = next(i for i, line in enumerate(lines) if '"by"' in line)
+    case = json.loads(lines[place])
+    for changed, error in (
+        ({"in": wrong}, f"has {wrong!r} as 'in'"),
+        ({"out": [wrong, *case["out"][1:]]}, "out must hold strings"),
+    ):
+        lines[place] = json_line({**case, **changed})
+        with pytest.raises(VectorError, match=f"^f:{place + 1}: {re.escape(error)}$"):
+            parse("\n".join(lines) + "\n", "f")
+
+
 def test_choices_that_are_read() -> None:
     policy = Policy.parse("ocp+rounding=to_odd+scale_rule=ceil+decoded_zero=dropped")
     assert choices_read("encode", policy) == {"rounding": "to_odd"}
     assert choices_read("quantize", policy) == {"rounding": "to_odd", "scale_rule": "ceil"}
     assert choices_read("pack", policy) == {}
+
+
+def test_rows_of_two_widths_get_one() -> None:
+    one, other = np.array([[1], [2], [3]], np.uint64), np.array([[4, 5]] * 3, np.uint64)
+    wide = [[1, NO_WORD], [2, NO_WORD], [3, NO_WORD]]
+    assert [array.tolist() for array in same_width(one, other)] == [wide, other.tolist()]
+    assert [array.tolist() for array in same_width(other, one)] == [other.tolist(), wide]
+    assert same_width(other, other)[0] is other
+    assert padded([[1, 2], [3], []]).tolist() == [[1, 2], [3, NO_WORD], [NO_WORD, NO_WORD]]
+
+
+@pytest.mark.parametrize(("digits", "taken"), [(0, False), (1, True), (16, True), (17, False)])
+def test_digits_of_a_word(digits: int, *, taken: bool) -> None:
+    text = (VECTORS / "decode/e2m1.f32.jsonl").read_text("ascii")
+    file = parse(text, "f")
+    named = [
+        dataclasses.replace(case, id=f"{file.op}.e2m1.f32.{case.inputs[0]:0{digits}x}")
+        for case in file.cases
+    ]
+    file = dataclasses.replace(file, in_digits=digits, cases=tuple(named))
+    lines = "\n".join(file.lines()) + "\n"
+    if taken:
+        assert parse(lines, "f") == file
+    else:
+        with pytest.raises(VectorError):
+            parse(lines, "f")
+
+
+# Random blocks.
+
+
+def test_one_to_three_specials_in_every_second_block() -> None:
+    blocks = random_blocks("how many", F32, E2M1, 4096, specials=True)
+    magnitude = blocks & np.uint64(F32.sign_bit - 1)
+    count = (magnitude >= F32.inf_bits).sum(axis=1)
+    assert set(count.tolist()) == {0, 1, 2, 3}
+    assert 0.47 < (count > 0).mean() < 0.53
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16"])
+def test_an_edge_beyond_the_largest_number_is_that_number(name: str) -> None:
+    """127/64 times the largest power of two and up to 50 ulp more, of INT8."""
+    layout = LAYOUTS[name]
+    magnitude = random_blocks("edges", layout, INT8, 1 << 15) & np.uint64(layout.sign_bit - 1)
+    assert magnitude.max() == layout.inf_bits - 1

@@ -413,8 +413,8 @@ def test_a_format_object_is_returned_as_it_is() -> None:
         ),
         (
             element_format,
-            "E5M2",
-            f"format must be one of {KNOWN_NAMES}, got 'E5M2' (did you mean 'e5m2'?)",
+            "E3M2",
+            f"format must be one of {KNOWN_NAMES}, got 'E3M2' (did you mean 'e3m2'?)",
         ),
         # What begins as written is named before what merely resembles it.
         (

@@ -7,7 +7,7 @@ import functools
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,9 @@ def dequantize(scales, codes, format, dtype):
 """
 #: One operation that is right, for targets of little.
 ENCODE = "import mxref\n\ndef encode(values, format):\n    return mxref.encode(values, format)\n"
+
+#: Options for tests of reports: no question beside the vectors.
+VECTORS_ALONE = ("--sizes", "0", "--no-search")
 
 Vectors = Callable[..., str]
 
@@ -119,8 +122,8 @@ Verify = Callable[..., Run]
 
 @pytest.fixture
 def run_verify(capsys: pytest.CaptureFixture[str]) -> Verify:
-    def run(*arguments: object) -> Run:
-        status = main(["verify", *map(str, arguments)])
+    def run(*arguments: object, extent: Sequence[str] = VECTORS_ALONE) -> Run:
+        status = main(["verify", *map(str, arguments), *extent])
         out, err = capsys.readouterr()
         return Run(status, out, err)
 

@@ -37,8 +37,14 @@ IDS += ["decode-e3m2-f32", "decode-e2m1-f32"]
 NARROW = ("--mxref-op", "encode", "--mxref-float", "f16")
 
 
+#: Options that leave the vectors alone.
+VECTORS_ALONE = "--mxref-sizes 0 --mxref-no-search"
+
+
 @pytest.fixture
-def run(pytester: Pytester) -> Pytester:
+def run(pytester: Pytester, monkeypatch: pytest.MonkeyPatch) -> Pytester:
+    """Runs with vectors alone, unless a test says otherwise."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", VECTORS_ALONE)
     pytester.makepyfile(test_kernel=TEST, right=RIGHT, wrong=WRONG)
     return pytester
 
@@ -176,6 +182,17 @@ def test_a_known_divergence_that_passes_fails(run: Pytester, failing: list[str])
     result = run.runpytest(*arguments, *NARROW)
     result.assert_outcomes(passed=1, failed=1)
     assert any(line.startswith(f"{failing[0]}: is listed") for line in result.outlines)
+    assert any(line.startswith("1 listed as known but pass: ") for line in result.outlines)
+    assert not any("0 of" in line for line in result.outlines)
+
+
+def test_failures_and_stale_ones_are_both_said(run: Pytester, failing: list[str]) -> None:
+    stale = ("encode.e3m2.f16.0000", "encode.e3m2.f16.0001")
+    known = listed(run.path, *failing[2:], *stale)
+    result = run.runpytest("--mxref-target", "wrong.py", "--mxref-xfail", known, *NARROW)
+    result.assert_outcomes(passed=1, failed=1)
+    first = f"2 of {COUNT} cases failed, 2 listed as known but pass: encode e3m2: your output"
+    assert any(line.startswith(first) for line in result.outlines)
 
 
 def test_a_divergence_that_is_not_listed_fails(run: Pytester, failing: list[str]) -> None:
@@ -198,6 +215,116 @@ def test_listed_cases_that_do_not_exist_are_refused(run: Pytester) -> None:
     one_error(run.runpytest(*arguments), text)
     # What is not asked for cannot be missed.
     run.runpytest(*arguments, "--mxref-format", "e2m1").assert_outcomes(passed=3)
+
+
+# Parts: calls and a search.
+
+#: Right in the vectors; wrong in calls with 8 numbers and fewer, and for what the vectors lack.
+SMALL = """
+def encode(values, format):
+    codes = mxref.encode(values, format)
+    return codes ^ (len(codes) < 9)
+"""
+#: Wrong for numbers that no vector has.
+RARE = """
+def encode(values, format):
+    codes = mxref.encode(values, format)
+    return codes ^ (values.view(np.uint32) & 0x3FF == 0x2B7)
+"""
+PARTS = ("--mxref-op", "encode", "--mxref-float", "f32", "--mxref-format", "e2m1")
+
+
+@pytest.fixture
+def parts(run: Pytester, monkeypatch: pytest.MonkeyPatch) -> Pytester:
+    """Runs with all parts, but for calls with more than 300 elements."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--mxref-sizes 300")
+    run.makepyfile(small=RIGHT + SMALL, searched="import numpy as np\n" + RIGHT + RARE)
+    return run
+
+
+def test_each_part_is_a_test(parts: Pytester) -> None:
+    result = parts.runpytest("--mxref-target", "right.py", "-v", "--mxref-float", "f32")
+    result.assert_outcomes(passed=10)
+    passed = [line.split("[")[1].split("]")[0] for line in result.outlines if "PASSED" in line]
+    pairs = ["encode-e3m2", "encode-e2m1", "decode-e3m2", "decode-e2m1"]
+    assert passed == [
+        *(f"{pair}-f32" for pair in pairs),
+        *(f"{pair}-calls" for pair in pairs),
+        *(f"{pair}-search" for pair in pairs[:2]),  # every code is in the vectors
+    ]
+
+
+def test_what_is_wrong_with_calls_comes_first(parts: Pytester) -> None:
+    result = parts.runpytest("--mxref-target", "small.py", *PARTS, "--mxref-no-search")
+    result.assert_outcomes(passed=1, failed=1)
+    start = next(i for i, line in enumerate(result.outlines) if "[encode-e2m1-calls]" in line)
+    sentence = "encode e2m1: wrong only in calls with 8 numbers and fewer"
+    assert result.outlines[start + 1].startswith(sentence)
+    run_again = parts.runpytest("--mxref-target", "small.py", *PARTS, "--mxref-sizes", "0")
+    run_again.assert_outcomes(passed=2)
+
+
+def test_what_the_search_finds(parts: Pytester) -> None:
+    arguments = ("--mxref-target", "searched.py", *PARTS, "--mxref-sizes", "0")
+    result = parts.runpytest(*arguments)
+    result.assert_outcomes(passed=1, failed=1)
+    start = next(i for i, line in enumerate(result.outlines) if "[encode-e2m1-search]" in line)
+    first = "wrong answers in a search of 32,768 questions (seed 0): "
+    assert result.outlines[start + 1].startswith(first)
+    assert any(".search_0: " in line for line in result.outlines)
+    result = parts.runpytest(*arguments, "--mxref-seed", "5")
+    assert any("(seed 5)" in line for line in result.outlines)
+
+
+def test_a_search_that_cannot_be_made_is_skipped(parts: Pytester) -> None:
+    (parts.path / "wrong.py").write_text(
+        RIGHT.replace("(values, format,", "(values[::-1], format,")
+    )
+    result = parts.runpytest("--mxref-target", "wrong.py", *PARTS, "--mxref-sizes", "0", "-rs")
+    result.assert_outcomes(failed=1, skipped=1)
+    assert any("no policy that is known explains" in line for line in result.outlines)
+
+
+def test_known_kinds(parts: Pytester) -> None:
+    """What `verify --write-xfail` lists makes every part pass, as an expected failure."""
+    away = WRONG.replace('format == "e3m2"', 'format == "e2m1"')
+    small = "\ndef decode(codes, format):\n"
+    small += "    return mxref.decode(codes, format) * (-1 if len(codes) < 9 else 1)\n"
+    (parts.path / "both.py").write_text(away + small)
+    arguments = ("--mxref-target", "both.py", "--mxref-float", "f32", "--mxref-format", "e2m1")
+    command = ["verify", str(parts.path / "both.py"), "--float", "f32", "--format", "e2m1"]
+    command += ["--sizes", "300", "--write-xfail"]
+    assert mxref.cli.main([*command, str(parts.path / "known.json")]) == 0
+    record = json.loads((parts.path / "known.json").read_text())
+    for group in record["groups"]:
+        group |= {"reason": "by design", "link": "T-1"}
+    (parts.path / "known.json").write_text(json.dumps(record))
+    result = parts.runpytest(*arguments, "--mxref-xfail", "known.json", "-rx")
+    # The calls of encode and the vectors of decode are right; the other three are known.
+    result.assert_outcomes(passed=2, xfailed=3)
+    for line in ("[encode-e2m1-f32] - ", "[encode-e2m1-search] - ", "[decode-e2m1-calls] - "):
+        assert any(line in shown and "by design (T-1)" in shown for shown in result.outlines)
+    # What does not fail any more is said, in the part where it is looked for.
+    right = ("--mxref-target", "right.py", *arguments[2:])
+    result = parts.runpytest(*right, "--mxref-xfail", "known.json", "--mxref-op", "decode")
+    result.assert_outcomes(passed=1, failed=1)
+    assert "1 listed as known but pass: decode e2m1 size" in result.outlines
+    # A kind is not stale where a float type that may show it is left out.
+    only = ("--mxref-op", "encode", "--mxref-format", "e2m1", "--mxref-sizes", "0")
+    one_less, neither = {"passed": 1, "failed": 1}, {"passed": 0, "failed": 2}
+    for floats, outcomes in (((), {**neither, "passed": 1}), (PARTS[2:4], one_less)):
+        result = parts.runpytest(*right[:2], "--mxref-xfail", "known.json", *only, *floats)
+        result.assert_outcomes(**outcomes)
+    (parts.path / "known.json").write_text(
+        json.dumps({"groups": [{**record["groups"][0], "cases": [], "kinds": ["encode e9m9 N1"]}]})
+    )
+    known = ("--mxref-xfail", "known.json")
+    one_error(parts.runpytest(*right, *known), "there is no case 'encode e9m9 N1'")
+
+
+def test_sizes_below_zero_are_refused(parts: Pytester) -> None:
+    arguments = ("--mxref-target", "right.py", "--mxref-sizes", "-1")
+    one_error(parts.runpytest(*arguments), "--mxref-sizes must be 0 or more, got -1")
 
 
 # Where the target is named.
@@ -238,7 +365,7 @@ def test_in_the_workers_of_xdist(run: Pytester) -> None:
     assert sum(line.startswith("mxref: not covered: ") for line in result.outlines) == 1
 
 
-def test_with_other_parameters_and_fixtures(pytester: Pytester) -> None:
+def test_with_other_parameters_and_fixtures(run: Pytester) -> None:
     code = """
         import pytest
 
@@ -251,8 +378,9 @@ def test_with_other_parameters_and_fixtures(pytester: Pytester) -> None:
         def test_both(number, checked):
             assert str(checked) in ("decode-e3m2-f32", "decode-e2m1-f32")
     """
-    pytester.makepyfile(test_both=code, right=RIGHT)
-    result = pytester.runpytest("--mxref-target", "right.py", "--mxref-op", "decode")
+    (run.path / "test_kernel.py").unlink()
+    run.makepyfile(test_both=code)
+    result = run.runpytest("--mxref-target", "right.py", "--mxref-op", "decode")
     result.assert_outcomes(passed=4)
 
 
@@ -279,8 +407,8 @@ def test_the_example_runs(tmp_path: Path) -> None:
     (settings,) = [line for line in test.splitlines() if line.startswith("mxref_target = ")]
     (tmp_path / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\n{settings}\n")
     for text, outcome in (
-        (kernel, "2 passed"),
-        (kernel.replace("magnitude >=", "magnitude >"), "1 failed, 1 passed"),
+        (kernel, "5 passed"),
+        (kernel.replace("magnitude >=", "magnitude >"), "1 failed, 4 passed"),
     ):
         (tmp_path / "my_kernel.py").write_text(text)
         done = run_command(sys.executable, "-m", "pytest", "-W", "error", cwd=tmp_path)

@@ -6,5 +6,5 @@ mxref_target = "my_kernel.py"
 
 
 def test_mx(mxref_case):
-    """One test for each operation, format and float type that the kernel has."""
+    """A test for each operation, format and float type; calls and a search for each format."""
     mxref_case.check()

@@ -25,7 +25,7 @@ from mxref.conformance.checking.drawn import QUESTIONS, drawn
 from mxref.conformance.checking.layout_questions import Subject
 from mxref.conformance.checking.layout_sizes import ask_layouts
 from mxref.conformance.checking.level_two import ask_families
-from mxref.conformance.checking.steadiness import judge_calls
+from mxref.conformance.checking.steadiness import changed_answers, judge_calls
 from mxref.conformance.compare.compare import Answered, asked
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import Scope, Use
@@ -34,6 +34,7 @@ from mxref.golden.level2 import default_families, families
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers
+from mxref.targets.results import ResultsTarget
 from mxref.targets.target import PythonTarget, Target
 
 __all__ = ["PACES", "Extent", "check"]
@@ -76,7 +77,7 @@ def check(
     """Check a target as kernels are used: see `verify` for the vectors alone.
 
     Args:
-        target: the implementation; one that is no Python file is asked the vectors only.
+        target: the implementation; of one with recorded answers these are compared.
         files: the vector files.
         policy: what to compare with; see `verify`.
         known: reasons of known divergences by case id, kind or way of calling.
@@ -96,25 +97,29 @@ def check(
         elements += max(elements_of(file, len(file.cases)), _LEAST * calls) if file.cases else 0
     files_of = {one.file.stem: [one] for one in answered}
     first = with_rows(report, list(files_of.values()), why=False)
-    if not isinstance(target, PythonTarget) or not answered:
+    if not answered or not isinstance(target, PythonTarget | ResultsTarget):
         return described(with_rows(first, list(files_of.values())))
-    most = _elements(seconds / elements * 1e6) if extent.elements is None else extent.elements
-    uses, scope = _again(target, first, most) if most else ([], Scope())
+    # Without other calls the search still keeps to what the speed of the target allows.
+    most = extent.elements or _elements(seconds / elements * 1e6)
+    others = isinstance(target, PythonTarget) and extent.elements != 0
+    scope = Scope()
+    uses: list[Use] = []
+    if isinstance(target, ResultsTarget):
+        uses += changed_answers(target, [one.file for one in answered])
+        scope = Scope(notes=(target.note,) if target.note else ())
+    elif others:
+        uses, scope = _again(target, first, most)
     first = with_rows(first, list(files_of.values()), uses)
-    if most:
-        layouts, laid_out = ask_layouts(target, list(_subjects(first)), most)
-        uses += layouts
-        scope = replace(
-            scope,
-            calls=scope.calls + laid_out.calls,
-            notes=(*scope.notes, *laid_out.notes),
-        )
+    if isinstance(target, PythonTarget) and others:
+        layouts, scope = _layouts(target, first, most, scope)
         empty, notes = ask_nothing(target, [one.file for one in answered])
-        uses += empty
+        uses += [*layouts, *empty]
         scope = replace(scope, notes=(*scope.notes, *notes))
     scope = replace(scope, seed=extent.seed, level=extent.level, elements=most)
     asked_by = list(_asked_by(first, uses, listing=extent.listing))
-    found = list(_families(target, asked_by, most, extent))
+    found: list[Compared] = []
+    if isinstance(target, PythonTarget):
+        found += _families(target, asked_by, most, extent)
     cases = sum(one.cases for one in found)
     scope = replace(scope, families=len(found), family_cases=cases)
     if extent.search:
@@ -136,10 +141,26 @@ def _elements(seconds: float) -> int:
     return next(elements for pace, elements in PACES if seconds <= pace)
 
 
+def _layouts(
+    target: PythonTarget, report: Report, most: int, scope: Scope
+) -> tuple[list[Use], Scope]:
+    """Operations on layouts in many sizes; of a slow target in smaller ones, as there are many."""
+    fewer = most if most >= PACES[0][1] else most // 4
+    uses, asked_for = ask_layouts(target, list(_subjects(report)), fewer)
+    return uses, replace(
+        scope,
+        calls=scope.calls + asked_for.calls,
+        smallest=scope.smallest or min(asked_for.calls, 1),
+        largest=scope.largest or asked_for.largest,
+        notes=(*scope.notes, *asked_for.notes),
+    )
+
+
 def _subjects(report: Report) -> Iterator[Subject]:
     """The operations on layouts, with what gives the target's answers to their vectors."""
     for row in report.rows:
-        if row.op in LAYOUT_OPERATIONS:
+        known_bug = any(one.complete and one.kind != "policy" for one in row.causes)
+        if row.op in LAYOUT_OPERATIONS and not known_bug:
             policy, profile = _explaining(row, report), report.profile if row.profile else None
             by, fails = policy or _compared_with(row, report), policy is None
             for outcome in row.outcomes:
@@ -198,7 +219,7 @@ def _families(
     target: PythonTarget, asked_by: Sequence[_AskedBy], most: int, extent: Extent
 ) -> Iterator[Compared]:
     """Exhaustive families: all at level 2, else those that are small, of a target that is fast."""
-    chosen = default_families() if most == PACES[0][1] else []
+    chosen = default_families() if extent.elements != 0 and most >= PACES[0][1] else []
     if extent.level == 2:
         chosen = families()
     for files, policy, profile in asked_by:
@@ -206,20 +227,26 @@ def _families(
 
 
 def _search(
-    target: PythonTarget,
+    target: PythonTarget | ResultsTarget,
     asked_by: Sequence[_AskedBy],
     most: int,
     extent: Extent,
     known: Mapping[str, str],
 ) -> Iterator[Compared]:
     """A search for wrong answers."""
-    for files, policy, profile in asked_by:
-        for file in files:
-            if file.op in QUESTIONS:
-                count = min(QUESTIONS[file.op], max(most or 1 << 17, 64) // elements_of(file, 1))
-                words = drawn(file.op, file.format, file.float, count, extent.seed)
-                chunks = [words]
-                yield compare_computed(target, file, chunks, policy, profile, known, name="search")
+    for file, policy, profile in (
+        (file, policy, profile) for files, policy, profile in asked_by for file in files
+    ):
+        if file.op not in QUESTIONS:
+            continue
+        if isinstance(target, PythonTarget):
+            count = min(QUESTIONS[file.op], max(most, 64) // elements_of(file, 1))
+            words = drawn(file.op, file.format, file.float, count, extent.seed)
+        elif file.stem in target.drawn:  # it was asked before
+            words = target.drawn[file.stem][0]
+        else:
+            continue
+        yield compare_computed(target, file, [words], policy, profile, known, name="search")
 
 
 def _explaining(row: VerifyRow, report: Report, *, listing: bool = False) -> Policy | None:

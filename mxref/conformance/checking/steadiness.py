@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.records import stripped
+from mxref.cases.records import VectorFile, padded, stripped
+from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.conformance.checking.batches import Call, Ways
 from mxref.conformance.checking.sizes import Sized, places_text, size_rule
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
 from mxref.conformance.verdict.uses import Use
+from mxref.targets.results import ResultsTarget
 
-__all__ = ["Wanted", "judge_calls"]
+__all__ = ["Wanted", "changed_answers", "judge_calls", "two_answers"]
 
 #: The right answers to the cases of a file, one a row.
 Wanted = Callable[[Ways], NDArray[np.uint64]]
@@ -57,6 +60,14 @@ class _Judge:
             return bool(call.error)
         right = self.wanted(self.of[call.file.stem])[call.rows[call.changed]]
         return call.way != "batch" or not same_answers(call.file, right, call.got).all()
+
+    def wrong_places(self, call: Call) -> NDArray[np.int64]:
+        """The places of a call where the answer is wrong."""
+        one = self.of[call.file.stem]
+        answers = one.first[call.rows].copy()
+        answers[call.changed, : call.got.shape[1]] = call.got
+        right = self.wanted(one)[call.rows]
+        return np.flatnonzero(~same_answers(call.file, right, answers).all(axis=1))
 
     def first_calls(self, calls: Sequence[Call]) -> Iterator[Call]:
         """The calls to the vectors, whose wrong answers became right later."""
@@ -116,7 +127,8 @@ def _of_batches(judge: _Judge, calls: Sequence[Call]) -> tuple[str, str]:
     bad = bad or [call for call in every if judge.bad(call) or (not call.turn and call.differs)]
     example = next((call for call in bad if call.turn), bad[0])
     one = judge.of[example.file.stem]
-    text = _two_answers(judge, example)
+    gave = _two_answers(judge, example)
+    text = f"not reproducible: {gave}"
     if not _steady(one, example):
         counts = f"{len(bad)} of {len(every)} calls have wrong answers"
         return "state", f"{text}; {_order(every, bad) or counts}"
@@ -130,8 +142,8 @@ def _of_batches(judge: _Judge, calls: Sequence[Call]) -> tuple[str, str]:
     if order:
         return "state", f"{text}; {order}"
     rule = size_rule(sized, judge.unit)
-    if _by_company(one, example) and (rule is None or rule.startswith(_FROM_FEW)):
-        return "company", f"{text}: an answer depends on what else is in the call"
+    if _by_company(judge, one, example) and (rule is None or rule.startswith(_FROM_FEW)):
+        return "company", f"an answer depends on what else is in the call: {gave}"
     if rule is not None:
         wrong = [call for call in (*bad, *telling) if call.changed.size and judge.bad(call)]
         places = [(call.changed, len(call.rows)) for call in wrong if call.turn]
@@ -139,16 +151,23 @@ def _of_batches(judge: _Judge, calls: Sequence[Call]) -> tuple[str, str]:
         return "size", f"wrong only in calls with {rule}{where}: {judge.example(example)}"
     if _right_if_longer(one, example, every):
         return "state", f"{text}; right in a call of another size"
-    return "company", f"{text}: an answer depends on what else is in the call"
+    return "company", f"an answer depends on what else is in the call: {gave}"
 
 
-def _by_company(one: Ways, example: Call) -> bool:
-    """Whether a wrong answer is right in the same place of a call full of the same case."""
-    if not example.changed.size or not example.turn:
+def _by_company(judge: _Judge, one: Ways, example: Call) -> bool:
+    """Whether a wrong answer is right in the same place among other cases, each repeated."""
+    wrong = np.empty(0, np.int64) if example.error else judge.wrong_places(example)
+    if not wrong.size or not example.turn:
         return False
-    place = example.changed[0]
-    alone = one.ask(np.full_like(example.rows, example.rows[place]), 2)
-    return not alone.error and place not in alone.changed
+    place = wrong[0]
+    own = example.rows[place]
+    for case in (own, *one.chosen(4, 6)):
+        rows = np.full_like(example.rows, case)
+        rows[place] = own
+        call = one.ask(rows, 2)
+        if not call.error and place not in judge.wrong_places(call):
+            return True
+    return False
 
 
 def _steady(one: Ways, example: Call) -> bool:
@@ -199,16 +218,49 @@ def _two_answers(judge: _Judge, call: Call) -> str:
     """That one question has two answers, with the first word that differs."""
     one, size = judge.of[call.file.stem], len(call.rows)
     if call.error:
-        return f"not reproducible: a call with {size:,} {judge.unit} raised {call.error}"
-    width = one.inputs.shape[1]
-    subject = {
-        "quantize": f"the same {width} numbers",
-        "dequantize": "the same scale and codes",
-    }.get(call.file.op, f"the same {judge.unit.removesuffix('s')}")
+        return f"a call with {size:,} {judge.unit} raised {call.error}"
+    subject = _subject(call.file)
     if not call.turn:
-        return f"not reproducible: {subject} gave another answer the second time"
+        return f"{subject} gave another answer the second time"
     before, now = one.first[call.rows[call.changed[0]]], call.got[0]
-    index = int(np.argmax(before[: now.size] != now))
-    a, b = (f"{int(word):0{call.file.out_digits}x}" for word in (before[index], now[index]))
     when = f"the second time in a call with {size:,} {judge.unit}"
-    return f"not reproducible: {subject} gave {a} and {b}, {when}"
+    return f"{two_answers(call.file, before, now)}, {when}"
+
+
+def _subject(file: VectorFile) -> str:
+    if file.op in LAYOUT_OPERATIONS:
+        return "the same input"
+    width = len(file.cases[0].inputs)
+    unit = _UNITS.get(file.op, "rows").removesuffix("s")
+    blocks = {"quantize": f"the same {width} numbers", "dequantize": "the same scale and codes"}
+    return blocks.get(file.op, f"the same {unit}")
+
+
+def two_answers(file: VectorFile, before: NDArray[np.uint64], now: NDArray[np.uint64]) -> str:
+    """That one question has two answers, with the first word that differs."""
+    index = int(np.argmax(before[: now.size] != now))
+    a, b = (f"{int(word):0{file.out_digits}x}" for word in (before[index], now[index]))
+    return f"{_subject(file)} gave {a} and {b}"
+
+
+def changed_answers(target: ResultsTarget, files: Sequence[VectorFile]) -> tuple[Use, ...]:
+    """What is wrong with a program whose second answers are not its first ones."""
+    found: dict[tuple[str, str], list[tuple[VectorFile, str]]] = {}
+    asked: Counter[tuple[str, str]] = Counter()
+    for file in files:
+        asked[file.op, file.format] += len(file.cases)
+        for id, other in target.again.get(file.stem, {}).items():
+            first = target.answers[file.stem][id]
+            before, now = padded([first.words, other.words])
+            if first.unsupported != other.unsupported:
+                text = f"{_subject(file)} was `unsupported` once, and was answered"
+            elif same_answers(file, before[np.newaxis], now[np.newaxis]).all():
+                continue
+            else:
+                text = two_answers(file, before, now)
+            found.setdefault((file.op, file.format), []).append((file, f"{text} ({id})"))
+    uses = []
+    for (op, format), some in found.items():
+        counts = f"{len(some)} of {asked[op, format]} cases, asked again in another order"
+        uses.append(Use(op, format, "state", f"not reproducible: {some[0][1]}; {counts}"))
+    return tuple(uses)

@@ -19,7 +19,7 @@ from mxref.conformance.compare.failure_text import (
     show_input,
     show_output,
 )
-from mxref.conformance.fuzzing.batches import Call
+from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.formats.catalog import block_format
 from mxref.targets.calls import code_format
 

@@ -18,8 +18,8 @@ from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
 from mxref.cases.answers import answerable, choices_read, exact_answer
 from mxref.cases.records import VectorFile, padded
 from mxref.conformance.compare.compare import Failure, same_answers
-from mxref.conformance.fuzzing.batches import SIZES, Call, has_batches
 from mxref.conformance.fuzzing.counterexample import Changed, Counterexample
+from mxref.conformance.fuzzing.fuzz_call import SIZES, Call, has_batches
 from mxref.conformance.fuzzing.input_words import questions, subjects
 from mxref.conformance.fuzzing.random_states import RandomStates
 from mxref.conformance.fuzzing.reproduce import reproduction
@@ -36,6 +36,8 @@ __all__ = ["Counterexample", "FuzzRow", "fuzz"]
 
 #: From so many cases on, a batch is put to one float type of a format only.
 _LARGE = 1000
+#: A question of more cases, none of which fails alone, is simplified as a batch.
+_FEW = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,14 +198,15 @@ def _simplified(trial: Trial, call: Call, place: int) -> Call:
         if trial.wrong(one, call.memory)[0]:
             wrong = functools.partial(trial.wrong, memory=call.memory)
             return Call(simplest(wrong, trial.file, one[0])[np.newaxis], call.memory)
-    if not call.size:
+    if not call.size and len(call.rows) <= _FEW:
         return call
+    batch = call if call.size else Call(call.rows, size=len(call.rows))
 
     def first_wrong(one: Call) -> int | None:
         found = trial.failure(one)
         return None if found is None else found.index
 
-    return smallest_call(first_wrong, trial.file, call, place)
+    return smallest_call(first_wrong, trial.file, batch, place)
 
 
 def _is_right_below(trial: Trial, call: Call) -> bool:

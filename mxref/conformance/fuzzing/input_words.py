@@ -14,6 +14,7 @@ from mxref import strategies
 from mxref.bits.floats import F32, LAYOUTS, U8
 from mxref.cases.layout_answers import packing_of
 from mxref.cases.records import NO_WORD, padded
+from mxref.conformance.fuzzing.variants import VARIANTS
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     E8M0,
@@ -46,7 +47,8 @@ Rows: TypeAlias = st.SearchStrategy[list[Sequence[int]]]
 _BLOCKS = (*BLOCK_FORMATS, *OTHER_BLOCK_FORMATS)
 #: Scale codes, those nearest to one first.
 _AROUND_ONE = sorted(range(E8M0.code_count), key=lambda code: abs(code - E8M0.bias))
-_MAYBE = st.booleans()
+#: Variants of blocks of numbers, rotations with twice the weight of others.
+_VARIANTS = (*VARIANTS, "turns")
 _PACKED = ("e3m2", "e2m3", "e2m1")
 
 
@@ -141,9 +143,13 @@ def _stochastic_words(words: list[int], drawn: list[tuple[int, int]]) -> list[Se
 def _blocks(op: str, format: str, slot: str, policy: Policy) -> Rows:
     fmt = block_format(format)
     found: Rows
+    names: Sequence[str] = ("none", "turns")
     if op == "quantize":
+        names = _VARIANTS
         refuses = policy.element.nan_to_finite is NaNToFinite.ERROR
         places = () if refuses and fmt.element.nan_code is None else None
+        if places is not None:
+            names = [name for name in names if name != "specials"]
         uint = LAYOUTS[slot].uint
         found = strategies.blocks(format, slot, count=2, specials=places, policy=policy).map(
             lambda array: array.view(uint).tolist()
@@ -153,17 +159,18 @@ def _blocks(op: str, format: str, slot: str, policy: Policy) -> Rows:
             lambda pair: np.concatenate([pair[0][:, np.newaxis], pair[1]], axis=1).tolist()
         )
     size = fmt.elements_per_block
-    found = st.builds(lambda some, turned: [*some, *_turns(some[-1], size) * turned], found, _MAYBE)
+    layout = LAYOUTS[slot]
+
+    def with_variants(some: list[Sequence[int]], name: str) -> list[Sequence[int]]:
+        first, block = some[-1][:-size], np.array(some[-1][-size:], np.uint64)
+        more: list[list[int]] = VARIANTS[name](block, layout).tolist()
+        return [*some, *([*first, *row] for row in more)]
+
+    found = st.builds(with_variants, found, st.sampled_from(names))
     if not fmt.tensor_scale:
         return found
     scale = one_branch(*numbers(F32, [(-16, 16)])).map((F32.sign_bit - 1).__and__)
     return st.builds(lambda tensor, some: [[tensor, *row] for row in some], scale, found)
-
-
-def _turns(row: Sequence[int], size: int) -> list[Sequence[int]]:
-    """All rotations of a block's elements but the block itself."""
-    first, elements = row[:-size], row[-size:]
-    return [[*first, *elements[turn:], *elements[:turn]] for turn in range(1, size)]
 
 
 def _tensor_words(found: tuple[NDArray[Any], int]) -> list[Sequence[int]]:

@@ -15,7 +15,7 @@ from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.records import VectorFile, stripped, words
 from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.conformance.compare.compare import Failure
-from mxref.conformance.fuzzing.batches import Call
+from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
 from mxref.targets.target import Target, split_spec
 
@@ -44,7 +44,7 @@ def reproduction(
     inputs = call.rows
     command = getattr(target, "command", None)
     if command is not None:
-        return "\n".join(_shell(command, file, inputs, failure))
+        return "\n".join(_shell(command, file, inputs[call.order], failure))
     scaled = OTHER_BLOCK_FORMATS.get(file.format)
     if file.op in LAYOUT_OPERATIONS or (scaled is not None and scaled.tensor_scale):
         inputs = inputs[failure.index : failure.index + 1]  # asked one by one

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
-from mxref.conformance.fuzzing.batches import SIZES, Call
+from mxref.conformance.fuzzing.fuzz_call import SIZES, Call
 from mxref.conformance.fuzzing.simplify import attempts
 
 __all__ = ["smallest_call"]

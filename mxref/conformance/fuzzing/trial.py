@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from mxref.cases.answers import fast_answers
 from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
 from mxref.conformance.compare.compare import Failure, profile_answers, same_answers
-from mxref.conformance.fuzzing.batches import Call
 from mxref.conformance.fuzzing.counterexample import Answer, Changed
+from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.conformance.fuzzing.input_words import Question
 from mxref.conformance.fuzzing.random_states import RandomStates
 from mxref.policy.policy import Policy

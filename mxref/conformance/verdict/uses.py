@@ -15,6 +15,7 @@ USES = {
     "memory": "depends on where its arrays lie in memory",
     "threads": "fails when called by two threads",
     "empty": "answers an empty call wrongly",
+    "numbers": "computes tensors wrongly",
 }
 
 
@@ -26,7 +27,8 @@ class Use:
         op: the operation.
         format: the format.
         kind: `size` of the call, `state` kept between calls, `company` (what else is in the call),
-            `memory` (the address of an array), `threads`, `empty` (a call with no case).
+            `memory` (where an array lies), `threads`, `empty` (a call with no case), `numbers` (the
+            numbers of a tensor, whatever its size).
         text: what is wrong, in one sentence.
     """
 

@@ -16,9 +16,9 @@ import pytest
 
 import mxref
 from mxref.conformance import load_target, target_of
-from mxref.conformance.fuzzing.batches import SIZES
 from mxref.conformance.fuzzing.counterexample import Counterexample
 from mxref.conformance.fuzzing.fuzz import FuzzRow, fuzz
+from mxref.conformance.fuzzing.fuzz_call import SIZES
 
 FP4 = "mxfp4_e2m1"
 Pair = tuple[np.ndarray, np.ndarray]

@@ -1,0 +1,234 @@
+"""Blocks made from a block: what stands in which lane, counted on the rows themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mxref
+from mxref.bits.floats import LAYOUTS
+from mxref.conformance import target_of
+from mxref.conformance.fuzzing.fuzz import fuzz
+from mxref.conformance.fuzzing.variants import VARIANTS
+
+Array = np.ndarray[Any, Any]
+FLOATS = tuple(LAYOUTS)
+#: 1, -2.5, 0.75, 3.25, zeros, a NaN.
+BLOCK = np.array([1, -2.5, 0.75, 3.25, *[0] * 11, np.nan, *[0] * 16])
+
+
+def variant(name: str, float: str, block: Array = BLOCK) -> Array:
+    """A variant of a block, as float64."""
+    layout = LAYOUTS[float]
+    words = block.astype(layout.dtype).view(layout.uint).astype(np.uint64)
+    rows = VARIANTS[name](words, layout)
+    return rows.astype(layout.uint).view(layout.dtype).astype(np.float64).reshape(-1, len(block))
+
+
+@pytest.mark.parametrize("float", FLOATS)
+def test_every_lane_has_the_largest_element_of_either_sign(float: str) -> None:
+    rows = variant("largest", float)
+    tops = np.abs(rows).argmax(axis=1)
+    assert tops.tolist() == [*range(32), *range(32)]
+    largest = rows[np.arange(64), tops]
+    assert largest.tolist() == [13.0] * 32 + [-13.0] * 32  # 4 times 3.25
+    others = np.sort(np.abs(rows), axis=1)[:, -2]
+    assert (others <= 3.25).all()
+
+
+@pytest.mark.parametrize("float", FLOATS)
+def test_blocks_at_the_end_of_the_float_type_keep_one_largest_element(float: str) -> None:
+    most = np.finfo(np.float16).max if float == "f16" else 3.38e38
+    rows = variant("largest", float, np.array([most, -most, 1.0, *[0] * 29]))
+    assert np.isfinite(rows).all()
+    assert np.abs(rows).argmax(axis=1).tolist() == [*range(32), *range(32)]
+
+
+@pytest.mark.parametrize("float", FLOATS)
+def test_pairs_are_two_equal_maxima(float: str) -> None:
+    rows = variant("pairs", float)
+    assert ((np.abs(rows) == 13).sum(axis=1) == 2).all()
+    signs = {tuple(sorted(row[np.abs(row) == 13].tolist())) for row in rows}
+    assert signs == {(13.0, 13.0), (-13.0, 13.0), (-13.0, -13.0)}
+    lanes = {int(lane) for row in rows for lane in np.flatnonzero(np.abs(row) == 13)}
+    assert lanes == set(range(32))
+
+
+@pytest.mark.parametrize("float", FLOATS)
+def test_the_significand_of_the_largest_element_goes_through_a_binade(float: str) -> None:
+    rows = variant("significands", float)
+    amax = np.abs(rows).max(axis=1)
+    assert len(amax) == 128
+    assert ((amax >= 2) & (amax < 4)).all()
+    assert np.unique(np.floor(amax * 64)).size == 128  # one in each 128th of the binade
+    assert ((np.abs(rows) >= 2).sum(axis=1) == 1).all()
+
+
+@pytest.mark.parametrize("float", ["f32", "bf16", "f64"])
+def test_elements_far_below_the_largest(float: str) -> None:
+    rows = variant("far", float)
+    is_far = (rows != 0) & (np.abs(rows) < 2.0**-16)
+    assert (is_far.sum(axis=1) == 1).all()
+    significands, exponents = np.frexp(rows[is_far])
+    assert sorted(exponents.tolist()) == list(range(2 - 83, 2 - 19))  # 2 * 2**-20 ... 2 * 2**-83
+    most = 1 - 2.0 ** -(LAYOUTS[float].mantissa_bits + 1)
+    assert set(significands.tolist()) == {0.5, 0.75, most, -0.5, -0.75, -most}
+    assert np.flatnonzero(is_far.any(axis=0)).tolist() == [0, 1, 2, *range(4, 32)]
+    assert (rows.max(axis=1) == 3.25).all()
+
+
+@pytest.mark.parametrize("float", FLOATS)
+def test_each_element_alone_and_zeros_after_a_full_block(float: str) -> None:
+    rows = variant("alone", float)
+    assert ((rows[:32] != 0).sum(axis=1) == (BLOCK != 0)).all()
+    full = ((rows[32:] != 0).sum(axis=1) > 1).tolist()
+    assert full == [True, False, True, False]
+
+
+@pytest.mark.parametrize("float", ["f32", "bf16", "f64"])
+def test_ramps_have_every_magnitude_in_every_lane(float: str) -> None:
+    rows = np.abs(variant("ramps", float))
+    assert (rows.max(axis=1) == 3.25).all()
+    for lane in range(32):
+        assert np.unique(rows[:, lane]).size >= 155  # of 160: the largest took five places
+        assert rows[:, lane].min() < 3.25 * 2.0**-19
+
+
+@pytest.mark.parametrize("float", FLOATS)
+def test_specials_stand_in_every_lane(float: str) -> None:
+    *rows, nans, infinities, mixed = variant("specials", float)
+    assert np.isnan(nans).all()
+    assert np.isposinf(infinities).all()
+    assert (np.isnan(mixed) | np.isinf(mixed)).all()
+    rows = np.array(rows)
+    for is_special in (np.isnan, np.isposinf, np.isneginf):
+        assert is_special(rows).any(axis=0).all()
+    both = np.isnan(rows).any(axis=1) & np.isinf(rows).any(axis=1)
+    assert both.sum() == 32
+    rest = np.where(np.isfinite(rows), rows, 0)
+    assert ((rest == 0).all(axis=1).sum(), len(rows)) == (64, 128)
+
+
+# --- a kernel of each class, which a search of 200 examples must find -----------------------------
+
+Pair = tuple[Array, Array]
+
+
+def right(values: Array, format: str) -> Pair:
+    blocks = mxref.quantize(values, format)
+    return np.array(blocks.scale_codes[:, 0]), np.array(blocks.codes)
+
+
+def finite_amax(values: Array) -> Array:
+    return np.where(np.isfinite(values), np.abs(values), 0).max(axis=1)
+
+
+def raised(values: Array, format: str, where: Array) -> Pair:
+    """One scale too large in some blocks."""
+    scales, codes = right(values, format)
+    return scales + (where & (scales < 254)).astype(np.uint8), codes
+
+
+def nan_ignored(values: Array, format: str) -> Pair:
+    values[:, 10] = np.where(np.isnan(values[:, 10]), 0, values[:, 10])
+    return right(values, format)
+
+
+def abs_missing(values: Array, format: str) -> Pair:
+    scales, codes = right(values, format)
+    signed = np.abs(values)
+    signed[:, 22] = values[:, 22]
+    largest = np.fmax(signed.max(axis=1, initial=0), 0)
+    own = mxref.shared_scale(largest, "e4m3")
+    return np.where(np.isfinite(values).all(axis=1), own, scales), codes
+
+
+def negative_in_an_even_lane(values: Array, format: str) -> Pair:
+    magnitudes = np.where(np.isfinite(values), np.abs(values), 0)
+    lanes = magnitudes.argmax(axis=1)
+    is_negative = values[np.arange(len(values)), lanes] < 0
+    return raised(values, format, is_negative & (lanes % 2 == 0))
+
+
+def opposite_maxima(values: Array, format: str) -> Pair:
+    amax = finite_amax(values)[:, np.newaxis]
+    return raised(values, format, ((values == amax) & (amax > 0)).any(1) & (values == -amax).any(1))
+
+
+def narrow_significands(values: Array, format: str) -> Pair:
+    significands = 2 * np.frexp(finite_amax(values))[0]
+    return raised(values, format, (significands >= 1.414) & (significands < 1.422))
+
+
+def quotients(values: Array, scales: Array) -> Array:
+    return values.astype(np.float64) / np.exp2(scales.astype(np.float64) - 127)[:, np.newaxis]
+
+
+def by_way_of(values: Array, format: str, drop: int) -> Pair:
+    """The quotient without its last bits."""
+    scales, codes = right(values, format)
+    exact = quotients(values, scales).astype(np.float32)
+    short = (exact.view(np.uint32) >> drop << drop).view(np.float32)
+    is_finite = np.isfinite(values).all(axis=1)[:, np.newaxis]
+    return scales, np.where(is_finite, mxref.encode(short, "e4m3"), codes)
+
+
+def last_bit_dropped(values: Array, format: str) -> Pair:
+    return by_way_of(values, format, 1)
+
+
+def wrapped_shift(values: Array, format: str) -> Pair:
+    scales, codes = right(values, format)
+    exact = np.abs(quotients(values, scales))
+    codes[(exact >= 2.0**-68) & (exact < 2.0**-64)] |= 1
+    return scales, codes
+
+
+def nan_among_zeros(values: Array, format: str) -> Pair:
+    scales, codes = right(values, format)
+    nans = np.isnan(values)
+    scales[nans.any(axis=1) & (nans | (values == 0)).all(axis=1)] = 0
+    return scales, codes
+
+
+def nan_beside_infinity(values: Array, format: str) -> Pair:
+    scales, codes = right(values, format)
+    scales[np.isnan(values).any(axis=1) & np.isinf(values).any(axis=1)] = 254
+    return scales, codes
+
+
+def one_code_in_one_lane(values: Array, format: str) -> Pair:
+    scales, codes = right(values, format)
+    codes[:, 13] -= codes[:, 13] == 0x35
+    return scales, codes
+
+
+def zeros_after_a_full_block(values: Array, format: str) -> Pair:
+    scales, codes = right(values, format)
+    zeros = (values == 0).all(axis=1)
+    codes[1:][zeros[1:] & ~zeros[:-1]] |= 1
+    return scales, codes
+
+
+CLASSES = (
+    nan_ignored, abs_missing, negative_in_an_even_lane, opposite_maxima, narrow_significands,
+    last_bit_dropped, wrapped_shift, nan_among_zeros, nan_beside_infinity, one_code_in_one_lane,
+    zeros_after_a_full_block,
+)  # fmt: skip
+
+
+@pytest.mark.sampled(7)
+@pytest.mark.parametrize("quantize", CLASSES)
+def test_a_search_finds_a_kernel_of_each_class(quantize: Callable[..., Any]) -> None:
+    kernel = SimpleNamespace(
+        quantize=lambda values, format: quantize(values.copy(), format),
+        FORMATS=["mxfp8_e4m3"],
+        FLOATS=["f32"],
+    )
+    (row,) = fuzz(target_of(kernel, "kernel"))
+    assert row.found is not None
+    assert row.found.steady

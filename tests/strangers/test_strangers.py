@@ -1,0 +1,102 @@
+"""Wrong and right kernels by people who had read the README alone, before the vectors 0.4 existed.
+
+`verify` must catch 38 of the 40 wrong ones, and say of 34 truly what is wrong: by the words below,
+which come from what the authors wrote in the kernels, not from a report.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mxref.cases.read import vectors_folder
+from mxref.cases.records import VectorFile
+from mxref.cli.verify_verb import print_report
+from mxref.conformance import Report, check, load_target
+from mxref.targets.asked import read_for
+
+FOLDER = Path(__file__).parent
+WRONG = sorted(path for path in FOLDER.glob("*/wrong_*.py"))
+RIGHT = sorted(path for path in FOLDER.glob("*/right_*.py"))
+
+STATE = "not reproducible"
+ALIGNED = "wrong where arrays do not begin at a multiple of 16 bytes"
+#: What a true report says, by the folder's first letter and the kernel's number.
+TRUE = {
+    "f01": "wrong only in calls with 65,573 rows",
+    "f02": "2 or 3 above a multiple of 4",
+    "f03": ALIGNED,
+    "f04": "wrong only in calls with 32 rows (",
+    "f05": "a number of elements along the axis that is no multiple of 32",
+    "f06": "codes and more",
+    "f07": "the result of a call is overwritten by the next call",
+    "f08": STATE,
+    "f09": STATE,
+    "f10": STATE,
+    "f11": STATE,
+    "f12": STATE,
+    "f13": "x is a tie and the result's code is a subnormal number",
+    "f14": "an answer depends on what else is in the call",
+    "f16": "axis 0",
+    "f17": "the largest element is negative",
+    "f19": "wrong where arrays are not contiguous",
+    "f20": "an answer depends on what else is in the call",
+    "s01": "through_float16",
+    "s02": "rounds a tie of two subnormal numbers toward zero",
+    "s03": "one code too far from zero",
+    "s05": "takes no magnitudes of the odd lanes",
+    "s06": "the position of the only NaN is at most 30",
+    "s08": "the float type is bf16",
+    "s09": "becomes NaN",
+    "s10": "to the output type",
+    "s11": "product_rounding=scale_first",
+    "s12": "a number of rows that is no multiple of 2",
+    "s14": "axis 0",
+    "s15": STATE,
+    "s16": "no multiple of 2",
+    "s17": "stores the tiles column by column",
+    "s18": "2 or 3 above a multiple of 4",
+    "s19": "a multiple of 64",
+    "s20": "no multiple of 16",
+}
+
+
+def checked(path: Path, read_once: dict[str, VectorFile]) -> Report:
+    target = load_target(str(path))
+    files = read_for(vectors_folder(), target, target.policy, read=read_once.values())
+    read_once.update((file.stem, file) for file in files if file.cases)
+    return check(target, files)
+
+
+@pytest.mark.parametrize("path", WRONG, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_wrong_kernel_is_caught(
+    path: Path, read_once: dict[str, VectorFile], capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = checked(path, read_once)
+    print_report(report, 20)
+    said = capsys.readouterr().out
+    assert not report.passed, said
+    true = TRUE.get(f"{path.parent.name[0]}{path.stem[6:8]}")
+    assert true is None or true in said, said
+
+
+@pytest.mark.parametrize("path", RIGHT, ids=lambda path: path.stem)
+def test_a_right_kernel_in_odd_clothes_passes(
+    path: Path, read_once: dict[str, VectorFile], capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = checked(path, read_once)
+    print_report(report, 20)
+    said = capsys.readouterr().out
+    assert report.passed, said
+    assert report.verdict == "conforms"
+    assert ("refuses empty input" in said) is path.stem.endswith("empty_refused")
+    slow = path.stem.endswith("slow")
+    assert report.scope.elements == (9_000 if slow else 2_200_000)
+    assert (report.scope.largest < 4_200) is slow
+
+
+def test_most_reports_are_true() -> None:
+    assert len(WRONG) == 40
+    assert len(RIGHT) == 15
+    assert len(TRUE) >= 34
