@@ -97,9 +97,11 @@ def check(
     more: dict[str, list[Answered]] = {one.file.stem: [one] for one in answered}
     if extent.search:
         found = list(_search(target, first, uses, most, extent))
+        in_part = {(one.op, one.format) for one in found if one.cases < QUESTIONS[one.op]}
         where = dict.fromkeys((one.op, one.format) for one in found)
         searched = sum(one.cases for one in found)
-        scope = replace(scope, searched=searched, searched_in=tuple(where))
+        whole = tuple(pair for pair in where if pair not in in_part)
+        scope = replace(scope, searched=searched, searched_in=whole)
         for one in found:
             if one.outcome is not None:
                 file = one.outcome.file
