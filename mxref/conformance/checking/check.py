@@ -124,9 +124,11 @@ def check(
     scope = replace(scope, families=len(found), family_cases=cases)
     if extent.search:
         searched = list(_search(target, asked_by, most, extent, first.known))
-        where = tuple(dict.fromkeys((one.op, one.format) for one in searched))
+        in_part = {(one.op, one.format) for one in searched if one.cases < QUESTIONS[one.op]}
+        where = dict.fromkeys((one.op, one.format) for one in searched)
+        whole = tuple(pair for pair in where if pair not in in_part)
         cases = sum(one.cases for one in searched)
-        scope = replace(scope, searched=cases, searched_in=where)
+        scope = replace(scope, searched=cases, searched_in=whole)
         found += searched
     for one in found:
         if one.outcome is not None:

@@ -60,7 +60,8 @@ class Scope:
         largest: the greatest number of rows in a call.
         elements: the largest number of elements that a call may have.
         searched: number of questions of the search.
-        searched_in: the operations and formats of the search.
+        searched_in: the operations and formats of which every question of the search was asked; of
+            slow targets fewer are.
         seed: the seed of the search.
         level: the level of the vectors that were asked.
         families: number of exhaustive families that were asked.
