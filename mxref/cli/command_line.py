@@ -1,4 +1,4 @@
-"""The parser of the command line, and what ends it: exit status, closed output, errors."""
+"""The parser of the command line, and what ends it: exit status, closed output, errors, signals."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from mxref._version import __version__
+from mxref.support.interruption import exit_status, told, unwinding_signals
 
 __all__ = ["main"]
 
@@ -33,7 +34,11 @@ _VERBS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns 0 for a pass, 1 for a mismatch, 2 for misuse."""
+    """Run the command line.
+
+    Returns 0 for a pass, 1 for a mismatch, 2 for misuse, and 128 and the number of a signal (130:
+    Ctrl-C, 143: SIGTERM) if that has ended it.
+    """
     parser = argparse.ArgumentParser(
         prog="mxref", description="Bit-exact reference of the OCP Microscaling (MX) formats."
     )
@@ -46,14 +51,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.stdout is None:  # closed by the caller
         sys.stdout = io.StringIO()
     try:
+        with unwinding_signals():
+            return _run(parser, words)
+    except KeyboardInterrupt as interrupted:
+        print(f"mxref: {told(interrupted)}", file=sys.stderr)
+        return exit_status(interrupted)
+
+
+def _run(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
+    """Parse the words, run their verb, and tell errors in a sentence."""
+    try:
         if words[:1] == ["bench"]:  # this verb was removed: the sentence goes with version 0.2
             raise ValueError("the benchmark is `python tools/bench.py` of a checkout")
         try:
             options = parser.parse_args(words)
-            _name_formats(options)
-            status: int = options.run(options)
         except SystemExit as done:  # argparse has printed help or an error
             status = int(done.code or 0)
+        else:
+            _name_formats(options)
+            status = options.run(options)
         sys.stdout.flush()
     except (ValueError, OSError, MemoryError) as error:
         if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has seen enough

@@ -134,16 +134,14 @@ def chosen_target(
 @contextlib.contextmanager
 def _command(options: argparse.Namespace, files: Sequence[VectorFile]) -> Iterator[Target]:
     from mxref.targets.command import CommandTarget, command_results
-    from mxref.targets.process import unwinding_signals
 
     timeout = 10.0 if options.timeout is None else options.timeout
-    with unwinding_signals():
-        if files:
-            drawn = _drawn(options, files)
-            yield command_results(options.cmd, files, drawn=drawn, timeout=timeout)
-            return
-        with CommandTarget(options.cmd, timeout=timeout, restarts=_LIVE_RESTARTS) as target:
-            yield target
+    if files:
+        drawn = _drawn(options, files)
+        yield command_results(options.cmd, files, drawn=drawn, timeout=timeout)
+        return
+    with CommandTarget(options.cmd, timeout=timeout, restarts=_LIVE_RESTARTS) as target:
+        yield target
 
 
 def _drawn(
