@@ -27,9 +27,10 @@ from mxref.conformance.checking.layout_sizes import ask_layouts
 from mxref.conformance.checking.level_two import ask_families
 from mxref.conformance.checking.steadiness import changed_answers, judge_calls
 from mxref.conformance.compare.compare import Answered, asked
+from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
-from mxref.conformance.verdict.uses import Scope, Use
-from mxref.conformance.verdict.verify import Report, begun, described, with_rows
+from mxref.conformance.verdict.uses import Scope, Use, unsteady_rows
+from mxref.conformance.verdict.verify import begun, described, with_rows
 from mxref.golden.level2 import default_families, families
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
@@ -209,7 +210,7 @@ _AskedBy = tuple[list[VectorFile], Policy, Profile | None]
 
 def _asked_by(report: Report, uses: Sequence[Use], *, listing: bool) -> Iterator[_AskedBy]:
     """The files of every row whose answers a policy or profile gives so far."""
-    unsteady = {(use.op, use.format) for use in uses}
+    unsteady = unsteady_rows(uses)
     for row in report.rows:
         policy = _explaining(row, report, listing=listing)
         if policy is not None and (row.op, row.format) not in unsteady:
