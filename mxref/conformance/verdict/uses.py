@@ -87,14 +87,13 @@ class Scope:
         """What was asked, in words; empty if it was the vectors alone."""
         parts = []
         if self.calls:
-            parts.append(
-                f"again in {self.calls:,} calls of {self.smallest} to {self.largest:,} rows"
-            )
+            rows = f"{self.smallest} to {self.largest:,} rows"
+            parts.append(f"cases again, twice, in {self.calls:,} calls of {rows}")
         if self.families:
             parts.append(f"{self.families} exhaustive families of {self.family_cases:,} cases")
         if self.searched:
             parts.append(f"a search of {self.searched:,} questions (seed {self.seed})")
-        return "; ".join(parts)
+        return "; ".join([f"the vectors (level {self.level})", *parts]) if parts else ""
 
     def as_json(self) -> dict[str, Any]:
         """The scope as plain data."""
