@@ -86,7 +86,8 @@ class Scope:
         parts = []
         if self.calls:
             parts.append(
-                f"again in {self.calls:,} calls of {self.smallest} to {self.largest:,} rows"
+                f"again in {self.calls:,} calls of {self.smallest} to {self.largest:,} rows, "
+                f"at most {self.elements:,} elements each"
             )
         if self.families:
             parts.append(f"{self.families} exhaustive families of {self.family_cases:,} cases")

@@ -362,19 +362,19 @@ def test_what_is_written_passes_with_the_search_and_the_calls(kit: Kit) -> None:
     spec = kit.target(RIGHT + DIVERGING)
     options = ["--vectors", kit.vectors("encode/e2m1.f32", "decode/e2m1.f32"), "--sizes", "4000"]
     path = kit.folder / "known.xfail.json"
-    run = kit.run(spec, *options, "--write-xfail", path)
+    run = kit.run(spec, *options, "--write-xfail", path, extent=())
     assert run.status == 0
     groups = explained(path)
     kinds = [kind for group in groups for kind in group.get("kinds", [])]
     assert {"encode e2m1 N14 nan", "decode e2m1 size"} <= set(kinds)
-    run = kit.run(spec, *options, "--xfail", path)
+    run = kit.run(spec, *options, "--xfail", path, extent=())
     assert run.status == 0
     assert "known: decode e2m1: " in run.out
     assert ", 0 failed, " in run.last_line
     # Other seeds have other questions of the same kinds; what is not asked for is not stale.
-    assert kit.run(spec, *options, "--xfail", path, "--seed", "7").status == 0
-    assert kit.run(spec, *options, "--xfail", path, "--no-search").status == 0
-    assert kit.run(spec, *options, "--xfail", path, "--op", "decode").status == 0
+    assert kit.run(spec, *options, "--xfail", path, "--seed", "7", extent=()).status == 0
+    assert kit.run(spec, *options, "--xfail", path, "--no-search", extent=()).status == 0
+    assert kit.run(spec, *options, "--xfail", path, "--op", "decode", extent=()).status == 0
     # Each of the kinds is needed.
     for left_out in ("encode e2m1 N14 nan", "decode e2m1 size"):
         changed = [
@@ -382,14 +382,14 @@ def test_what_is_written_passes_with_the_search_and_the_calls(kit: Kit) -> None:
             for group in groups
         ]
         path.write_text(json.dumps({"groups": changed}))
-        assert kit.run(spec, *options, "--xfail", path).status == 1
+        assert kit.run(spec, *options, "--xfail", path, extent=()).status == 1
 
 
 def test_a_kind_that_nothing_fails_under_fails(kit: Kit) -> None:
     spec = kit.target(ENCODE)
     options = ["--vectors", kit.vectors("encode/e2m1.f32")]
     path = xfail_file(kit.folder, [], kinds=["encode e2m1 MX-5.3.3 tie", "encode e2m1 size"])
-    run = kit.run(spec, *options, "--xfail", path)
+    run = kit.run(spec, *options, "--xfail", path, extent=())
     assert run.status == 1
     for kind in ("encode e2m1 MX-5.3.3 tie", "encode e2m1 size"):
         assert f"{kind}: is listed as a known divergence but nothing fails under it\n" in run.out
