@@ -152,6 +152,22 @@ def amax_position(f: Facts) -> int | None:
     return position if size else None
 
 
+def amax_sign(f: Facts) -> str | None:
+    place = amax_position(f)
+    return None if place is None else SIGNS[negative(f["block"][place], f["float"])]
+
+
+def only_nan(f: Facts) -> int | None:
+    nans = [i for i, x in enumerate(f["block"]) if magnitude(x, f["float"]) is None]
+    return nans[0] if len(nans) == 1 else None
+
+
+def infinities(f: Facts) -> str | None:
+    infinite = [x for x in f["block"] if magnitude(x, f["float"]) == INF]
+    signs = {SIGNS[negative(x, f["float"])] for x in infinite}
+    return None if not signs else "of both signs" if len(signs) == 2 else signs.pop()
+
+
 def block_class(f: Facts) -> str:
     kinds = [input_class(bits, f["float"]) for bits in f["block"]]
     if "NaN" in kinds:
@@ -220,14 +236,13 @@ VALUES: dict[str, Callable[[Facts], Any]] = {
     "product class": lambda f: input_class(product(f), f["float"]),
     "scale code": lambda f: f["scale"],
     "position": lambda f: f["position"],
-    "position parity": lambda f: parity(f["position"]),
-    "position of four": lambda f: FOURTHS[f["position"] % 4],
     "block": block_class,
     "amax": lambda f: amax(f)[0],
     "amax significand": lambda f: significand(amax(f)[0]),
     "amax position": amax_position,
-    "amax position parity": lambda f: parity(amax_position(f)),
-    "amax position of four": lambda f: fourth(amax_position(f)),
+    "amax sign": amax_sign,
+    "nan position": only_nan,
+    "infinities": infinities,
     "axis": lambda f: f["axis"],
     "rows": lambda f: f["rows"],
     "columns": lambda f: f["columns"],
@@ -238,14 +253,14 @@ VALUES: dict[str, Callable[[Facts], Any]] = {
     "block length": lambda f: f["length"],
     "inside": lambda f: "inside the tensor" if f["position"] < f["length"] else "padding",
     "length": lambda f: f["length"],
-    "length of four": lambda f: FOURTHS[f["length"] % 4],
-    "word parity": lambda f: PARITY[f["word"] % 2],
     "word": lambda f: f["word"],
     "words behind": lambda f: f["count"] - 1 - f["word"],
-    "word of four": lambda f: FOURTHS[f["word"] % 4],
     "wanted word": lambda f: f["want"],
-    "length parity": lambda f: parity(f["length"]),
 }
+
+for name in ("position", "amax position", "nan position", "word", "length"):
+    VALUES[f"{name} parity"] = lambda f, name=name: parity(VALUES[name](f))  # type: ignore[misc]
+    VALUES[f"{name} of four"] = lambda f, name=name: fourth(VALUES[name](f))  # type: ignore[misc]
 
 
 def holds(literal: dict[str, Any], facts: Facts) -> bool:

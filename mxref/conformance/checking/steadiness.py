@@ -32,10 +32,11 @@ _UNITS = {
     "decode": "codes",
     "decode_scale": "codes",
 }
+_ROWS = sorted({"rows", *_UNITS.values()})
 #: Sizes of the calls that tell what wrong ones have in common.
 _TELLING = (*range(1, 41), 48, 56, 96, 100, 160, 192, 200, 320, 384, 500, 512, 640, 1000)
 #: Rules of calls with so few rows say no more than that there are several.
-_FROM_FEW = tuple(f"{n} rows and more (" for n in range(2, 9))
+_FROM_FEW = tuple(f"{n} {unit} and more (" for n in range(2, 9) for unit in _ROWS)
 #: Kinds of use, and what is wrong in calls made otherwise than in batches.
 _OTHERWISE = {
     "held": ("state", "the result of a call is overwritten by the next call"),
@@ -146,7 +147,7 @@ def _of_batches(judge: _Judge, calls: Sequence[Call]) -> tuple[str, str]:
         return "company", f"an answer depends on what else is in the call: {gave}"
     if rule is not None:
         wrong = [call for call in (*bad, *telling) if call.changed.size and judge.bad(call)]
-        places = [(call.changed, len(call.rows)) for call in wrong if call.turn]
+        places = [(judge.wrong_places(call), len(call.rows)) for call in wrong if call.turn]
         where = places_text(places, judge.unit)
         return "size", f"wrong only in calls with {rule}{where}: {judge.example(example)}"
     if _right_if_longer(one, example, every):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["USES", "Scope", "Use"]
+__all__ = ["USES", "Scope", "Use", "unsteady_rows"]
 
 #: Verdicts on ways of calling that change answers.
 USES = {
@@ -86,15 +87,26 @@ class Scope:
         """What was asked, in words; empty if it was the vectors alone."""
         parts = []
         if self.calls:
+            rows = f"{self.smallest} to {self.largest:,} rows"
             parts.append(
-                f"again in {self.calls:,} calls of {self.smallest} to {self.largest:,} rows"
+                f"cases again, twice, in {self.calls:,} calls of {rows}, "
+                f"at most {self.elements:,} elements each"
             )
         if self.families:
             parts.append(f"{self.families} exhaustive families of {self.family_cases:,} cases")
         if self.searched:
             parts.append(f"a search of {self.searched:,} questions (seed {self.seed})")
-        return "; ".join(parts)
+        return "; ".join([f"the vectors (level {self.level})", *parts]) if parts else ""
 
     def as_json(self) -> dict[str, Any]:
         """The scope as plain data."""
         return asdict(self) | {"notes": list(self.notes)}
+
+
+def unsteady_rows(uses: Iterable[Use]) -> set[tuple[str, str]]:
+    """The operations and formats whose answers depend on how they are called.
+
+    A tensor is cut into blocks, so that what is wrong with calls of blocks is wrong with tensors.
+    """
+    found = {(use.op, use.format) for use in uses}
+    return found | {("quantize_tensor", format) for op, format in found if op == "quantize"}

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import VECTORS, case_of, records, words
+from verify_helpers import VECTORS_ALONE
 
 from mxref.cli import main
 from mxref.conformance import load_target, verify
@@ -60,7 +61,7 @@ QUANTIZE = "quantize/mxfp4_e2m1.f32"
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     def call(*arguments: object) -> tuple[int, str, str]:
-        status = main(list(map(str, arguments)))
+        status = main([*map(str, arguments), *(VECTORS_ALONE if arguments[0] == "verify" else ())])
         return status, *capsys.readouterr()
 
     return call

@@ -1,0 +1,468 @@
+"""`check` asks as kernels are used: faults of use are found and named, right kernels pass."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import VECTORS
+from numpy.typing import NDArray
+
+import mxref
+from mxref import golden
+from mxref.conformance import Extent, Report, check, target_of
+from mxref.conformance.checking import check as check_module
+from mxref.conformance.checking import computed
+from mxref.golden import VectorFile
+
+Array = NDArray[Any]
+Function = Callable[..., Any]
+
+#: Every size up to 257 numbers, and no search.
+SIZES = Extent(elements=300, search=False)
+#: The search, and no other calls.
+SEARCH = Extent(elements=0)
+
+
+@functools.cache
+def some_cases(stem: str, count: int = 64) -> VectorFile:
+    """A file with a few of its cases, evenly from all of them."""
+    (file,) = golden.read_vectors(VECTORS, lambda one: one == stem)
+    return replace(file, cases=file.cases[:: len(file.cases) // count])
+
+
+def report_of(function: Function, extent: Extent = SIZES, **claims: Any) -> Report:
+    """What is found of a function that encodes to E2M1."""
+    target = target_of(SimpleNamespace(encode=function, **claims), "kernel")
+    return check(target, [some_cases("encode/e2m1.f32")], extent=extent)
+
+
+def report_of_blocks(function: Function, extent: Extent, **claims: Any) -> Report:
+    """What is found of a function that quantizes to MXFP4."""
+    target = target_of(SimpleNamespace(quantize=function, **claims), "kernel")
+    return check(target, [some_cases("quantize/mxfp4_e2m1.f32")], extent=extent)
+
+
+def found(function: Function, extent: Extent = SIZES, **claims: Any) -> tuple[str, str]:
+    """The kind and the text of the one way of calling that changes answers."""
+    report = report_of(function, extent, **claims)
+    (use,) = report.uses
+    assert (use.op, use.format, report.passed) == ("encode", "e2m1", False)
+    return use.kind, use.text
+
+
+def quantize(values: Array, format: str) -> tuple[Array, Array]:
+    blocks = mxref.quantize(values, format)
+    return blocks.scale_codes.copy(), blocks.codes.copy()
+
+
+def wrong_where(wrong: Callable[[Array], Any]) -> Function:
+    """A kernel whose codes have a wrong last bit where something is true of its input."""
+    return lambda values, format: mxref.encode(values, format) ^ np.uint8(wrong(values))
+
+
+# The size of the call.
+
+
+def test_a_threshold_of_the_size() -> None:
+    kind, text = found(wrong_where(lambda values: np.arange(len(values)) >= 128))
+    assert kind == "size"
+    assert text.startswith("wrong only in calls with 129 numbers and more (")
+    assert ", in numbers from number 128 on: with " in text
+
+
+def test_what_follows_the_last_whole_vector() -> None:
+    kind, text = found(wrong_where(lambda v: np.arange(len(v)) >= len(v) // 4 * 4))
+    assert kind == "size"
+    assert text.startswith("wrong only in calls with a number of numbers that is no multiple of 4")
+    assert ", in the numbers behind the last multiple of 4: with " in text
+
+
+def test_one_size_alone() -> None:
+    kind, text = found(wrong_where(lambda values: len(values) == 33))
+    assert kind == "size"
+    assert text.startswith("wrong only in calls with 33 numbers (1 of 1 such sizes; ")
+
+
+def test_a_size_beyond_those_asked_is_not_found() -> None:
+    wrong = wrong_where(lambda values: len(values) >= 1025)
+    assert report_of(wrong).passed
+    assert found(wrong, replace(SIZES, elements=5000))[0] == "size"
+
+
+# State.
+
+
+def test_every_seventh_call() -> None:
+    calls = itertools.count(1)
+    report = report_of(wrong_where(lambda values: next(calls) % 7 == 0))
+    (use,) = report.uses
+    assert use.kind == "state"
+    assert use.text.startswith("not reproducible: the same number gave ")
+    assert report.verdict == "is not reproducible"
+
+
+def test_the_result_of_the_first_call_of_each_shape() -> None:
+    kept: dict[tuple[int, ...], Array] = {}
+
+    def stale(values: Array, format: str) -> Array:
+        return kept.setdefault(values.shape, mxref.encode(values, format)).copy()
+
+    kind, text = found(stale)
+    assert kind == "state"
+    assert "right in the first call of each size, wrong in later ones" in text
+
+
+def test_memory_that_is_not_written() -> None:
+    """The tail of a result is what an earlier call left in a buffer."""
+    buffer = np.zeros(1 << 12, np.uint8)
+
+    def unwritten(values: Array, format: str) -> Array:
+        whole = len(values) // 16 * 16
+        buffer[:whole] = mxref.encode(values, format)[:whole]
+        return buffer[: len(values)].copy()
+
+    kind, text = found(unwritten)
+    assert kind == "state"
+    assert text.startswith("not reproducible: ")
+
+
+def test_a_result_that_the_next_call_overwrites() -> None:
+    buffers: dict[int, Array] = {}
+
+    def reused(values: Array, format: str) -> Array:
+        buffer = buffers.setdefault(len(values), np.empty(len(values), np.uint8))
+        buffer[:] = mxref.encode(values, format)
+        return buffer
+
+    kind, text = found(reused)
+    assert kind == "state"
+    assert text.startswith("the result of a call is overwritten by the next call: with 33 numbers")
+
+
+def test_an_array_changed_in_place() -> None:
+    last: dict[str, Array] = {}
+
+    def cached(values: Array, format: str) -> Array:
+        """Holds its last input, so that no other array lies at that address."""
+        held = last.get("values")
+        same = held is not None and held.ctypes.data == values.ctypes.data
+        if not same or len(last["codes"]) != len(values):
+            last.update(values=values, codes=mxref.encode(values, format))
+        return last["codes"].copy()
+
+    kind, text = found(cached)
+    assert kind == "state"
+    assert text.startswith("an array changed in place gives the answers of what it was before: ")
+
+
+# What else is in the call, memory, threads, and nothing at all.
+
+
+def test_a_case_beside_another_one() -> None:
+    def beside(values: Array) -> Array:
+        """Wrong before a negative number."""
+        return np.append(np.signbit(values[1:]), False)
+
+    kind, text = found(wrong_where(beside))
+    assert kind == "company"
+    assert text.endswith(": an answer depends on what else is in the call")
+
+
+def test_a_scale_of_the_whole_call() -> None:
+    def scaled(values: Array, format: str) -> tuple[Array, Array]:
+        scales, codes = quantize(values, format)
+        numbers = scales[scales != 0xFF]
+        return np.where(scales == 0xFF, scales, numbers.max(initial=0)), codes
+
+    report = report_of_blocks(scaled, replace(SIZES, elements=33 * 32))
+    (use,) = report.uses
+    assert use.kind == "company"
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_arrays_at_odd_addresses(refuses: bool) -> None:
+    def aligned(values: Array, format: str) -> Array:
+        moved = values.ctypes.data % 16 != 0
+        if moved and refuses:
+            raise ValueError("arrays must be aligned")
+        return mxref.encode(values, format) ^ np.uint8(moved)
+
+    if not refuses:
+        kind, text = found(aligned)
+        assert kind == "memory"
+        assert text.startswith("wrong where arrays do not begin at a multiple of 16 bytes: with ")
+        return
+    report = report_of(aligned)
+    assert (report.uses, report.passed) == ((), True)
+    (note,) = report.scope.notes
+    assert note.startswith("encode refuses arrays that do not begin at a multiple of 16 bytes: ")
+    assert "ValueError: arrays must be aligned" in note
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_arrays_with_gaps(refuses: bool) -> None:
+    def contiguous(values: Array, format: str) -> Array:
+        gaps = not values.flags.c_contiguous
+        if gaps and refuses:
+            raise ValueError("arrays must be contiguous")
+        return mxref.encode(values, format) ^ np.uint8(gaps)
+
+    if not refuses:
+        kind, text = found(contiguous)
+        assert kind == "memory"
+        assert text.startswith("wrong where arrays are not contiguous: with 33 numbers, ")
+        return
+    report = report_of(contiguous)
+    assert (report.uses, report.passed) == ((), True)
+    (note,) = report.scope.notes
+    assert note.startswith("encode refuses arrays that are not contiguous: ")
+
+
+def test_two_threads() -> None:
+    inside: list[int] = []
+
+    def shared(values: Array, format: str) -> Array:
+        """Wrong while another thread is inside; only threads wait for each other."""
+        inside.append(1)
+        if threading.current_thread() is not threading.main_thread():
+            time.sleep(0.002)
+        alone = len(inside) == 1
+        inside.pop()
+        return mxref.encode(values, format) ^ np.uint8(not alone)
+
+    kind, text = found(shared, THREADS=True)
+    assert kind == "threads"
+    assert text.startswith("wrong when two threads call it at once: with 25")
+    assert report_of(shared).passed  # of a target that does not promise it nothing is asked
+
+
+@pytest.mark.parametrize("answer", ["one code", "a refusal", "a wrong dtype"])
+def test_no_case(answer: str) -> None:
+    def empty(values: Array, format: str) -> Array:
+        if len(values) == 0:
+            if answer == "a refusal":
+                raise ValueError("nothing to do")
+            return np.zeros(1, np.uint8) if answer == "one code" else np.zeros(0, np.float32)
+        return mxref.encode(values, format)
+
+    if answer != "a refusal":
+        kind, text = found(empty)
+        assert (kind, text.startswith("wrong in a call with no case: ")) == ("empty", True)
+        return
+    report = report_of(empty)
+    assert (report.uses, report.passed) == ((), True)
+    (note,) = report.scope.notes
+    assert note.startswith("encode refuses empty input: ValueError: nothing to do (")
+
+
+def test_an_unsteady_kernel_gets_no_ranges_of_numbers() -> None:
+    calls = itertools.count()
+    report = report_of(wrong_where(lambda values: next(calls) % 2 == 1), Extent(elements=300))
+    (row,) = report.rows
+    assert row.failures
+    assert (row.causes, row.description, report.findings) == ((), None, ())
+    assert report.scope.searched == 0  # no policy gives its answers
+    steady = report_of(wrong_where(lambda values: values < 0), Extent(elements=300))
+    (row,) = steady.rows
+    assert steady.uses == ()
+    assert row.description is not None
+    assert row.description.text is not None
+
+
+# Right kernels.
+
+
+def by_threads(values: Array, format: str) -> Array:
+    with_state = threading.local()
+    with_state.codes = mxref.encode(values, format)
+    return with_state.codes
+
+
+def in_place(values: Array, format: str) -> Array:
+    codes = mxref.encode(values, format)
+    values[...] = 0  # an input is the kernel's own
+    return codes
+
+
+def of_gaps(values: Array, format: str) -> Array:
+    return np.repeat(mxref.encode(values, format).astype(np.int64), 2)[::2]
+
+
+def read_only(values: Array, format: str) -> Array:
+    codes = mxref.encode(values, format)
+    codes.flags.writeable = False
+    return codes
+
+
+@pytest.mark.parametrize("kernel", [mxref.encode, by_threads, in_place, of_gaps, read_only])
+def test_right_kernels_pass(kernel: Function) -> None:
+    report = report_of(kernel, Extent(elements=300), THREADS=True)
+    assert (report.uses, report.failures, report.passed) == ((), [], True)
+    assert report.scope.notes == ()
+    assert report.verdict == "conforms"
+
+
+def test_right_blocks_pass() -> None:
+    report = report_of_blocks(quantize, Extent(elements=33 * 32))
+    assert (report.uses, report.failures, report.passed) == ((), [], True)
+
+
+# How much is asked.
+
+
+@pytest.mark.parametrize(
+    ("seconds", "elements"), [(10.0, 140_000), (59.0, 9_000), (61.0, 1_100), (900.0, 1_100)]
+)
+def test_a_slow_target_is_asked_smaller_calls(
+    seconds: float, elements: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock shows the time that so many seconds for a million elements are."""
+    file = some_cases("encode/e2m1.f32")
+    cases = max(len(file.cases), 100)
+    ticks = itertools.count()
+    clock = SimpleNamespace(perf_counter=lambda: next(ticks) * seconds * cases / 1e6)
+    monkeypatch.setattr(check_module, "time", clock)
+    sizes: list[int] = []
+
+    def encode(values: Array, format: str) -> Array:
+        sizes.append(len(values))
+        return mxref.encode(values, format)
+
+    report = report_of(encode, Extent())
+    assert report.scope.elements == elements
+    assert report.scope.largest == max(n for n in (257, 1025, 4097, 65_573) if n <= elements)
+    assert max(sizes) <= elements
+    assert f" of 1 to {report.scope.largest:,} rows" in report.scope.text
+    assert f"at most {elements:,} elements" in report.scope.text
+
+
+def test_what_is_asked_is_said() -> None:
+    assert report_of(mxref.encode, Extent(elements=0, search=False)).scope.text == ""
+    sizes = report_of(mxref.encode).scope
+    assert (sizes.smallest, sizes.largest, sizes.elements, sizes.searched) == (1, 257, 300, 0)
+    assert sizes.text.startswith(f"again in {sizes.calls} calls of 1 to 257 rows")
+    search = report_of(mxref.encode, replace(SEARCH, seed=7)).scope
+    assert search.searched_in == (("encode", "e2m1"),)
+    assert (search.calls, search.searched, search.seed) == (0, 1 << 15, 7)
+    assert search.text == "a search of 32,768 questions (seed 7)"
+
+
+def test_each_call_is_asked_in_many_sizes_twice() -> None:
+    sizes: list[int] = []
+
+    def encode(values: Array, format: str) -> Array:
+        sizes.append(len(values))
+        return mxref.encode(values, format)
+
+    report_of(encode)
+    for base in (1, 8, 16, 32, 64, 128, 256):
+        for size in (base - 1, base, base + 1):
+            assert size == 0 or sizes.count(size) >= 2, size
+    assert sizes[-1] == 0
+
+
+# The search.
+
+
+def hashed(values: Array) -> Array:
+    """True for one number in 10,000 or so, which have nothing in common."""
+    words = np.ascontiguousarray(values).view(np.uint32).astype(np.uint64)
+    return words * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32) < np.uint64((1 << 32) // 10_000)
+
+
+def rare_element(values: Array, format: str) -> tuple[Array, Array]:
+    scales, codes = quantize(values, format)
+    return scales, codes ^ np.where(hashed(values), 1, 0).astype(np.uint8)
+
+
+def narrow_amax(values: Array, format: str) -> tuple[Array, Array]:
+    """The scale is one too large for amax significands in [1.414, 1.422)."""
+    scales, codes = quantize(values, format)
+    amax = np.fmax.reduce(np.abs(values), axis=1)
+    significand = np.frexp(amax.astype(np.float64))[0] * 2
+    inside = np.isfinite(amax) & (significand >= 1.414) & (significand < 1.422)
+    return scales + (inside & (scales < 0xFE)).reshape(scales.shape), codes
+
+
+@pytest.mark.parametrize("kernel", [rare_element, narrow_amax])
+def test_what_the_vectors_miss_is_found_by_the_search(kernel: Function) -> None:
+    alone = report_of_blocks(kernel, Extent(elements=0, search=False))
+    assert (alone.failures, alone.passed) == ([], True)  # a few cases do not show it
+    report = report_of_blocks(kernel, SEARCH)
+    assert not report.passed
+    assert report.uses == ()
+    ids = [failure.case.id for _, failure in report.failures]
+    assert ids
+    assert all(id.startswith("quantize.mxfp4_e2m1.f32.search_") for id in ids)
+    for _, failure in report.failures:  # right by the slow twin
+        scale, codes = mxref.exact.quantize(failure.case.inputs, "e2m1", "f32")
+        assert failure.want == (scale, *codes)
+    again = report_of_blocks(kernel, SEARCH)
+    assert [failure.case.id for _, failure in again.failures] == ids
+    assert [failure.case.inputs for _, failure in again.failures] == [
+        failure.case.inputs for _, failure in report.failures
+    ]
+    other = report_of_blocks(kernel, replace(SEARCH, seed=1))
+    assert {failure.case.inputs for _, failure in other.failures} != {
+        failure.case.inputs for _, failure in report.failures
+    }
+
+
+def test_what_the_fast_path_gets_wrong_is_judged_by_the_slow_twin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fast = computed.fast_answers
+
+    def wrong(*arguments: Any) -> Any:
+        words = fast(*arguments).copy()
+        words[:5, 0] ^= 1
+        return words
+
+    monkeypatch.setattr(computed, "fast_answers", wrong)
+    report = report_of(mxref.encode, SEARCH)
+    assert (report.failures, report.passed, report.scope.searched) == ([], True, 1 << 15)
+
+
+def ties_away(values: Array, format: str) -> tuple[Array, Array]:
+    blocks = mxref.quantize(values, format, rounding="ties_to_away")
+    return blocks.scale_codes.copy(), blocks.codes.copy()
+
+
+def searched(report: Report) -> Iterator[str]:
+    return (f.case.id for _, f in report.failures if ".search_" in f.case.id)
+
+
+def test_the_search_asks_under_the_policy_that_gives_the_vectors() -> None:
+    report = report_of_blocks(ties_away, SEARCH)
+    assert report.equals == "ocp+rounding=ties_to_away"
+    assert report.scope.searched == 4096
+    assert list(searched(report)) == []
+
+    def and_a_bug(values: Array, format: str) -> tuple[Array, Array]:
+        scales, codes = ties_away(values, format)
+        return scales, codes ^ np.where(hashed(values), 1, 0).astype(np.uint8)
+
+    report = report_of_blocks(and_a_bug, SEARCH)
+    assert list(searched(report))
+    assert report.equals is None
+
+
+def test_a_kernel_that_no_policy_gives_is_not_searched() -> None:
+    report = report_of_blocks(
+        lambda values, format: (lambda s, c: (s, c ^ 1))(*quantize(values, format)), SEARCH
+    )
+    assert (report.passed, report.scope.searched) == (False, 0)
+
+
+def test_a_listing_is_searched_under_the_policy_itself() -> None:
+    report = report_of_blocks(ties_away, replace(SEARCH, listing=True))
+    assert list(searched(report))
