@@ -47,6 +47,8 @@ def add_target_arguments(
         one.add_argument("--results", type=Path, metavar="DIR", help=about)
     about = "time that --cmd may take for an answer (default 10)"
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help=about)
+    about = "load TARGET into the process of the command, for debuggers and coverage"
+    parser.add_argument("--in-process", action="store_true", help=about)
 
 
 def add_name_options(parser: argparse.ArgumentParser, names: Sequence[str] = NAMES) -> None:

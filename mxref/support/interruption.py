@@ -5,10 +5,18 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from types import FrameType
 
-__all__ = ["TerminationError", "exit_status", "told", "unwinding_signals"]
+__all__ = ["SIGNALS", "STEADY", "TerminationError", "exit_status", "told", "unwinding_signals"]
+
+#: The signals that end a command, as far as the system has them.
+SIGNALS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
+#: Seconds after a signal in which no other one disturbs the cleaning up.
+STEADY = 1.0
 
 
 class TerminationError(KeyboardInterrupt):
@@ -25,27 +33,31 @@ class TerminationError(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def unwinding_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise `TerminationError`, as SIGINT raises KeyboardInterrupt.
+    """Let SIGINT raise KeyboardInterrupt, and SIGTERM and SIGHUP `TerminationError`, once a second.
 
-    For command lines: outside the main thread nothing changes, and handlers already set stay.
+    For command lines: outside the main thread nothing changes, and handlers already set stay, such
+    as those of signals that are ignored.
     """
+    last = float("-inf")
 
     def unwind(number: int, frame: FrameType | None) -> None:
-        for one in old:
-            signal.signal(one, signal.SIG_IGN)  # cleaning up is not to be disturbed
-        raise TerminationError(number)
+        nonlocal last
+        now = time.monotonic()
+        if now - last < STEADY:  # cleaning up is not to be disturbed
+            return
+        last = now
+        raise KeyboardInterrupt if number == signal.SIGINT else TerminationError(number)
 
-    numbers = [signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)]
-    if threading.current_thread() is not threading.main_thread():
-        numbers = []
-    old = [number for number in set(numbers) if signal.getsignal(number) is signal.SIG_DFL]
-    for number in old:
-        signal.signal(number, unwind)
+    numbers = SIGNALS if threading.current_thread() is threading.main_thread() else []
+    usual = (signal.SIG_DFL, signal.default_int_handler)
+    old = {one: signal.getsignal(one) for one in numbers if signal.getsignal(one) in usual}
+    for one in old:
+        signal.signal(one, unwind)
     try:
         yield
     finally:
-        for number in old:
-            signal.signal(number, signal.SIG_DFL)
+        for one, handler in old.items():
+            signal.signal(one, handler)
 
 
 def told(error: KeyboardInterrupt) -> str:
