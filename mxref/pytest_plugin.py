@@ -334,7 +334,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         from mxref.targets.exits import keep_status
 
         keep_status(lambda: int(session.exitstatus))
-    elif suite is not None:
+    elif output is not None and suite is not None:
         output[_OUTPUT] = list(suite.not_covered)
 
 
