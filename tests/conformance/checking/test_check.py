@@ -349,11 +349,12 @@ def test_what_is_asked_is_said() -> None:
     assert report_of(mxref.encode, Extent(elements=0, search=False)).scope.text == ""
     sizes = report_of(mxref.encode).scope
     assert (sizes.smallest, sizes.largest, sizes.elements, sizes.searched) == (1, 257, 300, 0)
-    assert sizes.text.startswith(f"again in {sizes.calls} calls of 1 to 257 rows")
+    again = f"cases again, twice, in {sizes.calls} calls of 1 to 257 rows"
+    assert sizes.text.startswith(f"the vectors (level 1); {again}")
     search = report_of(mxref.encode, replace(SEARCH, seed=7)).scope
     assert search.searched_in == (("encode", "e2m1"),)
     assert (search.calls, search.searched, search.seed) == (0, 1 << 15, 7)
-    assert search.text == "a search of 32,768 questions (seed 7)"
+    assert search.text == "the vectors (level 1); a search of 32,768 questions (seed 7)"
 
 
 def test_each_call_is_asked_in_many_sizes_twice() -> None:
