@@ -168,7 +168,7 @@ class Ways:
         except BaseException as error:
             if not is_fault(error):
                 raise
-            return Call(self.file, first, 2, 0, way, nothing, self.first[:0])
+            return Call(self.file, first, 2, 0, way, nothing, self.first[:0], error_text(error))
         return self.compared(first if way == "held" else second, got, 2, 0, way)
 
     def strided(self, kind: int) -> Call:

@@ -116,7 +116,9 @@ def judge_calls(ways: Sequence[Ways], calls: Sequence[Call], wanted: Wanted) -> 
         yield Use(op, format, *_of_batches(judge, batches))
         return
     for way, (kind, text) in _OTHERWISE.items():
-        bad = [call for call in calls if call.way == way and call.changed.size]
+        refused = kind == "memory"
+        bad = [call for call in calls if call.way == way and call.differs]
+        bad = [call for call in bad if not (refused and call.error)]
         if bad:
             yield Use(op, format, kind, f"{text}: {judge.example(bad[0])}")
 
