@@ -2,7 +2,8 @@
 
 from mxref.conformance.checking.check import Extent, check
 from mxref.conformance.identification.identify import Identified, identify
-from mxref.conformance.verdict.verify import Report, verify
+from mxref.conformance.verdict.report import Report
+from mxref.conformance.verdict.verify import verify
 from mxref.conformance.verdict.xfail import XfailError, read_xfail, write_xfail
 from mxref.targets.command import CommandTarget, command_results
 from mxref.targets.results import ResultsTarget, read_results

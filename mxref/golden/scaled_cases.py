@@ -195,6 +195,13 @@ def _under(tensor: int) -> Iterator[Block]:
     yield "far_below", [pattern(1, -140, F32)] * _SIZE, ("source_subnormal",)
     yield "far_above", [pattern(1, 120, F32)] * _SIZE, ()
     yield "nan", [F32.nan_bits, *[pattern(1, 0, F32)] * 15], ("nan",)
+    if tensor == _TENSOR_SCALES[0]:
+        yield from _under_one(F32)
+        # The scale is at its largest, and quotients lie beyond the largest element.
+        beyond = pattern(15 * 448, -1, F32)
+        yield "beyond", [beyond, beyond | F32.sign_bit] * (_SIZE // 2), ()
+        negative_zeros = [F32.sign_bit, 0] * (_SIZE // 2 - 1)
+        yield "mixed_zeros", [pattern(6, 0, F32), *negative_zeros, F32.sign_bit], ()
     if tensor == _LANES_UNDER:
         yield from _lanes(tensor, F32)
 

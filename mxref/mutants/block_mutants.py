@@ -133,8 +133,8 @@ def _next_scale(values: NDArray[Any], format: str) -> Pair:
     return np.roll(scales, -1), codes
 
 
-#: The float types that have blocks with significands of amax from the whole binade.
-EVERYWHERE = ("f32", "bf16")
+#: What is known of mutants that only significands of amax from the whole binade catch.
+_SIGNIFICANDS: dict[str, Any] = {"floats": ("f32", "bf16"), "model": "M17"}
 _quantizes = partial(wrong, op="quantize", formats=BLOCKS, floats=QUANTIZED, model="M9")
 
 QUANTIZERS: Mutants = {
@@ -142,7 +142,7 @@ QUANTIZERS: Mutants = {
         moved(heading): _quantizes(
             quantizer(scale=mutant.run),
             seen=mutant.seen,
-            floats=EVERYWHERE if heading.startswith("C21") else QUANTIZED,
+            **_SIGNIFICANDS if heading.startswith("C21") else {},
         )
         for heading, mutant in SCALES.items()
         if mutant.run is not None and mutant.policy == "ocp"

@@ -103,7 +103,7 @@ def exchanged(order: list[int]) -> Function:
     return run
 
 
-_quantizes = partial(wrong, op="quantize", floats=FLOATS, model="M9")
+_quantizes = partial(wrong, op="quantize", floats=FLOATS, model="M17")
 _dequantizes = partial(wrong, op="dequantize", formats=BLOCKS, floats=DEQUANTIZED, model="M10")
 
 

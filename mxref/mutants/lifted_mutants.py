@@ -87,10 +87,16 @@ class _Place:
         )
 
 
+#: Mutants that designed blocks catch, but none that are about rounding, by places.
+_DESIGNED = {
+    "q": ("A1b", "B17", "B17b"),
+    "n": ("B7", "B7b", "B11", "B12"),
+    "v": ("B7", "B7b", "B11", "B12"),
+}
 _ELEMENTS = {fmt.element.name: name for name, fmt in BLOCK_FORMATS.items()}
 _OWN = {name: name if name != "f16" else "f32" for name in FLOATS}
 _PLACES = (
-    _Place("q", "blocks", "quantize", in_blocks, _ELEMENTS, _OWN, "M7"),
+    _Place("q", "blocks", "quantize", in_blocks, _ELEMENTS, _OWN, "M16"),
     _Place(
         "t",
         "tensors",
@@ -98,7 +104,7 @@ _PLACES = (
         in_tensors,
         _ELEMENTS,
         {name: name for name in ("f32", "bf16")},
-        "M7",
+        "M11",
     ),
     _Place(
         "n",
@@ -107,9 +113,9 @@ _PLACES = (
         in_blocks,
         {"e2m1": "fp4_ue4m3"},
         dict.fromkeys(("f32", "bf16"), "f32"),
-        "M7",
+        "M16",
     ),
-    _Place("v", "nvfp4", "quantize", in_blocks, {"e2m1": "nvfp4"}, {"f32": "f32"}, "M7"),
+    _Place("v", "nvfp4", "quantize", in_blocks, {"e2m1": "nvfp4"}, {"f32": "f32"}, "M16"),
 )
 
 
@@ -121,8 +127,9 @@ def _lifted() -> Mutants:
             lifted = place.holds(mutant)
             if lifted.formats and lifted.floats:
                 of = heading.partition(" ")[0]
+                model = "M9" if of in _DESIGNED.get(place.letter, ()) else place.model
                 found[moved(heading, place.letter, place.words)] = dataclasses.replace(
-                    lifted, lifted_from=of
+                    lifted, lifted_from=of, model=model
                 )
     return found
 

@@ -151,7 +151,7 @@ _with_factor = partial(wrong, formats=("nvfp4",), floats=("f32",))
 
 SCALED: Mutants = {
     "D3 reciprocal: multiplies by the reciprocal of a scale that is no power of two": _quantizes(
-        quantizer(divide=_by_reciprocal), seen=("arch-hdl-lang/arch-com#905",)
+        quantizer(divide=_by_reciprocal), model="M16", seen=("arch-hdl-lang/arch-com#905",)
     ),
     "C17c scale_cut_off: cuts the scale off instead of rounding it": _quantizes(
         quantizer(_sixth("ocp+rounding=toward_zero"))
@@ -200,7 +200,7 @@ SCALED: Mutants = {
         _read(significand=_CODES, exponent=_CODES * 0)
     ),
     "D7b tensor_scale_forgotten: quantizes without the scale of the tensor": _with_factor(
-        _with_tensor_scale, op="quantize", model="M9"
+        _with_tensor_scale, op="quantize", model="M16"
     ),
     "D3d reciprocal_of_tensor_scale: multiplies by reciprocals of both scales": _with_factor(
         _by_arithmetic(scale_arithmetic="torchao"), op="quantize", model="M9"

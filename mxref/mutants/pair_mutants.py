@@ -122,7 +122,7 @@ def _scale_stays(values: Values, scales: U8, codes: U8) -> None:
     scales[1:] = np.where(zeros[1:], scales[:-1], scales[1:])
 
 
-_quantizes = partial(wrong, op="quantize", formats=BLOCKS, floats=FLOATS, model="M9")
+_quantizes = partial(wrong, op="quantize", formats=BLOCKS, floats=FLOATS, model="M17")
 
 PAIRS: Mutants = {
     "P1 second_maximum_lost: makes the second of two largest elements zero": _quantizes(

@@ -29,7 +29,7 @@ from mxref.strategies.for_floats import (
     threshold_patterns,
 )
 
-__all__ = ["blocks", "coded_blocks", "codes", "scale_codes"]
+__all__ = ["blocks", "coded_blocks", "codes", "scale_codes", "shifted"]
 
 _T = TypeVar("_T")
 
@@ -164,8 +164,8 @@ def blocks(
     row = st.tuples(rows(palettes, size), shifts, st.just([]) | put if places else st.just([]))
 
     def stacked(found: list[tuple[list[int], int, list[tuple[int, int]]]]) -> NDArray[Any]:
-        rows, shifted, put = zip(*found, strict=True)
-        words = _shifted(np.array(rows, layout.uint), np.array(shifted)[:, np.newaxis], layout)
+        rows, binades, put = zip(*found, strict=True)
+        words = shifted(np.array(rows, layout.uint), np.array(binades)[:, np.newaxis], layout)
         for word, replaced in zip(words, put, strict=True):
             for place, special in replaced:
                 word[place] = special
@@ -198,7 +198,7 @@ def _limits(fmt: BlockFormat, layout: FloatLayout) -> list[int]:
     return around([point for point in points if point < layout.inf_bits], layout)
 
 
-def _shifted(words: NDArray[Any], shift: NDArray[Any], layout: FloatLayout) -> NDArray[Any]:
+def shifted(words: NDArray[Any], shift: NDArray[Any], layout: FloatLayout) -> NDArray[Any]:
     """Patterns of numbers times 2**shift; overflow becomes the largest number."""
     parts = split(words, layout)
     moved = compose(dataclasses.replace(parts, exponent=parts.exponent + shift), layout)

@@ -29,6 +29,7 @@ from mxref.formats.catalog import (
     ElementFormat,
     Specials,
 )
+from mxref.numbers.codes import is_writeable
 
 NAMES = tuple(BLOCK_FORMATS)
 CODE_BITS = {"e5m2": 8, "e4m3": 8, "e3m2": 6, "e2m3": 6, "e2m1": 4, "int8": 8}
@@ -979,3 +980,10 @@ def test_a_nan_among_many_blocks_is_an_error_where_it_belongs_to_no_nan_block(
     nan_block = mxref.quantize(values, "mxint8", nan_to_finite="error")
     assert nan_block.scale_codes[:, 0].tolist() == [127] * (blocks - 1) + [255]
     assert not nan_block.codes[-1].any()
+
+
+def test_nobody_can_write_to_new_blocks() -> None:
+    """Not through the arrays that the codes are views of, either."""
+    blocks = mxref.quantize(np.ones((3, 40), np.float32), "mxfp4_e2m1")
+    assert not is_writeable(blocks.codes)
+    assert not is_writeable(blocks.scale_codes)

@@ -22,6 +22,7 @@ from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.mutants import (
     EQUIVALENT,
     MUTANTS,
+    USES,
     Equivalent,
     Mutant,
     equivalents,
@@ -146,6 +147,27 @@ def test_the_expected_model_kills() -> None:
         found.setdefault(cell.mutant.id, set()).update(cell.killers)
     missed = {m.id for m in RUNNING if found[m.id] and m.model not in found[m.id]}
     assert missed == set()
+
+
+def test_the_readme_says_how_many() -> None:
+    text = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    killed = [cell for cell in cells() if cell.verdict == "killed"]
+    right = sum(cell.verdict == "equivalent" for cell in cells())
+    ids = {cell.mutant.id for cell in cells()}
+    count = {
+        "puts {} wrong implementations to them": len(ids),
+        "({0} of {0}, ": len(killed),
+        "{} of these about lanes)": sum(cell.mutant.id[0] == "L" for cell in killed),
+        "in {} more cells": right,
+        "inside blocks, tensors and NVFP4 ({})": sum(bool(BY_ID[id].lifted_from) for id in ids),
+        "each of seven faults ({})": sum("." in id for id in ids),
+        "groups and orders of lanes ({})": sum(id[0] == "L" and "." not in id for id in ids),
+        "pairs of elements and blocks ({})": sum(id[0] == "P" for id in ids),
+        "for a 64th of a binade ({})": sum(BY_ID[id].group == "C21" for id in ids),
+    }
+    assert [said for said, n in count.items() if said.format(n) not in text] == []
+    assert len(USES) == 12
+    assert "Twelve more are right for every case alone" in text
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -27,9 +27,10 @@ from mxref.conformance.checking.layout_sizes import ask_layouts
 from mxref.conformance.checking.level_two import ask_families
 from mxref.conformance.checking.steadiness import changed_answers, judge_calls
 from mxref.conformance.compare.compare import Answered, asked
+from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
-from mxref.conformance.verdict.uses import Scope, Use
-from mxref.conformance.verdict.verify import Report, begun, described, with_rows
+from mxref.conformance.verdict.uses import Scope, Use, unsteady_rows
+from mxref.conformance.verdict.verify import begun, described, with_rows
 from mxref.golden.level2 import default_families, families
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
@@ -100,7 +101,8 @@ def check(
     if not answered or not isinstance(target, PythonTarget | ResultsTarget):
         return described(with_rows(first, list(files_of.values())))
     # Without other calls the search still keeps to what the speed of the target allows.
-    most = extent.elements or _elements(seconds / elements * 1e6)
+    pace = seconds / elements * 1e6
+    most = extent.elements or next(limit for slowest, limit in PACES if pace <= slowest)
     others = isinstance(target, PythonTarget) and extent.elements != 0
     scope = Scope()
     uses: list[Use] = []
@@ -109,6 +111,9 @@ def check(
         scope = Scope(notes=(target.note,) if target.note else ())
     elif others:
         uses, scope = _again(target, first, most)
+        if not extent.elements and most < PACES[0][1]:
+            slow = f"slow: a million elements take {pace:.0f} s, so that a call has at most"
+            scope = replace(scope, notes=(f"{slow} {most:,} (--sizes N)", *scope.notes))
     first = with_rows(first, list(files_of.values()), uses)
     if isinstance(target, PythonTarget) and others:
         layouts, scope = _layouts(target, first, most, scope)
@@ -124,9 +129,11 @@ def check(
     scope = replace(scope, families=len(found), family_cases=cases)
     if extent.search:
         searched = list(_search(target, asked_by, most, extent, first.known))
-        where = tuple(dict.fromkeys((one.op, one.format) for one in searched))
+        in_part = {(one.op, one.format) for one in searched if one.cases < QUESTIONS[one.op]}
+        where = dict.fromkeys((one.op, one.format) for one in searched)
+        whole = tuple(pair for pair in where if pair not in in_part)
         cases = sum(one.cases for one in searched)
-        scope = replace(scope, searched=cases, searched_in=where)
+        scope = replace(scope, searched=cases, searched_in=whole)
         found += searched
     for one in found:
         if one.outcome is not None:
@@ -134,11 +141,6 @@ def check(
             given = Answers(one.outcome.answers, one.outcome.errors)
             files_of[file.stem].append(Answered(file, one.outcome.inputs, given))
     return replace(described(with_rows(first, list(files_of.values()), uses)), scope=scope)
-
-
-def _elements(seconds: float) -> int:
-    """The largest number of elements in a call of a target that takes so long for a million."""
-    return next(elements for pace, elements in PACES if seconds <= pace)
 
 
 def _layouts(
@@ -207,7 +209,7 @@ _AskedBy = tuple[list[VectorFile], Policy, Profile | None]
 
 def _asked_by(report: Report, uses: Sequence[Use], *, listing: bool) -> Iterator[_AskedBy]:
     """The files of every row whose answers a policy or profile gives so far."""
-    unsteady = {(use.op, use.format) for use in uses}
+    unsteady = unsteady_rows(uses)
     for row in report.rows:
         policy = _explaining(row, report, listing=listing)
         if policy is not None and (row.op, row.format) not in unsteady:

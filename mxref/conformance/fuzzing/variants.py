@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import FloatLayout
+from mxref.bits.simplicity import lowest_exponent
+from mxref.strategies.for_blocks import shifted
 
 __all__ = ["VARIANTS", "turns"]
 
@@ -20,6 +22,8 @@ Words = NDArray[np.uint64]
 _SIGNIFICANDS = 128
 #: The nearest distance in binades of an element far below the largest one.
 _NEAR = 20
+#: The exponent of the largest element from which on all scales are tried.
+_LOWEST = -140
 #: Steps of a ramp, eight to a binade: one binade more than E4M3 has.
 _RAMP = 8 * 20
 
@@ -94,18 +98,29 @@ def _significands(block: Words, layout: FloatLayout) -> Words:
 
 
 def _far_below(block: Words, layout: FloatLayout) -> Words:
-    """In every lane elements 20 to 83 binades below the largest: 1, 1.5 and all ones."""
+    """In every lane elements 20 to 83 binades below the largest: 1, 1.5 and all ones.
+
+    Those that the float type cannot hold are subnormal numbers with fewer bits, or zeros.
+    """
     size, finite = len(block), _without_specials(block, layout)
-    rows = np.tile(finite, (64, 1))
-    tops = (1 << layout.mantissa_bits) - 1
-    largest = _largest(finite, layout)
+    rows, m = np.tile(finite, (64, 1)), layout.mantissa_bits
     high = int(np.argmax(finite & np.uint64(layout.sign_bit - 1)))
     for i, row in enumerate(rows):
-        binade = _times(largest & ~tops, -_NEAR - i, layout)
-        lane = (high + 1 + i % (size - 1)) % size
-        row[lane] = binade | (0, 1 << (layout.mantissa_bits - 1), tops)[i % 3]
-        row[lane] |= layout.sign_bit * (i // 3 % 2)
+        field = (_largest(finite, layout) >> m) - _NEAR - i
+        significand = 1 << m | (0, 1 << (m - 1), (1 << m) - 1)[i % 3]
+        magnitude = significand + ((field - 1) << m) if field > 0 else significand >> (1 - field)
+        row[(high + 1 + i % (size - 1)) % size] = magnitude | layout.sign_bit * (i // 3 % 2)
     return rows
+
+
+def _scales(block: Words, layout: FloatLayout) -> Words:
+    """The block times powers of two, so that it gets every scale that the float type allows."""
+    block = _without_specials(block, layout)
+    own = (_largest(block, layout) >> layout.mantissa_bits) - layout.bias
+    low, high = max(lowest_exponent(layout), _LOWEST), min(layout.bias, -_LOWEST)
+    shifts = np.arange(low, high + 1) - own
+    words = np.tile(block.astype(layout.uint), (len(shifts), 1))
+    return shifted(words, shifts[:, np.newaxis], layout).astype(np.uint64)
 
 
 def _ramps(block: Words, layout: FloatLayout) -> Words:
@@ -158,6 +173,7 @@ VARIANTS: Mapping[str, Callable[[Words, FloatLayout], Words]] = {
     "pairs": _pairs,
     "significands": _significands,
     "far": _far_below,
+    "scales": _scales,
     "alone": _alone,
     "ramps": _ramps,
     "specials": _specials,

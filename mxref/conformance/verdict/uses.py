@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["USES", "Scope", "Use"]
+__all__ = ["USES", "Scope", "Use", "unsteady_rows"]
 
 #: Verdicts on ways of calling that change answers.
 USES = {
@@ -60,7 +61,8 @@ class Scope:
         largest: the greatest number of rows in a call.
         elements: the largest number of elements that a call may have.
         searched: number of questions of the search.
-        searched_in: the operations and formats of the search.
+        searched_in: the operations and formats of which every question of the search was asked; of
+            slow targets fewer are.
         seed: the seed of the search.
         level: the level of the vectors that were asked.
         families: number of exhaustive families that were asked.
@@ -85,16 +87,24 @@ class Scope:
         """What was asked, in words; empty if it was the vectors alone."""
         parts = []
         if self.calls:
-            parts.append(
-                f"again in {self.calls:,} calls of {self.smallest} to {self.largest:,} rows, "
-                f"at most {self.elements:,} elements each"
-            )
+            rows = f"{self.smallest} to {self.largest:,} rows"
+            most = f"at most {self.elements:,} elements"
+            parts.append(f"cases again, twice, in {self.calls:,} calls of {rows}, {most} each")
         if self.families:
             parts.append(f"{self.families} exhaustive families of {self.family_cases:,} cases")
         if self.searched:
             parts.append(f"a search of {self.searched:,} questions (seed {self.seed})")
-        return "; ".join(parts)
+        return "; ".join([f"the vectors (level {self.level})", *parts]) if parts else ""
 
     def as_json(self) -> dict[str, Any]:
         """The scope as plain data."""
         return asdict(self) | {"notes": list(self.notes)}
+
+
+def unsteady_rows(uses: Iterable[Use]) -> set[tuple[str, str]]:
+    """The operations and formats whose answers depend on how they are called.
+
+    A tensor is cut into blocks, so that what is wrong with calls of blocks is wrong with tensors.
+    """
+    found = {(use.op, use.format) for use in uses}
+    return found | {("quantize_tensor", format) for op, format in found if op == "quantize"}

@@ -18,7 +18,7 @@ from mxref.conformance.verdict.row import kind_of, listed_as
 from mxref.support.whole_file import read_file, write_file
 
 if TYPE_CHECKING:
-    from mxref.conformance.verdict.verify import Report
+    from mxref.conformance.verdict.report import Report
 
 __all__ = ["XfailError", "read_xfail", "refuse_missing_folder", "write_xfail"]
 

@@ -81,6 +81,21 @@ def test_elements_far_below_the_largest(float: str) -> None:
     assert (rows.max(axis=1) == 3.25).all()
 
 
+def test_far_elements_of_float16_end_in_subnormals() -> None:
+    rows = variant("far", "f16")
+    far = np.abs(rows[(rows != 0) & (np.abs(rows) < 2.0**-16)])
+    assert (len(far), far.max(), far.min()) == (6, 2.0**-19, 2.0**-24)
+
+
+@pytest.mark.parametrize(("float", "count"), [("f32", 240), ("bf16", 240), ("f64", 253)])
+def test_a_block_gets_every_scale(float: str, count: int) -> None:
+    """amax goes up to 2**127, of which the scale is 2**112; in float64 to 2**140."""
+    layout = LAYOUTS[float]
+    words = variant("scales", float).astype(layout.dtype)
+    scales = mxref.quantize(words, "mxfp8_e5m2").scale_codes[:, 0]
+    assert np.unique(scales).tolist() == list(range(count))
+
+
 @pytest.mark.parametrize("float", FLOATS)
 def test_each_element_alone_and_zeros_after_a_full_block(float: str) -> None:
     rows = variant("alone", float)
