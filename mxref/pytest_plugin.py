@@ -260,7 +260,6 @@ def _parts(
     config: pytest.Config, files: Sequence[VectorFile]
 ) -> Iterator[tuple[str, tuple[VectorFile, ...], Extent]]:
     """The parts of a check: the vectors of each file, calls and a search of each format."""
-    from mxref.cases.words import LAYOUT_OPERATIONS
     from mxref.conformance import Extent
     from mxref.conformance.checking.drawn import QUESTIONS
 
@@ -272,8 +271,8 @@ def _parts(
     groups: dict[tuple[str, str], list[VectorFile]] = {}
     for file in files:
         groups.setdefault((file.op, file.format), []).append(file)
-    for (op, _), some in groups.items():
-        if sizes != 0 and op not in LAYOUT_OPERATIONS:
+    for some in groups.values():
+        if sizes != 0:
             yield "calls", tuple(some), Extent(elements=sizes, search=False)
     for (op, _), some in groups.items():
         if not config.getoption("--mxref-no-search") and op in QUESTIONS:

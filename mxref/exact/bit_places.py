@@ -12,7 +12,7 @@ signed scale byte); torchao 0.10 to 0.14 (both kinds of 6-bit codes).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from itertools import product
 from typing import Final, TypeAlias
 
@@ -77,7 +77,7 @@ _DRAWINGS: Final[Mapping[int, Mapping[str, Callable[[int], list[Byte]]]]] = {
 }
 
 
-@cache
+@lru_cache(maxsize=None, typed=True)  # 32.0 is no 32, whatever was asked before
 def _picture(bits: int, packing: str, block_size: int) -> tuple[list[Byte], int]:
     """The picture of a packing, and the number of codes in its group."""
     if type(bits) is not int or bits not in _DRAWINGS:

@@ -88,8 +88,10 @@ class Scope:
         parts = []
         if self.calls:
             rows = f"{self.smallest} to {self.largest:,} rows"
-            most = f"at most {self.elements:,} elements"
-            parts.append(f"cases again, twice, in {self.calls:,} calls of {rows}, {most} each")
+            parts.append(
+                f"cases again, twice, in {self.calls:,} calls of {rows}, "
+                f"at most {self.elements:,} elements each"
+            )
         if self.families:
             parts.append(f"{self.families} exhaustive families of {self.family_cases:,} cases")
         if self.searched:
