@@ -6,6 +6,7 @@ which come from what the authors wrote in the kernels, not from a report.
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ import pytest
 from mxref.cases.read import vectors_folder
 from mxref.cases.records import VectorFile
 from mxref.cli.verify_verb import print_report
-from mxref.conformance import Report, check, load_target
+from mxref.conformance import Extent, Report, check, load_target
+from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
 from mxref.targets.asked import read_for
 
 FOLDER = Path(__file__).parent
@@ -100,3 +102,29 @@ def test_most_reports_are_true() -> None:
     assert len(WRONG) == 40
     assert len(RIGHT) == 15
     assert len(TRUE) >= 34
+
+
+# --- all six formats: with --complete -------------------------------------------------------------
+
+
+def in_all_formats(path: Path, read_once: dict[str, VectorFile]) -> Report:
+    """The report on a kernel that claims every format of its kind; its other claims stay."""
+    target = load_target(str(path))
+    blocks = any(name in BLOCK_FORMATS for name in target.formats)
+    formats = frozenset((*BLOCK_FORMATS, *ELEMENT_FORMATS) if blocks else target.formats)
+    target = dataclasses.replace(target, formats=formats)
+    files = read_for(vectors_folder(), target, target.policy, read=read_once.values())
+    read_once.update((file.stem, file) for file in files if file.cases)
+    smaller = None if path.stem == "wrong_01_grid_y_limit" else 140_000
+    return check(target, files, extent=Extent(elements=smaller))
+
+
+EVERY = [*WRONG, *RIGHT]
+
+
+@pytest.mark.sampled(0)
+@pytest.mark.parametrize(
+    "path", [*WRONG, *RIGHT], ids=lambda path: f"{path.parent.name}-{path.stem}"
+)
+def test_in_all_formats(path: Path, read_once: dict[str, VectorFile]) -> None:
+    assert in_all_formats(path, read_once).passed is path.stem.startswith("right_")

@@ -359,12 +359,12 @@ def test_what_is_asked_is_said() -> None:
     assert report_of(mxref.encode, Extent(elements=0, search=False)).scope.text == ""
     sizes = report_of(mxref.encode).scope
     assert (sizes.smallest, sizes.largest, sizes.elements, sizes.searched) == (1, 257, 300, 0)
-    assert f" in {sizes.calls} calls of 1 to 257 rows, at most 300 elements each" in sizes.text
-    assert "search" not in sizes.text
+    again = f"cases again, twice, in {sizes.calls} calls of 1 to 257 rows"
+    assert sizes.text == f"the vectors (level 1); {again}, at most 300 elements each"
     search = report_of(mxref.encode, replace(SEARCH, seed=7)).scope
     assert search.searched_in == (("encode", "e2m1"),)
     assert (search.calls, search.searched, search.seed) == (0, 1 << 15, 7)
-    assert search.text.endswith("; a search of 32,768 questions (seed 7)")
+    assert search.text == "the vectors (level 1); a search of 32,768 questions (seed 7)"
 
 
 def test_each_call_is_asked_in_many_sizes_twice() -> None:
