@@ -267,7 +267,8 @@ def ask_ways(ways: Sequence[Ways], elements: int, *, threads: bool = False) -> I
                 yield one.ask(one.chosen(count, 1), 2, offset, "memory")
         yield from (one.strided(0), one.strided(1))
     for one in some if threads else ():
-        count, times = _THREADED
+        most, times = _THREADED
+        count = max(min(most, elements // elements_of(one.file, 1)), times)
         orders = [one.chosen(count - turn, turn) for turn in range(times)]
         with quiet(), ThreadPoolExecutor(2) as pool:
             asked = [pool.submit(one.ask_loudly, rows, 2, 0, "threads") for rows in orders]

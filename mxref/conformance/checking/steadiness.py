@@ -135,7 +135,9 @@ def _of_batches(judge: _Judge, calls: Sequence[Call]) -> tuple[str, str]:
     if not _steady(one, example):
         counts = f"{len(bad)} of {len(every)} calls have wrong answers"
         return "state", f"{text}; {_order(every, bad) or counts}"
-    telling = [one.ask(one.chosen(size, turn), 2) for size in _TELLING for turn in range(3, 9)]
+    largest = max(len(call.rows) for call in calls if call.file is example.file)
+    sizes = [size for size in _TELLING if size <= largest]
+    telling = [one.ask(one.chosen(size, turn), 2) for size in sizes for turn in range(3, 9)]
     sized = [
         Sized(len(call.rows), judge.bad(call) or (not call.turn and call.differs))
         for call in (*every, *telling)

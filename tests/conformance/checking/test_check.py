@@ -40,6 +40,12 @@ def some_cases(stem: str, count: int = 64) -> VectorFile:
     return replace(file, cases=file.cases[:: len(file.cases) // count])
 
 
+@pytest.fixture(autouse=True)
+def no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every target takes no time, so that what is asked does not depend on the machine."""
+    monkeypatch.setattr(check_module, "time", SimpleNamespace(perf_counter=lambda: 0.0))
+
+
 def report_of(function: Function, extent: Extent = SIZES, **claims: Any) -> Report:
     """What is found of a function that encodes to E2M1."""
     target = target_of(SimpleNamespace(encode=function, **claims), "kernel")
@@ -192,7 +198,8 @@ def test_a_scale_of_the_whole_call() -> None:
         numbers = scales[scales != 0xFF]
         return np.where(scales == 0xFF, scales, numbers.max(initial=0)), codes
 
-    report = report_of_blocks(scaled, replace(SIZES, elements=33 * 32))
+    file = some_cases("quantize/mxfp4_e2m1.f32", 20)
+    report = report_of_blocks(scaled, replace(SIZES, elements=33 * 32), file)
     (use,) = report.uses
     assert use.kind == "company"
     assert use.text.startswith("an answer depends on what else is in the call: the same 32 numbers")
@@ -329,11 +336,12 @@ def test_right_blocks_pass() -> None:
 # How much is asked.
 
 
+@pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
 @pytest.mark.parametrize(
     ("seconds", "elements"), [(10.0, 140_000), (59.0, 9_000), (61.0, 1_100), (900.0, 1_100)]
 )
 def test_a_slow_target_is_asked_smaller_calls(
-    seconds: float, elements: int, monkeypatch: pytest.MonkeyPatch
+    seconds: float, elements: int, wrong: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The clock shows the time that so many seconds for a million elements are."""
     file = some_cases("encode/e2m1.f32")
@@ -345,9 +353,10 @@ def test_a_slow_target_is_asked_smaller_calls(
 
     def encode(values: Array, format: str) -> Array:
         sizes.append(len(values))
-        return mxref.encode(values, format)
+        return mxref.encode(values, format) ^ np.uint8(wrong and len(values) % 4 == 3)
 
-    report = report_of(encode, Extent())
+    report = report_of(encode, Extent(search=not wrong))
+    assert [use.kind for use in report.uses] == ["size"] * wrong
     assert report.scope.elements == elements
     assert report.scope.largest == max(n for n in (257, 1025, 4097, 65_573) if n <= elements)
     assert max(sizes) <= elements
@@ -365,6 +374,19 @@ def test_what_is_asked_is_said() -> None:
     assert search.searched_in == (("encode", "e2m1"),)
     assert (search.calls, search.searched, search.seed) == (0, 1 << 15, 7)
     assert search.text == "the vectors (level 1); a search of 32,768 questions (seed 7)"
+
+
+def test_no_call_is_larger_than_the_sizes_that_are_asked_for() -> None:
+    sizes: list[int] = []
+
+    def encode(values: Array, format: str) -> Array:
+        sizes.append(len(values))
+        return mxref.encode(values, format) ^ np.uint8(len(values) == 33)
+
+    report = report_of(encode, Extent(elements=100, search=False), THREADS=True)
+    assert [use.kind for use in report.uses] == ["size"]
+    assert report_of(mxref.encode, Extent(elements=100, search=False), THREADS=True).passed
+    assert report.scope.largest == max(sizes) == 100  # that of the threads
 
 
 def test_each_call_is_asked_in_many_sizes_twice() -> None:
@@ -407,7 +429,7 @@ def narrow_amax(values: Array, format: str) -> tuple[Array, Array]:
 @pytest.mark.usefixtures("without_causes")
 @pytest.mark.parametrize("kernel", [rare_element, narrow_amax])
 def test_what_the_vectors_miss_is_found_by_the_search(kernel: Function) -> None:
-    file = some_cases("quantize/mxfp4_e2m1.f32")
+    file = replace(some_cases("quantize/mxfp4_e2m1.f32"), columns=("ocp",), plain=1)
     alone = replace(SEARCH, search=False)
     shown = {f.case.id for _, f in report_of_blocks(kernel, alone, file).failures}
     file = replace(file, cases=tuple(case for case in file.cases if case.id not in shown))
