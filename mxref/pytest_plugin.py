@@ -70,13 +70,15 @@ class TargetCase:
         """
         from mxref.conformance import check
         from mxref.conformance.verdict.uses import USES
+        from mxref.targets.exits import exits_raised
 
         if self.part == "search" and any(key.rpartition(" ")[2] in USES for key in self.known):
             pytest.skip("not searched: a way of calling is known to change answers")
         files = self._read()
         ids = {id: why for id, why in self.known.items() if " " not in id}
         _refuse_unknown(ids, {case.id for file in files for case in file.cases})
-        report = check(self.target, files, known=self.known, extent=self.extent)
+        checked = exits_raised()(check)
+        report = checked(self.target, files, known=self.known, extent=self.extent)
         _JUDGES[self.part](replace(report, all_floats=self.all_floats))
 
     def _read(self) -> list[VectorFile]:
@@ -184,9 +186,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--mxref-sizes", type=int, metavar="N", help=about)
     about = "seed of the search, as `mxref verify --seed` (default 0)"
     group.addoption("--mxref-seed", type=int, default=0, metavar="N", help=about)
-    group.addoption(
-        "--mxref-no-search", action="store_true", help="leave out the tests of a search"
-    )
+    about = "leave out the tests of a search"
+    group.addoption("--mxref-no-search", action="store_true", help=about)
     parser.addini("mxref_target", "the same as --mxref-target", default="")
 
 
@@ -214,10 +215,11 @@ def _suite(config: pytest.Config) -> _Suite:
     from mxref.conformance.verdict.verify import covered_files
     from mxref.support.text import refuse_unknown
     from mxref.targets.calls import without_cases
+    from mxref.targets.exits import exits_raised
 
     xfail = config.getoption("--mxref-xfail")
     try:
-        target, folder = load_target(_target(config)), vectors_folder()
+        target, folder = exits_raised()(load_target)(_target(config)), vectors_folder()
         known = read_xfail(Path(_beside(xfail, config.rootpath))) if xfail else {}
         entries = by_stem(read_manifest(folder))
     except ValueError as error:
@@ -328,7 +330,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Send the list of what is not covered from a worker of pytest-xdist."""
     output = getattr(session.config, "workeroutput", None)
     suite = session.config.stash.get(_SUITE, None)
-    if output is not None and suite is not None:
+    if suite is not None and output is None:
+        from mxref.targets.exits import keep_status
+
+        keep_status(lambda: int(session.exitstatus))
+    elif suite is not None:
         output[_OUTPUT] = list(suite.not_covered)
 
 

@@ -1,4 +1,4 @@
-"""The parser of the command line, and what ends it: exit status, closed output, errors."""
+"""The parser of the command line, and what ends it: exit status, closed output, errors, signals."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 from mxref._version import __version__
+from mxref.support.interruption import exit_status, told, unwinding_signals
+from mxref.support.own_process import in_own_process
 
 __all__ = ["main"]
 
@@ -30,16 +33,56 @@ _VERBS = (
     "prompts",
     "pipe",
 )
+#: Those that load somebody's code, which may end the process.
+_LOADING = ("verify", "identify", "fuzz", "sweep")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns 0 for a pass, 1 for a mismatch, 2 for misuse."""
+    """Run the command line.
+
+    Args:
+        arguments: its words. None stands for those of this process: verbs that load somebody's code
+            then run in a copy of it, unless one of them is ``--in-process``.
+
+    Returns 0 for a pass, 1 for a mismatch or if that code has ended the copy, 2 for misuse, and 128
+    and the number of a signal (130: Ctrl-C, 143: SIGTERM) if that has ended it.
+    """
+    if arguments is not None:
+        return _unwound(arguments)
+    words = sys.argv[1:]
+    if words and words[0] in _LOADING and "--in-process" not in words:
+        return in_own_process(partial(_alone, words))
+    return _alone(words)
+
+
+def _alone(words: Sequence[str]) -> int:
+    """The exit status of a command that nothing but its process waits for."""
+    try:
+        return _unwound(words)
+    except Exception:  # a bug of mxref
+        raise
+    except BaseException as error:  # such as CancelledError, which a target has raised
+        print(f"mxref: error: the check was ended by {type(error).__name__}", file=sys.stderr)
+        return 1
+
+
+def _unwound(words: Sequence[str]) -> int:
+    """The exit status, also of a command that a signal ends."""
+    try:
+        with unwinding_signals():
+            return _run(words)
+    except KeyboardInterrupt as interrupted:
+        print(f"mxref: {told(interrupted)}", file=sys.stderr)
+        return exit_status(interrupted)
+
+
+def _run(words: Sequence[str]) -> int:
+    """Parse the words, run their verb, and tell errors in a sentence."""
     parser = argparse.ArgumentParser(
         prog="mxref", description="Bit-exact reference of the OCP Microscaling (MX) formats."
     )
     parser.add_argument("--version", action="version", version=f"mxref {__version__}")
     verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
-    words = sys.argv[1:] if arguments is None else list(arguments)
     asked = words[:1] if words and words[0] in _VERBS else _VERBS  # importing all takes time
     for name in asked:
         importlib.import_module(f"mxref.cli.{name}_verb").add_parser(verbs)
@@ -50,10 +93,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise ValueError("the benchmark is `python tools/bench.py` of a checkout")
         try:
             options = parser.parse_args(words)
-            _name_formats(options)
-            status: int = options.run(options)
         except SystemExit as done:  # argparse has printed help or an error
             status = int(done.code or 0)
+        else:
+            _name_formats(options)
+            status = options.run(options)
         sys.stdout.flush()
     except (ValueError, OSError, MemoryError) as error:
         if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has seen enough

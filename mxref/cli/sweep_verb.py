@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from mxref.cli.screen import Verbs, add_json_argument, new_parser, progress
 from mxref.cli.target_arguments import add_target_arguments, chosen_target
+from mxref.support.interruption import exit_status, told
 from mxref.support.workers import cores
 
 if TYPE_CHECKING:
@@ -53,12 +54,12 @@ def _run(options: argparse.Namespace) -> int:
 
     try:
         swept = _swept(options)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupted:
         how = "nothing is kept: use --state FILE"
         if options.state is not None:
             how = f"the same command goes on from {options.state}"
-        print(f"mxref: interrupted: {how}", file=sys.stderr)
-        return 128 + 2  # the exit status of a process that SIGINT ended
+        print(f"mxref: {told(interrupted)}: {how}", file=sys.stderr)
+        return exit_status(interrupted)
     if options.json:
         print(json.dumps(sweeps_json(swept), indent=1))
     else:

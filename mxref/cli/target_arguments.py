@@ -47,6 +47,8 @@ def add_target_arguments(
         one.add_argument("--results", type=Path, metavar="DIR", help=about)
     about = "time that --cmd may take for an answer (default 10)"
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help=about)
+    about = "load TARGET into the process of the command, for debuggers and coverage"
+    parser.add_argument("--in-process", action="store_true", help=about)
 
 
 def add_name_options(parser: argparse.ArgumentParser, names: Sequence[str] = NAMES) -> None:
@@ -134,16 +136,14 @@ def chosen_target(
 @contextlib.contextmanager
 def _command(options: argparse.Namespace, files: Sequence[VectorFile]) -> Iterator[Target]:
     from mxref.targets.command import CommandTarget, command_results
-    from mxref.targets.process import unwinding_signals
 
     timeout = 10.0 if options.timeout is None else options.timeout
-    with unwinding_signals():
-        if files:
-            drawn = _drawn(options, files)
-            yield command_results(options.cmd, files, drawn=drawn, timeout=timeout)
-            return
-        with CommandTarget(options.cmd, timeout=timeout, restarts=_LIVE_RESTARTS) as target:
-            yield target
+    if files:
+        drawn = _drawn(options, files)
+        yield command_results(options.cmd, files, drawn=drawn, timeout=timeout)
+        return
+    with CommandTarget(options.cmd, timeout=timeout, restarts=_LIVE_RESTARTS) as target:
+        yield target
 
 
 def _drawn(

@@ -58,8 +58,14 @@ def processes(jobs: int) -> Iterator[Executor]:
     # Fresh processes: a copy of this one may hold locks of threads that it does not have.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent) as pool:
+        others = multiprocessing.active_children()
         try:
             yield pool
+        except KeyboardInterrupt:  # a signal, which its workers need not have got
+            for worker in multiprocessing.active_children():
+                if worker not in others:
+                    worker.terminate()
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
 

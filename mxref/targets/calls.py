@@ -40,12 +40,19 @@ __all__ = [
     "code_format",
     "error_text",
     "is_fault",
+    "message",
     "quiet",
     "without_cases",
 ]
 
 #: The tensor scale 1.0, and the number of random bits, of a call with no cases.
 _ONE, _WIDTH = 0x3F800000, 8
+#: Interruptions by modules, which are not imported for this.
+_INTERRUPTIONS = (
+    ("asyncio.exceptions", "CancelledError"),
+    ("_pytest.outcomes", "OutcomeException"),
+    ("_pytest.outcomes", "Exit"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,25 +137,35 @@ def _ask_each(
 
 
 def is_fault(error: BaseException) -> bool:
-    """Whether an exception is the target's own, not an interruption by a person or a test runner.
+    """Whether an exception is the target's own, whatever its class, and no interruption.
 
-    A panic of Rust reaches Python as a `BaseException` of this name.
+    Interruptions are KeyboardInterrupt, `asyncio.CancelledError` and the outcomes of pytest, so
+    that a person, a scheduler or pytest-timeout can end a check.
+
+    >>> [is_fault(error) for error in (GeneratorExit(), SystemExit(), KeyboardInterrupt())]
+    [True, True, False]
     """
-    return isinstance(error, Exception | SystemExit) or type(error).__name__ == "PanicException"
+    return not isinstance(error, KeyboardInterrupt) and not any(
+        isinstance(error, getattr(sys.modules[module], name))
+        for module, name in _INTERRUPTIONS
+        if module in sys.modules
+    )
 
 
 def error_text(error: BaseException) -> str:
     """A target's exception and its place in one line."""
     ((frame, line),) = deque(traceback.walk_tb(error.__traceback__), 1)
     where = f"{Path(frame.f_code.co_filename).name}:{line}"
-    return f"{type(error).__name__}: {_one_line(error)} ({where})"
+    return f"{type(error).__name__}: {message(error)} ({where})"
 
 
-def _one_line(error: BaseException) -> str:
-    """An error's text, short and printable."""
+def message(error: BaseException) -> str:
+    """The text of a target's exception, short and printable, even if `str` raises another."""
     try:
         return one_line(str(error))
-    except (Exception, SystemExit):
+    except BaseException as raised:
+        if not is_fault(raised):
+            raise
         return "(no text)"
 
 

@@ -12,19 +12,17 @@ import os
 import selectors
 import signal
 import subprocess
-import threading
 import time
 import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from types import FrameType
 
 from mxref.support.text import one_line
 from mxref.targets.lines import LONGEST
 from mxref.targets.target import TargetError
 
-__all__ = ["Running", "SilenceError", "unwinding_signals"]
+__all__ = ["Running", "SilenceError"]
 
 _CHUNK = 1 << 16
 #: Seconds between two looks whether the program has ended, where its pipes say nothing.
@@ -234,28 +232,3 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-@contextlib.contextmanager
-def unwinding_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP unwind as SIGINT does, so that programs that run are killed.
-
-    For command lines: outside the main thread nothing changes, and handlers already set stay.
-    """
-
-    def unwind(number: int, frame: FrameType | None) -> None:
-        for one in old:
-            signal.signal(one, signal.SIG_IGN)  # cleaning up is not to be disturbed
-        raise SystemExit(128 + number)
-
-    numbers = [signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)]
-    if threading.current_thread() is not threading.main_thread():
-        numbers = []
-    old = [number for number in set(numbers) if signal.getsignal(number) is signal.SIG_DFL]
-    for number in old:
-        signal.signal(number, unwind)
-    try:
-        yield
-    finally:
-        for number in old:
-            signal.signal(number, signal.SIG_DFL)

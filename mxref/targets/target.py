@@ -53,11 +53,12 @@ covered, such as float64 in JAX unless the target sets ``jax_enable_x64``.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -80,7 +81,7 @@ from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
 from mxref.support.text import unknown_name
 from mxref.targets.array_libraries import library_of
-from mxref.targets.calls import Answers, call_codes, call_function, is_fault
+from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
 
 __all__ = [
     "CLAIMS",
@@ -184,11 +185,26 @@ def load_target(spec: str) -> PythonTarget:
     """
     source, mode = split_spec(spec)
     module = _import(source)
-    if mode and not hasattr(module, mode):
+    if not mode:
+        return target_of(module, spec)
+    with _reading(spec):
+        if hasattr(module, mode):
+            return target_of(getattr(module, mode), spec)
         modes = _modes(module)
-        has = unknown_name("mode", mode, modes) if modes else f"{source} has no modes"
-        raise TargetError(f"target {spec}: {has}")
-    return target_of(getattr(module, mode) if mode else module, spec)
+    has = unknown_name("mode", mode, modes) if modes else f"{source} has no modes"
+    raise TargetError(f"target {spec}: {has}")
+
+
+@contextlib.contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """Makes a TargetError of what the attributes of a target raise when they are read."""
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, TargetError) or not is_fault(error):
+            raise
+        text = f"cannot be read: {type(error).__name__}: {message(error)}"
+        raise TargetError(f"target {name} {text}") from error
 
 
 def split_spec(spec: str) -> tuple[str, str]:
@@ -219,12 +235,8 @@ def _modes(module: ModuleType) -> dict[str, object]:
 def target_of(module: object, name: str) -> PythonTarget:
     """The target made of a module or any object with the operations as attributes."""
     names = (*OPERATIONS, "POLICY", "PROFILE", "ARRAYS", "DEVICE", "FLOATS", "FORMATS", "THREADS")
-    try:
+    with _reading(name):
         has = {one: getattr(module, one) for one in names if hasattr(module, one)}
-    except Exception as error:  # any that a module's __getattr__ raises
-        raise TargetError(
-            f"target {name} cannot be read: {type(error).__name__}: {error}"
-        ) from error
     found = {op: has[op] for op in OPERATIONS if callable(has.get(op))}
     if not found:
         raise TargetError(f"target {name} must have at least one of: {', '.join(OPERATIONS)}")
@@ -323,7 +335,7 @@ def _import(spec: str) -> ModuleType:
         if not is_fault(error):
             raise
         raise TargetError(
-            f"target {spec} cannot be imported: {type(error).__name__}: {error}{hint}"
+            f"target {spec} cannot be imported: {type(error).__name__}: {message(error)}{hint}"
         ) from error
     return module
 

@@ -1,4 +1,4 @@
-"""Files that are devices or pipes are refused before they are read, which might never end."""
+"""Whole files: devices and pipes are refused, and what killed writers left is removed."""
 
 from __future__ import annotations
 
@@ -73,3 +73,35 @@ def test_one_regen_holds_a_folder(tmp_path: Path) -> None:
             pass
     with store.alone(folder):
         assert list(folder.iterdir()) == []
+
+
+_WRITER = """
+import os, sys, time
+from pathlib import Path
+from mxref.support.whole_file import whole_file
+with whole_file(Path(sys.argv[1])) as temporary:
+    temporary.write_bytes(b"half")
+    print(temporary.name, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_what_killed_writers_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    """But not what a writer that lives is about to finish, nor what others have written."""
+    path, others = tmp_path / "x.bin", [".x.bin.tmp", ".x.bin.0123456789abcdef.tmp", ".y.bin.0.tmp"]
+    for other in others:
+        (tmp_path / other).write_bytes(b"")
+    command = [sys.executable, "-c", _WRITER, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        try:
+            half = writer.stdout.readline().strip()
+            assert half in os.listdir(tmp_path)
+            write_file(path, b"first")
+            assert (tmp_path / half).read_bytes() == b"half"
+        finally:
+            writer.kill()
+    assert set(os.listdir(tmp_path)) == {"x.bin", half, *others}
+    write_file(path, b"second")
+    assert set(os.listdir(tmp_path)) == {"x.bin", *others}
+    assert path.read_bytes() == b"second"

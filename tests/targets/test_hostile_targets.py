@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ import mxref
 from mxref import golden
 from mxref.cli import main
 from mxref.conformance import Report, TargetError, load_target, read_results, target_of, verify
+from mxref.support.interruption import TerminationError
 
 Capture, Patch = pytest.CaptureFixture[str], pytest.MonkeyPatch
 
@@ -38,17 +40,22 @@ class PanicException(BaseException):
     """What pyo3 raises where Rust panics."""
 
 
-def test_a_panic_of_rust_fails_the_cases_that_it_hits() -> None:
+class OwnError(BaseException):
+    """A class of a target's own."""
+
+
+@pytest.mark.parametrize("kind", [PanicException, OwnError, GeneratorExit, SystemExit])
+def test_an_exception_of_any_class_fails_the_cases_that_it_hits(kind: type[BaseException]) -> None:
     class Panics(Encoder):
         def encode(self, values: Any, format: str) -> Any:
             if np.isnan(values).any():
-                raise PanicException("index out of bounds")
+                raise kind("index out of bounds")
             return super().encode(values, format)
 
     report = verified(Panics())
     nans = {id for id in ids() if int(id.rpartition(".")[2], 16) & 0x7FFF > 0x7C00}
     assert {failure.case.id for _, failure in report.failures} == nans
-    assert all("PanicException: index" in failure.error for _, failure in report.failures)
+    assert all(f"{kind.__name__}: index" in failure.error for _, failure in report.failures)
 
 
 def ids() -> list[str]:
@@ -56,25 +63,32 @@ def ids() -> list[str]:
     return [case.id for case in file.cases]
 
 
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, pytest.fail.Exception])
+INTERRUPTIONS = [
+    *(KeyboardInterrupt, TerminationError, asyncio.CancelledError),
+    *(pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception),
+]
+
+
+@pytest.mark.parametrize("kind", INTERRUPTIONS)
 def test_an_interruption_is_no_fault_of_the_target(kind: type[BaseException]) -> None:
     class Interrupted(Encoder):
         calls = 0
 
         def encode(self, values: Any, format: str) -> Any:
             self.calls += 1
-            raise kind("enough")
+            raise kind("15")
 
     target = Interrupted()
-    with pytest.raises(kind, match="enough"):
+    with pytest.raises(kind, match="15"):
         verified(target)
     assert target.calls == 1
 
 
-def test_an_error_whose_text_exits() -> None:
+@pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, OwnError])
+def test_an_error_whose_text_exits(kind: type[BaseException]) -> None:
     class UnreadableError(Exception):
         def __str__(self) -> str:
-            raise SystemExit(0)
+            raise kind
 
     class Fails(Encoder):
         def encode(self, values: Any, format: str) -> Any:
@@ -107,10 +121,21 @@ def test_answers_of_the_shape_that_the_inputs_were_given_are_refused() -> None:
     assert report.failures[0][1].error == wanted
 
 
-def test_a_module_that_raises_when_it_is_looked_at(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["ImportError", "GeneratorExit", "SystemExit"])
+@pytest.mark.parametrize("mode", ["", ":MODE"])
+def test_a_module_that_raises_when_it_is_looked_at(tmp_path: Path, kind: str, mode: str) -> None:
     path = tmp_path / "lazy.py"
-    path.write_text("def __getattr__(name): raise ImportError('no torch here')\n")
-    with pytest.raises(TargetError, match="cannot be read: ImportError: no torch here"):
+    path.write_text(f"def __getattr__(name): raise {kind}('no torch here')\n")
+    with pytest.raises(TargetError, match=f"cannot be read: {kind}: no torch here"):
+        load_target(f"{path}{mode}")
+
+
+def test_a_module_whose_error_has_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "silent.py"
+    path.write_text(
+        "class Silent(BaseException):\n    def __str__(self): raise GeneratorExit\nraise Silent\n"
+    )
+    with pytest.raises(TargetError, match=r"cannot be imported: Silent: \(no text\)$"):
         load_target(str(path))
 
 

@@ -1,0 +1,281 @@
+"""How a command ends: signals, targets that end their process, what is left behind."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import helpers
+import numpy as np
+import pytest
+from helpers import VECTORS
+
+from mxref import files
+from mxref.cli import main
+from mxref.support.interruption import STEADY
+from mxref.targets.exits import exits_raised
+from mxref.targets.target import TargetError, load_target
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+
+Capture, Patch = pytest.CaptureFixture[str], pytest.MonkeyPatch
+
+#: The least words of each verb.
+WORDS = {
+    "formats": [],
+    "explain": ["rceil"],
+    "quantize": ["x.npy", "--format", "mxfp4_e2m1"],
+    "diff": ["ocp", "ocp", "--format", "mxfp4_e2m1"],
+    "regen": [],
+    "export": ["--check", "x"],
+    "score": [],
+    "verify": ["kernel.py"],
+    "identify": ["kernel.py"],
+    "fuzz": ["kernel.py"],
+    "sweep": [],
+    "prompts": ["x"],
+    "gen": ["encode", "e4m3"],
+    "check": ["encode", "e4m3"],
+}
+#: The module and the function that do the work of a verb, if not `_run` of its own module.
+WORK = {
+    "sweep": ("sweep", "_swept"),
+    "export": ("export", "_check"),
+    "gen": ("pipe", "_gen"),
+    "check": ("pipe", "_check"),
+}
+#: What each signal makes of a command: its exit status, and how it is told.
+SIGNALS = {
+    signal.SIGINT: (130, "interrupted"),
+    signal.SIGTERM: (143, "ended by SIGTERM"),
+    signal.SIGHUP: (129, "ended by SIGHUP"),
+}
+
+
+# --- signals --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("verb", WORDS)
+def test_a_signal_ends_every_verb_in_a_sentence(
+    verb: str, number: signal.Signals, monkeypatch: Patch, capsys: Capture
+) -> None:
+    def work(*_: object) -> int:
+        os.kill(os.getpid(), number)
+        raise AssertionError("the signal was lost")
+
+    module, name = WORK.get(verb, (verb, "_run"))
+    monkeypatch.setattr(importlib.import_module(f"mxref.cli.{module}_verb"), name, work)
+    before = [signal.getsignal(one) for one in SIGNALS]
+    status, text = SIGNALS[number]
+    how = ": nothing is kept: use --state FILE" if verb == "sweep" else ""
+    assert main([verb, *WORDS[verb]]) == status
+    assert capsys.readouterr() == ("", f"mxref: {text}{how}\n")
+    assert [signal.getsignal(one) for one in SIGNALS] == before
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".gguf"])
+def test_a_signal_leaves_no_temporary_file(
+    suffix: str, number: signal.Signals, tmp_path: Path, monkeypatch: Patch, capsys: Capture
+) -> None:
+    found = []
+
+    def chunks(codes: Any) -> Iterator[Any]:
+        yield codes[:1]
+        found.extend(tmp_path.glob(".out*"))
+        os.kill(os.getpid(), number)
+
+    for module in (files.npz_files, files.safetensors_files, files.gguf_files):
+        monkeypatch.setattr(module, "chunks", chunks)
+    source, out = tmp_path / "in.npy", tmp_path / f"out{suffix}"
+    np.save(source, np.ones((64, 32), np.float32))
+    words = ["quantize", str(source), "--format", "mxfp4_e2m1", "-o", str(out)]
+    status, text = SIGNALS[number]
+    assert main(words) == status
+    assert capsys.readouterr().err == f"mxref: {text}\n"
+    assert len(found) == 1
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_a_signal_is_no_fault_of_the_target(
+    tmp_path: Path, monkeypatch: Patch, capsys: Capture
+) -> None:
+    target = tmp_path / "target.py"
+    target.write_text(
+        "import os, signal\ndef decode(*_):\n    os.kill(os.getpid(), signal.SIGTERM)\n"
+    )
+    words = ["--op", "decode", "--format", "e2m1", "--vectors", str(VECTORS)]
+    assert main(["verify", str(target), *words]) == 143
+    assert capsys.readouterr() == ("", "mxref: ended by SIGTERM\n")
+
+
+# --- targets that end their process ---------------------------------------------------------------
+
+#: What a command is asked, in little time; `DECODE` is right, and what is put before it runs first.
+LITTLE = ("--op", "decode", "--format", "e2m1")
+VERIFY = ("verify", "kernel.py", *LITTLE, "--sizes", "0", "--no-search")
+DECODE = (
+    "import os, time, mxref\ndef decode(codes, format):\n    return mxref.decode(codes, format)\n"
+)
+NO_VERDICT = "mxref: error: no verdict: the process of the check "
+EXITED = f"{NO_VERDICT}ended with exit status 0, as by os._exit\n"
+
+Target = Callable[[str], Path]
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Target:
+    """Writes kernel.py into the folder of the test, where commands run."""
+
+    def written(text: str) -> Path:
+        path = tmp_path / "kernel.py"
+        path.write_text(text)
+        return path
+
+    return written
+
+
+def start(folder: Path, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "mxref", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.parametrize("verb", ["verify", "fuzz", "identify", "sweep"])
+def test_no_verb_takes_an_exit_while_it_loads_a_target_for_a_pass(
+    verb: str, target: Target, tmp_path: Path
+) -> None:
+    """The process that waits has neither NumPy nor anything else that a target may load."""
+    target(
+        "import os, sys, numpy\n"
+        "mapped = open(f'/proc/{os.getppid()}/maps').read() if sys.platform == 'linux' else ''\n"
+        "os._exit(7 if 'numpy' in mapped or sys.stdin.read() != 'typed' else 0)\n"
+    )
+    command = [sys.executable, "-m", "mxref", verb, "kernel.py"]
+    done = helpers.run(*command, cwd=tmp_path, input="typed")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", EXITED)
+
+
+@pytest.mark.parametrize(
+    ("body", "how"),
+    [
+        ("os._exit(0)", "ended with exit status 0, as by os._exit"),
+        ("os.execvp('true', ['true'])", "ended with exit status 0, as by os._exit"),
+        ("os.closerange(3, 100)", "ended with exit status 0, as by os._exit"),
+        ("os.kill(os.getpid(), 11)", "was ended by SIGSEGV"),
+        ("import asyncio; raise asyncio.CancelledError", ""),
+    ],
+)
+def test_a_call_that_ends_the_process(body: str, how: str, target: Target, tmp_path: Path) -> None:
+    target(DECODE.replace("    return", f"    {body}\n    return"))
+    done = helpers.run(sys.executable, "-m", "mxref", *VERIFY, cwd=tmp_path)
+    error = f"{NO_VERDICT}{how}\n"
+    if not how:
+        error = "mxref: error: the check was ended by CancelledError\n"
+    report = "PASS" in done.stdout if "closerange" in body else not done.stdout
+    assert (done.returncode, done.stderr, report) == (1, error, True)
+
+
+@pytest.mark.parametrize(("end", "status"), [("codes, format", 0), ("codes * 0, format", 1)])
+def test_an_exit_after_the_verdict_does_not_change_it(
+    end: str, status: int, target: Target, tmp_path: Path
+) -> None:
+    """Nor does the verdict of a copy of the process that a target has left behind."""
+    text = DECODE.replace("mxref.decode(codes, format)", f"mxref.decode({end})")
+    target(f"import atexit, os\nos.fork()\natexit.register(os._exit, {3 - 3 * status})\n{text}")
+    done = helpers.run(sys.executable, "-m", "mxref", *VERIFY, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (status, "")
+    assert ("FAIL" if status else "PASS") in done.stdout
+
+
+def test_one_report_of_an_interruption(target: Target, tmp_path: Path) -> None:
+    """A terminal sends SIGINT to both processes."""
+    target(DECODE.replace("    return", "    print('asked')\n    time.sleep(60)\n    return"))
+    with start(tmp_path, *VERIFY) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "asked\n"  # a target's output goes there
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.communicate(timeout=60) == ("", "mxref: interrupted\n")
+    assert process.returncode == 130
+
+
+def test_a_target_that_goes_on_is_killed_by_a_second_signal(target: Target, tmp_path: Path) -> None:
+    goes_on = """    for _ in range(3):
+        try:
+            print('asked', flush=True)
+            time.sleep(60)
+        except BaseException: pass
+    return"""
+    target(DECODE.replace("    return", goes_on))
+    with start(tmp_path, *VERIFY) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "asked\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr.readline() == "asked\n"
+        time.sleep(STEADY + 0.1)
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=60) == ("", "mxref: ended by SIGTERM\n")
+    assert process.returncode == 143
+
+
+def test_the_check_ends_with_the_command(target: Target, tmp_path: Path) -> None:
+    target(DECODE.replace("    return", "    print(os.getpid())\n    time.sleep(60)\n    return"))
+    with start(tmp_path, *VERIFY) as process:
+        assert process.stderr is not None
+        check = int(process.stderr.readline())
+        process.kill()
+        assert process.stderr.read() == "mxref: ended by SIGTERM\n"  # and it has closed its end
+    assert check != process.pid
+
+
+@pytest.mark.parametrize("option", [None, "--in-process"])
+def test_in_process(
+    option: str | None, target: Target, monkeypatch: Patch, capsys: Capture
+) -> None:
+    words = ["verify", str(target(DECODE)), *VERIFY[2:]]
+    monkeypatch.delattr(os, "fork")
+    monkeypatch.setattr(sys, "argv", ["mxref", *words, "--in-process"])
+    assert main(words if option is None else None) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("PASS")
+
+
+# --- under pytest ---------------------------------------------------------------------------------
+
+
+def test_an_exit_is_a_fault_where_it_is_raised(target: Target) -> None:
+    """But not that of a copy of the process."""
+    native = os._exit
+    with exits_raised():
+        with pytest.raises(TargetError, match=r"cannot be imported: SystemExit: os\._exit\(0\)$"):
+            load_target(str(target("import os\nos._exit(0)\n")))
+        if not (copy := os.fork()):
+            os._exit(5)
+    assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == 5
+    assert os._exit is native
+
+
+def test_a_target_cannot_end_pytest(target: Target, tmp_path: Path) -> None:
+    body = "    os._exit(0)\n    return"
+    text = "import atexit, os\natexit.register(lambda: os._exit(0))\n"
+    target(text + DECODE.replace("    return", body))
+    (tmp_path / "test_kernel.py").write_text("def test_mx(mxref_case): mxref_case.check()\n")
+    options = [f"--mxref-{one.lstrip('-')}" if "--" in one else one for one in VERIFY[2:]]
+    options += ["-q", "-p", "mxref.pytest_plugin", "--mxref-target", "kernel.py"]
+    alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = helpers.run(sys.executable, "-m", "pytest", *options, cwd=tmp_path, env=alone)
+    assert done.returncode == 1, done.stdout
+    assert "1 failed" in done.stdout
+    assert "SystemExit: os._exit(0)" in done.stdout
