@@ -6,8 +6,7 @@ operation and format once for calls of other sizes and once for a search::
     def test_mx(mxref_case):
         mxref_case.check()
 
-``--mxref-target my_kernel.py`` or the ini option ``mxref_target`` names the target. If no test
-takes `mxref_case`, nothing else of mxref is imported and nothing is printed.
+``--mxref-target my_kernel.py`` or the ini option ``mxref_target`` names the target.
 """
 
 from __future__ import annotations
@@ -65,8 +64,7 @@ class TargetCase:
 
         A failure says what differs, as ``mxref verify`` does, without a traceback. If all that is
         wrong is known, the test is an expected failure; a known divergence that passes is a
-        failure. A search is skipped where nothing known explains what the vectors show, and where
-        a way of calling is known to change answers.
+        failure. A search is skipped where no policy explains the vectors or calls change answers.
         """
         from mxref.conformance import check
         from mxref.conformance.verdict.uses import USES
