@@ -35,13 +35,13 @@ def exits_raised() -> Iterator[None]:
         os._exit = native
 
 
-def keep_status(own_status: Callable[[], int]) -> None:
+def keep_status(outcome: Callable[[], int]) -> None:
     """Let a target that ends the process at its exit hide no failure.
 
     Handlers that it has registered with `atexit` before are called later than that of this one.
 
     Args:
-        own_status: gives the exit status of this process.
+        outcome: gives the exit status of this process.
     """
     own = os.getpid()
 
@@ -51,7 +51,7 @@ def keep_status(own_status: Callable[[], int]) -> None:
         def ended(status: int) -> NoReturn:
             if os.getpid() == own:
                 sys.stdout.flush()
-                status = status or own_status()
+                status = status or outcome()
             native(status)
 
         os._exit = ended

@@ -156,3 +156,21 @@ def test_the_json_report_is_consistent(kit: Kit) -> None:
         assert failure["text"].startswith(f"{failure['id']}: ")
         assert failure["text"].endswith(f"; {failure['rule']} [{' '.join(failure['flags'])}]")
         assert failure["known"] is None
+
+
+def test_how_much_is_asked(kit: Kit) -> None:
+    options = [kit.target(ENCODE), "--vectors", kit.vectors("encode/e2m1.f32")]
+    alone = kit.run(*options, "--json").json["asked"]
+    assert (alone["calls"], alone["searched"], alone["families"]) == (0, 0, 0)
+    assert "\nasked: " not in kit.run(*options).out
+    run = kit.run(*options, "--sizes", "40", "--seed", "3", "--json", extent=())
+    asked = run.json["asked"]
+    assert (run.status, asked["smallest"], asked["largest"], asked["elements"]) == (0, 1, 33, 40)
+    assert (asked["seed"], asked["searched"]) == (3, 64)  # of a target as slow as that
+    sizes = kit.run(*options, "--sizes", "40", "--no-search", extent=())
+    calls = f"cases again, twice, in {asked['calls']} calls of 1 to 33 rows"
+    said = f"\nasked: the vectors (level 1); {calls}, at most 40 elements each\n"
+    assert said in sizes.out
+    refused = kit.run(*options, "--sizes", "-1", extent=())
+    assert (refused.status, refused.out) == (2, "")
+    assert refused.err == "mxref: error: --sizes must be 0 or more, got -1\n"

@@ -13,6 +13,9 @@ import pytest
 from helpers import ROOT, run
 
 from mxref.cases.words import OPERATIONS
+from mxref.conformance.checking.batches import LARGE, SMALL
+from mxref.conformance.checking.check import PACES
+from mxref.conformance.checking.drawn import QUESTIONS
 from mxref.formats.catalog import E8M0, ELEMENT_FORMATS
 from mxref.policy.policy import READS
 from mxref.profiles import PROFILES
@@ -112,3 +115,14 @@ def test_the_sample_of_verify(tmp_path: Path) -> None:
     for line in sample[1].splitlines():
         if line.strip() not in ("...", ""):
             assert line.strip() in [printed.strip() for printed in done.stdout.splitlines()]
+
+
+def test_the_numbers_of_what_verify_asks() -> None:
+    text = " ".join(section("Check your kernel").split())
+    (fast, most), (slow, fewer), (slower, few), (_, fewest) = PACES
+    assert f"calls of {min(SMALL)} to {max(SMALL)} rows" in text
+    assert f"up to {max(LARGE):,};" in text
+    assert f"at most {most:,} elements; {fewer:,} if the vectors take more than {fast:g} s" in text
+    assert f"{few:,} above {slow:g} s, {fewest:,} above {slower:g} s" in text
+    blocks, numbers = QUESTIONS["quantize"], max(QUESTIONS.values())
+    assert f"{blocks:,} blocks or up to {numbers:,} numbers" in text

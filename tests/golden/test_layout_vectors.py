@@ -327,7 +327,8 @@ def test_nvfp4_is_asked_for_by_name() -> None:
     assert asked[0] == ("fp4_ue4m3", (len(files()["quantize/fp4_ue4m3.f32"].cases), 16), None)
     tensors = [case.inputs[0] for case in files()["quantize/nvfp4.f32"].cases]
     assert [shape for name, shape, _ in asked if name == "nvfp4"] == [
-        (tensors.count(bits), 16) for bits in sorted(set(tensors))  # one call for each
+        (tensors.count(bits), 16)
+        for bits in sorted(set(tensors))  # one call for each
     ]
     assert isinstance(asked[-1][2], np.float32)
     wrong = report_on(

@@ -69,6 +69,18 @@ Vectors = Callable[..., str]
 UNNAMED = ": no clause forbids it, but no known policy gives it"
 
 
+def looking_up(answers: Path) -> str:
+    """A program for `--cmd` whose answers are the lines of a file."""
+    return f"""\
+import sys
+found = dict(line.split(maxsplit=1) for line in open({str(answers)!r}))
+for line in sys.stdin:
+    if not line.startswith("#"):
+        id = line.split()[0]
+        print(id, found[id].strip(), flush=True)
+"""
+
+
 def target_file(folder: Path, text: str, name: str = "target.py") -> str:
     path = folder / name
     path.write_text(text, "utf-8")

@@ -16,6 +16,8 @@ from mxref import exact
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_FORMATS, code_format
 from mxref.golden import models
+from mxref.golden.designed_blocks import designed_blocks
+from mxref.golden.rounding_blocks import rounding_blocks
 from mxref.policy.choices import Choice
 from mxref.policy.policy import Policy
 
@@ -170,7 +172,8 @@ def test_shared_scale(format: str, source: str) -> None:
 def test_quantize_of_designed_and_random_blocks(block: str, source: str) -> None:
     fmt, layout = BLOCK_FORMATS[block].element, LAYOUTS[source]
     generator = np.random.default_rng(18)
-    blocks = [bits for _, bits in models.block_inputs(fmt, layout)]
+    designed = (*designed_blocks(fmt, layout), *rounding_blocks(fmt, layout))
+    blocks = [bits for _, bits in designed]
     for _ in range(200):  # a random centre and spread of exponents, now and then a special
         spread = generator.integers(0, 40)
         top = (1 << layout.exponent_bits) - 1 - int(generator.random() > 0.1)

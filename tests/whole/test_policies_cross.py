@@ -21,6 +21,8 @@ from mxref.formats.catalog import (
     element_format,
 )
 from mxref.golden import models
+from mxref.golden.designed_blocks import designed_blocks
+from mxref.golden.rounding_blocks import rounding_blocks
 from mxref.numbers.codes import view_codes
 from mxref.numbers.element import encode_parts
 from mxref.policy.policy import READS, ElementPolicy, Policy
@@ -167,7 +169,8 @@ def test_shared_scale(choices: dict[str, str], source: str, format: str, start: 
 def blocks_of(layout: FloatLayout, format: str, seed: int) -> list[list[int]]:
     generator = random.Random(seed)
     like = ELEMENT_FORMATS.get(format, ELEMENT_FORMATS["e2m1"])
-    blocks = [block for _, block in models.block_inputs(like, layout)][seed % 11 :: 11]
+    designed = (*designed_blocks(like, layout), *rounding_blocks(like, layout))
+    blocks = [block for _, block in designed][seed % 11 :: 11]
     top = (1 << layout.exponent_bits) - 1
     for _ in range(8):
         centre, spread = generator.randrange(1, top), generator.randrange(1, 30)

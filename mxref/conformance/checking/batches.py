@@ -21,6 +21,7 @@ from mxref.targets.returned import AnswerError
 from mxref.targets.target import PythonTarget
 
 __all__ = [
+    "FIRST",
     "LARGE",
     "SMALL",
     "Call",
@@ -46,7 +47,7 @@ LARGE = (1023, 1024, 1025, 4095, 4096, 4097, 65_573)
 _MOVED = ((33, 1), (64, 3), (257, 1))
 _STRIDED = 33
 #: Rows of the first call of all, to which kernels that compile at their first call are fitted.
-_FIRST = 64
+FIRST = 64
 #: Rows of the calls made by two threads at once, and their number.
 _THREADED = (257, 6)
 
@@ -168,7 +169,7 @@ class Ways:
         except BaseException as error:
             if not is_fault(error):
                 raise
-            return Call(self.file, first, 2, 0, way, nothing, self.first[:0])
+            return Call(self.file, first, 2, 0, way, nothing, self.first[:0], error_text(error))
         return self.compared(first if way == "held" else second, got, 2, 0, way)
 
     def strided(self, kind: int) -> Call:
@@ -228,10 +229,10 @@ def first_calls(files: Sequence[tuple[Callable[..., Any], VectorFile]]) -> None:
     """
     widths = {"f16": 16, "bf16": 16, "f64": 64}
     for function, file in sorted(files, key=lambda pair: widths.get(pair[1].float, 32)):
-        if file.op not in LAYOUT_OPERATIONS and len(file.cases) >= _FIRST:
+        if file.op not in LAYOUT_OPERATIONS and len(file.cases) >= FIRST:
             try:
                 with quiet():
-                    call_operation(function, file, file.input_words()[:_FIRST])
+                    call_operation(function, file, file.input_words()[:FIRST])
             except BaseException as error:
                 if not is_fault(error):
                     raise
@@ -266,7 +267,8 @@ def ask_ways(ways: Sequence[Ways], elements: int, *, threads: bool = False) -> I
                 yield one.ask(one.chosen(count, 1), 2, offset, "memory")
         yield from (one.strided(0), one.strided(1))
     for one in some if threads else ():
-        count, times = _THREADED
+        most, times = _THREADED
+        count = max(min(most, elements // elements_of(one.file, 1)), times)
         orders = [one.chosen(count - turn, turn) for turn in range(times)]
         with quiet(), ThreadPoolExecutor(2) as pool:
             asked = [pool.submit(one.ask_loudly, rows, 2, 0, "threads") for rows in orders]

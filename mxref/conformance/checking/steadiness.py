@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile, padded, stripped
 from mxref.cases.words import LAYOUT_OPERATIONS
-from mxref.conformance.checking.batches import Call, Ways
+from mxref.conformance.checking.batches import FIRST, Call, Ways
 from mxref.conformance.checking.sizes import Sized, places_text, size_rule
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
@@ -37,6 +37,8 @@ _ROWS = sorted({"rows", *_UNITS.values()})
 _TELLING = (*range(1, 41), 48, 56, 96, 100, 160, 192, 200, 320, 384, 500, 512, 640, 1000)
 #: Rules of calls with so few rows say no more than that there are several.
 _FROM_FEW = tuple(f"{n} {unit} and more (" for n in range(2, 9) for unit in _ROWS)
+#: Calls with more rows have every case in them, so that a rule of this kind may say no more.
+_UP_TO = " and fewer ("
 #: Kinds of use, and what is wrong in calls made otherwise than in batches.
 _OTHERWISE = {
     "held": ("state", "the result of a call is overwritten by the next call"),
@@ -116,7 +118,9 @@ def judge_calls(ways: Sequence[Ways], calls: Sequence[Call], wanted: Wanted) -> 
         yield Use(op, format, *_of_batches(judge, batches))
         return
     for way, (kind, text) in _OTHERWISE.items():
-        bad = [call for call in calls if call.way == way and call.changed.size]
+        refused = kind == "memory"
+        bad = [call for call in calls if call.way == way and call.differs]
+        bad = [call for call in bad if not (refused and call.error)]
         if bad:
             yield Use(op, format, kind, f"{text}: {judge.example(bad[0])}")
 
@@ -133,7 +137,9 @@ def _of_batches(judge: _Judge, calls: Sequence[Call]) -> tuple[str, str]:
     if not _steady(one, example):
         counts = f"{len(bad)} of {len(every)} calls have wrong answers"
         return "state", f"{text}; {_order(every, bad) or counts}"
-    telling = [one.ask(one.chosen(size, turn), 2) for size in _TELLING for turn in range(3, 9)]
+    largest = max(len(call.rows) for call in calls if call.file is example.file)
+    sizes = [size for size in _TELLING if size <= largest]
+    telling = [one.ask(one.chosen(size, turn), 2) for size in sizes for turn in range(3, 9)]
     sized = [
         Sized(len(call.rows), judge.bad(call) or (not call.turn and call.differs))
         for call in (*every, *telling)
@@ -143,7 +149,8 @@ def _of_batches(judge: _Judge, calls: Sequence[Call]) -> tuple[str, str]:
     if order:
         return "state", f"{text}; {order}"
     rule = size_rule(sized, judge.unit)
-    if _by_company(judge, one, example) and (rule is None or rule.startswith(_FROM_FEW)):
+    vague = rule is None or rule.startswith(_FROM_FEW) or _UP_TO in rule
+    if vague and _by_company(judge, one, example):
         return "company", f"an answer depends on what else is in the call: {gave}"
     if rule is not None:
         wrong = [call for call in (*bad, *telling) if call.changed.size and judge.bad(call)]
@@ -191,7 +198,7 @@ def _steady(one: Ways, example: Call) -> bool:
 
 def _order(every: Sequence[Call], bad: Sequence[Call]) -> str:
     """That the first call of each size is right and most later ones are wrong; else nothing."""
-    seen: set[tuple[str, int]] = set()
+    seen = {(call.file.stem, FIRST) for call in every}
     later: list[Call] = []
     for call in every:
         key = (call.file.stem, len(call.rows))

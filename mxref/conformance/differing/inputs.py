@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mxref.bits.floats import FloatLayout
 from mxref.cases.grid import grid, pattern
 from mxref.cases.probes import COUNT, probes
+from mxref.cases.random_blocks import random_blocks
 from mxref.cases.read import read_vectors
 from mxref.cases.splitmix import splitmix64
 from mxref.conformance.differing.sides import Words, rounded_to
@@ -20,18 +21,25 @@ __all__ = ["blocks", "data"]
 
 #: Blocks of each kind of data, of 32 elements.
 _ROWS = 4096
+#: Random blocks that are compared.
+_RANDOM = 1 << 13
 
 
 def blocks(fmt: BlockFormat, layout: FloatLayout, vectors: Path) -> Words:
     """Blocks as patterns, one a row.
 
     The blocks of level 1; blocks of one number, at every step of the known scale rules; the numbers
-    and midpoints of the format under scale 1; and random blocks.
+    and midpoints of the format under scale 1; blocks by which mutants are told apart; and random
+    blocks.
     """
     stem = f"quantize/{fmt.name}.{layout.name}"
     (file,) = read_vectors(vectors, lambda one: one == stem)
-    drawn = probes("quantize", fmt.name, layout.name)[::4]
-    return np.concatenate([file.input_words(), _alone(fmt, layout), _grid(fmt, layout), drawn])
+    random = random_blocks(
+        "blocks of diff", layout, fmt.element, _RANDOM, size=fmt.elements_per_block, specials=True
+    )
+    designed = probes("quantize", fmt.name, layout.name)
+    every = [file.input_words(), _alone(fmt, layout), _grid(fmt, layout), designed, random]
+    return np.concatenate(every)
 
 
 def _alone(fmt: BlockFormat, layout: FloatLayout) -> Words:

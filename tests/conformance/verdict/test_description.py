@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from features_by_hand import Facts, facts, holds, same
+from facts_by_hand import facts
+from features_by_hand import Facts, holds, same
 from helpers import exact_words, ocp_files
 from unknown_targets import ELSEWHERE, NAMES, NO_PATTERN, WRONG, Function, Wrong, wide
 

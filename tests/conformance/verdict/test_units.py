@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from features_by_hand import VALUES, facts, real
+from facts_by_hand import facts
+from features_by_hand import VALUES, real
 from helpers import ocp_files
 
 from mxref.conformance.compare.compare import Outcome
