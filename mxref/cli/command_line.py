@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _alone(words: Sequence[str]) -> int:
     """The exit status of a command that nothing but its process waits for."""
     try:
-        return _unwound(words)
+        return _unwound(words, last=True)
     except Exception:  # a bug of mxref
         raise
     except BaseException as error:  # such as CancelledError, which a target has raised
@@ -66,10 +66,15 @@ def _alone(words: Sequence[str]) -> int:
         return 1
 
 
-def _unwound(words: Sequence[str]) -> int:
-    """The exit status, also of a command that a signal ends."""
+def _unwound(words: Sequence[str], *, last: bool = False) -> int:
+    """The exit status, also of a command that a signal ends, which may be all that a process does.
+
+    Args:
+        words: its words.
+        last: whether the process ends after it.
+    """
     try:
-        with unwinding_signals():
+        with unwinding_signals(last=last):
             return _run(words)
     except KeyboardInterrupt as interrupted:
         print(f"mxref: {told(interrupted)}", file=sys.stderr)

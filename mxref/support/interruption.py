@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +19,8 @@ SIGNALS = [
 ]
 #: Seconds after a signal in which no other one disturbs the cleaning up.
 STEADY = 1.0
+#: Seconds until a signal that Python has dropped comes again.
+_SOON = 0.02
 
 
 class TerminationError(KeyboardInterrupt):
@@ -32,32 +36,47 @@ class TerminationError(KeyboardInterrupt):
 
 
 @contextlib.contextmanager
-def unwinding_signals() -> Iterator[None]:
+def unwinding_signals(*, last: bool = False) -> Iterator[None]:
     """Let SIGINT raise KeyboardInterrupt, and SIGTERM and SIGHUP `TerminationError`, once a second.
 
     For command lines: outside the main thread nothing changes, and handlers already set stay, such
     as those of signals that are ignored.
+
+    Args:
+        last: whether the process ends afterwards, so that after a signal the handlers stay.
     """
-    last = float("-inf")
+    got = float("-inf")
 
     def unwind(number: int, frame: FrameType | None) -> None:
-        nonlocal last
+        nonlocal got
         now = time.monotonic()
-        if now - last < STEADY:  # cleaning up is not to be disturbed
+        if now - got < STEADY:  # cleaning up is not to be disturbed
             return
-        last = now
+        got = now
         raise KeyboardInterrupt if number == signal.SIGINT else TerminationError(number)
+
+    def again(lost: sys.UnraisableHookArgs) -> None:
+        nonlocal got
+        if not isinstance(lost.exc_value, KeyboardInterrupt):
+            before(lost)
+            return
+        got = float("-inf")  # Python has dropped it, as in a destructor: it comes once more
+        number = exit_status(lost.exc_value) - 128
+        threading.Timer(_SOON, os.kill, (os.getpid(), number)).start()
 
     numbers = SIGNALS if threading.current_thread() is threading.main_thread() else []
     usual = (signal.SIG_DFL, signal.default_int_handler)
     old = {one: signal.getsignal(one) for one in numbers if signal.getsignal(one) in usual}
     for one in old:
         signal.signal(one, unwind)
+    before, sys.unraisablehook = sys.unraisablehook, again
     try:
         yield
     finally:
-        for one, handler in old.items():
-            signal.signal(one, handler)
+        sys.unraisablehook = before
+        if not last or got < 0:
+            for one, handler in old.items():
+                signal.signal(one, handler)
 
 
 def told(error: KeyboardInterrupt) -> str:

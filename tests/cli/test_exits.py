@@ -82,6 +82,28 @@ def test_a_signal_ends_every_verb_in_a_sentence(
 
 
 @pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_in_a_destructor_is_not_lost(
+    number: signal.Signals, monkeypatch: Patch, capsys: Capture
+) -> None:
+    """Python drops exceptions there, and in callbacks of its import system."""
+
+    class Destroyed:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), number)
+
+    def work(_: object) -> int:
+        Destroyed()
+        time.sleep(10)
+        raise AssertionError("the signal was lost")
+
+    monkeypatch.setattr("mxref.cli.formats_verb._run", work)
+    hook = sys.unraisablehook
+    assert main(["formats"]) == SIGNALS[number][0]
+    assert capsys.readouterr() == ("", f"mxref: {SIGNALS[number][1]}\n")
+    assert sys.unraisablehook is hook
+
+
+@pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".gguf"])
 def test_a_signal_leaves_no_temporary_file(
     suffix: str, number: signal.Signals, tmp_path: Path, monkeypatch: Patch, capsys: Capture
