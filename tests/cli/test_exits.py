@@ -25,7 +25,8 @@ from mxref.targets.target import TargetError, load_target
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 
-Capture, Patch = pytest.CaptureFixture[str], pytest.MonkeyPatch
+Capture = pytest.CaptureFixture[str]
+Patch = pytest.MonkeyPatch
 
 #: The least words of each verb.
 WORDS = {
