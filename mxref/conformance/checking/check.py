@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.cases.drawn import QUESTIONS, drawn
 from mxref.cases.records import VectorFile
 from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.conformance.checking.batches import (
@@ -21,7 +22,6 @@ from mxref.conformance.checking.batches import (
     refusals,
 )
 from mxref.conformance.checking.computed import Compared, compare_computed
-from mxref.conformance.checking.drawn import QUESTIONS, drawn
 from mxref.conformance.checking.layout_questions import Subject
 from mxref.conformance.checking.layout_sizes import ask_layouts
 from mxref.conformance.checking.level_two import ask_families

@@ -24,7 +24,7 @@ from mxref.targets.calls import Answers
 from mxref.targets.returned import AnswerError
 from mxref.targets.target import PythonTarget, Target
 
-__all__ = ["Trial"]
+__all__ = ["Trial", "Words"]
 
 Words = NDArray[np.uint64]
 #: A case that is in no file.
@@ -97,6 +97,14 @@ class Trial:
                 if self.stopped:
                     break
         return False
+
+    def search(self, words: Words) -> None:
+        """Put many questions to the target in one call, and keep the first with a wrong answer."""
+        wrong, _, _ = self._compared(Call(words))
+        if wrong.any() and not self.stopped:
+            first = int(np.argmax(wrong))
+            if not self._finds(Call(words[first : first + 1])):  # right when it is alone
+                self._finds(Call(words))
 
     def _remember(self, rows: Words) -> None:
         """Keep some questions for batches."""
