@@ -6,8 +6,7 @@ operation and format once for calls of other sizes and once for a search::
     def test_mx(mxref_case):
         mxref_case.check()
 
-``--mxref-target my_kernel.py`` or the ini option ``mxref_target`` names the target. If no test
-takes `mxref_case`, nothing else of mxref is imported and nothing is printed.
+``--mxref-target my_kernel.py`` or the ini option ``mxref_target`` names the target.
 """
 
 from __future__ import annotations
@@ -65,8 +64,7 @@ class TargetCase:
 
         A failure says what differs, as ``mxref verify`` does, without a traceback. If all that is
         wrong is known, the test is an expected failure; a known divergence that passes is a
-        failure. A search is skipped where nothing known explains what the vectors show, and where
-        a way of calling is known to change answers.
+        failure. A search is skipped where no policy explains the vectors or calls change answers.
         """
         from mxref.conformance import check
         from mxref.conformance.verdict.uses import USES
@@ -77,18 +75,16 @@ class TargetCase:
         files = self._read()
         ids = {id: why for id, why in self.known.items() if " " not in id}
         _refuse_unknown(ids, {case.id for file in files for case in file.cases})
-        checked = exits_raised()(check)
-        report = checked(self.target, files, known=self.known, extent=self.extent)
+        report = exits_raised()(check)(self.target, files, known=self.known, extent=self.extent)
         _JUDGES[self.part](replace(report, all_floats=self.all_floats))
 
     def _read(self) -> list[VectorFile]:
         from mxref.cases.read import VectorError, read_listed
 
-        try:
-            files = [read_listed(self.folder, entry) for entry in self.entries]
+        try:  # only files without vectors are None
+            return [file for entry in self.entries if (file := read_listed(self.folder, entry))]
         except VectorError as error:
             _fail(str(error))
-        return [file for file in files if file is not None]  # only those without vectors are None
 
 
 def _judge_vectors(report: Report) -> None:
@@ -264,19 +260,18 @@ def _parts(
     """The parts of a check: the vectors of each file, calls and a search of each format."""
     from mxref.conformance import Extent
     from mxref.conformance.checking.drawn import QUESTIONS
+    from mxref.conformance.verdict.report import grouped
 
     sizes: int | None = config.getoption("--mxref-sizes")
     if sizes is not None and sizes < 0:
         _fail(f"--mxref-sizes must be 0 or more, got {sizes}")
     for file in files:
         yield "vectors", (file,), Extent(elements=0, search=False)
-    groups: dict[tuple[str, str], list[VectorFile]] = {}
-    for file in files:
-        groups.setdefault((file.op, file.format), []).append(file)
-    for some in groups.values():
+    groups = list(grouped(files))
+    for _, some in groups:
         if sizes != 0:
             yield "calls", tuple(some), Extent(elements=sizes, search=False)
-    for (op, _), some in groups.items():
+    for (op, _), some in groups:
         if not config.getoption("--mxref-no-search") and op in QUESTIONS:
             yield "search", tuple(some), Extent(elements=0, seed=config.getoption("--mxref-seed"))
 
@@ -334,7 +329,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         from mxref.targets.exits import keep_status
 
         keep_status(lambda: int(session.exitstatus))
-    elif suite is not None:
+    elif suite is not None and output is not None:
         output[_OUTPUT] = list(suite.not_covered)
 
 

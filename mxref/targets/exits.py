@@ -35,24 +35,24 @@ def exits_raised() -> Iterator[None]:
         os._exit = native
 
 
-def keep_status(status: Callable[[], int]) -> None:
+def keep_status(outcome: Callable[[], int]) -> None:
     """Let a target that ends the process at its exit hide no failure.
 
     Handlers that it has registered with `atexit` before are called later than that of this one.
 
     Args:
-        status: gives the exit status of this process.
+        outcome: gives the exit status of this process.
     """
     own = os.getpid()
 
     def replace() -> None:
         native = os._exit
 
-        def ended(given: int) -> NoReturn:
+        def ended(status: int) -> NoReturn:
             if os.getpid() == own:
                 sys.stdout.flush()
-                given = given or status()
-            native(given)
+                status = status or outcome()
+            native(status)
 
         os._exit = ended
 

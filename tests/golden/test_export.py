@@ -649,7 +649,7 @@ def test_safetensors_are_the_same_bytes_each_time() -> None:
     ("arguments", "reason"),
     [
         (("--op", "encod"), "--op must be one of .* 'encode'"),
-        (("--format", "mxfp4"), "--format must be one of"),
+        (("--format", "mxfp5"), "--format must be one of"),
         (("--float", "f8"), "--float must be one of"),
         (("--column", "ocp+rounding=odd"), "--column must be one of"),
         (("--op", "decode", "--float", "bf16"), "select none"),

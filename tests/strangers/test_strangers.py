@@ -15,6 +15,7 @@ from mxref.cases.read import vectors_folder
 from mxref.cases.records import VectorFile
 from mxref.cli.verify_verb import print_report
 from mxref.conformance import Extent, Report, check, load_target
+from mxref.conformance.checking.check import PACES
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
 from mxref.targets.asked import read_for
 
@@ -64,18 +65,22 @@ TRUE = {
 }
 
 
-def checked(path: Path, read_once: dict[str, VectorFile]) -> Report:
+#: What a fast kernel is asked on a machine that is not busy.
+FAST = PACES[0][1]
+
+
+def checked(path: Path, read_once: dict[str, VectorFile], elements: int | None) -> Report:
     target = load_target(str(path))
     files = read_for(vectors_folder(), target, target.policy, read=read_once.values())
     read_once.update((file.stem, file) for file in files if file.cases)
-    return check(target, files)
+    return check(target, files, extent=Extent(elements=elements))
 
 
 @pytest.mark.parametrize("path", WRONG, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_wrong_kernel_is_caught(
     path: Path, read_once: dict[str, VectorFile], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report = checked(path, read_once)
+    report = checked(path, read_once, FAST)
     print_report(report, 20)
     said = capsys.readouterr().out
     assert not report.passed, said
@@ -87,15 +92,17 @@ def test_a_wrong_kernel_is_caught(
 def test_a_right_kernel_in_odd_clothes_passes(
     path: Path, read_once: dict[str, VectorFile], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report = checked(path, read_once)
+    slow = path.stem.endswith("slow")
+    report = checked(path, read_once, None if slow else FAST)
     print_report(report, 20)
     said = capsys.readouterr().out
     assert report.passed, said
     assert report.verdict == "conforms"
     assert ("refuses empty input" in said) is path.stem.endswith("empty_refused")
-    slow = path.stem.endswith("slow")
-    assert report.scope.elements == (9_000 if slow else 2_200_000)
-    assert (report.scope.largest < 4_200) is slow
+    if slow:
+        assert report.scope.elements <= 9_000
+        assert report.scope.largest < 4_200
+        assert "note: slow: a million elements take" in said
 
 
 def test_most_reports_are_true() -> None:
@@ -116,7 +123,7 @@ def in_all_formats(path: Path, read_once: dict[str, VectorFile]) -> Report:
     files = read_for(vectors_folder(), target, target.policy, read=read_once.values())
     read_once.update((file.stem, file) for file in files if file.cases)
     if path.stem == "wrong_01_grid_y_limit":
-        return check(target, files)
+        return check(target, files, extent=Extent(elements=FAST))
     return check(target, files, extent=Extent(elements=1_100 if "slow" in path.stem else 140_000))
 
 

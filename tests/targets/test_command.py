@@ -528,7 +528,7 @@ def test_a_search_is_made_in_the_same_run(
     for seed in ("0", "3"):
         assert main([*arguments, "--seed", seed]) == 1
         out, _ = capsys.readouterr()
-        assert f"asked: a search of 256 questions (seed {seed})\n" in out
+        assert f"asked: the vectors (level 1); a search of 256 questions (seed {seed})\n" in out
         assert "  encode.e2m1.f32.search_0: in " in out
     assert (
         main(["verify", "--cmd", program(ENCODE.replace("0x15", "99") + BUFFERED), *arguments[3:]])

@@ -100,7 +100,8 @@ class Scope:
 
     def as_json(self) -> dict[str, Any]:
         """The scope as plain data."""
-        return asdict(self) | {"notes": list(self.notes)}
+        where = [list(pair) for pair in self.searched_in]
+        return asdict(self) | {"searched_in": where, "notes": list(self.notes)}
 
 
 def unsteady_rows(uses: Iterable[Use]) -> set[tuple[str, str]]:
