@@ -86,7 +86,7 @@ def test_a_signal_ends_every_verb_in_a_sentence(
 def test_a_signal_leaves_no_temporary_file(
     suffix: str, number: signal.Signals, tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
-    found = []
+    found: list[Path] = []
 
     def chunks(codes: Any) -> Iterator[Any]:
         yield codes[:1]

@@ -29,6 +29,7 @@ class Swept:
         share: the target's share of the duration.
         digest: SHA-256 of all codes as bytes in the order of the inputs, 00 where the target
             raised; empty if not requested.
+        date: date of the state that all of it is from; empty if anything was asked.
     """
 
     target: str
@@ -39,6 +40,7 @@ class Swept:
     seconds: float
     share: float
     digest: str = ""
+    date: str = ""
 
     @property
     def passed(self) -> bool:

@@ -6,22 +6,25 @@ import hashlib
 import importlib.util
 import json
 import shutil
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from mxref.conformance.sweeping.loaded import LoadedCode
 from mxref.support.whole_file import read_file, write_file
 from mxref.targets.target import split_spec
 
 __all__ = ["fingerprint", "read_state", "write_state"]
 
-_VERSION = 3
+_VERSION = 4
 
 
 def fingerprint(words: Iterable[str]) -> str:
     """A digest of the words of a command or of targets' names, and of the files that they name.
 
-    A word may name a file, a program or a module; their imports are not included.
+    A word may name a file, a program or a module. What they import is not included: `LoadedCode`
+    has that of a Python target, and of a program nothing is known.
     """
     digest = hashlib.sha256()
     for word in words:
@@ -48,12 +51,13 @@ def _content(word: str) -> bytes:
 
 
 def write_state(path: Path, identity: Mapping[str, Any], record: Mapping[str, Any]) -> None:
-    """Write the state, whole or not at all.
+    """Write the state and today's date (UTC), whole or not at all.
 
     Raises:
         OSError: the file cannot be written.
     """
-    state = {"mxref_sweep": _VERSION, "of": dict(identity), **record}
+    date = time.strftime("%Y-%m-%d", time.gmtime())
+    state = {"mxref_sweep": _VERSION, "date": date, "of": dict(identity), **record}
     write_file(path, json.dumps({**state, "sha256": _digest(state)}).encode("ascii"))
 
 
@@ -62,8 +66,13 @@ def _digest(state: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(state).encode("ascii")).hexdigest()
 
 
-def read_state(path: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None:
+def read_state(path: Path, identity: Mapping[str, Any], code: LoadedCode) -> dict[str, Any] | None:
     """The state in a file; None if there is no file.
+
+    Args:
+        path: the file.
+        identity: what the sweep is of.
+        code: what the target has loaded; what it had loaded then is added.
 
     Raises:
         ValueError: the file is no state, or of another sweep; the message names what differs.
@@ -91,5 +100,10 @@ def read_state(path: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None
                 f"state {path} is of a sweep with another {name}, {found!r} and not "
                 f"{value!r}: remove it, or give another name"
             )
+    what = code.resume(state["code"])
+    if what:
+        raise ValueError(
+            f"state {path} is of a sweep before {what} changed: remove it, or give another name"
+        )
     result: dict[str, Any] = state
     return result

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from mxref._version import __version__
@@ -21,6 +22,7 @@ from mxref.cases.steps import input_count
 from mxref.conformance.sweeping.account import Account, Swept
 from mxref.conformance.sweeping.block_sweep import BlockTally, scale_count, sweep_blocks
 from mxref.conformance.sweeping.intervals import Tally
+from mxref.conformance.sweeping.loaded import LoadedCode
 from mxref.conformance.sweeping.number_sweep import part_size, sweep_numbers
 from mxref.conformance.sweeping.plan import OwnTarget, Plan, Source
 from mxref.conformance.sweeping.spread import parts_done
@@ -29,7 +31,7 @@ from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, code_for
 from mxref.policy.policy import Policy
 from mxref.support.text import unknown_name
 from mxref.targets.calls import without_cases
-from mxref.targets.target import Target, TargetError
+from mxref.targets.target import Target, TargetError, split_spec
 
 __all__ = ["OPERATIONS", "OwnTarget", "Progress", "Swept", "sweep", "sweeps"]
 
@@ -133,6 +135,7 @@ def sweeps(
         raise ValueError(unknown_name("op", op, dict.fromkeys(OPERATIONS)))
     if jobs < 1:
         raise ValueError(f"jobs must be 1 or more, got {jobs}: give 1, or leave it out")
+    code = LoadedCode()
     target = source() if callable(source) else source
     chosen = target.policy if policy is None else policy
     formats = formats or _covered(target, op, float)
@@ -157,18 +160,24 @@ def sweeps(
         "part": plans[0].size,
     }
     kind = BlockTally if op in _ON_BLOCKS else Tally
-    done, accounts = 0, [Account(kind()) for _ in plans]
-    record = None if state is None else read_state(state, identity)
+    done, accounts, date = 0, [Account(kind()) for _ in plans], ""
+    package, record = split_spec(target.name)[0].partition(".")[0], None
+    if state is not None:
+        code.note(package)
+        record = read_state(state, identity, code)
     if record is not None:
         done, accounts = record["done"], [Account.from_json(kind, one) for one in record["sweeps"]]
+        date = record["date"]
     tasks = [(index, start) for index, plan in enumerate(plans) for start in plan.parts()]
     clock = saved = time.perf_counter()
+    asked = {index for index, _ in tasks[done:]}
     is_whole = True  # whether `done` counts the parts in the accounts
 
     def save() -> None:
-        if state is not None and is_whole:
+        if state is not None and is_whole and asked:
+            code.note(package)
             counted = {"done": done, "sweeps": [one.as_json() for one in accounts]}
-            write_state(state, identity, counted)
+            write_state(state, identity, {**counted, "code": code.record()})
 
     work = sweep_blocks if op in _ON_BLOCKS else sweep_numbers
     try:
@@ -187,9 +196,12 @@ def sweeps(
     finally:
         save()
     inline = jobs == 1 and executor is None
-    return tuple(
+    swept = (
         account.swept(target.name, plan.file, policy_name, inline=inline, digest=digest)
         for plan, account in zip(plans, accounts, strict=True)
+    )
+    return tuple(
+        one if index in asked else replace(one, date=date) for index, one in enumerate(swept)
     )
 
 

@@ -38,8 +38,12 @@ def summary(swept: Swept) -> str:
         text += f", {sum(blocks for blocks, _ in tally.scales.values())} blocks with a wrong scale"
     word = "PASS" if swept.passed else "FAIL"
     what = f"{file.op} {file.format} {file.float} under {swept.policy}"
-    took = f"in {swept.seconds:.1f} s, {swept.share:.0%} of it in the target"
+    took = f"in {swept.seconds:.1f} s, {swept.share:.0%} of it in the target{_from(swept.date)}"
     return f"{word} {swept.target}: {what}: {text}, {took}"
+
+
+def _from(date: str) -> str:
+    return f", from the state of {date}" if date else ""
 
 
 def sweeps_lines(sweeps: Sequence[Swept]) -> list[str]:
@@ -70,7 +74,8 @@ def _summary_of_all(sweeps: Sequence[Swept]) -> str:
     what = f"{first.file.op} of {len(sweeps)} formats {first.file.float} under {first.policy}"
     wrong, cases, seconds = _sums(sweeps)
     text = f"{wrong} of {cases} wrong, {passed} of {len(sweeps)} formats pass"
-    return f"{word} {first.target}: {what}: {text}, in {seconds:.1f} s"
+    dates = {one.date for one in sweeps}  # of one state, but empty where anything was asked
+    return f"{word} {first.target}: {what}: {text}, in {seconds:.1f} s{_from(min(dates))}"
 
 
 def _sums(sweeps: Iterable[Swept]) -> tuple[int, int, float]:
@@ -233,6 +238,7 @@ def swept_json(swept: Swept) -> dict[str, Any]:
         **found,
         "seconds": round(swept.seconds, 3),
         "target_share": round(swept.share, 4),
+        "state_date": swept.date,
         "digest": swept.digest,
         "recorded_digest": recorded_digest(swept) if swept.digest else "",
     }

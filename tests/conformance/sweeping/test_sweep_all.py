@@ -46,6 +46,7 @@ def findings(swept: Any) -> Any:
     for one in (record, *record["sweeps"]):
         del one["seconds"]
         one.pop("target_share", None)
+        one.pop("state_date", None)
     return record
 
 
@@ -105,6 +106,7 @@ def test_an_interrupted_sweep_of_formats_goes_on(tmp_path: Path, stop: int) -> N
     )
     whole = sweeps(PLANTED, "encode", formats, **RANGE)
     assert findings(rest) == findings(whole)
+    assert [bool(one.date) for one in rest] == [stop >= 5, False, False]  # wholly from the state
     assert [now[0] for now in seen] == list(range(stop + 1, 16))
     wrong = [one.tally.wrong for one in whole]
     assert wrong[0] > 0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,12 +19,13 @@ from typing import Any
 
 import pytest
 from helpers import run, sentence
+from ml_dtypes import _ml_dtypes_ext
 
 from mxref.cli import main
 from mxref.conformance import TargetError, load_target, target_of
 from mxref.conformance.sweeping.state import fingerprint
-from mxref.conformance.sweeping.sweep import OwnTarget, Swept, sweep
-from mxref.conformance.sweeping.sweep_text import swept_json
+from mxref.conformance.sweeping.sweep import OwnTarget, Swept, sweep, sweeps
+from mxref.conformance.sweeping.sweep_text import summary, sweeps_lines, swept_json
 from mxref.policy.policy import Policy
 
 # --- who works ------------------------------------------------------------------------------------
@@ -48,7 +51,8 @@ def planted(tmp_path: Path) -> str:
 
 def findings(swept: Swept) -> Any:
     record = swept_json(swept)
-    return {name: record[name] for name in record if name not in ("seconds", "target_share")}
+    beside = ("seconds", "target_share", "state_date")
+    return {name: record[name] for name in record if name not in beside}
 
 
 def test_processes_and_threads_find_the_same(planted: str) -> None:
@@ -233,6 +237,97 @@ def test_fingerprint_is_of_files_named(tmp_path: Path, monkeypatch: pytest.Monke
     path.write_text("2")
     assert fingerprint([str(path), "--fast"]) != first
     assert fingerprint(["kernel"]) != module
+
+
+# --- what a target has loaded ---------------------------------------------------------------------
+
+#: A target that loads modules of its folder and of its package, one of them in a call, a library,
+#: and another file if there is one.
+LOADS = """\
+import ctypes, pathlib
+import mxref
+import mxref_swept.near
+from mxref_swept import *
+ctypes.CDLL(str(pathlib.Path(__file__).with_name("library.so")))
+try:
+    import mxref_swept_faster
+except ImportError:
+    pass
+
+def decode(codes, format):
+    import mxref_swept.late
+    return mxref.decode(codes, format)
+"""
+
+
+@pytest.fixture
+def loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))  # each test loads its own
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in ("near", "late", "__init__", "not_loaded"):
+        path = tmp_path / "mxref_swept" / f"{name}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("x = 1\n")
+    shutil.copy(_ml_dtypes_ext.__file__, tmp_path / "library.so")
+    (tmp_path / "loads.py").write_text(LOADS)
+    return tmp_path
+
+
+def swept_with_state(folder: Path) -> Swept:
+    load = partial(load_target, str(folder / "loads.py"))
+    return sweep(load, "decode", "e2m1", state=folder / "state.json")
+
+
+LOADED = ["loads.py", "library.so", *(f"mxref_swept/{one}.py" for one in ("near", "late"))]
+
+
+@pytest.mark.parametrize("file", [*LOADED, "mxref_swept/__init__.py", "mxref_swept_faster.py"])
+def test_no_state_is_replayed_after_a_file_was_changed(file: str, loads: Path) -> None:
+    assert swept_with_state(loads).passed
+    (loads / "mxref_swept" / "not_loaded.py").write_text("x = 2\n")
+    assert swept_with_state(loads).passed
+    path = loads / file
+    data = path.read_bytes() if path.exists() else b""
+    path.unlink(missing_ok=True)  # or the library would change while it is loaded
+    path.write_bytes(data + b"\n")
+    said = sentence(ValueError, lambda: swept_with_state(loads))
+    state = loads / "state.json"
+    assert said == (
+        f"state {state} is of a sweep before {path} changed: remove it, or give another name"
+    )
+
+
+def test_no_state_is_replayed_under_another_version(
+    loads: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert swept_with_state(loads).passed
+    known = importlib.metadata.version
+    monkeypatch.setattr(
+        importlib.metadata, "version", lambda name: known(name) + "x" * (name == "ml_dtypes")
+    )
+    assert "before the version of ml_dtypes changed" in sentence(
+        ValueError, lambda: swept_with_state(loads)
+    )
+
+
+def test_a_result_from_a_state_says_so(loads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [time.gmtime(0)]  # the first of January 1970
+    monkeypatch.setattr("time.gmtime", lambda *_: clock[0])
+    first = swept_with_state(loads)
+    assert "from the state" not in summary(first)
+    assert swept_json(first)["state_date"] == ""
+    for _ in range(2):  # to replay it is not to write it
+        clock[0] = time.localtime()
+        again = swept_with_state(loads)
+        assert summary(again) == f"{summary(first)}, from the state of 1970-01-01"
+        assert swept_json(again)["state_date"] == "1970-01-01"
+    load = partial(load_target, str(loads / "loads.py"))
+    both = ("e2m1", "e4m3")
+    lines = sweeps_lines(sweeps(load, "decode", both, state=loads / "both.json"))
+    replayed = sweeps_lines(sweeps(load, "decode", both, state=loads / "both.json"))
+    assert len(lines) == 3
+    day = time.strftime("%Y-%m-%d", clock[0])
+    assert replayed == [f"{line}, from the state of {day}" for line in lines]
 
 
 # --- the command ----------------------------------------------------------------------------------
