@@ -83,7 +83,7 @@ class LoadedCode:
         files |= {file: self._files[file] for file in self._files if file in self._new}
         for file, digest in files.items():
             if record["files"].get(file) != digest:
-                return file
+                return str(file)
         for package, version in record["versions"].items():
             if version != (sys.version if package == "python" else _version(package)):
                 return f"the version of {package}"
