@@ -258,8 +258,8 @@ def _parts(
     config: pytest.Config, files: Sequence[VectorFile]
 ) -> Iterator[tuple[str, tuple[VectorFile, ...], Extent]]:
     """The parts of a check: the vectors of each file, calls and a search of each format."""
+    from mxref.cases.drawn import QUESTIONS
     from mxref.conformance import Extent
-    from mxref.conformance.checking.drawn import QUESTIONS
     from mxref.conformance.verdict.report import grouped
 
     sizes: int | None = config.getoption("--mxref-sizes")

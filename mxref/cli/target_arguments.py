@@ -150,8 +150,8 @@ def _drawn(
     options: argparse.Namespace, files: Sequence[VectorFile]
 ) -> dict[str, NDArray[np.uint64]]:
     """The questions of a search for a program, by the stems of the files; none for other verbs."""
+    from mxref.cases.drawn import QUESTIONS, drawn
     from mxref.cases.splitmix import splitmix64
-    from mxref.conformance.checking.drawn import QUESTIONS, drawn
 
     if getattr(options, "no_search", True):
         return {}

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from helpers import ROOT, run
 
+from mxref.cases.drawn import QUESTIONS
 from mxref.cases.words import OPERATIONS
 from mxref.conformance.checking.batches import LARGE, SMALL
 from mxref.conformance.checking.check import PACES
-from mxref.conformance.checking.drawn import QUESTIONS
 from mxref.formats.catalog import E8M0, ELEMENT_FORMATS
 from mxref.policy.policy import READS
 from mxref.profiles import PROFILES

@@ -14,8 +14,8 @@ from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
 from mxref.conformance.compare.compare import (
     Failure,
     Outcome,
+    fast_right_answers,
     judged,
-    profile_answers,
     same_answers,
 )
 from mxref.conformance.verdict.row import kind_of, listed_as
@@ -87,12 +87,12 @@ def compare_computed(
     kept: dict[bool, list[_Row]] = {True: [], False: []}
     for words in chunks:
         asked = target.ask(file, words)
-        right, refused = _right(file, words, policy, profile)
-        wanted, answers = same_width(right, asked.words)
+        right = fast_right_answers(file, words, policy, profile)
+        wanted, answers = same_width(right.words, asked.words)
         equal = same_answers(file, wanted, answers, bits=profile is not None)
         same: NDArray[np.bool_] = np.all(equal, axis=1)
         same[[*asked.errors]] = False
-        same[[i for i in asked.errors if i in refused]] = True
+        same[[i for i in asked.errors if i in right.errors]] = True
         total, wrong = total + len(words), wrong + int((~same).sum())
         rights = np.flatnonzero(same)[: KEPT - len(kept[True])]
         wrongs = _some(np.flatnonzero(~same), _LOOKED_AT)
@@ -131,20 +131,6 @@ def _of_every_kind(like: VectorFile, rows: list[_Row], known: Container[str]) ->
         count[kind] += 1
         order.append((listed_as(like, failure, known) is not None, count[kind], i))
     return [rows[i] for i in sorted(i for _, _, i in sorted(order)[:KEPT])]
-
-
-def _right(
-    file: VectorFile, words: Words, policy: Policy, profile: Profile | None
-) -> tuple[Words, frozenset[int]]:
-    """The right answers, and the questions that a profile refuses."""
-
-    def by_policy() -> Words:
-        return fast_answers(file.op, file.format, file.float, words, policy).astype(np.uint64)
-
-    if profile is None:
-        return by_policy(), frozenset()
-    own = profile_answers(file, words, profile, by_policy)
-    return own.words, frozenset(own.errors)
 
 
 def _file_of(like: VectorFile, inputs: list[tuple[int, ...]], name: str) -> VectorFile:

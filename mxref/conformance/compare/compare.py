@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
-from mxref.cases.answers import choices_read, exact_answers
+from mxref.cases.answers import choices_read, exact_answers, fast_answers
 from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
 from mxref.formats.catalog import CodeFormat, block_format
 from mxref.policy.policy import Policy
@@ -24,8 +24,9 @@ __all__ = [
     "Failure",
     "Outcome",
     "asked",
+    "fast_right_answers",
     "judged",
-    "profile_answers",
+    "right_answers",
     "run_file",
     "same_answers",
     "wanted_answers",
@@ -46,6 +47,11 @@ class Failure:
     error: str = ""
     bits: bool = False
 
+    @property
+    def refused(self) -> bool:
+        """Whether the right result is an error, and there was an answer: `want` has no words."""
+        return not self.want and bool(self.got)
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -64,14 +70,8 @@ class Outcome:
     profile: str | None = None
 
     def wanted(self, policy: Policy, profile: Profile | None = None) -> NDArray[np.uint64]:
-        """The right answers to all cases, by the policy or the profile."""
-
-        def by_policy() -> NDArray[np.uint64]:
-            return wanted_answers(self.file, policy)[1]
-
-        if profile is None:
-            return by_policy()
-        return profile_answers(self.file, self.inputs, profile, by_policy).words
+        """The right answers to all cases, by the policy or the profile; no words where none."""
+        return right_answers(self.file, self.inputs, policy, profile).words
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,17 +109,10 @@ def judged(
 ) -> Outcome:
     """Answers to every case of a file compared with those under a policy, or with a profile's.
 
-    A target may refuse what the profile refuses; an answer to it is compared with the policy.
+    A target may refuse what the profile or the policy refuses. An answer to what the profile
+    refuses is compared with the policy; one to what the policy refuses is wrong.
     """
-
-    def by_policy() -> NDArray[np.uint64]:
-        return wanted_answers(file, policy)[1]
-
-    own = (
-        Answers(by_policy())
-        if profile is None
-        else profile_answers(file, inputs, profile, by_policy)
-    )
+    own = right_answers(file, inputs, policy, profile)
     refused, errors, bits = own.errors, asked.errors, profile is not None
     wanted, answers = same_width(own.words, asked.words)
     same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers, bits=bits), axis=1)
@@ -135,35 +128,84 @@ def judged(
         for i in range(len(file.cases))
         if (i not in refused if i in errors else not same[i])
     ]
-    name = str(Policy().replace(**choices_read(file.op, policy)))
+    name = _spelled(file, policy)
     by = None if profile is None else profile.name
     return Outcome(file, name, inputs, answers, tuple(failures), errors, by)
 
 
-def profile_answers(
+def right_answers(
+    file: VectorFile, inputs: NDArray[np.uint64], policy: Policy, profile: Profile | None = None
+) -> Answers:
+    """The right answers to the cases of a file, and the errors of those that are refused."""
+
+    def exact(some: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        questions = [file.cases[i].inputs for i in some.tolist()]
+        return padded(exact_answers(file.op, file.format, file.float, questions, policy))
+
+    def by_policy() -> Answers:
+        name = _spelled(file, policy)
+        if name in file.columns:
+            return Answers(file.outputs(file.columns.index(name)))
+        return _answered_or_refused(exact, np.arange(len(file.cases), dtype=np.uint64))
+
+    return by_policy() if profile is None else _by_profile(file, inputs, profile, by_policy)
+
+
+def fast_right_answers(
+    file: VectorFile, inputs: NDArray[np.uint64], policy: Policy, profile: Profile | None = None
+) -> Answers:
+    """The right answers to any questions, by the fast path, and the errors of those refused."""
+
+    def answer(some: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        return fast_answers(file.op, file.format, file.float, some, policy).astype(np.uint64)
+
+    def by_policy() -> Answers:
+        return _answered_or_refused(answer, inputs)
+
+    return by_policy() if profile is None else _by_profile(file, inputs, profile, by_policy)
+
+
+def _by_profile(
     file: VectorFile,
     inputs: NDArray[np.uint64],
     profile: Profile,
-    otherwise: Callable[[], NDArray[np.uint64]],
+    otherwise: Callable[[], Answers],
 ) -> Answers:
-    """The answers of a profile; its errors and the answers of `otherwise` where it refuses."""
+    """The answers of a profile; its errors and the words of `otherwise` where it refuses."""
     own = profile_target(profile).ask(file, inputs)
     if not own.errors:
         return own
-    default, words = same_width(otherwise(), own.words)
+    default, words = same_width(otherwise().words, own.words)
     words[[*own.errors]] = default[[*own.errors]]
     return Answers(words, own.errors)
 
 
+def _answered_or_refused(
+    answer: Callable[[NDArray[np.uint64]], NDArray[np.uint64]], questions: NDArray[np.uint64]
+) -> Answers:
+    """Answers to questions, one a row; no words and an error where `answer` raises a ValueError.
+
+    It raises if it refuses one of them (as policies with `nan_to_finite=error` do); which ones
+    these are is found by halves.
+    """
+    try:
+        return Answers(answer(questions))
+    except ValueError as error:
+        if len(questions) == 1:
+            return Answers(np.empty((1, 0), np.uint64), {0: str(error)})
+    half = len(questions) // 2
+    first, second = (_answered_or_refused(answer, q) for q in (questions[:half], questions[half:]))
+    words = np.concatenate(same_width(first.words, second.words))
+    return Answers(words, {**first.errors, **{half + i: e for i, e in second.errors.items()}})
+
+
 def wanted_answers(file: VectorFile, policy: Policy) -> tuple[str, NDArray[np.uint64]]:
     """The policy's spelling for this operation, and its answers: a column, or computed exactly."""
-    name = str(Policy().replace(**choices_read(file.op, policy)))
-    if name in file.columns:
-        column = file.columns.index(name)
-        return name, file.outputs(column)
-    questions = [case.inputs for case in file.cases]
-    answers = exact_answers(file.op, file.format, file.float, questions, policy)
-    return name, padded(answers)
+    return _spelled(file, policy), right_answers(file, file.input_words(), policy).words
+
+
+def _spelled(file: VectorFile, policy: Policy) -> str:
+    return str(Policy().replace(**choices_read(file.op, policy)))
 
 
 def same_answers(

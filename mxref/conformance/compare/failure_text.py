@@ -35,7 +35,9 @@ def describe(file: VectorFile, failure: Failure) -> str:
 
 def difference(file: VectorFile, failure: Failure) -> str:
     """The first wrong word, with the input that belongs to it; or the error."""
-    return failure.error if failure.got is None else _first_difference(file, failure)
+    if failure.got is None:
+        return failure.error
+    return _no_refusal(file, failure) if failure.refused else _first_difference(file, failure)
 
 
 def show_code(code: int, fmt: CodeFormat) -> str:
@@ -96,6 +98,16 @@ def show_output(file: VectorFile, word: int) -> str:
     if file.op in ("decode", "decode_scale"):
         return show_float(word, LAYOUTS[file.float])
     return show_code(word, E8M0 if file.op == "shared_scale" else code_format(file))
+
+
+def _no_refusal(file: VectorFile, failure: Failure) -> str:
+    """The answer to a case that is an error, with its input if it has one."""
+    (number, *_), (code, *more) = failure.case.inputs, failure.got or ()
+    if more:
+        return f"want an error, got {1 + len(more)} codes"
+    came = show_float(number, LAYOUTS[file.float])
+    fmt = E8M0 if file.op == "shared_scale" else code_format(file)
+    return f"in {came}, want an error, got {show_code(code, fmt)}{show_fields(code, fmt)}"
 
 
 def _first_difference(file: VectorFile, failure: Failure) -> str:

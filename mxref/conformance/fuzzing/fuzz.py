@@ -15,7 +15,9 @@ from hypothesis import Phase, find, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
 
+from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import answerable, choices_read, exact_answer
+from mxref.cases.drawn import QUESTIONS, drawn
 from mxref.cases.records import VectorFile, padded
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.fuzzing.counterexample import Changed, Counterexample
@@ -25,7 +27,8 @@ from mxref.conformance.fuzzing.random_states import RandomStates
 from mxref.conformance.fuzzing.reproduce import reproduction
 from mxref.conformance.fuzzing.simplify import simplest
 from mxref.conformance.fuzzing.smaller_call import smallest_call
-from mxref.conformance.fuzzing.trial import Trial
+from mxref.conformance.fuzzing.trial import Trial, Words
+from mxref.policy.choices import NaNToFinite
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import without_cases
@@ -153,6 +156,10 @@ def _search(trial: Trial, examples: int, random: Random) -> Counterexample | Non
     )
     with contextlib.suppress(NoSuchExample, Unsatisfiable, Flaky), _no_folder():
         find(asked, trial.fails, settings=quiet, random=random)
+    if trial.last is None and not trial.stopped and isinstance(trial.target, PythonTarget):
+        words = _drawn(file, trial.policy)
+        if words.size:
+            trial.search(words)
     found: Changed | tuple[Call, Failure] | None = trial.changed
     if trial.last is not None:
         found = _shrunk(trial, *trial.last)
@@ -167,6 +174,16 @@ def _search(trial: Trial, examples: int, random: Random) -> Counterexample | Non
     code = reproduction(trial.target, file, call, failure, changes=changed is not None)
     right_below = changed is None and _is_right_below(trial, call)
     return Counterexample(file, call.rows, failure, code, changed, call.size, right_below)
+
+
+def _drawn(file: VectorFile, policy: Policy) -> Words:
+    """The questions of the search that `verify` makes, without those that the policy refuses."""
+    words = drawn(file.op, file.format, file.float, QUESTIONS.get(file.op, 0))
+    if policy.element.nan_to_finite is NaNToFinite.ERROR and file.float in LAYOUTS:
+        layout = LAYOUTS[file.float]
+        numbers = words & np.uint64(layout.sign_bit - 1) <= np.uint64(layout.inf_bits)
+        words = words[numbers.all(axis=1)]
+    return words
 
 
 @contextlib.contextmanager
@@ -216,8 +233,8 @@ def _is_right_below(trial: Trial, call: Call) -> bool:
 
 
 def _confirm(trial: Trial, failure: Failure) -> None:
-    """Check the wanted answer by the slow twin, which profiles do not have."""
-    if trial.profile is not None:
+    """Check the wanted answer by the slow twin, which profiles do not have; errors have none."""
+    if trial.profile is not None or failure.refused:
         return
     file, row = trial.file, failure.case.inputs
     exact = exact_answer(file.op, file.format, file.float, row, trial.policy)

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.answers import fast_answers
 from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
-from mxref.conformance.compare.compare import Failure, profile_answers, same_answers
+from mxref.conformance.compare.compare import Failure, fast_right_answers, same_answers
 from mxref.conformance.fuzzing.counterexample import Answer, Changed
 from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.conformance.fuzzing.input_words import Question
@@ -24,7 +23,7 @@ from mxref.targets.calls import Answers
 from mxref.targets.returned import AnswerError
 from mxref.targets.target import PythonTarget, Target
 
-__all__ = ["Trial"]
+__all__ = ["Trial", "Words"]
 
 Words = NDArray[np.uint64]
 #: A case that is in no file.
@@ -98,6 +97,14 @@ class Trial:
                     break
         return False
 
+    def search(self, words: Words) -> None:
+        """Put many questions to the target in one call, and keep the first with a wrong answer."""
+        wrong, _, _ = self._compared(Call(words))
+        if wrong.any() and not self.stopped:
+            first = int(np.argmax(wrong))
+            if not self._finds(Call(words[first : first + 1])):  # right when it is alone
+                self._finds(Call(words))
+
     def _remember(self, rows: Words) -> None:
         """Keep some questions for batches."""
         self._recent.extend(rows[:: -(-len(rows) // _KEPT)])
@@ -147,7 +154,7 @@ class Trial:
     def _compared(self, call: Call) -> tuple[NDArray[np.bool_], Words, Answers]:
         """Which answers in a call are wrong, the right ones by question, and the answers."""
         file, rows, order = self.file, call.rows, call.order
-        own = self._right_answers(rows)
+        own = fast_right_answers(file, rows, self.policy, self.profile)
         answers = self._answers(call)
         wanted, words = same_width(own.words, answers.words)
         same = same_answers(file, wanted[order], words, bits=self.profile is not None)
@@ -156,17 +163,6 @@ class Trial:
         wrong[raised] = True
         wrong[[place for place in raised if order[place] in own.errors]] = False
         return wrong, wanted, Answers(words, answers.errors)
-
-    def _right_answers(self, rows: Words) -> Answers:
-        file, profile = self.file, self.profile
-
-        def by_policy() -> Words:
-            answers = fast_answers(file.op, file.format, file.float, rows, self.policy)
-            return answers.astype(np.uint64)
-
-        if profile is None:
-            return Answers(by_policy())
-        return profile_answers(file, rows, profile, by_policy)
 
     def _answers(self, call: Call) -> Answers:
         """The target's answers to a call."""
@@ -224,7 +220,7 @@ class Trial:
             return None
         place = int(np.argmax(differs))
         row = call.order[place]
-        wanted = self._right_answers(call.rows).words
+        wanted = fast_right_answers(self.file, call.rows, self.policy, self.profile).words
         own, given = same_width(wanted[[row, row]], np.concatenate([w[[place]] for w in words]))
         right = np.all(same_answers(self.file, own, given, bits=self.profile is not None), axis=1)
         is_first = place in first.errors or not right[0]

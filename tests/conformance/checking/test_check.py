@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 import mxref
 from mxref import golden
+from mxref.cases.answers import fast_answers
 from mxref.conformance import Extent, Report, check, target_of
 from mxref.conformance.checking import check as check_module
 from mxref.conformance.checking import computed
@@ -104,6 +105,12 @@ def test_one_size_alone() -> None:
     kind, text = found(wrong_where(lambda values: len(values) == 33))
     assert kind == "size"
     assert text.startswith("wrong only in calls with 33 numbers (1 of 1 such sizes; ")
+
+
+def test_what_depends_on_the_size_is_not_searched() -> None:
+    report = report_of(wrong_where(lambda values: len(values) == 33), Extent(elements=300))
+    assert (report.failures, report.scope.searched) == ([], 0)
+    assert report.verdict == "depends on the size of the call"
 
 
 def test_a_size_beyond_those_asked_is_not_found() -> None:
@@ -301,7 +308,8 @@ def test_an_unsteady_kernel_gets_no_ranges_of_numbers() -> None:
 def by_threads(values: Array, format: str) -> Array:
     with_state = threading.local()
     with_state.codes = mxref.encode(values, format)
-    return with_state.codes
+    codes: Array = with_state.codes
+    return codes
 
 
 def in_place(values: Array, format: str) -> Array:
@@ -452,10 +460,9 @@ def test_what_the_vectors_miss_is_found_by_the_search(kernel: Function) -> None:
 def test_what_the_fast_path_gets_wrong_is_judged_by_the_slow_twin(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    fast = computed.fast_answers
 
     def wrong(*arguments: Any) -> Any:
-        words = fast(*arguments).copy()
+        words = fast_answers(*arguments).copy()
         words[:5, 0] ^= 1
         return words
 

@@ -352,7 +352,7 @@ def test_references_that_contradict_each_other_are_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        "mxref.conformance.fuzzing.trial.fast_answers",
+        "mxref.conformance.compare.compare.fast_answers",
         lambda op, format, float, words, policy: np.zeros((len(words), 1), np.uint8),
     )
     with pytest.raises(RuntimeError, match="contradicts itself on decode/e2m1"):

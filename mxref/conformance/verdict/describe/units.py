@@ -51,10 +51,15 @@ def units_of(outcomes: Sequence[Outcome], policy: Policy) -> list[Units]:
     """The units of one operation and format over float types, one entry for each kind."""
     found: dict[str, list[Units]] = {}
     for outcome in outcomes:
-        if len(outcome.errors) < len(outcome.inputs):
+        if len(_apart(outcome)) < len(outcome.inputs):
             for units in _Cases(outcome).taken_apart(policy):
                 found.setdefault(units.kind, []).append(units)
     return [_joined(parts) for parts in found.values()]
+
+
+def _apart(outcome: Outcome) -> set[int]:
+    """The cases that raised an error, and those answered where the right result is an error."""
+    return {*outcome.errors, *(f.index for f in outcome.failures if f.refused)}
 
 
 def _joined(parts: list[Units]) -> Units:
@@ -66,14 +71,15 @@ def _joined(parts: list[Units]) -> Units:
 
 
 class _Cases:
-    """The answered cases of a file, a row each; cases that raised an error are none."""
+    """The answered cases of a file, a row each, without those that raised or should have."""
 
     def __init__(self, outcome: Outcome) -> None:
         self.file, wanted = outcome.file, outcome.answers.copy()
         for failure in outcome.failures:
             wanted[failure.index] = NO_WORD
             wanted[failure.index, : len(failure.want)] = failure.want
-        answered = [i for i in range(len(wanted)) if i not in outcome.errors]
+        apart = _apart(outcome)
+        answered = [i for i in range(len(wanted)) if i not in apart]
         self.inputs, self.want = outcome.inputs[answered], wanted[answered]
         self.got = outcome.answers[answered]
         self.ids = np.array([self.file.cases[i].id for i in answered])
