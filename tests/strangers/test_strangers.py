@@ -65,8 +65,8 @@ TRUE = {
 }
 
 
-#: What a fast kernel is asked on a machine that is not busy.
-FAST = PACES[0][1]
+#: What a fast kernel is asked on a machine that is not busy, and what takes less time.
+FAST, SMALLER = PACES[0][1], PACES[1][1]
 
 
 def checked(path: Path, read_once: dict[str, VectorFile], elements: int | None) -> Report:
@@ -80,7 +80,7 @@ def checked(path: Path, read_once: dict[str, VectorFile], elements: int | None) 
 def test_a_wrong_kernel_is_caught(
     path: Path, read_once: dict[str, VectorFile], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report = checked(path, read_once, FAST)
+    report = checked(path, read_once, FAST if path.stem == "wrong_01_grid_y_limit" else SMALLER)
     print_report(report, 20)
     said = capsys.readouterr().out
     assert not report.passed, said
@@ -93,7 +93,7 @@ def test_a_right_kernel_in_odd_clothes_passes(
     path: Path, read_once: dict[str, VectorFile], capsys: pytest.CaptureFixture[str]
 ) -> None:
     slow = path.stem.endswith("slow")
-    report = checked(path, read_once, None if slow else FAST)
+    report = checked(path, read_once, None if slow else SMALLER)
     print_report(report, 20)
     said = capsys.readouterr().out
     assert report.passed, said
@@ -124,7 +124,7 @@ def in_all_formats(path: Path, read_once: dict[str, VectorFile]) -> Report:
     read_once.update((file.stem, file) for file in files if file.cases)
     if path.stem == "wrong_01_grid_y_limit":
         return check(target, files, extent=Extent(elements=FAST))
-    return check(target, files, extent=Extent(elements=1_100 if "slow" in path.stem else 140_000))
+    return check(target, files, extent=Extent(elements=1_100 if "slow" in path.stem else SMALLER))
 
 
 EVERY = [*WRONG, *RIGHT]

@@ -10,7 +10,7 @@ import second_base as base
 from second_base import Array, tensor_by
 
 FORMATS = ["mxfp8_e4m3"]
-FLOATS = ["f32", "bf16", "f64"]
+FLOATS = ["f32", "bf16"]
 __all__ = ["quantize", "quantize_tensor"]
 _COMPILED: dict[str, np.dtype[Any]] = {}
 
