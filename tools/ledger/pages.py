@@ -321,17 +321,17 @@ def _example(
     record, file, one = min(with_one, key=rank)
     op, example = file["op"], one["example"]
     because = " and ".join(f"`{name}`" for name in [*one["reasons"]][:2])
-    yield from ("## An example", "", f"`{op}` under `{record['profile']}`:", "")
-    yield f"- question: {question_text(op, example)}"
-    yield f"- it answers {answer_text(op, example, example['got'])}"
-    yield f"- `ocp` answers {answer_text(op, example, example['ocp'])}"
-    yield f"- such differences come from {because} ({_in_order(notes.clauses(one))})"
     words = "hex words, `*31` for 31 equal ones, then the values"
     if op == "quantize":
         words += (
             "; an answer is the scale byte and the element codes, its values are what `ocp` reads"
         )
-    yield from ("", f"({words[0].upper()}{words[1:]}.)", "")
+    yield from ("## An example", "", f"`{op}` under `{record['profile']}` ({words}):", "")
+    yield f"- question: {question_text(op, example)}"
+    yield f"- it answers {answer_text(op, example, example['got'])}"
+    yield f"- `ocp` answers {answer_text(op, example, example['ocp'])}"
+    yield f"- such differences come from {because} ({_in_order(notes.clauses(one))})"
+    yield ""
 
 
 def _bugs(one: Record, notes: Notes) -> Iterator[str]:
