@@ -28,6 +28,7 @@ Pair = tuple[U8, U8]
 def in_blocks(encode: Function) -> Function:
     """A `quantize` with right scales, the elements of which `encode` makes.
 
+    >>> import numpy as np
     >>> from mxref.numbers.element import encode
     >>> scales, codes = in_blocks(encode)(np.full((1, 32), 5.0, np.float32), "mxfp4_e2m1")
     >>> scales, codes[0, :4]

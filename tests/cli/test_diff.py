@@ -103,7 +103,7 @@ def test_data(run: Run, tmp_path: Path) -> None:
         (("torchao_0_18_flor", "ocp", *FP4), "(did you mean 'torchao_0_18_floor'?)"),
         (("ocp", "ocp+rounding=up", *FP4), "rounding must be one of"),
         (("ocp", "cuda", *FP4), "format must be one of which both have something"),
-        (("ocp", "ocp", "--format", "mxfp4"), "(did you mean 'mxfp4_e2m1'?)"),
+        (("ocp", "ocp", "--format", "mxfp4_e2m"), "(did you mean 'mxfp4_e2m1'?)"),
         (("ocp", "ocp", *FP4, "--float", "f8"), "float must be one of f32, f16, bf16, f64"),
         (("ocp", "ocp", *FP4, "--data", "x.gguf"), "--data must be a .npy file"),
         (("ocp", "ocp", *FP4, "--data", "missing.npy"), "missing.npy: No such file"),

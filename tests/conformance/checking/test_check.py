@@ -353,7 +353,7 @@ def test_a_slow_target_is_asked_smaller_calls(
 ) -> None:
     """The clock shows the time that so many seconds for a million elements are."""
     file = some_cases("encode/e2m1.f32")
-    cases = max(len(file.cases), 100)
+    cases = max(len(file.cases), 1000)
     ticks = itertools.count()
     clock = SimpleNamespace(perf_counter=lambda: next(ticks) * seconds * cases / 1e6)
     monkeypatch.setattr(check_module, "time", clock)
