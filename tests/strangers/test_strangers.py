@@ -67,6 +67,8 @@ TRUE = {
 
 #: What a fast kernel is asked on a machine that is not busy, and what takes less time.
 FAST, SMALLER = PACES[0][1], PACES[1][1]
+#: Kernels that are wrong in large calls only.
+LARGE = ("wrong_01_grid_y_limit", "wrong_06_pack_16_bit_offset")
 
 
 def checked(path: Path, read_once: dict[str, VectorFile], elements: int | None) -> Report:
@@ -80,7 +82,7 @@ def checked(path: Path, read_once: dict[str, VectorFile], elements: int | None) 
 def test_a_wrong_kernel_is_caught(
     path: Path, read_once: dict[str, VectorFile], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report = checked(path, read_once, FAST if path.stem == "wrong_01_grid_y_limit" else SMALLER)
+    report = checked(path, read_once, FAST if path.stem in LARGE else SMALLER)
     print_report(report, 20)
     said = capsys.readouterr().out
     assert not report.passed, said
@@ -122,7 +124,7 @@ def in_all_formats(path: Path, read_once: dict[str, VectorFile]) -> Report:
     target = dataclasses.replace(target, formats=formats)
     files = read_for(vectors_folder(), target, target.policy, read=read_once.values())
     read_once.update((file.stem, file) for file in files if file.cases)
-    if path.stem == "wrong_01_grid_y_limit":
+    if path.stem in LARGE:
         return check(target, files, extent=Extent(elements=FAST))
     return check(target, files, extent=Extent(elements=1_100 if "slow" in path.stem else SMALLER))
 

@@ -98,12 +98,15 @@ class Trial:
         return False
 
     def search(self, words: Words) -> None:
-        """Put many questions to the target in one call, and keep the first with a wrong answer."""
-        wrong, _, _ = self._compared(Call(words))
-        if wrong.any() and not self.stopped:
-            first = int(np.argmax(wrong))
-            if not self._finds(Call(words[first : first + 1])):  # right when it is alone
-                self._finds(Call(words))
+        """Put many questions to the target, and keep the first with a wrong answer."""
+        for start in range(0, len(words), _RECENT):
+            rows = words[start : start + _RECENT]
+            wrong, _, _ = self._compared(Call(rows))
+            if wrong.any() and not self.stopped:
+                first = int(np.argmax(wrong))
+                if not self._finds(Call(rows[first : first + 1])):  # right when it is alone
+                    self._finds(Call(rows))
+                return
 
     def _remember(self, rows: Words) -> None:
         """Keep some questions for batches."""

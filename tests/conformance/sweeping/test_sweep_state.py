@@ -312,12 +312,13 @@ def test_no_state_is_replayed_under_another_version(
 
 def test_a_result_from_a_state_says_so(loads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [time.gmtime(0)]  # the first of January 1970
+    later = time.gmtime(86_400 * 20_000)
     monkeypatch.setattr("time.gmtime", lambda *_: clock[0])
     first = swept_with_state(loads)
     assert "from the state" not in summary(first)
     assert swept_json(first)["state_date"] == ""
     for _ in range(2):  # to replay it is not to write it
-        clock[0] = time.localtime()
+        clock[0] = later
         again = swept_with_state(loads)
         assert summary(again) == f"{summary(first)}, from the state of 1970-01-01"
         assert swept_json(again)["state_date"] == "1970-01-01"
