@@ -62,6 +62,7 @@ def test_what_the_other_one_reads(run: Run) -> None:
     assert f"elements of {own}" in out
 
 
+@pytest.mark.sampled(0)
 def test_json(run: Run) -> None:
     status, out, _ = run("ocp", "ocp+scale_ff=inf", "--json", "--float", "bf16", *FP4)
     report = json.loads(out)
@@ -118,6 +119,7 @@ def test_misuse(run: Run, arguments: tuple[str, ...], text: str) -> None:
     assert text in err
 
 
+@pytest.mark.sampled(0)
 def test_data_that_are_no_floats(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
     np.save(path, np.arange(5))

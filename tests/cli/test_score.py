@@ -138,6 +138,7 @@ def test_explain_a_class_a_name_and_what_waits(call: Call) -> None:
     assert "got 'A7z'" in err
 
 
+@pytest.mark.sampled(0)
 def test_from_outside() -> None:
     done = run(sys.executable, "-W", "error", "-m", "mxref", "score", "--class", "F5")
     assert (done.returncode, done.stderr) == (0, "")

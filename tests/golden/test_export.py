@@ -202,6 +202,7 @@ def test_the_c_lookup_of_16_bits_is_right_on_all_of_them(
     np.testing.assert_array_equal(codes(np.arange(1 << 16, dtype=np.uint16)), want)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("format", ["e4m3", "int8"])
 def test_the_c_lookup_of_float64(format: str, tmp_path: Path) -> None:
     codes = c_lookup(tmp_path, format, "ocp", "f64")
@@ -613,6 +614,7 @@ def loaded_tensor(file: Path, column: str, path: str, digest: str) -> NDArray[An
     return got
 
 
+@pytest.mark.sampled(0)
 def test_without_a_selection_everything_is_exported(tmp_path: Path) -> None:
     assert main(["export", "vectors", "--as", "bin", "-o", str(tmp_path / "all")]) == 0
     index = json.loads((tmp_path / "all/index.json").read_bytes())

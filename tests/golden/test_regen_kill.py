@@ -152,6 +152,7 @@ def test_a_kill_before_any_change_leaves_one_whole_set(
     assert contents(whole) == {**new, **OTHERS}
 
 
+@pytest.mark.sampled(0)
 def test_the_plain_files_are_of_the_same_set(
     killed: tuple[list[Path], dict[str, bytes], dict[str, bytes]],
 ) -> None:

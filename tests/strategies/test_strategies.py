@@ -287,6 +287,7 @@ def test_policies_of_all_operations() -> None:
     assert members == every - {("scale_overflow", "wrap")}
 
 
+@pytest.mark.sampled(0)
 def test_policies_shrink_to_ocp() -> None:
     assert smallest(strategies.policies(), lambda policy: True) == Policy()
     dropped = smallest(
@@ -342,6 +343,7 @@ def test_encode(numbers):
 """
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("sign", ["signed", "positive"])
 def test_five_lines_in_another_project(tmp_path: Path, sign: str) -> None:
     """A kernel that drops the sign of NaN fails; the example that is shown is the simplest."""

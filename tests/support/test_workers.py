@@ -16,6 +16,7 @@ from mxref.golden.vector_cases import file_tasks
 from mxref.support.workers import cores, in_flight, in_order
 
 
+@pytest.mark.sampled(0)
 def test_two_workers_build_the_bytes_that_one_builds(monkeypatch: pytest.MonkeyPatch) -> None:
     # A share of all files (the whole set: `mxref regen --check` with --jobs 1 and 2), in which
     # there are quick and slow ones, and ones with and without a part in the C header.

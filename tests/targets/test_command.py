@@ -405,6 +405,7 @@ def test_claims_outlive_a_crash(program: Program, files: list[VectorFile], tmp_p
     assert verify(target, files).not_covered == ("decode e2m3",)
 
 
+@pytest.mark.sampled(0)
 def test_time_counts_from_answer_to_answer(program: Program, files: list[VectorFile]) -> None:
     body = FLUSHED.replace("say", "time.sleep(0.08); say")  # 16 cases, twice
     begin = time.monotonic()

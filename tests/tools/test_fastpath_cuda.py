@@ -437,6 +437,7 @@ def plant(header: Path) -> None:
     header.write_text(text)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("id", MUTANTS)
 def test_mutants_are_caught(id: str, wrong: Path, capsys: Capture) -> None:
     _, _, shown, *said = MUTANTS[id]

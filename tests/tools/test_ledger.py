@@ -424,6 +424,7 @@ def test_every_adapter_that_claims_a_profile_is_listed_once() -> None:
     assert named == {path.stem for path in (ROOT / "docs" / "reports").glob("*.md")} - {"README"}
 
 
+@pytest.mark.sampled(0)
 def test_the_command_runs_an_adapter_and_keeps_its_result(tmp_path: Path) -> None:
     command = (sys.executable, ROOT / "tools" / "ledger", "ml_dtypes", "--quick")
     first = run(*command, "--results", tmp_path)

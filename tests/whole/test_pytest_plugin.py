@@ -359,6 +359,7 @@ def test_a_module_is_a_target(run: Pytester) -> None:
 # In other company.
 
 
+@pytest.mark.sampled(0)
 def test_in_the_workers_of_xdist(run: Pytester) -> None:
     result = run.runpytest_subprocess("--mxref-target", "wrong.py", "-n", "2", *NARROW)
     result.assert_outcomes(passed=1, failed=1)

@@ -121,6 +121,7 @@ def test_reading() -> None:
     assert (crosswise.b.codes[0], crosswise.b.own[0], crosswise.b.other[0]) == (8, 0, 0x80000000)
 
 
+@pytest.mark.sampled(0)
 def test_an_error_is_a_difference() -> None:
     fmt = mxref.formats.block_format("mxfp4_e2m1")
     rows = np.ones((7, 32), np.float32)
@@ -224,6 +225,7 @@ def test_numbers_are_given_in_a_type_that_holds_them() -> None:
     assert (numbers[nan] & 0x7FFF == 0x7FC0).all()
 
 
+@pytest.mark.sampled(0)
 def test_what_one_of_them_lacks() -> None:
     one = found("executorch", "ocp", "mxfp8_e4m3")
     assert one.notes == (
@@ -250,6 +252,7 @@ def test_errors() -> None:
     assert difference("ocp", "ocp", "mxfp4").format.name == "mxfp4_e2m1"
 
 
+@pytest.mark.sampled(0)
 def test_every_profile_can_be_asked() -> None:
     """Beside `ocp` each either has something of the format or says that it has not."""
     for name, profile in list(PROFILES.items())[1::4]:

@@ -65,6 +65,7 @@ def with_zeros_for_nan(values: np.ndarray, format: str) -> Pair:
     return scales, codes
 
 
+@pytest.mark.sampled(0)
 def test_what_a_profile_does_is_right() -> None:
     row = searched(torchao)
     assert (row.found, row.examples, row.profile) == (None, 200, "torchao_0_18_rceil")

@@ -303,6 +303,7 @@ def test_a_target_that_only_raises_is_no_policy() -> None:
     assert "out of order" in found.probes[0].error
 
 
+@pytest.mark.sampled(0)
 def test_ml_dtypes_is_what_is_known_of_it() -> None:
     results = identify(load_target(str(ADAPTER)))
     assert {one.setting.op for one in results} == {
@@ -343,6 +344,7 @@ def test_what_is_shown_rules_out_what_it_says() -> None:
         assert mxref.encode(bits, "e4m3", rounding=member)[0, 0] != found.probes[probe].answer[word]
 
 
+@pytest.mark.sampled(0)
 def test_it_asks_the_same_every_time() -> None:
     setting, policy = Setting("quantize", "mxfp6_e2m3", "bf16"), Policy.parse("ocp+rounding=to_odd")
     first, second = Follower(policy), Follower(policy)

@@ -101,6 +101,7 @@ def test_the_command(address: str, planted: str, capsys: pytest.CaptureFixture[s
     assert "0 of 393216 wrong" in capsys.readouterr().out
 
 
+@pytest.mark.sampled(0)
 def test_a_lost_worker_and_an_interruption_change_nothing(
     address: str, planted: str, tmp_path: Path
 ) -> None:

@@ -153,6 +153,7 @@ def interrupted(process: subprocess.Popen[str]) -> str:
     return err.splitlines()[-1]
 
 
+@pytest.mark.sampled(0)
 def test_an_interrupted_sweep_says_how_to_go_on(planted: str, tmp_path: Path) -> None:
     state = tmp_path / "state.json"
     command = [sys.executable, "-m", "mxref", "sweep", planted, "--format", "e2m1"]

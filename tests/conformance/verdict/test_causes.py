@@ -360,6 +360,7 @@ quantize = in_order(1, 0)
 """
 
 
+@pytest.mark.sampled(0)
 def test_over_all_vectors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "target.py"
     path.write_text(MODULE.format(tests=str(ROOT / "tests" / "helpers")))
