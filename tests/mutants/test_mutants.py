@@ -152,6 +152,7 @@ def test_the_expected_model_kills() -> None:
     assert missed == set()
 
 
+@pytest.mark.sampled(0)
 def test_the_readme_says_how_many() -> None:
     text = " ".join((ROOT / "README.md").read_text("utf-8").split())
     killed = [cell for cell in cells() if cell.verdict == "killed"]
@@ -173,6 +174,7 @@ def test_the_readme_says_how_many() -> None:
     assert "Twelve more are right for every case alone" in text
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("model", MODELS)
 def test_without_a_model_a_mutant_survives(model: str) -> None:
     alone = sole_killers(cells())[model]
@@ -294,6 +296,7 @@ def test_a_wrong_entry_of_the_ledger_is_seen(monkeypatch: pytest.MonkeyPatch) ->
     assert (cell.verdict, cell.fails) == ("mislisted", True)
 
 
+@pytest.mark.sampled(0)
 def test_the_ledger() -> None:
     """Every entry is of some use, says why, and its check runs."""
     for entry in EQUIVALENT:
