@@ -314,6 +314,7 @@ def test_a_crash_fails_its_case_only(
     assert len(noted(tmp_path)) == 2 + ("note(" in action)  # it was started again behind it
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("action", "reason"),
     [
@@ -341,6 +342,7 @@ def test_a_hang_fails_its_case_only(
     assert len(noted(tmp_path)) == 2 + ("note(" in action)
 
 
+@pytest.mark.sampled(0)
 def test_a_program_that_hangs_at_the_start(
     program: Program, files: list[VectorFile], tmp_path: Path
 ) -> None:

@@ -151,6 +151,7 @@ def test_level_2_from_a_copied_folder(tmp_path: Path, program: Path) -> None:
 RULES = ("ceil", "rceil", "even")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_other_rules(machine: str, rule: str, program: Path, capsys: Capture) -> None:
@@ -161,6 +162,7 @@ def test_other_rules(machine: str, rule: str, program: Path, capsys: Capture) ->
     assert capsys.readouterr().out.endswith(f"conforms under {policy}\n")
 
 
+@pytest.mark.sampled(0)
 def test_answers_made_elsewhere(program: Path, tmp_path: Path, capsys: Capture) -> None:
     files = [f"{name}.jsonl" for name in COVERED if "encode/" not in name]
     vectors = copy_vectors(tmp_path / "vectors", *files, "encode/e2m1.f32.jsonl")
@@ -449,6 +451,7 @@ def test_mutants_are_caught(id: str, wrong: Path, capsys: Capture) -> None:
     assert wanted in capsys.readouterr().out
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("guard", GUARDS)
 def test_a_missing_guard_of_vector_loads_is_caught(guard: str, wrong: Path, tmp_path: Path) -> None:
     names = ("quantize/mxfp8_e4m3.f32", "quantize_tensor/mxfp8_e4m3.f32")
@@ -458,6 +461,7 @@ def test_a_missing_guard_of_vector_loads_is_caught(guard: str, wrong: Path, tmp_
     assert GUARDS[guard] in result.stdout + result.stderr
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_without_its_mutants_it_is_right(machine: str, wrong: Path) -> None:
     assert report("env", "MX_MUTANT=none", wrong, machine, "vectors", VECTORS / "plain")["pass"]

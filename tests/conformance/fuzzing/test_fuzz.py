@@ -260,6 +260,7 @@ def test_a_bug_that_needs_two_numbers_keeps_both() -> None:
     assert example.text.endswith("(case 2 of 2 in one call)")
 
 
+@pytest.mark.sampled(0)
 def test_answers_that_change_are_called_unsteady() -> None:
     calls = iter(range(10**9))
 
@@ -297,6 +298,7 @@ def test_a_target_of_another_kind_is_only_asked() -> None:
 # --- right targets --------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(0)
 def test_right_targets_pass() -> None:
     functions: dict[str, Callable[..., Any]] = {
         "encode": mxref.encode,
