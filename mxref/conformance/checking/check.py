@@ -90,26 +90,12 @@ def check(
     report, covered = begun(target, files, policy, known, profile)
     if isinstance(target, PythonTarget) and extent.elements != 0:
         first_calls([(target.operations[file.op], file) for file in covered])
-    paces: dict[str, float] = {}
-    answered: list[Answered] = []
-    for file in covered:
-        start = time.perf_counter()
-        answered.append(asked(target, file))
-        seconds = time.perf_counter() - start
-        if not file.cases:
-            continue
-        least = _LEAST
-        if file.op in LAYOUT_OPERATIONS:
-            least = _LEAST_OF_LAYOUT * len(file.cases)
-        elements = max(elements_of(file, len(file.cases)), least)
-        # The fastest file of an operation: a busy machine makes others look slow.
-        paces[file.op] = min(paces.get(file.op, math.inf), seconds / elements * 1e6)
+    answered, pace = _timed(target, covered)
     files_of = {one.file.stem: [one] for one in answered}
     first = with_rows(report, list(files_of.values()), why=False)
     if not answered or not isinstance(target, PythonTarget | ResultsTarget):
         return described(with_rows(first, list(files_of.values())))
     # Without other calls the search still keeps to what the speed of the target allows.
-    pace = max(paces.values(), default=0.0)
     most = extent.elements or next(limit for slowest, limit in PACES if pace <= slowest)
     others = isinstance(target, PythonTarget) and extent.elements != 0
     scope = Scope()
@@ -149,6 +135,25 @@ def check(
             given = Answers(one.outcome.answers, one.outcome.errors)
             files_of[file.stem].append(Answered(file, one.outcome.inputs, given))
     return replace(described(with_rows(first, list(files_of.values()), uses)), scope=scope)
+
+
+def _timed(target: Target, files: Sequence[VectorFile]) -> tuple[list[Answered], float]:
+    """The answers to the vectors, and seconds for a million elements in the slowest operation."""
+    paces: dict[str, float] = {}
+    answered: list[Answered] = []
+    for file in files:
+        start = time.perf_counter()
+        answered.append(asked(target, file))
+        seconds = time.perf_counter() - start
+        if not file.cases:
+            continue
+        least = _LEAST
+        if file.op in LAYOUT_OPERATIONS:
+            least = _LEAST_OF_LAYOUT * len(file.cases)
+        elements = max(elements_of(file, len(file.cases)), least)
+        # The fastest file of an operation: a busy machine makes others look slow.
+        paces[file.op] = min(paces.get(file.op, math.inf), seconds / elements * 1e6)
+    return answered, max(paces.values(), default=0.0)
 
 
 def _layouts(
