@@ -42,7 +42,10 @@ _UP_TO = " and fewer ("
 #: Kinds of use, and what is wrong in calls made otherwise than in batches.
 _OTHERWISE = {
     "held": ("state", "the result of a call is overwritten by the next call"),
-    "in_place": ("state", "an array changed in place gives the answers of what it was before"),
+    "in_place": (
+        "state",
+        "not reproducible: an array changed in place gives the answers to what it was before",
+    ),
     "memory": ("memory", "wrong where arrays do not begin at a multiple of 16 bytes"),
     "strided": ("memory", "wrong where arrays are not contiguous"),
     "threads": ("threads", "wrong when two threads call it at once"),
@@ -111,6 +114,11 @@ def judge_calls(ways: Sequence[Ways], calls: Sequence[Call], wanted: Wanted) -> 
         return
     op, format = ways[0].file.op, ways[0].file.format
     judge = _Judge({one.file.stem: one for one in ways}, wanted, _UNITS.get(op, "rows"))
+    stale = next((call for call in calls if _is_stale(judge, call)), None)
+    if stale is not None:  # that is sure, whatever other calls may look like
+        kind, text = _OTHERWISE[stale.way]
+        yield Use(op, format, kind, f"{text}: {judge.example(stale)}")
+        return
     batches = [call for call in calls if call.way == "batch"]
     if any(judge.bad(call) for call in batches) or any(
         call.changed.size for call in judge.first_calls(batches)
@@ -123,6 +131,19 @@ def judge_calls(ways: Sequence[Ways], calls: Sequence[Call], wanted: Wanted) -> 
         bad = [call for call in bad if not (refused and call.error)]
         if bad:
             yield Use(op, format, kind, f"{text}: {judge.example(bad[0])}")
+
+
+def _is_stale(judge: _Judge, call: Call) -> bool:
+    """Whether a call that shares memory with another gave that one's answers."""
+    if call.way not in ("held", "in_place") or not call.changed.size:
+        return False
+    one = judge.of[call.file.stem]
+    others = one.chosen(len(call.rows), 2 if call.way == "held" else 1)
+    answers = one.first[others[call.changed]][:, : call.got.shape[1]]
+    if not same_answers(call.file, answers, call.got).all():
+        return False
+    # In an array of its own it is right: else what is kept is kept by something else.
+    return call.way == "held" or not one.ask(call.rows, 2).changed.size
 
 
 def _of_batches(judge: _Judge, calls: Sequence[Call]) -> tuple[str, str]:
