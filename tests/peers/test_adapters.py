@@ -25,7 +25,7 @@ from ledger.claims import ADAPTERS, claiming  # noqa: E402
 PEERS = {
     "torch": ("encode_scale/e8m0.f32", 0),
     "torch.E5M2": ("encode/e5m2.bf16", 0),
-    "torchao.FLOOR": ("quantize/mxfp4_e2m1.f32", 18),
+    "torchao.FLOOR": ("quantize/mxfp4_e2m1.f32", 81),
     "torchao.CEIL": ("shared_scale/e4m3.bf16", 1),
     "torchao.EVEN": ("shared_scale/e4m3.bf16", 1),
     "torchao.RCEIL": ("shared_scale/e4m3.bf16", 1),
@@ -52,14 +52,14 @@ PEERS = {
     "gfloat": ("decode/e4m3.f32", 0),
     "apytypes": ("encode/e5m2.f64", 0),
     "executorch": ("dequantize/mxfp8_e4m3.f32", 0),
-    "jax": ("quantize/mxfp8_e4m3.f32", 34),
+    "jax": ("quantize/mxfp8_e4m3.f32", 75),
     "jax_casts": ("encode/e4m3.f64", 0),
     "mlx_0_32.FP4": ("dequantize/mxfp4_e2m1.f32", 0),
     "mlx_0_32.FP8": ("encode/e4m3.f32", 6),
     "openvino": ("encode/e2m1.f32", 0),
     "openvino.FP8": ("encode/e4m3.f32", 0),
-    "pychop": ("quantize/mxfp8_e4m3.f32", 3),
-    "qwix": ("quantize/mxfp4_e2m1.f32", 22),
+    "pychop": ("quantize/mxfp8_e4m3.f32", 7),
+    "qwix": ("quantize/mxfp4_e2m1.f32", 24),
 }
 #: The others.
 OTHERS = {
