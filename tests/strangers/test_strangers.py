@@ -66,7 +66,7 @@ TRUE = {
 
 
 #: What a fast kernel is asked on a machine that is not busy, and what takes less time.
-FAST, SMALLER = PACES[0][1], PACES[1][1]
+FAST, SMALLER, SMALLEST = (elements for _, elements in PACES[:3])
 #: Kernels that are wrong in large calls only.
 LARGE = ("wrong_01_grid_y_limit", "wrong_06_pack_16_bit_offset")
 
@@ -126,7 +126,7 @@ def in_all_formats(path: Path, read_once: dict[str, VectorFile]) -> Report:
     read_once.update((file.stem, file) for file in files if file.cases)
     if path.stem in LARGE:
         return check(target, files, extent=Extent(elements=FAST))
-    return check(target, files, extent=Extent(elements=1_100 if "slow" in path.stem else SMALLER))
+    return check(target, files, extent=Extent(elements=1_100 if "slow" in path.stem else SMALLEST))
 
 
 EVERY = [*WRONG, *RIGHT]
