@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
 from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.conformance.checking.memory import laid
 from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.conformance.verdict.uses import Use
 from mxref.targets.calls import call_operation, error_text, is_fault, quiet
@@ -177,11 +178,8 @@ class Ways:
         rows = self.chosen(_STRIDED, 1)
 
         def spread(argument: Any) -> Any:
-            if not isinstance(argument, np.ndarray) or not argument.ndim:
-                return argument
-            if kind == 0 and argument.ndim == 2:
-                return np.asfortranarray(argument)
-            return np.repeat(argument, 2, axis=0)[::2]
+            is_array = isinstance(argument, np.ndarray) and argument.ndim > 0
+            return laid(argument, 3 - kind) if is_array else argument
 
         @functools.wraps(self.function)
         def function(*arguments: Any) -> Any:
