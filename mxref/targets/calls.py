@@ -153,7 +153,9 @@ def is_fault(error: BaseException) -> bool:
 
 
 def error_text(error: BaseException) -> str:
-    """A target's exception and its place in one line."""
+    """A target's exception and its place in one line; what is wrong with an answer as it is."""
+    if isinstance(error, AnswerError):
+        return str(error)
     ((frame, line),) = deque(traceback.walk_tb(error.__traceback__), 1)
     where = f"{Path(frame.f_code.co_filename).name}:{line}"
     return f"{type(error).__name__}: {message(error)} ({where})"

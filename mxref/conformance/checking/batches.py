@@ -124,7 +124,7 @@ class Ways:
         except BaseException as error:
             if not is_fault(error):
                 raise
-            text = str(error) if isinstance(error, AnswerError) else error_text(error)
+            text = error_text(error)
             return Call(self.file, rows, turn, offset, way, nothing, self.first[:0], text)
         return self.compared(rows, got, turn, offset, way)
 

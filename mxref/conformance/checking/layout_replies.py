@@ -15,7 +15,6 @@ from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.failure_text import difference
 from mxref.policy.policy import Policy
 from mxref.targets.calls import error_text, is_fault
-from mxref.targets.returned import AnswerError
 
 __all__ = ["UNITS", "Reply", "ask", "difference_of", "name_of", "read"]
 
@@ -63,7 +62,7 @@ def read(question: Question, result: Callable[[], object]) -> Reply:
             raise
         if question.may_refuse:
             return Reply(question)
-        text = str(error) if isinstance(error, AnswerError) else error_text(error)
+        text = error_text(error)
         return Reply(question, error=text)
     return Reply(question) if np.array_equal(got, question.wanted) else Reply(question, got)
 
