@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from mxref.cases.records import NAMES
-from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table
+from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table, print_text
 from mxref.cli.target_arguments import (
     add_comparison_options,
     add_name_options,
@@ -82,7 +82,7 @@ def _search(options: argparse.Namespace, target: Target) -> int:
     word = "PASS" if passed else "FAIL"
     searched = f"{len(rows)} searched, {wrong} with a wrong answer" if rows else "nothing covered"
     by = [f"profile {row.profile}" if row.profile else str(policy) for row in rows] or [str(policy)]
-    print(f"{word} {target.name}: {searched}, compared with {', '.join(dict.fromkeys(by))}")
+    print_text(f"{word} {target.name}: {searched}, compared with {', '.join(dict.fromkeys(by))}")
     return 0 if passed else 1
 
 

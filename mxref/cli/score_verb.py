@@ -13,6 +13,7 @@ from mxref.cli.screen import (
     add_vectors_argument,
     new_parser,
     print_table,
+    print_text,
     vectors_folder,
 )
 from mxref.support.text import refuse_unknown, unknown_name
@@ -132,7 +133,7 @@ def _print(cells: Sequence[Cell], mutants: Sequence[Mutant]) -> None:
     killed, applicable = _killed(cells)
     word = "FAIL" if not cells or any(cell.fails for cell in cells) else "PASS"
     known = len({cell.mutant.id for cell in cells})
-    print(
+    print_text(
         f"{word} {known} mutants, {killed} of {applicable} killed (one for each format and float "
         f"type), {len(cells) - applicable} equivalent; {len(waiting)} mutants waiting"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,7 @@ __all__ = [
     "add_vectors_argument",
     "new_parser",
     "print_table",
+    "print_text",
     "progress",
     "vectors_default",
     "vectors_folder",
@@ -27,6 +29,9 @@ __all__ = [
 Verbs = Any
 #: Seconds between two lines of progress.
 _TELL = 5.0
+#: Words of a result at the beginning or the end of a line, with their colours.
+_MARKS = re.compile(r"^(?:ok|PASS|FAIL|BUG|WRONG)\b|\b(?:ok|WRONG)$")
+_COLOURS = {"ok": "green", "PASS": "bold green", "FAIL": "bold red"}
 
 
 def new_parser(
@@ -74,13 +79,34 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in table
     ]
+    _print_styled(lines[0], "bold")
+    print_text(*lines[1:])
+
+
+def print_text(*lines: str) -> None:
+    """Print lines; on a terminal rich, if it is installed, colours ok, PASS, FAIL, BUG and WRONG.
+
+    The text is the same without colour, and NO_COLOR in the environment leaves it out.
+    """
+    for line in lines:
+        mark = _MARKS.search(line)
+        if mark is None:
+            print(line)
+            continue
+        print(line[: mark.start()], end="")
+        _print_styled(mark[0], _COLOURS.get(mark[0], "bold red"), end="")
+        print(line[mark.end() :])
+
+
+def _print_styled(text: str, style: str, end: str = "\n") -> None:
     if sys.stdout.isatty():
         with contextlib.suppress(ImportError):
             from rich.console import Console
 
             console = Console(highlight=False, markup=False, emoji=False)
-            console.print(lines.pop(0), style="bold", soft_wrap=True)
-    print(*lines, sep="\n")
+            console.print(text, style=style, soft_wrap=True, end=end)
+            return
+    print(text, end=end)
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mxref.cli.screen import Verbs, add_json_argument, new_parser, progress
+from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_text, progress
 from mxref.cli.target_arguments import add_target_arguments, chosen_target
 from mxref.support.interruption import exit_status, told
 from mxref.support.workers import cores
@@ -63,7 +63,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(sweeps_json(swept), indent=1))
     else:
-        print("\n".join(sweeps_lines(swept)))
+        print_text(*sweeps_lines(swept))
     passed = all(one.passed for one in swept)
     if options.digest and _is_own(options):  # an implementation may choose other codes of NaN
         passed &= all(recorded_digest(one) in ("", one.digest) for one in swept)

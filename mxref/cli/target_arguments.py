@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Restarts of a program under fuzz and identify: a counterexample that crashes it is shrunk.
 _LIVE_RESTARTS = 100
+#: Characters of a line that lists what is not covered; a longer list is for --verbose.
+_LISTED = 80
 #: Questions of the search that a program is asked, for each operation, format and float type.
 _DRAWN = 256
 
@@ -100,6 +102,26 @@ def is_chosen(options: argparse.Namespace, *names: str) -> bool:
     """Whether the options choose an operation, format and float type."""
     pairs = zip(NAMES, names, strict=True)
     return all(one in (getattr(options, name) or [one]) for name, one in pairs)
+
+
+def not_covered_line(not_covered: Sequence[str], *, verbose: bool) -> str:
+    """What is not covered, in a line: a short list, or how long it is.
+
+    >>> not_covered_line(["decode", "encode e2m1 (f64)"], verbose=False)
+    'not covered: decode; encode e2m1 (f64)'
+    >>> not_covered_line(["pack", "unpack", *["encode e2m1 (f64)"] * 4], verbose=False)
+    'not covered: 2 operations, and formats or float types of 4 others (--verbose lists them)'
+    """
+    line = f"not covered: {'; '.join(not_covered)}"
+    if verbose or len(line) <= _LISTED:
+        return line
+    whole = sum(" " not in one for one in not_covered)
+    counts = [f"{whole} operation{'s' * (whole != 1)}"] if whole else []
+    left = len(not_covered) - whole
+    if left:
+        others = f"{left} other{'s' * (left != 1)}" if whole else f"{left} operations"
+        counts.append(f"formats or float types of {others}")
+    return f"not covered: {', and '.join(counts)} (--verbose lists them)"
 
 
 @contextlib.contextmanager

@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mxref.cases.folder import vectors_folder
 from mxref.cases.records import NAMES, words
-from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table, vectors_folder
+from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table, print_text
 from mxref.cli.target_arguments import (
     add_comparison_options,
     add_file_arguments,
@@ -20,6 +21,7 @@ from mxref.cli.target_arguments import (
     chosen_files,
     chosen_target,
     is_chosen,
+    not_covered_line,
 )
 from mxref.support.text import refuse_unknown
 
@@ -61,6 +63,7 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     add("--write-xfail", type=Path, metavar="FILE", help=about)
     about = "kinds of failure to print (default 10)"
     add("--show", type=int, default=10, metavar="N", help=about)
+    add("--verbose", action="store_true", help="list all that is not covered")
     add_json_argument(parser)
 
 
@@ -130,7 +133,7 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     if options.json:
         print(json.dumps(report_json(report), indent=1))
     else:
-        print_report(report, options.show)
+        print_report(report, options.show, verbose=options.verbose)
     return 0 if report.passed else 1
 
 
@@ -150,12 +153,13 @@ def _extent(options: argparse.Namespace) -> Extent:
     )
 
 
-def print_report(report: Report, show: int) -> None:
+def print_report(report: Report, show: int, *, verbose: bool = True) -> None:
     """Print a report in words.
 
     Args:
         report: the report.
         show: number of kinds of failure to print.
+        verbose: whether a long list of what is not covered is printed, or only how long it is.
     """
     from mxref.conformance.verdict.row import listed_as
 
@@ -169,7 +173,7 @@ def print_report(report: Report, show: int) -> None:
         table.append((mark, row.op, row.format, by, *numbers))
     print_table(("", "op", "format", "policy", "cases", "failed", "known"), table)
     if report.not_covered:
-        print(f"not covered: {'; '.join(report.not_covered)}")
+        print(not_covered_line(report.not_covered, verbose=verbose))
     if report.profile is not None and report.outside:
         silent = f"profile {report.profile.name} says nothing of {'; '.join(report.outside)}"
         print(f"{silent}: compared with {report.policy}")
@@ -180,7 +184,7 @@ def print_report(report: Report, show: int) -> None:
         print(f"{mark}{use}")
     _print_groups(report, show)
     for finding in report.findings:
-        print(finding)
+        print_text(str(finding))
     for row in report.rows:
         if row.description is not None:
             print(f"{row.op} {row.format}: {row.description.text}")
@@ -204,7 +208,7 @@ def print_report(report: Report, show: int) -> None:
     if standard is not None:
         print(f"against the standard: {_verdict(standard)}")
     word = "PASS" if report.passed else "FAIL"
-    print(f"{word} {report.target.name}: {', '.join(summary)}: {_verdict(report)}")
+    print_text(f"{word} {report.target.name}: {', '.join(summary)}: {_verdict(report)}")
 
 
 def _print_limit(name: str) -> None:
