@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import re
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mxref.cases.folder import vectors_folder
+from mxref.cli.folding import table_lines
 
 __all__ = [
     "Verbs",
@@ -69,18 +71,16 @@ def add_json_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table in columns; on a terminal rich, if it is installed, makes its header bold.
+    """Print a table in columns; on a terminal it fits its width, and rich makes its header bold.
 
-    No cell is cut or folded: a terminal that is too narrow wraps the lines.
+    Numbers are never cut or folded; see `table_lines`.
     """
-    table = (header, *rows)
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in table
-    ]
-    _print_styled(lines[0], "bold")
-    print_text(*lines[1:])
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    head, *body = table_lines((header, *rows), width)
+    for line in head:
+        _print_styled(line, "bold")
+    for lines in body:
+        print_text(*lines)
 
 
 def print_text(*lines: str) -> None:

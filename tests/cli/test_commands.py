@@ -25,7 +25,6 @@ from helpers import VECTORS, copy_vectors
 import mxref
 from mxref import golden
 from mxref.cli import main
-from mxref.cli.screen import print_table
 
 COMMAND = [sys.executable, "-W", "error", "-m", "mxref"]
 VERBS = (
@@ -90,21 +89,6 @@ def test_help_names_every_verb() -> None:
     assert (result.returncode, result.stderr) == (0, "")
     for verb in VERBS:
         assert re.search(rf"^ +{verb} +\w", result.stdout, re.MULTILINE)
-
-
-def test_a_table_on_a_narrow_terminal_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rich makes the header bold, and changes nothing else."""
-    header, row = ("name", "figure"), ("encode [e4m3] :x:", "1234567890" * 9)
-    plain, terminal = io.StringIO(), io.StringIO()
-    monkeypatch.setattr(sys, "stdout", plain)
-    print_table(header, [row])
-    monkeypatch.setattr(terminal, "isatty", lambda: True)
-    monkeypatch.setattr(sys, "stdout", terminal)
-    for name, value in (("COLUMNS", "20"), ("TERM", "xterm")):
-        monkeypatch.setenv(name, value)
-    print_table(header, [row])
-    assert "\x1b[1m" in terminal.getvalue()
-    assert re.sub(r"\x1b\[[\d;]*m", "", terminal.getvalue()) == plain.getvalue()
 
 
 @pytest.mark.parametrize("verb", VERBS)

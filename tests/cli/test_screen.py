@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ast
 import io
+import json
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 import mxref
+from mxref.cli import main
 from mxref.cli.screen import print_table, print_text
 
 Screen = Callable[..., str]
@@ -61,6 +65,61 @@ def test_results_have_colours_on_a_terminal(
     without = screen(lambda: print_text(line))
     assert not re.search(r"\x1b\[[\d;]*3\d", without)
     assert plain(without) == f"{line}\n"
+
+
+#: Names that are folded, and numbers, which are not; a header may be wider than its numbers.
+TABLE = (
+    ("name", "policy", "sqnr_db", "largest_error", "share"),
+    ("layers.10.self_attn.q_proj", "ocp+overflow=nonsaturating+nan=signed", "18.4155", "0.5", "1"),
+    ("an unusually long name of 3 words", "ocp", "-", "1.23457e-05", "0.0390625"),
+    ("", "ocp+rounding=to_odd", "-7.25", "inf", "1.5 %"),
+)
+
+
+@pytest.mark.parametrize("columns", range(30, 150, 3))
+def test_a_table_fits_a_terminal_and_its_numbers_are_whole(columns: int, screen: Screen) -> None:
+    text = plain(screen(lambda: print_table(TABLE[0], TABLE[1:]), columns))
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= columns
+    words = re.split(r"\s+", text.replace(" %", "_%"))
+    for row in TABLE[1:]:
+        for number in row[2:]:
+            assert number.replace(" ", "_") in words
+    assert sorted(text.replace("\n", " ").replace(" ", "")) == sorted(
+        "".join(cell for row in TABLE for cell in row).replace(" ", "")
+    )
+
+
+def test_a_table_in_a_pipe_has_a_line_for_each_row(screen: Screen) -> None:
+    text = screen(lambda: print_table(TABLE[0], TABLE[1:]), None)
+    lines = text.splitlines()
+    assert len(lines) == len(TABLE)
+    for row, line in zip(TABLE, lines, strict=True):
+        assert re.split(r"  +", line.strip()) == [cell for cell in row if cell]
+
+
+def test_a_row_that_is_no_number_but_wide_is_not_cut(screen: Screen) -> None:
+    header, row = ("name", "figure"), ("encode [e4m3] :x:", "1234567890" * 9)
+    text = screen(lambda: print_table(header, [row]), 20)
+    assert "\x1b[1m" in text
+    assert row[1] in text.splitlines()[-1]
+
+
+def test_figures_of_a_file_on_80_columns(
+    screen: Screen, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    generator, path = np.random.default_rng(5), tmp_path / "model.safetensors"
+    names = [f"model.layers.{i}.self_attn.q_proj.weight" for i in range(2)]
+    save_file({n: generator.standard_normal((4, 64)).astype(np.float32) for n in names}, path)
+    command = ["quantize", str(path), "--format", "mxfp4_e2m1"]
+    assert main([*command, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    lines = plain(screen(lambda: print(end="" * main(command)))).splitlines()
+    assert all(len(line) <= 80 for line in lines if str(path) not in line)
+    words = " ".join(lines).split()
+    for tensor in report["tensors"]:
+        for key in ("blocks", "sqnr_db", "saturated", "flushed", "largest_error"):
+            assert f"{tensor[key]:.6g}" in words
 
 
 def test_without_rich_the_text_is_the_same(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
