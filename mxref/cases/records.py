@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from mxref._version import VECTORS_VERSION
 from mxref.cases.words import FLAGS, MODELS, RULES
+from mxref.support.text import refuse_unknown
 
 __all__ = [
     "NAMES",
@@ -26,6 +27,7 @@ __all__ = [
     "VectorFile",
     "names_of",
     "padded",
+    "refuse_unknown_names",
     "same_width",
     "stem_of",
     "stripped",
@@ -244,3 +246,30 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True)
 def json_line(record: dict[str, Any]) -> str:
     """The canonical spelling of an object in the vectors."""
     return _ENCODER.encode(record)
+
+
+def refuse_unknown_names(
+    chosen: Mapping[str, Collection[str]],
+    known: Iterable[tuple[str, str, str]],
+    error: type[ValueError] = ValueError,
+) -> None:
+    """Refuse a chosen operation, format or float type that does not exist.
+
+    Args:
+        chosen: the chosen ones by `op`, `format` and `float`; an empty list stands for all.
+        known: operations with their formats and float types. A sentence about a format names those
+            of the chosen operations, one about a float type those of these formats.
+        error: what to raise.
+
+    Raises:
+        ValueError: a name is not known.
+
+    >>> known = [("encode", "e2m1", "f32"), ("pack", "e2m1", "bytes")]
+    >>> refuse_unknown_names({"op": ["encode"], "format": [], "float": ["f33"]}, known)
+    Traceback (most recent call last):
+    ValueError: --float must be one of f32, got 'f33' (did you mean 'f32'?)
+    """
+    left = list(known)
+    for i, name in enumerate(NAMES):
+        refuse_unknown(f"--{name}", chosen[name], dict.fromkeys(one[i] for one in left), error)
+        left = [one for one in left if not chosen[name] or one[i] in chosen[name]]

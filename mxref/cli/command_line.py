@@ -12,27 +12,37 @@ from collections.abc import Sequence
 from functools import partial
 
 from mxref._version import __version__
+from mxref.cli.parsing import Parser, refuse_arguments, refuse_verb
 from mxref.support.interruption import exit_status, told, unwinding_signals
 from mxref.support.own_process import in_own_process
 
 __all__ = ["main"]
 
-#: The verbs; each is a module of this package.
-_VERBS = (
-    "formats",
-    "explain",
-    "quantize",
-    "diff",
-    "regen",
-    "export",
-    "score",
-    "verify",
-    "identify",
-    "fuzz",
-    "sweep",
-    "prompts",
-    "pipe",
-)
+#: The verbs, each with the module of this package that has it.
+_VERBS = {
+    "verify": "verify_verb",
+    "identify": "identify_verb",
+    "fuzz": "fuzz_verb",
+    "sweep": "sweep_verb",
+    "explain": "explain_verb",
+    "formats": "formats_verb",
+    "quantize": "quantize_verb",
+    "diff": "diff_verb",
+    "prompts": "prompts_verb",
+    "gen": "pipe_verb",
+    "check": "pipe_verb",
+    "export": "export_verb",
+    "score": "score_verb",
+    "regen": "regen_verb",
+}
+#: What `mxref` alone prints.
+_GUIDE = """\
+mxref: the bit-exact reference of the OCP Microscaling (MX) formats
+  mxref verify my_kernel.py        check a kernel, bit by bit, and name its bug
+  mxref identify my_kernel.py      find out which open choices it makes
+  mxref explain 0.3 --format e2m1  explain a number, a choice, a case, a profile
+  mxref quantize x.npy --format mxfp4_e2m1   quantize a file, print the error
+  mxref --help, mxref VERB --help  all verbs; options and an example of one"""
 #: Those that load somebody's code, which may end the process.
 _LOADING = ("verify", "identify", "fuzz", "sweep")
 
@@ -83,21 +93,32 @@ def _unwound(words: Sequence[str], *, last: bool = False) -> int:
 
 def _run(words: Sequence[str]) -> int:
     """Parse the words, run their verb, and tell errors in a sentence."""
-    parser = argparse.ArgumentParser(
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    parser = Parser(
         prog="mxref", description="Bit-exact reference of the OCP Microscaling (MX) formats."
     )
     parser.add_argument("--version", action="version", version=f"mxref {__version__}")
     verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
-    asked = words[:1] if words and words[0] in _VERBS else _VERBS  # importing all takes time
-    for name in asked:
-        importlib.import_module(f"mxref.cli.{name}_verb").add_parser(verbs)
+    # Importing all takes time.
+    asked = [_VERBS[words[0]]] if words and words[0] in _VERBS else [*_VERBS.values()] * bool(words)
+    for module in dict.fromkeys(asked):
+        importlib.import_module(f"mxref.cli.{module}").add_parser(verbs)
     if sys.stdout is None:  # closed by the caller
         sys.stdout = io.StringIO()
     try:
         if words[:1] == ["bench"]:  # this verb was removed: the sentence goes with version 0.2
             raise ValueError("the benchmark is `python tools/bench.py` of a checkout")
+        if not words:
+            print(_GUIDE)
+            sys.stdout.flush()
+            return 2  # nothing was checked
+        if not words[0].startswith("-") and words[0] not in _VERBS:
+            refuse_verb(words[0], _VERBS)
         try:
-            options = parser.parse_args(words)
+            options, left = parser.parse_known_args(words)
+            if left:
+                refuse_arguments(verbs.choices.get(words[0], parser), left)
         except SystemExit as done:  # argparse has printed help or an error
             status = int(done.code or 0)
         else:
@@ -119,16 +140,16 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _name_formats(options: argparse.Namespace) -> None:
-    """Replace aliases of formats in --format by the names that formats have here."""
+    """Replace names in --format by those that formats have here."""
     given = getattr(options, "format", None)
     if not given:
         return
-    from mxref.formats.aliases import own_name
+    from mxref.cli.format_names import typed_format
 
     if isinstance(given, str):
-        options.format = own_name("--format", given)
+        options.format = typed_format("--format", given)
     else:
-        options.format = [own_name("--format", name) for name in given]
+        options.format = [typed_format("--format", name) for name in given]
 
 
 def _discard_output() -> None:

@@ -28,7 +28,8 @@ def explain_mutants(options: argparse.Namespace) -> bool:
     from mxref.conformance.score import covers, first_kill
     from mxref.mutants import equivalent
 
-    files = golden.read_vectors(folder)
+    ops = {mutant.op for mutant in found}
+    files = golden.read_vectors(folder, lambda stem: stem.partition("/")[0] in ops)
     for mutant in found:
         print(f"{mutant.id} {mutant.name} ({mutant.op}): {mutant.text}")
         formats = ", ".join(mutant.formats) or "-"

@@ -1,14 +1,19 @@
-"""``mxref explain``: a number, a case, a mutant, a word of the vectors, a choice or a profile."""
+"""``mxref explain``: a number, a case, a mutant, a word of the vectors, a choice, a profile."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from mxref.bits.floats import LAYOUTS
+from mxref.cases.words import FLAGS
+from mxref.cli.explain_members import explain_members
 from mxref.cli.explain_mutants import explain_mutants
 from mxref.cli.explain_profiles import explain_profile
+from mxref.cli.formats_verb import explain_format
 from mxref.cli.screen import Verbs, add_vectors_argument, new_parser, print_table, vectors_folder
 from mxref.support.text import suggestion, unknown_name
 
@@ -20,7 +25,7 @@ def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
     about = (
         "explain what a number becomes under every choice, a case of the vectors, the bug of "
-        "a mutant, a word of the vectors, a choice or a profile"
+        "a mutant, a word of the vectors, a choice or its members, a profile or a format"
     )
     example = (
         "mxref explain 0.3 --format e2m1\n  mxref explain encode.e2m1.f32.3fa00000\n"
@@ -30,8 +35,11 @@ def add_parser(verbs: Verbs) -> None:
     parser = new_parser(verbs, "explain", _run, about, example)
     about = (
         "the id of a case; a mutant or a class of mutants; a clause, a model, a flag, a choice, a "
-        "profile; or, with --format, a decimal, a hex float, 0x and a bit pattern, nan or inf"
+        "member of one, a policy, a profile, a format; or, with "
+        "--format, a decimal, a hex float, a fraction, 2^-126, 0x and a bit pattern, nan or inf"
     )
+    # These are numbers, no options.
+    parser._negative_number_matcher = re.compile(r"-(?:[\d.]|inf|nan)", re.IGNORECASE)
     parser.add_argument("name", metavar="NAME", help=about)
     parser.add_argument("--format", metavar="FORMAT", help="format that a number is encoded to")
     parser.add_argument("--float", metavar="FLOAT", help="float type of a number (default: f32)")
@@ -39,17 +47,37 @@ def add_parser(verbs: Verbs) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    given = options.name
+    if _cases(options) or _values(options):
+        return 0
+    for name in dict.fromkeys((given, given.lower(), given.upper())):
+        options.name = name
+        found = [explain(options) for explain in _KINDS]
+        if any(found):  # a word may be several things
+            return 0
+    if explain_format(given):
+        return 0
+    raise ValueError(_unknown(given))
+
+
+def _unknown(name: str) -> str:
+    """The sentence about a name that nothing has."""
+    from mxref.golden.explain import parse_number
     from mxref.policy.policy import Policy
     from mxref.profiles import PROFILES
 
-    for explain in _KINDS:
-        if explain(options):
-            return 0
-    raise ValueError(
+    with contextlib.suppress(ValueError):
+        parse_number(name, LAYOUTS["f64"])
+        about = f"as in `mxref explain {name} --format e2m1`"
+        return f"--format must be given with a number, {about}, got {name!r} alone"
+    choices = Policy().choices()
+    members = (one.value for choice in choices for one in Policy.members(choice))
+    near = suggestion(name, (*choices, *members, *PROFILES, *FLAGS))
+    return (
         "NAME must be the id of a case such as encode.e2m1.f32.3fa00000, a mutant such as A7 "
         "(`mxref score` lists them), a clause such as N14, a model such as M7, a flag, a choice "
-        "such as rounding, a profile such as torchao_0_18_rceil, or a number with --format, "
-        f"got {options.name!r}{suggestion(options.name, (*Policy().choices(), *PROFILES))}"
+        "such as rounding, a member of one such as rceil, a profile such as torchao_0_18_rceil, a "
+        f"format, or a number with --format, got {name!r}{near}"
     )
 
 
@@ -64,6 +92,10 @@ def _values(options: argparse.Namespace) -> bool:
 
     known = {**catalog.SCALE_FORMATS, **catalog.ELEMENT_FORMATS, **catalog.OTHER_FORMATS}
     formats = {name: fmt for name, fmt in known.items() if name in {*FORMATS, "e8m0"}}
+    if options.format in (blocks := {**catalog.BLOCK_FORMATS, **catalog.OTHER_BLOCK_FORMATS}):
+        block = blocks[options.format]
+        got = f"got {block.name}: name {block.element.name} or {block.scale.name}"
+        raise ValueError(f"--format must be one of elements or scales, not of whole blocks, {got}")
     if options.format not in formats:
         raise ValueError(unknown_name("--format", options.format, formats))
     float = options.float or "f32"
@@ -98,7 +130,7 @@ def _values(options: argparse.Namespace) -> bool:
 
 def _words(options: argparse.Namespace) -> bool:
     """Explain a clause, a model, a flag or a choice; False if there is none of that name."""
-    from mxref.cases.words import FLAGS, MODELS, RULES
+    from mxref.cases.words import MODELS, RULES
     from mxref.policy.policy import READS, Policy
 
     name, found = options.name, False
@@ -122,7 +154,7 @@ def _words(options: argparse.Namespace) -> bool:
 
 def _cases(options: argparse.Namespace) -> bool:
     """Explain a case of the vectors; False if the name is not the id of a case."""
-    from mxref.cases.words import FLAGS, MODELS, OPERATIONS, RULES
+    from mxref.cases.words import MODELS, OPERATIONS, RULES
     from mxref.conformance.compare.failure_text import show_input, show_output
 
     op, *rest = options.name.split(".")
@@ -186,5 +218,5 @@ def _lines(words: Sequence[str]) -> Iterator[str]:
     yield line
 
 
-#: The kinds of names, in the order in which they are tried.
-_KINDS = (_cases, _values, _words, explain_profile, explain_mutants)
+#: The kinds of words, in the order in which they are explained.
+_KINDS = (_words, explain_profile, explain_members, explain_mutants)

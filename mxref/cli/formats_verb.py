@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from mxref.bits.floats import LAYOUTS
+from mxref.cli.format_names import typed_format
 from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
@@ -45,25 +46,38 @@ def add_parser(verbs: Verbs) -> None:
 def _run(options: argparse.Namespace) -> int:
     if options.name is None:
         _print_all(as_json=options.json)
-        return 0
-    if options.name in _BLOCKS:
-        _print_block(_BLOCKS[options.name], as_json=options.json)
-        return 0
-    if options.name not in _CODED:
+    elif not explain_format(options.name, every=options.all, as_json=options.json):
         raise ValueError(unknown_name("format", options.name, {**_CODED, **_BLOCKS}))
-    fmt = _CODED[options.name]
-    codes = _codes(fmt, every=options.all)
-    if options.json:
+    return 0
+
+
+def explain_format(typed: str, *, every: bool = False, as_json: bool = False) -> bool:
+    """Print a format; False if there is none of that name.
+
+    Args:
+        typed: its name as users type it.
+        every: whether all codes of an 8-bit format are printed.
+        as_json: whether to print JSON.
+    """
+    name = typed_format("format", typed)
+    if name in _BLOCKS:
+        _print_block(_BLOCKS[name], as_json=as_json)
+        return True
+    if name not in _CODED:
+        return False
+    fmt = _CODED[name]
+    codes = _codes(fmt, every=every)
+    if as_json:
         print(json.dumps({**_properties(fmt), "codes": codes}, indent=1))
-        return 0
-    for name, value in _properties(fmt).items():
-        print(f"{name:14} {_text(value)}")
+        return True
+    for key, value in _properties(fmt).items():
+        print(f"{key:14} {_text(value)}")
     print()
     header = ("code", "bits", "value", "hex value", "note")
     print_table(header, [[str(code[key]) for key in header] for code in codes])
-    if fmt.code_count > 64 and not options.all and fmt.bits <= 8:
-        print(f"(the notable codes; all {fmt.code_count} with --all)")
-    return 0
+    if fmt.code_count > 64 and not every and fmt.bits <= 8:
+        print(f"(the notable codes; all {fmt.code_count} with `mxref formats {name} --all`)")
+    return True
 
 
 def _properties(fmt: CodeFormat) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from mxref.cases.records import NAMES
+from mxref.cases.records import refuse_unknown_names
 from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table, print_text
 from mxref.cli.target_arguments import (
     add_comparison_options,
@@ -14,7 +14,6 @@ from mxref.cli.target_arguments import (
     add_target_arguments,
     chosen_target,
 )
-from mxref.support.text import refuse_unknown
 
 if TYPE_CHECKING:
     from mxref.conformance import Target
@@ -59,9 +58,7 @@ def _search(options: argparse.Namespace, target: Target) -> int:
     named = None if options.profile is None else profile(options.profile)
     given = None if options.policy is None else Policy.parse(options.policy)
     policy = (named or target).policy if given is None else given
-    columns = zip(*subjects(policy), strict=True)
-    for name, known in zip(NAMES, columns, strict=True):
-        refuse_unknown(f"--{name}", getattr(options, name), known)
+    refuse_unknown_names(vars(options), subjects(policy))
     chosen = {"ops": options.op, "formats": options.format, "floats": options.float}
     rows = []
     how = {"profile": named, "examples": options.examples, "seed": options.seed}

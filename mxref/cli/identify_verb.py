@@ -7,10 +7,13 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mxref.cases.records import NAMES
+from mxref.cases.records import refuse_unknown_names
 from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table
-from mxref.cli.target_arguments import add_name_options, add_target_arguments, chosen_target
-from mxref.support.text import refuse_unknown
+from mxref.cli.target_arguments import (
+    add_name_options,
+    add_target_arguments,
+    chosen_target,
+)
 
 if TYPE_CHECKING:
     from mxref.conformance import Identified
@@ -35,9 +38,7 @@ def _run(options: argparse.Namespace) -> int:
     from mxref.conformance.identification.identified_text import identified_json
     from mxref.conformance.identification.identify import settings
 
-    for name in NAMES:
-        present = dict.fromkeys(getattr(setting, name) for setting in settings())
-        refuse_unknown(f"--{name}", getattr(options, name), present)
+    refuse_unknown_names(vars(options), ((one.op, one.format, one.float) for one in settings()))
     with chosen_target(options) as target:
         name = target.name
         found = conformance.identify(

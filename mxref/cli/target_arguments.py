@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mxref.cases.records import NAMES, names_of
+from mxref.cases.records import NAMES, names_of, refuse_unknown_names
 from mxref.cli.screen import add_vectors_argument, vectors_folder
-from mxref.support.text import refuse_unknown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,21 +80,14 @@ def chosen_files(options: argparse.Namespace) -> list[VectorFile]:
     """The vector files that the options choose; no other file is read.
 
     Raises:
-        ValueError: a name that no file has, or a combination that no file has.
+        ValueError: a name that no file has, or no file of what else is chosen.
     """
     from mxref.cases.read import read_vectors
 
-    wanted = {name: getattr(options, name) for name in NAMES}
-    known = [names_of(stem) for stem in _stems(options)]
-    for i, (name, chosen) in enumerate(wanted.items()):
-        refuse_unknown(f"--{name}", chosen, sorted({names[i] for names in known}))
-    files = read_vectors(
+    refuse_unknown_names(vars(options), sorted(map(names_of, _stems(options))))
+    return read_vectors(
         options.vectors or vectors_folder(), lambda stem: is_chosen(options, *names_of(stem))
     )
-    if not files:
-        asked = " ".join(one for chosen in wanted.values() for one in chosen)
-        raise ValueError(f"there are no vectors of {asked}: see the folders in vectors/")
-    return files
 
 
 def is_chosen(options: argparse.Namespace, *names: str) -> bool:

@@ -24,8 +24,9 @@ def parse_number(text: str, layout: FloatLayout) -> int:
     """The pattern of a number given as text, rounded once to a float type, to nearest even.
 
     Args:
-        text: a decimal (``-1.5e-3``), a hex float (``0x1.8p-3``), ``inf``, ``nan``, each with or
-            without sign, or ``0x`` and the hex digits of a pattern.
+        text: a decimal (``-1.5e-3``), a hex float (``0x1.8p-3``), a fraction (``1/3``), a power of
+            two (``2^-126`` or ``2**-126``), ``inf``, ``nan``, each with or without sign, or ``0x``
+            and the hex digits of a pattern.
         layout: the float type.
 
     >>> from mxref.bits.floats import F32
@@ -35,7 +36,7 @@ def parse_number(text: str, layout: FloatLayout) -> int:
     Raises:
         ValueError: the text is no number, or a pattern with a wrong number of digits.
     """
-    match = re.fullmatch(r"([+-]?)([0-9a-z.][0-9a-z.+-]*)", text.strip().lower(), re.ASCII)
+    match = re.fullmatch(r"([+-]?)([0-9a-z.][0-9a-z.+/^*-]*)", text.strip().lower(), re.ASCII)
     sign, word = (match[1], match[2]) if match else ("", "")
     kind = FLOATS[layout.name]
     special = {"inf": INF, "infinity": INF, "nan": NAN}.get(word)
@@ -50,10 +51,12 @@ def parse_number(text: str, layout: FloatLayout) -> int:
             )
         return int(match[1], 16)
     number = _hex_number(match) if match is not None else _decimal_number(word)
+    number = _ratio(word) if number is None else number
     if number is None:
         raise ValueError(
-            "a number must be a decimal, a hex float such as 0x1.8p-3, inf, nan, or 0x and the "
-            f"hex digits of a pattern, got {text!r}"
+            "a number must be a decimal, a hex float such as 0x1.8p-3, a fraction such as 1/3, a "
+            "power such as 2^-126, inf, nan, or 0x and the hex digits of a pattern, "
+            f"got {text!r}{_nearest(text, layout)}"
         )
     # 1200 bits below the point hold every float type's subnormals and a sticky bit.
     scaled = number * 2**1200
@@ -136,6 +139,27 @@ def _hex_number(match: re.Match[str]) -> Fraction | None:
     if not whole + part or abs(power) > 100_000:
         return None
     return int(whole + part, 16) * Fraction(2) ** (power - 4 * len(part))
+
+
+def _ratio(text: str) -> Fraction | None:
+    """A fraction or a power of two."""
+    power = re.fullmatch(r"2(?:\^|\*\*)([+-]?\d{1,5})", text, re.ASCII)
+    if power is not None:
+        return Fraction(2) ** int(power[1])
+    ratio = re.fullmatch(r"(\d{1,400})/(\d{1,400})", text, re.ASCII)
+    if ratio is None or not int(ratio[2]):
+        return None
+    return Fraction(int(ratio[1]), int(ratio[2]))
+
+
+def _nearest(text: str, layout: FloatLayout) -> str:
+    """The end of a sentence about a comma for a point, and about a pattern without 0x."""
+    near = ""
+    if re.fullmatch(r"[+-]?\d*,\d+", text, re.ASCII):
+        near = text.replace(",", ".")
+    elif re.fullmatch(rf"[0-9a-fA-F]{{{layout.width // 4}}}", text):
+        near = f"0x{text}"
+    return f" (did you mean {near!r}?)" if near else ""
 
 
 def _decimal_number(text: str) -> Fraction | None:

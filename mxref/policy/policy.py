@@ -220,6 +220,26 @@ READS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+def spellings(word: str) -> list[str]:
+    """What a word that names a member, with or without its choice, is in a policy.
+
+    >>> spellings("RCEIL"), spellings("rounding=to_odd"), spellings("rcel")
+    (['scale_rule=rceil'], ['rounding=to_odd'], [])
+    """
+    choice, _, value = word.lower().rpartition("=")
+    return [
+        f"{name}={value}"
+        for name in _GROUP_OF
+        if choice in ("", name) and value in (member.value for member in Policy.members(name))
+    ]
+
+
+def _meant(word: str, before: str = "") -> str:
+    """The spellings of a word as the end of a sentence; empty if there is none."""
+    found = " or ".join(f"'{before}{one}'" for one in spellings(word))
+    return f" (did you mean {found}?)" if found else ""
+
+
 def _parse(text: str) -> tuple[Policy, tuple[str, ...]]:
     """The policy that a string spells, and the choices that it names."""
     if not isinstance(text, str):
@@ -232,14 +252,17 @@ def _parsed(text: str) -> tuple[Policy, tuple[str, ...]]:
     profile, *parts = text.split("+")
     if profile != "ocp":
         raise ValueError(
-            f"policy must be ocp, or ocp+choice=value+..., got {text!r}; a profile is named by "
-            "mxref.profile(NAME), by --profile NAME of commands, and by PROFILE in a target's file"
+            f"policy must be ocp, or ocp+choice=value+..., got {text!r}{_meant(text, 'ocp+')}; a "
+            "profile is named by mxref.profile(NAME), by --profile NAME of commands, and by "
+            "PROFILE in a target's file"
         )
     choices: dict[str, str] = {}
     for part in parts:
         name, equals, value = part.partition("=")
         if not equals:
-            raise ValueError(f"policy {text!r} must spell a choice as name=value, got {part!r}")
+            raise ValueError(
+                f"policy {text!r} must spell a choice as name=value, got {part!r}{_meant(part)}"
+            )
         if name in choices:
             raise ValueError(f"policy {text!r} gives {name!r} twice: keep one")
         choices[name] = value

@@ -17,6 +17,7 @@ from mxref.cases.words import FLAGS, RULES
 from mxref.cli import main
 from mxref.formats.catalog import E2M1, E4M3, E8M0, INT8, UE4M3, UE5M3, CodeFormat
 from mxref.golden.explain import answers, fraction, neighbours, parse_number
+from mxref.mutants import MUTANTS
 from mxref.numbers.element import encode
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES
@@ -68,6 +69,11 @@ def explain(capsys: pytest.CaptureFixture[str]) -> Call:
         ("-Infinity", "f32", 0xFF800000),
         ("nan", "f64", 0x7FF8000000000000),
         ("-NaN", "f16", 0xFE00),
+        ("1/3", "f32", 0x3EAAAAAB),
+        ("-2/6", "f16", 0xB555),
+        ("2^-149", "f32", 1),
+        ("-2**-126", "f32", 0x80800000),
+        ("2^99999", "f64", 0x7FF0000000000000),
     ],
 )
 def test_numbers_in_words(text: str, float: str, bits: int) -> None:
@@ -84,7 +90,11 @@ def test_decimals_are_rounded_as_python_rounds_them(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "-", "e", "1e", "--1", "+-1", "0x", "0x.", "0x1p", "0xg", "1_0", "\u0661", "snan", "1 2"],
+    [
+        *("", "-", "e", "1e", "--1", "+-1", "0x", "0x.", "0x1p", "0xg", "1_0", "\u0661", "snan"),
+        "1 2",
+        *("1/0", "1/", "/3", "1/2/3", "2^", "3^2", "2^1.5", "2**123456", "0,3", "3e99999a"),
+    ],
 )
 def test_what_is_no_number_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"^a (number|pattern of f32) must be .*, got '"):
@@ -319,7 +329,11 @@ def test_a_block(explain: Call) -> None:
     ("arguments", "reason"),
     [
         (["foo"], "NAME must be the id of a case .* or a number with --format, got 'foo'"),
-        (["0.3"], "or a number with --format, got '0.3'"),
+        (["0.3"], "--format must be given with a number, as in .* --format e2m1`, got '0.3'"),
+        (["0,3", "--format", "e2m1"], "got '0,3' \\(did you mean '0.3'\\?\\)"),
+        (["3e99999a", "--format", "e2m1"], "got '3e99999a' \\(did you mean '0x3e99999a'\\?\\)"),
+        (["1", "--format", "mxfp4"], "not of whole blocks, got mxfp4_e2m1: name e2m1 or e8m0"),
+        (["rcel"], "got 'rcel' \\(did you mean 'rceil'\\?\\)"),
         (["0.3.4", "--format", "e2m1"], "a number must be a decimal, .* got '0.3.4'"),
         (["1", "--format", "e2m2"], "--format must be one of .* \\(did you mean 'e5m2'\\?\\)"),
         (["1", "--format", "e2m1", "--float", "f8"], "--float must be one of .*, got 'f8'"),
@@ -390,3 +404,70 @@ def test_profiles_that_cannot_be_explained(explain: Call) -> None:
     assert (status, err.endswith("(did you mean 'torchao_0_18_rceil'?)\n")) == (2, True)
     status, _, err = explain("torch", "--float", "f32")
     assert (status, "must be absent where NAME is a profile" in err) == (2, True)
+
+
+def test_a_member_of_a_choice(explain: Call) -> None:
+    status, out, err = explain("rceil")
+    assert (status, err) == (0, "")
+    assert out == explain("RCEIL")[1] == explain("scale_rule=rceil")[1]
+    lines = out.splitlines()
+    assert lines[0] == (
+        "scale_rule=rceil, permitted: amax / scale <= max: no element is beyond the largest number"
+    )
+    assert "  policy    ocp+scale_rule=rceil" in lines
+    assert "  read by   shared_scale, quantize" in lines
+    assert any(re.search(r"^  profiles  .*torchao_0_18_rceil", line) for line in lines)
+
+
+def test_every_member_is_explained_in_all_its_choices(explain: Call) -> None:
+    members: dict[str, list[str]] = {}
+    for choice in Policy().choices():
+        for member in Policy.members(choice):
+            members.setdefault(member.value, []).append(choice)
+    assert members["kept"] == ["zero_sign", "underflow_sign", "subnormal_inputs", "decoded_zero"]
+    standing = "required|recommended|permitted|silent|contradicts"
+    for value, choices in members.items():
+        if value in {mutant.name for mutant in MUTANTS}:
+            continue  # it takes time to find the case that catches it
+        status, out, _ = explain(value)
+        assert status == 0
+        named = re.findall(rf"^(\w+)={value}, (?:{standing})", out, re.MULTILINE)
+        assert named == choices
+
+
+def test_a_word_that_is_a_member_and_a_mutant(explain: Call) -> None:
+    _, out, _ = explain("ceil")
+    assert [line.split(" ")[0] for line in out.splitlines() if line[0] != " "] == [
+        "scale_rule=ceil,",
+        "C3",
+    ]
+
+
+def test_a_policy(explain: Call) -> None:
+    _, out, _ = explain("ocp+scale_rule=rceil+nan=signed")
+    assert [line.split(",")[0] for line in out.splitlines() if line[0] != " "] == [
+        "scale_rule=rceil",
+        "nan=signed",
+    ]
+    assert explain("ocp+scale_rule=rceil+nan=signd")[0] == 2
+
+
+def test_a_format(explain: Call) -> None:
+    for name in ("e2m1", "E2M1", "float4_e2m1fn"):
+        status, out, _ = explain(name)
+        assert (status, out.splitlines()[0]) == (0, "format         e2m1")
+    assert explain("MXFP4")[1].startswith("block format   mxfp4_e2m1\n")
+
+
+def test_names_in_another_case(explain: Call) -> None:
+    for typed, name in (("n14", "N14"), ("Rounding", "rounding"), ("mx-6.3", "MX-6.3")):
+        assert explain(typed) == explain(name)
+        assert explain(typed)[0] == 0
+
+
+@pytest.mark.parametrize("text", ["-inf", "-0x1.8p-3", "-1e-3", "-.5", "-2^-3", "-NaN"])
+def test_negative_numbers_are_no_options(text: str, explain: Call) -> None:
+    for words in ((text, "--format", "e4m3"), ("--format", "E4M3", text)):
+        status, out, err = explain(*words)
+        assert (status, err) == (0, "")
+        assert out.startswith(f"{text} as f32: ")

@@ -278,8 +278,10 @@ def test_what_cannot_be_a_table_is_refused_in_one_sentence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    base = ("export", "table", "--format", "e2m1", "--as", "c", "-o", "t.h")
-    status, out, err = call(capsys, *base, *arguments)
+    options = {"--format": "e2m1", "--as": "c", "-o": "t.h"}
+    options |= dict(zip(arguments[::2], arguments[1::2], strict=True))
+    words = (word for option in options.items() for word in option)
+    status, out, err = call(capsys, "export", "table", *words)
     assert (status, out) == (2, "")
     assert re.fullmatch(rf"mxref: error: [^\n]*{reason}[^\n]*\n", err), err
     assert not list(tmp_path.iterdir())
@@ -654,7 +656,7 @@ def test_safetensors_are_the_same_bytes_each_time() -> None:
         (("--format", "mxfp5"), "--format must be one of"),
         (("--float", "f8"), "--float must be one of"),
         (("--column", "ocp+rounding=odd"), "--column must be one of"),
-        (("--op", "decode", "--float", "bf16"), "select none"),
+        (("--op", "decode", "--float", "bf16"), "--float must be one of f32, got 'bf16'"),
         (("--as", "parquet"), "--as must be one of npy, bin, readmemh, c, safetensors"),
         (("--vectors", "/nowhere"), "no vectors in /nowhere: pass --vectors"),
         (("-o", "file"), "--out must be a folder, file is a file"),
@@ -669,9 +671,11 @@ def test_what_cannot_be_exported_is_refused_in_one_sentence(
     (tmp_path / "file").touch()
     (tmp_path / "full").mkdir()
     (tmp_path / "full/other.txt").touch()
-    base = ["export", "vectors", "--as", "npy", "-o", "out"]
-    few = [] if {"--op", "--format"} & {*arguments} else ["--op", "decode"]
-    status, out, err = call(capsys, *base, *few, *arguments)
+    base = {"--as": "npy", "-o": "out"}
+    few = {} if {"--op", "--format"} & {*arguments} else {"--op": "decode"}
+    options = base | few | dict(zip(arguments[::2], arguments[1::2], strict=True))
+    words = (word for option in options.items() for word in option)
+    status, out, err = call(capsys, "export", "vectors", *words)
     assert (status, out) == (2, "")
     assert re.fullmatch(rf"mxref: error: [^\n]*{reason}[^\n]*\n", err), err
     assert not (tmp_path / "out").exists()

@@ -238,7 +238,21 @@ A_PROFILE = (
         ("", f"{NO_POLICY} ''{A_PROFILE}"),
         ("OCP", f"{NO_POLICY} 'OCP'{A_PROFILE}"),
         (" ocp", f"{NO_POLICY} ' ocp'{A_PROFILE}"),
-        ("rounding=to_odd", f"{NO_POLICY} 'rounding=to_odd'{A_PROFILE}"),
+        (
+            "rounding=to_odd",
+            f"{NO_POLICY} 'rounding=to_odd' (did you mean 'ocp+rounding=to_odd'?){A_PROFILE}",
+        ),
+        ("RCEIL", f"{NO_POLICY} 'RCEIL' (did you mean 'ocp+scale_rule=rceil'?){A_PROFILE}"),
+        (
+            "saturate",
+            f"{NO_POLICY} 'saturate' (did you mean 'ocp+overflow=saturate' or "
+            f"'ocp+product_overflow=saturate'?){A_PROFILE}",
+        ),
+        (
+            "ocp+rceil",
+            "policy 'ocp+rceil' must spell a choice as name=value, got 'rceil' (did you mean "
+            "'scale_rule=rceil'?)",
+        ),
         ("nvidia+rounding=to_odd", f"{NO_POLICY} 'nvidia+rounding=to_odd'{A_PROFILE}"),
         ("ocp+", "policy 'ocp+' must spell a choice as name=value, got ''"),
         ("ocp+rounding", "policy 'ocp+rounding' must spell a choice as name=value, got 'rounding'"),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mxref._version import VECTORS_VERSION
 from mxref.cases.read import VectorError, by_stem, read_manifest, read_vectors
-from mxref.cases.records import NAMES, VectorFile, names_of
+from mxref.cases.records import NAMES, VectorFile, names_of, refuse_unknown_names
 from mxref.golden.export.arrays import (
     Array,
     c_header,
@@ -54,15 +54,13 @@ def files(vectors: Path, kind: str, selection: Mapping[str, Sequence[str]]) -> d
 
     Raises:
         VectorError: the vectors are damaged.
-        ValueError: unknown kind or selection, or nothing selected; `safetensors` is not installed.
+        ValueError: unknown kind or selection; `safetensors` is not installed.
     """
     if kind not in VECTOR_KINDS:
         raise SelectionError(unknown_name("--as", str(kind), VECTOR_KINDS))
     asked = {name: sorted(set(selection.get(name, ()))) for name in SELECTORS}
     listed = by_stem(read_manifest(vectors))
-    for i, name in enumerate(NAMES):
-        present = sorted({names_of(stem)[i] for stem in listed})
-        refuse_unknown(f"--{name}", asked[name], present, SelectionError)
+    refuse_unknown_names(asked, sorted(map(names_of, listed)), SelectionError)
 
     def wanted(stem: str) -> bool:
         pairs = zip(NAMES, names_of(stem), strict=True)
@@ -81,9 +79,6 @@ def files(vectors: Path, kind: str, selection: Mapping[str, Sequence[str]]) -> d
         for path, data, arrays in _export(source, digest, kind, chosen):
             made[path] = data
             entries += _entries(path, data, arrays, source, digest)
-    if not made:
-        given = " ".join(f"--{name} {one}" for name, several in asked.items() for one in several)
-        raise SelectionError(f"{given} must select some vectors, but select none: leave one out")
     index = {"mxref_vectors": VECTORS_VERSION, "as": kind, **asked, "arrays": entries}
     made["index.json"] = (json.dumps(index, indent=1) + "\n").encode("ascii")
     return made
