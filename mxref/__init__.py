@@ -64,4 +64,4 @@ if not TYPE_CHECKING:  # a type checker would take any name for one of the packa
         raise AttributeError(f"module 'mxref' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return sorted(__all__)

@@ -25,11 +25,27 @@ if TYPE_CHECKING:
 _SHOWN = 4
 
 
+_NOTES = """\
+For each kind of difference the simplest block that shows it: scale byte, element codes, the numbers
+that the same profile reads in them, and those that the other reads if they differ. tiny block:
+floor(log2 amax) - emax is below -126; huge block: amax is in the top binade of the float type.
+All codes of NaN, and all codes under a NaN scale, count as equal. SPEC_NOTES.md has what the
+standard says: scale N1 and N2, NaN block N4, Inf block N5, zero block N6, tiny block N7, huge block
+N8, tie and element N17, zero sign N25, reading N20 to N22. `mxref explain PROFILE` lists the
+choices of a profile and which of them contradict the standard.
+On data: SQNR in dB of each profile, and of the second beside the first; shares of blocks and
+elements in %. blocks, pairs: how many of those tried show the difference.
+not finite: finite numbers that are read as infinity or NaN."""
+
+
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
     about = "show the differences between two profiles in a block format, and how often they matter"
     example = "mxref diff torchao_0_18_floor ocp --format mxfp4_e2m1 --data weights.npy"
-    parser = new_parser(verbs, "diff", _run, about, example)
+    exits = ("there is no difference", "there is one")
+    parser = new_parser(
+        verbs, "diff", _run, about, example, formats="blocks", exits=exits, notes=_NOTES
+    )
     add = parser.add_argument
     for name in ("a", "b"):
         about = "a profile, or a policy: ocp+choice=value"
@@ -43,18 +59,6 @@ def add_parser(verbs: Verbs) -> None:
     add("--bfloat16", action="store_true", help=about)
     add_vectors_argument(parser)
     add_json_argument(parser)
-    parser.epilog = f"""{parser.epilog}
-
-For each kind of difference the simplest block that shows it: scale byte, element codes, the numbers
-that the same profile reads in them, and those that the other reads if they differ. tiny block:
-floor(log2 amax) - emax is below -126; huge block: amax is in the top binade of the float type.
-All codes of NaN, and all codes under a NaN scale, count as equal. SPEC_NOTES.md has what the
-standard says: scale N1 and N2, NaN block N4, Inf block N5, zero block N6, tiny block N7, huge block
-N8, tie and element N17, zero sign N25, reading N20 to N22. `mxref explain PROFILE` lists the
-choices of a profile and which of them contradict the standard.
-On data: SQNR of each profile, and of the second beside the first; shares of blocks and elements.
-not finite: finite numbers that are read as infinity or NaN.
-The exit status is 0 if there is no difference, 1 if there is one."""
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -32,7 +32,16 @@ def add_parser(verbs: Verbs) -> None:
         "  mxref explain --format e4m3 --float bf16 -- -inf\n  mxref explain A7\n"
         "  mxref explain N14\n  mxref explain rounding\n  mxref explain torchao_0_18_rceil"
     )
-    parser = new_parser(verbs, "explain", _run, about, example)
+    parser = new_parser(
+        verbs,
+        "explain",
+        _run,
+        about,
+        example,
+        formats="numbers",
+        exits=("NAME was explained",),
+        notes="A code is in hexadecimal, a distance in the unit of the number.",
+    )
     about = (
         "the id of a case; a mutant or a class of mutants; a clause, a model, a flag, a choice, a "
         "member of one, a policy, a profile, a format; or, with "

@@ -13,7 +13,8 @@ def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
     about = "export encoders as C, CUDA or Verilog tables, and the vectors as arrays"
     example = "mxref export table --format e4m3 --as c -o e4m3.h"
-    parser = new_parser(verbs, "export", _check, about, example)
+    exits = ("written; with --check: DIR is as it would be", "with --check: DIR differs")
+    parser = new_parser(verbs, "export", _check, about, example, formats="vectors", exits=exits)
     about = "exit 1 if `export vectors` would change DIR"
     parser.add_argument("--check", type=Path, metavar="DIR", help=about)
     _add_vectors(parser)
@@ -21,7 +22,9 @@ def add_parser(verbs: Verbs) -> None:
     _add_table(what)
     about = "write the golden vectors as arrays, with an index.json"
     example = "mxref export vectors --op encode --format e4m3 --as readmemh -o hex"
-    vectors = new_parser(what, "vectors", _vectors, about, example)
+    vectors = new_parser(
+        what, "vectors", _vectors, about, example, formats="vectors", exits=("written",)
+    )
     add_name_options(vectors)
     about = "only this column; may be given again"
     vectors.add_argument("--column", action="append", default=[], metavar="POLICY", help=about)
@@ -35,7 +38,8 @@ def _add_table(what: Verbs) -> None:
     example = (
         "mxref export table --format e2m1 --policy ocp+rounding=toward_zero --as verilog -o fp4.v"
     )
-    table = new_parser(what, "table", _table, about, example)
+    exits = ("the table was written",)
+    table = new_parser(what, "table", _table, about, example, formats="tables", exits=exits)
     table.add_argument("--format", required=True, metavar="FORMAT", help="element format")
     table.add_argument("--policy", default="ocp", metavar="POLICY", help="policy (default: ocp)")
     about = "f32, bf16, f16 or f64 (default: f32)"

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
+from mxref.bits.floats import LAYOUTS
 from mxref.formats.aliases import own_name
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
+    E8M0,
     ELEMENT_FORMATS,
     OTHER_BLOCK_FORMATS,
     OTHER_FORMATS,
     SCALE_FORMATS,
+    UE4M3,
+    UE5M3,
 )
 
-__all__ = ["typed_format"]
+__all__ = ["FORMATS", "typed_format"]
 
-_KNOWN = {
-    name
-    for formats in (
-        *(ELEMENT_FORMATS, SCALE_FORMATS, OTHER_FORMATS),
-        *(BLOCK_FORMATS, OTHER_BLOCK_FORMATS),
-    )
-    for name in formats
+_ELEMENTS = (ELEMENT_FORMATS, OTHER_FORMATS)
+_BLOCKS = (BLOCK_FORMATS, OTHER_BLOCK_FORMATS)
+#: The names of formats that verbs take, in lines of their help.
+FORMATS: Mapping[str, tuple[Iterable[str], ...]] = {
+    "all": (*_ELEMENTS, SCALE_FORMATS, LAYOUTS, *_BLOCKS),
+    "numbers": (*_ELEMENTS, SCALE_FORMATS),
+    "blocks": _BLOCKS,
+    "sweep": (*_ELEMENTS, (E8M0.name,), BLOCK_FORMATS),
+    "tables": (*_ELEMENTS, (UE4M3.name, UE5M3.name)),
+    "fuzz": (ELEMENT_FORMATS, (E8M0.name,), *_BLOCKS),
+    "identify": (ELEMENT_FORMATS, (E8M0.name,), BLOCK_FORMATS),
+    "vectors": (ELEMENT_FORMATS, (E8M0.name,), BLOCK_FORMATS, ("nvfp4", "fp4_ue4m3")),
 }
+_KNOWN = {name for formats in (*_ELEMENTS, SCALE_FORMATS, *_BLOCKS) for name in formats}
 
 
 def typed_format(parameter: str, name: str) -> str:

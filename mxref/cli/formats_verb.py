@@ -32,10 +32,31 @@ _CODED: dict[str, CodeFormat] = {**ELEMENT_FORMATS, **SCALE_FORMATS, **OTHER_FOR
 _BLOCKS = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}
 
 
+_NOTES = """\
+columns:
+  bits            of a code; s/e/m: of its sign, exponent and mantissa
+  bias            what is subtracted from the exponent field
+  emax            exponent of the largest number, a power of two
+  max, min        numbers that codes stand for, without a unit
+  inf, nan        codes in hexadecimal, a-b from a to b
+  block size      elements that share a scale
+  bits per block  of all elements and the scale, without any padding
+  stored bits     the same with the scale in a whole byte
+  tensor scale    whether a float32 multiplies all blocks of a tensor"""
+
+
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
+    about = "print the properties of the formats"
     parser = new_parser(
-        verbs, "formats", _run, "print the properties of the formats", "mxref formats e2m1"
+        verbs,
+        "formats",
+        _run,
+        about,
+        "mxref formats e2m1",
+        formats="all",
+        exits=("the format was printed",),
+        notes=_NOTES,
     )
     about = "one format: its codes with their values"
     parser.add_argument("name", nargs="?", metavar="NAME", help=about)
@@ -138,6 +159,12 @@ def _print_block(block: BlockFormat, *, as_json: bool) -> None:
         return
     for name, value in _block(block).items():
         print(f"{name:14} {_text(value)}")
+    element, scale, count = block.element, block.scale, block.block_size
+    print(f"\nbits per block: {count} elements of {element.bits} and a scale of {scale.bits} bits")
+    if scale.bits < 8:
+        print(f"stored bits: {scale.name} codes have no sign, and lie in a byte each")
+    if block.tensor_scale:
+        print("tensor scale: one float32 for the whole tensor, in neither figure")
 
 
 def _block(block: BlockFormat) -> dict[str, Any]:
@@ -147,6 +174,7 @@ def _block(block: BlockFormat) -> dict[str, Any]:
         "scale": block.scale.name,
         "block size": block.block_size,
         "bits per block": block.bits_per_block,
+        "stored bits": block.bits_per_block - block.scale.bits + 8,
         "tensor scale": block.tensor_scale,
     }
 

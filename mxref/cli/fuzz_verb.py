@@ -25,7 +25,16 @@ def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
     about = "search an implementation for wrong answers, and show the simplest ones as code"
     example = "mxref fuzz my_kernel.py --op quantize --format mxfp4_e2m1 --examples 2000"
-    parser = new_parser(verbs, "fuzz", _run, about, example)
+    parser = new_parser(
+        verbs,
+        "fuzz",
+        _run,
+        about,
+        example,
+        formats="fuzz",
+        exits=("no wrong answer was found", "a wrong answer was found, or nothing is covered"),
+        notes="columns:\n  examples  questions asked, each of one or several numbers or blocks",
+    )
     add_target_arguments(parser)
     add_comparison_options(parser)
     add_name_options(parser)

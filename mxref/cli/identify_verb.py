@@ -26,7 +26,19 @@ def add_parser(verbs: Verbs) -> None:
         "implementation makes"
     )
     example = "mxref identify tools/adapters/ml_dtypes_adapter.py --op encode --format e4m3"
-    parser = new_parser(verbs, "identify", _run, about, example)
+    parser = new_parser(
+        verbs,
+        "identify",
+        _run,
+        about,
+        example,
+        formats="identify",
+        exits=(
+            "the answers of each operation are those of a policy",
+            "some are of no policy, or nothing was asked",
+        ),
+        notes="columns:\n  shown by  a question whose answer only these values of the choice give",
+    )
     add_target_arguments(parser)
     add_name_options(parser)
     add_json_argument(parser)

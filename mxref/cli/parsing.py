@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from mxref.support.text import suggestion, unknown_name
@@ -36,6 +36,12 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*arguments, **options)
         for action in (None, "store"):
             self.register("action", action, _Once)
+        #: The end of its help, which takes time to compute.
+        self.last_part: Callable[[], str] = str
+
+    def format_help(self) -> str:
+        """The text of `--help`."""
+        return super().format_help() + self.last_part()
 
     @property
     def option_names(self) -> list[str]:

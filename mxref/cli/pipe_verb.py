@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from mxref.cli.screen import Verbs, add_vectors_argument, new_parser
-from mxref.cli.target_arguments import add_name_options, chosen_files
+from mxref.cli.target_arguments import JUDGED, add_name_options, chosen_files
 from mxref.cli.verify_verb import add_report_arguments, judge
 
 
@@ -14,9 +14,18 @@ def add_parser(verbs: Verbs) -> None:
     """Add both verbs."""
     about = "print questions, for a program that answers in a pipe"
     example = "mxref gen encode e4m3 | ./my_kernel | mxref check encode e4m3"
-    gen = new_parser(verbs, "gen", _gen, about, example)
+    gen = new_parser(
+        verbs,
+        "gen",
+        _gen,
+        about,
+        example,
+        formats="vectors",
+        exits=("the questions were printed",),
+    )
     about = "check the answers to the questions of `mxref gen`"
-    check = new_parser(verbs, "check", _check, about, "mxref check encode e4m3 < answers.txt")
+    example = "mxref check encode e4m3 < answers.txt"
+    check = new_parser(verbs, "check", _check, about, example, **JUDGED)
     for parser in (gen, check):
         parser.add_argument("op", nargs=1, metavar="OP", help="such as encode")
         parser.add_argument("format", nargs=1, metavar="FORMAT", help="such as e4m3")

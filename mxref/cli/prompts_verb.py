@@ -13,7 +13,8 @@ def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
     about = "write questions as text files; `mxref verify --results` reads the answers"
     example = "mxref prompts questions --op encode --format e4m3"
-    parser = new_parser(verbs, "prompts", _run, about, example)
+    exits = ("the questions were written",)
+    parser = new_parser(verbs, "prompts", _run, about, example, formats="vectors", exits=exits)
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder to write")
     add_file_arguments(parser)
 

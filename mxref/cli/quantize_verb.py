@@ -41,11 +41,27 @@ _FIGURES = ("blocks", "sqnr_db", "saturated", "flushed", "largest_error")
 _COLUMNS = (*_TENSOR, *_FIGURES, "not_finite", "nan_blocks")
 
 
+_NOTES = """\
+figures, over the elements that are finite before and after:
+  blocks         number of blocks
+  sqnr_db        dB, 10 log10(sum of squares / sum of squared errors)
+  saturated      share of all elements, 0 to 1: beyond the largest number times the scale
+  flushed        share of all elements: non-zero, but decoded as zero
+  largest_error  largest |decoded - element|, absolute: in the unit of the elements
+  not_finite     share of all elements: infinity or NaN before or after
+  nan_blocks     number of blocks whose scale is NaN
+"-": nothing can be said, as of the ratio where there is no error; JSON has null or 0.
+Tensors that cannot be quantized are skipped, with the reason, and are not in OUT."""
+
+
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
     about = "quantize the tensors of a file and print the error"
     example = "mxref quantize model.safetensors --format mxfp4_e2m1 -o model.mxfp4.safetensors"
-    parser = new_parser(verbs, "quantize", _run, about, example)
+    exits = ("quantized, whatever the error is",)
+    parser = new_parser(
+        verbs, "quantize", _run, about, example, formats="blocks", exits=exits, notes=_NOTES
+    )
     add = parser.add_argument
     about = "a .npy, .safetensors or .gguf file of floats"
     add("file", type=Path, metavar="FILE", help=about)
@@ -64,11 +80,6 @@ def add_parser(verbs: Verbs) -> None:
     about = "write the blocks: .npz, .safetensors, or .gguf (mxfp4_e2m1 only)"
     add("-o", "--out", type=Path, metavar="OUT", help=about)
     add_json_argument(parser)
-    parser.epilog = f"""{parser.epilog}
-
-figures, as shares of all elements: saturated: beyond the largest number times the scale;
-flushed: non-zero, but decoded as zero. sqnr_db is null if there is no error or no signal.
-Tensors that cannot be quantized are skipped, with the reason, and are not in OUT."""
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -238,7 +249,7 @@ def _print_one(report: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(report, indent=1))
         return
-    for name, value in report.items():
+    for name, value in _said(report).items():
         print(f"{name:16} {_text(value)}")
 
 
@@ -251,11 +262,23 @@ def _print_several(
     for name, value in report.items():
         print(f"{name:16} {_text(value)}")
     sums = {"name": f"total of {total['tensors']}", "shape": "", "dtype": "", **total}
-    rows = [[_text(row[key]) for key in _COLUMNS] for row in (*tensors, sums)]
+    rows = [[_text(_said(row)[key]) for key in _COLUMNS] for row in (*tensors, sums)]
     print_table(_COLUMNS, rows)
     for one in skipped:
         print(printable(f"skipped {one['name']}: {one['reason']}"))
 
 
+def _said(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures for a reader, without what nothing can be said of: a mean of no elements."""
+    nothing: tuple[str, ...] = ()
+    if not figures["blocks"]:
+        nothing = ("saturated", "flushed", "largest_error", "not_finite")
+    elif figures["not_finite"] == 1:
+        nothing = ("largest_error",)
+    return {**figures, **dict.fromkeys(nothing)}
+
+
 def _text(value: object) -> str:
+    if value is None:
+        return "-"
     return f"{value:.6g}" if isinstance(value, float) else printable(str(value))

@@ -15,7 +15,15 @@ from mxref.support.workers import cores
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
     about = "regenerate the golden vectors, byte for byte the same everywhere"
-    parser = new_parser(verbs, "regen", _run, about, "mxref regen --check")
+    parser = new_parser(
+        verbs,
+        "regen",
+        _run,
+        about,
+        "mxref regen --check",
+        formats="vectors",
+        exits=("generated; with --check: nothing differs", "a file differs, or the references do"),
+    )
     add = parser.add_argument
     add("--check", action="store_true", help="write nothing; exit 1 if a file differs")
     default, checked = vectors_default(writing=True), vectors_default()

@@ -26,10 +26,31 @@ if TYPE_CHECKING:
     from mxref.mutants import Mutant
 
 
+_NOTES = """\
+columns:
+  mutants     number of them
+  killed      of all pairs of a mutant and a vector file, those in which a case catches it
+  equivalent  pairs in which no input can, with a proof
+  waiting     mutants that no file can catch yet
+with --models:
+  cases       of the coverage model
+  kills       pairs in which they catch the mutant
+  alone       pairs in which no others do"""
+
+
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
     about = "run every mutant, a known wrong implementation, against the golden vectors"
-    parser = new_parser(verbs, "score", _run, about, "mxref score --class A --without M7")
+    parser = new_parser(
+        verbs,
+        "score",
+        _run,
+        about,
+        "mxref score --class A --without M7",
+        formats="vectors",
+        exits=("every mutant is killed or proved equivalent", "a mutant survives"),
+        notes=_NOTES,
+    )
     parser.add_argument(
         "--set",
         default="level1",

@@ -7,13 +7,16 @@ import contextlib
 import re
 import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mxref.cases.folder import vectors_folder
 from mxref.cli.folding import table_lines
+from mxref.cli.parsing import Parser
 
 __all__ = [
     "Verbs",
@@ -29,6 +32,8 @@ __all__ = [
 
 #: The object with `add_parser` that argparse returns for the verbs of a parser.
 Verbs = Any
+#: Exit statuses that mean the same for every verb.
+_OTHER_EXITS = ((2, "misuse, in a sentence on stderr"), (130, "interrupted; 143: ended by SIGTERM"))
 #: Seconds between two lines of progress.
 _TELL = 5.0
 #: Words of a result at the beginning or the end of a line, with their colours.
@@ -37,18 +42,57 @@ _COLOURS = {"ok": "green", "PASS": "bold green", "FAIL": "bold red"}
 
 
 def new_parser(
-    verbs: Verbs, name: str, run: Callable[[argparse.Namespace], int], about: str, example: str
-) -> argparse.ArgumentParser:
-    """The parser of a verb, with its description and an example in `--help`."""
-    parser: argparse.ArgumentParser = verbs.add_parser(
+    verbs: Verbs,
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    about: str,
+    example: str,
+    *,
+    exits: Sequence[str],
+    formats: str,
+    notes: str = "",
+) -> Parser:
+    """The parser of a verb, with an example, formats and exit statuses in `--help`.
+
+    Args:
+        verbs: what it is added to.
+        name: the verb.
+        run: what does its work, and returns the exit status.
+        about: what it does.
+        example: commands, a line each.
+        exits: what the exit statuses 0 and 1 mean; one sentence if there is no 1.
+        formats: the formats that it takes, a key of `format_names.FORMATS`.
+        notes: what its figures mean, in lines.
+    """
+    parser: Parser = verbs.add_parser(
         name,
         help=about,
         description=f"{about[0].upper()}{about[1:]}.",
-        epilog=f"example:\n  {example}",
+        epilog=f"example:\n  {example}{notes and f'{chr(10)}{chr(10)}{notes}'}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=run)
+    parser.last_part = partial(_last_part, formats, exits)
     return parser
+
+
+def _last_part(formats: str, exits: Sequence[str]) -> str:
+    """Formats and exit statuses, for `--help`."""
+    from mxref.cli.format_names import FORMATS
+
+    statuses = [*enumerate(exits), *_OTHER_EXITS]
+    lines = [
+        ("formats (properties: `mxref formats`):", [("", " ".join(n)) for n in FORMATS[formats]]),
+        ("exit status:", [(f"{status:<5}", text) for status, text in statuses]),
+    ]
+    text = ""
+    for title, entries in lines:
+        text += f"\n{title}\n"
+        for head, body in entries:
+            indent = " " * (2 + len(head))
+            text += textwrap.fill(body, 80, initial_indent=f"  {head}", subsequent_indent=indent)
+            text += "\n"
+    return text
 
 
 def vectors_default(*, writing: bool = False) -> str:

@@ -29,7 +29,15 @@ def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
     about = "put every input to an implementation: all 2**32 float32 patterns, or all blocks"
     example = "mxref sweep my_kernel.py --format e4m3 --state e4m3.json"
-    parser = new_parser(verbs, "sweep", _run, about, example)
+    parser = new_parser(
+        verbs,
+        "sweep",
+        _run,
+        about,
+        example,
+        formats="sweep",
+        exits=("every answer is right", "an answer is wrong, or mxref's digest is not on record"),
+    )
     add_target_arguments(parser, own=True)
     add = parser.add_argument
     add("--op", default="encode", metavar="OP", help="operation (default: encode)")

@@ -7,7 +7,7 @@ import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mxref.cases.records import NAMES, names_of, refuse_unknown_names
 from mxref.cli.screen import add_vectors_argument, vectors_folder
@@ -21,6 +21,19 @@ if TYPE_CHECKING:
 
 #: Restarts of a program under fuzz and identify: a counterexample that crashes it is shrunk.
 _LIVE_RESTARTS = 100
+#: What a verb that compares with the vectors says in its help.
+JUDGED: dict[str, Any] = {
+    "formats": "vectors",
+    "exits": (
+        "every answer is right, or listed in --xfail",
+        "an answer is wrong, a listed one is right, or nothing was compared",
+    ),
+    "notes": """\
+columns:
+  cases   numbers, blocks or arrays of the vectors that were compared
+  failed  of them wrong, and not listed in --xfail
+  known   of them wrong, and listed""",
+}
 #: Characters of a line that lists what is not covered; a longer list is for --verbose.
 _LISTED = 80
 #: Questions of the search that a program is asked, for each operation, format and float type.

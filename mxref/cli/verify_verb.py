@@ -15,6 +15,7 @@ from mxref.cases.folder import vectors_folder
 from mxref.cases.records import NAMES, words
 from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table, print_text
 from mxref.cli.target_arguments import (
+    JUDGED,
     add_comparison_options,
     add_file_arguments,
     add_target_arguments,
@@ -34,7 +35,7 @@ def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
     about = "check an implementation, bit by bit, against the golden vectors"
     example = "mxref verify my_kernel.py\n  mxref verify my_kernel.py --profile torchao_0_18_rceil"
-    parser = new_parser(verbs, "verify", _run, about, example)
+    parser = new_parser(verbs, "verify", _run, about, example, **JUDGED)
     add_target_arguments(parser, results=True)
     add_file_arguments(parser)
     add_report_arguments(parser)

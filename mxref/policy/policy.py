@@ -131,6 +131,10 @@ class Policy:
                     f"got {type(value).__name__}"
                 )
 
+    def __repr__(self) -> str:
+        """A line that makes the policy again."""
+        return f"Policy.parse({str(self)!r})"
+
     def __str__(self) -> str:
         """The policy's one spelling: choices that differ from `ocp`, in a fixed order."""
         default = Policy().choices()

@@ -57,6 +57,15 @@ class Profile:
     floats: tuple[str, ...] | None = None
     stages: Stages = field(default_factory=Stages)
 
+    def __repr__(self) -> str:
+        """A line, as the policy and the stages are long.
+
+        >>> from mxref.profiles import profile
+        >>> profile("torchao_0_18_even")
+        <Profile torchao_0_18_even: pytorch/ao 0.18.0, torch 2.13.0>
+        """
+        return f"<Profile {self.name}: {self.about}>"
+
     def speaks_of(self, op: str, format: str) -> bool:
         """Whether the profile models an operation on a format.
 

@@ -321,6 +321,9 @@ def test_formats_as_json(call: Call) -> None:
         row["block format"]: (row["element"], row["bits per block"])
         for row in record["block_formats"]
     } == BLOCKS
+    for row in record["block_formats"]:
+        stored = 16 * 4 + 8 if row["block size"] == 16 else row["bits per block"]
+        assert row["stored bits"] == stored
     keys = ("scale", "block size", "tensor scale")
     others = {"nvfp4": ("ue4m3", 16, True), "fp4_ue4m3": ("ue4m3", 16, False)}
     others["fp4_ue5m3"] = ("ue5m3", 16, False)
@@ -419,6 +422,13 @@ def test_formats_of_a_block_format_in_words(call: Call) -> None:
     lines = call("formats", "nvfp4").stdout.splitlines()
     assert [line.split(maxsplit=2)[-1] for line in lines[:1]] == ["nvfp4"]
     assert {"element        e2m1", "scale          ue4m3", "tensor scale   yes"} < set(lines)
+    assert {"bits per block 71", "stored bits    72"} < set(lines)
+    assert "bits per block: 16 elements of 4 and a scale of 7 bits" in lines
+    assert "stored bits: ue4m3 codes have no sign, and lie in a byte each" in lines
+    assert "tensor scale: one float32 for the whole tensor, in neither figure" in lines
+    lines = call("formats", "mxfp4_e2m1").stdout.splitlines()
+    assert {"bits per block 136", "stored bits    136"} < set(lines)
+    assert lines[-1] == "bits per block: 32 elements of 4 and a scale of 8 bits"
     assert "tensor scale   no" in call("formats", "fp4_ue5m3").stdout.splitlines()
 
 
@@ -696,6 +706,25 @@ def test_quantize_without_noise_has_no_ratio(tmp_path: Path, call: Call) -> None
     np.save(path, np.float32([1, 2, 3, -0.0]))
     report = strict_json(call("quantize", path, "--format", "mxfp4_e2m1", "--json").stdout)
     assert (report["sqnr_db"], report["largest_error"], report["flushed"]) == (None, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "unsaid"),
+    [
+        ([], {"sqnr_db", "saturated", "flushed", "largest_error", "not_finite"}),
+        ([np.nan, 1], {"sqnr_db", "largest_error"}),
+        ([0, 0], {"sqnr_db"}),
+        ([7, 0.25], set()),
+    ],
+)
+def test_quantize_prints_a_dash_where_nothing_can_be_said(
+    values: list[float], unsaid: set[str], tmp_path: Path, call: Call
+) -> None:
+    np.save(tmp_path / "x.npy", np.float32(values))
+    result = call("quantize", tmp_path / "x.npy", "--format", "mxfp4_e2m1")
+    found = dict(line.split(maxsplit=1) for line in result.stdout.splitlines())
+    assert {name for name, text in found.items() if text == "-"} == unsaid
+    assert "None" not in found.values()
 
 
 def stored(values: Any, **options: Any) -> bytes:

@@ -562,3 +562,10 @@ def test_increments_by_definition(name: str) -> None:
 def test_a_stochastic_rounding_has_no_table_of_increments(name: str) -> None:
     assert Rounding(name).stochastic
     assert sentence(ValueError, Rounding(name).increments) == f"{name} needs random bits"
+
+
+def test_the_repr_is_a_line_that_makes_the_policy_again() -> None:
+    for text in ("ocp", "ocp+rounding=to_odd+tail=short"):
+        policy = Policy.parse(text)
+        assert repr(policy) == f"Policy.parse('{text}')"
+        assert eval(repr(policy)) == policy

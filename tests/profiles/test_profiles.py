@@ -124,3 +124,12 @@ def test_refused_amaxes_are_called_so() -> None:
         ValueError, lambda: profile("torchao_0_18_even").shared_scale(np.float64([1.0]), "e2m1")
     )
     assert wrong.startswith("amax must be of a type that torchao_0_18_even takes")
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_repr_is_a_line(name: str) -> None:
+    text = repr(PROFILES[name])
+    assert text.startswith(f"<Profile {name}: ")
+    assert len(text) <= 120
+    assert text.isprintable()
+    assert PROFILES[name].version in text
