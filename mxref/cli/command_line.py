@@ -69,10 +69,15 @@ def _alone(words: Sequence[str]) -> int:
     """The exit status of a command that nothing but its process waits for."""
     try:
         return _unwound(words, last=True)
-    except Exception:  # a bug of mxref
-        raise
-    except BaseException as error:  # such as CancelledError, which a target has raised
-        print(f"mxref: error: the check was ended by {type(error).__name__}", file=sys.stderr)
+    except BaseException as error:
+        # Where nobody else's code can have changed Python or NumPy, it is a bug of mxref.
+        loads = words[:1] and words[0] in _LOADING and "--in-process" not in words
+        if isinstance(error, Exception) and not loads:
+            raise
+        from mxref.targets.calls import error_text
+
+        hint = "; --in-process shows where" if isinstance(error, Exception) else ""
+        print(f"mxref: error: the check was ended by {error_text(error)}{hint}", file=sys.stderr)
         return 1
 
 

@@ -14,7 +14,7 @@ from mxref.files import gguf_files, npz_files, safetensors_files
 from mxref.files.stored import Entry
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
-from mxref.support.whole_file import refuse_special
+from mxref.support.whole_file import named_errors, refuse_special
 
 __all__ = ["Entry", "entries", "read_blocks", "read_tensors", "write_blocks"]
 
@@ -49,16 +49,17 @@ def entries(path: str | os.PathLike[str], *, bfloat16: bool = False) -> Iterator
     if bfloat16 and path.suffix in _WRITERS:
         got = f"got {path}: it names its types"
         raise ValueError(f"bfloat16 must be said of .npy files only, {got}")
-    if path.suffix == ".safetensors":
-        yield from safetensors_files.entries(path)
-    elif path.suffix == ".gguf":
-        yield from gguf_files.entries(path)
-    elif path.suffix == ".npz":
-        for name, blocks in npz_files.read_npz(path):
-            yield Entry(name, blocks.format.name, blocks.shape, lambda blocks=blocks: blocks)  # type: ignore[misc]
-    else:
-        values = npz_files.read_npy(path, bfloat16=bfloat16)
-        yield Entry(path.stem, str(values.dtype), values.shape, lambda: values)
+    with named_errors(path):
+        if path.suffix == ".safetensors":
+            yield from safetensors_files.entries(path)
+        elif path.suffix == ".gguf":
+            yield from gguf_files.entries(path)
+        elif path.suffix == ".npz":
+            for name, blocks in npz_files.read_npz(path):
+                yield Entry(name, blocks.format.name, blocks.shape, lambda blocks=blocks: blocks)  # type: ignore[misc]
+        else:
+            values = npz_files.read_npy(path, bfloat16=bfloat16)
+            yield Entry(path.stem, str(values.dtype), values.shape, lambda: values)
 
 
 def read_tensors(

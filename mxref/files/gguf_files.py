@@ -11,9 +11,10 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import ml_dtypes
 import numpy as np
@@ -35,6 +36,9 @@ _LAYOUT: PackBlocksChoices = {"scale_place": "before", "fp4_packing": "halves"}
 _KEY = "mxref.tensors"
 _LONGEST_NAME = 63  # GGML_MAX_NAME less the zero byte
 _MOST_AXES = 4  # GGML_MAX_DIMS
+#: Bytes of the values in a header, by type; those with a length; the longest list that is read.
+_WIDTHS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+_STRING, _LIST, _LONGEST_LIST = 8, 9, 1 << 22
 
 
 def package(path: Path) -> Any:
@@ -61,6 +65,8 @@ def entries(path: Path) -> Iterator[Entry]:
     if not path.stat().st_size:
         raise ValueError(f"{path} must be a whole .gguf file, it is empty")
     try:
+        with path.open("rb") as file:
+            _read_header(file, path.stat().st_size)
         reader = gguf.GGUFReader(path)
         field = reader.get_field(_KEY)
         about = {} if field is None else json.loads(field.contents())["tensors"]
@@ -68,13 +74,60 @@ def entries(path: Path) -> Iterator[Entry]:
     except OSError:
         raise
     except Exception as error:  # the package has no error of its own for damage
-        raise ValueError(f"{path} must be a whole .gguf file, {brief(error)}") from None
+        why = f"it is cut or damaged: {brief(error)}"
+        raise ValueError(f"{path} must be a whole .gguf file, {why}") from None
     for tensor in reader.tensors:
         shape = tuple(map(int, reversed(tensor.shape.tolist())))
         kind = tensor.tensor_type.name
         dtype = dtypes.get(tensor.name, np.dtype(np.float32))
         load = _loader(kind, tensor.data, shape, dtype, reader.byte_order)
         yield Entry(tensor.name, kind, shape, load)
+
+
+def _read_header(file: BinaryIO, size: int) -> None:
+    """Read a header to its end, which the package does without looking at lengths.
+
+    Raises:
+        ValueError: it goes beyond the end of the file, or has a list of too many items.
+    """
+    order: Literal["little", "big"] = "little"
+
+    def number(width: int) -> int:
+        read = file.read(width)
+        if len(read) < width:
+            raise ValueError("its header goes beyond its end")
+        return int.from_bytes(read, order)
+
+    def skip(width: int) -> None:
+        if width > size - file.tell():
+            raise ValueError("its header goes beyond its end")
+        file.seek(width, os.SEEK_CUR)
+
+    def skip_value(kind: int) -> None:
+        if kind in _WIDTHS:
+            skip(_WIDTHS[kind])
+        elif kind == _STRING:
+            skip(number(8))
+        elif kind == _LIST:
+            kind, count = number(4), number(8)
+            if count > _LONGEST_LIST:
+                raise ValueError(f"a list in its header has {count:,} items")
+            for _ in range(count):
+                skip_value(kind)
+        else:
+            raise ValueError(f"its header has a value of the unknown type {kind}")
+
+    if file.read(4) != b"GGUF":
+        raise ValueError("it does not begin as one")
+    if not number(4) & 0xFFFF:  # the version, of the other byte order
+        order = "big"
+    tensors, values = number(8), number(8)
+    for _ in range(values):
+        skip(number(8))
+        skip_value(number(4))
+    for _ in range(tensors):
+        skip(number(8))
+        skip(8 * number(4) + 12)  # dimensions, type and offset
 
 
 def _loader(

@@ -48,7 +48,8 @@ def read_npy(path: Path, *, bfloat16: bool = False) -> NDArray[Any]:
         if file.read(6) != b"\x93NUMPY":
             raise ValueError(f"{path} must be a whole .npy file, it does not begin as one")
     try:
-        values: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        with np.errstate(over="ignore"):  # of the size of a damaged shape
+            values: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (*_NUMPY_ERRORS, TypeError) as error:  # TypeError: a shape of bool
         objects = "Python objects" in str(error)
         why = "it holds Python objects" if objects else "it is cut or damaged"

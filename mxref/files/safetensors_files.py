@@ -142,7 +142,9 @@ def _read(path: Path) -> tuple[dict[str, _Field], dict[str, dict[str, Any]], set
         if missing:
             raise ValueError(f"there is no tensor {min(missing)!r}")
     except (*_DAMAGE, RecursionError) as error:
-        raise _damaged(path, f"its header is none: {brief(error)}") from None
+        own = isinstance(error, ValueError | KeyError)
+        why = brief(error) if own else "JSON of other types, or nested too deep"
+        raise _damaged(path, f"its header is none: {why}") from None
     end = 0
     for name, (_, _, start, stop) in sorted(spans.items(), key=lambda item: item[1][2:]):
         if start != end:
@@ -158,7 +160,7 @@ def _read(path: Path) -> tuple[dict[str, _Field], dict[str, dict[str, Any]], set
 
 
 def _span(entry: Mapping[str, Any]) -> tuple[str, tuple[int, ...], int, int]:
-    kind, shape = entry["dtype"], tuple(entry["shape"])
+    kind, shape = str(entry["dtype"]), tuple(entry["shape"])
     start, stop = entry["data_offsets"]
     if kind not in _DTYPES and kind not in _SMALL:
         raise ValueError(f"unknown type {kind!r}")

@@ -45,10 +45,14 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
     Args:
         last: whether the process ends afterwards, so that after a signal the handlers stay.
     """
-    got = float("-inf")
+    got, own = float("-inf"), os.getpid()
 
     def unwind(number: int, frame: FrameType | None) -> None:
         nonlocal got
+        if os.getpid() != own:  # a copy, such as a worker of a target, which ends as it would
+            signal.signal(number, old[number])
+            os.kill(os.getpid(), number)
+            return
         now = time.monotonic()
         if now - got < STEADY:  # cleaning up is not to be disturbed
             return

@@ -5,16 +5,36 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import select
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 from mxref.support.interruption import SIGNALS, STEADY, TerminationError, exit_status, told
 
-__all__ = ["in_own_process"]
+__all__ = ["copies_end", "in_own_process"]
+
+#: Seconds that the process of a check has to end, after its verdict or a signal.
+GRACE = 10.0
+
+
+@contextlib.contextmanager
+def copies_end() -> Iterator[None]:
+    """End every copy of this process that is made in the block, by `os.fork`, where it leaves it.
+
+    A target that forks then gives one report, not two.
+    """
+    own = os.getpid()
+    status = 1
+    try:
+        yield
+        status = 0
+    finally:
+        if os.getpid() != own:
+            os._exit(status)
 
 
 def in_own_process(check: Callable[[], int]) -> int:
@@ -22,8 +42,9 @@ def in_own_process(check: Callable[[], int]) -> int:
 
     Without one, as after `os._exit` or a crash, a sentence on stderr says how the copy has ended,
     and the status is 1. The copy has the terminal and standard input of this process, gets the
-    signals that this process gets, and ends when this process does. This function returns in both
-    processes, with the same status.
+    signals that this process gets, and ends when this process does. It is killed if it goes on for
+    `GRACE` seconds after its verdict, as threads do, or after a signal. This function returns in
+    both processes, with the same status.
     """
     if not hasattr(os, "fork"):
         return check()
@@ -39,17 +60,13 @@ def in_own_process(check: Callable[[], int]) -> int:
         threading.Thread(target=_end_with_parent, args=(ends_with,), daemon=True).start()
         status = check()
         with contextlib.suppress(OSError):  # closed by what was checked
-            # Copies that the target made of this process come here, too: by their own number.
             os.write(tells, f"{os.getpid()} {status}\n".encode())
         return status
     os.close(tells)
     os.close(ends_with)
-    got, how = _ending(child)
-    os.set_blocking(told_by, False)
-    with contextlib.suppress(BlockingIOError):  # something that outlives the copy has the pipe
-        verdict = re.search(rf"^{child} (\d+)$".encode(), os.read(told_by, 1 << 16), re.MULTILINE)
-        if verdict is not None:
-            return int(verdict[1])
+    verdict, got, how = _ending(child, told_by)
+    if verdict is not None:
+        return verdict
     if got is not None:
         print(f"mxref: {told(got)}", file=sys.stderr)
         return exit_status(got)
@@ -58,15 +75,18 @@ def in_own_process(check: Callable[[], int]) -> int:
 
 
 def _end_with_parent(ends_with: int) -> None:
-    """End this process as SIGTERM does when its parent ends."""
+    """End this process as SIGTERM does when its parent ends, or as SIGKILL if it goes on."""
     os.read(ends_with, 1)
     os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACE)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _ending(child: int) -> tuple[KeyboardInterrupt | None, str]:
-    """Wait for a child: the signal that this process got meanwhile, and how the child has ended.
+def _ending(child: int, told_by: int) -> tuple[int | None, KeyboardInterrupt | None, str]:
+    """Wait for a child: its verdict, the signal that this process got, and how the child has ended.
 
-    The child gets these signals, too, and is killed if it goes on until another one comes.
+    The child gets these signals, too. It is killed if it goes on for `GRACE` seconds after the
+    first one or its verdict, and if another signal comes later than `STEADY` seconds.
     """
     first: tuple[int, float] | None = None
 
@@ -77,15 +97,46 @@ def _ending(child: int) -> tuple[KeyboardInterrupt | None, str]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL if late else number)
 
+    awake, wakes = os.pipe()
+    os.set_blocking(wakes, False)
+    signal.set_wakeup_fd(wakes)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)  # wakes, too
     for one in SIGNALS:
         if signal.getsignal(one) is not signal.SIG_IGN:
             signal.signal(one, forward)
-    _, status = os.waitpid(child, 0)
-    code = os.waitstatus_to_exitcode(status)
-    how = f"ended with exit status {code}, as by os._exit"
+    sources, heard = [awake, told_by], b""
+    verdict: int | None = None
+    end, killed, done = 0.0, False, 0
+    while not done:
+        done, status = os.waitpid(child, os.WNOHANG)
+        rest = max(end - time.monotonic(), 0) if end and not killed else None
+        ready = select.select(sources, [], [], 0 if done else rest)[0]
+        if awake in ready:
+            os.read(awake, 1 << 16)
+        if told_by in ready:
+            new = os.read(told_by, 1 << 16)
+            heard = (heard + new)[-(1 << 16) :]
+            # Copies that the target made of this process may tell, too: by their own number.
+            said = re.search(rf"^{child} (\d+)$".encode(), heard, re.MULTILINE)
+            verdict = verdict if said is None else int(said[1])
+            if not new:  # closed by the child, and by all that it has started
+                sources.remove(told_by)
+        if not end and (first is not None or verdict is not None):
+            end = time.monotonic() + GRACE
+        if end and not killed and not done and time.monotonic() > end:
+            print(f"mxref: the check did not end within {GRACE:g} s: killed", file=sys.stderr)
+            os.kill(child, signal.SIGKILL)
+            killed = True
+    how = _in_words(os.waitstatus_to_exitcode(status))
+    if first is None:
+        return verdict, None, how
+    got = KeyboardInterrupt() if first[0] == signal.SIGINT else TerminationError(first[0])
+    return verdict, got, how
+
+
+def _in_words(code: int) -> str:
+    """How a process has ended without a verdict, by its exit status, negative for a signal."""
     if code < 0:
         with contextlib.suppress(ValueError):  # a signal without a name
-            how = f"was ended by {signal.Signals(-code).name}"
-    if first is None:
-        return None, how
-    return KeyboardInterrupt() if first[0] == signal.SIGINT else TerminationError(first[0]), how
+            return f"was ended by {signal.Signals(-code).name}"
+    return f"ended with exit status {code}, as by os._exit"

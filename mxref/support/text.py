@@ -16,11 +16,23 @@ def unknown_name(parameter: str, got: object, known: Mapping[str, object]) -> st
     near, names = _nearest(got, known), ", ".join(known)
     if len(known) > _MANY and near:
         names = f"{', '.join(near)} and {len(known) - len(near)} others"
-    return f"{parameter} must be one of {names}, got {got!r}{suggestion(got, known)}"
+    return f"{parameter} must be one of {names}, got {short(got)}{suggestion(got, known)}"
 
 
 #: If there are more names than this, only those near the given one are listed.
 _MANY = 40
+#: Characters of what was given that a sentence repeats.
+_LONGEST = 200
+
+
+def short(got: object) -> str:
+    """What was given as a sentence repeats it: its repr, cut if it is long.
+
+    >>> short("e4m4"), len(short("e4m4" * 1000))
+    ("'e4m4'", 203)
+    """
+    text = repr(got)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def suggestion(got: object, known: Iterable[str]) -> str:
@@ -35,7 +47,7 @@ def suggestion(got: object, known: Iterable[str]) -> str:
 
 def _nearest(got: object, known: Iterable[str]) -> list[str]:
     """At most eight similar names, the nearest first."""
-    text, names = str(got).lower(), list(known)
+    text, names = str(got)[:_LONGEST].lower(), list(known)
     near = [name for name in names if text and name.startswith(text)]
     near += difflib.get_close_matches(text, names, 1, 0.5)
     near += [name for name in names if len(text) > 2 and text in name]
@@ -69,7 +81,7 @@ def one_line(text: str, longest: int = 200) -> str:
     >>> one_line("no such file")
     'no such file'
     """
-    text = ascii(" ".join(text.split()))[1:-1]
+    text = ascii(" ".join(text[: 10 * longest].split()))[1:-1]  # it may have megabytes
     return text if len(text) <= longest else f"{text[:longest]}..."
 
 

@@ -93,7 +93,17 @@ def read_file(path: Path) -> bytes:
         ValueError: the path is a device, a pipe or a socket, which might never end.
     """
     refuse_special(path)
-    return path.read_bytes()
+    with named_errors(path):
+        return path.read_bytes()
+
+
+@contextlib.contextmanager
+def named_errors(path: Path) -> Iterator[None]:
+    """Name a file in the errors of reading it, which the system gives without a name."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, error.filename or str(path)) from None
 
 
 def refuse_special(path: Path) -> None:

@@ -20,6 +20,7 @@ from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile, padded
 from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, OTHER_BLOCK_FORMATS, CodeFormat, block_format
+from mxref.support.own_process import copies_end
 from mxref.support.text import one_line
 from mxref.targets.array_libraries import at_offset
 from mxref.targets.layout_calls import call_layout
@@ -108,8 +109,9 @@ def call_function(
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Suppresses a target's output, which must not stand in a report, and its warnings."""
+    """Suppresses a target's output, which must not stand in a report, its warnings and copies."""
     with (
+        copies_end(),
         contextlib.redirect_stdout(sys.stderr),
         warnings.catch_warnings(),
         np.errstate(all="ignore"),
@@ -158,17 +160,23 @@ def error_text(error: BaseException) -> str:
         return str(error)
     ((frame, line),) = deque(traceback.walk_tb(error.__traceback__), 1)
     where = f"{Path(frame.f_code.co_filename).name}:{line}"
-    return f"{type(error).__name__}: {message(error)} ({where})"
+    return f"{message(error)} ({where})"
 
 
 def message(error: BaseException) -> str:
-    """The text of a target's exception, short and printable, even if `str` raises another."""
+    r"""The class and text of an exception of a target, in one short line, even if `str` raises.
+
+    >>> message(ValueError("no such\nformat")), message(MemoryError())
+    ('ValueError: no such format', 'MemoryError')
+    """
     try:
-        return one_line(str(error))
+        text = str(error)
     except BaseException as raised:
         if not is_fault(raised):
             raise
-        return "(no text)"
+        text = "(no text)"
+    name = one_line(type(error).__name__)
+    return f"{name}: {one_line(text)}" if text else name
 
 
 def call_operation(
@@ -287,9 +295,10 @@ def _call_with_tensor_scale(
 def _blocks(result: object, shape: tuple[int, ...], file: VectorFile) -> NDArray[np.uint64]:
     """Scale codes and element codes of blocks, a row of words for each."""
     scales, elements = pair_of("quantize", result)
-    scales = array_of(scales)
-    if scales.shape == (shape[0], 1):
-        scales = scales[:, 0]
+    if not isinstance(scales, list | tuple):
+        scales = array_of(scales)
+        if scales.shape == (shape[0], 1):
+            scales = scales[:, 0]
     scale_words = code_words(scales, shape[:1], block_format(file.format).scale)
     element_words = code_words(elements, shape, code_format(file))
     return np.concatenate([scale_words[:, np.newaxis], element_words], axis=1)

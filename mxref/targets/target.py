@@ -79,7 +79,8 @@ from mxref.formats.catalog import (
 )
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
-from mxref.support.text import unknown_name
+from mxref.support.own_process import copies_end
+from mxref.support.text import short, unknown_name
 from mxref.targets.array_libraries import library_of
 from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
 
@@ -203,7 +204,7 @@ def _reading(name: str) -> Iterator[None]:
     except BaseException as error:
         if isinstance(error, TargetError) or not is_fault(error):
             raise
-        text = f"cannot be read: {type(error).__name__}: {message(error)}"
+        text = f"cannot be read: {message(error)}"
         raise TargetError(f"target {name} {text}") from error
 
 
@@ -234,9 +235,14 @@ def _modes(module: ModuleType) -> dict[str, object]:
 
 def target_of(module: object, name: str) -> PythonTarget:
     """The target made of a module or any object with the operations as attributes."""
-    names = (*OPERATIONS, "POLICY", "PROFILE", "ARRAYS", "DEVICE", "FLOATS", "FORMATS", "THREADS")
     with _reading(name):
-        has = {one: getattr(module, one) for one in names if hasattr(module, one)}
+        return _read(module, name)
+
+
+def _read(module: object, name: str) -> PythonTarget:
+    """`target_of`, without a word for exceptions of the attributes that it reads."""
+    names = (*OPERATIONS, "POLICY", "PROFILE", "ARRAYS", "DEVICE", "FLOATS", "FORMATS", "THREADS")
+    has = {one: getattr(module, one) for one in names if hasattr(module, one)}
     found = {op: has[op] for op in OPERATIONS if callable(has.get(op))}
     if not found:
         raise TargetError(f"target {name} must have at least one of: {', '.join(OPERATIONS)}")
@@ -251,6 +257,9 @@ def target_of(module: object, name: str) -> PythonTarget:
     except ValueError as error:
         raise TargetError(f"target {name}: {error}") from None
     floats = _claimed(has.get("FLOATS"), name, "FLOATS", LAYOUTS)
+    threads = has.get("THREADS", False)
+    if not isinstance(threads, bool):
+        raise TargetError(f"target {name}: THREADS must be True or False, got {short(threads)}")
     return PythonTarget(
         name=name,
         operations={op: library.taking(function) for op, function in found.items()},
@@ -259,7 +268,7 @@ def target_of(module: object, name: str) -> PythonTarget:
         floats=floats - set(library.lacks),
         lacks={float: why for float, why in library.lacks.items() if float in floats},
         profile=profile,
-        threads=has.get("THREADS") is True,
+        threads=threads,
     )
 
 
@@ -278,7 +287,7 @@ def _claimed(
         return frozenset(unclaimed)
     if isinstance(claimed, str) or not isinstance(claimed, Collection):
         raise TargetError(
-            f"target {name} must have a list of names in {attribute}, got {claimed!r}"
+            f"target {name} must have a list of names in {attribute}, got {short(claimed)}"
         )
     return claimed_names(name, attribute, claimed)
 
@@ -319,24 +328,24 @@ def _import(spec: str) -> ModuleType:
         sys.path.insert(0, folder)  # what lies beside the target can be imported, as by `python`
     try:
         if path.suffix != ".py":
-            return importlib.import_module(spec)
+            with copies_end():
+                return importlib.import_module(spec)
         loader = importlib.util.spec_from_file_location(f"mxref_target_{path.stem}", path)
         if loader is None or loader.loader is None:
             raise TargetError(f"target {spec} cannot be imported")
         module = importlib.util.module_from_spec(loader)
         sys.modules[loader.name] = module
-        loader.loader.exec_module(module)
+        with copies_end():
+            loader.loader.exec_module(module)
     except SyntaxError as error:
         raise TargetError(
-            f"target {spec} has a syntax error in line {error.lineno}"
+            f"target {spec} has a syntax error{f' in line {error.lineno}' if error.lineno else ''}"
             f"{_elsewhere(path, error.filename)}: {error.msg}"
         ) from error
     except BaseException as error:
         if not is_fault(error):
             raise
-        raise TargetError(
-            f"target {spec} cannot be imported: {type(error).__name__}: {message(error)}{hint}"
-        ) from error
+        raise TargetError(f"target {spec} cannot be imported: {message(error)}{hint}") from error
     return module
 
 

@@ -111,7 +111,8 @@ def check(
     first = with_rows(first, list(files_of.values()), uses)
     if isinstance(target, PythonTarget) and others:
         layouts, scope = _layouts(target, first, most, scope)
-        empty, notes = ask_nothing(target, [one.file for one in answered])
+        some = [one.file for one in answered if len(one.answers.errors) < len(one.file.cases)]
+        empty, notes = ask_nothing(target, some)
         uses += [*layouts, *empty]
         scope = replace(scope, notes=(*scope.notes, *notes))
     scope = replace(scope, seed=extent.seed, level=extent.level, elements=most)
