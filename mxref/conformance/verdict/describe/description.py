@@ -50,6 +50,14 @@ class Description:
         """A short sentence for each kind of unit."""
         return "; ".join(self._sentence(kind) for kind in self.failing)
 
+    @property
+    def length(self) -> tuple[int, int]:
+        """How much there is to understand: kinds without a pattern, and literals with effects."""
+        return (
+            sum(bool(part.cases) for part in self.parts),
+            sum(len(part.literals) + 1 for part in self.parts),
+        )
+
     def _sentence(self, kind: str) -> str:
         subject = {"answer": "", "count": "numbers of words "}.get(kind, f"{kind}s ")
         units = subject.strip() or "cases"
