@@ -77,7 +77,15 @@ def _where_open(rows: Sequence[VerifyRow], equals: str | None) -> str:
 
 
 def _in(asked: Iterable[tuple[str, str]]) -> str:
-    return f"in {', '.join(f'{op} {format}' for op, format in asked)}"
+    """Operations and formats in words.
+
+    >>> _in([("encode", "e2m1"), ("quantize", "mxint8"), ("encode", "e4m3")])
+    'in encode e2m1, e4m3 and quantize mxint8'
+    """
+    formats: dict[str, list[str]] = {}
+    for op, format in asked:
+        formats.setdefault(op, []).append(format)
+    return "in " + " and ".join(f"{op} {', '.join(some)}" for op, some in formats.items())
 
 
 def _under(name: str, asked: Sequence[tuple[str, str]], where: str = "") -> str:
