@@ -47,8 +47,9 @@ class Description:
 
     @property
     def text(self) -> str:
-        """A short sentence for each kind of unit."""
-        return "; ".join(self._sentence(kind) for kind in self.failing)
+        """A short sentence for each kind of unit; its ranges end where the cases do."""
+        text = "; ".join(map(self._sentence, self.failing))
+        return f"in the cases asked, {text}" if "exactly where" in text else text
 
     @property
     def length(self) -> tuple[int, int]:
