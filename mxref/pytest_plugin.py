@@ -89,10 +89,10 @@ class TargetCase:
 
 def _judge_vectors(report: Report) -> None:
     stale = [key for key in report.stale if " " not in key]
-    if report.unexplained or stale or not report.compared:
+    if report.unlisted or stale or not report.compared:
         counts = [_stale_text(stale)] if stale else []
-        if report.unexplained or not stale:
-            counts.insert(0, f"{len(report.unexplained)} of {report.compared} cases failed")
+        if report.unlisted or not stale:
+            counts.insert(0, f"{len(report.unlisted)} of {report.compared} cases failed")
         # pytest's summary shows only the first line.
         why = next((str(one) for one in report.findings), report.verdict)
         _fail_with(report, f"{', '.join(counts)}: {why}")
@@ -101,8 +101,8 @@ def _judge_vectors(report: Report) -> None:
 
 def _judge_calls(report: Report) -> None:
     stale = [key for key in report.stale if " " in key]
-    if report.unexplained_uses:
-        _fail_with(report, "; ".join(map(str, report.unexplained_uses)))
+    if report.unlisted_uses:
+        _fail_with(report, "; ".join(map(str, report.unlisted_uses)))
     if stale:
         _fail(f"{_stale_text(stale)}: {'; '.join(stale)}")
     if not report.scope.calls:
@@ -117,9 +117,9 @@ def _judge_search(report: Report) -> None:
     if not scope.searched:
         pytest.skip("not searched: no policy that is known explains what the vectors show")
     computed = [pair for pair in report.failures if not pair[1].case.model]
-    unknown = [pair for pair in report.unexplained if not pair[1].case.model]
+    unknown = [pair for pair in report.unlisted if not pair[1].case.model]
     stale = [key for key in report.stale if " " in key]
-    explained = len(report.unexplained) > len(unknown)
+    explained = len(report.unlisted) > len(unknown)
     outcomes = [outcome for row in report.rows for outcome in row.outcomes]
     beside = any(not case.model for outcome in outcomes for case in outcome.file.cases)
     if unknown or (explained and beside):

@@ -45,7 +45,7 @@ def _choices(profile: Profile) -> None:
         if value != default[name]:
             (member,) = (one for one in Policy.members(name) if one.value == value)
             about = (type(member).__doc__ or "").partition("\n")[0]
-            rows.append((name, value, member.standing.value, about))
+            rows.append((name, value, member.standings, about))
     if rows:
         print()
         print_table(("choice", "is", "standing", "of"), rows)

@@ -157,7 +157,7 @@ def _words(options: argparse.Namespace) -> bool:
         about = (type(members[0]).__doc__ or "").partition("\n")[0]
         print(f"choice {name}: {about}")
         print(f"read by {', '.join(op for op in READS if name in READS[op])}; the first is ocp's")
-        print_table(("member", "standing"), [(one.value, one.standing.value) for one in members])
+        print_table(("member", "standing"), [(one.value, one.standings) for one in members])
     return found
 
 

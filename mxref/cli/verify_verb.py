@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mxref.cases.folder import vectors_folder
-from mxref.cases.records import NAMES, words
+from mxref.cases.records import NAMES
 from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table, print_text
 from mxref.cli.target_arguments import (
     JUDGED,
@@ -132,6 +131,8 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
         print(f"{options.write_xfail}: {listed}, {left} still without a reason and a link")
         return 0
     if options.json:
+        from mxref.conformance.verdict.report_json import report_json
+
         print(json.dumps(report_json(report), indent=1))
     else:
         print_report(report, options.show, verbose=options.verbose)
@@ -162,6 +163,7 @@ def print_report(report: Report, show: int, *, verbose: bool = True) -> None:
         show: number of kinds of failure to print.
         verbose: whether a long list of what is not covered is printed, or only how long it is.
     """
+    from mxref.conformance.verdict.report_text import report_lines
     from mxref.conformance.verdict.row import listed_as
 
     table = []
@@ -175,172 +177,4 @@ def print_report(report: Report, show: int, *, verbose: bool = True) -> None:
     print_table(("", "op", "format", "policy", "cases", "failed", "known"), table)
     if report.not_covered:
         print(not_covered_line(report.not_covered, verbose=verbose))
-    if report.profile is not None and report.outside:
-        silent = f"profile {report.profile.name} says nothing of {'; '.join(report.outside)}"
-        print(f"{silent}: compared with {report.policy}")
-    for reason, count in Counter(report.reasons).items():
-        print(f"known: {count} x {reason}")
-    for use in report.uses:
-        mark = "known: " * (use.key in report.known)
-        print(f"{mark}{use}")
-    _print_groups(report, show)
-    for finding in report.findings:
-        print_text(str(finding))
-    for row in report.rows:
-        if row.description is not None:
-            print(f"{row.op} {row.format}: {row.description.text}")
-    asked = report.asked
-    for id in report.stale[:show]:
-        what = "passes" if id in asked else "was not compared"
-        what = "nothing fails under it" if " " in id else what
-        print(f"{id}: is listed as a known divergence but {what}")
-    if report.scope.text:
-        print(f"asked: {report.scope.text}")
-    for note in report.scope.notes:
-        print(f"note: {note}")
-    summary = [f"{report.compared} cases", f"{len(report.unexplained)} failed"]
-    if report.known:
-        summary.append(f"{len(report.failures) - len(report.unexplained)} known to fail")
-    if report.stale:
-        summary.append(f"{len(report.stale)} wrongly listed as known")
-    if report.profile is not None and report.verdict.startswith("conforms"):
-        _print_limit(report.profile.name)
-    standard = _standard(report)
-    if standard is not None:
-        print(f"against the standard: {_verdict(standard)}")
-    word = "PASS" if report.passed else "FAIL"
-    print_text(f"{word} {report.target.name}: {', '.join(summary)}: {_verdict(report)}")
-
-
-def _print_limit(name: str) -> None:
-    """Say that the vectors miss steps of a profile whose arithmetic is not the standard's."""
-    from mxref.profiles import PROFILES
-
-    if {"amax", "scale", "divide", "element"} & {*PROFILES[name].replaced}:
-        print(
-            f"the vectors stand at the standard's steps, and {name} has others as well: "
-            f"`mxref fuzz --profile {name}` looks for those"
-        )
-
-
-def _verdict(report: Report) -> str:
-    """The verdict, with the profile, the cause and the choices that must be offered as well."""
-    verdict = report.verdict
-    if report.profile is not None:
-        name = f"profile {report.profile.name}"
-        verdict = verdict.replace(name, f"{name} (mxref's model of {report.profile.about})", 1)
-    bugs = [one for one in report.findings if one.cause.complete and one.cause.kind != "policy"]
-    if verdict == "legal but unnamed":  # no clause forbids it, but it may still be a known bug
-        verdict += ": no clause forbids it, but "
-        if bugs:
-            verdict += f"it is {bugs[0].cause.kind} {bugs[0].cause.name}"
-        else:
-            verdict += "no known policy gives it"
-    if report.besides:
-        verdict += f"; {', '.join(report.besides)} must be offered as well"
-    return verdict
-
-
-def _standard(report: Report) -> Report | None:
-    """The report against the standard, if the target conforms to a profile that differs from it."""
-    from mxref.conformance.verdict.verify import against_standard
-
-    if report.profile is None or not report.verdict.startswith("conforms"):
-        return None
-    standard = against_standard(report)
-    return None if standard.verdict == "conforms" else standard
-
-
-def report_json(report: Report) -> dict[str, Any]:
-    """The report as JSON has it."""
-    from mxref.conformance.compare.failure_text import describe
-    from mxref.conformance.verdict.row import listed_as
-
-    standard = _standard(report)
-    return {
-        "target": report.target.name,
-        "policy": str(report.policy),
-        "profile": None if report.profile is None else report.profile.name,
-        "outside_profile": list(report.outside),
-        "verdict": report.verdict,
-        "against_standard": None if standard is None else standard.verdict,
-        "must_offer_besides": list(report.besides),
-        "passed": report.passed,
-        "compared": report.compared,
-        "rows": [
-            {
-                "op": row.op,
-                "format": row.format,
-                "policy": row.policy,
-                "profile": row.profile,
-                "compared": row.compared,
-                "failed": len(row.failures),
-                "known": sum(listed_as(*f, report.known) is not None for f in row.failures),
-                "flags": {
-                    flag: {"failed": failed, "cases": cases}
-                    for flag, (failed, cases) in row.by_flag().items()
-                },
-                "causes": [cause.as_json() for cause in row.causes],
-                "description": None if row.description is None else row.description.as_json(),
-            }
-            for row in report.rows
-        ],
-        "findings": [finding.as_json() for finding in report.findings],
-        "failures": [
-            {
-                "id": failure.case.id,
-                "text": describe(file, failure),
-                "in": words(failure.case.inputs, file.in_digits),
-                "want": words(failure.want, file.out_digits),
-                "got": None if failure.got is None else words(failure.got, file.out_digits),
-                "error": failure.error,
-                "rule": failure.case.rule,
-                "flags": failure.case.flags,
-                "known": report.known.get(listed_as(file, failure, report.known) or ""),
-            }
-            for file, failure in report.failures
-        ],
-        "uses": [
-            {
-                "op": use.op,
-                "format": use.format,
-                "kind": use.kind,
-                "text": use.text,
-                "known": report.known.get(use.key),
-            }
-            for use in report.uses
-        ],
-        "asked": report.scope.as_json(),
-        "stale": report.stale,
-        "not_covered": list(report.not_covered),
-    }
-
-
-def _print_groups(report: Report, show: int) -> None:
-    """Print the kinds of failure, at first at most two of each operation and format."""
-    from mxref.cases.words import RULES
-    from mxref.conformance.compare.failure_text import describe
-
-    groups = list(report.groups.items())
-    rank: Counter[tuple[str, ...]] = Counter()
-    order = []
-    for key, failures in groups:
-        rank[key[:2]] += 1
-        order.append((rank[key[:2]] > 2, key, failures))
-    order.sort(key=lambda item: item[0])
-    rows = (row for row in report.rows[::-1] if row.failures)  # of two rows the profile's is first
-    flags_of = {(row.op, row.format): row.by_flag(report.known) for row in rows}
-    for _, (op, format, *why), failures in order[:show]:
-        file, first = failures[0]
-        by_flag = flags_of.pop((op, format), None)
-        if by_flag:
-            counts = (f"{flag} {failed} of {cases}" for flag, (failed, cases) in by_flag.items())
-            print(f"{op} {format}, wrong by flag: {', '.join(counts)}")
-        what = why[0]
-        if first.got is not None:
-            flags = f" [{why[1]}]" if why[1] else ""
-            what = f"{why[0]}, {RULES[why[0]]}{flags}"
-        print(f"{op} {format}: {len(failures)} x {what}; the first:")
-        print(f"  {describe(file, first)}")
-    if len(order) > show:
-        print(f"... and {len(order) - show} more kinds of failure (--show N, --json)")
+    print_text(*report_lines(report, show))

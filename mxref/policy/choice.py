@@ -18,20 +18,42 @@ class Standing(enum.Enum):
 REQUIRED, RECOMMENDED, PERMITTED, SILENT, CONTRADICTS = Standing
 
 
+#: What OFP8 defines; MX takes its rules over for these formats alone.
+_FP8 = ("e5m2", "e4m3", "mxfp8_e5m2", "mxfp8_e4m3")
+
+
 class Choice(enum.Enum):
     """Base of the choices: members with a spelling and a standing.
 
+    A member may have another standing in FP6 and FP4 than in FP8, where OFP8 says more.
+
     >>> class Colour(Choice):
     ...     RED = "red", PERMITTED
-    >>> Colour("red").standing.value
-    'permitted'
+    ...     BLUE = "blue", REQUIRED, SILENT
+    >>> Colour("red").standing.value, Colour("red").standings
+    ('permitted', 'permitted')
+    >>> Colour("blue").standing_in("e2m1").value, Colour("blue").standings
+    ('silent', 'required for FP8, silent for FP6 and FP4')
     """
 
     standing: Standing
+    elsewhere: Standing
 
-    def __new__(cls, value: str, standing: Standing) -> Choice:
+    def __new__(cls, value: str, standing: Standing, elsewhere: Standing | None = None) -> Choice:
         """A member whose value is its spelling."""
         member = object.__new__(cls)
         member._value_ = value
         member.standing = standing
+        member.elsewhere = standing if elsewhere is None else elsewhere
         return member
+
+    def standing_in(self, format: str) -> Standing:
+        """The standing in an element or block format."""
+        return self.standing if format in _FP8 else self.elsewhere
+
+    @property
+    def standings(self) -> str:
+        """The standing in words, by family of formats if it is not the same in all."""
+        if self.elsewhere is self.standing:
+            return self.standing.value
+        return f"{self.standing.value} for FP8, {self.elsewhere.value} for FP6 and FP4"

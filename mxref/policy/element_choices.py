@@ -116,15 +116,15 @@ class NaNToFinite(Choice):
 class ZeroSign(Choice):
     """Whether an exact zero keeps its sign. Source: SPEC_NOTES N25."""
 
-    KEPT = "kept", REQUIRED
-    DROPPED = "dropped", CONTRADICTS
+    KEPT = "kept", REQUIRED, SILENT  #: OFP8 keeps the sign; MX says nothing of it
+    DROPPED = "dropped", CONTRADICTS, SILENT
 
 
 class UnderflowSign(Choice):
     """Whether a number that rounds to zero keeps its sign. Source: SPEC_NOTES N25."""
 
-    KEPT = "kept", REQUIRED
-    DROPPED = "dropped", CONTRADICTS
+    KEPT = "kept", REQUIRED, SILENT  #: OFP8 keeps the sign; MX says nothing of it
+    DROPPED = "dropped", CONTRADICTS, SILENT
 
 
 class SubnormalInputs(Choice):

@@ -39,7 +39,7 @@ def test_clauses_are_numbered_in_order() -> None:
 def test_every_member_of_every_choice_is_listed_with_its_standing() -> None:
     listed = [(row[0].strip("`"), row[1].strip("`"), row[3]) for row in choices()]
     exists = [
-        (name, member.value, member.standing.value)
+        (name, member.value, member.standings)
         for name in Policy().choices()
         for member in Policy.members(name)
     ]

@@ -261,6 +261,16 @@ def test_a_choice(explain: Call) -> None:
     ]
 
 
+def test_a_choice_on_which_the_standard_speaks_of_fp8_alone(explain: Call) -> None:
+    for name in ("zero_sign", "underflow_sign"):
+        _, out, _ = explain(name)
+        assert out.splitlines()[2:] == [
+            "member   standing",
+            "kept     required for FP8, silent for FP6 and FP4",
+            "dropped  contradicts for FP8, silent for FP6 and FP4",
+        ]
+
+
 def test_every_word_is_explained(explain: Call) -> None:
     for name in (*RULES, *FLAGS, *Policy().choices()):
         status, out, _ = explain(name)

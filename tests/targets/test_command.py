@@ -450,7 +450,7 @@ def test_two_answers_are_not_reproducible(
     assert main(["verify", "--cmd", command, "--vectors", str(vectors)]) == 1
     out, _ = capsys.readouterr()
     counts = "1 of 16 cases, asked again in another order"
-    assert f"\ndecode e2m1: not reproducible: {text}; {counts}\n" in out
+    assert f"\nBUG: decode e2m1: not reproducible: {text}; {counts}\n" in out
     assert "wrong exactly where" not in out
     assert out.splitlines()[-1] == f"FAIL {command}: 16 cases, 0 failed: is not reproducible"
 

@@ -11,8 +11,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools" / "adapters")]  # mxref need not be installed
 
-from mxref.cli.verify_verb import print_report, report_json  # noqa: E402
+from mxref.cli.verify_verb import print_report  # noqa: E402
 from mxref.conformance import check  # noqa: E402
+from mxref.conformance.verdict.report_json import report_json  # noqa: E402
 from mxref.targets.asked import read_for  # noqa: E402
 from mxref.targets.target import Target  # noqa: E402
 

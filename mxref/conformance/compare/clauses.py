@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.answers import codes_under_scale
+from mxref.cases.answers import codes_under_scale, reads
 from mxref.cases.records import Case, VectorFile, padded
 from mxref.cases.words import SECTIONS
 from mxref.conformance.compare.compare import Failure, same_answers
@@ -14,7 +16,7 @@ from mxref.policy.choices import Standing
 from mxref.policy.policy import Policy
 from mxref.targets.calls import code_format
 
-__all__ = ["is_legal", "standing_of", "violated"]
+__all__ = ["is_legal", "lacking", "standing_of", "violated"]
 
 #: Choices about elements that the standard leaves open, tried in turn.
 _FREE_IN_BLOCKS: tuple[dict[str, str], ...] = (
@@ -68,12 +70,50 @@ def _excluded(file: VectorFile, case: Case, got: tuple[int, ...]) -> str | None:
     return case.rule if case.rule.startswith("MX-") else SECTIONS[file.format]
 
 
-def is_legal(policy: str) -> bool:
-    """Whether no choice of a policy contradicts the standard."""
-    chosen = Policy.parse(policy).choices().items()
-    return all(standing_of(*choice) is not Standing.CONTRADICTS for choice in chosen)
+def is_legal(policy: str, asked: Iterable[tuple[str, str]]) -> bool:
+    """Whether no choice of a policy contradicts the standard.
+
+    Args:
+        policy: its spelling.
+        asked: operations and formats; what these do not read is no matter.
+
+    >>> is_legal("ocp+zero_sign=dropped", [("encode", "e2m1")])
+    True
+    >>> is_legal("ocp+zero_sign=dropped", [("encode", "e2m1"), ("quantize", "mxfp8_e4m3")])
+    False
+    """
+    chosen = Policy.parse(policy).choices()
+    return not any(
+        standing_of(name, chosen[name], format) is Standing.CONTRADICTS
+        for op, format in asked
+        for name in reads(op)
+    )
 
 
-def standing_of(name: str, value: str) -> Standing:
-    """The standing of a member of a choice in the standard."""
-    return next(m.standing for m in Policy.members(name) if m.value == value)
+def lacking(policy: str, asked: Iterable[tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    """What a policy lacks: choices that the standard requires a member of, with it and its own.
+
+    Where the standard requires what the policy contradicts, that is a violation of a clause.
+
+    >>> lacking("ocp+rounding=to_odd+nan=signed", [("encode", "e4m3")])
+    {'rounding': ('ties_to_even', 'to_odd')}
+    """
+    chosen, default = Policy.parse(policy).choices(), Policy().choices()
+    asked = list(asked)
+    return {
+        name: (default[name], chosen[name])
+        for name in default
+        if chosen[name] != default[name]
+        and any(
+            standing_of(name, default[name], format) is Standing.REQUIRED
+            and standing_of(name, chosen[name], format) is not Standing.CONTRADICTS
+            for op, format in asked
+            if name in reads(op)
+        )
+    }
+
+
+def standing_of(name: str, value: str, format: str) -> Standing:
+    """The standing of a member of a choice in the standard, in a format."""
+    member = next(m for m in Policy.members(name) if m.value == value)
+    return member.standing_in(format)

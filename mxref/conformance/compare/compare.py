@@ -106,13 +106,23 @@ def judged(
     asked: Answers,
     policy: Policy,
     profile: Profile | None = None,
+    *,
+    own: Answers | None = None,
 ) -> Outcome:
     """Answers to every case of a file compared with those under a policy, or with a profile's.
 
     A target may refuse what the profile or the policy refuses. An answer to what the profile
     refuses is compared with the policy; one to what the policy refuses is wrong.
+
+    Args:
+        file: the questions.
+        inputs: their words.
+        asked: the target's answers.
+        policy: the policy.
+        profile: the profile.
+        own: the right answers; if None those of the slow twin and of the columns.
     """
-    own = right_answers(file, inputs, policy, profile)
+    own = right_answers(file, inputs, policy, profile) if own is None else own
     refused, errors, bits = own.errors, asked.errors, profile is not None
     wanted, answers = same_width(own.words, asked.words)
     same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers, bits=bits), axis=1)

@@ -1,4 +1,4 @@
-"""The report on a target: its rows, what is left unexplained, and the verdict."""
+"""The report on a target: its rows, what no xfail file lists, and the verdict."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mxref.cases.records import VectorFile
-from mxref.conformance.compare.clauses import is_legal, standing_of, violated
+from mxref.conformance.compare.clauses import lacking
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.verdict.cause.findings import Finding
+from mxref.conformance.verdict.judgement import bugs_of, judge_rows
 from mxref.conformance.verdict.row import VerifyRow, kinds_covering, listed_as
 from mxref.conformance.verdict.uses import USES, Scope, Use, unsteady_rows
-from mxref.policy.choices import Standing
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.target import Target
@@ -47,20 +47,20 @@ class Report:
         return [failure for row in self.rows for failure in row.failures]
 
     @property
-    def unexplained(self) -> list[tuple[VectorFile, Failure]]:
+    def unlisted(self) -> list[tuple[VectorFile, Failure]]:
         """Failures that the xfail file does not list."""
         return [pair for pair in self.failures if listed_as(*pair, self.known) is None]
 
     @property
-    def unexplained_uses(self) -> list[Use]:
+    def unlisted_uses(self) -> list[Use]:
         """Ways of calling that change answers and that the xfail file does not list."""
         return [use for use in self.uses if use.key not in self.known]
 
     @property
     def groups(self) -> dict[tuple[str, ...], list[tuple[VectorFile, Failure]]]:
-        """Unexplained failures by operation, format, clause and flags, or error; largest first."""
+        """Unlisted failures by operation, format, clause and flags, or error; largest first."""
         groups: dict[tuple[str, ...], list[tuple[VectorFile, Failure]]] = {}
-        for file, failure in self.unexplained:
+        for file, failure in self.unlisted:
             case = failure.case
             why = (failure.error,) if failure.got is None else (case.rule, " ".join(case.flags))
             groups.setdefault((file.op, file.format, *why), []).append((file, failure))
@@ -104,7 +104,7 @@ class Report:
     @property
     def passed(self) -> bool:
         """Something was compared, nothing failed unexpectedly, and no known failure passed."""
-        wrong = self.unexplained or self.unexplained_uses or self.stale
+        wrong = self.unlisted or self.unlisted_uses or self.stale
         return self.compared > 0 and not wrong
 
     @property
@@ -121,25 +121,13 @@ class Report:
                 return f"{kinds}; elsewhere {rest.verdict}"
             return kinds
         if self.profile is not None:
-            by = {row.profile for row in self.rows if row.failures}
-            words = "differs from" if self.profile.name in by else "conforms to"
-            elsewhere = f"; elsewhere {self._outside.verdict}" if None in by else ""
-            return f"{words} profile {self.profile.name}{elsewhere}"
-        failing = [row for row in self.rows if row.failures]
-        if not failing:
-            policies = {row.policy for row in self.rows}
-            return "conforms" if policies == {"ocp"} else f"conforms under {self.policy}"
-        if self.equals is not None and is_legal(self.equals):
-            return f"conforms under {self.equals}"
-        found = {violated(file, failure, self.policy) for file, failure in self.failures}
-        clauses = sorted(clause for clause in found if clause)
-        if clauses:
-            return f"violates {', '.join(clauses)}"
-        if self.equals is not None:  # what it contradicts is required of other formats only
-            return f"conforms under {self.equals}"
-        if any(failure.got is None for _, failure in self.failures):
-            return "fails with errors"
-        return "legal but unnamed"
+            by = [row for row in self.rows if row.profile is not None and row.failures]
+            words = "differs from" if by else "conforms to"
+            bugs = "".join(f"; {bug}" for bug in bugs_of(by))
+            outside = any(row.failures for row in self.rows if row.profile is None)
+            elsewhere = f"; elsewhere {self._outside.verdict}" if outside else ""
+            return f"{words} profile {self.profile.name}{bugs}{elsewhere}"
+        return judge_rows(self.rows, self.policy, self.equals)
 
     @property
     def outside(self) -> tuple[str, ...]:
@@ -161,15 +149,13 @@ class Report:
 
         Required roundings and overflow methods (MX 5.3, 6.3), as ``choice=value``.
         """
-        under = self.verdict.partition("conforms under ")[2]
-        chosen, default = Policy.parse(under or "ocp").choices(), Policy().choices()
-        return tuple(
-            f"{name}={value}"
-            for name, value in default.items()
-            if chosen[name] != value
-            and standing_of(name, value) is Standing.REQUIRED
-            and standing_of(name, chosen[name]) is not Standing.CONTRADICTS
-        )
+        if not self.verdict.startswith(("conforms under ", "lacks ")):
+            return ()
+        lacks: dict[str, tuple[str, str]] = {}
+        for row in self.rows:
+            policy = row.causes[0].policy if row.failures and row.causes else row.policy
+            lacks |= lacking(policy, [(row.op, row.format)])
+        return tuple(f"{name}={wanted}" for name, (wanted, _) in lacks.items())
 
 
 def in_words(files: Sequence[VectorFile], some: Collection[str]) -> tuple[str, ...]:

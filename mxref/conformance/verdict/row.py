@@ -55,6 +55,7 @@ class VerifyRow:
     causes: tuple[Cause, ...] = ()  #: what gives its answers, if some of them are wrong
     sought: bool = False  #: whether causes have been looked for
     description: Description | None = None  #: where it fails, if no cause gives all of them
+    beside: tuple[Outcome, ...] = ()  #: its answers compared with what is nearest, if anything is
 
     @property
     def policy(self) -> str:
@@ -65,6 +66,11 @@ class VerifyRow:
     def profile(self) -> str | None:
         """The profile compared with, if it was one."""
         return self.outcomes[0].profile
+
+    @property
+    def bug(self) -> bool:
+        """Whether a known bug gives all of its answers."""
+        return any(cause.is_bug for cause in self.causes)
 
     @property
     def compared(self) -> int:

@@ -10,7 +10,13 @@ from dataclasses import replace
 
 from mxref.cases.answers import answerable, reads
 from mxref.cases.records import VectorFile
-from mxref.conformance.compare.compare import Answered, asked
+from mxref.conformance.compare.compare import (
+    Answered,
+    Outcome,
+    asked,
+    fast_right_answers,
+    judged,
+)
 from mxref.conformance.verdict.cause.causes import find_causes
 from mxref.conformance.verdict.cause.diagnose import answers_differ
 from mxref.conformance.verdict.cause.findings import findings
@@ -20,7 +26,7 @@ from mxref.conformance.verdict.report import Report, grouped, in_words
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import Use, unsteady_rows
 from mxref.policy.policy import Policy
-from mxref.profiles import Profile
+from mxref.profiles import PROFILES, Profile
 from mxref.targets.asked import is_asked
 from mxref.targets.calls import Answers
 from mxref.targets.profile_target import speaks_of
@@ -157,20 +163,49 @@ def _with_causes(row: VerifyRow, policy: Policy, before: Sequence[VerifyRow]) ->
 def described(report: Report) -> Report:
     """A report whose rows say where they fail, if no cause gives all answers.
 
-    A row of a way of calling that changes answers says nothing.
+    Where a policy or profile gives most answers, it is what is left beside that one. A row of a way
+    of calling that changes answers says nothing.
     """
     unsteady = unsteady_rows(report.uses)
-    rows = []
-    for row in report.rows:
-        complete = any(cause.complete for cause in row.causes)
-        # A policy that gives all answers may do so but for codes of NaN.
-        if (row.op, row.format) not in unsteady and (row.profile is not None or not complete):
-            by_profile = row.profile is not None and report.profile is not None
-            policy = report.profile.policy if by_profile and report.profile else report.policy
-            rows.append(replace(row, description=describe_failures(row.outcomes, policy)))
-        else:
-            rows.append(row)
-    return replace(report, rows=tuple(rows))
+    return replace(
+        report,
+        rows=tuple(
+            row if (row.op, row.format) in unsteady else _described(row, report)
+            for row in report.rows
+        ),
+    )
+
+
+def _described(row: VerifyRow, report: Report) -> VerifyRow:
+    """A row that says where it fails, if that is not said by its cause.
+
+    What is left beside the nearest policy or profile is said instead where that is simpler.
+    """
+    complete = any(cause.complete for cause in row.causes)
+    # A policy that gives all answers may do so but for codes of NaN.
+    if row.profile is None and complete:
+        return row
+    by_profile = row.profile is not None and report.profile is not None
+    policy = report.profile.policy if by_profile and report.profile else report.policy
+    whole = replace(row, description=describe_failures(row.outcomes, policy))
+    if complete or not row.causes:
+        return whole
+    nearest = row.causes[0]
+    policy, profile = Policy.parse(nearest.policy), PROFILES.get(nearest.name)
+    beside = tuple(_beside(outcome, policy, profile) for outcome in row.outcomes)
+    rest = replace(row, beside=beside, description=describe_failures(beside, policy))
+    return min(whole, rest, key=_length)
+
+
+def _length(row: VerifyRow) -> tuple[int, int]:
+    return row.description.length if row.description else (0, 0)
+
+
+def _beside(outcome: Outcome, policy: Policy, profile: Profile | None) -> Outcome:
+    """The same answers compared with what is nearest to them, by the fast path."""
+    own = fast_right_answers(outcome.file, outcome.inputs, policy, profile)
+    answers = Answers(outcome.answers, outcome.errors)
+    return judged(outcome.file, outcome.inputs, answers, policy, profile, own=own)
 
 
 def _one_policy(rows: Sequence[VerifyRow], start: Policy) -> str | None:

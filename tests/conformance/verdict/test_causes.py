@@ -250,7 +250,7 @@ def test_another_legal_policy_is_no_bug() -> None:
         return mxref.encode(values, format, rounding="toward_zero")
 
     report = report_on(f"{E4M3} {E2M1}", encode=encode)
-    assert report.verdict == "conforms under ocp+rounding=toward_zero"
+    assert report.verdict == "lacks rounding=ties_to_even (required); gives toward_zero everywhere"
     assert report.besides == ("rounding=ties_to_even",)
     (finding,) = report.findings
     assert (finding.cause.kind, finding.every) == ("policy", True)
@@ -318,10 +318,21 @@ def test_two_formats_with_two_bugs_have_two_findings() -> None:
     assert not any(finding.every for finding in found)
 
 
-def test_errors_have_no_known_bug() -> None:
+def test_errors_are_what_a_policy_that_refuses_nan_gives() -> None:
     def encode(values: Any, format: str) -> Any:
         if np.isnan(values.astype(np.float64)).any():
             raise ValueError("no NaN")
+        return mxref.encode(values, format, rounding="ties_to_away")
+
+    (row,) = report_on("encode/e2m1.f16", encode=encode).rows
+    (cause,) = row.causes
+    assert (cause.name, cause.complete) == ("ocp+rounding=ties_to_away+nan_to_finite=error", True)
+
+
+def test_errors_have_no_known_bug() -> None:
+    def encode(values: Any, format: str) -> Any:
+        if (values == 2).any():
+            raise ValueError("no 2")
         return mxref.encode(values, format, rounding="ties_to_away")
 
     (row,) = report_on("encode/e2m1.f16", encode=encode).rows

@@ -136,7 +136,8 @@ def test_a_description_has_few_parts(wrong: Wrong) -> None:
 
 @pytest.mark.parametrize("wrong", [w for w in WRONG if w.text], ids=lambda w: w.function.__name__)
 def test_a_description_reads_well(wrong: Wrong) -> None:
-    assert described(wrong).text == wrong.text
+    prefix = "in the cases asked, " * ("exactly where" in wrong.text)
+    assert described(wrong).text == prefix + wrong.text
 
 
 @pytest.mark.parametrize(
@@ -198,7 +199,8 @@ def test_nothing_is_described_where_nothing_failed_but_with_errors(function: Fun
 
 
 def test_cases_with_errors_are_left_out() -> None:
-    text = "wrong exactly where x is negative and |x| is above 0 (2653 of 2653): bit 0 is wrong"
+    where = "wrong exactly where x is negative and |x| is above 0 (2653 of 2653)"
+    text = f"in the cases asked, {where}: bit 0 is wrong"
     assert text_of(raises_and_is_wrong) == text
 
 

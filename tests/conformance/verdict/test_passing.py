@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from helpers import VECTORS
-from verify_helpers import OPERATIONS, RIGHT, UNNAMED, Kit
+from verify_helpers import OPERATIONS, RIGHT, Kit
 
 from mxref.cases import words as golden_words
 from mxref.golden import VectorFile
@@ -139,10 +139,8 @@ def test_ties_away_is_named(kit: Kit) -> None:
     run = kit.run(spec, "--vectors", folder)
     assert run.status == 1
     assert run.last_line.startswith(f"FAIL {spec}: ")
-    conforms = "conforms under ocp+rounding=ties_to_away"
-    assert run.last_line.endswith(
-        f" failed: {conforms}; rounding=ties_to_even must be offered as well"
-    )
+    lacks = "lacks rounding=ties_to_even (required); gives ties_to_away everywhere"
+    assert run.last_line.endswith(f" failed: {lacks}")
     for op, format in (("encode", "e2m1"), ("quantize", "mxfp4_e2m1")):
         (cases,) = re.findall(rf"^FAIL +{op} +{format} +ocp +(\d+) +\d+ +0$", run.out, re.MULTILINE)
         equals = "your output equals ocp+rounding=ties_to_away"
@@ -154,12 +152,12 @@ def test_ties_away_is_named(kit: Kit) -> None:
     assert kit.run(spec, *options).status == 0
 
 
-def test_a_target_that_overflows_to_nan_conforms_under_that_policy(kit: Kit) -> None:
+def test_a_target_that_overflows_to_nan_alone_lacks_what_is_required(kit: Kit) -> None:
     body = 'def encode(v, f): return mxref.encode(v, f, overflow="nonsaturating")\n'
     run = kit.run(kit.target(RIGHT + body), "--vectors", kit.vectors("encode/e4m3.f32"))
     assert run.status == 1
-    conforms = "conforms under ocp+overflow=nonsaturating"
-    assert run.last_line.endswith(f" failed: {conforms}; overflow=saturate must be offered as well")
+    lacks = "lacks overflow=saturate (required); gives nonsaturating everywhere"
+    assert run.last_line.endswith(f" failed: {lacks}")
     assert "your output equals ocp+overflow=nonsaturating on " in run.out
 
 
@@ -176,7 +174,8 @@ def test_one_policy_for_some_formats_is_not_one_policy(kit: Kit) -> None:
     )
     assert run.status == 1
     # Each of the two answers is one of Table 3, but no policy gives both.
-    assert run.last_line.endswith(f" failed: legal but unnamed{UNNAMED}")
+    lacks = "lacks overflow=saturate (required); gives nonsaturating in encode e4m3"
+    assert run.last_line.endswith(f" failed: {lacks}")
     assert "encode e4m3: your output equals ocp+overflow=nonsaturating on " in run.out
     assert "encode e5m2: your output" not in run.out
 
@@ -190,10 +189,11 @@ def decode(c, f): return mxref.decode(c, f) + np.float32(0)
     options = ["--vectors", kit.vectors("encode/e4m3.f32", "decode/e4m3.f32", "decode/int8.f32")]
     run = kit.run(spec, *options)
     assert run.status == 1
-    besides = "; overflow=saturate must be offered as well"
-    policy = run.last_line.partition(" failed: conforms under ")[2].removesuffix(besides)
-    assert set(policy.split("+")) == {"ocp", "overflow=nonsaturating", "decoded_zero=dropped"}
+    lacks = "lacks overflow=saturate (required); gives nonsaturating everywhere"
+    assert run.last_line.endswith(f"{lacks}; else conforms under ocp+decoded_zero=dropped")
+    policy = "ocp+overflow=nonsaturating+decoded_zero=dropped"
     run = kit.run(spec, *options, "--policy", policy)
+    besides = "; overflow=saturate (required) must be offered as well"
     assert run.status == 0
     assert run.last_line.endswith(f" 0 failed: conforms under {policy}{besides}")
 

@@ -9,13 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from mxref.cases.answers import choices_read
-from mxref.conformance.compare.compare import Failure, Outcome
+from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.verdict.cause.diagnose import closest_policy, pared
-from mxref.conformance.verdict.cause.evidence import Evidence, all_of, sample_of
+from mxref.conformance.verdict.cause.evidence import Evidence, all_of, few_of, sample_of
 from mxref.conformance.verdict.cause.suspects import Suspect, suspects
 from mxref.policy.policy import Policy
+from mxref.profiles import PROFILES
 
 __all__ = ["Cause", "find_causes", "policy_cause"]
+
+#: The number of failed and of passed cases that profiles are compared with first.
+_FEW = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,11 @@ class Cause:
         """Whether it gives all of them."""
         return self.same == self.total
 
+    @property
+    def is_bug(self) -> bool:
+        """Whether it is a known bug that gives all of them."""
+        return self.complete and self.kind in ("mutant", "order")
+
     def as_json(self) -> dict[str, Any]:
         """The cause as plain data."""
         return {
@@ -67,7 +76,7 @@ def find_causes(
     """Policies or known bugs that give all answers of a target to an operation and format.
 
     Policies are tried first, changed one choice at a time, then the bugs of the museum and their
-    like, over the policy compared with and over the nearest one.
+    like, over the policy compared with and over the nearest one, then profiles.
 
     Args:
         op: the operation.
@@ -76,36 +85,50 @@ def find_causes(
         hints: what gave all answers on other formats; tried first.
 
     Returns:
-        All that do, the plainest first; or else the one policy that explains half of the failures
-        or more; or nothing.
+        All that do, the plainest first; or else the one policy or profile that explains half of the
+        failures or more; or nothing.
     """
     failures = [failure for outcome in outcomes for failure in outcome.failures]
-    if all(failure.got is None for failure in failures):
-        return ()
     whole = [all_of(outcome) for outcome in outcomes]
     samples = [sample_of(*pair) for pair in zip(outcomes, whole, strict=True)]
-    if any(failure.got is None for failure in failures):
-        closest = pared(whole, closest_policy(op, samples, start), start)
-        return _partly(policy_cause(op, whole, closest), failures)
+    errors = any(failure.got is None for failure in failures)
     for hint in hints:
         again = policy_cause(op, whole, Policy.parse(hint.policy))
-        found = (again,) if again.complete else _bugs(op, again.policy, samples, whole, hint)
-        if found:
+        if again.complete:
+            return (again,)
+        if not errors and (found := _bugs(op, again.policy, samples, whole, hint)):
             return found
     closest = pared(whole, closest_policy(op, samples, start), start)
     nearest = policy_cause(op, whole, closest)
     if nearest.complete:
         return (nearest,)
-    for policy in dict.fromkeys((str(start), nearest.policy)):
+    for policy in dict.fromkeys((str(start), nearest.policy)) if not errors else ():
         found = _bugs(op, policy, samples, whole)
         if found:
             return found
-    return _partly(nearest, failures)
-
-
-def _partly(nearest: Cause, failures: Sequence[Failure]) -> tuple[Cause, ...]:
-    """A policy that explains half of the failures or more; or nothing."""
+    profiles = _profiles(op, outcomes, whole)
+    if profiles and profiles[0].complete:
+        return tuple(one for one in profiles if one.complete)
+    nearest = max((nearest, *profiles[:1]), key=lambda one: one.same)
     return (nearest,) if 2 * (nearest.total - nearest.same) <= len(failures) else ()
+
+
+def _profiles(op: str, outcomes: Sequence[Outcome], whole: Sequence[Evidence]) -> list[Cause]:
+    """The profiles that give most answers of a sample, with the number that they give of all.
+
+    One that is a policy alone is found as that policy.
+    """
+    some = [few_of(*pair, _FEW) for pair in zip(outcomes, whole, strict=True)]
+    asked, total = (sum(len(one.answers) for one in ones) for ones in (some, whole))
+    profiles = [profile for profile in PROFILES.values() if profile.replaced]
+    missed = [sum(one.misses_of(profile) for one in some) for profile in profiles]
+    causes = []
+    for profile, misses in zip(profiles, missed, strict=True):
+        if misses == min(missed) < asked // 2:
+            same = total - sum(one.misses_of(profile) for one in whole)
+            policy = str(profile.policy)
+            causes.append(Cause("profile", profile.name, "", "", op, (), policy, (), same, total))
+    return sorted(causes, key=lambda one: -one.same)
 
 
 def policy_cause(op: str, evidence: Iterable[Evidence], policy: Policy) -> Cause:

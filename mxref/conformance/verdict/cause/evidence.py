@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from mxref.cases.answers import fast_answers
 from mxref.cases.records import VectorFile
 from mxref.cases.words import LAYOUT_OPERATIONS
-from mxref.conformance.compare.compare import Outcome, same_answers
+from mxref.conformance.compare.compare import Outcome, fast_right_answers, same_answers
 from mxref.conformance.verdict.cause.tensor_cases import blocks_of, tensors_of
 from mxref.policy.policy import Policy
-from mxref.targets.calls import without_cases
+from mxref.profiles import Profile
+from mxref.targets.calls import Answers, without_cases
+from mxref.targets.profile_target import profile_target, speaks_of
 
-__all__ = ["Evidence", "Questions", "all_of", "sample_of"]
+__all__ = ["Evidence", "Questions", "all_of", "few_of", "sample_of"]
 
 Words = NDArray[np.uint64]
 Made = TypeVar("Made")
@@ -88,11 +90,32 @@ class Evidence:
         return int((~(same & self.answered)).sum())
 
     def misses_under(self, policy: Policy) -> int:
-        """The number of answers that a policy does not give; all if it lacks one."""
+        """The number of answers that a policy does not give; an error is right if it has none."""
         try:
             return self.misses(self.questions.answers(policy))
-        except ValueError:
+        except ValueError:  # which none of a target that never refuses is
+            return len(self.answers) if self.answered.all() else self._beside(self._refused(policy))
+
+    def misses_of(self, profile: Profile) -> int:
+        """The number of answers that a profile does not give; all if it does not speak of them."""
+        file = self.questions.file
+        if not speaks_of(profile, file.op, file.format, file.float):
             return len(self.answers)
+        return self._beside(profile_target(profile).ask(file, self.questions.inputs))
+
+    def _beside(self, own: Answers) -> int:
+        """The number of answers that differ from these, errors not being told apart."""
+        refused = np.zeros(len(self.answers), bool)
+        refused[[*own.errors]] = True
+        same = same_answers(self.questions.file, own.words, self.answers).all(axis=1)
+        return int((~np.where(refused, ~self.answered, same & self.answered)).sum())
+
+    def _refused(self, policy: Policy) -> Answers:
+        """The answers of a policy that refuses some questions."""
+        file, inputs = self.questions.file, self.questions.inputs
+        return self.questions.once(
+            "refused", policy, lambda: fast_right_answers(file, inputs, policy)
+        )
 
 
 def all_of(outcome: Outcome) -> Evidence:
@@ -114,9 +137,14 @@ def sample_of(outcome: Outcome, whole: Evidence) -> Evidence:
     count, op = len(outcome.file.cases), outcome.file.op
     if count <= _SMALL or op in (*LAYOUT_OPERATIONS, "quantize", "dequantize"):
         return whole
-    failed = np.zeros(count, bool)
+    return few_of(outcome, whole, _SAMPLE)
+
+
+def few_of(outcome: Outcome, whole: Evidence, most: int) -> Evidence:
+    """At most so many failed and so many passed cases, evenly spread."""
+    failed = np.zeros(len(outcome.file.cases), bool)
     failed[[failure.index for failure in outcome.failures]] = True
     kinds = (np.flatnonzero(failed), np.flatnonzero(~failed))
-    chosen = np.concatenate([kind[:: len(kind) // _SAMPLE + 1] for kind in kinds])
+    chosen = np.concatenate([kind[:: len(kind) // most + 1] for kind in kinds])
     some = Questions(outcome.file, outcome.inputs[chosen])
     return Evidence(some, outcome.answers[chosen], whole.answered[chosen])

@@ -25,6 +25,7 @@ class Finding:
         every: whether they are all that were compared, of several.
         cause: what gives the answers; its counts are those of all the formats.
         also: names of other causes that give the same answers.
+        against: the profile that the answers were compared with, if it was one.
     """
 
     op: str
@@ -32,6 +33,12 @@ class Finding:
     every: bool
     cause: Cause
     also: tuple[str, ...] = ()
+    against: str | None = None
+
+    def is_of(self, row: VerifyRow) -> bool:
+        """Whether it is the cause of a row's answers."""
+        where = self.op, self.against
+        return row.format in self.formats and (row.op, row.profile) == where
 
     def __str__(self) -> str:
         formats = f", all {len(self.formats)} formats" if self.every else f" {_list(self.formats)}"
@@ -87,7 +94,9 @@ def _of_one(rows: Sequence[VerifyRow]) -> Iterator[Finding]:
         also = [c.name for c in next(iter(some.values())) if _key(c) in shared - {common}]
         same, total = sum(c.same for c in found), sum(c.total for c in found)
         cause = dataclasses.replace(found[0], same=same, total=total)
-        yield Finding(rows[0].op, tuple(some), len(some) == len(rows) > 1, cause, tuple(also))
+        yield Finding(
+            rows[0].op, tuple(some), len(some) == len(rows) > 1, cause, tuple(also), rows[0].profile
+        )
 
 
 def _under_one_policy(rows: Sequence[VerifyRow]) -> dict[str, tuple[Cause, ...]]:

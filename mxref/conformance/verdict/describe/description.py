@@ -47,8 +47,17 @@ class Description:
 
     @property
     def text(self) -> str:
-        """A short sentence for each kind of unit."""
-        return "; ".join(self._sentence(kind) for kind in self.failing)
+        """A short sentence for each kind of unit; its ranges end where the cases do."""
+        text = "; ".join(map(self._sentence, self.failing))
+        return f"in the cases asked, {text}" if "exactly where" in text else text
+
+    @property
+    def length(self) -> tuple[int, int]:
+        """How much there is to understand: kinds without a pattern, and literals with effects."""
+        return (
+            sum(bool(part.cases) for part in self.parts),
+            sum(len(part.literals) + 1 for part in self.parts),
+        )
 
     def _sentence(self, kind: str) -> str:
         subject = {"answer": "", "count": "numbers of words "}.get(kind, f"{kind}s ")

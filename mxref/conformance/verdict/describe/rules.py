@@ -23,6 +23,8 @@ __all__ = ["Literal", "Rule", "common", "cover"]
 Indices = NDArray[np.intp]
 #: The limits of what a reader takes in: rules, and literals of each; sets of these tried at once.
 _RULES, _LITERALS, _SETS = 4, 4, 40
+#: The distance of real keys from x to 2 x.
+_BINADE = 1 << 52
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +78,11 @@ class Literal:
         return {"feature": self.feature, "low": low, "high": high, **included}
 
     def widened(self, stops: I64) -> Literal:
-        """With its ends moved to round numbers, but not beyond the nearest of the stops.
+        """With its ends moved outward, but not beyond the nearest of the stops.
 
-        An end with no stop behind it is dropped. A new end may be a stop, which then is left out.
+        An end with no stop behind it is dropped. One with a stop right behind it stays, and others
+        are moved to the stop itself, which is left out: what lies between was not asked. A real
+        number within a factor of two of its stop is moved to a round number before it.
         """
         if self.low is None or self.high is None:
             return self
@@ -86,11 +90,13 @@ class Literal:
         lower, upper = stops[stops < self.low], stops[stops > self.high]
         low = high = None
         if lower.size:
-            stop = int(lower.max())
-            low = simplest(stop + (stop == self.low - 1 and not real), self.low, up=True)
+            low = int(lower.max())
+            if self.low - low <= (_BINADE if real else 1):
+                low = simplest(low, self.low, up=True) if real else self.low
         if upper.size:
-            stop = int(upper.min())
-            high = simplest(self.high, stop - (stop == self.high + 1 and not real), up=False)
+            high = int(upper.min())
+            if high - self.high <= (_BINADE if real else 1):
+                high = simplest(self.high, high, up=False) if real else self.high
         above, below = bool(np.any(lower == low)), bool(np.any(upper == high))
         below |= real and high not in (None, self.high)
         return Literal(self.feature, (), low, high, above, below)

@@ -1,0 +1,100 @@
+"""The verdict on rows: what the standard and the museum of known bugs say of all their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from mxref.conformance.compare.clauses import is_legal, lacking, violated
+from mxref.conformance.verdict.cause.findings import Finding, findings
+from mxref.conformance.verdict.row import VerifyRow
+from mxref.policy.policy import Policy
+
+__all__ = ["UNEXPLAINED", "bugs_of", "judge_rows"]
+
+#: The verdict on answers that the standard leaves open and that nothing known gives, and its text.
+UNEXPLAINED = "unexplained"
+
+
+def judge_rows(rows: Sequence[VerifyRow], policy: Policy, equals: str | None = None) -> str:
+    """The verdict on some rows compared with a policy.
+
+    Args:
+        rows: the rows, with causes.
+        policy: what they were compared with.
+        equals: the one policy that gives the answers of all rows, if it is another.
+    """
+    failing = [row for row in rows if row.failures]
+    if not failing:
+        policies = {row.policy for row in rows}
+        return "conforms" if policies == {"ocp"} else f"conforms under {policy}"
+    asked = [(row.op, row.format) for row in rows]
+    if equals is not None and is_legal(equals, asked):
+        return _under(equals, asked)
+    buggy = [row for row in failing if row.bug]
+    others = [row for row in failing if not row.bug]
+    parts = []
+    if buggy:
+        parts.append("; ".join([*bugs_of(buggy), *_violations(buggy, policy)]))
+    if others:
+        parts.append("; ".join(_violations(others, policy)) or _where_open(others, equals))
+    return "; elsewhere ".join(parts)
+
+
+def bugs_of(rows: Iterable[VerifyRow]) -> list[str]:
+    """The known bugs that give all answers of rows, each with its sentence."""
+    found = findings([row for row in rows if row.bug])
+    return list(dict.fromkeys(_bug(finding) for finding in found))
+
+
+def _bug(finding: Finding) -> str:
+    """A known bug, by the names under which the museum has it."""
+    cause = finding.cause
+    over = "" if cause.policy == "ocp" else f" over {cause.policy}"
+    return f"has bug {' or '.join((cause.name, *finding.also))}{over}: {cause.text}"
+
+
+def _violations(rows: Iterable[VerifyRow], policy: Policy) -> Iterator[str]:
+    """The clauses that wrong answers violate, as one part of a verdict."""
+    failures = [pair for row in rows for pair in row.failures]
+    clauses = {violated(file, failure, policy) for file, failure in failures}
+    if named := sorted(clause for clause in clauses if clause):
+        yield f"violates {', '.join(named)}"
+
+
+def _where_open(rows: Sequence[VerifyRow], equals: str | None) -> str:
+    """The verdict on rows that violate no clause and have no known bug."""
+    given: dict[str, list[tuple[str, str]]] = {}
+    for row in rows:
+        cause = row.causes[0] if row.causes and row.causes[0].complete else None
+        name = "" if cause is None else cause.policy
+        if cause is not None and cause.kind == "profile":
+            name = f"profile {cause.name}"
+        given.setdefault(name if equals is None else equals, []).append((row.op, row.format))
+    if "" not in given:
+        return "; ".join(_under(name, some, _in(some)) for name, some in given.items())
+    errors = any(failure.got is None for row in rows for _, failure in row.failures)
+    return "fails with errors" if errors else UNEXPLAINED
+
+
+def _in(asked: Iterable[tuple[str, str]]) -> str:
+    """Operations and formats in words.
+
+    >>> _in([("encode", "e2m1"), ("quantize", "mxint8"), ("encode", "e4m3")])
+    'in encode e2m1, e4m3 and quantize mxint8'
+    """
+    formats: dict[str, list[str]] = {}
+    for op, format in asked:
+        formats.setdefault(op, []).append(format)
+    return "in " + " and ".join(f"{op} {', '.join(some)}" for op, some in formats.items())
+
+
+def _under(name: str, asked: Sequence[tuple[str, str]], where: str = "") -> str:
+    """The verdict on answers that a policy or a profile gives."""
+    lacks = {} if name.startswith("profile ") else lacking(name, asked)
+    if not lacks:
+        return f"conforms under {name} {where}".rstrip()
+    required = ", ".join(f"{choice}={wanted}" for choice, (wanted, _) in lacks.items())
+    own = ", ".join(value for _, value in lacks.values())
+    text = f"lacks {required} (required); gives {own} {where or 'everywhere'}"
+    rest = Policy.parse(name).replace(**{choice: wanted for choice, (wanted, _) in lacks.items()})
+    return text if rest == Policy() else f"{text}; else conforms under {rest}"

@@ -1,0 +1,220 @@
+"""A report in words: each cause with what it explains, then the evidence; last the verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from mxref.cases.records import VectorFile
+from mxref.cases.words import RULES
+from mxref.conformance.compare.compare import Failure
+from mxref.conformance.compare.failure_text import describe
+from mxref.conformance.verdict.cause.findings import Finding
+from mxref.conformance.verdict.judgement import UNEXPLAINED
+from mxref.conformance.verdict.report import Report
+from mxref.conformance.verdict.row import VerifyRow, listed_as
+from mxref.conformance.verdict.verify import against_standard
+from mxref.policy.policy import Policy
+from mxref.profiles import PROFILES
+
+__all__ = ["compared_with_standard", "report_lines", "verdict_text"]
+
+Pairs = Sequence[tuple[VectorFile, Failure]]
+
+#: What kinds of causes are called, where they give all answers.
+_HEADS = {"mutant": "BUG", "order": "BUG", "policy": "POLICY", "profile": "PROFILE"}
+
+
+def report_lines(report: Report, show: int) -> Iterator[str]:
+    """The lines of a report below its table and what is not covered.
+
+    Args:
+        report: the report.
+        show: number of kinds of failure to show.
+    """
+    if report.profile is not None and report.outside:
+        silent = f"profile {report.profile.name} says nothing of {'; '.join(report.outside)}"
+        yield f"{silent}: compared with {report.policy}"
+    for reason, count in Counter(report.reasons).items():
+        yield f"known: {count} x {reason}"
+    yield from _Causes(report, show).lines()
+    asked = report.asked
+    for id in report.stale[:show]:
+        what = "passes" if id in asked else "was not compared"
+        what = "nothing fails under it" if " " in id else what
+        yield f"{id}: is listed as a known divergence but {what}"
+    if report.scope.text:
+        yield f"asked: {report.scope.text}"
+    yield from (f"note: {note}" for note in report.scope.notes)
+    if report.profile is not None and report.verdict.startswith("conforms"):
+        yield from _limit(report.profile.name)
+    standard = compared_with_standard(report)
+    if standard is not None:
+        yield f"against the standard: {verdict_text(standard)}"
+    summary = [f"{report.compared} cases", f"{len(report.unlisted)} failed"]
+    if report.known:
+        summary.append(f"{len(report.failures) - len(report.unlisted)} known to fail")
+    if report.stale:
+        summary.append(f"{len(report.stale)} wrongly listed as known")
+    word = "PASS" if report.passed else "FAIL"
+    yield f"{word} {report.target.name}: {', '.join(summary)}: {verdict_text(report)}"
+
+
+def verdict_text(report: Report) -> str:
+    """The verdict, with what it means and with the choices that must be offered as well."""
+    verdict = report.verdict
+    if report.profile is not None:
+        name = f"profile {report.profile.name}"
+        verdict = verdict.replace(name, f"{name} (mxref's model of {report.profile.about})", 1)
+    if verdict.endswith(UNEXPLAINED):
+        verdict += (
+            ": the standard leaves these bits open, and no policy or profile known to mxref gives "
+            "them: a rule of its own, or a bug"
+        )
+    chosen, default = Policy.parse(report.equals or "ocp").choices(), Policy().choices()
+    for name, value in chosen.items():
+        (member,) = (one for one in Policy.members(name) if one.value == value)
+        if value != default[name] and member.standings != member.standing.value:
+            verdict += f" ({name}={value}: {member.standings})"
+    if report.besides and not verdict.startswith("lacks"):
+        verdict += f"; {', '.join(report.besides)} (required) must be offered as well"
+    return verdict
+
+
+def compared_with_standard(report: Report) -> Report | None:
+    """The report against the standard, if the target conforms to a profile that differs from it."""
+    if report.profile is None or not report.verdict.startswith("conforms"):
+        return None
+    standard = against_standard(report)
+    return None if standard.verdict == "conforms" else standard
+
+
+def _limit(name: str) -> Iterator[str]:
+    """That the vectors miss steps of a profile whose arithmetic is not the standard's."""
+    if {"amax", "scale", "divide", "element"} & {*PROFILES[name].replaced}:
+        yield (
+            f"the vectors stand at the standard's steps, and {name} has others as well: "
+            f"`mxref fuzz --profile {name}` looks for those"
+        )
+
+
+class _Causes:
+    """The causes of a report's failures, each with its evidence; at most so many kinds of it."""
+
+    def __init__(self, report: Report, show: int) -> None:
+        self.report, self.show, self.left = report, show, 0
+        self.total = len(report.unlisted)
+
+    def lines(self) -> Iterator[str]:
+        """The lines: ways of calling, what gives all answers, what is nearest, and the rest."""
+        report = self.report
+        for use in report.uses:
+            yield f"{'known' if use.key in report.known else 'BUG'}: {use}"
+        told = [one for one in report.findings if one.cause.complete or self._left(one)]
+        for key, equal in groupby(sorted(told, key=_order), _order):
+            yield from self._cause(key[0], list(equal))
+        found = [row for finding in told for row in self._rows(finding)]
+        alone = [row for row in report.rows if self._unlisted(row) and row not in found]
+        for (op, text), some in _by_description(alone).items():
+            count = sum(len(self._unlisted(row)) for row in some)
+            where = f"{op} {', '.join(row.format for row in some)}"
+            yield f"CAUSE UNKNOWN ({count} of {self.total}): {where}: {text}"
+        yield from (f"  {finding}" for finding in report.findings if finding not in told)
+        yield from self._kinds(alone)
+        if self.left:
+            yield f"... and {self.left} more kinds of failure (--show N, --json)"
+
+    def _cause(self, rank: int, findings: Sequence[Finding]) -> Iterator[str]:
+        """One cause, in all operations that share it."""
+        cause = findings[0].cause
+        rows = [row for finding in findings for row in self._rows(finding)]
+        pairs = [pair for row in rows for pair in self._unlisted(row)]
+        if not pairs:
+            return
+        left = [pair for finding in findings for pair in self._left(finding)]
+        name = cause.text or (cause.name if cause.kind == "profile" else cause.policy)
+        name = f"profile {name}" if rank and cause.kind == "profile" else name
+        head = "NEAREST" if rank else _HEADS[cause.kind]
+        yield f"{head}: {name} ({len(pairs) - len(left)} of {self.total})"
+        for finding in findings:
+            yield f"  {finding}"
+        for (op, text), some in _by_description(rows).items():
+            yield f"  {op} {', '.join(row.format for row in some)}, beside it: {text}"
+        yield from self._clauses(left if rank else pairs)
+
+    def _clauses(self, pairs: Pairs) -> Iterator[str]:
+        """Failures of one cause by clause, the most frequent ones first."""
+        kinds: dict[str, list[tuple[VectorFile, Failure]]] = {}
+        for pair in pairs:
+            kinds.setdefault(_why(pair[1]), []).append(pair)
+        for why, some in sorted(kinds.items(), key=lambda kind: -len(kind[1])):
+            if self._has_room():
+                yield f"  {len(some)} x {why}; the first:"
+                yield f"    {describe(*some[0])}"
+
+    def _kinds(self, rows: Sequence[VerifyRow]) -> Iterator[str]:
+        """Failures without a cause, at first at most two kinds of an operation and format."""
+        rank: Counter[tuple[str, ...]] = Counter()
+        order = []
+        here = {(row.op, row.format) for row in rows}
+        for key, failures in self.report.groups.items():
+            if key[:2] in here:
+                rank[key[:2]] += 1
+                order.append((rank[key[:2]] > 2, key, failures))
+        known = self.report.known
+        flags_of = {(row.op, row.format): row.by_flag(known) for row in rows[::-1]}
+        for _, (op, format, *why), failures in sorted(order, key=lambda item: item[0]):
+            if not self._has_room():
+                continue
+            by_flag = flags_of.pop((op, format), None)
+            if by_flag:
+                counts = (f"{flag} {bad} of {cases}" for flag, (bad, cases) in by_flag.items())
+                yield f"{op} {format}, wrong by flag: {', '.join(counts)}"
+            flags = f" [{why[1]}]" if len(why) > 1 and why[1] else ""
+            what = _why(failures[0][1])
+            yield f"{op} {format}: {len(failures)} x {what}{flags}; the first:"
+            yield f"  {describe(*failures[0])}"
+
+    def _has_room(self) -> bool:
+        """Whether another kind may be shown; counts those that may not."""
+        self.show -= 1
+        self.left += self.show < 0
+        return self.show >= 0
+
+    def _rows(self, finding: Finding) -> list[VerifyRow]:
+        return [row for row in self.report.rows if finding.is_of(row)]
+
+    def _unlisted(self, row: VerifyRow) -> Pairs:
+        return self._only_unlisted(row.failures)
+
+    def _left(self, finding: Finding) -> Pairs:
+        """What is left of the failures beside the nearest policy or profile."""
+        beside = [one for row in self._rows(finding) for one in row.beside]
+        return self._only_unlisted((one.file, f) for one in beside for f in one.failures)
+
+    def _only_unlisted(self, pairs: Iterable[tuple[VectorFile, Failure]]) -> Pairs:
+        return [pair for pair in pairs if listed_as(*pair, self.report.known) is None]
+
+
+def _by_description(rows: Iterable[VerifyRow]) -> dict[tuple[str, str], list[VerifyRow]]:
+    """Rows of an operation that are wrong in the same way, by what is said of them."""
+    found: dict[tuple[str, str], list[VerifyRow]] = {}
+    for row in rows:
+        if row.description is not None:
+            found.setdefault((row.op, row.description.text), []).append(row)
+    return found
+
+
+def _order(finding: Finding) -> tuple[int, str, str, str]:
+    """What is complete first, then equal causes together; what is partly so is said of each."""
+    cause = finding.cause
+    if cause.complete:
+        return 0, cause.kind, cause.name, cause.policy
+    return 1, cause.kind, cause.name, cause.policy
+
+
+def _why(failure: Failure) -> str:
+    """The clause of a failure with its title, or its error."""
+    rule = failure.case.rule
+    return failure.error if failure.got is None else f"{rule}, {RULES[rule]}"
