@@ -55,7 +55,7 @@ def operand(blocks: BlockFields, axis: int, parameter: str = "blocks") -> Operan
     >>> blocks = mxref.quantize(np.float32([[1.0, 2.0, 3.0]]), "mxfp4_e2m1", block_size=2)
     >>> found = operand(blocks, 1)
     >>> found.codes.tolist(), found.scales.tolist(), found.run, found.length
-    ([[2, 4, 5, 0]], [[127, 127]], 2, 3)
+    ([[4, 6, 7, 0]], [[126, 126]], 2, 3)
     """
     if not isinstance(blocks, BlockFields):
         raise TypeError(f"{parameter} must be a Blocks, got {type(blocks).__name__}")
