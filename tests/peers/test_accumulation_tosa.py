@@ -1,7 +1,7 @@
 """`by_block` against MATMUL_T_BLOCK_SCALED of the TOSA reference model, bit for bit.
 
-It needs tosa-tools 2026.8.0, which keeps NumPy older than the extra `peers` does; it is skipped where
-that is absent.
+It needs tosa-tools 2026.8.0, which keeps NumPy older than the extra `peers` does; without it, it is
+skipped.
 """
 
 from __future__ import annotations
