@@ -12,9 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 from product_rows import ADDERS, FORMATS, LAST_PLACES, LENGTHS, difference_of_powers, drawn, side
+from shares import Share
 
+import mxref
+from mxref.exact import dot as exact_dot
 from mxref.exact import value
 from mxref.exact.adders import accumulation
+from mxref.formats.catalog import ELEMENT_FORMATS
 from mxref.policy.choices import Accumulation
 from mxref.products.accumulation import accumulated
 from mxref.products.operand import Operand
@@ -243,3 +247,72 @@ def test_the_exponent_of_a_group_is_that_of_the_scales() -> None:
     scales = np.array([[127, 127 - 35], [127, 127]], np.uint8)
     a, b = (side("e2m1", codes[i : i + 1], scales[i : i + 1]) for i in (0, 1))
     assert accumulated(a, b, Accumulation.ALIGNED_35).view(np.uint32)[0, 0] == 0x417FFFFF
+
+
+def largest_loss(formats: tuple[str, str]) -> list[np.ndarray]:
+    """Codes whose product counts with too large an exponent, and those of the largest one cut off.
+
+    Of all pairs of products of two formats, that which loses the most of the first product.
+    """
+    codes = [np.arange(1, ELEMENT_FORMATS[format].max_code + 1) for format in formats]
+    values = [mxref.decode(c, f, np.float64) for c, f in zip(codes, formats, strict=True)]
+    least = [ELEMENT_FORMATS[format].emin for format in formats]
+    fields = [np.maximum(np.frexp(v)[1] - 1, e) for v, e in zip(values, least, strict=True)]
+    products = np.outer(*values).ravel()
+    order = np.argsort(products)
+    unit = np.ldexp(1.0, np.add.outer(*fields).ravel() - 25)
+    cut = np.searchsorted(products[order], unit) - 1
+    lost = np.where(cut < 0, 0, products[order[cut]]) / products
+    first, second = int(np.argmax(lost)), order[cut[np.argmax(lost)]]
+    pairs = np.array([np.unravel_index(i, (len(codes[0]), len(codes[1]))) for i in (first, second)])
+    return [(pairs[:, side] + 1).astype(np.uint8) for side in (0, 1)]
+
+
+def outside(a: Operand, b: Operand, how: Accumulation) -> list[tuple[int, int]]:
+    """Outputs that leave the interval of all adders."""
+    sums = accumulated(a, b, how)
+    rows = [
+        [
+            exact_dot.row(scales, codes[: one.length], one.format.name)
+            for codes, scales in zip(one.codes.tolist(), one.scales.tolist(), strict=True)
+        ]
+        for one in (a, b)
+    ]
+    places = []
+    for (i, x), (j, y) in itertools.product(enumerate(rows[0]), enumerate(rows[1])):
+        ends = exact_dot.dot_bounds(x, y, "f32", "any")
+        low, high = np.array(ends, np.uint32).view(np.float32)
+        if not low <= sums[i, j] <= high:
+            places.append((i, j))
+    return places
+
+
+ALIGNED = [case for case in CASES if case.values[0].value in ("aligned_25", "aligned_35")]
+
+
+@pytest.mark.parametrize(("how", "format_a", "format_b"), ALIGNED)
+def test_aligned_sums_stay_in_the_interval_of_all_adders(
+    how: Accumulation, format_a: str, format_b: str, share: Share
+) -> None:
+    state = np.random.default_rng([*format_a.encode(), *format_b.encode()])
+    worst = largest_loss((format_a, format_b))
+    for length in (2, 32, 64, 96):
+        one = np.full((1, -(-length // 32)), 127, np.uint8)
+        sides = []
+        for format, codes in zip((format_a, format_b), worst, strict=True):
+            where = np.arange(length) % 32 > 0
+            sides.append(side(format, codes[where.astype(int)][None], one))
+        assert outside(*sides, how) == []
+    for length in LENGTHS if share.number is None else (5, 96):
+        a, b = drawn((format_a, format_b), length, 10 if share.number is None else 2, state)
+        assert outside(a, b, how) == []
+
+
+def test_the_interval_of_all_adders_is_nearly_reached() -> None:
+    """By 0.92 of its radius: a subnormal of E2M3 counts with 8 times its value."""
+    codes = largest_loss(("e5m2", "e2m3"))
+    a, b = ([one[0], *[one[1]] * 31] for one in codes)
+    terms = [value(int(x), "e5m2") * value(int(y), "e2m3") for x, y in zip(a, b, strict=True)]
+    bits = found(bytes(a).hex(), bytes(b).hex(), Accumulation.ALIGNED_25, "e5m2", "e2m3")
+    error = sum(terms) - Fraction(float(np.uint32(bits).view(np.float32)))
+    assert 0.92 < error / (sum(terms) * Fraction(2 * 32 + 2, 2**23)) < 1
