@@ -141,7 +141,7 @@ def _quantized(
     rows = []
     for row in words:
         numbers: list[Number] = []
-        for start in range(0, len(row), length or len(row)):
+        for start in range(0, len(row), length or len(row) or 1):
             part = row[start : start + (length or len(row))]
             for k in range(0, len(part), 32):
                 scale, codes = quantize(part[k : k + 32], source, format, **choices)
