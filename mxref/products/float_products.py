@@ -66,7 +66,7 @@ def float_product(a: ArrayLike, b: ArrayLike, layout: FloatLayout) -> Floats:
 
     >>> from mxref.bits.floats import F32
     >>> float_product([[1.0, 2.0**-60, -1.0]], np.ones((3, 1)), F32)
-    array([[8.67362e-19]], dtype=float32)
+    array([[8.6736174e-19]], dtype=float32)
     """
     left, right = FloatMatrix.of(a), FloatMatrix.of(b)
     sums = _matmul(left.integers, right.integers)
@@ -86,7 +86,7 @@ def float_product_bounds(a: ArrayLike, b: ArrayLike, layout: FloatLayout) -> tup
     >>> from mxref.bits.floats import F32
     >>> low, high = float_product_bounds([[1.0, 1.0]], [[1.0], [1.0]], F32)
     >>> low.view(np.uint32), high.view(np.uint32)
-    (array([[1073741820]], dtype=uint32), array([[1073741826]], dtype=uint32))
+    (array([[1073741822]], dtype=uint32), array([[1073741825]], dtype=uint32))
     """
     left, right = FloatMatrix.of(a), FloatMatrix.of(b)
     unit = left.unit + right.unit
