@@ -18,6 +18,7 @@ from mxref.policy.policy import ElementPolicy
 
 #: Where a float32 sum becomes infinite: midway between the largest number and the next one.
 _OVERFLOW = (1 << 128) - (1 << 103)
+_COLUMNS = 64  # of a part: Python integers need much memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class FloatMatrix:
         return cls((sign * significand).astype(object) << shift.astype(object), unit, marks)
 
 
-def float_product(a: ArrayLike, b: ArrayLike, layout: FloatLayout) -> Floats:
+def float_product(a: ArrayLike, b: NDArray[Any], layout: FloatLayout) -> Floats:
     """The product of two matrices, each sum exact and rounded once, ties to even.
 
     NaN if a number is NaN, for Inf times zero and for infinities of both signs; an exact zero is
@@ -68,9 +69,14 @@ def float_product(a: ArrayLike, b: ArrayLike, layout: FloatLayout) -> Floats:
     >>> float_product([[1.0, 2.0**-60, -1.0]], np.ones((3, 1)), F32)
     array([[8.6736174e-19]], dtype=float32)
     """
-    left, right = FloatMatrix.of(a), FloatMatrix.of(b)
-    sums = _matmul(left.integers, right.integers)
-    return _floats(sums, left.unit + right.unit, _special(left, right), layout)
+    left = FloatMatrix.of(a)
+    out = np.empty((len(left.integers), b.shape[1]), layout.dtype)
+    for first in range(0, b.shape[1], _COLUMNS):
+        part = slice(first, first + _COLUMNS)
+        right = FloatMatrix.of(b[:, part])
+        sums = _matmul(left.integers, right.integers)
+        out[:, part] = _floats(sums, left.unit + right.unit, _special(left, right), layout)
+    return out
 
 
 def float_product_bounds(a: ArrayLike, b: ArrayLike, layout: FloatLayout) -> tuple[Floats, Floats]:

@@ -63,14 +63,21 @@ def test_ties_and_what_decides_them(target: str) -> None:
 
 def test_half_of_the_smallest_number() -> None:
     small = 2.0**-1074
-    got = float_product([[small], [3 * small], [-small]], [[0.5, 0.25, 0.75]], F64)
+    got = float_product([[small], [3 * small], [-small]], np.array([[0.5, 0.25, 0.75]]), F64)
     assert bits(got / small) == bits(np.array([[0.0, 0, 1], [2, 1, 2], [-0.0, -0.0, -1]]))
+
+
+def test_more_columns_than_a_part_has() -> None:
+    numbers = np.random.default_rng(2).standard_normal((3, 150)).astype(np.float32)
+    got = float_product(np.ones((1, 3)), numbers, F32)
+    exact = [sum(map(Fraction, column)) for column in numbers.T.tolist()]
+    assert bits(got) == [[rounded(Fraction(n), "f32") for n in exact]]
 
 
 def test_special_values() -> None:
     inf, nan = math.inf, math.nan
     x = [[1.0, 2.0], [inf, 2.0], [inf, -inf], [nan, 0.0], [0.0, 0.0]]
-    w = [[1.0, 0.0, inf, 0.0, -1.0], [1.0, 1.0, 0.0, nan, -1.0]]
+    w = np.array([[1.0, 0.0, inf, 0.0, -1.0], [1.0, 1.0, 0.0, nan, -1.0]])
     expected = [
         [3.0, 2.0, inf, nan, -3.0],
         [inf, nan, inf, nan, -inf],
