@@ -7,9 +7,12 @@ from mxref.policy.keywords import DecodeScaleChoices as DecodeScaleChoices
 from mxref.policy.keywords import DequantizeChoices as DequantizeChoices
 from mxref.policy.keywords import ElementChoices as ElementChoices
 from mxref.policy.keywords import EncodeScaleChoices as EncodeScaleChoices
+from mxref.policy.keywords import LinearChoices as LinearChoices
+from mxref.policy.keywords import LinearGradientsChoices as LinearGradientsChoices
 from mxref.policy.keywords import PackBlocksChoices as PackBlocksChoices
 from mxref.policy.keywords import PackChoices as PackChoices
 from mxref.policy.keywords import PackScalesChoices as PackScalesChoices
+from mxref.policy.keywords import ProductChoices as ProductChoices
 from mxref.policy.keywords import QuantizeChoices as QuantizeChoices
 from mxref.policy.keywords import SharedScaleChoices as SharedScaleChoices
 from mxref.policy.policy import (
@@ -18,6 +21,7 @@ from mxref.policy.policy import (
     ElementPolicy,
     LayoutPolicy,
     Policy,
+    ProductPolicy,
     ScalePolicy,
     resolve,
 )
@@ -29,6 +33,7 @@ __all__ = [
     "ElementPolicy",
     "LayoutPolicy",
     "Policy",
+    "ProductPolicy",
     "ScalePolicy",
     "ScaleRule",
     "resolve",

@@ -86,6 +86,26 @@ class DequantizeChoices(DecodeChoices, DecodeScaleChoices, total=False):
     scale_arithmetic: str | c.ScaleArithmetic
 
 
+class ProductChoices(TypedDict, total=False):
+    """Keyword choices of `matmul`."""
+
+    accumulation: str | c.Accumulation
+
+
+class LinearChoices(QuantizeChoices, ProductChoices, total=False):
+    """Keyword choices of `linear`: those of quantizing its operands, and of the product."""
+
+    weight_axis: str | c.WeightAxis
+    activations: str | c.Activations
+
+
+class LinearGradientsChoices(QuantizeChoices, ProductChoices, total=False):
+    """Keyword choices of `linear_gradients`: those of quantizing, and of the products."""
+
+    backward_operands: str | c.BackwardOperands
+    gradient_rows: str | c.GradientRows
+
+
 class PackChoices(TypedDict, total=False):
     """Keyword choices of `pack`, `unpack` and `packed_size`."""
 

@@ -103,6 +103,17 @@ class LayoutPolicy(_Group):
 
 
 @dataclass(frozen=True, slots=True)
+class ProductPolicy(_Group):
+    """The choices that products and linear layers read."""
+
+    accumulation: c.Accumulation = c.Accumulation.EXACT
+    backward_operands: c.BackwardOperands = c.BackwardOperands.REQUANTIZED
+    gradient_rows: c.GradientRows = c.GradientRows.FLATTENED
+    weight_axis: c.WeightAxis = c.WeightAxis.IN
+    activations: c.Activations = c.Activations.QUANTIZED
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """One value for every open choice: a named function instead of "some MXFP4".
 
@@ -111,6 +122,7 @@ class Policy:
         scale: choices of the scale.
         decode: choices of decoding.
         layout: choices of layout.
+        products: choices of products and linear layers.
 
     >>> policy = Policy.parse("ocp+rounding=toward_zero")
     >>> policy.element.rounding.value, str(policy), policy == Policy()
@@ -121,6 +133,7 @@ class Policy:
     scale: ScalePolicy = ScalePolicy()
     decode: DecodePolicy = DecodePolicy()
     layout: LayoutPolicy = LayoutPolicy()
+    products: ProductPolicy = ProductPolicy()
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -216,6 +229,9 @@ READS: Mapping[str, tuple[str, ...]] = {
         ("unpack_blocks", k.PackBlocksChoices, ()),
         ("pack_scales", k.PackScalesChoices, ()),
         ("unpack_scales", k.PackScalesChoices, ()),
+        ("matmul", k.ProductChoices, ()),
+        ("linear", k.LinearChoices, ()),
+        ("linear_gradients", k.LinearGradientsChoices, ()),
     )
 }
 
