@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from mxref.bits.floats import FloatLayout
 from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import BlockFormat, ElementFormat
 
-__all__ = ["Dot", "SWAMPED", "designed_dots", "last_roundings", "negative", "power"]
+__all__ = ["Dot", "SWAMPED", "designed_dots", "last_roundings", "narrow_dots", "negative", "power"]
 
 _SIZE = 32
 _ONE = 0x7F
@@ -96,12 +97,11 @@ def designed_dots(a: BlockFormat, b: BlockFormat) -> Iterator[Dot]:
 
 
 def _alone(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
-    """One product of the largest significands at each pair of binades; of many a quarter."""
+    """One product of the largest significands at each pair of binades; of many pairs a third."""
     rows = [list(_binade_ends(fmt)) for fmt in (a, b)]
-    step = 2 if len(rows[0]) * len(rows[1]) > 400 else 1
+    step = 3 if len(rows[0]) * len(rows[1]) > 400 else 1
     for (i, x), (j, y) in itertools.product(*map(enumerate, rows)):
-        ends = i in (0, len(rows[0]) - 1) and j in (0, len(rows[1]) - 1)
-        if ends or (i % step == j // step % step and j % step == 0):
+        if (i + j) % step == 0:
             x, y = negative(a, x) if (i + j) & 1 else x, negative(b, y) if j & 2 else y
             yield Dot(f"alone_{x:02x}_{y:02x}", (x,), (y,))
 
@@ -361,9 +361,9 @@ def _beyond(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
     for left in (0xF0, 0xF8, 0xFE):
         yield Dot(f"beyond_random_{left:02x}", x, y, (left,), (_ONE,), flags)
     # The largest float32 number, and the tie above it, from two products.
-    yield from _sums("largest", a, b, 24, (127, 103), (1, -1), flags)
-    yield from _sums("beyond_tie", a, b, 24, (127, 127, 102), (1, 1, -1), flags)
-    yield from _sums("beyond_largest", a, b, 24, (127, 127, 103), (1, 1, -1), flags)
+    yield from _sums("largest", a, b, (127, 103), (1, -1), flags)
+    yield from _sums("beyond_tie", a, b, (127, 127, 102), (1, 1, -1), flags)
+    yield from _sums("beyond_largest", a, b, (127, 127, 103), (1, 1, -1), flags)
 
 
 # The last rounding.
@@ -389,7 +389,7 @@ def last_roundings(a: ElementFormat, b: ElementFormat, bits: int) -> Iterator[Do
             ("sticky_alone", (0, -100), (1, 1)),
         ):
             yield from _sums(
-                f"{name}_{word}", a, b, bits, exponents, [sign * s for s in signs], ("tie",)
+                f"{name}_{word}", a, b, exponents, [sign * s for s in signs], ("tie",)
             )
 
 
@@ -397,7 +397,6 @@ def _sums(
     name: str,
     a: ElementFormat,
     b: ElementFormat,
-    bits: int,
     exponents: Sequence[int],
     signs: Sequence[int],
     flags: tuple[str, ...],
@@ -409,3 +408,29 @@ def _sums(
     ]
     scales = [[_ONE + half[i] for half in halves] for i in (0, 1)]
     yield _joined(name, parts, *scales, flags)
+
+
+def narrow_dots(a: ElementFormat, b: ElementFormat, layout: FloatLayout) -> Iterator[Dot]:
+    """Sums at the ends of a narrow float type, and some of many products."""
+    p = layout.mantissa_bits
+    top, low = layout.bias, layout.emin - p
+    if layout.name == "f16":
+        for name, exponents, signs in (
+            ("largest", (top + 1, top - p), (1, -1)),
+            ("beyond_tie", (top + 1, top - p - 1), (1, -1)),
+            ("below_beyond_tie", (top + 1, top - p - 1, top - 40), (1, -1, -1)),
+            ("smallest", (low,), (1,)),
+            ("half_smallest", (low - 1,), (1,)),
+            ("above_half_smallest", (low - 1, low - 40), (1, 1)),
+            ("subnormal_tie", (low + 1, low - 1), (1, 1)),
+            ("subnormal_odd_tie", (low + 1, low, low - 1), (1, 1, 1)),
+            ("below_normal", (low + p, low - 1), (1, -1)),
+        ):
+            for sign, word in ((1, "plus"), (-1, "minus")):
+                some = [sign * s for s in signs]
+                yield from _sums(f"{name}_{word}", a, b, exponents, some, ())
+    for index, count in enumerate((32, 32, 32, 64, 96, 40)):
+        sides = [_drawn(fmt, count, 800 + 2 * index + i, 6) for i, fmt in enumerate((a, b))]
+        yield Dot(f"random_{index}_{count}", *sides, *_scales(count, 70 + index, 2))
+    x, y = [power(a, 0)] * 3, [power(b, 0)] * 3
+    yield Dot("nan", x, y, (0xFF,), (_ONE,), ("nan",))
