@@ -53,12 +53,13 @@ def exact_product(format: str, float: str, words: Sequence[int], column: str) ->
     a, b = (
         dot.row(side.scales, side.codes, name) for side, name in zip(sides, names, strict=True)
     )
-    if column == "bits":
-        return int(dot.exact_in_every_order(a, b))
-    if column in BOUNDS:
-        return dot.dot_bounds(a, b, float)[BOUNDS.index(column)]
-    how = Policy.parse(column).products.accumulation
     exact = dot.dot(a, b, float)
+    if column in BOUNDS:
+        if dot.exact_in_every_order(a, b):
+            return exact
+        ends = dot.dot_bounds(a, b, float)
+        return (*ends, LAYOUTS[float].nan_bits)[BOUNDS.index(column)]
+    how = Policy.parse(column).products.accumulation
     if how is Accumulation.EXACT or a.has_nan or b.has_nan or a.infinities or b.infinities:
         return exact
     x, y = sides
@@ -101,10 +102,11 @@ def outputs(
     """The answers of a column to every row of one side with every row of the other."""
     layout = LAYOUTS[float]
     left, right = blocks_of(a, formats[0]), blocks_of(b, formats[1]).T
-    if column == "bits":
-        return exact_in_every_order(left, right).astype(np.uint64)
+    how = "ocp" if column in BOUNDS else column
+    found = matmul(left, right, layout.dtype, Policy.parse(how)).view(layout.uint)
     if column in BOUNDS:
-        ends = matmul_bounds(left, right, layout.dtype, rounding=rounding)
-        return ends[BOUNDS.index(column)].view(layout.uint).astype(np.uint64)
-    found = matmul(left, right, layout.dtype, Policy.parse(column))
-    return found.view(layout.uint).astype(np.uint64)
+        nan = np.full(found.shape, layout.nan_bits, layout.uint)
+        ends = (e.view(layout.uint) for e in matmul_bounds(left, right, layout.dtype, rounding=rounding))
+        one = exact_in_every_order(left, right)
+        found = np.where(one, found, (*ends, nan)[BOUNDS.index(column)])
+    return found.astype(np.uint64)

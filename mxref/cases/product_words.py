@@ -20,7 +20,7 @@ from mxref.formats.catalog import BLOCK_FORMATS, BlockFormat
 __all__ = ["BOUNDS", "PAIRS", "Side", "blocks_of", "operands", "pair_formats", "terms"]
 
 #: Columns of a file of products that are no policies: the ends of the interval that no order of
-#: float32 additions leaves, and 1 where every order gives the answer of `ocp`.
+#: float32 additions leaves, and the answer that every order gives, NaN where it is not one.
 BOUNDS = ("lo", "hi", "bits")
 _MIXED = (
     ("mxfp8_e5m2", "mxfp8_e4m3"),

@@ -97,12 +97,10 @@ FLAGS: Mapping[str, str] = {
     "strided": "`mxref verify` hands these values over in memory that is not contiguous",
     "scale_subnormal": "the scale is a subnormal number of its format, or zero",
     "one_product": "one product alone is not zero",
-    "any_order": "every order of float32 additions gives this answer: the column `bits` is set",
     "swamping": "large products that cancel beside small ones that may be lost between them",
     "cancellation": "the sum is far smaller than the largest product",
     "scale_pair": "scales from the ends of E8M0, whose product may be beyond it",
     "sum_overflow": "a sum on the way may be beyond the float type",
-    "two_blocks": "the sum runs over several blocks",
 }
 
 #: Clauses that decide an answer: sections of OCP MX v1.0, and clauses of SPEC_NOTES.

@@ -15,6 +15,8 @@ __all__ = ["Dot", "SWAMPED", "designed_dots", "last_roundings", "narrow_dots", "
 
 _SIZE = 32
 _ONE = 0x7F
+#: Formats with a case of 1024 elements.
+_LONG = ("e4m3", "e2m1", "int8")
 #: Scale codes that are paired: the ends of E8M0, 2**-30, 1 and 2**4.
 _SCALES = (0x00, 0x01, 0x61, 0x7F, 0x83, 0xFE, 0xFF)
 #: Element codes of E4M3 that tell orders and adders apart.
@@ -87,8 +89,10 @@ def _exponents(fmt: ElementFormat) -> tuple[int, int]:
 def designed_dots(a: BlockFormat, b: BlockFormat) -> Iterator[Dot]:
     """The dot products of a pair of formats whose results are float32 numbers."""
     formats = a.element, b.element
-    for family in (_alone, _lanes, _scale_pairs, _bands, _lengths, _swamped, _cancelling, _special):
+    for family in (_alone, _scale_pairs, _bands, _lengths, _swamped, _cancelling, _special):
         yield from family(*formats)
+    if a == b:
+        yield from _lanes(*formats)
     yield from _beyond(*formats)
     yield from last_roundings(*formats, 24)
 
@@ -97,9 +101,9 @@ def designed_dots(a: BlockFormat, b: BlockFormat) -> Iterator[Dot]:
 
 
 def _alone(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
-    """One product of the largest significands at each pair of binades; of many pairs a third."""
+    """One product of the largest significands at each pair of binades; of many pairs a quarter."""
     rows = [list(_binade_ends(fmt)) for fmt in (a, b)]
-    step = 3 if len(rows[0]) * len(rows[1]) > 400 else 1
+    step = 1 if a == b and len(rows[0]) < 20 else 4
     for (i, x), (j, y) in itertools.product(*map(enumerate, rows)):
         if (i + j) % step == 0:
             x, y = negative(a, x) if (i + j) & 1 else x, negative(b, y) if j & 2 else y
@@ -170,7 +174,7 @@ def _scales(count: int, seed: int, spread: int) -> tuple[list[int], list[int]]:
 def _lengths(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
     """Codes of all binades, in whole blocks and with tails."""
     counts = [*[32] * 8, 33, 40, 63, 64, 64, 65, 95, 96, 96]
-    counts += [1024] * (a == b)
+    counts += [1024] * (a == b and a.name in _LONG)
     for index, count in enumerate(counts):
         binades = 99 if index % 2 else 6
         sides = [_drawn(fmt, count, 300 + 2 * index + i, binades) for i, fmt in enumerate((a, b))]

@@ -29,7 +29,6 @@ def product_reason(format: str, float: str, inputs: Words, answer: Words) -> Why
         "nan": bits > layout.inf_bits,
         "inf": products is None and bits == layout.inf_bits,
         "one_product": products is not None and sum(map(bool, products)) == 1,
-        "two_blocks": blocks > 1,
         "zero": answer[0] == 0,
         "subnormal": 0 < bits < 1 << layout.mantissa_bits,
         "overflow": products is not None and bits == layout.inf_bits,
