@@ -32,6 +32,11 @@ function             arguments                                             retur
                                                                            in C order
 ===================  ====================================================  ======================
 
+``matmul(scales_a, codes_a, scales_b, codes_b, format_a, format_b)`` gives the product (m, n) of
+codes (m, k) and (n, k), which have a scale for each 32 elements along k, as float32; with a seventh
+parameter it is given the dtype of the result. Rows, columns and k are filled up with the code 00 and
+the scale 7f to ``MULTIPLES``, three integers, ``(1, 1, 32)`` unless the target says otherwise.
+
 Half of the tensors are not contiguous in memory. Blocks of NVFP4 have 16 elements: ``fp4_ue4m3`` is
 asked as the MX formats are, and of ``nvfp4`` the float32 scale of the tensor is the last argument.
 Both are asked for only where ``FORMATS`` names them.
@@ -82,6 +87,7 @@ from mxref.profiles import PROFILES, Profile
 from mxref.support.text import unknown_name
 from mxref.targets.array_libraries import library_of
 from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
+from mxref.targets.product_calls import MULTIPLES, ProductFunction
 
 __all__ = [
     "CLAIMS",
@@ -156,7 +162,8 @@ class PythonTarget:
 
     def covers(self, op: str, format: str, float: str) -> bool:
         """Whether the target covers an operation, format and float type."""
-        return op in self.operations and claims_cover(self.formats, self.floats, format, float)
+        has = op in self.operations and claims_cover(self.formats, self.floats, format, float)
+        return has and float in getattr(self.operations[op], "floats", (float,))
 
     def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:
         """Its answers to input words, one case a row."""
@@ -235,6 +242,7 @@ def _modes(module: ModuleType) -> dict[str, object]:
 def target_of(module: object, name: str) -> PythonTarget:
     """The target made of a module or any object with the operations as attributes."""
     names = (*OPERATIONS, "POLICY", "PROFILE", "ARRAYS", "DEVICE", "FLOATS", "FORMATS", "THREADS")
+    names = (*names, "MULTIPLES")
     with _reading(name):
         has = {one: getattr(module, one) for one in names if hasattr(module, one)}
     found = {op: has[op] for op in OPERATIONS if callable(has.get(op))}
@@ -250,10 +258,18 @@ def target_of(module: object, name: str) -> PythonTarget:
         library = library_of(has.get("ARRAYS", "numpy"), has.get("DEVICE"))
     except ValueError as error:
         raise TargetError(f"target {name}: {error}") from None
+    operations = {op: library.taking(function) for op, function in found.items()}
+    if "matmul" in found:
+        try:
+            multiples = has.get("MULTIPLES", MULTIPLES)
+            product = ProductFunction.of(found["matmul"], operations["matmul"], multiples)
+        except ValueError as error:
+            raise TargetError(f"target {name}: {error}") from None
+        operations["matmul"] = product
     floats = _claimed(has.get("FLOATS"), name, "FLOATS", LAYOUTS)
     return PythonTarget(
         name=name,
-        operations={op: library.taking(function) for op, function in found.items()},
+        operations=operations,
         policy=policy,
         formats=_claimed(has.get("FORMATS"), name, "FORMATS", _FORMATS),
         floats=floats - set(library.lacks),
@@ -299,8 +315,8 @@ def claimed_names(target: str, claim: str, names: Collection[object]) -> frozens
 def claims_cover(
     formats: Collection[str], floats: Collection[str], format: str, float: str
 ) -> bool:
-    """Whether a format and float type are claimed; scales have one format only."""
-    has_format = format == E8M0.name or format in formats
+    """Whether a format, or a pair of them, and a float type are claimed; scales have one format."""
+    has_format = format == E8M0.name or all(one in formats for one in format.split("-"))
     return has_format and (float in floats or float not in LAYOUTS)  # or the name of a layout
 
 
