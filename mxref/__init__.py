@@ -29,6 +29,8 @@ __all__ = [
     "encode",
     "encode_scale",
     "formats",
+    "matmul",
+    "matmul_bounds",
     "pack",
     "pack_blocks",
     "pack_scales",

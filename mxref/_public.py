@@ -22,4 +22,6 @@ from mxref.packing.elements import unpack_blocks as unpack_blocks
 from mxref.packing.scales import pack_scales as pack_scales
 from mxref.packing.scales import unpack_scales as unpack_scales
 from mxref.policy.policy import Policy as Policy
+from mxref.products.dot import matmul as matmul
+from mxref.products.dot import matmul_bounds as matmul_bounds
 from mxref.profiles import profile as profile

@@ -1,0 +1,206 @@
+"""Products of tensors in blocks: the exact value, rounded once, and bounds of float32 sums."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from mxref.bits.floats import F64, Bool, FloatLayout, Floats, floats_from, layout_of
+from mxref.bits.out import floats_out
+from mxref.blocks.fields import BlockFields
+from mxref.policy.choices import Accumulation
+from mxref.policy.keywords import ProductChoices, Unpack
+from mxref.policy.policy import Policy, resolve
+from mxref.products.exact_sums import infinities, known, patterns_of
+from mxref.products.intervals import interval_ends, order_free
+from mxref.products.operand import Operand, check_pair, operand
+from mxref.products.run_products import (
+    UNIT,
+    integer_products,
+    special_values,
+    sums_of_products,
+)
+from mxref.support.threads import for_each, thread_count
+
+#: Rows and columns of a part of the product: its sums stay in the cache.
+_ROWS, _COLUMNS = 64, 128
+
+
+def matmul(
+    a: BlockFields,
+    b: BlockFields,
+    dtype: DTypeLike = np.float32,
+    policy: str | Policy = "ocp",
+    *,
+    out: Floats | None = None,
+    threads: int | None = None,
+    **choices: Unpack[ProductChoices],
+) -> Floats:
+    """The product of two matrices in blocks: exact and rounded once, or as a named adder gives it.
+
+    Args:
+        a: (M, K), or (K,) for one row; blocks along K, E8M0 scales.
+        b: (K, N), or (K,) for one column; blocks along K as long as those of `a`. Weights of shape
+            (N, K) with blocks along K are `w.T`. Its element format may be another one.
+        dtype: float64, float32, float16 or bfloat16.
+        policy: a `Policy` or its spelling.
+        out: where the result goes: C-contiguous, of its shape and the dtype.
+        threads: on how many threads the parts of the product are computed; if None,
+            MXREF_THREADS says it, or it is one.
+        choices: `accumulation`; see `mxref.choices`.
+
+    Returns:
+        Floats (M, N), without the axis of a matrix that is one row or column. NaN where a scale of
+        the row or the column is FF, its elements zeros or not, where an element is NaN, an infinity
+        times zero, or infinities of both signs meet; else an infinity where a product is one. An
+        exact zero is +0.
+
+    Raises:
+        TypeError: no `Blocks`, or dtype is not supported.
+        ValueError: more axes, blocks along another axis, another K or another block size, scales
+            that are not E8M0, a tensor scale; unknown choice; `out` of another shape or dtype.
+
+    Source: OCP MX v1.0 6.1, 6.2; SPEC_NOTES N26, N27, N28, N43.
+
+    >>> import mxref
+    >>> x = mxref.quantize(np.float32([[1.0, 2.0], [3.0, -4.0]]), "mxfp8_e4m3", axis=1)
+    >>> w = mxref.quantize(np.float32([[0.5, 1.0]]), "mxfp4_e2m1", axis=1)
+    >>> matmul(x, w.T)
+    array([[ 2.5],
+           [-2.5]], dtype=float32)
+    """
+    how = resolve("matmul", policy, choices).products.accumulation
+    left, right, shape = _operands(a, b)
+    layout = layout_of(dtype)
+    bits = floats_out(out, shape, layout, a.codes, a.scale_codes, b.codes, b.scale_codes)
+    whole = bits.reshape(len(left.codes), len(right.codes))
+
+    def multiply(part: tuple[slice, slice]) -> None:
+        some = _rows(left, part[0]), _rows(right, part[1])
+        if how is not Accumulation.EXACT:
+            raise NotImplementedError(f"accumulation={how.value}")
+        whole[part] = _with_special_values(_exact(*some, layout), *some, layout)
+
+    for_each(multiply, _parts(left, right), thread_count(threads))
+    return floats_from(bits, layout)
+
+
+def matmul_bounds(
+    a: BlockFields,
+    b: BlockFields,
+    dtype: DTypeLike = np.float32,
+    *,
+    rounding: Literal["nearest", "any"] = "nearest",
+) -> tuple[Floats, Floats]:
+    """The intervals that no float32 accumulation of a product leaves, in any order.
+
+    With n nonzero products of magnitudes that add up to A, a sum in float32 lies within
+    (n - 1) 2**-24 A + n 2**-150 of the exact one (`nearest`), or (2K + 2) 2**-23 A + K 2**-149
+    (`any`). The ends are rounded to the dtype, as the sums are.
+
+    Args:
+        a: as in `matmul`.
+        b: as in `matmul`.
+        dtype: float64, float32, float16 or bfloat16.
+        rounding: `nearest`: each addition rounds to nearest, in any order or tree, with FMA or not;
+            `any`: adders that truncate and do not normalize, too.
+
+    Returns:
+        The lower and the upper ends, floats of the shape that `matmul` gives. -0 and +0 are one
+        number here. Both are NaN where the product is NaN. They are -Inf and Inf where a float32
+        sum may overflow, so that Inf and NaN are allowed, too.
+
+    Raises:
+        TypeError, ValueError: as `matmul`; another rounding; K beyond 2**24.
+
+    Source: Jeannerod and Rump, SIAM J. Matrix Anal. Appl. 34 (2013) 338; SPEC_NOTES N43.
+
+    >>> import mxref
+    >>> ones = mxref.quantize(np.ones(32, np.float32), "mxfp8_e4m3")
+    >>> low, high = matmul_bounds(ones, ones)
+    >>> float(low), float(high)
+    (31.999940872192383, 32.00006103515625)
+    """
+    if rounding not in ("nearest", "any"):
+        raise ValueError(f"rounding must be nearest or any, got {rounding!r}")
+    left, right, shape = _operands(a, b)
+    if left.length > 1 << 24:
+        raise ValueError(f"a must have at most 2**24 elements in a row, got {left.length}")
+    layout = layout_of(dtype)
+    ends: NDArray[Any] = np.empty((2, len(left.codes), len(right.codes)), layout.uint)
+    for part in _parts(left, right):
+        some = _rows(left, part[0]), _rows(right, part[1])
+        ends[(slice(None), *part)] = interval_ends(*some, layout, rounding)
+    low, high = (floats_from(end.reshape(shape), layout) for end in ends)
+    return low, high
+
+
+def exact_in_every_order(a: BlockFields, b: BlockFields) -> Bool:
+    """Whether any order of float32 additions gives the exact product, in the aligned adders, too.
+
+    That is so where all products are multiples of a power of two u, at least 2**-149, and their
+    magnitudes add up to at most 2**19 u and less than 2**128. The sign of zero is left aside.
+
+    Args:
+        a: as in `matmul`.
+        b: as in `matmul`.
+
+    Returns:
+        bool, of the shape that `matmul` gives. True where the product is NaN, and where it is an
+        infinity and no float32 sum of the other products may overflow.
+
+    Raises:
+        TypeError, ValueError: as `matmul`.
+
+    Source: SPEC_NOTES N43.
+
+    >>> import mxref
+    >>> ones = mxref.quantize(np.ones(32, np.float32), "mxfp8_e4m3")
+    >>> exact_in_every_order(ones, ones).item()
+    True
+    """
+    left, right, shape = _operands(a, b)
+    found = np.empty((len(left.codes), len(right.codes)), bool)
+    for part in _parts(left, right):
+        found[part] = order_free(_rows(left, part[0]), _rows(right, part[1]))
+    return found.reshape(shape)
+
+
+def _operands(a: BlockFields, b: BlockFields) -> tuple[Operand, Operand, tuple[int, ...]]:
+    """Both operands, and the shape of their product."""
+    left, right = operand(a, -1, "a"), operand(b, 0, "b")
+    check_pair(left, right)
+    return left, right, (*a.shape[:-1], *b.shape[1:])
+
+
+def _parts(left: Operand, right: Operand) -> Iterator[tuple[slice, slice]]:
+    rows = [slice(n, n + _ROWS) for n in range(0, len(left.codes), _ROWS)]
+    columns = [slice(n, n + _COLUMNS) for n in range(0, len(right.codes), _COLUMNS)]
+    return itertools.product(rows, columns)
+
+
+def _rows(side: Operand, rows: slice) -> Operand:
+    return dataclasses.replace(side, codes=side.codes[rows], scales=side.scales[rows])
+
+
+def _exact(a: Operand, b: Operand, layout: FloatLayout) -> NDArray[Any]:
+    """Patterns of the exact dot products, without special values."""
+
+    def exactly(row: int, column: int) -> tuple[int, int]:
+        return sum(integer_products(a, b, row, column)), 2 * UNIT
+
+    return patterns_of(known(sums_of_products(a, b), exactly, to_odd=layout != F64), layout)
+
+
+def _with_special_values(
+    bits: NDArray[Any], a: Operand, b: Operand, layout: FloatLayout
+) -> NDArray[Any]:
+    """The patterns, but Inf and NaN where special values make the product one."""
+    nan, infinite = special_values(a, b)
+    bits = np.where(infinite != 0, infinities(infinite, layout), bits)
+    return np.where(nan, layout.uint.type(layout.nan_bits), bits)

@@ -1,0 +1,130 @@
+"""Sums of many float64 numbers, held so that the exact sum can be rounded once.
+
+All numbers are zeros or have magnitudes from 2**-900 to 2**900, so that no operation underflows or
+overflows. The processor must round to nearest even, as it does unless it is told otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import F64, Bool, FloatLayout, compose, split
+
+F64Array: TypeAlias = NDArray[np.float64]
+
+
+class ExactSums:
+    """Sums of float64 arrays of one shape: head + tail, within 2 * lost.
+
+    TwoSum gives the error of an addition in six others (Knuth, The Art of Computer Programming 2,
+    4.2.2, theorem B). Errors of the head are added to the tail in the same way, and the magnitudes
+    of the tail's errors to `lost`; the factor 2 is for the rounding of that sum.
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        """Sums of nothing."""
+        self.head, self.tail, self.lost = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self._spare = [np.empty(shape) for _ in range(4)]
+
+    def copy(self) -> ExactSums:
+        """The same sums, to which others can be added."""
+        same = ExactSums(self.head.shape)
+        same.head[...], same.tail[...], same.lost[...] = self.head, self.tail, self.lost
+        return same
+
+    def add(self, numbers: F64Array) -> None:
+        """Add an array of the same shape."""
+        total, error, rest, spare = self._spare
+        _two_sum(self.head, numbers, total, error, spare)
+        self.head, total = total, self.head
+        _two_sum(self.tail, error, total, rest, spare)
+        self.tail, self._spare[0] = total, self.tail
+        np.abs(rest, out=rest)
+        np.add(self.lost, rest, out=self.lost)
+
+    def add_product(self, factor: F64Array, sums: ExactSums) -> None:
+        """Add sums times integers of at most 26 bits, or those times a power of two.
+
+        A significand cut into 26 bits and 27 has exact products with such a factor.
+        """
+        for numbers in (sums.head, sums.tail):
+            upper = (numbers.view(np.int64) & np.int64(-1 << 27)).view(np.float64)
+            self.add(upper * factor)
+            self.add((numbers - upper) * factor)
+        self.lost += 2 * np.abs(factor) * sums.lost
+
+    def rounded(self, *, to_odd: bool) -> tuple[F64Array, Bool]:
+        """The sums rounded once to float64, and where it is not known to what they round.
+
+        To nearest even, or to odd: of two neighbours the one with an odd significand, which rounds
+        to any type of at most 51 bits as the number itself does. A zero is +0.
+        """
+        head, tail, *_ = self._spare
+        _two_sum(self.head, self.tail, head, tail, self._spare[2])
+        lost = 2 * self.lost
+        if not to_odd:
+            # Rounding is monotonic: what both ends of an interval round to, all in it round to.
+            up, down = np.nextafter(tail + lost, np.inf), np.nextafter(tail - lost, -np.inf)
+            unknown = (lost > 0) & ((head + up != head) | (head + down != head))
+            return head.copy(), unknown
+        # The sum lies strictly between the head and its neighbour on the tail's side, as the tail
+        # is at most half of their distance, and what is lost is less than the tail.
+        bits = head.view(np.int64)
+        away = np.where((tail > 0) == (head > 0), np.int64(1), np.int64(-1))
+        inexact_even = (tail != 0) & (bits & 1 == 0)
+        odd = (bits + np.where(inexact_even, away, 0)).view(np.float64)
+        return odd, (lost > 0) & (np.abs(tail) <= lost)
+
+
+def _two_sum(x: F64Array, y: F64Array, total: F64Array, error: F64Array, spare: F64Array) -> None:
+    """Write x + y rounded, and the error of that; no two arrays are one."""
+    np.add(x, y, out=total)
+    np.subtract(total, x, out=spare)
+    np.subtract(total, spare, out=error)
+    np.subtract(x, error, out=error)
+    np.subtract(y, spare, out=spare)
+    np.add(error, spare, out=error)
+
+
+def rounded_integer(count: int, unit: int, *, to_odd: bool) -> float:
+    """The number count * 2**-unit rounded once to float64, to nearest even or to odd.
+
+    >>> rounded_integer((1 << 60) + 1, 60, to_odd=False), rounded_integer(-3, 1, to_odd=True)
+    (1.0, -1.5)
+    >>> rounded_integer((1 << 60) + 1, 60, to_odd=True) == 1 + 2**-52
+    True
+    """
+    magnitude = abs(count)
+    drop = max(magnitude.bit_length() - 53, 0)
+    if to_odd:
+        magnitude = (magnitude >> drop | (magnitude & ((1 << drop) - 1) != 0)) << drop
+    # Python rounds a large integer to nearest even.
+    return math.copysign(math.ldexp(float(magnitude), -unit), count)
+
+
+def patterns_of(numbers: F64Array, layout: FloatLayout) -> NDArray[Any]:
+    """Patterns of numbers that `rounded` gave, to odd for all layouts but that of float64."""
+    bits = numbers.view(np.uint64)
+    return bits if layout == F64 else compose(split(bits, F64), layout)
+
+
+def known(
+    sums: ExactSums, exactly: Callable[[int, int], tuple[int, int]], *, to_odd: bool
+) -> F64Array:
+    """The sums rounded once; where they do not say to what, by integers (count, unit)."""
+    numbers, unknown = sums.rounded(to_odd=to_odd)
+    for row, column in np.argwhere(unknown).tolist():
+        numbers[row, column] = rounded_integer(*exactly(row, column), to_odd=to_odd)
+    return numbers
+
+
+def infinities(signs: NDArray[np.int64], layout: FloatLayout) -> NDArray[Any]:
+    """Patterns of infinities with these signs."""
+    plus, minus = layout.inf_bits, layout.inf_bits | layout.sign_bit
+    found: NDArray[Any] = np.where(signs < 0, layout.uint.type(minus), layout.uint.type(plus))
+    return found
