@@ -14,7 +14,14 @@ from mxref.cases.layout_answers import SLOTS, sizes
 from mxref.cases.product_words import BOUNDS, PAIRS, operands, pair_formats
 from mxref.cases.records import DIGITS, SPEC, Case, VectorFile
 from mxref.cases.spelling import CASE, canonical, spelling
-from mxref.cases.words import FLAGS, LAYOUT_OPERATIONS, MODELS, OPERATIONS, PRODUCT_OPERATIONS, RULES
+from mxref.cases.words import (
+    FLAGS,
+    LAYOUT_OPERATIONS,
+    MODELS,
+    OPERATIONS,
+    PRODUCT_OPERATIONS,
+    RULES,
+)
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     E8M0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,9 +51,7 @@ def exact_product(format: str, float: str, words: Sequence[int], column: str) ->
     """
     sides = operands(words)
     names = [fmt.element.name for fmt in pair_formats(format)]
-    a, b = (
-        dot.row(side.scales, side.codes, name) for side, name in zip(sides, names, strict=True)
-    )
+    a, b = (dot.row(side.scales, side.codes, name) for side, name in zip(sides, names, strict=True))
     exact = dot.dot(a, b, float)
     if column in BOUNDS:
         if dot.exact_in_every_order(a, b):
@@ -97,7 +96,7 @@ def outputs(
     float: str,
     column: str,
     *,
-    rounding: str = "nearest",
+    rounding: Literal["nearest", "any"] = "nearest",
 ) -> NDArray[np.uint64]:
     """The answers of a column to every row of one side with every row of the other."""
     layout = LAYOUTS[float]
@@ -106,7 +105,9 @@ def outputs(
     found = matmul(left, right, layout.dtype, Policy.parse(how)).view(layout.uint)
     if column in BOUNDS:
         nan = np.full(found.shape, layout.nan_bits, layout.uint)
-        ends = (e.view(layout.uint) for e in matmul_bounds(left, right, layout.dtype, rounding=rounding))
+        ends = matmul_bounds(left, right, layout.dtype, rounding=rounding)
         one = exact_in_every_order(left, right)
-        found = np.where(one, found, (*ends, nan)[BOUNDS.index(column)])
+        found = np.where(
+            one, found, (*(end.view(layout.uint) for end in ends), nan)[BOUNDS.index(column)]
+        )
     return found.astype(np.uint64)

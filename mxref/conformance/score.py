@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from mxref.cases.answers import fast_answers
 from mxref.cases.probes import probes
 from mxref.cases.records import VectorFile, stripped
+from mxref.cases.words import PRODUCT_OPERATIONS
 from mxref.conformance.compare.compare import Failure, same_answers, wanted_answers
 from mxref.conformance.compare.product_intervals import inside
-from mxref.cases.words import PRODUCT_OPERATIONS
 from mxref.mutants import MUTANTS, Mutant, equivalent
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_operation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -11,7 +11,7 @@ from mxref.bits.floats import FloatLayout
 from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import BlockFormat, ElementFormat
 
-__all__ = ["Dot", "SWAMPED", "designed_dots", "last_roundings", "narrow_dots", "negative", "power"]
+__all__ = ["SWAMPED", "Dot", "designed_dots", "last_roundings", "narrow_dots", "negative", "power"]
 
 _SIZE = 32
 _ONE = 0x7F
@@ -139,6 +139,10 @@ def _scale_pairs(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
                 yield Dot(f"scales_{x:02x}_{y:02x}_zeros", (0, 0), (0, 0), (x,), (y,))
             continue
         yield Dot(f"scales_{x:02x}_{y:02x}_{m}", *codes, (x,), (y,), ("scale_pair",))
+    # Products of scales just beyond float32, where those with the elements are not.
+    for x, y, code in ((0xFE, 0x80, 0), (0x80, 0xFE, 0), (0x00, 0x68, -1), (0x68, 0x00, -1)):
+        codes = [(list(_positive(fmt).values())[code],) for fmt in (a, b)]
+        yield Dot(f"scales_{x:02x}_{y:02x}", *codes, (x,), (y,), ("scale_pair",))
 
 
 # Sums of many products.
@@ -146,7 +150,8 @@ def _scale_pairs(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
 
 def _drawn(fmt: ElementFormat, count: int, seed: int, binades: int = 99) -> list[int]:
     """Codes of both signs, of numbers in so many binades around 1; no zeros."""
-    some = [c for n, c in _positive(fmt).items() if 2.0 ** -(binades // 2) <= n < 2.0 ** -(-binades // 2)]
+    low, high = 2.0 ** -(binades // 2), 2.0 ** -(-binades // 2)
+    some = [code for number, code in _positive(fmt).items() if low <= number < high]
     if fmt.twos_complement:
         some = [*some, 0x80] if binades > 8 else some
     draws = [int(word) for word in splitmix64(seed, count)]
@@ -185,7 +190,7 @@ def _lengths(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
 
 
 def _swamped(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
-    """Small products between large ones that cancel: within a block, and by scales across blocks."""
+    """Small products between large ones that cancel, within a block and across blocks."""
     if a.name == b.name == "e4m3":
         for index, row in enumerate(SWAMPED):
             x, y = ([int(code, 16) for code in side.split()] for side in row)
@@ -225,7 +230,8 @@ def _within(a: ElementFormat, b: ElementFormat, distance: int) -> Iterator[Dot]:
     low, high = (sum(pair) for pair in zip(*map(_exponents, (a, b)), strict=True))
     top = min(high, low + distance + (high - low - distance) // 2)
     large, small = _split(a, b, top), _split(a, b, top - distance)
-    for name, first, last in (("ends", 0, 31), ("front", 0, 1), ("back", 30, 31), ("middle", 15, 16)):
+    places = {"ends": (0, 31), "front": (0, 1), "back": (30, 31), "middle": (15, 16)}
+    for name, (first, last) in places.items():
         x, y = [small[0]] * _SIZE, [small[1]] * _SIZE
         x[first] = x[last] = large[0]
         y[first], y[last] = large[1], negative(b, large[1])
@@ -286,7 +292,8 @@ def _cancelling(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
         z = [negative(b, code) for code in y]
         sides = [*x, one, *x], [*y, power(b, 0), *z]
         yield Dot(f"cancels_to_{name}", *sides, (left,), (right,), flags)
-    yield Dot("large_to_small", [two, one, two], [power(b, 0), power(b, 0), negative(b, power(b, 0))])
+    y = [power(b, 0), power(b, 0), negative(b, power(b, 0))]
+    yield Dot("large_to_small", [two, one, two], y, flags=flags)
 
 
 def _woven(x: Sequence[int], y: Sequence[int]) -> list[int]:
@@ -392,9 +399,7 @@ def last_roundings(a: ElementFormat, b: ElementFormat, bits: int) -> Iterator[Do
             ("below_power_tie", (0, ulp - 3), (1, -1)),
             ("sticky_alone", (0, -100), (1, 1)),
         ):
-            yield from _sums(
-                f"{name}_{word}", a, b, exponents, [sign * s for s in signs], ("tie",)
-            )
+            yield from _sums(f"{name}_{word}", a, b, exponents, [sign * s for s in signs], ("tie",))
 
 
 def _sums(

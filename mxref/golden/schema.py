@@ -31,6 +31,7 @@ def schema() -> dict[str, Any]:
         f"{name}=({'|'.join(member.value for member in Policy.members(name))})"
         for name in Policy().choices()
     )
+    bounds = "|".join(BOUNDS)
     formats = [*ELEMENT_FORMATS, E8M0.name, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, *PAIRS]
     header = {
         "mxref_vectors": {"const": VECTORS_VERSION},
@@ -38,7 +39,7 @@ def schema() -> dict[str, Any]:
         "op": {"enum": list(OPERATIONS)},
         "format": {"enum": formats},
         "float": {"enum": [*LAYOUTS, *SLOTS]},
-        "columns": _set({"type": "string", "pattern": f"^(ocp([+]({choices}))*|{'|'.join(BOUNDS)})$"}, 1),
+        "columns": _set({"type": "string", "pattern": f"^(ocp([+]({choices}))*|{bounds})$"}, 1),
         "plain": {"type": "integer", "minimum": 1},
         "in_digits": {"enum": list(_DIGITS)},
         "out_digits": {"enum": list(_DIGITS)},

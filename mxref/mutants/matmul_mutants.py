@@ -27,9 +27,7 @@ Numbers = NDArray[np.float64]
 
 _SIZE = 32
 _SPECIAL = tuple(
-    pair
-    for pair in PAIRS
-    if any(fmt.element.inf_code is not None for fmt in pair_formats(pair))
+    pair for pair in PAIRS if any(fmt.element.inf_code is not None for fmt in pair_formats(pair))
 )
 _MIXED = tuple(pair for pair in PAIRS if len({*pair.split("-")}) > 1)
 _INT8 = tuple(pair for pair in PAIRS if "int8" in pair)
@@ -135,9 +133,9 @@ def _infinity_times_zero(*operands: Any) -> Floats:
     inf, zero = np.isinf(x.T)[:, :, np.newaxis], (y.T == 0)[:, np.newaxis]
     other = (x.T == 0)[:, :, np.newaxis] & np.isinf(y.T)[:, np.newaxis]
     products = np.where((inf & zero) | other, 0.0, products)
-    right = _right(*operands)
     total: Numbers = products.sum(axis=0)
-    return np.where(np.isfinite(total), right if np.isfinite(right).all() else total.astype(operands[6]), total.astype(operands[6]))
+    right = _right(*operands)
+    return np.where(np.isfinite(right), right, total.astype(operands[6]))
 
 
 # Operands.

@@ -54,7 +54,7 @@ class ProductFunction:
         try:
             parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError):  # of a builtin
-            return cls(taking, False, some)
+            return cls(taking, takes_dtype=False, multiples=some)
         kinds = [one.kind for one in parameters]
         places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         takes_dtype = sum(map(kinds.count, places)) > 6 or inspect.Parameter.VAR_POSITIONAL in kinds

@@ -34,8 +34,8 @@ function             arguments                                             retur
 
 ``matmul(scales_a, codes_a, scales_b, codes_b, format_a, format_b)`` gives the product (m, n) of
 codes (m, k) and (n, k), which have a scale for each 32 elements along k, as float32; with a seventh
-parameter it is given the dtype of the result. Rows, columns and k are filled up with the code 00 and
-the scale 7f to ``MULTIPLES``, three integers, ``(1, 1, 32)`` unless the target says otherwise.
+parameter it is given the dtype of the result. m, n and k are multiples of ``MULTIPLES``, three
+integers, ``(1, 1, 32)`` unless the target says otherwise: filled up with code 00 and scale 7f.
 
 Half of the tensors are not contiguous in memory. Blocks of NVFP4 have 16 elements: ``fp4_ue4m3`` is
 asked as the MX formats are, and of ``nvfp4`` the float32 scale of the tensor is the last argument.

@@ -56,9 +56,7 @@ def inside_all(
 ) -> Bools:
     """Whether the outputs of every row with every row are inside their intervals."""
     formats = pair_formats(file.format)
-    low, high = (
-        outputs(a, b, formats, file.float, end, rounding=rounding) for end in ("lo", "hi")
-    )
+    low, high = (outputs(a, b, formats, file.float, end, rounding=rounding) for end in ("lo", "hi"))
     return is_inside(low, high, got, LAYOUTS[file.float])
 
 

@@ -37,7 +37,7 @@ __all__ = ["OPERATIONS", "OwnTarget", "Progress", "Swept", "sweep", "sweeps"]
 
 #: Operations that can be swept: on numbers and blocks, without random bits.
 OPERATIONS = tuple(
-    op for op in words.OPERATIONS if op not in (*words.LAYOUT_OPERATIONS, "encode_stochastic")
+    op for op in words.OPERATIONS if op not in (*words.VARIED_OPERATIONS, "encode_stochastic")
 )
 _ON_BLOCKS = ("quantize", "dequantize")
 #: Seconds between two writes of the state.

@@ -9,6 +9,7 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.compare.clauses import is_legal, standing_of, violated
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.verdict.cause.findings import Finding
+from mxref.conformance.verdict.product_verdict import product_verdict
 from mxref.conformance.verdict.row import VerifyRow, kinds_covering, listed_as
 from mxref.conformance.verdict.uses import USES, Scope, Use, unsteady_rows
 from mxref.policy.choices import Standing
@@ -139,7 +140,7 @@ class Report:
             return f"conforms under {self.equals}"
         if any(failure.got is None for _, failure in self.failures):
             return "fails with errors"
-        return "legal but unnamed"
+        return product_verdict(self.rows) or "legal but unnamed"
 
     @property
     def outside(self) -> tuple[str, ...]:

@@ -10,12 +10,15 @@ from dataclasses import replace
 
 from mxref.cases.answers import answerable, reads
 from mxref.cases.records import VectorFile
+from mxref.cases.words import PRODUCT_OPERATIONS
 from mxref.conformance.compare.compare import Answered, asked
 from mxref.conformance.verdict.cause.causes import find_causes
 from mxref.conformance.verdict.cause.diagnose import answers_differ
 from mxref.conformance.verdict.cause.findings import findings
+from mxref.conformance.verdict.cause.product_causes import product_causes
 from mxref.conformance.verdict.cause.profile_causes import profile_causes
 from mxref.conformance.verdict.describe.description import describe_failures
+from mxref.conformance.verdict.describe.product_description import describe_products
 from mxref.conformance.verdict.report import Report, grouped, in_words
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import Use, unsteady_rows
@@ -147,6 +150,8 @@ def _with_causes(row: VerifyRow, policy: Policy, before: Sequence[VerifyRow]) ->
     """A row with the causes of its failures, unless it has them."""
     if row.sought or not row.failures:
         return row
+    if row.op in PRODUCT_OPERATIONS:
+        return replace(row, causes=product_causes(row.outcomes), sought=True)
     known = (other.causes[0] for other in before if other.op == row.op and other.causes)
     hints = dict.fromkeys(cause for cause in known if cause.complete)
     causes = profile_causes(row.op, row.outcomes) if row.profile is not None else ()
@@ -162,6 +167,9 @@ def described(report: Report) -> Report:
     unsteady = unsteady_rows(report.uses)
     rows = []
     for row in report.rows:
+        if row.op in PRODUCT_OPERATIONS:
+            rows.append(replace(row, description=describe_products(row.outcomes)))
+            continue
         complete = any(cause.complete for cause in row.causes)
         # A policy that gives all answers may do so but for codes of NaN.
         if (row.op, row.format) not in unsteady and (row.profile is not None or not complete):
