@@ -28,7 +28,7 @@ from mxref.products.run_products import (
 from mxref.support.threads import for_each, thread_count
 
 #: Rows and columns of a part of the product: its sums stay in the cache.
-_ROWS, _COLUMNS = 64, 128
+_ROWS, _COLUMNS = 128, 128
 
 
 def matmul(

@@ -84,16 +84,15 @@ def special_values(a: Operand, b: Operand) -> tuple[Bool, NDArray[np.int64]]:
     """
     nan = _nan_rows(a)[:, np.newaxis] | _nan_rows(b)
     infinite = np.zeros(nan.shape, np.int64)
-    x, y = _signs(a), _signs(b)
-    if not (x[1].any() or y[1].any()):
+    if not (_has_infinity(a) or _has_infinity(b)):
         return nan, infinite
+    (x, x_infinite), (y, y_infinite) = _signs(a), _signs(b)
     # Each infinite product counts once for each infinite factor.
-    net, count = x[1] @ y[0].T + x[0] @ y[1].T, np.zeros(nan.shape)
-    zeros = np.abs(x[1]) @ (y[0] == 0).T + (x[0] == 0).astype(np.float64) @ np.abs(y[1]).T
-    count += np.abs(x[1]) @ np.abs(y[0]).T + np.abs(x[0]) @ np.abs(y[1]).T
+    net = x_infinite @ y.T + x @ y_infinite.T
+    count = np.abs(x_infinite) @ np.abs(y).T + np.abs(x) @ np.abs(y_infinite).T
+    zeros = np.abs(x_infinite) @ (y == 0).T + (x == 0) @ np.abs(y_infinite).T
     nan |= (zeros > 0) | (np.abs(net) < count)
-    infinite = np.where(nan, 0, np.sign(net)).astype(np.int64)
-    return nan, infinite
+    return nan, np.where(nan, 0, np.sign(net)).astype(np.int64)
 
 
 def _nan_rows(side: Operand) -> Bool:
@@ -101,6 +100,11 @@ def _nan_rows(side: Operand) -> Bool:
     if side.format.nan_codes:
         found |= every_code(side.format).is_nan[side.codes].any(axis=1)
     return found
+
+
+def _has_infinity(side: Operand) -> bool:
+    code = side.format.inf_code
+    return code is not None and bool(every_code(side.format).is_inf[side.codes].any())
 
 
 def _signs(side: Operand) -> tuple[F64Array, F64Array]:

@@ -608,12 +608,14 @@ def test_decode_scale_of_a_ragged_list() -> None:
         (
             lambda: mxref.encode_scale([1.0], rounding="to_odd"),
             ValueError,
-            "encode_scale does not read the choice 'rounding', which encode, quantize read",
+            "encode_scale does not read the choice 'rounding', which encode, quantize, linear, "
+            "linear_gradients read",
         ),
         (
             lambda: mxref.encode_scale([1.0], "ocp+scale_rule=floor"),
             ValueError,
-            "encode_scale does not read the choice 'scale_rule', which shared_scale, quantize read",
+            "encode_scale does not read the choice 'scale_rule', which shared_scale, quantize, "
+            "linear, linear_gradients read",
         ),
     ],
 )

@@ -23,6 +23,7 @@ from mxref.policy.policy import (
     ElementPolicy,
     LayoutPolicy,
     Policy,
+    ProductPolicy,
     ScalePolicy,
     resolve,
 )
@@ -110,9 +111,31 @@ GROUPS: dict[str, dict[str, list[str]]] = {
         "scale_byte": ["biased", "signed"],
         "scale_layout": ["row_major", "tiles_128x4"],
     },
+    "products": {
+        "accumulation": [
+            "exact",
+            "sequential",
+            "pairwise",
+            "by_block",
+            "scales_last",
+            "aligned_25",
+            "aligned_35",
+            "aligned_13",
+        ],
+        "backward_operands": ["requantized", "reused"],
+        "gradient_rows": ["flattened", "sequences"],
+        "weight_axis": ["in", "out"],
+        "activations": ["quantized", "kept"],
+    },
 }
 CHOICES = {name: members for group in GROUPS.values() for name, members in group.items()}
-KINDS: tuple[Any, ...] = (ElementPolicy, ScalePolicy, DecodePolicy, LayoutPolicy)
+KINDS: tuple[Any, ...] = (
+    ElementPolicy,
+    ScalePolicy,
+    DecodePolicy,
+    LayoutPolicy,
+    ProductPolicy,
+)
 DEFAULTS = {name: members[0] for name, members in CHOICES.items()}
 CHOICE_NAMES = ", ".join(CHOICES)
 ROUNDING_NAMES = ", ".join(CHOICES["rounding"])
@@ -121,6 +144,11 @@ ROUNDING_NAMES = ", ".join(CHOICES["rounding"])
 ELEMENT_CHOICES = (
     "rounding overflow clamp nan nan_to_finite zero_sign underflow_sign subnormal_inputs "
     "int8_range pre_rounding"
+)
+QUANTIZE_CHOICES = (
+    ELEMENT_CHOICES
+    + " scale_rule block_nan block_inf zero_block scale_overflow scale_underflow amax_type"
+    + " int8_emax nan_block_codes scaling scale_arithmetic tail"
 )
 OPERATIONS = {
     "encode": ELEMENT_CHOICES,
@@ -131,9 +159,7 @@ OPERATIONS = {
     ),
     "decode_scale": "scale_00 scale_ff",
     "shared_scale": "scale_rule zero_block scale_overflow scale_underflow amax_type int8_emax",
-    "quantize": ELEMENT_CHOICES
-    + " scale_rule block_nan block_inf zero_block scale_overflow scale_underflow amax_type"
-    + " int8_emax nan_block_codes scaling scale_arithmetic tail",
+    "quantize": QUANTIZE_CHOICES,
     "dequantize": "scale_arithmetic scale_00 scale_ff product_overflow product_rounding "
     "decoded_zero",
     "pack": "fp4_packing fp6_packing",
@@ -142,6 +168,9 @@ OPERATIONS = {
     "unpack_blocks": "fp4_packing fp6_packing scale_place scale_byte",
     "pack_scales": "scale_layout",
     "unpack_scales": "scale_layout",
+    "matmul": "accumulation",
+    "linear": QUANTIZE_CHOICES + " accumulation weight_axis activations",
+    "linear_gradients": QUANTIZE_CHOICES + " accumulation backward_operands gradient_rows",
 }
 X = np.float32([1.0, -0.25])
 BLOCKS = mxref.quantize(X, "mxfp4_e2m1")
@@ -159,9 +188,10 @@ CALLS: dict[str, Callable[..., Any]] = {
     "unpack_blocks": partial(mxref.unpack_blocks, [range(33)], "mxint8"),
     "pack_scales": partial(mxref.pack_scales, [[127]]),
     "unpack_scales": partial(mxref.unpack_scales, np.arange(512) % 256, (128, 4)),
+    "matmul": partial(mxref.matmul, BLOCKS, BLOCKS),
 }
 UNREAD = [
-    (op, name) for op, reads in OPERATIONS.items() for name in CHOICES if name not in reads.split()
+    (op, name) for op in CALLS for name in CHOICES if name not in OPERATIONS[op].split()
 ]
 PAIRS = [(name, value) for name, members in CHOICES.items() for value in members]
 SUBSETS = st.lists(st.sampled_from(PAIRS), unique_by=lambda pair: pair[0]).map(dict)
@@ -244,7 +274,8 @@ A_PROFILE = (
         ("ocp+rounding", "policy 'ocp+rounding' must spell a choice as name=value, got 'rounding'"),
         (
             "ocp+roundin=to_odd",
-            f"choice must be one of {CHOICE_NAMES}, got 'roundin' (did you mean 'rounding'?)",
+            "choice must be one of rounding, pre_rounding, scale_rounding, product_rounding and "
+            f"{len(CHOICES) - 4} others, got 'roundin' (did you mean 'rounding'?)",
         ),
         ("ocp+=to_odd", f"choice must be one of {CHOICE_NAMES}, got ''"),
         ("ocp+rounding=", f"rounding must be one of {ROUNDING_NAMES}, got ''"),
@@ -255,7 +286,9 @@ A_PROFILE = (
         ),
         (
             "ocp+zero=zero",
-            f"choice must be one of {CHOICE_NAMES}, got 'zero' (did you mean 'zero_sign'?)",
+            f"choice must be one of zero_sign, zero_block, scale_of_zero, decoded_zero "
+            f"and {len(CHOICES) - 4} others, got 'zero' "
+            "(did you mean 'zero_sign'?)",
         ),
         (
             "ocp+rounding=TO_ODD",
@@ -315,7 +348,8 @@ def test_replace_leaves_the_rest_and_the_original() -> None:
         (
             "round",
             "to_odd",
-            f"choice must be one of {CHOICE_NAMES}, got 'round' (did you mean 'rounding'?)",
+            "choice must be one of rounding, pre_rounding, scale_rounding, product_rounding and "
+            f"{len(CHOICES) - 4} others, got 'round' (did you mean 'rounding'?)",
         ),
         ("rounding", "up", f"rounding must be one of {ROUNDING_NAMES}, got 'up'"),
         ("rounding", 3, f"rounding must be one of {ROUNDING_NAMES}, got 3"),
@@ -438,7 +472,7 @@ def test_an_operation_takes_every_choice_that_it_reads(operation: str) -> None:
             assert resolve(operation, Policy(), {name: value}) == want
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("operation", CALLS)
 def test_a_policy_object_is_taken_whole(operation: str) -> None:
     everything = Policy().replace(**{name: members[-1] for name, members in CHOICES.items()})
     assert resolve(operation, everything, {}) == everything
@@ -448,7 +482,7 @@ def test_a_policy_object_is_taken_whole(operation: str) -> None:
     assert changed == everything.replace(**{read: DEFAULTS[read]})
     call = CALLS[operation]
     calm = everything.replace(
-        rounding="to_odd", nan_to_finite="zero", tail="short", scale_overflow="nan"
+        rounding="to_odd", nan_to_finite="zero", tail="short", scale_overflow="nan", accumulation="exact"
     )
     mine = {n: calm.choices()[n] for n in OPERATIONS[operation].split()}
     mine.pop("scale_arithmetic", None)  # which E8M0 scales do not read
