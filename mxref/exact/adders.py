@@ -1,0 +1,152 @@
+"""One dot product as an adder gives it: float32 additions in an order, or a tensor core.
+
+Source: SPEC_NOTES N43; OCP MX v1.0 6.1, 6.2; IEEE 754-2019 5.4.1 (addition, multiplication);
+MMA-Sim, arXiv 2511.10909 (the tensor cores).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from typing import Final, NamedTuple
+
+from mxref.exact.arithmetic import F32, product
+from mxref.exact.format_table import ELEMENTS, SCALE_BIAS, SCALE_MAX_CODE, bad, look_up, read_code
+from mxref.exact.integers import INF, NAN, Number, floor_log2
+from mxref.exact.patterns import converted, write_float
+
+_ZERO: Final = (0, 0, 0)
+
+
+class TensorCore(NamedTuple):
+    """How a tensor core adds the products of one step and the sum so far."""
+
+    fraction_bits: int  # terms are cut to multiples of 2**(e - this), e being the largest exponent
+    step: int  # products in one addition
+    group: int  # products that are one term
+    zero_exponent: int  # of a term that is zero
+    output_bits: int  # fraction bits of a step's result
+
+
+TENSOR_CORES: Final[Mapping[str, TensorCore]] = {
+    "aligned_25": TensorCore(25, 32, 1, -133, 23),
+    "aligned_35": TensorCore(35, 64, 16, -139, 23),
+    "aligned_13": TensorCore(13, 32, 1, -133, 13),
+}
+
+
+class Pair(NamedTuple):
+    """The product of two elements, without and with scales, and the sums of the exponents."""
+
+    number: Number
+    scaled: Number
+    elements: int
+    scales: int
+
+
+def accumulation(
+    a: Sequence[int],
+    b: Sequence[int],
+    scales_a: Sequence[int],
+    scales_b: Sequence[int],
+    format_a: str,
+    format_b: str,
+    how: str,
+    block_size: int = 32,
+) -> int:
+    """Return the float32 bits of the dot product of two rows, as an adder gives them.
+
+    a, b: K element codes. scales_a, scales_b: an e8m0 code for each block. how: sequential,
+    pairwise, by_block, scales_last; aligned_25, aligned_35 or aligned_13, in blocks of 32.
+    Special values: a code or a scale that is not finite raises ValueError. A sum may overflow to
+    Inf, and sums that did to NaN. K = 0 gives +0.
+    Source: SPEC_NOTES N43.
+
+    >>> rows = [0x74, 0x0C], [0x01, 0x08], [127], [127], "e5m2", "e2m3"
+    >>> hex(accumulation(*rows, "sequential")), hex(accumulation(*rows, "aligned_25"))
+    ('0x45000001', '0x45000000')
+    """
+    scales = [(scales_a[k // block_size], scales_b[k // block_size]) for k in range(len(a))]
+    numbers = zip(zip(a, b, strict=True), scales, strict=True)
+    pairs = [_pair(*each, (format_a, format_b)) for each in numbers]
+    blocks = [pairs[first : first + block_size] for first in range(0, len(a), block_size)]
+    if how in ("sequential", "pairwise"):
+        totals = _float32(pair.scaled for pair in pairs)
+        while how == "pairwise" and len(totals) > 1:
+            totals = [reduce(add, totals[i : i + 2]) for i in range(0, len(totals), 2)]
+    elif how == "by_block":
+        totals = [reduce(add, _float32(pair.scaled for pair in block)) for block in blocks]
+    elif how == "scales_last":
+        sums = [reduce(add, _float32(pair.number for pair in block)) for block in blocks]
+        powers = _float32((0, 1, block[0].scales) for block in blocks)
+        totals = _float32(map(product, sums, powers))
+    elif how == "aligned_13":
+        codes = [[Pair(x, x, e, 0) for x, _, e, _ in block] for block in blocks]
+        sums = [_step(block, _ZERO, TENSOR_CORES[how]) for block in codes]
+        powers = [(0, 1, block[0].scales) for block in blocks]
+        totals = _float32(map(product, sums, powers))
+    else:
+        core = look_up(TENSOR_CORES, "how", how)
+        steps = [pairs[first : first + core.step] for first in range(0, len(a), core.step)]
+        totals = [reduce(lambda total, step: _step(step, total, core), steps, _ZERO)]
+    return write_float(reduce(add, totals) if totals else _ZERO, F32)
+
+
+def _float32(numbers: Iterable[Number]) -> list[Number]:
+    return [converted(number, F32) for number in numbers]
+
+
+def _pair(codes: tuple[int, int], scales: tuple[int, int], formats: tuple[str, str]) -> Pair:
+    types = [ELEMENTS[name] for name in formats]
+    numbers = [read_code(code, fmt) for code, fmt in zip(codes, types, strict=True)]
+    if min(n for _, n, _ in numbers) < 0 or max(scales) > SCALE_MAX_CODE:
+        raise bad("codes and scales", "finite", (*map(hex, codes), *map(hex, scales)))
+    # A normal number's leading bit, and the place where a subnormal has none.
+    elements = sum(e + fmt.mantissa_bits for (_, _, e), fmt in zip(numbers, types, strict=True))
+    number, power = product(*numbers), sum(scales) - 2 * SCALE_BIAS
+    return Pair(number, product(number, (0, 1, power)), elements, power)
+
+
+def add(x: Number, y: Number) -> Number:
+    """Add two float32 numbers as IEEE 754 does, ties to even.
+
+    Special values: Inf of both signs is NaN; -0 is the sum of two -0 alone.
+
+    >>> add((0, 1, 24), (0, 1, 0)), add((1, 3, 0), (0, 3, 0))[:2]
+    ((0, 8388608, 1), (0, 0))
+    """
+    if x[1] < 0 or y[1] < 0:
+        signs = {number[0] for number in (x, y) if number[1] == INF}
+        return (0, NAN, 0) if NAN in (x[1], y[1]) or len(signs) > 1 else (signs.pop(), INF, 0)
+    sign, n, e = _exact_sum([x, y])
+    return converted((sign if n else x[0] & y[0], n, e), F32)
+
+
+def _step(pairs: Sequence[Pair], total: Number, core: TensorCore) -> Number:
+    """Add products to the sum so far: align, cut toward zero, add exactly, cut toward zero."""
+    terms = [(total, max(floor_log2(*total[1:]), -126) if total[1] else core.zero_exponent)]
+    for first in range(0, core.step, core.group):
+        group = [pair for pair in pairs[first : first + core.group] if pair.number[1]]
+        own = group[0].elements if group and core.group == 1 else 0
+        exponent = own + group[0].scales if group else core.zero_exponent
+        terms.append((_exact_sum([pair.scaled for pair in group]), exponent))
+    if total[1] == INF:
+        return total
+    unit = max(exponent for _, exponent in terms) - core.fraction_bits
+    sign, n, e = _exact_sum([_cut(number, unit) for number, _ in terms])
+    if n and floor_log2(n, e) >= 128:
+        return sign, INF, 0
+    sign, n, e = _cut((sign, n, e), max(floor_log2(n, e), -126) - core.output_bits)
+    return (sign if n else 0), n, e
+
+
+def _cut(number: Number, unit: int) -> Number:
+    """Toward zero to a multiple of 2**unit."""
+    sign, n, e = number
+    return (sign, n << (e - unit), unit) if e >= unit else (sign, n >> (unit - e), unit)
+
+
+def _exact_sum(numbers: Sequence[Number]) -> Number:
+    e = min((e for _, _, e in numbers), default=0)
+    total = sum((-n if sign else n) << (exponent - e) for sign, n, exponent in numbers)
+    return int(total < 0), abs(total), e

@@ -1,0 +1,295 @@
+"""Dot products as adders give them: four orders of float32 additions, three tensor cores.
+
+Everything is computed with float64 numbers, and in a way that no rounding mode and no flushing
+changes: a product of two elements with their scales is exact, integers round sums to float32
+(`mxref.bits.float32.fl`), and what a tensor core aligns are multiples of one power of two, whose
+sums fit 53 bits. NaN and Inf codes count as zeros here: the caller sets the outputs they reach.
+
+Source: SPEC_NOTES N43; OCP MX v1.0 6.1, 6.2; MMA-Sim, arXiv 2511.10909 (the tensor cores).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.float32 import F64Array, fl
+from mxref.bits.floats import F32, F64, compose, split
+from mxref.formats.catalog import ElementFormat
+from mxref.numbers.element import decode
+from mxref.policy.choices import Accumulation
+from mxref.products.operand import Operand
+
+I16 = NDArray[np.int16]
+
+_OUTPUTS = 1 << 15  # of a chunk: a few float64 arrays of so many numbers stay in the cache
+_ZERO = -(1 << 13)  # exponent of a zero: that of a product with one is below _ZERO // 2
+_BLOCK = 32  # elements that share a scale on tensor cores
+_FP8 = ("e5m2", "e4m3")
+
+
+@dataclass(frozen=True, slots=True)
+class _Core:
+    """How a tensor core adds the products of a step to the sum so far."""
+
+    fraction_bits: int  #: terms become multiples of 2**(e - fraction_bits), e the largest exponent
+    step: int  #: products that are added at once
+    group: int  #: products that are summed exactly into one term, with the exponent of the scales
+    zero: int  #: exponent of a term that is zero
+    output_bits: int  #: fraction bits of the sum after a step
+    formats: tuple[str, ...]  #: elements that are multiplied
+
+
+_CORES = {
+    Accumulation.ALIGNED_25: _Core(25, 32, 1, -133, 23, (*_FP8, "e3m2", "e2m3", "e2m1")),
+    Accumulation.ALIGNED_35: _Core(35, 64, 16, -139, 23, ("e2m1",)),
+    Accumulation.ALIGNED_13: _Core(13, 32, 1, -133, 13, _FP8),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Factors:
+    """Some rows of an operand, k first."""
+
+    values: F64Array  #: (K, rows), elements, times their scales unless those come later
+    exponents: I16  #: (K, rows), what a tensor core reads as the exponents of `values`
+    powers: F64Array  #: (runs, rows), the scales
+    run: int
+    length: int
+
+    @property
+    def runs(self) -> Iterator[tuple[int, int]]:
+        """First and end of each run, without what it is filled with."""
+        for first in range(0, self.length, self.run):
+            yield first, min(first + self.run, self.length)
+
+
+def accumulated(a: Operand, b: Operand, how: Accumulation) -> NDArray[np.float32]:
+    """The dot product of every row of `a` with every row of `b`, added as an adder does.
+
+    `sequential`, `pairwise` and `by_block` add products, each rounded to float32, which changes
+    only those outside its range; `by_block` begins again with each run. `scales_last` adds products
+    of codes in each run, and multiplies by the product of the scales as float32 has it. Additions
+    and multiplications are rounded to nearest even. The aligned adders are tensor cores of NVIDIA.
+
+    Args:
+        a: the rows of the result.
+        b: its columns; length and run are those of `a`.
+        how: any member but `exact`.
+
+    Returns:
+        float32 (rows of a, rows of b). A sum that overflows is Inf, one of such sums with both
+        signs NaN. A zero is +0, but -0 where all terms of a float32 sum are. K = 0 gives +0. NaN
+        and Inf codes count as zeros and scale ff as 2**128.
+
+    Raises:
+        ValueError: `exact`; elements or blocks that the tensor core does not have.
+
+    Source: SPEC_NOTES N43.
+
+    >>> from mxref.formats.catalog import E4M3
+    >>> codes = np.zeros((2, 32), np.uint8)
+    >>> codes[:, :3] = [[0x10, 0x18, 0x78], [0x18, 0x18, 0x78]]  # 2**-5, 2**-4, 2**8
+    >>> a, b = (Operand(E4M3, row[None], np.uint8([[127]]), 32, 3) for row in codes)
+    >>> [accumulated(a, b, how).view(np.uint32)[0, 0] - 0x47800000  # of 2**16 + 2**-7
+    ...     for how in (Accumulation.SEQUENTIAL, Accumulation.ALIGNED_25)]
+    [np.uint32(1), np.uint32(0)]
+    """
+    check_adder(a, b, how)
+    columns = len(b.codes)
+    out = np.zeros((len(a.codes), columns), np.float32)
+    if not a.length or not out.size:
+        return out
+    width = min(columns, _OUTPUTS)
+    height = _OUTPUTS // width
+    with np.errstate(over="ignore", invalid="ignore"):  # Inf minus Inf
+        for left in range(0, columns, width):
+            right = _factors(b, slice(left, left + width), how)
+            for top in range(0, len(out), height):
+                rows = slice(top, top + height)
+                total = _WAYS[how](_factors(a, rows, how), right)
+                total = np.where(np.isnan(total), np.nan, total)  # without the sign it may have
+                patterns = compose(split(total.view(np.uint64), F64), F32)
+                out[rows, left : left + width] = patterns.view(np.float32)
+    return out
+
+
+def check_adder(a: Operand, b: Operand, how: Accumulation) -> None:
+    """Refuse elements and blocks that an adder does not have.
+
+    Raises:
+        ValueError: as `accumulated`.
+    """
+    if how not in _WAYS:
+        raise ValueError(f"accumulation must name an adder of float32 sums, got {how.value}")
+    core = _CORES.get(how)
+    if core is None:
+        return
+    for operand in (a, b):
+        if operand.format.name not in core.formats:
+            raise ValueError(
+                f"accumulation={how.value} must have elements of {' '.join(core.formats)}, got "
+                f"{operand.format.name}: name another accumulation"
+            )
+        if operand.run != _BLOCK:
+            raise ValueError(
+                f"accumulation={how.value} must have blocks of {_BLOCK}, got {operand.run}: name "
+                "another accumulation"
+            )
+
+
+@functools.cache
+def _code_tables(fmt: ElementFormat) -> tuple[F64Array, I16]:
+    """The value and the exponent of each code; that of a subnormal is the least exponent."""
+    numbers = np.asarray(decode(np.arange(fmt.code_count), fmt, np.float64))
+    values = np.where(np.isfinite(numbers), numbers, 0)
+    exponents = np.maximum(np.frexp(values)[1] - 1, fmt.emin)
+    return values, np.where(values == 0, _ZERO, exponents).astype(np.int16)
+
+
+def _factors(operand: Operand, rows: slice, how: Accumulation) -> _Factors:
+    """Rows as an adder reads them, filled with zeros to whole steps of a tensor core."""
+    core = _CORES.get(how)
+    codes = np.ascontiguousarray(operand.codes[rows].T)
+    table = _code_tables(operand.format)
+    values, exponents = table[0][codes], table[1][codes]
+    scales = np.ascontiguousarray(operand.scales[rows].T).astype(np.int16) - np.int16(127)
+    if how not in (Accumulation.SCALES_LAST, Accumulation.ALIGNED_13):
+        each = np.repeat(scales, operand.run, axis=0)
+        values *= _power(each)
+        if core is not None:
+            own = exponents if core.group == 1 else 0
+            exponents = np.where(exponents == _ZERO, _ZERO, each + own)
+    filled = ((0, -len(codes) % core.step if core else 0), (0, 0))
+    values = np.pad(values, filled)
+    exponents = np.pad(exponents, filled, constant_values=_ZERO)
+    return _Factors(values, exponents, _power(scales), operand.run, operand.length)
+
+
+def _power(exponent: NDArray[Any]) -> F64Array:
+    """2**exponent, for exponents from -1022 to 1023."""
+    power: F64Array = ((exponent.astype(np.int64) + 1023) << 52).view(np.float64)
+    return power
+
+
+def _outer(x: F64Array, y: F64Array) -> F64Array:
+    products: F64Array = x[:, None] * y
+    return products
+
+
+def _products(a: _Factors, b: _Factors, first: int, end: int) -> Iterator[F64Array]:
+    """Products as float32 has them, in the order of k."""
+    for k in range(first, end):
+        yield fl(_outer(a.values[k], b.values[k]))
+
+
+def _added(terms: Iterator[F64Array]) -> F64Array:
+    """The float32 sum, in order, from the first term on."""
+    return functools.reduce(lambda total, term: fl(total + term), terms)
+
+
+def _sequential(a: _Factors, b: _Factors) -> F64Array:
+    return _added(_products(a, b, 0, a.length))
+
+
+def _pairwise(a: _Factors, b: _Factors) -> F64Array:
+    """Sums of neighbours, of neighbouring sums, and so on.
+
+    A sum waits until the next one of as many products is there. Those that wait in the end are what
+    each level had left over.
+    """
+    waiting: list[tuple[int, F64Array]] = []
+    for total in _products(a, b, 0, a.length):
+        size = 1
+        while waiting and waiting[-1][0] == size:
+            total = fl(waiting.pop()[1] + total)
+            size *= 2
+        waiting.append((size, total))
+    return _added(total for _, total in reversed(waiting))
+
+
+def _by_block(a: _Factors, b: _Factors) -> F64Array:
+    return _added(_added(_products(a, b, *run)) for run in a.runs)
+
+
+def _scales_last(a: _Factors, b: _Factors) -> F64Array:
+    sums = (_added(_products(a, b, *run)) for run in a.runs)
+    scales = (fl(_outer(*powers)) for powers in zip(a.powers, b.powers, strict=True))
+    return _added(fl(total * scale) for total, scale in zip(sums, scales, strict=True))
+
+
+def _aligned(a: _Factors, b: _Factors, core: _Core) -> F64Array:
+    total = _nothing(a, b)
+    for first in range(0, len(a.values), core.step):
+        total = _step(a, b, first, total, core)
+    return total
+
+
+def _aligned_codes(a: _Factors, b: _Factors, core: _Core) -> F64Array:
+    """The codes of each block on a tensor core; scales and sums of blocks in float32."""
+    sums = (_step(a, b, first, _nothing(a, b), core) for first, _ in a.runs)
+    scales = (_outer(*powers) for powers in zip(a.powers, b.powers, strict=True))
+    return _added(fl(total * scale) for total, scale in zip(sums, scales, strict=True))
+
+
+def _nothing(a: _Factors, b: _Factors) -> F64Array:
+    return np.zeros((a.values.shape[1], b.values.shape[1]))
+
+
+def _step(a: _Factors, b: _Factors, first: int, total: F64Array, core: _Core) -> F64Array:
+    """The products of one step and the sum so far: aligned, truncated, added, truncated.
+
+    A term is below 2**(e + 2), or that of a group below 2**(e + 10), e being its own exponent, so
+    what is added are at most 33 integers below 2**27 or 5 below 2**45: float64 has every sum.
+    """
+    groups = [slice(k, k + core.group) for k in range(first, first + core.step, core.group)]
+    largest = _exponent(total)
+    some_zero = total == 0
+    for group in groups:
+        pairs = zip(a.exponents[group], b.exponents[group], strict=True)
+        exponent = functools.reduce(np.maximum, (x[:, None] + y for x, y in pairs))
+        np.maximum(largest, exponent, out=largest)
+        some_zero |= exponent < _ZERO // 2
+    np.maximum(largest, core.zero, out=largest, where=some_zero)
+    unit = _power(largest - core.fraction_bits)
+    one_over = _power(core.fraction_bits - largest)
+    aligned = np.trunc(total * one_over)
+    for group in groups:
+        factors = zip(a.values[group], b.values[group], strict=True)
+        term = functools.reduce(np.add, (_outer(x, y) for x, y in factors))
+        term *= one_over
+        aligned += np.trunc(term, out=term)
+    return _truncated(aligned * unit, core.output_bits)
+
+
+def _exponent(x: F64Array) -> I16:
+    """The exponents of float32 numbers: that of subnormals is -126, of zeros _ZERO."""
+    field = (x.view(np.int64) >> 52 & 0x7FF) - 1023
+    return np.where(x == 0, _ZERO, np.clip(field, -126, 128)).astype(np.int16)
+
+
+def _truncated(x: F64Array, fraction_bits: int) -> F64Array:
+    """Toward zero to float32 with so many fraction bits; Inf beyond it, and zero is +0."""
+    cut = 52 - fraction_bits
+    kept = (x.view(np.int64) >> cut << cut).view(np.float64)
+    places = 126 + fraction_bits
+    subnormal = np.trunc(x * 2.0**places) * 2.0**-places
+    kept = np.where(np.abs(x) < 2.0**-126, subnormal, kept)
+    kept = np.where(np.abs(x) >= 2.0**128, np.copysign(np.inf, x), kept)
+    return np.where(kept == 0, 0.0, kept)
+
+
+_WAYS: dict[Accumulation, Callable[[_Factors, _Factors], F64Array]] = {
+    Accumulation.SEQUENTIAL: _sequential,
+    Accumulation.PAIRWISE: _pairwise,
+    Accumulation.BY_BLOCK: _by_block,
+    Accumulation.SCALES_LAST: _scales_last,
+}
+for _how, _core in _CORES.items():
+    _way = _aligned_codes if _how is Accumulation.ALIGNED_13 else _aligned
+    _WAYS[_how] = functools.partial(_way, core=_core)
