@@ -19,7 +19,7 @@ from mxref.policy.choices import Accumulation
 from mxref.policy.policy import Policy
 from mxref.products.dot import exact_in_every_order, matmul, matmul_bounds
 
-__all__ = ["accumulations", "exact_product", "fast_products", "groups", "outputs"]
+__all__ = ["accumulations", "bounds", "exact_product", "fast_products", "groups", "outputs"]
 
 #: Rows of a call: the outputs of a call are their square.
 _ROWS = 64
@@ -95,19 +95,28 @@ def outputs(
     formats: tuple[BlockFormat, BlockFormat],
     float: str,
     column: str,
-    *,
-    rounding: Literal["nearest", "any"] = "nearest",
 ) -> NDArray[np.uint64]:
     """The answers of a column to every row of one side with every row of the other."""
+    if column in BOUNDS:
+        return bounds(a, b, formats, float)[BOUNDS.index(column)]
     layout = LAYOUTS[float]
     left, right = blocks_of(a, formats[0]), blocks_of(b, formats[1]).T
-    how = "ocp" if column in BOUNDS else column
-    found = matmul(left, right, layout.dtype, Policy.parse(how)).view(layout.uint)
-    if column in BOUNDS:
-        nan = np.full(found.shape, layout.nan_bits, layout.uint)
-        ends = matmul_bounds(left, right, layout.dtype, rounding=rounding)
-        one = exact_in_every_order(left, right)
-        found = np.where(
-            one, found, (*(end.view(layout.uint) for end in ends), nan)[BOUNDS.index(column)]
-        )
-    return found.astype(np.uint64)
+    found = matmul(left, right, layout.dtype, Policy.parse(column))
+    return found.view(layout.uint).astype(np.uint64)
+
+
+def bounds(
+    a: Sequence[Side],
+    b: Sequence[Side],
+    formats: tuple[BlockFormat, BlockFormat],
+    float: str,
+    rounding: Literal["nearest", "any"] = "nearest",
+) -> tuple[NDArray[np.uint64], ...]:
+    """The columns `BOUNDS` of every row of one side with every row of the other."""
+    layout = LAYOUTS[float]
+    left, right = blocks_of(a, formats[0]), blocks_of(b, formats[1]).T
+    ends = matmul_bounds(left, right, layout.dtype, rounding=rounding)
+    one = exact_in_every_order(left, right)
+    exact = matmul(left, right, layout.dtype).view(layout.uint)
+    every = (*(end.view(layout.uint) for end in ends), layout.uint.type(layout.nan_bits))
+    return tuple(np.where(one, exact, end).astype(np.uint64) for end in every)

@@ -17,7 +17,7 @@ from mxref.bits.floats import U8
 from mxref.blocks.container import Blocks
 from mxref.formats.catalog import BLOCK_FORMATS, BlockFormat
 
-__all__ = ["BOUNDS", "PAIRS", "Side", "blocks_of", "operands", "pair_formats", "terms"]
+__all__ = ["BOUNDS", "PAIRS", "Side", "blocks_of", "numbers", "operands", "pair_formats", "terms"]
 
 #: Columns of a file of products that are no policies: the ends of the interval that no order of
 #: float32 additions leaves, and the answer that every order gives, NaN where it is not one.
@@ -88,12 +88,8 @@ def blocks_of(rows: Sequence[Side], fmt: BlockFormat) -> Blocks:
     return Blocks(codes, scales, fmt, 1, codes.shape)
 
 
-def terms(words: Sequence[int], format: str) -> list[Fraction] | None:
-    """The products that a dot product sums up, exactly; None if a scale or element is no number.
-
-    >>> terms((127, 56, 8, 130, 56, 1), "mxfp8_e4m3-mxfp8_e4m3")
-    [Fraction(8, 1), Fraction(1, 4096)]
-    """
+def numbers(words: Sequence[int], format: str) -> list[list[Fraction]] | None:
+    """The numbers of both operands, exactly; None if a scale or an element is no number."""
     sides = []
     for side, fmt in zip(operands(words), pair_formats(format), strict=True):
         values = [fmt.element.value(code) for code in side.codes]
@@ -101,4 +97,14 @@ def terms(words: Sequence[int], format: str) -> list[Fraction] | None:
             return None
         powers = [Fraction(2) ** (scale - 127) for scale in side.scales]
         sides.append([Fraction(v) * powers[i // _SIZE] for i, v in enumerate(values)])
-    return [x * y for x, y in zip(*sides, strict=True)]
+    return sides
+
+
+def terms(words: Sequence[int], format: str) -> list[Fraction] | None:
+    """The products that a dot product sums up, exactly; None if a scale or element is no number.
+
+    >>> terms((127, 56, 8, 130, 56, 1), "mxfp8_e4m3-mxfp8_e4m3")
+    [Fraction(8, 1), Fraction(1, 4096)]
+    """
+    sides = numbers(words, format)
+    return None if sides is None else [x * y for x, y in zip(*sides, strict=True)]

@@ -148,7 +148,7 @@ def _timed(target: Target, files: Sequence[VectorFile]) -> tuple[list[Answered],
         start = time.perf_counter()
         answered.append(asked(target, file))
         seconds = time.perf_counter() - start
-        if not file.cases:
+        if not file.cases or file.op in PRODUCT_OPERATIONS:  # whose calls have one size
             continue
         least = _LEAST
         if file.op in LAYOUT_OPERATIONS:

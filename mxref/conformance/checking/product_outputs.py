@@ -12,7 +12,7 @@ from mxref.cases.records import padded
 from mxref.conformance.checking.computed import KEPT, Compared, file_of
 from mxref.conformance.compare.compare import Outcome, judged
 from mxref.conformance.compare.product_intervals import inside_all, tolerated
-from mxref.conformance.verdict.describe.product_description import describe_products
+from mxref.conformance.verdict.cause.product_causes import named_accumulations
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers, is_fault, quiet
 from mxref.targets.product_calls import call_matmul
@@ -36,8 +36,7 @@ def ask_outputs(target: PythonTarget, outcome: Outcome, policy: Policy) -> Compa
     """
     file, function = outcome.file, target.operations[outcome.file.op]
     formats = pair_formats(file.format)
-    seen = describe_products([outcome])
-    named = list(seen.accumulations if seen else ())
+    named = [] if outcome.errors else list(named_accumulations([outcome]))
     total = wrong = 0
     kept: dict[tuple[int, ...], int] = {}
     for _, a, b in groups(outcome.inputs):
@@ -63,7 +62,7 @@ def ask_outputs(target: PythonTarget, outcome: Outcome, policy: Policy) -> Compa
     names = file.op, file.format, file.float
     if not kept:
         return Compared(*names, total, 0, None)
-    cases = file_of(file, list(kept), "row")
+    cases = file_of(file, list(kept), "output")
     answers = Answers(padded([[word] for word in kept.values()]))
     return Compared(*names, total, wrong, judged(cases, cases.input_words(), answers, policy))
 

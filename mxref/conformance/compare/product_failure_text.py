@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.product_answers import groups, outputs
+from mxref.cases.product_answers import bounds, groups
 from mxref.cases.product_words import pair_formats, terms
 from mxref.cases.records import VectorFile
 
@@ -25,8 +25,7 @@ def product_difference(
     formats, digits = pair_formats(file.format), LAYOUTS[file.float].width // 4
     ((_, a, b),) = groups(np.array([inputs], np.uint64))
     low, high = (
-        f"{int(outputs(a, b, formats, file.float, end, rounding='any')[0, 0]):0{digits}x}"
-        for end in ("lo", "hi")
+        f"{int(end[0, 0]):0{digits}x}" for end in bounds(a, b, formats, file.float, "any")[:2]
     )
     count = f"{len(products)} product{'s'[: len(products) > 1]}"
     largest = float(max(map(abs, products)))

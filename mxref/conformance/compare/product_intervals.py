@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
-from mxref.cases.product_answers import groups, outputs
+from mxref.cases.product_answers import bounds, groups
 from mxref.cases.product_words import Side, pair_formats
 from mxref.cases.records import VectorFile
 from mxref.policy.choices import Accumulation
@@ -18,6 +19,7 @@ __all__ = ["inside", "inside_all", "is_inside", "tolerated"]
 
 Words = NDArray[np.uint64]
 Bools = NDArray[np.bool_]
+Rounding = Literal["nearest", "any"]
 
 
 def tolerated(policy: Policy) -> bool:
@@ -52,15 +54,14 @@ def _ordered(bits: Words, layout: FloatLayout) -> NDArray[np.int64]:
 
 
 def inside_all(
-    file: VectorFile, a: Sequence[Side], b: Sequence[Side], got: Words, rounding: str
+    file: VectorFile, a: Sequence[Side], b: Sequence[Side], got: Words, rounding: Rounding
 ) -> Bools:
     """Whether the outputs of every row with every row are inside their intervals."""
-    formats = pair_formats(file.format)
-    low, high = (outputs(a, b, formats, file.float, end, rounding=rounding) for end in ("lo", "hi"))
+    low, high, _ = bounds(a, b, pair_formats(file.format), file.float, rounding)
     return is_inside(low, high, got, LAYOUTS[file.float])
 
 
-def inside(file: VectorFile, inputs: Words, answers: Words, rounding: str) -> Bools:
+def inside(file: VectorFile, inputs: Words, answers: Words, rounding: Rounding) -> Bools:
     """Whether the answers to dot products are inside their intervals.
 
     Args:

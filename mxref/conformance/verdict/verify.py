@@ -167,10 +167,11 @@ def described(report: Report) -> Report:
     unsteady = unsteady_rows(report.uses)
     rows = []
     for row in report.rows:
-        if row.op in PRODUCT_OPERATIONS:
-            rows.append(replace(row, description=describe_products(row.outcomes)))
-            continue
         complete = any(cause.complete for cause in row.causes)
+        if row.op in PRODUCT_OPERATIONS:
+            told = None if row.failures and complete else describe_products(row.outcomes)
+            rows.append(replace(row, description=told))
+            continue
         # A policy that gives all answers may do so but for codes of NaN.
         if (row.op, row.format) not in unsteady and (row.profile is not None or not complete):
             by_profile = row.profile is not None and report.profile is not None

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.product_answers import accumulations, groups, outputs
+from mxref.cases.product_answers import accumulations, bounds, groups
 from mxref.cases.product_words import Side, pair_formats
 from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.conformance.compare.product_intervals import is_inside
@@ -92,10 +92,8 @@ def _inside_changed(id: str, outcome: Outcome) -> bool:
             for scales, codes in (changed[:2], changed[2:])
         )
         formats = pair_formats(f"{left}-{right}")
-        low, high = (
-            np.diagonal(outputs(x, y, formats, file.float, end, rounding="any")[:, ::-1])
-            for end in ("lo", "hi")
-        )
+        ends = bounds(x, y, formats, file.float, "any")
+        low, high = (np.diagonal(end[:, ::-1]) for end in ends[:2])
         if not is_inside(low, high, outcome.answers[some, 0], LAYOUTS[file.float]).all():
             return False
     return True
