@@ -1,0 +1,163 @@
+"""Dot products of the slow twin: cases worked out by hand, and the definition in fractions."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable
+from fractions import Fraction
+
+import pytest
+
+from mxref.exact.dot import Row, dot, dot_bounds, exact_in_every_order, row
+from mxref.exact.format_table import ELEMENTS, read_code, value
+
+INF, NAN = 0x7F800000, 0x7FC00000
+ONE = row([127], [0x38], "e4m3")
+
+
+def codes(text: str) -> list[int]:
+    return [int(code, 16) for code in text.split()]
+
+
+# Scales and codes of both rows, format, float and bits: blocks of three.
+BY_HAND = [
+    # 448 * 448 + 2**-18 - 448 * 448; 448 * 448 = 200704.
+    ("7f", "7e 01 7e", "7f", "7e 01 fe", "e4m3", "f32", 0x36800000),
+    # 2**-9 * 2**127 * 2**-1 * 2**4: the product of the scales alone is 2**131.
+    ("fe", "01", "83", "30", "e4m3", "f32", 0x7C000000),
+    # 2**10 * 2**10 * 2**-127 * 2**-30 = 2**-137: that of the scales alone is 2**-157.
+    ("00", "64", "61", "64", "e5m2", "f32", 0x00001000),
+    # 1 + 2**-8 + 2**-30 is above the midpoint of 1 and 1 + 2**-7.
+    ("7f 77 61", "38 00 00 38 00 00 38 00 00", "7f 7f 7f", "38 " * 9, "e4m3", "bf16", 0x3F81),
+    # 2**127 + 2**127 - 2**127.
+    ("fe", "38 38 38", "7f", "38 38 b8", "e4m3", "f32", 0x7F000000),
+    # 2**128 is beyond float32.
+    ("fe", "38 38 00", "7f", "38 38 b8", "e4m3", "f32", INF),
+    ("fe", "b8 b8 00", "7f", "38 38 b8", "e4m3", "f32", INF | 1 << 31),
+    # 1 - 1 is +0, and so is -0; a negative sum that rounds to zero keeps its sign.
+    ("7f", "38 38", "7f", "38 b8", "e4m3", "f32", 0),
+    ("7f", "80", "7f", "38", "e4m3", "f32", 0),
+    ("00", "81", "00", "38", "e4m3", "f32", 1 << 31),
+    # NaN: a scale of zeros, an element times zero, Inf times zero, Inf of both signs.
+    ("ff", "00", "7f", "00", "e4m3", "f32", NAN),
+    ("7f", "ff", "7f", "00", "e4m3", "f32", NAN),
+    ("7f", "7c 3c", "7f", "00 3c", "e5m2", "f32", NAN),
+    ("7f", "3c 00", "7f", "3c fc", "e5m2", "f32", NAN),
+    ("7f", "7c fc", "7f", "3c 3c", "e5m2", "f32", NAN),
+    ("7f", "7c 3c", "7f", "3c fc", "e5m2", "f32", NAN),
+    # Inf: also beside what is large and of the other sign, and times Inf.
+    ("fe", "7c 7b 7b", "fe", "3c fb fb", "e5m2", "f32", INF),
+    ("7f", "7c 00", "7f", "bc 00", "e5m2", "f32", INF | 1 << 31),
+    ("7f", "fc 3c", "7f", "fc 3c", "e5m2", "bf16", 0x7F80),
+    # -2 * 2 in INT8, whose 80 is -2; and 6 * 6 * 3.
+    ("7f", "80", "80", "40", "int8", "f16", 0xC400),
+    ("7f", "7 7 7", "7f", "7 7 7", "e2m1", "f64", 0x405B000000000000),
+]
+
+
+@pytest.mark.parametrize(("sa", "ca", "sb", "cb", "format", "float", "bits"), BY_HAND)
+def test_n26_n27_n28_cases_by_hand(
+    sa: str, ca: str, sb: str, cb: str, format: str, float: str, bits: int
+) -> None:
+    rows = (row(codes(s), codes(c), format, 3) for s, c in ((sa, ca), (sb, cb)))
+    assert hex(dot(*rows, float)) == hex(bits)
+
+
+def test_the_definition_in_fractions() -> None:
+    draws = random.Random(1)
+    for name, fmt in ELEMENTS.items():
+        finite = [(c, value(c, name)) for c in range(1 << fmt.bits) if read_code(c, fmt)[1] >= 0]
+        sides: list[Row] = []
+        numbers: list[list[Fraction]] = []
+        for _ in range(2):
+            scales = [draws.randrange(100, 150) for _ in range(3)]
+            some = draws.choices(finite, k=11)
+            sides.append(row(scales, [code for code, _ in some], name, 4))
+            numbers.append([x * value(scales[i // 4], "e8m0") for i, (_, x) in enumerate(some)])
+        products = [x * y for x, y in zip(*numbers, strict=True)]
+        exact, size = sum(products, Fraction()), sum(map(abs, products), Fraction())
+        n, k = sum(map(bool, products)), len(products)
+        nearest = Fraction(max(n - 1, 0), 2**24) * size + Fraction(n, 2**150)
+        other = Fraction(2 * k + 2, 2**23) * size + Fraction(k, 2**149)
+        a, b = sides
+        assert dot(a, b, "f64") == bits_of(exact)
+        for rounding, radius in (("nearest", nearest), ("any", other)):
+            ends = bits_of(exact - radius), bits_of(exact + radius)
+            assert dot_bounds(a, b, "f64", rounding) == ends
+
+
+def bits_of(number: Fraction) -> int:
+    """Python divides integers with one rounding to nearest even."""
+    packed = struct.pack(">d", number.numerator / number.denominator)
+    return int.from_bytes(packed, "big")
+
+
+def test_n43_the_ends_of_intervals() -> None:
+    # 2**16 and 31 times 2**-8: the distance is 31 * 2**-8 and a little more.
+    side = row([127], codes("78" + " 18" * 31), "e4m3")
+    assert dot(side, side) == 0x47800010  # 2**16 + 31 * 2**-8; the spacing is 2**-7
+    assert dot_bounds(side, side) == (0x47800000, 0x4780001F)
+    # 2**-151 and 2**-150 around it: -2**-151, and 0.75 * 2**-149, which is rounded up.
+    tiny, one = row([0], codes("18"), "e4m3"), row([107], codes("38"), "e4m3")
+    assert dot(tiny, one) == 0
+    assert [hex(end) for end in dot_bounds(tiny, one)] == ["0x80000000", "0x1"]
+    assert dot_bounds(tiny, one, "f64") == (0xB680000000000000, 0x3698000000000000)
+    # A sum of 2**127 twice may overflow; one product of 127 * 2**121 may not.
+    twice = row([254], codes("38 38"), "e4m3"), row([127], codes("38 b8"), "e4m3")
+    assert dot_bounds(*twice) == (INF | 1 << 31, INF)
+    assert dot_bounds(*twice, "f16", "any") == (0xFC00, 0x7C00)
+    once = row([254], [0x7F], "int8"), row([127], [0x40], "int8")
+    assert dot_bounds(*once) == (0x7F7E0000, 0x7F7E0000)
+    assert dot_bounds(*once, "f32", "any") == (0x7F7DFFF8, 0x7F7E0008)  # 127 / 16 of 2**104
+    # Special values: one NaN, infinities, and everything.
+    one = row([127], codes("3c 3c 3c"), "e5m2")
+    assert dot_bounds(row([255], codes("3c 3c 3c"), "e5m2"), one) == (NAN, NAN)
+    assert dot_bounds(row([127], codes("7c 3c 3c"), "e5m2"), one) == (INF, INF)
+    assert dot_bounds(row([254], codes("7c fb fb"), "e5m2"), one) == (INF | 1 << 31, INF)
+
+
+def test_n43_sums_that_no_order_changes() -> None:
+    def free(scale: int, a: str, b: str, format: str = "e4m3", scale_b: int = 127) -> bool:
+        rows = row([scale], codes(a), format), row([scale_b], codes(b), format)
+        return exact_in_every_order(*rows)
+
+    # 2**16 and 2**-2, 2**18 of it; 2**16 and 2**-3, 2**19 of it and one more.
+    assert free(127, "78 30", "78 30")
+    assert not free(127, "78 30", "78 28")
+    # 1, 1, 2, 4 to 2**18 add up to 2**19; with another 1 to more. Signs count for nothing.
+    powers = [0, *range(19)]
+    a = " ".join(f"{(min(k, 15) + 15) << 2:02x}" for k in powers)
+    b = " ".join(f"{(max(k - 15, 0) + 15) << 2:02x}" for k in powers)
+    assert free(127, a, b, "e5m2")
+    assert not free(127, a + " 3c", b + " 3c", "e5m2")
+    assert not free(127, a + " 3c", b + " bc", "e5m2")
+    assert not free(127, a + " 3e", b + " 3c", "e5m2")  # 1.5: a half is the unit
+    # Multiples of 2**-149; 2**-150; 2**127; 2**128; nothing; special values.
+    assert free(0, "38 b8", "38 38", scale_b=105)
+    assert not free(0, "38 b8", "38 38", scale_b=104)
+    assert free(254, "38", "38")
+    assert not free(254, "38 38", "38 b8")
+    assert free(254, "00 38", "38 00")
+    assert free(255, "38", "38", scale_b=254)
+    assert free(127, "7c 00", "00 38", "e5m2", 254)
+    assert free(127, "7c 3c", "3c 3c", "e5m2")
+    assert not free(254, "7c 7b", "3c 7b", "e5m2")
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda: row([1], [0] * 33, "e4m3"), "scales must be one for each block of 32; got 1"),
+        (lambda: row([256], [0], "e4m3"), "scale must be a Python int from 0 to 0xff; got 256"),
+        (lambda: row([1], [16], "e2m1"), "code must be a Python int from 0 to 0xf; got 16"),
+        (
+            lambda: dot_bounds(ONE, ONE, "f32", "up"),
+            "rounding must be one of nearest, any; got 'up'",
+        ),
+        (lambda: dot(ONE, ONE, "f8"), "target must be one of f16, bf16, f32, f64; got 'f8'"),
+    ],
+)
+def test_refusals(call: Callable[[], object], error: str) -> None:
+    with pytest.raises(ValueError, match=f"^{error}$"):
+        call()
