@@ -62,7 +62,8 @@ def exact_product(format: str, float: str, words: Sequence[int], column: str) ->
     if how is Accumulation.EXACT or a.has_nan or b.has_nan or a.infinities or b.infinities:
         return exact
     x, y = sides
-    bits = adders.accumulation(x.codes, y.codes, x.scales, y.scales, *names, how.value)
+    rows = x.codes, y.codes, x.scales, y.scales
+    bits = adders.accumulation(*rows, names[0], names[1], how.value)
     return write_float(float_reader(FLOATS["f32"])(bits), FLOATS[float])
 
 

@@ -95,7 +95,9 @@ def _scale_product_first(*operands: Any) -> Floats:
 
 
 def _by_way_of_float32(*operands: Any) -> Floats:
-    return _right(*operands[:6], np.float32).astype(operands[6])
+    *rest, dtype = operands
+    found: Floats = _right(*rest, np.float32).astype(dtype)  # type: ignore[call-arg]
+    return found
 
 
 def _not_reset(*operands: Any) -> Floats:
@@ -129,7 +131,8 @@ def _of_zeros(scales: U8, codes: U8) -> U8:
 def _infinity_times_zero(*operands: Any) -> Floats:
     """Zero for the product of an infinity and a zero."""
     products = _products(*operands)
-    x, y = (_numbers(*operands[2 * i : 2 * i + 2], operands[4 + i]) for i in (0, 1))
+    scales_a, codes_a, scales_b, codes_b, a, b, _ = operands
+    x, y = _numbers(scales_a, codes_a, a), _numbers(scales_b, codes_b, b)
     inf, zero = np.isinf(x.T)[:, :, np.newaxis], (y.T == 0)[:, np.newaxis]
     other = (x.T == 0)[:, :, np.newaxis] & np.isinf(y.T)[:, np.newaxis]
     products = np.where((inf & zero) | other, 0.0, products)
@@ -149,18 +152,18 @@ def _last_block_dropped(*operands: Any) -> Operands:
 
 
 def _scales_of_blocks_swapped(*operands: Any) -> Operands:
-    return operands[0][:, ::-1], *operands[1:]  # type: ignore[return-value]
+    return operands[0][:, ::-1], *operands[1:]
 
 
 def _scales_of_operands_swapped(*operands: Any) -> Operands:
     scales_a, codes_a, scales_b, codes_b, a, b = operands
     if len(scales_a) != len(scales_b):
-        return operands  # type: ignore[return-value]
+        return operands
     return scales_b, codes_a, scales_a, codes_b, a, b
 
 
 def _scale_of_next_row(*operands: Any) -> Operands:
-    return np.roll(operands[0], -1, axis=0), *operands[1:]  # type: ignore[return-value]
+    return np.roll(operands[0], -1, axis=0), *operands[1:]
 
 
 def _tail_filled(*operands: Any) -> Operands:
@@ -203,7 +206,8 @@ def _after(change: Change) -> Function:
     """A right product of the wrong operands."""
 
     def run(*operands: Any) -> Floats:
-        return _right(*change(*operands[:6]), operands[6])
+        *rest, dtype = operands
+        return _right(*change(*rest), dtype)
 
     return run
 

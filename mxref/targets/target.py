@@ -241,8 +241,17 @@ def _modes(module: ModuleType) -> dict[str, object]:
 
 def target_of(module: object, name: str) -> PythonTarget:
     """The target made of a module or any object with the operations as attributes."""
-    names = (*OPERATIONS, "POLICY", "PROFILE", "ARRAYS", "DEVICE", "FLOATS", "FORMATS", "THREADS")
-    names = (*names, "MULTIPLES")
+    names = (
+        *OPERATIONS,
+        "POLICY",
+        "PROFILE",
+        "ARRAYS",
+        "DEVICE",
+        "FLOATS",
+        "FORMATS",
+        "THREADS",
+        "MULTIPLES",
+    )
     with _reading(name):
         has = {one: getattr(module, one) for one in names if hasattr(module, one)}
     found = {op: has[op] for op in OPERATIONS if callable(has.get(op))}

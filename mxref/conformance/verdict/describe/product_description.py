@@ -90,7 +90,7 @@ def describe_products(outcomes: Sequence[Outcome]) -> ProductDescription | None:
         ]
         fits = (name for name, bits in _NARROW if all(_sum_in(bits, *pair) for pair in left))
         narrow = next(fits, "")
-    return ProductDescription(names, *within, compared, narrow)
+    return ProductDescription(names, within[0], within[1], compared, narrow)
 
 
 def _sum_in(bits: int, outcome: Outcome, case: int) -> bool:
@@ -100,8 +100,8 @@ def _sum_in(bits: int, outcome: Outcome, case: int) -> bool:
     sign, n, e = float_reader(FLOATS[file.float])(got)
     if products is None or n < 0:
         return False
-    value = (-1) ** sign * n * Fraction(2) ** e
+    value = Fraction(-n if sign else n) * Fraction(2) ** e
     magnitude, count = sum(map(abs, products)), sum(map(bool, products))
     # Jeannerod and Rump, with the rounding of each product and of the result as additions.
     radius = (count + 1) * magnitude / 2**bits + Fraction(count + 1, 2**25)
-    return abs(value - sum(products)) <= radius
+    return bool(abs(value - sum(products)) <= radius)
