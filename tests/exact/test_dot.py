@@ -60,8 +60,8 @@ BY_HAND = [
 def test_n26_n27_n28_cases_by_hand(
     sa: str, ca: str, sb: str, cb: str, format: str, float: str, bits: int
 ) -> None:
-    rows = (row(codes(s), codes(c), format, 3) for s, c in ((sa, ca), (sb, cb)))
-    assert hex(dot(*rows, float)) == hex(bits)
+    a, b = (row(codes(s), codes(c), format, 3) for s, c in ((sa, ca), (sb, cb)))
+    assert hex(dot(a, b, float)) == hex(bits)
 
 
 def test_the_definition_in_fractions() -> None:

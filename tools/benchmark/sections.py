@@ -25,6 +25,13 @@ FP8, FP6_FP4 = ("mxfp8_e5m2", "mxfp8_e4m3"), ("mxfp6_e3m2", "mxfp6_e2m3", "mxfp4
 ELEMENTS = ("e4m3", "e2m3", "e3m2", "e2m1", "e5m2")
 #: Environment of child processes: they import mxref from this checkout.
 ENV = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+#: The program that measures `matmul`, and its environment.
+CHILD = Path(__file__).parent / "product_child.py"
+ONE_CORE = {
+    **ENV,
+    "PYTHONPATH": os.pathsep.join((ENV["PYTHONPATH"], str(CHILD.parents[1]))),
+    **dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1"),
+}
 #: Shape of the tensor in torchao's benchmarks/mx_formats/bench_qdq.py.
 QDQ = (1, 4096, 11008)
 NO_LIMIT = -math.inf
@@ -206,6 +213,19 @@ def linear(options: Options) -> Iterator[Wanted]:
             yield Wanted(f"{op} {format} f32 normal 2**{power}", measure, unit="ns")
 
 
+def products(options: Options) -> Iterator[Wanted]:
+    """`matmul` of 256 x 2048 x 256, exact, beside NumPy's float64 product, on one core."""
+    for format in (*FP8, *FP6_FP4, "mxint8"):
+
+        def measure(format: str = format) -> float:
+            command = [sys.executable, str(CHILD), format, str(options.seconds)]
+            done = subprocess.run(command, check=True, env=ONE_CORE, stdout=subprocess.PIPE)
+            return float(done.stdout)
+
+        most = 100 if format == "mxfp8_e5m2" else 25
+        yield Wanted(f"matmul {format}", measure, most=most, unit="times as long as NumPy")
+
+
 def start(_: Options) -> Iterator[Wanted]:
     """Time of the import beyond NumPy's, and of regenerating the level 1 vectors."""
 
@@ -266,6 +286,7 @@ def _python(*arguments: str) -> None:
 SECTIONS: Mapping[str, Callable[[Options], Iterator[Wanted]]] = {
     each.__name__: each
     for each in (
-        encode, policies, threads, quantize, rules, dequantize, bfloat16, qdq, linear, start, sweep
+        encode, policies, threads, quantize, rules, dequantize, bfloat16, qdq, linear, products,
+        start, sweep
     )
 }  # fmt: skip

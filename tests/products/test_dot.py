@@ -1,0 +1,502 @@
+"""Exact products against the slow twin, and intervals against float32 sums in many orders."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+from designed_dots import LENGTH, block_format, blocks_of, exact_rows, random_rows, rows_of
+from helpers import SOURCES, sentence
+from shares import Share
+
+import mxref
+from mxref.exact import dot as slow
+from mxref.formats.catalog import (
+    BLOCK_FORMATS,
+    ELEMENT_FORMATS,
+    OTHER_FORMATS,
+    ElementFormat,
+    element_format,
+)
+from mxref.products import exact_sums
+from mxref.products.dot import exact_in_every_order
+from mxref.products.operand import operand
+
+PAIRS = list(itertools.product(ELEMENT_FORMATS, repeat=2))
+ANY = {
+    **ELEMENT_FORMATS,
+    **{n: f for n, f in OTHER_FORMATS.items() if isinstance(f, ElementFormat)},
+}
+Rows = list[tuple[list[int], list[int]]]
+
+
+def bits(array: np.ndarray) -> np.ndarray:
+    found: np.ndarray = array.view(f"u{array.itemsize}")
+    return found
+
+
+def compare(a: Rows, b: Rows, x: ElementFormat, y: ElementFormat, floats: list[str]) -> int:
+    """Compare all products of two sets of rows with the slow twin, and count them."""
+    left, right = exact_rows(a, x), exact_rows(b, y)
+    for name in floats:
+        got = bits(mxref.matmul(blocks_of(a, x), blocks_of(b, y).T, SOURCES[name]))
+        want = [[slow.dot(p, q, name) for q in right] for p in left]
+        wrong = np.argwhere(got != np.array(want, got.dtype))
+        assert not len(wrong), (x.name, y.name, name, [(a[m], b[n]) for m, n in wrong[:1]])
+    return len(a) * len(b)
+
+
+@pytest.mark.parametrize(("x", "y"), PAIRS)
+def test_n26_random_dots(x: str, y: str, share: Share) -> None:
+    draws = np.random.default_rng([PAIRS.index((x, y)), 26])
+    size = 36 if share.number is not None else 226
+    count = 0
+    for length, spread in ((32, 3), (70, 127)):
+        a, b = (random_rows(ANY[n], size, length, spread, draws) for n in (x, y))
+        count += compare(a, b, ANY[x], ANY[y], ["f32"])
+    assert count == 2 * size**2
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize(("x", "y"), PAIRS)
+def test_n26_n27_n28_designed_dots(x: str, y: str) -> None:
+    a, b = rows_of(ANY[x]), rows_of(ANY[y])
+    assert compare(a, b, ANY[x], ANY[y], [*SOURCES]) > 1500
+    left, right = exact_rows(a, ANY[x]), exact_rows(b, ANY[y])
+    free = exact_in_every_order(blocks_of(a, ANY[x]), blocks_of(b, ANY[y]).T)
+    want = [[slow.exact_in_every_order(p, q) for q in right] for p in left]
+    assert free.tolist() == want
+    assert 200 < np.count_nonzero(free) < free.size - 200
+    for name, rounding in (("f32", "nearest"), ("f32", "any"), ("f64", "nearest"), ("bf16", "any")):
+        ends = bounds(a, b, x, y, SOURCES[name], rounding)
+        pairs = [[slow.dot_bounds(p, q, name, rounding) for q in right] for p in left]
+        for got, want in zip(ends, np.moveaxis(np.array(pairs, np.uint64), 2, 0), strict=True):
+            assert np.array_equal(bits(got), want)
+
+
+def bounds(a: Rows, b: Rows, x: str, y: str, dtype: Any, rounding: Any) -> tuple[Any, Any]:
+    return mxref.matmul_bounds(
+        blocks_of(a, ANY[x]), blocks_of(b, ANY[y]).T, dtype, rounding=rounding
+    )
+
+
+@pytest.mark.sampled(28)
+@pytest.mark.parametrize(("x", "y"), list(itertools.product(ANY, repeat=2)))
+def test_formats_of_other_standards(x: str, y: str) -> None:
+    draws = np.random.default_rng([len(x), len(y)])
+    for length, spread in ((5, 0), (64, 30)):
+        a, b = (random_rows(ANY[n], 17, length, spread, draws) for n in (x, y))
+        compare(a, b, ANY[x], ANY[y], ["f32", "f64"])
+
+
+def test_sums_of_runs_are_exact_in_float64() -> None:
+    """No part of a product has a sum of magnitudes beyond 2**53 units, and the parts add up."""
+    from mxref.products.run_products import _tables, integers
+
+    for x, y in itertools.product(ANY.values(), repeat=2):
+        parts, other = _tables(x, y, 32)
+        counts, unit = integers(x)
+        assert np.array_equal(sum(parts), np.ldexp(counts.astype(float), unit))
+        assert len(parts) == 1 or max(x.exponent_bits, y.exponent_bits) == 5
+        for part in parts:
+            sizes = [np.abs(each[each != 0]) for each in (part, other)]
+            units = [min(n & -n for n in map(int, np.ldexp(each, 60))) for each in sizes]
+            assert 32 * sizes[0].max() * sizes[1].max() <= 2.0**53 * units[0] * units[1] / 2.0**120
+
+
+# Where the sums alone do not say to what they round.
+
+LOST = [
+    # Exponents of powers of two and signs, the sum in float64, and whether integers are asked.
+    ((200, 50, -100, 50), (1, 1, 1, -1), 2.0**200, True),
+    ((200, 147, -100), (1, 1, 1), 2.0**200 + 2.0**148, True),  # a tie and a little more
+    ((200, 147, -100), (1, 1, -1), 2.0**200, True),
+    ((200, 50, -100, -50, 200), (1, 1, 1, -1, -1), 2.0**50, True),
+    ((200, 50, -100, 200, 50), (1, 1, 1, -1, -1), 2.0**-100, True),
+    ((0, -8, -30, -100), (1, 1, 1, 1), 1 + 2.0**-8 + 2.0**-30, False),
+]
+
+
+@pytest.mark.parametrize(("exponents", "signs", "float64", "counted"), LOST)
+@pytest.mark.parametrize("format", ["mxfp8_e4m3", "mxfp8_e5m2", "mxint8"])
+def test_integers_decide_what_float64_loses(
+    exponents: tuple[int, ...],
+    signs: tuple[int, ...],
+    float64: float,
+    counted: bool,
+    format: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fmt = BLOCK_FORMATS[format].element
+    one = fmt.sign_bit and next(c for c in range(fmt.max_code) if fmt.value(c) == 1.0)
+    minus = fmt.code_count - one if fmt.twos_complement else one | fmt.sign_bit
+    halves = [(e + 1) // 2 for e in exponents], [e // 2 for e in exponents]
+    sides = []
+    for scales, some in zip(halves, (signs, (1,) * len(signs)), strict=True):
+        codes = np.zeros((1, 32 * len(scales)), np.uint8)
+        codes[0, ::32] = [one if sign > 0 else minus for sign in some]
+        sides.append(([127 + e for e in scales], codes[0].tolist()))
+    asked = Mock(wraps=exact_sums.rounded_integer)
+    monkeypatch.setattr(exact_sums, "rounded_integer", asked)
+    compare([sides[0]], [sides[1]], fmt, fmt, ["f64"])
+    assert mxref.matmul(blocks_of([sides[0]], fmt), blocks_of([sides[1]], fmt).T, "f8") == float64
+    compare([sides[0]], [sides[1]], fmt, fmt, ["f32", "bf16", "f16"])
+    assert asked.called is counted
+
+
+# The table of bugs that are common: what is exact, and what is not.
+
+FP8 = [
+    ("7f", "7e 01 7e", "7f", "7e 01 fe", "mxfp8_e4m3", "f32", 0x36800000),
+    ("fe", "01", "83", "30", "mxfp8_e4m3", "f32", 0x7C000000),
+    ("00", "64", "61", "64", "mxfp8_e5m2", "f32", 0x00001000),
+    ("7f 77 61", "38", "7f 7f 7f", "38", "mxfp8_e4m3", "bf16", 0x3F81),
+    ("fe fe fe", "38", "7f 7f 7f", "38 38 b8", "mxfp8_e4m3", "f32", 0x7F000000),
+]
+
+
+@pytest.mark.parametrize(("sa", "ca", "sb", "cb", "format", "float", "want"), FP8)
+def test_n28_cases_that_common_bugs_fail(
+    sa: str, ca: str, sb: str, cb: str, format: str, float: str, want: int
+) -> None:
+    sides = []
+    for scale, code in ((sa, ca), (sb, cb)):
+        scales = [int(s, 16) for s in scale.split()]
+        some = [int(c, 16) for c in code.split()]
+        codes = np.zeros((len(scales), 32), np.uint8)
+        if len(scales) == 1:
+            codes[0, : len(some)] = some
+        else:
+            codes[:, 0] = some
+        fmt = BLOCK_FORMATS[format]
+        places = np.array(scales, np.uint8)
+        sides.append(mxref.Blocks(codes.reshape(-1), places, fmt, 0, (codes.size,)))
+    assert int(bits(mxref.matmul(sides[0], sides[1], SOURCES[float]))[()]) == want
+
+
+# Intervals hold every order.
+
+
+def orders(
+    products: np.ndarray, count: int, draws: np.random.Generator, add: Callable[..., Any]
+) -> Iterator[np.ndarray]:
+    """Sums of the rows of products in random orders and trees."""
+    for number in range(count):
+        terms = list(products[draws.permutation(len(products))])
+        if number % 3 == 0:  # one after the other
+            total = terms[0]
+            for term in terms[1:]:
+                total = add(total, term)
+            yield total
+            continue
+        while len(terms) > 1:  # neighbours, or any two
+            if number % 3 == 1:
+                pairs = zip(terms[::2], terms[1::2], strict=False)
+                terms = [add(*pair) for pair in pairs] + terms[len(terms) // 2 * 2 :]
+            else:
+                first, second = (terms.pop(draws.integers(len(terms))) for _ in range(2))
+                terms.append(add(first, second))
+        yield terms[0]
+
+
+def toward_zero(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """x + y truncated to float32: TwoSum says on which side of the sum the exact one is."""
+    total = x + y
+    other = total - x
+    error = (x - (total - other)) + (y - other)
+    beyond = np.isfinite(total) & (np.sign(error) == -np.sign(total)) & (error != 0)
+    found: np.ndarray = np.where(beyond, np.nextafter(total, np.float32(0)), total)
+    return found
+
+
+def inside(value: np.ndarray, ends: tuple[Any, Any]) -> np.ndarray:
+    low, high = (end.astype(np.float64) for end in ends)
+    value = value.astype(np.float64)
+    everything = np.isneginf(low) & np.isposinf(high) | np.isnan(low)
+    found: np.ndarray = everything | ((low <= value) & (value <= high))
+    return found
+
+
+def columns(rows: Rows, fmt: ElementFormat) -> np.ndarray:
+    values: np.ndarray = blocks_of(rows, fmt).dequantize(np.float64)
+    return values
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize(("x", "y"), PAIRS)
+def test_n43_no_order_leaves_the_interval(x: str, y: str, share: Share) -> None:
+    draws = np.random.default_rng([PAIRS.index((x, y)), 43])
+    a, b = rows_of(ANY[x]), rows_of(ANY[y])
+    with np.errstate(all="ignore"):
+        left, right = columns(a, ANY[x]), columns(b, ANY[y])
+        products = (left[:, np.newaxis] * right).astype(np.float32)
+        products = products.reshape(-1, LENGTH).T.copy()
+        nearest, other = (
+            tuple(end.reshape(-1) for end in bounds(a, b, x, y, np.float32, rounding))
+            for rounding in ("nearest", "any")
+        )
+        half = tuple(end.reshape(-1) for end in bounds(a, b, x, y, SOURCES["bf16"], "nearest"))
+        free = exact_in_every_order(blocks_of(a, ANY[x]), blocks_of(b, ANY[y]).T).reshape(-1)
+        exact = mxref.matmul(blocks_of(a, ANY[x]), blocks_of(b, ANY[y]).T).reshape(-1)
+        for total in orders(products, 1000 if share.number is None else 12, draws, np.add):
+            assert inside(total, nearest).all()
+            assert inside(total.astype(SOURCES["bf16"]), half).all()
+            same = (total == exact) | (np.isnan(total) & np.isnan(exact))
+            assert same[free].all()
+        for total in orders(products, 40 if share.number is None else 4, draws, toward_zero):
+            assert inside(total, other).all()
+    everything = np.isneginf(nearest[0]) & np.isposinf(nearest[1])
+    assert np.count_nonzero(everything) < everything.size / 2
+
+
+def one_row(text: str, format: str) -> mxref.Blocks:
+    codes = np.zeros(32, np.uint8)
+    some = [int(code, 16) for code in text.split()]
+    codes[: len(some)] = some
+    return mxref.Blocks(codes, np.full(1, 127, np.uint8), BLOCK_FORMATS[format], 0, (32,))
+
+
+def test_n43_the_interval_is_reached() -> None:
+    """31 times 2**-24, after 1: every addition rounds to 1."""
+    side = one_row("78" + " 18" * 31, "mxfp8_e4m3")
+    low, high = mxref.matmul_bounds(side, side)
+    assert (float(low), float(high)) == (65536, 65536 + 62 * 2.0**-8)
+    products = side.dequantize() ** 2
+    total = np.float32(0)
+    for product in products:
+        total = total + product
+    assert total == low < mxref.matmul(side, side) == 65536 + 31 * 2.0**-8
+
+
+def test_n43_a_truncating_adder_is_inside_any_only() -> None:
+    """31 products whose exponent is that of a subnormal code 8 times as large."""
+    a = one_row("78" + " 13" * 31, "mxfp8_e5m2")
+    b = one_row("01" + " 09" * 31, "mxfp6_e2m3")
+    exact, blackwell = mxref.matmul(a, b, np.float64), 4096.0
+    assert round(float(exact), 4) == 4096.0298
+    low, _ = mxref.matmul_bounds(a, b, np.float64)
+    assert blackwell < low
+    low, _ = mxref.matmul_bounds(a, b, np.float64, rounding="any")
+    assert 0.91 < (exact - blackwell) / (exact - low) < 0.93
+
+
+def test_n27_special_values_of_a_matrix() -> None:
+    """A NaN spoils its row or its column, an infinity what it meets."""
+    e5m2 = BLOCK_FORMATS["mxfp8_e5m2"]
+    codes = np.full((4, 64), 0x3C, np.uint8)
+    codes[1, 40], codes[2, 3], codes[3, 3] = 0x7F, 0x7C, 0xFC
+    a = mxref.Blocks(codes, np.full((4, 2), 127), e5m2, 1, (4, 64))
+    other = np.full((5, 64), 0x3C, np.uint8)
+    scales = np.full((5, 2), 127)
+    scales[1, 1] = 255
+    other[1, 32:] = 0
+    other[2, 3], other[3, 3], other[4, 50] = 0x80, 0xBC, 0xFC
+    b = mxref.Blocks(other, scales, e5m2, 1, (5, 64)).T
+    n, i = np.nan, np.inf
+    want = [[64, n, 63, 62, -i], [n] * 5, [i, n, n, -i, n], [-i, n, n, i, -i]]
+    for dtype in SOURCES.values():
+        got = mxref.matmul(a, b, dtype)
+        np.testing.assert_array_equal(got.astype(np.float64), want)
+        nan = bits(np.array(np.nan, dtype))
+        assert (bits(got)[np.isnan(want)] == nan).all()  # positive, and quiet
+        low, high = mxref.matmul_bounds(a, b, dtype)
+        assert np.isnan(low).tolist() == np.isnan(high).tolist() == np.isnan(want).tolist()
+        infinite = np.isinf(want)
+        assert np.array_equal(low[infinite].astype(np.float64), np.array(want)[infinite])
+
+
+# Shapes, axes, memory, threads.
+
+X = np.random.default_rng(5).standard_normal((7, 70)).astype(np.float32)
+W = np.random.default_rng(6).standard_normal((9, 70)).astype(np.float32)
+
+
+def exactly(x: mxref.Blocks, w: mxref.Blocks) -> np.ndarray:
+    """The product of small matrices in integers: float64 holds these sums."""
+    return x.dequantize(np.float64) @ w.dequantize(np.float64)
+
+
+@pytest.mark.parametrize("size", [1, 5, 16, 32, 64, 70, 100, 128])
+@pytest.mark.parametrize("tail", ["zero_padded", "short"])
+def test_block_sizes_and_tails(size: int, tail: Any) -> None:
+    a = mxref.quantize(X, "mxfp4_e2m1", axis=1, block_size=size, tail=tail)
+    b = mxref.quantize(W, "mxint8", axis=1, block_size=size, tail=tail)
+    found = mxref.matmul(a, b.T, np.float64)
+    assert np.array_equal(found, exactly(a, b.T))
+    if size in (32, 64):
+        other = mxref.quantize(W, "mxint8", axis=1, block_size=96 - size)
+        assert np.array_equal(mxref.matmul(a, other.T, np.float64), exactly(a, other.T))
+
+
+def test_runs_of_long_blocks() -> None:
+    for size, run in ((5, 5), (32, 32), (33, 11), (37, 1), (64, 32), (100, 25), (4096, 32)):
+        blocks = mxref.quantize(X, "mxfp8_e4m3", axis=1, block_size=size)
+        found = operand(blocks, 1)
+        assert (found.run, found.length) == (run, 70)
+        assert found.codes.shape == (7, -(-70 // run) * run)
+        assert found.scales.shape == (7, -(-70 // run))
+        each = found.scales.repeat(run, axis=1)[:, :70]
+        assert np.array_equal(each, blocks.scale_codes.repeat(size, axis=1)[:, :70])
+        assert not found.codes[:, 70:].any()
+
+
+def test_codes_of_the_padding_are_not_read() -> None:
+    fmt, scale = BLOCK_FORMATS["mxfp8_e4m3"], np.full((1, 1), 127, np.uint8)
+    for code in (0x38, 0x7F):
+        codes = np.full((1, 32), code, np.uint8)
+        codes[:, :20] = 0x38
+        side = mxref.Blocks(codes, scale, fmt, 1, (1, 20))
+        assert mxref.matmul(side, side.T) == 20
+
+
+def test_axes_transposes_slices_and_memory() -> None:
+    a = mxref.quantize(X, "mxfp8_e4m3", axis=1)
+    b = mxref.quantize(W, "mxfp6_e3m2", axis=1).T
+    want = mxref.matmul(a, b)
+    assert want.shape == (7, 9)
+    assert np.array_equal(mxref.matmul(b.T, a.T), want.T)
+    columns = mxref.quantize(np.asfortranarray(X.T), "mxfp8_e4m3", axis=0)
+    assert np.array_equal(mxref.matmul(columns.T, b), want)
+    assert np.array_equal(mxref.matmul(a[2:5], b[:, ::2]), want[2:5, ::2])
+    first, second = (
+        mxref.matmul(a[:, part], b[part], np.float64) for part in (slice(32), slice(32, None))
+    )
+    assert np.array_equal((first + second).astype(np.float32), want)
+
+
+def test_one_axis_is_a_row_or_a_column() -> None:
+    a = mxref.quantize(X, "mxfp8_e4m3", axis=1)
+    b = mxref.quantize(W, "mxfp8_e4m3", axis=1).T
+    want = mxref.matmul(a, b)
+    dot = mxref.matmul(a[1], b[:, 2])
+    assert (dot.shape, dot) == ((), want[1, 2])
+    assert np.array_equal(mxref.matmul(a, b[:, 2]), want[:, 2])
+    assert np.array_equal(mxref.matmul(a[1], b), want[1])
+    assert [end.shape for end in mxref.matmul_bounds(a[1], b)] == [(9,)] * 2
+
+
+@pytest.mark.parametrize("shape", [(0, 32, 3), (2, 32, 0), (2, 0, 3), (0, 0, 0)])
+def test_empty_matrices(shape: tuple[int, int, int]) -> None:
+    m, k, n = shape
+    a = mxref.quantize(np.ones((m, k), np.float32), "mxfp8_e4m3", axis=1)
+    b = mxref.quantize(np.ones((k, n), np.float32), "mxfp8_e4m3", axis=0)
+    for found in (mxref.matmul(a, b), *mxref.matmul_bounds(a, b)):
+        assert found.shape == (m, n)
+        assert found.tobytes() == np.full((m, n), k, np.float32).tobytes()
+    assert exact_in_every_order(a, b).all()
+
+
+@pytest.mark.parametrize("dtype", SOURCES.values())
+def test_out_and_threads(dtype: Any) -> None:
+    draws = np.random.default_rng(8)
+    a = mxref.quantize(draws.standard_normal((300, 96)), "mxfp8_e5m2", axis=1)
+    b = mxref.quantize(draws.standard_normal((96, 310)), "mxfp8_e4m3", axis=0)
+    want, out = mxref.matmul(a, b, dtype), np.empty((300, 310), dtype)
+    assert mxref.matmul(a, b, dtype, out=out, threads=2) is not None
+    assert bits(out).tobytes() == bits(want).tobytes()
+    some = slice(100, 140), slice(120, 160)
+    assert np.array_equal(bits(mxref.matmul(a[some[0]], b[:, some[1]], dtype)), bits(want)[some])
+
+
+# Refusals.
+
+matmul: Callable[..., Any] = mxref.matmul
+ends_of: Callable[..., Any] = mxref.matmul_bounds
+A = mxref.quantize(X, "mxfp8_e4m3", axis=1)
+B = mxref.quantize(W, "mxfp8_e4m3", axis=1).T
+TILES = mxref.quantize(X, "mxfp8_e4m3", axis=(0, 1), block_size=(4, 8))
+CUBE = mxref.quantize(np.ones((2, 3, 32), np.float32), "mxfp8_e4m3")
+OUT = "out must be a writable C-contiguous float32 array of shape (7, 9), got "
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (
+            partial(matmul, A, B.T),
+            "b must have its blocks along axis 0, which is summed over, got axis 1: quantize it "
+            "with axis=0",
+        ),
+        (
+            partial(matmul, B, B),
+            "a must have its blocks along axis 1, which is summed over, got axis 0: quantize it "
+            "with axis=1",
+        ),
+        (
+            partial(matmul, TILES, B),
+            "a must have its blocks along axis 1, which is summed over, got axis (0, 1): quantize "
+            "it with axis=1",
+        ),
+        (
+            partial(matmul, A, CUBE),
+            "b must have one axis or two, got shape (2, 3, 32): take its matrices one by one",
+        ),
+        (
+            partial(matmul, A, B[:64]),
+            "b must have as many elements along the axis that is summed over as a, 70, got 64",
+        ),
+        (
+            partial(matmul, A, mxref.quantize(W.T, "mxfp8_e4m3", axis=0, block_size=16)),
+            "b must have blocks as long as those of a, 32, got 16",
+        ),
+        (
+            partial(matmul, mxref.quantize(X, "nvfp4", axis=1), B),
+            "a must have no tensor scale, got nvfp4: multiply the product by it afterwards",
+        ),
+        (
+            partial(matmul, A, mxref.quantize(W.T, "fp4_ue4m3", axis=0)),
+            "b must have e8m0 scales, got ue4m3 of fp4_ue4m3",
+        ),
+        (
+            partial(matmul, A, B, rounding="to_odd"),
+            "matmul does not read the choice 'rounding', which encode, quantize, linear, "
+            "linear_gradients read",
+        ),
+        (
+            partial(matmul, A, B, "f4", "ocp+accumulation=exactly"),
+            "accumulation must be one of exact, sequential, pairwise, by_block, scales_last, "
+            "aligned_25, aligned_35, aligned_13, got 'exactly' (did you mean 'exact'?)",
+        ),
+        (
+            partial(matmul, A, B, out=np.empty((9, 7), np.float32)),
+            f"{OUT}float32 of shape (9, 7)",
+        ),
+        (partial(matmul, A, B, out=np.empty((7, 9))), f"{OUT}float64 of shape (7, 9)"),
+        (
+            partial(ends_of, A, B, rounding="up"),
+            "rounding must be nearest or any, got 'up'",
+        ),
+        (partial(matmul, A, B, threads=0), "threads must be at least 1, got 0"),
+    ],
+)
+def test_what_is_refused(call: Callable[[], object], error: str) -> None:
+    assert sentence(ValueError, call) == error
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (partial(matmul, X, B), "a must be a Blocks, got ndarray"),
+        (partial(ends_of, A, W), "b must be a Blocks, got ndarray"),
+        (
+            partial(matmul, A, B, np.int8),
+            "dtype must be float64, float32, float16 or bfloat16, got int8",
+        ),
+    ],
+)
+def test_what_is_of_another_type(call: Callable[[], object], error: str) -> None:
+    assert sentence(TypeError, call) == error
+
+
+def test_a_very_long_row_has_no_bounds() -> None:
+    fmt = block_format(element_format("e2m1"), 1 << 20)
+    length = (1 << 24) + 1
+    row = mxref.Blocks(np.zeros(length, np.uint8), np.zeros(17, np.uint8), fmt, 0, (length,))
+    assert sentence(ValueError, lambda: mxref.matmul_bounds(row, row)) == (
+        f"a must have at most 2**24 elements in a row, got {length}"
+    )
