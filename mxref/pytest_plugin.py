@@ -305,7 +305,7 @@ def _target(config: pytest.Config) -> str:
 
 def _beside(path: str, folder: Path) -> str:
     """A path as it is if there is something; else below a folder, if there it is."""
-    from mxref.targets.target import split_spec
+    from mxref.targets.loading import split_spec
 
     file = split_spec(path)[0]  # of a target, without its attribute
     return path if Path(file).exists() or not (folder / file).exists() else str(folder / path)

@@ -16,8 +16,9 @@ from mxref.blocks.dequantization import dequantize
 from mxref.blocks.quantization import quantize
 from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.cases.layout_answers import exact_layout, fast_layout, packing_of
+from mxref.cases.product_answers import accumulations, exact_product, fast_products
 from mxref.cases.records import VectorFile
-from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.cases.words import LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.formats.catalog import (
     E8M0,
     OTHER_BLOCK_FORMATS,
@@ -80,6 +81,8 @@ def answerable(op: str, format: str, slot: str, policy: Policy) -> bool:
                 return False
         case "encode_stochastic":
             return bool(policy.element.rounding.value.startswith("stochastic"))
+        case "matmul":
+            return policy.products.accumulation.value in accumulations(format)
         case "quantize_tensor":
             return layout.tail is not Tail.REFUSED and not policy.element.rounding.stochastic
     if format not in OTHER_BLOCK_FORMATS:
@@ -135,6 +138,8 @@ def exact_answers(
     op: str, format: str, float: str, questions: Iterable[Sequence[int]], policy: Policy
 ) -> list[tuple[int, ...]]:
     """The output words of many cases, by the slow twin."""
+    if op in PRODUCT_OPERATIONS:
+        return [(exact_product(format, float, w, str(policy)),) for w in questions]
     if format in OTHER_BLOCK_FORMATS:
         every = policy.choices()
         return [_exact_scaled(op, format, float, w, every) for w in questions]
@@ -198,6 +203,8 @@ def fast_answers(
     op: str, format: str, float: str, words: NDArray[Any], policy: Policy
 ) -> NDArray[Any]:
     """The output words of many cases, one a row, by the fast path."""
+    if op in PRODUCT_OPERATIONS:
+        return fast_products(format, float, words, str(policy))
     if op in LAYOUT_OPERATIONS:
         return fast_layout(op, format, float, words, policy)
     if format in OTHER_BLOCK_FORMATS:

@@ -11,9 +11,17 @@ from typing import Any
 from mxref._version import VECTORS_VERSION
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.layout_answers import SLOTS, sizes
+from mxref.cases.product_words import BOUNDS, PAIRS, operands, pair_formats
 from mxref.cases.records import DIGITS, SPEC, Case, VectorFile
 from mxref.cases.spelling import CASE, canonical, spelling
-from mxref.cases.words import FLAGS, LAYOUT_OPERATIONS, MODELS, OPERATIONS, RULES
+from mxref.cases.words import (
+    FLAGS,
+    LAYOUT_OPERATIONS,
+    MODELS,
+    OPERATIONS,
+    PRODUCT_OPERATIONS,
+    RULES,
+)
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     E8M0,
@@ -44,7 +52,7 @@ _HEADER = {
     "models": dict,
     "flags": dict,
 }
-_FORMATS = (*ELEMENT_FORMATS, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, E8M0.name)
+_FORMATS = (*ELEMENT_FORMATS, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, E8M0.name, *PAIRS)
 #: Cached, since all files share their columns.
 _policy = functools.cache(Policy.parse)
 _NAME = re.compile(r"[\w-]+", re.ASCII)
@@ -68,7 +76,7 @@ def parse(text: str, name: str) -> VectorFile:
     if lines.pop() != "":
         raise VectorError(f"{name}:{len(lines) + 1}: must end with a line end, is it cut off?")
     header = _object(lines[0] if lines else "", _HEADER, f"{name}:1")
-    _columns(header["columns"], f"{name}:1")
+    _columns(header, f"{name}:1")
     cases, spelled = _cases(header, lines[1:], name)
     file = _file(header, cases, f"{name}:1")
     for number, (got, want) in enumerate(
@@ -103,7 +111,7 @@ def _file(header: dict[str, Any], cases: tuple[Case, ...], where: str) -> Vector
         op=header["op"],
         format=header["format"],
         float=header["float"],
-        columns=_columns(header["columns"], where),
+        columns=_columns(header, where),
         plain=header["plain"],
         in_digits=header["in_digits"],
         out_digits=header["out_digits"],
@@ -111,8 +119,11 @@ def _file(header: dict[str, Any], cases: tuple[Case, ...], where: str) -> Vector
     )
 
 
-def _columns(columns: list[Any], where: str) -> tuple[str, ...]:
+def _columns(header: dict[str, Any], where: str) -> tuple[str, ...]:
+    columns = header["columns"]
     for column in columns:
+        if header["op"] in PRODUCT_OPERATIONS and column in BOUNDS:
+            continue
         try:
             spelled = _spelling(column)
         except (ValueError, TypeError) as error:
@@ -221,6 +232,11 @@ def _check_words(
             raise VectorError(f"{where}: is no case of {op} {name}: {error}") from None
         if (len(inputs), len(output)) != counts:
             raise VectorError(f"{where}: {op} must have {counts[0]} words in and {counts[1]} out")
+    if op in PRODUCT_OPERATIONS:
+        sides = zip(operands(inputs), pair_formats(name), strict=True)
+        if any(max(side.codes) >= fmt.element.code_count for side, fmt in sides):
+            raise VectorError(f"{where}: holds what is no code of {name}")
+        return
     block, element = _formats(op, name)
     if element is None:
         return
@@ -249,6 +265,9 @@ def _counts(op: str, name: str, inputs: tuple[int, ...], column: str) -> tuple[i
     """How many words a case must have in and out."""
     if op in LAYOUT_OPERATIONS:
         return sizes(op, name, inputs, _policy(column))
+    if op in PRODUCT_OPERATIONS:
+        operands(inputs)
+        return len(inputs), 1
     if op not in ("quantize", "dequantize"):
         return (3 if op == "encode_stochastic" else 1), 1
     fmt = block_format(name)

@@ -16,7 +16,7 @@ from mxref.bits.floats import F32, LAYOUTS, FloatLayout
 from mxref.cases.grid import grid, pattern
 from mxref.cases.random_blocks import random_blocks
 from mxref.cases.splitmix import splitmix64
-from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.cases.words import VARIED_OPERATIONS
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     E8M0,
@@ -48,7 +48,7 @@ def probes(op: str, format: str, float: str) -> Words:
         return np.zeros((0, 3), np.uint64)
     if op == "quantize_tensor":
         return _tensor(BLOCK_FORMATS[format], LAYOUTS[float])
-    if op in LAYOUT_OPERATIONS:
+    if op in VARIED_OPERATIONS:
         return np.zeros((0, 1), np.uint64)
     layout = LAYOUTS[float]
     if scaled is not None and scaled.tensor_scale:

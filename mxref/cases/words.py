@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["FLAGS", "LAYOUT_OPERATIONS", "MODELS", "OPERATIONS", "RULES", "SECTIONS"]
+__all__ = [
+    "FLAGS",
+    "LAYOUT_OPERATIONS",
+    "MODELS",
+    "OPERATIONS",
+    "PRODUCT_OPERATIONS",
+    "RULES",
+    "SECTIONS",
+    "VARIED_OPERATIONS",
+]
 
 #: Operations on layouts: their cases have any number of words and are compared one by one.
 LAYOUT_OPERATIONS = (
@@ -16,6 +25,11 @@ LAYOUT_OPERATIONS = (
     "unpack_blocks",
     "quantize_tensor",
 )
+#: Operations on two operands, whose answers are compared with intervals where the standard leaves
+#: the order of additions open.
+PRODUCT_OPERATIONS = ("matmul",)
+#: Operations whose cases have different numbers of words.
+VARIED_OPERATIONS = (*LAYOUT_OPERATIONS, *PRODUCT_OPERATIONS)
 
 OPERATIONS = (
     "encode",
@@ -26,7 +40,7 @@ OPERATIONS = (
     "quantize",
     "dequantize",
     "encode_stochastic",
-    *LAYOUT_OPERATIONS,
+    *VARIED_OPERATIONS,
 )
 
 MODELS: Mapping[str, str] = {
@@ -43,6 +57,8 @@ MODELS: Mapping[str, str] = {
     "M10": "every code, with the scales 00, 01, 7f, fd, fe and ff among others",
     "M11": "layouts: ramps of awkward lengths, bits and elements alone, the address of every bit, "
     "matrices of awkward shapes, tails on both axes",
+    "M12": "dot products: one product in every binade, sums that no order of additions changes, "
+    "swamping, cancellation, pairs of scales, specials, overflow on the way, ties, tails",
     "M15": "numbers an eighth, a quarter, ... of a unit above another, with the random bits that "
     "just carry and just do not",
     "M16": "rounding inside blocks: both neighbours of every midpoint, the walking sticky bit, and "
@@ -80,6 +96,11 @@ FLAGS: Mapping[str, str] = {
     "straddle": "one large element beside the border between two rows",
     "strided": "`mxref verify` hands these values over in memory that is not contiguous",
     "scale_subnormal": "the scale is a subnormal number of its format, or zero",
+    "one_product": "one product alone is not zero",
+    "swamping": "large products that cancel beside small ones that may be lost between them",
+    "cancellation": "the sum is far smaller than the largest product",
+    "scale_pair": "scales from the ends of E8M0, whose product may be beyond it",
+    "sum_overflow": "a sum on the way may be beyond the float type",
 }
 
 #: Clauses that decide an answer: sections of OCP MX v1.0, and clauses of SPEC_NOTES.
@@ -91,6 +112,8 @@ RULES: Mapping[str, str] = {
     "MX-5.3.3": "FP4 encoding, rounding and clamping",
     "MX-5.3.4": "INT8 encoding, rounding and clamping",
     "MX-5.4.1": "E8M0 encoding",
+    "MX-6.1": "dot product of two blocks",
+    "MX-6.2": "dot product of several blocks",
     "MX-6.3": "scale from the largest magnitude, elements divided by it",
     "N2": "exactness of log2: just below a power of two",
     "N4": "NaN in a block",
@@ -112,6 +135,7 @@ RULES: Mapping[str, str] = {
     "N32": "layout in memory",
     "N36": "float64 sources: one rounding or two",
     "N41": "scales that are not powers of two",
+    "N43": "products: precision and order of the additions",
 }
 
 #: The clause on the numbers of each element format, and on encoding them.

@@ -115,7 +115,7 @@ def _source(options: argparse.Namespace, policy: Policy) -> Iterator[Source]:
     """The target that the options name, or a function that loads it in each process."""
     from mxref import conformance
     from mxref.conformance.sweeping.plan import OwnTarget
-    from mxref.targets.target import split_spec
+    from mxref.targets.loading import split_spec
 
     if options.cmd is not None:
         if options.dask is not None or options.jobs not in (None, 1):

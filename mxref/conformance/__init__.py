@@ -6,8 +6,9 @@ from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.verify import verify
 from mxref.conformance.verdict.xfail import XfailError, read_xfail, write_xfail
 from mxref.targets.command import CommandTarget, command_results
+from mxref.targets.loading import load_target
 from mxref.targets.results import ResultsTarget, read_results
-from mxref.targets.target import PythonTarget, Target, TargetError, load_target, target_of
+from mxref.targets.target import PythonTarget, Target, TargetError, target_of
 
 __all__ = [
     "CommandTarget",

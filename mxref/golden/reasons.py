@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.answers import exact_answers
@@ -18,6 +18,7 @@ from mxref.formats.catalog import (
     element_format,
 )
 from mxref.golden.entries import Why, Words
+from mxref.golden.product_reasons import product_reason
 from mxref.policy.policy import Policy
 
 __all__ = ["reason"]
@@ -53,6 +54,8 @@ def _explainer(op: str, format: str, float: str) -> Explain:
     """`reason` for one file, with the tables that it needs."""
     if op == "quantize_tensor":
         return _tensor
+    if op == "matmul":
+        return partial(product_reason, format, float)
     if op in _FIXED:
         return _FIXED[op]
     layout = LAYOUTS[float]

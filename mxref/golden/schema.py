@@ -9,6 +9,7 @@ from typing import Any
 from mxref._version import VECTORS_VERSION
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.layout_answers import SLOTS
+from mxref.cases.product_words import BOUNDS, PAIRS
 from mxref.cases.records import DIGITS, SPEC
 from mxref.cases.words import FLAGS, MODELS, OPERATIONS, RULES
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS
@@ -30,14 +31,15 @@ def schema() -> dict[str, Any]:
         f"{name}=({'|'.join(member.value for member in Policy.members(name))})"
         for name in Policy().choices()
     )
-    formats = [*ELEMENT_FORMATS, E8M0.name, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS]
+    bounds = "|".join(BOUNDS)
+    formats = [*ELEMENT_FORMATS, E8M0.name, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, *PAIRS]
     header = {
         "mxref_vectors": {"const": VECTORS_VERSION},
         "spec": {"const": SPEC},
         "op": {"enum": list(OPERATIONS)},
         "format": {"enum": formats},
         "float": {"enum": [*LAYOUTS, *SLOTS]},
-        "columns": _set({"type": "string", "pattern": f"^ocp([+]({choices}))*$"}, 1),
+        "columns": _set({"type": "string", "pattern": f"^(ocp([+]({choices}))*|{bounds})$"}, 1),
         "plain": {"type": "integer", "minimum": 1},
         "in_digits": {"enum": list(_DIGITS)},
         "out_digits": {"enum": list(_DIGITS)},

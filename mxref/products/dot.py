@@ -10,12 +10,23 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mxref.bits.floats import F64, Bool, FloatLayout, Floats, floats_from, layout_of
+from mxref.bits.floats import (
+    F64,
+    Bool,
+    FloatLayout,
+    Floats,
+    bits_of,
+    compose,
+    floats_from,
+    layout_of,
+    split,
+)
 from mxref.bits.out import floats_out
 from mxref.blocks.fields import BlockFields
 from mxref.policy.choices import Accumulation
 from mxref.policy.keywords import ProductChoices, Unpack
 from mxref.policy.policy import Policy, resolve
+from mxref.products.accumulation import accumulated
 from mxref.products.exact_sums import infinities, known, patterns_of
 from mxref.products.intervals import interval_ends, order_free
 from mxref.products.operand import Operand, check_pair, operand
@@ -82,9 +93,11 @@ def matmul(
 
     def multiply(part: tuple[slice, slice]) -> None:
         some = _rows(left, part[0]), _rows(right, part[1])
-        if how is not Accumulation.EXACT:
-            raise NotImplementedError(f"accumulation={how.value}")
-        whole[part] = _with_special_values(_exact(*some, layout), *some, layout)
+        if how is Accumulation.EXACT:
+            found = _exact(*some, layout)
+        else:
+            found = compose(split(*bits_of(accumulated(*some, how))), layout)
+        whole[part] = _with_special_values(found, *some, layout)
 
     for_each(multiply, _parts(left, right), thread_count(threads))
     return floats_from(bits, layout)

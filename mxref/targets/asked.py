@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from mxref.cases.answers import answerable
+from mxref.cases.product_words import PAIRS
 from mxref.cases.read import by_stem, read_manifest, read_vectors
 from mxref.cases.records import VectorFile, names_of, stem_of
 from mxref.cases.words import OPERATIONS
@@ -16,7 +17,7 @@ from mxref.targets.target import Target
 
 __all__ = ["is_asked", "read_for"]
 
-_FORMATS = {**ELEMENT_FORMATS, **BLOCK_FORMATS, **OTHER_BLOCK_FORMATS, E8M0.name: E8M0}
+_FORMATS = {*ELEMENT_FORMATS, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, E8M0.name, *PAIRS}
 
 
 def is_asked(target: Target, op: str, format: str, float: str, policy: Policy) -> bool:

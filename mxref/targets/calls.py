@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from mxref import formats
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile, padded
-from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.cases.words import LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, OTHER_BLOCK_FORMATS, CodeFormat, block_format
 from mxref.support.own_process import copies_end
 from mxref.support.text import one_line
 from mxref.targets.array_libraries import at_offset
 from mxref.targets.layout_calls import call_layout
+from mxref.targets.product_calls import call_products
 from mxref.targets.returned import (
     AnswerError,
     array_of,
@@ -79,7 +80,7 @@ def without_cases(op: str, format: str, float: str) -> VectorFile:
     """
     code = 3 if "_scales" in op else 2
     number = LAYOUTS[float].width // 4 if float in LAYOUTS else code
-    from_code = op in ("decode", "decode_scale", "dequantize")
+    from_code = op in ("decode", "decode_scale", "dequantize", *PRODUCT_OPERATIONS)
     digits = (code, number) if from_code else (number, 2)
     return VectorFile(op, format, float, ("ocp",), 1, *digits, ())
 
@@ -190,7 +191,8 @@ def call_operation(
     """One call of the target: words in, words out; the arrays are fresh copies.
 
     Operations on layouts are called once for each case, those with a tensor scale once for each
-    different scale, and stochastic rounding once for each number of random bits.
+    different scale, stochastic rounding once for each number of random bits, and products once for
+    each number of elements.
 
     Args:
         function: the target's function.
@@ -203,6 +205,8 @@ def call_operation(
     function = _displaced(function, offset)
     if file.op in LAYOUT_OPERATIONS:
         return call_layout(function, file, inputs, first)
+    if file.op in PRODUCT_OPERATIONS:
+        return call_products(function, file, inputs)
     layout = LAYOUTS[file.float]
     block = OTHER_BLOCK_FORMATS.get(file.format)
     if block is not None and block.tensor_scale:

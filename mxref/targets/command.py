@@ -38,6 +38,8 @@ __all__ = ["CommandTarget", "command_results", "easy_inputs"]
 
 #: The float32 of 1, a tensor's scale that is legal.
 _ONE = 0x3F800000
+#: The scale code of 1.
+_SCALE = 0x7F
 #: Seconds that a program has to end by itself once its input is closed.
 _GRACE = 1.0
 
@@ -319,6 +321,8 @@ def easy_inputs(op: str, format: str, float: str) -> tuple[int, ...]:
             block = block_format(format)
             tensor_scale = (_ONE,) * block.tensor_scale
             return (*tensor_scale, *(0,) * (block.elements_per_block + (op == "dequantize")))
+        case "matmul":
+            return (_SCALE, *(0,) * 32) * 2
         case "pack":
             return (0, 0)
         case "unpack":

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile, padded, stripped, words
-from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.cases.words import LAYOUT_OPERATIONS, VARIED_OPERATIONS
 from mxref.formats.catalog import block_format
 from mxref.policy.policy import Policy
 from mxref.support.text import one_line
@@ -104,8 +104,8 @@ def questions_of(
     """The cases of a file as questions, by their ids; or other inputs, numbered from `first`."""
     if inputs is None:
         return [Question(case.id, file, case.inputs) for case in file.cases]
-    # Every pattern is a float, also the one that fills up rows of layouts.
-    is_padded = file.op in LAYOUT_OPERATIONS
+    # Every pattern is a float, also the one that fills up rows of different lengths.
+    is_padded = file.op in VARIED_OPERATIONS
     rows = (stripped(row) if is_padded else tuple(row.tolist()) for row in inputs)
     return [Question(str(number), file, row) for number, row in enumerate(rows, first)]
 

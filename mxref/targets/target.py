@@ -32,6 +32,11 @@ function             arguments                                             retur
                                                                            in C order
 ===================  ====================================================  ======================
 
+``matmul(scales_a, codes_a, scales_b, codes_b, format_a, format_b)`` gives the product (m, n) of
+codes (m, k) and (n, k), which have a scale for each 32 elements along k, as float32; with a seventh
+parameter it is given the dtype of the result. m, n and k are multiples of ``MULTIPLES``, three
+integers, ``(1, 1, 32)`` unless the target says otherwise: filled up with code 00 and scale 7f.
+
 Half of the tensors are not contiguous in memory. Blocks of NVFP4 have 16 elements: ``fp4_ue4m3`` is
 asked as the MX formats are, and of ``nvfp4`` the float32 scale of the tensor is the last argument.
 Both are asked for only where ``FORMATS`` names them.
@@ -54,14 +59,8 @@ covered, such as float64 in JAX unless the target sets ``jax_enable_x64``.
 from __future__ import annotations
 
 import contextlib
-import importlib
-import importlib.util
-import os
-import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import ModuleType
 from typing import Any, Protocol
 
 import numpy as np
@@ -79,10 +78,10 @@ from mxref.formats.catalog import (
 )
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
-from mxref.support.own_process import copies_end
 from mxref.support.text import short, unknown_name
 from mxref.targets.array_libraries import library_of
 from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
+from mxref.targets.product_calls import MULTIPLES, ProductFunction
 
 __all__ = [
     "CLAIMS",
@@ -91,8 +90,7 @@ __all__ = [
     "TargetError",
     "claimed_names",
     "claims_cover",
-    "load_target",
-    "split_spec",
+    "reading",
     "target_of",
 ]
 
@@ -157,7 +155,8 @@ class PythonTarget:
 
     def covers(self, op: str, format: str, float: str) -> bool:
         """Whether the target covers an operation, format and float type."""
-        return op in self.operations and claims_cover(self.formats, self.floats, format, float)
+        has = op in self.operations and claims_cover(self.formats, self.floats, format, float)
+        return has and float in getattr(self.operations[op], "floats", (float,))
 
     def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:
         """Its answers to input words, one case a row."""
@@ -177,27 +176,8 @@ class PythonTarget:
         return call_codes(self.operations[file.op], file, values)
 
 
-def load_target(spec: str) -> PythonTarget:
-    """The target in a Python file (a path) or module (a dotted name), or in its attribute `:NAME`.
-
-    Raises:
-        TargetError: nothing there, an error while importing it, no operation in it, or a claim that
-            is not known.
-    """
-    source, mode = split_spec(spec)
-    module = _import(source)
-    if not mode:
-        return target_of(module, spec)
-    with _reading(spec):
-        if hasattr(module, mode):
-            return target_of(getattr(module, mode), spec)
-        modes = _modes(module)
-    has = unknown_name("mode", mode, modes) if modes else f"{source} has no modes"
-    raise TargetError(f"target {spec}: {has}")
-
-
 @contextlib.contextmanager
-def _reading(name: str) -> Iterator[None]:
+def reading(name: str) -> Iterator[None]:
     """Makes a TargetError of what the attributes of a target raise when they are read."""
     try:
         yield
@@ -208,40 +188,25 @@ def _reading(name: str) -> Iterator[None]:
         raise TargetError(f"target {name} {text}") from error
 
 
-def split_spec(spec: str) -> tuple[str, str]:
-    """The file or module that a target's spec names, and its attribute, empty if it names none.
-
-    >>> split_spec("kernel.py:FLOOR"), split_spec("C:/kernel.py")
-    (('kernel.py', 'FLOOR'), ('C:/kernel.py', ''))
-    """
-    source, _, mode = spec.rpartition(":")
-    return (
-        (source, mode)
-        if source and mode.isidentifier() and not os.path.exists(spec)
-        else (spec, "")
-    )
-
-
-def _modes(module: ModuleType) -> dict[str, object]:
-    """The attributes of a module that are targets by themselves, imported classes left out."""
-    return {
-        name: value
-        for name, value in vars(module).items()
-        if not (name.startswith("_") or isinstance(value, ModuleType | str | bytes))
-        and not (isinstance(value, type) and value.__module__ != module.__name__)
-        and any(hasattr(value, op) for op in OPERATIONS)
-    }
-
-
 def target_of(module: object, name: str) -> PythonTarget:
     """The target made of a module or any object with the operations as attributes."""
-    with _reading(name):
+    with reading(name):
         return _read(module, name)
 
 
 def _read(module: object, name: str) -> PythonTarget:
     """`target_of`, without a word for exceptions of the attributes that it reads."""
-    names = (*OPERATIONS, "POLICY", "PROFILE", "ARRAYS", "DEVICE", "FLOATS", "FORMATS", "THREADS")
+    names = (
+        *OPERATIONS,
+        "POLICY",
+        "PROFILE",
+        "ARRAYS",
+        "DEVICE",
+        "FLOATS",
+        "FORMATS",
+        "THREADS",
+        "MULTIPLES",
+    )
     has = {one: getattr(module, one) for one in names if hasattr(module, one)}
     found = {op: has[op] for op in OPERATIONS if callable(has.get(op))}
     if not found:
@@ -256,13 +221,21 @@ def _read(module: object, name: str) -> PythonTarget:
         library = library_of(has.get("ARRAYS", "numpy"), has.get("DEVICE"))
     except ValueError as error:
         raise TargetError(f"target {name}: {error}") from None
+    operations = {op: library.taking(function) for op, function in found.items()}
+    if "matmul" in found:
+        try:
+            multiples = has.get("MULTIPLES", MULTIPLES)
+            product = ProductFunction.of(found["matmul"], operations["matmul"], multiples)
+        except ValueError as error:
+            raise TargetError(f"target {name}: {error}") from None
+        operations["matmul"] = product
     floats = _claimed(has.get("FLOATS"), name, "FLOATS", LAYOUTS)
     threads = has.get("THREADS", False)
     if not isinstance(threads, bool):
         raise TargetError(f"target {name}: THREADS must be True or False, got {short(threads)}")
     return PythonTarget(
         name=name,
-        operations={op: library.taking(function) for op, function in found.items()},
+        operations=operations,
         policy=policy,
         formats=_claimed(has.get("FORMATS"), name, "FORMATS", _FORMATS),
         floats=floats - set(library.lacks),
@@ -308,51 +281,6 @@ def claimed_names(target: str, claim: str, names: Collection[object]) -> frozens
 def claims_cover(
     formats: Collection[str], floats: Collection[str], format: str, float: str
 ) -> bool:
-    """Whether a format and float type are claimed; scales have one format only."""
-    has_format = format == E8M0.name or format in formats
+    """Whether a format, or a pair of them, and a float type are claimed; scales have one format."""
+    has_format = format == E8M0.name or all(one in formats for one in format.split("-"))
     return has_format and (float in floats or float not in LAYOUTS)  # or the name of a layout
-
-
-def _import(spec: str) -> ModuleType:
-    path = Path(spec)
-    is_path = path.suffix or path.exists() or len(path.parts) > 1
-    hint = ""
-    if path.suffix == ".py" and not path.exists():
-        hint = ": there is no such file"
-    elif path.suffix != ".py" and path.is_file():
-        hint = ": a program is run by `mxref verify --cmd`"
-    if is_path and not (path.suffix == ".py" and path.is_file()) and not _is_dotted(spec):
-        raise TargetError(f"target {spec} must be a Python file (NAME.py) or a module name{hint}")
-    folder = str(path.parent.resolve()) if path.suffix == ".py" else ""
-    if folder not in sys.path:
-        sys.path.insert(0, folder)  # what lies beside the target can be imported, as by `python`
-    try:
-        if path.suffix != ".py":
-            with copies_end():
-                return importlib.import_module(spec)
-        loader = importlib.util.spec_from_file_location(f"mxref_target_{path.stem}", path)
-        if loader is None or loader.loader is None:
-            raise TargetError(f"target {spec} cannot be imported")
-        module = importlib.util.module_from_spec(loader)
-        sys.modules[loader.name] = module
-        with copies_end():
-            loader.loader.exec_module(module)
-    except SyntaxError as error:
-        raise TargetError(
-            f"target {spec} has a syntax error{f' in line {error.lineno}' if error.lineno else ''}"
-            f"{_elsewhere(path, error.filename)}: {error.msg}"
-        ) from error
-    except BaseException as error:
-        if not is_fault(error):
-            raise
-        raise TargetError(f"target {spec} cannot be imported: {message(error)}{hint}") from error
-    return module
-
-
-def _elsewhere(path: Path, found: str | None) -> str:
-    """The file of an error in words, if it is not the target itself."""
-    return "" if found is None or Path(found).name == path.name else f" of {found}"
-
-
-def _is_dotted(spec: str) -> bool:
-    return all(part.isidentifier() for part in spec.split(".")) and not spec.endswith(".py")

@@ -21,7 +21,8 @@ from mxref import files
 from mxref.cli import main
 from mxref.support.interruption import STEADY
 from mxref.targets.exits import exits_raised
-from mxref.targets.target import TargetError, load_target
+from mxref.targets.loading import load_target
+from mxref.targets.target import TargetError
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 

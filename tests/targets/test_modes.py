@@ -13,7 +13,7 @@ from verify_helpers import VECTORS_ALONE
 
 from mxref.cli import main
 from mxref.conformance import TargetError, load_target
-from mxref.targets.target import split_spec
+from mxref.targets.loading import split_spec
 
 TEXT = """\
 from types import SimpleNamespace

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
-from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.cases.words import VARIED_OPERATIONS
 from mxref.conformance.checking.memory import laid
 from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.conformance.verdict.uses import Use
@@ -101,7 +101,7 @@ class Ways:
     @property
     def usable(self) -> bool:
         """Whether there are cases to ask in one call."""
-        return self._cases.size > 0 and self.file.op not in LAYOUT_OPERATIONS
+        return self._cases.size > 0 and self.file.op not in VARIED_OPERATIONS
 
     def chosen(self, count: int, turn: int) -> Rows:
         """The cases of a call, in an order of their own; repeated where there are not enough."""
@@ -227,7 +227,7 @@ def first_calls(files: Sequence[tuple[Callable[..., Any], VectorFile]]) -> None:
     """
     widths = {"f16": 16, "bf16": 16, "f64": 64}
     for function, file in sorted(files, key=lambda pair: widths.get(pair[1].float, 32)):
-        if file.op not in LAYOUT_OPERATIONS and len(file.cases) >= FIRST:
+        if file.op not in VARIED_OPERATIONS and len(file.cases) >= FIRST:
             try:
                 with quiet():
                     call_operation(function, file, file.input_words()[:FIRST])
@@ -297,7 +297,7 @@ def ask_nothing(
     seen: set[tuple[str, str]] = set()
     for file in files:
         key = file.op, file.format
-        if file.op in LAYOUT_OPERATIONS or key in seen or not file.cases:
+        if file.op in VARIED_OPERATIONS or key in seen or not file.cases:
             continue
         seen.add(key)
         try:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mxref.cases.drawn import QUESTIONS, drawn
 from mxref.cases.records import VectorFile
-from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.cases.words import LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.conformance.checking.batches import (
     Call,
     Ways,
@@ -26,6 +26,7 @@ from mxref.conformance.checking.computed import Compared, compare_computed
 from mxref.conformance.checking.layout_questions import Subject
 from mxref.conformance.checking.layout_sizes import ask_layouts
 from mxref.conformance.checking.level_two import ask_families
+from mxref.conformance.checking.product_outputs import ask_outputs
 from mxref.conformance.checking.steadiness import changed_answers, judge_calls
 from mxref.conformance.compare.compare import Answered, asked
 from mxref.conformance.verdict.report import Report
@@ -120,8 +121,10 @@ def check(
     found: list[Compared] = []
     if isinstance(target, PythonTarget):
         found += _families(target, asked_by, most, extent)
-    cases = sum(one.cases for one in found)
-    scope = replace(scope, families=len(found), family_cases=cases)
+        cases = sum(one.cases for one in found)
+        scope = replace(scope, families=len(found), family_cases=cases)
+        every, scope = _outputs(target, first, scope)
+        found += every
     if extent.search:
         searched = list(_search(target, asked_by, most, extent, first.known))
         in_part = {(one.op, one.format) for one in searched if one.cases < QUESTIONS[one.op]}
@@ -146,7 +149,7 @@ def _timed(target: Target, files: Sequence[VectorFile]) -> tuple[list[Answered],
         start = time.perf_counter()
         answered.append(asked(target, file))
         seconds = time.perf_counter() - start
-        if not file.cases:
+        if not file.cases or file.op in PRODUCT_OPERATIONS:  # whose calls have one size
             continue
         least = _LEAST
         if file.op in LAYOUT_OPERATIONS:
@@ -263,6 +266,19 @@ def _search(
         else:
             continue
         yield compare_computed(target, file, [words], policy, profile, known, name="search")
+
+
+def _outputs(target: PythonTarget, report: Report, scope: Scope) -> tuple[list[Compared], Scope]:
+    """Every output of products; those of the cases are compared before."""
+    found = [
+        ask_outputs(target, outcome, report.policy)
+        for row in report.rows
+        if row.op in PRODUCT_OPERATIONS
+        for outcome in row.outcomes
+    ]
+    count = sum(one.cases for one in found)
+    note = (f"products: {count:,} outputs, of every row with every row",) if count else ()
+    return found, replace(scope, notes=(*scope.notes, *note))
 
 
 def _explaining(row: VerifyRow, report: Report, *, listing: bool = False) -> Policy | None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mxref.cases.answers import exact_answers, fast_answers
 from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
+from mxref.cases.words import PRODUCT_OPERATIONS
 from mxref.conformance.compare.compare import (
     Failure,
     Outcome,
@@ -25,7 +26,7 @@ from mxref.profiles import Profile
 from mxref.targets.calls import Answers, without_cases
 from mxref.targets.target import Target
 
-__all__ = ["Compared", "compare_computed"]
+__all__ = ["KEPT", "Compared", "compare_computed", "file_of"]
 
 Words = NDArray[np.uint64]
 #: The words of a question, those of the answer, and the error if there was one.
@@ -101,7 +102,7 @@ def compare_computed(
     if not wrong:
         return Compared(like.op, like.format, like.float, total, 0, None)
     rows = [*_of_every_kind(like, kept[False], known), *kept[True]]
-    cases = _file_of(like, [stripped(row) for row, _, _ in rows], name)
+    cases = file_of(like, [stripped(row) for row, _, _ in rows], name)
     errors = {i: error for i, (_, _, error) in enumerate(rows) if error}
     given = Answers(padded([stripped(answer) for _, answer, _ in rows]), errors)
     outcome = judged(cases, cases.input_words(), given, policy, profile)
@@ -133,9 +134,10 @@ def _of_every_kind(like: VectorFile, rows: list[_Row], known: Container[str]) ->
     return [rows[i] for i in sorted(i for _, _, i in sorted(order)[:KEPT])]
 
 
-def _file_of(like: VectorFile, inputs: list[tuple[int, ...]], name: str) -> VectorFile:
+def file_of(like: VectorFile, inputs: list[tuple[int, ...]], name: str) -> VectorFile:
     """A vector file of these questions, with the columns of the plain files."""
-    columns = like.columns[: like.plain]
+    plain = 1 if like.op in PRODUCT_OPERATIONS else like.plain  # the others are bounds
+    columns = like.columns[:plain]
     names = like.op, like.format, like.float
     by_column = [exact_answers(*names, inputs, Policy.parse(column)) for column in columns]
     cases = []
@@ -146,4 +148,4 @@ def _file_of(like: VectorFile, inputs: list[tuple[int, ...]], name: str) -> Vect
         why = reason(*names, words, each[0])
         id = f"{like.op}.{like.format}.{like.float}.{name}_{i}"
         cases.append(Case(id, words, answers, by, *why[:2], "", why[2]))
-    return VectorFile(*names, columns, like.plain, like.in_digits, like.out_digits, tuple(cases))
+    return VectorFile(*names, columns, plain, like.in_digits, like.out_digits, tuple(cases))

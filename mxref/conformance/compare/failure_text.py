@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout, split
 from mxref.cases.records import VectorFile
-from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.cases.words import LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.layout_failure_text import layout_difference
+from mxref.conformance.compare.product_failure_text import product_difference
 from mxref.formats.catalog import E8M0, OTHER_BLOCK_FORMATS, CodeFormat
 from mxref.support.text import hex_float
 from mxref.targets.calls import code_format
@@ -117,6 +119,10 @@ def _first_difference(file: VectorFile, failure: Failure) -> str:
         return layout_difference(
             file, failure, lambda bits: show_float(bits, LAYOUTS[file.float]), show_code
         )
+    if file.op in PRODUCT_OPERATIONS:
+        layout = LAYOUTS[file.float]
+        show = partial(show_float, layout=layout)
+        return product_difference(file, failure.case.inputs, want[0], got[0], show)
     words = (np.array([want], np.uint64), np.array([got], np.uint64))
     index = int(np.argmin(same_answers(file, *words, bits=failure.bits)[0]))
     layout, fmt = LAYOUTS[file.float], code_format(file)

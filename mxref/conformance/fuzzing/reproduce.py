@@ -17,7 +17,8 @@ from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
-from mxref.targets.target import Target, split_spec
+from mxref.targets.loading import split_spec
+from mxref.targets.target import Target
 
 __all__ = ["reproduction"]
 

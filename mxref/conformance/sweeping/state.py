@@ -13,7 +13,7 @@ from typing import Any
 
 from mxref.conformance.sweeping.loaded import LoadedCode
 from mxref.support.whole_file import read_file, write_file
-from mxref.targets.target import split_spec
+from mxref.targets.loading import split_spec
 
 __all__ = ["fingerprint", "read_state", "write_state"]
 

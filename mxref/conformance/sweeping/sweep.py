@@ -31,13 +31,14 @@ from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, code_for
 from mxref.policy.policy import Policy
 from mxref.support.text import unknown_name
 from mxref.targets.calls import without_cases
-from mxref.targets.target import Target, TargetError, split_spec
+from mxref.targets.loading import split_spec
+from mxref.targets.target import Target, TargetError
 
 __all__ = ["OPERATIONS", "OwnTarget", "Progress", "Swept", "sweep", "sweeps"]
 
 #: Operations that can be swept: on numbers and blocks, without random bits.
 OPERATIONS = tuple(
-    op for op in words.OPERATIONS if op not in (*words.LAYOUT_OPERATIONS, "encode_stochastic")
+    op for op in words.OPERATIONS if op not in (*words.VARIED_OPERATIONS, "encode_stochastic")
 )
 _ON_BLOCKS = ("quantize", "dequantize")
 #: Seconds between two writes of the state.

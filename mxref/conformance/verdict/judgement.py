@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mxref.conformance.compare.clauses import is_legal, lacking, violated
 from mxref.conformance.verdict.cause.findings import Finding, findings
+from mxref.conformance.verdict.product_verdict import product_verdict
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.policy.policy import Policy
 
@@ -73,7 +74,7 @@ def _where_open(rows: Sequence[VerifyRow], equals: str | None) -> str:
     if "" not in given:
         return "; ".join(_under(name, some, _in(some)) for name, some in given.items())
     errors = any(failure.got is None for row in rows for _, failure in row.failures)
-    return "fails with errors" if errors else UNEXPLAINED
+    return "fails with errors" if errors else product_verdict(rows) or UNEXPLAINED
 
 
 def _in(asked: Iterable[tuple[str, str]]) -> str:

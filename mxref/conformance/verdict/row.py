@@ -11,6 +11,7 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, Outcome
 from mxref.conformance.verdict.cause.causes import Cause
 from mxref.conformance.verdict.describe.description import Description
+from mxref.conformance.verdict.describe.product_description import ProductDescription
 
 __all__ = ["VerifyRow", "kind_of", "kinds_covering", "listed_as"]
 
@@ -54,7 +55,8 @@ class VerifyRow:
     outcomes: tuple[Outcome, ...]
     causes: tuple[Cause, ...] = ()  #: what gives its answers, if some of them are wrong
     sought: bool = False  #: whether causes have been looked for
-    description: Description | None = None  #: where it fails, if no cause gives all of them
+    #: Where it fails, if no cause gives all of them; of products how it adds.
+    description: Description | ProductDescription | None = None
     beside: tuple[Outcome, ...] = ()  #: its answers compared with what is nearest, if anything is
 
     @property

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from mxref.cases.answers import answerable, reads
 from mxref.cases.records import VectorFile
+from mxref.cases.words import PRODUCT_OPERATIONS
 from mxref.conformance.compare.compare import (
     Answered,
     Outcome,
@@ -20,8 +21,10 @@ from mxref.conformance.compare.compare import (
 from mxref.conformance.verdict.cause.causes import find_causes
 from mxref.conformance.verdict.cause.diagnose import answers_differ
 from mxref.conformance.verdict.cause.findings import findings
+from mxref.conformance.verdict.cause.product_causes import product_causes
 from mxref.conformance.verdict.cause.profile_causes import profile_causes
-from mxref.conformance.verdict.describe.description import describe_failures
+from mxref.conformance.verdict.describe.description import Description, describe_failures
+from mxref.conformance.verdict.describe.product_description import describe_products
 from mxref.conformance.verdict.report import Report, grouped, in_words
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import Use, unsteady_rows
@@ -153,6 +156,8 @@ def _with_causes(row: VerifyRow, policy: Policy, before: Sequence[VerifyRow]) ->
     """A row with the causes of its failures, unless it has them."""
     if row.sought or not row.failures:
         return row
+    if row.op in PRODUCT_OPERATIONS:
+        return replace(row, causes=product_causes(row.outcomes), sought=True)
     known = (other.causes[0] for other in before if other.op == row.op and other.causes)
     hints = dict.fromkeys(cause for cause in known if cause.complete)
     causes = profile_causes(row.op, row.outcomes) if row.profile is not None else ()
@@ -182,23 +187,28 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
     What is left beside the nearest policy or profile is said instead where that is simpler.
     """
     complete = any(cause.complete for cause in row.causes)
+    if row.op in PRODUCT_OPERATIONS:
+        told = None if row.failures and complete else describe_products(row.outcomes)
+        return replace(row, description=told)
     # A policy that gives all answers may do so but for codes of NaN.
     if row.profile is None and complete:
         return row
     by_profile = row.profile is not None and report.profile is not None
     policy = report.profile.policy if by_profile and report.profile else report.policy
-    whole = replace(row, description=describe_failures(row.outcomes, policy))
+    whole = describe_failures(row.outcomes, policy)
     if complete or not row.causes:
-        return whole
+        return replace(row, description=whole)
     nearest = row.causes[0]
     policy, profile = Policy.parse(nearest.policy), PROFILES.get(nearest.name)
     beside = tuple(_beside(outcome, policy, profile) for outcome in row.outcomes)
-    rest = replace(row, beside=beside, description=describe_failures(beside, policy))
-    return min(whole, rest, key=_length)
+    rest = describe_failures(beside, policy)
+    if _length(whole) <= _length(rest):
+        return replace(row, description=whole)
+    return replace(row, beside=beside, description=rest)
 
 
-def _length(row: VerifyRow) -> tuple[int, int]:
-    return row.description.length if row.description else (0, 0)
+def _length(description: Description | None) -> tuple[int, int]:
+    return description.length if description else (0, 0)
 
 
 def _beside(outcome: Outcome, policy: Policy, profile: Profile | None) -> Outcome:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mxref.cases.answers import fast_answers
 from mxref.cases.records import VectorFile
-from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.cases.words import VARIED_OPERATIONS
 from mxref.conformance.compare.compare import Outcome, fast_right_answers, same_answers
 from mxref.conformance.verdict.cause.tensor_cases import blocks_of, tensors_of
 from mxref.policy.policy import Policy
@@ -135,7 +135,7 @@ def sample_of(outcome: Outcome, whole: Evidence) -> Evidence:
         whole: all of them, as `all_of` gives them.
     """
     count, op = len(outcome.file.cases), outcome.file.op
-    if count <= _SMALL or op in (*LAYOUT_OPERATIONS, "quantize", "dequantize"):
+    if count <= _SMALL or op in (*VARIED_OPERATIONS, "quantize", "dequantize"):
         return whole
     return few_of(outcome, whole, _SAMPLE)
 

@@ -1,0 +1,123 @@
+"""Answers about dot products, by the slow twin and by the fast path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.product_words import BOUNDS, Side, blocks_of, operands, pair_formats
+from mxref.cases.records import stripped
+from mxref.exact import adders, dot
+from mxref.exact.format_table import FLOATS
+from mxref.exact.patterns import float_reader, write_float
+from mxref.formats.catalog import BlockFormat
+from mxref.policy.choices import Accumulation
+from mxref.policy.policy import Policy
+from mxref.products.dot import exact_in_every_order, matmul, matmul_bounds
+
+__all__ = ["accumulations", "bounds", "exact_product", "fast_products", "groups", "outputs"]
+
+#: Rows of a call: the outputs of a call are their square.
+_ROWS = 64
+
+
+def accumulations(format: str) -> tuple[str, ...]:
+    """The accumulations that a pair of formats has, `exact` first.
+
+    >>> accumulations("mxint8-mxint8")
+    ('exact', 'sequential', 'pairwise', 'by_block', 'scales_last')
+    """
+    names = {fmt.element.name for fmt in pair_formats(format)}
+    has = {
+        Accumulation.ALIGNED_25: "int8" not in names,
+        Accumulation.ALIGNED_35: names == {"e2m1"},
+        Accumulation.ALIGNED_13: names <= {"e5m2", "e4m3"},
+    }
+    return tuple(member.value for member in Accumulation if has.get(member, True))
+
+
+def exact_product(format: str, float: str, words: Sequence[int], column: str) -> int:
+    """The answer of a column to one dot product, by the slow twin.
+
+    Args:
+        format: the pair of formats.
+        float: the type of the result.
+        words: the words of the case.
+        column: a policy, or one of `BOUNDS`.
+    """
+    sides = operands(words)
+    names = [fmt.element.name for fmt in pair_formats(format)]
+    a, b = (dot.row(side.scales, side.codes, name) for side, name in zip(sides, names, strict=True))
+    exact = dot.dot(a, b, float)
+    if column in BOUNDS:
+        if dot.exact_in_every_order(a, b):
+            return exact
+        ends = dot.dot_bounds(a, b, float)
+        return (*ends, LAYOUTS[float].nan_bits)[BOUNDS.index(column)]
+    how = Policy.parse(column).products.accumulation
+    if how is Accumulation.EXACT or a.has_nan or b.has_nan or a.infinities or b.infinities:
+        return exact
+    x, y = sides
+    rows = x.codes, y.codes, x.scales, y.scales
+    bits = adders.accumulation(*rows, names[0], names[1], how.value)
+    return write_float(float_reader(FLOATS["f32"])(bits), FLOATS[float])
+
+
+def groups(words: NDArray[np.uint64]) -> Iterator[tuple[NDArray[np.int64], list[Side], list[Side]]]:
+    """Cases of one length, in parts of few rows: their numbers, and both operands of each."""
+    rows = [operands(stripped(row)) for row in words]
+    lengths = np.array([len(a.codes) for a, _ in rows])
+    for length in np.unique(lengths):
+        some = np.flatnonzero(lengths == length)
+        for start in range(0, some.size, _ROWS):
+            part = some[start : start + _ROWS]
+            pairs = [rows[i] for i in part.tolist()]
+            yield part, [a for a, _ in pairs], [b for _, b in pairs]
+
+
+def fast_products(
+    format: str, float: str, words: NDArray[np.uint64], column: str
+) -> NDArray[np.uint64]:
+    """The answers of a column to dot products, one a row, by the fast path."""
+    answers = np.empty((len(words), 1), np.uint64)
+    formats = pair_formats(format)
+    for some, a, b in groups(words):
+        answers[some, 0] = np.diagonal(outputs(a, b, formats, float, column))
+    return answers
+
+
+def outputs(
+    a: Sequence[Side],
+    b: Sequence[Side],
+    formats: tuple[BlockFormat, BlockFormat],
+    float: str,
+    column: str,
+) -> NDArray[np.uint64]:
+    """The answers of a column to every row of one side with every row of the other."""
+    if column in BOUNDS:
+        return bounds(a, b, formats, float)[BOUNDS.index(column)]
+    layout = LAYOUTS[float]
+    left, right = blocks_of(a, formats[0]), blocks_of(b, formats[1]).T
+    found = matmul(left, right, layout.dtype, Policy.parse(column))
+    return found.view(layout.uint).astype(np.uint64)
+
+
+def bounds(
+    a: Sequence[Side],
+    b: Sequence[Side],
+    formats: tuple[BlockFormat, BlockFormat],
+    float: str,
+    rounding: Literal["nearest", "any"] = "nearest",
+) -> tuple[NDArray[np.uint64], ...]:
+    """The columns `BOUNDS` of every row of one side with every row of the other."""
+    layout = LAYOUTS[float]
+    left, right = blocks_of(a, formats[0]), blocks_of(b, formats[1]).T
+    ends = matmul_bounds(left, right, layout.dtype, rounding=rounding)
+    one = exact_in_every_order(left, right)
+    exact = matmul(left, right, layout.dtype).view(layout.uint)
+    every = (*(end.view(layout.uint) for end in ends), layout.uint.type(layout.nan_bits))
+    return tuple(np.where(one, exact, end).astype(np.uint64) for end in every)

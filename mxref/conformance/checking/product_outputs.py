@@ -1,0 +1,76 @@
+"""Every output of products: the rows of all cases of one length, each with each."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.product_answers import groups, outputs
+from mxref.cases.product_words import pair_formats
+from mxref.cases.records import padded
+from mxref.conformance.checking.computed import KEPT, Compared, file_of
+from mxref.conformance.compare.compare import Outcome, judged
+from mxref.conformance.compare.product_intervals import inside_all, tolerated
+from mxref.conformance.verdict.cause.product_causes import named_accumulations
+from mxref.policy.policy import Policy
+from mxref.targets.calls import Answers, is_fault, quiet
+from mxref.targets.product_calls import call_matmul
+from mxref.targets.target import PythonTarget
+
+__all__ = ["ask_outputs"]
+
+Words = NDArray[np.uint64]
+
+
+def ask_outputs(target: PythonTarget, outcome: Outcome, policy: Policy) -> Compared:
+    """Compare all outputs of calls with the rows of a vector file on both sides.
+
+    Kept are wrong outputs, and for each accumulation whose bits the cases have one output that has
+    others.
+
+    Args:
+        target: the implementation.
+        outcome: its answers to the file.
+        policy: what they are compared with.
+    """
+    file, function = outcome.file, target.operations[outcome.file.op]
+    formats = pair_formats(file.format)
+    named = [] if outcome.errors else list(named_accumulations([outcome]))
+    total = wrong = 0
+    kept: dict[tuple[int, ...], int] = {}
+    for _, a, b in groups(outcome.inputs):
+        try:
+            with quiet():
+                got = call_matmul(function, file, a, b)
+        except BaseException as error:
+            if not is_fault(error):
+                raise
+            continue  # the cases have the same error
+        right = same_numbers(outputs(a, b, formats, file.float, str(policy)), got, file.float)
+        if tolerated(policy):
+            right |= inside_all(file, a, b, got, "any")
+        total, wrong = total + got.size, wrong + int((~right).sum())
+        places = np.argwhere(~right).tolist()[: KEPT - len(kept)]
+        for name in list(named):
+            column = str(Policy().replace(accumulation=name))
+            same = same_numbers(outputs(a, b, formats, file.float, column), got, file.float)
+            if not same.all():
+                named.remove(name)
+                places.append(np.argwhere(~same)[0].tolist())
+        kept |= {(*a[i].words, *b[j].words): int(got[i, j]) for i, j in places}
+    names = file.op, file.format, file.float
+    if not kept:
+        return Compared(*names, total, 0, None)
+    cases = file_of(file, list(kept), "output")
+    answers = Answers(padded([[word] for word in kept.values()]))
+    return Compared(*names, total, wrong, judged(cases, cases.input_words(), answers, policy))
+
+
+def same_numbers(one: Words, other: Words, float: str) -> NDArray[np.bool_]:
+    """Whether outputs are equal but for the sign of zeros and the bits of NaN."""
+    layout = LAYOUTS[float]
+    zeros, magnitude = (0, layout.sign_bit), np.uint64(layout.sign_bit - 1)
+    nan = ((one & magnitude) > layout.inf_bits) & ((other & magnitude) > layout.inf_bits)
+    found: NDArray[np.bool_] = (one == other) | nan
+    return found | (np.isin(one, zeros) & np.isin(other, zeros))

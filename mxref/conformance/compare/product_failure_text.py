@@ -1,0 +1,33 @@
+"""A wrong dot product in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.product_answers import bounds, groups
+from mxref.cases.product_words import pair_formats, terms
+from mxref.cases.records import VectorFile
+
+__all__ = ["product_difference"]
+
+
+def product_difference(
+    file: VectorFile, inputs: Sequence[int], want: int, got: int, show: Callable[[int], str]
+) -> str:
+    """A wrong answer with the exact one, and the widest interval of float32 sums."""
+    products = [product for product in terms(inputs, file.format) or () if product]
+    text = f"want {show(want)}, got {show(got)}"
+    if not products:
+        return text
+    formats, digits = pair_formats(file.format), LAYOUTS[file.float].width // 4
+    ((_, a, b),) = groups(np.array([inputs], np.uint64))
+    low, high = (
+        f"{int(end[0, 0]):0{digits}x}" for end in bounds(a, b, formats, file.float, "any")[:2]
+    )
+    count = f"{len(products)} product{'s'[: len(products) > 1]}"
+    largest = float(max(map(abs, products)))
+    reach = "exactly" if low == high else f"or from {low} to {high}"
+    return f"{count} of magnitudes to {largest:.6g}, {text}: {reach}"

@@ -1,0 +1,99 @@
+"""Why dot products are wrong: a named accumulation, or wrong operands in any accumulation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.product_answers import accumulations, bounds, groups
+from mxref.cases.product_words import Side, pair_formats
+from mxref.conformance.compare.compare import Outcome, same_answers
+from mxref.conformance.compare.product_intervals import is_inside
+from mxref.conformance.verdict.cause.causes import Cause
+from mxref.mutants import MUTANTS, Mutant
+from mxref.mutants.matmul_mutants import OPERANDS
+from mxref.policy.policy import Policy
+from mxref.targets.calls import call_operation
+
+__all__ = ["named_accumulations", "product_causes"]
+
+Words = NDArray[np.uint64]
+
+
+def product_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
+    """What gives all answers to dot products of a pair of formats, if something known does.
+
+    A named accumulation and most mutants have to give their bits. Where a mutant reads the wrong
+    operands, the answers have to be inside the intervals of these, whatever the order.
+    """
+    total = sum(len(one.inputs) for one in outcomes)
+    if any(one.errors for one in outcomes):
+        return ()
+    for name in named_accumulations(outcomes):
+        policy = str(Policy().replace(accumulation=name))
+        return (Cause("policy", policy, "", "", "", (), policy, (), total, total),)
+    # Rows of other calls have other neighbours than those of the vectors.
+    vectors = [one for one in outcomes if one.file.cases[0].model]
+    return tuple(
+        Cause("mutant", m.id, m.name, m.text, m.op, m.seen, "ocp", (), total, total)
+        for m in MUTANTS
+        if m.op == "matmul"
+        and outcomes[0].file.format in m.formats
+        and all(_gives(m, one) for one in vectors)
+    )
+
+
+def named_accumulations(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """The accumulations whose bits all answers are; the sign of zeros is left aside."""
+    for name in accumulations(outcomes[0].file.format):
+        policy = Policy().replace(accumulation=name)
+        if all(_same(one, one.wanted(policy)) for one in outcomes):
+            yield name
+
+
+def _same(outcome: Outcome, wanted: Words) -> bool:
+    got, zeros = outcome.answers, (0, LAYOUTS[outcome.file.float].sign_bit)
+    same = same_answers(outcome.file, wanted, got)
+    if got.shape == wanted.shape:
+        same |= np.isin(wanted, zeros) & np.isin(got, zeros)
+    return bool(same.all())
+
+
+def _gives(mutant: Mutant, outcome: Outcome) -> bool:
+    """Whether a mutant gives all answers to a vector file."""
+    if mutant.id in OPERANDS:
+        return outcome.answers.shape[1] == 1 and _inside_changed(mutant.id, outcome)
+    try:
+        return _same(outcome, call_operation(mutant.run or _nothing, outcome.file, outcome.inputs))
+    except Exception:  # mutants are made for some float types, and may fail on others
+        return False
+
+
+def _nothing(*arguments: object) -> None:
+    """What a mutant does that cannot be run."""
+
+
+def _inside_changed(id: str, outcome: Outcome) -> bool:
+    """Whether all answers are inside the intervals of wrong operands, as a call has them."""
+    file, change = outcome.file, OPERANDS[id][0]
+    names = [fmt.name for fmt in pair_formats(file.format)]
+    for some, a, b in groups(outcome.inputs):
+        arrays = [
+            np.array([getattr(row, part) for row in rows], np.uint8)
+            for rows in (a, b[::-1])
+            for part in ("scales", "codes")
+        ]
+        *changed, left, right = change(*arrays, *names)
+        x, y = (
+            [Side(tuple(s), tuple(c)) for s, c in zip(scales.tolist(), codes.tolist(), strict=True)]
+            for scales, codes in (changed[:2], changed[2:])
+        )
+        formats = pair_formats(f"{left}-{right}")
+        ends = bounds(x, y, formats, file.float, "any")
+        low, high = (np.diagonal(end[:, ::-1]) for end in ends[:2])
+        if not is_inside(low, high, outcome.answers[some, 0], LAYOUTS[file.float]).all():
+            return False
+    return True

@@ -1,0 +1,107 @@
+"""What answers to dot products say of the accumulation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from mxref.cases.product_words import terms
+from mxref.conformance.compare.compare import Outcome
+from mxref.conformance.compare.product_intervals import inside
+from mxref.conformance.verdict.cause.product_causes import named_accumulations
+from mxref.exact.format_table import FLOATS
+from mxref.exact.patterns import float_reader
+
+__all__ = ["OUTSIDE", "ProductDescription", "describe_products"]
+
+#: The verdict where no clause is violated and no named accumulation gives the answers.
+OUTSIDE = "outside every float32 accumulation"
+#: Types of narrower sums, by the bits of their significands, the widest first.
+_NARROW = (("float16", 11), ("bfloat16", 8))
+
+
+@dataclass(frozen=True, slots=True)
+class ProductDescription:
+    """The accumulation of a target, as far as its answers tell.
+
+    Args:
+        accumulations: those named ones whose bits all answers are.
+        nearest: answers inside the intervals of float32 additions that round to nearest.
+        any: answers inside those of adders that truncate, too.
+        compared: number of answers.
+        narrow: a narrower type whose sums may give all answers, where float32 gives not all.
+    """
+
+    accumulations: tuple[str, ...]
+    nearest: int
+    any: int
+    compared: int
+    narrow: str = ""
+
+    @property
+    def text(self) -> str:
+        """The accumulation in words."""
+        if self.accumulations:
+            names = " and ".join(self.accumulations)
+            return f"all {self.compared} outputs have the bits of accumulation={names}"
+        if self.any < self.compared:
+            left = self.compared - self.any
+            text = f"{left} of {self.compared} outputs are {OUTSIDE}, in any order"
+            if self.narrow:
+                text += f"; sums in {self.narrow} may give them (MX 6.1 leaves the precision open)"
+            return text
+        if self.nearest < self.compared:
+            left = self.compared - self.nearest
+            return (
+                f"{left} of {self.compared} outputs are outside what additions that round to "
+                "nearest give, and inside what float32 adders that truncate may give"
+            )
+        return (
+            f"all {self.compared} outputs are inside what float32 additions give in some order, "
+            "which is none of the named ones"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"text": self.text, **asdict(self), "accumulations": list(self.accumulations)}
+
+
+def describe_products(outcomes: Sequence[Outcome]) -> ProductDescription | None:
+    """The accumulation that the answers of a target to a pair of formats show; None of errors."""
+    if any(one.errors or one.answers.shape[1] != 1 for one in outcomes):
+        return None
+    nearest, widest = (
+        [inside(one.file, one.inputs, one.answers, rounding) for one in outcomes]
+        for rounding in ("nearest", "any")
+    )
+    compared = sum(map(len, widest))
+    within = [sum(int(some.sum()) for some in each) for each in (nearest, widest)]
+    names = tuple(named_accumulations(outcomes))
+    narrow = ""
+    if not names and within[1] < compared:
+        left = [
+            (one, i)
+            for one, some in zip(outcomes, widest, strict=True)
+            for i in np.flatnonzero(~some).tolist()
+        ]
+        fits = (name for name, bits in _NARROW if all(_sum_in(bits, *pair) for pair in left))
+        narrow = next(fits, "")
+    return ProductDescription(names, within[0], within[1], compared, narrow)
+
+
+def _sum_in(bits: int, outcome: Outcome, case: int) -> bool:
+    """Whether additions that round to so many bits may give an answer, overflow left aside."""
+    file, got = outcome.file, int(outcome.answers[case, 0])
+    products = terms(outcome.file.cases[case].inputs, file.format)
+    sign, n, e = float_reader(FLOATS[file.float])(got)
+    if products is None or n < 0:
+        return False
+    value = Fraction(-n if sign else n) * Fraction(2) ** e
+    magnitude, count = sum(map(abs, products)), sum(map(bool, products))
+    # Jeannerod and Rump, with the rounding of each product and of the result as additions.
+    radius = (count + 1) * magnitude / 2**bits + Fraction(count + 1, 2**25)
+    return bool(abs(value - sum(products)) <= radius)

@@ -1,0 +1,64 @@
+"""Cases of dot products: the exact answer, its interval, and the bits of every named adder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.cases.product_answers import accumulations, exact_product
+from mxref.cases.product_words import BOUNDS, PAIRS, pair_formats
+from mxref.cases.records import VectorFile
+from mxref.golden.designed_products import designed_dots
+from mxref.golden.dot_inputs import Dot
+from mxref.golden.entries import CaseInput, Words, cases_of
+from mxref.golden.reasons import reason
+from mxref.golden.swamped_products import last_roundings, narrow_dots
+from mxref.policy.policy import Policy
+
+__all__ = ["product_tasks"]
+
+#: Pairs whose results are asked for in narrower types, too.
+_NARROW = ("mxfp8_e4m3-mxfp8_e4m3", "mxint8-mxint8")
+
+
+def product_tasks() -> Iterator[Callable[[], VectorFile]]:
+    """Makers of the files of dot products."""
+    for pair in PAIRS:
+        yield partial(_matmul, pair, "f32")
+    for pair in _NARROW:
+        for name in ("bf16", "f16"):
+            yield partial(_matmul, pair, name)
+
+
+def _matmul(pair: str, float: str) -> VectorFile:
+    formats, layout = pair_formats(pair), LAYOUTS[float]
+    dots = designed_dots(*formats) if float == "f32" else _narrow(pair, layout)
+    entries: dict[Words, CaseInput] = {}
+    for dot in dots:
+        entries.setdefault(dot.words, CaseInput(dot.name, dot.words, "M12", dot.flags))
+    adders = accumulations(pair)
+    columns = ("ocp", *BOUNDS, *(str(Policy().replace(accumulation=how)) for how in adders[1:]))
+    return _file(pair, float, columns, list(entries.values()))
+
+
+def _narrow(pair: str, layout: FloatLayout) -> Iterator[Dot]:
+    a, b = (fmt.element for fmt in pair_formats(pair))
+    yield from last_roundings(a, b, layout.mantissa_bits + 1)
+    yield from narrow_dots(a, b, layout)
+
+
+def _file(
+    pair: str, float: str, columns: Sequence[str], entries: Sequence[CaseInput]
+) -> VectorFile:
+    answered = [
+        [(exact_product(pair, float, entry.inputs, column),) for entry in entries]
+        for column in columns
+    ]
+    why = []
+    for entry, answer in zip(entries, answered[0], strict=True):
+        required, rule, flags = reason("matmul", pair, float, entry.inputs, answer)
+        why.append((required, rule, tuple(dict.fromkeys((*flags, *entry.flags)))))
+    cases = cases_of(f"matmul.{pair}.{float}", entries, answered, why)
+    digits = LAYOUTS[float].width // 4
+    return VectorFile("matmul", pair, float, tuple(columns), 1 + len(BOUNDS), 2, digits, cases)

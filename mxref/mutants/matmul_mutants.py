@@ -1,0 +1,264 @@
+"""Class H: products gone wrong, in precision and range, in special values and in their operands."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import U8, Floats
+from mxref.blocks.container import Blocks
+from mxref.blocks.dequantization import dequantize
+from mxref.cases.product_words import PAIRS, pair_formats
+from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.mutants.mutant import Function, Mutant, Mutants, wrong
+from mxref.products.dot import matmul
+
+__all__ = ["MATMULS", "OPERANDS", "Operands"]
+
+#: Scales and codes of both sides, and the names of their formats.
+Operands = tuple[U8, U8, U8, U8, str, str]
+Change = Callable[..., Operands]
+Numbers = NDArray[np.float64]
+Pairs = tuple[str, ...]
+
+_SIZE = 32
+_F32 = ("f32",)
+_SPECIAL = tuple(
+    pair for pair in PAIRS if any(fmt.element.inf_code is not None for fmt in pair_formats(pair))
+)
+_MIXED = tuple(pair for pair in PAIRS if len({*pair.split("-")}) > 1)
+_INT8 = tuple(pair for pair in PAIRS if "int8" in pair)
+
+
+def _blocks(scales: U8, codes: U8, name: str) -> Blocks:
+    return Blocks(codes, scales, BLOCK_FORMATS[name], 1, codes.shape)
+
+
+def _right(
+    scales_a: U8, codes_a: U8, scales_b: U8, codes_b: U8, a: str, b: str, dtype: Any
+) -> Floats:
+    return matmul(_blocks(scales_a, codes_a, a), _blocks(scales_b, codes_b, b).T, dtype)
+
+
+def _numbers(scales: U8, codes: U8, name: str) -> Numbers:
+    """The elements times their scales; products of two are exact in float64."""
+    return dequantize(_blocks(scales, codes, name), np.float64)
+
+
+def _products(*operands: Any) -> Numbers:
+    """All products (k, m, n)."""
+    scales_a, codes_a, scales_b, codes_b, a, b = operands[:6]
+    x, y = _numbers(scales_a, codes_a, a), _numbers(scales_b, codes_b, b)
+    found: Numbers = x.T[:, :, np.newaxis] * y.T[:, np.newaxis]
+    return found
+
+
+# Precision and range.
+
+
+def _narrow_sums(*operands: Any, sums: Any) -> Floats:
+    """Sums rounded to a narrow float after every addition."""
+    products = _products(*operands)
+    total = np.zeros(products.shape[1:], sums)
+    for product in products:
+        total = (total.astype(np.float64) + product.astype(sums).astype(np.float64)).astype(sums)
+    return total.astype(operands[6])
+
+
+def _aligned(*operands: Any, bits: int) -> Floats:
+    """Products cut off a few bits below the largest one, then added exactly."""
+    products = _products(*operands)
+    exponents = np.frexp(np.where(np.isfinite(products), products, 0.0))[1]
+    largest = np.where(products == 0, -2000, exponents).max(axis=0, initial=-2000)
+    unit = np.ldexp(1.0, np.maximum(largest, -900) - bits)
+    cut: Numbers = (np.trunc(products / unit) * unit).sum(axis=0)
+    return cut.astype(operands[6])
+
+
+def _scale_product_first(*operands: Any) -> Floats:
+    """Scales multiplied in float32 before they meet the elements."""
+    scales_a, codes_a, scales_b, codes_b, a, b, dtype = operands
+    total = np.zeros((len(codes_a), len(codes_b)), np.float32)
+    ones = np.full_like(scales_a[:, :1], 0x7F), np.full_like(scales_b[:, :1], 0x7F)
+    for block in range(scales_a.shape[1]):
+        some = slice(_SIZE * block, _SIZE * (block + 1))
+        part = _right(ones[0], codes_a[:, some], ones[1], codes_b[:, some], a, b, np.float32)
+        left, right = (
+            np.where(s == 0xFF, np.nan, np.ldexp(1.0, s.astype(int) - 127)).astype(np.float32)
+            for s in (scales_a[:, block], scales_b[:, block])
+        )
+        total = total + part * np.multiply.outer(left, right)
+    return total.astype(dtype)
+
+
+def _by_way_of_float32(*operands: Any) -> Floats:
+    *rest, dtype = operands
+    found: Floats = _right(*rest, np.float32).astype(dtype)  # type: ignore[call-arg]
+    return found
+
+
+def _not_reset(*operands: Any) -> Floats:
+    """The row before added to each row."""
+    product = _right(*operands).astype(np.float32)
+    product[1:] += product[:-1].copy()
+    return product.astype(operands[6])
+
+
+def _zeros(*operands: Any) -> Floats:
+    return np.zeros((len(operands[1]), len(operands[3])), operands[6])
+
+
+# Special values.
+
+
+def _nan_scale_of_zeros(*operands: Any) -> Operands:
+    scales_a, codes_a, scales_b, codes_b, a, b = operands
+    return (
+        _of_zeros(scales_a, codes_a), codes_a, _of_zeros(scales_b, codes_b), codes_b, a, b
+    )  # fmt: skip
+
+
+def _of_zeros(scales: U8, codes: U8) -> U8:
+    """Scales of 2**0 where NaN scales stand over zeros alone."""
+    missing = -codes.shape[1] % _SIZE
+    whole = np.pad(codes, ((0, 0), (0, missing))).reshape(*scales.shape, _SIZE)
+    return np.where(~whole.any(axis=-1) & (scales == 0xFF), np.uint8(0x7F), scales)
+
+
+def _infinity_times_zero(*operands: Any) -> Floats:
+    """Zero for the product of an infinity and a zero."""
+    products = _products(*operands)
+    scales_a, codes_a, scales_b, codes_b, a, b, _ = operands
+    x, y = _numbers(scales_a, codes_a, a), _numbers(scales_b, codes_b, b)
+    inf, zero = np.isinf(x.T)[:, :, np.newaxis], (y.T == 0)[:, np.newaxis]
+    other = (x.T == 0)[:, :, np.newaxis] & np.isinf(y.T)[:, np.newaxis]
+    products = np.where((inf & zero) | other, 0.0, products)
+    total: Numbers = products.sum(axis=0)
+    right = _right(*operands)
+    return np.where(np.isfinite(right), right, total.astype(operands[6]))
+
+
+# Operands.
+
+
+def _last_block_dropped(*operands: Any) -> Operands:
+    scales_a, codes_a, scales_b, codes_b, a, b = operands
+    blocks = max(scales_a.shape[1] - 1, 1)
+    k = _SIZE * blocks
+    return scales_a[:, :blocks], codes_a[:, :k], scales_b[:, :blocks], codes_b[:, :k], a, b
+
+
+def _scales_of_blocks_swapped(*operands: Any) -> Operands:
+    return operands[0][:, ::-1], *operands[1:]
+
+
+def _scales_of_operands_swapped(*operands: Any) -> Operands:
+    scales_a, codes_a, scales_b, codes_b, a, b = operands
+    if len(scales_a) != len(scales_b):
+        return operands
+    return scales_b, codes_a, scales_a, codes_b, a, b
+
+
+def _scale_of_next_row(*operands: Any) -> Operands:
+    return np.roll(operands[0], -1, axis=0), *operands[1:]
+
+
+def _tail_filled(*operands: Any) -> Operands:
+    """The last block filled up with the first elements of the row, on both sides."""
+    scales_a, codes_a, scales_b, codes_b, a, b = operands
+    missing = -codes_a.shape[1] % _SIZE
+    x, y = (np.pad(codes, ((0, 0), (0, missing)), mode="wrap") for codes in (codes_a, codes_b))
+    return scales_a, x, scales_b, y, a, b
+
+
+def _int8_symmetric(*operands: Any) -> Operands:
+    scales_a, codes_a, scales_b, codes_b, a, b = operands
+    x, y = (np.where(codes == 0x80, np.uint8(0x81), codes) for codes in (codes_a, codes_b))
+    return scales_a, x, scales_b, y, a, b
+
+
+def _formats_swapped(*operands: Any) -> Operands:
+    scales_a, codes_a, scales_b, codes_b, a, b = operands
+    x, y = (
+        codes & np.uint8(BLOCK_FORMATS[other].element.code_count - 1)
+        for codes, other in ((codes_a, b), (codes_b, a))
+    )
+    return scales_a, x, scales_b, y, b, a
+
+
+#: What reads the wrong operands, by the ids of mutants, and the pairs of formats that it is for.
+OPERANDS: Mapping[str, tuple[Change, tuple[str, ...]]] = {
+    "H4": (_nan_scale_of_zeros, PAIRS),
+    "H6": (_last_block_dropped, PAIRS),
+    "H7": (_scales_of_blocks_swapped, PAIRS),
+    "H7b": (_scales_of_operands_swapped, PAIRS),
+    "H8": (_scale_of_next_row, PAIRS),
+    "H9": (_tail_filled, PAIRS),
+    "H10": (_int8_symmetric, _INT8),
+    "H11": (_formats_swapped, _MIXED),
+}
+
+
+def _after(change: Change) -> Function:
+    """A right product of the wrong operands."""
+
+    def run(*operands: Any) -> Floats:
+        *rest, dtype = operands
+        return _right(*change(*rest), dtype)
+
+    return run
+
+
+def _multiplies(
+    run: Function, *, formats: Pairs = PAIRS, floats: Pairs = _F32, **more: Any
+) -> Mutant:
+    """A mutant of `matmul`; what overflows in it is its own affair."""
+
+    @functools.wraps(run)
+    def quietly(*operands: Any) -> Floats:
+        with np.errstate(all="ignore"):
+            found: Floats = run(*operands)
+        return found
+
+    return wrong(quietly, op="matmul", formats=formats, floats=floats, model="M12", **more)
+
+
+def _reads(id: str, **more: Any) -> Mutant:
+    change, formats = OPERANDS[id]
+    return _multiplies(_after(change), formats=formats, **more)
+
+
+MATMULS: Mutants = {
+    "H1 narrow_sums: sums in bfloat16": _multiplies(partial(_narrow_sums, sums=ml_dtypes.bfloat16)),
+    "H1b float16_sums: sums in float16": _multiplies(partial(_narrow_sums, sums=np.float16)),
+    "H2 alignment_truncated: cuts products off 13 bits below the largest": _multiplies(
+        partial(_aligned, bits=13), seen=("arXiv 2403.00232",)
+    ),
+    "H3 scale_product_first: multiplies the scales beyond float32": _multiplies(
+        _scale_product_first
+    ),
+    "H4 nan_scale_of_zeros: ignores a NaN scale of zeros": _reads("H4"),
+    "H5 infinity_times_zero: makes infinity times zero a zero": _multiplies(
+        _infinity_times_zero, formats=_SPECIAL
+    ),
+    "H6 last_block_dropped: leaves out the last of several blocks": _reads("H6"),
+    "H7 scales_of_blocks_swapped: takes the scales of the first operand in reverse": _reads("H7"),
+    "H7b scales_of_operands_swapped: takes the scales of each operand for the other": _reads("H7b"),
+    "H8 scale_of_next_row: takes the scales of the next row": _reads("H8"),
+    "H9 tail_not_masked: reads on behind the end of a row": _reads("H9"),
+    "H10 int8_symmetric: reads the INT8 code 80 as -127/64": _reads("H10"),
+    "H11 formats_swapped: decodes each operand as the other's format": _reads("H11"),
+    "H12 by_way_of_float32: rounds to float32 before a narrower type": _multiplies(
+        _by_way_of_float32, floats=("bf16", "f16"), policy="ocp+accumulation=exact"
+    ),
+    "H13 accumulator_not_reset: adds the row before": _multiplies(_not_reset),
+    "H14 all_zeros: returns zeros": _multiplies(
+        _zeros, floats=("f32", "bf16", "f16"), seen=("microsoft/onnxruntime#31155",)
+    ),
+}
