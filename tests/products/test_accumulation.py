@@ -2,89 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import itertools
+import math
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
+from product_rows import ADDERS, FORMATS, LAST_PLACES, LENGTHS, difference_of_powers, drawn, side
+from shares import Share
 
+import mxref
+from mxref.exact import dot as exact_dot
+from mxref.exact import value
 from mxref.exact.adders import accumulation
 from mxref.formats.catalog import ELEMENT_FORMATS
 from mxref.policy.choices import Accumulation
 from mxref.products.accumulation import accumulated
 from mxref.products.operand import Operand
 
-ADDERS = [how for how in Accumulation if how is not Accumulation.EXACT]
-FP8 = ("e5m2", "e4m3")
-FORMATS = {
-    **dict.fromkeys(ADDERS, tuple(ELEMENT_FORMATS)),
-    Accumulation.ALIGNED_25: (*FP8, "e3m2", "e2m3", "e2m1"),
-    Accumulation.ALIGNED_35: ("e2m1",),
-    Accumulation.ALIGNED_13: FP8,
-}
 CASES = [
     pytest.param(how, *pair, id=f"{how.value}-{'-'.join(pair)}")
     for how in ADDERS
     for pair in itertools.product(FORMATS[how], repeat=2)
 ]
-LENGTHS = (1, 2, 5, 31, 32, 33, 64, 71, 96, 130)
-#: Scales of a and b: ordinary ones, the ends, sums around the exponent that a zero counts with, and
-#: sums where float32 overflows.
-SCALES = [
-    (0x7F, 0x7F),
-    (0x00, 0xFE),
-    (0xFE, 0xFE),
-    (0x00, 0x00),
-    (0x3A, 0x3F),
-    (0x01, 0x78),
-    (0xFE, 0x83),
-    (0xB0, 0xC4),
-]
-
-
-def side(format: str, codes: np.ndarray, scales: np.ndarray, run: int = 32) -> Operand:
-    """Rows of codes, filled with code 00 to whole runs."""
-    rows, length = codes.shape
-    filled = np.zeros((rows, -(-length // run) * run), np.uint8)
-    filled[:, :length] = codes
-    return Operand(ELEMENT_FORMATS[format], filled, scales, run, length)
-
-
-def finite(format: str) -> np.ndarray:
-    fmt = ELEMENT_FORMATS[format]
-    specials = (*fmt.nan_codes, *({fmt.inf_code, (fmt.inf_code or 0) | fmt.sign_bit}))
-    return np.array([code for code in range(fmt.code_count) if code not in specials], np.uint8)
-
-
-def ends(format: str) -> np.ndarray:
-    """Both zeros, ends of the subnormals and of the normals, and 1, with both signs."""
-    fmt = ELEMENT_FORMATS[format]
-    one = fmt.bias << fmt.mantissa_bits
-    normal = 1 << fmt.mantissa_bits
-    magnitudes = np.array([0, 1, normal - 1, normal, one, fmt.max_code, fmt.max_code], np.uint8)
-    return np.concatenate([magnitudes, magnitudes | fmt.sign_bit]) & np.uint8(fmt.code_count - 1)
-
-
-def drawn(
-    formats: tuple[str, str], length: int, rows: int, state: np.random.Generator, run: int = 32
-) -> tuple[Operand, Operand]:
-    """Rows of random codes, of codes at the ends, and few among zeros; the scales of SCALES."""
-    sides: list[list[np.ndarray]] = [[], []]
-    runs = -(-length // run)
-    pairs = np.array(SCALES)[state.integers(len(SCALES), size=(2 * rows, runs))]
-    pairs[:rows] = np.array(SCALES)[state.integers(len(SCALES), size=(rows, 1))]
-    near = pairs + state.integers(-9, 10, pairs.shape)
-    scales = np.clip(np.where(state.random(pairs.shape) < 0.5, pairs, near), 0, 254)
-    for codes, format in zip(sides, formats, strict=True):
-        for pool in (finite(format), ends(format)):
-            some = state.choice(pool, (rows, length))
-            codes.append(np.where(state.random((rows, 1)) < 0.8, some, 0).astype(np.uint8))
-        few = state.random((rows, length)) < 4 / length
-        codes[1] = np.where(few | (state.random((rows, 1)) < 0.5), codes[1], 0).astype(np.uint8)
-    a, b = (
-        side(format, np.concatenate(codes), scales[..., place].astype(np.uint8), run)
-        for place, (format, codes) in enumerate(zip(formats, sides, strict=True))
-    )
-    return a, b
 
 
 def differences(a: Operand, b: Operand, how: Accumulation) -> list[str]:
@@ -99,13 +42,6 @@ def differences(a: Operand, b: Operand, how: Accumulation) -> list[str]:
         for j, (y, t) in enumerate(zip(codes[1], scales[1], strict=True))
         if found[i, j] != (bits := accumulation(x, y, s, t, *formats))
     ]
-
-
-def row(text: str, scales: str = "7f", format: str = "e4m3", length: int = 0) -> Operand:
-    """One row of codes in hexadecimal, filled up to a length, and its scales."""
-    codes = np.frombuffer(bytes.fromhex(text), np.uint8)
-    codes = np.pad(codes, (0, max(length - len(codes), 0)))
-    return side(format, codes[None], np.frombuffer(bytes.fromhex(scales), np.uint8)[None])
 
 
 @pytest.mark.sampled(28)
@@ -131,3 +67,252 @@ def test_every_adder_equals_the_slow_twin(how: Accumulation) -> None:
 def test_short_runs(how: Accumulation, run: int) -> None:
     a, b = drawn(("e4m3", "int8"), 19, 3, np.random.default_rng(run), run)
     assert differences(a, b, how) == []
+
+
+@pytest.mark.parametrize(("how", "first", "apart", "last", "kept", "lost"), LAST_PLACES)
+def test_the_last_place_that_counts(
+    how: Accumulation, first: int, apart: int, last: int, kept: int, lost: int
+) -> None:
+    for second, bits in ((last, kept), (last - 1, lost)):
+        sides = difference_of_powers(how, first, apart, second)
+        assert accumulated(*sides, how).view(np.uint32).tolist() == [[bits]]
+
+
+#: E4M3 rows that tell adders apart, and their sums: exact, sequential, pairwise, by additions that
+#: truncate, aligned_25, aligned_13, and by bfloat16 additions.
+TELLING = [
+    ("78181878", "781818f8", 0x3C000000, 0, 0x3B800000, 0, 0x3C000000, 0, 0),
+    ("101878", "181878", 0x47800001, 0x47800001, 0x47800001, *[0x47800000] * 4),
+    ("781078", "7818f8", 0x3B000000, 0, 0, 0, 0x3B000000, 0, 0),
+    ("781078", "7810f8", 0x3A800000, 0, 0, 0, 0, 0, 0),
+    ("783078", "7830f8", *[0x3E800000] * 5, 0, 0),
+    ("784078", "7848f8", *[0x41000000] * 6, 0),
+]
+
+
+def rounded(number: Fraction, bits: int, toward_zero: bool) -> Fraction:
+    """To so many significant bits: toward zero, or to nearest even; exponents have no end."""
+    if number == 0:
+        return number
+    above = number.numerator.bit_length() - number.denominator.bit_length()
+    above += abs(number) >= Fraction(2) ** above  # of the leading bit
+    unit = Fraction(2) ** (above - bits)
+    return (math.trunc if toward_zero else round)(number / unit) * unit
+
+
+def found(a: str, b: str, how: Accumulation, format_a: str = "e4m3", format_b: str = "e4m3") -> int:
+    """The bits that a row in hexadecimal gives, with scales of 1."""
+    codes = [np.frombuffer(bytes.fromhex(text), np.uint8)[None] for text in (a, b)]
+    one = np.full((1, 1), 127, np.uint8)
+    sides = (side(format, x, one) for format, x in zip((format_a, format_b), codes, strict=True))
+    return int(accumulated(*sides, how).view(np.uint32)[0, 0])
+
+
+@pytest.mark.parametrize("row", TELLING, ids=lambda row: "_".join(row[:2]))
+def test_rows_that_tell_adders_apart(row: tuple[Any, ...]) -> None:
+    a, b, exact, sequential, pairwise, truncating, aligned_25, aligned_13, bfloat16 = row
+    products = [
+        value(x, "e4m3") * value(y, "e4m3")
+        for x, y in zip(bytes.fromhex(a), bytes.fromhex(b), strict=True)
+    ]
+    by_truncation = functools.reduce(lambda x, y: rounded(x + y, 24, toward_zero=True), products)
+    in_bfloat16 = functools.reduce(lambda x, y: rounded(x + y, 8, toward_zero=False), products)
+    numbers = np.array([sum(products), by_truncation, in_bfloat16], np.float32)
+    assert numbers.view(np.uint32).tolist() == [exact, truncating, bfloat16]
+    for how in ("sequential", "by_block", "scales_last"):
+        assert found(a, b, Accumulation(how)) == sequential
+    assert found(a, b, Accumulation.PAIRWISE) == pairwise
+    assert found(a, b, Accumulation.ALIGNED_25) == aligned_25
+    assert found(a, b, Accumulation.ALIGNED_13) == aligned_13
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "exact", "aligned_25"),
+    [
+        ("740c", "0108", 0x45000001, 0x45000000),
+        ("78" + "13" * 31, "01" + "09" * 31, 0x4580003D, 0x45800000),
+    ],
+)
+def test_a_subnormal_counts_with_the_exponent_of_its_field(
+    a: str, b: str, exact: int, aligned_25: int
+) -> None:
+    codes = zip(bytes.fromhex(a), bytes.fromhex(b), strict=True)
+    total = sum(value(x, "e5m2") * value(y, "e2m3") for x, y in codes)
+    assert np.float32(total).view(np.uint32) == exact
+    assert found(a, b, Accumulation.ALIGNED_25, "e5m2", "e2m3") == aligned_25
+
+
+def test_a_group_that_cancels_keeps_its_exponent() -> None:
+    """1 - 1 in one group and 2**-36 in another of the step is 0, but 0 * 1 and 2**-36 is 2**-36."""
+    codes = np.zeros((1, 64), np.uint8)
+    codes[0, [0, 1, 32]] = 2, 0xA, 2
+    a = side("e2m1", codes, np.array([[127, 127 - 36]], np.uint8))
+    for second, bits in ((2, 0), (0, 0x2D800000)):
+        other = np.where(np.arange(64) == 1, second, np.array([[2, *[0] * 31, 2, *[0] * 31]]))
+        other[0, 0] = second
+        b = side("e2m1", other.astype(np.uint8), np.full((1, 2), 127, np.uint8))
+        assert accumulated(a, b, Accumulation.ALIGNED_35).view(np.uint32)[0, 0] == bits
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "scales", "sequential", "scales_last"),
+    [
+        ("01", "30", "fe83", 0x7C000000, 0x7F800000),  # scales multiplied first are infinite
+        ("64", "64", "0061", 0x00001000, 0x00000000),  # and here zero
+        ("7e", "7e", "fe01", 0x48C40000, 0x48C40000),
+        ("00", "38", "fefe", 0x00000000, 0x7FC00000),  # zero times infinite scales
+        ("7e", "fe", "fe81", 0xFF800000, 0xFF800000),  # larger than float32 holds
+    ],
+)
+def test_products_of_scales(a: str, b: str, scales: str, sequential: int, scales_last: int) -> None:
+    format = "e5m2" if a == "64" else "e4m3"
+    operands = [
+        side(
+            format,
+            np.frombuffer(bytes.fromhex(text), np.uint8)[None],
+            np.array([[scale]], np.uint8),
+        )
+        for text, scale in zip((a, b), bytes.fromhex(scales), strict=True)
+    ]
+    for how, bits in (
+        (Accumulation.SEQUENTIAL, sequential),
+        (Accumulation.SCALES_LAST, scales_last),
+    ):
+        assert accumulated(*operands, how).view(np.uint32)[0, 0] == bits
+
+
+def test_signs_of_zero_overflow_and_nothing_to_add() -> None:
+    minus_zero, one = np.full((1, 3), 0x80, np.uint8), np.full((1, 3), 0x38, np.uint8)
+    plain, top = np.full((1, 1), 127, np.uint8), np.full((1, 1), 254, np.uint8)
+    big = np.array([[0x7E, 0x7E, 0xFE]], np.uint8)
+    for how in (Accumulation.SEQUENTIAL, Accumulation.ALIGNED_25, Accumulation.ALIGNED_13):
+        zero = accumulated(side("e4m3", minus_zero, plain), side("e4m3", one, plain), how)
+        large = accumulated(side("e4m3", big, top), side("e4m3", one, top), how)
+        in_order = how is Accumulation.SEQUENTIAL
+        assert zero.view(np.uint32)[0, 0] == (0x80000000 if in_order else 0)
+        assert large.view(np.uint32)[0, 0] == (0x7FC00000 if in_order else 0x7F800000)
+        nothing = side("e4m3", one[:, :0], plain[:, :0])
+        assert accumulated(nothing, nothing, how).view(np.uint32).tolist() == [[0]]
+        assert accumulated(side("e4m3", one[:0], plain[:0]), nothing, how).shape == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("how", "formats", "run", "message"),
+    [
+        (
+            "exact",
+            ("e4m3", "e4m3"),
+            32,
+            "accumulation must name an adder of float32 sums, got exact",
+        ),
+        ("aligned_25", ("e4m3", "int8"), 32, "elements of e5m2 e4m3 e3m2 e2m3 e2m1, got int8"),
+        (
+            "aligned_35",
+            ("e2m1", "e2m3"),
+            32,
+            "accumulation=aligned_35 .* elements of e2m1, got e2m3",
+        ),
+        ("aligned_13", ("e3m2", "e4m3"), 32, "elements of e5m2 e4m3, got e3m2: name another"),
+        ("aligned_25", ("e4m3", "e4m3"), 16, "must have blocks of 32, got 16: name another"),
+    ],
+)
+def test_what_adders_refuse(how: str, formats: tuple[str, str], run: int, message: str) -> None:
+    codes, scales = np.zeros((1, 32), np.uint8), np.zeros((1, 32 // run), np.uint8)
+    sides = [side(format, codes, scales, run) for format in formats]
+    with pytest.raises(ValueError, match=message):
+        accumulated(*sides, Accumulation(how))
+
+
+def test_many_rows_are_done_in_chunks() -> None:
+    """More columns than a chunk, and rows that do not fill the last one."""
+    state = np.random.default_rng(1)
+    a, b = drawn(("e4m3", "e2m1"), 5, 1, state)
+    many = dataclasses.replace(
+        b, codes=np.tile(b.codes, (20000, 1)), scales=np.tile(b.scales, (20000, 1))
+    )
+    few = accumulated(a, b, Accumulation.ALIGNED_25).view(np.uint32)
+    assert np.array_equal(
+        accumulated(a, many, Accumulation.ALIGNED_25).view(np.uint32), np.tile(few, (1, 20000))
+    )
+    other = accumulated(many, a, Accumulation.PAIRWISE).view(np.uint32)
+    assert np.array_equal(
+        other, np.tile(accumulated(b, a, Accumulation.PAIRWISE).view(np.uint32), (20000, 1))
+    )
+
+
+def test_the_exponent_of_a_group_is_that_of_the_scales() -> None:
+    """16 - 2**-35 keeps its last place, though 16 has the exponent 4."""
+    codes = np.zeros((2, 64), np.uint8)
+    codes[:, 0], codes[:, 32], codes[1, 32] = 6, 2, 0xA
+    scales = np.array([[127, 127 - 35], [127, 127]], np.uint8)
+    a, b = (side("e2m1", codes[i : i + 1], scales[i : i + 1]) for i in (0, 1))
+    assert accumulated(a, b, Accumulation.ALIGNED_35).view(np.uint32)[0, 0] == 0x417FFFFF
+
+
+def largest_loss(formats: tuple[str, str]) -> list[np.ndarray]:
+    """Codes whose product counts with too large an exponent, and those of the largest one cut off.
+
+    Of all pairs of products of two formats, that which loses the most of the first product.
+    """
+    codes = [np.arange(1, ELEMENT_FORMATS[format].max_code + 1) for format in formats]
+    values = [mxref.decode(c, f, np.float64) for c, f in zip(codes, formats, strict=True)]
+    least = [ELEMENT_FORMATS[format].emin for format in formats]
+    fields = [np.maximum(np.frexp(v)[1] - 1, e) for v, e in zip(values, least, strict=True)]
+    products = np.outer(*values).ravel()
+    order = np.argsort(products)
+    unit = np.ldexp(1.0, np.add.outer(*fields).ravel() - 25)
+    cut = np.searchsorted(products[order], unit) - 1
+    lost = np.where(cut < 0, 0, products[order[cut]]) / products
+    first, second = int(np.argmax(lost)), order[cut[np.argmax(lost)]]
+    pairs = np.array([np.unravel_index(i, (len(codes[0]), len(codes[1]))) for i in (first, second)])
+    return [(pairs[:, side] + 1).astype(np.uint8) for side in (0, 1)]
+
+
+def outside(a: Operand, b: Operand, how: Accumulation) -> list[tuple[int, int]]:
+    """Outputs that leave the interval of all adders."""
+    sums = accumulated(a, b, how)
+    rows = [
+        [
+            exact_dot.row(scales, codes[: one.length], one.format.name)
+            for codes, scales in zip(one.codes.tolist(), one.scales.tolist(), strict=True)
+        ]
+        for one in (a, b)
+    ]
+    places = []
+    for (i, x), (j, y) in itertools.product(enumerate(rows[0]), enumerate(rows[1])):
+        ends = exact_dot.dot_bounds(x, y, "f32", "any")
+        low, high = np.array(ends, np.uint32).view(np.float32)
+        if not low <= sums[i, j] <= high:
+            places.append((i, j))
+    return places
+
+
+ALIGNED = [case for case in CASES if case.values[0].value in ("aligned_25", "aligned_35")]
+
+
+@pytest.mark.parametrize(("how", "format_a", "format_b"), ALIGNED)
+def test_aligned_sums_stay_in_the_interval_of_all_adders(
+    how: Accumulation, format_a: str, format_b: str, share: Share
+) -> None:
+    state = np.random.default_rng([*format_a.encode(), *format_b.encode()])
+    worst = largest_loss((format_a, format_b))
+    for length in (2, 32, 64, 96):
+        one = np.full((1, -(-length // 32)), 127, np.uint8)
+        sides = []
+        for format, codes in zip((format_a, format_b), worst, strict=True):
+            where = np.arange(length) % 32 > 0
+            sides.append(side(format, codes[where.astype(int)][None], one))
+        assert outside(*sides, how) == []
+    for length in LENGTHS if share.number is None else (5, 96):
+        a, b = drawn((format_a, format_b), length, 10 if share.number is None else 2, state)
+        assert outside(a, b, how) == []
+
+
+def test_the_interval_of_all_adders_is_nearly_reached() -> None:
+    """By 0.92 of its radius: a subnormal of E2M3 counts with 8 times its value."""
+    codes = largest_loss(("e5m2", "e2m3"))
+    a, b = ([one[0], *[one[1]] * 31] for one in codes)
+    terms = [value(int(x), "e5m2") * value(int(y), "e2m3") for x, y in zip(a, b, strict=True)]
+    bits = found(bytes(a).hex(), bytes(b).hex(), Accumulation.ALIGNED_25, "e5m2", "e2m3")
+    error = sum(terms) - Fraction(float(np.uint32(bits).view(np.float32)))
+    assert 0.92 < error / (sum(terms) * Fraction(2 * 32 + 2, 2**23)) < 1
