@@ -29,6 +29,8 @@ __all__ = [
     "encode",
     "encode_scale",
     "formats",
+    "linear",
+    "linear_gradients",
     "matmul",
     "matmul_bounds",
     "pack",

@@ -24,4 +24,6 @@ from mxref.packing.scales import unpack_scales as unpack_scales
 from mxref.policy.policy import Policy as Policy
 from mxref.products.dot import matmul as matmul
 from mxref.products.dot import matmul_bounds as matmul_bounds
+from mxref.products.linear import linear as linear
+from mxref.products.linear import linear_gradients as linear_gradients
 from mxref.profiles import profile as profile

@@ -68,7 +68,7 @@ PYTHON
 # are two MLX; tosa-tools holds NumPy back.
 environment torch 'torch==2.13.0' "$root[test,peers]" 'triton==3.9.0' ninja prettytable onnxslim -- \
   'fbgemm-gpu-cpu==1.8.0' 'amd-quark==0.13' 'neural-compressor==3.10'
-environment torchmx 'torch==2.13.0' -- 'torchao==0.6.1' 'torchmx==0.1.0'
+environment torchmx 'torch==2.13.0' pytest hypothesis -- 'torchao==0.6.1' 'torchmx==0.1.0'
 environment mlx31 'mlx==0.31.2' 'mlx-cpu==0.31.2'
 environment tosa 'tosa-tools==2026.8.0'
 
@@ -76,6 +76,10 @@ status=0
 for name in torch torchmx mlx31 tosa; do
   echo "== ledger in $name"
   "$folder/$name/bin/python" "$root/tools/ledger" "$@" || status=$?
+done
+for name in torch torchmx; do
+  echo "== linear layers in $name"
+  (cd "$root" && "$folder/$name/bin/python" -m pytest -q --peers tests/peers/test_linear_peers.py) || status=$?
 done
 case " $* " in
   *" --quick "*) ;;

@@ -1,0 +1,129 @@
+"""A linear layer on quantized operands: its output and its gradients, one number at a time.
+
+An operand is quantized along the axis that its product sums over, unless a choice says otherwise.
+Sums are exact and rounded once. Source: OCP MX v1.0 6.1, 6.2; SPEC_NOTES N44.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from mxref.exact.arithmetic import product
+from mxref.exact.e8m0_scale import scale_number
+from mxref.exact.format_table import ELEMENTS, FLOATS, FloatType, look_up, read_code
+from mxref.exact.integers import INF, NAN, Number
+from mxref.exact.one_block import quantize
+from mxref.exact.patterns import converted, write_float
+from mxref.exact.sources import SOURCES
+
+Words = Sequence[Sequence[int]]
+Matrix = list[list[Number]]
+
+
+def linear(
+    x: Words,
+    w: Words,
+    source: str,
+    format: str,
+    target: str = "f32",
+    *,
+    bias: Sequence[int] | None = None,
+    weight_axis: str = "in",
+    activations: str = "quantized",
+    **choices: Any,
+) -> list[list[int]]:
+    """Return the bits of y = x w' + bias, a row for each row of x, a column for each row of w.
+
+    x, w, bias: bits of the type `source`. format: an element format. target: f16, bf16, f32 or f64,
+    to which the product and the bias are rounded, and then their sum.
+    weight_axis: in, out (blocks of w run across its rows). activations: quantized, kept (x is not
+    quantized). choices: as in `quantize`.
+    Special values: NaN if a term is NaN (Inf times zero, all under scale FF) or Inf comes with both
+    signs; Inf if a term is Inf. A sum that is zero is +0, but that of -0 and the bias -0.
+
+    >>> linear([[0x3F800000, 0x40000000]], [[0x3F800000, 0x3F800000]], "f32", "e2m1", "f16")
+    [[16896]]
+    """
+    kind, how = look_up(FLOATS, "target", target), (source, format, choices)
+    left = _read(x, source) if activations == "kept" else _rows(x, how)
+    across = weight_axis == "out" and w
+    right = _turned(_rows(_turned(w, len(w[0])), how), len(w)) if across else _rows(w, how)
+    y = _products(left, right, kind)
+    if bias is not None:
+        added = [converted(number, kind) for number in _read([bias], source)[0]]
+        y = [[_total([*pair], plus=False) for pair in zip(row, added, strict=True)] for row in y]
+    return [[write_float(number, kind) for number in row] for row in y]
+
+
+def linear_gradients(
+    x: Words,
+    w: Words,
+    grad: Words,
+    source: str,
+    format: str,
+    target: str = "f32",
+    *,
+    backward_operands: str = "requantized",
+    sequence: int | None = None,
+    **choices: Any,
+) -> tuple[list[list[int]], list[list[int]], list[int]]:
+    """Return the bits of dx = g w, dw = g' x and db, the sums of the columns of g, not quantized.
+
+    All but the following: as in `linear`. backward_operands: requantized, reused (x and w as for y,
+    grad along its rows only). sequence: after how many rows of x and grad a block along the rows
+    ends; None: after the last.
+
+    >>> one = [[0x3F800000]]
+    >>> linear_gradients(one, one, [[0x40000000]], "f32", "e4m3", "f16")
+    ([[16384]], [[16384]], [16384])
+    """
+    kind, how = look_up(FLOATS, "target", target), (source, format, choices)
+    width, count = max(map(len, [*x, *w]), default=0), len(w)
+    g, columns = _rows(grad, how), _rows(_turned(w, width), how)
+    left, right = (_rows(_turned(m, n), how, sequence) for m, n in ((grad, count), (x, width)))
+    if backward_operands == "reused":
+        columns, right = _turned(_rows(w, how), width), _turned(_rows(x, how), width)
+        left = _turned(g, count)
+    db = [_total(column) for column in _read(_turned(grad, count), source)]
+    parts = _products(g, columns, kind), _products(left, right, kind), [db]
+    dx, dw, (sums,) = ([[write_float(n, kind) for n in row] for row in part] for part in parts)
+    return dx, dw, sums
+
+
+def _total(terms: list[Number], *, plus: bool = True) -> Number:
+    infinite = {sign for sign, n, _ in terms if n == INF}
+    if len(infinite) == 2 or any(n == NAN for _, n, _ in terms):
+        return (0, NAN, 0)
+    unit = min((e for _, _, e in terms), default=0)
+    count = sum((-n if sign else n) << (e - unit) for sign, n, e in terms if n != INF)
+    minus = count < 0 or not (plus or any(n or not sign for sign, n, _ in terms))
+    return (infinite.pop(), INF, 0) if infinite else (int(minus), abs(count), unit)
+
+
+def _products(rows: Matrix, columns: Matrix, kind: FloatType) -> Matrix:
+    return [[converted(_total([*map(product, a, b)]), kind) for b in columns] for a in rows]
+
+
+def _read(words: Words, source: str) -> Matrix:
+    return [[look_up(SOURCES, "source", source).read(bits) for bits in row] for row in words]
+
+
+def _turned(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
+    return [[row[k] for row in rows] for k in range(width)]
+
+
+def _rows(words: Words, how: tuple[str, str, Any], length: int | None = None) -> Matrix:
+    """Quantize each row in blocks of 32; after each `length` numbers a new block begins."""
+    (source, format, choices), rows = how, []
+    fmt = look_up(ELEMENTS, "format", format)
+    for row in words:
+        numbers = []
+        starts = [k for k in range(len(row)) if k % (length or len(row)) % 32 == 0]
+        for start, end in pairwise([*starts, len(row)]):
+            scale, codes = quantize(row[start:end], source, format, **choices)
+            factor = scale_number(scale, {"scale_00": "power", "scale_ff": "nan"})
+            numbers += [product(read_code(code, fmt), factor) for code in codes]
+        rows.append(numbers)
+    return rows

@@ -1,0 +1,166 @@
+"""Linear layers on quantized operands: the output, and the gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from mxref.bits.float32 import wide
+from mxref.bits.floats import (
+    F64,
+    FloatLayout,
+    Floats,
+    compose,
+    floats_from,
+    layout_of,
+    patterns,
+    split,
+)
+from mxref.blocks.container import Blocks
+from mxref.formats.catalog import BlockFormat
+from mxref.numbers.source import Source
+from mxref.policy.keywords import LinearChoices, LinearGradientsChoices, Unpack
+from mxref.policy.policy import ElementPolicy, Policy, resolve
+from mxref.products.dot import matmul, matmul_bounds
+from mxref.products.float_products import float_product, float_product_bounds
+from mxref.products.linear_operands import (
+    Array,
+    as_rows,
+    gradient_operands,
+    linear_operands,
+    numbers_in,
+)
+
+
+def linear(
+    x: ArrayLike,
+    w: ArrayLike,
+    block_format: str | BlockFormat,
+    *,
+    bias: ArrayLike | None = None,
+    dtype: DTypeLike = np.float32,
+    policy: str | Policy = "ocp",
+    **choices: Unpack[LinearChoices],
+) -> Floats:
+    """The output of a linear layer, x w' + bias, from quantized x and w.
+
+    Args:
+        x: floats, or integers up to 2**53, (..., K); each row along K is multiplied by itself.
+        w: the weight, (N, K).
+        block_format: block format or its name, for x and w; its scale must be E8M0.
+        bias: (N,). It is rounded to `dtype`, as the product is, and the sum is rounded again.
+        dtype: float64, float32, bfloat16 or float16.
+        policy: a `Policy` or its spelling.
+        choices: those of `quantize` but for stochastic rounding; `accumulation`, as in `matmul`;
+            `weight_axis`: whether blocks of w run along its inputs or across its outputs;
+            `activations`: whether x is quantized or `kept`.
+
+    Returns:
+        An array (..., N). In `ocp` each product is exact and rounded once. Inf and NaN are those of
+        `matmul`, also if x is kept.
+
+    Raises:
+        TypeError: operands that are no numbers, or another dtype.
+        ValueError: shapes that do not fit, a format with other scales, a choice that is not read,
+            an accumulation other than `exact` where x is kept, whose products float32 has not.
+
+    Source: OCP MX v1.0 6.1, 6.2; SPEC_NOTES N44.
+
+    >>> x, w = np.float32([[1.0, 2.0, -3.0]]), np.float32([[0.5, 1.0, 1.0], [4.0, 0.0, 0.3]])
+    >>> linear(x, w, "mxfp8_e4m3", bias=np.float32([10.0, 0.0]))
+    array([[9.5   , 3.0625]], dtype=float32)
+    >>> linear(x, w, "mxfp8_e4m3", weight_axis="out", activations="kept")
+    array([[-0.5   ,  3.0625]], dtype=float32)
+    """
+    layout = layout_of(dtype)
+    values = numbers_in(x, "x")
+    a, b = linear_operands(values, w, block_format, policy, **choices)
+    y = _product(a, b, layout, resolve("linear", policy, choices))
+    if bias is not None:
+        y = _with_bias(y, numbers_in(bias, "bias"), layout)
+    return y.reshape(*values.shape[:-1], b.shape[1])
+
+
+def linear_gradients(
+    x: ArrayLike,
+    w: ArrayLike,
+    grad: ArrayLike,
+    block_format: str | BlockFormat,
+    *,
+    dtype: DTypeLike = np.float32,
+    policy: str | Policy = "ocp",
+    **choices: Unpack[LinearGradientsChoices],
+) -> tuple[Floats, Floats, Floats]:
+    """The gradients of a linear layer: of its input, its weight and its bias.
+
+    dx = grad w and dw = grad' x from quantized operands, and the sums of the columns of grad, which
+    for those is not quantized.
+
+    Args:
+        x: floats, or integers up to 2**53, (..., K).
+        w: the weight, (N, K).
+        grad: the gradient of the output, (..., N).
+        block_format: block format or its name, for all of them; its scale must be E8M0.
+        dtype: float64, float32, bfloat16 or float16.
+        policy: a `Policy` or its spelling.
+        choices: those of `quantize` but for stochastic rounding; `accumulation`, as in `matmul`;
+            `backward_operands`: whether w and x are quantized anew, w along N and x along the rows,
+            or `reused` as for the output, and grad along its last axis only; `gradient_rows`:
+            whether blocks along the rows run through all of them or end with those of the last axis
+            but one: each of these `sequences` is then filled up with zeros to whole blocks.
+
+    Returns:
+        dx of x's shape, dw of w's shape, and db of shape (N,). In `ocp` each sum is exact and
+        rounded once; db is so under every policy. Inf and NaN are those of `matmul`.
+
+    Raises:
+        TypeError: operands that are no numbers, or another dtype.
+        ValueError: shapes that do not fit, a format with other scales, a choice that is not read,
+            `sequences` with fewer than three axes.
+
+    Source: OCP MX v1.0 6.1, 6.2; SPEC_NOTES N44.
+
+    >>> x, w = np.float32([[1.0, 2.0, -3.0]]), np.float32([[0.5, 1.0, 1.0], [4.0, 0.0, 0.3]])
+    >>> dx, dw, db = linear_gradients(x, w, np.float32([[1.0, 1.1]]), "mxfp8_e4m3")
+    >>> dx.tolist(), dw.tolist(), db.dtype
+    ([[5.0, 1.0, 1.3515625]], [[1.0, 2.0, -3.0], [1.125, 2.25, -3.375]], dtype('float32'))
+    """
+    layout = layout_of(dtype)
+    values, g = numbers_in(x, "x"), numbers_in(grad, "grad")
+    pairs = gradient_operands(values, w, g, block_format, policy, **choices)
+    chosen = resolve("linear_gradients", policy, choices)
+    dx, dw = (_product(*pair, layout, chosen) for pair in pairs)
+    rows = as_rows(g)
+    db = float_product(np.ones((1, len(rows))), rows, layout)[0]
+    return dx.reshape(values.shape), dw, db
+
+
+def product_bounds(a: Blocks | Array, b: Blocks, dtype: DTypeLike) -> tuple[Floats, Floats]:
+    """The intervals that no float32 sums leave, of operands as `linear_operands` gives them.
+
+    `matmul_bounds`, and where `a` is not quantized `float_product_bounds`.
+    """
+    if isinstance(a, Blocks):
+        return matmul_bounds(a, b, dtype)
+    return float_product_bounds(a, b.dequantize(np.float64), layout_of(dtype))
+
+
+def _product(a: Blocks | Array, b: Blocks, layout: FloatLayout, policy: Policy) -> Floats:
+    """The product of operands, each sum added as the policy says."""
+    if isinstance(a, Blocks):
+        return matmul(a, b, layout.dtype, accumulation=policy.products.accumulation)
+    return float_product(a, b.dequantize(np.float64), layout)
+
+
+def _with_bias(y: Floats, bias: Array, layout: FloatLayout) -> Floats:
+    """The sums of two numbers of a type, rounded to it."""
+    if bias.shape != y.shape[1:]:
+        raise ValueError(f"bias must have shape {y.shape[1:]}, got {bias.shape}")
+    source = Source.of(bias, ElementPolicy())
+    addend = floats_from(compose(split(*source.exact_numbers(bias)), layout), layout)
+    if layout != F64:  # which has their sum, or one that rounds as it does; see `bits.float32`
+        y, addend = (wide(patterns(one, layout), layout) for one in (y, addend))
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = y + addend
+    total[np.isnan(total)] = np.nan  # the processor's may have a sign
+    return floats_from(compose(split(total.view(np.uint64), F64), layout), layout)

@@ -1,0 +1,268 @@
+"""Linear layers and their gradients equal the slow twin, bit by bit, under every choice.
+
+Rows and columns of all operands are scaled by powers of two, so that an operand quantized along
+another axis has other numbers; those of FP8 change for normal data under RCEIL hardly ever.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from helpers import ELEMENT, SOURCES
+
+import mxref
+from mxref.exact import linear as twin
+
+FORMATS = tuple(ELEMENT)
+CHOICES: list[dict[str, Any]] = [
+    dict(zip(("weight_axis", "activations"), pair, strict=True))
+    for pair in itertools.product(("in", "out"), ("quantized", "kept"))
+]
+BACKWARD: list[dict[str, Any]] = [
+    {},
+    {"gradient_rows": "sequences"},
+    {"backward_operands": "reused"},
+]
+#: Leading axes of x, K and N.
+SHAPES = [((5,), 40, 3), ((2, 20), 33, 5), ((2, 1, 3), 31, 34), ((), 70, 2), ((4,), 64, 1)]
+
+
+def scaled(seed: int, shape: tuple[int, ...], name: str = "f32", spread: int = 9) -> Any:
+    """Normal numbers times powers of two for each index of each axis, as a float type."""
+    rng = np.random.default_rng(seed)
+    values = rng.standard_normal(shape)
+    for axis, count in enumerate(shape):
+        powers = np.exp2(rng.integers(-spread, spread + 1, count))
+        values *= powers.reshape(-1, *(1,) * (len(shape) - axis - 1))
+    return values.astype(SOURCES[name])
+
+
+def operands(
+    seed: int, lead: tuple[int, ...], k: int, n: int, name: str = "f32", spread: int = 9
+) -> tuple[Any, Any, Any, Any]:
+    """x, w, the gradient of the output, and a bias."""
+    shapes = (*lead, k), (n, k), (*lead, n), (n,)
+    x, w, grad, bias = (scaled(4 * seed + i, s, name, spread) for i, s in enumerate(shapes))
+    return x, w, grad, bias
+
+
+def words(array: Any) -> list[Any]:
+    """Patterns of the rows of an array."""
+    rows = array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
+    return list(rows.view(f"u{array.dtype.itemsize}").tolist())
+
+
+def twin_choices(choices: dict[str, Any]) -> dict[str, Any]:
+    """Choices as the slow twin spells them; it has no tail."""
+    named = {**choices}
+    if "scale_rule" in named:
+        named["rule"] = named.pop("scale_rule")
+    named.pop("tail", None)
+    return named
+
+
+def check_output(
+    x: Any, w: Any, bias: Any, fmt: str, source: str = "f32", target: str = "f32", **choices: Any
+) -> None:
+    got = mxref.linear(x, w, fmt, bias=bias, dtype=SOURCES[target], **choices)
+    assert got.shape == (*x.shape[:-1], len(w))
+    assert got.dtype == SOURCES[target]
+    added = None if bias is None else words(bias)[0]
+    element = ELEMENT[fmt]
+    expected = twin.linear(
+        words(x), words(w), source, element, target, bias=added, **twin_choices(choices)
+    )
+    assert words(got) == expected
+
+
+def check_gradients(
+    x: Any, w: Any, grad: Any, fmt: str, source: str = "f32", target: str = "f32", **choices: Any
+) -> None:
+    dtype = SOURCES[target]
+    got = mxref.linear_gradients(x, w, grad, fmt, dtype=dtype, **choices)
+    assert [one.shape for one in got] == [x.shape, w.shape, (len(w),)]
+    assert {one.dtype for one in got} == {np.dtype(dtype)}
+    choices = twin_choices(choices)
+    sequence = x.shape[-2] if choices.pop("gradient_rows", None) == "sequences" else None
+    *expected, sums = twin.linear_gradients(
+        *map(words, (x, w, grad)), source, ELEMENT[fmt], target, sequence=sequence, **choices
+    )
+    assert [*map(words, got)] == [*expected, [sums]]
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("number", range(len(SHAPES)))
+def test_n44_every_choice_equals_the_slow_twin(fmt: str, number: int) -> None:
+    lead, k, n = SHAPES[number]
+    x, w, grad, bias = operands(number, lead, k, n, spread=20 if fmt == "mxfp8_e5m2" else 9)
+    for choices in CHOICES:
+        check_output(x, w, bias, fmt, **choices)
+    for choices in BACKWARD:
+        if "gradient_rows" not in choices or len(lead) > 1:
+            check_gradients(x, w, grad, fmt, **choices)
+
+
+@pytest.mark.parametrize(("source", "target"), [*itertools.product(SOURCES, repeat=2)])
+def test_float_types_in_and_out(source: str, target: str) -> None:
+    x, w, grad, bias = operands(7, (3,), 34, 2, source, 3)
+    check_output(x, w, bias, "mxfp8_e4m3", source, target)
+    check_output(x, w, bias, "mxint8", source, target, activations="kept", weight_axis="out")
+    check_gradients(x, w, grad, "mxfp6_e3m2", source, target)
+
+
+POLICIES: list[dict[str, Any]] = [
+    {"scale_rule": "rceil"},
+    {"scale_rule": "even", "rounding": "ties_to_away"},
+    {"rounding": "to_odd", "underflow_sign": "dropped"},
+    {"pre_rounding": "bfloat16", "subnormal_inputs": "flushed"},
+    {"block_nan": "ignore", "nan": "signed"},
+    {"block_inf": "ignore", "overflow": "nonsaturating"},
+    {"block_inf": "largest_scale", "zero_block": "nan", "nan_block_codes": "ones"},
+    {"scale_underflow": "flush", "scaling": "reciprocal_flushed"},
+    {"tail": "short"},
+]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_policies_and_special_values(policy: dict[str, Any]) -> None:
+    x, w, grad, bias = operands(8, (2, 5), 34, 6)
+    for array in (x, w, grad):
+        array.reshape(-1)[[0, 40]] = np.inf, -np.inf
+        array[-1, ..., 0] = np.nan
+        array[0, ..., 1:3] = 0.0
+        array[..., -1] *= np.float32(2.0**-135)  # a row of subnormal numbers
+    x[0, 0, :32], w[0, :32], grad[1, :, 1] = 0.0, 0.0, 0.0  # whole blocks
+    bias[:2] = np.inf, np.nan
+    for fmt in ("mxfp8_e5m2", "mxfp8_e4m3"):
+        for choices in CHOICES:
+            check_output(x, w, bias, fmt, **policy, **choices)
+        for choices in BACKWARD:
+            check_gradients(x, w, grad, fmt, **policy, **choices)
+
+
+def test_a_policy_is_one_however_it_is_spelled() -> None:
+    x, w, _, _ = operands(9, (2, 20), 40, 3)
+    spelled = "ocp+scale_rule=rceil+weight_axis=out"
+    choices: Any = {"scale_rule": "rceil", "weight_axis": "out"}
+    one = mxref.linear(x, w, "mxint8", **choices)
+    for policy in (spelled, mxref.Policy.parse(spelled)):
+        np.testing.assert_array_equal(mxref.linear(x, w, "mxint8", policy=policy), one)
+    whole = mxref.Policy.parse("ocp+backward_operands=reused+gradient_rows=sequences+tail=refused")
+    assert str(whole).count("+") == 3  # taken whole: what is not read is not refused
+    mxref.linear_gradients(x[:, :, :32], w[:, :32], np.ones((2, 20, 3)), "mxint8", policy="ocp")
+    dx, _, _ = mxref.linear_gradients(
+        x[..., :32], np.ones((32, 32)), np.ones((2, 20, 32)), "mxint8", policy=whole
+    )
+    assert dx.shape == (2, 20, 32)
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("rule", ["floor", "rceil"])
+def test_every_axis_is_seen(fmt: str, rule: Any) -> None:
+    # One output in twenty changes at least: what these tests say of axes, they can see.
+    x, w, grad, _ = operands(10, (3, 20), 96, 40, spread=20 if fmt == "mxfp8_e5m2" else 9)
+    axis = [mxref.linear(x, w, fmt, scale_rule=rule, weight_axis=axis) for axis in ("in", "out")]
+    assert (axis[0] != axis[1]).mean() > 0.05
+    ways = [mxref.linear_gradients(x, w, grad, fmt, scale_rule=rule, **way) for way in BACKWARD]
+    assert (ways[0][0] != ways[2][0]).mean() > 0.05  # dx: w anew or reused
+    assert (ways[0][1] != ways[2][1]).mean() > 0.05  # dw: x and grad anew or reused
+    assert (ways[0][1] != ways[1][1]).mean() > 0.05  # dw: all rows or sequences
+    np.testing.assert_array_equal(ways[0][0], ways[1][0])
+
+
+def test_sequences_of_whole_blocks_are_all_rows() -> None:
+    x, w, grad, _ = operands(11, (3, 32), 20, 4)
+    ways = [
+        mxref.linear_gradients(x, w, grad, "mxfp4_e2m1", gradient_rows=rows)
+        for rows in ("flattened", "sequences")
+    ]
+    for flattened, sequences in zip(*ways, strict=True):
+        np.testing.assert_array_equal(flattened, sequences)
+
+
+def test_nothing_to_add() -> None:
+    for lead, k, n in (((2,), 0, 3), ((0,), 5, 3), ((4,), 5, 0), ((2, 0), 4, 3), ((0, 3), 4, 3)):
+        x, w, grad, bias = operands(12, lead, k, n)
+        for choices in CHOICES:
+            check_output(x, w, None, "mxfp8_e4m3", **choices)
+            check_output(x, w, bias, "mxfp8_e4m3", **choices)
+        for choices in BACKWARD:
+            if "gradient_rows" not in choices or len(lead) > 1:
+                check_gradients(x, w, grad, "mxfp8_e4m3", **choices)
+
+
+def test_bias_is_added_in_the_output_type() -> None:
+    x, w = np.array([[1.0, 2.0**-9]]), np.array([[1.0, 1.0]])
+    bias = np.array([2.0**-8 + 2.0**-20])
+    # 1 + 2**-9 is 1 in bfloat16, the bias 2**-8, and their sum a tie: to the even 1.
+    y = mxref.linear(x, w, "mxfp8_e5m2", dtype=ml_dtypes.bfloat16, bias=bias)
+    assert y.astype(float).tolist() == [[1.0]]
+    exact = mxref.linear(x, w, "mxfp8_e5m2", dtype=np.float64, bias=bias)
+    assert exact.tolist() == [[1.0 + 2.0**-9 + 2.0**-8 + 2.0**-20]]
+
+
+def test_integers_lists_and_one_row() -> None:
+    x, w = [3, -1], [[1, 2], [0, 5]]
+    y = mxref.linear(x, w, "mxint8", bias=[1, 1])
+    assert y.tolist() == [2.0, -4.0]
+    dx, dw, db = mxref.linear_gradients(x, w, [1, -1], "mxint8")
+    assert (dx.tolist(), dw.tolist(), db.tolist()) == ([1, -3], [[3, -1], [-3, 1]], [1, -1])
+
+
+TILES = dataclasses.replace(mxref.formats.block_format("mxint8"), block_size=(2, 2))
+ERRORS: list[tuple[str, dict[str, Any], str]] = [
+    ("linear", {"x": np.ones((2, 3))}, "x must have as last axis the inputs of w, 4, got"),
+    ("linear", {"x": np.float64(1)}, "x must have as last axis the inputs of w, 4, got"),
+    ("linear", {"w": np.ones(4)}, "w must have two axes, outputs and inputs, got shape"),
+    ("linear", {"bias": np.ones(4)}, r"bias must have shape \(5,\), got \(4,\)"),
+    ("linear", {"block_format": "nvfp4"}, "block_format must have e8m0 scales for linear, got"),
+    ("linear", {"block_format": TILES}, "block_format must have blocks along one axis for linear"),
+    ("linear", {"rounding": "stochastic_a"}, "rounding must be deterministic for linear, got"),
+    ("linear", {"scale_arithmetic": "torchao"}, "does not read scale_arithmetic"),
+    ("linear", {"gradient_rows": "sequences"}, "linear does not read the choice 'gradient_rows'"),
+    ("linear", {"tail": "refused"}, "values must fill whole blocks of 32"),
+    (
+        "linear",
+        {"activations": "kept", "accumulation": "sequential"},
+        "accumulation must be exact under activations=kept",
+    ),
+    ("linear_gradients", {"weight_axis": "out"}, "does not read the choice 'weight_axis'"),
+    ("linear_gradients", {"grad": np.ones((2, 4))}, "grad must have as last axis the outputs of w"),
+    ("linear_gradients", {"grad": np.ones((3, 5))}, r"grad must have the rows of x, \(2,\), got"),
+    ("linear_gradients", {"gradient_rows": "sequences"}, "x must have three axes or more under"),
+    (
+        "linear_gradients",
+        {"gradient_rows": "sequences", "backward_operands": "reused"},
+        "gradient_rows must be flattened under backward_operands=reused",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "changed", "message"), ERRORS)
+def test_bad_input_is_refused(name: str, changed: dict[str, Any], message: str) -> None:
+    arguments = {"x": np.ones((2, 4)), "w": np.ones((5, 4)), "block_format": "mxfp8_e4m3"}
+    if name == "linear_gradients":
+        arguments["grad"] = np.ones((2, 5))
+    with pytest.raises(ValueError, match=message):
+        getattr(mxref, name)(**(arguments | changed))
+
+
+def test_sequences_whose_tail_is_refused() -> None:
+    x, w, grad = np.ones((4, 16, 32)), np.ones((32, 32)), np.ones((4, 16, 32))
+    mxref.linear_gradients(x, w, grad, "mxfp8_e4m3", tail="refused")  # 64 rows
+    with pytest.raises(ValueError, match="values must fill whole blocks of 32"):
+        mxref.linear_gradients(x, w, grad, "mxfp8_e4m3", tail="refused", gradient_rows="sequences")
+
+
+@pytest.mark.parametrize("parameter", ["x", "w", "grad"])
+def test_what_is_no_number_is_refused_by_name(parameter: str) -> None:
+    arguments: dict[str, Any] = {"x": [[1.0]], "w": [[1.0]], "grad": [[1.0]]}
+    arguments[parameter] = [["one"]]
+    with pytest.raises(TypeError, match=f"{parameter} "):
+        mxref.linear_gradients(block_format="mxint8", **arguments)
