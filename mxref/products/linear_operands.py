@@ -113,6 +113,11 @@ def _quantizer(
             f"block_format must have e8m0 scales for {operation}, got {fmt.name} with "
             f"{fmt.scale.name}"
         )
+    if isinstance(fmt.block_size, tuple):
+        raise ValueError(
+            f"block_format must have blocks along one axis for {operation}, got a block size of "
+            f"{fmt.block_size}: make it an integer"
+        )
     rounding = chosen.element.rounding
     if rounding.stochastic:
         raise ValueError(

@@ -39,7 +39,7 @@ from mxref.policy.policy import Policy
 
 VECTORS = ROOT / "vectors"
 #: How many known classes each letter has.
-CLASSES = {"A": 18, "B": 18, "C": 20, "D": 8, "E": 10, "F": 5, "G": 10, "H": 5}
+CLASSES = {"A": 18, "B": 18, "C": 20, "D": 8, "E": 10, "F": 5, "G": 10, "H": 14}
 BY_ID = {mutant.id: mutant for mutant in MUTANTS}
 RUNNING = [mutant for mutant in MUTANTS if not mutant.waiting]
 WAITING = [mutant for mutant in MUTANTS if mutant.waiting]
@@ -62,7 +62,7 @@ def one(mutant: Mutant, stem: str) -> Cell:
 
 def test_every_class_is_there() -> None:
     wanted = [f"{letter}{i}" for letter, last in CLASSES.items() for i in range(1, last + 1)]
-    assert len(wanted) == 94
+    assert len(wanted) == 103
     wanted.insert(wanted.index("C20") + 1, "C21")
     wanted += [f"L{i}" for i in range(1, 12)]  # of lanes
     wanted += [f"P{i}" for i in range(1, 9)]  # of pairs
@@ -70,9 +70,8 @@ def test_every_class_is_there() -> None:
     assert list(dict.fromkeys(mutant.group for mutant in MUTANTS)) == wanted
 
 
-def test_what_waits() -> None:
-    waiting = {m.group for m in WAITING} - {m.group for m in RUNNING}
-    assert waiting == {m.group for m in WAITING} == {f"H{i}" for i in range(1, 6)}
+def test_nothing_waits() -> None:
+    assert WAITING == []
     assert all(mutant.run is not None for mutant in RUNNING)
 
 
@@ -83,7 +82,7 @@ def test_ids_and_names_are_unique_and_texts_are_sentences() -> None:
         assert re.fullmatch(r"[a-z0-9_]+", mutant.name)
         assert re.fullmatch(r"[a-z].*[^.]", mutant.text)
         assert "\n" not in mutant.text
-        assert mutant.model in {*MODELS, "M11", "M12"}
+        assert mutant.model in MODELS
 
 
 def test_every_encoder_stands_in_every_place() -> None:
@@ -325,15 +324,6 @@ CHECKS = {entry.check for entry in EQUIVALENT if entry.check is not None}
 def test_the_checks_of_the_ledger(check: object) -> None:
     assert callable(check)
     assert check() is True
-
-
-@pytest.mark.parametrize("mutant", WAITING, ids=lambda mutant: mutant.id)
-def test_what_waits_is_not_caught_yet(mutant: Mutant) -> None:
-    """If this fails, the vectors have become better: let the mutant wait no longer."""
-    ready = dataclasses.replace(mutant, waiting="")
-    verdicts = {one(ready, stem).verdict for stem, file in files().items() if covers(ready, file)}
-    assert verdicts <= {"survived"}
-    assert not any(covers(mutant, file) for file in files().values())
 
 
 def test_the_packing_mutants() -> None:

@@ -6,6 +6,7 @@ another axis has other numbers; those of FP8 change for normal data under RCEIL 
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from typing import Any
@@ -214,12 +215,14 @@ def test_integers_lists_and_one_row() -> None:
     assert (dx.tolist(), dw.tolist(), db.tolist()) == ([1, -3], [[3, -1], [-3, 1]], [1, -1])
 
 
+TILES = dataclasses.replace(mxref.formats.block_format("mxint8"), block_size=(2, 2))
 ERRORS: list[tuple[str, dict[str, Any], str]] = [
     ("linear", {"x": np.ones((2, 3))}, "x must have as last axis the inputs of w, 4, got"),
     ("linear", {"x": np.float64(1)}, "x must have as last axis the inputs of w, 4, got"),
     ("linear", {"w": np.ones(4)}, "w must have two axes, outputs and inputs, got shape"),
     ("linear", {"bias": np.ones(4)}, r"bias must have shape \(5,\), got \(4,\)"),
     ("linear", {"block_format": "nvfp4"}, "block_format must have e8m0 scales for linear, got"),
+    ("linear", {"block_format": TILES}, "block_format must have blocks along one axis for linear"),
     ("linear", {"rounding": "stochastic_a"}, "rounding must be deterministic for linear, got"),
     ("linear", {"scale_arithmetic": "torchao"}, "does not read scale_arithmetic"),
     ("linear", {"gradient_rows": "sequences"}, "linear does not read the choice 'gradient_rows'"),

@@ -1,0 +1,142 @@
+"""The vectors of dot products: every column by the slow twin, and rows whose answers are known."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+from helpers import ROOT
+from shares import Share
+
+from mxref.exact import adders, dot
+
+VECTORS = ROOT / "vectors"
+STEMS = sorted(
+    str(path.relative_to(VECTORS).with_suffix("")) for path in (VECTORS / "matmul").glob("*.jsonl")
+)
+E4M3 = "matmul/mxfp8_e4m3-mxfp8_e4m3.f32"
+NAN = {"f32": 0x7FC00000, "bf16": 0x7FC0, "f16": 0x7E00}
+
+
+@cache
+def cases(stem: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The header, and the cases with the answer of each column by its name."""
+    header, *lines = map(json.loads, (VECTORS / f"{stem}.jsonl").read_text().splitlines())
+    for case in lines:
+        out = [case["out"]] if isinstance(case["out"], str) else case["out"]
+        by = case.get("by", "0" * len(header["columns"]))
+        case["by column"] = {
+            name: int(out[int(digit)], 16)
+            for name, digit in zip(header["columns"], by, strict=True)
+        }
+    return header, lines
+
+
+def rows(case: dict[str, Any]) -> list[tuple[list[int], list[int]]]:
+    """Scales and codes of both rows; K is the number for which 2 (K + ceil(K / 32)) words fit."""
+    words = [int(word, 16) for word in case["in"].split()]
+    half = len(words) // 2
+    (k,) = (k for k in range(1, half) if k + -(-k // 32) == half)
+    blocks = half - k
+    return [(side[:blocks], side[blocks:]) for side in (words[:half], words[half:])]
+
+
+def float_of(bits: int, float: str) -> float:
+    """The number of a pattern, by its fields."""
+    exponent_bits, m = {"f32": (8, 23), "bf16": (8, 7), "f16": (5, 10)}[float]
+    sign, magnitude = bits >> (exponent_bits + m), bits & ((1 << exponent_bits + m) - 1)
+    field, fraction = magnitude >> m, magnitude & (1 << m) - 1
+    bias = (1 << exponent_bits - 1) - 1
+    if field == (1 << exponent_bits) - 1:
+        value = float_nan if fraction else float_inf
+    else:
+        value = (fraction + (field > 0) * 2.0**m) * 2.0 ** (max(field, 1) - bias - m)
+    return -value if sign else value
+
+
+float_nan, float_inf = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_every_answer_is_the_exact_one(stem: str, share: Share) -> None:
+    """`ocp` and the bounds, and this share of the adders; all of them under --complete."""
+    header, lines = cases(stem)
+    names = [name.partition("_")[2] or "int8" for name in header["format"].split("-")]
+    for index, column in enumerate(header["columns"]):
+        how = column.partition("accumulation=")[2]
+        if how and not share.takes(index + STEMS.index(stem), 7):
+            continue
+        for case in lines:
+            (xs, x), (ys, y) = rows(case)
+            a, b = dot.row(xs, x, names[0]), dot.row(ys, y, names[1])
+            exact, one = dot.dot(a, b, header["float"]), dot.exact_in_every_order(a, b)
+            want = exact
+            if column in ("lo", "hi", "bits") and not one:
+                ends = dot.dot_bounds(a, b, header["float"])
+                want = (*ends, NAN[header["float"]])[("lo", "hi", "bits").index(column)]
+            special = a.has_nan or b.has_nan or a.infinities or b.infinities
+            if how and not special and header["float"] == "f32":
+                want = adders.accumulation(x, y, xs, ys, names[0], names[1], how)
+            if not how or header["float"] == "f32":
+                assert case["by column"][column] == want, (case["name"], column)
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_every_adder_is_inside_the_interval_or_truncates(stem: str) -> None:
+    """`ocp` and float32 additions are in it; where `bits` is set, all columns are that answer."""
+    header, lines = cases(stem)
+    rounded = ("ocp", *(f"ocp+accumulation={n}" for n in ("sequential", "pairwise", "by_block")))
+    for case in lines:
+        answers = case["by column"]
+        number = {name: float_of(bits, header["float"]) for name, bits in answers.items()}
+        low, high = number["lo"], number["hi"]
+        for name in rounded:
+            value = number[name]
+            if low != low or value != value:
+                assert (low != low) == (value != value) or (low, high) == (-float_inf, float_inf)
+            else:
+                assert low <= value <= high, (case["name"], name)
+        if number["bits"] == number["bits"]:
+            left_out = ("ocp+accumulation=scales_last", "ocp+accumulation=aligned_13")
+            same = {number[name] for name in number if name not in left_out}
+            assert same == {number["bits"]}, case["name"]
+
+
+@pytest.mark.parametrize(
+    ("name", "a", "b", "exact", "others"),
+    [
+        ("row_0", "78 18 18 78", "78 18 18 f8", 0x3C000000, (0, 0x3B800000, 0x3C000000, 0)),
+        ("row_1", "10 18 78", "18 18 78", 0x47800001, (1, 1, 0x47800000, 0x47800000)),
+        ("row_2", "78 10 78", "78 18 f8", 0x3B000000, (0, 0, 0x3B000000, 0)),
+        ("row_3", "78 10 78", "78 10 f8", 0x3A800000, (0, 0, 0, 0)),
+        ("row_4", "78 30 78", "78 30 f8", 0x3E800000, (1, 1, 0x3E800000, 0)),
+        ("row_5", "78 40 78", "78 48 f8", 0x41000000, (1, 1, 0x41000000, 0x41000000)),
+        ("row_6", "7e 01 7e", "7e 01 fe", 0x36800000, (0, 0, 0, 0)),
+    ],
+)
+def test_rows_that_tell_adders_apart(
+    name: str, a: str, b: str, exact: int, others: tuple[int, ...]
+) -> None:
+    """Sequential, pairwise, aligned_25 and aligned_13, by hand; 1 stands for the exact answer."""
+    by_name = {case["name"]: case for case in cases(E4M3)[1]}
+    case = by_name[f"{name}_forward"]
+    assert case["in"] == f"7f {a} 7f {b}"
+    assert case["by column"]["ocp"] == exact
+    for how, want in zip(
+        ("sequential", "pairwise", "aligned_25", "aligned_13"), others, strict=True
+    ):
+        got = case["by column"][f"ocp+accumulation={how}"]
+        assert got == (exact if want == 1 else want), how
+
+
+def test_known_answers() -> None:
+    """Scales multiplied first are beyond float32; a sum by way of float32 is rounded twice."""
+    by_name = {case["name"]: case for case in cases(E4M3)[1]}
+    assert by_name["beyond_then_back_fe"]["by column"]["ocp"] == 0x7F000000
+    ends = [by_name["beyond_then_back_fe"]["by column"][end] for end in ("lo", "hi")]
+    assert ends == [0xFF800000, 0x7F800000]
+    twice = {case["name"]: case for case in cases("matmul/mxfp8_e4m3-mxfp8_e4m3.bf16")[1]}
+    case = twice["above_tie_plus"]["by column"]
+    assert (case["ocp"], case["ocp+accumulation=sequential"]) == (0x3F81, 0x3F80)
