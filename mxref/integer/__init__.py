@@ -15,6 +15,15 @@ from mxref.integer.affine import (
     dequantize_affine,
     quantize_affine,
 )
+from mxref.integer.rescale import multiplier_shift, rescale
+from mxref.integer.sampler import grid_sample
+from mxref.integer.weight_only import (
+    linear_bounds,
+    linear_qcs4w,
+    linear_qcs8w,
+    pack_int4,
+    unpack_int4,
+)
 
 __all__ = [
     "SNORM8",
@@ -22,5 +31,13 @@ __all__ = [
     "QParams",
     "choose_qparams",
     "dequantize_affine",
+    "grid_sample",
+    "linear_bounds",
+    "linear_qcs4w",
+    "linear_qcs8w",
+    "multiplier_shift",
+    "pack_int4",
     "quantize_affine",
+    "rescale",
+    "unpack_int4",
 ]
