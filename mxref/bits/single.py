@@ -66,7 +66,7 @@ def _nearest(x: Array, out: Array | None = None) -> Array:
     A pattern is cut at the bit of the unit, after adding half a unit less the parity; the carry
     moves into the exponent by itself. A magnitude of at most a half becomes 0, one below 1 is 1.
     """
-    bits = np.ascontiguousarray(x, np.float64).view(np.int64)
+    bits = np.asarray(x, np.float64, order="C").view(np.int64)
     magnitude = bits & np.int64(0x7FFF_FFFF_FFFF_FFFF)
     cut = np.clip(1075 - (magnitude >> 52), 0, 52)
     unit = np.int64(1) << cut
@@ -93,7 +93,7 @@ CAREFUL = Single(
     dtype=F64.dtype,
     of=lambda numbers: numbers,
     read=lambda bits: wide(bits, F32),
-    write=lambda x: compose(split(np.ascontiguousarray(x).view(np.uint64), F64), F32),
+    write=lambda x: compose(split(np.asarray(x, order="C").view(np.uint64), F64), F32),
     fl=fl,
     nearest=_nearest,
 )

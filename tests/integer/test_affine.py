@@ -325,6 +325,8 @@ def test_q8_symmetric_scales() -> None:
     assert bits(eight.scale) == bits(np.float32(3) / np.float32(127.5))
     arm = choose_qparams(np.float32(-3), np.float32(2), -127, 127, symmetric=True, eps=2.0**-16)
     assert bits(arm.scale) == bits(np.float32(3) / np.float32(127))
+    affine_ = choose_qparams(np.float32(-1), np.float32(2))
+    assert (bits(affine_.scale), affine_.zero_point.tolist()) == (bits(np.float32(3 / 255)), -43)
     # The largest magnitude itself meets a tie.
     three = choose_qparams(np.float32(-3), np.float32(3), -8, 7, symmetric=True)
     assert bits(three.scale) == ["3ecccccd"]
