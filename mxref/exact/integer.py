@@ -51,8 +51,8 @@ def quantize_affine(
         y = converted(product(x, inverse), F32)
     if when == "after":
         y = _nearest(y)
-    smallest = clamp(zero_point % 2**32 - 2**31)  # the sum with -2**31, modulo 2**32
-    outside = y[1] == INF or (y[1] != NAN and abs(_fraction(y)) >= 2**31)
+    held = y[1] >= 0 and abs(_fraction(y)) < 2**31
+    sum32 = clamp(((int(_fraction(y)) if held else -(2**31)) + zero_point + 2**31) % 2**32 - 2**31)
     y = _fl_sum(y, _integer(zero_point))
     if when == "before":
         y = _nearest(y)
@@ -60,13 +60,13 @@ def quantize_affine(
         if nan == "error":
             raise ValueError("x_bits is a NaN")
         zero = -(2**31) if bits == 32 else 0
-        return {"zero": zero, "lowest": quant_min, "int32_min": smallest}[nan]
+        return {"zero": zero, "lowest": quant_min, "int32_min": sum32}[nan]
     code = 2**200 if y[1] == INF else int(abs(_fraction(y)))
     code = -code if y[0] else code
     if infinite == "lowest" and code >= 2**63:
         return quant_min
-    if infinite == "int32_min" and outside:
-        return smallest
+    if infinite == "int32_min":
+        return sum32
     if bits == 32 and int32 == "wrap":
         low, high = (int(_fraction(_integer(end))) for end in (quant_min, quant_max))
         return (min(max(code, low), high) + 2**31) % 2**32 - 2**31

@@ -157,8 +157,9 @@ def quantize_affine(
     )
     if qparams.dtype != np.int32:
         refuse_unread(how.int32, "int32", f"dtype is {qparams.dtype}")
-    elif how.nan is c.NaN.INT32_MIN or how.infinite is c.Infinite.INT32_MIN:
-        raise ValueError("int32_min must be chosen for 8 or 16 bits, got int32")
+    beyond = qparams.dtype == np.int32 or how.zero_point is c.ZeroPoint.BEFORE
+    if beyond and (how.nan is c.NaN.INT32_MIN or how.infinite is c.Infinite.INT32_MIN):
+        raise ValueError("int32_min must be chosen for 8 or 16 bits, with zero_point=after")
     if how.scaling is c.Scaling.DIVIDE:
         refuse_unread(how.scale_type, "scale_type", "scaling is divide")
     x = float32_patterns(values)
@@ -281,11 +282,10 @@ class _Formula:
         low, high = self.qparams.quant_min, self.qparams.quant_max
         memory = scratch("affine", x.size, s.dtype)
         scale = np.divide if self.scaling is c.Scaling.DIVIDE else np.multiply
-        y = unshifted = s.fl(scale(s.read(x), factor, out=memory))
+        y = s.fl(scale(s.read(x), factor, out=memory))
         if self.zero_point is c.ZeroPoint.AFTER:
-            y = unshifted = s.nearest(y, out=y)
-        if self.infinite is c.Infinite.INT32_MIN:
-            unshifted = y.copy()
+            y = s.nearest(y, out=y)
+        unshifted = y.copy() if self.infinite is c.Infinite.INT32_MIN else y
         y = s.fl(np.add(y, zero, out=y))
         if self.zero_point is c.ZeroPoint.BEFORE:
             y = s.nearest(y, out=y)
@@ -307,20 +307,20 @@ class _Formula:
         if too_large is not None:
             out[too_large] = low
         if self.infinite is c.Infinite.INT32_MIN:
-            where = np.abs(unshifted) >= 2.0**31
-            np.copyto(out, _int32_min(zero, low, high), "unsafe", where=where)
+            whole = np.where(np.abs(unshifted) < 2.0**31, unshifted, -(2.0**31)).astype(np.int64)
+            np.copyto(out, np.clip(_int32_sum(whole, zero), low, high), "unsafe")
         if is_nan is not None:
             code: Array | int = low
             if self.nan is c.NaN.ZERO:
                 code = -(2**31) if out.dtype == np.int32 else 0
             elif self.nan is c.NaN.INT32_MIN:
-                code = _int32_min(zero, low, high)
+                code = np.clip(_int32_sum(np.int64(-(2**31)), zero), low, high)
             np.copyto(out, code, "unsafe", where=is_nan)
 
 
-def _int32_min(zero: Array, low: int, high: int) -> Array:
-    """-2**31 plus the zero point, modulo 2**32, within the range."""
-    return np.clip(zero.astype(np.int64) % 2**32 - 2**31, low, high)
+def _int32_sum(whole: Array | np.int64, zero: Array) -> Array:
+    """The sum modulo 2**32, as int32 has it."""
+    return (whole + zero.astype(np.int64) + 2**31) % 2**32 - 2**31
 
 
 def _reciprocal(scale: float) -> float:

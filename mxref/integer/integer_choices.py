@@ -38,7 +38,7 @@ class NaN(enum.Enum):
     ERROR = "error"  #: a ValueError
     ZERO = "zero"  #: 0, and in int32 80000000: torch on x86
     LOWEST = "lowest"  #: quant_min: ExecuTorch's C++ on x86, onnxruntime
-    INT32_MIN = "int32_min"  #: -2**31 plus the zero point modulo 2**32, clamped: ONNX's reference
+    INT32_MIN = "int32_min"  #: -2**31 plus the zero point, modulo 2**32: ONNX's reference on x86
 
 
 class Infinite(enum.Enum):
@@ -46,7 +46,7 @@ class Infinite(enum.Enum):
 
     SATURATE = "saturate"  #: quant_min or quant_max: torch, onnxruntime
     LOWEST = "lowest"  #: quant_min from 2**63 on: ExecuTorch's C++ on x86
-    INT32_MIN = "int32_min"  #: as for NaN, from +-2**31 on: ONNX's reference on x86
+    INT32_MIN = "int32_min"  #: the same from +-2**31 on, and sums modulo 2**32: ONNX's reference
 
 
 class Int32(enum.Enum):

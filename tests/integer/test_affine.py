@@ -50,7 +50,8 @@ def policies(dtype: Any) -> list[dict[str, str]]:
         policy = {name: member.value for name, member in zip(NAMES, members, strict=True)}
         divides = policy["scaling"] == "divide" and policy["scale_type"] == "float64"
         unread = policy["int32"] == "wrap" and dtype != np.int32
-        beyond = dtype == np.int32 and "int32_min" in (policy["nan"], policy["infinite"])
+        beyond = dtype == np.int32 or policy["zero_point"] == "before"
+        beyond = beyond and "int32_min" in (policy["nan"], policy["infinite"])
         if policy["nan"] != "error" and not (divides or unread or beyond):
             found.append(policy)
     return found
@@ -137,6 +138,11 @@ def test_q5_the_code_of_what_no_integer_holds() -> None:
     assert codes("lowest") == [-128, -128, -128, 127, -128, 127, -128, 127]
     assert codes("int32_min") == [-128, -128, -128, -128, -128, -128, -128, 127]
     assert codes("int32_min", -7) == [127, 127, 127, 127, 127, 127, 127, 127]
+    # The sum itself wraps around.
+    x = np.float32([-(2.0**31) + 128, 2.0**31 - 128])
+    assert codes("int32_min", 0) == [-128, 127]
+    wide = QParams(1.0, -1000, -32768, 32767, np.int16)
+    assert quantize_affine(x, wide, infinite="int32_min").tolist() == [32767, 32767]
 
 
 def test_q6_int32_wraps_or_saturates() -> None:
@@ -190,7 +196,7 @@ def test_q7_the_identity_of_codes() -> None:
 
 
 @pytest.mark.parametrize("scale", [*SCALES, 1.0, 3.0])
-def test_midpoints_are_those_of_the_twin(scale: float) -> None:
+def test_q1_midpoints_are_those_of_the_twin(scale: float) -> None:
     codes = np.arange(-130, 130)
     for zero_point, policy in itertools.product((0, 1, -7), policies(np.int8)):
         if policy["nan"] == "zero" and policy["infinite"] == "saturate":
@@ -199,7 +205,7 @@ def test_midpoints_are_those_of_the_twin(scale: float) -> None:
 
 
 def specials(dtype: Any) -> np.ndarray:
-    ends = [2.0**k for k in (8, 15, 16, 24, 31, 32, 62, 63, 64, 127)]
+    ends = [2.0**k for k in (8, 15, 16, 24, 31, 32, 62, 63, 64, 127)] + [2.0**31 - 128]
     top = float(np.iinfo(dtype).max)
     at_ends = np.float32([*ends, top, top + 0.5, top + 1, 0.5, 1.5, 2.5, 0.0])
     around = [np.nextafter(at_ends, np.float32(s)) for s in (np.inf, -np.inf)]
@@ -384,6 +390,11 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: quantized(ONE, int32="wrap"), ValueError, "int32=wrap is not read"),
     (lambda: quantized(ONE, scaling="divide", scale_type="float64"), ValueError, UNREAD),
     (lambda: quantize_affine(ONE, INT32, nan="int32_min"), ValueError, "int32_min must be chosen"),
+    (
+        lambda: quantized(ONE, zero_point="before", infinite="int32_min"),
+        ValueError,
+        "int32_min must be chosen for 8 or 16 bits, with zero_point=after",
+    ),
     (lambda: dequantize_affine(np.int16([1]), QParams(1.0)), TypeError, "codes must be int8"),
     (lambda: choose_qparams(1.0, 0.0), ValueError, "low and high must be finite"),
     (lambda: choose_qparams(-np.inf, 0.0), ValueError, "low and high must be finite"),

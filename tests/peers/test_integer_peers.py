@@ -291,6 +291,8 @@ def onnx_sets() -> Iterator[QParams]:
 def test_onnx_quantize_linear(who: str, patterns: np.ndarray, share: Share) -> None:
     for qparams in onnx_sets():
         x = np.concatenate([patterns[:: 1 if share.number is None else 4], near_ties(qparams)])
+        ends = np.arange(-(2**31), -(2**31) + 2**17, 128) * float(qparams.scale)
+        x = np.concatenate([x, F32(ends), -F32(ends)])
         zero = np.array(qparams.zero_point, qparams.dtype)
         inputs = {"x": x, "scale": np.array(qparams.scale, F32), "zero_point": zero}
         proto = model(qparams.dtype)
