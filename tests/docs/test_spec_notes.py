@@ -10,9 +10,11 @@ import re
 import pytest
 from helpers import ROOT
 
+from mxref import integer
 from mxref.cases.words import RULES
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_FORMATS, SCALE_FORMATS
 from mxref.golden import read_vectors
+from mxref.integer import integer_choices
 from mxref.policy.policy import Policy
 
 NOTES = (ROOT / "SPEC_NOTES.md").read_text("utf-8")
@@ -102,3 +104,51 @@ def test_every_format_is_listed() -> None:
         assert f"`{name}`" in listed, name
     for name in BLOCK_FORMATS:
         assert BLOCK_FORMATS[name].scale.name == "e8m0"
+
+
+# --- the clauses of integers ----------------------------------------------------------------------
+
+INTEGER_CLAUSES = re.findall(r"^### (Q\d+) · ", NOTES, re.MULTILINE)
+
+
+def test_integer_clauses_are_numbered_in_order_and_have_a_test_each() -> None:
+    assert [f"Q{i + 1}" for i in range(len(INTEGER_CLAUSES))] == INTEGER_CLAUSES
+    tests = "".join(path.read_text() for path in sorted((ROOT / "tests/integer").glob("*.py")))
+    assert {f"Q{n}" for n in re.findall(r"^def test_q(\d+)_", tests, re.MULTILINE)} == {
+        *INTEGER_CLAUSES
+    }
+    asked = re.findall(r"^\| .+\? .*\| .+ \| (Q[Q\d, ]+) \|$", section("## Integer"), re.MULTILINE)
+    assert [clause for row in asked for clause in row.split(", ")] == INTEGER_CLAUSES
+
+
+def test_integer_clauses_name_every_member() -> None:
+    kinds = [vars(integer_choices)[name] for name in integer_choices.__all__]
+    assert {clause for kind in kinds for clause in re.findall(r"\bQ\d+\b", kind.__doc__)} <= {
+        *INTEGER_CLAUSES
+    }
+    for kind in kinds:
+        (clause,) = re.findall(r"\bQ\d+\b", kind.__doc__)
+        text = section(f"### {clause} · ").split("\n### ")[1]
+        for member in kind:
+            name = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "_", kind.__name__).lower()
+            assert f"`{name}={member.value}`" in text, (clause, member)
+
+
+def test_no_integer_clause_is_named_that_does_not_exist() -> None:
+    files = [*(ROOT / "mxref" / "integer").glob("*.py"), ROOT / "mxref" / "exact" / "integer.py"]
+    assert len(files) >= 6
+    for file in files:
+        named = re.findall(r"\bQ[1-9]\d?\b", file.read_text("utf-8"))
+        assert named, file
+        assert {*named} <= {*INTEGER_CLAUSES}, file
+
+
+def test_the_rows_of_documents_about_integers_name_a_function_or_say_why_not() -> None:
+    rows = re.findall(r"^\| (00[12], .+) \|$", section("## Founding documents"), re.MULTILINE)
+    assert len(rows) >= 35
+    for row in rows:
+        where = row.split(" | ")[2]
+        assert "not yet" not in where, row
+        assert "not numerical" in where or re.search(r"`integer\.\w+", where), row
+        for name in re.findall(r"`integer\.(\w+)", where):
+            assert name in integer.__all__, row

@@ -91,7 +91,19 @@ def digest() -> str:
             if profile.floats is None or layout.name in profile.floats:
                 for some in (values[::16], (values.view(layout.uint) & small).view(layout.dtype)):
                     add_profile(profile, some[: 1 << 12].reshape(-1, 32), layout, add)
+    add_integers((state >> np.uint64(32)).astype(np.uint32), add)
     return total.hexdigest()
+
+
+def add_integers(bits: np.ndarray, add: Callable[[np.ndarray], None]) -> None:
+    """Integer codes of random patterns, and their numbers, under small and large scales."""
+    for scale in (2.0**-127, 0.013, 2.0**100):
+        for scaling in ("reciprocal", "divide"):
+            qparams = mxref.integer.QParams(scale, 3, dtype=np.int32)
+            for some in (bits.view(np.float32), (bits & np.uint32(0x80FFFFFF)).view(np.float32)):
+                codes = mxref.integer.quantize_affine(some, qparams, scaling=scaling, nan="zero")
+                add(codes)
+                add(mxref.integer.dequantize_affine(codes, qparams))
 
 
 def add_profile(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 import statistics
@@ -18,6 +19,7 @@ from benchmark.jobs import DATA, Job, own
 from benchmark.measure import in_turns
 from benchmark.peers import PEERS
 from benchmark.rows import BenchRow, beside, other_choices, versus
+from benchmark.sides_integer import exact_linear, quantize_affine
 
 __all__ = ["SECTIONS", "Options", "Wanted"]
 
@@ -226,6 +228,15 @@ def products(options: Options) -> Iterator[Wanted]:
         yield Wanted(f"matmul {format}", measure, most=most, unit="times as long as NumPy")
 
 
+def integers(options: Options) -> Iterator[Wanted]:
+    """`quantize_affine` beside torch's eager operator, and an exact weight-only linear layer."""
+    for dtype in ("int8", "int16"):
+        what = f"quantize_affine {dtype} {options.elements}: torch"
+        figure = functools.partial(quantize_affine, options.elements, options.seconds, dtype)
+        yield Wanted(what, figure, least=1)
+    yield Wanted("exact linear_qcs8w 512x4096x512", exact_linear, most=30, unit="s")
+
+
 def start(_: Options) -> Iterator[Wanted]:
     """Time of the import beyond NumPy's, and of regenerating the level 1 vectors."""
 
@@ -287,6 +298,6 @@ SECTIONS: Mapping[str, Callable[[Options], Iterator[Wanted]]] = {
     each.__name__: each
     for each in (
         encode, policies, threads, quantize, rules, dequantize, bfloat16, qdq, linear, products,
-        start, sweep
+        integers, start, sweep
     )
 }  # fmt: skip

@@ -1,0 +1,90 @@
+"""Exact sums of float32 numbers times integers, as Python integers, and their one rounding.
+
+The inputs are cut into slices of 32 bits of a fixed-point number. A slice is below 2**32, a weight
+at most 2**8 and a sum has at most 2**13 terms, so that every partial sum of the matrix product of
+float64 is an integer of at most 2**53: exact in any order and under any mode of the processor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import F32, F64, I64, Parts, compose, floats_from, split
+
+Array = NDArray[Any]
+F64Array = NDArray[np.float64]
+
+_SLICE, _TERMS, _KEPT = 32, 1 << 13, 52
+
+
+def exact_sums(bits: Array, weights: I64, scales: F64Array) -> tuple[Array, int]:
+    """Sums of x * weight * scale over the last axis, as integers times a power of two.
+
+    Args:
+        bits: patterns (M, K) of finite float32 numbers; others count as 0.
+        weights: (N, K), at most 2**8 in magnitude.
+        scales: (N, G), finite numbers that float32 holds, one for K / G weights.
+
+    Returns:
+        Python integers (M, N), and the exponent of their unit.
+
+    >>> exact_sums(np.uint32([[0x3F800000]]), np.array([[3]]), np.array([[0.5]]))[0] % 3
+    array([[0]], dtype=object)
+    """
+    x, factor = split(bits, F32), split(scales.view(np.uint64), F64)
+    significand = np.where(x.is_inf | x.is_nan, 0, x.significand)
+    lowest = int(x.exponent.min(initial=0, where=significand != 0))
+    place = np.where(significand != 0, x.exponent - lowest, 0)
+    significand = np.where(x.negative, -significand, significand)
+    least = int(factor.exponent.min(initial=0, where=factor.significand != 0))
+    sign = np.where(factor.negative, -1, 1)
+    moved = np.where(factor.significand != 0, factor.exponent - least, 0)
+    multipliers = (sign * factor.significand).astype(object) << moved.astype(object)
+    size = weights.shape[1] // max(scales.shape[1], 1)
+    total = np.zeros((len(bits), len(weights)), object)
+    for group in range(scales.shape[1]):
+        part = slice(group * size, (group + 1) * size)
+        total += (
+            _dot(significand[:, part], place[:, part], weights[:, part]) * multipliers[:, group]
+        )
+    return total, lowest + least
+
+
+def _dot(significand: I64, place: I64, weights: I64) -> Array:
+    """Sums of significand * 2**place * weight as Python integers; places are not negative."""
+    total = np.zeros((len(significand), len(weights)), object)
+    magnitude, sign = np.abs(significand), np.sign(significand)
+    for start in range(0, significand.shape[1], _TERMS):
+        part = slice(start, start + _TERMS)
+        columns = weights[:, part].T.astype(np.float64)
+        for low in range(0, int(place[:, part].max(initial=0)) + F32.mantissa_bits + 1, _SLICE):
+            shift = place[:, part] - low
+            left = magnitude[:, part] << np.clip(shift, 0, _SLICE) & (1 << _SLICE) - 1
+            right = magnitude[:, part] >> np.clip(-shift, 0, _SLICE)
+            piece = np.where(shift >= 0, np.where(shift < _SLICE, left, 0), right)
+            if piece.any():
+                sums = (sign[:, part] * piece).astype(np.float64) @ columns
+                total += sums.astype(np.int64).astype(object) << low
+    return total
+
+
+def rounded_sums(sums: Array, exponent: int) -> NDArray[np.float32]:
+    """Python integers times 2**exponent, each rounded once to float32; 0 is +0.
+
+    >>> rounded_sums(np.array([3 << 199, -(1 << 200) - 1], object), -200).tolist()
+    [1.5, -1.0]
+    """
+    flat = sums.reshape(-1).tolist()
+    drops = [max(abs(n).bit_length() - _KEPT, 0) for n in flat]
+    # Rounded to odd: the last bit kept says whether a bit that is set was dropped.
+    kept = [
+        abs(n) >> d | (d > 0 and n & (1 << d) - 1 != 0) for n, d in zip(flat, drops, strict=True)
+    ]
+    negative = np.array([n < 0 for n in flat], bool)
+    exponents = np.array(drops, np.int64) + exponent
+    parts = Parts.finite(negative, np.array(kept, np.int64), exponents)
+    result: NDArray[np.float32] = floats_from(compose(parts, F32), F32).reshape(sums.shape)
+    return result

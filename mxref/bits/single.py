@@ -1,0 +1,99 @@
+"""float32 arithmetic as fast as the processor's modes allow, with the same bits under each of them.
+
+Under the usual modes (rounding to nearest even, subnormals kept) it is NumPy's own; else every
+operation is one of float64 numbers that float32 holds, followed by `mxref.bits.float32.fl`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.float32 import fl, wide
+from mxref.bits.floats import F32, F64, compose, split
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """The float32 operations of one call.
+
+    Args:
+        dtype: of the arrays that hold float32 numbers.
+        of: float64 numbers that float32 holds.
+        read: numbers of float32 patterns; may be a view.
+        write: float32 patterns of numbers; may be a view.
+        fl: to be applied to each sum, product, quotient and converted integer.
+        nearest: the nearest integers, ties to even; into `out` if it is given.
+    """
+
+    dtype: np.dtype[Any]
+    of: Callable[[Array], Array]
+    read: Callable[[Array], Array]
+    write: Callable[[Array], Array]
+    fl: Callable[[Array], Array]
+    nearest: Callable[..., Array]
+
+
+def single() -> Single:
+    """The operations for the modes that are in force in this thread.
+
+    >>> s = single()
+    >>> s.nearest(s.fl(s.read(np.uint32([0x3F800000])) * s.dtype.type(2.5))).tolist()
+    [2.0]
+    """
+    usual = (_ONE * _OTHER).tobytes() == _PRODUCT
+    return NATIVE if usual else CAREFUL
+
+
+# Products that differ under other modes: rounded down, a negative one, rounded up, a subnormal
+# operand, a subnormal result.
+_ONE = np.array([0x3F800001, 0xBF800001, 0x3FC00001, 1, 0x0D800000], np.uint32).view("f4")
+_OTHER = np.array([0x3F800001, 0x3F800001, 0x3FC00001, 0x3F800000, 0x2B800000], np.uint32).view(
+    np.float32
+)
+_PRODUCT = np.array([0x3F800002, 0xBF800002, 0x40100002, 1, 0x200], np.uint32).tobytes()
+
+
+def _nearest(x: Array, out: Array | None = None) -> Array:
+    """Integers nearest to float64 numbers, by their patterns; from 2**52 on they are integers.
+
+    A pattern is cut at the bit of the unit, after adding half a unit less the parity; the carry
+    moves into the exponent by itself. A magnitude of at most a half becomes 0, one below 1 is 1.
+    """
+    bits = np.asarray(x, np.float64, order="C").view(np.int64)
+    magnitude = bits & np.int64(0x7FFF_FFFF_FFFF_FFFF)
+    cut = np.clip(1075 - (magnitude >> 52), 0, 52)
+    unit = np.int64(1) << cut
+    carried = (magnitude + (unit >> 1) - 1 + ((magnitude >> cut) & 1)) & -unit
+    rounded = np.where(cut == 0, magnitude, carried)
+    one = np.int64(1023 << 52)
+    rounded = np.where(magnitude < one, np.where(magnitude > one - (1 << 52), one, 0), rounded)
+    result: Array = (rounded | (bits & ~np.int64(0x7FFF_FFFF_FFFF_FFFF))).view(np.float64)
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+NATIVE = Single(
+    dtype=F32.dtype,
+    of=lambda numbers: numbers.astype(np.float32),
+    read=lambda bits: bits.view(np.float32),
+    write=lambda x: x.view(np.uint32),
+    fl=lambda x: x,
+    nearest=np.rint,
+)
+CAREFUL = Single(
+    dtype=F64.dtype,
+    of=lambda numbers: numbers,
+    read=lambda bits: wide(bits, F32),
+    write=lambda x: compose(split(np.asarray(x, order="C").view(np.uint64), F64), F32),
+    fl=fl,
+    nearest=_nearest,
+)

@@ -1,0 +1,244 @@
+"""Integer quantization and its kin, one number at a time.
+
+Choices are the names of SPEC_NOTES Q1 to Q13. Floats come in and go out as bit patterns.
+
+Source: torch 2.13 `quantized_decomposed`; TOSA 1.0 RESCALE; ExecuTorch 1.5.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Final
+
+from mxref.exact.arithmetic import F32, product, quotient
+from mxref.exact.format_table import FLOATS
+from mxref.exact.integers import INF, NAN, Number
+from mxref.exact.patterns import converted, float_reader, write_float
+
+F64: Final = FLOATS["f64"]
+ONE: Final[Number] = (0, 1, 0)
+Rows = Sequence[Sequence[int]]
+
+
+def quantize_affine(
+    x_bits: int,
+    scale_bits: int,
+    zero_point: int = 0,
+    quant_min: int = -128,
+    quant_max: int = 127,
+    bits: int = 8,
+    choices: Sequence[str] = ("reciprocal", "after", "error", "saturate", "saturate", "float32"),
+) -> int:
+    """Quantize a float32 pattern with a float64 scale; choices in the order of Q2 to Q6.
+
+    >>> quantize_affine(0x3F000000, 0x3F80204080000000, 0, -127, 127)
+    64
+    """
+    scaling, when, nan, infinite, int32, scale_type = choices
+
+    def clamp(code: int) -> int:
+        return min(max(code, quant_min), quant_max)
+
+    double = float_reader(F64)(scale_bits)
+    scale = converted(double, F32)
+    inverse = quotient(ONE, scale, F32)
+    if scale_type == "float64":
+        inverse = converted(quotient(ONE, double, F64), F32)
+    x = float_reader(F32)(x_bits)
+    y = quotient(x, scale, F32)
+    if scaling == "reciprocal":
+        y = converted(product(x, inverse), F32)
+    if when == "after":
+        y = _nearest(y)
+    held = y[1] >= 0 and abs(_fraction(y)) < 2**31
+    sum32 = clamp(((int(_fraction(y)) if held else -(2**31)) + zero_point + 2**31) % 2**32 - 2**31)
+    y = _fl_sum(y, _integer(zero_point))
+    if when == "before":
+        y = _nearest(y)
+    if y[1] == NAN:
+        if nan == "error":
+            raise ValueError("x_bits is a NaN")
+        zero = -(2**31) if bits == 32 else 0
+        return {"zero": zero, "lowest": quant_min, "int32_min": sum32}[nan]
+    code = 2**200 if y[1] == INF else int(abs(_fraction(y)))
+    code = -code if y[0] else code
+    if infinite == "lowest" and code >= 2**63:
+        return quant_min
+    if infinite == "int32_min":
+        return sum32
+    if bits == 32 and int32 == "wrap":
+        low, high = (int(_fraction(_integer(end))) for end in (quant_min, quant_max))
+        return (min(max(code, low), high) + 2**31) % 2**32 - 2**31
+    return clamp(code)
+
+
+def dequantize_affine(code: int, scale_bits: int, zero_point: int = 0) -> int:
+    """Return the float32 pattern of a code under a float64 scale.
+
+    >>> hex(dequantize_affine(-128, 0x3F80204080000000))
+    '0xbf810204'
+    """
+    scale = converted(float_reader(F64)(scale_bits), F32)
+    return write_float(product(_integer(code - zero_point), scale), F32)
+
+
+def choose_qparams(
+    low_bits: int, high_bits: int, quant_min: int, quant_max: int, eps_bits: int, *, symmetric: bool
+) -> tuple[int, int]:
+    """Return the float32 pattern of the scale, and the zero point.
+
+    >>> [hex(part) for part in choose_qparams(0, 0x3ECCCCCD, -8, 7, 0x34000000, symmetric=True)]
+    ['0x3d5a740e', '0x0']
+    """
+    read = float_reader(F32)
+    zero = Fraction(0)
+    low, high = min(zero, _fraction(read(low_bits))), max(zero, _fraction(read(high_bits)))
+    steps = Fraction(quant_max - quant_min)
+    span = converted(_number(high - low), F32)
+    if symmetric:
+        span, steps = _number(max(-low, high)), steps / 2
+    scale = max(_fraction(quotient(span, _number(steps), F32)), _fraction(read(eps_bits)))
+    if symmetric:
+        return write_float(_number(scale), F32), 0
+    shift = round(_fraction(quotient(_number(low), _number(scale), F32)))
+    return write_float(_number(scale), F32), min(max(quant_min - shift, quant_min), quant_max)
+
+
+def pack_int4(codes: Sequence[int], nibbles: str = "high_first") -> list[int]:
+    """Pack the codes -8 to 7 of one row in bytes; a missing last one is a 0.
+
+    >>> [hex(byte) for byte in pack_int4([1, 2, 3])]
+    ['0x9a', '0xb8']
+    """
+    pairs = zip(codes[::2], [*codes[1::2], 0], strict=False)
+    both = [(a + 8, b + 8) if nibbles == "high_first" else (b + 8, a + 8) for a, b in pairs]
+    return [16 * high + low for high, low in both]
+
+
+def linear(
+    x_bits: Sequence[int], w: Sequence[int], scale_bits: Sequence[int], order: str = "exact"
+) -> int:
+    """Return the float32 pattern of one output; scales are float32, one for each group of w.
+
+    >>> [hex(linear([0x40490FDB], [3], [0x3DCCCCCD], o)) for o in ("dequantize", "offset")]
+    ['0x3f71463b', '0x3f71463d']
+    """
+    read = float_reader(F32)
+    xs, scales = [read(bits) for bits in x_bits], [read(bits) for bits in scale_bits]
+    size = len(w) // len(scales)
+    weights = [_integer(code) for code in w]
+    if order in ("exact", "dequantize"):
+        each = [(x, v, scales[i // size]) for i, (x, v) in enumerate(zip(xs, weights, strict=True))]
+        if order == "exact":
+            total: Number = (0, 0, 0)
+            for x, v, s in each:
+                total = _sum(total, product(product(x, v), s))
+            return write_float(total, F32)
+        return write_float(_dot([(x, converted(product(v, s), F32)) for x, v, s in each]), F32)
+    acc: Number = (0, 0, 0)
+    for i, s in enumerate(scales):
+        part = slice(i * size, (i + 1) * size)
+        total = _dot(zip(xs[part], weights[part], strict=True))
+        if order == "offset":
+            total = _dot((x, _integer(code + 8)) for x, code in zip(xs[part], w[part], strict=True))
+            eights = product(_dot((x, ONE) for x in xs[part]), _integer(-8))
+            total = _fl_sum(total, converted(eights, F32))
+        scaled = converted(product(total, s), F32)
+        acc = scaled if len(scales) == 1 else _fl_sum(acc, scaled)
+    return write_float(acc, F32)
+
+
+def multiplier_shift(scale: Fraction, bits: int = 32) -> tuple[int, int]:
+    """Return M and S, so that M * 2**-S is nearest to the scale with M below 2**(bits - 1).
+
+    >>> multiplier_shift(Fraction(1)), [hex(part) for part in multiplier_shift(Fraction(1, 3))]
+    ((1073741824, 30), ['0x55555555', '0x20'])
+    """
+    shift = bits - 1
+    while scale * 2**shift >= 2 ** (bits - 1):
+        shift -= 1
+    while scale * 2**shift < 2 ** (bits - 2):
+        shift += 1
+    multiplier = round(scale * 2**shift)
+    if multiplier == 2 ** (bits - 1):
+        multiplier, shift = multiplier // 2, shift - 1
+    return (multiplier, shift) if shift <= 62 else (multiplier >> min(31, shift - 62), 62)
+
+
+def rescale(value: int, multiplier: int, shift: int, rounding: str = "single") -> int:
+    """Multiply with M * 2**-S; zero points and the clamp are the caller's.
+
+    >>> [rescale(7984, 1583594044, 40, rounding) for rounding in ("single", "double")]
+    [11, 12]
+    """
+    total = Fraction(value * multiplier, 2**shift) + Fraction(1, 2)
+    if rounding == "double" and shift > 31:
+        total += Fraction(1 if value >= 0 else -1, 2 ** (shift - 30))
+    return total.numerator // total.denominator
+
+
+def grid_sample(
+    image: Rows, x: int, y: int, *, align_corners: bool, padding: str = "zeros", zero_point: int = 0
+) -> int:
+    """Sample one channel at SNORM16 coordinates.
+
+    >>> [grid_sample(i, 0, 0, align_corners=True) for i in ([[1, 2], [3, 4]], [[3, 4], [3, 4]])]
+    [2, 4]
+    """
+    places = []
+    for g, size in ((x, len(image[0])), (y, len(image))):
+        position = Fraction(g, 32767) + 1  # from 0 to 2
+        place = position * (size - 1) / 2 if align_corners else (position * size - 1) / 2
+        places.append(
+            min(max(place, Fraction(0)), Fraction(size - 1)) if padding == "border" else place
+        )
+    total = Fraction(0)
+    column, row = (place.numerator // place.denominator for place in places)
+    for i in (row, row + 1):
+        for j in (column, column + 1):
+            inside = 0 <= i < len(image) and 0 <= j < len(image[0])
+            value = image[i][j] if inside else zero_point
+            total += (1 - abs(places[0] - j)) * (1 - abs(places[1] - i)) * value
+    return round(total)
+
+
+def _integer(value: int) -> Number:
+    """Round an integer to float32."""
+    return converted((int(value < 0), abs(value), 0), F32)
+
+
+def _number(x: Fraction) -> Number:
+    """Write a dyadic fraction as a number."""
+    return (int(x < 0), abs(x.numerator), 1 - x.denominator.bit_length())
+
+
+def _fraction(x: Number) -> Fraction:
+    """Write a finite number as a fraction, which has one zero."""
+    return Fraction(-x[1] if x[0] else x[1]) * Fraction(2) ** x[2]
+
+
+def _nearest(x: Number) -> Number:
+    """Round to an integer, a tie to the even one."""
+    return x if x[1] < 0 else (x[0], abs(round(_fraction(x))), 0)
+
+
+def _sum(x: Number, y: Number) -> Number:
+    """Add exactly; two zeros are +0."""
+    if NAN in (x[1], y[1]) or (x[1] == y[1] == INF and x[0] != y[0]):
+        return (0, NAN, 0)
+    if INF in (x[1], y[1]):
+        return x if x[1] == INF else y
+    return _number(_fraction(x) + _fraction(y))
+
+
+def _fl_sum(x: Number, y: Number) -> Number:
+    return converted(_sum(x, y), F32)
+
+
+def _dot(pairs: Iterable[tuple[Number, Number]]) -> Number:
+    """Add products in turn from +0, each product and each sum rounded to float32."""
+    total: Number = (0, 0, 0)
+    for x, y in pairs:
+        total = _fl_sum(total, converted(product(x, y), F32))
+    return total

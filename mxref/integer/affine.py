@@ -1,0 +1,329 @@
+"""Affine quantization: numbers to integer codes and back, per tensor, channel, token or group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mxref.bits.float32 import fl
+from mxref.bits.single import CAREFUL, Single, single
+from mxref.integer import integer_choices as c
+from mxref.integer.integer_arguments import float32_patterns, float32_scales, float64, integers
+from mxref.integer.integer_choices import chosen, refuse_unread
+from mxref.support.host_arrays import host_array
+from mxref.support.integers import integer
+from mxref.support.scratch import scratch
+from mxref.support.threads import in_chunks
+
+Array = NDArray[Any]
+
+_DTYPES = tuple(map(np.dtype, (np.int8, np.uint8, np.int16, np.uint16, np.int32)))
+
+
+@dataclass(frozen=True, eq=False)
+class QParams:
+    """Parameters of affine quantization: q = clamp(rne(x / scale) + zero_point).
+
+    Args:
+        scale: positive; () for a tensor, (C,) for the C indices along an axis, or of as many
+            dimensions as the values: one for each group along the axis. Kept as float64;
+            operations round it to float32 first.
+        zero_point: integers within the range; one, or one for each scale.
+        quant_min: the smallest code.
+        quant_max: the largest code.
+        dtype: int8, uint8, int16, uint16 or int32, which holds the range.
+        axis: the axis of channels or groups; 0 for the tokens of a matrix.
+
+    Raises:
+        TypeError: no integers, or a dtype that is none of these.
+        ValueError: a scale that is not positive and finite in float32, or whose reciprocal is
+            infinite there; a range or a zero point that does not fit; an axis without scales.
+
+    Source: SPEC_NOTES Q1, Q7; torch 2.13 `quantized_decomposed`.
+
+    >>> QParams(0.1, zero_point=3).quant_max
+    127
+    """
+
+    scale: Any
+    zero_point: Any = 0
+    quant_min: int = -128
+    quant_max: int = 127
+    dtype: Any = np.int8
+    axis: int | None = None
+    #: The scale rounded to float32, as float64.
+    single: NDArray[np.float64] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        scale, dtype = float64(self.scale, "scale"), np.dtype(self.dtype)
+        zero_point = integers(self.zero_point, "zero_point")
+        low, high = integer(self.quant_min), integer(self.quant_max)
+        axis = None if self.axis is None else integer(self.axis)
+        if dtype not in _DTYPES:
+            raise TypeError(f"dtype must be one of {', '.join(map(str, _DTYPES))}, got {dtype}")
+        if not np.iinfo(dtype).min <= low < high <= np.iinfo(dtype).max:
+            raise ValueError(f"quant_min and quant_max must be a range of {dtype}, got {low, high}")
+        if ((zero_point < low) | (zero_point > high)).any():
+            raise ValueError(f"zero_point must be from quant_min {low} to quant_max {high}")
+        if zero_point.ndim and zero_point.shape != scale.shape:
+            raise ValueError(
+                f"zero_point must be one integer or have the shape of scale, {scale.shape}, "
+                f"got {zero_point.shape}"
+            )
+        if (axis is None) != (scale.ndim == 0):
+            raise ValueError(f"axis must be given where scale is an array, got {axis}")
+        own = (scale, zero_point, low, high, dtype, axis, float32_scales(scale, "scale"))
+        for name, value in zip(self.__dataclass_fields__, own, strict=True):
+            object.__setattr__(self, name, value)
+
+    def laid(self, values: Array, *parameters: Array) -> list[Array]:
+        """Values, split into groups, and parameters beside them; raises ValueError if none fits."""
+        shape, mine = values.shape, self.scale.shape
+        if self.axis is None:
+            return [values, *parameters]
+        if not -len(shape) <= self.axis < len(shape):
+            raise ValueError(f"axis must be one of the values' {len(shape)}, got {self.axis}")
+        axis = self.axis % len(shape)
+        before, count, after = shape[:axis], shape[axis], shape[axis + 1 :]
+        if mine == (count,):
+            beside = tuple(count if i == axis else 1 for i in range(len(shape)))
+        elif len(mine) == len(shape) and mine == (*before, mine[axis], *after):
+            groups = mine[axis]
+            if groups == 0 or count % groups:
+                raise ValueError(f"scale must have a divisor of {count} groups, got {groups}")
+            values = values.reshape(*before, groups, count // groups, *after)
+            beside = (*before, groups, 1, *after)
+        else:
+            raise ValueError(f"scale must fit values of shape {shape} on axis {axis}, got {mine}")
+        wanted = (np.broadcast_to(each, mine).reshape(beside) for each in parameters)
+        return [values, *(np.broadcast_to(each, values.shape) for each in wanted)]
+
+
+#: The normalised integers of images: 8 bits, and 16 bits for grids. Source: SPEC_NOTES Q7.
+SNORM8 = QParams(np.float32(1 / 127), 0, -127, 127, np.int8)
+SNORM16 = QParams(np.float32(1 / 32767), 0, -32767, 32767, np.int16)
+
+
+def quantize_affine(
+    values: ArrayLike,
+    qparams: QParams,
+    *,
+    scaling: str | c.Scaling = "reciprocal",
+    zero_point: str | c.ZeroPoint = "after",
+    nan: str | c.NaN = "error",
+    infinite: str | c.Infinite = "saturate",
+    int32: str | c.Int32 = "saturate",
+    scale_type: str | c.ScaleType = "float32",
+) -> Array:
+    """Integer codes: clamp(rne(x * (1/scale)) + zero_point), each operation rounded to float32.
+
+    Args:
+        values: float32, float16 or bfloat16 of any shape; the narrow ones are float32 first.
+        qparams: scale, zero point and range.
+        scaling: `reciprocal` or `divide`.
+        zero_point: `after` or `before` rounding.
+        nan: `error`, `zero`, `lowest` or `int32_min`.
+        infinite: `saturate`, `lowest` or `int32_min`.
+        int32: `saturate` or `wrap`; read if the dtype is int32.
+        scale_type: `float32` or `float64`; read with `reciprocal`.
+
+    Returns:
+        The codes, in the shape of the values and the dtype of the parameters.
+
+    Raises:
+        TypeError: values that are float64 or no floats.
+        ValueError: a NaN with `nan=error`, values that do not fit the scales, an unknown choice, or
+            one that is not read.
+
+    Source: SPEC_NOTES Q1 to Q7.
+
+    >>> x = np.float32([0.5, 1.5, 2.5, -0.5, -1.5])
+    >>> quantize_affine(x, QParams(1.0, 1)).tolist()
+    [1, 3, 3, 1, -1]
+    >>> quantize_affine(x, QParams(1.0, 1), zero_point="before").tolist()
+    [2, 2, 4, 0, 0]
+    """
+    how = _Formula(
+        qparams,
+        chosen(c.Scaling, scaling, "scaling"),
+        chosen(c.ZeroPoint, zero_point, "zero_point"),
+        chosen(c.NaN, nan, "nan"),
+        chosen(c.Infinite, infinite, "infinite"),
+        chosen(c.Int32, int32, "int32"),
+        chosen(c.ScaleType, scale_type, "scale_type"),
+    )
+    if qparams.dtype != np.int32:
+        refuse_unread(how.int32, "int32", f"dtype is {qparams.dtype}")
+    beyond = qparams.dtype == np.int32 or how.zero_point is c.ZeroPoint.BEFORE
+    if beyond and (how.nan is c.NaN.INT32_MIN or how.infinite is c.Infinite.INT32_MIN):
+        raise ValueError("int32_min must be chosen for 8 or 16 bits, with zero_point=after")
+    if how.scaling is c.Scaling.DIVIDE:
+        refuse_unread(how.scale_type, "scale_type", "scaling is divide")
+    x = float32_patterns(values)
+    arithmetic = single()
+    factor = arithmetic.of(how.factor())
+    zero = arithmetic.of(fl(qparams.zero_point.astype(np.float64)))
+    source, *beside = qparams.laid(x, factor, zero)
+    codes = np.empty(source.shape, qparams.dtype)
+
+    def write(out: Array, x: Array, *own: Array) -> None:
+        how.write(arithmetic, out, x, *(own or beside))
+
+    with np.errstate(all="ignore"):
+        in_chunks(write, 1, codes, source, *(beside if qparams.axis is not None else ()))
+    return codes.reshape(x.shape)
+
+
+def dequantize_affine(codes: ArrayLike, qparams: QParams) -> NDArray[np.float32]:
+    """The numbers of codes: (q - zero_point) * scale, difference and product rounded to float32.
+
+    Args:
+        codes: integers of the parameters' dtype; codes outside of the range are read, too.
+        qparams: scale and zero point.
+
+    Raises:
+        TypeError: codes of another dtype.
+        ValueError: codes that do not fit the scales.
+
+    Source: SPEC_NOTES Q1, Q7.
+
+    >>> dequantize_affine(np.int8([127, -128]), SNORM8).tolist()
+    [1.0, -1.0078740119934082]
+    """
+    q = host_array(codes)
+    if q.dtype != qparams.dtype:
+        raise TypeError(f"codes must be {qparams.dtype}, as qparams says, got {q.dtype}")
+    arithmetic = single()
+    source, *beside = qparams.laid(q, arithmetic.of(qparams.single), qparams.zero_point)
+    bits = np.empty(source.shape, np.uint32)
+
+    def write(out: Array, q: Array, *own: Array) -> None:
+        scale, zero = own or beside
+        difference = (q.astype(np.int64) - zero).astype(arithmetic.dtype)
+        out[...] = arithmetic.write(arithmetic.fl(arithmetic.fl(difference) * scale))
+
+    with np.errstate(all="ignore"):
+        in_chunks(write, 1, bits, source, *(beside if qparams.axis is not None else ()))
+    return bits.reshape(q.shape).view(np.float32)
+
+
+def choose_qparams(
+    low: ArrayLike,
+    high: ArrayLike,
+    quant_min: int = -128,
+    quant_max: int = 127,
+    dtype: Any = np.int8,
+    axis: int | None = None,
+    *,
+    symmetric: bool = False,
+    eps: float = 2.0**-23,
+) -> QParams:
+    """Parameters for numbers from `low` to `high`, each operation rounded to float32.
+
+    Args:
+        low: the smallest number, or one for each channel or group; at most 0 counts.
+        high: the largest number; at least 0 counts.
+        quant_min: the smallest code.
+        quant_max: the largest code.
+        dtype: the dtype of the codes.
+        axis: as in `QParams`.
+        symmetric: scale = amax / ((quant_max - quant_min) / 2) and zero point 0; else scale =
+            (high - low) / (quant_max - quant_min), zero_point = clamp(quant_min - rne(low/scale)).
+        eps: the smallest scale, so that zeros have one; torch's is 2**-23, Arm's 2**-16.
+
+    Raises:
+        TypeError: numbers that are not float64, float32, float16 or bfloat16.
+        ValueError: numbers that are not finite, low above high, or what `QParams` refuses.
+
+    Source: SPEC_NOTES Q8; torch 2.13 `MinMaxObserver`.
+
+    >>> choose_qparams(-0.5, 0.7, -8, 7, symmetric=True).scale
+    array(0.09333333)
+    """
+    numbers = [fl(float64(each, name)) for each, name in ((low, "low"), (high, "high"))]
+    if not all(np.isfinite(each).all() for each in numbers) or (numbers[0] > numbers[1]).any():
+        raise ValueError("low and high must be finite float32 numbers, low not above high")
+    least, most = np.minimum(numbers[0], 0.0), np.maximum(numbers[1], 0.0)
+    steps = float(quant_max - quant_min)
+    if symmetric:
+        scale = np.maximum(fl(np.maximum(-least, most) / (steps / 2)), eps)
+        return QParams(scale, 0, quant_min, quant_max, dtype, axis)
+    scale = np.maximum(fl(fl(most - least) / steps), eps)
+    zero_point = quant_min - CAREFUL.nearest(fl(least / scale)).astype(np.int64)
+    zero_point = np.clip(zero_point, quant_min, quant_max)
+    return QParams(scale, zero_point, quant_min, quant_max, dtype, axis)
+
+
+@dataclass(frozen=True, slots=True)
+class _Formula:
+    """The steps of `quantize_affine` under its choices."""
+
+    qparams: QParams
+    scaling: c.Scaling
+    zero_point: c.ZeroPoint
+    nan: c.NaN
+    infinite: c.Infinite
+    int32: c.Int32
+    scale_type: c.ScaleType
+
+    def factor(self) -> NDArray[np.float64]:
+        """What values are multiplied with, or divided by."""
+        if self.scaling is c.Scaling.DIVIDE:
+            return self.qparams.single
+        if self.scale_type is c.ScaleType.FLOAT64:
+            return fl(np.vectorize(_reciprocal, [np.float64])(self.qparams.scale))
+        return fl(1.0 / self.qparams.single)
+
+    def write(self, s: Single, out: Array, x: Array, factor: Array, zero: Array) -> None:
+        """Codes of float32 patterns."""
+        low, high = self.qparams.quant_min, self.qparams.quant_max
+        memory = scratch("affine", x.size, s.dtype)
+        scale = np.divide if self.scaling is c.Scaling.DIVIDE else np.multiply
+        y = s.fl(scale(s.read(x), factor, out=memory))
+        if self.zero_point is c.ZeroPoint.AFTER:
+            y = s.nearest(y, out=y)
+        unshifted = y.copy() if self.infinite is c.Infinite.INT32_MIN else y
+        y = s.fl(np.add(y, zero, out=y))
+        if self.zero_point is c.ZeroPoint.BEFORE:
+            y = s.nearest(y, out=y)
+        is_nan = None
+        if np.isnan(np.maximum.reduce(y, initial=-np.inf)):
+            is_nan = np.isnan(y)
+            if self.nan is c.NaN.ERROR:
+                raise ValueError("values must have no NaN with nan=error: choose its code")
+            y[is_nan] = 0
+        too_large = y >= 2.0**63 if self.infinite is c.Infinite.LOWEST else None
+        if out.dtype != np.int32:
+            np.copyto(out, np.clip(y, low, high, out=y), "unsafe")
+        elif self.int32 is c.Int32.WRAP:
+            ends = fl(np.array([low, high], np.float64)).tolist()
+            np.copyto(out, np.clip(y, *ends, out=y).astype(np.int64), "unsafe")
+        else:
+            whole = np.clip(y, -(2.0**31), 2.0**31, out=y).astype(np.int64)
+            np.copyto(out, np.clip(whole, low, high), "unsafe")
+        if too_large is not None:
+            out[too_large] = low
+        if self.infinite is c.Infinite.INT32_MIN:
+            whole = np.where(np.abs(unshifted) < 2.0**31, unshifted, -(2.0**31)).astype(np.int64)
+            np.copyto(out, np.clip(_int32_sum(whole, zero), low, high), "unsafe")
+        if is_nan is not None:
+            code: Array | int = low
+            if self.nan is c.NaN.ZERO:
+                code = -(2**31) if out.dtype == np.int32 else 0
+            elif self.nan is c.NaN.INT32_MIN:
+                code = np.clip(_int32_sum(np.int64(-(2**31)), zero), low, high)
+            np.copyto(out, code, "unsafe", where=is_nan)
+
+
+def _int32_sum(whole: Array | np.int64, zero: Array) -> Array:
+    """The sum modulo 2**32, as int32 has it."""
+    return (whole + zero.astype(np.int64) + 2**31) % 2**32 - 2**31
+
+
+def _reciprocal(scale: float) -> float:
+    """1/scale rounded to float64 on integers: Python divides small ones as floats."""
+    n, d = scale.as_integer_ratio()
+    return (d << 64) / (n << 64)

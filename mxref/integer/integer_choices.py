@@ -1,0 +1,121 @@
+"""Choices of integer operations: what implementations of one formula do differently.
+
+The first member of each is the default. A choice that a call does not read is refused.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TypeVar
+
+from mxref.support.text import unknown_name
+
+__all__ = [
+    "Infinite", "Int32", "NaN", "Nibbles", "Order", "Padding", "Rounding", "ScaleType", "Scaling",
+    "ZeroPoint",
+]  # fmt: skip
+
+Member = TypeVar("Member", bound=enum.Enum)
+
+
+class Scaling(enum.Enum):
+    """How a number is brought to the scale's units, in float32. Source: SPEC_NOTES Q2."""
+
+    RECIPROCAL = "reciprocal"  #: times 1/scale, rounded: torch, ExecuTorch
+    DIVIDE = "divide"  #: divided by the scale: ONNX, onnxruntime
+
+
+class ZeroPoint(enum.Enum):
+    """When the zero point is added. Source: SPEC_NOTES Q3."""
+
+    AFTER = "after"  #: to the rounded number: torch per tensor and channel, ExecuTorch's C++
+    BEFORE = "before"  #: and the sum is rounded: torch per token and per group
+
+
+class NaN(enum.Enum):
+    """The code of a NaN. Source: SPEC_NOTES Q4."""
+
+    ERROR = "error"  #: a ValueError
+    ZERO = "zero"  #: 0, and in int32 80000000: torch on x86
+    LOWEST = "lowest"  #: quant_min: ExecuTorch's C++ on x86, onnxruntime
+    INT32_MIN = "int32_min"  #: -2**31 plus the zero point, modulo 2**32: ONNX's reference on x86
+
+
+class Infinite(enum.Enum):
+    """The code of numbers that an integer type does not hold. Source: SPEC_NOTES Q5."""
+
+    SATURATE = "saturate"  #: quant_min or quant_max: torch, onnxruntime
+    LOWEST = "lowest"  #: quant_min from 2**63 on: ExecuTorch's C++ on x86
+    INT32_MIN = "int32_min"  #: the same from +-2**31 on, and sums modulo 2**32: ONNX's reference
+
+
+class Int32(enum.Enum):
+    """The codes of int32 that are too large for float32. Source: SPEC_NOTES Q6."""
+
+    SATURATE = "saturate"  #: the range, exactly: ExecuTorch's C++
+    WRAP = "wrap"  #: clamped in float32, where 2**31 - 1 is 2**31, which becomes -2**31: torch
+
+
+class ScaleType(enum.Enum):
+    """The type in which 1/scale is computed. Source: SPEC_NOTES Q2."""
+
+    FLOAT32 = "float32"  #: of the scale rounded to float32: ExecuTorch's C++, torch's tensors
+    FLOAT64 = "float64"  #: of the scale as it was given, then rounded: torch with a Python float
+
+
+class Nibbles(enum.Enum):
+    """Which nibble of a byte has the first of two codes. Source: SPEC_NOTES Q9."""
+
+    HIGH_FIRST = "high_first"  #: Vulkan's linear_qcs4w
+    LOW_FIRST = "low_first"  #: Vulkan's linear_q4gsw
+
+
+class Order(enum.Enum):
+    """Where a weight-only linear layer applies the scale. Source: SPEC_NOTES Q10."""
+
+    EXACT = "exact"  #: the exact sum, rounded once
+    DEQUANTIZE = "dequantize"  #: to each weight: dequantize and linear, torch on x86
+    SCALE_LAST = "scale_last"  #: to the sum: Vulkan's qcs8w shader
+    OFFSET = "offset"  #: to the sum over w + 8 less 8 times the sum of x: Vulkan's qcs4w shader
+
+
+class Rounding(enum.Enum):
+    """The rounding of RESCALE. Source: SPEC_NOTES Q12."""
+
+    SINGLE = "single"  #: ties toward +infinity
+    DOUBLE = "double"  #: 2**30 is added, too, with the sign of the value, if the shift is above 31
+
+
+class Padding(enum.Enum):
+    """What is sampled outside of an image. Source: SPEC_NOTES Q13."""
+
+    ZEROS = "zeros"  #: the zero point
+    BORDER = "border"  #: the nearest pixel of the border
+
+
+def chosen(kind: type[Member], got: str | Member, parameter: str) -> Member:
+    """A member by its spelling.
+
+    Raises:
+        ValueError: no member of the choice.
+
+    >>> chosen(Nibbles, "low_first", "nibbles")
+    <Nibbles.LOW_FIRST: 'low_first'>
+    """
+    try:
+        return kind(got)
+    except ValueError:
+        known = {member.value: None for member in kind}
+        raise ValueError(unknown_name(parameter, got, known)) from None
+
+
+def refuse_unread(member: enum.Enum, parameter: str, reason: str) -> None:
+    """Refuse a choice that a call does not read, unless it is the default.
+
+    Raises:
+        ValueError: another member than the first.
+
+    >>> refuse_unread(Int32.SATURATE, "int32", "dtype is int8")
+    """
+    if member is not next(iter(type(member))):
+        raise ValueError(f"{parameter}={member.value} is not read where {reason}: leave it out")

@@ -1,0 +1,416 @@
+"""Affine quantization: bits written by hand, the slow twin, shapes, choices and refusals."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from helpers import sentence
+
+from mxref.bits import single
+from mxref.exact import integer as exact
+from mxref.integer import (
+    SNORM8,
+    SNORM16,
+    QParams,
+    affine,
+    choose_qparams,
+    dequantize_affine,
+    quantize_affine,
+)
+from mxref.integer import integer_choices as c
+
+SCALES = [0.013, 0.1, 0.3, 1 / 127, 1 / 255, 1 / 32767, 2.0**-16]
+EDGES = [2.0**-126, 2.0**-127, 2.0**-128 + 2.0**-149, 2.0**127, 3.4028234663852886e38]
+CHOICES = (c.Scaling, c.ZeroPoint, c.NaN, c.Infinite, c.Int32, c.ScaleType)
+NAMES = ("scaling", "zero_point", "nan", "infinite", "int32", "scale_type")
+TYPES = [np.int8, np.uint8, np.int16, np.uint16, np.int32]
+
+
+def f32(*patterns: int) -> np.ndarray:
+    return np.array(patterns, np.uint32).view(np.float32)
+
+
+def bits(x: Any) -> list[str]:
+    return [f"{int(pattern):08x}" for pattern in np.asarray(x, np.float32).reshape(-1).view("u4")]
+
+
+def double(scale: float) -> int:
+    return int(np.float64(scale).view(np.uint64))
+
+
+def policies(dtype: Any) -> list[dict[str, str]]:
+    """Every combination of choices that a call with this dtype reads."""
+    found = []
+    for members in itertools.product(*CHOICES):
+        policy = {name: member.value for name, member in zip(NAMES, members, strict=True)}
+        divides = policy["scaling"] == "divide" and policy["scale_type"] == "float64"
+        unread = policy["int32"] == "wrap" and dtype != np.int32
+        beyond = dtype == np.int32 or policy["zero_point"] == "before"
+        beyond = beyond and "int32_min" in (policy["nan"], policy["infinite"])
+        if policy["nan"] != "error" and not (divides or unread or beyond):
+            found.append(policy)
+    return found
+
+
+def midpoints(scale: float, zero_point: int, codes: np.ndarray) -> np.ndarray:
+    """Every number halfway between two codes, as float32, and its neighbours."""
+    middle = ((codes + 0.5 - zero_point) * np.float64(np.float32(scale))).astype(np.float32)
+    around = [np.nextafter(middle, np.float32(s * np.inf)) for s in (-1, 1)]
+    return np.concatenate([middle, *around])
+
+
+def check(x: np.ndarray, qparams: QParams, **policy: str) -> None:
+    """The fast path gives what the slow twin gives."""
+    defaults = {name: next(iter(kind)).value for name, kind in zip(NAMES, CHOICES, strict=True)}
+    choices = list((defaults | policy).values())
+    width = 8 * np.dtype(qparams.dtype).itemsize
+    low, high, zero = qparams.quant_min, qparams.quant_max, int(qparams.zero_point)
+    scale = double(float(qparams.scale))
+    want = [
+        exact.quantize_affine(int(b), scale, zero, low, high, width, choices)
+        for b in x.view(np.uint32).tolist()
+    ]
+    got = quantize_affine(x, qparams, **policy).tolist()
+    wrong = [(bits(x[i]), got[i], want[i]) for i in range(len(x)) if got[i] != want[i]]
+    assert wrong == [], (qparams, policy)
+
+
+# --- bits that tell the choices apart -------------------------------------------------------------
+
+
+def test_q2_the_reciprocal_is_not_the_quotient() -> None:
+    x, qparams = f32(0x3E191687), QParams(f32(0x3C54FDF4)[0])
+    assert bits(np.float32(1) / f32(0x3C54FDF4)) == ["4299d89d"]
+    assert quantize_affine(x, qparams).tolist() == [11]
+    assert quantize_affine(x, qparams, scaling="divide").tolist() == [12]
+
+
+def test_q2_half_of_the_midpoints_of_one_scale_tell() -> None:
+    codes = np.arange(-128, 127)
+    x = midpoints(0.013, 0, codes)[:255]
+    quotient = quantize_affine(x, QParams(0.013), scaling="divide")
+    assert np.count_nonzero(quantize_affine(x, QParams(0.013)) != quotient) == 49
+
+
+def test_q2_the_reciprocal_of_a_float64() -> None:
+    x = f32(0x3E191687)
+    assert quantize_affine(x, QParams(0.013), scale_type="float64").tolist() == [12]
+    assert quantize_affine(x, QParams(0.013)).tolist() == [11]
+    assert quantize_affine(x, QParams(np.float32(0.013)), scale_type="float64").tolist() == [11]
+    assert affine._reciprocal(0.013) == 1 / 0.013
+
+
+def test_q3_the_zero_point_before_or_after_rounding() -> None:
+    x = np.float32([0.5, 1.5, 2.5, -0.5, -1.5])
+    assert quantize_affine(x, QParams(1.0, 1)).tolist() == [1, 3, 3, 1, -1]
+    assert quantize_affine(x, QParams(1.0, 1), zero_point="before").tolist() == [2, 2, 4, 0, 0]
+
+
+def test_q4_the_code_of_a_nan() -> None:
+    x = f32(0x7FC00000, 0xFF800001, 0x3F800000)
+
+    def code(nan: str, dtype: Any = np.int8, zero_point: int = 0) -> list[int]:
+        info = np.iinfo(dtype)
+        qparams = QParams(1.0, zero_point, info.min, info.max, dtype)
+        return quantize_affine(x, qparams, nan=nan).tolist()
+
+    assert code("zero") == [0, 0, 1]
+    assert code("zero", np.int32) == [-(2**31), -(2**31), 1]
+    assert code("lowest") == [-128, -128, 1]
+    assert code("int32_min") == [-128, -128, 1]
+    assert code("int32_min", zero_point=-7) == [127, 127, -6]
+    with pytest.raises(ValueError, match=r"values must have no NaN with nan=error"):
+        code("error")
+
+
+def test_q5_the_code_of_what_no_integer_holds() -> None:
+    x = np.float32([np.inf, -np.inf, 2.0**63, 2.0**62, -(2.0**63), 2.0**31, -(2.0**31), 2.0**30])
+
+    def codes(infinite: str, zero_point: int = 0) -> list[int]:
+        return quantize_affine(x, QParams(1.0, zero_point), infinite=infinite).tolist()
+
+    assert codes("saturate") == [127, -128, 127, 127, -128, 127, -128, 127]
+    assert codes("lowest") == [-128, -128, -128, 127, -128, 127, -128, 127]
+    assert codes("int32_min") == [-128, -128, -128, -128, -128, -128, -128, 127]
+    assert codes("int32_min", -7) == [127, 127, 127, 127, 127, 127, 127, 127]
+    # The sum itself wraps around.
+    x = np.float32([-(2.0**31) + 128, 2.0**31 - 128])
+    assert codes("int32_min", 0) == [-128, 127]
+    wide = QParams(1.0, -1000, -32768, 32767, np.int16)
+    assert quantize_affine(x, wide, infinite="int32_min").tolist() == [32767, 32767]
+
+
+def test_q6_int32_wraps_or_saturates() -> None:
+    x = np.float32([np.inf, 2.0**31, 2147483520, -(2.0**32), 5])
+    for high in (2**31 - 1, 2**31 - 2):
+        qparams = QParams(1.0, 0, -(2**31), high, np.int32)
+        low = -(2**31)
+        assert quantize_affine(x, qparams).tolist() == [high, high, 2147483520, low, 5]
+        wrapped = quantize_affine(x, qparams, int32="wrap")
+        assert wrapped.tolist() == [low, low, 2147483520, low, 5]
+
+
+def test_q7_normalised_integers() -> None:
+    assert (bits(SNORM8.scale), bits(SNORM16.scale)) == (["3c010204"], ["38000100"])
+    for snorm, top, half in ((SNORM8, 127, 64), (SNORM16, 32767, 16384)):
+        assert 1 / np.float32(snorm.scale) == top
+        x = np.float32([1, 0.5, -1, -2, 2, -np.inf])
+        assert quantize_affine(x, snorm).tolist() == [top, half, -top, -top, top, -top]
+        codes = np.arange(-top, top + 1).astype(snorm.dtype)
+        numbers = dequantize_affine(codes, snorm)
+        assert numbers[[0, -1]].tolist() == [-1, 1]
+        inexact = np.count_nonzero(numbers != codes.astype(np.float32) / np.float32(top))
+        assert inexact == {127: 16, 32767: 1536}[top]
+        assert np.array_equal(quantize_affine(numbers, snorm), codes)
+    assert bits(dequantize_affine(np.int8([-128, -72]), SNORM8)) == ["bf810204", "bf112244"]
+    assert bits(np.float32(-72) / np.float32(127)) == ["bf112245"]
+
+
+def test_q7_the_identity_of_codes() -> None:
+    drawn = np.random.default_rng(7)
+    for dtype in (np.int8, np.uint8, np.int16, np.uint16):
+        info = np.iinfo(dtype)
+        codes = np.arange(info.min, info.max + 1).astype(dtype)
+        scales = [*(2.0 ** drawn.uniform(-120, 100, 12)), *SCALES, *EDGES[:3]]
+        for scale in scales:
+            zero_point = int(drawn.integers(info.min, info.max + 1))
+            qparams = QParams(scale, zero_point, info.min, info.max, dtype)
+            back = quantize_affine(dequantize_affine(codes, qparams), qparams)
+            assert np.array_equal(back, codes), (dtype, scale, zero_point)
+    wide = QParams(0.1, 0, -(2**31), 2**31 - 1, np.int32)
+    far = dequantize_affine(np.int32([16777217, 65535, -65535]), wide)
+    assert quantize_affine(far, wide).tolist() == [16777216, 65535, -65535]
+    # Beyond float32 a code comes back as an infinity does.
+    largest = QParams(EDGES[-1])
+    with np.errstate(all="raise"):
+        numbers = dequantize_affine(np.int8([1, 2]), largest)
+    assert bits(numbers) == ["7f7fffff", "7f800000"]
+
+
+# --- the slow twin --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [*SCALES, 1.0, 3.0])
+def test_q1_midpoints_are_those_of_the_twin(scale: float) -> None:
+    codes = np.arange(-130, 130)
+    for zero_point, policy in itertools.product((0, 1, -7), policies(np.int8)):
+        if policy["nan"] == "zero" and policy["infinite"] == "saturate":
+            x = midpoints(scale, zero_point, codes)
+            check(x[:: 3 if zero_point == 1 else 11], QParams(scale, zero_point), **policy)
+
+
+def specials(dtype: Any) -> np.ndarray:
+    ends = [2.0**k for k in (8, 15, 16, 24, 31, 32, 62, 63, 64, 127)] + [2.0**31 - 128]
+    top = float(np.iinfo(dtype).max)
+    at_ends = np.float32([*ends, top, top + 0.5, top + 1, 0.5, 1.5, 2.5, 0.0])
+    around = [np.nextafter(at_ends, np.float32(s)) for s in (np.inf, -np.inf)]
+    positive = np.concatenate([at_ends, *around, f32(0x7F800000, 0x7FC00000, 1, 0x7F7FFFFF)])
+    return np.concatenate([positive, -positive])
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_special_numbers_are_those_of_the_twin(dtype: Any) -> None:
+    info, x = np.iinfo(dtype), specials(dtype)
+    zero_points = itertools.cycle((0, info.min, 3, info.max, max(-7, info.min)))
+    for policy, zero_point in zip(policies(dtype), zero_points, strict=False):
+        check(x, QParams(1.0, zero_point, info.min, info.max, dtype), **policy)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_random_patterns_are_those_of_the_twin(dtype: Any) -> None:
+    drawn, info = np.random.default_rng(8), np.iinfo(dtype)
+    for scale in [*SCALES, *EDGES]:
+        for policy in policies(dtype)[::7]:
+            x = drawn.integers(0, 1 << 32, 24, np.uint32).view(np.float32)
+            with np.errstate(over="ignore"):
+                near = np.float32(drawn.normal(size=24) * 2.0 ** drawn.integers(0, 9) * scale)
+            zero_point = int(drawn.integers(info.min, info.max + 1))
+            qparams = QParams(scale, zero_point, info.min, info.max, dtype)
+            check(np.concatenate([x, near]), qparams, **policy)
+
+
+def test_codes_are_read_as_the_twin_reads_them() -> None:
+    every = [np.arange(np.iinfo(d).min, np.iinfo(d).max + 1).astype(d) for d in TYPES[:3:2]]
+    wide = np.int32([0, 1, -1, 2**31 - 1, -(2**31), 16777217, -16777219, 33554435])
+    for codes, scale in itertools.product((*every, wide), (0.013, 1 / 127, 2.0**-127, 2.0**120)):
+        info = np.iinfo(codes.dtype)
+        some = codes[:: 1 if len(codes) < 300 else 61]
+        for zero_point in (0, info.min, info.max, 3):
+            qparams = QParams(scale, zero_point, info.min, info.max, codes.dtype)
+            want = [exact.dequantize_affine(q, double(scale), zero_point) for q in some.tolist()]
+            assert dequantize_affine(some, qparams).view(np.uint32).tolist() == want
+
+
+def test_other_modes_have_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = np.random.default_rng(9)
+    x = drawn.integers(0, 1 << 32, 1 << 12, np.uint32).view(np.float32)
+    x = np.concatenate([x, np.float32(drawn.normal(size=1 << 12))])
+    results = []
+    for arithmetic in (single.NATIVE, single.CAREFUL):
+        monkeypatch.setattr(affine, "single", lambda arithmetic=arithmetic: arithmetic)
+        for dtype, scale in itertools.product(TYPES, (0.013, 2.0**-127, 2.0**100)):
+            info = np.iinfo(dtype)
+            qparams = QParams(scale, 3, info.min, info.max, dtype)
+            for policy in policies(dtype)[::5]:
+                codes = quantize_affine(x, qparams, **policy)
+                results += [codes, dequantize_affine(codes, qparams)]
+    half = len(results) // 2
+    for one, other in zip(results[:half], results[half:], strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+# --- shapes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
+def test_channels_are_tensors_of_their_own(axis: int) -> None:
+    drawn = np.random.default_rng(10)
+    x = np.float32(drawn.normal(size=(3, 4, 5)))
+    x[1] = 0  # a channel of zeros
+    count = x.shape[axis]
+    scales, zeros = np.float32(drawn.uniform(0.01, 0.1, count)), drawn.integers(-9, 9, count)
+    codes = quantize_affine(x, QParams(scales, zeros, axis=axis))
+    numbers = dequantize_affine(codes, QParams(scales, zeros, axis=axis))
+    for i in range(count):
+        own = QParams(scales[i], zeros[i])
+        part = quantize_affine(np.take(x, i, axis), own)
+        assert np.array_equal(np.take(codes, i, axis), part)
+        assert np.array_equal(np.take(numbers, i, axis), dequantize_affine(part, own))
+
+
+def test_groups_are_tensors_of_their_own() -> None:
+    drawn = np.random.default_rng(11)
+    x = np.float32(drawn.normal(size=(2, 12, 3)))
+    scales = np.float32(drawn.uniform(0.01, 0.1, (2, 4, 3)))
+    qparams = QParams(scales, -5, axis=1)
+    codes = quantize_affine(x, qparams, zero_point="before")
+    numbers = dequantize_affine(codes, qparams)
+    for i, g, j in np.ndindex(2, 4, 3):
+        own, group = QParams(scales[i, g, j], -5), (i, slice(3 * g, 3 * g + 3), j)
+        part = quantize_affine(x[group], own, zero_point="before")
+        assert np.array_equal(codes[group], part)
+        assert np.array_equal(numbers[group], dequantize_affine(part, own))
+
+
+def test_many_parts_and_other_memory() -> None:
+    x = np.float32(np.random.default_rng(12).normal(size=(300, 700)))
+    qparams = QParams(np.full(700, 0.01), axis=1)
+    want = quantize_affine(x, QParams(0.01))
+    for values in (x, np.asfortranarray(x), x[::-1][::-1], x.astype(">f4")):
+        assert np.array_equal(quantize_affine(values, qparams), want)
+        assert np.array_equal(quantize_affine(values, QParams(0.01)), want)
+    assert quantize_affine(x[:0], qparams).shape == (0, 700)
+    assert quantize_affine(np.float32(0.5), QParams(0.25)).tolist() == 2
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_narrow_floats_are_float32_first(dtype: Any) -> None:
+    x = np.arange(1 << 16, dtype=np.uint16).view(dtype)
+    with np.errstate(invalid="ignore"):
+        wide = x.astype(np.float32)
+    for scale in (0.013, 2.0**-127):
+        codes = quantize_affine(x, QParams(scale), nan="lowest")
+        assert np.array_equal(codes, quantize_affine(wide, QParams(scale), nan="lowest"))
+
+
+# --- choosing parameters --------------------------------------------------------------------------
+
+
+def test_q8_symmetric_scales() -> None:
+    vulkan = choose_qparams(
+        np.float32([-0.4, -0.7]), np.float32([0.1, 0]), -8, 7, axis=0, symmetric=True
+    )
+    assert bits(vulkan.scale) == bits(np.float32([0.4, 0.7]) / np.float32(7.5))
+    assert vulkan.zero_point.tolist() == 0
+    eight = choose_qparams(np.float32(-3), np.float32(2), symmetric=True)
+    assert bits(eight.scale) == bits(np.float32(3) / np.float32(127.5))
+    arm = choose_qparams(np.float32(-3), np.float32(2), -127, 127, symmetric=True, eps=2.0**-16)
+    assert bits(arm.scale) == bits(np.float32(3) / np.float32(127))
+    affine_ = choose_qparams(np.float32(-1), np.float32(2))
+    assert (bits(affine_.scale), affine_.zero_point.tolist()) == (bits(np.float32(3 / 255)), -43)
+    # The largest magnitude itself meets a tie.
+    three = choose_qparams(np.float32(-3), np.float32(3), -8, 7, symmetric=True)
+    assert bits(three.scale) == ["3ecccccd"]
+    assert quantize_affine(np.float32([3, -3]), three).tolist() == [7, -8]
+    zeros = choose_qparams(
+        np.float32([0, 1]), np.float32([0, 1]), axis=0, symmetric=True, eps=2.0**-16
+    )
+    assert zeros.scale[0] == 2.0**-16
+
+
+def test_q8_parameters_are_those_of_the_twin() -> None:
+    drawn = np.random.default_rng(13)
+    low, high = np.sort(
+        np.float32(drawn.normal(size=(2, 400)) * 2.0 ** drawn.integers(-30, 30, 400)), 0
+    )
+    eps = np.float32(2.0**-23).view(np.uint32)
+    for symmetric, (least, most, dtype) in itertools.product(
+        (False, True),
+        ((-128, 127, np.int8), (-8, 7, np.int8), (-127, 127, np.int8), (-32768, 32767, np.int16)),
+    ):
+        got = choose_qparams(low, high, least, most, dtype, 0, symmetric=symmetric)
+        zeros = np.broadcast_to(got.zero_point, 400).tolist()
+        for i in range(400):
+            patterns = (int(low[i].view(np.uint32)), int(high[i].view(np.uint32)))
+            want = exact.choose_qparams(*patterns, least, most, int(eps), symmetric=symmetric)
+            assert (int(np.float32(got.scale[i]).view(np.uint32)), zeros[i]) == want
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+ONE = np.float32([1])
+SCALE = "scale must be finite and above 2**-128"
+RANGE = "quant_min and quant_max must be a range of int8"
+UNREAD = "scale_type=float64 is not read where scaling is divide"
+AXIS = "axis must be given where scale is an array"
+BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    *((lambda s=s: QParams(s), ValueError, SCALE) for s in (0.0, -1.0, 2.0**-128, np.inf, 1e39)),
+    (lambda: QParams(np.nan), ValueError, SCALE),
+    (lambda: QParams(1.0, 128), ValueError, "zero_point must be from quant_min -128"),
+    (lambda: QParams(1.0, 0.5), TypeError, "zero_point must be integers, got float64"),
+    (lambda: QParams(1.0, [1, 2]), ValueError, "zero_point must be one integer or have the shape"),
+    (lambda: QParams([1.0, 2.0]), ValueError, AXIS),
+    (lambda: QParams(1.0, axis=0), ValueError, AXIS),
+    (lambda: QParams(1.0, 0, 3, 3), ValueError, RANGE),
+    (lambda: QParams(1.0, 0, -129), ValueError, RANGE),
+    (lambda: QParams(1.0, dtype=np.int64), TypeError, "dtype must be one of int8, uint8, int16"),
+    (lambda: QParams("a"), TypeError, "scale must be float64, float32"),
+    (lambda: quantized([0.5]), TypeError, "values must be float32, float16"),
+    (lambda: quantized(np.arange(3)), TypeError, "values must be float64, float32"),
+    (lambda: quantize_affine(ONE, QParams([1.0, 2.0], axis=0)), ValueError, "scale must have"),
+    (lambda: quantize_affine(FIVES, QParams([1.0], axis=1)), ValueError, "scale must fit"),
+    (lambda: quantize_affine(ONE, QParams([1.0], axis=1)), ValueError, "axis must be one of the"),
+    (lambda: quantize_affine(FIVES, HALVES), ValueError, "scale must have a divisor of 5 groups"),
+    (lambda: quantized(ONE, scaling="multiply"), ValueError, "scaling must be one of"),
+    (lambda: quantized(ONE, int32="wrap"), ValueError, "int32=wrap is not read"),
+    (lambda: quantized(ONE, scaling="divide", scale_type="float64"), ValueError, UNREAD),
+    (lambda: quantize_affine(ONE, INT32, nan="int32_min"), ValueError, "int32_min must be chosen"),
+    (
+        lambda: quantized(ONE, zero_point="before", infinite="int32_min"),
+        ValueError,
+        "int32_min must be chosen for 8 or 16 bits, with zero_point=after",
+    ),
+    (lambda: dequantize_affine(np.int16([1]), QParams(1.0)), TypeError, "codes must be int8"),
+    (lambda: choose_qparams(1.0, 0.0), ValueError, "low and high must be finite"),
+    (lambda: choose_qparams(-np.inf, 0.0), ValueError, "low and high must be finite"),
+]
+FIVES, HALVES = np.ones((2, 5), np.float32), QParams(np.ones((2, 2)), axis=1)
+INT32 = QParams(1.0, 0, -9, 9, np.int32)
+
+
+def quantized(values: Any, **choices: str) -> np.ndarray:
+    return quantize_affine(values, QParams(1.0), **choices)
+
+
+@pytest.mark.parametrize(("call", "kind", "text"), BAD, ids=range(len(BAD)))
+def test_misuse_is_refused_in_one_sentence(
+    call: Callable[[], Any], kind: type[Exception], text: str
+) -> None:
+    said = sentence(kind, call)
+    assert said.startswith(text)
+    assert "\n" not in said

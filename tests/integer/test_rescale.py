@@ -1,0 +1,181 @@
+"""RESCALE: bits by hand, the slow twin, and where it parts from dequantize and quantize."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import sentence
+
+from mxref.exact import integer as exact
+from mxref.integer import (
+    QParams,
+    dequantize_affine,
+    multiplier_shift,
+    quantize_affine,
+    rescale,
+)
+
+RATIOS = [1 / 2, 1 / 4, 3 / 4, 3 / 2, 0.1, 1 / 3, 1 / 127, 1.0, 2.0, 1 - 2.0**-33, 2.0**-40, 100.0]
+INT8 = np.arange(-128, 128).astype(np.int8)
+
+
+def test_q12_multipliers_by_hand() -> None:
+    assert [int(part) for part in multiplier_shift(1.0)] == [0x40000000, 30]
+    assert [int(part) for part in multiplier_shift(1 / 3)] == [0x55555555, 32]
+    assert [int(part) for part in multiplier_shift(1.0, 16)] == [0x4000, 14]
+    # The significand rounds up to a power of two.
+    assert [int(part) for part in multiplier_shift(1 - 2.0**-33)] == [0x40000000, 30]
+    assert [int(part) for part in multiplier_shift(1 - 2.0**-17, 16)] == [0x4000, 14]
+    # Beyond S = 62 bits are cut off the multiplier.
+    assert [int(part) for part in multiplier_shift(2.0**-33)] == [0x20000000, 62]
+    assert [int(part) for part in multiplier_shift(2.0**-1074)] == [0, 62]
+
+
+def test_multipliers_are_those_of_the_twin() -> None:
+    drawn = np.random.default_rng(1)
+    scales = np.ldexp(drawn.uniform(0.5, 1, 600), drawn.integers(-80, 13, 600))
+    scales = np.concatenate([scales, 2.0 ** np.arange(-80, 13), RATIOS])
+    for bits in (16, 32):
+        multipliers, shifts = multiplier_shift(scales, bits)
+        assert (multipliers.dtype, shifts.dtype) == (np.int32, np.int8)
+        for scale, m, s in zip(scales.tolist(), multipliers.tolist(), shifts.tolist(), strict=True):
+            assert (m, s) == exact.multiplier_shift(Fraction(scale), bits)
+
+
+def test_q12_single_and_double_rounding() -> None:
+    value = np.int32([7984])  # 11.4991
+    assert Fraction(7984 * 1583594044, 2**40) < Fraction(23, 2)
+    for rounding, code in (("single", 11), ("double", 12)):
+        assert rescale(value, 1583594044, 40, rounding=rounding).tolist() == [code]
+    # A tie goes toward +infinity.
+    assert rescale(np.int8([1, 3, -1, -3]), *multiplier_shift(0.5)).tolist() == [1, 2, 0, -1]
+
+
+@pytest.mark.parametrize("rounding", ["single", "double"])
+def test_codes_are_those_of_the_twin(rounding: str) -> None:
+    drawn = np.random.default_rng(2)
+    limits = {8: (-128, 127), 16: (-32768, 32767), 32: (-(2**31), 2**31 - 1)}
+    for shift in (2, 3, 30, 31, 32, 33, 40, 61, 62):
+        top = min(2 ** (shift - 1), 2**31)
+        ends = [-top, top - 1, 0, 1, -1, top // 2]
+        values = np.array([v for v in ends if -top <= v < top], np.int64)
+        values = np.append(values, drawn.integers(-top, top, 20)).astype(np.int32)
+        for multiplier in (0, 1, 2**30, 2**31 - 1, int(drawn.integers(0, 2**31))):
+            for dtype, (low, high) in zip(
+                (np.int8, np.int16, np.int32), limits.values(), strict=True
+            ):
+                zero_point = 5 if dtype == np.int8 else 0
+                got = rescale(values, multiplier, shift, 0, zero_point, rounding, dtype=dtype)
+                want = [
+                    exact.rescale(v, multiplier, shift, rounding) + zero_point
+                    for v in values.tolist()
+                ]
+                assert got.tolist() == [min(max(w, low), high) for w in want]
+                assert got.dtype == dtype
+
+
+def test_sixteen_bit_multipliers_are_those_of_the_twin() -> None:
+    drawn = np.random.default_rng(3)
+    for scale in (0.9, 2.0**-10, 2.0**-17, 1 / 3):
+        multiplier, shift = multiplier_shift(scale, 16)
+        top = min(int(2**30 / scale), 2**47 - 1)
+        values = np.append(drawn.integers(-top, top, 50), [top, -top, 0, 1])
+        want = [exact.rescale(v, int(multiplier), int(shift)) for v in values.tolist()]
+        got = rescale(values, multiplier, shift, dtype=np.int32, bits=16)
+        assert got.tolist() == want
+
+
+def test_channels_and_zero_points() -> None:
+    drawn = np.random.default_rng(4)
+    scales = drawn.uniform(0.1, 2, 5)
+    multipliers, shifts = multiplier_shift(scales)
+    values = drawn.integers(0, 256, (3, 2, 5)).astype(np.uint8)
+    got = rescale(values, multipliers, shifts, 7, -3)
+    for i, scale in enumerate(scales.tolist()):
+        own = multiplier_shift(scale)
+        assert np.array_equal(got[..., i], rescale(values[..., i], *own, 7, -3))
+        want = [
+            exact.rescale(int(v) - 7, *exact.multiplier_shift(Fraction(scale))) - 3
+            for v in values[..., i].flat
+        ]
+        assert got[..., i].reshape(-1).tolist() == [min(max(w, -128), 127) for w in want]
+    far = np.uint16([0, 32768, 65535])
+    assert rescale(far, *multiplier_shift(1.0), 32768, dtype=np.int16).tolist() == [
+        -32768,
+        0,
+        32767,
+    ]
+    back = rescale(np.int16([-32768, 0, 32767]), *multiplier_shift(1.0), 0, 32768, dtype=np.uint16)
+    assert back.tolist() == far.tolist()
+
+
+def test_q12_where_rescale_parts_from_dequantize_and_quantize() -> None:
+    differing = {}
+    for ratio in [*RATIOS[:5], 1.0, 2.0, 4.0]:
+        one = rescale(INT8, *multiplier_shift(ratio))
+        numbers = dequantize_affine(INT8, QParams(ratio))
+        differing[ratio] = int(np.count_nonzero(one != quantize_affine(numbers, QParams(1.0))))
+    assert differing == {0.5: 64, 0.25: 32, 0.75: 32, 1.5: 43, 0.1: 12, 1.0: 0, 2.0: 0, 4.0: 0}
+    wide = QParams(1.0, 0, -32768, 32767, np.int16)
+    unclamped = rescale(INT8, *multiplier_shift(1.5), dtype=np.int16)
+    numbers = dequantize_affine(INT8, QParams(1.5))
+    assert np.count_nonzero(unclamped != quantize_affine(numbers, wide)) == 64
+
+
+ONE = np.int8([1])
+M, S = 1 << 30, 30
+WIDE = np.array([1 << 47])
+BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (lambda: multiplier_shift(0.0), ValueError, "scale must be positive and finite"),
+    (lambda: multiplier_shift(-1.0), ValueError, "scale must be positive and finite"),
+    (lambda: multiplier_shift(np.inf), ValueError, "scale must be positive and finite"),
+    (lambda: multiplier_shift(np.nan), ValueError, "scale must be positive and finite"),
+    (lambda: multiplier_shift(2.0**29), ValueError, "scale must be below 2**29"),
+    (lambda: multiplier_shift(2.0**13, 16), ValueError, "scale must be below 2**13"),
+    (lambda: multiplier_shift(1.0, 8), ValueError, "bits must be 16 or 32, got 8"),
+    (lambda: rescale([0.5], M, S), TypeError, "q and dtype must be int8, uint8"),
+    (lambda: rescale(ONE, M, S, dtype=np.int64), TypeError, "q and dtype must be int8, uint8"),
+    (lambda: rescale(ONE.view("u1"), M, S, dtype="u1"), ValueError, "q and dtype must not be"),
+    (lambda: rescale(ONE.view("u1"), M, S, dtype="i4"), ValueError, "q and dtype must not be"),
+    (lambda: rescale(np.int32([1]), M, S, dtype="u1"), ValueError, "q and dtype must not be"),
+    (lambda: rescale(WIDE, M, S), ValueError, "bits must be 16 or 32, and 16 for 48-bit"),
+    (lambda: rescale(ONE, M, S, bits=8), ValueError, "bits must be 16 or 32, and 16 for 48-bit"),
+    (lambda: rescale(ONE, 1, S, 0, 0, "double", bits=16), ValueError, "rounding must be single"),
+    (lambda: rescale(ONE, M, S, 0, 0, "inexact"), ValueError, "rounding must be one of single"),
+    (lambda: rescale(ONE, M, S, 128), ValueError, "input_zp must be a value of 8 bits"),
+    (lambda: rescale(np.int16([1]), M, S, 1), ValueError, "input_zp must be a value of 8 bits"),
+    (
+        lambda: rescale(ONE, M, S, 0, 1, dtype="i2"),
+        ValueError,
+        "output_zp must be a value of 8 bits",
+    ),
+    (
+        lambda: rescale(ONE, M, S, 0, 1, dtype="u2"),
+        ValueError,
+        "output_zp must be a value of 8 bits",
+    ),
+    (lambda: rescale(ONE, -1, S), ValueError, "multiplier must be from 0 to 2**31 - 1, and shift"),
+    (lambda: rescale(ONE, 1 << 31, S), ValueError, "multiplier must be from 0 to 2**31 - 1"),
+    (lambda: rescale(ONE, 1 << 15, S, bits=16), ValueError, "multiplier must be from 0 to 2**15"),
+    (lambda: rescale(ONE, M, 1), ValueError, "multiplier must be from 0 to 2**31 - 1, and shift"),
+    (lambda: rescale(ONE, M, 63), ValueError, "multiplier must be from 0 to 2**31 - 1, and shift"),
+    (lambda: rescale(ONE, [M, M], [S, S]), ValueError, "multiplier and shift must be one or one"),
+    (lambda: rescale(np.int8([2]), M, 2), ValueError, "q - input_zp must be from -2**(shift - 1)"),
+    (lambda: rescale(np.int8([-3]), M, 2), ValueError, "q - input_zp must be from -2**(shift"),
+    (lambda: rescale(ONE, M, 2, -1), ValueError, "q - input_zp must be from -2**(shift - 1)"),
+    (lambda: rescale(WIDE, 1, 62, bits=16), ValueError, "q must have at most 48 bits"),
+    (lambda: rescale(WIDE - 1, 1, 15, bits=16), ValueError, "q * multiplier * 2**-shift must be"),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "text"), BAD, ids=range(len(BAD)))
+def test_misuse_is_refused_in_one_sentence(
+    call: Callable[[], Any], kind: type[Exception], text: str
+) -> None:
+    said = sentence(kind, call)
+    assert said.startswith(text)
+    assert "\n" not in said
