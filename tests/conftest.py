@@ -3,12 +3,13 @@
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
-from shares import Share
+from shares import Part, Share
 
 # Derandomised everywhere: a failure on one machine is a failure on every machine.
 settings.register_profile("ci", derandomize=True, max_examples=200, deadline=None)
@@ -36,6 +37,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--complete",
         action="store_true",
         help="everything that a run has a share of, not only share MXREF_SHARE (an integer; 0)",
+    )
+    parser.addoption(
+        "--part",
+        type=Part.of,
+        default=Part(0, 1),
+        help="I/N: of all tests selected those at I, I + N and so on; 0/N to N-1/N are all of them",
     )
     parser.addoption(
         "--peers",
@@ -66,17 +73,26 @@ def share_of(config: pytest.Config) -> Share:
     return Share(None if config.getoption("--complete") else int(os.environ.get("MXREF_SHARE", 0)))
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out cases of `sampled` tests that other shares have, unless they are named."""
-    if any("::" in arg for arg in config.args):
-        return
-    marked = [(item, mark) for item in items if (mark := item.get_closest_marker("sampled"))]
-    tests = [(item.nodeid.partition("[")[0], mark.args[0]) for item, mark in marked]
-    left_out = [marked[place][0] for place in share_of(config).left_out(tests)]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        others = {id(item) for item in left_out}
-        items[:] = [item for item in items if id(item) not in others]
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Iterator[None]:
+    """Leave out what other shares have, unless it is named; and then what other parts have."""
+    if not any("::" in arg for arg in config.args):
+        marked = [(item, mark) for item in items if (mark := item.get_closest_marker("sampled"))]
+        tests = [(item.nodeid.partition("[")[0], mark.args[0]) for item, mark in marked]
+        leave_out(config, items, [marked[place][0] for place in share_of(config).left_out(tests)])
+    yield
+    part: Part = config.getoption("--part")
+    leave_out(config, items, [item for i, item in enumerate(items) if not part.takes(i)])
+
+
+def leave_out(config: pytest.Config, items: list[pytest.Item], others: list[pytest.Item]) -> None:
+    """Deselect the others of all items."""
+    if others:
+        config.hook.pytest_deselected(items=others)
+        places = {id(item) for item in others}
+        items[:] = [item for item in items if id(item) not in places]
 
 
 @pytest.fixture(scope="session")

@@ -57,7 +57,7 @@ def designed_blocks(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[s
         some = [points[(first + i) % len(points)] for i in range(31)]
         signed = [bits | sign * ((i + first) % 2) for i, bits in enumerate(some)]
         yield f"turned_{first:03}", [*signed, numbers[-1]]
-    for field in _block_fields(layout):
+    for field in _block_fields(fmt, layout):
         edge = at(field, 128, layout)
         for name, amax in (("below", edge - 1), ("at", edge), ("above", edge + 1)):
             block = [max(amax - (i << layout.mantissa_bits - 1), 0) for i in range(32)]
@@ -78,9 +78,10 @@ def designed_blocks(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[s
     )
 
 
-def _block_fields(layout: FloatLayout) -> list[int]:
+def _block_fields(fmt: ElementFormat, layout: FloatLayout) -> list[int]:
     last = (1 << layout.exponent_bits) - 2
     near_one = [layout.bias + k for k in (-9, -1, 0, 1, 8)]
     if layout != F32:
         return [1, 2, *near_one, last - 1, last]
-    return sorted([1, 2, 9, last // 3, *near_one, 2 * last // 3, last - 1, last])
+    # emax + 1 is where the floor of the shared exponent steps from scale 00 to 01.
+    return sorted({1, 2, fmt.emax + 1, 9, last // 3, *near_one, 2 * last // 3, last - 1, last})

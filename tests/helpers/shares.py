@@ -41,3 +41,23 @@ class Share:
             if not (self.takes(index + index // parts, parts) if parts else self.number is None):
                 found.append(place)
         return found
+
+
+@dataclass(frozen=True)
+class Part:
+    """The tests at `number`, `number + count` and so on."""
+
+    number: int
+    count: int
+
+    @classmethod
+    def of(cls, text: str) -> Part:
+        """The part that `I/N` names."""
+        number, slash, count = text.partition("/")
+        if not (slash and number.isdecimal() and count.isdecimal() and int(number) < int(count)):
+            raise ValueError(f"--part must be I/N with I below N, got {text!r}")
+        return cls(int(number), int(count))
+
+    def takes(self, index: int) -> bool:
+        """Whether the part has the test at an index."""
+        return index % self.count == self.number

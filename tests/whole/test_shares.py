@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from shares import PARTS, SHARES, Share
+from shares import PARTS, SHARES, Part, Share
 
 from mxref.golden.level2 import families
 
@@ -43,6 +43,18 @@ def test_parts_divide_the_number_of_shares() -> None:
     assert [SHARES % parts for parts in PARTS] == [0] * len(PARTS)
     with pytest.raises(ValueError, match="parts must be one of"):
         Share(0).takes(0, 29)
+
+
+def test_parts_together_are_all_tests() -> None:
+    parts = [Part.of(f"{number}/3") for number in range(3)]
+    assert [[index for index in range(7) if part.takes(index)] for part in parts] == [
+        [0, 3, 6],
+        [1, 4],
+        [2, 5],
+    ]
+    for text in ("3/3", "1", "-1/3", "a/b", "1/0"):
+        with pytest.raises(ValueError, match="I/N with I below N"):
+            Part.of(text)
 
 
 def test_nothing_depends_on_the_date() -> None:
