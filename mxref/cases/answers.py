@@ -15,10 +15,11 @@ from mxref.blocks.container import Blocks
 from mxref.blocks.dequantization import dequantize
 from mxref.blocks.quantization import quantize
 from mxref.blocks.two_level import TensorScale, TensorScaleKind
+from mxref.cases.integer_answers import exact_integer, fast_integers, first_policy
 from mxref.cases.layout_answers import exact_layout, fast_layout, packing_of
 from mxref.cases.product_answers import accumulations, exact_product, fast_products
 from mxref.cases.records import VectorFile
-from mxref.cases.words import LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.words import INTEGER_OPERATIONS, LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.formats.catalog import (
     E8M0,
     OTHER_BLOCK_FORMATS,
@@ -51,6 +52,8 @@ def reads(op: str) -> tuple[str, ...]:
     >>> reads("pack"), reads("quantize_tensor")[0]
     (('fp4_packing', 'fp6_packing'), 'tail')
     """
+    if op in INTEGER_OPERATIONS:  # which have choices of their own
+        return ()
     if op == "quantize_tensor":  # first the choice that whole blocks do not show
         return tuple(sorted(READS["quantize"], key=lambda name: name != "tail"))
     return READS["encode" if op == "encode_stochastic" else op]
@@ -138,6 +141,9 @@ def exact_answers(
     op: str, format: str, float: str, questions: Iterable[Sequence[int]], policy: Policy
 ) -> list[tuple[int, ...]]:
     """The output words of many cases, by the slow twin."""
+    if op in INTEGER_OPERATIONS:
+        first = first_policy(op, format)
+        return [exact_integer(op, format, w, first) for w in questions]
     if op in PRODUCT_OPERATIONS:
         return [(exact_product(format, float, w, str(policy)),) for w in questions]
     if format in OTHER_BLOCK_FORMATS:
@@ -203,6 +209,8 @@ def fast_answers(
     op: str, format: str, float: str, words: NDArray[Any], policy: Policy
 ) -> NDArray[Any]:
     """The output words of many cases, one a row, by the fast path."""
+    if op in INTEGER_OPERATIONS:
+        return fast_integers(op, format, words, first_policy(op, format))
     if op in PRODUCT_OPERATIONS:
         return fast_products(format, float, words, str(policy))
     if op in LAYOUT_OPERATIONS:

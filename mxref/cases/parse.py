@@ -10,6 +10,8 @@ from typing import Any
 
 from mxref._version import VECTORS_VERSION
 from mxref.bits.floats import LAYOUTS
+from mxref.cases.integer_answers import parsed_choices
+from mxref.cases.integer_words import FORMATS, counts
 from mxref.cases.layout_answers import SLOTS, sizes
 from mxref.cases.product_words import BOUNDS, PAIRS, operands, pair_formats
 from mxref.cases.records import DIGITS, SPEC, Case, VectorFile
@@ -97,7 +99,8 @@ def _file(header: dict[str, Any], cases: tuple[Case, ...], where: str) -> Vector
         raise VectorError(f"{where}: op must be one of {', '.join(OPERATIONS)}")
     if header["cases"] != len(cases) or not cases:
         raise VectorError(f"{where}: says {header['cases']} cases, the file has {len(cases)}")
-    if header["format"] not in _FORMATS or header["float"] not in (*LAYOUTS, *SLOTS):
+    known = FORMATS.get(header["op"], _FORMATS)
+    if header["format"] not in known or header["float"] not in (*LAYOUTS, *SLOTS):
         raise VectorError(
             f"{where}: format and float must be known ones, "
             f"got {header['format']!r} and {header['float']!r}"
@@ -125,6 +128,9 @@ def _columns(header: dict[str, Any], where: str) -> tuple[str, ...]:
         if header["op"] in PRODUCT_OPERATIONS and column in BOUNDS:
             continue
         try:
+            if header["op"] in FORMATS:  # whose policies have one spelling
+                parsed_choices(header["op"], header["format"], column)
+                continue
             spelled = _spelling(column)
         except (ValueError, TypeError) as error:
             raise VectorError(f"{where}: column {column!r} is no policy: {error}") from None
@@ -258,13 +264,15 @@ def _formats(op: str, name: str) -> tuple[BlockFormat | None, ElementFormat | No
     """The block format of a file, and the element format whose codes it has; None for none."""
     block = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}.get(name)
     element = ELEMENT_FORMATS.get(name) if block is None else block.element
-    return block, None if op == "shared_scale" else element
+    return block, None if op in ("shared_scale", *FORMATS) else element
 
 
 def _counts(op: str, name: str, inputs: tuple[int, ...], column: str) -> tuple[int, int]:
     """How many words a case must have in and out."""
     if op in LAYOUT_OPERATIONS:
         return sizes(op, name, inputs, _policy(column))
+    if op in FORMATS:
+        return counts(op, name, inputs)
     if op in PRODUCT_OPERATIONS:
         operands(inputs)
         return len(inputs), 1

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 __all__ = [
     "FLAGS",
+    "INTEGER_FLOATS",
+    "INTEGER_OPERATIONS",
     "LAYOUT_OPERATIONS",
     "MODELS",
     "OPERATIONS",
@@ -28,8 +30,14 @@ LAYOUT_OPERATIONS = (
 #: Operations on two operands, whose answers are compared with intervals where the standard leaves
 #: the order of additions open.
 PRODUCT_OPERATIONS = ("matmul",)
+#: Operations of `mxref.integer`, each with what its files have in place of a float type.
+INTEGER_FLOATS: Mapping[str, str] = {
+    "quantize_affine": "f32",
+    "dequantize_affine": "f32",
+}
+INTEGER_OPERATIONS = tuple(INTEGER_FLOATS)
 #: Operations whose cases have different numbers of words.
-VARIED_OPERATIONS = (*LAYOUT_OPERATIONS, *PRODUCT_OPERATIONS)
+VARIED_OPERATIONS = (*LAYOUT_OPERATIONS, *PRODUCT_OPERATIONS, *INTEGER_OPERATIONS)
 
 OPERATIONS = (
     "encode",
@@ -65,6 +73,8 @@ MODELS: Mapping[str, str] = {
     "elements down to 2**-76 below the scale",
     "M17": "lanes: one NaN, infinity or largest element in each lane, both signs; equal largest "
     "elements, pairs of ties, elements alone; codes in another order",
+    "M18": "affine quantization: midpoints of codes and their neighbours, the ends of ranges, of "
+    "int32 and int64, zero points with ties, the ends of the scales, axes and groups, every code",
     "M14": "binade ladder: first, middle and last significand of every exponent, both signs",
 }
 
@@ -136,6 +146,13 @@ RULES: Mapping[str, str] = {
     "N36": "float64 sources: one rounding or two",
     "N41": "scales that are not powers of two",
     "N43": "products: precision and order of the additions",
+    "Q1": "affine quantization",
+    "Q2": "affine quantization: reciprocal or quotient",
+    "Q3": "affine quantization: the zero point before or after rounding",
+    "Q4": "affine quantization: NaN",
+    "Q5": "affine quantization: infinities and what no integer holds",
+    "Q6": "affine quantization: int32",
+    "Q7": "codes back to numbers",
 }
 
 #: The clause on the numbers of each element format, and on encoding them.

@@ -17,6 +17,7 @@ from mxref.cli.target_arguments import (
 
 if TYPE_CHECKING:
     from mxref.conformance import Identified
+    from mxref.conformance.identification.integer_identification import IntegerFinding
 
 
 def add_parser(verbs: Verbs) -> None:
@@ -46,21 +47,44 @@ def add_parser(verbs: Verbs) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from mxref import conformance
-    from mxref.cases.words import OPERATIONS
+    from mxref.cases.integer_words import FORMATS
+    from mxref.cases.words import INTEGER_FLOATS, OPERATIONS
     from mxref.conformance.identification.identified_text import identified_json
     from mxref.conformance.identification.identify import settings
+    from mxref.conformance.identification.integer_identification import (
+        identify_integers,
+        integer_json,
+    )
 
-    refuse_unknown_names(vars(options), ((one.op, one.format, one.float) for one in settings()))
+    integers = ((op, f, INTEGER_FLOATS[op]) for op in INTEGER_FLOATS for f in FORMATS[op])
+    known = ((one.op, one.format, one.float) for one in settings())
+    refuse_unknown_names(vars(options), (*known, *integers))
     with chosen_target(options) as target:
         name = target.name
         found = conformance.identify(
             target, options.op or OPERATIONS, options.format or None, options.float or None
         )
+        more = identify_integers(target, options.op or OPERATIONS, options.format or ())
     if options.json:
-        print(json.dumps(identified_json(found), indent=1))
+        print(json.dumps(identified_json(found) + integer_json(more), indent=1))
     else:
-        _print(name, found)
-    return 0 if found and all(one.consistent for one in found) else 1
+        _print_integers(more)
+        if found or not more:
+            _print(name, found)
+    same = [*(one.consistent for one in found), *(bool(one.policies) for one in more)]
+    return 0 if same and all(same) else 1
+
+
+def _print_integers(results: Sequence[IntegerFinding]) -> None:
+    from mxref.conformance.identification.integer_identification import integer_lines
+
+    for one in results:
+        title, rows, rest = integer_lines(one)
+        print(title)
+        print_table(("choice", "is", "shown by"), rows)
+        for line in rest:
+            print(line)
+        print()
 
 
 def _print(name: str, results: Sequence[Identified]) -> None:

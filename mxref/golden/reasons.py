@@ -8,7 +8,7 @@ from functools import cache, partial
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.answers import exact_answers
 from mxref.cases.grid import grid, pattern
-from mxref.cases.words import SECTIONS
+from mxref.cases.words import INTEGER_OPERATIONS, SECTIONS
 from mxref.formats.catalog import (
     E8M0,
     OTHER_BLOCK_FORMATS,
@@ -18,6 +18,7 @@ from mxref.formats.catalog import (
     element_format,
 )
 from mxref.golden.entries import Why, Words
+from mxref.golden.integer_reasons import integer_reason
 from mxref.golden.product_reasons import product_reason
 from mxref.policy.policy import Policy
 
@@ -56,6 +57,8 @@ def _explainer(op: str, format: str, float: str) -> Explain:
         return _tensor
     if op == "matmul":
         return partial(product_reason, format, float)
+    if op in INTEGER_OPERATIONS:
+        return partial(integer_reason, op, format)
     if op in _FIXED:
         return _FIXED[op]
     layout = LAYOUTS[float]

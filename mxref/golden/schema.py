@@ -8,10 +8,12 @@ from typing import Any
 
 from mxref._version import VECTORS_VERSION
 from mxref.bits.floats import LAYOUTS
+from mxref.cases.integer_answers import DEFAULT, choices_of
+from mxref.cases.integer_words import FORMATS
 from mxref.cases.layout_answers import SLOTS
 from mxref.cases.product_words import BOUNDS, PAIRS
 from mxref.cases.records import DIGITS, SPEC
-from mxref.cases.words import FLAGS, MODELS, OPERATIONS, RULES
+from mxref.cases.words import FLAGS, INTEGER_OPERATIONS, MODELS, OPERATIONS, RULES
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS
 from mxref.policy.policy import Policy
 
@@ -32,14 +34,21 @@ def schema() -> dict[str, Any]:
         for name in Policy().choices()
     )
     bounds = "|".join(BOUNDS)
+    asked = [(op, format) for op in INTEGER_OPERATIONS for format in FORMATS[op]]
+    pairs = {f"{n}=({'|'.join(m)})": None for one in asked for n, m in choices_of(*one).items()}
+    integers = f"{DEFAULT}|({'|'.join(pairs)})([+]({'|'.join(pairs)}))*"
     formats = [*ELEMENT_FORMATS, E8M0.name, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, *PAIRS]
+    formats += [format for _, format in asked if format not in formats]
+    formats = list(dict.fromkeys(formats))
     header = {
         "mxref_vectors": {"const": VECTORS_VERSION},
         "spec": {"const": SPEC},
         "op": {"enum": list(OPERATIONS)},
         "format": {"enum": formats},
         "float": {"enum": [*LAYOUTS, *SLOTS]},
-        "columns": _set({"type": "string", "pattern": f"^(ocp([+]({choices}))*|{bounds})$"}, 1),
+        "columns": _set(
+            {"type": "string", "pattern": f"^(ocp([+]({choices}))*|{bounds}|{integers})$"}, 1
+        ),
         "plain": {"type": "integer", "minimum": 1},
         "in_digits": {"enum": list(_DIGITS)},
         "out_digits": {"enum": list(_DIGITS)},

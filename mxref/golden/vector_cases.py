@@ -15,6 +15,7 @@ from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, ElementF
 from mxref.golden import models
 from mxref.golden.designed_blocks import designed_blocks
 from mxref.golden.entries import CaseInput, cases_of
+from mxref.golden.integer_cases import integer_tasks
 from mxref.golden.lane_blocks import lane_blocks
 from mxref.golden.layout_cases import layout_tasks
 from mxref.golden.product_cases import product_tasks
@@ -66,6 +67,7 @@ def file_tasks() -> Iterator[Callable[[], VectorFile]]:
     yield from layout_tasks()
     yield from scaled_tasks()
     yield from product_tasks()
+    yield from integer_tasks()
 
 
 def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mxref.mutants.affine_mutants import AFFINE
 from mxref.mutants.block_mutants import QUANTIZERS
 from mxref.mutants.decode_mutants import DECODERS
 from mxref.mutants.encode_scale_mutants import E8M0_ENCODERS
@@ -45,6 +46,7 @@ _TABLES: tuple[Mutants, ...] = (
     PLACES,
     TENSORS,
     MATMULS,
+    AFFINE,
 )
 #: Every mutant, in the order of classes.
 MUTANTS: tuple[Mutant, ...] = tuple(

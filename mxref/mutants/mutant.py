@@ -71,7 +71,7 @@ class Mutant:
         >>> Mutant("A17b", "", "", "encode", None, (), (), "M14").group
         'A17'
         """
-        match = re.match(r"[A-HLPS][0-9]+", self.id)
+        match = re.match(r"[A-ILPS][0-9]+", self.id)
         if match is None:
             raise ValueError(f"id must be a class and a letter, got {self.id!r}")
         return match[0]

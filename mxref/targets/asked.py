@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from mxref.cases.answers import answerable
+from mxref.cases.integer_words import FORMATS
 from mxref.cases.product_words import PAIRS
 from mxref.cases.read import by_stem, read_manifest, read_vectors
 from mxref.cases.records import VectorFile, names_of, stem_of
@@ -18,6 +19,7 @@ from mxref.targets.target import Target
 __all__ = ["is_asked", "read_for"]
 
 _FORMATS = {*ELEMENT_FORMATS, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, E8M0.name, *PAIRS}
+_INTEGERS = {format for formats in FORMATS.values() for format in formats}
 
 
 def is_asked(target: Target, op: str, format: str, float: str, policy: Policy) -> bool:
@@ -51,7 +53,7 @@ def read_for(
     stems = by_stem(read_manifest(folder))
     for stem in stems:
         op, format, float = names_of(stem)
-        if op not in OPERATIONS or format not in _FORMATS or stem in named:
+        if op not in OPERATIONS or format not in (*_FORMATS, *_INTEGERS) or stem in named:
             continue  # reading it refuses a file of unknown name
         if not (only(op, format, float) and is_asked(target, op, format, float, policy)):
             unread[stem] = without_cases(op, format, float)

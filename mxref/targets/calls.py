@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from mxref import formats
 from mxref.bits.floats import LAYOUTS
+from mxref.cases.integer_words import in_digits, out_digits
 from mxref.cases.records import VectorFile, padded
-from mxref.cases.words import LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.words import INTEGER_OPERATIONS, LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, OTHER_BLOCK_FORMATS, CodeFormat, block_format
 from mxref.support.own_process import copies_end
 from mxref.support.text import one_line
 from mxref.targets.array_libraries import at_offset
+from mxref.targets.integer_calls import call_integers
 from mxref.targets.layout_calls import call_layout
 from mxref.targets.product_calls import call_products
 from mxref.targets.returned import (
@@ -82,6 +84,8 @@ def without_cases(op: str, format: str, float: str) -> VectorFile:
     number = LAYOUTS[float].width // 4 if float in LAYOUTS else code
     from_code = op in ("decode", "decode_scale", "dequantize", *PRODUCT_OPERATIONS)
     digits = (code, number) if from_code else (number, 2)
+    if op in INTEGER_OPERATIONS:
+        digits = in_digits(op), out_digits(op, format)
     return VectorFile(op, format, float, ("ocp",), 1, *digits, ())
 
 
@@ -95,7 +99,7 @@ def call_function(
     """
     function = _displaced(function, offset)
     with quiet():
-        if file.op in LAYOUT_OPERATIONS:
+        if file.op in (*LAYOUT_OPERATIONS, *INTEGER_OPERATIONS):
             return _ask_each(function, file, inputs)
         try:
             return Answers(call_operation(function, file, inputs))
@@ -207,6 +211,8 @@ def call_operation(
         return call_layout(function, file, inputs, first)
     if file.op in PRODUCT_OPERATIONS:
         return call_products(function, file, inputs)
+    if file.op in INTEGER_OPERATIONS:
+        return call_integers(function, file, inputs)
     layout = LAYOUTS[file.float]
     block = OTHER_BLOCK_FORMATS.get(file.format)
     if block is not None and block.tensor_scale:

@@ -11,9 +11,11 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.cases.integer_words import easy_words
 from mxref.cases.layout_answers import sizes
 from mxref.cases.records import VectorFile, names_of
 from mxref.cases.splitmix import splitmix64
+from mxref.cases.words import INTEGER_OPERATIONS
 from mxref.formats.catalog import block_format, element_format
 from mxref.policy.policy import Policy
 from mxref.support.text import one_line
@@ -321,6 +323,8 @@ def easy_inputs(op: str, format: str, float: str) -> tuple[int, ...]:
             block = block_format(format)
             tensor_scale = (_ONE,) * block.tensor_scale
             return (*tensor_scale, *(0,) * (block.elements_per_block + (op == "dequantize")))
+        case _ if op in INTEGER_OPERATIONS:
+            return easy_words(op, format)
         case "matmul":
             return (_SCALE, *(0,) * 32) * 2
         case "pack":

@@ -37,6 +37,22 @@ codes (m, k) and (n, k), which have a scale for each 32 elements along k, as flo
 parameter it is given the dtype of the result. m, n and k are multiples of ``MULTIPLES``, three
 integers, ``(1, 1, 32)`` unless the target says otherwise: filled up with code 00 and scale 7f.
 
+Integer operations are asked for one call a case; dtypes are NumPy's:
+
+=====================  ==================================================  ========================
+function               arguments                                           returns
+=====================  ==================================================  ========================
+``quantize_affine``    float32 values, scale, zero point, quant_min,       codes of the dtype, in
+                       quant_max, dtype, axis                              the values' shape
+``dequantize_affine``  codes, scale, zero point, quant_min, quant_max,     float32 of their shape
+                       dtype, axis
+=====================  ==================================================  ========================
+
+Scale and zero point are a float and an int, and the axis is None; or arrays, of one axis with a
+number for each index along ``axis``, or of three with one for each group along it. These
+operations have choices of their own: a target is right if one policy gives all of its answers, and
+need not say which.
+
 Half of the tensors are not contiguous in memory. Blocks of NVFP4 have 16 elements: ``fp4_ue4m3`` is
 asked as the MX formats are, and of ``nvfp4`` the float32 scale of the tensor is the last argument.
 Both are asked for only where ``FORMATS`` names them.
@@ -68,7 +84,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile
-from mxref.cases.words import OPERATIONS
+from mxref.cases.words import INTEGER_OPERATIONS, OPERATIONS
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     E8M0,
@@ -155,6 +171,8 @@ class PythonTarget:
 
     def covers(self, op: str, format: str, float: str) -> bool:
         """Whether the target covers an operation, format and float type."""
+        if op in INTEGER_OPERATIONS:
+            return op in self.operations
         has = op in self.operations and claims_cover(self.formats, self.floats, format, float)
         return has and float in getattr(self.operations[op], "floats", (float,))
 

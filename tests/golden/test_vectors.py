@@ -24,6 +24,7 @@ from helpers import ELEMENT, FILES, VECTORS, case_of, choices_of, exact_words, r
 from shares import Share
 
 from mxref import exact, golden
+from mxref.cases.words import INTEGER_OPERATIONS
 from mxref.formats.catalog import ELEMENT_FORMATS
 from mxref.policy.policy import READS, Policy
 from mxref.support.whole_file import write_file
@@ -232,8 +233,8 @@ def test_the_binade_ladder_is_in_every_file(stem: str) -> None:
 # --- right ----------------------------------------------------------------------------------------
 
 
-#: Files of E8M0 blocks, elements and scales; test_layout_vectors.py and test_product_vectors.py
-#: have the others.
+#: Files of E8M0 blocks, elements and scales; test_layout_vectors.py, test_product_vectors.py and
+#: test_integer_vectors.py have the others.
 ORDINARY = [
     stem
     for stem in FILES
@@ -241,7 +242,7 @@ ORDINARY = [
     and "_tensor/" not in stem
     and "/fp4" not in stem
     and "/nv" not in stem
-    and not stem.startswith("matmul/")
+    and not stem.startswith(("matmul/", *(f"{op}/" for op in INTEGER_OPERATIONS)))
 ]
 
 
@@ -469,6 +470,8 @@ LEAST = {
     "unpack_blocks": 60,
     "quantize_tensor": 100,
     "matmul": 2_900,
+    "quantize_affine": 540,
+    "dequantize_affine": 260,
 }
 
 

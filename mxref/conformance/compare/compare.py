@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.answers import choices_read, exact_answers, fast_answers
 from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
-from mxref.cases.words import PRODUCT_OPERATIONS
+from mxref.cases.words import INTEGER_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.conformance.compare.integer_policies import nearest
 from mxref.conformance.compare.product_intervals import inside, tolerated
 from mxref.formats.catalog import CodeFormat, block_format
 from mxref.policy.policy import Policy
@@ -113,6 +114,8 @@ def judged(
 ) -> Outcome:
     """Answers to every case of a file compared with those under a policy, or with a profile's.
 
+    Integer operations have policies of their own: that one counts which is nearest.
+
     A target may refuse what the profile or the policy refuses. An answer to what the profile
     refuses is compared with the policy; one to what the policy refuses is wrong.
 
@@ -124,6 +127,9 @@ def judged(
         profile: the profile.
         own: the right answers; if None those of the slow twin and of the columns.
     """
+    name = _spelled(file, policy)
+    if file.op in INTEGER_OPERATIONS:
+        name, own = nearest(file, inputs, asked)
     own = right_answers(file, inputs, policy, profile) if own is None else own
     refused, errors, bits = own.errors, asked.errors, profile is not None
     wanted, answers = same_width(own.words, asked.words)
@@ -142,7 +148,6 @@ def judged(
         for i in range(len(file.cases))
         if (i not in refused if i in errors else not same[i])
     ]
-    name = _spelled(file, policy)
     by = None if profile is None else profile.name
     return Outcome(file, name, inputs, answers, tuple(failures), errors, by)
 
@@ -157,6 +162,8 @@ def right_answers(
         return padded(exact_answers(file.op, file.format, file.float, questions, policy))
 
     def by_policy() -> Answers:
+        if file.op in INTEGER_OPERATIONS:
+            return Answers(file.outputs(0))
         name = _spelled(file, policy)
         if name in file.columns:
             return Answers(file.outputs(file.columns.index(name)))

@@ -9,8 +9,9 @@ import numpy as np
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout, split
 from mxref.cases.records import VectorFile
-from mxref.cases.words import LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.words import INTEGER_OPERATIONS, LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.conformance.compare.compare import Failure, same_answers
+from mxref.conformance.compare.integer_failure_text import integer_difference
 from mxref.conformance.compare.layout_failure_text import layout_difference
 from mxref.conformance.compare.product_failure_text import product_difference
 from mxref.formats.catalog import E8M0, OTHER_BLOCK_FORMATS, CodeFormat
@@ -39,6 +40,8 @@ def difference(file: VectorFile, failure: Failure) -> str:
     """The first wrong word, with the input that belongs to it; or the error."""
     if failure.got is None:
         return failure.error
+    if file.op in INTEGER_OPERATIONS:
+        return integer_difference(file, failure, partial(show_float, layout=F32))
     return _no_refusal(file, failure) if failure.refused else _first_difference(file, failure)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import reads
 from mxref.cases.records import padded, stripped
-from mxref.cases.words import OPERATIONS
+from mxref.cases.words import INTEGER_OPERATIONS, OPERATIONS
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.identification.alike import Setting, alike, because
 from mxref.conformance.identification.asking import PROBES, Asked, Probe, narrowed
@@ -174,7 +174,7 @@ def identify(
 
 def settings() -> Iterator[Setting]:
     """Every operation with its formats and float types, in order."""
-    for op in OPERATIONS:
+    for op in (op for op in OPERATIONS if op not in INTEGER_OPERATIONS):
         floats: Collection[str] = LAYOUTS
         formats: Collection[str] = ELEMENT_FORMATS
         if op.startswith(("quantize", "dequantize")) or op.endswith("_blocks"):

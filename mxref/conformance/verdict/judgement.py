@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from mxref.cases.words import INTEGER_OPERATIONS
 from mxref.conformance.compare.clauses import is_legal, lacking, violated
 from mxref.conformance.verdict.cause.findings import Finding, findings
+from mxref.conformance.verdict.integer_verdict import integer_verdict
 from mxref.conformance.verdict.product_verdict import product_verdict
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.policy.policy import Policy
@@ -26,8 +28,9 @@ def judge_rows(rows: Sequence[VerifyRow], policy: Policy, equals: str | None = N
     """
     failing = [row for row in rows if row.failures]
     if not failing:
-        policies = {row.policy for row in rows}
-        return "conforms" if policies == {"ocp"} else f"conforms under {policy}"
+        others = [row for row in rows if row.op not in INTEGER_OPERATIONS]
+        plain = {row.policy for row in others} <= {"ocp"}
+        return ("conforms" if plain else f"conforms under {policy}") + integer_verdict(rows)
     asked = [(row.op, row.format) for row in rows]
     if equals is not None and is_legal(equals, asked):
         return _under(equals, asked)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from mxref.cases.answers import answerable, reads
 from mxref.cases.records import VectorFile
-from mxref.cases.words import PRODUCT_OPERATIONS
+from mxref.cases.words import INTEGER_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.conformance.compare.compare import (
     Answered,
     Outcome,
@@ -21,6 +21,7 @@ from mxref.conformance.compare.compare import (
 from mxref.conformance.verdict.cause.causes import find_causes
 from mxref.conformance.verdict.cause.diagnose import answers_differ
 from mxref.conformance.verdict.cause.findings import findings
+from mxref.conformance.verdict.cause.integer_causes import integer_causes
 from mxref.conformance.verdict.cause.product_causes import product_causes
 from mxref.conformance.verdict.cause.profile_causes import profile_causes
 from mxref.conformance.verdict.describe.description import Description, describe_failures
@@ -156,6 +157,8 @@ def _with_causes(row: VerifyRow, policy: Policy, before: Sequence[VerifyRow]) ->
     """A row with the causes of its failures, unless it has them."""
     if row.sought or not row.failures:
         return row
+    if row.op in INTEGER_OPERATIONS:
+        return replace(row, causes=integer_causes(row.outcomes), sought=True)
     if row.op in PRODUCT_OPERATIONS:
         return replace(row, causes=product_causes(row.outcomes), sought=True)
     known = (other.causes[0] for other in before if other.op == row.op and other.causes)
@@ -186,6 +189,8 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
 
     What is left beside the nearest policy or profile is said instead where that is simpler.
     """
+    if row.op in INTEGER_OPERATIONS:
+        return row
     complete = any(cause.complete for cause in row.causes)
     if row.op in PRODUCT_OPERATIONS:
         told = None if row.failures and complete else describe_products(row.outcomes)
@@ -220,6 +225,7 @@ def _beside(outcome: Outcome, policy: Policy, profile: Profile | None) -> Outcom
 
 def _one_policy(rows: Sequence[VerifyRow], start: Policy) -> str | None:
     """The policy that gives the answers of every row, from causes of the failing rows."""
+    rows = [row for row in rows if row.op not in INTEGER_OPERATIONS]
     changed: dict[str, str] = {}
     begin = start.choices()
     for row in rows:

@@ -1,0 +1,48 @@
+"""A wrong answer of an integer operation in words: the first wrong element and its input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mxref.cases.integer_words import affine, signed
+from mxref.cases.records import VectorFile
+from mxref.conformance.compare.compare import Failure
+
+__all__ = ["integer_difference"]
+
+
+def integer_difference(file: VectorFile, failure: Failure, show_float: Callable[[int], str]) -> str:
+    """The first word that differs, with the parameters and the input that belong to it.
+
+    Args:
+        file: the file.
+        failure: one with an answer.
+        show_float: a float32 pattern in words.
+    """
+    want, got = failure.want, failure.got or ()
+    if not want:
+        return f"want an error, got {len(got)} words"
+    pairs = enumerate(zip(want, got, strict=False))
+    index = next((i for i, (a, b) in pairs if a != b), min(len(want), len(got)))
+    shown = [_shown(file, side[index]) if index < len(side) else "nothing" for side in (want, got)]
+    return f"{_place(file, failure, index, show_float)}want {shown[0]}, got {shown[1]}"
+
+
+def _shown(file: VectorFile, word: int) -> str:
+    """A word of an answer."""
+    digits, unsigned = file.out_digits, "uint" in file.format or file.op == "pack_int4"
+    if file.op == "dequantize_affine":
+        return f"{word:08x}"
+    return f"{word:0{digits}x} = {word if unsigned else signed(word, 4 * digits)}"
+
+
+def _place(file: VectorFile, failure: Failure, index: int, show_float: Callable[[int], str]) -> str:
+    if not file.op.endswith("_affine"):
+        return f"element {index}: "
+    case = affine(file.format, failure.case.inputs)
+    if index >= len(case.values):
+        return f"element {index}: "
+    scale, zero = case.scales[case.which[index]], case.zero_points[case.which[index]]
+    value = case.values[index]
+    came = show_float(value) if file.op == "quantize_affine" else f"code {signed(value)}"
+    return f"element {index}: in {came}, scale {show_float(scale)}, zero point {zero}, "

@@ -1,0 +1,198 @@
+"""Identify the choices that a target makes in integer operations, by few questions."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mxref.cases.integer_answers import (
+    choices_of,
+    fast_integer,
+    first_policy,
+    neighbours_of,
+    parsed_choices,
+    spelled_choices,
+)
+from mxref.cases.integer_words import FORMATS
+from mxref.cases.records import padded, stripped, words
+from mxref.cases.words import INTEGER_FLOATS, INTEGER_OPERATIONS
+from mxref.golden.integer_cases import integer_inputs
+from mxref.targets.calls import without_cases
+from mxref.targets.target import Target
+
+__all__ = ["IntegerChoice", "IntegerFinding", "identify_integers", "integer_json", "integer_lines"]
+
+#: The most questions, and those that tell two policies apart.
+_PROBES, _EACH = 64, 6
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerChoice:
+    """A choice with the members that give the target's answers, and a question that shows it."""
+
+    name: str
+    values: tuple[str, ...]
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerFinding:
+    """The result for an operation and format.
+
+    Args:
+        op: the operation.
+        format: the format.
+        probes: how many questions were asked.
+        policies: those that give all answers, the simplest first; empty if none does.
+        nearest: the one that gives most.
+        choices: the choices.
+    """
+
+    op: str
+    format: str
+    probes: int
+    policies: tuple[str, ...]
+    nearest: str
+    choices: tuple[IntegerChoice, ...]
+
+
+def identify_integers(
+    target: Target, ops: Collection[str] = INTEGER_OPERATIONS, formats: Collection[str] = ()
+) -> tuple[IntegerFinding, ...]:
+    """The choices of a target in every integer operation that it covers.
+
+    Args:
+        target: the implementation; an error that it raises counts as an answer.
+        ops: the operations to ask about.
+        formats: the formats to ask about; all if empty.
+    """
+    return tuple(
+        _identified(target, op, format)
+        for op in INTEGER_OPERATIONS
+        if op in ops
+        for format in FORMATS[op]
+        if (not formats or format in formats) and choices_of(op, format)
+        if target.covers(op, format, INTEGER_FLOATS[op])
+    )
+
+
+def _identified(target: Target, op: str, format: str) -> IntegerFinding:
+    probes = _questions(op, format)
+    asked = target.ask(without_cases(op, format, INTEGER_FLOATS[op]), padded(probes))
+    got = [None if i in asked.errors else stripped(row) for i, row in enumerate(asked.words)]
+    answers = {policy: _answers(op, format, policy, probes) for policy in _policies(op, format)}
+    misses = {p: sum(a != b for a, b in zip(own, got, strict=True)) for p, own in answers.items()}
+    nearest = min(misses, key=lambda policy: (misses[policy], policy.count("=")))
+    left = tuple(sorted((p for p in misses if not misses[p]), key=lambda p: p.count("=")))
+    chosen = [parsed_choices(op, format, policy) for policy in left or (nearest,)]
+    choices = []
+    for name, members in choices_of(op, format).items():
+        values = tuple(m for m in members if any(c.get(name, members[0]) == m for c in chosen))
+        choices.append(IntegerChoice(name, values, _shown(op, format, name, nearest, probes, got)))
+    return IntegerFinding(op, format, len(probes), left, nearest, tuple(choices))
+
+
+def _policies(op: str, format: str) -> Iterator[str]:
+    """Every policy."""
+    known = choices_of(op, format)
+    for members in itertools.product(*known.values()):
+        policy = spelled_choices(op, format, dict(zip(known, members, strict=True)))
+        try:
+            parsed_choices(op, format, policy)
+        except ValueError:
+            continue
+        yield policy
+
+
+def _questions(op: str, format: str) -> list[tuple[int, ...]]:
+    """Some cases that tell the first policy from each neighbour, and others evenly."""
+    every = [case.inputs for case in integer_inputs(op, format)]
+    first = first_policy(op, format)
+    own = _answers(op, format, first, every)
+    found: dict[tuple[int, ...], None] = {}
+    for policy in neighbours_of(op, format, first):
+        other = _answers(op, format, policy, every)
+        some = [w for w, a, b in zip(every, own, other, strict=True) if a != b]
+        found |= dict.fromkeys(some[:: max(1, len(some) // _EACH)][:_EACH])
+    rest = [row for row in every if row not in found]
+    found |= dict.fromkeys(rest[:: max(1, len(rest) * 2 // _PROBES)])
+    return list(found)[:_PROBES]
+
+
+def _answers(
+    op: str, format: str, policy: str, probes: Sequence[tuple[int, ...]]
+) -> list[tuple[int, ...] | None]:
+    found: list[tuple[int, ...] | None] = []
+    for row in probes:
+        try:
+            found.append(fast_integer(op, format, row, policy))
+        except ValueError:  # noqa: PERF203 - of single cases
+            found.append(None)
+    return found
+
+
+def _shown(
+    op: str,
+    format: str,
+    name: str,
+    nearest: str,
+    probes: Sequence[tuple[int, ...]],
+    got: Sequence[tuple[int, ...] | None],
+) -> str:
+    """The shortest question whose answer most other members of a choice do not give."""
+    own = parsed_choices(op, format, nearest)
+    others = [
+        _answers(op, format, policy, probes)
+        for policy in neighbours_of(op, format, nearest)
+        if parsed_choices(op, format, policy).get(name) != own.get(name)
+    ]
+    counts = [sum(other[i] != got[i] for other in others) for i in range(len(probes))]
+    best = max(range(len(probes)), key=lambda i: (counts[i], -len(probes[i])), default=None)
+    if best is None or not counts[best]:
+        return ""
+    answer = got[best]
+    mine = [other[best] for other in others if other[best] != answer]
+    index = 0
+    if answer is not None and mine[0] is not None:
+        pairs = enumerate(zip(answer, mine[0], strict=True))
+        index = next(i for i, (a, b) in pairs if a != b)
+    digits = without_cases(op, format, INTEGER_FLOATS[op]).out_digits
+    came = "an error" if answer is None else f"{answer[index]:0{digits}x}"
+    return f"{_question(op, format, probes[best], index)} -> {came}"
+
+
+def _question(op: str, format: str, row: tuple[int, ...], index: int) -> str:
+    """A question as words, as far as they belong to one answer."""
+    if op == "quantize_affine" and not format.endswith("_axis"):
+        return f"{row[4 + index]:08x}, scale {row[2]:08x}, zero point {row[3]:x}"
+    return f"{words(row[:12], 2)}{' ...' if len(row) > 12 else ''}, word {index}"
+
+
+def integer_lines(found: IntegerFinding) -> tuple[str, list[tuple[str, str, str]], list[str]]:
+    """A title, rows of choice, value and deciding question, and further sentences."""
+    title = f"{found.op} {found.format}: {found.probes} probes"
+    rows = [(one.name, " or ".join(one.values), one.shown) for one in found.choices if one.shown]
+    hidden = [f"{one.name}={'|'.join(one.values)}" for one in found.choices if len(one.values) > 1]
+    rest = [f"unobservable: {one}" for one in hidden]
+    equals = f"equals: {found.policies[0]}" if found.policies else ""
+    return title, rows, [*rest, equals or f"equals no policy; nearest: {found.nearest}"]
+
+
+def integer_json(found: Sequence[IntegerFinding]) -> list[dict[str, Any]]:
+    """The results as plain data, for `--json`."""
+    return [
+        {
+            "op": one.op,
+            "format": one.format,
+            "float": INTEGER_FLOATS[one.op],
+            "consistent": bool(one.policies),
+            "policy": one.policies[0] if one.policies else None,
+            "nearest": one.nearest,
+            "policies": len(one.policies),
+            "choices": {c.name: {"values": list(c.values), "shown": c.shown} for c in one.choices},
+            "probes": one.probes,
+        }
+        for one in found
+    ]

@@ -1,0 +1,208 @@
+"""Inputs of affine quantization: midpoints, ends of the range, zero points, axes and every code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from mxref.golden.entries import CaseInput
+
+__all__ = ["axis_cases", "code_cases", "value_cases"]
+
+_MODEL = "M18"
+#: Values of a case.
+_SIZE = 32
+_RANGES = {
+    "int8": (-128, 127),
+    "uint8": (0, 255),
+    "int16": (-32768, 32767),
+    "int32": (-(2**31), 2**31 - 1),
+}
+_ORDINARY = {"c013": 0.013, "c1": 0.1, "c3": 0.3, "snorm8": 1 / 127, "p16": 2.0**-16}
+#: Scales whose midpoints are asked, by names.
+_SCALES = {
+    "int8": _ORDINARY | {"unorm8": 1 / 255, "snorm16": 1 / 32767},
+    "uint8": {"c1": 0.1, "unorm8": 1 / 255, "p16": 2.0**-16},
+    "int16": {"c013": 0.013, "c1": 0.1, "snorm16": 1 / 32767, "p16": 2.0**-16},
+    "int32": {"c1": 0.1, "c3": 0.3, "one": 1.0},
+}
+_LARGEST = 0x7F7FFFFF
+#: The ends of the scales: the smallest normal number and its neighbours, powers, the largest.
+_END_SCALES = (0x00800000, 0x00800001, 0x00FFFFFF, 0x01000000, 0x7E800000, 0x7F000000, _LARGEST)
+_NANS = (0x7FC00000, 0xFFC00000, 0x7F800001, 0xFFFFFFFF)
+
+
+def value_cases(format: str) -> Iterator[CaseInput]:
+    """Cases of `quantize_affine` with one scale."""
+    low, high = _RANGES[format]
+    for name, scale in _SCALES[format].items():
+        s = _bits(scale)
+        middles = [m for k in _steps(format) for m in _around(Fraction(2 * k + 1, 2) * _value(s))]
+        yield from _several(f"midpoints_{name}", (low, high, s, 0), middles, ("tie", "near_tie"))
+    for name, scale in (("one", 1.0), ("c1", 0.1), ("c013", 0.013)):
+        s = _bits(scale)
+        ends = [*_ends(low, high, _value(s)), *_ends(-(2**31), 2**31, _value(s))]
+        ends += [end for n in (-(2**63), 2**63) for end in _around(n * _value(s))]
+        specials = [0, 0x80000000, 1, 0x80000001, _LARGEST, _LARGEST | 1 << 31]
+        specials += [0x7F800000, 0xFF800000]
+        for zero in dict.fromkeys((low, 0 if low else 128, 3, high)):
+            yield from _several(
+                f"ends_{name}_{_named(zero)}", (low, high, s, zero), [*ends, *specials], ("inf",)
+            )
+    for zero in dict.fromkeys((low, -3, -2, -1, 0, 1, 2, 3, 100, high)):
+        if low <= zero <= high:
+            ties = [_bits(k / 2) for k in range(-15, 16)]
+            yield from _several(
+                f"zero_point_{_named(zero)}", (low, high, _bits(1.0), zero), ties, ("tie",)
+            )
+            ties = [m for k in (-3, -2, -1, 0, 1, 2) for m in _around(Fraction(2 * k + 1, 20))]
+            yield from _several(
+                f"zero_point_{_named(zero)}_c1", (low, high, _bits(0.1), zero), ties, ("near_tie",)
+            )
+    for s in _END_SCALES:
+        numbers = [b for k in (-3, -1, 1, 2, 3, 5) for b in _around(Fraction(k, 2) * _value(s))]
+        numbers += [0x3F800000, _LARGEST, 1, 0x00800000, 0x80800000, 0x007FFFFF]
+        yield from _several(f"scale_{s:08x}", (low, high, s, 0), numbers, ())
+    for i, bits in enumerate(_NANS):
+        for zero in (0, -5, 5) if low else (128, 5):
+            words = (low, high, _bits(0.1), zero), [0x3F000000, bits, 0x3F800000]
+            yield from _several(f"nan_{i}_{_named(zero)}", *words, ("nan",))
+    if format != "int32":
+        yield from _narrow(format)
+
+
+def _narrow(format: str) -> Iterator[CaseInput]:
+    """Ranges inside of the dtype: SNORM, and 4 bits; 1 and -1 are the ends of SNORM."""
+    low, high = _RANGES[format]
+    if format in ("int8", "int16"):
+        s = _bits(1 / high)
+        numbers = [b for n in (-1, -0.5, 0, 0.5, 1) for b in _around(Fraction(n))]
+        numbers += [b for n in (low, -high, high) for b in _around(Fraction(n) * _value(s))]
+        yield from _several("snorm", (-high, high, s, 0), [*numbers, 0xC0000000], ("overflow",))
+    if format in ("int8", "uint8"):
+        small, large = (-8, 7) if low else (0, 15)
+        s = _bits(0.4 / 7.5)
+        middles = [b for k in range(small - 2, large + 2) for b in _around((k + 0.5) * _value(s))]
+        numbers = [*middles, 0x3ECCCCCD, 0xBECCCCCD]
+        yield from _several("four_bits", (small, large, s, 0), numbers, ("tie", "near_tie"))
+
+
+def code_cases(format: str) -> Iterator[CaseInput]:
+    """Cases of `dequantize_affine` with one scale: every code of 8 bits, else around powers."""
+    low, high = _RANGES[format]
+    codes = list(range(low, high + 1)) if high < 256 else _around_powers(low, high)
+    zeros = {"int8": (0, -128, 3), "uint8": (0, 128, 255)}.get(format, (0, -7, high))
+    scales = [_bits(s) for s in (_SCALES[format] | {"one": 1.0}).values()]
+    words = [code & 0xFFFFFFFF for code in codes]
+    for s in scales:
+        for zero in zeros if s == scales[0] else zeros[:1]:
+            name = f"codes_{s:08x}_{_named(zero)}"
+            yield from _several(name, (low, high, s, zero), words, ())
+    few = words[:: max(1, len(words) // _SIZE)]
+    for s in _END_SCALES:
+        yield from _several(f"scale_{s:08x}", (low, high, s, zeros[1]), few, ())
+    if format == "int8":
+        yield from _several("snorm", (-127, 127, scales[3], 0), words, ())
+
+
+def axis_cases(op: str, format: str) -> Iterator[CaseInput]:
+    """Cases with scales along an axis, or for each group of it: all of them are different."""
+    low, high = _RANGES[format.removesuffix("_axis")]
+    plans = [
+        (f"axis_{_named(axis)}_{'x'.join(map(str, sizes))}", axis, sizes[axis], sizes)
+        for sizes in ((2, 3, 4), (3, 3, 3), (1, 5, 1), (4, 1, 2))
+        for axis in (0, 1, -1)
+    ]
+    plans += [
+        ("groups_last", 2, 2, (1, 3, 8)),
+        ("groups_middle", 1, 3, (2, 6, 2)),
+        ("groups_first", 0, 2, (4, 2, 2)),
+        ("one_group", -1, 1, (2, 2, 4)),
+    ]
+    for name, axis, count, sizes in plans:
+        total = count if count == sizes[axis] else int(np.prod(sizes)) // sizes[axis] * count
+        scales = [_bits(0.013 * (i + 1) + 0.25 * (i % 3)) for i in range(total)]
+        zeros = [(low + high + 1) // 2 + (i % 5) - 2 for i in range(total)]
+        if total > 2:  # a channel of zeros, whose scale is the smallest that is chosen
+            scales[1], zeros[1] = _bits(2.0**-23), zeros[0] + 1
+        first = (low, high, axis, count, *sizes, *scales, *zeros)
+        size = int(np.prod(sizes))
+        which = _which(sizes, axis, count, total)
+        values = []
+        for i in range(size):
+            middle = Fraction(2 * (i * 7 % 23 - 11) + 1, 2) * _value(scales[which[i]])
+            zero = total > 2 and which[i] == 1
+            values.append(0 if zero else _around(middle)[i % 3] if i % 5 else _bits(float(i - 9)))
+        if op == "dequantize_affine":
+            ends = [low, high]
+            values = [low + (i * 37 + 11) % (high - low + 1) for i in range(size)]
+            values = (ends + values)[:size]
+        yield CaseInput(name, _words(*first, *values), _MODEL, ())
+
+
+def _which(sizes: Sequence[int], axis: int, count: int, total: int) -> list[int]:
+    shape = [count if i == axis % 3 else n for i, n in enumerate(sizes)]
+    if total == count:
+        shape = [count if i == axis % 3 else 1 for i in range(3)]
+    numbers = np.repeat(np.arange(total).reshape(shape), sizes[axis] // count, axis)
+    found: list[int] = np.broadcast_to(numbers, sizes).reshape(-1).tolist()
+    return found
+
+
+def _several(
+    name: str, first: Sequence[int], words: Iterable[int], flags: tuple[str, ...]
+) -> Iterator[CaseInput]:
+    """Cases with some of the words each."""
+    every = list(dict.fromkeys(words))
+    for start in range(0, len(every), _SIZE):
+        some = every[start : start + _SIZE]
+        yield CaseInput(f"{name}_{start // _SIZE}", _words(*first, *some), _MODEL, flags)
+
+
+def _words(*values: int) -> tuple[int, ...]:
+    return tuple(value & 0xFFFFFFFF for value in values)
+
+
+def _named(number: int) -> str:
+    return f"minus_{-number}" if number < 0 else str(number)
+
+
+def _steps(format: str) -> Sequence[int]:
+    """The codes above which midpoints are asked."""
+    low, high = _RANGES[format]
+    if high < 256:
+        return range(low - 1, high + 1)
+    return _around_powers(low, high)
+
+
+def _around_powers(low: int, high: int) -> list[int]:
+    """Every power of two within a range, of both signs, and the integers beside it."""
+    powers = [1 << i for i in range(high.bit_length() + 1)]
+    near = {s * p + step for p in (0, *powers) for s in (1, -1) for step in (-1, 0, 1)}
+    return sorted(n for n in near if low <= n <= high)
+
+
+def _ends(low: int, high: int, scale: Fraction) -> list[int]:
+    """Both sides of the limits of a range, half a code beyond its ends."""
+    places = (low - Fraction(1, 2), low, high, high + Fraction(1, 2))
+    return [bits for place in places for bits in _around(place * scale)]
+
+
+def _bits(number: float) -> int:
+    return int(np.float32(number).view(np.uint32))
+
+
+def _value(bits: int) -> Fraction:
+    return Fraction(float(np.uint32(bits).view(np.float32)))
+
+
+def _around(number: Fraction | float) -> list[int]:
+    """The float32 nearest to a number, and the floats beside it, away from zero and toward it."""
+    largest = _value(_LARGEST)
+    nearest = np.float32(float(min(max(Fraction(number), -largest), largest)))
+    bits = int(nearest.view(np.uint32))
+    if bits & 0x7FFFFFFF == 0:
+        return [0, 1, 0x80000001]
+    return [bits - 1, bits, min(bits & 0x7FFFFFFF, _LARGEST - 1) + 1 | bits & 0x80000000]

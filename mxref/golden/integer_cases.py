@@ -1,0 +1,67 @@
+"""Files of integer operations: the answers of every policy that differs in one choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+from mxref.cases.integer_answers import (
+    exact_integer,
+    fast_integers,
+    first_policy,
+    neighbours_of,
+)
+from mxref.cases.integer_words import FORMATS, in_digits, out_digits
+from mxref.cases.records import VectorFile, padded
+from mxref.cases.words import INTEGER_FLOATS, INTEGER_OPERATIONS
+from mxref.golden.affine_inputs import axis_cases, code_cases, value_cases
+from mxref.golden.entries import CaseInput, Words, cases_of
+from mxref.golden.reasons import reason
+
+__all__ = ["integer_inputs", "integer_tasks"]
+
+
+def integer_tasks() -> Iterator[Callable[[], VectorFile]]:
+    """Makers of the files of integer operations."""
+    for op in INTEGER_OPERATIONS:
+        for format in FORMATS[op]:
+            yield partial(_file, op, format)
+
+
+def integer_inputs(op: str, format: str) -> Iterable[CaseInput]:
+    """The inputs of the cases of an operation and format."""
+    if format.endswith("_axis"):
+        return axis_cases(op, format)
+    return value_cases(format) if op == "quantize_affine" else code_cases(format)
+
+
+def _file(op: str, format: str) -> VectorFile:
+    entries: dict[Words, CaseInput] = {}
+    for entry in integer_inputs(op, format):
+        entries.setdefault(entry.inputs, entry)
+    cases = list(entries.values())
+    columns = tuple(_columns(op, format, cases))
+    answered = [[exact_integer(op, format, case.inputs, c) for case in cases] for c in columns]
+    float = INTEGER_FLOATS[op]
+    why = []
+    for case, answer in zip(cases, answered[0], strict=True):
+        required, rule, flags = reason(op, format, float, case.inputs, answer)
+        why.append((required, rule, tuple(dict.fromkeys((*flags, *case.flags)))))
+    made = cases_of(f"{op}.{format}.{float}", cases, answered, why)
+    digits = in_digits(op), out_digits(op, format)
+    return VectorFile(op, format, float, columns, len(columns), *digits, made)
+
+
+def _columns(op: str, format: str, entries: list[CaseInput]) -> Iterator[str]:
+    """The first policy, and those that differ from it in one choice and in an answer."""
+    words = padded([entry.inputs for entry in entries])
+    first = first_policy(op, format)
+    yield first
+    own = fast_integers(op, format, words, first)
+    for policy in neighbours_of(op, format, first):
+        try:
+            found = fast_integers(op, format, words, policy)
+        except ValueError:  # of nan=error
+            continue
+        if (found != own).any():
+            yield policy

@@ -1,0 +1,27 @@
+"""Which clause decides the answer of an integer operation."""
+
+from __future__ import annotations
+
+from mxref.cases.integer_words import affine
+from mxref.golden.entries import Why, Words
+
+__all__ = ["integer_reason"]
+
+_INF = 0x7F800000
+
+
+def integer_reason(op: str, format: str, inputs: Words, answer: Words) -> Why:
+    """The clause; no standard requires an answer of `quantize_affine` and its kin.
+
+    >>> integer_reason("quantize_affine", "int8", (0, 127, 0x3F800000, 3, 0x3F000000), (3,))
+    (False, 'Q3', ())
+    """
+    if op == "dequantize_affine":
+        return False, "Q7", ()
+    case = affine(format, inputs)
+    magnitudes = [bits & 0x7FFFFFFF for bits in case.values]
+    if max(magnitudes, default=0) > _INF:
+        return False, "Q4", ("nan",)
+    if _INF in magnitudes:
+        return False, "Q5", ("inf",)
+    return False, "Q3" if any(case.zero_points) else "Q2", ()

@@ -1,0 +1,40 @@
+"""Putting integer operations to a target: one call a case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.cases.integer_answers import words_of
+from mxref.cases.integer_words import Question, question
+from mxref.cases.records import VectorFile, padded, stripped
+from mxref.targets.returned import AnswerError, array_of
+
+__all__ = ["call_integers"]
+
+
+def call_integers(
+    function: Callable[..., Any], file: VectorFile, inputs: NDArray[np.uint64]
+) -> NDArray[np.uint64]:
+    """Words in, words out.
+
+    Raises:
+        AnswerError: a result of another shape or dtype.
+    """
+    rows = []
+    for row in inputs:
+        asked = question(file.op, file.format, stripped(row))
+        rows.append(_words(function(*asked.arguments), asked))
+    return padded(rows)
+
+
+def _words(result: object, asked: Question) -> tuple[int, ...]:
+    array = array_of(result)
+    if array.dtype != asked.dtype:
+        raise AnswerError(f"the result must be {asked.dtype}, got {array.dtype}")
+    if array.shape != asked.shape:
+        raise AnswerError(f"the result must have shape {asked.shape}, got {array.shape}")
+    return words_of(np.ascontiguousarray(array))

@@ -1,0 +1,228 @@
+"""The vectors of integer operations, the policies that a target may have, and its bugs."""
+
+from __future__ import annotations
+
+import importlib.util
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import ROOT, VECTORS, records, words
+
+from mxref.cases.integer_answers import exact_integer, fast_integers, neighbours_of
+from mxref.cases.integer_words import affine
+from mxref.cases.read import VectorError, parse, read_vectors
+from mxref.cases.records import padded
+from mxref.cases.words import INTEGER_OPERATIONS
+from mxref.conformance import Report, target_of, verify
+from mxref.conformance.identification.integer_identification import identify_integers
+from mxref.integer import QParams
+from mxref.integer import dequantize_affine as dequantize
+from mxref.integer import quantize_affine as quantize
+
+STEMS = sorted(
+    str(path.relative_to(VECTORS).with_suffix(""))
+    for op in INTEGER_OPERATIONS
+    for path in (VECTORS / op).glob("*.jsonl")
+)
+CHOICES: list[dict[str, str]] = [
+    {},
+    {"zero_point": "before", "nan": "zero"},
+    {"nan": "lowest", "infinite": "lowest"},
+    {"scaling": "divide", "nan": "int32_min", "infinite": "int32_min"},
+    {"scaling": "divide", "zero_point": "before", "nan": "lowest", "infinite": "lowest"},
+]
+
+
+def made(**choices: Any) -> SimpleNamespace:
+    """A target that follows a policy."""
+
+    def run(x: Any, scale: Any, zero: Any, low: int, high: int, dtype: Any, axis: Any) -> Any:
+        return quantize(x, QParams(scale, zero, low, high, dtype, axis), **choices)
+
+    def back(q: Any, scale: Any, zero: Any, low: int, high: int, dtype: Any, axis: Any) -> Any:
+        return dequantize(q, QParams(scale, zero, low, high, dtype, axis))
+
+    return SimpleNamespace(quantize_affine=run, dequantize_affine=back)
+
+
+def report_on(module: object, *stems: str) -> Report:
+    files = read_vectors(VECTORS, lambda stem: stem in stems)
+    return verify(target_of(module, "mine"), files)
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_both_references_give_every_column(stem: str) -> None:
+    header, cases = records(stem)
+    names = header["op"], header["format"]
+    for place, column in enumerate(header["columns"]):
+        want = [tuple(words(case["outs"][place])) for case in cases]
+        inputs = [words(case["in"]) for case in cases]
+        found = fast_integers(*names, padded(inputs), column)
+        assert np.array_equal(found, padded(want)), column
+        few = range(place % 5, len(cases), 5)
+        assert all(exact_integer(*names, inputs[i], column) == want[i] for i in few)
+
+
+def asked(format: str) -> dict[tuple[int, int], set[int]]:
+    """The values asked, by scale and zero point."""
+    _, cases = records(f"quantize_affine/{format}.f32")
+    found: dict[tuple[int, int], set[int]] = {}
+    for case in cases:
+        parts = affine(format, words(case["in"]))
+        found.setdefault((parts.scales[0], parts.zero_points[0]), set()).update(parts.values)
+    return found
+
+
+def number(bits: int) -> Fraction:
+    return Fraction(float(np.uint32(bits).view(np.float32)))
+
+
+@pytest.mark.parametrize("scale", [0.013, 0.1, 0.3, 1 / 127, 1 / 255, 1 / 32767, 2.0**-16])
+def test_every_midpoint_of_int8_has_both_neighbours(scale: float) -> None:
+    bits = int(np.float32(scale).view(np.uint32))
+    values = asked("int8")[bits, 0]
+    for code in range(-129, 128):
+        exact = (code + Fraction(1, 2)) * number(bits)
+        nearest = np.float32(float(exact)).view(np.uint32)
+        assert {int(nearest) + step for step in (-1, 0, 1)} <= values, code
+
+
+def test_the_case_that_tells_a_quotient_from_a_reciprocal() -> None:
+    header, cases = records("quantize_affine/int8.f32")
+    divide = header["columns"].index("scaling=divide+nan=zero")
+    found = set()
+    for case in cases:
+        parts = affine("int8", words(case["in"]))
+        for i, value in enumerate(parts.values):
+            if (value, parts.scales, parts.zero_points) == (0x3E191687, (0x3C54FDF4,), (0,)):
+                found.add((words(case["outs"][0])[i], words(case["outs"][divide])[i]))
+    assert found == {(11, 12)}
+
+
+def test_every_code_of_8_bits_is_read_back_and_the_ends_of_scales_are_there() -> None:
+    for format, low in (("int8", -128), ("uint8", 0)):
+        _, cases = records(f"dequantize_affine/{format}.f32")
+        parts = [affine(format, words(case["in"])) for case in cases]
+        codes = {v for one in parts if one.scales == (0x3F800000,) for v in one.values}
+        assert codes == {code & 0xFFFFFFFF for code in range(low, low + 256)}
+        assert {0x00800000, 0x7F7FFFFF} <= {one.scales[0] for one in parts}
+
+
+def test_axes_and_groups() -> None:
+    for op in INTEGER_OPERATIONS:
+        _, cases = records(f"{op}/int8_axis.f32")
+        parts = [affine("int8_axis", words(case["in"])) for case in cases]
+        assert {one.axis for one in parts} >= {0, 1, -1}
+        assert any(len(one.shape) == 3 and max(one.shape) > 1 for one in parts)
+        assert any(0x34000000 in one.scales for one in parts)  # of a channel of zeros
+        # Every scale of a case is another one, and so are neighbouring zero points.
+        assert all(len(set(one.scales)) == len(one.scales) for one in parts)
+
+
+# --- targets --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("choices", CHOICES)
+def test_verify_names_the_policy_that_gives_all_answers(choices: dict[str, str]) -> None:
+    stem = "quantize_affine/int8.f32"
+    report = report_on(made(**choices), stem)
+    spelled = "+".join(f"{name}={value}" for name, value in choices.items())
+    assert report.passed
+    end = f"; quantize_affine (int8) under {spelled}" if spelled else ""
+    assert report.verdict == f"conforms{end}"
+
+
+@pytest.mark.parametrize("choices", CHOICES[1:4])
+def test_identify_names_the_choices(choices: dict[str, str]) -> None:
+    module = SimpleNamespace(quantize_affine=made(**choices).quantize_affine)
+    (found,) = identify_integers(target_of(module, "mine"), formats=["int8"])
+    assert found.probes <= 64
+    spelled = "+".join(f"{name}={value}" for name, value in choices.items())
+    assert found.policies == (spelled or "default",)
+    assert all(len(one.values) == 1 and one.shown for one in found.choices)
+
+
+def test_identify_says_that_no_policy_gives_the_answers() -> None:
+    module = made(nan="zero")
+    right = module.quantize_affine
+    module.quantize_affine = lambda *a: np.where(a[0] == -1.5, 0, right(*a)).astype(a[5])
+    found = identify_integers(target_of(module, "mine"), ["quantize_affine"], ["int8"])
+    assert [(one.policies, one.nearest) for one in found] == [((), "nan=zero")]
+
+
+def test_the_example_divides() -> None:
+    path = ROOT / "tools" / "examples" / "my_integer.py"
+    spec = importlib.util.spec_from_file_location("my_integer", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    report = report_on(module, *STEMS)
+    assert report.passed
+    assert report.verdict.endswith("under scaling=divide")
+
+
+def test_a_bug_is_named_over_the_policy_of_the_target() -> None:
+    module = made(nan="lowest")
+    right = module.quantize_affine
+
+    def wrong(x: Any, scale: Any, zero: Any, *rest: Any) -> Any:
+        scale = np.roll(scale, -1) if np.ndim(scale) else scale
+        return right(x, scale, zero, *rest)
+
+    module.quantize_affine = wrong
+    report = report_on(module, "quantize_affine/int8.f32", "quantize_affine/int8_axis.f32")
+    assert not report.passed
+    assert report.verdict == "has bug I6: takes the scale of the next channel"
+
+
+@pytest.mark.parametrize(
+    ("result", "want"),
+    [
+        (lambda codes: codes.astype(np.int16), "the result must be int8, got int16"),
+        (lambda codes: codes[np.newaxis], "the result must have shape"),
+    ],
+)
+def test_results_of_another_dtype_or_shape_fail(result: Any, want: str) -> None:
+    module = made(nan="zero")
+    right = module.quantize_affine
+    module.quantize_affine = lambda *a: result(right(*a))
+    report = report_on(module, "quantize_affine/int8.f32")
+    assert len(report.failures) >= report.compared - 12  # of cases with a NaN, which may be errors
+    assert all(want in failure.error for _, failure in report.failures)
+
+
+def test_one_wrong_code_fails_and_is_told() -> None:
+    module = made(nan="zero")
+    right = module.quantize_affine
+    module.quantize_affine = lambda *a: (
+        right(*a) + ((a[0] == np.float32(2.5)) & (np.float32(a[1]) == 1)).astype(a[5])
+    )
+    report = report_on(module, "quantize_affine/int8.f32")
+    assert report.failures
+    assert {failure.case.flags for _, failure in report.failures} <= {("tie",), ("inf",)}
+
+
+def test_damaged_cases_are_refused(tmp_path: Path) -> None:
+    text = (VECTORS / "quantize_affine/int8_axis.f32.jsonl").read_text("ascii")
+    header, first, *_ = text.splitlines()
+    header = header.replace('"cases":16', '"cases":1')
+    for wrong in (
+        first.replace("00000002 00000002 00000003", "00000002 00000002 00000004"),
+        first.replace('"in":"ffffff80 ', '"in":"'),
+    ):
+        assert wrong != first
+        with pytest.raises(VectorError, match="is no case of quantize_affine"):
+            parse(f"{header}\n{wrong}\n", "some.jsonl")
+    with pytest.raises(VectorError, match="is no policy"):
+        parse(text.replace('"scaling=divide"', '"scaling=times"'), "some.jsonl")
+
+
+def test_neighbours_leave_out_what_has_no_meaning() -> None:
+    found = set(neighbours_of("quantize_affine", "int8", "zero_point=before"))
+    assert "zero_point=before+nan=int32_min" not in found
+    assert "zero_point=before+nan=lowest" in found
