@@ -157,7 +157,8 @@ def easy_words(op: str, format: str) -> tuple[int, ...]:
         case "unpack_int4":
             return 1, 1, 0x88
         case "rescale":
-            return 0, 0, 1, 1 << 30, 30, 0
+            bits = 14 if format.endswith("_m16") else 30
+            return 0, 0, 1, 1 << bits, bits, 0
         case "grid_sample":
             return 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0
     return (0, 1, *((0, 1, 1, 1, 1) if format.endswith("_axis") else ()), _ONE, 0, 0)

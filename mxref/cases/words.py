@@ -34,6 +34,10 @@ PRODUCT_OPERATIONS = ("matmul",)
 INTEGER_FLOATS: Mapping[str, str] = {
     "quantize_affine": "f32",
     "dequantize_affine": "f32",
+    "pack_int4": "bytes",
+    "unpack_int4": "bytes",
+    "rescale": "bytes",
+    "grid_sample": "bytes",
 }
 INTEGER_OPERATIONS = tuple(INTEGER_FLOATS)
 #: Operations whose cases have different numbers of words.
@@ -75,6 +79,10 @@ MODELS: Mapping[str, str] = {
     "elements, pairs of ties, elements alone; codes in another order",
     "M18": "affine quantization: midpoints of codes and their neighbours, the ends of ranges, of "
     "int32 and int64, zero points with ties, the ends of the scales, axes and groups, every code",
+    "M19": "int4: every byte, and rows of 1, 2, 3, 7, 8 and 9 codes",
+    "M20": "RESCALE: every int8 code or numbers around powers of two under 12 ratios, the ends of "
+    "the value for shifts from 2 to 62, zero points, channels",
+    "M21": "grid sampling: one pixel, two by two, ramps; corners, ties, coordinates outside",
     "M14": "binade ladder: first, middle and last significand of every exponent, both signs",
 }
 
@@ -153,6 +161,9 @@ RULES: Mapping[str, str] = {
     "Q5": "affine quantization: infinities and what no integer holds",
     "Q6": "affine quantization: int32",
     "Q7": "codes back to numbers",
+    "Q9": "int4 in bytes",
+    "Q12": "RESCALE",
+    "Q13": "grid sampling",
 }
 
 #: The clause on the numbers of each element format, and on encoding them.

@@ -17,6 +17,7 @@ from mxref.cases.words import INTEGER_FLOATS, INTEGER_OPERATIONS
 from mxref.golden.affine_inputs import axis_cases, code_cases, value_cases
 from mxref.golden.entries import CaseInput, Words, cases_of
 from mxref.golden.reasons import reason
+from mxref.golden.rescale_inputs import grid_cases, int4_cases, rescale_cases
 
 __all__ = ["integer_inputs", "integer_tasks"]
 
@@ -30,6 +31,12 @@ def integer_tasks() -> Iterator[Callable[[], VectorFile]]:
 
 def integer_inputs(op: str, format: str) -> Iterable[CaseInput]:
     """The inputs of the cases of an operation and format."""
+    if op.endswith("_int4"):
+        return int4_cases(op)
+    if op == "rescale":
+        return rescale_cases(format)
+    if op == "grid_sample":
+        return grid_cases(format)
     if format.endswith("_axis"):
         return axis_cases(op, format)
     return value_cases(format) if op == "quantize_affine" else code_cases(format)

@@ -8,6 +8,13 @@ from mxref.golden.entries import Why, Words
 __all__ = ["integer_reason"]
 
 _INF = 0x7F800000
+_RULES = {
+    "dequantize_affine": "Q7",
+    "pack_int4": "Q9",
+    "unpack_int4": "Q9",
+    "rescale": "Q12",
+    "grid_sample": "Q13",
+}
 
 
 def integer_reason(op: str, format: str, inputs: Words, answer: Words) -> Why:
@@ -16,8 +23,8 @@ def integer_reason(op: str, format: str, inputs: Words, answer: Words) -> Why:
     >>> integer_reason("quantize_affine", "int8", (0, 127, 0x3F800000, 3, 0x3F000000), (3,))
     (False, 'Q3', ())
     """
-    if op == "dequantize_affine":
-        return False, "Q7", ()
+    if op != "quantize_affine":
+        return False, _RULES[op], ()
     case = affine(format, inputs)
     magnitudes = [bits & 0x7FFFFFFF for bits in case.values]
     if max(magnitudes, default=0) > _INF:

@@ -6,6 +6,7 @@ from mxref.mutants.affine_mutants import AFFINE
 from mxref.mutants.block_mutants import QUANTIZERS
 from mxref.mutants.decode_mutants import DECODERS
 from mxref.mutants.encode_scale_mutants import E8M0_ENCODERS
+from mxref.mutants.integer_mutants import INTEGER_OPERATIONS
 from mxref.mutants.lane_mutants import LANES
 from mxref.mutants.layout_mutants import PLACES
 from mxref.mutants.lifted_mutants import LIFTED
@@ -47,6 +48,7 @@ _TABLES: tuple[Mutants, ...] = (
     TENSORS,
     MATMULS,
     AFFINE,
+    INTEGER_OPERATIONS,
 )
 #: Every mutant, in the order of classes.
 MUTANTS: tuple[Mutant, ...] = tuple(

@@ -46,6 +46,13 @@ function               arguments                                           retur
                        quant_max, dtype, axis                              the values' shape
 ``dequantize_affine``  codes, scale, zero point, quant_min, quant_max,     float32 of their shape
                        dtype, axis
+``pack_int4``          int8 codes (n, k)                                   uint8 (n, ceil(k / 2))
+``unpack_int4``        uint8 bytes (n, ceil(k / 2)), k                     int8 codes (n, k)
+``rescale``            integers (n, c), int32 multipliers (c,), int8       integers (n, c) of the
+                       shifts (c,), zero points of input and output,       dtype
+                       dtype, bits of the multipliers
+``grid_sample``        codes (c, h, w), int16 grid (r, s, 2) with x        codes (c, r, s)
+                       first, align_corners, padding, zero point
 =====================  ==================================================  ========================
 
 Scale and zero point are a float and an int, and the axis is None; or arrays, of one axis with a

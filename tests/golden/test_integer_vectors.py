@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from helpers import ROOT, VECTORS, records, words
 
+from mxref import integer
 from mxref.cases.integer_answers import exact_integer, fast_integers, neighbours_of
 from mxref.cases.integer_words import affine
 from mxref.cases.read import VectorError, parse, read_vectors
@@ -113,7 +114,7 @@ def test_every_code_of_8_bits_is_read_back_and_the_ends_of_scales_are_there() ->
 
 
 def test_axes_and_groups() -> None:
-    for op in INTEGER_OPERATIONS:
+    for op in ("quantize_affine", "dequantize_affine"):
         _, cases = records(f"{op}/int8_axis.f32")
         parts = [affine("int8_axis", words(case["in"])) for case in cases]
         assert {one.axis for one in parts} >= {0, 1, -1}
@@ -143,7 +144,10 @@ def test_identify_names_the_choices(choices: dict[str, str]) -> None:
     assert found.probes <= 64
     spelled = "+".join(f"{name}={value}" for name, value in choices.items())
     assert found.policies == (spelled or "default",)
-    assert all(len(one.values) == 1 and one.shown for one in found.choices)
+    assert all(len(one.values) == 1 for one in found.choices)
+    # Beside `int32_min` the zero point has one place.
+    hidden = {"zero_point"} if "int32_min" in choices.values() else set()
+    assert {one.name for one in found.choices if not one.shown} == hidden
 
 
 def test_identify_says_that_no_policy_gives_the_answers() -> None:
@@ -152,6 +156,71 @@ def test_identify_says_that_no_policy_gives_the_answers() -> None:
     module.quantize_affine = lambda *a: np.where(a[0] == -1.5, 0, right(*a)).astype(a[5])
     found = identify_integers(target_of(module, "mine"), ["quantize_affine"], ["int8"])
     assert [(one.policies, one.nearest) for one in found] == [((), "nan=zero")]
+
+
+def others(nibbles: str = "high_first", rounding: str = "single") -> SimpleNamespace:
+    """A target of the other operations."""
+
+    def scaled(q: Any, m: Any, s: Any, zin: int, zout: int, dtype: Any, bits: int) -> Any:
+        how = rounding if bits == 32 else "single"
+        return integer.rescale(q, m, s, zin, zout, how, dtype=dtype, bits=bits)
+
+    def sampled(q: Any, grid: Any, align: Any, padding: str, zero: int) -> Any:
+        how = {"align_corners": align, "padding": padding, "zero_point": zero}
+        return integer.grid_sample(q, grid, **how)
+
+    return SimpleNamespace(
+        pack_int4=lambda w: integer.pack_int4(w, nibbles),
+        unpack_int4=lambda packed, k: integer.unpack_int4(packed, k, nibbles),
+        rescale=scaled,
+        grid_sample=sampled,
+    )
+
+
+@pytest.mark.parametrize(
+    ("nibbles", "rounding"), [("high_first", "double"), ("low_first", "single")]
+)
+def test_the_order_of_nibbles_and_the_rounding_of_rescale_are_named(
+    nibbles: str, rounding: str
+) -> None:
+    target = target_of(others(nibbles, rounding), "mine")
+    stems = [stem for stem in STEMS if not stem.partition("/")[0].endswith("_affine")]
+    report = verify(target, read_vectors(VECTORS, lambda stem: stem in stems))
+    assert report.passed
+    found = {(one.op, one.format): one for one in identify_integers(target)}
+    assert all(len(one.policies) == 1 for one in found.values())
+    assert found["pack_int4", "int4"].choices[0].values == (nibbles,)
+    assert found["unpack_int4", "int4"].choices[0].values == (nibbles,)
+    rescaled = [one for (op, _), one in found.items() if op == "rescale"]
+    assert len(rescaled) == 7
+    assert all(one.choices[0].values == (rounding,) for one in rescaled)
+    word = f"nibbles={nibbles}" if nibbles == "low_first" else f"rounding={rounding}"
+    assert f"under {word}" in report.verdict
+
+
+@pytest.mark.parametrize(
+    ("op", "change", "bug"),
+    [
+        ("grid_sample", lambda f: lambda q, g, *a: f(q, g[..., ::-1].copy(), *a), "I15b"),
+        ("unpack_int4", lambda f: lambda packed, k: f(packed, k) + np.int8(8), "I11b"),
+        ("rescale", lambda f: lambda q, m, s, *a: f(q, np.roll(m, -1), np.roll(s, -1), *a), "I14"),
+    ],
+)
+def test_bugs_of_the_other_operations_are_named(op: str, change: Any, bug: str) -> None:
+    module = others()
+    setattr(module, op, change(getattr(module, op)))
+    report = report_on(module, *(stem for stem in STEMS if stem.startswith(f"{op}/")))
+    assert not report.passed
+    assert f"has bug {bug}: " in report.verdict
+
+
+def test_every_byte_and_every_int8_code_is_asked() -> None:
+    _, cases = records("unpack_int4/int4.bytes")
+    assert {byte for case in cases for byte in words(case["in"])[2:]} == set(range(256))
+    _, cases = records("rescale/int8-int8.bytes")
+    whole = [case for case in cases if len(set(words(case["in"])[5:])) == 256]
+    assert len({tuple(words(case["in"])[3:5]) for case in whole}) == 12
+    assert {2, 62} <= {words(case["in"])[4] for case in cases}
 
 
 def test_the_example_divides() -> None:

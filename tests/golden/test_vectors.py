@@ -472,6 +472,10 @@ LEAST = {
     "matmul": 2_900,
     "quantize_affine": 540,
     "dequantize_affine": 260,
+    "pack_int4": 14,
+    "unpack_int4": 14,
+    "rescale": 250,
+    "grid_sample": 70,
 }
 
 

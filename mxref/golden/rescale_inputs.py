@@ -1,0 +1,97 @@
+"""Inputs of int4 packing, RESCALE and grid sampling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mxref.golden.entries import CaseInput
+from mxref.integer.rescale import multiplier_shift
+
+__all__ = ["grid_cases", "int4_cases", "rescale_cases"]
+
+_RATIOS = {
+    "one": 1.0, "half": 0.5, "quarter": 0.25, "three_quarters": 0.75, "three_halves": 1.5,
+    "tenth": 0.1, "third": 1 / 3, "c127": 1 / 127, "two": 2.0, "below_one": 1 - 2.0**-31,
+    "p12": 2.0**-12, "c3": 0.3,
+}  # fmt: skip
+_RANGES = {"int8": 7, "int16": 15, "int32": 31}
+
+
+def int4_cases(op: str) -> Iterator[CaseInput]:
+    """All bytes, and rows of 1, 2, 3, 7, 8 and 9 codes."""
+    packs = op == "pack_int4"
+    for half in (0, 1):
+        rows = range(128 * half, 128 * half + 128)
+        codes = [code - 8 for byte in rows for code in (byte >> 4, byte & 15)]
+        yield _case(f"bytes_{half}", "M19", (128, 2, *(codes if packs else rows)))
+    for k in (1, 2, 3, 7, 8, 9):
+        for rows_ in (1, 3):
+            count = rows_ * (k if packs else (k + 1) // 2)
+            codes = [(i * 5 + k) % 16 - 8 for i in range(count)]
+            bytes_ = [(i * 37 + 11 * k) % 256 for i in range(count)]
+            flags = ("odd_length",) if k % 2 else ()
+            words = (rows_, k, *(codes if packs else bytes_))
+            yield _case(f"row_{rows_}_{k}", "M19", words, flags)
+
+
+def rescale_cases(format: str) -> Iterator[CaseInput]:
+    """Every code of 8 bits or numbers around powers, under 12 ratios and at the ends of S."""
+    source, target = format.split("_")[0].split("-")
+    bits, top = (16 if format.endswith("_m16") else 32), _RANGES[source]
+    near = sorted({s * (1 << i) + d for i in range(top) for s in (1, -1) for d in (-1, 0, 1)})
+    ends = [-(1 << top), 1 - (1 << top), (1 << top) - 1, (1 << top) - 2]
+    step = 1 if format == "int8-int8" else 3
+    values = [*range(-128, 128, step), 127] if source == "int8" else [*near, *ends]
+    values = list(dict.fromkeys(values))
+    zeros = [(0, 0), (3, -5), (-7, 11)] if source == target == "int8" else [(0, 0)]
+    if target == "uint8":
+        zeros = [(0, 128), (5, 3)]
+    for name, ratio in _RATIOS.items():
+        m, s = (int(part) for part in multiplier_shift(ratio, bits))
+        for zero, out in zeros if name in ("half", "third", "tenth") else zeros[:1]:
+            fit = [v for v in values if abs((v - zero) * ratio) < 2**31 - 1]
+            fit = [v for v in fit if -(1 << s - 1) <= v - zero < 1 << s - 1]
+            yield _case(f"{name}_{zero + 128}_{out + 128}", "M20", (zero, out, 1, m, s, *fit))
+    for s in (*range(2, 10), 30, 31, 32, 33, 40, 62):
+        m = (1 << bits - 1) - 1
+        half = 1 << s - 1
+        some = {-half, -half + 1, -half // 2, -1, 0, 1, half // 2, half - 1, *values[::7]}
+        fit = [v for v in sorted(some) if -half <= v < half and -(1 << top) <= v < 1 << top]
+        fit = [v for v in fit if abs(v * m >> s) < 2**31 - 1]
+        yield _case(f"shift_{s}", "M20", (0, zeros[0][1], 1, m, s, *fit))
+        if s > 30:
+            yield _case(f"shift_{s}_small", "M20", (0, zeros[0][1], 1, m // 3 + 7, s, *fit))
+    parts = [multiplier_shift(ratio, bits) for ratio in (0.5, 0.1, 1 / 3)]
+    three = [int(part[i]) for i in (0, 1) for part in parts]
+    small = [v for v in values if -(2**29) < v < 2**29]
+    rows = small[:: max(1, len(small) // 30)][:30]
+    yield _case("channels", "M20", (0, zeros[0][1], 3, *three, *rows[: len(rows) // 3 * 3]))
+    if bits == 32 and source != "int8":
+        yield _case("double", "M20", (0, 0, 1, 1583594044, 40, 7984, -7984, 7985))
+
+
+def grid_cases(format: str) -> Iterator[CaseInput]:
+    """Images of one pixel, two by two, ramps; corners, ties, and coordinates outside."""
+    low = -128 if format == "int8" else 0
+    images: dict[str, tuple[tuple[int, int, int], Sequence[int]]] = {
+        "pixel": ((1, 1, 1), (low + 50,)),
+        "two": ((1, 2, 2), (1, 2, 3, 4)),
+        "ties": ((2, 2, 2), (3, 4, 3, 4, 1, 2, 1, 2)),
+        "ramp": ((1, 3, 5), [low + 17 * i for i in range(15)]),
+        "rgb": ((3, 4, 3), [low + (i * 91 + 13) % 256 for i in range(36)]),
+        "ends": ((1, 2, 3), (low, low + 255, low, low + 255, low, low + 255)),
+    }
+    places = (-32768, -32767, -30000, -16384, -10923, -1, 0, 1, 5461, 16383, 21845, 32766, 32767)
+    for name, (sizes, codes) in images.items():
+        for align in (0, 1):
+            for border in (0, 1):
+                for zero in (0, low + 131) if border == 0 else (0,):
+                    grid = [g for i, x in enumerate(places) for g in (x, places[(i * 5 + 3) % 13])]
+                    grid += [g for x in (-32767, 0, 32767) for y in (-32767, 0) for g in (x, y)]
+                    grid += [-32767, 32767]
+                    words = (align, border, zero, *sizes, 4, 5, *codes, *grid)
+                    yield _case(f"{name}_{align}_{border}_{zero}", "M21", words)
+
+
+def _case(name: str, model: str, words: Sequence[int], flags: tuple[str, ...] = ()) -> CaseInput:
+    return CaseInput(name, tuple(word & 0xFFFFFFFF for word in words), model, flags)
