@@ -190,9 +190,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "unpack_scales": partial(mxref.unpack_scales, np.arange(512) % 256, (128, 4)),
     "matmul": partial(mxref.matmul, BLOCKS, BLOCKS),
 }
-UNREAD = [
-    (op, name) for op in CALLS for name in CHOICES if name not in OPERATIONS[op].split()
-]
+UNREAD = [(op, name) for op in CALLS for name in CHOICES if name not in OPERATIONS[op].split()]
 PAIRS = [(name, value) for name, members in CHOICES.items() for value in members]
 SUBSETS = st.lists(st.sampled_from(PAIRS), unique_by=lambda pair: pair[0]).map(dict)
 
@@ -482,7 +480,11 @@ def test_a_policy_object_is_taken_whole(operation: str) -> None:
     assert changed == everything.replace(**{read: DEFAULTS[read]})
     call = CALLS[operation]
     calm = everything.replace(
-        rounding="to_odd", nan_to_finite="zero", tail="short", scale_overflow="nan", accumulation="exact"
+        rounding="to_odd",
+        nan_to_finite="zero",
+        tail="short",
+        scale_overflow="nan",
+        accumulation="exact",
     )
     mine = {n: calm.choices()[n] for n in OPERATIONS[operation].split()}
     mine.pop("scale_arithmetic", None)  # which E8M0 scales do not read
