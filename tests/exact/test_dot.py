@@ -8,6 +8,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
+from designed_dots import FREE
 
 from mxref.exact.dot import Row, dot, dot_bounds, exact_in_every_order, row
 from mxref.exact.format_table import ELEMENTS, read_code, value
@@ -117,32 +118,14 @@ def test_n43_the_ends_of_intervals() -> None:
     assert dot_bounds(row([254], codes("7c fb fb"), "e5m2"), one) == (INF | 1 << 31, INF)
 
 
-def test_n43_sums_that_no_order_changes() -> None:
-    def free(scale: int, a: str, b: str, format: str = "e4m3", scale_b: int = 127) -> bool:
-        rows = row([scale], codes(a), format), row([scale_b], codes(b), format)
-        return exact_in_every_order(*rows)
-
-    # 2**16 and 2**-2, 2**18 of it; 2**16 and 2**-3, 2**19 of it and one more.
-    assert free(127, "78 30", "78 30")
-    assert not free(127, "78 30", "78 28")
-    # 1, 1, 2, 4 to 2**18 add up to 2**19; with another 1 to more. Signs count for nothing.
-    powers = [0, *range(19)]
-    a = " ".join(f"{(min(k, 15) + 15) << 2:02x}" for k in powers)
-    b = " ".join(f"{(max(k - 15, 0) + 15) << 2:02x}" for k in powers)
-    assert free(127, a, b, "e5m2")
-    assert not free(127, a + " 3c", b + " 3c", "e5m2")
-    assert not free(127, a + " 3c", b + " bc", "e5m2")
-    assert not free(127, a + " 3e", b + " 3c", "e5m2")  # 1.5: a half is the unit
-    # Multiples of 2**-149; 2**-150; 2**127; 2**128; nothing; special values.
-    assert free(0, "38 b8", "38 38", scale_b=105)
-    assert not free(0, "38 b8", "38 38", scale_b=104)
-    assert free(254, "38", "38")
-    assert not free(254, "38 38", "38 b8")
-    assert free(254, "00 38", "38 00")
-    assert free(255, "38", "38", scale_b=254)
-    assert free(127, "7c 00", "00 38", "e5m2", 254)
-    assert free(127, "7c 3c", "3c 3c", "e5m2")
-    assert not free(254, "7c 7b", "3c 7b", "e5m2")
+@pytest.mark.parametrize(("scales", "a", "b", "format", "free"), FREE)
+def test_n43_sums_that_no_order_changes(
+    scales: tuple[int, int], a: str, b: str, format: str, free: bool
+) -> None:
+    rows = (row([scale], codes(c), format) for scale, c in zip(scales, (a, b), strict=True))
+    left, right = rows
+    assert exact_in_every_order(left, right) is free
+    assert exact_in_every_order(right, left) is free
 
 
 @pytest.mark.parametrize(
