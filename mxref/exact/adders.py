@@ -1,7 +1,6 @@
 """One dot product as an adder gives it: float32 additions in an order, or a tensor core.
 
-Source: SPEC_NOTES N43; OCP MX v1.0 6.1, 6.2; IEEE 754-2019 5.4.1 (addition, multiplication);
-MMA-Sim, arXiv 2511.10909 (the tensor cores).
+Source: SPEC_NOTES N43; OCP MX v1.0 6.1, 6.2; IEEE 754-2019 5.4.1; MMA-Sim, arXiv 2511.10909.
 """
 
 from __future__ import annotations
@@ -98,13 +97,12 @@ def _float32(numbers: Iterable[Number]) -> list[Number]:
 
 
 def _pair(codes: tuple[int, int], scales: tuple[int, int], formats: tuple[str, str]) -> Pair:
-    types = [ELEMENTS[name] for name in formats]
-    numbers = [read_code(code, fmt) for code, fmt in zip(codes, types, strict=True)]
+    numbers = [read_code(code, ELEMENTS[name]) for code, name in zip(codes, formats, strict=True)]
     if min(n for _, n, _ in numbers) < 0 or max(scales) > SCALE_MAX_CODE:
         raise bad("codes and scales", "finite", (*map(hex, codes), *map(hex, scales)))
-    # A normal number's leading bit, and the place where a subnormal has none.
-    elements = sum(e + fmt.mantissa_bits for (_, _, e), fmt in zip(numbers, types, strict=True))
     number, power = product(*numbers), sum(scales) - 2 * SCALE_BIAS
+    # Of a normal number's leading bit, and of the place where a subnormal has none.
+    elements = number[2] + sum(ELEMENTS[name].mantissa_bits for name in formats)
     return Pair(number, product(number, (0, 1, power)), elements, power)
 
 

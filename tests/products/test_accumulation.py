@@ -340,3 +340,15 @@ def test_matmul_gives_the_sums_of_adders_in_each_type_and_sets_special_values() 
         ValueError, match="accumulation=aligned_35 must have elements of e2m1, got e5m2"
     ):
         mxref.matmul(a, b.T, accumulation="aligned_35")
+
+
+@pytest.mark.parametrize("how", [how for how in ADDERS if "e4m3" in FORMATS[how]])
+def test_sums_that_float32_loses_or_that_overflow_on_the_way(how: Accumulation) -> None:
+    """200704 + 2**-18 - 200704, and 2**127 + 2**127 - 2**127 in three blocks."""
+    assert found("7e017e", "7e01fe", how) == 0
+    codes = np.zeros((2, 96), np.uint8)
+    codes[:, ::32] = 0x38
+    codes[1, 64] = 0xB8
+    scales = np.array([[0xFE] * 3, [0x7F] * 3], np.uint8)
+    a, b = (side("e4m3", codes[i : i + 1], scales[i : i + 1]) for i in (0, 1))
+    assert accumulated(a, b, how).view(np.uint32)[0, 0] == 0x7F800000
