@@ -87,6 +87,11 @@ def digest() -> str:
                 for target in LAYOUTS.values():
                     add(blocks.dequantize(target.dtype, scale_arithmetic=arithmetic))
                     add(blocks.dequantize(target.dtype))
+        sides = [mxref.quantize(values[:1024].reshape(8, -1), block) for block in BLOCK_FORMATS]
+        for a, b in zip(sides, sides[1:] + sides[:1], strict=True):
+            add(mxref.matmul(a, b.T, layout.dtype))
+            for end in mxref.matmul_bounds(a, b.T, layout.dtype):
+                add(end)
         for profile in PROFILES.values():
             if profile.floats is None or layout.name in profile.floats:
                 for some in (values[::16], (values.view(layout.uint) & small).view(layout.dtype)):
