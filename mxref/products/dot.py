@@ -157,7 +157,7 @@ def matmul_bounds(
 
 
 def exact_in_every_order(a: BlockFields, b: BlockFields) -> Bool:
-    """Whether any order of float32 additions gives the exact product, in the aligned adders, too.
+    """Whether any order of float32 additions is exact, and so are the adders of 25 and 35 bits.
 
     That is so where all products are multiples of a power of two u, at least 2**-149, and their
     magnitudes add up to at most 2**19 u and less than 2**128. The sign of zero is left aside.

@@ -89,6 +89,17 @@ def digest() -> str:
                 for target in LAYOUTS.values():
                     add(blocks.dequantize(target.dtype, scale_arithmetic=arithmetic))
                     add(blocks.dequantize(target.dtype))
+        # Elements and scales so far apart that sums have more bits than any float type.
+        codes = (state[: 16 * 128] >> np.uint64(56)).astype(np.uint8).reshape(16, 128)
+        scales = 107 + (state[:64] >> np.uint64(32)).astype(np.uint8).reshape(16, 4) % 40
+        sides = [
+            mxref.Blocks(codes & mask, scales, BLOCK_FORMATS[name], 1, codes.shape)
+            for name, mask in (("mxfp8_e4m3", 0xF7), ("mxfp8_e5m2", 0xFB), ("mxint8", 0xFF))
+        ]
+        for a, b in zip(sides, sides[1:] + sides[:1], strict=True):
+            add(mxref.matmul(a[:8], b[8:].T, layout.dtype))
+            for end in mxref.matmul_bounds(a[:8], b[8:].T, layout.dtype):
+                add(end)
         for profile in PROFILES.values():
             if profile.floats is None or layout.name in profile.floats:
                 for some in (values[::16], (values.view(layout.uint) & small).view(layout.dtype)):
