@@ -18,6 +18,7 @@ from helpers import ELEMENT, SOURCES
 
 import mxref
 from mxref.exact import linear as twin
+from mxref.policy.policy import READS
 
 FORMATS = tuple(ELEMENT)
 CHOICES: list[dict[str, Any]] = [
@@ -144,6 +145,39 @@ def test_policies_and_special_values(policy: dict[str, Any]) -> None:
             check_output(x, w, bias, fmt, **policy, **choices)
         for choices in BACKWARD:
             check_gradients(x, w, grad, fmt, **policy, **choices)
+
+
+def random_policy(rng: np.random.Generator) -> dict[str, Any]:
+    """Three choices of quantizing, any members that need no random bits and refuse nothing."""
+    names = [name for name in READS["quantize"] if name not in ("scale_arithmetic", "tail")]
+    chosen = {}
+    for name in rng.permutation(names)[:3].tolist():
+        members = [one.value for one in mxref.Policy.members(name)]
+        members = [one for one in members if one != "error" and "stochastic" not in one]
+        chosen[name] = members[rng.integers(len(members))]
+    if chosen.get("scale_overflow") == "wrap":  # which quantize refuses
+        del chosen["scale_overflow"]
+    return chosen
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("seed", range(60))
+def test_random_layers(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    lead = (*rng.integers(1, 5, rng.integers(3)).tolist(), int(rng.integers(1, 24)))
+    k, n = rng.integers(0, 70, 2).tolist()
+    source, target = rng.choice(list(SOURCES), 2).tolist()
+    spread = int(rng.integers(3 if source == "f16" else 30))
+    x, w, grad, bias = operands(100 + seed, lead, k, n % 40, source, spread)
+    for array in (x, w, grad):
+        if array.size and rng.random() < 0.3:
+            flat = array.reshape(-1)
+            flat[rng.integers(flat.size, size=3)] = rng.choice([np.inf, -np.inf, np.nan, 0.0], 3)
+    fmt, policy = FORMATS[seed % len(FORMATS)], random_policy(rng)
+    check_output(x, w, bias, fmt, source, target, **policy, **CHOICES[rng.integers(len(CHOICES))])
+    way = BACKWARD[rng.integers(len(BACKWARD))]
+    if len(lead) > 1 or "gradient_rows" not in way:
+        check_gradients(x, w, grad, fmt, source, target, **policy, **way)
 
 
 def test_a_policy_is_one_however_it_is_spelled() -> None:
