@@ -7,6 +7,7 @@ another axis has other numbers; those of FP8 change for normal data under RCEIL 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from typing import Any
@@ -145,6 +146,67 @@ def test_policies_and_special_values(policy: dict[str, Any]) -> None:
             check_output(x, w, bias, fmt, **policy, **choices)
         for choices in BACKWARD:
             check_gradients(x, w, grad, fmt, **policy, **choices)
+
+
+def numbers(values: Any, axis: int) -> Any:
+    return mxref.quantize(values, "mxfp8_e4m3", axis=axis).dequantize()
+
+
+def added(a: Any, b: Any, lengths: list[int]) -> Any:
+    """The product of rows of `a` and columns of `b` in float32, in order, after parts in order."""
+    sums = []
+    for first, end in itertools.pairwise([0, *itertools.accumulate(lengths)]):
+        total = a[:, first, np.newaxis] * b[first]
+        for k in range(first + 1, end):
+            total = total + a[:, k, np.newaxis] * b[k]
+        sums.append(total)
+    return functools.reduce(np.add, sums)
+
+
+def test_adders_take_the_operands_in_order() -> None:
+    x, w, grad, _ = operands(13, (2, 40), 70, 3)
+    rows, g = x.reshape(80, 70), grad.reshape(80, 3)
+    anew = numbers(g, 1), numbers(w, 0), numbers(g, 0).T, numbers(rows, 0)
+    ends = [numbers(part, 1).reshape(80, -1) for part in (grad, x)]  # of each sequence
+    once = numbers(g, 1), numbers(w, 1), numbers(g, 1).T, numbers(rows, 1)
+
+    def check(got: Any, expected: Any) -> None:
+        np.testing.assert_array_equal(got.reshape(expected.shape), expected)
+
+    for how in ("sequential", "by_block"):
+        blocks = how == "by_block"
+        add: Any = {"accumulation": how}
+        in_rows, whole = [32, 32, 16] if blocks else [80], [32, 32, 6] if blocks else [70]
+        y = mxref.linear(x, w, "mxfp8_e4m3", **add)
+        check(y, added(numbers(rows, 1), numbers(w, 1).T, whole))
+        across = mxref.linear(x, w, "mxfp8_e4m3", weight_axis="out", **add)
+        check(across, added(numbers(rows, 1), numbers(w, 0).T, [70]))
+        dx, dw, _ = mxref.linear_gradients(x, w, grad, "mxfp8_e4m3", **add)
+        check(dx, added(*anew[:2], [3]))
+        check(dw, added(*anew[2:], in_rows))
+        dx, dw, _ = mxref.linear_gradients(
+            x, w, grad, "mxfp8_e4m3", backward_operands="reused", **add
+        )
+        check(dx, added(*once[:2], [3]))
+        check(dw, added(*once[2:], [80]))
+        _, dw, _ = mxref.linear_gradients(
+            x, w, grad, "mxfp8_e4m3", gradient_rows="sequences", **add
+        )
+        check(dw, added(ends[0].T, ends[1], [32, 8, 32, 8] if blocks else [80]))
+
+
+@pytest.mark.parametrize("how", ["aligned_25", "aligned_13", "pairwise", "scales_last"])
+def test_other_adders_are_those_of_matmul(how: Any) -> None:
+    x, w, grad, _ = operands(14, (40,), 70, 3)
+    a, b = (mxref.quantize(one, "mxfp8_e4m3", axis=1) for one in (x, w))
+    y = mxref.linear(x, w, "mxfp8_e4m3", accumulation=how, dtype=np.float16)
+    np.testing.assert_array_equal(y, mxref.matmul(a, b.T, np.float16, accumulation=how))
+    _, dw, _ = mxref.linear_gradients(x, w, grad, "mxfp8_e4m3", accumulation=how)
+    a, b = (mxref.quantize(one, "mxfp8_e4m3", axis=0) for one in (grad, x))
+    np.testing.assert_array_equal(dw, mxref.matmul(a.T, b, accumulation=how))
+    if "aligned" in how:
+        with pytest.raises(ValueError, match=f"accumulation={how} must have blocks of 32, got 1"):
+            mxref.linear(x, w, "mxfp8_e4m3", accumulation=how, weight_axis="out")
 
 
 def random_policy(rng: np.random.Generator) -> dict[str, Any]:
