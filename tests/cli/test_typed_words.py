@@ -89,6 +89,10 @@ def test_options(words: list[str], sentence: str, capsys: Capture) -> None:
     ends_in(words, sentence + ": keep one" * ("given once" in sentence), capsys)
 
 
+def test_an_option_with_the_same_value_again(capsys: Capture) -> None:
+    assert main(["explain", "0.3", "--format", "e2m1", "--float", "f16", "--float", "f16"]) == 0
+
+
 def test_options_that_are_lists_are_given_again(kit: Kit) -> None:
     spec = kit.target(ENCODE)
     stems = ["encode/e2m1.f32", "encode/e4m3.f32"]
