@@ -16,10 +16,10 @@ from mxref.cli.parsing import Parser, refuse_arguments, refuse_verb
 from mxref.support.interruption import exit_status, told, unwinding_signals
 from mxref.support.own_process import in_own_process
 
-__all__ = ["main"]
+__all__ = ["VERBS", "main"]
 
 #: The verbs, each with the module of this package that has it.
-_VERBS = {
+VERBS = {
     "verify": "verify_verb",
     "identify": "identify_verb",
     "fuzz": "fuzz_verb",
@@ -106,7 +106,7 @@ def _run(words: Sequence[str]) -> int:
     parser.add_argument("--version", action="version", version=f"mxref {__version__}")
     verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
     # Importing all takes time.
-    asked = [_VERBS[words[0]]] if words and words[0] in _VERBS else [*_VERBS.values()] * bool(words)
+    asked = [VERBS[words[0]]] if words and words[0] in VERBS else [*VERBS.values()] * bool(words)
     for module in dict.fromkeys(asked):
         importlib.import_module(f"mxref.cli.{module}").add_parser(verbs)
     if sys.stdout is None:  # closed by the caller
@@ -118,8 +118,8 @@ def _run(words: Sequence[str]) -> int:
             print(_GUIDE)
             sys.stdout.flush()
             return 2  # nothing was checked
-        if not words[0].startswith("-") and words[0] not in _VERBS:
-            refuse_verb(words[0], _VERBS)
+        if not words[0].startswith("-") and words[0] not in VERBS:
+            refuse_verb(words[0], VERBS)
         try:
             options, left = parser.parse_known_args(words)
             if left:
@@ -145,16 +145,15 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _name_formats(options: argparse.Namespace) -> None:
-    """Replace names in --format by those that formats have here."""
-    given = getattr(options, "format", None)
-    if not given:
-        return
-    from mxref.cli.format_names import typed_format
+    """Replace names in --format and --float by those that formats and float types have here."""
+    for option in ("format", "float"):
+        given = getattr(options, option, None)
+        if not given:
+            continue
+        from mxref.cli.format_names import typed_float, typed_format
 
-    if isinstance(given, str):
-        options.format = typed_format("--format", given)
-    else:
-        options.format = [typed_format("--format", name) for name in given]
+        own = partial(typed_format, "--format") if option == "format" else typed_float
+        setattr(options, option, own(given) if isinstance(given, str) else [*map(own, given)])
 
 
 def _discard_output() -> None:

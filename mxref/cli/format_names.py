@@ -1,4 +1,4 @@
-"""Names of formats as users type them: of other libraries, and in capital letters."""
+"""Names of formats and float types as users type them: of other libraries, in capitals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ from mxref.formats.catalog import (
     UE5M3,
 )
 
-__all__ = ["FORMATS", "typed_format"]
+__all__ = ["FORMATS", "typed_float", "typed_format"]
+
+_FLOATS = {
+    **{f"float{bits}": f"f{bits}" for bits in (16, 32, 64)},
+    **{f"fp{bits}": f"f{bits}" for bits in (16, 32, 64)},
+    **{"half": "f16", "bfloat16": "bf16", "float": "f32", "single": "f32", "double": "f64"},
+}
 
 _ELEMENTS = (ELEMENT_FORMATS, OTHER_FORMATS)
 _BLOCKS = (BLOCK_FORMATS, OTHER_BLOCK_FORMATS)
@@ -51,3 +57,13 @@ def typed_format(parameter: str, name: str) -> str:
         if own in _KNOWN:
             return own
     return name
+
+
+def typed_float(name: str) -> str:
+    """The name that a float type has here; an unknown one as it is.
+
+    >>> typed_float("torch.bfloat16"), typed_float("FP32"), typed_float("f33")
+    ('bf16', 'f32', 'f33')
+    """
+    bare = name.lower().rpartition(".")[2]
+    return _FLOATS.get(bare, bare if bare in LAYOUTS else name)

@@ -49,6 +49,7 @@ def _nearest(got: object, known: Iterable[str]) -> list[str]:
     """At most eight similar names, the nearest first."""
     text, names = str(got)[:_LONGEST].lower(), list(known)
     near = [name for name in names if text and name.startswith(text)]
+    near += [name for name in names if len(text) > 2 and f"_{text}" in name]
     near += difflib.get_close_matches(text, names, 1, 0.5)
     near += [name for name in names if len(text) > 2 and text in name]
     return list(dict.fromkeys(near))[:8]
