@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from mxref._version import __version__
-from mxref.support.interruption import exit_status, told, unwinding_signals
+from mxref.support.interruption import exit_status, held_signals, told, unwinding_signals
 from mxref.support.own_process import in_own_process
 
 __all__ = ["main"]
@@ -95,7 +95,9 @@ def _run(words: Sequence[str]) -> int:
     verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
     asked = words[:1] if words and words[0] in _VERBS else _VERBS  # importing all takes time
     for name in asked:
-        importlib.import_module(f"mxref.cli.{name}_verb").add_parser(verbs)
+        with held_signals():
+            verb = importlib.import_module(f"mxref.cli.{name}_verb")
+        verb.add_parser(verbs)
     if sys.stdout is None:  # closed by the caller
         sys.stdout = io.StringIO()
     try:

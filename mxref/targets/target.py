@@ -54,13 +54,9 @@ covered, such as float64 in JAX unless the target sets ``jax_enable_x64``.
 from __future__ import annotations
 
 import contextlib
-import importlib
-import importlib.util
 import os
-import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -79,10 +75,10 @@ from mxref.formats.catalog import (
 )
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
-from mxref.support.own_process import copies_end
 from mxref.support.text import short, unknown_name
 from mxref.targets.array_libraries import library_of
 from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
+from mxref.targets.imports import TargetError, imported
 
 __all__ = [
     "CLAIMS",
@@ -102,10 +98,6 @@ CLAIMS: Mapping[str, Mapping[str, object]] = {
     "FORMATS": {**_FORMATS, **OTHER_BLOCK_FORMATS},
     "FLOATS": LAYOUTS,
 }
-
-
-class TargetError(ValueError):
-    """A target that cannot be loaded, or that claims something unknown."""
 
 
 class Target(Protocol):
@@ -185,7 +177,7 @@ def load_target(spec: str) -> PythonTarget:
             is not known.
     """
     source, mode = split_spec(spec)
-    module = _import(source)
+    module = imported(source)
     if not mode:
         return target_of(module, spec)
     with _reading(spec):
@@ -311,48 +303,3 @@ def claims_cover(
     """Whether a format and float type are claimed; scales have one format only."""
     has_format = format == E8M0.name or format in formats
     return has_format and (float in floats or float not in LAYOUTS)  # or the name of a layout
-
-
-def _import(spec: str) -> ModuleType:
-    path = Path(spec)
-    is_path = path.suffix or path.exists() or len(path.parts) > 1
-    hint = ""
-    if path.suffix == ".py" and not path.exists():
-        hint = ": there is no such file"
-    elif path.suffix != ".py" and path.is_file():
-        hint = ": a program is run by `mxref verify --cmd`"
-    if is_path and not (path.suffix == ".py" and path.is_file()) and not _is_dotted(spec):
-        raise TargetError(f"target {spec} must be a Python file (NAME.py) or a module name{hint}")
-    folder = str(path.parent.resolve()) if path.suffix == ".py" else ""
-    if folder not in sys.path:
-        sys.path.insert(0, folder)  # what lies beside the target can be imported, as by `python`
-    try:
-        if path.suffix != ".py":
-            with copies_end():
-                return importlib.import_module(spec)
-        loader = importlib.util.spec_from_file_location(f"mxref_target_{path.stem}", path)
-        if loader is None or loader.loader is None:
-            raise TargetError(f"target {spec} cannot be imported")
-        module = importlib.util.module_from_spec(loader)
-        sys.modules[loader.name] = module
-        with copies_end():
-            loader.loader.exec_module(module)
-    except SyntaxError as error:
-        raise TargetError(
-            f"target {spec} has a syntax error{f' in line {error.lineno}' if error.lineno else ''}"
-            f"{_elsewhere(path, error.filename)}: {error.msg}"
-        ) from error
-    except BaseException as error:
-        if not is_fault(error):
-            raise
-        raise TargetError(f"target {spec} cannot be imported: {message(error)}{hint}") from error
-    return module
-
-
-def _elsewhere(path: Path, found: str | None) -> str:
-    """The file of an error in words, if it is not the target itself."""
-    return "" if found is None or Path(found).name == path.name else f" of {found}"
-
-
-def _is_dotted(spec: str) -> bool:
-    return all(part.isidentifier() for part in spec.split(".")) and not spec.endswith(".py")
