@@ -13,7 +13,7 @@ from functools import partial
 
 from mxref._version import __version__
 from mxref.cli.parsing import Parser, refuse_arguments, refuse_verb
-from mxref.support.interruption import exit_status, told, unwinding_signals
+from mxref.support.interruption import exit_status, held_signals, told, unwinding_signals
 from mxref.support.own_process import in_own_process
 
 __all__ = ["VERBS", "main"]
@@ -108,7 +108,9 @@ def _run(words: Sequence[str]) -> int:
     # Importing all takes time.
     asked = [VERBS[words[0]]] if words and words[0] in VERBS else [*VERBS.values()] * bool(words)
     for module in dict.fromkeys(asked):
-        importlib.import_module(f"mxref.cli.{module}").add_parser(verbs)
+        with held_signals():
+            verb = importlib.import_module(f"mxref.cli.{module}")
+        verb.add_parser(verbs)
     if sys.stdout is None:  # closed by the caller
         sys.stdout = io.StringIO()
     try:

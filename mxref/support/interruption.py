@@ -11,7 +11,15 @@ import time
 from collections.abc import Iterator
 from types import FrameType
 
-__all__ = ["SIGNALS", "STEADY", "TerminationError", "exit_status", "told", "unwinding_signals"]
+__all__ = [
+    "SIGNALS",
+    "STEADY",
+    "TerminationError",
+    "exit_status",
+    "held_signals",
+    "told",
+    "unwinding_signals",
+]
 
 #: The signals that end a command, as far as the system has them.
 SIGNALS = [
@@ -21,6 +29,10 @@ SIGNALS = [
 STEADY = 1.0
 #: Seconds until a signal that Python has dropped comes again.
 _SOON = 0.02
+
+
+#: Signals that wait for the end of a block; None outside of such blocks.
+_waiting: list[int] | None = None
 
 
 class TerminationError(KeyboardInterrupt):
@@ -46,18 +58,23 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
         last: whether the process ends afterwards, so that after a signal the handlers stay.
     """
     got, own = float("-inf"), os.getpid()
+    ended: KeyboardInterrupt | None = None
 
     def unwind(number: int, frame: FrameType | None) -> None:
-        nonlocal got
+        nonlocal got, ended
         if os.getpid() != own:  # a copy, such as a worker of a target, which ends as it would
             signal.signal(number, old[number])
             os.kill(os.getpid(), number)
+            return
+        if _waiting is not None:
+            _waiting.append(number)
             return
         now = time.monotonic()
         if now - got < STEADY:  # cleaning up is not to be disturbed
             return
         got = now
-        raise KeyboardInterrupt if number == signal.SIGINT else TerminationError(number)
+        ended = KeyboardInterrupt() if number == signal.SIGINT else TerminationError(number)
+        raise ended
 
     def again(lost: sys.UnraisableHookArgs) -> None:
         nonlocal got
@@ -76,11 +93,33 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
     before, sys.unraisablehook = sys.unraisablehook, again
     try:
         yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        if ended is None:
+            raise
+        raise ended from None  # of which NumPy makes something else while it is imported
     finally:
         sys.unraisablehook = before
         if not last or got < 0:
             for one, handler in old.items():
                 signal.signal(one, handler)
+
+
+@contextlib.contextmanager
+def held_signals() -> Iterator[None]:
+    """Let the signals of `unwinding_signals` wait for the end of a block.
+
+    For imports: extensions in C print a traceback of an exception that ends them.
+    """
+    global _waiting
+    _waiting = []
+    try:
+        yield
+    finally:
+        came, _waiting = _waiting, None
+        if came:
+            os.kill(os.getpid(), came[0])
 
 
 def told(error: KeyboardInterrupt) -> str:

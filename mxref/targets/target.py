@@ -81,6 +81,7 @@ from mxref.profiles import PROFILES, Profile
 from mxref.support.text import short, unknown_name
 from mxref.targets.array_libraries import library_of
 from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
+from mxref.targets.imports import TargetError
 from mxref.targets.product_calls import MULTIPLES, ProductFunction
 
 __all__ = [
@@ -100,10 +101,6 @@ CLAIMS: Mapping[str, Mapping[str, object]] = {
     "FORMATS": {**_FORMATS, **OTHER_BLOCK_FORMATS},
     "FLOATS": LAYOUTS,
 }
-
-
-class TargetError(ValueError):
-    """A target that cannot be loaded, or that claims something unknown."""
 
 
 class Target(Protocol):

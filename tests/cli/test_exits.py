@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import signal
@@ -19,7 +20,7 @@ from helpers import VECTORS
 
 from mxref import files
 from mxref.cli import main
-from mxref.support.interruption import STEADY
+from mxref.support.interruption import STEADY, TerminationError, unwinding_signals
 from mxref.targets.exits import exits_raised
 from mxref.targets.loading import load_target
 from mxref.targets.target import TargetError
@@ -208,7 +209,7 @@ def test_a_call_that_ends_the_process(body: str, how: str, target: Target, tmp_p
     done = helpers.run(sys.executable, "-m", "mxref", *VERIFY, cwd=tmp_path)
     error = f"{NO_VERDICT}{how}\n"
     if not how:
-        error = "mxref: error: the check was ended by CancelledError\n"
+        error = "mxref: error: the check was ended by CancelledError (kernel.py:3)\n"
     report = "PASS" in done.stdout if "closerange" in body else not done.stdout
     assert (done.returncode, done.stderr, report) == (1, error, True)
 
@@ -303,3 +304,91 @@ def test_a_target_cannot_end_pytest(target: Target, tmp_path: Path) -> None:
     assert done.returncode == 1, done.stdout
     assert "1 failed" in done.stdout
     assert "SystemExit: os._exit(0)" in done.stdout
+
+
+# --- what outlives a signal, a verdict or a copy --------------------------------------------------
+
+#: The command with little patience.
+SOON = (
+    "import sys; from mxref.support import own_process; own_process.GRACE = 0.3; "
+    "from mxref.cli import main; sys.exit(main())"
+)
+KILLED = "mxref: the check did not end within 0.3 s: killed\n"
+
+
+def test_threads_that_outlive_the_verdict_are_ended(target: Target, tmp_path: Path) -> None:
+    forever = "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()\n"
+    target(forever + DECODE)
+    done = helpers.run(sys.executable, "-c", SOON, *VERIFY, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, KILLED)
+    assert done.stdout.splitlines()[-1].startswith("PASS")
+
+
+@pytest.mark.parametrize("deaf", ["signal.signal(15, signal.SIG_IGN)", "os.kill(os.getpid(), 19)"])
+def test_one_signal_ends_a_target_that_does_not_hear_it(
+    deaf: str, target: Target, tmp_path: Path
+) -> None:
+    body = f"    print('asked', flush=True)\n    {deaf}\n    time.sleep(60)\n    return"
+    target("import signal\n" + DECODE.replace("    return", body))
+    with subprocess.Popen(
+        [sys.executable, "-c", SOON, *VERIFY], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "asked\n"
+        time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr.read() == f"{KILLED}mxref: ended by SIGTERM\n"
+    assert process.returncode == 143
+
+
+def test_a_copy_that_a_call_makes_gives_no_report(target: Target, tmp_path: Path) -> None:
+    target(DECODE.replace("    return", "    os.fork()\n    return"))
+    done = helpers.run(sys.executable, "-m", "mxref", *VERIFY, cwd=tmp_path)
+    assert (done.returncode, done.stderr, done.stdout.count("PASS")) == (0, "", 1)
+
+
+def test_what_a_target_does_to_numpy_is_told_in_a_sentence(target: Target, tmp_path: Path) -> None:
+    body = "    import numpy\n    numpy.flatnonzero = numpy.nonzero = numpy.unique = 5\n    return"
+    target(DECODE.replace("    return", body))
+    done = helpers.run(sys.executable, "-m", "mxref", *VERIFY, cwd=tmp_path)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+    assert done.stderr.startswith("mxref: error: the check was ended by TypeError: 'int' object")
+    assert done.stderr.endswith("; --in-process shows where\n")
+
+
+def test_a_copy_ends_by_a_signal_as_it_would_without_mxref() -> None:
+    with unwinding_signals():
+        if not (copy := os.fork()):
+            with contextlib.suppress(BaseException):
+                os.kill(os.getpid(), signal.SIGTERM)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == -signal.SIGTERM
+
+
+def test_a_signal_that_something_else_is_made_of_is_told() -> None:
+    """NumPy makes an ImportError of one that comes while it is imported."""
+
+    def imported() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(1)
+        except KeyboardInterrupt:
+            raise ImportError("numpy._core.umath failed to import") from None
+
+    with pytest.raises(TerminationError), unwinding_signals():
+        imported()
+
+
+def test_a_signal_waits_for_an_import(monkeypatch: Patch, capsys: Capture) -> None:
+    ended = []
+
+    def imported(name: str) -> Any:
+        os.kill(os.getpid(), signal.SIGTERM)
+        ended.append(name)
+
+    monkeypatch.setattr(importlib, "import_module", imported)
+    assert main(["formats"]) == 143
+    assert (ended, capsys.readouterr()) == (
+        ["mxref.cli.formats_verb"],
+        ("", "mxref: ended by SIGTERM\n"),
+    )

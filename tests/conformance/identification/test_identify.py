@@ -429,3 +429,28 @@ def test_the_command_on_a_contradiction(tmp_path: Path, capsys: pytest.CaptureFi
         "inconsistent: 40200000 = 0x1.4p+1 = 2.5 -> 05 = 3, as under rounding=ties_to_away" in out
     )
     assert "\nequals no policy; nearest: ocp\n" in out
+
+
+class Raising:
+    """A target that has no answer to any question."""
+
+    FORMATS = ("e4m3",)
+    FLOATS = ("f32",)
+
+    def encode(self, values: Any, format: str) -> Any:
+        raise MemoryError
+
+
+def test_a_target_without_an_answer_is_not_compared_with_every_policy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def counted(*arguments: Any) -> Any:
+        asked.append(arguments)
+        assert len(asked) < 3000
+        return predicted(*arguments)
+
+    monkeypatch.setattr("mxref.conformance.identification.asking.predicted", counted)
+    found = identify_one(target_of(Raising(), "target"), Setting("encode", "e4m3", "f32"))
+    assert len(found.clashes) == len(found.probes) > 0
