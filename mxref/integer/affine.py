@@ -61,7 +61,7 @@ class QParams:
     single: NDArray[np.float64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        scale, dtype = float64_numbers(self.scale, "scale"), np.dtype(self.dtype)
+        scale, dtype = float64_numbers(self.scale, "scale").copy(), np.dtype(self.dtype)
         zero_point = integer_array(self.zero_point, "zero_point").astype(np.int64)
         low, high = integer(self.quant_min), integer(self.quant_max)
         axis = None if self.axis is None else integer(self.axis)

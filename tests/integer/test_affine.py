@@ -225,7 +225,7 @@ def test_special_numbers_are_those_of_the_twin(dtype: Any) -> None:
 def test_random_patterns_are_those_of_the_twin(dtype: Any) -> None:
     drawn, info = np.random.default_rng(8), np.iinfo(dtype)
     for scale in [*SCALES, *EDGES]:
-        for policy in policies(dtype)[::7]:
+        for policy in policies(dtype)[::9]:
             x = drawn.integers(0, 1 << 32, 24, np.uint32).view(np.float32)
             with np.errstate(over="ignore"):
                 near = np.float32(drawn.normal(size=24) * 2.0 ** drawn.integers(0, 9) * scale)
@@ -295,6 +295,13 @@ def test_groups_are_tensors_of_their_own() -> None:
         part = quantize_affine(x[group], own, zero_point="before")
         assert np.array_equal(codes[group], part)
         assert np.array_equal(numbers[group], dequantize_affine(part, own))
+
+
+def test_parameters_do_not_change_with_their_array() -> None:
+    scales = np.array([0.5, 0.25])
+    qparams = QParams(scales, axis=0)
+    scales[:] = 8
+    assert quantize_affine(np.float32([1, 1]), qparams, scale_type="float64").tolist() == [2, 4]
 
 
 def test_many_parts_and_other_memory() -> None:

@@ -180,19 +180,19 @@ def draws(count: int, *, integers: bool, powers: bool) -> Any:
 
 
 def test_q11_dequantize_is_scale_last_under_powers_of_two() -> None:
-    for x, w, scale in draws(400, integers=False, powers=True):
+    for x, w, scale in draws(150, integers=False, powers=True):
         one, other = (linear_qcs8w(x, w, scale, order) for order in ("dequantize", "scale_last"))
         assert bits(one) == bits(other)
     different = [
         bits(linear_qcs8w(x, w, scale, "dequantize"))
         != bits(linear_qcs8w(x, w, scale, "scale_last"))
-        for x, w, scale in draws(400, integers=False, powers=False)
+        for x, w, scale in draws(150, integers=False, powers=False)
     ]
-    assert sum(different) > 200
+    assert sum(different) > 75
 
 
 def test_q11_all_orders_are_exact_on_small_integers_under_powers_of_two() -> None:
-    for x, w, scale in draws(400, integers=True, powers=True):
+    for x, w, scale in draws(150, integers=True, powers=True):
         assert np.abs(x) @ np.abs(w + 8).T + 8 * np.abs(x).sum() <= 2**24
         results = {bits(linear_qcs8w(x, w, scale, order))[0] for order in ORDERS}
         assert len(results) == 1
@@ -202,7 +202,7 @@ def test_q11_all_orders_are_exact_on_small_integers_under_powers_of_two() -> Non
 
 
 def test_q11_scale_last_is_exact_on_small_integers() -> None:
-    for x, w, scale in draws(400, integers=True, powers=False):
+    for x, w, scale in draws(150, integers=True, powers=False):
         assert np.abs(x) @ np.abs(w).T <= 2**24
         assert bits(linear_qcs8w(x, w, scale, "scale_last")) == bits(linear_qcs8w(x, w, scale))
 
