@@ -180,19 +180,19 @@ def draws(count: int, *, integers: bool, powers: bool) -> Any:
 
 
 def test_q11_dequantize_is_scale_last_under_powers_of_two() -> None:
-    for x, w, scale in draws(400, integers=False, powers=True):
+    for x, w, scale in draws(150, integers=False, powers=True):
         one, other = (linear_qcs8w(x, w, scale, order) for order in ("dequantize", "scale_last"))
         assert bits(one) == bits(other)
     different = [
         bits(linear_qcs8w(x, w, scale, "dequantize"))
         != bits(linear_qcs8w(x, w, scale, "scale_last"))
-        for x, w, scale in draws(400, integers=False, powers=False)
+        for x, w, scale in draws(150, integers=False, powers=False)
     ]
-    assert sum(different) > 200
+    assert sum(different) > 75
 
 
 def test_q11_all_orders_are_exact_on_small_integers_under_powers_of_two() -> None:
-    for x, w, scale in draws(400, integers=True, powers=True):
+    for x, w, scale in draws(150, integers=True, powers=True):
         assert np.abs(x) @ np.abs(w + 8).T + 8 * np.abs(x).sum() <= 2**24
         results = {bits(linear_qcs8w(x, w, scale, order))[0] for order in ORDERS}
         assert len(results) == 1
@@ -202,7 +202,7 @@ def test_q11_all_orders_are_exact_on_small_integers_under_powers_of_two() -> Non
 
 
 def test_q11_scale_last_is_exact_on_small_integers() -> None:
-    for x, w, scale in draws(400, integers=True, powers=False):
+    for x, w, scale in draws(150, integers=True, powers=False):
         assert np.abs(x) @ np.abs(w).T <= 2**24
         assert bits(linear_qcs8w(x, w, scale, "scale_last")) == bits(linear_qcs8w(x, w, scale))
 
@@ -267,9 +267,9 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: linear_qcs8w(X, [[1, 128]], S), ValueError, "w must be from -128 to 127"),
     (lambda: linear_qcs8w(X, [[1]], S), ValueError, "w must be (N, K) for x (..., K)"),
     (lambda: linear_qcs8w(X, [1, 2], S), ValueError, "w must be (N, K) for x (..., K)"),
-    (lambda: linear_qcs8w(X, W, [1.0, 2.0]), ValueError, "scales must be (N,), or (N, G)"),
-    (lambda: linear_qcs8w(X, W, np.ones((1, 3))), ValueError, "scales must be (N,), or (N, G)"),
-    (lambda: linear_qcs8w(X, W, np.ones((1, 0))), ValueError, "scales must be (N,), or (N, G)"),
+    (lambda: linear_qcs8w(X, W, [1.0, 2.0]), ValueError, "scales must be (N,) or (N, G)"),
+    (lambda: linear_qcs8w(X, W, np.ones((1, 3))), ValueError, "scales must be (N,) or (N, G)"),
+    (lambda: linear_qcs8w(X, W, np.ones((1, 0))), ValueError, "scales must be (N,) or (N, G)"),
     (lambda: linear_qcs8w(X, W, [np.inf]), ValueError, "scales must be finite in float32"),
     (lambda: linear_qcs8w(X, W, S, "bias"), ValueError, "order must be one of exact, dequantize"),
     (lambda: linear_qcs4w(X, np.uint8([[1, 2]]), S), ValueError, "k must be the codes of 2 bytes"),
