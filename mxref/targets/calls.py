@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from mxref import formats
 from mxref.bits.floats import LAYOUTS
+from mxref.cases.product_words import pair_formats
 from mxref.cases.records import VectorFile, padded
 from mxref.cases.words import LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, OTHER_BLOCK_FORMATS, CodeFormat, block_format
@@ -65,9 +66,11 @@ class Answers:
 
 
 def code_format(file: VectorFile) -> CodeFormat:
-    """The format whose codes the file's elements are."""
+    """The format whose codes the file's elements are; of products those of the first operand."""
     if file.format in BLOCK_FORMATS or file.format in OTHER_BLOCK_FORMATS:
         return block_format(file.format).element
+    if file.op in PRODUCT_OPERATIONS:
+        return pair_formats(file.format)[0].element
     return E8M0 if file.format == E8M0.name else formats.code_format(file.format)
 
 
