@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from product_rows import ADDERS, FORMATS, drawn
 
 import mxref
 from mxref import golden
@@ -18,6 +19,7 @@ from mxref.golden.regen import _make
 from mxref.golden.vector_cases import file_tasks
 from mxref.policy.choices import NaNToFinite
 from mxref.policy.policy import Policy
+from mxref.products.accumulation import accumulated
 from mxref.profiles import PROFILES, Profile
 
 ROUNDING = {"downward": 0x400, "upward": 0x800, "toward_zero": 0xC00}  # of <fenv.h> on x86-64
@@ -91,6 +93,10 @@ def digest() -> str:
             if profile.floats is None or layout.name in profile.floats:
                 for some in (values[::16], (values.view(layout.uint) & small).view(layout.dtype)):
                     add_profile(profile, some[: 1 << 12].reshape(-1, 32), layout, add)
+    for how in ADDERS:
+        for format in FORMATS[how]:
+            rows = drawn((format, FORMATS[how][0]), 96, 12, np.random.default_rng(0))
+            add(accumulated(*rows, how))
     return total.hexdigest()
 
 
