@@ -16,9 +16,10 @@ from mxref.blocks.dequantization import dequantize
 from mxref.blocks.quantization import quantize
 from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.cases.layout_answers import exact_layout, fast_layout, packing_of
+from mxref.cases.linear_answers import exact_layer, fast_layer
 from mxref.cases.product_answers import accumulations, exact_product, fast_products
-from mxref.cases.records import VectorFile
-from mxref.cases.words import LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.records import VectorFile, padded, stripped
+from mxref.cases.words import LAYER_OPERATIONS, LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.formats.catalog import (
     E8M0,
     OTHER_BLOCK_FORMATS,
@@ -138,6 +139,8 @@ def exact_answers(
     op: str, format: str, float: str, questions: Iterable[Sequence[int]], policy: Policy
 ) -> list[tuple[int, ...]]:
     """The output words of many cases, by the slow twin."""
+    if op in LAYER_OPERATIONS:
+        return [exact_layer(op, format, float, w, str(policy)) for w in questions]
     if op in PRODUCT_OPERATIONS:
         return [(exact_product(format, float, w, str(policy)),) for w in questions]
     if format in OTHER_BLOCK_FORMATS:
@@ -203,6 +206,8 @@ def fast_answers(
     op: str, format: str, float: str, words: NDArray[Any], policy: Policy
 ) -> NDArray[Any]:
     """The output words of many cases, one a row, by the fast path."""
+    if op in LAYER_OPERATIONS:
+        return padded([fast_layer(op, format, float, stripped(row), str(policy)) for row in words])
     if op in PRODUCT_OPERATIONS:
         return fast_products(format, float, words, str(policy))
     if op in LAYOUT_OPERATIONS:

@@ -11,11 +11,13 @@ from typing import Any
 from mxref._version import VECTORS_VERSION
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.layout_answers import SLOTS, sizes
+from mxref.cases.linear_answers import layer_sizes
 from mxref.cases.product_words import BOUNDS, PAIRS, operands, pair_formats
 from mxref.cases.records import DIGITS, SPEC, Case, VectorFile
 from mxref.cases.spelling import CASE, canonical, spelling
 from mxref.cases.words import (
     FLAGS,
+    LAYER_OPERATIONS,
     LAYOUT_OPERATIONS,
     MODELS,
     OPERATIONS,
@@ -122,7 +124,7 @@ def _file(header: dict[str, Any], cases: tuple[Case, ...], where: str) -> Vector
 def _columns(header: dict[str, Any], where: str) -> tuple[str, ...]:
     columns = header["columns"]
     for column in columns:
-        if header["op"] in PRODUCT_OPERATIONS and column in BOUNDS:
+        if header["op"] in (*PRODUCT_OPERATIONS, *LAYER_OPERATIONS) and column in BOUNDS:
             continue
         try:
             spelled = _spelling(column)
@@ -238,7 +240,7 @@ def _check_words(
             raise VectorError(f"{where}: holds what is no code of {name}")
         return
     block, element = _formats(op, name)
-    if element is None:
+    if element is None or op in LAYER_OPERATIONS:
         return
     first = 0  # place of the first element code in the words of a block or tensor
     if block is not None:
@@ -265,6 +267,8 @@ def _counts(op: str, name: str, inputs: tuple[int, ...], column: str) -> tuple[i
     """How many words a case must have in and out."""
     if op in LAYOUT_OPERATIONS:
         return sizes(op, name, inputs, _policy(column))
+    if op in LAYER_OPERATIONS:
+        return layer_sizes(op, inputs)
     if op in PRODUCT_OPERATIONS:
         operands(inputs)
         return len(inputs), 1

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 __all__ = [
     "FLAGS",
+    "LAYER_OPERATIONS",
     "LAYOUT_OPERATIONS",
     "MODELS",
     "OPERATIONS",
@@ -28,8 +29,10 @@ LAYOUT_OPERATIONS = (
 #: Operations on two operands, whose answers are compared with intervals where the standard leaves
 #: the order of additions open.
 PRODUCT_OPERATIONS = ("matmul",)
+#: Operations on linear layers, whose cases are asked one by one; compared as products are.
+LAYER_OPERATIONS = ("linear", "linear_gradients")
 #: Operations whose cases have different numbers of words.
-VARIED_OPERATIONS = (*LAYOUT_OPERATIONS, *PRODUCT_OPERATIONS)
+VARIED_OPERATIONS = (*LAYOUT_OPERATIONS, *PRODUCT_OPERATIONS, *LAYER_OPERATIONS)
 
 OPERATIONS = (
     "encode",
@@ -59,6 +62,7 @@ MODELS: Mapping[str, str] = {
     "matrices of awkward shapes, tails on both axes",
     "M12": "dot products: one product in every binade, sums that no order of additions changes, "
     "swamping, cancellation, pairs of scales, specials, overflow on the way, ties, tails",
+    "M13": "linear layers: rows and columns of different magnitudes, several sequences, tails",
     "M15": "numbers an eighth, a quarter, ... of a unit above another, with the random bits that "
     "just carry and just do not",
     "M16": "rounding inside blocks: both neighbours of every midpoint, the walking sticky bit, and "
@@ -136,6 +140,7 @@ RULES: Mapping[str, str] = {
     "N36": "float64 sources: one rounding or two",
     "N41": "scales that are not powers of two",
     "N43": "products: precision and order of the additions",
+    "N44": "linear layers: the axes of blocks, what is quantized, and bias",
 }
 
 #: The clause on the numbers of each element format, and on encoding them.

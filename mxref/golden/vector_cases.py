@@ -17,6 +17,7 @@ from mxref.golden.designed_blocks import designed_blocks
 from mxref.golden.entries import CaseInput, cases_of
 from mxref.golden.lane_blocks import lane_blocks
 from mxref.golden.layout_cases import layout_tasks
+from mxref.golden.linear_cases import linear_tasks
 from mxref.golden.product_cases import product_tasks
 from mxref.golden.reasons import reason
 from mxref.golden.rounding_blocks import rounding_blocks
@@ -66,6 +67,7 @@ def file_tasks() -> Iterator[Callable[[], VectorFile]]:
     yield from layout_tasks()
     yield from scaled_tasks()
     yield from product_tasks()
+    yield from linear_tasks()
 
 
 def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:

@@ -8,6 +8,7 @@ from mxref.mutants.encode_scale_mutants import E8M0_ENCODERS
 from mxref.mutants.lane_mutants import LANES
 from mxref.mutants.layout_mutants import PLACES
 from mxref.mutants.lifted_mutants import LIFTED
+from mxref.mutants.linear_mutants import LINEARS
 from mxref.mutants.matmul_mutants import MATMULS
 from mxref.mutants.mutant import Mutant, Mutants, named
 from mxref.mutants.nvfp4_mutants import SCALED
@@ -45,6 +46,7 @@ _TABLES: tuple[Mutants, ...] = (
     PLACES,
     TENSORS,
     MATMULS,
+    LINEARS,
 )
 #: Every mutant, in the order of classes.
 MUTANTS: tuple[Mutant, ...] = tuple(

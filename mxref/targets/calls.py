@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 
 from mxref import formats
 from mxref.bits.floats import LAYOUTS
+from mxref.cases.product_words import pair_formats
 from mxref.cases.records import VectorFile, padded
-from mxref.cases.words import LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.words import LAYER_OPERATIONS, LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, OTHER_BLOCK_FORMATS, CodeFormat, block_format
 from mxref.support.own_process import copies_end
 from mxref.support.text import one_line
 from mxref.targets.array_libraries import at_offset
 from mxref.targets.layout_calls import call_layout
+from mxref.targets.linear_calls import call_layers
 from mxref.targets.product_calls import call_products
 from mxref.targets.returned import (
     AnswerError,
@@ -66,9 +68,11 @@ class Answers:
 
 
 def code_format(file: VectorFile) -> CodeFormat:
-    """The format whose codes the file's elements are."""
+    """The format whose codes the file's elements are; of products those of the first operand."""
     if file.format in BLOCK_FORMATS or file.format in OTHER_BLOCK_FORMATS:
         return block_format(file.format).element
+    if file.op in PRODUCT_OPERATIONS:
+        return pair_formats(file.format)[0].element
     return E8M0 if file.format == E8M0.name else formats.code_format(file.format)
 
 
@@ -82,6 +86,8 @@ def without_cases(op: str, format: str, float: str) -> VectorFile:
     number = LAYOUTS[float].width // 4 if float in LAYOUTS else code
     from_code = op in ("decode", "decode_scale", "dequantize", *PRODUCT_OPERATIONS)
     digits = (code, number) if from_code else (number, 2)
+    if op in LAYER_OPERATIONS:
+        digits = (number, number)
     return VectorFile(op, format, float, ("ocp",), 1, *digits, ())
 
 
@@ -95,7 +101,7 @@ def call_function(
     """
     function = _displaced(function, offset)
     with quiet():
-        if file.op in LAYOUT_OPERATIONS:
+        if file.op in (*LAYOUT_OPERATIONS, *LAYER_OPERATIONS):
             return _ask_each(function, file, inputs)
         try:
             return Answers(call_operation(function, file, inputs))
@@ -205,6 +211,8 @@ def call_operation(
     function = _displaced(function, offset)
     if file.op in LAYOUT_OPERATIONS:
         return call_layout(function, file, inputs, first)
+    if file.op in LAYER_OPERATIONS:
+        return call_layers(function, file, inputs)
     if file.op in PRODUCT_OPERATIONS:
         return call_products(function, file, inputs)
     layout = LAYOUTS[file.float]

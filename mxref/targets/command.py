@@ -323,6 +323,10 @@ def easy_inputs(op: str, format: str, float: str) -> tuple[int, ...]:
             return (*tensor_scale, *(0,) * (block.elements_per_block + (op == "dequantize")))
         case "matmul":
             return (_SCALE, *(0,) * 32) * 2
+        case "linear":
+            return (1, 1, 1, 1, 0, 0, 0)
+        case "linear_gradients":
+            return (1, 1, 1, 1, 0, 0, 0)
         case "pack":
             return (0, 0)
         case "unpack":

@@ -9,10 +9,10 @@ import numpy as np
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout, split
 from mxref.cases.records import VectorFile
-from mxref.cases.words import LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.words import LAYER_OPERATIONS, LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.layout_failure_text import layout_difference
-from mxref.conformance.compare.product_failure_text import product_difference
+from mxref.conformance.compare.product_failure_text import first_outside, product_difference
 from mxref.formats.catalog import E8M0, OTHER_BLOCK_FORMATS, CodeFormat
 from mxref.support.text import hex_float
 from mxref.targets.calls import code_format
@@ -119,6 +119,10 @@ def _first_difference(file: VectorFile, failure: Failure) -> str:
         return layout_difference(
             file, failure, lambda bits: show_float(bits, LAYOUTS[file.float]), show_code
         )
+    if file.op in LAYER_OPERATIONS:
+        layout, index = LAYOUTS[file.float], first_outside(file, failure.case.inputs, got)
+        both = f"want {show_float(want[index], layout)}, got {show_float(got[index], layout)}"
+        return f"number {index} of {len(want)}: {both}"
     if file.op in PRODUCT_OPERATIONS:
         layout = LAYOUTS[file.float]
         show = partial(show_float, layout=layout)

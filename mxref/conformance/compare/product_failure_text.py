@@ -7,11 +7,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mxref.bits.floats import LAYOUTS
+from mxref.cases.linear_answers import layer_bounds
 from mxref.cases.product_answers import bounds, groups
 from mxref.cases.product_words import pair_formats, terms
 from mxref.cases.records import VectorFile
+from mxref.conformance.compare.product_intervals import is_inside
+from mxref.policy.policy import Policy
 
-__all__ = ["product_difference"]
+__all__ = ["first_outside", "product_difference"]
 
 
 def product_difference(
@@ -31,3 +34,12 @@ def product_difference(
     largest = float(max(map(abs, products)))
     reach = "exactly" if low == high else f"or from {low} to {high}"
     return f"{count} of magnitudes to {largest:.6g}, {text}: {reach}"
+
+
+def first_outside(file: VectorFile, inputs: Sequence[int], got: Sequence[int]) -> int:
+    """The place of the first number of an answer about a linear layer that is outside."""
+    low, high = layer_bounds(file.op, file.format, file.float, inputs, Policy())
+    if len(got) != len(low):
+        return 0
+    words = np.array(got, np.uint64)
+    return int(np.argmin(is_inside(low, high, words, LAYOUTS[file.float])))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from mxref.bits.floats import F16, F32, F64, LAYOUTS, FloatLayout
 from mxref.cases.answers import reads
+from mxref.cases.product_answers import accumulations
 from mxref.formats.catalog import CodeFormat
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
@@ -61,6 +62,8 @@ def members(setting: Setting, choice: str) -> list[str]:
             return [one for one in some if one.startswith("stochastic")]
         case _, "rounding":  # the others need random bits
             return [one for one in some if not one.startswith("stochastic")]
+        case "matmul", "accumulation":
+            return list(accumulations(setting.format))
         case "encode_scale", "scale_overflow":
             return [one for one in some if one != "wrap"]
         case "pack_blocks" | "unpack_blocks", "scale_place":

@@ -13,6 +13,7 @@ import numpy as np
 from mxref.bits.floats import F16, FloatLayout
 from mxref.cases.grid import grid, pattern
 from mxref.cases.records import padded
+from mxref.conformance.identification.accumulation_rows import accumulation_pool
 from mxref.conformance.identification.alike import Setting
 from mxref.conformance.identification.block_questions import block_pools
 from mxref.conformance.identification.pools import (
@@ -56,6 +57,8 @@ def pools(setting: Setting) -> tuple[Maker, ...]:
         case "decode_scale":
             codes = np.arange(E8M0.code_count, dtype=np.uint64)
             made = [Pool("scales", (), codes[:, np.newaxis], [0, 1, 0x7F, 0xFE, 0xFF])]
+        case "matmul":
+            made = [accumulation_pool(setting.format)]
         case _:
             made = _layouts(setting)
     return tuple(lambda _, pool=pool: pool for pool in made)
