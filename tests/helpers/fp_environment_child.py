@@ -104,7 +104,11 @@ def add_integers(bits: np.ndarray, add: Callable[[np.ndarray], None]) -> None:
                 codes = mxref.integer.quantize_affine(some, qparams, scaling=scaling, nan="zero")
                 add(codes)
                 add(mxref.integer.dequantize_affine(codes, qparams))
-    x, w = bits[: 64 * 24].reshape(64, 24), (bits[: 20 * 24] >> np.uint32(24)).astype(np.int8)
+    x, w = (
+        bits[: 64 * 24].reshape(64, 24).copy(),
+        (bits[: 20 * 24] >> np.uint32(24)).astype(np.int8),
+    )
+    x[0] = 0  # sums of zeros of both signs
     scales = ((bits[:80] & np.uint32(0x83FFFFFF)) + np.uint32(0x3C000000)).view(np.float32)
     for some in (x, x & np.uint32(0x80FFFFFF), x & np.uint32(0x83FFFFFF) | np.uint32(0x3C000000)):
         for order in ("exact", "dequantize", "scale_last", "offset"):
