@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from mxref import strategies
 from mxref.bits.floats import F32, LAYOUTS, U8
-from mxref.cases.product_words import PAIRS, pair_formats
 from mxref.cases.layout_answers import packing_of
+from mxref.cases.product_words import PAIRS, pair_formats
 from mxref.cases.records import NO_WORD, padded
 from mxref.conformance.fuzzing.variants import VARIANTS
 from mxref.formats.catalog import (
