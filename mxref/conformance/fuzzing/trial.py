@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
-from mxref.cases.words import PRODUCT_OPERATIONS
+from mxref.cases.words import DOT_OPERATIONS
 from mxref.conformance.compare.compare import Failure, fast_right_answers, same_answers
 from mxref.conformance.compare.product_intervals import inside, tolerated
 from mxref.conformance.fuzzing.counterexample import Answer, Changed
@@ -164,7 +164,7 @@ class Trial:
         wanted, words = same_width(own.words, answers.words)
         same = same_answers(file, wanted[order], words, bits=self.profile is not None)
         wrong: NDArray[np.bool_] = ~np.all(same, axis=1)
-        if file.op in PRODUCT_OPERATIONS and tolerated(self.policy):
+        if file.op in DOT_OPERATIONS and tolerated(self.policy):
             wrong &= ~inside(file, rows[order], words, "any")
         raised = [*answers.errors]
         wrong[raised] = True

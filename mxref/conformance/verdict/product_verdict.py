@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mxref.cases.words import LAYER_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.words import PRODUCT_OPERATIONS
 from mxref.conformance.verdict.describe.product_description import OUTSIDE
 from mxref.conformance.verdict.row import VerifyRow
 
@@ -15,5 +15,5 @@ def product_verdict(rows: Sequence[VerifyRow]) -> str:
     """The verdict where all failures are answers to products; else nothing."""
     failing = [row for row in rows if row.failures]
     answered = all(failure.got is not None for row in failing for _, failure in row.failures)
-    of_products = all(row.op in (*PRODUCT_OPERATIONS, *LAYER_OPERATIONS) for row in failing)
+    of_products = all(row.op in PRODUCT_OPERATIONS for row in failing)
     return OUTSIDE if failing and of_products and answered else ""

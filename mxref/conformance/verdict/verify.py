@@ -10,12 +10,12 @@ from dataclasses import replace
 
 from mxref.cases.answers import answerable, reads
 from mxref.cases.records import VectorFile
-from mxref.cases.words import LAYER_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.words import PRODUCT_OPERATIONS
 from mxref.conformance.compare.compare import Answered, asked
 from mxref.conformance.verdict.cause.causes import find_causes
 from mxref.conformance.verdict.cause.diagnose import answers_differ
 from mxref.conformance.verdict.cause.findings import findings
-from mxref.conformance.verdict.cause.product_causes import layer_causes, product_causes
+from mxref.conformance.verdict.cause.product_causes import product_causes
 from mxref.conformance.verdict.cause.profile_causes import profile_causes
 from mxref.conformance.verdict.describe.description import describe_failures
 from mxref.conformance.verdict.describe.product_description import describe_products
@@ -150,9 +150,8 @@ def _with_causes(row: VerifyRow, policy: Policy, before: Sequence[VerifyRow]) ->
     """A row with the causes of its failures, unless it has them."""
     if row.sought or not row.failures:
         return row
-    if row.op in (*PRODUCT_OPERATIONS, *LAYER_OPERATIONS):
-        found = product_causes if row.op in PRODUCT_OPERATIONS else layer_causes
-        return replace(row, causes=found(row.outcomes), sought=True)
+    if row.op in PRODUCT_OPERATIONS:
+        return replace(row, causes=product_causes(row.outcomes), sought=True)
     known = (other.causes[0] for other in before if other.op == row.op and other.causes)
     hints = dict.fromkeys(cause for cause in known if cause.complete)
     causes = profile_causes(row.op, row.outcomes) if row.profile is not None else ()
@@ -169,9 +168,6 @@ def described(report: Report) -> Report:
     rows = []
     for row in report.rows:
         complete = any(cause.complete for cause in row.causes)
-        if row.op in LAYER_OPERATIONS:
-            rows.append(row)
-            continue
         if row.op in PRODUCT_OPERATIONS:
             told = None if row.failures and complete else describe_products(row.outcomes)
             rows.append(replace(row, description=told))

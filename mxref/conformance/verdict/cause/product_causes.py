@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.product_answers import accumulations, bounds, groups
 from mxref.cases.product_words import Side, pair_formats
+from mxref.cases.words import LAYER_OPERATIONS
 from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.conformance.compare.product_intervals import is_inside, layers_inside
 from mxref.conformance.verdict.cause.causes import Cause
@@ -19,7 +20,7 @@ from mxref.mutants.matmul_mutants import OPERANDS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_operation
 
-__all__ = ["layer_causes", "named_accumulations", "product_causes"]
+__all__ = ["named_accumulations", "product_causes"]
 
 Words = NDArray[np.uint64]
 #: Choices that other axes or operands of linear layers show.
@@ -30,11 +31,13 @@ _LAYER_CHOICES = {
 
 
 def product_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
-    """What gives all answers to dot products of a pair of formats, if something known does.
+    """What gives all answers to products, if something known does.
 
     A named accumulation and most mutants have to give their bits. Where a mutant reads the wrong
     operands, the answers have to be inside the intervals of these, whatever the order.
     """
+    if outcomes[0].file.op in LAYER_OPERATIONS:
+        return _layer_causes(outcomes)
     total = sum(len(one.inputs) for one in outcomes)
     if any(one.errors for one in outcomes):
         return ()
@@ -52,7 +55,7 @@ def product_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
     )
 
 
-def layer_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
+def _layer_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
     """The choices, or the mutant, that give all answers about linear layers of a format.
 
     Of choices the answers have to be inside the intervals; of a mutant they have to be the bits.
