@@ -30,6 +30,7 @@ def test_a_named_accumulation_is_named(how: str) -> None:
     assert told is not None
     assert told.text.endswith(f" outputs have the bits of accumulation={how}")
     assert any(note.startswith("products: 3") for note in report.scope.notes)
+    assert report.scope.notes[-1] == f"matmul {product_file().format}: {told.text}"
 
 
 def test_a_claimed_accumulation_is_held_to_its_bits() -> None:
