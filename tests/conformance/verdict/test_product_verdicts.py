@@ -21,6 +21,7 @@ def checked(matmul: Any, **claims: Any) -> Report:
     return check(product_target(matmul, **claims), [product_file()])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("how", ["sequential", "pairwise", "aligned_25"])
 def test_a_named_accumulation_is_named(how: str) -> None:
     report = checked(named(how))
@@ -61,6 +62,7 @@ def test_narrow_sums_are_outside_and_no_violation() -> None:
     assert told.text.endswith("MX 6.1 leaves the precision open)")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("id", ["H4", "H6", "H7", "H7b", "H8"])
 def test_wrong_operands_are_named_whatever_the_order(id: str) -> None:
     report = checked(wrong_operands(id))
