@@ -34,6 +34,7 @@ def test_a_named_accumulation_is_named(how: str) -> None:
     assert report.scope.notes[-1] == f"matmul {product_file().format}: {told.text}"
 
 
+@pytest.mark.sampled(7)
 def test_a_claimed_accumulation_is_held_to_its_bits() -> None:
     policy = "ocp+accumulation=sequential"
     assert checked(named("sequential"), POLICY=policy).verdict == f"conforms under {policy}"
@@ -77,6 +78,7 @@ def test_zeros_violate_the_standard() -> None:
     assert [cause.name for cause in report.rows[0].causes] == ["H14"]
 
 
+@pytest.mark.sampled(4)
 def test_outputs_beside_the_cases_are_compared() -> None:
     """Right on the rows of one case, as they are asked; wrong where others meet."""
     right = named("sequential")
@@ -93,6 +95,7 @@ def test_outputs_beside_the_cases_are_compared() -> None:
     assert all(".output_" in id for id in failing), failing
 
 
+@pytest.mark.sampled(7)
 def test_a_failure_in_words() -> None:
     report = checked(lambda sa, ca, sb, cb, fa, fb: np.zeros((len(ca), len(cb)), np.float32))
     texts = [
