@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from mxref.bits.floats import LAYOUTS
+from mxref.cases.product_words import PAIRS
 from mxref.formats.aliases import own_name
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
@@ -34,9 +35,9 @@ FORMATS: Mapping[str, tuple[Iterable[str], ...]] = {
     "blocks": _BLOCKS,
     "sweep": (*_ELEMENTS, (E8M0.name,), BLOCK_FORMATS),
     "tables": (*_ELEMENTS, (UE4M3.name, UE5M3.name)),
-    "fuzz": (ELEMENT_FORMATS, (E8M0.name,), *_BLOCKS),
-    "identify": (ELEMENT_FORMATS, (E8M0.name,), BLOCK_FORMATS),
-    "vectors": (ELEMENT_FORMATS, (E8M0.name,), BLOCK_FORMATS, ("nvfp4", "fp4_ue4m3")),
+    "fuzz": (ELEMENT_FORMATS, (E8M0.name,), *_BLOCKS, PAIRS),
+    "identify": (ELEMENT_FORMATS, (E8M0.name,), BLOCK_FORMATS, PAIRS),
+    "vectors": (ELEMENT_FORMATS, (E8M0.name,), BLOCK_FORMATS, ("nvfp4", "fp4_ue4m3"), PAIRS),
 }
 _KNOWN = {name for formats in (*_ELEMENTS, SCALE_FORMATS, *_BLOCKS) for name in formats}
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from helpers import sentence
 
-from mxref.bits import exact_sums, single
+from mxref.bits import single, weighted_sums
 from mxref.exact import integer as exact
 from mxref.integer import (
     linear_bounds,
@@ -125,7 +125,7 @@ def test_sums_at_the_ends_of_float32_are_those_of_the_twin(order: str) -> None:
 
 def test_sums_of_many_terms() -> None:
     drawn = np.random.default_rng(4)
-    k = 2 * exact_sums._TERMS + 5
+    k = 2 * weighted_sums._TERMS + 5
     x = np.full((1, k), 3.4028234e38, np.float32)  # every bit of a slice, with the largest weight
     w = np.full((2, k), -128)
     x[0, 1::2], w[1, 1::2] = 2.0**-149, 127
