@@ -232,7 +232,7 @@ def _read(module: object, name: str) -> PythonTarget:
         operations["matmul"] = product
     floats = _claimed(has.get("FLOATS"), name, "FLOATS", LAYOUTS)
     threads = has.get("THREADS", False)
-    if not isinstance(threads, bool):
+    if not isinstance(threads, int):  # a number is a kernel's own constant
         raise TargetError(f"target {name}: THREADS must be True or False, got {short(threads)}")
     return PythonTarget(
         name=name,
@@ -242,7 +242,7 @@ def _read(module: object, name: str) -> PythonTarget:
         floats=floats - set(library.lacks),
         lacks={float: why for float, why in library.lacks.items() if float in floats},
         profile=profile,
-        threads=threads,
+        threads=threads is True,
     )
 
 
