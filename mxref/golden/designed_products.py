@@ -106,7 +106,7 @@ def _bands(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
 
 def _lengths(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
     """Codes of all binades, in whole blocks and with tails."""
-    counts = [*[32] * 8, 33, 40, 63, 64, 64, 65, 95, 96, 96]
+    counts = [*[32] * 6, 33, 40, 63, 64, 64, 65, 95, 96]
     counts += [1024] * (a == b and a.name in _LONG)
     for index, count in enumerate(counts):
         rows = drawn_rows(a, b, count, 300 + 2 * index, 99 if index % 2 else 6)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mxref.cases.product_words import terms
+from mxref.cases.words import LAYER_OPERATIONS
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.compare.product_intervals import inside
 from mxref.conformance.verdict.cause.product_causes import named_accumulations
@@ -72,6 +73,8 @@ class ProductDescription:
 
 def describe_products(outcomes: Sequence[Outcome]) -> ProductDescription | None:
     """The accumulation that the answers of a target to a pair of formats show; None of errors."""
+    if outcomes[0].file.op in LAYER_OPERATIONS:
+        return None
     if any(one.errors or one.answers.shape[1] != 1 for one in outcomes):
         return None
     nearest, widest = (
