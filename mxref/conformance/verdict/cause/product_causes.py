@@ -23,6 +23,8 @@ from mxref.targets.calls import call_operation
 __all__ = ["named_accumulations", "product_causes"]
 
 Words = NDArray[np.uint64]
+#: Mutants of narrower sums, which no clause forbids: the description of a product tells of them.
+_PRECISION = ("H1", "H1b", "H2")
 #: Choices that other axes or operands of linear layers show.
 _LAYER_CHOICES = {
     "linear": ("weight_axis", "activations"),
@@ -50,6 +52,7 @@ def product_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
         Cause("mutant", m.id, m.name, m.text, m.op, m.seen, "ocp", (), total, total)
         for m in MUTANTS
         if m.op == "matmul"
+        and m.id not in _PRECISION
         and outcomes[0].file.format in m.formats
         and all(_gives(m, one) for one in vectors)
     )
