@@ -19,7 +19,7 @@ _TYPES = {"mxfp8_e5m2": torch.float8_e5m2, "mxfp8_e4m3": torch.float8_e4m3fn,
 
 
 def _linear(w: Any, bias: Any) -> Any:
-    """torch's layer, whose parameters are the given tensors."""
+    """A layer of torch whose parameters are the given tensors."""
     layer = torch.nn.Linear(w.shape[1], w.shape[0], bias=bias is not None, dtype=w.dtype)
     layer.weight = torch.nn.Parameter(w.detach())
     if bias is not None:

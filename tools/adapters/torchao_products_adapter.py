@@ -16,6 +16,7 @@ _PIN = "torch==2.13.0 torchao==0.18.0"
 torch = peer("torch", _PIN)
 _TRAINING = peer("torchao.prototype.moe_training.mxfp8_linear", _PIN)
 _EMULATED = _TRAINING.KernelPreference.EMULATED
+_IN_FLOATS = False  # the product for the gradient of w, unless it is quantized too
 _FP8 = {"mxfp8_e5m2": torch.float8_e5m2, "mxfp8_e4m3": torch.float8_e4m3fn}
 _TYPES = {**_FP8, "mxfp6_e3m2": mx.DTYPE_FP6_E3M2, "mxfp6_e2m3": mx.DTYPE_FP6_E2M3,
           "mxfp4_e2m1": torch.float4_e2m1fn_x2}  # fmt: skip
@@ -28,7 +29,8 @@ def _operand(scales: NDArray[Any], codes: NDArray[Any], name: str, dtype: Any) -
     elif name == "mxfp4_e2m1":
         elements = kernels.pack_uint4(elements)
     scale = tensor(scales).view(torch.float8_e8m0fnu)
-    return mx.MXTensor(elements, scale, _TYPES[name], 32, dtype, _EMULATED, None, False)  # noqa: FBT003
+    more = {"act_quant_kwargs": None, "is_swizzled_scales": False}
+    return mx.MXTensor(elements, scale, _TYPES[name], 32, dtype, _EMULATED, **more)
 
 
 def _matmul(
@@ -42,18 +44,20 @@ def _matmul(
 
 def _layers(mode: str) -> dict[str, Any]:
     def layer(x: Any, w: Any, bias: Any, name: str) -> Any:
-        y = _TRAINING.mx_mm.apply(
-            x, w, *[_FP8[name]] * 3, 32, _EMULATED,
-            _TRAINING.MXFP8Dim0CastKernelChoice.TORCH, _TRAINING.MXFP8Dim1CastKernelChoice.TORCH,
-            _TRAINING.ScaleCalculationMode[mode], False,
-        )  # fmt: skip
+        casts = _TRAINING.MXFP8Dim0CastKernelChoice.TORCH, _TRAINING.MXFP8Dim1CastKernelChoice.TORCH
+        how = (*casts, _TRAINING.ScaleCalculationMode[mode], _IN_FLOATS)
+        y = _TRAINING.mx_mm.apply(x, w, *[_FP8[name]] * 3, 32, _EMULATED, *how)
         return y if bias is None else y + bias  # as MXFP8Linear does
 
     return {"FORMATS": [*_FP8], "FLOATS": ["f32", "bf16"], **functions(layer, filled=True)}
 
 
 MATMUL = SimpleNamespace(
-    POLICY="ocp", FORMATS=[*_TYPES], FLOATS=["f32", "bf16"], matmul=_matmul
+    POLICY="ocp",
+    FORMATS=[*_TYPES],
+    FLOATS=["f32", "bf16"],
+    MULTIPLES=(1, 2, 32),  # it refuses a single column of FP4
+    matmul=_matmul,
 )
 FLOOR = SimpleNamespace(POLICY="ocp+nan=signed", **_layers("FLOOR"))
 RCEIL = SimpleNamespace(POLICY="ocp+scale_rule=rceil+nan=signed", **_layers("RCEIL"))
