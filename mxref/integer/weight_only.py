@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mxref.bits.exact_sums import exact_sums, one_nan, rounded_sums, with_specials
 from mxref.bits.float32 import fl
 from mxref.bits.floats import F32
 from mxref.bits.single import float32_patterns, float64_numbers, integer_array, single
+from mxref.bits.weighted_sums import exact_sums, one_nan, rounded_sums, with_specials
 from mxref.integer.integer_choices import Nibbles, Order, chosen
 
 Array = NDArray[Any]

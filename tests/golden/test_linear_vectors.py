@@ -35,8 +35,6 @@ def test_every_answer_is_the_exact_one(file: VectorFile) -> None:
             continue
         name, _, member = column.removeprefix("ocp+").partition("=")
         choice: dict[str, Any] = {name: member} if member else {}
-            [column.removeprefix("ocp+").split("=")] if "=" in column else []
-        )
         for case in file.cases:
             x, w, more = arrays(file, case.inputs)
             rows = x.reshape(-1, x.shape[-1]).tolist()

@@ -113,7 +113,7 @@ def digest() -> str:
 
 
 def add_integers(bits: np.ndarray, add: Callable[[np.ndarray], None]) -> None:
-    """Integer codes of random patterns, and their numbers, under small and large scales."""
+    """Integer operations on random patterns, under small and large scales."""
     for scale in (2.0**-127, 0.013, 2.0**100):
         for scaling in ("reciprocal", "divide"):
             qparams = mxref.integer.QParams(scale, 3, dtype=np.int32)
@@ -121,6 +121,23 @@ def add_integers(bits: np.ndarray, add: Callable[[np.ndarray], None]) -> None:
                 codes = mxref.integer.quantize_affine(some, qparams, scaling=scaling, nan="zero")
                 add(codes)
                 add(mxref.integer.dequantize_affine(codes, qparams))
+    x, w = (
+        bits[: 64 * 24].reshape(64, 24).copy(),
+        (bits[: 20 * 24] >> np.uint32(24)).astype(np.int8),
+    )
+    x[0] = 0  # sums of zeros of both signs
+    scales = ((bits[:80] & np.uint32(0x83FFFFFF)) + np.uint32(0x3C000000)).view(np.float32)
+    for some in (x, x & np.uint32(0x80FFFFFF), x & np.uint32(0x83FFFFFF) | np.uint32(0x3C000000)):
+        for order in ("exact", "dequantize", "scale_last", "offset"):
+            operands = some.view(np.float32), w.reshape(20, 24), scales.reshape(20, 4)
+            add(mxref.integer.linear_qcs8w(*operands, order))
+    for bound in mxref.integer.linear_bounds(*operands, "offset"):
+        add(bound)
+    for symmetric in (False, True):
+        add(mxref.integer.choose_qparams(-0.3, 0.7, symmetric=symmetric).scale)
+    for part in mxref.integer.multiplier_shift([1 / 3, 0.1, 2.0**-1074]):
+        add(part)
+    add(mxref.integer.SNORM8.scale)
 
 
 def add_profile(

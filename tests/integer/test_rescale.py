@@ -38,7 +38,8 @@ def test_q12_multipliers_by_hand() -> None:
 def test_multipliers_are_those_of_the_twin() -> None:
     drawn = np.random.default_rng(1)
     scales = np.ldexp(drawn.uniform(0.5, 1, 600), drawn.integers(-80, 13, 600))
-    scales = np.concatenate([scales, 2.0 ** np.arange(-80, 13), RATIOS])
+    ties = (2.0**30 + np.arange(9) + 0.5) * 2.0**-30, (2.0**14 + np.arange(9) + 0.5) * 2.0**-14
+    scales = np.concatenate([scales, 2.0 ** np.arange(-80, 13), RATIOS, *ties])
     for bits in (16, 32):
         multipliers, shifts = multiplier_shift(scales, bits)
         assert (multipliers.dtype, shifts.dtype) == (np.int32, np.int8)

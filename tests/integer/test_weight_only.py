@@ -136,6 +136,18 @@ def test_sums_of_many_terms() -> None:
         total = sum(n * c for n, c in zip(numbers, row, strict=True)) * Fraction(scale)
         got = linear_qcs8w(x, [row], np.float32([scale]))
         assert abs(Fraction(float(got[0, 0])) - total) <= abs(total) / 2**24
+    # One last bit, and partial sums that fill every bit of a float64 above it.
+    half = np.full(8 * 1024, (2.0**24 - 1) * 2.0**-13)
+    odd = np.float32([np.concatenate([[1 + 2.0**-23], half, -half])])
+    weights = np.full((1, odd.size), -128)
+    weights[0, 0] = 1
+    assert bits(linear_qcs8w(odd, weights, [1.0])) == ["3f800001"]
+    # A tie and a bit far below it.
+    sticky = np.float32([1, 2.0**-24, 2.0**-80])
+    assert bits(linear_qcs8w(sticky, [[1, 1, 1], [1, 1, 0]], [1.0, 1.0])) == [
+        "3f800001",
+        "3f800000",
+    ]
     # The unit of the sum is kept to its last bit.
     ends = np.float32([[2.0**60, *[1] * (k - 2), -(2.0**60)]])
     assert linear_qcs8w(ends, np.ones((1, k), int), [1.0]).tolist() == [[k - 2]]
@@ -241,13 +253,15 @@ def test_q11_every_order_of_summation_is_within_the_bounds(order: str) -> None:
     assert order == "exact" or nearest > 0.2  # the bounds are not far away
 
 
-def test_q11_a_product_that_underflows_is_within_the_bounds() -> None:
-    # 2**-100 * 1 * 1.5 * 2**-50 rounds to 0 or 2**-149, off by more than any relative bound.
-    x, w, scale = np.float32([2.0**-100]), [[1]], np.float32([1.5 * 2.0**-50])
+def test_q11_products_that_underflow_are_within_the_bounds() -> None:
+    # Each of three products is 1.5 * 2**-150 and rounds to 2**-149, off by more than any relative
+    # bound: the sum is 2.25 units of 2**-149, and what is computed 3.
+    x, w, scale = np.float32([2.0**-100] * 3), [[1, 1, 1]], np.float32([1.5 * 2.0**-50])
+    assert float(linear_qcs8w(x, w, scale)[0]) == 2 * 2.0**-149
+    assert float(linear_qcs8w(x, w, scale, "dequantize")[0]) == 3 * 2.0**-149
     for order in ORDERS[1:]:
         low, high = linear_bounds(x, w, scale, order)
         assert low <= linear_qcs8w(x, w, scale, order) <= high
-        assert float(high[0]) >= 2.0**-149
 
 
 # --- refusals -------------------------------------------------------------------------------------

@@ -97,7 +97,7 @@ def show_input(file: VectorFile, word: int) -> str:
 
 def show_output(file: VectorFile, word: int) -> str:
     """An output word with its value, for operations with one output word."""
-    if file.op in ("decode", "decode_scale"):
+    if file.op in ("decode", "decode_scale", *DOT_OPERATIONS):
         return show_float(word, LAYOUTS[file.float])
     return show_code(word, E8M0 if file.op == "shared_scale" else code_format(file))
 

@@ -64,13 +64,13 @@ def test_narrow_sums_are_outside_and_no_violation() -> None:
 def test_wrong_operands_are_named_whatever_the_order(id: str) -> None:
     report = checked(wrong_operands(id))
     assert not report.passed
-    assert report.verdict.startswith("violates MX-6.")
+    assert "violates MX-6." in report.verdict
     assert id in [cause.name for cause in report.rows[0].causes]
 
 
 def test_zeros_violate_the_standard() -> None:
     report = checked(lambda sa, ca, sb, cb, fa, fb: np.zeros((len(ca), len(cb)), np.float32))
-    assert report.verdict == "violates MX-6.1, MX-6.2"
+    assert report.verdict.endswith("violates MX-6.1, MX-6.2")
     assert [cause.name for cause in report.rows[0].causes] == ["H14"]
 
 
