@@ -26,4 +26,4 @@ def matmul(
         kind = tosa._TYPES[name.split("_")[-1]]
         inputs += [(codes[np.newaxis], kind), (scales[np.newaxis], tosa._TYPE.FP8UE8M0)]
     outputs = [((1, len(codes_a), len(codes_b)), tosa._TYPE.FP32)]
-    return tosa._run(_OPERATION, inputs, outputs)[0][0]
+    return tosa._run(_OPERATION, inputs, outputs)[0][0]  # type: ignore[no-any-return]

@@ -81,7 +81,7 @@ def _row(title: str, name: str, record: Record) -> str:
     has = "<br>".join(f"{op} × {len(some)}" for op, some in formats.items())
     total = sum(file["outputs"] for file in record["files"])
     wrong = sum(one["count"] for _, one in _differences(record))
-    said = "bits of its accumulation" if "accumulation" in record["policy"] else "inside"
+    said = "have its bits" if "accumulation" in record["policy"] else "inside"
     against = f"all {said}" if not wrong else f"all but {wrong:,} {said}"
     mode = name.partition(".")[2]
     link = f"[{title}{f', {mode}' * bool(mode)}](../../tools/ledger/records/{name}.json)"
@@ -94,8 +94,9 @@ def _about(one: Record, records: Mapping[str, Record], reports: Mapping[str, str
     for name in one["adapters"]:
         known = _listed(name, [one])
         for file, found in _differences(records[name]):
-            why = next((each for each in known if _is(each, file, found)), {})
-            groups.setdefault(why.get("why", "not explained"), []).append((name, file, found))
+            reasons = (str(each["why"]) for each in known if _is(each, file, found))
+            why = next(reasons, "not explained")
+            groups.setdefault(why, []).append((name, file, found))
     if not groups and not one["reports"]:
         return
     yield from ("", f"## {one['name']}", "")
