@@ -29,7 +29,15 @@ from mxref.products.float_products import float_product_bounds
 from mxref.products.linear import linear, linear_gradients, product_bounds
 from mxref.products.linear_operands import gradient_operands, linear_operands
 
-__all__ = ["Layer", "exact_layer", "fast_layer", "layer_bounds", "layer_of", "layer_sizes"]
+__all__ = [
+    "Layer",
+    "exact_layer",
+    "fast_layer",
+    "layer_bounds",
+    "layer_of",
+    "layer_parts",
+    "layer_sizes",
+]
 
 Ints = Sequence[int]
 Matrix = list[list[int]]
@@ -73,6 +81,20 @@ def layer_sizes(op: str, words: Ints) -> tuple[int, int]:
     return first + both + rows * outputs, both + outputs
 
 
+def layer_parts(op: str, words: Ints) -> tuple[tuple[str, int], ...]:
+    """What an answer holds, in order, each with its count of numbers.
+
+    >>> layer_parts("linear_gradients", (1, 2, 3, 4))
+    (('the gradient of x', 6), ('the gradient of w', 12), ('the gradient of the bias', 4))
+    """
+    rows, inputs, outputs = words[0] * words[1], words[2], words[3]
+    if op == "linear":
+        return (("y", rows * outputs),)
+    sizes = rows * inputs, outputs * inputs, outputs
+    names = (f"the gradient of {one}" for one in ("x", "w", "the bias"))
+    return tuple(zip(names, sizes, strict=True))
+
+
 def layer_of(op: str, words: Ints) -> Layer:
     """The arrays of a case, of patterns."""
     sequences, rows, inputs, outputs = words[:4]
@@ -98,6 +120,8 @@ def exact_layer(op: str, format: str, float: str, words: Ints, column: str) -> t
     if column in BOUNDS:
         return tuple(_exact_bounds(op, layer, element, float, BOUNDS.index(column)))
     choices: dict[str, Any] = _choices(op, Policy.parse(column))
+    if "scale_rule" in choices:  # which has another name in the slow twin
+        choices["rule"] = choices.pop("scale_rule")
     if op == "linear":
         bias = None if layer.more is None else layer.more.tolist()
         y = exact_layers.linear(x, w, float, element.name, float, bias=bias, **choices)

@@ -12,7 +12,7 @@ from mxref.cases.records import VectorFile
 from mxref.cases.words import DOT_OPERATIONS, LAYER_OPERATIONS, LAYOUT_OPERATIONS
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.layout_failure_text import layout_difference
-from mxref.conformance.compare.product_failure_text import first_outside, product_difference
+from mxref.conformance.compare.product_failure_text import layer_difference, product_difference
 from mxref.formats.catalog import E8M0, OTHER_BLOCK_FORMATS, CodeFormat
 from mxref.support.text import hex_float
 from mxref.targets.calls import code_format
@@ -120,9 +120,8 @@ def _first_difference(file: VectorFile, failure: Failure) -> str:
             file, failure, lambda bits: show_float(bits, LAYOUTS[file.float]), show_code
         )
     if file.op in LAYER_OPERATIONS:
-        layout, index = LAYOUTS[file.float], first_outside(file, failure.case.inputs, got)
-        both = f"want {show_float(want[index], layout)}, got {show_float(got[index], layout)}"
-        return f"number {index} of {len(want)}: {both}"
+        show = partial(show_float, layout=LAYOUTS[file.float])
+        return layer_difference(file, failure.case, want, got, show)
     if file.op in DOT_OPERATIONS:
         layout = LAYOUTS[file.float]
         show = partial(show_float, layout=layout)
