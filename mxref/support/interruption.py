@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 __all__ = [
@@ -69,6 +69,9 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
         if _waiting is not None:
             _waiting.append(number)
             return
+        if _runs(again, frame):  # where Python would drop it once more
+            _send_soon(number)
+            return
         now = time.monotonic()
         if now - got < STEADY:  # cleaning up is not to be disturbed
             return
@@ -82,8 +85,7 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
             before(lost)
             return
         got = float("-inf")  # Python has dropped it, as in a destructor: it comes once more
-        number = exit_status(lost.exc_value) - 128
-        threading.Timer(_SOON, os.kill, (os.getpid(), number)).start()
+        _send_soon(exit_status(lost.exc_value) - 128)
 
     numbers = SIGNALS if threading.current_thread() is threading.main_thread() else []
     usual = (signal.SIG_DFL, signal.default_int_handler)
@@ -104,6 +106,18 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
         if not last or got < 0:
             for one, handler in old.items():
                 signal.signal(one, handler)
+
+
+def _runs(function: Callable[..., None], frame: FrameType | None) -> bool:
+    """Whether a frame is that of a call of a function, or of what it calls."""
+    while frame is not None and frame.f_code is not function.__code__:
+        frame = frame.f_back
+    return frame is not None
+
+
+def _send_soon(number: int) -> None:
+    """Send a signal to this process, from another thread."""
+    threading.Timer(_SOON, os.kill, (os.getpid(), number)).start()
 
 
 @contextlib.contextmanager
