@@ -55,7 +55,8 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
     as those of signals that are ignored.
 
     Args:
-        last: whether the process ends afterwards, so that after a signal the handlers stay.
+        last: whether the process ends afterwards, so that after a signal the handlers stay, and
+            without one SIGINT ends it as SIGTERM does, silently.
     """
     got, own = float("-inf"), os.getpid()
     ended: KeyboardInterrupt | None = None
@@ -105,7 +106,7 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
         sys.unraisablehook = before
         if not last or got < 0:
             for one, handler in old.items():
-                signal.signal(one, handler)
+                signal.signal(one, signal.SIG_DFL if last else handler)
 
 
 def _runs(function: Callable[..., None], frame: FrameType | None) -> bool:

@@ -208,6 +208,8 @@ class CommandTarget:
             if dialogue.complete:
                 raise
             how = "closed its output"
+            if not self._answered:
+                self._left = 0  # or every start takes all this time
         rest = running.cut_off()
         if dialogue.complete and how == "ended" and not rest:
             return

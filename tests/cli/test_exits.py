@@ -308,6 +308,14 @@ def test_an_exit_is_a_fault_where_it_is_raised(target: Target) -> None:
     assert os._exit is native
 
 
+def test_a_thread_that_ends_pytest_gives_no_pass() -> None:
+    if not (copy := os.fork()):
+        with exits_raised():
+            threading.Thread(target=lambda: os._exit(0)).start()
+            time.sleep(10)
+    assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == 1
+
+
 def test_a_target_cannot_end_pytest(target: Target, tmp_path: Path) -> None:
     body = "    os._exit(0)\n    return"
     text = "import atexit, os\natexit.register(lambda: os._exit(0))\n"
@@ -379,6 +387,17 @@ def test_a_copy_ends_by_a_signal_as_it_would_without_mxref() -> None:
                 os.kill(os.getpid(), signal.SIGTERM)
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == -signal.SIGTERM
+
+
+def test_a_signal_after_all_is_done_gives_no_traceback() -> None:
+    if not (copy := os.fork()):
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        with contextlib.suppress(BaseException):
+            with unwinding_signals(last=True):
+                pass
+            os.kill(os.getpid(), signal.SIGINT)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == -signal.SIGINT
 
 
 def test_a_signal_that_something_else_is_made_of_is_told() -> None:
