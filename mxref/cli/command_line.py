@@ -74,10 +74,11 @@ def _alone(words: Sequence[str]) -> int:
         loads = words[:1] and words[0] in _LOADING and "--in-process" not in words
         if isinstance(error, Exception) and not loads:
             raise
-        from mxref.targets.calls import error_text
-
+        what = type(error).__name__
+        with contextlib.suppress(Exception):  # modules may be gone, too
+            what = importlib.import_module("mxref.targets.calls").error_text(error)
         hint = "; --in-process shows where" if isinstance(error, Exception) else ""
-        print(f"mxref: error: the check was ended by {error_text(error)}{hint}", file=sys.stderr)
+        print(f"mxref: error: the check was ended by {what}{hint}", file=sys.stderr)
         return 1
 
 

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 __all__ = [
@@ -55,7 +55,8 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
     as those of signals that are ignored.
 
     Args:
-        last: whether the process ends afterwards, so that after a signal the handlers stay.
+        last: whether the process ends afterwards, so that after a signal the handlers stay, and
+            without one SIGINT ends it as SIGTERM does, silently.
     """
     got, own = float("-inf"), os.getpid()
     ended: KeyboardInterrupt | None = None
@@ -68,6 +69,9 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
             return
         if _waiting is not None:
             _waiting.append(number)
+            return
+        if _runs(again, frame):  # where Python would drop it once more
+            _send_soon(number)
             return
         now = time.monotonic()
         if now - got < STEADY:  # cleaning up is not to be disturbed
@@ -82,8 +86,7 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
             before(lost)
             return
         got = float("-inf")  # Python has dropped it, as in a destructor: it comes once more
-        number = exit_status(lost.exc_value) - 128
-        threading.Timer(_SOON, os.kill, (os.getpid(), number)).start()
+        _send_soon(exit_status(lost.exc_value) - 128)
 
     numbers = SIGNALS if threading.current_thread() is threading.main_thread() else []
     usual = (signal.SIG_DFL, signal.default_int_handler)
@@ -103,7 +106,19 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
         sys.unraisablehook = before
         if not last or got < 0:
             for one, handler in old.items():
-                signal.signal(one, handler)
+                signal.signal(one, signal.SIG_DFL if last else handler)
+
+
+def _runs(function: Callable[..., None], frame: FrameType | None) -> bool:
+    """Whether a frame is that of a call of a function, or of what it calls."""
+    while frame is not None and frame.f_code is not function.__code__:
+        frame = frame.f_back
+    return frame is not None
+
+
+def _send_soon(number: int) -> None:
+    """Send a signal to this process, from another thread."""
+    threading.Timer(_SOON, os.kill, (os.getpid(), number)).start()
 
 
 @contextlib.contextmanager

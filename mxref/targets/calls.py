@@ -21,6 +21,7 @@ from mxref.cases.product_words import pair_formats
 from mxref.cases.records import VectorFile, padded
 from mxref.cases.words import DOT_OPERATIONS, LAYER_OPERATIONS, LAYOUT_OPERATIONS
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, OTHER_BLOCK_FORMATS, CodeFormat, block_format
+from mxref.support.own_names import names_kept
 from mxref.support.own_process import copies_end
 from mxref.support.text import one_line
 from mxref.targets.array_libraries import at_offset
@@ -116,9 +117,13 @@ def call_function(
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Suppresses a target's output, which must not stand in a report, its warnings and copies."""
+    """Suppresses a target's output, which must not stand in a report, its warnings and copies.
+
+    What it replaces of Python and NumPy is put back (`names_kept`).
+    """
     with (
         copies_end(),
+        names_kept(),
         contextlib.redirect_stdout(sys.stderr),
         warnings.catch_warnings(),
         np.errstate(all="ignore"),

@@ -195,6 +195,7 @@ class CommandTarget:
             self._failed = str(fault)
             dialogue.break_off(self._failed, not_counted(fault))
         finally:
+            self._left *= self._answered or self._starts < 8
             if not sound:
                 running.stop()
                 self._running = None
@@ -208,6 +209,7 @@ class CommandTarget:
             if dialogue.complete:
                 raise
             how = "closed its output"
+            self._left *= self._answered  # or every start takes all this time
         rest = running.cut_off()
         if dialogue.complete and how == "ended" and not rest:
             return

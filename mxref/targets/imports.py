@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from mxref.support.own_names import names_kept
 from mxref.support.own_process import copies_end
 from mxref.targets.calls import is_fault, message
 
@@ -41,14 +42,14 @@ def imported(spec: str) -> ModuleType:
         sys.path.insert(0, folder)  # what lies beside the target can be imported, as by `python`
     try:
         if path.suffix != ".py":
-            with copies_end():
+            with copies_end(), names_kept():
                 return importlib.import_module(spec)
         loader = importlib.util.spec_from_file_location(f"mxref_target_{path.stem}", path)
         if loader is None or loader.loader is None:
             raise TargetError(f"target {spec} cannot be imported")
         module = importlib.util.module_from_spec(loader)
         sys.modules[loader.name] = module
-        with copies_end():
+        with copies_end(), names_kept():
             loader.loader.exec_module(module)
     except SyntaxError as error:
         raise TargetError(

@@ -82,6 +82,7 @@ from mxref.formats.catalog import (
 )
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
+from mxref.support.own_names import keeping_names, names_kept
 from mxref.support.text import short, unknown_name
 from mxref.targets.array_libraries import library_of
 from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
@@ -181,7 +182,8 @@ class PythonTarget:
 def reading(name: str) -> Iterator[None]:
     """Makes a TargetError of what the attributes of a target raise when they are read."""
     try:
-        yield
+        with names_kept():
+            yield
     except BaseException as error:
         if isinstance(error, TargetError) or not is_fault(error):
             raise
@@ -222,7 +224,7 @@ def _read(module: object, name: str) -> PythonTarget:
         library = library_of(has.get("ARRAYS", "numpy"), has.get("DEVICE"))
     except ValueError as error:
         raise TargetError(f"target {name}: {error}") from None
-    operations = {op: library.taking(function) for op, function in found.items()}
+    operations = {op: keeping_names(library.taking(function)) for op, function in found.items()}
     if "matmul" in found:
         try:
             multiples = has.get("MULTIPLES", MULTIPLES)

@@ -393,8 +393,11 @@ def test_jax_chooses_its_own_memory() -> None:
 
 
 def test_numpy_targets_are_called_as_they_are() -> None:
-    module = SimpleNamespace(encode=mxref.encode)
-    assert target_of(module, "it").operations["encode"] is mxref.encode
+    values = np.arange(3)
+    module = SimpleNamespace(encode=lambda *arguments: arguments)
+    given = target_of(module, "it").operations["encode"](values, "e4m3")
+    assert given[0] is values
+    assert given[1:] == ("e4m3",)
     assert library_of("numpy").lacks == {}
 
 

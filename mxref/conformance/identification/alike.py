@@ -316,8 +316,12 @@ _REASONS: tuple[_Reason, ...] = (
 )
 
 
-def because(setting: Setting, choice: str, values: Collection[str], known: Known) -> str:
-    """Why these members of a choice cannot be told apart, given the other choices.
+def because(
+    setting: Setting, choice: str, values: Collection[str], known: Known, *, wrong: bool = False
+) -> str:
+    """Why these members of a choice were not told apart, given the other choices.
+
+    If there are wrong answers, which no policy gives, inputs that were asked may tell them apart.
 
     >>> setting, known = Setting("encode", "e4m3", "f32"), {"overflow": "saturate"}
     >>> because(setting, "clamp", ("after_rounding", "before_rounding"), known)
@@ -331,7 +335,8 @@ def because(setting: Setting, choice: str, values: Collection[str], known: Known
             covered = {one for one, group in left.items() if not some or group & set(some)}
             if len(covered) == len(left):
                 return "; ".join([*sentences, sentence])
-        sentences.append("no input tells them apart under the other choices")
+        never = "no input tells them apart under the other choices"
+        sentences.append("the answers are of no policy" if wrong else never)
     return "; ".join(dict.fromkeys(sentences))
 
 

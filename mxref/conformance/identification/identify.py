@@ -88,6 +88,11 @@ class Identified:
         return not self.clashes
 
     @property
+    def answered(self) -> bool:
+        """Whether there is an answer at all, so that something was learned."""
+        return any(probe.answer is not None for probe in self.probes)
+
+    @property
     def count(self) -> int:
         """The number of policies that give all answers, by the choices that the operation reads."""
         return self._whole().count if self.consistent else 0
@@ -253,5 +258,5 @@ def _finding(
             for member in groups[first]:
                 ruled[member] = (probe, int(differ[first][probe]))
     known = {other: "|".join(space.values(other)) for other in reads(setting.op)}
-    why = because(setting, name, values, known) if len(values) > 1 else ""
+    why = because(setting, name, values, known, wrong=bool(wrong)) if len(values) > 1 else ""
     return ChoiceFinding(name, tuple(values), ruled, why)

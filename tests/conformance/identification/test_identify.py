@@ -392,6 +392,28 @@ def encode(values, format):
 """
 
 
+def test_what_is_told_of_answers_that_no_policy_gives(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Inputs that were asked tell the choices apart: only the answers do not."""
+    path = tmp_path / "mine.py"
+    words = ["identify", str(path), "--op", "encode", "--format", "e4m3", "--float", "bf16"]
+    path.write_text("import mxref\ndef encode(*a):\n    return mxref.encode(*a) ^ 1\n")
+    assert main(words) == 1
+    out = capsys.readouterr().out
+    assert "not told: zero_sign=kept|dropped, because the answers are of no policy\n" in out
+    assert "not told: int8_range=symmetric|full, because e4m3 is not INT8\n" in out
+    assert "no input tells" not in out
+    assert "unobservable" not in out
+    assert out.endswith("mine.py: 1 of 1 inconsistent\n")
+    path.write_text("def encode(*_):\n    raise ValueError('no')\n")
+    assert main(words) == 1
+    _, *lines, _, _ = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines[:-1]] == ["inconsistent"] * 5
+    assert "want" not in "".join(lines)
+    assert lines[-1] == "equals no policy: nothing was answered"
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "mine.py"
     path.write_text(TARGET)
