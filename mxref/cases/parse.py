@@ -16,6 +16,7 @@ from mxref.cases.product_words import BOUNDS, PAIRS, operands, pair_formats
 from mxref.cases.records import DIGITS, SPEC, Case, VectorFile
 from mxref.cases.spelling import CASE, canonical, spelling
 from mxref.cases.words import (
+    DOT_OPERATIONS,
     FLAGS,
     LAYER_OPERATIONS,
     LAYOUT_OPERATIONS,
@@ -124,7 +125,7 @@ def _file(header: dict[str, Any], cases: tuple[Case, ...], where: str) -> Vector
 def _columns(header: dict[str, Any], where: str) -> tuple[str, ...]:
     columns = header["columns"]
     for column in columns:
-        if header["op"] in (*PRODUCT_OPERATIONS, *LAYER_OPERATIONS) and column in BOUNDS:
+        if header["op"] in PRODUCT_OPERATIONS and column in BOUNDS:
             continue
         try:
             spelled = _spelling(column)
@@ -234,7 +235,7 @@ def _check_words(
             raise VectorError(f"{where}: is no case of {op} {name}: {error}") from None
         if (len(inputs), len(output)) != counts:
             raise VectorError(f"{where}: {op} must have {counts[0]} words in and {counts[1]} out")
-    if op in PRODUCT_OPERATIONS:
+    if op in DOT_OPERATIONS:
         sides = zip(operands(inputs), pair_formats(name), strict=True)
         if any(max(side.codes) >= fmt.element.code_count for side, fmt in sides):
             raise VectorError(f"{where}: holds what is no code of {name}")
@@ -269,7 +270,7 @@ def _counts(op: str, name: str, inputs: tuple[int, ...], column: str) -> tuple[i
         return sizes(op, name, inputs, _policy(column))
     if op in LAYER_OPERATIONS:
         return layer_sizes(op, inputs)
-    if op in PRODUCT_OPERATIONS:
+    if op in DOT_OPERATIONS:
         operands(inputs)
         return len(inputs), 1
     if op not in ("quantize", "dequantize"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 __all__ = [
+    "DOT_OPERATIONS",
     "FLAGS",
     "LAYER_OPERATIONS",
     "LAYOUT_OPERATIONS",
@@ -26,13 +27,13 @@ LAYOUT_OPERATIONS = (
     "unpack_blocks",
     "quantize_tensor",
 )
-#: Operations on two operands, whose answers are compared with intervals where the standard leaves
-#: the order of additions open.
-PRODUCT_OPERATIONS = ("matmul",)
-#: Operations on linear layers, whose cases are asked one by one; compared as products are.
+#: Dot products, and linear layers with their gradients: answers are compared with intervals where
+#: the standard leaves the order of additions open.
+DOT_OPERATIONS = ("matmul",)
 LAYER_OPERATIONS = ("linear", "linear_gradients")
+PRODUCT_OPERATIONS = (*DOT_OPERATIONS, *LAYER_OPERATIONS)
 #: Operations whose cases have different numbers of words.
-VARIED_OPERATIONS = (*LAYOUT_OPERATIONS, *PRODUCT_OPERATIONS, *LAYER_OPERATIONS)
+VARIED_OPERATIONS = (*LAYOUT_OPERATIONS, *PRODUCT_OPERATIONS)
 
 OPERATIONS = (
     "encode",

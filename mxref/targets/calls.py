@@ -19,7 +19,7 @@ from mxref import formats
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.product_words import pair_formats
 from mxref.cases.records import VectorFile, padded
-from mxref.cases.words import LAYER_OPERATIONS, LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.words import DOT_OPERATIONS, LAYER_OPERATIONS, LAYOUT_OPERATIONS
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, OTHER_BLOCK_FORMATS, CodeFormat, block_format
 from mxref.support.own_process import copies_end
 from mxref.support.text import one_line
@@ -71,7 +71,7 @@ def code_format(file: VectorFile) -> CodeFormat:
     """The format whose codes the file's elements are; of products those of the first operand."""
     if file.format in BLOCK_FORMATS or file.format in OTHER_BLOCK_FORMATS:
         return block_format(file.format).element
-    if file.op in PRODUCT_OPERATIONS:
+    if file.op in DOT_OPERATIONS:
         return pair_formats(file.format)[0].element
     return E8M0 if file.format == E8M0.name else formats.code_format(file.format)
 
@@ -84,7 +84,7 @@ def without_cases(op: str, format: str, float: str) -> VectorFile:
     """
     code = 3 if "_scales" in op else 2
     number = LAYOUTS[float].width // 4 if float in LAYOUTS else code
-    from_code = op in ("decode", "decode_scale", "dequantize", *PRODUCT_OPERATIONS)
+    from_code = op in ("decode", "decode_scale", "dequantize", *DOT_OPERATIONS)
     digits = (code, number) if from_code else (number, 2)
     if op in LAYER_OPERATIONS:
         digits = (number, number)
@@ -213,7 +213,7 @@ def call_operation(
         return call_layout(function, file, inputs, first)
     if file.op in LAYER_OPERATIONS:
         return call_layers(function, file, inputs)
-    if file.op in PRODUCT_OPERATIONS:
+    if file.op in DOT_OPERATIONS:
         return call_products(function, file, inputs)
     layout = LAYOUTS[file.float]
     block = OTHER_BLOCK_FORMATS.get(file.format)

@@ -241,7 +241,7 @@ ORDINARY = [
     and "_tensor/" not in stem
     and "/fp4" not in stem
     and "/nv" not in stem
-    and not stem.startswith("matmul/")
+    and not stem.startswith(("matmul/", "linear"))
 ]
 
 
@@ -469,6 +469,8 @@ LEAST = {
     "unpack_blocks": 60,
     "quantize_tensor": 100,
     "matmul": 2_900,
+    "linear": 8,
+    "linear_gradients": 4,
 }
 
 

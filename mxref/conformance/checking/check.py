@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mxref.cases.drawn import QUESTIONS, drawn
 from mxref.cases.records import VectorFile
-from mxref.cases.words import LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.words import DOT_OPERATIONS, LAYOUT_OPERATIONS
 from mxref.conformance.checking.batches import (
     Call,
     Ways,
@@ -149,7 +149,7 @@ def _timed(target: Target, files: Sequence[VectorFile]) -> tuple[list[Answered],
         start = time.perf_counter()
         answered.append(asked(target, file))
         seconds = time.perf_counter() - start
-        if not file.cases or file.op in PRODUCT_OPERATIONS:  # whose calls have one size
+        if not file.cases or file.op in DOT_OPERATIONS:  # whose calls have one size
             continue
         least = _LEAST
         if file.op in LAYOUT_OPERATIONS:
@@ -273,7 +273,7 @@ def _outputs(target: PythonTarget, report: Report, scope: Scope) -> tuple[list[C
     found = [
         ask_outputs(target, outcome, report.policy)
         for row in report.rows
-        if row.op in PRODUCT_OPERATIONS
+        if row.op in DOT_OPERATIONS
         for outcome in row.outcomes
     ]
     count = sum(one.cases for one in found)

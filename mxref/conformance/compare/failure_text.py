@@ -9,7 +9,7 @@ import numpy as np
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout, split
 from mxref.cases.records import VectorFile
-from mxref.cases.words import LAYER_OPERATIONS, LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.words import DOT_OPERATIONS, LAYER_OPERATIONS, LAYOUT_OPERATIONS
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.layout_failure_text import layout_difference
 from mxref.conformance.compare.product_failure_text import first_outside, product_difference
@@ -97,7 +97,7 @@ def show_input(file: VectorFile, word: int) -> str:
 
 def show_output(file: VectorFile, word: int) -> str:
     """An output word with its value, for operations with one output word."""
-    if file.op in ("decode", "decode_scale"):
+    if file.op in ("decode", "decode_scale", *DOT_OPERATIONS):
         return show_float(word, LAYOUTS[file.float])
     return show_code(word, E8M0 if file.op == "shared_scale" else code_format(file))
 
@@ -123,7 +123,7 @@ def _first_difference(file: VectorFile, failure: Failure) -> str:
         layout, index = LAYOUTS[file.float], first_outside(file, failure.case.inputs, got)
         both = f"want {show_float(want[index], layout)}, got {show_float(got[index], layout)}"
         return f"number {index} of {len(want)}: {both}"
-    if file.op in PRODUCT_OPERATIONS:
+    if file.op in DOT_OPERATIONS:
         layout = LAYOUTS[file.float]
         show = partial(show_float, layout=layout)
         return product_difference(file, failure.case.inputs, want[0], got[0], show)

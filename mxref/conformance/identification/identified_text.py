@@ -9,7 +9,7 @@ from typing import Any
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import reads
 from mxref.cases.records import words
-from mxref.cases.words import PRODUCT_OPERATIONS
+from mxref.cases.words import DOT_OPERATIONS
 from mxref.conformance.compare.failure_text import show_code, show_float
 from mxref.conformance.identification.accumulation_rows import show_rows, unnamed_text
 from mxref.conformance.identification.identify import ChoiceFinding, Clash, Identified
@@ -49,7 +49,7 @@ def show_probe(found: Identified, number: int, word: int, answer: Sequence[int] 
         target = E8M0 if op == "shared_scale" else fmt
         drawn = f", random bits {asked[1]:x} of {asked[2]}" if len(asked) == 3 else ""
         return f"{show_float(asked[0], layout)}{drawn} -> {came or show_code(got, target)}"
-    if op in PRODUCT_OPERATIONS:
+    if op in DOT_OPERATIONS:
         return f"{show_rows(asked)} -> {came or show_float(got, layout)}"
     if op in ("decode", "decode_scale"):
         return f"{show_code(asked[0], fmt)} -> {came or show_float(got, layout)}"
@@ -159,7 +159,7 @@ def lines(group: Sequence[Identified]) -> tuple[str, list[tuple[str, str, str]],
                 )
                 rest.append(f"only together: {'; '.join(together)}")
         rest += [f"inconsistent: {show_clash(one, clash)}" for clash in one.clashes[:_CLASHES]]
-        if one.clashes and first.op in PRODUCT_OPERATIONS:
+        if one.clashes and first.op in DOT_OPERATIONS:
             answered = [(probe.words, probe.answer[0]) for probe in one.probes if probe.answer]
             rest.append(unnamed_text(first.format, first.float, answered))
         if len(one.clashes) > _CLASHES:

@@ -11,7 +11,7 @@ from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import reads
 from mxref.cases.product_words import PAIRS
 from mxref.cases.records import padded, stripped
-from mxref.cases.words import OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.words import DOT_OPERATIONS, LAYER_OPERATIONS, OPERATIONS
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.identification.alike import Setting, alike, because
 from mxref.conformance.identification.asking import PROBES, Asked, Probe, narrowed
@@ -175,14 +175,14 @@ def identify(
 
 def settings() -> Iterator[Setting]:
     """Every operation with its formats and float types, in order."""
-    for op in OPERATIONS:
+    for op in (op for op in OPERATIONS if op not in LAYER_OPERATIONS):
         floats: Collection[str] = LAYOUTS
         formats: Collection[str] = ELEMENT_FORMATS
         if op.startswith(("quantize", "dequantize")) or op.endswith("_blocks"):
             formats = BLOCK_FORMATS
         elif op.endswith(("encode_scale", "decode_scale", "_scales")):
             formats = (E8M0.name,)
-        if op in PRODUCT_OPERATIONS:
+        if op in DOT_OPERATIONS:
             formats, floats = PAIRS, ("f32",)
         elif op in ("decode", "decode_scale"):
             floats = ("f32",)
