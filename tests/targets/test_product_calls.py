@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,8 +11,11 @@ import pytest
 from product_targets import E4M3, named, product_file, product_target
 
 from mxref.cases.product_words import operands
-from mxref.conformance import TargetError, target_of
+from mxref.cases.records import words
+from mxref.conformance import TargetError, check, target_of
+from mxref.targets.lines import questions_of
 from mxref.targets.product_calls import call_products
+from mxref.targets.results import piped_results
 
 
 def test_operands_are_filled_up_to_multiples() -> None:
@@ -80,8 +84,21 @@ def test_each_case_meets_its_own_rows() -> None:
 
     file = product_file()
     inputs = file.input_words()
-    words = call_products(matmul, file, inputs)[:, 0]
-    for row, word in zip(file.cases, words.tolist(), strict=True):
+    found = call_products(matmul, file, inputs)[:, 0]
+    for row, word in zip(file.cases, found.tolist(), strict=True):
         a, b = operands(row.inputs)
         want = np.float32(a.codes[0] + 256 * b.codes[0])
         assert np.uint32(word).view(np.float32) == want
+
+
+def test_answers_in_lines_are_compared_as_those_of_calls() -> None:
+    file = product_file()
+    column = file.columns.index("ocp+accumulation=pairwise")
+    lines = "".join(f"{case.id} {case.output(column)[0]:x}\n" for case in file.cases)
+    target = piped_results(io.BytesIO(lines.encode()), [file], "pipe")
+    (row,) = check(target, [file]).rows
+    assert row.description is not None
+    assert row.description.text.endswith(" outputs have the bits of accumulation=pairwise")
+    (question, *_) = questions_of(file)
+    case = file.cases[0]
+    assert question.line() == f"{case.id} matmul {E4M3} f32 {words(case.inputs, 2)}"

@@ -30,6 +30,7 @@ from mxref.conformance.checking.product_outputs import ask_outputs
 from mxref.conformance.checking.product_shapes import ask_shapes
 from mxref.conformance.checking.steadiness import changed_answers, judge_calls
 from mxref.conformance.compare.compare import Answered, asked
+from mxref.conformance.verdict.product_verdict import accumulation_notes
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import Scope, Use, unsteady_rows
@@ -141,7 +142,9 @@ def check(
             file = one.outcome.file
             given = Answers(one.outcome.answers, one.outcome.errors)
             files_of[file.stem].append(Answered(file, one.outcome.inputs, given))
-    return replace(described(with_rows(first, list(files_of.values()), uses)), scope=scope)
+    told = described(with_rows(first, list(files_of.values()), uses))
+    notes = (*scope.notes, *accumulation_notes(told.rows))
+    return replace(told, scope=replace(scope, notes=notes))
 
 
 def _timed(target: Target, files: Sequence[VectorFile]) -> tuple[list[Answered], float]:

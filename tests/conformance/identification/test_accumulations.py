@@ -17,6 +17,7 @@ def found(matmul: Product, pair: str = E4M3) -> Identified:
     return one
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("pair", "how"),
     [
@@ -42,6 +43,7 @@ def test_the_exact_sum() -> None:
     assert [str(policy) for policy in found(named("exact")).policies] == ["ocp"]
 
 
+@pytest.mark.sampled(7)
 def test_sums_without_a_name() -> None:
     one = found(sums_in(BF16))
     assert not one.consistent
@@ -50,6 +52,7 @@ def test_sums_without_a_name() -> None:
     assert "adds in float32, rounded to nearest, in an order that has no name" in lines([one])[2]
 
 
+@pytest.mark.sampled(7)
 def test_a_row_in_words() -> None:
     _, rows, _ = lines([found(named("pairwise"))])
     assert rows[0] == (

@@ -21,6 +21,7 @@ def checked(matmul: Any, **claims: Any) -> Report:
     return check(product_target(matmul, **claims), [product_file()])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("how", ["sequential", "pairwise", "aligned_25"])
 def test_a_named_accumulation_is_named(how: str) -> None:
     report = checked(named(how))
@@ -30,8 +31,10 @@ def test_a_named_accumulation_is_named(how: str) -> None:
     assert told is not None
     assert told.text.endswith(f" outputs have the bits of accumulation={how}")
     assert any(note.startswith("products: 3") for note in report.scope.notes)
+    assert report.scope.notes[-1] == f"matmul {product_file().format}: {told.text}"
 
 
+@pytest.mark.sampled(7)
 def test_a_claimed_accumulation_is_held_to_its_bits() -> None:
     policy = "ocp+accumulation=sequential"
     assert checked(named("sequential"), POLICY=policy).verdict == f"conforms under {policy}"
@@ -60,20 +63,22 @@ def test_narrow_sums_are_outside_and_no_violation() -> None:
     assert told.text.endswith("MX 6.1 leaves the precision open)")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("id", ["H4", "H6", "H7", "H7b", "H8"])
 def test_wrong_operands_are_named_whatever_the_order(id: str) -> None:
     report = checked(wrong_operands(id))
     assert not report.passed
-    assert report.verdict.startswith("violates MX-6.")
+    assert "violates MX-6." in report.verdict
     assert id in [cause.name for cause in report.rows[0].causes]
 
 
 def test_zeros_violate_the_standard() -> None:
     report = checked(lambda sa, ca, sb, cb, fa, fb: np.zeros((len(ca), len(cb)), np.float32))
-    assert report.verdict == "violates MX-6.1, MX-6.2"
+    assert report.verdict.endswith("violates MX-6.1, MX-6.2")
     assert [cause.name for cause in report.rows[0].causes] == ["H14"]
 
 
+@pytest.mark.sampled(4)
 def test_outputs_beside_the_cases_are_compared() -> None:
     """Right on the rows of one case, as they are asked; wrong where others meet."""
     right = named("sequential")
@@ -90,6 +95,7 @@ def test_outputs_beside_the_cases_are_compared() -> None:
     assert all(".output_" in id for id in failing), failing
 
 
+@pytest.mark.sampled(7)
 def test_a_failure_in_words() -> None:
     report = checked(lambda sa, ca, sb, cb, fa, fb: np.zeros((len(ca), len(cb)), np.float32))
     texts = [
