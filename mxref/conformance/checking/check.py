@@ -27,6 +27,7 @@ from mxref.conformance.checking.layout_questions import Subject
 from mxref.conformance.checking.layout_sizes import ask_layouts
 from mxref.conformance.checking.level_two import ask_families
 from mxref.conformance.checking.product_outputs import ask_outputs
+from mxref.conformance.checking.product_shapes import ask_shapes
 from mxref.conformance.checking.steadiness import changed_answers, judge_calls
 from mxref.conformance.compare.compare import Answered, asked
 from mxref.conformance.verdict.product_verdict import accumulation_notes
@@ -115,8 +116,10 @@ def check(
         layouts, scope = _layouts(target, first, most, scope)
         some = [one.file for one in answered if len(one.answers.errors) < len(one.file.cases)]
         empty, notes = ask_nothing(target, some)
-        uses += [*layouts, *empty]
-        scope = replace(scope, notes=(*scope.notes, *notes))
+        products = _products(first)
+        shapes, asked_for = ask_shapes(target.operations.get("matmul", len), products, most)
+        uses += [*layouts, *empty, *shapes]
+        scope = replace(scope, notes=(*scope.notes, *notes, *asked_for))
     scope = replace(scope, seed=extent.seed, level=extent.level, elements=most)
     asked_by = list(_asked_by(first, uses, listing=extent.listing))
     found: list[Compared] = []
@@ -269,6 +272,17 @@ def _search(
         else:
             continue
         yield compare_computed(target, file, [words], policy, profile, known, name="search")
+
+
+def _products(report: Report) -> list[tuple[VectorFile, bool]]:
+    """The files of dot products that are not errors alone, and whether the target fails them."""
+    return [
+        (outcome.file, _explaining(row, report) is None)
+        for row in report.rows
+        if row.op in DOT_OPERATIONS
+        for outcome in row.outcomes
+        if len(outcome.errors) < len(outcome.file.cases)
+    ]
 
 
 def _outputs(target: PythonTarget, report: Report, scope: Scope) -> tuple[list[Compared], Scope]:
