@@ -9,45 +9,15 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 
 from mxref.bits.floats import F16, F32, F64, LAYOUTS, FloatLayout
 from mxref.cases.answers import reads
 from mxref.cases.product_answers import accumulations
-from mxref.formats.catalog import CodeFormat
+from mxref.conformance.identification.setting import Setting
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
-from mxref.targets.calls import code_format, without_cases
 
-__all__ = ["Setting", "alike", "because", "members"]
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """An operation on a format, with the float type of its inputs or results.
-
-    Args:
-        op: operation.
-        format: element, scale or block format.
-        float: float type, or the layout of bytes in its place.
-    """
-
-    op: str
-    format: str
-    float: str
-
-    def __str__(self) -> str:
-        return " ".join((self.op, self.format, self.float))
-
-    @property
-    def element(self) -> CodeFormat:
-        """The format of the codes."""
-        return code_format(without_cases(self.op, self.format, self.float))
-
-    @property
-    def layout(self) -> FloatLayout:
-        """The float type; float32 where there is none."""
-        return LAYOUTS.get(self.float, F32)
+__all__ = ["alike", "because", "members"]
 
 
 def members(setting: Setting, choice: str) -> list[str]:

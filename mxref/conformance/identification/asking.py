@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from mxref.cases.answers import reads
 from mxref.cases.records import NO_WORD, padded, same_width, stripped
-from mxref.conformance.identification.alike import Setting
 from mxref.conformance.identification.pools import Pool, Words
 from mxref.conformance.identification.predicted import comparable, hashed, predicted, shown
+from mxref.conformance.identification.setting import Setting
 from mxref.conformance.identification.space import Space, simplest
 from mxref.targets.calls import without_cases
 from mxref.targets.target import Target

@@ -11,7 +11,6 @@ from mxref.bits.floats import F16, FloatLayout
 from mxref.cases.answers import fast_answers
 from mxref.cases.grid import grid, pattern
 from mxref.cases.splitmix import splitmix64
-from mxref.conformance.identification.alike import Setting
 from mxref.conformance.identification.pools import (
     Maker,
     Pool,
@@ -32,6 +31,7 @@ from mxref.conformance.identification.scale_questions import (
     type_tops,
     usual_amaxes,
 )
+from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import E8M0
 from mxref.policy.policy import Policy
 

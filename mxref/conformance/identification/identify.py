@@ -13,10 +13,11 @@ from mxref.cases.product_words import PAIRS
 from mxref.cases.records import padded, stripped
 from mxref.cases.words import DOT_OPERATIONS, LAYER_OPERATIONS, OPERATIONS
 from mxref.conformance.compare.compare import same_answers
-from mxref.conformance.identification.alike import Setting, alike, because
+from mxref.conformance.identification.alike import alike, because
 from mxref.conformance.identification.asking import PROBES, Asked, Probe, narrowed
 from mxref.conformance.identification.pools import Pool, Words
 from mxref.conformance.identification.questions import pools
+from mxref.conformance.identification.setting import Setting
 from mxref.conformance.identification.space import Space, simplest
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
 from mxref.policy.policy import Policy

@@ -15,7 +15,7 @@ from mxref.cases.answers import fast_answers
 from mxref.cases.records import NO_WORD, padded
 from mxref.cases.splitmix import splitmix64
 from mxref.cases.words import DOT_OPERATIONS
-from mxref.conformance.identification.alike import Setting
+from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import block_format
 from mxref.policy.policy import Policy
 

@@ -14,7 +14,6 @@ from mxref.bits.floats import F16, FloatLayout
 from mxref.cases.grid import grid, pattern
 from mxref.cases.records import padded
 from mxref.conformance.identification.accumulation_rows import accumulation_pool
-from mxref.conformance.identification.alike import Setting
 from mxref.conformance.identification.block_questions import block_pools
 from mxref.conformance.identification.pools import (
     Maker,
@@ -29,6 +28,7 @@ from mxref.conformance.identification.pools import (
     power_bits,
 )
 from mxref.conformance.identification.scale_questions import encode_scale_pools, shared_scale_pools
+from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import E8M0, CodeFormat
 from mxref.policy.policy import READS, Policy
 

@@ -18,10 +18,11 @@ from mxref.cases.answers import reads
 from mxref.cases.records import NO_WORD, padded, same_width
 from mxref.cli import main
 from mxref.conformance import identify, load_target, target_of
-from mxref.conformance.identification.alike import _REASONS, Setting, alike, members
+from mxref.conformance.identification.alike import _REASONS, alike, members
 from mxref.conformance.identification.asking import PROBES, separating
 from mxref.conformance.identification.identify import Identified, identify_one, settings
 from mxref.conformance.identification.predicted import predicted
+from mxref.conformance.identification.setting import Setting
 from mxref.conformance.identification.space import Factor, Space
 from mxref.policy.policy import Policy
 
