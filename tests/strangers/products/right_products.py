@@ -145,7 +145,7 @@ def to_f32_rz(total, unit):
         sh = low - u
         q = v >> sh if sh >= 0 else v << -sh
         r = math.ldexp(q, low) if top < 128 else math.inf
-        out[i] = -r if total[i] < 0 else r
+        out[i] = -r if total[i] < 0 and r else r
     return out
 
 
@@ -222,13 +222,13 @@ def mxf4(sa, ca, sb, cb, fa, fb):
             gs.append(p.sum(-1).astype(np.int64))
             es.append(np.where((p == 0).all(-1), -139, expo(sa2[:, kb], sb2[:, kb])))
         gs, es = np.stack(gs, -1), np.stack(es, -1)
-        cs, ce = parts_of_f32(acc)
+        cs, ce = parts_of_f32(np.where(np.isfinite(acc), acc, f32(0)))
         ce = np.where(cs == 0, -133, ce)
         e = np.maximum(es.max(-1), ce)
         t = trunc_shift(gs, es - 2 - (e[..., None] - F)).sum(-1) + trunc_shift(
             cs, ce - 23 - (e - F)
         )
-        acc = to_f32_rz(t, e - F)
+        acc = np.where(np.isfinite(acc), to_f32_rz(t, e - F), acc)
     return finish(acc, sa, sb)
 
 
