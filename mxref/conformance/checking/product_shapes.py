@@ -58,6 +58,8 @@ _SHAPES = tuple(
 #: A call that shows how fast a target is; seconds that a call may take; and rows or columns times
 #: blocks of those that are asked in any case.
 _FIRST, _SECONDS, _SMALL = (64, 64, 2), 0.25, 100
+#: The share of calls beyond which a rule says that it is not their shape that decides.
+_MOST = 0.8
 #: Of further pairs of formats and float types every so many of the shapes are asked.
 _FEWER = 6
 #: The shape of calls whose arrays lie elsewhere in memory, and of those that follow each other.
@@ -265,9 +267,9 @@ def _judged(
         if not (third.same(reply) or other.error):
             return "state", f"not reproducible: the same product gave two answers: {reply.text}"
     rule = rule_of([reply.product.features for reply in every], [reply.bad for reply in every])
-    if rule is None:
+    if rule is None or rule.inside.mean() > _MOST:
         counts = f"{len(bad)} of {len(every)} products"
-        return None if fails else ("size", f"wrong in {counts}: {bad[0].text}")
+        return None if fails else ("numbers", f"wrong in {counts}: {bad[0].text}")
     inside = int(rule.inside.sum())
     counts = f"{len(bad)} of {inside} such calls, right in the other {len(every) - inside}"
     return "size", f"wrong only in products with {rule.text} ({counts}){_where(bad)}: {bad[0].text}"
