@@ -70,17 +70,22 @@ environment torch 'torch==2.13.0' "$root[test,peers]" 'triton==3.9.0' ninja pret
   'fbgemm-gpu-cpu==1.8.0' 'amd-quark==0.13' 'neural-compressor==3.10'
 environment torchmx 'torch==2.13.0' pytest hypothesis -- 'torchao==0.6.1' 'torchmx==0.1.0'
 environment mlx31 'mlx==0.31.2' 'mlx-cpu==0.31.2'
-environment tosa 'tosa-tools==2026.8.0'
+environment tosa 'tosa-tools==2026.8.0' pytest hypothesis
 
 status=0
 for name in torch torchmx mlx31 tosa; do
   echo "== ledger in $name"
   "$folder/$name/bin/python" "$root/tools/ledger" "$@" || status=$?
 done
-for name in torch torchmx; do
-  echo "== linear layers in $name"
-  (cd "$root" && "$folder/$name/bin/python" -m pytest -q --peers tests/peers/test_linear_peers.py) || status=$?
-done
+# tests NAME FILE: one of tests/peers in an environment.
+tests() {
+  echo "== $2 in $1"
+  (cd "$root" && "$folder/$1/bin/python" -m pytest -q --peers "tests/peers/$2.py") || status=$?
+}
+tests torch test_linear_peers
+tests torchmx test_linear_peers
+tests torch test_accumulation_peers
+tests tosa test_accumulation_tosa
 case " $* " in
   *" --quick "*) ;;
   *) "$folder/torch/bin/python" "$root/tools/ledger" --write || status=$? ;;

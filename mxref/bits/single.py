@@ -11,10 +11,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from mxref.bits.float32 import fl, wide
-from mxref.bits.floats import F32, F64, compose, split
+from mxref.bits.float32 import as_float32, fl, wide
+from mxref.bits.floats import (
+    F32,
+    F64,
+    bits_of,
+    compose,
+    layout_of,
+    patterns,
+    refuse_masked,
+    split,
+)
+from mxref.support.host_arrays import host_array
 
 Array = NDArray[Any]
 
@@ -97,3 +107,42 @@ CAREFUL = Single(
     fl=fl,
     nearest=_nearest,
 )
+
+
+def float32_patterns(values: ArrayLike, parameter: str) -> NDArray[np.uint32]:
+    """Patterns of float32, or of float16 and bfloat16 as float32; raises TypeError for others.
+
+    >>> float32_patterns(np.float16([0.5]), "x").tolist() == [0x3F000000]
+    True
+    """
+    bits, layout = bits_of(values, parameter)
+    if layout == F64:
+        raise TypeError(f"{parameter} must be float32, float16 or bfloat16: round float64 first")
+    return as_float32(bits, layout)
+
+
+def float64_numbers(given: object, parameter: str) -> NDArray[np.float64]:
+    """Floats of any layout as float64, exactly; raises TypeError for others.
+
+    >>> float64_numbers(np.float16([0.1]), "x")
+    array([0.09997559])
+    """
+    refuse_masked(given, parameter)
+    array = host_array(given)
+    layout = layout_of(array.dtype, parameter)
+    bits = patterns(array, layout)
+    exact = bits.view(np.float64) if layout == F64 else wide(bits, layout)
+    return np.asarray(exact.reshape(array.shape))
+
+
+def integer_array(given: object, parameter: str) -> Array:
+    """Integers in their own dtype; raises TypeError for others.
+
+    >>> integer_array([1, 2], "x").dtype.kind
+    'i'
+    """
+    refuse_masked(given, parameter)
+    array = host_array(given)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{parameter} must be integers, got {array.dtype}")
+    return array

@@ -17,9 +17,15 @@ from mxref.blocks.quantization import quantize
 from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.cases.integer_answers import exact_integer, fast_integers, first_policy
 from mxref.cases.layout_answers import exact_layout, fast_layout, packing_of
+from mxref.cases.linear_answers import exact_layer, fast_layer
 from mxref.cases.product_answers import accumulations, exact_product, fast_products
-from mxref.cases.records import VectorFile
-from mxref.cases.words import INTEGER_OPERATIONS, LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.records import VectorFile, padded, stripped
+from mxref.cases.words import (
+    DOT_OPERATIONS,
+    INTEGER_OPERATIONS,
+    LAYER_OPERATIONS,
+    LAYOUT_OPERATIONS,
+)
 from mxref.formats.catalog import (
     E8M0,
     OTHER_BLOCK_FORMATS,
@@ -144,7 +150,9 @@ def exact_answers(
     if op in INTEGER_OPERATIONS:
         first = first_policy(op, format)
         return [exact_integer(op, format, w, first) for w in questions]
-    if op in PRODUCT_OPERATIONS:
+    if op in LAYER_OPERATIONS:
+        return [exact_layer(op, format, float, w, str(policy)) for w in questions]
+    if op in DOT_OPERATIONS:
         return [(exact_product(format, float, w, str(policy)),) for w in questions]
     if format in OTHER_BLOCK_FORMATS:
         every = policy.choices()
@@ -211,7 +219,9 @@ def fast_answers(
     """The output words of many cases, one a row, by the fast path."""
     if op in INTEGER_OPERATIONS:
         return fast_integers(op, format, words, first_policy(op, format))
-    if op in PRODUCT_OPERATIONS:
+    if op in LAYER_OPERATIONS:
+        return padded([fast_layer(op, format, float, stripped(row), str(policy)) for row in words])
+    if op in DOT_OPERATIONS:
         return fast_products(format, float, words, str(policy))
     if op in LAYOUT_OPERATIONS:
         return fast_layout(op, format, float, words, policy)

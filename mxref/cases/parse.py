@@ -11,13 +11,16 @@ from typing import Any
 from mxref._version import VECTORS_VERSION
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.integer_answers import parsed_choices
-from mxref.cases.integer_words import FORMATS, counts
-from mxref.cases.layout_answers import SLOTS, sizes
+from mxref.cases.integer_words import FORMATS
+from mxref.cases.layout_answers import SLOTS
 from mxref.cases.product_words import BOUNDS, PAIRS, operands, pair_formats
 from mxref.cases.records import DIGITS, SPEC, Case, VectorFile
 from mxref.cases.spelling import CASE, canonical, spelling
+from mxref.cases.word_counts import word_counts
 from mxref.cases.words import (
+    DOT_OPERATIONS,
     FLAGS,
+    LAYER_OPERATIONS,
     LAYOUT_OPERATIONS,
     MODELS,
     OPERATIONS,
@@ -31,7 +34,6 @@ from mxref.formats.catalog import (
     OTHER_BLOCK_FORMATS,
     BlockFormat,
     ElementFormat,
-    block_format,
 )
 from mxref.policy.policy import Policy
 
@@ -232,19 +234,20 @@ def _check_words(
     op, name = header["op"], header["format"]
     for index, output in enumerate(outputs):
         column = header["columns"][by.index(index) if by else 0]
+        layout = _policy(column) if op in LAYOUT_OPERATIONS else Policy()
         try:
-            counts = _counts(op, name, inputs, column)
+            counts = word_counts(op, name, inputs, layout)
         except ValueError as error:
             raise VectorError(f"{where}: is no case of {op} {name}: {error}") from None
         if (len(inputs), len(output)) != counts:
             raise VectorError(f"{where}: {op} must have {counts[0]} words in and {counts[1]} out")
-    if op in PRODUCT_OPERATIONS:
+    if op in DOT_OPERATIONS:
         sides = zip(operands(inputs), pair_formats(name), strict=True)
         if any(max(side.codes) >= fmt.element.code_count for side, fmt in sides):
             raise VectorError(f"{where}: holds what is no code of {name}")
         return
     block, element = _formats(op, name)
-    if element is None:
+    if element is None or op in LAYER_OPERATIONS:
         return
     first = 0  # place of the first element code in the words of a block or tensor
     if block is not None:
@@ -265,22 +268,6 @@ def _formats(op: str, name: str) -> tuple[BlockFormat | None, ElementFormat | No
     block = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}.get(name)
     element = ELEMENT_FORMATS.get(name) if block is None else block.element
     return block, None if op in ("shared_scale", *FORMATS) else element
-
-
-def _counts(op: str, name: str, inputs: tuple[int, ...], column: str) -> tuple[int, int]:
-    """How many words a case must have in and out."""
-    if op in LAYOUT_OPERATIONS:
-        return sizes(op, name, inputs, _policy(column))
-    if op in FORMATS:
-        return counts(op, name, inputs)
-    if op in PRODUCT_OPERATIONS:
-        operands(inputs)
-        return len(inputs), 1
-    if op not in ("quantize", "dequantize"):
-        return (3 if op == "encode_stochastic" else 1), 1
-    fmt = block_format(name)
-    size, tensor = fmt.elements_per_block, int(fmt.tensor_scale)
-    return (size + tensor, size + 1) if op == "quantize" else (size + 1 + tensor, size)
 
 
 def _words(text: object, digits: int, where: str) -> tuple[int, ...]:

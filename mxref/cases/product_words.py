@@ -71,7 +71,7 @@ def operands(words: Sequence[int]) -> tuple[Side, Side]:
     """
     half, odd = divmod(len(words), 2)
     blocks = -(-half // (_SIZE + 1))
-    if odd or half - blocks <= (blocks - 1) * _SIZE:
+    if odd or not half or half - blocks <= (blocks - 1) * _SIZE:
         raise ValueError(
             f"a dot product must have two operands of equal length, each with a scale for every "
             f"{_SIZE} elements, got {len(words)} words"

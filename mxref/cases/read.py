@@ -15,6 +15,8 @@ from mxref.cases.folder import vectors_folder
 from mxref.cases.parse import VectorError, check_keys, parse, unique_keys
 from mxref.cases.records import VectorFile
 from mxref.support.collector import no_collection
+from mxref.support.text import damage
+from mxref.support.whole_file import read_file
 
 __all__ = [
     "STAGED",
@@ -67,9 +69,9 @@ def read_vectors(folder: Path, wanted: Callable[[str], bool] | None = None) -> l
 def file_bytes(folder: Path, path: str) -> bytes:
     """A file of a folder's set, which an interrupted `regen` may have left in STAGED."""
     try:
-        return (folder / STAGED / path).read_bytes()
+        return read_file(folder / STAGED / path)
     except (FileNotFoundError, NotADirectoryError):
-        return (folder / path).read_bytes()
+        return read_file(folder / path)
 
 
 def read_manifest(folder: Path, *, staged: bool = True) -> list[dict[str, Any]]:
@@ -81,7 +83,7 @@ def read_manifest(folder: Path, *, staged: bool = True) -> list[dict[str, Any]]:
     """
     path = folder / "manifest.json"
     try:
-        data = file_bytes(folder, path.name) if staged else path.read_bytes()
+        data = file_bytes(folder, path.name) if staged else read_file(path)
         manifest = json.loads(data.decode("ascii"), object_pairs_hook=unique_keys)
         entries = manifest["files"]
         version = manifest["mxref_vectors"]
@@ -91,7 +93,7 @@ def read_manifest(folder: Path, *, staged: bool = True) -> list[dict[str, Any]]:
             "`mxref regen --out DIR` (15 MB, half a minute)"
         ) from None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise VectorError(f"{path} cannot be read: {error!r}") from None
+        raise VectorError(f"{path} cannot be read: {damage(error)}") from None
     if not isinstance(version, str) or version.split(".")[0] != VECTORS_VERSION.split(".")[0]:
         raise VectorError(f"{path} has vectors version {version!r}, this is {VECTORS_VERSION}")
     if not isinstance(entries, list) or not isinstance(version, str):
@@ -150,3 +152,5 @@ def _ascii(folder: Path, file: str) -> str:
         raise VectorError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise VectorError(f"{path} is not ASCII text at byte {error.start}") from None
+    except ValueError as error:  # no regular file
+        raise VectorError(str(error)) from None

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 __all__ = [
+    "DOT_OPERATIONS",
     "FLAGS",
     "INTEGER_FLOATS",
     "INTEGER_OPERATIONS",
+    "LAYER_OPERATIONS",
     "LAYOUT_OPERATIONS",
     "MODELS",
     "OPERATIONS",
@@ -27,9 +29,11 @@ LAYOUT_OPERATIONS = (
     "unpack_blocks",
     "quantize_tensor",
 )
-#: Operations on two operands, whose answers are compared with intervals where the standard leaves
-#: the order of additions open.
-PRODUCT_OPERATIONS = ("matmul",)
+#: Dot products, and linear layers with their gradients: answers are compared with intervals where
+#: the standard leaves the order of additions open.
+DOT_OPERATIONS = ("matmul",)
+LAYER_OPERATIONS = ("linear", "linear_gradients")
+PRODUCT_OPERATIONS = (*DOT_OPERATIONS, *LAYER_OPERATIONS)
 #: Operations of `mxref.integer`, each with what its files have in place of a float type.
 INTEGER_FLOATS: Mapping[str, str] = {
     "quantize_affine": "f32",
@@ -71,6 +75,7 @@ MODELS: Mapping[str, str] = {
     "matrices of awkward shapes, tails on both axes",
     "M12": "dot products: one product in every binade, sums that no order of additions changes, "
     "swamping, cancellation, pairs of scales, specials, overflow on the way, ties, tails",
+    "M13": "linear layers: rows and columns of different magnitudes, several sequences, tails",
     "M15": "numbers an eighth, a quarter, ... of a unit above another, with the random bits that "
     "just carry and just do not",
     "M16": "rounding inside blocks: both neighbours of every midpoint, the walking sticky bit, and "
@@ -154,6 +159,7 @@ RULES: Mapping[str, str] = {
     "N36": "float64 sources: one rounding or two",
     "N41": "scales that are not powers of two",
     "N43": "products: precision and order of the additions",
+    "N44": "linear layers: the axes of blocks, what is quantized, and bias",
     "Q1": "affine quantization",
     "Q2": "affine quantization: reciprocal or quotient",
     "Q3": "affine quantization: the zero point before or after rounding",

@@ -13,13 +13,13 @@ from functools import partial
 
 from mxref._version import __version__
 from mxref.cli.parsing import Parser, refuse_arguments, refuse_verb
-from mxref.support.interruption import exit_status, told, unwinding_signals
+from mxref.support.interruption import exit_status, held_signals, told, unwinding_signals
 from mxref.support.own_process import in_own_process
 
-__all__ = ["main"]
+__all__ = ["VERBS", "main"]
 
 #: The verbs, each with the module of this package that has it.
-_VERBS = {
+VERBS = {
     "verify": "verify_verb",
     "identify": "identify_verb",
     "fuzz": "fuzz_verb",
@@ -74,10 +74,11 @@ def _alone(words: Sequence[str]) -> int:
         loads = words[:1] and words[0] in _LOADING and "--in-process" not in words
         if isinstance(error, Exception) and not loads:
             raise
-        from mxref.targets.calls import error_text
-
+        what = type(error).__name__
+        with contextlib.suppress(Exception):  # modules may be gone, too
+            what = importlib.import_module("mxref.targets.calls").error_text(error)
         hint = "; --in-process shows where" if isinstance(error, Exception) else ""
-        print(f"mxref: error: the check was ended by {error_text(error)}{hint}", file=sys.stderr)
+        print(f"mxref: error: the check was ended by {what}{hint}", file=sys.stderr)
         return 1
 
 
@@ -106,9 +107,11 @@ def _run(words: Sequence[str]) -> int:
     parser.add_argument("--version", action="version", version=f"mxref {__version__}")
     verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
     # Importing all takes time.
-    asked = [_VERBS[words[0]]] if words and words[0] in _VERBS else [*_VERBS.values()] * bool(words)
+    asked = [VERBS[words[0]]] if words and words[0] in VERBS else [*VERBS.values()] * bool(words)
     for module in dict.fromkeys(asked):
-        importlib.import_module(f"mxref.cli.{module}").add_parser(verbs)
+        with held_signals():
+            verb = importlib.import_module(f"mxref.cli.{module}")
+        verb.add_parser(verbs)
     if sys.stdout is None:  # closed by the caller
         sys.stdout = io.StringIO()
     try:
@@ -118,8 +121,8 @@ def _run(words: Sequence[str]) -> int:
             print(_GUIDE)
             sys.stdout.flush()
             return 2  # nothing was checked
-        if not words[0].startswith("-") and words[0] not in _VERBS:
-            refuse_verb(words[0], _VERBS)
+        if not words[0].startswith("-") and words[0] not in VERBS:
+            refuse_verb(words[0], VERBS)
         try:
             options, left = parser.parse_known_args(words)
             if left:
@@ -145,16 +148,15 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _name_formats(options: argparse.Namespace) -> None:
-    """Replace names in --format by those that formats have here."""
-    given = getattr(options, "format", None)
-    if not given:
-        return
-    from mxref.cli.format_names import typed_format
+    """Replace names in --format and --float by those that formats and float types have here."""
+    for option in ("format", "float"):
+        given = getattr(options, option, None)
+        if not given:
+            continue
+        from mxref.cli.format_names import typed_float, typed_format
 
-    if isinstance(given, str):
-        options.format = typed_format("--format", given)
-    else:
-        options.format = [typed_format("--format", name) for name in given]
+        own = partial(typed_format, "--format") if option == "format" else typed_float
+        setattr(options, option, own(given) if isinstance(given, str) else [*map(own, given)])
 
 
 def _discard_output() -> None:

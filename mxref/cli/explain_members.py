@@ -1,4 +1,4 @@
-"""``mxref explain`` with a member of a choice, or a policy."""
+"""``mxref explain`` with a member of a choice, a policy, or an operation."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import inspect
 import re
 import textwrap
 
+from mxref.cli.screen import print_table
 from mxref.policy.choice import Choice
 
 
@@ -23,6 +24,22 @@ def explain_members(options: argparse.Namespace) -> bool:
         choice, _, value = one.partition("=")
         (member,) = (member for member in Policy.members(choice) if member.value == value)
         _print_member(choice, member)
+    return True
+
+
+def explain_operation(options: argparse.Namespace) -> bool:
+    """Explain which choices an operation reads; False if there is none of that name."""
+    from mxref.policy.policy import READS, Policy
+
+    if options.name not in READS:
+        return False
+    print(f"operation {options.name} reads these choices:")
+    default = Policy().choices()
+    rows = []
+    for choice in READS[options.name]:
+        about = inspect.getdoc(type(Policy.members(choice)[0])) or ""
+        rows.append((choice, default[choice], about.partition("\n")[0]))
+    print_table(("choice", "ocp has", "of"), rows)
     return True
 
 

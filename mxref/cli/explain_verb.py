@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.words import FLAGS
-from mxref.cli.explain_members import explain_members
+from mxref.cli.explain_members import explain_members, explain_operation
 from mxref.cli.explain_mutants import explain_mutants
 from mxref.cli.explain_profiles import explain_profile
 from mxref.cli.formats_verb import explain_format
@@ -25,7 +25,7 @@ def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
     about = (
         "explain what a number becomes under every choice, a case of the vectors, the bug of "
-        "a mutant, a word of the vectors, a choice or its members, a profile or a format"
+        "a mutant, a word of the vectors, a choice, an operation, a profile or a format"
     )
     example = (
         "mxref explain 0.3 --format e2m1\n  mxref explain encode.e2m1.f32.3fa00000\n"
@@ -44,7 +44,7 @@ def add_parser(verbs: Verbs) -> None:
     )
     about = (
         "the id of a case; a mutant or a class of mutants; a clause, a model, a flag, a choice, a "
-        "member of one, a policy, a profile, a format; or, with "
+        "member of one, a policy, an operation, a profile, a format; or, with "
         "--format, a decimal, a hex float, a fraction, 2^-126, 0x and a bit pattern, nan or inf"
     )
     # These are numbers, no options.
@@ -71,17 +71,20 @@ def _run(options: argparse.Namespace) -> int:
 
 def _unknown(name: str) -> str:
     """The sentence about a name that nothing has."""
+    from mxref.cli.command_line import VERBS
     from mxref.golden.explain import parse_number
-    from mxref.policy.policy import Policy
+    from mxref.policy.policy import READS, Policy
     from mxref.profiles import PROFILES
 
     with contextlib.suppress(ValueError):
         parse_number(name, LAYOUTS["f64"])
         about = f"as in `mxref explain {name} --format e2m1`"
         return f"--format must be given with a number, {about}, got {name!r} alone"
+    if name in VERBS:
+        return f"NAME must be no verb, got {name!r}: `mxref {name} --help` explains it"
     choices = Policy().choices()
     members = (one.value for choice in choices for one in Policy.members(choice))
-    near = suggestion(name, (*choices, *members, *PROFILES, *FLAGS))
+    near = suggestion(name, (*choices, *members, *PROFILES, *FLAGS, *READS))
     return (
         "NAME must be the id of a case such as encode.e2m1.f32.3fa00000, a mutant such as A7 "
         "(`mxref score` lists them), a clause such as N14, a model such as M7, a flag, a choice "
@@ -228,4 +231,4 @@ def _lines(words: Sequence[str]) -> Iterator[str]:
 
 
 #: The kinds of words, in the order in which they are explained.
-_KINDS = (_words, explain_profile, explain_members, explain_mutants)
+_KINDS = (_words, explain_profile, explain_operation, explain_members, explain_mutants)

@@ -1,10 +1,11 @@
-"""Names of formats as users type them: of other libraries, and in capital letters."""
+"""Names of formats and float types as users type them: of other libraries, in capitals."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from mxref.bits.floats import LAYOUTS
+from mxref.cases.product_words import PAIRS
 from mxref.formats.aliases import own_name
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
@@ -17,7 +18,13 @@ from mxref.formats.catalog import (
     UE5M3,
 )
 
-__all__ = ["FORMATS", "typed_format"]
+__all__ = ["FORMATS", "typed_float", "typed_format"]
+
+_FLOATS = {
+    **{f"float{bits}": f"f{bits}" for bits in (16, 32, 64)},
+    **{f"fp{bits}": f"f{bits}" for bits in (16, 32, 64)},
+    **{"half": "f16", "bfloat16": "bf16", "float": "f32", "single": "f32", "double": "f64"},
+}
 
 _ELEMENTS = (ELEMENT_FORMATS, OTHER_FORMATS)
 _BLOCKS = (BLOCK_FORMATS, OTHER_BLOCK_FORMATS)
@@ -28,9 +35,9 @@ FORMATS: Mapping[str, tuple[Iterable[str], ...]] = {
     "blocks": _BLOCKS,
     "sweep": (*_ELEMENTS, (E8M0.name,), BLOCK_FORMATS),
     "tables": (*_ELEMENTS, (UE4M3.name, UE5M3.name)),
-    "fuzz": (ELEMENT_FORMATS, (E8M0.name,), *_BLOCKS),
-    "identify": (ELEMENT_FORMATS, (E8M0.name,), BLOCK_FORMATS),
-    "vectors": (ELEMENT_FORMATS, (E8M0.name,), BLOCK_FORMATS, ("nvfp4", "fp4_ue4m3")),
+    "fuzz": (ELEMENT_FORMATS, (E8M0.name,), *_BLOCKS, PAIRS),
+    "identify": (ELEMENT_FORMATS, (E8M0.name,), BLOCK_FORMATS, PAIRS),
+    "vectors": (ELEMENT_FORMATS, (E8M0.name,), BLOCK_FORMATS, ("nvfp4", "fp4_ue4m3"), PAIRS),
 }
 _KNOWN = {name for formats in (*_ELEMENTS, SCALE_FORMATS, *_BLOCKS) for name in formats}
 
@@ -51,3 +58,13 @@ def typed_format(parameter: str, name: str) -> str:
         if own in _KNOWN:
             return own
     return name
+
+
+def typed_float(name: str) -> str:
+    """The name that a float type has here; an unknown one as it is.
+
+    >>> typed_float("torch.bfloat16"), typed_float("FP32"), typed_float("f33")
+    ('bf16', 'f32', 'f33')
+    """
+    bare = name.lower().rpartition(".")[2]
+    return _FLOATS.get(bare, bare if bare in LAYOUTS else name)

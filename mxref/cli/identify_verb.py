@@ -114,6 +114,7 @@ def _print(name: str, results: Sequence[Identified]) -> None:
     if wrong:
         shared = set.intersection(*(set(one.profiles) for one in results))
         named = ", ".join(name for name in results[0].profiles if name in shared)
-        word = f"{wrong} of {len(results)} inconsistent; else {word}"
+        left = f"; else {word}" if consistent else ""
+        word = f"{wrong} of {len(results)} inconsistent{left}"
         word = f"equals no policy; profiles: {named}" if named else word
     print(f"{name}: {word}")

@@ -12,7 +12,7 @@ __all__ = ["Parser", "refuse_arguments", "refuse_verb"]
 
 
 class _Once(argparse.Action):
-    """Stores the value of an option that is given once."""
+    """Stores the value of an option, which is given once or has the same value again."""
 
     def __call__(
         self,
@@ -22,7 +22,8 @@ class _Once(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         given: dict[str, Any] = vars(namespace).setdefault("_given", {})
-        if option_string is not None and self.dest in given:
+        again = option_string is not None and self.dest in given
+        if again and given[self.dest] != values:
             got = f"{given[self.dest]} and {values}"
             raise argparse.ArgumentError(self, f"it must be given once, got {got}: keep one")
         given[self.dest] = values
@@ -30,7 +31,7 @@ class _Once(argparse.Action):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that refuses an option that is given twice, unless its values are a list."""
+    """A parser that refuses two values of one option, unless they are a list."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)

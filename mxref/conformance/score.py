@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from mxref.cases.answers import fast_answers
 from mxref.cases.probes import probes
 from mxref.cases.records import VectorFile, stripped
-from mxref.cases.words import PRODUCT_OPERATIONS
+from mxref.cases.words import DOT_OPERATIONS, LAYER_OPERATIONS
 from mxref.conformance.compare.compare import Failure, same_answers, wanted_answers
-from mxref.conformance.compare.product_intervals import inside
+from mxref.conformance.compare.product_intervals import inside, layers_inside
 from mxref.mutants import MUTANTS, Mutant, equivalent
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_operation
@@ -120,8 +120,10 @@ def _wrong(mutant: Mutant, file: VectorFile, inputs: Words, wanted: Words) -> ND
         raise ValueError(f"mutant {mutant.id} cannot be run: {mutant.waiting}")
     answers = call_operation(mutant.run, file, inputs)
     same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers), axis=1)
-    if file.op in PRODUCT_OPERATIONS and mutant.policy == "ocp":  # one that names an adder is held
+    if file.op in DOT_OPERATIONS and mutant.policy == "ocp":  # one that names an adder is held
         same |= inside(file, inputs, answers, "any")  # to its bits
+    if file.op in LAYER_OPERATIONS:
+        same |= layers_inside(file, inputs, answers, Policy.parse(mutant.policy))
     return ~same
 
 

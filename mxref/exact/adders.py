@@ -1,7 +1,6 @@
 """One dot product as an adder gives it: float32 additions in an order, or a tensor core.
 
-Source: SPEC_NOTES N43; OCP MX v1.0 6.1, 6.2; IEEE 754-2019 5.4.1 (addition, multiplication);
-MMA-Sim, arXiv 2511.10909 (the tensor cores).
+Source: SPEC_NOTES N43; OCP MX v1.0 6.1, 6.2; IEEE 754-2019 5.4.1; MMA-Sim, arXiv 2511.10909.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ def accumulation(
     a, b: K element codes. scales_a, scales_b: an e8m0 code for each block. how: sequential,
     pairwise, by_block, scales_last; aligned_25, aligned_35 or aligned_13, in blocks of 32.
     Special values: a code or a scale that is not finite raises ValueError. A sum may overflow to
-    Inf, and sums that did to NaN. K = 0 gives +0.
+    Inf, and sums that did to NaN. A zero is +0.
     Source: SPEC_NOTES N43.
 
     >>> rows = [0x74, 0x0C], [0x01, 0x08], [127], [127], "e5m2", "e2m3"
@@ -89,7 +88,8 @@ def accumulation(
         core = look_up(TENSOR_CORES, "how", how)
         steps = [pairs[first : first + core.step] for first in range(0, len(a), core.step)]
         totals = [reduce(lambda total, step: _step(step, total, core), steps, _ZERO)]
-    return write_float(reduce(add, totals) if totals else _ZERO, F32)
+    total = reduce(add, totals, _ZERO)
+    return write_float(total if total[1] else _ZERO, F32)
 
 
 def _float32(numbers: Iterable[Number]) -> list[Number]:
@@ -97,20 +97,19 @@ def _float32(numbers: Iterable[Number]) -> list[Number]:
 
 
 def _pair(codes: tuple[int, int], scales: tuple[int, int], formats: tuple[str, str]) -> Pair:
-    types = [ELEMENTS[name] for name in formats]
-    numbers = [read_code(code, fmt) for code, fmt in zip(codes, types, strict=True)]
+    numbers = [read_code(code, ELEMENTS[name]) for code, name in zip(codes, formats, strict=True)]
     if min(n for _, n, _ in numbers) < 0 or max(scales) > SCALE_MAX_CODE:
         raise bad("codes and scales", "finite", (*map(hex, codes), *map(hex, scales)))
-    # A normal number's leading bit, and the place where a subnormal has none.
-    elements = sum(e + fmt.mantissa_bits for (_, _, e), fmt in zip(numbers, types, strict=True))
     number, power = product(*numbers), sum(scales) - 2 * SCALE_BIAS
+    # Of a normal number's leading bit, and of the place where a subnormal has none.
+    elements = number[2] + sum(ELEMENTS[name].mantissa_bits for name in formats)
     return Pair(number, product(number, (0, 1, power)), elements, power)
 
 
 def add(x: Number, y: Number) -> Number:
     """Add two float32 numbers as IEEE 754 does, ties to even.
 
-    Special values: Inf of both signs is NaN; -0 is the sum of two -0 alone.
+    Special values: Inf of both signs is NaN. The sign of a zero is not that of IEEE 754.
 
     >>> add((0, 1, 24), (0, 1, 0)), add((1, 3, 0), (0, 3, 0))[:2]
     ((0, 8388608, 1), (0, 0))
@@ -118,8 +117,7 @@ def add(x: Number, y: Number) -> Number:
     if x[1] < 0 or y[1] < 0:
         signs = {number[0] for number in (x, y) if number[1] == INF}
         return (0, NAN, 0) if NAN in (x[1], y[1]) or len(signs) > 1 else (signs.pop(), INF, 0)
-    sign, n, e = _exact_sum([x, y])
-    return converted((sign if n else x[0] & y[0], n, e), F32)
+    return converted(_exact_sum([x, y]), F32)
 
 
 def _step(pairs: Sequence[Pair], total: Number, core: TensorCore) -> Number:
@@ -137,7 +135,7 @@ def _step(pairs: Sequence[Pair], total: Number, core: TensorCore) -> Number:
     if n and floor_log2(n, e) >= 128:
         return sign, INF, 0
     sign, n, e = _cut((sign, n, e), max(floor_log2(n, e), -126) - core.output_bits)
-    return (sign if n else 0), n, e
+    return sign, n, e
 
 
 def _cut(number: Number, unit: int) -> Number:

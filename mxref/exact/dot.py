@@ -100,7 +100,7 @@ def dot_bounds(a: Row, b: Row, target: str = "f32", rounding: str = "nearest") -
 
 
 def exact_in_every_order(a: Row, b: Row) -> bool:
-    """Whether every order of additions gives the exact dot product, in the aligned adders too.
+    """Whether every order of additions is exact, and so are the adders of 25 and 35 bits.
 
     That is so if all products are multiples of a power of two, at least 2**-149, and their
     magnitudes add up to at most 2**19 of it and less than 2**128.

@@ -1,13 +1,11 @@
 """Integer quantization and its kin, one number at a time.
 
-Choices are the names of SPEC_NOTES Q1 to Q13. Floats come in and go out as bit patterns.
-
-Source: torch 2.13 `quantized_decomposed`; TOSA 1.0 RESCALE; ExecuTorch 1.5.1.
+Floats come in and go out as bit patterns. Source: SPEC_NOTES Q1 to Q13.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
@@ -15,6 +13,7 @@ from mxref.exact.arithmetic import F32, product, quotient
 from mxref.exact.format_table import FLOATS
 from mxref.exact.integers import INF, NAN, Number
 from mxref.exact.patterns import converted, float_reader, write_float
+from mxref.exact.sums import dyadic, fl_dot, fl_sum, fraction, integer32, nearest, total_of
 
 F64: Final = FLOATS["f64"]
 ONE: Final[Number] = (0, 1, 0)
@@ -42,33 +41,29 @@ def quantize_affine(
 
     double = float_reader(F64)(scale_bits)
     scale = converted(double, F32)
-    inverse = quotient(ONE, scale, F32)
-    if scale_type == "float64":
-        inverse = converted(quotient(ONE, double, F64), F32)
+    float64 = converted(quotient(ONE, double, F64), F32)
+    inverse = float64 if scale_type == "float64" else quotient(ONE, scale, F32)
     x = float_reader(F32)(x_bits)
-    y = quotient(x, scale, F32)
-    if scaling == "reciprocal":
-        y = converted(product(x, inverse), F32)
-    if when == "after":
-        y = _nearest(y)
-    held = y[1] >= 0 and abs(_fraction(y)) < 2**31
-    sum32 = clamp(((int(_fraction(y)) if held else -(2**31)) + zero_point + 2**31) % 2**32 - 2**31)
-    y = _fl_sum(y, _integer(zero_point))
-    if when == "before":
-        y = _nearest(y)
+    times = converted(product(x, inverse), F32)
+    y = times if scaling == "reciprocal" else quotient(x, scale, F32)
+    y = nearest(y) if when == "after" else y
+    held = y[1] >= 0 and abs(fraction(y)) < 2**31
+    sum32 = clamp(((int(fraction(y)) if held else -(2**31)) + zero_point + 2**31) % 2**32 - 2**31)
+    y = fl_sum(y, integer32(zero_point))
+    y = nearest(y) if when == "before" else y
     if y[1] == NAN:
         if nan == "error":
             raise ValueError("x_bits is a NaN")
         zero = -(2**31) if bits == 32 else 0
         return {"zero": zero, "lowest": quant_min, "int32_min": sum32}[nan]
-    code = 2**200 if y[1] == INF else int(abs(_fraction(y)))
+    code = 2**200 if y[1] == INF else int(abs(fraction(y)))
     code = -code if y[0] else code
     if infinite == "lowest" and code >= 2**63:
         return quant_min
     if infinite == "int32_min":
         return sum32
     if bits == 32 and int32 == "wrap":
-        low, high = (int(_fraction(_integer(end))) for end in (quant_min, quant_max))
+        low, high = (int(fraction(integer32(end))) for end in (quant_min, quant_max))
         return (min(max(code, low), high) + 2**31) % 2**32 - 2**31
     return clamp(code)
 
@@ -80,7 +75,7 @@ def dequantize_affine(code: int, scale_bits: int, zero_point: int = 0) -> int:
     '0xbf810204'
     """
     scale = converted(float_reader(F64)(scale_bits), F32)
-    return write_float(product(_integer(code - zero_point), scale), F32)
+    return write_float(product(integer32(code - zero_point), scale), F32)
 
 
 def choose_qparams(
@@ -93,16 +88,16 @@ def choose_qparams(
     """
     read = float_reader(F32)
     zero = Fraction(0)
-    low, high = min(zero, _fraction(read(low_bits))), max(zero, _fraction(read(high_bits)))
+    low, high = min(zero, fraction(read(low_bits))), max(zero, fraction(read(high_bits)))
     steps = Fraction(quant_max - quant_min)
-    span = converted(_number(high - low), F32)
+    span = converted(dyadic(high - low), F32)
     if symmetric:
-        span, steps = _number(max(-low, high)), steps / 2
-    scale = max(_fraction(quotient(span, _number(steps), F32)), _fraction(read(eps_bits)))
+        span, steps = dyadic(max(-low, high)), steps / 2
+    scale = max(fraction(quotient(span, dyadic(steps), F32)), fraction(read(eps_bits)))
     if symmetric:
-        return write_float(_number(scale), F32), 0
-    shift = round(_fraction(quotient(_number(low), _number(scale), F32)))
-    return write_float(_number(scale), F32), min(max(quant_min - shift, quant_min), quant_max)
+        return write_float(dyadic(scale), F32), 0
+    shift = round(fraction(quotient(dyadic(low), dyadic(scale), F32)))
+    return write_float(dyadic(scale), F32), min(max(quant_min - shift, quant_min), quant_max)
 
 
 def pack_int4(codes: Sequence[int], nibbles: str = "high_first") -> list[int]:
@@ -127,25 +122,26 @@ def linear(
     read = float_reader(F32)
     xs, scales = [read(bits) for bits in x_bits], [read(bits) for bits in scale_bits]
     size = len(w) // len(scales)
-    weights = [_integer(code) for code in w]
+    weights = [integer32(code) for code in w]
     if order in ("exact", "dequantize"):
         each = [(x, v, scales[i // size]) for i, (x, v) in enumerate(zip(xs, weights, strict=True))]
         if order == "exact":
             total: Number = (0, 0, 0)
             for x, v, s in each:
-                total = _sum(total, product(product(x, v), s))
+                total = total_of(total, product(product(x, v), s))
             return write_float(total, F32)
-        return write_float(_dot([(x, converted(product(v, s), F32)) for x, v, s in each]), F32)
+        return write_float(fl_dot([(x, converted(product(v, s), F32)) for x, v, s in each]), F32)
     acc: Number = (0, 0, 0)
     for i, s in enumerate(scales):
         part = slice(i * size, (i + 1) * size)
-        total = _dot(zip(xs[part], weights[part], strict=True))
+        total = fl_dot(zip(xs[part], weights[part], strict=True))
         if order == "offset":
-            total = _dot((x, _integer(code + 8)) for x, code in zip(xs[part], w[part], strict=True))
-            eights = product(_dot((x, ONE) for x in xs[part]), _integer(-8))
-            total = _fl_sum(total, converted(eights, F32))
+            codes = [integer32(code + 8) for code in w[part]]
+            total = fl_dot(zip(xs[part], codes, strict=True))
+            eights = product(fl_dot((x, ONE) for x in xs[part]), integer32(-8))
+            total = fl_sum(total, converted(eights, F32))
         scaled = converted(product(total, s), F32)
-        acc = scaled if len(scales) == 1 else _fl_sum(acc, scaled)
+        acc = scaled if len(scales) == 1 else fl_sum(acc, scaled)
     return write_float(acc, F32)
 
 
@@ -201,44 +197,3 @@ def grid_sample(
             value = image[i][j] if inside else zero_point
             total += (1 - abs(places[0] - j)) * (1 - abs(places[1] - i)) * value
     return round(total)
-
-
-def _integer(value: int) -> Number:
-    """Round an integer to float32."""
-    return converted((int(value < 0), abs(value), 0), F32)
-
-
-def _number(x: Fraction) -> Number:
-    """Write a dyadic fraction as a number."""
-    return (int(x < 0), abs(x.numerator), 1 - x.denominator.bit_length())
-
-
-def _fraction(x: Number) -> Fraction:
-    """Write a finite number as a fraction, which has one zero."""
-    return Fraction(-x[1] if x[0] else x[1]) * Fraction(2) ** x[2]
-
-
-def _nearest(x: Number) -> Number:
-    """Round to an integer, a tie to the even one."""
-    return x if x[1] < 0 else (x[0], abs(round(_fraction(x))), 0)
-
-
-def _sum(x: Number, y: Number) -> Number:
-    """Add exactly; two zeros are +0."""
-    if NAN in (x[1], y[1]) or (x[1] == y[1] == INF and x[0] != y[0]):
-        return (0, NAN, 0)
-    if INF in (x[1], y[1]):
-        return x if x[1] == INF else y
-    return _number(_fraction(x) + _fraction(y))
-
-
-def _fl_sum(x: Number, y: Number) -> Number:
-    return converted(_sum(x, y), F32)
-
-
-def _dot(pairs: Iterable[tuple[Number, Number]]) -> Number:
-    """Add products in turn from +0, each product and each sum rounded to float32."""
-    total: Number = (0, 0, 0)
-    for x, y in pairs:
-        total = _fl_sum(total, converted(product(x, y), F32))
-    return total

@@ -117,13 +117,12 @@ def _turned(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
 def _rows(words: Words, how: tuple[str, str, Any], length: int | None = None) -> Matrix:
     """Quantize each row in blocks of 32; after each `length` numbers a new block begins."""
     (source, format, choices), rows = how, []
-    fmt = look_up(ELEMENTS, "format", format)
     for row in words:
         numbers = []
         starts = [k for k in range(len(row)) if k % (length or len(row)) % 32 == 0]
         for start, end in pairwise([*starts, len(row)]):
             scale, codes = quantize(row[start:end], source, format, **choices)
             factor = scale_number(scale, {"scale_00": "power", "scale_ff": "nan"})
-            numbers += [product(read_code(code, fmt), factor) for code in codes]
+            numbers += [product(read_code(code, ELEMENTS[format]), factor) for code in codes]
         rows.append(numbers)
     return rows

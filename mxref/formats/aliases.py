@@ -39,11 +39,14 @@ ALIASES: Mapping[str, str] = {
     "e4m3fn": "e4m3",
     # short
     "mxfp4": "mxfp4_e2m1",
+    "fp4": "e2m1",
 }
 #: Name -> the formats, one of which it might stand for.
 SEVERAL: Mapping[str, tuple[str, str]] = {
     "mxfp8": ("mxfp8_e5m2", "mxfp8_e4m3"),
     "mxfp6": ("mxfp6_e3m2", "mxfp6_e2m3"),
+    "fp8": ("e5m2", "e4m3"),
+    "fp6": ("e3m2", "e2m3"),
 }
 _WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64)
 _INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in _WIDTHS} - {"int8"}

@@ -12,9 +12,10 @@ from mxref._version import VECTORS_VERSION
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import fast_answers
 from mxref.cases.integer_answers import fast_integers
+from mxref.cases.linear_answers import fast_layer
 from mxref.cases.product_answers import fast_products
-from mxref.cases.records import SPEC, VectorFile, same_width, stripped
-from mxref.cases.words import INTEGER_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.records import SPEC, VectorFile, padded, same_width, stripped
+from mxref.cases.words import DOT_OPERATIONS, INTEGER_OPERATIONS, LAYER_OPERATIONS
 from mxref.formats.catalog import ELEMENT_FORMATS, element_format
 from mxref.golden.schema import schema_lines
 from mxref.golden.store import check, manifest_bytes, write
@@ -104,7 +105,10 @@ def _compare_references(file: VectorFile) -> None:
         wanted = file.outputs(index)
         if file.op in INTEGER_OPERATIONS:
             answers = fast_integers(file.op, file.format, inputs, column)
-        elif file.op in PRODUCT_OPERATIONS:  # some of whose columns are bounds
+        elif file.op in LAYER_OPERATIONS:
+            names = file.op, file.format, file.float
+            answers = padded([fast_layer(*names, case.inputs, column) for case in file.cases])
+        elif file.op in DOT_OPERATIONS:  # some of whose columns are bounds
             answers = fast_products(file.format, file.float, inputs, column)
         else:
             answers = fast_answers(file.op, file.format, file.float, inputs, Policy.parse(column))

@@ -47,6 +47,22 @@ def swamped(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
     for distance in (10, 13, 20, 24, 25, 26, 36, 45):
         if distance <= high - low:
             yield from _within(a, b, distance)
+    # Of these four and three sums each order gives another: (P + s) + (s - P), P + (s + s) - P.
+    flags = ("swamping",)
+    for name, exponents, signs in (
+        ("four", (24, 0, 0, 24), (1, 1, 1, -1)),
+        ("four_odd", (24, 1, -1, 24), (1, 1, 1, -1)),
+    ):
+        yield from sums_of_powers(f"scaled_{name}", a, b, exponents, signs, flags)
+    one, plus = power(a, 0), power(b, 0)
+    for name, count in (("pair", 2), ("three", 3)):
+        parts: list[tuple[Codes, Codes]] = [
+            ((one,), (plus,)),
+            ((one,) * count, (plus,) * count),
+            ((one,), (negative(b, plus),)),
+        ]
+        scales = [ONE + 12, ONE, ONE + 12]
+        yield joined(f"scaled_{name}", parts, scales, scales, flags)
     for distance in (8, 13, 24, 25, 26, 36, 60):
         yield from _across(a, b, distance)
 

@@ -18,6 +18,7 @@ from mxref.golden.entries import CaseInput, cases_of
 from mxref.golden.integer_cases import integer_tasks
 from mxref.golden.lane_blocks import lane_blocks
 from mxref.golden.layout_cases import layout_tasks
+from mxref.golden.linear_cases import linear_tasks
 from mxref.golden.product_cases import product_tasks
 from mxref.golden.reasons import reason
 from mxref.golden.rounding_blocks import rounding_blocks
@@ -67,6 +68,7 @@ def file_tasks() -> Iterator[Callable[[], VectorFile]]:
     yield from layout_tasks()
     yield from scaled_tasks()
     yield from product_tasks()
+    yield from linear_tasks()
     yield from integer_tasks()
 
 

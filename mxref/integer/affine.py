@@ -9,11 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mxref.bits.float32 import fl
-from mxref.bits.single import CAREFUL, Single, single
+from mxref.bits.single import (
+    CAREFUL,
+    float32_patterns,
+    float64_numbers,
+    integer_array,
+    single,
+)  # fmt: skip
 from mxref.integer import integer_choices as c
-from mxref.integer.integer_arguments import float32_patterns, float32_scales, float64, integers
-from mxref.integer.integer_choices import chosen, refuse_unread
-from mxref.support.host_arrays import host_array
+from mxref.integer.integer_choices import chosen
 from mxref.support.integers import integer
 from mxref.support.scratch import scratch
 from mxref.support.threads import in_chunks
@@ -28,19 +32,18 @@ class QParams:
     """Parameters of affine quantization: q = clamp(rne(x / scale) + zero_point).
 
     Args:
-        scale: positive; () for a tensor, (C,) for the C indices along an axis, or of as many
-            dimensions as the values: one for each group along the axis. Kept as float64;
-            operations round it to float32 first.
+        scale: positive; () for a tensor, (C,) for the indices along the axis, or with as many
+            dimensions as the values, for groups along it. Operations round it to float32 first.
         zero_point: integers within the range; one, or one for each scale.
         quant_min: the smallest code.
         quant_max: the largest code.
-        dtype: int8, uint8, int16, uint16 or int32, which holds the range.
-        axis: the axis of channels or groups; 0 for the tokens of a matrix.
+        dtype: int8, uint8, int16, uint16 or int32.
+        axis: of channels or groups; 0 for the tokens of a matrix.
 
     Raises:
         TypeError: no integers, or a dtype that is none of these.
-        ValueError: a scale that is not positive and finite in float32, or whose reciprocal is
-            infinite there; a range or a zero point that does not fit; an axis without scales.
+        ValueError: a scale that is not above 2**-128 and finite in float32, a range or a zero point
+            that does not fit, or an axis without scales.
 
     Source: SPEC_NOTES Q1, Q7; torch 2.13 `quantized_decomposed`.
 
@@ -58,8 +61,8 @@ class QParams:
     single: NDArray[np.float64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        scale, dtype = float64(self.scale, "scale"), np.dtype(self.dtype)
-        zero_point = integers(self.zero_point, "zero_point")
+        scale, dtype = float64_numbers(self.scale, "scale").copy(), np.dtype(self.dtype)
+        zero_point = integer_array(self.zero_point, "zero_point").astype(np.int64)
         low, high = integer(self.quant_min), integer(self.quant_max)
         axis = None if self.axis is None else integer(self.axis)
         if dtype not in _DTYPES:
@@ -69,13 +72,12 @@ class QParams:
         if ((zero_point < low) | (zero_point > high)).any():
             raise ValueError(f"zero_point must be from quant_min {low} to quant_max {high}")
         if zero_point.ndim and zero_point.shape != scale.shape:
-            raise ValueError(
-                f"zero_point must be one integer or have the shape of scale, {scale.shape}, "
-                f"got {zero_point.shape}"
-            )
+            raise ValueError(f"zero_point must be one integer, or one for each of {scale.shape}")
         if (axis is None) != (scale.ndim == 0):
             raise ValueError(f"axis must be given where scale is an array, got {axis}")
-        own = (scale, zero_point, low, high, dtype, axis, float32_scales(scale, "scale"))
+        if not ((fl(scale) > 2.0**-128) & (fl(scale) < 2.0**128)).all():
+            raise ValueError("scale must be finite and above 2**-128, as float32")
+        own = (scale, zero_point, low, high, dtype, axis, fl(scale))
         for name, value in zip(self.__dataclass_fields__, own, strict=True):
             object.__setattr__(self, name, value)
 
@@ -88,23 +90,20 @@ class QParams:
             raise ValueError(f"axis must be one of the values' {len(shape)}, got {self.axis}")
         axis = self.axis % len(shape)
         before, count, after = shape[:axis], shape[axis], shape[axis + 1 :]
-        if mine == (count,):
-            beside = tuple(count if i == axis else 1 for i in range(len(shape)))
-        elif len(mine) == len(shape) and mine == (*before, mine[axis], *after):
-            groups = mine[axis]
-            if groups == 0 or count % groups:
-                raise ValueError(f"scale must have a divisor of {count} groups, got {groups}")
+        beside = tuple(count if i == axis else 1 for i in range(len(shape)))
+        if mine != (count,):
+            groups = mine[axis] if len(mine) == len(shape) else 0
+            if mine != (*before, groups, *after) or groups == 0 or count % groups:
+                raise ValueError(f"scale must fit {shape} with groups on axis {axis}, got {mine}")
             values = values.reshape(*before, groups, count // groups, *after)
             beside = (*before, groups, 1, *after)
-        else:
-            raise ValueError(f"scale must fit values of shape {shape} on axis {axis}, got {mine}")
         wanted = (np.broadcast_to(each, mine).reshape(beside) for each in parameters)
         return [values, *(np.broadcast_to(each, values.shape) for each in wanted)]
 
 
 #: The normalised integers of images: 8 bits, and 16 bits for grids. Source: SPEC_NOTES Q7.
-SNORM8 = QParams(np.float32(1 / 127), 0, -127, 127, np.int8)
-SNORM16 = QParams(np.float32(1 / 32767), 0, -32767, 32767, np.int16)
+SNORM8 = QParams(float.fromhex("0x1.020408p-7"), 0, -127, 127, np.int8)
+SNORM16 = QParams(float.fromhex("0x1.0002p-15"), 0, -32767, 32767, np.int16)
 
 
 def quantize_affine(
@@ -121,22 +120,18 @@ def quantize_affine(
     """Integer codes: clamp(rne(x * (1/scale)) + zero_point), each operation rounded to float32.
 
     Args:
-        values: float32, float16 or bfloat16 of any shape; the narrow ones are float32 first.
+        values: float32, float16 or bfloat16, which are float32 first; the codes have their shape.
         qparams: scale, zero point and range.
-        scaling: `reciprocal` or `divide`.
-        zero_point: `after` or `before` rounding.
-        nan: `error`, `zero`, `lowest` or `int32_min`.
-        infinite: `saturate`, `lowest` or `int32_min`.
-        int32: `saturate` or `wrap`; read if the dtype is int32.
-        scale_type: `float32` or `float64`; read with `reciprocal`.
-
-    Returns:
-        The codes, in the shape of the values and the dtype of the parameters.
+        scaling: `reciprocal` or `divide`; Q2.
+        zero_point: `after` or `before` rounding; Q3.
+        nan: `error`, `zero`, `lowest` or `int32_min`; Q4.
+        infinite: `saturate`, `lowest` or `int32_min`; Q5.
+        int32: `saturate` or `wrap`, read if the dtype is int32; Q6.
+        scale_type: `float32` or `float64`, read with `reciprocal`; Q2.
 
     Raises:
         TypeError: values that are float64 or no floats.
-        ValueError: a NaN with `nan=error`, values that do not fit the scales, an unknown choice, or
-            one that is not read.
+        ValueError: a NaN, values that do not fit the scales, a choice that is unknown or not read.
 
     Source: SPEC_NOTES Q1 to Q7.
 
@@ -146,31 +141,58 @@ def quantize_affine(
     >>> quantize_affine(x, QParams(1.0, 1), zero_point="before").tolist()
     [2, 2, 4, 0, 0]
     """
-    how = _Formula(
-        qparams,
-        chosen(c.Scaling, scaling, "scaling"),
-        chosen(c.ZeroPoint, zero_point, "zero_point"),
-        chosen(c.NaN, nan, "nan"),
-        chosen(c.Infinite, infinite, "infinite"),
-        chosen(c.Int32, int32, "int32"),
-        chosen(c.ScaleType, scale_type, "scale_type"),
-    )
-    if qparams.dtype != np.int32:
-        refuse_unread(how.int32, "int32", f"dtype is {qparams.dtype}")
-    beyond = qparams.dtype == np.int32 or how.zero_point is c.ZeroPoint.BEFORE
-    if beyond and (how.nan is c.NaN.INT32_MIN or how.infinite is c.Infinite.INT32_MIN):
+    divide = chosen(c.Scaling, scaling, "scaling") is c.Scaling.DIVIDE
+    before = chosen(c.ZeroPoint, zero_point, "zero_point") is c.ZeroPoint.BEFORE
+    of_nan, of_infinite = chosen(c.NaN, nan, "nan"), chosen(c.Infinite, infinite, "infinite")
+    narrow = "" if qparams.dtype == np.int32 else f"dtype is {qparams.dtype}"
+    wrap = chosen(c.Int32, int32, "int32", unread=narrow) is c.Int32.WRAP
+    divides = "scaling is divide" if divide else ""
+    kind = chosen(c.ScaleType, scale_type, "scale_type", unread=divides)
+    if (of_nan is c.NaN.INT32_MIN or of_infinite is c.Infinite.INT32_MIN) and (
+        before or not narrow
+    ):
         raise ValueError("int32_min must be chosen for 8 or 16 bits, with zero_point=after")
-    if how.scaling is c.Scaling.DIVIDE:
-        refuse_unread(how.scale_type, "scale_type", "scaling is divide")
-    x = float32_patterns(values)
-    arithmetic = single()
-    factor = arithmetic.of(how.factor())
-    zero = arithmetic.of(fl(qparams.zero_point.astype(np.float64)))
-    source, *beside = qparams.laid(x, factor, zero)
+    s, low, high = single(), qparams.quant_min, qparams.quant_max
+    factor = qparams.single if divide else fl(1.0 / qparams.single)
+    if kind is c.ScaleType.FLOAT64:
+        factor = fl(np.vectorize(_reciprocal, [np.float64])(qparams.scale))
+    shift = s.of(fl(qparams.zero_point.astype(np.float64)))
+    x = float32_patterns(values, "values")
+    source, *beside = qparams.laid(x, s.of(factor), shift)
     codes = np.empty(source.shape, qparams.dtype)
 
     def write(out: Array, x: Array, *own: Array) -> None:
-        how.write(arithmetic, out, x, *(own or beside))
+        factor, zero = own or beside
+        memory = scratch("affine", x.size, s.dtype)
+        y = s.fl((np.divide if divide else np.multiply)(s.read(x), factor, out=memory))
+        y = y if before else s.nearest(y, out=y)
+        unshifted = y.copy() if of_infinite is c.Infinite.INT32_MIN else y
+        y = s.fl(np.add(y, zero, out=y))
+        y = s.nearest(y, out=y) if before else y
+        is_nan = np.isnan(y) if np.isnan(np.maximum.reduce(y, initial=-np.inf)) else None
+        if is_nan is not None:
+            if of_nan is c.NaN.ERROR:
+                raise ValueError("values must have no NaN with nan=error: choose its code")
+            y[is_nan] = 0
+        too_large = y >= 2.0**63 if of_infinite is c.Infinite.LOWEST else False
+        if narrow:
+            np.copyto(out, np.clip(y, low, high, out=y), "unsafe")
+        elif wrap:
+            ends = fl(np.array([low, high], np.float64)).tolist()
+            np.copyto(out, np.clip(y, *ends, out=y).astype(np.int64), "unsafe")
+        else:
+            whole = np.clip(y, -(2.0**31), 2.0**31, out=y).astype(np.int64)
+            np.copyto(out, np.clip(whole, low, high), "unsafe")
+        if of_infinite is c.Infinite.LOWEST:
+            out[too_large] = low
+        elif of_infinite is c.Infinite.INT32_MIN:
+            whole = np.where(np.abs(unshifted) < 2.0**31, unshifted, -(2.0**31)).astype(np.int64)
+            np.copyto(out, np.clip(_int32_sum(whole, zero), low, high), "unsafe")
+        if is_nan is not None:
+            of_zero = 0 if narrow else -(2**31)
+            smallest = np.clip(_int32_sum(np.int64(-(2**31)), zero), low, high)
+            code = {c.NaN.ZERO: of_zero, c.NaN.LOWEST: low}.get(of_nan, smallest)
+            np.copyto(out, code, "unsafe", where=is_nan)
 
     with np.errstate(all="ignore"):
         in_chunks(write, 1, codes, source, *(beside if qparams.axis is not None else ()))
@@ -193,17 +215,17 @@ def dequantize_affine(codes: ArrayLike, qparams: QParams) -> NDArray[np.float32]
     >>> dequantize_affine(np.int8([127, -128]), SNORM8).tolist()
     [1.0, -1.0078740119934082]
     """
-    q = host_array(codes)
+    q = integer_array(codes, "codes")
     if q.dtype != qparams.dtype:
         raise TypeError(f"codes must be {qparams.dtype}, as qparams says, got {q.dtype}")
-    arithmetic = single()
-    source, *beside = qparams.laid(q, arithmetic.of(qparams.single), qparams.zero_point)
+    s = single()
+    source, *beside = qparams.laid(q, s.of(qparams.single), qparams.zero_point)
     bits = np.empty(source.shape, np.uint32)
 
     def write(out: Array, q: Array, *own: Array) -> None:
         scale, zero = own or beside
-        difference = (q.astype(np.int64) - zero).astype(arithmetic.dtype)
-        out[...] = arithmetic.write(arithmetic.fl(arithmetic.fl(difference) * scale))
+        difference = (q.astype(np.int64) - zero).astype(s.dtype)
+        out[...] = s.write(s.fl(s.fl(difference) * scale))
 
     with np.errstate(all="ignore"):
         in_chunks(write, 1, bits, source, *(beside if qparams.axis is not None else ()))
@@ -224,12 +246,12 @@ def choose_qparams(
     """Parameters for numbers from `low` to `high`, each operation rounded to float32.
 
     Args:
-        low: the smallest number, or one for each channel or group; at most 0 counts.
-        high: the largest number; at least 0 counts.
-        quant_min: the smallest code.
-        quant_max: the largest code.
-        dtype: the dtype of the codes.
-        axis: as in `QParams`.
+        low: the smallest number, or one for each channel or group; 0 if it is above.
+        high: the largest number; 0 if it is below.
+        quant_min: as in `QParams`; so are quant_max, dtype and axis.
+        quant_max: see there.
+        dtype: see there.
+        axis: see there.
         symmetric: scale = amax / ((quant_max - quant_min) / 2) and zero point 0; else scale =
             (high - low) / (quant_max - quant_min), zero_point = clamp(quant_min - rne(low/scale)).
         eps: the smallest scale, so that zeros have one; torch's is 2**-23, Arm's 2**-16.
@@ -243,79 +265,18 @@ def choose_qparams(
     >>> choose_qparams(-0.5, 0.7, -8, 7, symmetric=True).scale
     array(0.09333333)
     """
-    numbers = [fl(float64(each, name)) for each, name in ((low, "low"), (high, "high"))]
-    if not all(np.isfinite(each).all() for each in numbers) or (numbers[0] > numbers[1]).any():
+    ends = fl(float64_numbers(low, "low")), fl(float64_numbers(high, "high"))
+    if not (np.isfinite(ends[0]) & np.isfinite(ends[1]) & (ends[0] <= ends[1])).all():
         raise ValueError("low and high must be finite float32 numbers, low not above high")
-    least, most = np.minimum(numbers[0], 0.0), np.maximum(numbers[1], 0.0)
-    steps = float(quant_max - quant_min)
+    least, most = np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0)
+    steps, smallest = float(quant_max - quant_min), fl(np.array(eps, np.float64))
     if symmetric:
-        scale = np.maximum(fl(np.maximum(-least, most) / (steps / 2)), eps)
+        scale = np.maximum(fl(np.maximum(-least, most) / (steps / 2)), smallest)
         return QParams(scale, 0, quant_min, quant_max, dtype, axis)
-    scale = np.maximum(fl(fl(most - least) / steps), eps)
+    scale = np.maximum(fl(fl(most - least) / steps), smallest)
     zero_point = quant_min - CAREFUL.nearest(fl(least / scale)).astype(np.int64)
     zero_point = np.clip(zero_point, quant_min, quant_max)
     return QParams(scale, zero_point, quant_min, quant_max, dtype, axis)
-
-
-@dataclass(frozen=True, slots=True)
-class _Formula:
-    """The steps of `quantize_affine` under its choices."""
-
-    qparams: QParams
-    scaling: c.Scaling
-    zero_point: c.ZeroPoint
-    nan: c.NaN
-    infinite: c.Infinite
-    int32: c.Int32
-    scale_type: c.ScaleType
-
-    def factor(self) -> NDArray[np.float64]:
-        """What values are multiplied with, or divided by."""
-        if self.scaling is c.Scaling.DIVIDE:
-            return self.qparams.single
-        if self.scale_type is c.ScaleType.FLOAT64:
-            return fl(np.vectorize(_reciprocal, [np.float64])(self.qparams.scale))
-        return fl(1.0 / self.qparams.single)
-
-    def write(self, s: Single, out: Array, x: Array, factor: Array, zero: Array) -> None:
-        """Codes of float32 patterns."""
-        low, high = self.qparams.quant_min, self.qparams.quant_max
-        memory = scratch("affine", x.size, s.dtype)
-        scale = np.divide if self.scaling is c.Scaling.DIVIDE else np.multiply
-        y = s.fl(scale(s.read(x), factor, out=memory))
-        if self.zero_point is c.ZeroPoint.AFTER:
-            y = s.nearest(y, out=y)
-        unshifted = y.copy() if self.infinite is c.Infinite.INT32_MIN else y
-        y = s.fl(np.add(y, zero, out=y))
-        if self.zero_point is c.ZeroPoint.BEFORE:
-            y = s.nearest(y, out=y)
-        is_nan = None
-        if np.isnan(np.maximum.reduce(y, initial=-np.inf)):
-            is_nan = np.isnan(y)
-            if self.nan is c.NaN.ERROR:
-                raise ValueError("values must have no NaN with nan=error: choose its code")
-            y[is_nan] = 0
-        too_large = y >= 2.0**63 if self.infinite is c.Infinite.LOWEST else None
-        if out.dtype != np.int32:
-            np.copyto(out, np.clip(y, low, high, out=y), "unsafe")
-        elif self.int32 is c.Int32.WRAP:
-            ends = fl(np.array([low, high], np.float64)).tolist()
-            np.copyto(out, np.clip(y, *ends, out=y).astype(np.int64), "unsafe")
-        else:
-            whole = np.clip(y, -(2.0**31), 2.0**31, out=y).astype(np.int64)
-            np.copyto(out, np.clip(whole, low, high), "unsafe")
-        if too_large is not None:
-            out[too_large] = low
-        if self.infinite is c.Infinite.INT32_MIN:
-            whole = np.where(np.abs(unshifted) < 2.0**31, unshifted, -(2.0**31)).astype(np.int64)
-            np.copyto(out, np.clip(_int32_sum(whole, zero), low, high), "unsafe")
-        if is_nan is not None:
-            code: Array | int = low
-            if self.nan is c.NaN.ZERO:
-                code = -(2**31) if out.dtype == np.int32 else 0
-            elif self.nan is c.NaN.INT32_MIN:
-                code = np.clip(_int32_sum(np.int64(-(2**31)), zero), low, high)
-            np.copyto(out, code, "unsafe", where=is_nan)
 
 
 def _int32_sum(whole: Array | np.int64, zero: Array) -> Array:

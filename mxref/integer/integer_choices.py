@@ -93,29 +93,16 @@ class Padding(enum.Enum):
     BORDER = "border"  #: the nearest pixel of the border
 
 
-def chosen(kind: type[Member], got: str | Member, parameter: str) -> Member:
-    """A member by its spelling.
-
-    Raises:
-        ValueError: no member of the choice.
+def chosen(kind: type[Member], got: str | Member, parameter: str, *, unread: str = "") -> Member:
+    """A member by its spelling; ValueError for no member, or another than the first where unread.
 
     >>> chosen(Nibbles, "low_first", "nibbles")
     <Nibbles.LOW_FIRST: 'low_first'>
     """
-    try:
-        return kind(got)
-    except ValueError:
-        known = {member.value: None for member in kind}
-        raise ValueError(unknown_name(parameter, got, known)) from None
-
-
-def refuse_unread(member: enum.Enum, parameter: str, reason: str) -> None:
-    """Refuse a choice that a call does not read, unless it is the default.
-
-    Raises:
-        ValueError: another member than the first.
-
-    >>> refuse_unread(Int32.SATURATE, "int32", "dtype is int8")
-    """
-    if member is not next(iter(type(member))):
-        raise ValueError(f"{parameter}={member.value} is not read where {reason}: leave it out")
+    members = {member.value: member for member in kind}
+    if not isinstance(got, kind) and got not in members:
+        raise ValueError(unknown_name(parameter, got, members))
+    member = kind(got)
+    if unread and member is not next(iter(kind)):
+        raise ValueError(f"{parameter}={member.value} is not read where {unread}: leave it out")
+    return member

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mxref.bits.exact_sums import exact_sums, rounded_sums
 from mxref.bits.float32 import fl
 from mxref.bits.floats import F32
-from mxref.bits.single import single
-from mxref.integer.integer_arguments import float32_patterns, float64, integers
+from mxref.bits.single import float32_patterns, float64_numbers, integer_array, single
+from mxref.bits.weighted_sums import exact_sums, one_nan, rounded_sums, with_specials
 from mxref.integer.integer_choices import Nibbles, Order, chosen
 
 Array = NDArray[Any]
@@ -22,11 +21,8 @@ def pack_int4(w: ArrayLike, nibbles: str | Nibbles = "high_first") -> NDArray[np
     """Codes from -8 to 7, two to a byte as w + 8; a row of odd length is padded with a 0.
 
     Args:
-        w: integers (..., K).
+        w: integers (..., K); the result is bytes (..., ceil(K / 2)).
         nibbles: `high_first` or `low_first`.
-
-    Returns:
-        Bytes (..., ceil(K / 2)).
 
     Raises:
         TypeError: no integers.
@@ -37,19 +33,18 @@ def pack_int4(w: ArrayLike, nibbles: str | Nibbles = "high_first") -> NDArray[np
     >>> pack_int4([[-8, 7, 0, -1], [1, 2, 3, -4]]).tobytes().hex(" ")
     '0f 87 9a b4'
     """
-    codes, first = integers(w, "w"), chosen(Nibbles, nibbles, "nibbles")
+    codes = integer_array(w, "w").astype(np.int64)
+    high_first = chosen(Nibbles, nibbles, "nibbles") is Nibbles.HIGH_FIRST
     if codes.ndim == 0 or ((codes < -8) | (codes > 7)).any():
         raise ValueError("w must have at least one axis, and codes from -8 to 7")
     odd = [(0, 0)] * (codes.ndim - 1) + [(0, codes.shape[-1] % 2)]
     pairs = [np.pad(codes, odd)[..., i::2] + 8 for i in (0, 1)]
-    high, low = pairs if first is Nibbles.HIGH_FIRST else pairs[::-1]
+    high, low = pairs if high_first else pairs[::-1]
     return (high << 4 | low).astype(np.uint8)
 
 
-def unpack_int4(
-    packed: ArrayLike, k: int, nibbles: str | Nibbles = "high_first"
-) -> NDArray[np.int8]:
-    """The k codes of each row of bytes; the inverse of `pack_int4`.
+def unpack_int4(packed: ArrayLike, k: int, nibbles: str | Nibbles = "high_first") -> Array:
+    """The k codes of each row of bytes, as int8; the inverse of `pack_int4`.
 
     Args:
         packed: bytes (..., ceil(k / 2)).
@@ -65,12 +60,13 @@ def unpack_int4(
     >>> unpack_int4(np.uint8([0x9A, 0xB8]), 3).tolist()
     [1, 2, 3]
     """
-    bytes_, first = integers(packed, "packed"), chosen(Nibbles, nibbles, "nibbles")
+    bytes_ = integer_array(packed, "packed").astype(np.int64)
+    high_first = chosen(Nibbles, nibbles, "nibbles") is Nibbles.HIGH_FIRST
     if bytes_.ndim == 0 or ((bytes_ < 0) | (bytes_ > 255)).any():
         raise ValueError("packed must have at least one axis, and bytes from 0 to 255")
     if (k + 1) // 2 != bytes_.shape[-1]:
         raise ValueError(f"k must be the codes of {bytes_.shape[-1]} bytes, got {k}")
-    both = [bytes_ >> 4, bytes_ & 15][:: 1 if first is Nibbles.HIGH_FIRST else -1]
+    both = [bytes_ >> 4, bytes_ & 15][:: 1 if high_first else -1]
     codes = np.stack(both, -1).reshape(*bytes_.shape[:-1], -1)[..., :k]
     return (codes - 8).astype(np.int8)
 
@@ -92,8 +88,7 @@ def linear_qcs8w(
 
     Raises:
         TypeError: float64 inputs, or weights that are no integers.
-        ValueError: shapes that do not fit, weights beyond 8 bits, scales that are not finite, or an
-            unknown choice.
+        ValueError: shapes that do not fit, weights beyond 8 bits, infinite scales, another order.
 
     Source: SPEC_NOTES Q10.
 
@@ -109,7 +104,7 @@ def linear_qcs8w(
     if which is not Order.EXACT:
         return _in_order(bits, weights, factors, which).reshape(shape)
     sums, exponent = exact_sums(bits, weights, factors)
-    return _with_specials(rounded_sums(sums, exponent), bits, weights, factors).reshape(shape)
+    return with_specials(rounded_sums(sums, exponent), bits, weights, factors).reshape(shape)
 
 
 def linear_qcs4w(
@@ -118,10 +113,10 @@ def linear_qcs4w(
     """`linear_qcs8w` with weights packed by `pack_int4`, the first in the high nibble.
 
     Args:
-        x: as there, (..., K).
+        x: as there, (..., K); so are scales and order.
         packed: bytes (N, ceil(K / 2)).
-        scales: as there.
-        order: as there.
+        scales: see there.
+        order: see there.
 
     Raises:
         TypeError: as `linear_qcs8w`.
@@ -145,13 +140,10 @@ def linear_bounds(
     A fused multiply-add is within them, too, where no intermediate result overflows.
 
     Args:
-        x: as in `linear_qcs8w`, finite.
+        x: as in `linear_qcs8w`, finite; both results are (..., N).
         w: as there.
         scales: as there.
         order: as there; both bounds of `exact` are its result.
-
-    Returns:
-        Two arrays (..., N).
 
     Raises:
         TypeError: as `linear_qcs8w`.
@@ -174,9 +166,8 @@ def linear_bounds(
         offset = which is Order.OFFSET
         large = np.abs(weights + 8) + 8 if offset else np.abs(weights)
         magnitude = bits & np.uint32(F32.sign_bit - 1)
-        total, other = exact_sums(magnitude, large, np.abs(factors))
-        steps = k + 1 + offset
-        width = -(-steps * (total << exponent + 64 - other + 64) // (2**24 - steps))
+        total, steps = exact_sums(magnitude, large, np.abs(factors))[0], k + 1 + offset
+        width = -(-steps * (total << 64) // (2**24 - steps))
         # Products with a result below 2**-126 are off by 2**-150 at most.
         width = width + 1 + (k << max(-149 - exponent, 0))
     low, high = (rounded_sums(end, exponent) for end in (sums - width, sums + width))
@@ -187,11 +178,8 @@ def _operands(
     x: ArrayLike, w: ArrayLike, scales: ArrayLike
 ) -> tuple[NDArray[np.uint32], tuple[int, ...], NDArray[np.int64], NDArray[np.float64]]:
     """Patterns (M, K), the shape of the result, weights (N, K) and scales (N, G)."""
-    bits, weights, factors = (
-        float32_patterns(x, "x"),
-        integers(w, "w"),
-        fl(float64(scales, "scales")),
-    )
+    bits, weights = float32_patterns(x, "x"), integer_array(w, "w").astype(np.int64)
+    factors = fl(float64_numbers(scales, "scales"))
     if weights.ndim != 2 or bits.ndim == 0 or bits.shape[-1] != weights.shape[1]:
         raise ValueError(f"w must be (N, K) for x (..., K), got {weights.shape} and {bits.shape}")
     if ((weights < -128) | (weights > 127)).any():
@@ -200,9 +188,7 @@ def _operands(
     fits = factors.shape == (n,) or (factors.ndim == 2 and len(factors) == n)
     factors = factors.reshape(n, -1) if fits and factors.size else factors
     if not fits or not factors.shape[-1] or k % factors.shape[-1]:
-        raise ValueError(
-            f"scales must be (N,), or (N, G) with K a multiple of G, got {factors.shape}"
-        )
+        raise ValueError(f"scales must be (N,) or (N, G), G a divisor of K, got {factors.shape}")
     if not np.isfinite(factors).all():
         raise ValueError("scales must be finite in float32")
     rows = bits.reshape(math.prod(bits.shape[:-1]), k)
@@ -233,26 +219,4 @@ def _in_order(bits: Array, weights: Array, factors: Array, order: Order) -> NDAr
             result = s.fl(result + total) if groups > 1 else total
     if groups > 1:
         result[result == 0] = 0
-    return _one_nan(s.write(result).view(np.float32))
-
-
-def _with_specials(
-    result: NDArray[np.float32], bits: Array, weights: Array, factors: Array
-) -> NDArray[np.float32]:
-    """Results of rows with infinities and NaN, as IEEE 754 has them in any order."""
-    magnitude = bits & np.uint32(F32.sign_bit - 1)
-    if (magnitude < F32.inf_bits).all():
-        return result
-    infinite = (magnitude == F32.inf_bits).astype(np.float64)
-    sign = np.sign(weights) * np.repeat(np.sign(factors), weights.shape[1] // factors.shape[1], 1)
-    count = infinite @ np.abs(sign).T
-    net = np.where(bits == magnitude, infinite, -infinite) @ sign.T
-    invalid = (magnitude > F32.inf_bits).any(1, keepdims=True) | (infinite @ (sign == 0).T > 0)
-    inf = np.float32(np.inf)
-    result = np.where(count > 0, np.where(net > 0, inf, -inf), result)
-    return _one_nan(np.where(invalid | (np.abs(net) < count), np.float32(np.nan), result))
-
-
-def _one_nan(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The same numbers with one pattern for NaN."""
-    return np.where(np.isnan(x), np.float32(np.nan), x)
+    return one_nan(s.write(result).view(np.float32))

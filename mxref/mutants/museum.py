@@ -10,6 +10,7 @@ from mxref.mutants.integer_mutants import INTEGER_OPERATIONS
 from mxref.mutants.lane_mutants import LANES
 from mxref.mutants.layout_mutants import PLACES
 from mxref.mutants.lifted_mutants import LIFTED
+from mxref.mutants.linear_mutants import LINEARS
 from mxref.mutants.matmul_mutants import MATMULS
 from mxref.mutants.mutant import Mutant, Mutants, named
 from mxref.mutants.nvfp4_mutants import SCALED
@@ -47,6 +48,7 @@ _TABLES: tuple[Mutants, ...] = (
     PLACES,
     TENSORS,
     MATMULS,
+    LINEARS,
     AFFINE,
     INTEGER_OPERATIONS,
 )

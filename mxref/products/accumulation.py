@@ -31,6 +31,8 @@ _OUTPUTS = 1 << 15  # of a chunk: a few float64 arrays of so many numbers stay i
 _ZERO = -(1 << 13)  # exponent of a zero: that of a product with one is below _ZERO // 2
 _BLOCK = 32  # elements that share a scale on tensor cores
 _FP8 = ("e5m2", "e4m3")
+_SMALLEST_NORMAL = float.fromhex("0x1p-126")  # of float32; powers are inexact in some modes
+_BEYOND = float.fromhex("0x1p128")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +86,7 @@ def accumulated(a: Operand, b: Operand, how: Accumulation) -> NDArray[np.float32
 
     Returns:
         float32 (rows of a, rows of b). A sum that overflows is Inf, one of such sums with both
-        signs NaN. A zero is +0, but -0 where all terms of a float32 sum are. K = 0 gives +0. NaN
-        and Inf codes count as zeros and scale ff as 2**128.
+        signs NaN. A zero is +0. NaN and Inf codes count as zeros and scale ff as 2**128.
 
     Raises:
         ValueError: `exact`; elements or blocks that the tensor core does not have.
@@ -113,7 +114,8 @@ def accumulated(a: Operand, b: Operand, how: Accumulation) -> NDArray[np.float32
             for top in range(0, len(out), height):
                 rows = slice(top, top + height)
                 total = _WAYS[how](_factors(a, rows, how), right)
-                total = np.where(np.isnan(total), np.nan, total)  # without the sign it may have
+                total = np.where(np.isnan(total), np.nan, total)  # one NaN, and below one zero:
+                total = np.where(total == 0, 0.0, total)  # signs depend on processors and modes
                 patterns = compose(split(total.view(np.uint64), F64), F32)
                 out[rows, left : left + width] = patterns.view(np.float32)
     return out
@@ -274,14 +276,12 @@ def _exponent(x: F64Array) -> I16:
 
 
 def _truncated(x: F64Array, fraction_bits: int) -> F64Array:
-    """Toward zero to float32 with so many fraction bits; Inf beyond it, and zero is +0."""
+    """Toward zero to float32 with so many fraction bits; Inf beyond it."""
     cut = 52 - fraction_bits
     kept = (x.view(np.int64) >> cut << cut).view(np.float64)
-    places = 126 + fraction_bits
-    subnormal = np.trunc(x * 2.0**places) * 2.0**-places
-    kept = np.where(np.abs(x) < 2.0**-126, subnormal, kept)
-    kept = np.where(np.abs(x) >= 2.0**128, np.copysign(np.inf, x), kept)
-    return np.where(kept == 0, 0.0, kept)
+    unit = np.ldexp(_SMALLEST_NORMAL, -fraction_bits)
+    kept = np.where(np.abs(x) < _SMALLEST_NORMAL, np.trunc(x / unit) * unit, kept)
+    return np.where(np.abs(x) >= _BEYOND, np.copysign(np.inf, x), kept)
 
 
 _WAYS: dict[Accumulation, Callable[[_Factors, _Factors], F64Array]] = {

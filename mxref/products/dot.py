@@ -26,7 +26,7 @@ from mxref.blocks.fields import BlockFields
 from mxref.policy.choices import Accumulation
 from mxref.policy.keywords import ProductChoices, Unpack
 from mxref.policy.policy import Policy, resolve
-from mxref.products.accumulation import accumulated
+from mxref.products.accumulation import accumulated, check_adder
 from mxref.products.exact_sums import infinities, known, patterns_of
 from mxref.products.intervals import interval_ends, order_free
 from mxref.products.operand import Operand, check_pair, operand
@@ -74,7 +74,8 @@ def matmul(
     Raises:
         TypeError: no `Blocks`, or dtype is not supported.
         ValueError: more axes, blocks along another axis, another K or another block size, scales
-            that are not E8M0, a tensor scale; unknown choice; `out` of another shape or dtype.
+            that are not E8M0, a tensor scale; unknown choice, or an adder that does not have these
+            elements or blocks; `out` of another shape or dtype.
 
     Source: OCP MX v1.0 6.1, 6.2; SPEC_NOTES N26, N27, N28, N43.
 
@@ -87,6 +88,8 @@ def matmul(
     """
     how = resolve("matmul", policy, choices).products.accumulation
     left, right, shape = _operands(a, b)
+    if how is not Accumulation.EXACT:
+        check_adder(left, right, how)
     layout = layout_of(dtype)
     bits = floats_out(out, shape, layout, a.codes, a.scale_codes, b.codes, b.scale_codes)
     whole = bits.reshape(len(left.codes), len(right.codes))
@@ -94,10 +97,10 @@ def matmul(
     def multiply(part: tuple[slice, slice]) -> None:
         some = _rows(left, part[0]), _rows(right, part[1])
         if how is Accumulation.EXACT:
-            found = _exact(*some, layout)
+            sums = _exact(*some, layout)
         else:
-            found = compose(split(*bits_of(accumulated(*some, how))), layout)
-        whole[part] = _with_special_values(found, *some, layout)
+            sums = compose(split(*bits_of(accumulated(*some, how))), layout)
+        whole[part] = _with_special_values(sums, *some, layout)
 
     for_each(multiply, _parts(left, right), thread_count(threads))
     return floats_from(bits, layout)
@@ -154,7 +157,7 @@ def matmul_bounds(
 
 
 def exact_in_every_order(a: BlockFields, b: BlockFields) -> Bool:
-    """Whether any order of float32 additions gives the exact product, in the aligned adders, too.
+    """Whether any order of float32 additions is exact, and so are the adders of 25 and 35 bits.
 
     That is so where all products are multiples of a power of two u, at least 2**-149, and their
     magnitudes add up to at most 2**19 u and less than 2**128. The sign of zero is left aside.

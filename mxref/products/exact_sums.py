@@ -1,7 +1,7 @@
 """Sums of many float64 numbers, held so that the exact sum can be rounded once.
 
 All numbers are zeros or have magnitudes from 2**-900 to 2**900, so that no operation underflows or
-overflows. The processor must round to nearest even, as it does unless it is told otherwise.
+overflows. Where the processor is told not to round to nearest, integers give every sum.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ class ExactSums:
         head, tail, *_ = self._spare
         _two_sum(self.head, self.tail, head, tail, self._spare[2])
         lost = 2 * self.lost
+        if not _rounds_to_nearest():
+            return head.copy(), np.ones(head.shape, bool)
         if not to_odd:
             # Rounding is monotonic: what both ends of an interval round to, all in it round to.
             up, down = np.nextafter(tail + lost, np.inf), np.nextafter(tail - lost, -np.inf)
@@ -79,6 +81,12 @@ class ExactSums:
         inexact_even = (tail != 0) & (bits & 1 == 0)
         odd = (bits + np.where(inexact_even, away, 0)).view(np.float64)
         return odd, (lost > 0) & (np.abs(tail) <= lost)
+
+
+def _rounds_to_nearest() -> bool:
+    """Whether the processor does, by two sums of which each other mode rounds one elsewhere."""
+    below, above = np.array([1.0, 1.0]) + np.array([2.0**-53, 3 * 2.0**-54])
+    return bool(below == 1 and above > 1)
 
 
 def _two_sum(x: F64Array, y: F64Array, total: F64Array, error: F64Array, spare: F64Array) -> None:

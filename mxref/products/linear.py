@@ -45,15 +45,15 @@ def linear(
     """The output of a linear layer, x w' + bias, from quantized x and w.
 
     Args:
-        x: floats, or integers up to 2**53, (..., K); each row along K is multiplied by itself.
+        x: floats, or integers up to 2**53, (..., K); the leading axes are those of rows.
         w: the weight, (N, K).
         block_format: block format or its name, for x and w; its scale must be E8M0.
         bias: (N,). It is rounded to `dtype`, as the product is, and the sum is rounded again.
         dtype: float64, float32, bfloat16 or float16.
         policy: a `Policy` or its spelling.
         choices: those of `quantize` but for stochastic rounding; `accumulation`, as in `matmul`;
-            `weight_axis`: whether blocks of w run along its inputs or across its outputs;
-            `activations`: whether x is quantized or `kept`.
+            `weight_axis`: whether blocks of w run along its inputs or across its outputs, and then
+            count as blocks of one element; `activations`: whether x is quantized or `kept`.
 
     Returns:
         An array (..., N). In `ocp` each product is exact and rounded once. Inf and NaN are those of
@@ -62,7 +62,7 @@ def linear(
     Raises:
         TypeError: operands that are no numbers, or another dtype.
         ValueError: shapes that do not fit, a format with other scales, a choice that is not read,
-            an accumulation other than `exact` where x is kept, whose products float32 has not.
+            an accumulation that is not `exact` where x is kept: float32 does not hold its products.
 
     Source: OCP MX v1.0 6.1, 6.2; SPEC_NOTES N44.
 

@@ -53,7 +53,7 @@ def linear_operands(
     kept = chosen.products.activations is Activations.KEPT
     if kept and chosen.products.accumulation is not Accumulation.EXACT:
         raise ValueError(
-            "accumulation must be exact under activations=kept, since float32 has not all of its "
+            "accumulation must be exact under activations=kept, since float32 does not hold its "
             f"products, got {chosen.products.accumulation.value}"
         )
     b = quantized(weight, 0 if across else 1).T

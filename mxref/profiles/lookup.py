@@ -18,6 +18,9 @@ def profile(name: str) -> Profile:
     """
     if not isinstance(name, str):
         raise TypeError(f"profile must be a name, got {type(name).__name__}")
+    if name.startswith("ocp+"):
+        policy = "is given to `mxref.quantize` and the like, or by --policy NAME of commands"
+        raise ValueError(f"profile must be a name of one, got the policy {name!r}: it {policy}")
     if name not in PROFILES:
         raise ValueError(unknown_name("profile", name, PROFILES))
     return PROFILES[name]

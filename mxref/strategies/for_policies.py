@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mxref.blocks.shapes import E8M0_ONLY, EXACT_ONLY
 from mxref.formats import catalog
 from mxref.formats.catalog import E8M0, BlockFormat, CodeFormat
-from mxref.policy.choices import ScaleArithmetic
+from mxref.policy.choices import Activations, ScaleArithmetic
 from mxref.policy.policy import READS, Policy
 from mxref.support.text import unknown_name
 
@@ -34,7 +34,7 @@ def policies(
         format: its format; choices that it does not read keep their value.
         allow_stochastic: whether to draw roundings that need `random_bits=`.
         allow_refusals: whether to draw policies under which some inputs are errors:
-            `nan_to_finite=error` and `tail=refused`.
+            `nan_to_finite=error`, `tail=refused`, and adders that do not have all formats.
 
     Raises:
         ValueError: unknown operation or format.
@@ -69,7 +69,11 @@ def policies(
 
 
 #: Choices under which some inputs are errors.
-_REFUSALS = (("nan_to_finite", "error"), ("tail", "refused"))
+_REFUSALS = (
+    ("nan_to_finite", "error"),
+    ("tail", "refused"),
+    *(("accumulation", f"aligned_{bits}") for bits in (25, 35, 13)),
+)
 
 
 def _refused(op: str | None, fmt: BlockFormat | CodeFormat | None, name: str, value: str) -> bool:
@@ -81,6 +85,8 @@ def _refused(op: str | None, fmt: BlockFormat | CodeFormat | None, name: str, va
             return op in ("pack_blocks", "unpack_blocks")
         case "scale_byte", "signed":
             return isinstance(fmt, BlockFormat) and fmt.scale != E8M0
+        case "rounding", "stochastic_a" | "stochastic_b" | "stochastic_c":
+            return op in ("linear", "linear_gradients")
     return False
 
 
@@ -92,7 +98,9 @@ def _unread(fmt: BlockFormat | CodeFormat | None, name: str) -> bool:
 
 
 def _legal(policy: Policy, fmt: BlockFormat | CodeFormat | None) -> Policy:
-    """A policy without the choices that its scale arithmetic does not read."""
+    """A policy without the choices that its scale arithmetic or unquantized operands refuse."""
+    if policy.products.activations is Activations.KEPT:
+        policy = policy.replace(accumulation="exact")
     if fmt is None or policy.scale.scale_arithmetic is ScaleArithmetic.EXACT:
         return policy
     default = Policy().choices()

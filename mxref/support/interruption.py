@@ -8,10 +8,18 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 
-__all__ = ["SIGNALS", "STEADY", "TerminationError", "exit_status", "told", "unwinding_signals"]
+__all__ = [
+    "SIGNALS",
+    "STEADY",
+    "TerminationError",
+    "exit_status",
+    "held_signals",
+    "told",
+    "unwinding_signals",
+]
 
 #: The signals that end a command, as far as the system has them.
 SIGNALS = [
@@ -21,6 +29,10 @@ SIGNALS = [
 STEADY = 1.0
 #: Seconds until a signal that Python has dropped comes again.
 _SOON = 0.02
+
+
+#: Signals that wait for the end of a block; None outside of such blocks.
+_waiting: list[int] | None = None
 
 
 class TerminationError(KeyboardInterrupt):
@@ -43,21 +55,30 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
     as those of signals that are ignored.
 
     Args:
-        last: whether the process ends afterwards, so that after a signal the handlers stay.
+        last: whether the process ends afterwards, so that after a signal the handlers stay, and
+            without one SIGINT ends it as SIGTERM does, silently.
     """
     got, own = float("-inf"), os.getpid()
+    ended: KeyboardInterrupt | None = None
 
     def unwind(number: int, frame: FrameType | None) -> None:
-        nonlocal got
+        nonlocal got, ended
         if os.getpid() != own:  # a copy, such as a worker of a target, which ends as it would
             signal.signal(number, old[number])
             os.kill(os.getpid(), number)
+            return
+        if _waiting is not None:
+            _waiting.append(number)
+            return
+        if _runs(again, frame):  # where Python would drop it once more
+            _send_soon(number)
             return
         now = time.monotonic()
         if now - got < STEADY:  # cleaning up is not to be disturbed
             return
         got = now
-        raise KeyboardInterrupt if number == signal.SIGINT else TerminationError(number)
+        ended = KeyboardInterrupt() if number == signal.SIGINT else TerminationError(number)
+        raise ended
 
     def again(lost: sys.UnraisableHookArgs) -> None:
         nonlocal got
@@ -65,8 +86,7 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
             before(lost)
             return
         got = float("-inf")  # Python has dropped it, as in a destructor: it comes once more
-        number = exit_status(lost.exc_value) - 128
-        threading.Timer(_SOON, os.kill, (os.getpid(), number)).start()
+        _send_soon(exit_status(lost.exc_value) - 128)
 
     numbers = SIGNALS if threading.current_thread() is threading.main_thread() else []
     usual = (signal.SIG_DFL, signal.default_int_handler)
@@ -76,11 +96,45 @@ def unwinding_signals(*, last: bool = False) -> Iterator[None]:
     before, sys.unraisablehook = sys.unraisablehook, again
     try:
         yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        if ended is None:
+            raise
+        raise ended from None  # of which NumPy makes something else while it is imported
     finally:
         sys.unraisablehook = before
         if not last or got < 0:
             for one, handler in old.items():
-                signal.signal(one, handler)
+                signal.signal(one, signal.SIG_DFL if last else handler)
+
+
+def _runs(function: Callable[..., None], frame: FrameType | None) -> bool:
+    """Whether a frame is that of a call of a function, or of what it calls."""
+    while frame is not None and frame.f_code is not function.__code__:
+        frame = frame.f_back
+    return frame is not None
+
+
+def _send_soon(number: int) -> None:
+    """Send a signal to this process, from another thread."""
+    threading.Timer(_SOON, os.kill, (os.getpid(), number)).start()
+
+
+@contextlib.contextmanager
+def held_signals() -> Iterator[None]:
+    """Let the signals of `unwinding_signals` wait for the end of a block.
+
+    For imports: extensions in C print a traceback of an exception that ends them.
+    """
+    global _waiting
+    _waiting = []
+    try:
+        yield
+    finally:
+        came, _waiting = _waiting, None
+        if came:
+            os.kill(os.getpid(), came[0])
 
 
 def told(error: KeyboardInterrupt) -> str:

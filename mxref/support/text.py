@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import math
 from collections.abc import Collection, Iterable, Mapping
 
@@ -49,6 +50,7 @@ def _nearest(got: object, known: Iterable[str]) -> list[str]:
     """At most eight similar names, the nearest first."""
     text, names = str(got)[:_LONGEST].lower(), list(known)
     near = [name for name in names if text and name.startswith(text)]
+    near += [name for name in names if len(text) > 2 and f"_{text}" in name]
     near += difflib.get_close_matches(text, names, 1, 0.5)
     near += [name for name in names if len(text) > 2 and text in name]
     return list(dict.fromkeys(near))[:8]
@@ -83,6 +85,25 @@ def one_line(text: str, longest: int = 200) -> str:
     """
     text = ascii(" ".join(text[: 10 * longest].split()))[1:-1]  # it may have megabytes
     return text if len(text) <= longest else f"{text[:longest]}..."
+
+
+def damage(error: Exception) -> str:
+    """What is wrong with a file that should hold JSON of some kind, as part of a sentence.
+
+    >>> damage(KeyError("files")), damage(TypeError("'int' object is not iterable"))
+    ('it lacks files', 'it has values of other types')
+    >>> damage(RecursionError()), damage(ValueError("it must be a regular file"))
+    ('it is no JSON text', 'it must be a regular file')
+    """
+    if isinstance(error, OSError):
+        return one_line(error.strerror or str(error))
+    if isinstance(error, KeyError):
+        return f"it lacks {one_line(str(error.args[0]))}"
+    if isinstance(error, TypeError | AttributeError):
+        return "it has values of other types"
+    is_text = isinstance(error, ValueError)
+    is_json = is_text and not isinstance(error, json.JSONDecodeError | UnicodeError)
+    return one_line(str(error)) if is_json else "it is no JSON text"
 
 
 def printable(text: str) -> str:

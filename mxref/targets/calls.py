@@ -18,14 +18,22 @@ from numpy.typing import NDArray
 from mxref import formats
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.integer_words import in_digits, out_digits
+from mxref.cases.product_words import pair_formats
 from mxref.cases.records import VectorFile, padded
-from mxref.cases.words import INTEGER_OPERATIONS, LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.words import (
+    DOT_OPERATIONS,
+    INTEGER_OPERATIONS,
+    LAYER_OPERATIONS,
+    LAYOUT_OPERATIONS,
+)
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, OTHER_BLOCK_FORMATS, CodeFormat, block_format
+from mxref.support.own_names import names_kept
 from mxref.support.own_process import copies_end
 from mxref.support.text import one_line
 from mxref.targets.array_libraries import at_offset
 from mxref.targets.integer_calls import call_integers
 from mxref.targets.layout_calls import call_layout
+from mxref.targets.linear_calls import call_layers
 from mxref.targets.product_calls import call_products
 from mxref.targets.returned import (
     AnswerError,
@@ -68,9 +76,11 @@ class Answers:
 
 
 def code_format(file: VectorFile) -> CodeFormat:
-    """The format whose codes the file's elements are."""
+    """The format whose codes the file's elements are; of products those of the first operand."""
     if file.format in BLOCK_FORMATS or file.format in OTHER_BLOCK_FORMATS:
         return block_format(file.format).element
+    if file.op in DOT_OPERATIONS:
+        return pair_formats(file.format)[0].element
     return E8M0 if file.format == E8M0.name else formats.code_format(file.format)
 
 
@@ -82,10 +92,12 @@ def without_cases(op: str, format: str, float: str) -> VectorFile:
     """
     code = 3 if "_scales" in op else 2
     number = LAYOUTS[float].width // 4 if float in LAYOUTS else code
-    from_code = op in ("decode", "decode_scale", "dequantize", *PRODUCT_OPERATIONS)
+    from_code = op in ("decode", "decode_scale", "dequantize", *DOT_OPERATIONS)
     digits = (code, number) if from_code else (number, 2)
     if op in INTEGER_OPERATIONS:
         digits = in_digits(op), out_digits(op, format)
+    if op in LAYER_OPERATIONS:
+        digits = (number, number)
     return VectorFile(op, format, float, ("ocp",), 1, *digits, ())
 
 
@@ -99,7 +111,7 @@ def call_function(
     """
     function = _displaced(function, offset)
     with quiet():
-        if file.op in (*LAYOUT_OPERATIONS, *INTEGER_OPERATIONS):
+        if file.op in (*LAYOUT_OPERATIONS, *LAYER_OPERATIONS, *INTEGER_OPERATIONS):
             return _ask_each(function, file, inputs)
         try:
             return Answers(call_operation(function, file, inputs))
@@ -114,9 +126,13 @@ def call_function(
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Suppresses a target's output, which must not stand in a report, its warnings and copies."""
+    """Suppresses a target's output, which must not stand in a report, its warnings and copies.
+
+    What it replaces of Python and NumPy is put back (`names_kept`).
+    """
     with (
         copies_end(),
+        names_kept(),
         contextlib.redirect_stdout(sys.stderr),
         warnings.catch_warnings(),
         np.errstate(all="ignore"),
@@ -209,7 +225,9 @@ def call_operation(
     function = _displaced(function, offset)
     if file.op in LAYOUT_OPERATIONS:
         return call_layout(function, file, inputs, first)
-    if file.op in PRODUCT_OPERATIONS:
+    if file.op in LAYER_OPERATIONS:
+        return call_layers(function, file, inputs)
+    if file.op in DOT_OPERATIONS:
         return call_products(function, file, inputs)
     if file.op in INTEGER_OPERATIONS:
         return call_integers(function, file, inputs)

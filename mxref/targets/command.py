@@ -11,15 +11,12 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.integer_words import easy_words
-from mxref.cases.layout_answers import sizes
 from mxref.cases.records import VectorFile, names_of
 from mxref.cases.splitmix import splitmix64
-from mxref.cases.words import INTEGER_OPERATIONS
-from mxref.formats.catalog import block_format, element_format
 from mxref.policy.policy import Policy
 from mxref.support.text import one_line
 from mxref.targets.calls import Answers, without_cases
+from mxref.targets.easy_inputs import easy_inputs
 from mxref.targets.lines import (
     Answer,
     AnswerReader,
@@ -38,10 +35,6 @@ from mxref.targets.target import TargetError
 
 __all__ = ["CommandTarget", "command_results", "easy_inputs"]
 
-#: The float32 of 1, a tensor's scale that is legal.
-_ONE = 0x3F800000
-#: The scale code of 1.
-_SCALE = 0x7F
 #: Seconds that a program has to end by itself once its input is closed.
 _GRACE = 1.0
 
@@ -197,6 +190,7 @@ class CommandTarget:
             self._failed = str(fault)
             dialogue.break_off(self._failed, not_counted(fault))
         finally:
+            self._left *= self._answered or self._starts < 8
             if not sound:
                 running.stop()
                 self._running = None
@@ -210,6 +204,7 @@ class CommandTarget:
             if dialogue.complete:
                 raise
             how = "closed its output"
+            self._left *= self._answered  # or every start takes all this time
         rest = running.cut_off()
         if dialogue.complete and how == "ended" and not rest:
             return
@@ -308,41 +303,3 @@ def _changed(
         if not answer.error and not other.error and answer != other:
             found.setdefault(question.file.stem, {})[question.id] = other
     return found
-
-
-def easy_inputs(op: str, format: str, float: str) -> tuple[int, ...]:
-    """The input words of a legal and plain case, mostly zeros.
-
-    >>> easy_inputs("encode", "e2m1", "f32"), easy_inputs("unpack", "e2m1", "low_nibble_first")
-    ((0,), (2, 0))
-    """
-    match op:
-        case "encode_stochastic":
-            return (0, 0, 8)
-        case "quantize" | "dequantize":
-            block = block_format(format)
-            tensor_scale = (_ONE,) * block.tensor_scale
-            return (*tensor_scale, *(0,) * (block.elements_per_block + (op == "dequantize")))
-        case _ if op in INTEGER_OPERATIONS:
-            return easy_words(op, format)
-        case "matmul":
-            return (_SCALE, *(0,) * 32) * 2
-        case "pack":
-            return (0, 0)
-        case "unpack":
-            policy = Policy().replace(**_layout(element_format(format).bits, float))
-            return (2, *(0,) * (sizes(op, format, (2,), policy)[0] - 1))
-        case "pack_scales" | "unpack_scales" | "quantize_tensor":
-            policy = Policy()
-            if op == "unpack_scales":
-                policy = policy.replace(scale_layout=float)
-            first = (1, 1, 1) if op == "quantize_tensor" else (1, 1)
-            return (*first, *(0,) * (sizes(op, format, first, policy)[0] - len(first)))
-        case "pack_blocks" | "unpack_blocks":
-            policy = Policy().replace(scale_place="before")
-            return (0,) * sizes(op, format, (0,), policy)[0]
-    return (0,)
-
-
-def _layout(bits: int, packing: str) -> dict[str, str]:
-    return {f"fp{bits}_packing": packing} if bits in (4, 6) else {}

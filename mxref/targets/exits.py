@@ -17,15 +17,18 @@ __all__ = ["exits_raised", "keep_status"]
 def exits_raised() -> Iterator[None]:
     """Makes a fault of `os._exit`, where a target must not end the process that asks it.
 
-    Other threads, such as that of a time limit, and copies of this process can still be ended.
+    Copies of this process can still be ended, and it by another thread, as by that of a time limit:
+    with the status 1 instead of 0, which nobody has given yet.
     """
     own, native = (os.getpid(), threading.get_ident()), os._exit
 
     def raised(status: int) -> NoReturn:
         if os._exit is not raised:  # kept by the target until it is no longer asked
             os._exit(status)
-        if (os.getpid(), threading.get_ident()) != own:
+        if os.getpid() != own[0]:
             native(status)
+        if threading.get_ident() != own[1]:
+            native(status or 1)
         raise SystemExit(f"os._exit({status})")
 
     os._exit = raised

@@ -12,7 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile, padded, stripped, words
-from mxref.cases.words import INTEGER_OPERATIONS, LAYOUT_OPERATIONS, VARIED_OPERATIONS
+from mxref.cases.words import (
+    INTEGER_OPERATIONS,
+    LAYER_OPERATIONS,
+    LAYOUT_OPERATIONS,
+    VARIED_OPERATIONS,
+)
 from mxref.formats.catalog import block_format
 from mxref.policy.policy import Policy
 from mxref.support.text import one_line
@@ -151,7 +156,7 @@ def parse_answer(question: Question, fields: Sequence[str]) -> Answer:
 
 def _count(file: VectorFile) -> int | None:
     """The number of words of an answer; None where it is part of the answer."""
-    if file.op in (*LAYOUT_OPERATIONS, *INTEGER_OPERATIONS):
+    if file.op in (*LAYOUT_OPERATIONS, *LAYER_OPERATIONS, *INTEGER_OPERATIONS):
         return None
     if file.op not in ("quantize", "dequantize"):
         return 1

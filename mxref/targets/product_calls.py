@@ -49,7 +49,7 @@ class ProductFunction:
             ValueError: multiples that are no three positive integers.
         """
         some = tuple(multiples) if isinstance(multiples, Sequence) else ()
-        if len(some) != 3 or not all(isinstance(n, int) and n > 0 for n in some):
+        if len(some) != 3 or not all(type(n) is int and n > 0 for n in some):
             raise ValueError(f"MULTIPLES must be three positive integers, got {multiples!r}")
         try:
             parameters = inspect.signature(function).parameters.values()

@@ -37,9 +37,6 @@ codes (m, k) and (n, k), which have a scale for each 32 elements along k, as flo
 parameter it is given the dtype of the result. m, n and k are multiples of ``MULTIPLES``, three
 integers, ``(1, 1, 32)`` unless the target says otherwise: filled up with code 00 and scale 7f.
 
-Integer operations are asked for one call a case; dtypes are NumPy's:
-
-=====================  ==================================================  ========================
 function               arguments                                           returns
 =====================  ==================================================  ========================
 ``quantize_affine``    float32 values, scale, zero point, quant_min,       codes of the dtype, in
@@ -59,7 +56,14 @@ Scale and zero point are a float and an int, and the axis is None; or arrays, of
 number for each index along ``axis``, or of three with one for each group along it. These
 operations have choices of their own: a target is right if one policy gives all of its answers, and
 need not say which.
+=======
+``linear(x, w, bias, block_format)`` gives y = x w' + bias from floats x (s, r, k), w (n, k) and
+bias (n,) or None, and ``linear_gradients(x, w, grad, block_format)`` the gradients of x, w and the
+bias from grad (s, r, n). Both are asked for one case at a time.
 
+Integer operations are asked for one call a case; dtypes are NumPy's:
+
+=====================  ==================================================  =================
 Half of the tensors are not contiguous in memory. Blocks of NVFP4 have 16 elements: ``fp4_ue4m3`` is
 asked as the MX formats are, and of ``nvfp4`` the float32 scale of the tensor is the last argument.
 Both are asked for only where ``FORMATS`` names them.
@@ -101,9 +105,11 @@ from mxref.formats.catalog import (
 )
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
+from mxref.support.own_names import keeping_names, names_kept
 from mxref.support.text import short, unknown_name
 from mxref.targets.array_libraries import library_of
 from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
+from mxref.targets.imports import TargetError
 from mxref.targets.product_calls import MULTIPLES, ProductFunction
 
 __all__ = [
@@ -123,10 +129,6 @@ CLAIMS: Mapping[str, Mapping[str, object]] = {
     "FORMATS": {**_FORMATS, **OTHER_BLOCK_FORMATS},
     "FLOATS": LAYOUTS,
 }
-
-
-class TargetError(ValueError):
-    """A target that cannot be loaded, or that claims something unknown."""
 
 
 class Target(Protocol):
@@ -205,7 +207,8 @@ class PythonTarget:
 def reading(name: str) -> Iterator[None]:
     """Makes a TargetError of what the attributes of a target raise when they are read."""
     try:
-        yield
+        with names_kept():
+            yield
     except BaseException as error:
         if isinstance(error, TargetError) or not is_fault(error):
             raise
@@ -246,7 +249,7 @@ def _read(module: object, name: str) -> PythonTarget:
         library = library_of(has.get("ARRAYS", "numpy"), has.get("DEVICE"))
     except ValueError as error:
         raise TargetError(f"target {name}: {error}") from None
-    operations = {op: library.taking(function) for op, function in found.items()}
+    operations = {op: keeping_names(library.taking(function)) for op, function in found.items()}
     if "matmul" in found:
         try:
             multiples = has.get("MULTIPLES", MULTIPLES)
@@ -256,7 +259,7 @@ def _read(module: object, name: str) -> PythonTarget:
         operations["matmul"] = product
     floats = _claimed(has.get("FLOATS"), name, "FLOATS", LAYOUTS)
     threads = has.get("THREADS", False)
-    if not isinstance(threads, bool):
+    if not isinstance(threads, int):  # a number is a kernel's own constant
         raise TargetError(f"target {name}: THREADS must be True or False, got {short(threads)}")
     return PythonTarget(
         name=name,
@@ -266,7 +269,7 @@ def _read(module: object, name: str) -> PythonTarget:
         floats=floats - set(library.lacks),
         lacks={float: why for float, why in library.lacks.items() if float in floats},
         profile=profile,
-        threads=threads,
+        threads=threads is True,
     )
 
 

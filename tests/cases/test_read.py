@@ -7,6 +7,7 @@ import gc
 import hashlib
 import io
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -442,9 +443,9 @@ MANIFEST_DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "count no number": (entry(cases="3"), "has '3' as 'cases'"),
     "missing key": (lambda manifest: manifest["files"][0].pop("cases"), "lacks 'cases'"),
     "empty list": (lambda manifest: manifest["files"].clear(), "lists no files"),
-    "no list": (lambda manifest: manifest.pop("files"), "cannot be read: KeyError"),
+    "no list": (lambda manifest: manifest.pop("files"), "cannot be read: it lacks "),
     "entry no object": (lambda manifest: manifest.update(files=["x"]), "must be a JSON object"),
-    "no version": (lambda manifest: manifest.pop("mxref_vectors"), "cannot be read: KeyError"),
+    "no version": (lambda manifest: manifest.pop("mxref_vectors"), "cannot be read: it lacks "),
     "another version": (
         lambda manifest: manifest.update(mxref_vectors="99.0.0"),
         "has vectors version '99.0.0', this is",
@@ -483,7 +484,7 @@ def test_a_truncated_manifest_is_refused(folder: Path, share: float) -> None:
 def test_a_manifest_with_a_byte_order_mark_is_refused(folder: Path, codec: str) -> None:
     path = folder / "manifest.json"
     path.write_bytes(path.read_text("ascii").encode(codec))
-    assert "manifest.json cannot be read: UnicodeDecodeError" in refusal(folder)
+    assert "manifest.json cannot be read: it is no JSON text" in refusal(folder)
 
 
 def test_a_manifest_with_a_key_twice_is_refused(folder: Path) -> None:
@@ -510,3 +511,33 @@ def test_folder_used_where_none_is_named(tmp_path: Path, monkeypatch: pytest.Mon
         assert golden.vectors_folder() == package / "_vectors"
         assert golden.vectors_folder(writing=True) == Path("vectors")
         (package.parent / "pyproject.toml").touch()  # a project that installs into its own folder
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("file", ["manifest.json", "encode/e2m1.f16.jsonl"])
+@pytest.mark.parametrize("device", [None, "/dev/zero"])
+def test_a_pipe_or_device_is_refused(folder: Path, file: str, device: str | None) -> None:
+    """It might never end, or begin."""
+    path = folder / file
+    path.unlink()
+    if device is None:
+        os.mkfifo(path)
+    else:
+        path.symlink_to(device)
+    assert "must be a regular file, it is a device, a pipe or a socket" in refusal(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("5", "it has values of other types"),
+        ("{}", "it lacks files"),
+        ("{", "it is no JSON text"),
+        ("[" * 100000, "it is no JSON text"),
+    ],
+)
+def test_what_is_wrong_with_a_manifest_is_said_without_python(
+    folder: Path, text: str, why: str
+) -> None:
+    (folder / "manifest.json").write_text(text)
+    assert refusal(folder) == f"{folder / 'manifest.json'} cannot be read: {why}"

@@ -1000,7 +1000,7 @@ def test_verify_of_a_wrong_target(
     (tmp_path / "target.py").write_text(TARGET.format(wrong=wrong))
     result = run("verify", "target.py", "--vectors", few_vectors, cwd=tmp_path)
     assert (result.returncode, result.stderr) == (1, "")
-    assert f"\n  {line}" in result.stdout
+    assert re.search(rf"^ +{re.escape(line)}", result.stdout, re.MULTILINE)
     assert result.stdout.splitlines()[-1] == f"FAIL target.py: 16 cases, 1 failed: {verdict}"
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +21,7 @@ from helpers import VECTORS
 
 from mxref import files
 from mxref.cli import main
-from mxref.support.interruption import STEADY
+from mxref.support.interruption import STEADY, TerminationError, unwinding_signals
 from mxref.targets.exits import exits_raised
 from mxref.targets.loading import load_target
 from mxref.targets.target import TargetError
@@ -84,10 +86,24 @@ def test_a_signal_ends_every_verb_in_a_sentence(
 
 
 @pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("early", [0, 3])
 def test_a_signal_in_a_destructor_is_not_lost(
-    number: signal.Signals, monkeypatch: Patch, capsys: Capture
+    early: int, number: signal.Signals, monkeypatch: Patch, capsys: Capture
 ) -> None:
-    """Python drops exceptions there, and in callbacks of its import system."""
+    """Python drops exceptions there, and in callbacks of its import system.
+
+    The signal comes once more, and on a busy machine even before Python has dropped the exception.
+    """
+    sent = 0
+
+    class Sent(threading.Timer):
+        def start(self) -> None:
+            nonlocal sent
+            sent += 1
+            if sent <= early:
+                self.function(*self.args)
+            else:
+                super().start()
 
     class Destroyed:
         def __del__(self) -> None:
@@ -99,6 +115,7 @@ def test_a_signal_in_a_destructor_is_not_lost(
         raise AssertionError("the signal was lost")
 
     monkeypatch.setattr("mxref.cli.formats_verb._run", work)
+    monkeypatch.setattr(threading, "Timer", Sent)
     hook = sys.unraisablehook
     assert main(["formats"]) == SIGNALS[number][0]
     assert capsys.readouterr() == ("", f"mxref: {SIGNALS[number][1]}\n")
@@ -178,6 +195,7 @@ def start(folder: Path, *words: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("verb", ["verify", "fuzz", "identify", "sweep"])
 def test_no_verb_takes_an_exit_while_it_loads_a_target_for_a_pass(
     verb: str, target: Target, tmp_path: Path
@@ -193,6 +211,7 @@ def test_no_verb_takes_an_exit_while_it_loads_a_target_for_a_pass(
     assert (done.returncode, done.stdout, done.stderr) == (1, "", EXITED)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("body", "how"),
     [
@@ -208,11 +227,12 @@ def test_a_call_that_ends_the_process(body: str, how: str, target: Target, tmp_p
     done = helpers.run(sys.executable, "-m", "mxref", *VERIFY, cwd=tmp_path)
     error = f"{NO_VERDICT}{how}\n"
     if not how:
-        error = "mxref: error: the check was ended by CancelledError\n"
+        error = "mxref: error: the check was ended by CancelledError (kernel.py:3)\n"
     report = "PASS" in done.stdout if "closerange" in body else not done.stdout
     assert (done.returncode, done.stderr, report) == (1, error, True)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("end", "status"), [("codes, format", 0), ("codes * 0, format", 1)])
 def test_an_exit_after_the_verdict_does_not_change_it(
     end: str, status: int, target: Target, tmp_path: Path
@@ -236,6 +256,7 @@ def test_one_report_of_an_interruption(target: Target, tmp_path: Path) -> None:
     assert process.returncode == 130
 
 
+@pytest.mark.sampled(0)
 def test_a_target_that_goes_on_is_killed_by_a_second_signal(target: Target, tmp_path: Path) -> None:
     goes_on = """    for _ in range(3):
         try:
@@ -255,6 +276,7 @@ def test_a_target_that_goes_on_is_killed_by_a_second_signal(target: Target, tmp_
     assert process.returncode == 143
 
 
+@pytest.mark.sampled(0)
 def test_the_check_ends_with_the_command(target: Target, tmp_path: Path) -> None:
     target(DECODE.replace("    return", "    print(os.getpid())\n    time.sleep(60)\n    return"))
     with start(tmp_path, *VERIFY) as process:
@@ -291,6 +313,14 @@ def test_an_exit_is_a_fault_where_it_is_raised(target: Target) -> None:
     assert os._exit is native
 
 
+def test_a_thread_that_ends_pytest_gives_no_pass() -> None:
+    if not (copy := os.fork()):
+        with exits_raised():
+            threading.Thread(target=lambda: os._exit(0)).start()
+            time.sleep(10)
+    assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == 1
+
+
 def test_a_target_cannot_end_pytest(target: Target, tmp_path: Path) -> None:
     body = "    os._exit(0)\n    return"
     text = "import atexit, os\natexit.register(lambda: os._exit(0))\n"
@@ -303,3 +333,109 @@ def test_a_target_cannot_end_pytest(target: Target, tmp_path: Path) -> None:
     assert done.returncode == 1, done.stdout
     assert "1 failed" in done.stdout
     assert "SystemExit: os._exit(0)" in done.stdout
+
+
+# --- what outlives a signal, a verdict or a copy --------------------------------------------------
+
+#: The command with little patience.
+SOON = (
+    "import sys; from mxref.support import own_process; own_process.GRACE = 0.3; "
+    "from mxref.cli import main; sys.exit(main())"
+)
+KILLED = "mxref: the check did not end within 0.3 s: killed\n"
+
+
+@pytest.mark.sampled(0)
+def test_threads_that_outlive_the_verdict_are_ended(target: Target, tmp_path: Path) -> None:
+    forever = "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()\n"
+    target(forever + DECODE)
+    done = helpers.run(sys.executable, "-c", SOON, *VERIFY, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, KILLED)
+    assert done.stdout.splitlines()[-1].startswith("PASS")
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("deaf", ["signal.signal(15, signal.SIG_IGN)", "os.kill(os.getpid(), 19)"])
+def test_one_signal_ends_a_target_that_does_not_hear_it(
+    deaf: str, target: Target, tmp_path: Path
+) -> None:
+    body = f"    print('asked', flush=True)\n    {deaf}\n    time.sleep(60)\n    return"
+    target("import signal\n" + DECODE.replace("    return", body))
+    with subprocess.Popen(
+        [sys.executable, "-c", SOON, *VERIFY], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "asked\n"
+        time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr.read() == f"{KILLED}mxref: ended by SIGTERM\n"
+    assert process.returncode == 143
+
+
+@pytest.mark.sampled(0)
+def test_a_copy_that_a_call_makes_gives_no_report(target: Target, tmp_path: Path) -> None:
+    target(DECODE.replace("    return", "    os.fork()\n    return"))
+    done = helpers.run(sys.executable, "-m", "mxref", *VERIFY, cwd=tmp_path)
+    assert (done.returncode, done.stderr, done.stdout.count("PASS")) == (0, "", 1)
+
+
+@pytest.mark.sampled(0)
+def test_what_a_target_does_to_modules_is_told_in_a_sentence(
+    target: Target, tmp_path: Path
+) -> None:
+    gone = "('mxref.con', 'mxref.tar', 'mxref.cli', 'numpy.')"
+    body = f"    for k in list(sys.modules):\n        if k.startswith({gone}): del sys.modules[k]\n"
+    target("import sys\n" + DECODE.replace("    return", f"{body}    return"))
+    done = helpers.run(sys.executable, "-m", "mxref", *VERIFY, cwd=tmp_path)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+    assert done.stderr.startswith("mxref: error: the check was ended by ImportError")
+    assert done.stderr.endswith("; --in-process shows where\n")
+
+
+def test_a_copy_ends_by_a_signal_as_it_would_without_mxref() -> None:
+    with unwinding_signals():
+        if not (copy := os.fork()):
+            with contextlib.suppress(BaseException):
+                os.kill(os.getpid(), signal.SIGTERM)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == -signal.SIGTERM
+
+
+def test_a_signal_after_all_is_done_gives_no_traceback() -> None:
+    if not (copy := os.fork()):
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        with contextlib.suppress(BaseException):
+            with unwinding_signals(last=True):
+                pass
+            os.kill(os.getpid(), signal.SIGINT)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == -signal.SIGINT
+
+
+def test_a_signal_that_something_else_is_made_of_is_told() -> None:
+    """NumPy makes an ImportError of one that comes while it is imported."""
+
+    def imported() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(1)
+        except KeyboardInterrupt:
+            raise ImportError("numpy._core.umath failed to import") from None
+
+    with pytest.raises(TerminationError), unwinding_signals():
+        imported()
+
+
+def test_a_signal_waits_for_an_import(monkeypatch: Patch, capsys: Capture) -> None:
+    ended = []
+
+    def imported(name: str) -> Any:
+        os.kill(os.getpid(), signal.SIGTERM)
+        ended.append(name)
+
+    monkeypatch.setattr(importlib, "import_module", imported)
+    assert main(["formats"]) == 143
+    assert (ended, capsys.readouterr()) == (
+        ["mxref.cli.formats_verb"],
+        ("", "mxref: ended by SIGTERM\n"),
+    )

@@ -12,7 +12,7 @@ import mxref
 from mxref.cases.read import by_stem, read_manifest, vectors_folder
 from mxref.cases.records import names_of
 from mxref.cli import main
-from mxref.cli.command_line import _VERBS
+from mxref.cli.command_line import VERBS
 from mxref.cli.quantize_verb import _FIGURES
 from mxref.conformance.fuzzing.input_words import subjects
 from mxref.conformance.identification.identify import settings
@@ -22,7 +22,7 @@ from mxref.golden.export import encode_table
 from mxref.policy.policy import Policy
 
 Capture = pytest.CaptureFixture[str]
-VERBS = [(verb,) for verb in _VERBS] + [("export", "table"), ("export", "vectors")]
+WORDS = [(verb,) for verb in VERBS] + [("export", "table"), ("export", "vectors")]
 
 
 def help_of(capsys: Capture, *words: str) -> str:
@@ -35,7 +35,7 @@ def formats_of(capsys: Capture, *words: str) -> list[str]:
     return names.split()
 
 
-@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+@pytest.mark.parametrize("words", WORDS, ids=" ".join)
 def test_example_formats_and_exit_statuses(words: tuple[str, ...], capsys: Capture) -> None:
     text = help_of(capsys, *words)
     assert re.search(rf"^example:\n  mxref {' '.join(words)}\b", text, re.MULTILINE)
@@ -48,7 +48,7 @@ def test_example_formats_and_exit_statuses(words: tuple[str, ...], capsys: Captu
 
 
 @pytest.mark.parametrize(
-    "words", [("verify",), ("check",), ("gen",), ("prompts",), ("score",), ("regen",), VERBS[-1]]
+    "words", [("verify",), ("check",), ("gen",), ("prompts",), ("score",), ("regen",), WORDS[-1]]
 )
 def test_formats_of_the_vectors(words: tuple[str, ...], capsys: Capture) -> None:
     stems = by_stem(read_manifest(vectors_folder()))

@@ -89,6 +89,10 @@ def test_options(words: list[str], sentence: str, capsys: Capture) -> None:
     ends_in(words, sentence + ": keep one" * ("given once" in sentence), capsys)
 
 
+def test_an_option_with_the_same_value_again(capsys: Capture) -> None:
+    assert main(["explain", "0.3", "--format", "e2m1", "--float", "f16", "--float", "f16"]) == 0
+
+
 def test_options_that_are_lists_are_given_again(kit: Kit) -> None:
     spec = kit.target(ENCODE)
     stems = ["encode/e2m1.f32", "encode/e4m3.f32"]
@@ -154,3 +158,16 @@ def test_float_types_of_the_operations_selected(
 
 def test_float_types_of_one_operation_in_a_pipe(capsys: Capture) -> None:
     ends_in(["gen", "encode", "e2m1", "--float", "f33"], SORTED, capsys)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--format", "fp8"], "--format must be 'e5m2' or 'e4m3', got 'fp8': name one"),
+        (["--format", "FP4"], "got the element format 'e2m1': use 'mxfp4_e2m1'"),
+        (["--format", "mxfp4", "--profile", "ocp+nan=signed"], "or by --policy NAME of commands"),
+        (["--format", "mxfp4", "--profile", "rceil"], "(did you mean 'torchao_0_18_rceil'?)"),
+    ],
+)
+def test_names_that_stand_for_others(words: list[str], sentence: str, capsys: Capture) -> None:
+    ends_in(["quantize", "x.npy", *words], sentence, capsys)

@@ -27,6 +27,7 @@ OTHERS = {
         "cuda_fp8.h",
         "export_executorch.py",
         "fp_format_spec.py",
+        "fuse_quantized_ops.py",
         "llama.cpp",
         "nvfp4_tensor.py",
     },

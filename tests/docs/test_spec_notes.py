@@ -139,7 +139,7 @@ def test_no_integer_clause_is_named_that_does_not_exist() -> None:
     assert len(files) >= 6
     for file in files:
         named = re.findall(r"\bQ[1-9]\d?\b", file.read_text("utf-8"))
-        assert named, file
+        assert named or file.name == "__init__.py", file
         assert {*named} <= {*INTEGER_CLAUSES}, file
 
 

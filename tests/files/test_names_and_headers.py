@@ -138,3 +138,93 @@ def test_an_output_that_is_not_there_is_written(tmp_path: Path) -> None:
     out = tmp_path / "y.npz"
     assert main(["quantize", str(tmp_path / "x.npy"), "--format", "mxint8", "-o", str(out)]) == 0
     assert main(["quantize", str(tmp_path / "x.npy"), "--format", "mxint8", "-o", str(out)]) == 0
+
+
+# --- headers with lengths that are not there ------------------------------------------------------
+
+
+def gguf(values: bytes, count: int = 1) -> bytes:
+    return b"GGUF" + struct.pack("<IQQ", 3, 0, count) + values
+
+
+def text(name: str) -> bytes:
+    return struct.pack("<Q", len(name)) + name.encode()
+
+
+@pytest.mark.parametrize(
+    ("header", "why"),
+    [
+        (gguf(text("k") + struct.pack("<IIQ", 9, 0, 2**60)), "a list in its header has 1,15"),
+        (gguf(text("k") + struct.pack("<IIQ", 9, 8, 2**22)), "its header goes beyond its end"),
+        (gguf(text("k") + struct.pack("<IQ", 8, 2**63)), "its header goes beyond its end"),
+        (gguf(text("k") + struct.pack("<I", 77)), "a value of the unknown type 77"),
+        (gguf(b"", 2**62), "its header goes beyond its end"),
+        (gguf(b"")[:20], "its header goes beyond its end"),
+        (b"GGUX" + gguf(b"")[4:], "it does not begin as one"),
+        (gguf(text("k") + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 5000), "recursion"),
+    ],
+)
+def test_a_gguf_header_is_read_to_its_end_and_no_further(
+    header: bytes, why: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("gguf")
+    path = tmp_path / "x.gguf"
+    path.write_bytes(header)
+    with pytest.raises(ValueError, match=why) as caught:
+        list(files.read_tensors(path))
+    assert str(caught.value).startswith(f"{path} must be a whole .gguf file, it is cut or damaged:")
+
+
+@pytest.mark.parametrize("endian", ["LITTLE", "BIG"])
+def test_a_gguf_header_of_all_types_is_read(endian: str, tmp_path: Path) -> None:
+    package = pytest.importorskip("gguf")
+    path = tmp_path / "x.gguf"
+    writer = package.GGUFWriter(path, "llama", endianess=package.GGUFEndian[endian])
+    writer.add_string("one", "größe")
+    writer.add_bool("two", True)
+    writer.add_float64("three", 0.5)
+    writer.add_uint8("four", 4)
+    writer.add_array("five", ["a", "", "b"])
+    writer.add_array("six", [1, 2, 3])
+    writer.add_tensor("w", np.float32([[1, 2, 3]]))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    ((name, tensor),) = files.read_tensors(path)
+    assert (name, np.asarray(tensor).tolist()) == ("w", [[1, 2, 3]])
+
+
+@pytest.mark.parametrize(
+    ("header", "why"),
+    [
+        (b"[1]", "its header is none: JSON of other types, or nested too deep"),
+        (b"5", "its header is none: JSON of other types, or nested too deep"),
+        (b'{"a": null}', "its header is none: JSON of other types, or nested too deep"),
+        (b"[" * 100000, "its header is none: JSON of other types, or nested too deep"),
+        (b'{"a": {"dtype": {}, "shape": [], "data_offsets": [0, 0]}}', "unknown type '{}'"),
+    ],
+)
+def test_a_safetensors_header_of_other_types(header: bytes, why: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.safetensors"
+    path.write_bytes(struct.pack("<Q", len(header)) + header)
+    with pytest.raises(ValueError, match=why):
+        list(files.read_tensors(path))
+
+
+def test_a_shape_beyond_all_memory_gives_no_warning(tmp_path: Path) -> None:
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 9999999999), }\n"
+    path = tmp_path / "x.npy"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header)
+    with pytest.raises(ValueError, match="it is cut or damaged"):
+        list(files.read_tensors(path))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_an_error_of_reading_names_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.npy"
+    path.symlink_to("/proc/self/mem")
+    assert main(["quantize", str(path), "--format", "mxfp4_e2m1"]) == 2
+    assert capsys.readouterr().err == f"mxref: error: {path}: Input/output error\n"

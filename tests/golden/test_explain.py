@@ -19,7 +19,7 @@ from mxref.formats.catalog import E2M1, E4M3, E8M0, INT8, UE4M3, UE5M3, CodeForm
 from mxref.golden.explain import answers, fraction, neighbours, parse_number
 from mxref.mutants import MUTANTS
 from mxref.numbers.element import encode
-from mxref.policy.policy import Policy
+from mxref.policy.policy import READS, Policy
 from mxref.profiles import PROFILES
 
 Call = Callable[..., tuple[int, str, str]]
@@ -343,6 +343,7 @@ def test_a_block(explain: Call) -> None:
         (["0,3", "--format", "e2m1"], "got '0,3' \\(did you mean '0.3'\\?\\)"),
         (["3e99999a", "--format", "e2m1"], "got '3e99999a' \\(did you mean '0x3e99999a'\\?\\)"),
         (["1", "--format", "mxfp4"], "not of whole blocks, got mxfp4_e2m1: name e2m1 or e8m0"),
+        (["verify"], "NAME must be no verb, got 'verify': `mxref verify --help` explains it"),
         (["rcel"], "got 'rcel' \\(did you mean 'rceil'\\?\\)"),
         (["0.3.4", "--format", "e2m1"], "a number must be a decimal, .* got '0.3.4'"),
         (["1", "--format", "e2m2"], "--format must be one of .* \\(did you mean 'e5m2'\\?\\)"),
@@ -481,3 +482,23 @@ def test_negative_numbers_are_no_options(text: str, explain: Call) -> None:
         status, out, err = explain(*words)
         assert (status, err) == (0, "")
         assert out.startswith(f"{text} as f32: ")
+
+
+def test_an_operation(explain: Call) -> None:
+    status, out, err = explain("decode_scale")
+    assert (status, err) == (0, "")
+    assert out.splitlines() == [
+        "operation decode_scale reads these choices:",
+        "choice    ocp has  of",
+        "scale_00  power    The value of scale code 00. Source: SPEC_NOTES N22.",
+        "scale_ff  nan      The value of scale code FF. Source: SPEC_NOTES N22.",
+    ]
+    for op in READS:
+        assert explain(op)[1].startswith(f"operation {op} reads these choices:\n")
+
+
+def test_float_types_as_typed(explain: Call) -> None:
+    for typed, own in (("float32", "f32"), ("torch.bfloat16", "bf16"), ("FP16", "f16")):
+        assert explain("0.3", "--format", "e2m1", "--float", typed) == (
+            explain("0.3", "--format", "e2m1", "--float", own)
+        )

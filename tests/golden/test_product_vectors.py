@@ -17,6 +17,7 @@ STEMS = sorted(
     str(path.relative_to(VECTORS).with_suffix("")) for path in (VECTORS / "matmul").glob("*.jsonl")
 )
 E4M3 = "matmul/mxfp8_e4m3-mxfp8_e4m3.f32"
+MIXED = "matmul/mxfp8_e5m2-mxfp6_e2m3.f32"
 NAN = {"f32": 0x7FC00000, "bf16": 0x7FC0, "f16": 0x7E00}
 
 
@@ -133,6 +134,15 @@ def test_rows_that_tell_adders_apart(
 
 def test_known_answers() -> None:
     """Scales multiplied first are beyond float32; a sum by way of float32 is rounded twice."""
+    for stem, name, want, others in (
+        (E4M3, "known_scales", 0x7C000000, {"scales_last": 0x7F800000}),
+        (E4M3.replace("e4m3", "e5m2"), "known_scales", 0x00001000, {"scales_last": 0}),
+        (MIXED, "known_exponents", 0x4580003D, {"aligned_25": 0x45800000}),
+        (MIXED, "known_two", 0x45000001, {"aligned_25": 0x45000000}),
+    ):
+        (found,) = (case["by column"] for case in cases(stem)[1] if case["name"] == name)
+        assert found["ocp"] == want
+        assert {how: found[f"ocp+accumulation={how}"] for how in others} == others
     by_name = {case["name"]: case for case in cases(E4M3)[1]}
     assert by_name["beyond_then_back_fe"]["by column"]["ocp"] == 0x7F000000
     ends = [by_name["beyond_then_back_fe"]["by column"][end] for end in ("lo", "hi")]

@@ -242,7 +242,7 @@ ORDINARY = [
     and "_tensor/" not in stem
     and "/fp4" not in stem
     and "/nv" not in stem
-    and not stem.startswith(("matmul/", *(f"{op}/" for op in INTEGER_OPERATIONS)))
+    and not stem.startswith(("matmul/", "linear", *(f"{op}/" for op in INTEGER_OPERATIONS)))
 ]
 
 
@@ -470,6 +470,8 @@ LEAST = {
     "unpack_blocks": 60,
     "quantize_tensor": 100,
     "matmul": 2_900,
+    "linear": 8,
+    "linear_gradients": 4,
     "quantize_affine": 540,
     "dequantize_affine": 260,
     "pack_int4": 14,

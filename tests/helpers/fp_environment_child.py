@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from product_rows import ADDERS, FORMATS, drawn
 
 import mxref
 from mxref import golden
@@ -18,6 +19,7 @@ from mxref.golden.regen import _make
 from mxref.golden.vector_cases import file_tasks
 from mxref.policy.choices import NaNToFinite
 from mxref.policy.policy import Policy
+from mxref.products.accumulation import accumulated
 from mxref.profiles import PROFILES, Profile
 
 ROUNDING = {"downward": 0x400, "upward": 0x800, "toward_zero": 0xC00}  # of <fenv.h> on x86-64
@@ -87,16 +89,31 @@ def digest() -> str:
                 for target in LAYOUTS.values():
                     add(blocks.dequantize(target.dtype, scale_arithmetic=arithmetic))
                     add(blocks.dequantize(target.dtype))
+        # Elements and scales so far apart that sums have more bits than any float type.
+        codes = (state[: 16 * 128] >> np.uint64(56)).astype(np.uint8).reshape(16, 128)
+        scales = 107 + (state[:64] >> np.uint64(32)).astype(np.uint8).reshape(16, 4) % 40
+        sides = [
+            mxref.Blocks(codes & mask, scales, BLOCK_FORMATS[name], 1, codes.shape)
+            for name, mask in (("mxfp8_e4m3", 0xF7), ("mxfp8_e5m2", 0xFB), ("mxint8", 0xFF))
+        ]
+        for a, b in zip(sides, sides[1:] + sides[:1], strict=True):
+            add(mxref.matmul(a[:8], b[8:].T, layout.dtype))
+            for end in mxref.matmul_bounds(a[:8], b[8:].T, layout.dtype):
+                add(end)
         for profile in PROFILES.values():
             if profile.floats is None or layout.name in profile.floats:
                 for some in (values[::16], (values.view(layout.uint) & small).view(layout.dtype)):
                     add_profile(profile, some[: 1 << 12].reshape(-1, 32), layout, add)
     add_integers((state >> np.uint64(32)).astype(np.uint32), add)
+    for how in ADDERS:
+        for format in FORMATS[how]:
+            rows = drawn((format, FORMATS[how][0]), 96, 12, np.random.default_rng(0))
+            add(accumulated(*rows, how))
     return total.hexdigest()
 
 
 def add_integers(bits: np.ndarray, add: Callable[[np.ndarray], None]) -> None:
-    """Integer codes of random patterns, and their numbers, under small and large scales."""
+    """Integer operations on random patterns, under small and large scales."""
     for scale in (2.0**-127, 0.013, 2.0**100):
         for scaling in ("reciprocal", "divide"):
             qparams = mxref.integer.QParams(scale, 3, dtype=np.int32)
@@ -104,6 +121,23 @@ def add_integers(bits: np.ndarray, add: Callable[[np.ndarray], None]) -> None:
                 codes = mxref.integer.quantize_affine(some, qparams, scaling=scaling, nan="zero")
                 add(codes)
                 add(mxref.integer.dequantize_affine(codes, qparams))
+    x, w = (
+        bits[: 64 * 24].reshape(64, 24).copy(),
+        (bits[: 20 * 24] >> np.uint32(24)).astype(np.int8),
+    )
+    x[0] = 0  # sums of zeros of both signs
+    scales = ((bits[:80] & np.uint32(0x83FFFFFF)) + np.uint32(0x3C000000)).view(np.float32)
+    for some in (x, x & np.uint32(0x80FFFFFF), x & np.uint32(0x83FFFFFF) | np.uint32(0x3C000000)):
+        for order in ("exact", "dequantize", "scale_last", "offset"):
+            operands = some.view(np.float32), w.reshape(20, 24), scales.reshape(20, 4)
+            add(mxref.integer.linear_qcs8w(*operands, order))
+    for bound in mxref.integer.linear_bounds(*operands, "offset"):
+        add(bound)
+    for symmetric in (False, True):
+        add(mxref.integer.choose_qparams(-0.3, 0.7, symmetric=symmetric).scale)
+    for part in mxref.integer.multiplier_shift([1 / 3, 0.1, 2.0**-1074]):
+        add(part)
+    add(mxref.integer.SNORM8.scale)
 
 
 def add_profile(

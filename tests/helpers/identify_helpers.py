@@ -16,8 +16,9 @@ from mxref.cases.grid import grid
 from mxref.cases.records import VectorFile, padded, same_width, stripped
 from mxref.cases.splitmix import splitmix64
 from mxref.cases.words import LAYOUT_OPERATIONS
-from mxref.conformance.identification.alike import Setting, members
+from mxref.conformance.identification.alike import members
 from mxref.conformance.identification.predicted import predicted
+from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import block_format
 from mxref.policy.policy import Policy
 from mxref.targets.calls import Answers

@@ -10,16 +10,18 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from serializer import numpy_utils
-from serializer import tosa_serializer as ts
-from tosa.Op import Op
-from tosa.RoundingMode import RoundingMode
 
 MODEL = Path(sys.executable).with_name("tosa_reference_model")
 TYPES = {"int8": "INT8", "int16": "INT16", "int32": "INT32", "int64": "INT48"}
 
 
 def answer(folder, i, input_zp, output_zp, dtype, rounding, bits):
+    # Of that environment alone: this file is also read where tests are collected.
+    from serializer import numpy_utils
+    from serializer import tosa_serializer as ts
+    from tosa.Op import Op
+    from tosa.RoundingMode import RoundingMode
+
     q, m, s = (np.load(folder / f"{i}.{name}.npy") for name in ("q", "m", "s"))
     unsigned = q.dtype.kind == "u", dtype.startswith("u")
     kinds = [getattr(ts.DType, TYPES[str(name).removeprefix("u")]) for name in (q.dtype, dtype)]

@@ -84,6 +84,7 @@ def of_13(a: Operand, b: Operand) -> np.ndarray:
             scaled = np.ldexp(block, exponents).astype(np.float32)
             total = scaled if total is None else total + scaled
     assert total is not None
+    total[total == 0] = 0
     return np.where(np.isnan(total), np.float32(np.nan), total)
 
 
@@ -166,7 +167,7 @@ ORDERS = ["sequential", "pairwise", "by_block", "scales_last"]
 
 
 def by_processor(library: ctypes.CDLL, a: Operand, b: Operand, order: int) -> np.ndarray:
-    """Bits of all sums in C++; every NaN is the positive quiet one."""
+    """Bits of all sums in C++; every NaN is the positive quiet one and every zero +0."""
     rows, columns = (
         [
             (mxref.decode(codes[: one.length], one.format, np.float64), scales.astype(np.int32))
@@ -181,6 +182,7 @@ def by_processor(library: ctypes.CDLL, a: Operand, b: Operand, order: int) -> np
             arrays = x, y, s + t - 254
             pointers = [ctypes.c_void_p(array.ctypes.data) for array in arrays]
             bits[i, j] = library.sum(*pointers, a.length, a.run, order)
+    bits[bits == 0] = 0
     return np.where(np.isnan(bits), np.float32(np.nan), bits).view(np.uint32)
 
 

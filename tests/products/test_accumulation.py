@@ -188,8 +188,8 @@ def test_signs_of_zero_overflow_and_nothing_to_add() -> None:
     for how in (Accumulation.SEQUENTIAL, Accumulation.ALIGNED_25, Accumulation.ALIGNED_13):
         zero = accumulated(side("e4m3", minus_zero, plain), side("e4m3", one, plain), how)
         large = accumulated(side("e4m3", big, top), side("e4m3", one, top), how)
+        assert zero.view(np.uint32)[0, 0] == 0
         in_order = how is Accumulation.SEQUENTIAL
-        assert zero.view(np.uint32)[0, 0] == (0x80000000 if in_order else 0)
         assert large.view(np.uint32)[0, 0] == (0x7FC00000 if in_order else 0x7F800000)
         nothing = side("e4m3", one[:, :0], plain[:, :0])
         assert accumulated(nothing, nothing, how).view(np.uint32).tolist() == [[0]]
@@ -269,7 +269,7 @@ def largest_loss(formats: tuple[str, str]) -> list[np.ndarray]:
 
 
 def outside(a: Operand, b: Operand, how: Accumulation) -> list[tuple[int, int]]:
-    """Outputs that leave the interval of all adders."""
+    """Outputs outside the interval of all adders, and others where every order gives one sum."""
     sums = accumulated(a, b, how)
     rows = [
         [
@@ -282,6 +282,8 @@ def outside(a: Operand, b: Operand, how: Accumulation) -> list[tuple[int, int]]:
     for (i, x), (j, y) in itertools.product(enumerate(rows[0]), enumerate(rows[1])):
         ends = exact_dot.dot_bounds(x, y, "f32", "any")
         low, high = np.array(ends, np.uint32).view(np.float32)
+        if exact_dot.exact_in_every_order(x, y):
+            low = high = np.uint32(exact_dot.dot(x, y)).view(np.float32)
         if not low <= sums[i, j] <= high:
             places.append((i, j))
     return places
@@ -303,7 +305,7 @@ def test_aligned_sums_stay_in_the_interval_of_all_adders(
             where = np.arange(length) % 32 > 0
             sides.append(side(format, codes[where.astype(int)][None], one))
         assert outside(*sides, how) == []
-    for length in LENGTHS if share.number is None else (5, 96):
+    for length in LENGTHS if share.number is None else (2, 5, 96):
         a, b = drawn((format_a, format_b), length, 10 if share.number is None else 2, state)
         assert outside(a, b, how) == []
 
@@ -316,3 +318,37 @@ def test_the_interval_of_all_adders_is_nearly_reached() -> None:
     bits = found(bytes(a).hex(), bytes(b).hex(), Accumulation.ALIGNED_25, "e5m2", "e2m3")
     error = sum(terms) - Fraction(float(np.uint32(bits).view(np.float32)))
     assert 0.92 < error / (sum(terms) * Fraction(2 * 32 + 2, 2**23)) < 1
+
+
+def test_matmul_gives_the_sums_of_adders_in_each_type_and_sets_special_values() -> None:
+    x, w = np.zeros((2, 40), np.float32), np.zeros((1, 40), np.float32)
+    x[0, :3], w[0, :3] = [2.0**-5, 2.0**-4, 2.0**8], [2.0**-4, 2.0**-4, 2.0**8]
+    x[1, 39], w[0, 39] = 2.0**-5, 0.0
+    a = mxref.quantize(x, "mxfp8_e5m2", overflow="nonsaturating", axis=1)
+    b = mxref.quantize(w, "mxfp8_e5m2", axis=1)
+    for how, bits in (("sequential", 0x47800001), ("aligned_25", 0x47800000)):
+        sums = mxref.matmul(a, b.T, accumulation=how)
+        assert sums.view(np.uint32).tolist() == [[bits], [0]]
+        wide = mxref.matmul(a, b.T, np.float64, accumulation=how)
+        assert np.array_equal(wide, sums)
+        halves = mxref.matmul(a, b.T, np.float16, accumulation=how)
+        assert np.array_equal(halves.ravel(), np.float16([np.inf, 0]))
+        special = dataclasses.replace(a, codes=np.where(a.codes, np.uint8(0x7C), np.uint8(0)))
+        results = mxref.matmul(special, b.T, accumulation=how).ravel()
+        assert results.view(np.uint32).tolist() == [0x7F800000, 0x7FC00000]  # Inf, and Inf times 0
+    with pytest.raises(
+        ValueError, match="accumulation=aligned_35 must have elements of e2m1, got e5m2"
+    ):
+        mxref.matmul(a, b.T, accumulation="aligned_35")
+
+
+@pytest.mark.parametrize("how", [how for how in ADDERS if "e4m3" in FORMATS[how]])
+def test_sums_that_float32_loses_or_that_overflow_on_the_way(how: Accumulation) -> None:
+    """200704 + 2**-18 - 200704, and 2**127 + 2**127 - 2**127 in three blocks."""
+    assert found("7e017e", "7e01fe", how) == 0
+    codes = np.zeros((2, 96), np.uint8)
+    codes[:, ::32] = 0x38
+    codes[1, 64] = 0xB8
+    scales = np.array([[0xFE] * 3, [0x7F] * 3], np.uint8)
+    a, b = (side("e4m3", codes[i : i + 1], scales[i : i + 1]) for i in (0, 1))
+    assert accumulated(a, b, how).view(np.uint32)[0, 0] == 0x7F800000

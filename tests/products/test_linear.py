@@ -7,6 +7,7 @@ another axis has other numbers; those of FP8 change for normal data under RCEIL 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from typing import Any
@@ -18,6 +19,7 @@ from helpers import ELEMENT, SOURCES
 
 import mxref
 from mxref.exact import linear as twin
+from mxref.policy.policy import READS
 
 FORMATS = tuple(ELEMENT)
 CHOICES: list[dict[str, Any]] = [
@@ -144,6 +146,100 @@ def test_policies_and_special_values(policy: dict[str, Any]) -> None:
             check_output(x, w, bias, fmt, **policy, **choices)
         for choices in BACKWARD:
             check_gradients(x, w, grad, fmt, **policy, **choices)
+
+
+def numbers(values: Any, axis: int) -> Any:
+    return mxref.quantize(values, "mxfp8_e4m3", axis=axis).dequantize()
+
+
+def added(a: Any, b: Any, lengths: list[int]) -> Any:
+    """The product of rows of `a` and columns of `b` in float32, in order, after parts in order."""
+    sums = []
+    for first, end in itertools.pairwise([0, *itertools.accumulate(lengths)]):
+        total = a[:, first, np.newaxis] * b[first]
+        for k in range(first + 1, end):
+            total = total + a[:, k, np.newaxis] * b[k]
+        sums.append(total)
+    return functools.reduce(np.add, sums)
+
+
+def test_adders_take_the_operands_in_order() -> None:
+    x, w, grad, _ = operands(13, (2, 40), 70, 3)
+    rows, g = x.reshape(80, 70), grad.reshape(80, 3)
+    anew = numbers(g, 1), numbers(w, 0), numbers(g, 0).T, numbers(rows, 0)
+    ends = [numbers(part, 1).reshape(80, -1) for part in (grad, x)]  # of each sequence
+    once = numbers(g, 1), numbers(w, 1), numbers(g, 1).T, numbers(rows, 1)
+
+    def check(got: Any, expected: Any) -> None:
+        np.testing.assert_array_equal(got.reshape(expected.shape), expected)
+
+    for how in ("sequential", "by_block"):
+        blocks = how == "by_block"
+        add: Any = {"accumulation": how}
+        in_rows, whole = [32, 32, 16] if blocks else [80], [32, 32, 6] if blocks else [70]
+        y = mxref.linear(x, w, "mxfp8_e4m3", **add)
+        check(y, added(numbers(rows, 1), numbers(w, 1).T, whole))
+        across = mxref.linear(x, w, "mxfp8_e4m3", weight_axis="out", **add)
+        check(across, added(numbers(rows, 1), numbers(w, 0).T, [70]))
+        dx, dw, _ = mxref.linear_gradients(x, w, grad, "mxfp8_e4m3", **add)
+        check(dx, added(*anew[:2], [3]))
+        check(dw, added(*anew[2:], in_rows))
+        dx, dw, _ = mxref.linear_gradients(
+            x, w, grad, "mxfp8_e4m3", backward_operands="reused", **add
+        )
+        check(dx, added(*once[:2], [3]))
+        check(dw, added(*once[2:], [80]))
+        _, dw, _ = mxref.linear_gradients(
+            x, w, grad, "mxfp8_e4m3", gradient_rows="sequences", **add
+        )
+        check(dw, added(ends[0].T, ends[1], [32, 8, 32, 8] if blocks else [80]))
+
+
+@pytest.mark.parametrize("how", ["aligned_25", "aligned_13", "pairwise", "scales_last"])
+def test_other_adders_are_those_of_matmul(how: Any) -> None:
+    x, w, grad, _ = operands(14, (40,), 70, 3)
+    a, b = (mxref.quantize(one, "mxfp8_e4m3", axis=1) for one in (x, w))
+    y = mxref.linear(x, w, "mxfp8_e4m3", accumulation=how, dtype=np.float16)
+    np.testing.assert_array_equal(y, mxref.matmul(a, b.T, np.float16, accumulation=how))
+    _, dw, _ = mxref.linear_gradients(x, w, grad, "mxfp8_e4m3", accumulation=how)
+    a, b = (mxref.quantize(one, "mxfp8_e4m3", axis=0) for one in (grad, x))
+    np.testing.assert_array_equal(dw, mxref.matmul(a.T, b, accumulation=how))
+    if "aligned" in how:
+        with pytest.raises(ValueError, match=f"accumulation={how} must have blocks of 32, got 1"):
+            mxref.linear(x, w, "mxfp8_e4m3", accumulation=how, weight_axis="out")
+
+
+def random_policy(rng: np.random.Generator) -> dict[str, Any]:
+    """Three choices of quantizing, any members that need no random bits and refuse nothing."""
+    names = [name for name in READS["quantize"] if name not in ("scale_arithmetic", "tail")]
+    chosen = {}
+    for name in rng.permutation(names)[:3].tolist():
+        members = [one.value for one in mxref.Policy.members(name)]
+        members = [one for one in members if one != "error" and "stochastic" not in one]
+        chosen[name] = members[rng.integers(len(members))]
+    if chosen.get("scale_overflow") == "wrap":  # which quantize refuses
+        del chosen["scale_overflow"]
+    return chosen
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("seed", range(60))
+def test_random_layers(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    lead = (*rng.integers(1, 5, rng.integers(3)).tolist(), int(rng.integers(1, 24)))
+    k, n = rng.integers(0, 70, 2).tolist()
+    source, target = rng.choice(list(SOURCES), 2).tolist()
+    spread = int(rng.integers(3 if source == "f16" else 30))
+    x, w, grad, bias = operands(100 + seed, lead, k, n % 40, source, spread)
+    for array in (x, w, grad):
+        if array.size and rng.random() < 0.3:
+            flat = array.reshape(-1)
+            flat[rng.integers(flat.size, size=3)] = rng.choice([np.inf, -np.inf, np.nan, 0.0], 3)
+    fmt, policy = FORMATS[seed % len(FORMATS)], random_policy(rng)
+    check_output(x, w, bias, fmt, source, target, **policy, **CHOICES[rng.integers(len(CHOICES))])
+    way = BACKWARD[rng.integers(len(BACKWARD))]
+    if len(lead) > 1 or "gradient_rows" not in way:
+        check_gradients(x, w, grad, fmt, source, target, **policy, **way)
 
 
 def test_a_policy_is_one_however_it_is_spelled() -> None:

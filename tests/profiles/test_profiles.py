@@ -13,8 +13,8 @@ import mxref
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.probes import probes
 from mxref.cli import main
-from mxref.conformance.identification.alike import Setting
 from mxref.conformance.identification.identify import identify_one
+from mxref.conformance.identification.setting import Setting
 from mxref.profiles import PROFILES, profile
 from mxref.targets.profile_target import profile_target
 

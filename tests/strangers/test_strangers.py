@@ -27,7 +27,7 @@ STATE = "not reproducible"
 ALIGNED = "wrong where arrays do not begin at a multiple of 16 bytes"
 #: What a true report says, by the folder's first letter and the kernel's number.
 TRUE = {
-    "f01": "wrong only in calls with 65,573 rows",
+    "f01": "wrong only in calls with 65,536 rows and more",
     "f02": "2 or 3 above a multiple of 4",
     "f03": ALIGNED,
     "f04": "wrong only in calls with 32 rows (",

@@ -589,6 +589,23 @@ def test_a_program_that_does_not_flush(program: Program) -> None:
     }
 
 
+def test_a_program_that_closes_its_output_is_not_waited_for_again(program: Program) -> None:
+    with CommandTarget(program("os.close(1); time.sleep(100)"), timeout=1, restarts=60) as target:
+        found = target.ask(without_cases("decode", "e2m1", "f32"), np.array([[1], [2]], np.uint64))
+    reason = "the program closed its output before an answer"
+    assert found.errors == {0: reason, 1: f"not asked after 1 start: {reason}"}
+
+
+def test_a_program_that_never_answers_is_started_eight_times(
+    program: Program, tmp_path: Path
+) -> None:
+    file, inputs = without_cases("decode", "e2m1", "f32"), np.arange(12, dtype=np.uint64)[:, None]
+    with CommandTarget(program("sys.exit(3)"), timeout=PATIENCE, restarts=60) as target:
+        found = target.ask(file, inputs)
+    assert found.errors[11].startswith("not asked after 8 starts: the program ended with exit")
+    assert len(noted(tmp_path)) == 8
+
+
 def test_what_nobody_asked_for_is_found_at_the_next_question(program: Program) -> None:
     body = FLUSHED.replace("say(answer(line))", "say(answer(line) + chr(10) + answer(line))")
     file = without_cases("decode", "e2m1", "f32")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ import mxref
 from mxref import golden
 from mxref.cli import main
 from mxref.conformance import Report, TargetError, load_target, read_results, target_of, verify
+from mxref.conformance.checking.check import Extent, check
 from mxref.support.interruption import TerminationError
+from mxref.support.text import one_line
 
 Capture, Patch = pytest.CaptureFixture[str], pytest.MonkeyPatch
 
@@ -168,3 +171,90 @@ def test_a_negative_number_of_kinds_to_show(tmp_path: Path, capsys: Capture) -> 
     assert main(["verify", str(target), *options, "--show", "-1"]) == 2
     error = "mxref: error: --show must be 0 or more, got -1\n"
     assert capsys.readouterr() == ("", error)
+
+
+def test_the_name_of_an_error_is_printable_and_its_text_is_cut() -> None:
+    kind = type("PASS\n\x1b[2J", (Exception,), {})
+
+    class Raises(Encoder):
+        def encode(self, values: Any, format: str) -> Any:
+            raise kind("x" * 10**7)
+
+    errors = {failure.error for _, failure in verified(Raises()).failures}
+    (error,) = errors
+    assert error.startswith("PASS \\x1b[2J: xxx")
+    assert error.isprintable()
+    assert len(error) < 300
+
+
+@pytest.mark.parametrize("quick", [float("inf"), 10**7])
+def test_a_long_text_takes_no_longer_than_a_short_one(quick: float) -> None:
+    text = "x y\n" * (quick if isinstance(quick, int) else 10**6)
+    start = time.perf_counter()
+    assert len(one_line(text)) == 203
+    assert time.perf_counter() - start < 0.05
+
+
+class Liar(list[str]):
+    """A list that cannot be read or shown."""
+
+    def __iter__(self) -> Any:
+        raise RuntimeError("lost")
+
+
+@pytest.mark.parametrize(
+    ("claim", "value", "sentence"),
+    [
+        ("THREADS", "yes", "THREADS must be True or False, got 'yes'"),
+        ("THREADS", None, "THREADS must be True or False, got None"),
+        ("FORMATS", Liar(), "cannot be read: RuntimeError: lost"),
+        ("FORMATS", "x" * 10**6, "FORMATS, got 'xxx"),
+        ("FORMATS", ["x" * 10**6], "got 'xxx"),
+    ],
+)
+def test_a_claim_that_is_none_is_told_in_a_short_sentence(
+    claim: str, value: object, sentence: str
+) -> None:
+    target = type("Claims", (Encoder,), {claim: value})()
+    with pytest.raises(TargetError) as caught:
+        target_of(target, "kernel")
+    assert sentence in str(caught.value)
+    assert len(str(caught.value)) < 700
+
+
+def test_a_file_with_zero_bytes_names_no_line(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text("x = 1\0\n")
+    with pytest.raises(TargetError, match=r"kernel\.py has a syntax error: "):
+        load_target(str(path))
+
+
+class Lists(Encoder):
+    """Answers in lists, which of an empty call have neither type nor shape."""
+
+    def encode(self, values: Any, format: str) -> Any:
+        return super().encode(values, format).tolist()
+
+    def quantize(self, values: Any, format: str) -> Any:
+        blocks = mxref.quantize(values, format)
+        return blocks.scale_codes[:, 0].tolist(), blocks.codes.tolist()
+
+
+class Floats(Encoder):
+    """Gives no codes."""
+
+    def encode(self, values: Any, format: str) -> Any:
+        return super().encode(values, format) * 1.0
+
+
+@pytest.mark.parametrize(
+    ("target", "verdict"), [(Lists, "conforms"), (Floats, "fails with errors")]
+)
+def test_an_empty_call_says_nothing_of_lists_and_of_what_always_fails(
+    target: type[Encoder], verdict: str
+) -> None:
+    target = type(target.__name__, (target,), {"FORMATS": ("e2m1", "mxfp4_e2m1")})
+    stems = ("encode/e2m1.f16", "quantize/mxfp4_e2m1.f16")
+    files = golden.read_vectors(VECTORS, lambda stem: stem in stems)
+    extent = Extent(elements=1100, search=False)
+    assert check(target_of(target(), "target"), files, extent=extent).verdict == verdict

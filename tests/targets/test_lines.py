@@ -23,7 +23,7 @@ from mxref.conformance import ResultsTarget, TargetError, read_results, verify
 from mxref.golden import VectorFile
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
-from mxref.targets.command import easy_inputs
+from mxref.targets.easy_inputs import easy_inputs
 from mxref.targets.lines import (
     PROTOCOL,
     Answer,

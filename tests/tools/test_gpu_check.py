@@ -148,7 +148,8 @@ def test_the_same_table_and_report_as_verify(capsys: pytest.CaptureFixture[str])
     found = gpu_common.verified(load_target(path), "A GPU")
     printed = capsys.readouterr().out
     command = [sys.executable, "-m", "mxref", "verify", path]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    verbose = [*command, "--verbose"]
+    run = subprocess.run(verbose, cwd=ROOT, capture_output=True, text=True, check=True)
     assert printed == run.stdout
     run = subprocess.run([*command, "--json"], cwd=ROOT, capture_output=True, check=True)
     assert found["report"] == json.loads(run.stdout)

@@ -27,9 +27,10 @@ sys.path.insert(0, str(ROOT / "tools"))
 from ledger import __main__ as command
 from ledger import claims
 from ledger.asks import random_elements, rounds
-from ledger.claims import claiming, digest, meaning
+from ledger.claims import claiming, claiming_products, digest, meaning
 from ledger.examine import examine
 from ledger.pages import Notes, pages
+from ledger.product_page import product_page
 from ledger.question_kinds import HOWS, KINDS, hows, kinds
 from ledger.reasons import reasons
 from ledger.recording import hex_text
@@ -398,6 +399,9 @@ def test_a_page_says_what_is_not_the_profiles() -> None:
 def test_the_committed_pages_are_what_the_records_give() -> None:
     records = {name: command.read(name) for name in claiming()}
     texts = pages(command.listed(), records, command.notes())
+    products = {name: command.read(name) for name in claiming_products()}
+    reports = command.notes().reports
+    texts["products.md"] = product_page(command.listed("products"), products, reports)
     folder = ROOT / "docs" / "ledger"
     assert {path.name for path in folder.iterdir()} == {*texts}
     for name, text in texts.items():
@@ -420,7 +424,9 @@ def test_every_adapter_that_claims_a_profile_is_listed_once() -> None:
             assert {*residual} <= {
                 "adapter", "op", "format", "float", "kind", "how", "why", "report"
             }  # fmt: skip
-    named = {name for one in listed for name in one["reports"]}
+    products = command.listed("products")
+    assert sorted(name for one in products for name in one["adapters"]) == [*claiming_products()]
+    named = {name for one in listed + products for name in one["reports"]}
     assert named == {path.stem for path in (ROOT / "docs" / "reports").glob("*.md")} - {"README"}
 
 

@@ -48,12 +48,12 @@ def test_rooms_are_imported_when_they_are_asked_for() -> None:
 
 
 def imported_by(verb: str) -> str:
-    """The rooms of the package that are imported for a verb's help."""
+    """The rooms of the package that are imported to read the words of a verb, here wrong ones."""
     return run(f"""
         import contextlib, io, sys
         from mxref.cli import main
-        with contextlib.redirect_stdout(io.StringIO()):
-            main(["{verb}", "--help"] if "{verb}" else ["--help"])
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            main(["{verb}", "--no-such-option"] if "{verb}" else ["--help"])
         print(*sorted(sys.modules))
     """)
 

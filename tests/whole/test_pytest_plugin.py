@@ -82,10 +82,10 @@ def test_a_failure_is_the_report_of_the_file(run: Pytester) -> None:
     count, _, total = text[0].split()[:3]
     assert 0 < int(count) < int(total)
     assert (
-        f"encode e3m2: your output equals ocp+rounding=ties_to_away on {total} of {total} cases"
+        f"  encode e3m2: your output equals ocp+rounding=ties_to_away on {total} of {total} cases"
         in text
     )
-    assert any(line.startswith("  encode.e3m2.f16.") and "want" in line for line in text)
+    assert any(line.startswith("    encode.e3m2.f16.") and "want" in line for line in text)
     assert not any("check()" in line or "Traceback" in line for line in text)
 
 

@@ -2,15 +2,17 @@
 
 Every adapter of tools/adapters that claims a PROFILE and whose library is installed is asked level
 1, the block product, every input where they are few, and ten million random elements; what it
-answers goes into tools/ledger/records/NAME.json. A result is kept while the code of the adapter, of
-the profile and of the ledger is the same. About half an hour with two processors for all of them.
+answers goes into tools/ledger/records/NAME.json. Adapters of products, which claim a POLICY and no
+PROFILE, are asked the vectors of products and random operands. A result is kept while the code of
+the adapter, of the profile and of the ledger is the same. About half an hour with two processors
+for all of them.
 
     python tools/ledger                   # all adapters whose libraries are installed
     python tools/ledger torchao.FLOOR     # one adapter: tools/adapters/torchao_adapter.py:FLOOR
     python tools/ledger --write           # docs/ledger from the results of all environments
 
 The exit status is 1 if an answer is neither its profile's nor listed in
-tools/adapters/implementations.json, 2 if an adapter fails.
+tools/adapters/implementations.json, or products.json, 2 if an adapter fails.
 """
 
 from __future__ import annotations
@@ -29,9 +31,17 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]  # environments of peers need not have mxref
 
-from ledger.claims import ADAPTERS, Adapter, claiming, digest  # noqa: E402
+from ledger.claims import (  # noqa: E402
+    ADAPTERS,
+    Adapter,
+    claiming,
+    claiming_products,
+    digest,
+)
 from ledger.examine import examine  # noqa: E402
 from ledger.pages import Notes, pages  # noqa: E402
+from ledger.product_page import product_page, product_summary  # noqa: E402
+from ledger.products import OUTPUTS, examine_products  # noqa: E402
 from ledger.residuals import unlisted  # noqa: E402
 from mxref.conformance import TargetError, load_target  # noqa: E402
 from mxref.support.whole_file import write_file  # noqa: E402
@@ -60,7 +70,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write docs/ledger and stop")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    names = claiming()
+    names = claiming() | claiming_products()
     unknown = sorted({*options.adapters} - {*names})
     if unknown:
         parser.error(f"{unknown[0]} must be an adapter that claims a PROFILE: {', '.join(names)}")
@@ -83,7 +93,10 @@ def record(adapter: Adapter, options: argparse.Namespace) -> int:
         raise
     asked = share(adapter.name, options)
     found = {"adapter": adapter.name, "of": digest(adapter, asked)}  # before a change of any file
-    found |= examine(target, share=asked)
+    if adapter.profile:
+        found |= examine(target, share=asked)
+    else:
+        found |= examine_products(target, outputs=OUTPUTS // asked)
     path = options.results / f"{adapter.name}.json"
     write_file(path, (json.dumps(found, indent=1) + "\n").encode("ascii"))
     return 0
@@ -94,7 +107,7 @@ def run(adapters: list[Adapter], options: argparse.Namespace) -> int:
     begun, status, done = time.monotonic(), 0, 0
     fresh = [one.name for one in adapters if not options.again and is_fresh(one, options)]
     todo = [one.name for one in adapters if one.name not in fresh]
-    known = listed()
+    known = listed() + listed("products")
 
     def child(name: str) -> tuple[str, float, subprocess.CompletedProcess[str]]:
         start = time.monotonic()
@@ -145,15 +158,19 @@ def write(adapters: list[Adapter], options: argparse.Namespace) -> int:
             "run tools/peers.sh, or tools/ledger in the environment of each"
         )
     implementations = listed()
-    records = {one.name: read(one.name, options.results) for one in adapters}
+    every = {one.name: read(one.name, options.results) for one in adapters}
+    records = {one.name: every[one.name] for one in adapters if one.profile}
+    products = {one.name: every[one.name] for one in adapters if not one.profile}
     texts = pages(implementations, records, notes())
+    texts["products.md"] = product_page(listed("products"), products, notes().reports)
     for path in DOCS.glob("ledger/*.md"):
         if path.name not in texts:
             path.unlink()
     for name, text in texts.items():
         write_file(DOCS / "ledger" / name, text.encode("utf-8"))
-    status = max(summary(one, implementations)[1] for one in records.values())
-    print(f"docs/ledger: {len(implementations)} implementations, {len(records)} adapters")
+    known = implementations + listed("products")
+    status = max(summary(one, known)[1] for one in every.values())
+    print(f"docs/ledger: {len(known)} implementations, {len(every)} adapters")
     return status
 
 
@@ -168,6 +185,8 @@ def notes() -> Notes:
 
 def summary(one: dict[str, Any], known: list[dict[str, Any]]) -> tuple[str, int]:
     """A result in one line, and 1 if it has answers that are neither the profile's nor listed."""
+    if "profile" not in one:
+        return product_summary(one, known)
     cases = sum(sum(file["cases"].values()) for file in one["files"])
     count = sum(r["count"] for file in one["files"] for r in file["residuals"])
     others = sum(d["count"] for file in one["files"] for d in file["differences"])
@@ -176,9 +195,9 @@ def summary(one: dict[str, Any], known: list[dict[str, Any]]) -> tuple[str, int]
     return text + "".join(f"\n    NOT LISTED: {line}" for line in wrong), int(bool(wrong))
 
 
-def listed() -> list[dict[str, Any]]:
-    """The implementations: their adapters, reports and known residuals."""
-    found: list[dict[str, Any]] = json.loads((ADAPTERS / "implementations.json").read_text("utf-8"))
+def listed(name: str = "implementations") -> list[dict[str, Any]]:
+    """The implementations: their adapters, reports and known residuals or differences."""
+    found: list[dict[str, Any]] = json.loads((ADAPTERS / f"{name}.json").read_text("utf-8"))
     return found
 
 

@@ -11,23 +11,25 @@ from typing import Any
 
 from mxref.profiles import registry
 
-__all__ = ["ADAPTERS", "Adapter", "claiming", "digest", "meaning"]
+__all__ = ["ADAPTERS", "Adapter", "claiming", "claiming_products", "digest", "meaning"]
 
 ROOT = Path(__file__).resolve().parents[2]
 ADAPTERS = ROOT / "tools" / "adapters"
 PROFILES = ROOT / "mxref" / "profiles"
 #: What asks, counts and records; the other modules of this folder only read records.
 ENGINE = ("asks", "examine", "question_kinds", "reasons", "recording", "tally")
+#: The same for products.
+PRODUCTS = ("products",)
 
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """A target that claims a profile.
+    """A target that claims a profile, or products by a policy.
 
     Args:
         path: its file.
         mode: the attribute of the file that it is, or empty.
-        profile: the profile that it claims.
+        profile: the profile that it claims; empty of products.
     """
 
     path: Path
@@ -52,24 +54,40 @@ def claiming() -> dict[str, Adapter]:
     return {one.name: one for one in sorted(found, key=lambda one: one.name)}
 
 
-def _claims(path: Path) -> Iterator[Adapter]:
-    """`PROFILE = "name"` for a whole file, `MODE = SimpleNamespace(PROFILE="name", ...)`."""
+def claiming_products() -> dict[str, Adapter]:
+    """The adapters of products by their names: those that claim a policy and no profile."""
+    found = [one for path in ADAPTERS.glob("*_adapter.py") for one in _claims(path, "POLICY")]
+    profiles = {one.path for one in claiming().values()}
+    return {
+        one.name: Adapter(one.path, one.mode, "")
+        for one in sorted(found, key=lambda one: one.name)
+        if one.path not in profiles
+    }
+
+
+def _claims(path: Path, claim: str = "PROFILE") -> Iterator[Adapter]:
+    """`PROFILE = "name"` for a whole file, `MODE = SimpleNamespace(PROFILE="name", ...)`.
+
+    Or another claim, whose name is given.
+    """
     for statement in ast.parse(path.read_text("utf-8")).body:
         if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
             continue
         name, value = statement.targets[0].id, statement.value
-        if name == "PROFILE" and isinstance(value, ast.Constant):
+        if name == claim and isinstance(value, ast.Constant):
             yield Adapter(path, "", str(value.value))
         for word in value.keywords if isinstance(value, ast.Call) else ():
-            if word.arg == "PROFILE" and isinstance(word.value, ast.Constant):
+            if word.arg == claim and isinstance(word.value, ast.Constant):
                 yield Adapter(path, name, str(word.value.value))
 
 
 def digest(adapter: Adapter, share: int) -> str:
     """A digest of everything that a result depends on: adapter, profile, ledger, and the share."""
-    paths = {Path(__file__).with_name(f"{name}.py") for name in ENGINE}
+    engine = ENGINE if adapter.profile else PRODUCTS
+    paths = {Path(__file__).with_name(f"{name}.py") for name in engine}
     paths |= _with_imports(adapter.path, "")
-    paths |= _with_imports(PROFILES / f"{_family(adapter.profile)}.py", "mxref.profiles.")
+    if adapter.profile:
+        paths |= _with_imports(PROFILES / f"{_family(adapter.profile)}.py", "mxref.profiles.")
     hashed = hashlib.sha256(f"{share} {adapter.mode}".encode())
     for path in sorted(paths):
         hashed.update(f"{path.name} {meaning(path.read_text('utf-8'))}\n".encode())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mxref.cases.drawn import QUESTIONS, drawn
 from mxref.cases.records import VectorFile
-from mxref.cases.words import INTEGER_OPERATIONS, LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.words import DOT_OPERATIONS, INTEGER_OPERATIONS, LAYOUT_OPERATIONS
 from mxref.conformance.checking.batches import (
     Call,
     Ways,
@@ -27,8 +27,10 @@ from mxref.conformance.checking.layout_questions import Subject
 from mxref.conformance.checking.layout_sizes import ask_layouts
 from mxref.conformance.checking.level_two import ask_families
 from mxref.conformance.checking.product_outputs import ask_outputs
+from mxref.conformance.checking.product_shapes import ask_shapes
 from mxref.conformance.checking.steadiness import changed_answers, judge_calls
 from mxref.conformance.compare.compare import Answered, asked
+from mxref.conformance.verdict.product_verdict import accumulation_notes
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import Scope, Use, unsteady_rows
@@ -114,8 +116,10 @@ def check(
         layouts, scope = _layouts(target, first, most, scope)
         some = [one.file for one in answered if len(one.answers.errors) < len(one.file.cases)]
         empty, notes = ask_nothing(target, some)
-        uses += [*layouts, *empty]
-        scope = replace(scope, notes=(*scope.notes, *notes))
+        products = _products(first)
+        shapes, asked_for = ask_shapes(target.operations.get("matmul", len), products, most)
+        uses += [*layouts, *empty, *shapes]
+        scope = replace(scope, notes=(*scope.notes, *notes, *asked_for))
     scope = replace(scope, seed=extent.seed, level=extent.level, elements=most)
     asked_by = list(_asked_by(first, uses, listing=extent.listing))
     found: list[Compared] = []
@@ -138,7 +142,9 @@ def check(
             file = one.outcome.file
             given = Answers(one.outcome.answers, one.outcome.errors)
             files_of[file.stem].append(Answered(file, one.outcome.inputs, given))
-    return replace(described(with_rows(first, list(files_of.values()), uses)), scope=scope)
+    told = described(with_rows(first, list(files_of.values()), uses))
+    notes = (*scope.notes, *accumulation_notes(told.rows))
+    return replace(told, scope=replace(scope, notes=notes))
 
 
 def _timed(target: Target, files: Sequence[VectorFile]) -> tuple[list[Answered], float]:
@@ -149,10 +155,8 @@ def _timed(target: Target, files: Sequence[VectorFile]) -> tuple[list[Answered],
         start = time.perf_counter()
         answered.append(asked(target, file))
         seconds = time.perf_counter() - start
-        if not file.cases or file.op in (
-            *PRODUCT_OPERATIONS,
-            *INTEGER_OPERATIONS,
-        ):  # whose calls have one size
+        # Calls of products and of integers have one size.
+        if not file.cases or file.op in (*DOT_OPERATIONS, *INTEGER_OPERATIONS):
             continue
         least = _LEAST
         if file.op in LAYOUT_OPERATIONS:
@@ -271,12 +275,23 @@ def _search(
         yield compare_computed(target, file, [words], policy, profile, known, name="search")
 
 
+def _products(report: Report) -> list[tuple[VectorFile, bool]]:
+    """The files of dot products that are not errors alone, and whether the target fails them."""
+    return [
+        (outcome.file, _explaining(row, report) is None)
+        for row in report.rows
+        if row.op in DOT_OPERATIONS
+        for outcome in row.outcomes
+        if len(outcome.errors) < len(outcome.file.cases)
+    ]
+
+
 def _outputs(target: PythonTarget, report: Report, scope: Scope) -> tuple[list[Compared], Scope]:
     """Every output of products; those of the cases are compared before."""
     found = [
         ask_outputs(target, outcome, report.policy)
         for row in report.rows
-        if row.op in PRODUCT_OPERATIONS
+        if row.op in DOT_OPERATIONS
         for outcome in row.outcomes
     ]
     count = sum(one.cases for one in found)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mxref.cases.answers import exact_answers, fast_answers
 from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
-from mxref.cases.words import PRODUCT_OPERATIONS
+from mxref.cases.words import DOT_OPERATIONS
 from mxref.conformance.compare.compare import (
     Failure,
     Outcome,
@@ -136,7 +136,7 @@ def _of_every_kind(like: VectorFile, rows: list[_Row], known: Container[str]) ->
 
 def file_of(like: VectorFile, inputs: list[tuple[int, ...]], name: str) -> VectorFile:
     """A vector file of these questions, with the columns of the plain files."""
-    plain = 1 if like.op in PRODUCT_OPERATIONS else like.plain  # the others are bounds
+    plain = 1 if like.op in DOT_OPERATIONS else like.plain  # the others are bounds
     columns = like.columns[:plain]
     names = like.op, like.format, like.float
     by_column = [exact_answers(*names, inputs, Policy.parse(column)) for column in columns]

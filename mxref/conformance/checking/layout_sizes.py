@@ -29,6 +29,7 @@ from mxref.conformance.checking.layout_replies import (
 )
 from mxref.conformance.checking.memory import MEMORIES
 from mxref.conformance.checking.rules import Rule, rule_of
+from mxref.conformance.checking.sizes import least_wrong
 from mxref.conformance.verdict.uses import Use
 from mxref.policy.policy import Policy
 from mxref.targets.calls import is_fault, quiet
@@ -248,17 +249,16 @@ def _exact_least(function: Function, rule: Rule, calls: Sequence[Reply]) -> tupl
     subject = example.question.subject
     if rule.least is None or subject.op not in UNITS:
         return rule.text, example
-    unit, wrong = rule.least
-    right = max(n for one in calls if (n := one.question.shape[1]) < wrong)
-    while wrong - right > 1:
-        middle = (wrong + right) // 2
-        asked = (ask(function, Question(subject, (1, middle), draw=draw)) for draw in range(3))
-        found = next((one for one in asked if one.wrong), None)
-        if found is None:
-            right = middle
-        else:
-            wrong, example = middle, found
-    return f"{wrong:,} {unit} and more", example
+    unit, right, wrong = rule.least
+    found = {wrong: example}
+
+    def is_wrong(count: int) -> bool:
+        asked = (ask(function, Question(subject, (1, count), draw=draw)) for draw in range(3))
+        found.update((count, one) for one in itertools.islice((o for o in asked if o.wrong), 1))
+        return count in found
+
+    wrong = least_wrong(right, wrong, is_wrong)
+    return f"{wrong:,} {unit} and more", found[wrong]
 
 
 def _state(function: Function, group: Sequence[Question]) -> tuple[str, str] | None:

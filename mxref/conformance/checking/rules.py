@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.conformance.checking.sizes import STEPS, residues_text
-
-__all__ = ["Features", "Rule", "rule_of"]
+__all__ = ["STEPS", "Features", "Rule", "residues_text", "rule_of"]
 
 #: What is known of a call: a count by its unit in the plural, or a property in words by any name.
 Features = Mapping[str, int | str]
 
+#: Steps of sizes: pairs, vectors, warps, blocks of threads.
+STEPS = (2, 4, 8, 16, 32, 64, 128, 256)
 #: Steps of which wrong calls have few remainders, if it is remainders that decide.
 _SMALL_STEPS = (4, 8)
 #: The largest share of right calls among those that a rule covers, with one property and with two.
@@ -28,12 +29,13 @@ class Rule:
     Args:
         text: the properties, to be read after "calls with".
         inside: for each call whether it has them.
-        least: the unit and the count of a rule that is "N rows and more" alone.
+        least: the unit of a rule that is "N rows and more" alone, the largest count that it does
+            not hold of, and the least that it does.
     """
 
     text: str
     inside: NDArray[np.bool_]
-    least: tuple[str, int] | None = None
+    least: tuple[str, int, int] | None = None
 
 
 def rule_of(features: Sequence[Features], wrong: Sequence[bool]) -> Rule | None:
@@ -46,7 +48,7 @@ def rule_of(features: Sequence[Features], wrong: Sequence[bool]) -> Rule | None:
         wrong: for each call whether its answer is wrong.
 
     >>> axes = ("axis 0", "axis 1")
-    >>> calls = [{"rows": n, "axis": axis} for n in (1, 31, 33, 64) for axis in axes]
+    >>> calls = [{"rows": n, "axis": axis} for n in (1, 32, 33, 64) for axis in axes]
     >>> wrong = [call["rows"] > 32 and call["axis"] == "axis 0" for call in calls]
     >>> rule_of(calls, wrong).text
     '33 rows and more, and axis 0'
@@ -72,19 +74,37 @@ def _joined(one: str, other: str) -> str:
     return f"{one}{',' * (' and ' in one)} and {other}"
 
 
+def _from(below: int, least: int, name: str) -> str:
+    """From a count on, if the next smaller one was asked; else beyond the last that was."""
+    return f"{least:,} {name} and more" if least == below + 1 else f"more than {below:,} {name}"
+
+
+def _up_to(most: int, above: int, name: str) -> str:
+    if above == most + 1 > 2:
+        return f"{most:,} {name} and fewer"
+    return f"fewer than {above:,} {name}"
+
+
+def _between(below: int, above: int, name: str) -> str:
+    return f"more than {below:,} and fewer than {above:,} {name}"
+
+
 def _rules(features: Sequence[Features], bad: NDArray[np.bool_]) -> Iterator[Rule]:
     """Every rule of one property, the plainer ones first."""
     counts = [name for name, value in features[0].items() if isinstance(value, int)]
     for name in counts:
         column = np.array([one[name] for one in features], np.int64)
         sizes = np.unique(column).tolist()
-        for size in sizes[:0:-1]:
-            yield Rule(f"{size:,} {name} and more", column >= size, (name, size))
-        for size in sizes[:-1]:
-            text = f"{size:,} {name} and fewer" if size > 1 else f"fewer than 2 {name}"
-            yield Rule(text, column <= size)
-        for size in sizes:
-            yield Rule(f"{size:,} {name}", column == size)
+        for below, size in zip(sizes[-2::-1], sizes[:0:-1], strict=True):
+            yield Rule(_from(below, size, name), column >= size, (name, below, size))
+        for size, above in pairwise(sizes):
+            yield Rule(_up_to(size, above, name), column <= size)
+        for below, size, above in zip(
+            [0, *sizes], sizes, [*sizes[1:], sizes[-1] + 1], strict=False
+        ):
+            alone = below + 1 == size == above - 1
+            text = f"{size:,} {name}" if alone else _between(below, above, name)
+            yield Rule(text, column == size)
     for name in (name for name in features[0] if name not in counts):
         words = np.array([one[name] for one in features])
         for word in dict.fromkeys(words.tolist()):
@@ -100,3 +120,18 @@ def _rules(features: Sequence[Features], bad: NDArray[np.bool_]) -> Iterator[Rul
             if wrong.size >= 2 * len(rests) and (text := residues_text(rests, step)):
                 inside = np.isin(column % step, list(rests))
                 yield Rule(f"a number of {name} that is {text}", inside)
+
+
+def residues_text(wrong: set[int], step: int) -> str:
+    """Remainders of wrong sizes in words; empty if they are not worth saying.
+
+    >>> residues_text({1, 2, 3}, 4), residues_text({0}, 4), residues_text({1, 3}, 4)
+    ('no multiple of 4', 'a multiple of 4', '1 or 3 above a multiple of 4')
+    """
+    if wrong == set(range(1, step)):
+        return f"no multiple of {step}"
+    if wrong == {0}:
+        return f"a multiple of {step}"
+    if len(wrong) > 3:
+        return ""
+    return f"{' or '.join(map(str, sorted(wrong)))} above a multiple of {step}"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["STEPS", "Sized", "places_text", "residues_text", "size_rule"]
+from mxref.conformance.checking.rules import STEPS, Rule, rule_of
 
-#: Steps of sizes: pairs, vectors, warps, blocks of threads.
-STEPS = (2, 4, 8, 16, 32, 64, 128, 256)
+__all__ = ["Sized", "least_wrong", "places_text", "size_rule"]
+
 #: The share of right calls that a rule may hold of: those without a case that shows the fault.
 _TOLERATED = 0.2
 
@@ -24,69 +24,42 @@ class Sized:
     bad: bool
 
 
-Rule = tuple[str, Callable[[int], bool]]
-
-
-def size_rule(calls: Sequence[Sized], unit: str) -> str | None:
-    """The property of its size that makes a call wrong, in words; None if there is none.
+def size_rule(calls: Sequence[Sized], unit: str) -> tuple[Rule, str] | None:
+    """The property of its size that makes a call wrong, with counts; None if there is none.
 
     It holds of every size with a wrong call, and of few sizes without.
 
     >>> calls = [Sized(n, n >= 9 and n % 4 != 0) for n in range(1, 40)]
-    >>> size_rule(calls, "rows")
-    '9 rows and more, whose number is no multiple of 4 (24 of 24 such sizes; 15 others are right)'
+    >>> rule, counts = size_rule(calls, "rows")
+    >>> print(rule.text)
+    9 rows and more, and a number of rows that is no multiple of 4
+    >>> counts
+    '24 of 24 such sizes; 15 others are right'
     >>> size_rule([Sized(n, n % 3 == 0) for n in range(1, 40)], "rows") is None
     True
     """
-    bad = sorted({call.size for call in calls if call.bad})
-    good = sorted({call.size for call in calls} - set(bad))
-    if not bad or not good:
+    sizes = sorted({call.size for call in calls})
+    bad = {call.size for call in calls if call.bad}
+    rule = rule_of([{unit: size} for size in sizes], [size in bad for size in sizes])
+    if rule is None:
         return None
-    found = []
-    for text, holds in _rules(bad, unit):
-        outside = [size for size in good if not holds(size)]
-        inside = len(bad) + len(good) - len(outside)
-        share = 1 - len(bad) / inside
-        if all(map(holds, bad)) and outside and share <= _TOLERATED:
-            counts = f"{len(bad)} of {inside} such sizes; {len(outside)} others are right"
-            found.append((share, f"{text} ({counts})"))
-    return min(found, key=lambda pair: pair[0])[1] if found else None
+    inside = int(rule.inside.sum())
+    if len(bad) < (1 - _TOLERATED) * inside:
+        return None
+    counts = f"{len(bad)} of {inside} such sizes; {len(sizes) - inside} others are right"
+    return rule, counts
 
 
-def _rules(bad: Sequence[int], unit: str) -> Iterator[Rule]:
-    """Candidates, the plainest first."""
-    if len(bad) == 1:
-        yield f"{bad[0]:,} {unit}", lambda n: n == bad[0]
-    least, most = bad[0], bad[-1]
-    yield f"{least:,} {unit} and more", lambda n: n >= least
-    yield f"{most:,} {unit} and fewer", lambda n: n <= most
-    for step in STEPS:
-        wrong = {size % step for size in bad}
-        text = residues_text(wrong, step)
-        if len(wrong) == step or not text:
-            continue
-        yield f"a number of {unit} that is {text}", _among(wrong, step, 0)
-        above = f"{least:,} {unit} and more, whose number is {text}"
-        yield above, _among(wrong, step, least)
+def least_wrong(right: int, wrong: int, is_wrong: Callable[[int], bool]) -> int:
+    """The least wrong number above a right one, by bisection.
 
-
-def _among(residues: set[int], step: int, least: int) -> Callable[[int], bool]:
-    return lambda n: n >= least and n % step in residues
-
-
-def residues_text(wrong: set[int], step: int) -> str:
-    """Remainders of wrong sizes in words; empty if they are not worth saying.
-
-    >>> residues_text({1, 2, 3}, 4), residues_text({0}, 4), residues_text({1, 3}, 4)
-    ('no multiple of 4', 'a multiple of 4', '1 or 3 above a multiple of 4')
+    >>> least_wrong(257, 65573, lambda size: size > 65535)
+    65536
     """
-    if wrong == set(range(1, step)):
-        return f"no multiple of {step}"
-    if wrong == {0}:
-        return f"a multiple of {step}"
-    if len(wrong) > 3:
-        return ""
-    return f"{' or '.join(map(str, sorted(wrong)))} above a multiple of {step}"
+    while wrong - right > 1:
+        middle = (wrong + right) // 2
+        right, wrong = (right, middle) if is_wrong(middle) else (middle, wrong)
+    return wrong
 
 
 def places_text(places: Sequence[tuple[NDArray[np.int64], int]], unit: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 from mxref.cases.records import VectorFile, padded, stripped
 from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.conformance.checking.batches import FIRST, Call, Ways
-from mxref.conformance.checking.sizes import Sized, places_text, size_rule
+from mxref.conformance.checking.rules import Rule
+from mxref.conformance.checking.sizes import Sized, least_wrong, places_text, size_rule
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
 from mxref.conformance.verdict.uses import Use
@@ -32,13 +34,10 @@ _UNITS = {
     "decode": "codes",
     "decode_scale": "codes",
 }
-_ROWS = sorted({"rows", *_UNITS.values()})
 #: Sizes of the calls that tell what wrong ones have in common.
 _TELLING = (*range(1, 41), 48, 56, 96, 100, 160, 192, 200, 320, 384, 500, 512, 640, 1000)
-#: Rules of calls with so few rows say no more than that there are several.
-_FROM_FEW = tuple(f"{n} {unit} and more (" for n in range(2, 9) for unit in _ROWS)
-#: Calls with more rows have every case in them, so that a rule of this kind may say no more.
-_UP_TO = " and fewer ("
+#: Rules that may say no more than that a call has several rows, or not every case in it.
+_VAGUE = re.compile(r"[2-8] \w+ and more|[\d,]+ \w+ and fewer|fewer than [\d,]+ \w+")
 #: Kinds of use, and what is wrong in calls made otherwise than in batches.
 _OTHERWISE = {
     "held": ("state", "the result of a call is overwritten by the next call"),
@@ -169,18 +168,34 @@ def _of_batches(judge: _Judge, calls: Sequence[Call]) -> tuple[str, str]:
     order = _order(every, bad)
     if order:
         return "state", f"{text}; {order}"
-    rule = size_rule(sized, judge.unit)
-    vague = rule is None or rule.startswith(_FROM_FEW) or _UP_TO in rule
+    found = size_rule(sized, judge.unit)
+    vague = found is None or _VAGUE.fullmatch(found[0].text)
     if vague and _by_company(judge, one, example):
         return "company", f"an answer depends on what else is in the call: {gave}"
-    if rule is not None:
+    if found is not None:
+        rule, counts = found
         wrong = [call for call in (*bad, *telling) if call.changed.size and judge.bad(call)]
         places = [(judge.wrong_places(call), len(call.rows)) for call in wrong if call.turn]
         where = places_text(places, judge.unit)
-        return "size", f"wrong only in calls with {rule}{where}: {judge.example(example)}"
+        text = f"{_exact(judge, one, rule)} ({counts}){where}"
+        return "size", f"wrong only in calls with {text}: {judge.example(example)}"
     if _right_if_longer(one, example, every):
         return "state", f"{text}; right in a call of another size"
     return "company", f"an answer depends on what else is in the call: {gave}"
+
+
+def _exact(judge: _Judge, one: Ways, rule: Rule) -> str:
+    """The text of a rule; of "N rows and more" with the least N, by further calls."""
+    if rule.least is None:
+        return rule.text
+
+    def is_wrong(size: int) -> bool:
+        # A large call has every case in it.
+        turns = (3,) if size >= len(one.inputs) else (3, 4, 5)
+        return any(judge.bad(one.ask(one.chosen(size, turn), 2)) for turn in turns)
+
+    unit, right, wrong = rule.least
+    return f"{least_wrong(right, wrong, is_wrong):,} {unit} and more"
 
 
 def _by_company(judge: _Judge, one: Ways, example: Call) -> bool:

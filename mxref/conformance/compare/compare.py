@@ -12,9 +12,14 @@ from numpy.typing import NDArray
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.answers import choices_read, exact_answers, fast_answers
 from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
-from mxref.cases.words import INTEGER_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.words import (
+    DOT_OPERATIONS,
+    INTEGER_OPERATIONS,
+    LAYER_OPERATIONS,
+    PRODUCT_OPERATIONS,
+)
 from mxref.conformance.compare.integer_policies import nearest
-from mxref.conformance.compare.product_intervals import inside, tolerated
+from mxref.conformance.compare.product_intervals import inside, layers_inside, tolerated
 from mxref.formats.catalog import CodeFormat, block_format
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
@@ -134,8 +139,10 @@ def judged(
     refused, errors, bits = own.errors, asked.errors, profile is not None
     wanted, answers = same_width(own.words, asked.words)
     same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers, bits=bits), axis=1)
-    if file.op in PRODUCT_OPERATIONS and tolerated(policy):
+    if file.op in DOT_OPERATIONS and tolerated(policy):
         same |= inside(file, inputs, answers, "any")
+    if file.op in LAYER_OPERATIONS and tolerated(policy):
+        same |= layers_inside(file, inputs, answers, policy)
     failures = [
         Failure(
             index=i,

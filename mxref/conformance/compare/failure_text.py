@@ -9,11 +9,16 @@ import numpy as np
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout, split
 from mxref.cases.records import VectorFile
-from mxref.cases.words import INTEGER_OPERATIONS, LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.words import (
+    DOT_OPERATIONS,
+    INTEGER_OPERATIONS,
+    LAYER_OPERATIONS,
+    LAYOUT_OPERATIONS,
+)
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.integer_failure_text import integer_difference
 from mxref.conformance.compare.layout_failure_text import layout_difference
-from mxref.conformance.compare.product_failure_text import product_difference
+from mxref.conformance.compare.product_failure_text import layer_difference, product_difference
 from mxref.formats.catalog import E8M0, OTHER_BLOCK_FORMATS, CodeFormat
 from mxref.support.text import hex_float
 from mxref.targets.calls import code_format
@@ -100,7 +105,7 @@ def show_input(file: VectorFile, word: int) -> str:
 
 def show_output(file: VectorFile, word: int) -> str:
     """An output word with its value, for operations with one output word."""
-    if file.op in ("decode", "decode_scale"):
+    if file.op in ("decode", "decode_scale", *DOT_OPERATIONS):
         return show_float(word, LAYOUTS[file.float])
     return show_code(word, E8M0 if file.op == "shared_scale" else code_format(file))
 
@@ -122,7 +127,10 @@ def _first_difference(file: VectorFile, failure: Failure) -> str:
         return layout_difference(
             file, failure, lambda bits: show_float(bits, LAYOUTS[file.float]), show_code
         )
-    if file.op in PRODUCT_OPERATIONS:
+    if file.op in LAYER_OPERATIONS:
+        show = partial(show_float, layout=LAYOUTS[file.float])
+        return layer_difference(file, failure.case, want, got, show)
+    if file.op in DOT_OPERATIONS:
         layout = LAYOUTS[file.float]
         show = partial(show_float, layout=layout)
         return product_difference(file, failure.case.inputs, want[0], got[0], show)

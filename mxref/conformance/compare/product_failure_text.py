@@ -1,4 +1,4 @@
-"""A wrong dot product in words."""
+"""A wrong dot product, or a wrong number of a linear layer, in words."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mxref.bits.floats import LAYOUTS
+from mxref.cases.linear_answers import layer_bounds, layer_parts
 from mxref.cases.product_answers import bounds, groups
 from mxref.cases.product_words import pair_formats, terms
-from mxref.cases.records import VectorFile
+from mxref.cases.records import Case, VectorFile
+from mxref.conformance.compare.product_intervals import is_inside
+from mxref.policy.policy import Policy
 
-__all__ = ["product_difference"]
+__all__ = ["layer_difference", "product_difference"]
 
 
 def product_difference(
@@ -31,3 +34,36 @@ def product_difference(
     largest = float(max(map(abs, products)))
     reach = "exactly" if low == high else f"or from {low} to {high}"
     return f"{count} of magnitudes to {largest:.6g}, {text}: {reach}"
+
+
+def layer_difference(
+    file: VectorFile,
+    case: Case,
+    want: Sequence[int],
+    got: Sequence[int],
+    show_float: Callable[[int], str],
+) -> str:
+    """The first number of an answer about a linear layer that is outside its interval.
+
+    Args:
+        file: the file.
+        case: the case.
+        want: the right answer.
+        got: the answer.
+        show_float: a float of the file in words.
+    """
+    # Intervals are those of the first column with this answer, or of the first column.
+    columns = (c for i, c in enumerate(file.columns) if case.output(i) == want)
+    policy = Policy.parse(next(columns, file.columns[0]))
+    low, high = layer_bounds(file.op, file.format, file.float, case.inputs, policy)
+    if len(got) != len(low):
+        return f"want {len(low)} numbers, got {len(got)}"
+    found = is_inside(low, high, np.array(got, np.uint64), LAYOUTS[file.float])
+    index = left = int(np.argmin(found))
+    parts = iter(layer_parts(file.op, case.inputs))
+    name, size = next(parts)
+    while left >= size:
+        left -= size
+        name, size = next(parts)
+    place = f"number {left} of {size} of {name}"
+    return f"{place}: want {show_float(want[index])}, got {show_float(got[index])}"

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.cases.linear_answers import layer_bounds
 from mxref.cases.product_answers import bounds, groups
 from mxref.cases.product_words import Side, pair_formats
-from mxref.cases.records import VectorFile
+from mxref.cases.records import VectorFile, stripped
 from mxref.policy.choices import Accumulation
 from mxref.policy.policy import Policy
 
-__all__ = ["inside", "inside_all", "is_inside", "tolerated"]
+__all__ = ["inside", "inside_all", "is_inside", "layers_inside", "tolerated"]
 
 Words = NDArray[np.uint64]
 Bools = NDArray[np.bool_]
@@ -76,4 +77,20 @@ def inside(file: VectorFile, inputs: Words, answers: Words, rounding: Rounding) 
     for some, a, b in groups(inputs):
         got = answers[some, :1] + np.zeros(len(some), np.uint64)
         found[some] = np.diagonal(inside_all(file, a, b, got, rounding))
+    return found
+
+
+def layers_inside(file: VectorFile, inputs: Words, answers: Words, policy: Policy) -> Bools:
+    """Whether all numbers of answers about linear layers are inside their intervals.
+
+    These are the intervals of the operands as the policy quantizes them, with additions that round
+    to nearest.
+    """
+    found = np.zeros(len(inputs), bool)
+    for i, (row, answer) in enumerate(zip(inputs, answers, strict=True)):
+        names = file.op, file.format, file.float
+        low, high = layer_bounds(*names, stripped(row), policy)
+        got = np.array(stripped(answer), np.uint64)
+        same = got.shape == low.shape
+        found[i] = same and bool(is_inside(low, high, got, LAYOUTS[file.float]).all())
     return found

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
-from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.cases.words import VARIED_OPERATIONS
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
 
 __all__ = ["SIZES", "Call", "has_batches"]
@@ -74,4 +74,4 @@ def has_batches(file: VectorFile) -> bool:
     False
     """
     block = OTHER_BLOCK_FORMATS.get(file.format)
-    return file.op not in LAYOUT_OPERATIONS and not (block is not None and block.tensor_scale)
+    return file.op not in VARIED_OPERATIONS and not (block is not None and block.tensor_scale)

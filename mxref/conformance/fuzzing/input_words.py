@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mxref import strategies
 from mxref.bits.floats import F32, LAYOUTS, U8
 from mxref.cases.layout_answers import packing_of
+from mxref.cases.product_words import PAIRS, pair_formats
 from mxref.cases.records import NO_WORD, padded
 from mxref.conformance.fuzzing.variants import VARIANTS
 from mxref.formats.catalog import (
@@ -70,6 +71,7 @@ def subjects(policy: Policy) -> Iterator[tuple[str, str, str]]:
         ("pack_blocks", BLOCK_FORMATS, ("bytes",)),
         ("unpack_blocks", BLOCK_FORMATS, ("bytes",)),
         ("quantize_tensor", BLOCK_FORMATS, floats),
+        ("matmul", PAIRS, ("f32",)),
     ):
         yield from itertools.product((op,), formats, slots)
         if op == "pack":
@@ -102,12 +104,33 @@ def _rows(op: str, format: str, slot: str, policy: Policy) -> Rows:
             return _column(stretches(_AROUND_ONE, 48))
         case "quantize" | "dequantize":
             return _blocks(op, format, slot, policy)
+        case "matmul":
+            return _dots(format)
         case "quantize_tensor":
             element = block_format(format).element.name
             near = strategies.near_thresholds(element, slot, policy)
             bits = _patterns(element, slot, policy) | near
             return strategies.tensors(slot, dims=2, orders=("C",), bits=bits).map(_tensor_words)
     return _layouts(op, format, policy).map(lambda row: [row])
+
+
+def _dots(format: str) -> Rows:
+    """Dot products of one length: codes of all kinds, scales near 1 and at their ends."""
+    scales = st.integers(0x70, 0x8E) | st.sampled_from((0x00, 0x01, 0x61, 0x83, 0xFE, 0xFF))
+
+    def of(blocks: int) -> Rows:
+        sides = []
+        for fmt in pair_formats(format):
+            codes = st.integers(0, fmt.element.code_count - 1)
+            sides += [_some(scales, blocks), _some(codes, 32 * blocks)]
+        row = st.tuples(*sides).map(lambda parts: [word for part in parts for word in part])
+        return st.lists(row, min_size=1, max_size=4)
+
+    return st.integers(1, 3).flatmap(of)
+
+
+def _some(words: st.SearchStrategy[int], count: int) -> st.SearchStrategy[list[int]]:
+    return st.lists(words, min_size=count, max_size=count)
 
 
 def _column(words: st.SearchStrategy[list[int]]) -> Rows:

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.cases.product_words import operands
 from mxref.cases.records import VectorFile, stripped, words
-from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.cases.words import VARIED_OPERATIONS
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
@@ -24,7 +25,7 @@ __all__ = ["reproduction"]
 
 Words = NDArray[np.uint64]
 #: Operations that return numbers, and those that return scale codes and codes.
-_TO_FLOATS = ("decode", "decode_scale", "dequantize")
+_TO_FLOATS = ("decode", "decode_scale", "dequantize", "matmul")
 _TO_PAIRS = ("quantize", "unpack_blocks", "quantize_tensor")
 #: How often the code asks a question whose answer changes.
 _TIMES = 100
@@ -47,7 +48,7 @@ def reproduction(
     if command is not None:
         return "\n".join(_shell(command, file, inputs[call.order], failure))
     scaled = OTHER_BLOCK_FORMATS.get(file.format)
-    if file.op in LAYOUT_OPERATIONS or (scaled is not None and scaled.tensor_scale):
+    if file.op in VARIED_OPERATIONS or (scaled is not None and scaled.tensor_scale):
         inputs = inputs[failure.index : failure.index + 1]  # asked one by one
     return "\n".join(_python(target, file, call.of(inputs), failure, changes=changes))
 
@@ -174,6 +175,12 @@ def _call(file: VectorFile, inputs: Words) -> tuple[dict[str, str], str]:
             assigned["codes"] = _bytes(inputs[:, 1:].tolist())
             dtype = f"np.dtype({_DTYPES[file.float]})"
             return assigned, f"dequantize(scale_codes, codes, {name}, {dtype}{more})"
+        case "matmul":
+            for side, rows in zip("ab", operands(row), strict=True):
+                assigned[f"scales_{side}"] = _bytes([list(rows.scales)])
+                assigned[f"codes_{side}"] = _bytes([list(rows.codes)])
+            formats = ", ".join(f'"{one}"' for one in file.format.split("-"))
+            return assigned, f"matmul({', '.join(assigned)}, {formats})"
         case "pack":
             assigned["codes"] = _bytes(list(row))
             return assigned, f"pack(codes, {name})"

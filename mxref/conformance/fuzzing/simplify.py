@@ -70,6 +70,9 @@ def attempts(file: VectorFile, count: int) -> Iterator[Attempt]:
         case "quantize_tensor":
             yield lambda row: _dropped(row, 3)
             yield from (_floats(file, place, _IN_TENSORS) for place in range(3, count))
+        case "matmul":
+            yield lambda row: _dropped(row, 0)
+            yield from (_codes(place, 0) for place in range(count))
         case "quantize" | "dequantize":
             fmt = block_format(file.format)
             first = count - fmt.elements_per_block

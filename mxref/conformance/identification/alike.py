@@ -9,44 +9,15 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 
 from mxref.bits.floats import F16, F32, F64, LAYOUTS, FloatLayout
 from mxref.cases.answers import reads
-from mxref.formats.catalog import CodeFormat
+from mxref.cases.product_answers import accumulations
+from mxref.conformance.identification.setting import Setting
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
-from mxref.targets.calls import code_format, without_cases
 
-__all__ = ["Setting", "alike", "because", "members"]
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """An operation on a format, with the float type of its inputs or results.
-
-    Args:
-        op: operation.
-        format: element, scale or block format.
-        float: float type, or the layout of bytes in its place.
-    """
-
-    op: str
-    format: str
-    float: str
-
-    def __str__(self) -> str:
-        return " ".join((self.op, self.format, self.float))
-
-    @property
-    def element(self) -> CodeFormat:
-        """The format of the codes."""
-        return code_format(without_cases(self.op, self.format, self.float))
-
-    @property
-    def layout(self) -> FloatLayout:
-        """The float type; float32 where there is none."""
-        return LAYOUTS.get(self.float, F32)
+__all__ = ["alike", "because", "members"]
 
 
 def members(setting: Setting, choice: str) -> list[str]:
@@ -61,6 +32,8 @@ def members(setting: Setting, choice: str) -> list[str]:
             return [one for one in some if one.startswith("stochastic")]
         case _, "rounding":  # the others need random bits
             return [one for one in some if not one.startswith("stochastic")]
+        case "matmul", "accumulation":
+            return list(accumulations(setting.format))
         case "encode_scale", "scale_overflow":
             return [one for one in some if one != "wrap"]
         case "pack_blocks" | "unpack_blocks", "scale_place":
@@ -313,8 +286,12 @@ _REASONS: tuple[_Reason, ...] = (
 )
 
 
-def because(setting: Setting, choice: str, values: Collection[str], known: Known) -> str:
-    """Why these members of a choice cannot be told apart, given the other choices.
+def because(
+    setting: Setting, choice: str, values: Collection[str], known: Known, *, wrong: bool = False
+) -> str:
+    """Why these members of a choice were not told apart, given the other choices.
+
+    If there are wrong answers, which no policy gives, inputs that were asked may tell them apart.
 
     >>> setting, known = Setting("encode", "e4m3", "f32"), {"overflow": "saturate"}
     >>> because(setting, "clamp", ("after_rounding", "before_rounding"), known)
@@ -328,7 +305,8 @@ def because(setting: Setting, choice: str, values: Collection[str], known: Known
             covered = {one for one, group in left.items() if not some or group & set(some)}
             if len(covered) == len(left):
                 return "; ".join([*sentences, sentence])
-        sentences.append("no input tells them apart under the other choices")
+        never = "no input tells them apart under the other choices"
+        sentences.append("the answers are of no policy" if wrong else never)
     return "; ".join(dict.fromkeys(sentences))
 
 

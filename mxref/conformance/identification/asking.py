@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from mxref.cases.answers import reads
 from mxref.cases.records import NO_WORD, padded, same_width, stripped
-from mxref.conformance.identification.alike import Setting
 from mxref.conformance.identification.pools import Pool, Words
 from mxref.conformance.identification.predicted import comparable, hashed, predicted, shown
+from mxref.conformance.identification.setting import Setting
 from mxref.conformance.identification.space import Space, simplest
 from mxref.targets.calls import without_cases
 from mxref.targets.target import Target
@@ -116,8 +116,13 @@ def narrowed(space: Space, pool: Pool, asked: Asked) -> Space:
     whole = _Questions(asked, pool.words, pool.shows)
     for questions in (few, whole):
         while True:
+            if asked.probes and not any(probe.answer for probe in asked.probes):
+                return space  # nothing to go by, and all policies would remain
             candidates = _candidates(space, names, questions, whole)
-            space = space.keep(candidates[0], questions.closest(candidates, simplest(space)))
+            closest = questions.closest(candidates, simplest(space))
+            if closest is None:
+                return space
+            space = space.keep(candidates[0], closest)
             base = simplest(space)
             left = _candidates(space, names, questions, whole)
             chosen = separating([questions[base | one] for one in left])
@@ -153,8 +158,8 @@ class _Questions:
 
     def closest(
         self, candidates: Sequence[Mapping[str, str]], base: Mapping[str, str]
-    ) -> list[Mapping[str, str]]:
-        """The candidates that give the most answers."""
+    ) -> list[Mapping[str, str]] | None:
+        """The candidates that give the most answers; None if no candidate gives any of them."""
         wrong = []
         for one in candidates:
             want = self[{**base, **one}][self.rows]
@@ -162,6 +167,8 @@ class _Questions:
             if self.asked.setting.op in _SIZED:  # no answer to bytes of another size
                 differ &= want != np.uint64(0)
             wrong.append(int(differ.sum()))
+        if self.rows and min(wrong) == len(self.rows):  # as of a target that only raises
+            return None
         return [one for one, some in zip(candidates, wrong, strict=True) if some == min(wrong)]
 
 

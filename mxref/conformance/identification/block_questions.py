@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -10,7 +11,6 @@ from mxref.bits.floats import F16, FloatLayout
 from mxref.cases.answers import fast_answers
 from mxref.cases.grid import grid, pattern
 from mxref.cases.splitmix import splitmix64
-from mxref.conformance.identification.alike import Setting
 from mxref.conformance.identification.pools import (
     Maker,
     Pool,
@@ -31,6 +31,7 @@ from mxref.conformance.identification.scale_questions import (
     type_tops,
     usual_amaxes,
 )
+from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import E8M0
 from mxref.policy.policy import Policy
 
@@ -97,6 +98,11 @@ def block_pools(setting: Setting) -> tuple[Maker, ...]:
         lambda found: _inside(setting, found),
         lambda found: _small(setting, found),
         lambda found: _large(setting, found),
+        *(
+            [partial(_large_under_least, setting)]
+            if layout.exponent_bits > F16.exponent_bits
+            else []
+        ),
         extremes,
         infs,
         nans,
@@ -190,12 +196,23 @@ def _small(setting: Setting, found: Policy) -> Pool:
 
 
 def _large(setting: Setting, found: Policy) -> Pool:
+    blocks = _overflowing(setting, found, _exponent(setting))
+    return Pool("overflow", (*_ROUNDS, *_BEYOND), blocks, (0,))
+
+
+def _large_under_least(setting: Setting, found: Policy) -> Pool:
+    """Overflow under the least scale, where a rule that multiplies in float32 rounds most."""
+    blocks = _overflowing(setting, found, setting.element.emax - E8M0.bias)
+    return Pool("overflow under the least scale", (*_ROUNDS, *_BEYOND), blocks)
+
+
+def _overflowing(setting: Setting, found: Policy, exponent: int) -> Words:
+    """Blocks of the largest amax with the scale of 2**exponent, and numbers near the largest."""
     layout = setting.layout
-    points, code, amax = _points(setting, found, _exponent(setting))
+    points, code, amax = _points(setting, found, exponent)
     _, high = _ends(setting, code)
     kept = np.append(points[points >= high - 2], np.uint64(amax))
-    blocks = _filled(both_signs(kept, layout), amax, layout)
-    return Pool("overflow", (*_ROUNDS, *_BEYOND), blocks, (0,))
+    return _filled(both_signs(kept, layout), amax, layout)
 
 
 def _spread(amaxes: Words, layout: FloatLayout) -> Words:

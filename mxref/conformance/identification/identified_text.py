@@ -9,7 +9,9 @@ from typing import Any
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import reads
 from mxref.cases.records import words
+from mxref.cases.words import DOT_OPERATIONS
 from mxref.conformance.compare.failure_text import show_code, show_float
+from mxref.conformance.identification.accumulation_rows import show_rows, unnamed_text
 from mxref.conformance.identification.identify import ChoiceFinding, Clash, Identified
 from mxref.formats.catalog import E8M0
 from mxref.policy.policy import Policy
@@ -47,6 +49,8 @@ def show_probe(found: Identified, number: int, word: int, answer: Sequence[int] 
         target = E8M0 if op == "shared_scale" else fmt
         drawn = f", random bits {asked[1]:x} of {asked[2]}" if len(asked) == 3 else ""
         return f"{show_float(asked[0], layout)}{drawn} -> {came or show_code(got, target)}"
+    if op in DOT_OPERATIONS:
+        return f"{show_rows(asked)} -> {came or show_float(got, layout)}"
     if op in ("decode", "decode_scale"):
         return f"{show_code(asked[0], fmt)} -> {came or show_float(got, layout)}"
     if op == "dequantize":
@@ -134,7 +138,7 @@ def lines(group: Sequence[Identified]) -> tuple[str, list[tuple[str, str, str]],
     probes = max(len(one.probes) for one in group)
     title = f"{first.op} {first.format}{f' ({floats})' if floats else ''}: {probes} probes"
     common, rows, rest = _common(group), [], []
-    for name in reads(first.op):
+    for name in reads(first.op) if group[0].answered else ():
         findings = [(one, f) for one in group for f in one.findings if f.choice == name]
         if len(findings[0][1].values) < len(Policy.members(name)) and any(
             finding.shown for _, finding in findings
@@ -145,7 +149,8 @@ def lines(group: Sequence[Identified]) -> tuple[str, list[tuple[str, str, str]],
                 rows.append((name if i == 0 else "", value, text))
         if len(common[name]) > 1:
             why = next(finding.because for _, finding in findings if finding.because)
-            rest.append(f"unobservable: {name}={'|'.join(common[name])}, because {why}")
+            word = "unobservable" if group[0].consistent else "not told"
+            rest.append(f"{word}: {name}={'|'.join(common[name])}, because {why}")
     for one in group:
         for factor in one.space.factors:
             if len(factor.names) > 1 and all(len(common[name]) > 1 for name in factor.names):
@@ -155,6 +160,9 @@ def lines(group: Sequence[Identified]) -> tuple[str, list[tuple[str, str, str]],
                 )
                 rest.append(f"only together: {'; '.join(together)}")
         rest += [f"inconsistent: {show_clash(one, clash)}" for clash in one.clashes[:_CLASHES]]
+        if one.clashes and first.op in DOT_OPERATIONS:
+            answered = [(probe.words, probe.answer[0]) for probe in one.probes if probe.answer]
+            rest.append(unnamed_text(first.format, first.float, answered))
         if len(one.clashes) > _CLASHES:
             rest.append(f"inconsistent: {len(one.clashes)} of {len(one.probes)} probes in all")
     policy = common_policy(group) if group[0].consistent else None
@@ -164,6 +172,8 @@ def lines(group: Sequence[Identified]) -> tuple[str, list[tuple[str, str, str]],
         rest.append(f"equals: {policy}; profiles: {listed or 'none'}")
     elif listed:
         rest.append(f"equals no policy; profiles: {listed}; nearest policy: {group[0].policy}")
+    elif not group[0].answered:
+        rest.append("equals no policy: nothing was answered")
     else:
         rest.append(f"equals no policy; nearest: {group[0].policy}")
     return title, rows, list(dict.fromkeys(rest))
@@ -188,7 +198,11 @@ def show_clash(found: Identified, clash: Clash) -> str:
     would = f", as under {listed}" if listed else ""
     want = show_probe(found, clash.probe, clash.word, clash.want).rpartition(" -> ")[2]
     shown = show_probe(found, clash.probe, clash.word, got)
-    return f"{shown}{would}; the other answers want {want}"
+    if not found.answered:
+        return shown
+    others = len(found.clashes) < len(found.probes)
+    by = "the other answers want" if others else "the nearest policy wants"
+    return f"{shown}{would}; {by} {want}"
 
 
 def identified_json(found: Sequence[Identified]) -> list[dict[str, Any]]:

@@ -9,13 +9,20 @@ import numpy as np
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import reads
+from mxref.cases.product_words import PAIRS
 from mxref.cases.records import padded, stripped
-from mxref.cases.words import INTEGER_OPERATIONS, OPERATIONS
+from mxref.cases.words import (
+    DOT_OPERATIONS,
+    INTEGER_OPERATIONS,
+    LAYER_OPERATIONS,
+    OPERATIONS,
+)
 from mxref.conformance.compare.compare import same_answers
-from mxref.conformance.identification.alike import Setting, alike, because
+from mxref.conformance.identification.alike import alike, because
 from mxref.conformance.identification.asking import PROBES, Asked, Probe, narrowed
 from mxref.conformance.identification.pools import Pool, Words
 from mxref.conformance.identification.questions import pools
+from mxref.conformance.identification.setting import Setting
 from mxref.conformance.identification.space import Space, simplest
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
 from mxref.policy.policy import Policy
@@ -85,6 +92,11 @@ class Identified:
     def consistent(self) -> bool:
         """Whether some policy gives all answers."""
         return not self.clashes
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is an answer at all, so that something was learned."""
+        return any(probe.answer is not None for probe in self.probes)
 
     @property
     def count(self) -> int:
@@ -174,14 +186,17 @@ def identify(
 
 def settings() -> Iterator[Setting]:
     """Every operation with its formats and float types, in order."""
-    for op in (op for op in OPERATIONS if op not in INTEGER_OPERATIONS):
+    others = (*LAYER_OPERATIONS, *INTEGER_OPERATIONS)
+    for op in (op for op in OPERATIONS if op not in others):
         floats: Collection[str] = LAYOUTS
         formats: Collection[str] = ELEMENT_FORMATS
         if op.startswith(("quantize", "dequantize")) or op.endswith("_blocks"):
             formats = BLOCK_FORMATS
         elif op.endswith(("encode_scale", "decode_scale", "_scales")):
             formats = (E8M0.name,)
-        if op in ("decode", "decode_scale"):
+        if op in DOT_OPERATIONS:
+            formats, floats = PAIRS, ("f32",)
+        elif op in ("decode", "decode_scale"):
             floats = ("f32",)
         elif "pack" in op:
             floats = ("bytes",)
@@ -250,5 +265,5 @@ def _finding(
             for member in groups[first]:
                 ruled[member] = (probe, int(differ[first][probe]))
     known = {other: "|".join(space.values(other)) for other in reads(setting.op)}
-    why = because(setting, name, values, known) if len(values) > 1 else ""
+    why = because(setting, name, values, known, wrong=bool(wrong)) if len(values) > 1 else ""
     return ChoiceFinding(name, tuple(values), ruled, why)

@@ -14,7 +14,8 @@ from mxref.blocks.quantization import quantize
 from mxref.cases.answers import fast_answers
 from mxref.cases.records import NO_WORD, padded
 from mxref.cases.splitmix import splitmix64
-from mxref.conformance.identification.alike import Setting
+from mxref.cases.words import DOT_OPERATIONS
+from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import block_format
 from mxref.policy.policy import Policy
 
@@ -82,9 +83,11 @@ def _scales(setting: Setting, words: Words, policy: Policy) -> NDArray[np.uint64
 
 
 def comparable(setting: Setting, answers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Answers with every NaN of a float type replaced by one NaN."""
-    if setting.op in ("decode", "decode_scale", "dequantize"):
-        layout = setting.layout
+    """Answers with every NaN of a float type replaced by one NaN; of products -0 by +0."""
+    layout = setting.layout
+    if setting.op in DOT_OPERATIONS:  # the sign of a zero depends on much else
+        answers = np.where(answers == np.uint64(layout.sign_bit), np.uint64(0), answers)
+    if setting.op in ("decode", "decode_scale", "dequantize", *DOT_OPERATIONS):
         magnitude = answers & np.uint64(layout.sign_bit - 1)
         is_nan = (magnitude > np.uint64(layout.inf_bits)) & (answers != np.uint64(NO_WORD))
         one_nan: NDArray[np.uint64] = np.where(is_nan, np.uint64(layout.nan_bits), answers)

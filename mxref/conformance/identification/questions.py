@@ -13,7 +13,7 @@ import numpy as np
 from mxref.bits.floats import F16, FloatLayout
 from mxref.cases.grid import grid, pattern
 from mxref.cases.records import padded
-from mxref.conformance.identification.alike import Setting
+from mxref.conformance.identification.accumulation_rows import accumulation_pool
 from mxref.conformance.identification.block_questions import block_pools
 from mxref.conformance.identification.pools import (
     Maker,
@@ -28,6 +28,7 @@ from mxref.conformance.identification.pools import (
     power_bits,
 )
 from mxref.conformance.identification.scale_questions import encode_scale_pools, shared_scale_pools
+from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import E8M0, CodeFormat
 from mxref.policy.policy import READS, Policy
 
@@ -56,6 +57,8 @@ def pools(setting: Setting) -> tuple[Maker, ...]:
         case "decode_scale":
             codes = np.arange(E8M0.code_count, dtype=np.uint64)
             made = [Pool("scales", (), codes[:, np.newaxis], [0, 1, 0x7F, 0xFE, 0xFF])]
+        case "matmul":
+            made = [accumulation_pool(setting.format)]
         case _:
             made = _layouts(setting)
     return tuple(lambda _, pool=pool: pool for pool in made)

@@ -8,7 +8,7 @@ import numpy as np
 
 from mxref.bits.floats import F16, FloatLayout, compose, split
 from mxref.cases.grid import pattern
-from mxref.conformance.identification.alike import Setting, narrower
+from mxref.conformance.identification.alike import narrower
 from mxref.conformance.identification.pools import (
     Pool,
     Words,
@@ -21,6 +21,7 @@ from mxref.conformance.identification.pools import (
     power_bits,
     times,
 )
+from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import CodeFormat
 from mxref.policy.scale_rule import ScaleRule
 

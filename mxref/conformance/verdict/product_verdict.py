@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from mxref.cases.words import PRODUCT_OPERATIONS
 from mxref.conformance.verdict.describe.product_description import OUTSIDE
 from mxref.conformance.verdict.row import VerifyRow
 
-__all__ = ["product_verdict"]
+__all__ = ["accumulation_notes", "product_verdict"]
 
 
 def product_verdict(rows: Sequence[VerifyRow]) -> str:
@@ -17,3 +17,10 @@ def product_verdict(rows: Sequence[VerifyRow]) -> str:
     answered = all(failure.got is not None for row in failing for _, failure in row.failures)
     of_products = all(row.op in PRODUCT_OPERATIONS for row in failing)
     return OUTSIDE if failing and of_products and answered else ""
+
+
+def accumulation_notes(rows: Sequence[VerifyRow]) -> Iterator[str]:
+    """How each pair of formats adds of which nothing is wrong; failing ones are described."""
+    for row in rows:
+        if row.op in PRODUCT_OPERATIONS and row.description is not None and not row.failures:
+            yield f"{row.op} {row.format}: {row.description.text}"

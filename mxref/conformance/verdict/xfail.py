@@ -11,10 +11,12 @@ listed and passes is an error, so that the list cannot rot.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mxref.conformance.verdict.row import kind_of, listed_as
+from mxref.support.text import damage
 from mxref.support.whole_file import read_file, write_file
 
 if TYPE_CHECKING:
@@ -136,19 +138,30 @@ def _groups(path: Path) -> list[dict[str, Any]]:
     try:
         record = json.loads(data.decode("utf-8"))
         groups = record["groups"]
+        if not isinstance(groups, list) or not all(isinstance(one, dict) for one in groups):
+            raise ValueError("groups are a list of objects")
         for group in groups:
-            if set(group) - {"kinds"} != _KEYS:
-                raise KeyError("a group has reason, link and cases, and may have kinds")
-            if not isinstance(group["reason"], str) or not isinstance(group["link"], str):
-                raise TypeError("reason and link are strings")
-            kinds = group.get("kinds", [])
-            for some in (group["cases"], kinds):
-                if not isinstance(some, list) or not all(isinstance(one, str) for one in some):
-                    raise TypeError("cases are ids, kinds are strings")
-            if any(len(kind.split(" ", 2)) < 3 for kind in kinds):
-                raise TypeError("a kind has an operation, a format, and a clause or what is wrong")
-            if any(" " in id for id in group["cases"]):
-                raise TypeError("an id has no blanks")
+            _check(group)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise XfailError(f"{path} is no xfail file: {error!r}") from None
+        raise XfailError(f"{path} is no xfail file: {damage(error)}") from None
     return list(groups)
+
+
+def _check(group: Mapping[str, Any]) -> None:
+    """Refuse a group that is none.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if set(group) - {"kinds"} != _KEYS:
+        raise ValueError("a group has reason, link and cases, and may have kinds")
+    if not isinstance(group["reason"], str) or not isinstance(group["link"], str):
+        raise ValueError("reason and link are strings")
+    kinds = group.get("kinds", [])
+    for some in (group["cases"], kinds):
+        if not isinstance(some, list) or not all(isinstance(one, str) for one in some):
+            raise ValueError("cases are ids, kinds are strings")
+    if any(len(kind.split(" ", 2)) < 3 for kind in kinds):
+        raise ValueError("a kind has an operation, a format, and a clause or what is wrong")
+    if any(" " in id for id in group["cases"]):
+        raise ValueError("an id has no blanks")

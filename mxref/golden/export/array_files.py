@@ -23,8 +23,8 @@ from mxref.golden.export.arrays import (
     readmemh,
     safetensors,
 )
-from mxref.support.text import refuse_unknown, unknown_name
-from mxref.support.whole_file import write_file
+from mxref.support.text import damage, refuse_unknown, unknown_name
+from mxref.support.whole_file import read_file, write_file
 
 __all__ = ["check", "files", "write"]
 
@@ -107,20 +107,20 @@ def check(folder: Path, vectors: Path) -> list[str]:
         VectorError: the golden vectors are damaged.
     """
     try:
-        index = json.loads((folder / "index.json").read_bytes())
+        index = json.loads(read_file(folder / "index.json"))
         selection = {name: [str(one) for one in index[name]] for name in SELECTORS}
         made = files(vectors, index["as"], selection)
         shapes = {array["file"]: tuple(array["shape"]) for array in index["arrays"]}
     except OSError as error:
         return [f"index.json cannot be read: {error.strerror}"]
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, RecursionError) as error:
-        return [f"index.json is no index of an export: {error!r}"]
+        return [f"index.json is no index of an export: {damage(error)}"]
     except SelectionError as error:
         return [f"index.json asks for what there is not: {error}"]
     problems = []
     for path, data in made.items():
         try:
-            content = (folder / path).read_bytes()
+            content = read_file(folder / path)
         except OSError as error:
             problems.append(f"{path} cannot be read: {error.strerror}")
             continue

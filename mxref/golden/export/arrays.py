@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.read import VectorError
+from mxref.support.whole_file import read_file
 
 __all__ = ["read_npy"]
 
@@ -53,7 +54,7 @@ def read_npy(path: str | Path, shape: tuple[int, ...] | None = None) -> Words:
             shape; the message names file and reason.
     """
     try:
-        data = Path(path).read_bytes()
+        data = read_file(Path(path))
     except OSError as error:
         raise VectorError(f"{path} cannot be read: {error.strerror}") from None
     if not data.startswith(_MAGIC):

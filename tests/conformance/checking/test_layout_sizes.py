@@ -17,6 +17,7 @@ from mxref.conformance.checking.layout_questions import Question, Subject, quest
 from mxref.conformance.checking.layout_sizes import ask_layouts
 from mxref.conformance.checking.memory import MEMORIES, laid
 from mxref.conformance.checking.rules import rule_of
+from mxref.conformance.checking.sizes import least_wrong
 from mxref.conformance.verdict.uses import Use
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES
@@ -318,7 +319,7 @@ def test_of_what_fails_at_the_vectors_only_sizes_and_state_are_named() -> None:
 
     (use,) = found("quantize_tensor", "mxfp8_e4m3", along_rows, fails=True)
     assert use.kind == "size"
-    assert "wrong only in calls with 70 elements along the axis and more (" in use.text
+    assert "wrong only in calls with more than 64 elements along the axis (" in use.text
 
 
 def test_what_a_profile_refuses_may_be_refused() -> None:
@@ -433,6 +434,18 @@ def test_memory_changes_nothing_but_the_place(memory: int) -> None:
             assert not np.shares_memory(moved, array)
 
 
+def test_the_least_wrong_size_is_found_between_two_that_were_asked() -> None:
+    asked = []
+
+    def is_wrong(size: int) -> bool:
+        asked.append(size)
+        return size > 65_535
+
+    assert least_wrong(257, 65_573, is_wrong) == 65_536
+    assert len(asked) <= 17
+    assert least_wrong(8, 9, is_wrong) == 9
+
+
 def test_rules() -> None:
     calls = [{"rows": n, "kind": kind} for n in (1, 2, 31, 32, 64, 80, 100) for kind in ("a", "b")]
 
@@ -442,7 +455,10 @@ def test_rules() -> None:
 
     assert rule(lambda one: one["kind"] == "a") == "a"
     assert rule(lambda one: one["rows"] >= 32) == "32 rows and more"
-    assert rule(lambda one: one["rows"] <= 2 and one["kind"] == "b") == "2 rows and fewer, and b"
+    assert rule(lambda one: one["rows"] <= 2 and one["kind"] == "b") == "fewer than 31 rows and b"
     assert rule(lambda one: one["rows"] % 32 != 0) == "a number of rows that is no multiple of 32"
-    assert rule(lambda one: one["rows"] == 31) == "31 rows"
+    assert rule(lambda one: one["rows"] == 31) == "more than 2 and fewer than 32 rows"
+    assert rule(lambda one: one["rows"] == 2) == "more than 1 and fewer than 31 rows"
+    assert rule(lambda one: one["rows"] == 1) == "fewer than 2 rows"
+    assert rule(lambda one: one["rows"] > 32) == "more than 32 rows"
     assert rule(lambda one: (one["rows"], one["kind"]) in ((1, "a"), (100, "b"))) == ""

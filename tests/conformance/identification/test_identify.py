@@ -18,10 +18,11 @@ from mxref.cases.answers import reads
 from mxref.cases.records import NO_WORD, padded, same_width
 from mxref.cli import main
 from mxref.conformance import identify, load_target, target_of
-from mxref.conformance.identification.alike import _REASONS, Setting, alike, members
+from mxref.conformance.identification.alike import _REASONS, alike, members
 from mxref.conformance.identification.asking import PROBES, separating
 from mxref.conformance.identification.identify import Identified, identify_one, settings
 from mxref.conformance.identification.predicted import predicted
+from mxref.conformance.identification.setting import Setting
 from mxref.conformance.identification.space import Factor, Space
 from mxref.policy.policy import Policy
 
@@ -82,12 +83,8 @@ def test_random_policies(number: int) -> None:
     check(*random_policy(SCALARS, number))
 
 
-#: Under rceil_reciprocal an overflow shows only where the reciprocal is rounded the wrong way.
-_NOT_ASKED = pytest.mark.xfail(reason="no probe stands at the steps of scale_rule=rceil_reciprocal")
-
-
 @pytest.mark.sampled(7)
-@pytest.mark.parametrize("number", [*range(26), pytest.param(26, marks=_NOT_ASKED), 27])
+@pytest.mark.parametrize("number", range(28))
 def test_random_policies_of_blocks(number: int) -> None:
     check(*random_policy(BLOCKS, number))
 
@@ -156,6 +153,13 @@ HARD = [
         "mxfp4_e2m1 bf16",
         "ocp+rounding=ties_to_away+nan_to_finite=error+scale_rule=nearest_log2+block_nan=ignore"
         "+block_inf=ignore+zero_block=code_01+scale_underflow=flush",
+    ),
+    # Under rceil_reciprocal only the product of the least scale is rounded far enough to overflow.
+    (
+        "mxfp8_e5m2 f32",
+        "ocp+rounding=toward_negative+overflow=nonsaturating+nan=signed_quiet"
+        "+subnormal_inputs=flushed+scale_rule=rceil_reciprocal+block_nan=ignore"
+        "+zero_block=minus_emax+scale_overflow=wrap+scale_underflow=nan",
     ),
     # Only an amax that is subnormal in float16 leaves an element beyond the largest number.
     (
@@ -389,6 +393,28 @@ def encode(values, format):
 """
 
 
+def test_what_is_told_of_answers_that_no_policy_gives(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Inputs that were asked tell the choices apart: only the answers do not."""
+    path = tmp_path / "mine.py"
+    words = ["identify", str(path), "--op", "encode", "--format", "e4m3", "--float", "bf16"]
+    path.write_text("import mxref\ndef encode(*a):\n    return mxref.encode(*a) ^ 1\n")
+    assert main(words) == 1
+    out = capsys.readouterr().out
+    assert "not told: zero_sign=kept|dropped, because the answers are of no policy\n" in out
+    assert "not told: int8_range=symmetric|full, because e4m3 is not INT8\n" in out
+    assert "no input tells" not in out
+    assert "unobservable" not in out
+    assert out.endswith("mine.py: 1 of 1 inconsistent\n")
+    path.write_text("def encode(*_):\n    raise ValueError('no')\n")
+    assert main(words) == 1
+    _, *lines, _, _ = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines[:-1]] == ["inconsistent"] * 5
+    assert "want" not in "".join(lines)
+    assert lines[-1] == "equals no policy: nothing was answered"
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "mine.py"
     path.write_text(TARGET)
@@ -429,3 +455,28 @@ def test_the_command_on_a_contradiction(tmp_path: Path, capsys: pytest.CaptureFi
         "inconsistent: 40200000 = 0x1.4p+1 = 2.5 -> 05 = 3, as under rounding=ties_to_away" in out
     )
     assert "\nequals no policy; nearest: ocp\n" in out
+
+
+class Raising:
+    """A target that has no answer to any question."""
+
+    FORMATS = ("e4m3",)
+    FLOATS = ("f32",)
+
+    def encode(self, values: Any, format: str) -> Any:
+        raise MemoryError
+
+
+def test_a_target_without_an_answer_is_not_compared_with_every_policy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def counted(*arguments: Any) -> Any:
+        asked.append(arguments)
+        assert len(asked) < 3000
+        return predicted(*arguments)
+
+    monkeypatch.setattr("mxref.conformance.identification.asking.predicted", counted)
+    found = identify_one(target_of(Raising(), "target"), Setting("encode", "e4m3", "f32"))
+    assert len(found.clashes) == len(found.probes) > 0

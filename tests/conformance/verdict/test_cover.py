@@ -120,12 +120,12 @@ def test_everything_is_one_rule_without_literals() -> None:
         (Literal("position", low=5, high=9), [4, 10], "at least 5 and at most 9"),
         (Literal("position", (9,)), [1, 30], "9"),
         (Literal("scale code", low=0xC0, high=0xFE), [0x80, 0xFF], "above 80 and at most fe"),
-        (Literal("scale code", low=3, high=0x7E), [0x90], "at most 80"),
+        (Literal("scale code", low=3, high=0x7E), [0x90], "below 90"),
         (Literal("scale code", low=3, high=0x7E), [], "a number"),
     ],
     ids=str,
 )
-def test_ends_move_to_round_numbers(literal: Literal, stops: list[int], text: str) -> None:
+def test_ends_move_to_their_neighbours(literal: Literal, stops: list[int], text: str) -> None:
     widened = literal.widened(np.array(stops, np.int64))
     assert widened.text.endswith(f" is {text}")
     assert not widened.holds(np.array(stops, np.int64)).any()

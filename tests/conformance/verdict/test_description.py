@@ -23,6 +23,8 @@ import mxref
 from mxref.conformance import target_of
 from mxref.conformance.compare.compare import Outcome, run_file
 from mxref.conformance.verdict.describe.description import Description, describe_failures
+from mxref.conformance.verdict.describe.features import real_keys
+from mxref.conformance.verdict.describe.rules import Literal
 from mxref.golden.stream import Stream
 from mxref.policy.policy import Policy
 
@@ -213,3 +215,22 @@ def test_a_right_target_is_not_described() -> None:
     run = tuple(run_file(target, file, Policy()) for file in ocp_files("encode", "e2m1"))
     assert describe_failures(run, Policy()) is None
     assert describe_failures((), Policy()) is None
+
+
+def test_a_range_ends_where_its_neighbours_do() -> None:
+    """Codes are wrong from 50 to f7; the next that were asked and are right are 4c and ff."""
+    literal = Literal("scale code", low=0x50, high=0xF7)
+    between = np.array([0x40, 0x4C, 0xFF], np.int64)
+    assert literal.widened(between).text == "the scale code is above 4c and below ff"
+    beside = np.array([0x4F, 0xF8], np.int64)
+    assert literal.widened(beside).text == "the scale code is at least 50 and at most f7"
+    assert literal.widened(np.array([0xF8], np.int64)).text == "the scale code is at most f7"
+    # Of real numbers one that was not asked is named where the next one is as near as that.
+    low, high, below, above = real_keys(
+        np.array([5, 40, 9, 48]), np.array([0, 0, -1, 0]), np.zeros(4, bool)
+    ).tolist()
+    literal, far = Literal("magnitude", low=low, high=high), real_keys(
+        np.array([3, 1000]), np.array([0, 0]), np.zeros(2, bool)
+    )  # fmt: skip
+    assert literal.widened(np.array([below, above])).text == "|x| is at least 5 and below 48"
+    assert literal.widened(np.append(far[1], below)).text == "|x| is at least 5 and below 1000"

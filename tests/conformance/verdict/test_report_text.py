@@ -6,6 +6,7 @@ import re
 
 from verify_helpers import RIGHT, Kit
 
+ONE_AND_A_HALF = "in the cases asked, elements wrong exactly where |x| is 1.5"
 QUANTIZE = ("quantize/mxfp4_e2m1.f32", "quantize/mxfp8_e4m3.f32")
 
 LAST_LANE = """
@@ -66,13 +67,15 @@ def test_what_is_left_beside_the_nearest_policy_is_described(kit: Kit) -> None:
     for row in run.json["rows"]:
         assert row["beside"] == "ocp+scale_rule=rceil"
         text = row["description"]["text"]
-        assert text.startswith("elements wrong exactly where |x| is 1.5 ("), text
+        assert text.startswith("in the cases asked, elements wrong exactly where |x| is 1.5 ("), (
+            text
+        )
     run = kit.run(kit.target(RIGHT + RCEIL), "--vectors", kit.vectors(*QUANTIZE))
     heads = [line for line in run.out.splitlines()[3:] if not line.startswith(" ")]
     assert len(heads) == 2
     (counts,) = re.findall(r"^NEAREST: ocp\+scale_rule=rceil \((\d+) of \d+\)$", run.out, re.M)
     assert int(counts) > 80
-    assert "  quantize mxfp8_e4m3, beside it: elements wrong exactly where |x| is 1.5 (" in run.out
+    assert f"  quantize mxfp8_e4m3, beside it: {ONE_AND_A_HALF} (" in run.out
     assert "scales wrong" not in run.out
     assert run.last_line.endswith(" failed: violates MX-6.3")
 
@@ -90,7 +93,7 @@ def test_what_is_left_beside_the_nearest_profile_is_described(kit: Kit) -> None:
     options = ["--vectors", kit.vectors(QUANTIZE[1])]
     run = kit.run(kit.target(RIGHT + PROFILE), *options)
     assert re.search(r"^NEAREST: profile pychop \(\d+ of \d+\)$", run.out, re.M)
-    assert ", beside it: elements wrong exactly where |x| is 1.5 (" in run.out
+    assert f", beside it: {ONE_AND_A_HALF} (" in run.out
     whole = 'def quantize(v, f):\n    b = mxref.profile("pychop").quantize(v, f)\n'
     run = kit.run(kit.target(f"{RIGHT}{whole}    return b.scale_codes[:, 0], b.codes\n"), *options)
     (total,) = re.findall(r" cases, (\d+) failed: ", run.last_line)

@@ -190,7 +190,18 @@ def test_an_id_listed_twice_is_refused(tmp_path: Path, groups: tuple[list[str], 
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "3", "{}", '{"groups": 3}', '{"groups": [3]}', '{"groups": {"a": 1}}']
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "3",
+        "{}",
+        '{"groups": 3}',
+        '{"groups": [3]}',
+        '{"groups": {"a": 1}}',
+        '{"groups": {}}',
+    ],
 )
 def test_a_file_that_is_no_xfail_file_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "known.xfail.json"
@@ -198,6 +209,7 @@ def test_a_file_that_is_no_xfail_file_is_refused(tmp_path: Path, text: str) -> N
     with pytest.raises(XfailError, match="is no xfail file") as caught:
         read_xfail(path)
     assert_sentence(str(caught.value))
+    assert "Error" not in str(caught.value)  # a word of Python's
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -10,8 +11,9 @@ from numpy.typing import NDArray
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.product_answers import accumulations, bounds, groups
 from mxref.cases.product_words import Side, pair_formats
+from mxref.cases.words import LAYER_OPERATIONS
 from mxref.conformance.compare.compare import Outcome, same_answers
-from mxref.conformance.compare.product_intervals import is_inside
+from mxref.conformance.compare.product_intervals import is_inside, layers_inside
 from mxref.conformance.verdict.cause.causes import Cause
 from mxref.mutants import MUTANTS, Mutant
 from mxref.mutants.matmul_mutants import OPERANDS
@@ -21,14 +23,23 @@ from mxref.targets.calls import call_operation
 __all__ = ["named_accumulations", "product_causes"]
 
 Words = NDArray[np.uint64]
+#: Mutants of narrower sums, which no clause forbids: the description of a product tells of them.
+_PRECISION = ("H1", "H1b", "H2")
+#: Choices that other axes or operands of linear layers show.
+_LAYER_CHOICES = {
+    "linear": ("weight_axis", "activations"),
+    "linear_gradients": ("backward_operands", "gradient_rows"),
+}
 
 
 def product_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
-    """What gives all answers to dot products of a pair of formats, if something known does.
+    """What gives all answers to products, if something known does.
 
     A named accumulation and most mutants have to give their bits. Where a mutant reads the wrong
     operands, the answers have to be inside the intervals of these, whatever the order.
     """
+    if outcomes[0].file.op in LAYER_OPERATIONS:
+        return _layer_causes(outcomes)
     total = sum(len(one.inputs) for one in outcomes)
     if any(one.errors for one in outcomes):
         return ()
@@ -41,8 +52,31 @@ def product_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
         Cause("mutant", m.id, m.name, m.text, m.op, m.seen, "ocp", (), total, total)
         for m in MUTANTS
         if m.op == "matmul"
+        and m.id not in _PRECISION
         and outcomes[0].file.format in m.formats
         and all(_gives(m, one) for one in vectors)
+    )
+
+
+def _layer_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
+    """The choices, or the mutant, that give all answers about linear layers of a format.
+
+    Of choices the answers have to be inside the intervals; of a mutant they have to be the bits.
+    """
+    total, op = sum(len(one.inputs) for one in outcomes), outcomes[0].file.op
+    if any(one.errors for one in outcomes):
+        return ()
+    members = [[(name, m.value) for m in Policy.members(name)] for name in _LAYER_CHOICES[op]]
+    for chosen in itertools.product(*members):
+        policy = Policy().replace(**dict(chosen))
+        if all(layers_inside(o.file, o.inputs, o.answers, policy).all() for o in outcomes):
+            return (Cause("policy", str(policy), "", "", "", (), str(policy), (), total, total),)
+    return tuple(
+        Cause("mutant", m.id, m.name, m.text, m.op, m.seen, "ocp", (), total, total)
+        for m in MUTANTS
+        if m.op == op
+        and outcomes[0].file.format in m.formats
+        and all(_gives(m, one) for one in outcomes)
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mxref.cases.product_words import terms
+from mxref.cases.words import LAYER_OPERATIONS
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.compare.product_intervals import inside
 from mxref.conformance.verdict.cause.product_causes import named_accumulations
@@ -20,8 +21,8 @@ __all__ = ["OUTSIDE", "ProductDescription", "describe_products"]
 
 #: The verdict where no clause is violated and no named accumulation gives the answers.
 OUTSIDE = "outside every float32 accumulation"
-#: Types of narrower sums, by the bits of their significands, the widest first.
-_NARROW = (("float16", 11), ("bfloat16", 8))
+#: Bits of sums below which nothing is said: such answers are wrong in other ways.
+_FEWEST = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +34,15 @@ class ProductDescription:
         nearest: answers inside the intervals of float32 additions that round to nearest.
         any: answers inside those of adders that truncate, too.
         compared: number of answers.
-        narrow: a narrower type whose sums may give all answers, where float32 gives not all.
+        bits: where float32 gives not all answers, the most bits of sums that may give them; 0 where
+            sums of hardly any precision do.
     """
 
     accumulations: tuple[str, ...]
     nearest: int
     any: int
     compared: int
-    narrow: str = ""
+    bits: int = 0
 
     @property
     def text(self) -> str:
@@ -51,8 +53,11 @@ class ProductDescription:
         if self.any < self.compared:
             left = self.compared - self.any
             text = f"{left} of {self.compared} outputs are {OUTSIDE}, in any order"
-            if self.narrow:
-                text += f"; sums in {self.narrow} may give them (MX 6.1 leaves the precision open)"
+            if self.bits:
+                text += (
+                    f"; sums that keep at most {self.bits} bits may give them (float16 keeps 11, "
+                    "bfloat16 8; MX 6.1 leaves the precision open)"
+                )
             return text
         if self.nearest < self.compared:
             left = self.compared - self.nearest
@@ -72,6 +77,8 @@ class ProductDescription:
 
 def describe_products(outcomes: Sequence[Outcome]) -> ProductDescription | None:
     """The accumulation that the answers of a target to a pair of formats show; None of errors."""
+    if outcomes[0].file.op in LAYER_OPERATIONS:
+        return None
     if any(one.errors or one.answers.shape[1] != 1 for one in outcomes):
         return None
     nearest, widest = (
@@ -81,27 +88,29 @@ def describe_products(outcomes: Sequence[Outcome]) -> ProductDescription | None:
     compared = sum(map(len, widest))
     within = [sum(int(some.sum()) for some in each) for each in (nearest, widest)]
     names = tuple(named_accumulations(outcomes))
-    narrow = ""
+    bits = 0
     if not names and within[1] < compared:
-        left = [
-            (one, i)
+        bits = min(
+            _most_bits(one, i)
             for one, some in zip(outcomes, widest, strict=True)
             for i in np.flatnonzero(~some).tolist()
-        ]
-        fits = (name for name, bits in _NARROW if all(_sum_in(bits, *pair) for pair in left))
-        narrow = next(fits, "")
-    return ProductDescription(names, within[0], within[1], compared, narrow)
+        )
+    own = bits if bits >= _FEWEST else 0
+    return ProductDescription(names, within[0], within[1], compared, own)
 
 
-def _sum_in(bits: int, outcome: Outcome, case: int) -> bool:
-    """Whether additions that round to so many bits may give an answer, overflow left aside."""
+def _most_bits(outcome: Outcome, case: int) -> int:
+    """The most bits of sums, each addition rounded to nearest, that may give an answer."""
     file, got = outcome.file, int(outcome.answers[case, 0])
     products = terms(outcome.file.cases[case].inputs, file.format)
     sign, n, e = float_reader(FLOATS[file.float])(got)
     if products is None or n < 0:
-        return False
-    value = Fraction(-n if sign else n) * Fraction(2) ** e
-    magnitude, count = sum(map(abs, products)), sum(map(bool, products))
+        return 0
+    magnitude, count = sum(map(abs, products), Fraction(0)), sum(map(bool, products))
+    distance = abs(Fraction(-n if sign else n) * Fraction(2) ** e - sum(products))
+    distance -= Fraction(count + 1, 2**25)  # what underflow in float16 may lose
+    if distance <= 0:
+        return 24
     # Jeannerod and Rump, with the rounding of each product and of the result as additions.
-    radius = (count + 1) * magnitude / 2**bits + Fraction(count + 1, 2**25)
-    return bool(abs(value - sum(products)) <= radius)
+    reach = (count + 1) * magnitude / distance
+    return max(int(reach).bit_length() - 1, 0)

@@ -88,3 +88,25 @@ def rounded_sums(sums: Array, exponent: int) -> NDArray[np.float32]:
     parts = Parts.finite(negative, np.array(kept, np.int64), exponents)
     result: NDArray[np.float32] = floats_from(compose(parts, F32), F32).reshape(sums.shape)
     return result
+
+
+def with_specials(
+    result: NDArray[np.float32], bits: Array, weights: Array, factors: Array
+) -> NDArray[np.float32]:
+    """Results of rows with infinities and NaN, as IEEE 754 has them in any order."""
+    magnitude = bits & np.uint32(F32.sign_bit - 1)
+    if (magnitude < F32.inf_bits).all():
+        return result
+    infinite = (magnitude == F32.inf_bits).astype(np.float64)
+    sign = np.sign(weights) * np.repeat(np.sign(factors), weights.shape[1] // factors.shape[1], 1)
+    count = infinite @ np.abs(sign).T
+    net = np.where(bits == magnitude, infinite, -infinite) @ sign.T
+    invalid = (magnitude > F32.inf_bits).any(1, keepdims=True) | (infinite @ (sign == 0).T > 0)
+    inf = np.float32(np.inf)
+    result = np.where(count > 0, np.where(net > 0, inf, -inf), result)
+    return one_nan(np.where(invalid | (np.abs(net) < count), np.float32(np.nan), result))
+
+
+def one_nan(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The same numbers with one pattern for NaN."""
+    return np.where(np.isnan(x), np.float32(np.nan), x)

@@ -1,0 +1,318 @@
+"""Products in many shapes, twice, in other memory, and after each other.
+
+The elements are ±1/2, ±1, ±3/2 and ±2, the scales of a row lie within a factor of 4, and each row
+has a power of two of its own. So an output is a small integer times a power of two: every order of
+additions gives it, also in adders that truncate, and float64 computes it exactly. Of a target whose
+vectors fail, rows of the first operand have one element that is not zero: what is wrong then is not
+the precision of sums.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import LAYOUTS, U8
+from mxref.cases.product_words import pair_formats
+from mxref.cases.records import VectorFile
+from mxref.cases.splitmix import splitmix64
+from mxref.conformance.checking.memory import MEMORIES, laid
+from mxref.conformance.checking.product_outputs import same_numbers
+from mxref.conformance.checking.rules import rule_of
+from mxref.conformance.checking.sizes import places_text
+from mxref.conformance.verdict.uses import Use
+from mxref.formats.catalog import BlockFormat
+from mxref.targets.calls import error_text, is_fault, quiet
+from mxref.targets.product_calls import ProductFunction
+from mxref.targets.returned import float_words
+
+__all__ = ["Product", "ask_shapes"]
+
+_SIZE = 32
+_SIZES = (
+    1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 192, 255, 256, 257,
+)  # fmt: skip
+_BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 40, 63, 64, 65)
+_COUNT = len(_SIZES)
+#: Rows, columns and blocks along the summed axis: each size of each axis beside different others,
+#: squares, one row and one column, and a few large ones.
+_SHAPES = tuple(
+    dict.fromkeys(
+        (
+            *((m, _SIZES[5 * i % _COUNT], _BLOCKS[4 * i % 9]) for i, m in enumerate(_SIZES)),
+            *((_SIZES[7 * i % _COUNT], n, _BLOCKS[5 * i % 9]) for i, n in enumerate(_SIZES)),
+            *((size, size, 2) for size in (1, 8, 16, 32, 48, 64, 96, 128, 256)),
+            *((33, 17, blocks) for blocks in _BLOCKS),
+            *((1, 128, blocks) for blocks in (1, 4, 5, 32, 33)),
+            *((128, 1, blocks) for blocks in (1, 4, 5, 32, 33)),
+            *((128, 128, blocks) for blocks in (1, 3, 4, 8, 32)),
+            *((129, 130, 65), (257, 300, 5), (512, 384, 4), (1025, 65, 2), (65, 1025, 2)),
+        )
+    )
+)
+#: A call that shows how fast a target is; seconds that a call may take; and rows or columns times
+#: blocks of those that are asked in any case.
+_FIRST, _SECONDS, _SMALL = (64, 64, 2), 0.25, 100
+#: The share of calls beyond which a rule says that it is not their shape that decides.
+_MOST = 0.8
+#: Of further pairs of formats and float types every so many of the shapes are asked.
+_FEWER = 6
+#: The shape of calls whose arrays lie elsewhere in memory, and of those that follow each other.
+_MOVED = (33, 65, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A product whose outputs every order of additions gives.
+
+    Args:
+        formats: of both operands.
+        float: the type of the outputs.
+        shape: rows, columns and blocks along the summed axis.
+        draw: which of several.
+        single: whether rows of the first operand have one element that is not zero.
+    """
+
+    formats: tuple[BlockFormat, BlockFormat]
+    float: str
+    shape: tuple[int, int, int]
+    draw: int = 0
+    single: bool = False
+
+    def side(self, which: int) -> tuple[U8, U8, NDArray[np.float64]]:
+        """Scale codes (rows, blocks), element codes and numbers (rows, elements) of an operand."""
+        element, rows, blocks = self.formats[which].element, self.shape[which], self.shape[2]
+        seed = (rows << 20 | blocks) << 8 | 2 * self.draw + which
+        words = splitmix64(seed, rows * (blocks * (_SIZE + 1) + 2)) >> np.uint64(32)
+        of_row, place, of_block, of_element = np.split(
+            words.astype(np.int64), np.cumsum([rows, rows, rows * blocks])
+        )
+        every = {element.value(code): code for code in range(1 << element.bits)}
+        few = np.array([number for number in every if abs(number) in (0.5, 1, 1.5, 2)])
+        codes = np.array([every[number] for number in few.tolist()], np.uint8)
+        chosen = (of_element % len(few)).reshape(rows, blocks * _SIZE)
+        powers = (of_row % 8).reshape(rows, 1) + (of_block % 3).reshape(rows, blocks)
+        kept: NDArray[np.bool_] = np.ones(chosen.shape, bool)
+        if self.single and which == 0:
+            place = place % chosen.shape[1]
+            place[::5] = chosen.shape[1] - 1
+            kept = np.arange(chosen.shape[1]) == place[:, np.newaxis]
+        numbers = few[chosen] * np.repeat(np.ldexp(1.0, powers - 4), _SIZE, axis=1)
+        return (powers + 123).astype(np.uint8), codes[chosen] * kept, numbers * kept
+
+    @property
+    def features(self) -> dict[str, int]:
+        """The sizes that a rule may speak of."""
+        rows, columns, blocks = self.shape
+        elements = blocks * _SIZE
+        return {"rows": rows, "columns": columns, "summed elements": elements} | {
+            "outputs": rows * columns
+        }
+
+    def __str__(self) -> str:
+        rows, columns, blocks = self.shape
+        return f"({rows:,}, {blocks * _SIZE:,}) x ({blocks * _SIZE:,}, {columns:,})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """The reply to a product: which outputs are wrong, the words of all, or an error."""
+
+    product: Product
+    wrong: NDArray[np.bool_]
+    wanted: NDArray[np.uint64]
+    got: NDArray[np.uint64]
+    error: str = ""
+
+    @property
+    def bad(self) -> bool:
+        return bool(self.error) or bool(self.wrong.any())
+
+    def same(self, other: _Reply) -> bool:
+        """Whether another reply to the product is the same."""
+        return self.error == other.error and np.array_equal(self.got, other.got)
+
+    @property
+    def text(self) -> str:
+        """The first wrong output, and how many there are."""
+        if self.error:
+            return f"{self.product}: {self.error}"
+        layout, places = LAYOUTS[self.product.float], np.argwhere(self.wrong)
+        i, j = places[0].tolist()
+        want, got = (
+            f"{word:0{2 * layout.dtype.itemsize}x} = {layout.uint.type(word).view(layout.dtype)}"
+            for word in (int(self.wanted[i, j]), int(self.got[i, j]))
+        )
+        counts = f"{len(places):,} of {self.wrong.size:,} outputs"
+        return f"{self.product}: {counts}; row {i}, column {j}: want {want}, got {got}"
+
+
+def ask_shapes(
+    function: Callable[..., Any], files: Sequence[tuple[VectorFile, bool]], elements: int
+) -> tuple[list[Use], tuple[str, ...]]:
+    """Put products of many shapes to a target.
+
+    Args:
+        function: the target's `matmul`.
+        files: its vector files, and whether it fails them: then only a shape that decides, or
+            state, is said to be wrong.
+        elements: the largest number of elements in the operands of a call.
+
+    Returns:
+        What is wrong, one for a pair of formats at most; and what was asked, in words.
+    """
+    if not isinstance(function, ProductFunction):
+        return [], ()
+    uses: dict[str, Use] = {}
+    calls = 0
+    with quiet():
+        for number, (file, fails) in enumerate(files):
+            if file.format in uses:
+                continue
+            first = Product(pair_formats(file.format), file.float, _FIRST, 0, fails)
+            shapes = list(_shapes(function, first, elements, _FEWER if number else 1))
+            plan = [replace(first, shape=shape) for shape in shapes]
+            once = [_ask(function, one) for one in plan]
+            again = [_ask(function, replace(one, draw=1)) for one in reversed(plan)]
+            calls += 2 * len(plan)
+            found = _judged(function, once, again[::-1], fails=fails)
+            if found is None and not fails:
+                found = _otherwise(function, replace(first, shape=_fit(function, _MOVED)))
+            if found is not None:
+                uses[file.format] = Use(file.op, file.format, *found)
+    note = f"products: {calls:,} calls of other shapes"
+    return list(uses.values()), (note,) if calls else ()
+
+
+def _fit(function: ProductFunction, shape: tuple[int, int, int]) -> tuple[int, int, int]:
+    """A shape with the multiples that the target takes."""
+    rows, columns, length = function.multiples
+    steps = rows, columns, -(-length // _SIZE)
+    m, n, blocks = (-(-size // step) * step for size, step in zip(shape, steps, strict=True))
+    return m, n, blocks
+
+
+def _shapes(
+    function: ProductFunction, first: Product, elements: int, step: int
+) -> Iterator[tuple[int, int, int]]:
+    """Some of the shapes, without those that take too long."""
+    pace = _pace(function, replace(first, shape=_fit(function, first.shape)))
+    for m, n, blocks in dict.fromkeys(_fit(function, shape) for shape in _SHAPES[::step]):
+        is_fast = m * n * blocks * pace <= _SECONDS or max(m, n) * blocks <= _SMALL
+        if is_fast and (m + n) * blocks * _SIZE <= elements:
+            yield m, n, blocks
+
+
+def _pace(function: ProductFunction, product: Product) -> float:
+    """Seconds for a block of an output; the least of three times, as machines are busy."""
+    arrays = [*product.side(0)[:2], *product.side(1)[:2]]
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        try:
+            _call(function, product, arrays)
+        except BaseException as error:
+            if not is_fault(error):
+                raise
+        times.append(time.perf_counter() - start)
+    return float(min(times) / np.prod(product.shape))
+
+
+def _ask(function: ProductFunction, product: Product, memory: int = 0) -> _Reply:
+    """One call."""
+    (*a, x), (*b, y) = product.side(0), product.side(1)
+    arrays = [laid(array, memory) for array in (*a, *b)]
+    return _read(product, x @ y.T, lambda: _call(function, product, arrays))
+
+
+def _call(function: ProductFunction, product: Product, arrays: Sequence[NDArray[Any]]) -> Any:
+    names = (fmt.name for fmt in product.formats)
+    more = (LAYOUTS[product.float].dtype,) if function.takes_dtype else ()
+    return function.function(*arrays, *names, *more)
+
+
+def _read(product: Product, right: NDArray[np.float64], result: Callable[[], object]) -> _Reply:
+    """A result compared with the right one."""
+    layout = LAYOUTS[product.float]
+    want = right.astype(layout.dtype).view(layout.uint).astype(np.uint64)
+    try:
+        got = float_words(result(), want.shape, layout)
+    except BaseException as error:
+        if not is_fault(error):
+            raise
+        return _Reply(product, np.zeros(want.shape, bool), want, want, error_text(error))
+    return _Reply(product, ~same_numbers(want, got, product.float), want, got)
+
+
+def _judged(
+    function: ProductFunction, once: Sequence[_Reply], again: Sequence[_Reply], *, fails: bool
+) -> tuple[str, str] | None:
+    """The kind and the text of what is wrong with two calls of each shape."""
+    every = [*once, *again]
+    bad = [reply for reply in every if reply.bad]
+    if not bad:
+        return None
+    second = [reply for reply in again if reply.bad]
+    if len(second) == len(bad) and 2 * len(second) >= len(again):
+        text = "right in the first call of each shape, wrong in later ones"
+        return "state", f"not reproducible: {text}: {bad[0].text}"
+    for reply in (bad[0], bad[-1]):
+        other = _ask(function, replace(reply.product, draw=2 + reply.product.draw))
+        third = _ask(function, reply.product)
+        if not (third.same(reply) or other.error):
+            return "state", f"not reproducible: the same product gave two answers: {reply.text}"
+    rule = rule_of([reply.product.features for reply in every], [reply.bad for reply in every])
+    if rule is None or rule.inside.mean() > _MOST:
+        counts = f"{len(bad)} of {len(every)} products"
+        return None if fails else ("numbers", f"wrong in {counts}: {bad[0].text}")
+    inside = int(rule.inside.sum())
+    counts = f"{len(bad)} of {inside} such calls, right in the other {len(every) - inside}"
+    return "size", f"wrong only in products with {rule.text} ({counts}){_where(bad)}: {bad[0].text}"
+
+
+def _where(bad: Sequence[_Reply]) -> str:
+    """Where in the outputs the wrong ones stand, if one rule says it; else nothing."""
+    texts = []
+    for axis, unit in enumerate(("rows", "columns")):
+        some = [one for one in bad if not one.error]
+        places = [
+            (np.flatnonzero(one.wrong.any(axis=1 - axis)), one.wrong.shape[axis]) for one in some
+        ]
+        texts.append(places_text(places, unit))
+    return "".join(texts)
+
+
+def _otherwise(function: ProductFunction, product: Product) -> tuple[str, str] | None:
+    """What is wrong in other memory, or where a result or an argument is kept."""
+    for memory in range(1, len(MEMORIES)):
+        reply = _ask(function, product, memory)
+        if reply.bad and not reply.error:
+            return "memory", f"wrong only with {MEMORIES[memory]}: {reply.text}"
+    other = replace(product, draw=1)
+    (*a, x), (*b, y) = product.side(0), product.side(1)
+    (*c, u), (*d, v) = other.side(0), other.side(1)
+    arrays = [*a, *b]
+    try:
+        held = _call(function, product, arrays)
+        _call(function, other, [*c, *d])
+        first = _read(product, x @ y.T, lambda: held)
+        _call(function, product, arrays)
+        for mine, new in zip(arrays, (*c, *d), strict=True):
+            mine[...] = new
+        changed = _read(other, u @ v.T, lambda: _call(function, other, arrays))
+    except BaseException as error:
+        if not is_fault(error):
+            raise
+        return None
+    for reply, text in (
+        (first, "the result of a call is overwritten by the next call"),
+        (changed, "an array changed in place gives the answers to what it was before"),
+    ):
+        if reply.wrong.any():
+            return "state", f"{text}: {reply.text}"
+    return None

@@ -1,0 +1,83 @@
+"""Cases of linear layers and of their gradients, of rows and columns of different magnitudes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from mxref.bits.floats import F32
+from mxref.cases.grid import pattern
+from mxref.cases.linear_answers import exact_layer
+from mxref.cases.product_words import BOUNDS
+from mxref.cases.records import VectorFile
+from mxref.cases.splitmix import splitmix64
+from mxref.golden.entries import CaseInput, Words, cases_of
+
+__all__ = ["linear_tasks"]
+
+_FORMATS = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp4_e2m1", "mxint8")
+_GRADIENTS = _FORMATS[:2]
+_ENDS = BOUNDS[:2]
+_FORWARD = ("ocp", *_ENDS, "ocp+weight_axis=out", "ocp+activations=kept")
+_BACKWARD = ("ocp", *_ENDS, "ocp+backward_operands=reused", "ocp+gradient_rows=sequences")
+#: Sequences, rows, inputs and outputs: blocks with tails along each axis that is summed over.
+_SHAPES = {
+    "linear": ((1, 3, 40, 2), (2, 1, 33, 3)),
+    "linear_gradients": ((2, 18, 2, 2), (1, 2, 3, 34)),
+}
+
+
+def linear_tasks() -> Iterator[Callable[[], VectorFile]]:
+    """Makers of the files of linear layers, and of their gradients."""
+    for name in _FORMATS:
+        yield partial(_file, "linear", name, _FORWARD)
+    for name in _GRADIENTS:
+        yield partial(_file, "linear_gradients", name, _BACKWARD)
+
+
+def _file(op: str, format: str, columns: tuple[str, ...]) -> VectorFile:
+    entries = [
+        CaseInput("x".join(map(str, shape)), _words(op, shape, format, seed), "M13", ("ragged",))
+        for seed, shape in enumerate(_SHAPES[op])
+    ]
+    answered = [
+        [exact_layer(op, format, "f32", entry.inputs, column) for entry in entries]
+        for column in columns
+    ]
+    why = [(False, "N44", entry.flags) for entry in entries]
+    cases = cases_of(f"{op}.{format}.f32", entries, answered, why)
+    return VectorFile(op, format, "f32", columns, 1 + len(_ENDS), 8, 8, cases)
+
+
+def _words(op: str, shape: tuple[int, int, int, int], format: str, seed: int) -> Words:
+    sequences, rows, inputs, outputs = shape
+    reach = 20 if "e5m2" in format else 9
+    # What is summed over has opposite powers in both operands, so that no product is lost.
+    arrays = [(sequences * rows, inputs, reach, reach), (outputs, inputs, reach, -reach)]
+    first: tuple[int, ...] = shape
+    if op == "linear":
+        first = (*shape, 1)
+        arrays.append((1, outputs, -4, reach))
+    else:
+        arrays.append((sequences * rows, outputs, -reach, -reach))
+    numbers = [
+        bits for index, array in enumerate(arrays) for bits in _matrix(*array, 10 * seed + index)
+    ]
+    return (*first, *numbers)
+
+
+def _matrix(rows: int, columns: int, by_row: int, by_column: int, seed: int) -> Iterator[int]:
+    """Numbers of 12 bits; some rows and columns are multiplied by a power of two, others by 1.
+
+    So blocks along another axis have other scales, and other elements of them are lost.
+    """
+    for index, word in enumerate(splitmix64(seed, rows * columns).tolist()):
+        row, column = divmod(index, columns)
+        power = by_row * _step(row, rows) + by_column * _step(column, columns) - (word >> 20) % 4
+        number = (word & 0x7FF | 0x800) * (-1 if word >> 63 else 1)
+        yield pattern(number, power - 11, F32)
+
+
+def _step(index: int, count: int) -> int:
+    """-1, 0 or 1 in turn, in runs of nine where there are many."""
+    return (index // 9 if count > 9 else index) % 3 - 1

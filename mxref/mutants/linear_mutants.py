@@ -1,0 +1,88 @@
+"""Class H on linear layers: operands quantized along another axis or not anew, a quantized bias."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.blocks.quantization import quantize
+from mxref.mutants.mutant import Function, Mutants, wrong
+from mxref.products.linear import linear, linear_gradients
+
+__all__ = ["LINEARS"]
+
+Array = NDArray[Any]
+#: Formats of the vectors of `linear`; the first two have gradients, too.
+LAYERS = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp4_e2m1", "mxint8")
+Gradients = tuple[Array, Array, Array]
+
+
+def _rounded(values: Array, format: str, axis: int) -> Array:
+    return quantize(values, format, axis=axis).dequantize(np.float64)
+
+
+def _forward(**choices: Any) -> Function:
+    def run(x: Array, w: Array, bias: Array | None, format: str) -> Array:
+        return linear(x, w, format, bias=bias, **choices)
+
+    return run
+
+
+def _bias_quantized(x: Array, w: Array, bias: Array | None, format: str) -> Array:
+    own = None if bias is None else _rounded(bias, format, 0).astype(bias.dtype)
+    return linear(x, w, format, bias=own)
+
+
+def _bias_dropped(x: Array, w: Array, bias: Array | None, format: str) -> Array:
+    return linear(x, w, format)
+
+
+def _zeros(x: Array, w: Array, bias: Array | None, format: str) -> Array:
+    return np.zeros((*x.shape[:-1], len(w)), x.dtype)
+
+
+def _backward(x: Array, w: Array, grad: Array, format: str, change: str) -> Gradients:
+    """Gradients from operands of which one is quantized along another axis."""
+    rows, g = x.reshape(-1, x.shape[-1]), grad.reshape(-1, grad.shape[-1])
+    right = linear_gradients(x, w, grad, format)
+    dx, dw, db = right
+    if change == "weight":
+        dx = (_rounded(g, format, 1) @ _rounded(w, format, 1)).astype(x.dtype).reshape(x.shape)
+    elif change == "gradient":
+        dw = (_rounded(g, format, 1).T @ _rounded(rows, format, 0)).astype(x.dtype)
+    elif change == "input":
+        dw = (_rounded(g, format, 0).T @ _rounded(rows, format, 1)).astype(x.dtype)
+    else:
+        db = _rounded(g, format, 0).sum(axis=0).astype(x.dtype)
+    return dx, dw, db
+
+
+_linear = partial(wrong, op="linear", formats=LAYERS, floats=("f32",), model="M13")
+_gradients = partial(wrong, op="linear_gradients", formats=LAYERS[:2], floats=("f32",), model="M13")
+
+LINEARS: Mutants = {
+    "H15 weight_across_outputs: runs blocks of the weight across outputs": _linear(
+        _forward(weight_axis="out"), seen=("torchao 0.6.1",)
+    ),
+    "H16 activations_kept: leaves the input of a linear layer as it is": _linear(
+        _forward(activations="kept"), seen=("torchao 0.6.1",)
+    ),
+    "H17 bias_quantized: quantizes the bias": _linear(_bias_quantized),
+    "H17b bias_dropped: adds no bias": _linear(_bias_dropped),
+    "H18 linear_zeros: returns zeros for a linear layer": _linear(_zeros),
+    "H19 weight_reused: takes the weight as it was quantized for y": _gradients(
+        partial(_backward, change="weight"), seen=("torchao 0.6.1",)
+    ),
+    "H19b input_reused: takes the input as it was quantized for y": _gradients(
+        partial(_backward, change="input")
+    ),
+    "H20 gradient_along_one_axis: quantizes the gradient along outputs for both": _gradients(
+        partial(_backward, change="gradient")
+    ),
+    "H21 bias_gradient_quantized: sums the quantized gradient for the bias": _gradients(
+        partial(_backward, change="bias")
+    ),
+}

@@ -1,0 +1,142 @@
+"""Verdicts on products: named adders, intervals, narrow sums, wrong operands, linear layers."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import ROOT, VECTORS
+from product_targets import BF16, named, product_file, product_target, sums_in, wrong_operands
+
+import mxref
+from mxref.cases.read import read_vectors
+from mxref.conformance import Report, check, load_target, target_of
+from mxref.conformance.compare.failure_text import describe
+
+
+def checked(matmul: Any, **claims: Any) -> Report:
+    return check(product_target(matmul, **claims), [product_file()])
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("how", ["sequential", "pairwise", "aligned_25"])
+def test_a_named_accumulation_is_named(how: str) -> None:
+    report = checked(named(how))
+    assert report.passed
+    assert report.verdict == "conforms"
+    told = report.rows[0].description
+    assert told is not None
+    assert told.text.endswith(f" outputs have the bits of accumulation={how}")
+    assert any(note.startswith("products: 3") for note in report.scope.notes)
+    assert report.scope.notes[-1] == f"matmul {product_file().format}: {told.text}"
+
+
+@pytest.mark.sampled(7)
+def test_a_claimed_accumulation_is_held_to_its_bits() -> None:
+    policy = "ocp+accumulation=sequential"
+    assert checked(named("sequential"), POLICY=policy).verdict == f"conforms under {policy}"
+    other = checked(named("pairwise"), POLICY=policy)
+    assert not other.passed
+    assert other.verdict == "conforms under ocp+accumulation=pairwise"
+
+
+def test_an_order_without_a_name_passes() -> None:
+    report = check(load_target(str(ROOT / "tools/examples/my_matmul.py")), [product_file()])
+    assert report.passed
+    told = report.rows[0].description
+    assert told is not None
+    assert "in some order, which is none of the named ones" in told.text
+
+
+def test_narrow_sums_are_outside_and_no_violation() -> None:
+    report = checked(sums_in(BF16))
+    assert not report.passed
+    assert report.verdict == "outside every float32 accumulation"
+    told = report.rows[0].description
+    assert told is not None
+    kept = re.search(r"; sums that keep at most (\d+) bits may give them \(float16", told.text)
+    assert kept is not None
+    assert 8 <= int(kept[1]) <= 12
+    assert told.text.endswith("MX 6.1 leaves the precision open)")
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("id", ["H4", "H6", "H7", "H7b", "H8"])
+def test_wrong_operands_are_named_whatever_the_order(id: str) -> None:
+    report = checked(wrong_operands(id))
+    assert not report.passed
+    assert "violates MX-6." in report.verdict
+    assert id in [cause.name for cause in report.rows[0].causes]
+
+
+def test_zeros_violate_the_standard() -> None:
+    report = checked(lambda sa, ca, sb, cb, fa, fb: np.zeros((len(ca), len(cb)), np.float32))
+    assert report.verdict.endswith("violates MX-6.1, MX-6.2")
+    assert [cause.name for cause in report.rows[0].causes] == ["H14"]
+
+
+@pytest.mark.sampled(4)
+def test_outputs_beside_the_cases_are_compared() -> None:
+    """Right on the rows of one case, as they are asked; wrong where others meet."""
+    right = named("sequential")
+
+    def matmul(sa: Any, ca: Any, sb: Any, cb: Any, fa: str, fb: str) -> Any:
+        product = right(sa, ca, sb, cb, fa, fb)
+        rows, columns = np.indices(product.shape)
+        return np.where(rows + columns == len(product) - 1, product, 0).astype(np.float32)
+
+    report = checked(matmul)
+    assert not report.passed
+    failing = [failure.case.id for _, failure in report.failures]
+    assert failing
+    assert all(".output_" in id for id in failing), failing
+
+
+@pytest.mark.sampled(7)
+def test_a_failure_in_words() -> None:
+    report = checked(lambda sa, ca, sb, cb, fa, fb: np.zeros((len(ca), len(cb)), np.float32))
+    texts = [
+        describe(file, failure)
+        for file, failure in report.failures
+        if failure.case.name in ("row_5_forward", "random_1_32")
+    ]
+    start = "matmul.mxfp8_e4m3-mxfp8_e4m3.f32."
+    assert re.fullmatch(
+        rf"{start}random_1_32: 32 products of magnitudes to \S+, want .*, got 0+ = 0x0p\+0 = 0: "
+        r"or from \w{8} to \w{8}; N43",
+        texts[0],
+    )
+    assert texts[1] == (
+        f"{start}row_5_forward: 3 products of magnitudes to 65536, want 41000000 = 0x1p+3 = 8, "
+        "got 00000000 = 0x0p+0 = 0: exactly; N43 [swamping]"
+    )
+
+
+LAYERS = ("linear/mxfp8_e4m3.f32", "linear_gradients/mxfp8_e4m3.f32")
+
+
+def layers(**choices: Any) -> Report:
+    forward = {n: v for n, v in choices.items() if n in ("weight_axis", "activations")}
+    backward = {n: v for n, v in choices.items() if n not in forward}
+
+    def linear(x: Any, w: Any, bias: Any, format: str) -> Any:
+        return mxref.linear(x, w, format, bias=bias, **forward)
+
+    def linear_gradients(x: Any, w: Any, grad: Any, format: str) -> Any:
+        return mxref.linear_gradients(x, w, grad, format, **backward)
+
+    kernel = SimpleNamespace(linear=linear, linear_gradients=linear_gradients)
+    files = [f for f in read_vectors(VECTORS, lambda stem: stem in LAYERS) if f.stem in LAYERS]
+    return check(target_of(kernel, "layer"), files)
+
+
+def test_linear_layers() -> None:
+    assert layers().verdict == "conforms"
+    found = layers(weight_axis="out", backward_operands="reused")
+    assert [row.causes[0].policy for row in found.rows] == [
+        "ocp+weight_axis=out",
+        "ocp+backward_operands=reused",
+    ]

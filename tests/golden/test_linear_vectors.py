@@ -1,0 +1,94 @@
+"""The vectors of linear layers: every column by the slow twin, and by another route."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import VECTORS
+
+import mxref
+from mxref.cases.linear_answers import layer_of
+from mxref.cases.read import read_vectors
+from mxref.cases.records import VectorFile
+from mxref.exact import linear as slow
+
+FILES = read_vectors(VECTORS, lambda stem: stem.startswith("linear"))
+FILES = [file for file in FILES if file is not None and file.op.startswith("linear")]
+NAMES = {"mxint8": "int8"}
+
+
+def arrays(file: VectorFile, words: tuple[int, ...]) -> tuple[Any, Any, Any]:
+    layer = layer_of(file.op, words)
+    more = layer.more
+    assert more is not None
+    return layer.x, layer.w, more
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_every_answer_is_the_exact_one(file: VectorFile) -> None:
+    element = NAMES.get(file.format, file.format.partition("_")[2])
+    for index, column in enumerate(file.columns):
+        if column in ("lo", "hi"):
+            continue
+        name, _, member = column.removeprefix("ocp+").partition("=")
+        choice: dict[str, Any] = {name: member} if member else {}
+        for case in file.cases:
+            x, w, more = arrays(file, case.inputs)
+            rows = x.reshape(-1, x.shape[-1]).tolist()
+            if file.op == "linear":
+                y = slow.linear(rows, w.tolist(), "f32", element, bias=more.tolist(), **choice)
+                want = [word for row in y for word in row]
+            else:
+                own = dict(choice)
+                if own.pop("gradient_rows", "") == "sequences":
+                    own["sequence"] = x.shape[1]
+                g = more.reshape(-1, len(w)).tolist()
+                dx, dw, db = slow.linear_gradients(rows, w.tolist(), g, "f32", element, **own)
+                want = [*(word for part in (dx, dw) for row in part for word in row), *db]
+            assert list(case.output(index)) == want, (case.id, column)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_float32_sums_are_inside_the_interval(file: VectorFile) -> None:
+    """NumPy's products of the dequantized operands, in float32, in two orders."""
+    for case in file.cases:
+        x, w, more = (part.astype(np.uint32).view(np.float32) for part in arrays(file, case.inputs))
+        low, high = (
+            np.array(case.output(file.columns.index(end)), np.uint32).view(np.float32)
+            for end in ("lo", "hi")
+        )
+        rows = x.reshape(-1, x.shape[-1])
+
+        def rounded(values: Any, axis: int) -> Any:
+            return mxref.quantize(values, file.format, axis=axis).dequantize(np.float32)
+
+        if file.op == "linear":
+            a, b = rounded(rows, 1), rounded(w, 1)
+            products = [a @ b.T + more, (a[:, ::-1] @ b[:, ::-1].T) + more]
+            sums = [part.reshape(-1) for part in products]
+        else:
+            g = more.reshape(-1, len(w))
+            dx = rounded(g, 1) @ rounded(w, 0)
+            dw = rounded(g, 0).T @ rounded(rows, 0)
+            sums = [np.concatenate([dx.reshape(-1), dw.reshape(-1), g.sum(axis=0)])]
+        for one in sums:
+            assert ((low <= one) & (one <= high)).all(), case.id
+
+
+def test_choices_leave_the_interval() -> None:
+    """Each other choice of axes or operands is outside somewhere, so that it is told."""
+    for file in FILES:
+        for column in file.columns[3:]:
+            index, outside = file.columns.index(column), 0
+            for case in file.cases:
+                for word, low, high in zip(
+                    case.output(index), case.output(1), case.output(2), strict=True
+                ):
+                    value, least, most = (
+                        Fraction(float(np.uint32(n).view(np.float32))) for n in (word, low, high)
+                    )
+                    outside += not least <= value <= most
+            assert outside, (file.stem, column)

@@ -1,0 +1,110 @@
+"""Wrong and right matrix products, written before their author saw a mutant or a test."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mxref.cases.read import vectors_folder
+from mxref.cases.records import VectorFile
+from mxref.cli.verify_verb import print_report
+from mxref.conformance import check, load_target
+from mxref.targets.asked import read_for
+
+FOLDER = Path(__file__).parent / "products"
+
+
+def names(file: str) -> list[str]:
+    """The kernels of a file, in its order."""
+    found = re.findall(
+        r"^(?:def )?([wr]\d\d_\w+)(?:\(| = kernel)", (FOLDER / file).read_text(), re.M
+    )
+    return list(dict.fromkeys(found))
+
+
+#: What a true report says of those that the vectors alone do not show, or do not explain.
+TRUE = {
+    "w02": "33 rows and more, and a number of rows that is no multiple of 32",
+    "w03": "65 columns and more",
+    "w04": "1 of 16,384 outputs; row 127, column 127",
+    "w05": "16 rows and more, and 16 columns and more",
+    "w07": "in rows from number 128 on",
+    "w08": "128 rows and more",
+    "w10": "more than 33,153 outputs",
+    "w12": "a number of summed elements that is no multiple of 128",
+    "w13": "a number of summed elements that is no multiple of 128",
+    "w14": "more than 128 summed elements",
+    "w16": "more than 480 summed elements",
+    "w19": "more than 1,024 summed elements",
+    "w31": "computes tensors wrongly",
+    "w37": "the same product gave two answers",
+    "w39": "arrays with columns first in memory",
+    "w40": "the result of a call is overwritten by the next call",
+    "w49": "in rows from number 65 on",
+}
+#: A sum beyond the largest float32 may be anything, as the order of additions decides.
+UNTOLD = ("w42",)
+
+
+def said(
+    kernel: str, file: str, capsys: pytest.CaptureFixture[str], read_once: dict[str, VectorFile]
+) -> str:
+    target = load_target(f"{FOLDER / file}:{kernel}")
+    files = read_for(vectors_folder(), target, target.policy, read=read_once.values())
+    read_once.update((one.stem, one) for one in files if one.cases)
+    print_report(check(target, files), 20)
+    return capsys.readouterr().out
+
+
+@pytest.mark.sampled(0)
+@pytest.mark.parametrize("kernel", names("wrong_products.py"))
+def test_a_wrong_product_is_caught(
+    kernel: str, capsys: pytest.CaptureFixture[str], read_once: dict[str, VectorFile]
+) -> None:
+    text = said(kernel, "wrong_products.py", capsys, read_once)
+    assert ("\nPASS " in text) is (kernel[:3] in UNTOLD), text
+    assert TRUE.get(kernel[:3], "") in text, text
+
+
+@pytest.mark.sampled(0)
+@pytest.mark.parametrize("kernel", names("right_products.py"))
+def test_a_right_product_passes(
+    kernel: str, capsys: pytest.CaptureFixture[str], read_once: dict[str, VectorFile]
+) -> None:
+    text = said(kernel, "right_products.py", capsys, read_once)
+    if kernel.endswith("aligned_13"):  # narrower than float32
+        assert "conforms under ocp+accumulation=aligned_13" in text, text
+        return
+    assert "\nPASS " in text, text
+    name = next(
+        (
+            n
+            for n in (
+                "sequential",
+                "pairwise",
+                "by_block",
+                "scales_last",
+                "aligned_25",
+                "aligned_35",
+            )
+            if n in kernel
+        ),
+        "",
+    )
+    assert not name or f"accumulation={name}" in text or f" and {name}" in text, text
+
+
+def test_a_small_sample(
+    capsys: pytest.CaptureFixture[str], read_once: dict[str, VectorFile]
+) -> None:
+    text = said("w02_m_tail_not_launched", "wrong_products.py", capsys, read_once)
+    assert TRUE["w02"] in text, text
+    text = said("r16_int32_blocks", "right_products.py", capsys, read_once)
+    assert "\nPASS " in text, text
+
+
+def test_there_are_kernels() -> None:
+    assert len(names("wrong_products.py")) == 50
+    assert len(names("right_products.py")) == 16
