@@ -26,7 +26,7 @@ from mxref.exact.patterns import float_reader, write_float
 from mxref.formats.catalog import E8M0, ElementFormat, block_format
 from mxref.policy.policy import READS, Policy
 from mxref.products.float_products import float_product_bounds
-from mxref.products.linear import linear, linear_gradients, product_bounds
+from mxref.products.linear import linear, linear_gradients, product_bounds, with_bias
 from mxref.products.linear_operands import gradient_operands, linear_operands
 
 __all__ = [
@@ -230,6 +230,6 @@ def layer_bounds(
         ends.append(float_product_bounds(np.ones((1, len(g))), g.astype(np.float64), layout))
     sides: list[list[Floats]] = [[pair[side] for pair in ends] for side in (0, 1)]
     if op == "linear" and more is not None:
-        sides = [[(one + more).astype(layout.dtype) for one in side] for side in sides]
+        sides = [[with_bias(one, more, layout) for one in side] for side in sides]
     low, high = (_words(side, layout) for side in sides)
     return low, high

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.product_words import PAIRS
 from mxref.formats.aliases import own_name
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
@@ -18,7 +17,7 @@ from mxref.formats.catalog import (
     UE5M3,
 )
 
-__all__ = ["FORMATS", "typed_float", "typed_format"]
+__all__ = ["formats_in_help", "typed_float", "typed_format"]
 
 _FLOATS = {
     **{f"float{bits}": f"f{bits}" for bits in (16, 32, 64)},
@@ -29,17 +28,34 @@ _FLOATS = {
 _ELEMENTS = (ELEMENT_FORMATS, OTHER_FORMATS)
 _BLOCKS = (BLOCK_FORMATS, OTHER_BLOCK_FORMATS)
 #: The names of formats that verbs take, in lines of their help.
-FORMATS: Mapping[str, tuple[Iterable[str], ...]] = {
+_FORMATS: Mapping[str, tuple[Iterable[str], ...]] = {
     "all": (*_ELEMENTS, SCALE_FORMATS, LAYOUTS, *_BLOCKS),
     "numbers": (*_ELEMENTS, SCALE_FORMATS),
     "blocks": _BLOCKS,
     "sweep": (*_ELEMENTS, (E8M0.name,), BLOCK_FORMATS),
     "tables": (*_ELEMENTS, (UE4M3.name, UE5M3.name)),
-    "fuzz": (ELEMENT_FORMATS, (E8M0.name,), *_BLOCKS, PAIRS),
-    "identify": (ELEMENT_FORMATS, (E8M0.name,), BLOCK_FORMATS, PAIRS),
-    "vectors": (ELEMENT_FORMATS, (E8M0.name,), BLOCK_FORMATS, ("nvfp4", "fp4_ue4m3"), PAIRS),
+    "fuzz": (ELEMENT_FORMATS, (E8M0.name,), *_BLOCKS),
+    "identify": (ELEMENT_FORMATS, (E8M0.name,), BLOCK_FORMATS),
+    "vectors": (ELEMENT_FORMATS, (E8M0.name,), BLOCK_FORMATS, ("nvfp4", "fp4_ue4m3")),
 }
 _KNOWN = {name for formats in (*_ELEMENTS, SCALE_FORMATS, *_BLOCKS) for name in formats}
+
+
+def formats_in_help(kind: str) -> Iterator[Iterable[str]]:
+    """The names of formats that verbs of a kind take, in lines.
+
+    >>> [" ".join(line) for line in formats_in_help("blocks")][1]
+    'nvfp4 fp4_ue4m3 fp4_ue5m3'
+    """
+    yield from _FORMATS[kind]
+    if kind in ("fuzz", "identify", "vectors"):
+        from mxref.cases.product_words import PAIRS
+
+        yield PAIRS
+    if kind == "vectors":
+        from mxref.cases.integer_words import FORMATS
+
+        yield dict.fromkeys(name for names in FORMATS.values() for name in names)
 
 
 def typed_format(parameter: str, name: str) -> str:

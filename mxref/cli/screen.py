@@ -61,7 +61,7 @@ def new_parser(
         about: what it does.
         example: commands, a line each.
         exits: what the exit statuses 0 and 1 mean; one sentence if there is no 1.
-        formats: the formats that it takes, a key of `format_names.FORMATS`.
+        formats: the formats that it takes, a kind of `format_names.formats_in_help`.
         notes: what its figures mean, in lines.
     """
     parser: Parser = verbs.add_parser(
@@ -78,11 +78,11 @@ def new_parser(
 
 def _last_part(formats: str, exits: Sequence[str]) -> str:
     """Formats and exit statuses, for `--help`."""
-    from mxref.cli.format_names import FORMATS
+    from mxref.cli.format_names import formats_in_help
 
-    statuses = [*enumerate(exits), *_OTHER_EXITS]
+    statuses, names = [*enumerate(exits), *_OTHER_EXITS], formats_in_help(formats)
     lines = [
-        ("formats (properties: `mxref formats`):", [("", " ".join(n)) for n in FORMATS[formats]]),
+        ("formats (properties: `mxref formats`):", [("", " ".join(n)) for n in names]),
         ("exit status:", [(f"{status:<5}", text) for status, text in statuses]),
     ]
     text = ""

@@ -77,14 +77,18 @@ def _narrow(format: str) -> Iterator[CaseInput]:
     """Ranges inside of the dtype: SNORM, and 4 bits; 1 and -1 are the ends of SNORM."""
     low, high = _RANGES[format]
     if format in ("int8", "int16"):
-        s = _bits(1 / high)
+        s = _bits(Fraction(1, high))
         numbers = [b for n in (-1, -0.5, 0, 0.5, 1) for b in _around(Fraction(n))]
         numbers += [b for n in (low, -high, high) for b in _around(Fraction(n) * _value(s))]
         yield from _several("snorm", (-high, high, s, 0), [*numbers, 0xC0000000], ("overflow",))
     if format in ("int8", "uint8"):
         small, large = (-8, 7) if low else (0, 15)
         s = _bits(0.4 / 7.5)
-        middles = [b for k in range(small - 2, large + 2) for b in _around((k + 0.5) * _value(s))]
+        middles = [
+            b
+            for k in range(small - 2, large + 2)
+            for b in _around(Fraction(2 * k + 1, 2) * _value(s))
+        ]
         numbers = [*middles, 0x3ECCCCCD, 0xBECCCCCD]
         yield from _several("four_bits", (small, large, s, 0), numbers, ("tie", "near_tie"))
 
@@ -123,7 +127,7 @@ def axis_cases(op: str, format: str) -> Iterator[CaseInput]:
     ]
     for name, axis, count, sizes in plans:
         total = count if count == sizes[axis] else int(np.prod(sizes)) // sizes[axis] * count
-        scales = [_bits(0.013 * (i + 1) + 0.25 * (i % 3)) for i in range(total)]
+        scales = [_bits(Fraction(13 * (i + 1), 1000) + Fraction(i % 3, 4)) for i in range(total)]
         zeros = [(low + high + 1) // 2 + (i % 5) - 2 for i in range(total)]
         if total > 2:  # a channel of zeros, whose scale is the smallest that is chosen
             scales[1], zeros[1] = _bits(2.0**-23), zeros[0] + 1
@@ -190,19 +194,28 @@ def _ends(low: int, high: int, scale: Fraction) -> list[int]:
     return [bits for place in places for bits in _around(place * scale)]
 
 
-def _bits(number: float) -> int:
-    return int(np.float32(number).view(np.uint32))
+def _bits(number: Fraction | float) -> int:
+    """The float32 nearest to a number, ties to even; in integers, so that no mode changes it."""
+    size = abs(Fraction(number))
+    if not size:
+        return 0
+    exponent = size.numerator.bit_length() - size.denominator.bit_length()
+    exponent = max(exponent - (size < Fraction(2) ** exponent), -126)
+    significand = round(size / Fraction(2) ** (exponent - 23))
+    return (exponent + 126 << 23) + significand | (number < 0) << 31
 
 
 def _value(bits: int) -> Fraction:
-    return Fraction(float(np.uint32(bits).view(np.float32)))
+    """The number of a finite float32."""
+    field = bits >> 23 & 0xFF
+    size = (bits & 0x7FFFFF | (field > 0) << 23) * Fraction(2) ** (max(field, 1) - 150)
+    return -size if bits >> 31 else size
 
 
 def _around(number: Fraction | float) -> list[int]:
     """The float32 nearest to a number, and the floats beside it, away from zero and toward it."""
     largest = _value(_LARGEST)
-    nearest = np.float32(float(min(max(Fraction(number), -largest), largest)))
-    bits = int(nearest.view(np.uint32))
+    bits = _bits(min(max(Fraction(number), -largest), largest))
     if bits & 0x7FFFFFFF == 0:
         return [0, 1, 0x80000001]
     return [bits - 1, bits, min(bits & 0x7FFFFFFF, _LARGEST - 1) + 1 | bits & 0x80000000]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 
 from mxref.formats.catalog import BlockFormat, ElementFormat
@@ -72,7 +73,7 @@ def _binade_ends(fmt: ElementFormat) -> Iterator[int]:
     low, high = exponents_of(fmt)
     numbers = positive_codes(fmt)
     for exponent in range(low, high + 1):
-        yield numbers[max(n for n in numbers if n < 2.0 ** (exponent + 1))]
+        yield numbers[max(n for n in numbers if n < math.ldexp(1, exponent + 1))]
 
 
 def _lanes(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -74,20 +75,20 @@ def power(fmt: ElementFormat, exponent: int) -> int:
     >>> hex(power(E4M3, 0)), hex(power(E4M3, -9))
     ('0x38', '0x1')
     """
-    return positive_codes(fmt)[2.0**exponent]
+    return positive_codes(fmt)[math.ldexp(1, exponent)]
 
 
 @cache
 def exponents_of(fmt: ElementFormat) -> tuple[int, int]:
     """The exponents of the smallest and of the largest power of two of a format."""
     numbers = list(positive_codes(fmt))
-    lowest = next(e for e in range(-32, 1) if 2.0**e in positive_codes(fmt))
-    return lowest, next(e for e in range(32, -32, -1) if 2.0**e <= numbers[-1])
+    lowest = next(e for e in range(-32, 1) if math.ldexp(1, e) in positive_codes(fmt))
+    return lowest, next(e for e in range(32, -32, -1) if math.ldexp(1, e) <= numbers[-1])
 
 
 def drawn_codes(fmt: ElementFormat, count: int, seed: int, binades: int = 99) -> list[int]:
     """Codes of both signs, of numbers in so many binades around 1; no zeros."""
-    low, high = 2.0 ** -(binades // 2), 2.0 ** -(-binades // 2)
+    low, high = math.ldexp(1, -(binades // 2)), math.ldexp(1, -(-binades // 2))
     some = [code for number, code in positive_codes(fmt).items() if low <= number < high]
     if fmt.twos_complement:
         some = [*some, 0x80] if binades > 8 else some

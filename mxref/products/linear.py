@@ -77,7 +77,7 @@ def linear(
     a, b = linear_operands(values, w, block_format, policy, **choices)
     y = _product(a, b, layout, resolve("linear", policy, choices))
     if bias is not None:
-        y = _with_bias(y, numbers_in(bias, "bias"), layout)
+        y = with_bias(y, numbers_in(bias, "bias"), layout)
     return y.reshape(*values.shape[:-1], b.shape[1])
 
 
@@ -152,7 +152,7 @@ def _product(a: Blocks | Array, b: Blocks, layout: FloatLayout, policy: Policy) 
     return float_product(a, b.dequantize(np.float64), layout)
 
 
-def _with_bias(y: Floats, bias: Array, layout: FloatLayout) -> Floats:
+def with_bias(y: Floats, bias: Array, layout: FloatLayout) -> Floats:
     """The sums of two numbers of a type, rounded to it."""
     if bias.shape != y.shape[1:]:
         raise ValueError(f"bias must have shape {y.shape[1:]}, got {bias.shape}")

@@ -499,7 +499,7 @@ BAD_HEADERS: dict[str, tuple[Any, str]] = {
     "65 axes": ({"x": {**_ENTRY, "shape": [2, *[1] * 64]}}, "NumPy has no arrays of 65 axes"),
     "metadata of another kind": (
         {"x": _ENTRY, "__metadata__": {"mxref": '{"tensors": {"x": 1}}'}},
-        "its header is none: 'int' object",
+        "its header is none: JSON of other types, or nested too deep",
     ),
 }
 
