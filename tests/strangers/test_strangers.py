@@ -34,7 +34,7 @@ TRUE = {
     "f05": "a number of elements along the axis that is no multiple of 32",
     "f06": "codes and more",
     "f07": "the result of a call is overwritten by the next call",
-    "f08": STATE,
+    "f08": f"{STATE} | depends on what else is in the call",  # it goes by addresses
     "f09": STATE,
     "f10": STATE,
     "f11": STATE,
@@ -87,7 +87,7 @@ def test_a_wrong_kernel_is_caught(
     said = capsys.readouterr().out
     assert not report.passed, said
     true = TRUE.get(f"{path.parent.name[0]}{path.stem[6:8]}")
-    assert true is None or true in said, said
+    assert true is None or any(one in said for one in true.split(" | ")), said
 
 
 @pytest.mark.parametrize("path", RIGHT, ids=lambda path: path.stem)
