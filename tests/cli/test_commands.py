@@ -1019,6 +1019,7 @@ def test_verify_of_no_target(tmp_path: Path, few_vectors: Path, target: str) -> 
     assert_sentence(result, f"target {target} ")
 
 
+@pytest.mark.sampled(0)  # CI has a step of its own
 def test_regen_check_of_the_committed_vectors(regen_check: subprocess.Popen[str]) -> None:
     out, err = regen_check.communicate(timeout=1200)
     assert (regen_check.returncode, err) == (0, "")

@@ -55,6 +55,7 @@ def report_on(module: object, *stems: str) -> Report:
     return verify(target_of(module, "mine"), files)
 
 
+@pytest.mark.sampled(3)  # `mxref regen` compares them as well
 @pytest.mark.parametrize("stem", STEMS)
 def test_both_references_give_every_column(stem: str) -> None:
     header, cases = records(stem)
@@ -127,6 +128,7 @@ def test_axes_and_groups() -> None:
 # --- targets --------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("choices", CHOICES)
 def test_verify_names_the_policy_that_gives_all_answers(choices: dict[str, str]) -> None:
     stem = "quantize_affine/int8.f32"

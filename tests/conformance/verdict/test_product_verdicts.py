@@ -51,6 +51,7 @@ def test_an_order_without_a_name_passes() -> None:
     assert "in some order, which is none of the named ones" in told.text
 
 
+@pytest.mark.sampled(3)
 def test_narrow_sums_are_outside_and_no_violation() -> None:
     report = checked(sums_in(BF16))
     assert not report.passed
