@@ -20,8 +20,8 @@ from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
 from mxref.targets.asked import read_for
 
 FOLDER = Path(__file__).parent
-WRONG = sorted(path for path in FOLDER.glob("*/wrong_*.py"))
-RIGHT = sorted(path for path in FOLDER.glob("*/right_*.py"))
+WRONG = sorted(path for path in FOLDER.glob("*/wrong_[0-9]*.py"))
+RIGHT = sorted(path for path in FOLDER.glob("*/right_[0-9]*.py"))
 
 STATE = "not reproducible"
 ALIGNED = "wrong where arrays do not begin at a multiple of 16 bytes"
