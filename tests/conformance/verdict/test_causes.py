@@ -384,7 +384,7 @@ def test_over_all_vectors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         assert finding["cause"]["same"] == finding["cause"]["total"] > 2000
     for row in report["rows"]:
         known = {"op", "format", "policy", "profile", "compared", "failed", "known"}
-        assert set(row) == known | {"flags", "causes", "description"}
+        assert set(row) == known | {"flags", "causes", "description", "beside"}
         for counts in row["flags"].values():
             assert 0 < counts["failed"] <= min(row["failed"], counts["cases"])
         assert bool(row["causes"]) is bool(row["failed"])
