@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -67,6 +67,7 @@ class TargetCase:
         failure. A search is skipped where no policy explains the vectors or calls change answers.
         """
         from mxref.conformance import check
+        from mxref.conformance.checking.parts import part_result
         from mxref.conformance.verdict.uses import USES
         from mxref.targets.exits import exits_raised
 
@@ -76,7 +77,15 @@ class TargetCase:
         ids = {id: why for id, why in self.known.items() if " " not in id}
         _refuse_unknown(ids, {case.id for file in files for case in file.cases})
         report = exits_raised()(check)(self.target, files, known=self.known, extent=self.extent)
-        _JUDGES[self.part](replace(report, all_floats=self.all_floats))
+        report = replace(report, all_floats=self.all_floats)
+        result = part_result(self.part, report)
+        match result.word:
+            case "failed":
+                _fail_with(report, result.text) if result.with_report else _fail(result.text)
+            case "skipped":
+                pytest.skip(result.text)
+            case "known":
+                pytest.xfail(result.text)
 
     def _read(self) -> list[VectorFile]:
         from mxref.cases.read import VectorError, read_listed
@@ -87,59 +96,6 @@ class TargetCase:
             _fail(str(error))
 
 
-def _judge_vectors(report: Report) -> None:
-    stale = [key for key in report.stale if " " not in key]
-    if report.unlisted or stale or not report.compared:
-        counts = [_stale_text(stale)] if stale else []
-        if report.unlisted or not stale:
-            counts.insert(0, f"{len(report.unlisted)} of {report.compared} cases failed")
-        # pytest's summary shows only the first line.
-        why = next((str(one) for one in report.findings), report.verdict)
-        _fail_with(report, f"{', '.join(counts)}: {why}")
-    _expect_failure([report.known[id] for id in report.known], f" of {report.compared} cases")
-
-
-def _judge_calls(report: Report) -> None:
-    stale = [key for key in report.stale if " " in key]
-    if report.unlisted_uses:
-        _fail_with(report, "; ".join(map(str, report.unlisted_uses)))
-    if stale:
-        _fail(f"{_stale_text(stale)}: {'; '.join(stale)}")
-    if not report.scope.calls:
-        pytest.skip("no case was answered that could be asked again")
-    _expect_failure([report.known[use.key] for use in report.uses], " ways of calling")
-
-
-def _judge_search(report: Report) -> None:
-    from mxref.conformance.verdict.row import listed_as
-
-    scope = report.scope
-    if not scope.searched:
-        pytest.skip("not searched: no policy that is known explains what the vectors show")
-    computed = [pair for pair in report.failures if not pair[1].case.model]
-    unknown = [pair for pair in report.unlisted if not pair[1].case.model]
-    stale = [key for key in report.stale if " " in key]
-    explained = len(report.unlisted) > len(unknown)
-    outcomes = [outcome for row in report.rows for outcome in row.outcomes]
-    beside = any(not case.model for outcome in outcomes for case in outcome.file.cases)
-    if unknown or (explained and beside):
-        why = next((str(one) for one in report.findings), report.verdict)
-        asked = f"a search of {scope.searched:,} questions (seed {scope.seed})"
-        _fail_with(report, f"wrong answers in {asked}: {why}")
-    if stale:
-        _fail(f"{_stale_text(stale)}: {'; '.join(stale)}")
-    keys = (listed_as(*pair, report.known) for pair in computed)
-    _expect_failure([report.known[key] for key in keys if key], " wrong answers of the search")
-
-
-#: How the report of each part is judged.
-_JUDGES = {"vectors": _judge_vectors, "calls": _judge_calls, "search": _judge_search}
-
-
-def _stale_text(stale: Sequence[str]) -> str:
-    return f"{len(stale)} listed as known but pass"
-
-
 def _fail_with(report: Report, first: str) -> NoReturn:
     """A failure of a line, and the report."""
     from mxref.cli.verify_verb import print_report
@@ -147,11 +103,6 @@ def _fail_with(report: Report, first: str) -> NoReturn:
     with contextlib.redirect_stdout(io.StringIO()) as text:
         print_report(report, show=5)
     _fail(f"{first}\n{text.getvalue().rstrip()}")
-
-
-def _expect_failure(reasons: Sequence[str], what: str) -> None:
-    if reasons:
-        pytest.xfail(f"{len(reasons)}{what}: {'; '.join(dict.fromkeys(reasons))}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +138,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("mxref_target", "the same as --mxref-target", default="")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Let no target end this process as if all were well, before anything may import it."""
+    if early_config.known_args_namespace.mxref_target or early_config.getini("mxref_target"):
+        from mxref.targets.exits import exits_guarded
+
+        exits_guarded()
+
+
 @pytest.fixture
 def mxref_case(request: pytest.FixtureRequest) -> TargetCase:
     """An operation, format and float type of the target; `check()` compares it bit by bit."""
@@ -208,6 +168,7 @@ def _suite(config: pytest.Config) -> _Suite:
     from mxref.cases.read import by_stem, read_manifest, vectors_folder
     from mxref.cases.records import names_of
     from mxref.conformance import load_target, read_xfail
+    from mxref.conformance.checking.parts import parts
     from mxref.conformance.verdict.verify import covered_files
     from mxref.support.text import refuse_unknown
     from mxref.targets.calls import without_cases
@@ -242,8 +203,12 @@ def _suite(config: pytest.Config) -> _Suite:
     if stale:
         _fail(f"--mxref-xfail lists {min(stale)!r}, which target {target.name} does not cover")
     all_floats = not config.getoption("--mxref-float")
+    sizes: int | None = config.getoption("--mxref-sizes")
+    if sizes is not None and sizes < 0:
+        _fail(f"--mxref-sizes must be 0 or more, got {sizes}")
+    seed, search = config.getoption("--mxref-seed"), not config.getoption("--mxref-no-search")
     cases = []
-    for part, some, extent in _parts(config, covered):
+    for part, some, extent in parts(covered, sizes, seed, search=search):
         stems = {file.stem for file in some}
         listed = [key for key in known if _stem(key) in stems]
         if part != "vectors":
@@ -252,28 +217,6 @@ def _suite(config: pytest.Config) -> _Suite:
         of = tuple(entries[file.stem] for file in some)
         cases.append(TargetCase(target, part, some, folder, of, reasons, extent, all_floats))
     return _Suite(tuple(cases), not_covered)
-
-
-def _parts(
-    config: pytest.Config, files: Sequence[VectorFile]
-) -> Iterator[tuple[str, tuple[VectorFile, ...], Extent]]:
-    """The parts of a check: the vectors of each file, calls and a search of each format."""
-    from mxref.cases.drawn import QUESTIONS
-    from mxref.conformance import Extent
-    from mxref.conformance.verdict.report import grouped
-
-    sizes: int | None = config.getoption("--mxref-sizes")
-    if sizes is not None and sizes < 0:
-        _fail(f"--mxref-sizes must be 0 or more, got {sizes}")
-    for file in files:
-        yield "vectors", (file,), Extent(elements=0, search=False)
-    groups = list(grouped(files))
-    for _, some in groups:
-        if sizes != 0:
-            yield "calls", tuple(some), Extent(elements=sizes, search=False)
-    for (op, _), some in groups:
-        if not config.getoption("--mxref-no-search") and op in QUESTIONS:
-            yield "search", tuple(some), Extent(elements=0, seed=config.getoption("--mxref-seed"))
 
 
 def _stem(key: str) -> str | None:
@@ -347,4 +290,7 @@ def pytest_terminal_summary(
     """Print what is not covered, so that nobody takes it for passed."""
     suite = config.stash.get(_SUITE, None)
     if suite is not None and suite.not_covered:
-        terminalreporter.write_line(f"mxref: not covered: {'; '.join(suite.not_covered)}")
+        from mxref.cli.target_arguments import not_covered_line
+
+        line = not_covered_line(suite.not_covered, verbose=config.get_verbosity() > 0)
+        terminalreporter.write_line(f"mxref: {line}")

@@ -1,62 +1,82 @@
-"""Calls of `os._exit` by a target that shares its process with a test runner."""
+"""A target that shares its process with a test runner must not end it as if all were well."""
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import NoReturn
+from typing import Any
 
-__all__ = ["exits_raised", "keep_status"]
+__all__ = ["exits_guarded", "exits_raised", "keep_status"]
+
+#: What ends this process, or puts another program in its place.
+_ENDS = ("_exit", "execv", "execve")
+#: The threads that ask a target now.
+_asking: set[int] = set()
+#: Gives the exit status of this process instead of 0: 1 until all tests have run.
+_outcome: Callable[[], int] = lambda: 1  # noqa: E731 - a default
+
+
+def exits_guarded() -> None:
+    """Let nothing that runs in this process end it with status 0 by `os._exit`, from now on.
+
+    That holds for every thread, handler and name that `os._exit` is kept under afterwards; the
+    status is then 1, or that of `keep_status`. Copies of this process may still end as they like,
+    and `os.exec` works in the main thread. An `_exit` of C is not caught.
+    """
+    if getattr(os._exit, "guards", 0) != os.getpid():
+        for name in _ENDS:
+            _guard(name)
+
+
+def _guard(name: str) -> None:
+    own, native = os.getpid(), getattr(os, name)
+
+    def ended(*arguments: Any, **named: Any) -> Any:
+        thread = threading.get_ident()
+        if os.getpid() != own:
+            return native(*arguments, **named)
+        if thread in _asking:
+            shown = map(repr, (*arguments, *named.values()))
+            raise SystemExit(f"os.{name}({', '.join(shown)})")
+        if name != "_exit":
+            if thread == threading.main_thread().ident:
+                return native(*arguments, **named)
+            os._exit(1)
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+        return native(next(iter((*arguments, *named.values())), 1) or _outcome())
+
+    ended.guards = own  # type: ignore[attr-defined]
+    for module in (os, sys.modules[os.name]):
+        setattr(module, name, ended)
 
 
 @contextlib.contextmanager
 def exits_raised() -> Iterator[None]:
-    """Makes a fault of `os._exit`, where a target must not end the process that asks it.
+    """Makes a fault of `os._exit` and `os.exec`, where a target must not end who asks it.
 
-    Copies of this process can still be ended, and it by another thread, as by that of a time limit:
-    with the status 1 instead of 0, which nobody has given yet.
+    What is called in another thread, as by a time limit, ends the process as `exits_guarded` says.
     """
-    own, native = (os.getpid(), threading.get_ident()), os._exit
-
-    def raised(status: int) -> NoReturn:
-        if os._exit is not raised:  # kept by the target until it is no longer asked
-            os._exit(status)
-        if os.getpid() != own[0]:
-            native(status)
-        if threading.get_ident() != own[1]:
-            native(status or 1)
-        raise SystemExit(f"os._exit({status})")
-
-    os._exit = raised
+    exits_guarded()
+    thread = threading.get_ident()
+    inner = thread in _asking
+    _asking.add(thread)
     try:
         yield
     finally:
-        os._exit = native
+        if not inner:
+            _asking.discard(thread)
 
 
 def keep_status(outcome: Callable[[], int]) -> None:
-    """Let a target that ends the process at its exit hide no failure.
-
-    Handlers that it has registered with `atexit` before are called later than that of this one.
+    """Let a target that ends the process after all tests, as at its exit, hide no failure.
 
     Args:
         outcome: gives the exit status of this process.
     """
-    own = os.getpid()
-
-    def replace() -> None:
-        native = os._exit
-
-        def ended(status: int) -> NoReturn:
-            if os.getpid() == own:
-                sys.stdout.flush()
-                status = status or outcome()
-            native(status)
-
-        os._exit = ended
-
-    atexit.register(replace)
+    global _outcome
+    exits_guarded()
+    _outcome = outcome

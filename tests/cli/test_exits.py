@@ -303,14 +303,12 @@ def test_in_process(
 
 def test_an_exit_is_a_fault_where_it_is_raised(target: Target) -> None:
     """But not that of a copy of the process."""
-    native = os._exit
     with exits_raised():
         with pytest.raises(TargetError, match=r"cannot be imported: SystemExit: os\._exit\(0\)$"):
             load_target(str(target("import os\nos._exit(0)\n")))
         if not (copy := os.fork()):
             os._exit(5)
     assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == 5
-    assert os._exit is native
 
 
 def test_a_thread_that_ends_pytest_gives_no_pass() -> None:
@@ -321,18 +319,48 @@ def test_a_thread_that_ends_pytest_gives_no_pass() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == 1
 
 
-def test_a_target_cannot_end_pytest(target: Target, tmp_path: Path) -> None:
-    body = "    os._exit(0)\n    return"
-    text = "import atexit, os\natexit.register(lambda: os._exit(0))\n"
-    target(text + DECODE.replace("    return", body))
-    (tmp_path / "test_kernel.py").write_text("def test_mx(mxref_case): mxref_case.check()\n")
+#: Ways to end pytest a moment after a call of a target.
+WAYS = {
+    "thread": "threading.Timer(0.3, os._exit, (0,)).start()",
+    "kept": "threading.Timer(0.3, _exit, (0,)).start()",
+    "posix": "threading.Timer(0.3, posix._exit, (0,)).start()",
+    "signal": "signal.signal(14, lambda *_: os._exit(0)); signal.setitimer(0, 0.3)",
+    "program": "threading.Timer(0.3, os.execlp, ('true', 'true')).start()",
+}
+
+
+def under_pytest(folder: Path, test: str) -> subprocess.CompletedProcess[str]:
+    (folder / "test_kernel.py").write_text(test)
     options = [f"--mxref-{one.lstrip('-')}" if "--" in one else one for one in VERIFY[2:]]
     options += ["-q", "-p", "mxref.pytest_plugin", "--mxref-target", "kernel.py"]
     alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    done = helpers.run(sys.executable, "-m", "pytest", *options, cwd=tmp_path, env=alone)
+    return helpers.run(sys.executable, "-m", "pytest", *options, cwd=folder, env=alone)
+
+
+def test_a_target_cannot_end_pytest(target: Target, tmp_path: Path) -> None:
+    body = "    os._exit(0) if codes[0] % 2 else os.execlp('true', 'true')\n    return"
+    text = "import atexit, os\natexit.register(lambda: os._exit(0))\n"
+    target(text + DECODE.replace("    return", body))
+    done = under_pytest(tmp_path, "def test_mx(mxref_case): mxref_case.check()\n")
     assert done.returncode == 1, done.stdout
     assert "1 failed" in done.stdout
     assert "SystemExit: os._exit(0)" in done.stdout
+    assert "SystemExit: os.execv(" in done.stdout
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_target_cannot_end_pytest_between_two_calls(
+    way: str, target: Target, tmp_path: Path
+) -> None:
+    """Nor by an `_exit` that it had before pytest collected its tests."""
+    text = "import posix, signal, threading\nfrom os import _exit\n"
+    target(text + DECODE.replace("    return", f"    {WAYS[way]}\n    return"))
+    (tmp_path / "conftest.py").write_text("import sys; sys.path.insert(0, '.'); import kernel\n")
+    wait = "import time\ndef test_mx(mxref_case):\n    mxref_case.check()\n    time.sleep(30)\n"
+    done = under_pytest(tmp_path, wait)
+    assert done.returncode == 1, done.stdout
+    assert "passed" not in done.stdout
 
 
 # --- what outlives a signal, a verdict or a copy --------------------------------------------------

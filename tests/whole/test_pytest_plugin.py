@@ -68,6 +68,11 @@ def test_one_test_for_each_file(run: Pytester) -> None:
     assert line.startswith("mxref: not covered: encode e5m2, e4m3, e3m2 (bf16, f64), e2m3, e2m1 (b")
     assert "; shared_scale; quantize;" in line
     assert result.ret == 0
+    result = run.runpytest("--mxref-target", "right.py", "--collect-only")
+    (line,) = [line for line in result.outlines if line.startswith("mxref: not covered: ")]
+    counts = "operations, and formats or float types of 2 others (--verbose lists them)"
+    assert line.endswith(counts)
+    assert len(line) < 120
 
 
 def test_a_failure_is_the_report_of_the_file(run: Pytester) -> None:
