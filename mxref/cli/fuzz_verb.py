@@ -13,6 +13,7 @@ from mxref.cli.target_arguments import (
     add_name_options,
     add_target_arguments,
     chosen_target,
+    ending_of,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +33,10 @@ def add_parser(verbs: Verbs) -> None:
         about,
         example,
         formats="fuzz",
-        exits=("no wrong answer was found", "a wrong answer was found, or nothing is covered"),
+        exits=(
+            "no wrong answer was found",
+            "a wrong answer was found, nothing is covered, or a program ended badly",
+        ),
         notes="columns:\n  examples  questions asked, each of one or several numbers or blocks",
     )
     add_target_arguments(parser)
@@ -77,22 +81,29 @@ def _search(options: argparse.Namespace, target: Target) -> int:
             place = f"{row.op} {row.format} {row.float} {_under(row)}"
             print(f"{place}: {row.found.text}\n{row.found.code}\n", flush=True)
     wrong = sum(row.found is not None for row in rows)
-    passed = bool(rows) and not wrong
+    ending = ending_of(target)
+    passed = bool(rows) and not wrong and not ending
     if options.json:
-        print(json.dumps(_as_json(rows, target.name, policy, passed=passed), indent=1))
+        print(
+            json.dumps(_as_json(rows, target.name, policy, passed=passed, ending=ending), indent=1)
+        )
         return 0 if passed else 1
     header = ("op", "format", "float", "examples", "result")
     results = ["ok" if row.found is None else "WRONG" for row in rows]
     table = zip(rows, results, strict=True)
     print_table(header, [(r.op, r.format, r.float, str(r.examples), said) for r, said in table])
-    word = "PASS" if passed else "FAIL"
+    word, told = "PASS" if passed else "FAIL", f"; {ending}" if ending else ""
     searched = f"{len(rows)} searched, {wrong} with a wrong answer" if rows else "nothing covered"
     by = [f"profile {row.profile}" if row.profile else str(policy) for row in rows] or [str(policy)]
-    print_text(f"{word} {target.name}: {searched}, compared with {', '.join(dict.fromkeys(by))}")
+    print_text(
+        f"{word} {target.name}: {searched}, compared with {', '.join(dict.fromkeys(by))}{told}"
+    )
     return 0 if passed else 1
 
 
-def _as_json(rows: list[FuzzRow], target: str, policy: Policy, *, passed: bool) -> dict[str, Any]:
+def _as_json(
+    rows: list[FuzzRow], target: str, policy: Policy, *, passed: bool, ending: str
+) -> dict[str, Any]:
     from mxref.cases.records import stripped, words
 
     def found(row: FuzzRow) -> dict[str, Any] | None:
@@ -115,6 +126,7 @@ def _as_json(rows: list[FuzzRow], target: str, policy: Policy, *, passed: bool) 
         "target": target,
         "policy": str(policy),
         "passed": passed,
+        "ending": ending,
         "rows": [
             {
                 "op": row.op,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from mxref.cli.target_arguments import (
     add_name_options,
     add_target_arguments,
     chosen_target,
+    ending_of,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ def add_parser(verbs: Verbs) -> None:
         formats="identify",
         exits=(
             "the answers of each operation are those of a policy",
-            "some are of no policy, or nothing was asked",
+            "some are of no policy, nothing was asked, or a program ended badly",
         ),
         notes="columns:\n  shown by  a question whose answer only these values of the choice give",
     )
@@ -65,14 +67,17 @@ def _run(options: argparse.Namespace) -> int:
             target, options.op or OPERATIONS, options.format or None, options.float or None
         )
         more = identify_integers(target, options.op or OPERATIONS, options.format or ())
+        ending = ending_of(target)
     if options.json:
         print(json.dumps(identified_json(found) + integer_json(more), indent=1))
     else:
         _print_integers(more)
         if found or not more:
             _print(name, found)
+    if ending:  # beside JSON on stderr
+        print(f"{name}: {ending}", file=sys.stderr if options.json else sys.stdout)
     same = [*(one.consistent for one in found), *(bool(one.policies) for one in more)]
-    return 0 if same and all(same) else 1
+    return 0 if same and all(same) and not ending else 1
 
 
 def _print_integers(results: Sequence[IntegerFinding]) -> None:

@@ -9,11 +9,16 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_text, progress
-from mxref.cli.target_arguments import add_target_arguments, chosen_target
+from mxref.cli.target_arguments import (
+    add_target_arguments,
+    chosen_target,
+    ending_of,
+)
 from mxref.support.interruption import exit_status, told
 from mxref.support.workers import cores
 
@@ -36,7 +41,10 @@ def add_parser(verbs: Verbs) -> None:
         about,
         example,
         formats="sweep",
-        exits=("every answer is right", "an answer is wrong, or mxref's digest is not on record"),
+        exits=(
+            "every answer is right",
+            "an answer is wrong, a program ended badly, or mxref's digest is not on record",
+        ),
     )
     add_target_arguments(parser, own=True)
     add = parser.add_argument
@@ -95,7 +103,7 @@ def _swept(options: argparse.Namespace) -> tuple[Swept, ...]:
         # The report owns stdout: text that the target prints goes to stderr.
         until_done.enter_context(contextlib.redirect_stdout(sys.stderr))
         executor, jobs = until_done.enter_context(_who_works(options))
-        return sweeps(
+        swept = sweeps(
             source,
             options.op,
             () if options.format is None else (options.format,),
@@ -108,6 +116,8 @@ def _swept(options: argparse.Namespace) -> tuple[Swept, ...]:
             progress=until_done.enter_context(progress("sweep")),
             digest=options.digest,
         )
+        ending = "" if callable(source) else ending_of(source)
+        return tuple(replace(one, ending=ending) for one in swept)
 
 
 @contextlib.contextmanager

@@ -160,6 +160,16 @@ def chosen_target(
             yield program
 
 
+def ending_of(target: Target) -> str:
+    """What is wrong with how a program ends after its last answer; empty of other targets.
+
+    The verbs that ask it again and again call this when they have asked all.
+    """
+    from mxref.targets.command import CommandTarget
+
+    return target.end() if isinstance(target, CommandTarget) else ""
+
+
 @contextlib.contextmanager
 def _command(options: argparse.Namespace, files: Sequence[VectorFile]) -> Iterator[Target]:
     from mxref.targets.command import CommandTarget, command_results

@@ -152,6 +152,15 @@ class CommandTarget:
                 failed[asked[len(given) - 1].id] = given[-1]
         return answers
 
+    def end(self) -> str:
+        """End the program as `command_results` does; what is wrong with its end, empty if nothing.
+
+        Its input is closed, and it has the time for an answer to end with success and without
+        another line. Of one that does not run there is nothing to say: its last answer is missing.
+        """
+        answers = [] if self._running is None else self._exchange([], last=True)
+        return "".join(answer.error for answer in answers)
+
     def close(self) -> None:
         """End the program: it has a moment after the end of its input, then it is killed."""
         if self._running is not None:

@@ -295,9 +295,10 @@ class Dialogue:
         """Note why the next question has no answer, and the error of the others, if known.
 
         If all have one, the last supported answer becomes an error, so that each fault is reported;
-        that of a question asked for the first time, if there is one.
+        that of a question asked for the first time, if there is one. Without questions it is the
+        only answer.
         """
-        if self.complete:
+        if self.complete and self.answers:
             places = [i for i, answer in enumerate(self.answers) if not answer.unsupported]
             first = [i for i in places if not self._questions[i].again] or places
             self.answers[first[-1] if first else -1] = Answer(error=reason)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import json
 import os
 import shlex
 import signal
@@ -621,6 +622,51 @@ def test_a_program_may_end_by_itself(program: Program, tmp_path: Path) -> None:
     with CommandTarget(program(body), timeout=PATIENCE) as target:
         assert target.covers("decode", "e2m1", "f32")
     assert done.exists()
+
+
+#: How a program ends after right answers, and how that is told.
+BAD_ENDS = {
+    "sys.exit(255)": "ended with exit status 255 after its last answer",
+    "os.kill(os.getpid(), 9)": "was ended by SIGKILL after its last answer",
+    "print('# bye')\nwhile True: say('# bye')": "did not end within 0.5 s after its last answer",
+    "time.sleep(100)": "did not end within 0.5 s after its last answer",
+    "say('more')": "comes after the last answer: 'more'",
+    "os.write(1, b'mo')": "ended after its last answer, within a line: 'mo'",
+}
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("verb", ["verify --no-search", "identify", "fuzz --examples 1", "sweep"])
+@pytest.mark.parametrize("body", BAD_ENDS)
+def test_every_verb_judges_how_a_program_ends(
+    body: str, verb: str, program: Program, capsys: Capture
+) -> None:
+    """Right answers alone are no pass."""
+    command = program(FLUSHED + body + "\n")
+    words = [*verb.split(), "--cmd", command, "--op", "decode", "--format", "e2m1"]
+    timeout = "0.5" if "0.5 s" in BAD_ENDS[body] else str(PATIENCE)
+    assert main([*words, "--float", "f32", "--timeout", timeout]) == 1
+    printed = capsys.readouterr()
+    assert BAD_ENDS[body] in printed.out, printed
+    assert "PASS" not in printed.out
+
+
+@pytest.mark.parametrize("verb", ["identify", "fuzz --examples 1", "sweep"])
+def test_a_bad_end_and_json(verb: str, program: Program, capsys: Capture) -> None:
+    words = [*verb.split(), "--cmd", program(FLUSHED + "sys.exit(3)"), "--json"]
+    assert main([*words, "--op", "decode", "--format", "e2m1", "--float", "f32"]) == 1
+    printed = capsys.readouterr()
+    record = json.loads(printed.out)
+    told = printed.err[:-1] if verb == "identify" else record["ending"]
+    assert told.endswith("the program ended with exit status 3 after its last answer")
+    assert verb == "identify" or not record["passed"]
+
+
+def test_an_end_without_answers_is_judged(program: Program) -> None:
+    with CommandTarget(program(FLUSHED), timeout=PATIENCE) as target:
+        assert target.end() == ""
+        assert target.covers("decode", "e2m1", "f32")
+        assert target.end() == ""
 
 
 def test_a_target_that_is_dropped_leaves_no_process(program: Program, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ class Swept:
         digest: SHA-256 of all codes as bytes in the order of the inputs, 00 where the target
             raised; empty if not requested.
         date: date of the state that all of it is from; empty if anything was asked.
+        ending: what is wrong with how the target, a program, ended after its last answer.
     """
 
     target: str
@@ -41,14 +42,15 @@ class Swept:
     share: float
     digest: str = ""
     date: str = ""
+    ending: str = ""
 
     @property
     def passed(self) -> bool:
-        """Whether answers were compared and none was wrong."""
+        """Whether answers were compared, none was wrong, and the target ended well."""
         is_right = self.tally.wrong == 0
         if isinstance(self.tally, BlockTally):
             is_right = is_right and not self.tally.scales
-        return self.cases > 0 and is_right
+        return self.cases > 0 and is_right and not self.ending
 
 
 @dataclass(slots=True)

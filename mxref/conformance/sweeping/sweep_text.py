@@ -39,7 +39,8 @@ def summary(swept: Swept) -> str:
     word = "PASS" if swept.passed else "FAIL"
     what = f"{file.op} {file.format} {file.float} under {swept.policy}"
     took = f"in {swept.seconds:.1f} s, {swept.share:.0%} of it in the target{_from(swept.date)}"
-    return f"{word} {swept.target}: {what}: {text}, {took}"
+    ending = f"; {swept.ending}" if swept.ending else ""
+    return f"{word} {swept.target}: {what}: {text}, {took}{ending}"
 
 
 def _from(date: str) -> str:
@@ -239,6 +240,7 @@ def swept_json(swept: Swept) -> dict[str, Any]:
         "seconds": round(swept.seconds, 3),
         "target_share": round(swept.share, 4),
         "state_date": swept.date,
+        "ending": swept.ending,
         "digest": swept.digest,
         "recorded_digest": recorded_digest(swept) if swept.digest else "",
     }
