@@ -108,7 +108,11 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     if unknown:
         raise ValueError(f"{options.xfail}: there are no vectors of {min(unknown)!r}")
     for name, chosen in filters.items():
-        refuse_unknown(f"--{name}", chosen, sorted({getattr(file, name) for file in files}))
+        names = {getattr(file, name) for file in files}
+        if wrong := [one for one in chosen if one not in names]:
+            # Of formats and float types, those of the operations that the target has are told.
+            has = [file for file in files if name != "op" and _covers(target, file)] or files
+            refuse_unknown(f"--{name}", wrong, sorted({getattr(file, name) for file in has}))
         files = [file for file in files if not chosen or getattr(file, name) in chosen]
     if any(filters.values()):  # cases that are not asked cannot fail
         asked = {case.id for file in files for case in file.cases}
@@ -137,6 +141,10 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     else:
         print_report(report, options.show, verbose=options.verbose)
     return 0 if report.passed else 1
+
+
+def _covers(target: Target, file: VectorFile) -> bool:
+    return target.covers(file.op, file.format, file.float)
 
 
 def _extent(options: argparse.Namespace) -> Extent:

@@ -58,6 +58,8 @@ def test_the_seventh_parameter_is_the_dtype() -> None:
     [
         ((0, 1, 1), "must be three positive integers, got (0, 1, 1)"),
         (32, "must be three positive integers, got 32"),
+        (True, "must be three positive integers, got True"),
+        ((1, True, 32), "must be three positive integers, got (1, True, 32)"),
     ],
 )
 def test_multiples_are_three_integers(multiples: object, said: str) -> None:
