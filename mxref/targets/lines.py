@@ -5,6 +5,7 @@ The section of that name in `vectors/README.md` is the contract with those who w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -45,7 +46,7 @@ __all__ = [
 PROTOCOL = 1
 #: Characters that a line of answers may have, its end not counted.
 LONGEST = 1 << 16
-_HEX = frozenset("0123456789abcdefABCDEF")
+_HEX = re.compile("[0-9a-fA-F]*")
 
 
 class LineError(ValueError):
@@ -141,17 +142,17 @@ def parse_answer(question: Question, fields: Sequence[str]) -> Answer:
     if fields and fields[0] == file.op:
         return Answer(error="this is the question, not an answer")
     for word in fields:
-        if not _HEX.issuperset(word):
+        if not _HEX.fullmatch(word):
             return Answer(error=f"word '{one_line(word, 40)}' is no hex number")
-    values = tuple([int(word, 16) for word in fields])
     wanted = _count(file)
-    if len(values) != (wanted or len(values)) or not values:
+    if len(fields) != (wanted or len(fields)) or not fields:
         text = "1 word or more" if wanted is None else f"{wanted} word{'s'[: wanted > 1]}"
-        return Answer(error=f"an answer must have {text}, got {len(values)}")
-    if max(values) >> 4 * file.out_digits:
-        largest = one_line(f"{max(values):x}", 40)
-        return Answer(error=f"a word must have at most {file.out_digits} digits, got {largest}")
-    return Answer(values)
+        return Answer(error=f"an answer must have {text}, got {len(fields)}")
+    longest = max((word.lstrip("0") for word in fields), key=len)
+    if len(longest) > file.out_digits:
+        got = one_line(longest.lower(), 40)
+        return Answer(error=f"a word must have at most {file.out_digits} digits, got {got}")
+    return Answer(tuple([int(word, 16) for word in fields]))
 
 
 def _count(file: VectorFile) -> int | None:
