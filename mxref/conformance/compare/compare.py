@@ -31,6 +31,7 @@ __all__ = [
     "Answered",
     "Failure",
     "Outcome",
+    "answered_or_refused",
     "asked",
     "fast_right_answers",
     "judged",
@@ -174,7 +175,7 @@ def right_answers(
         name = _spelled(file, policy)
         if name in file.columns:
             return Answers(file.outputs(file.columns.index(name)))
-        return _answered_or_refused(exact, np.arange(len(file.cases), dtype=np.uint64))
+        return answered_or_refused(exact, np.arange(len(file.cases), dtype=np.uint64))
 
     return by_policy() if profile is None else _by_profile(file, inputs, profile, by_policy)
 
@@ -188,7 +189,7 @@ def fast_right_answers(
         return fast_answers(file.op, file.format, file.float, some, policy).astype(np.uint64)
 
     def by_policy() -> Answers:
-        return _answered_or_refused(answer, inputs)
+        return answered_or_refused(answer, inputs)
 
     return by_policy() if profile is None else _by_profile(file, inputs, profile, by_policy)
 
@@ -208,7 +209,7 @@ def _by_profile(
     return Answers(words, own.errors)
 
 
-def _answered_or_refused(
+def answered_or_refused(
     answer: Callable[[NDArray[np.uint64]], NDArray[np.uint64]], questions: NDArray[np.uint64]
 ) -> Answers:
     """Answers to questions, one a row; no words and an error where `answer` raises a ValueError.
@@ -222,7 +223,7 @@ def _answered_or_refused(
         if len(questions) == 1:
             return Answers(np.empty((1, 0), np.uint64), {0: str(error)})
     half = len(questions) // 2
-    first, second = (_answered_or_refused(answer, q) for q in (questions[:half], questions[half:]))
+    first, second = (answered_or_refused(answer, q) for q in (questions[:half], questions[half:]))
     words = np.concatenate(same_width(first.words, second.words))
     return Answers(words, {**first.errors, **{half + i: e for i, e in second.errors.items()}})
 

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from mxref.blocks.quantization import quantize
 from mxref.cases.answers import fast_answers
-from mxref.cases.records import NO_WORD, padded
+from mxref.cases.records import NO_WORD, same_width
 from mxref.cases.splitmix import splitmix64
 from mxref.cases.words import DOT_OPERATIONS
+from mxref.conformance.compare.compare import answered_or_refused
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import block_format
 from mxref.policy.policy import Policy
@@ -27,31 +28,19 @@ Words = NDArray[np.uint64]
 def predicted(
     setting: Setting, words: Words, members: Mapping[str, str], shows: str = "all"
 ) -> NDArray[np.uint64]:
-    """The answers of a policy, one a row; only NO_WORD where the input is an error."""
+    """The answers of a policy, one a row; no word but NO_WORD where the input is an error."""
     op, format, float = setting.op, setting.format, setting.float
     if op == "quantize_tensor" and words.shape[1] == 35:  # one block
         return predicted(Setting("quantize", format, float), words[:, 3:], members, shows)
     policy = _policy(members)
-    try:
+
+    def answer(some: Words) -> Words:
         if shows == "scale":
-            return _scales(setting, words, policy)
-        answers = fast_answers(op, format, float, words, policy).astype(np.uint64)
-    except ValueError:  # of `nan_to_finite=error`
-        magnitudes = words & np.uint64(setting.layout.sign_bit - 1)
-        alone = (magnitudes > np.uint64(setting.layout.inf_bits)).any(axis=1)
-        if len(words) == 1 or (alone.all() and op.startswith("encode")):
-            return np.full((len(words), 1), NO_WORD, np.uint64)
-        if alone.all():
-            parts = np.split(words, len(words))
-        elif alone.any():
-            parts = [words[alone], words[~alone]]
-        else:  # an infinity that became NaN
-            parts = np.array_split(words, 2)
-        found = padded([row for part in parts for row in predicted(setting, part, members, shows)])
-        if alone.any():
-            found = found[np.argsort(np.argsort(~alone, kind="stable"))]
-        return found
-    return comparable(setting, answers)
+            return _scales(setting, some, policy)
+        return fast_answers(op, format, float, some, policy).astype(np.uint64)
+
+    answers, _ = same_width(answered_or_refused(answer, words).words, words[:, :1])
+    return answers if shows == "scale" else comparable(setting, answers)
 
 
 def _policy(members: Mapping[str, str]) -> Policy:
