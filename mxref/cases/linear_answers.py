@@ -26,7 +26,8 @@ from mxref.exact.patterns import float_reader, write_float
 from mxref.formats.catalog import E8M0, ElementFormat, block_format
 from mxref.policy.policy import READS, Policy
 from mxref.products.float_products import float_product_bounds
-from mxref.products.linear import linear, linear_gradients, product_bounds, with_bias
+from mxref.products.intervals import Bounds
+from mxref.products.linear import bounds_with_bias, linear, linear_gradients, product_bounds
 from mxref.products.linear_operands import gradient_operands, linear_operands
 
 __all__ = [
@@ -182,10 +183,12 @@ def _fraction(number: Number) -> Fraction:
 
 
 def _end(products: Sequence[Fraction], float: str, end: int, *, exact_products: bool = True) -> int:
-    """One end of the interval of float32 sums."""
-    count = sum(map(bool, products))
-    radius = sum(map(abs, products), Fraction(0)) * max(count - exact_products, 0) / 2**24
-    radius += Fraction(count, 2**150)
+    """One end of the interval of float32 sums, none of which overflows."""
+    count, size = sum(map(bool, products)), sum(map(abs, products), Fraction(0))
+    radius = size * max(count - exact_products, 0) / 2**24 + Fraction(count, 2**150)
+    parts = [(one * 2**149).as_integer_ratio() for one in products if one]
+    if exact_products and all(d == 1 and size * 2**149 <= (n & -n) << 24 for n, d in parts):
+        radius = Fraction(0)
     return _written(sum(products, Fraction(0)) + (radius if end else -radius), float)
 
 
@@ -198,7 +201,9 @@ def fast_layer(op: str, format: str, float: str, words: Ints, column: str) -> ND
     """The answer of a column to one case, by the fast path."""
     layout, layer = LAYOUTS[float], layer_of(op, words)
     if column in BOUNDS:
-        return layer_bounds(op, format, float, words, Policy())[BOUNDS.index(column)]
+        return _words(
+            [layer_bounds(op, format, float, words, Policy())[BOUNDS.index(column)]], layout
+        )
     given, policy = layer.floats(layout), Policy.parse(column)
     x, w, more = given.x, given.w, given.more
     if op == "linear" or more is None:
@@ -211,10 +216,8 @@ def _words(arrays: Sequence[Floats], layout: FloatLayout) -> NDArray[np.uint64]:
     return np.concatenate(flat).astype(np.uint64)
 
 
-def layer_bounds(
-    op: str, format: str, float: str, words: Ints, policy: Policy
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """The intervals of float32 sums of the operands that a policy gives, of each word."""
+def layer_bounds(op: str, format: str, float: str, words: Ints, policy: Policy) -> Bounds:
+    """What float32 sums of the operands that a policy gives may be, of each word."""
     layout, layer = LAYOUTS[float], layer_of(op, words)
     given = layer.floats(layout)
     x, w, more = given.x, given.w, given.more
@@ -228,8 +231,8 @@ def layer_bounds(
     if op == "linear_gradients" and more is not None:
         g = more.reshape(-1, more.shape[-1])
         ends.append(float_product_bounds(np.ones((1, len(g))), g.astype(np.float64), layout))
-    sides: list[list[Floats]] = [[pair[side] for pair in ends] for side in (0, 1)]
     if op == "linear" and more is not None:
-        sides = [[with_bias(one, more, layout) for one in side] for side in sides]
-    low, high = (_words(side, layout) for side in sides)
-    return low, high
+        ends = [bounds_with_bias(ends[0], more, layout)]
+    return Bounds(
+        *(np.concatenate([e.reshape(-1) for e in each]) for each in zip(*ends, strict=True))
+    )

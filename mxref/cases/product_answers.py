@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import LAYOUTS
+from mxref.bits.floats import LAYOUTS, patterns
 from mxref.cases.product_words import BOUNDS, Side, blocks_of, operands, pair_formats
 from mxref.cases.records import stripped
 from mxref.exact import adders, dot
@@ -18,6 +18,7 @@ from mxref.formats.catalog import BlockFormat
 from mxref.policy.choices import Accumulation
 from mxref.policy.policy import Policy
 from mxref.products.dot import exact_in_every_order, matmul, matmul_bounds
+from mxref.products.intervals import Bounds
 
 __all__ = ["accumulations", "bounds", "exact_product", "fast_products", "groups", "outputs"]
 
@@ -53,11 +54,10 @@ def exact_product(format: str, float: str, words: Sequence[int], column: str) ->
     names = [fmt.element.name for fmt in pair_formats(format)]
     a, b = (dot.row(side.scales, side.codes, name) for side, name in zip(sides, names, strict=True))
     exact = dot.dot(a, b, float)
+    if column == "bits":
+        return exact if dot.exact_in_every_order(a, b, float) else LAYOUTS[float].nan_bits
     if column in BOUNDS:
-        if dot.exact_in_every_order(a, b):
-            return exact
-        ends = dot.dot_bounds(a, b, float)
-        return (*ends, LAYOUTS[float].nan_bits)[BOUNDS.index(column)]
+        return dot.dot_bounds(a, b, float)[BOUNDS.index(column)]
     how = Policy.parse(column).products.accumulation
     if how is Accumulation.EXACT or a.has_nan or b.has_nan or a.infinities or b.infinities:
         return exact
@@ -98,12 +98,17 @@ def outputs(
     column: str,
 ) -> NDArray[np.uint64]:
     """The answers of a column to every row of one side with every row of the other."""
-    if column in BOUNDS:
-        return bounds(a, b, formats, float)[BOUNDS.index(column)]
     layout = LAYOUTS[float]
     left, right = blocks_of(a, formats[0]), blocks_of(b, formats[1]).T
-    found = matmul(left, right, layout.dtype, Policy.parse(column))
-    return found.view(layout.uint).astype(np.uint64)
+    if column == "bits":
+        free = exact_in_every_order(left, right, layout.dtype)
+        exact = patterns(matmul(left, right, layout.dtype), layout)
+        return np.where(free, exact, layout.nan_bits).astype(np.uint64)
+    if column in BOUNDS:
+        found = bounds(a, b, formats, float)[BOUNDS.index(column)]
+    else:
+        found = matmul(left, right, layout.dtype, Policy.parse(column))
+    return patterns(found, layout).astype(np.uint64)
 
 
 def bounds(
@@ -112,12 +117,7 @@ def bounds(
     formats: tuple[BlockFormat, BlockFormat],
     float: str,
     rounding: Literal["nearest", "any"] = "nearest",
-) -> tuple[NDArray[np.uint64], ...]:
-    """The columns `BOUNDS` of every row of one side with every row of the other."""
-    layout = LAYOUTS[float]
+) -> Bounds:
+    """The bounds of every row of one side with every row of the other."""
     left, right = blocks_of(a, formats[0]), blocks_of(b, formats[1]).T
-    ends = matmul_bounds(left, right, layout.dtype, rounding=rounding)
-    one = exact_in_every_order(left, right)
-    exact = matmul(left, right, layout.dtype).view(layout.uint)
-    every = (*(end.view(layout.uint) for end in ends), layout.uint.type(layout.nan_bits))
-    return tuple(np.where(one, exact, end).astype(np.uint64) for end in every)
+    return matmul_bounds(left, right, LAYOUTS[float].dtype, rounding=rounding)

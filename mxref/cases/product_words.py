@@ -19,9 +19,9 @@ from mxref.formats.catalog import BLOCK_FORMATS, BlockFormat
 
 __all__ = ["BOUNDS", "PAIRS", "Side", "blocks_of", "numbers", "operands", "pair_formats", "terms"]
 
-#: Columns of a file of products that are no policies: the ends of the interval that no order of
-#: float32 additions leaves, and the answer that every order gives, NaN where it is not one.
-BOUNDS = ("lo", "hi", "bits")
+#: Columns of a file of products that are no policies: what `matmul_bounds` gives, and the answer
+#: that every order of float32 additions gives, NaN where it is not one.
+BOUNDS = ("lo", "hi", "overflow", "bits")
 _MIXED = (
     ("mxfp8_e5m2", "mxfp8_e4m3"),
     ("mxfp8_e4m3", "mxfp4_e2m1"),

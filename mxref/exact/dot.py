@@ -74,49 +74,50 @@ def dot(a: Row, b: Row, target: str = "f32") -> int:
     return write_float(exact, look_up(FLOATS, "target", target))
 
 
-def dot_bounds(a: Row, b: Row, target: str = "f32", rounding: str = "nearest") -> tuple[int, int]:
-    """Return the bits of the ends of the interval that holds every float32 sum of the products.
+def dot_bounds(a: Row, b: Row, target: str = "f32", rounding: str = "nearest") -> tuple[int, ...]:
+    """Return the bits of both ends of the interval of float32 sums, and what overflow gives, too.
 
     a, b, target: as in `dot`. rounding: nearest (every addition, in any order), any (adders that
-    truncate and do not normalize). A sum is then rounded to the target.
-    Special values: NaN is both ends; -Inf and Inf where a float32 sum may overflow, and be NaN.
+    truncate and do not normalize). A sum is then rounded to the target. What overflow on the way
+    gives: Inf or -Inf; NaN, for both and NaN, if sums of both signs may; else the lower end again.
+    Special values: NaN is all three. An infinite product is both ends, and a sum that overflows.
     Source: SPEC_NOTES N43.
 
-    >>> one = row([127], [0x38] * 2, "e4m3")
+    >>> one = row([127], [0x78, 0x01], "e4m3")
     >>> [hex(end) for end in dot_bounds(one, one)]
-    ['0x3fffffff', '0x40000001']
+    ['0x477fffff', '0x47800001', '0x477fffff']
     """
     kind = look_up(FLOATS, "target", target)
     products = list(map(mul, a.numbers, b.numbers))
-    special, radius = _special(a, b), _radius(products, rounding)
-    ends = [special, special]
-    if special is None or special[1] == INF:
-        if _may_overflow(products, radius):
-            ends = [(1, INF, 0), (0, INF, 0)]
-        elif special is None:
-            ends = [_number((sum(products) << 24) + r, FINE) for r in (-radius, radius)]
-    low, high = (write_float(end, kind) for end in ends if end is not None)
-    return low, high
+    special, (factor, constant) = _special(a, b), _error(products, rounding)
+    sizes = [sum(n for n in products if n > 0), -sum(n for n in products if n < 0)]
+    beyond = [(size << 24) + factor * size + constant >= OVERFLOW for size in sizes]
+    if special is None:
+        radius = factor * sum(sizes) + constant
+        ends = [_number((sum(products) << 24) + r, FINE) for r in (-radius, radius)]
+    else:
+        ends, beyond[special[0]] = [special, special], True
+    overflow = ends[0]
+    if any(beyond) and overflow[1] != NAN:
+        overflow = (0, NAN, 0) if all(beyond) else (int(beyond[1]), INF, 0)
+    return tuple(write_float(end, kind) for end in (*ends, overflow))
 
 
-def exact_in_every_order(a: Row, b: Row) -> bool:
-    """Whether every order of additions is exact, and so are the adders of 25 and 35 bits.
+def exact_in_every_order(a: Row, b: Row, target: str = "f32") -> bool:
+    """Whether every order of additions gives the exact sum, and so do the adders of 25 and 35 bits.
 
-    That is so if all products are multiples of a power of two, at least 2**-149, and their
-    magnitudes add up to at most 2**19 of it and less than 2**128.
-    Special values: True for NaN, and for Inf if no float32 sum of the other products may overflow.
+    That is so if all products are multiples of a power of two, at least 2**-149, their magnitudes
+    add up to at most 2**19 of it, and no sum may overflow but where the result does so, too.
+    Special values: True for NaN, and for Inf if no sum of products of the other sign may overflow.
     Source: SPEC_NOTES N43.
 
     >>> ones, large = row([127], [0x38, 0x38], "e4m3"), row([127], [0x78, 0x01], "e4m3")
     >>> exact_in_every_order(ones, ones), exact_in_every_order(large, large)
     (True, False)
     """
-    products = list(map(mul, a.numbers, b.numbers))
-    special, total = _special(a, b), sum(map(abs, products))
-    if special is not None:
-        return special[1] == NAN or not _may_overflow(products, _radius(products, "any"))
-    unit = min((product & -product for product in products if product), default=1 << 2 * UNIT)
-    return unit >> 2 * UNIT - 149 > 0 and total <= unit << 19 and total >> 2 * UNIT + 128 == 0
+    exact = _error(list(map(mul, a.numbers, b.numbers)), "any") == (0, 0)
+    low, _, overflow = dot_bounds(a, b, target, "any")
+    return (exact or _special(a, b) is not None) and low == overflow
 
 
 def _number(count: int, unit: int) -> Number:
@@ -136,15 +137,14 @@ def _special(a: Row, b: Row) -> Number | None:
     return (0, NAN, 0) if 0 in signs or len(signs) > 1 else (int(-1 in signs), INF, 0)
 
 
-def _radius(products: Sequence[int], rounding: str) -> int:
-    """The largest distance of a float32 sum from the exact one, in units of 2**-FINE."""
+def _error(products: Sequence[int], rounding: str) -> tuple[int, int]:
+    """How far a float32 sum may be off: the first times 2**-24 of magnitudes, and the second."""
     magnitude, k, n = sum(map(abs, products)), len(products), sum(map(bool, products))
     if rounding == "nearest":  # (n - 1) 2**-24 and n 2**-150
-        return max(n - 1, 0) * magnitude + (n << FINE - 150)
-    if rounding == "any":  # (2k + 2) 2**-23 and k 2**-149
-        return (4 * k + 4) * magnitude + (k << FINE - 149)
-    raise bad("rounding", "one of nearest, any", rounding)
-
-
-def _may_overflow(products: Sequence[int], radius: int) -> bool:
-    return (sum(map(abs, products)) << 24) + radius >= OVERFLOW
+        bits, factor, constant = 24, max(n - 1, 0), n << FINE - 150
+    elif rounding == "any":  # (2k + 2) 2**-23 and k 2**-149
+        bits, factor, constant = 19, 4 * k + 4, k << FINE - 149
+    else:
+        raise bad("rounding", "one of nearest, any", rounding)
+    unit = min((product & -product for product in products if product), default=1 << 2 * UNIT)
+    return (0, 0) if unit >> 2 * UNIT - 149 and magnitude <= unit << bits else (factor, constant)

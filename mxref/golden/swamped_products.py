@@ -115,11 +115,10 @@ def _across(a: ElementFormat, b: ElementFormat, distance: int) -> Iterator[Dot]:
         "minus": ((x,), (negative(b, y),)),
     }
     scales = {"plus": large, "small": (ONE, ONE - distance // 2), "minus": large}
-    for name, order in (
-        ("between", ("plus", "small", "minus")),
-        ("before", ("small", "plus", "minus")),
-        ("behind", ("plus", "minus", "small")),
-    ):
+    orders = {"between": ("plus", "small", "minus"), "before": ("small", "plus", "minus")}
+    if distance in (24, 25, 36):
+        orders["behind"] = ("plus", "minus", "small")
+    for name, order in orders.items():
         parts = [blocks[part] for part in order]
         left, right = ([scales[part][side] for part in order] for side in (0, 1))
         yield joined(f"across_{distance}_{name}", parts, left, right, ("swamping",))
@@ -166,6 +165,9 @@ def beyond(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
             scales = [low] * len(parts)
             ones = [ONE] * len(parts)
             yield joined(f"beyond_{name}_{low:02x}", parts, scales, ones, flags)
+    # In one block: downwards and back, and in both directions.
+    yield Dot("beyond_in_block", (one,) * 3, (minus, minus, plus), (0xFE,), (ONE,), flags)
+    yield Dot("beyond_both", (one,) * 4, (plus, plus, minus, minus), (0xFE,), (ONE,), flags)
     x, y = drawn_rows(a, b, SIZE, 700)
     for left in (0xF0, 0xF8, 0xFE):
         yield Dot(f"beyond_random_{left:02x}", x, y, (left,), (ONE,), flags)

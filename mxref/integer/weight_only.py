@@ -137,7 +137,8 @@ def linear_bounds(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """The smallest and the largest float32 that an order can give, in any order of summation.
 
-    A fused multiply-add is within them, too, where no intermediate result overflows.
+    A fused multiply-add is within them, too. Sums that overflow on the way, to Inf or NaN, need not
+    be: the bounds do not tell of them.
 
     Args:
         x: as in `linear_qcs8w`, finite; both results are (..., N).

@@ -28,7 +28,7 @@ from mxref.policy.keywords import ProductChoices, Unpack
 from mxref.policy.policy import Policy, resolve
 from mxref.products.accumulation import accumulated, check_adder
 from mxref.products.exact_sums import infinities, known, patterns_of
-from mxref.products.intervals import interval_ends, order_free
+from mxref.products.intervals import Bounds, interval_ends
 from mxref.products.operand import Operand, check_pair, operand
 from mxref.products.run_products import (
     UNIT,
@@ -112,12 +112,14 @@ def matmul_bounds(
     dtype: DTypeLike = np.float32,
     *,
     rounding: Literal["nearest", "any"] = "nearest",
-) -> tuple[Floats, Floats]:
-    """The intervals that no float32 accumulation of a product leaves, in any order.
+) -> Bounds:
+    """What float32 accumulations of a product may give, in any order: intervals, and overflow.
 
     With n nonzero products of magnitudes that add up to A, a sum in float32 lies within
     (n - 1) 2**-24 A + n 2**-150 of the exact one (`nearest`), or (2K + 2) 2**-23 A + K 2**-149
-    (`any`). The ends are rounded to the dtype, as the sums are.
+    (`any`). It is exact if all products are multiples of a power of two u, at least 2**-149, and A
+    is at most 2**24 u (`nearest`), or 2**19 u (`any`). The ends are rounded to the dtype, as the
+    sums are.
 
     Args:
         a: as in `matmul`.
@@ -127,51 +129,49 @@ def matmul_bounds(
             `any`: adders that truncate and do not normalize, too.
 
     Returns:
-        The lower and the upper ends, floats of the shape that `matmul` gives. -0 and +0 are one
-        number here. Both are NaN where the product is NaN. They are -Inf and Inf where a float32
-        sum may overflow, so that Inf and NaN are allowed, too.
+        `lo` and `hi`, the ends, and `overflow`, floats of the shape that `matmul` gives. -0 and +0
+        are one number here. All three are NaN where the product is NaN. Elsewhere `overflow` is Inf
+        or -Inf where a float32 sum may overflow on the way, and then is that; NaN where sums may do
+        so in both directions: Inf, -Inf and NaN are allowed there; and `lo` where none does.
+        `hold` of the three says of an array which of its numbers are allowed.
 
     Raises:
-        TypeError, ValueError: as `matmul`; another rounding; K beyond 2**24.
+        TypeError, ValueError: as `matmul`; another rounding; K of 2**22 and more.
 
     Source: Jeannerod and Rump, SIAM J. Matrix Anal. Appl. 34 (2013) 338; SPEC_NOTES N43.
 
     >>> import mxref
-    >>> ones = mxref.quantize(np.ones(32, np.float32), "mxfp8_e4m3")
-    >>> low, high = matmul_bounds(ones, ones)
-    >>> float(low), float(high)
-    (31.999940872192383, 32.00006103515625)
+    >>> a = mxref.quantize(np.float32([256.0, 2.0**-7]), "mxfp8_e4m3")
+    >>> bounds = matmul_bounds(a, a)
+    >>> float(bounds.lo), float(bounds.hi)
+    (65535.99609375, 65536.0078125)
+    >>> bounds.hold(np.float32([65536.0, 65536.02])).tolist()
+    [True, False]
     """
     if rounding not in ("nearest", "any"):
         raise ValueError(f"rounding must be nearest or any, got {rounding!r}")
-    left, right, shape = _operands(a, b)
-    if left.length > 1 << 24:
-        raise ValueError(f"a must have at most 2**24 elements in a row, got {left.length}")
     layout = layout_of(dtype)
-    ends: NDArray[Any] = np.empty((2, len(left.codes), len(right.codes)), layout.uint)
-    for part in _parts(left, right):
-        some = _rows(left, part[0]), _rows(right, part[1])
-        ends[(slice(None), *part)] = interval_ends(*some, layout, rounding)
-    low, high = (floats_from(end.reshape(shape), layout) for end in ends)
-    return low, high
+    ends, _, shape = _bounds(a, b, layout, rounding)
+    return Bounds(*(floats_from(end.reshape(shape), layout) for end in ends))
 
 
-def exact_in_every_order(a: BlockFields, b: BlockFields) -> Bool:
-    """Whether any order of float32 additions is exact, and so are the adders of 25 and 35 bits.
+def exact_in_every_order(a: BlockFields, b: BlockFields, dtype: DTypeLike = np.float32) -> Bool:
+    """Whether any order of float32 additions gives the exact sum, and adders of 25 and 35 bits.
 
-    That is so where all products are multiples of a power of two u, at least 2**-149, and their
-    magnitudes add up to at most 2**19 u and less than 2**128. The sign of zero is left aside.
+    That is so where the sums of `any` in `matmul_bounds` are exact and none may overflow, but where
+    the result does so, too.
 
     Args:
         a: as in `matmul`.
         b: as in `matmul`.
+        dtype: as in `matmul_bounds`.
 
     Returns:
         bool, of the shape that `matmul` gives. True where the product is NaN, and where it is an
-        infinity and no float32 sum of the other products may overflow.
+        infinity and no float32 sum of the other products may overflow in the other direction.
 
     Raises:
-        TypeError, ValueError: as `matmul`.
+        TypeError, ValueError: as `matmul_bounds`.
 
     Source: SPEC_NOTES N43.
 
@@ -180,11 +180,23 @@ def exact_in_every_order(a: BlockFields, b: BlockFields) -> Bool:
     >>> exact_in_every_order(ones, ones).item()
     True
     """
+    _, free, shape = _bounds(a, b, layout_of(dtype), "any")
+    return free.reshape(shape)
+
+
+def _bounds(
+    a: BlockFields, b: BlockFields, layout: FloatLayout, rounding: str
+) -> tuple[NDArray[Any], Bool, tuple[int, ...]]:
+    """Patterns of bounds, where every order of additions gives one sum, and the shape of both."""
     left, right, shape = _operands(a, b)
-    found = np.empty((len(left.codes), len(right.codes)), bool)
+    if left.length >= 1 << 22:
+        raise ValueError(f"a must have fewer than 2**22 elements in a row, got {left.length}")
+    ends: NDArray[Any] = np.empty((3, len(left.codes), len(right.codes)), layout.uint)
+    free = np.empty(ends.shape[1:], bool)
     for part in _parts(left, right):
-        found[part] = order_free(_rows(left, part[0]), _rows(right, part[1]))
-    return found.reshape(shape)
+        some = _rows(left, part[0]), _rows(right, part[1])
+        ends[(slice(None), *part)], free[part] = interval_ends(*some, layout, rounding)
+    return ends, free, shape
 
 
 def _operands(a: BlockFields, b: BlockFields) -> tuple[Operand, Operand, tuple[int, ...]]:

@@ -15,6 +15,7 @@ from mxref.bits.float32 import F64Array
 from mxref.bits.floats import FloatLayout, Floats, floats_from, split
 from mxref.numbers.source import Source
 from mxref.policy.policy import ElementPolicy
+from mxref.products.intervals import Bounds
 
 #: Where a float32 sum becomes infinite: midway between the largest number and the next one.
 _OVERFLOW = (1 << 128) - (1 << 103)
@@ -79,18 +80,34 @@ def float_product(a: ArrayLike, b: NDArray[Any], layout: FloatLayout) -> Floats:
     return out
 
 
-def float_product_bounds(a: ArrayLike, b: ArrayLike, layout: FloatLayout) -> tuple[Floats, Floats]:
-    """The ends of the interval that holds every float32 sum of float32 products, in any order.
+def float_sum(a: NDArray[Any], b: NDArray[Any], layout: FloatLayout) -> Floats:
+    """The sum of two arrays, exact and rounded once, ties to even; -0 and -0 are -0.
 
-    With n nonzero products, each rounded as well as the sums, fused or not, and A the sum of their
-    magnitudes: exact +- (n 2**-24 A + n 2**-150). NaN is both ends; -Inf and Inf are the ends where
-    A with its bound reaches 2**128 - 2**103, so that a sum may overflow and be NaN.
+    >>> from mxref.bits.floats import F64
+    >>> float_sum(np.array([1.0, 1.0]), np.array([2.0**-53, 3 * 2.0**-54]), F64) - 1
+    array([0.00000000e+00, 2.22044605e-16])
+    """
+    left, right = FloatMatrix.of(a), FloatMatrix.of(b)
+    unit = min(left.unit, right.unit)
+    sums = (left.integers << left.unit - unit) + (right.integers << right.unit - unit)
+    with np.errstate(invalid="ignore"):
+        special = left.marks + right.marks
+    found = _floats(sums, unit, special, layout)
+    return np.where((sums == 0).astype(bool) & np.signbit(a) & np.signbit(b), a, found)
+
+
+def float_product_bounds(a: ArrayLike, b: ArrayLike, layout: FloatLayout) -> Bounds:
+    """What float32 sums of float32 products may be, in any order.
+
+    With n nonzero products, at most 2**24, each rounded as well as the sums, fused or not, and A
+    the sum of their magnitudes: exact +- (n 2**-24 A + n 2**-150). A sum may overflow upwards where
+    the positive products alone with their bound reach 2**128 - 2**103, and so downwards.
 
     Source: Jeannerod and Rump, Improved error bounds for inner products in floating-point
     arithmetic, 2013.
 
     >>> from mxref.bits.floats import F32
-    >>> low, high = float_product_bounds([[1.0, 1.0]], [[1.0], [1.0]], F32)
+    >>> low, high, _ = float_product_bounds([[1.0, 1.0]], [[1.0], [1.0]], F32)
     >>> low.view(np.uint32), high.view(np.uint32)
     (array([[1073741822]], dtype=uint32), array([[1073741825]], dtype=uint32))
     """
@@ -101,14 +118,21 @@ def float_product_bounds(a: ArrayLike, b: ArrayLike, layout: FloatLayout) -> tup
     size = _matmul(abs(left.integers), abs(right.integers)) << finer
     count = (left.marks != 0).astype(np.int64) @ (right.marks != 0).astype(np.int64)
     unit -= finer + 24
-    radius = count.astype(object) * (size + (1 << -150 - unit))
-    special = _special(left, right)
-    overflows = ~np.isnan(special) & ((size << 24) + radius >= _OVERFLOW << -unit).astype(bool)
-    low, high = (
-        _floats((sums << 24) + ends, unit, np.where(overflows, end, special), layout)
-        for ends, end in ((-radius, -np.inf), (radius, np.inf))
-    )
-    return low, high
+    factor, constant = count.astype(object), count.astype(object) << -150 - unit
+    special, largest = _special(left, right), _OVERFLOW << -unit
+    ends = []
+    for sign in (-1, 1):
+        end = (sums << 24) + sign * (factor * size + constant)
+        ends.append(_floats(end, unit, special, layout))
+    overflow = np.zeros_like(special)
+    for sign in (-1, 1):
+        # Half of what magnitudes and sums add up to.
+        reach = ((size + sign * sums) * ((1 << 24) + factor) >> 1) + constant
+        beyond = (reach >= largest).astype(bool) | (special == sign * np.inf)
+        overflow[beyond] = np.where(overflow[beyond] == 0, sign * np.inf, np.nan)
+    low, high = ends
+    keep = (overflow == 0) | np.isnan(special)
+    return Bounds(low, high, np.where(keep, low, overflow.astype(layout.dtype)))
 
 
 def _matmul(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:

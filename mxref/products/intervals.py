@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import F64, Bool, FloatLayout
+from mxref.bits.floats import F64, Bool, FloatLayout, Floats, layout_of, patterns
 from mxref.products.exact_sums import ExactSums, F64Array, infinities, known, patterns_of
 from mxref.products.operand import Operand
 from mxref.products.run_products import (
@@ -20,81 +21,169 @@ from mxref.products.run_products import (
 
 #: Where a float32 sum becomes infinite: midway between the largest number and the next one.
 _OVERFLOW = 2.0**128 - 2.0**103
+#: Sums of at most so many bits are exact: of float32 additions, and of the adders of 25 and 35.
+_EXACT_BITS = {"nearest": 24, "any": 19}
+
+
+class Bounds(NamedTuple):
+    """What sums in float32 may be, as `matmul_bounds` gives it: arrays of one shape and dtype.
+
+    Args:
+        lo: the lower end of an interval, NaN where the product is NaN.
+        hi: its upper end.
+        overflow: what overflow on the way gives, inside the interval or not: Inf or -Inf; NaN where
+            some sums overflow upwards and others downwards, so that Inf, -Inf and NaN are allowed;
+            where no sum overflows, lo again.
+
+    >>> one = [np.float32([n]) for n in (1, 2, np.inf, 3)]
+    >>> Bounds(*one[:3]).hold(one[1]), Bounds(*one[:3]).hold(one[2]), Bounds(*one[:3]).hold(one[3])
+    (array([ True]), array([ True]), array([False]))
+    """
+
+    lo: Floats
+    hi: Floats
+    overflow: Floats
+
+    def hold(self, numbers: Floats) -> Bool:
+        """Whether numbers of the same dtype are allowed; -0 and +0 are one number here.
+
+        Raises:
+            TypeError: another dtype.
+        """
+        if numbers.dtype != self.lo.dtype:
+            raise TypeError(f"numbers must be {self.lo.dtype}, got {numbers.dtype}")
+        layout = layout_of(self.lo.dtype)
+        lo, hi, overflow, value = (patterns(each, layout) for each in (*self, numbers))
+        magnitude, inf = value & layout.uint.type(layout.sign_bit - 1), layout.inf_bits
+        nan, anything = magnitude > inf, _is_nan(overflow, layout)
+        low, high, number = (_ordered(bits, layout) for bits in (lo, hi, value))
+        found: Bool = (low <= number) & (number <= high) & ~nan
+        found |= (value == overflow) | (anything & (magnitude >= inf))
+        return np.where(_is_nan(lo, layout), nan, found)
+
+
+def _is_nan(bits: NDArray[Any], layout: FloatLayout) -> Bool:
+    found: Bool = (bits & layout.uint.type(layout.sign_bit - 1)) > layout.inf_bits
+    return found
+
+
+def _ordered(bits: NDArray[Any], layout: FloatLayout) -> NDArray[np.int64]:
+    """Patterns as integers in the order of the numbers; both zeros are 0."""
+    magnitude = (bits & layout.uint.type(layout.sign_bit - 1)).astype(np.int64)
+    found: NDArray[np.int64] = np.where(bits >= layout.sign_bit, -magnitude, magnitude)
+    return found
 
 
 class _Intervals:
-    """The radius of intervals around dot products, and what float32 sums may reach."""
+    """The radius of intervals around dot products, and which float32 sums may overflow."""
 
     def __init__(self, a: Operand, b: Operand, rounding: str) -> None:
         """The radius is `factor` times the sum of magnitudes, and `constant`."""
-        self.a, self.b, self.rounding = a, b, rounding
-        self.magnitudes = sums_of_products(a, b, magnitudes=True)
+        self.a, self.b = a, b
+        self.sums, self.magnitudes = (sums_of_products(a, b, magnitudes=m) for m in (False, True))
         x, y = ((integers(side.format)[0] != 0).astype(np.float64)[side.codes] for side in (a, b))
         if rounding == "nearest":
             terms = x @ y.T
-            self.factor, self.constant = np.maximum(terms - 1, 0) / 2**24, np.ldexp(terms, -150)
+            factor, constant = np.maximum(terms - 1, 0) / 2**24, np.ldexp(terms, -150)
         else:
             terms = np.full(self.magnitudes.head.shape, float(a.length))
-            self.factor, self.constant = (terms + 1) / 2**22, np.ldexp(terms, -149)
+            factor, constant = (terms + 1) / 2**22, np.ldexp(terms, -149)
+        #: Where all sums are exact that do not overflow: float64 holds those, too.
+        self.exact = _is_exact(a, b, self.magnitudes.head, _EXACT_BITS[rounding])
+        self.factor, self.constant = (np.where(self.exact, 0, x) for x in (factor, constant))
 
-    def end(
-        self, middle: ExactSums, sign: int, *, to_odd: bool, magnitude: bool = False
+    def end(self, sign: int, *, to_odd: bool) -> F64Array:
+        """An end of the interval: the sums plus or minus the radius."""
+
+        def exactly(products: list[int]) -> tuple[int, int]:
+            return sum(products), sign * sum(map(abs, products))
+
+        return self._reach(self.sums, self.magnitudes, sign, exactly, to_odd=to_odd)
+
+    def may_overflow(self, sign: int) -> Bool:
+        """Where a float32 sum of some of the products may become infinite, with this sign.
+
+        A sum of any of the products is at most 1 + `factor` times the sum of the positive ones, and
+        `constant`, as the factor is at most 1.
+        """
+        if self.magnitudes.head.max(initial=0) < 2.0**126:
+            return np.zeros(self.sums.head.shape, bool)
+        # Half of what magnitudes and sums add up to.
+        some = self.magnitudes.copy()
+        for part in (self.sums.head, self.sums.tail):
+            some.add(sign * part)
+        some.lost += self.sums.lost
+        for part in (some.head, some.tail, some.lost):
+            part /= 2
+
+        def exactly(products: list[int]) -> tuple[int, int]:
+            size = sum(sign * n for n in products if sign * n > 0)
+            return size, size
+
+        return self._reach(some, some, 1, exactly, to_odd=True) >= _OVERFLOW
+
+    def _reach(
+        self,
+        middle: ExactSums,
+        sizes: ExactSums,
+        sign: int,
+        exactly: Callable[[list[int]], tuple[int, int]],
+        *,
+        to_odd: bool,
     ) -> F64Array:
-        """The middle, sums of products or of their magnitudes, plus or minus the radius."""
+        """Sums plus or minus the error of those of some size; both also of Python integers."""
         sums = middle.copy()
-        sums.add_product(sign * self.factor, self.magnitudes)
+        sums.add_product(sign * self.factor, sizes)
         sums.add(sign * self.constant)
 
-        def exactly(row: int, column: int) -> tuple[int, int]:
-            products = integer_products(self.a, self.b, row, column)
-            sizes = sum(map(abs, products))
+        def exact(row: int, column: int) -> tuple[int, int]:
+            center, size = exactly(integer_products(self.a, self.b, row, column))
             factor, constant = (
                 int(np.ldexp(each[row, column], power))
                 for each, power in ((self.factor, 24), (self.constant, 150))
             )
-            radius = factor * sizes + (constant << 2 * UNIT + 24 - 150)
-            center = sizes if magnitude else sum(products)
-            return (center << 24) + sign * radius, 2 * UNIT + 24
+            rest = sign * constant << 2 * UNIT + 24 - 150
+            return (center << 24) + factor * size + rest, 2 * UNIT + 24
 
-        return known(sums, exactly, to_odd=to_odd)
-
-    def may_overflow(self) -> Bool:
-        """Where a float32 sum may become infinite on the way."""
-        reach = self.end(self.magnitudes, 1, to_odd=True, magnitude=True)
-        return reach >= _OVERFLOW
+        return known(sums, exact, to_odd=to_odd)
 
 
-def interval_ends(a: Operand, b: Operand, layout: FloatLayout, rounding: str) -> NDArray[Any]:
-    """Patterns of the lower and the upper ends."""
-    intervals, sums = _Intervals(a, b, rounding), sums_of_products(a, b)
+def interval_ends(
+    a: Operand, b: Operand, layout: FloatLayout, rounding: str
+) -> tuple[NDArray[Any], Bool]:
+    """Patterns of the three arrays of `Bounds`, and where every order of additions gives one."""
+    intervals = _Intervals(a, b, rounding)
     nan, infinite = special_values(a, b)
-    overflows = intervals.may_overflow()
+    up, down = (intervals.may_overflow(sign) | (infinite == sign) for sign in (1, -1))
     ends = []
     for sign in (-1, 1):
-        bits = patterns_of(intervals.end(sums, sign, to_odd=layout != F64), layout)
-        signs = np.where(overflows, sign, infinite)
-        bits = np.where(signs != 0, infinities(signs, layout), bits)
-        ends.append(np.where(nan, layout.uint.type(layout.nan_bits), bits))
-    return np.stack(ends)
+        bits = patterns_of(intervals.end(sign, to_odd=layout != F64), layout)
+        ends.append(np.where(infinite != 0, infinities(infinite, layout), bits))
+    signs = up.astype(np.int64) - down
+    ends.append(np.where(signs != 0, infinities(signs, layout), ends[0]))
+    ends[2][up & down] = layout.nan_bits
+    found = np.where(nan, layout.uint.type(layout.nan_bits), np.stack(ends))
+    return found, (nan | (infinite != 0) | intervals.exact) & (found[0] == found[2])
 
 
-def order_free(a: Operand, b: Operand) -> Bool:
-    """Where every order of float32 additions is exact, and the adders of 25 and 35 bits."""
-    nan, infinite = special_values(a, b)
-    intervals = _Intervals(a, b, "any")
-    sizes = intervals.magnitudes.head
+def _is_exact(a: Operand, b: Operand, sizes: F64Array, bits: int) -> Bool:
+    """Where all products are multiples of a number that holds their magnitudes in so many bits."""
     x, y = _last_bits(a), _last_bits(b)
-    unit = np.full(sizes.shape, 1000, np.int16)
-    for column in range(x.shape[1]):
-        np.minimum(unit, x[:, column, np.newaxis] + y[:, column], out=unit)
-    fits = (unit >= -149) & (sizes <= np.ldexp(2.0**19, unit)) & (sizes < 2.0**128)
-    return nan | np.where(infinite != 0, ~intervals.may_overflow(), fits)
+    unit = np.full(sizes.shape, 900, np.int16)
+    found = np.ones(sizes.shape, bool)
+    for start in range(0, x.shape[1], 32):
+        for column in range(start, min(start + 32, x.shape[1])):
+            np.minimum(unit, x[:, column, np.newaxis] + y[:, column], out=unit)
+        found = (unit >= -149) & (sizes <= np.ldexp(2.0**bits, unit))
+        if not found.any():  # nor with the rest
+            break
+    return found
 
 
 def _last_bits(side: Operand) -> NDArray[np.int16]:
-    """The exponent of the last bit of each element times its scale; 1000 of zeros."""
+    """The exponent of the last bit of each element times its scale; 900 of zeros."""
     counts, unit = integers(side.format)
-    last = [(n & -n).bit_length() - 1 + unit if n else 1000 for n in counts.tolist()]
+    last = [(n & -n).bit_length() - 1 + unit if n else 900 for n in counts.tolist()]
     shifts = np.repeat(side.scales.astype(np.int16) - 127, side.run, axis=1)
     found: NDArray[np.int16] = np.array(last, np.int16)[side.codes] + shifts
     return found

@@ -22,7 +22,8 @@ from mxref.numbers.source import Source
 from mxref.policy.keywords import LinearChoices, LinearGradientsChoices, Unpack
 from mxref.policy.policy import ElementPolicy, Policy, resolve
 from mxref.products.dot import matmul, matmul_bounds
-from mxref.products.float_products import float_product, float_product_bounds
+from mxref.products.float_products import float_product, float_product_bounds, float_sum
+from mxref.products.intervals import Bounds
 from mxref.products.linear_operands import (
     Array,
     as_rows,
@@ -135,8 +136,8 @@ def linear_gradients(
     return dx.reshape(values.shape), dw, db
 
 
-def product_bounds(a: Blocks | Array, b: Blocks, dtype: DTypeLike) -> tuple[Floats, Floats]:
-    """The intervals that no float32 sums leave, of operands as `linear_operands` gives them.
+def product_bounds(a: Blocks | Array, b: Blocks, dtype: DTypeLike) -> Bounds:
+    """What float32 sums may be, of operands as `linear_operands` gives them.
 
     `matmul_bounds`, and where `a` is not quantized `float_product_bounds`.
     """
@@ -152,14 +153,28 @@ def _product(a: Blocks | Array, b: Blocks, layout: FloatLayout, policy: Policy) 
     return float_product(a, b.dequantize(np.float64), layout)
 
 
+def bounds_with_bias(bounds: Bounds, bias: Array, layout: FloatLayout) -> Bounds:
+    """What sums may be after a bias is added."""
+    low, high, overflow = (with_bias(one, bias, layout) for one in bounds)
+    overflow = np.where(np.isnan(low) | np.isnan(high), layout.dtype.type(np.nan), overflow)
+    low, high = np.fmin(low, high), np.fmax(low, high)
+    # Of sums that are infinite with one sign or, where they overflow on the way, with the other.
+    both = np.isnan(low) & ~np.isnan(bounds.lo) & np.isnan(bounds.overflow)
+    low, high = (np.where(both, bias.astype(layout.dtype), end) for end in (low, high))
+    return Bounds(low, high, overflow)
+
+
 def with_bias(y: Floats, bias: Array, layout: FloatLayout) -> Floats:
     """The sums of two numbers of a type, rounded to it."""
     if bias.shape != y.shape[1:]:
         raise ValueError(f"bias must have shape {y.shape[1:]}, got {bias.shape}")
     source = Source.of(bias, ElementPolicy())
     addend = floats_from(compose(split(*source.exact_numbers(bias)), layout), layout)
-    if layout != F64:  # which has their sum, or one that rounds as it does; see `bits.float32`
-        y, addend = (wide(patterns(one, layout), layout) for one in (y, addend))
+    if layout == F64:
+        return float_sum(y, addend, layout)
+    # float64 has their sum, or in every mode of the processor one that rounds as it does: the proof
+    # is that of `bits.float32`.
+    y, addend = (wide(patterns(one, layout), layout) for one in (y, addend))
     with np.errstate(over="ignore", invalid="ignore"):
         total = y + addend
     total[np.isnan(total)] = np.nan  # the processor's may have a sign

@@ -13,7 +13,7 @@ from designed_dots import FREE
 from mxref.exact.dot import Row, dot, dot_bounds, exact_in_every_order, row
 from mxref.exact.format_table import ELEMENTS, read_code, value
 
-INF, NAN = 0x7F800000, 0x7FC00000
+INF, NAN, MINUS = 0x7F800000, 0x7FC00000, 1 << 31
 ONE = row([127], [0x38], "e4m3")
 
 
@@ -84,8 +84,11 @@ def test_the_definition_in_fractions() -> None:
         a, b = sides
         assert dot(a, b, "f64") == bits_of(exact)
         for rounding, radius in (("nearest", nearest), ("any", other)):
-            ends = bits_of(exact - radius), bits_of(exact + radius)
-            assert dot_bounds(a, b, "f64", rounding) == ends
+            units = [Fraction(p.numerator & -p.numerator, p.denominator) for p in products if p]
+            if size <= min(units) * 2 ** (24 if rounding == "nearest" else 19):
+                radius = Fraction()
+            low, high = bits_of(exact - radius), bits_of(exact + radius)
+            assert dot_bounds(a, b, "f64", rounding) == (low, high, low)
 
 
 def bits_of(number: Fraction) -> int:
@@ -98,24 +101,58 @@ def test_n43_the_ends_of_intervals() -> None:
     # 2**16 and 31 times 2**-8: the distance is 31 * 2**-8 and a little more.
     side = row([127], codes("78" + " 18" * 31), "e4m3")
     assert dot(side, side) == 0x47800010  # 2**16 + 31 * 2**-8; the spacing is 2**-7
-    assert dot_bounds(side, side) == (0x47800000, 0x4780001F)
+    assert dot_bounds(side, side) == (0x47800000, 0x4780001F, 0x47800000)
     # 2**-151 and 2**-150 around it: -2**-151, and 0.75 * 2**-149, which is rounded up.
     tiny, one = row([0], codes("18"), "e4m3"), row([107], codes("38"), "e4m3")
     assert dot(tiny, one) == 0
-    assert [hex(end) for end in dot_bounds(tiny, one)] == ["0x80000000", "0x1"]
-    assert dot_bounds(tiny, one, "f64") == (0xB680000000000000, 0x3698000000000000)
-    # A sum of 2**127 twice may overflow; one product of 127 * 2**121 may not.
-    twice = row([254], codes("38 38"), "e4m3"), row([127], codes("38 b8"), "e4m3")
-    assert dot_bounds(*twice) == (INF | 1 << 31, INF)
-    assert dot_bounds(*twice, "f16", "any") == (0xFC00, 0x7C00)
-    once = row([254], [0x7F], "int8"), row([127], [0x40], "int8")
-    assert dot_bounds(*once) == (0x7F7E0000, 0x7F7E0000)
-    assert dot_bounds(*once, "f32", "any") == (0x7F7DFFF8, 0x7F7E0008)  # 127 / 16 of 2**104
-    # Special values: one NaN, infinities, and everything.
+    assert [hex(end) for end in dot_bounds(tiny, one)] == ["0x80000000", "0x1", "0x80000000"]
+    assert dot_bounds(tiny, one, "f64")[:2] == (0xB680000000000000, 0x3698000000000000)
+    # Special values: one NaN beside what overflows, and infinities, which may meet another.
     one = row([127], codes("3c 3c 3c"), "e5m2")
-    assert dot_bounds(row([255], codes("3c 3c 3c"), "e5m2"), one) == (NAN, NAN)
-    assert dot_bounds(row([127], codes("7c 3c 3c"), "e5m2"), one) == (INF, INF)
-    assert dot_bounds(row([254], codes("7c fb fb"), "e5m2"), one) == (INF | 1 << 31, INF)
+    assert dot_bounds(row([255], codes("3c 3c 3c"), "e5m2"), one) == (NAN,) * 3
+    assert dot_bounds(row([254], codes("7f 7b fb"), "e5m2"), one) == (NAN,) * 3
+    assert dot_bounds(row([127], codes("7c 3c 3c"), "e5m2"), one) == (INF,) * 3
+    assert dot_bounds(row([254], codes("7c 7b 7b"), "e5m2"), one) == (INF,) * 3
+    assert dot_bounds(row([254], codes("7c fb fb"), "e5m2"), one) == (INF, INF, NAN)
+    assert dot_bounds(row([254], codes("fc fb fb"), "e5m2"), one) == (INF | MINUS,) * 3
+    assert dot_bounds(row([254], codes("fc 7b 7b"), "e5m2"), one)[2] == NAN
+
+
+# Codes of two rows, the scale 2**127 of one of them, a rounding, and the bounds.
+BEYOND = [
+    # 2**127 - 2**127: each part is below 2**128.
+    ("38 38", "38 b8", "nearest", "f32", (0, 0, 0)),
+    # 2**127 + 2**127: Inf alone, but in float64 the sum, too.
+    ("38 38", "38 38", "nearest", "f32", (INF, INF, INF)),
+    ("38 38", "38 38", "any", "f32", (INF, INF, INF)),
+    ("38 38", "b8 b8", "any", "f32", (INF | MINUS,) * 3),
+    ("38 38", "38 38", "any", "f16", (0x7C00, 0x7C00, 0x7C00)),
+    ("38 38", "38 38", "nearest", "f64", (1151 << 52, 1151 << 52, 2047 << 52)),
+    # 2**127 + 2**127 - 2**127, 2**127 with both signs twice, 2**126 * (2 - 2 - 2).
+    ("38 38 38", "38 38 b8", "any", "f32", (0x7F000000, 0x7F000000, INF)),
+    ("38 38 38 38", "38 38 b8 b8", "nearest", "f32", (0, 0, NAN)),
+    ("38 38 38", "38 b8 b8", "nearest", "f32", (0xFF000000, 0xFF000000, INF | MINUS)),
+    # 2**128 - 2**109: 20 bits, of which adders that truncate may lose 2**108 and 2**89.
+    ("38 38 01", "38 38 81", "nearest", "f32", (0x7F7FFFE0, 0x7F7FFFE0, INF)),
+    ("38 38 01", "38 38 81", "any", "f32", (0x7F7FFFD0, 0x7F7FFFF0, INF)),
+    # 448 * 2**127 and products of 2**-9 twice: what is below Inf is out of reach.
+    ("7e 01 01", "38 38 38", "any", "f32", (INF, INF, INF)),
+]
+
+
+@pytest.mark.parametrize(("a", "b", "rounding", "float", "want"), BEYOND)
+def test_n43_sums_beyond_float32(
+    a: str, b: str, rounding: str, float: str, want: tuple[int, int, int]
+) -> None:
+    left, right = row([254], codes(a), "e4m3"), row([127], codes(b), "e4m3")
+    assert dot_bounds(left, right, float, rounding) == want
+    assert dot_bounds(right, left, float, rounding) == want
+
+
+def test_n43_one_product_just_below_the_end() -> None:
+    once = row([254], [0x7F], "int8"), row([127], [0x40], "int8")
+    for rounding in ("nearest", "any"):
+        assert dot_bounds(*once, "f32", rounding) == (0x7F7E0000,) * 3
 
 
 @pytest.mark.parametrize(("scales", "a", "b", "format", "free"), FREE)

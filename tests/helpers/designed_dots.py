@@ -28,15 +28,18 @@ FREE = [
     # Multiples of 2**-149, and of 2**-150.
     ((0, 105), "38 b8", "38 38", "e4m3", True),
     ((0, 104), "38 b8", "38 38", "e4m3", False),
-    # 2**127, 2**128, nothing.
+    # 2**127; of both signs; twice, which is Inf in every order; twice and back; nothing.
     ((254, 127), "38", "38", "e4m3", True),
-    ((254, 127), "38 38", "38 b8", "e4m3", False),
+    ((254, 127), "38 38", "38 b8", "e4m3", True),
+    ((254, 127), "38 38", "38 38", "e4m3", True),
+    ((254, 127), "38 38 38", "38 38 b8", "e4m3", False),
     ((254, 127), "00 38", "38 00", "e4m3", True),
-    # NaN; Inf; Inf, but a sum of the others may overflow to -Inf.
+    # NaN; Inf, also where a sum of the others overflows to it, but not to -Inf.
     ((255, 254), "38", "38", "e4m3", True),
     ((127, 254), "7c 00", "00 38", "e5m2", True),
     ((127, 127), "7c 3c", "3c 3c", "e5m2", True),
-    ((254, 127), "7c 7b", "3c 7b", "e5m2", False),
+    ((254, 127), "7c 7b", "3c 7b", "e5m2", True),
+    ((254, 127), "7c 7b", "3c fb", "e5m2", False),
 ]
 
 

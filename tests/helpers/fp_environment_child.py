@@ -20,6 +20,7 @@ from mxref.golden.vector_cases import file_tasks
 from mxref.policy.choices import NaNToFinite
 from mxref.policy.policy import Policy
 from mxref.products.accumulation import accumulated
+from mxref.products.linear import with_bias
 from mxref.profiles import PROFILES, Profile
 
 ROUNDING = {"downward": 0x400, "upward": 0x800, "toward_zero": 0xC00}  # of <fenv.h> on x86-64
@@ -100,6 +101,11 @@ def digest() -> str:
             add(mxref.matmul(a[:8], b[8:].T, layout.dtype))
             for end in mxref.matmul_bounds(a[:8], b[8:].T, layout.dtype):
                 add(end)
+        # Sums whose last bits are beyond the float type, ties among them.
+        m = layout.mantissa_bits
+        y = ((layout.bias << m) + (state[:1024] >> np.uint64(64 - m))).astype(layout.uint)
+        lower = y[::-1] - layout.uint.type((m + 1) << m)
+        add(with_bias(y.view(layout.dtype)[None], lower.view(layout.dtype), layout))
         for profile in PROFILES.values():
             if profile.floats is None or layout.name in profile.floats:
                 for some in (values[::16], (values.view(layout.uint) & small).view(layout.dtype)):

@@ -23,7 +23,7 @@ import torch
 import mxref
 from mxref.bits.floats import layout_of
 from mxref.products.float_products import float_product_bounds
-from mxref.products.linear import product_bounds
+from mxref.products.linear import bounds_with_bias, product_bounds
 from mxref.products.linear_operands import gradient_operands, linear_operands
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -99,16 +99,15 @@ def check_codes(results: list[Any], operands: list[Any], packing: Any = "low_nib
 def outside(result: Any, pair: Any) -> int:
     """How many numbers of a result lie outside the interval of the operands' product."""
     got = array(result)
-    low, high = product_bounds(*pair, got.dtype)
-    got = got.reshape(low.shape)
-    return int((~((low <= got) & (got <= high))).sum())
+    bounds = product_bounds(*pair, got.dtype)
+    return int((~bounds.hold(got.reshape(bounds.lo.shape))).sum())
 
 
 def column_sums_outside(result: Any, numbers: Any) -> int:
     """How many sums lie outside the intervals of float32 sums of columns of numbers."""
     got = array(result)
-    low, high = float_product_bounds(np.ones((1, len(numbers))), numbers, layout_of(got.dtype))
-    return int((~((low <= got) & (got <= high))).sum())
+    bounds = float_product_bounds(np.ones((1, len(numbers))), numbers, layout_of(got.dtype))
+    return int((~bounds.hold(got)).sum())
 
 
 def check_gradients(dx: Any, dw: Any, right: Any, wrong: Any) -> None:
@@ -164,9 +163,10 @@ def test_mxfp8_linear(wgrad_with_hp: bool) -> None:
     y.backward(grad)
     arrays = [array(tensor) for tensor in (x, w, grad)]
     pair = linear_operands(*arrays[:2], "mxfp8_e4m3", scale_rule="rceil")
-    low, high = (end + array(layer.bias) for end in product_bounds(*pair, np.float32))
-    got = array(y).reshape(low.shape)
-    assert ((low <= got) & (got <= high)).all()  # the bias is added afterwards, in float32
+    bounds = bounds_with_bias(
+        product_bounds(*pair, np.float32), array(layer.bias), layout_of(np.float32)
+    )
+    assert bounds.hold(array(y).reshape(bounds.lo.shape)).all()  # added afterwards, in float32
     for_dx, for_dw = gradient_operands(*arrays, "mxfp8_e4m3", scale_rule="rceil")
     assert outside(x.grad, for_dx) == 0
     assert (outside(layer.weight.grad, for_dw) > 0) == wgrad_with_hp

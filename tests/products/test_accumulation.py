@@ -281,10 +281,9 @@ def outside(a: Operand, b: Operand, how: Accumulation) -> list[tuple[int, int]]:
     places = []
     for (i, x), (j, y) in itertools.product(enumerate(rows[0]), enumerate(rows[1])):
         ends = exact_dot.dot_bounds(x, y, "f32", "any")
-        low, high = np.array(ends, np.uint32).view(np.float32)
-        if exact_dot.exact_in_every_order(x, y):
-            low = high = np.uint32(exact_dot.dot(x, y)).view(np.float32)
-        if not low <= sums[i, j] <= high:
+        low, high, overflow = np.array(ends, np.uint32).view(np.float32)
+        beside = not np.isfinite(sums[i, j]) if np.isnan(overflow) else sums[i, j] == overflow
+        if not (low <= sums[i, j] <= high or beside):
             places.append((i, j))
     return places
 

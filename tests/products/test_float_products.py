@@ -89,7 +89,8 @@ def test_special_values() -> None:
         got = float_product(x, w, layout)
         np.testing.assert_array_equal(got.astype(np.float64), expected)
         assert not np.signbit(got[np.isnan(got)]).any()
-    low, high = float_product_bounds(x, w, F32)
+    low, high, overflow = float_product_bounds(x, w, F32)
+    assert np.array_equal(overflow, low, equal_nan=True)
     np.testing.assert_array_equal(np.isnan(low), np.isnan(expected))
     np.testing.assert_array_equal(np.isnan(high), np.isnan(expected))
     assert (low[1, 0], high[1, 0], low[1, 4], high[1, 4]) == (inf, inf, -inf, -inf)
@@ -114,7 +115,7 @@ def test_bounds_hold_for_every_order() -> None:
         )
         x, w = x.astype(np.float32), w.astype(np.float32)
         w[-1] = -x[0] * w[0] / x[-1] if k > 1 else w[-1]  # the largest cancel, or nearly so
-        (low,), (high,) = (one[0] for one in float_product_bounds(x[None], w[:, None], F32))
+        (low,), (high,), _ = (one[0] for one in float_product_bounds(x[None], w[:, None], F32))
         for total in orders(x * w, rng, 100):
             assert low <= total <= high
 
@@ -123,21 +124,37 @@ def test_bounds_by_hand() -> None:
     # Every product is 1 + 2**-24, a tie that rounds to 1: n times 2**-24 is reached but for A > n.
     x, w = np.float32([1 + 2.0**-12]), np.float32([1 + 2.0**-12])
     exact = (1 + Fraction(1, 2**12)) ** 2
-    (low,), (high,) = (one[0] for one in float_product_bounds(x[None], w[:, None], F64))
+    (low,), (high,), _ = (one[0] for one in float_product_bounds(x[None], w[:, None], F64))
     radius = exact / 2**24 + Fraction(1, 2**150)
     assert bits(low) == rounded(exact - radius, "f64")
     assert bits(high) == rounded(exact + radius, "f64")
     assert low <= np.float64(x[0] * w[0]) <= high
     # A product of the smallest numbers may vanish, or become the smallest one.
     tiny = np.float32([[2.0**-75]])
-    low, high = float_product_bounds(tiny, tiny, F32)
+    low, high, _ = float_product_bounds(tiny, tiny, F32)
     assert (low.item(), high.item()) == (0.0, 2.0**-149)
-    # Where the magnitudes reach the end of float32, everything is possible.
-    large = np.float32([[2.0**127, 2.0**127 * (1 - 2.0**-23), -(2.0**127)]])
-    low, high = float_product_bounds(large, np.ones((3, 1)), F32)
-    assert (low.item(), high.item()) == (-math.inf, math.inf)
-    low, high = float_product_bounds(large / 2, np.ones((3, 1)), F32)
-    assert np.isfinite([low.item(), high.item()]).all()
+
+
+def test_overflow_by_hand() -> None:
+    """What the positive numbers give, and the negative ones: Inf, both, NaN, or none."""
+    inf, nan = math.inf, math.nan
+    most = 2.0**127 * (1 - 2.0**-23)
+    for numbers, middle, beyond in (
+        ([2.0**127, most, -(2.0**127)], most, inf),
+        ([2.0**127, -most, -(2.0**127)], -most, -inf),
+        ([2.0**127, most, -(2.0**127), -most], 0, nan),
+        ([2.0**126, most / 2, -(2.0**127)], -(2.0**103), None),
+        ([2.0**127, 2.0**127, 2.0**127], inf, inf),
+        ([-inf, -(2.0**127), 2.0**127], -inf, -inf),
+        ([-inf, most, 2.0**127], -inf, nan),
+        ([nan, most, 2.0**127], nan, None),
+    ):
+        x = np.array([numbers], np.float32)
+        low, high, overflow = float_product_bounds(x, np.ones((len(numbers), 1)), F32)
+        bounds = [end.item() for end in (low, high, overflow)]
+        assert np.isnan(middle) or low <= middle <= high
+        assert np.isfinite(bounds[:2]).all() == np.isfinite(middle)
+        np.testing.assert_equal(bounds[2], bounds[0] if beyond is None else beyond)
 
 
 def test_nothing_to_add_and_no_outputs() -> None:
@@ -145,5 +162,5 @@ def test_nothing_to_add_and_no_outputs() -> None:
         got = float_product(np.ones((m, k)), np.ones((k, n)), F32)
         assert got.shape == (m, n)
         assert not got.view(U32).any() or k
-        low, high = float_product_bounds(np.ones((m, k)), np.ones((k, n)), F32)
-        assert low.shape == high.shape == (m, n)
+        low, high, overflow = float_product_bounds(np.ones((m, k)), np.ones((k, n)), F32)
+        assert low.shape == high.shape == overflow.shape == (m, n)

@@ -24,7 +24,7 @@ from mxref.cases.read import vectors_folder
 from mxref.cases.records import VectorFile, padded, stripped
 from mxref.cases.words import LAYER_OPERATIONS
 from mxref.conformance.checking.product_outputs import same_numbers
-from mxref.conformance.compare.product_intervals import inside_all, is_inside, tolerated
+from mxref.conformance.compare.product_intervals import held, inside_all, tolerated
 from mxref.formats.catalog import BLOCK_FORMATS, ElementFormat
 from mxref.policy.policy import Policy
 from mxref.targets.asked import read_for
@@ -243,8 +243,8 @@ def _kinds(a: list[Side], b: list[Side], file: VectorFile) -> NDArray[np.intp]:
         beyond = np.isinf(held) & np.isfinite(numbers)
         each = (scales == 255, ~np.isfinite(values), beyond, (held != numbers) & ~beyond)
         parts.append([one.any(axis=1) for one in each])
-    low, high, _ = bounds(a, b, pair_formats(file.format), file.float, "any")
-    may = is_inside(low, high, np.full_like(low, layout.inf_bits), layout)
+    ends = bounds(a, b, pair_formats(file.format), file.float, "any")
+    may = np.isinf(ends.overflow) | np.isnan(ends.overflow)
     conditions = [x[:, np.newaxis] | y for x, y in zip(*parts, strict=True)] + [may]
     return np.select(conditions, range(5), 5)
 
@@ -260,17 +260,17 @@ def _layers(target: PythonTarget, file: VectorFile) -> dict[str, Any]:
         for i, row in enumerate(inputs):
             words, got = stripped(row), stripped(answers.words[i]) if answers else ()
             parts = _parts(file.op, words)
-            low, high = layer_bounds(file.op, file.format, file.float, words, target.policy)
+            ends = layer_bounds(file.op, file.format, file.float, words, target.policy)
             names = np.repeat(np.arange(len(parts)), [size for _, size in parts])
             tally.asked.update(dict(parts))
-            if (answers and i in answers.errors) or len(got) != len(low):
+            if (answers and i in answers.errors) or len(got) != len(ends.lo):
                 error = answers.errors.get(i, "another size") if answers else ""
-                tally.miss(parts[0][0], f"raises {error.partition(':')[0]}", len(low), "")
+                tally.miss(parts[0][0], f"raises {error.partition(':')[0]}", len(ends.lo), "")
                 continue
             found = np.array(got, np.uint64)
             own = fast_layer(file.op, file.format, file.float, words, str(target.policy))
             same = same_numbers(own, found, file.float)
-            inside: Bools = is_inside(low, high, found, layout) | same
+            inside: Bools = held(ends, found, file.float) | same
             tally.counts["exact"] += int(same.sum())
             tally.counts["nearest"] += int(inside.sum())
             for number, (name, _) in enumerate(parts):

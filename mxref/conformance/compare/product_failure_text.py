@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mxref.bits.floats import LAYOUTS
+from mxref.bits.floats import LAYOUTS, patterns
 from mxref.cases.linear_answers import layer_bounds, layer_parts
 from mxref.cases.product_answers import bounds, groups
 from mxref.cases.product_words import pair_formats, terms
 from mxref.cases.records import Case, VectorFile
-from mxref.conformance.compare.product_intervals import is_inside
+from mxref.conformance.compare.product_intervals import held
 from mxref.policy.policy import Policy
 
 __all__ = ["layer_difference", "product_difference"]
@@ -25,14 +25,17 @@ def product_difference(
     text = f"want {show(want)}, got {show(got)}"
     if not products:
         return text
-    formats, digits = pair_formats(file.format), LAYOUTS[file.float].width // 4
+    layout = LAYOUTS[file.float]
     ((_, a, b),) = groups(np.array([inputs], np.uint64))
-    low, high = (
-        f"{int(end[0, 0]):0{digits}x}" for end in bounds(a, b, formats, file.float, "any")[:2]
-    )
+    ends = bounds(a, b, pair_formats(file.format), file.float, "any")
+    low, high, beside = (f"{int(patterns(e, layout)[0, 0]):0{layout.width // 4}x}" for e in ends)
     count = f"{len(products)} product{'s'[: len(products) > 1]}"
     largest = float(max(map(abs, products)))
     reach = "exactly" if low == high else f"or from {low} to {high}"
+    if np.isnan(ends.overflow[0, 0]):
+        reach += ", or Inf, -Inf or NaN where a sum overflows on the way"
+    elif beside not in (low, high):
+        reach += f", or {beside} where a sum overflows on the way"
     return f"{count} of magnitudes to {largest:.6g}, {text}: {reach}"
 
 
@@ -55,10 +58,10 @@ def layer_difference(
     # Intervals are those of the first column with this answer, or of the first column.
     columns = (c for i, c in enumerate(file.columns) if case.output(i) == want)
     policy = Policy.parse(next(columns, file.columns[0]))
-    low, high = layer_bounds(file.op, file.format, file.float, case.inputs, policy)
-    if len(got) != len(low):
-        return f"want {len(low)} numbers, got {len(got)}"
-    found = is_inside(low, high, np.array(got, np.uint64), LAYOUTS[file.float])
+    ends = layer_bounds(file.op, file.format, file.float, case.inputs, policy)
+    if len(got) != len(ends.lo):
+        return f"want {len(ends.lo)} numbers, got {len(got)}"
+    found = held(ends, np.array(got, np.uint64), file.float)
     index = left = int(np.argmin(found))
     parts = iter(layer_parts(file.op, case.inputs))
     name, size = next(parts)

@@ -8,15 +8,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.bits.floats import LAYOUTS, floats_from
 from mxref.cases.linear_answers import layer_bounds
 from mxref.cases.product_answers import bounds, groups
 from mxref.cases.product_words import Side, pair_formats
 from mxref.cases.records import VectorFile, stripped
 from mxref.policy.choices import Accumulation
 from mxref.policy.policy import Policy
+from mxref.products.intervals import Bounds
 
-__all__ = ["inside", "inside_all", "is_inside", "layers_inside", "tolerated"]
+__all__ = ["held", "inside", "inside_all", "layers_inside", "tolerated"]
 
 Words = NDArray[np.uint64]
 Bools = NDArray[np.bool_]
@@ -31,35 +32,18 @@ def tolerated(policy: Policy) -> bool:
     return policy.products.accumulation is Accumulation.EXACT
 
 
-def is_inside(low: Words, high: Words, got: Words, layout: FloatLayout) -> Bools:
-    """Whether patterns are numbers of intervals; NaN is in those from -Inf to Inf alone.
-
-    >>> from mxref.bits.floats import F32
-    >>> ends = [np.array([n], np.uint64) for n in (0xBF800000, 0x3F800000, 0x80000000)]
-    >>> is_inside(*ends, F32).tolist()
-    [True]
-    """
-    ends, value = [_ordered(bits, layout) for bits in (low, high)], _ordered(got, layout)
-    lowest, highest, magnitude = -layout.inf_bits, layout.inf_bits, layout.sign_bit - 1
-    nan = (got & np.uint64(magnitude)) > layout.inf_bits
-    wants_nan = (low & np.uint64(magnitude)) > layout.inf_bits
-    whole = (ends[0] == lowest) & (ends[1] == highest)
-    between: Bools = (ends[0] <= value) & (value <= ends[1])
-    return np.where(wants_nan, nan, np.where(nan, whole, between))
-
-
-def _ordered(bits: Words, layout: FloatLayout) -> NDArray[np.int64]:
-    """Patterns as integers in the order of the numbers; both zeros are 0."""
-    magnitude = (bits & np.uint64(layout.sign_bit - 1)).astype(np.int64)
-    return np.where(bits & np.uint64(layout.sign_bit), -magnitude, magnitude)
+def held(bounds: Bounds, got: Words, float: str) -> Bools:
+    """Whether patterns of a float type are numbers that bounds allow."""
+    layout = LAYOUTS[float]
+    found: Bools = bounds.hold(floats_from(got, layout))
+    return found & (got <= np.iinfo(layout.uint).max)
 
 
 def inside_all(
     file: VectorFile, a: Sequence[Side], b: Sequence[Side], got: Words, rounding: Rounding
 ) -> Bools:
     """Whether the outputs of every row with every row are inside their intervals."""
-    low, high, _ = bounds(a, b, pair_formats(file.format), file.float, rounding)
-    return is_inside(low, high, got, LAYOUTS[file.float])
+    return held(bounds(a, b, pair_formats(file.format), file.float, rounding), got, file.float)
 
 
 def inside(file: VectorFile, inputs: Words, answers: Words, rounding: Rounding) -> Bools:
@@ -88,9 +72,7 @@ def layers_inside(file: VectorFile, inputs: Words, answers: Words, policy: Polic
     """
     found = np.zeros(len(inputs), bool)
     for i, (row, answer) in enumerate(zip(inputs, answers, strict=True)):
-        names = file.op, file.format, file.float
-        low, high = layer_bounds(*names, stripped(row), policy)
+        ends = layer_bounds(file.op, file.format, file.float, stripped(row), policy)
         got = np.array(stripped(answer), np.uint64)
-        same = got.shape == low.shape
-        found[i] = same and bool(is_inside(low, high, got, LAYOUTS[file.float]).all())
+        found[i] = got.shape == ends.lo.shape and bool(held(ends, got, file.float).all())
     return found

@@ -80,6 +80,21 @@ def test_zeros_violate_the_standard() -> None:
 
 
 @pytest.mark.sampled(4)
+@pytest.mark.parametrize("number", [np.finfo(np.float32).max, 0.0, np.nan, -np.inf])
+def test_what_is_given_for_infinity_is_caught(number: float) -> None:
+    """E4M3 has no Inf: every sum here that is one overflows, and most in every order."""
+    right = named("sequential")
+
+    def matmul(sa: Any, ca: Any, sb: Any, cb: Any, fa: str, fb: str) -> Any:
+        product = right(sa, ca, sb, cb, fa, fb)
+        return np.where(np.isinf(product), np.copysign(1, product) * number, product)
+
+    report = checked(lambda *words: matmul(*words).astype(np.float32))
+    wrong = {failure.case.name for _, failure in report.failures}
+    assert wrong >= {"beyond_and_stays_fe", "beyond_negative_fe", "beyond_random_fe"}
+
+
+@pytest.mark.sampled(4)
 def test_outputs_beside_the_cases_are_compared() -> None:
     """Right on the rows of one case, as they are asked; wrong where others meet."""
     right = named("sequential")

@@ -13,11 +13,12 @@ from mxref.cases.product_answers import accumulations, bounds, groups
 from mxref.cases.product_words import Side, pair_formats
 from mxref.cases.words import LAYER_OPERATIONS
 from mxref.conformance.compare.compare import Outcome, same_answers
-from mxref.conformance.compare.product_intervals import is_inside, layers_inside
+from mxref.conformance.compare.product_intervals import held, layers_inside
 from mxref.conformance.verdict.cause.causes import Cause
 from mxref.mutants import MUTANTS, Mutant
 from mxref.mutants.matmul_mutants import OPERANDS
 from mxref.policy.policy import Policy
+from mxref.products.intervals import Bounds
 from mxref.targets.calls import call_operation
 
 __all__ = ["named_accumulations", "product_causes"]
@@ -127,7 +128,7 @@ def _inside_changed(id: str, outcome: Outcome) -> bool:
         )
         formats = pair_formats(f"{left}-{right}")
         ends = bounds(x, y, formats, file.float, "any")
-        low, high = (np.diagonal(end[:, ::-1]) for end in ends[:2])
-        if not is_inside(low, high, outcome.answers[some, 0], LAYOUTS[file.float]).all():
+        ends = Bounds(*(np.diagonal(end[:, ::-1]) for end in ends))
+        if not held(ends, outcome.answers[some, 0], file.float).all():
             return False
     return True
