@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref import exact
-from mxref.bits.floats import LAYOUTS, FloatLayout, Floats
+from mxref.bits.floats import F32, LAYOUTS, FloatLayout, Floats
+from mxref.blocks.quantization import quantize
 from mxref.cases.product_words import BOUNDS
 from mxref.exact import linear as exact_layers
 from mxref.exact.format_table import FLOATS
@@ -163,11 +164,15 @@ def _exact_bounds(
 
     if op == "linear":
         for index, products in enumerate(sums(x, w)):
-            bits = _end(products, float, end)
-            if more is not None:
-                both = _fraction(read(bits)) + _fraction(read(int(more[index % len(w)])))
-                bits = _written(both, float)
-            yield bits
+            if more is None:
+                yield _end(products, float, end)
+                continue
+            addend, found = _fraction(read(int(more[index % len(w)]))), []
+            for sum_type in (float, "f32"):  # the bias is added after rounding, or before
+                total = float_reader(FLOATS[sum_type])(_end(products, sum_type, end))
+                one = float_reader(FLOATS[sum_type])(_written(_fraction(total) + addend, sum_type))
+                found.append(_fraction(one))
+            yield _written(max(found) if end else min(found), float)
         return
     g = np.zeros((0, 0), np.uint64) if more is None else more.reshape(-1, len(w))
     for products in (*sums(g, w.T), *sums(g.T, x.T)):
@@ -212,24 +217,48 @@ def _words(arrays: Sequence[Floats], layout: FloatLayout) -> NDArray[np.uint64]:
 
 
 def layer_bounds(
-    op: str, format: str, float: str, words: Ints, policy: Policy
+    op: str,
+    format: str,
+    float: str,
+    words: Ints,
+    policy: Policy,
+    rounding: Literal["nearest", "any"] = "nearest",
+    *,
+    db_along: int | None = None,
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """The intervals of float32 sums of the operands that a policy gives, of each word."""
+    """The intervals of float32 sums of the operands that a policy gives, of each word.
+
+    The bias is added to the rounded sum, or to the float32 sum before it is rounded. `db_along` is
+    the axis along which the gradient is quantized before it is summed for the bias: it is not in
+    any policy, but in known bugs.
+    """
     layout, layer = LAYOUTS[float], layer_of(op, words)
     given = layer.floats(layout)
     x, w, more = given.x, given.w, given.more
     own = Policy().replace(**_choices(op, policy))
     if op == "linear" or more is None:
         a, b = linear_operands(x, w, format, own)
-        ends = [product_bounds(a, b, layout.dtype)]
+        ends = [product_bounds(a, b, layout.dtype, rounding)]
+        if more is not None:
+            ends = [_with_bias(*ends[0], more, layout, product_bounds(a, b, np.float32, rounding))]
     else:
         pairs = gradient_operands(x, w, more, format, own)
-        ends = [product_bounds(*pair, layout.dtype) for pair in pairs]
+        ends = [product_bounds(*pair, layout.dtype, rounding) for pair in pairs]
     if op == "linear_gradients" and more is not None:
         g = more.reshape(-1, more.shape[-1])
-        ends.append(float_product_bounds(np.ones((1, len(g))), g.astype(np.float64), layout))
-    sides: list[list[Floats]] = [[pair[side] for pair in ends] for side in (0, 1)]
-    if op == "linear" and more is not None:
-        sides = [[with_bias(one, more, layout) for one in side] for side in sides]
-    low, high = (_words(side, layout) for side in sides)
+        if db_along is not None:
+            g = quantize(g, format, axis=db_along).dequantize(np.float64)
+        ones, numbers = np.ones((1, len(g))), g.astype(np.float64)
+        ends.append(float_product_bounds(ones, numbers, layout, rounding))
+    low, high = (_words([pair[side] for pair in ends], layout) for side in (0, 1))
     return low, high
+
+
+def _with_bias(
+    low: Floats, high: Floats, bias: Floats, layout: FloatLayout, float32: tuple[Floats, Floats]
+) -> tuple[Floats, Floats]:
+    """The ends of rounded sums with the bias, or of float32 sums if these are wider."""
+    with np.errstate(over="ignore"):
+        first, last = (with_bias(end, bias, F32).astype(layout.dtype) for end in float32)
+    least, most = (with_bias(end, bias, layout) for end in (low, high))
+    return np.minimum(least, first), np.maximum(most, last)

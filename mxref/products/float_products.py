@@ -6,7 +6,7 @@ Slow, and of no limit: a product of float64 numbers may have thousands of bits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -79,15 +79,24 @@ def float_product(a: ArrayLike, b: NDArray[Any], layout: FloatLayout) -> Floats:
     return out
 
 
-def float_product_bounds(a: ArrayLike, b: ArrayLike, layout: FloatLayout) -> tuple[Floats, Floats]:
+def float_product_bounds(
+    a: ArrayLike,
+    b: ArrayLike,
+    layout: FloatLayout,
+    rounding: Literal["nearest", "any"] = "nearest",
+) -> tuple[Floats, Floats]:
     """The ends of the interval that holds every float32 sum of float32 products, in any order.
 
-    With n nonzero products, each rounded as well as the sums, fused or not, and A the sum of their
-    magnitudes: exact +- (n 2**-24 A + n 2**-150). NaN is both ends; -Inf and Inf are the ends where
-    A with its bound reaches 2**128 - 2**103, so that a sum may overflow and be NaN.
+    With n nonzero products of K, each rounded as well as the sums, fused or not, and A the sum of
+    their magnitudes: exact +- (n 2**-24 A + n 2**-150) (`nearest`), or, for products and sums that
+    may be cut off, (2K + 4) 2**-23 A + 3K 2**-149 (`any`). NaN is both ends; -Inf and Inf are the
+    ends where A with its bound reaches 2**128 - 2**103, so that a sum may overflow and be NaN.
+
+    Raises:
+        ValueError: K is 2**22 or more.
 
     Source: Jeannerod and Rump, Improved error bounds for inner products in floating-point
-    arithmetic, 2013.
+    arithmetic, 2013; SPEC_NOTES N44.
 
     >>> from mxref.bits.floats import F32
     >>> low, high = float_product_bounds([[1.0, 1.0]], [[1.0], [1.0]], F32)
@@ -99,9 +108,15 @@ def float_product_bounds(a: ArrayLike, b: ArrayLike, layout: FloatLayout) -> tup
     finer = max(unit + 126, 0)  # so that integers times 2**(unit - finer - 24) have 2**-150
     sums = _matmul(left.integers, right.integers) << finer
     size = _matmul(abs(left.integers), abs(right.integers)) << finer
-    count = (left.marks != 0).astype(np.int64) @ (right.marks != 0).astype(np.int64)
+    length = left.marks.shape[1]
+    if length >= 1 << 22:
+        raise ValueError(f"a must have fewer than 2**22 elements in a row, got {length}")
     unit -= finer + 24
-    radius = count.astype(object) * (size + (1 << -150 - unit))
+    count = ((left.marks != 0).astype(np.int64) @ (right.marks != 0)).astype(object)
+    if rounding == "nearest":
+        radius = count * (size + (1 << -150 - unit))
+    else:
+        radius = (4 * length + 8) * size + (6 * length << -150 - unit)
     special = _special(left, right)
     overflows = ~np.isnan(special) & ((size << 24) + radius >= _OVERFLOW << -unit).astype(bool)
     low, high = (

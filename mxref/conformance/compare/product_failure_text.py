@@ -25,15 +25,18 @@ def product_difference(
     text = f"want {show(want)}, got {show(got)}"
     if not products:
         return text
-    formats, digits = pair_formats(file.format), LAYOUTS[file.float].width // 4
+    formats = pair_formats(file.format)
     ((_, a, b),) = groups(np.array([inputs], np.uint64))
-    low, high = (
-        f"{int(end[0, 0]):0{digits}x}" for end in bounds(a, b, formats, file.float, "any")[:2]
-    )
+    low, high = (int(end[0, 0]) for end in bounds(a, b, formats, file.float, "any")[:2])
     count = f"{len(products)} product{'s'[: len(products) > 1]}"
     largest = float(max(map(abs, products)))
-    reach = "exactly" if low == high else f"or from {low} to {high}"
-    return f"{count} of magnitudes to {largest:.6g}, {text}: {reach}"
+    return f"{count} of magnitudes to {largest:.6g}, {text}: {_reach(low, high, file.float)}"
+
+
+def _reach(low: int, high: int, float: str) -> str:
+    """An interval in words."""
+    digits = LAYOUTS[float].width // 4
+    return "exactly" if low == high else f"or from {low:0{digits}x} to {high:0{digits}x}"
 
 
 def layer_difference(
@@ -55,7 +58,7 @@ def layer_difference(
     # Intervals are those of the first column with this answer, or of the first column.
     columns = (c for i, c in enumerate(file.columns) if case.output(i) == want)
     policy = Policy.parse(next(columns, file.columns[0]))
-    low, high = layer_bounds(file.op, file.format, file.float, case.inputs, policy)
+    low, high = layer_bounds(file.op, file.format, file.float, case.inputs, policy, "any")
     if len(got) != len(low):
         return f"want {len(low)} numbers, got {len(got)}"
     found = is_inside(low, high, np.array(got, np.uint64), LAYOUTS[file.float])
@@ -66,4 +69,5 @@ def layer_difference(
         left -= size
         name, size = next(parts)
     place = f"number {left} of {size} of {name}"
-    return f"{place}: want {show_float(want[index])}, got {show_float(got[index])}"
+    text = f"{place}: want {show_float(want[index])}, got {show_float(got[index])}"
+    return f"{text}: {_reach(int(low[index]), int(high[index]), file.float)}"

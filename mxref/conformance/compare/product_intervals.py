@@ -1,4 +1,4 @@
-"""Answers to dot products compared with the intervals that float32 sums stay in."""
+"""Answers to products and linear layers compared with the intervals of float32 sums."""
 
 from __future__ import annotations
 
@@ -16,7 +16,15 @@ from mxref.cases.records import VectorFile, stripped
 from mxref.policy.choices import Accumulation
 from mxref.policy.policy import Policy
 
-__all__ = ["inside", "inside_all", "is_inside", "layers_inside", "tolerated"]
+__all__ = [
+    "Rounding",
+    "inside",
+    "inside_all",
+    "is_inside",
+    "layer_inside",
+    "layers_inside",
+    "tolerated",
+]
 
 Words = NDArray[np.uint64]
 Bools = NDArray[np.bool_]
@@ -80,17 +88,44 @@ def inside(file: VectorFile, inputs: Words, answers: Words, rounding: Rounding) 
     return found
 
 
-def layers_inside(file: VectorFile, inputs: Words, answers: Words, policy: Policy) -> Bools:
-    """Whether all numbers of answers about linear layers are inside their intervals.
+def layer_inside(
+    file: VectorFile,
+    inputs: Words,
+    answer: Words,
+    policy: Policy,
+    rounding: Rounding,
+    db_along: int | None = None,
+) -> Bools:
+    """Whether the numbers of an answer about a linear layer are inside their intervals.
 
-    These are the intervals of the operands as the policy quantizes them, with additions that round
-    to nearest.
+    These are the intervals of the operands as the policy quantizes them. An answer of another
+    number of words is outside.
+
+    Args:
+        file: operation, format and float type.
+        inputs: the words of the case.
+        answer: those of the answer.
+        policy: the policy.
+        rounding: as in `inside`.
+        db_along: as in `layer_bounds`.
     """
-    found = np.zeros(len(inputs), bool)
-    for i, (row, answer) in enumerate(zip(inputs, answers, strict=True)):
-        names = file.op, file.format, file.float
-        low, high = layer_bounds(*names, stripped(row), policy)
-        got = np.array(stripped(answer), np.uint64)
-        same = got.shape == low.shape
-        found[i] = same and bool(is_inside(low, high, got, LAYOUTS[file.float]).all())
-    return found
+    names = file.op, file.format, file.float
+    low, high = layer_bounds(*names, stripped(inputs), policy, rounding, db_along=db_along)
+    got = np.array(stripped(answer), np.uint64)
+    if got.shape != low.shape:
+        return np.zeros(len(low), bool)
+    return is_inside(low, high, got, LAYOUTS[file.float])
+
+
+def layers_inside(
+    file: VectorFile,
+    inputs: Words,
+    answers: Words,
+    policy: Policy,
+    rounding: Rounding,
+    db_along: int | None = None,
+) -> Bools:
+    """Whether all numbers of answers about linear layers are inside: see `layer_inside`."""
+    pairs = zip(inputs, answers, strict=True)
+    each = (layer_inside(file, *pair, policy, rounding, db_along).all() for pair in pairs)
+    return np.fromiter(each, bool, len(inputs))
