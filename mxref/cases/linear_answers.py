@@ -37,6 +37,7 @@ __all__ = [
     "layer_bounds",
     "layer_of",
     "layer_parts",
+    "layer_place",
     "layer_sizes",
 ]
 
@@ -96,6 +97,23 @@ def layer_parts(op: str, words: Ints) -> tuple[tuple[str, int], ...]:
     return tuple(zip(names, sizes, strict=True))
 
 
+def layer_place(op: str, words: Ints, index: int) -> tuple[str, int, int]:
+    """The part of an answer that a number is in, its place there and the size of the part.
+
+    >>> layer_place("linear_gradients", (1, 2, 3, 4), 7)
+    ('the gradient of w', 1, 12)
+
+    Raises:
+        ValueError: the answer has no such number.
+    """
+    left = index
+    for name, size in layer_parts(op, words):
+        if left < size:
+            return name, left, size
+        left -= size
+    raise ValueError(f"index must be that of a number of the answer, got {index}")
+
+
 def layer_of(op: str, words: Ints) -> Layer:
     """The arrays of a case, of patterns."""
     sequences, rows, inputs, outputs = words[:4]
@@ -115,12 +133,19 @@ def _choices(op: str, policy: Policy) -> dict[str, str]:
 
 
 def exact_layer(op: str, format: str, float: str, words: Ints, column: str) -> tuple[int, ...]:
-    """The answer of a column to one case, by the slow twin; the bounds are those of `ocp`."""
+    """The answer of a column to one case, by the slow twin; the bounds are those of `ocp`.
+
+    Layers of the slow twin add exactly: the answers of another accumulation are the fast path's.
+    """
     layer, element = layer_of(op, words), block_format(format).element
     x, w = layer.x.reshape(-1, layer.x.shape[-1]).tolist(), layer.w.tolist()
     if column in BOUNDS:
         return tuple(_exact_bounds(op, layer, element, float, BOUNDS.index(column)))
     choices: dict[str, Any] = _choices(op, Policy.parse(column))
+    if "accumulation" in choices:
+        return tuple(fast_layer(op, format, float, words, column).tolist())
+    for name in ("tail", "scale_arithmetic"):  # which change no number of E8M0 blocks
+        choices.pop(name, None)
     if "scale_rule" in choices:  # which has another name in the slow twin
         choices["rule"] = choices.pop("scale_rule")
     if op == "linear":

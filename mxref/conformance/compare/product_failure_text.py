@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.linear_answers import layer_bounds, layer_parts
+from mxref.cases.linear_answers import layer_bounds, layer_place
 from mxref.cases.product_answers import bounds, groups
 from mxref.cases.product_words import pair_formats, terms
 from mxref.cases.records import Case, VectorFile
@@ -55,19 +55,18 @@ def layer_difference(
         got: the answer.
         show_float: a float of the file in words.
     """
-    # Intervals are those of the first column with this answer, or of the first column.
+    if len(got) != len(want):
+        return f"want {len(want)} numbers, got {len(got)}"
+    index, reach = int(np.argmax(np.array(got) != np.array(want))), ""
+    # Intervals are those of the first column with this answer, if there is one.
     columns = (c for i, c in enumerate(file.columns) if case.output(i) == want)
-    policy = Policy.parse(next(columns, file.columns[0]))
-    low, high = layer_bounds(file.op, file.format, file.float, case.inputs, policy, "any")
-    if len(got) != len(low):
-        return f"want {len(low)} numbers, got {len(got)}"
-    found = is_inside(low, high, np.array(got, np.uint64), LAYOUTS[file.float])
-    index = left = int(np.argmin(found))
-    parts = iter(layer_parts(file.op, case.inputs))
-    name, size = next(parts)
-    while left >= size:
-        left -= size
-        name, size = next(parts)
+    policy = next(columns, None)
+    if policy is not None:
+        names = file.op, file.format, file.float
+        low, high = layer_bounds(*names, case.inputs, Policy.parse(policy), "any")
+        found = is_inside(low, high, np.array(got, np.uint64), LAYOUTS[file.float])
+        index = int(np.argmin(found))
+        reach = f": {_reach(int(low[index]), int(high[index]), file.float)}"
+    name, left, size = layer_place(file.op, case.inputs, index)
     place = f"number {left} of {size} of {name}"
-    text = f"{place}: want {show_float(want[index])}, got {show_float(got[index])}"
-    return f"{text}: {_reach(int(low[index]), int(high[index]), file.float)}"
+    return f"{place}: want {show_float(want[index])}, got {show_float(got[index])}{reach}"
