@@ -92,6 +92,10 @@ def answerable(op: str, format: str, slot: str, policy: Policy) -> bool:
             return bool(policy.element.rounding.value.startswith("stochastic"))
         case "matmul":
             return policy.products.accumulation.value in accumulations(format)
+        case "linear" | "linear_gradients":
+            adds = policy.products.accumulation.value in accumulations(f"{format}-{format}")
+            tails = layout.tail is not Tail.REFUSED
+            return adds and tails and not policy.element.rounding.stochastic
         case "quantize_tensor":
             return layout.tail is not Tail.REFUSED and not policy.element.rounding.stochastic
     if format not in OTHER_BLOCK_FORMATS:

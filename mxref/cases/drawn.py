@@ -14,9 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout
+from mxref.cases.drawn_layers import SHAPES, layer_words
 from mxref.cases.grid import grid
 from mxref.cases.random_blocks import random_blocks
+from mxref.cases.records import padded
 from mxref.cases.splitmix import splitmix64
+from mxref.cases.words import LAYER_OPERATIONS
 from mxref.formats.catalog import (
     OTHER_BLOCK_FORMATS,
     BlockFormat,
@@ -38,6 +41,8 @@ QUESTIONS = {
     "encode_stochastic": 1 << 12,
     "quantize": 1 << 12,
     "dequantize": 1 << 12,
+    "linear": 48,
+    "linear_gradients": 36,
 }
 #: Widths of random bits and scales of tensors: each is a call of its own.
 _WIDTHS = np.array([1, 2, 4, 8, 11, 16, 23, 32])
@@ -61,6 +66,12 @@ def drawn(op: str, format: str, float: str, count: int, seed: int = 0) -> Words:
     """
     if op not in QUESTIONS:
         return np.zeros((0, 1), np.uint64)
+    if op in LAYER_OPERATIONS:
+        layers = (
+            layer_words(op, format, float, SHAPES[i % len(SHAPES)], (seed + 1 << 20) + i)
+            for i in range(min(count, QUESTIONS[op]))
+        )
+        return padded(list(layers))
     layout, draws = LAYOUTS[float], _Draws(f"{seed} {op} {format} {float}")
     if op in ("encode", "encode_scale", "shared_scale") and layout.width == 16:
         patterns = np.arange(1 << (15 if op == "shared_scale" else 16), dtype=np.uint64)

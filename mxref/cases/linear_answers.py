@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref import exact
-from mxref.bits.floats import LAYOUTS, FloatLayout, Floats
+from mxref.bits.floats import F32, LAYOUTS, FloatLayout, Floats
+from mxref.blocks.quantization import quantize
 from mxref.cases.product_words import BOUNDS
 from mxref.exact import linear as exact_layers
 from mxref.exact.format_table import FLOATS
@@ -37,6 +38,7 @@ __all__ = [
     "layer_bounds",
     "layer_of",
     "layer_parts",
+    "layer_place",
     "layer_sizes",
 ]
 
@@ -96,6 +98,23 @@ def layer_parts(op: str, words: Ints) -> tuple[tuple[str, int], ...]:
     return tuple(zip(names, sizes, strict=True))
 
 
+def layer_place(op: str, words: Ints, index: int) -> tuple[str, int, int]:
+    """The part of an answer that a number is in, its place there and the size of the part.
+
+    >>> layer_place("linear_gradients", (1, 2, 3, 4), 7)
+    ('the gradient of w', 1, 12)
+
+    Raises:
+        ValueError: the answer has no such number.
+    """
+    left = index
+    for name, size in layer_parts(op, words):
+        if left < size:
+            return name, left, size
+        left -= size
+    raise ValueError(f"index must be that of a number of the answer, got {index}")
+
+
 def layer_of(op: str, words: Ints) -> Layer:
     """The arrays of a case, of patterns."""
     sequences, rows, inputs, outputs = words[:4]
@@ -115,12 +134,19 @@ def _choices(op: str, policy: Policy) -> dict[str, str]:
 
 
 def exact_layer(op: str, format: str, float: str, words: Ints, column: str) -> tuple[int, ...]:
-    """The answer of a column to one case, by the slow twin; the bounds are those of `ocp`."""
+    """The answer of a column to one case, by the slow twin; the bounds are those of `ocp`.
+
+    Layers of the slow twin add exactly: the answers of another accumulation are the fast path's.
+    """
     layer, element = layer_of(op, words), block_format(format).element
     x, w = layer.x.reshape(-1, layer.x.shape[-1]).tolist(), layer.w.tolist()
     if column in BOUNDS:
         return tuple(_exact_bounds(op, layer, element, float, BOUNDS.index(column)))
     choices: dict[str, Any] = _choices(op, Policy.parse(column))
+    if "accumulation" in choices:
+        return tuple(fast_layer(op, format, float, words, column).tolist())
+    for name in ("tail", "scale_arithmetic"):  # which change no number of E8M0 blocks
+        choices.pop(name, None)
     if "scale_rule" in choices:  # which has another name in the slow twin
         choices["rule"] = choices.pop("scale_rule")
     if op == "linear":
@@ -164,11 +190,15 @@ def _exact_bounds(
 
     if op == "linear":
         for index, products in enumerate(sums(x, w)):
-            bits = _end(products, float, end)
-            if more is not None:
-                both = _fraction(read(bits)) + _fraction(read(int(more[index % len(w)])))
-                bits = _written(both, float)
-            yield bits
+            if more is None:
+                yield _end(products, float, end)
+                continue
+            addend, found = _fraction(read(int(more[index % len(w)]))), []
+            for sum_type in (float, "f32"):  # the bias is added after rounding, or before
+                total = float_reader(FLOATS[sum_type])(_end(products, sum_type, end))
+                one = float_reader(FLOATS[sum_type])(_written(_fraction(total) + addend, sum_type))
+                found.append(_fraction(one))
+            yield _written(max(found) if end else min(found), float)
         return
     g = np.zeros((0, 0), np.uint64) if more is None else more.reshape(-1, len(w))
     for products in (*sums(g, w.T), *sums(g.T, x.T)):
@@ -216,23 +246,43 @@ def _words(arrays: Sequence[Floats], layout: FloatLayout) -> NDArray[np.uint64]:
     return np.concatenate(flat).astype(np.uint64)
 
 
-def layer_bounds(op: str, format: str, float: str, words: Ints, policy: Policy) -> Bounds:
-    """What float32 sums of the operands that a policy gives may be, of each word."""
+def layer_bounds(
+    op: str,
+    format: str,
+    float: str,
+    words: Ints,
+    policy: Policy,
+    rounding: Literal["nearest", "any"] = "nearest",
+    *,
+    db_along: int | None = None,
+) -> Bounds:
+    """What float32 sums of the operands that a policy gives may be, of each word.
+
+    The bias is added to the rounded sum, or to the float32 sum before it is rounded. `db_along` is
+    the axis along which the gradient is quantized before it is summed for the bias: it is not in
+    any policy, but in known bugs.
+    """
     layout, layer = LAYOUTS[float], layer_of(op, words)
     given = layer.floats(layout)
     x, w, more = given.x, given.w, given.more
     own = Policy().replace(**_choices(op, policy))
     if op == "linear" or more is None:
         a, b = linear_operands(x, w, format, own)
-        ends = [product_bounds(a, b, layout.dtype)]
+        ends = [product_bounds(a, b, layout.dtype, rounding)]
+        if more is not None:
+            wide = bounds_with_bias(product_bounds(a, b, np.float32, rounding), more, F32)
+            with np.errstate(over="ignore"):
+                rounded = Bounds(*(end.astype(layout.dtype) for end in wide))
+            ends = [bounds_with_bias(ends[0], more, layout).joined(rounded)]
     else:
         pairs = gradient_operands(x, w, more, format, own)
-        ends = [product_bounds(*pair, layout.dtype) for pair in pairs]
+        ends = [product_bounds(*pair, layout.dtype, rounding) for pair in pairs]
     if op == "linear_gradients" and more is not None:
         g = more.reshape(-1, more.shape[-1])
-        ends.append(float_product_bounds(np.ones((1, len(g))), g.astype(np.float64), layout))
-    if op == "linear" and more is not None:
-        ends = [bounds_with_bias(ends[0], more, layout)]
+        if db_along is not None:
+            g = quantize(g, format, axis=db_along).dequantize(np.float64)
+        ones, numbers = np.ones((1, len(g))), g.astype(np.float64)
+        ends.append(float_product_bounds(ones, numbers, layout, rounding))
     return Bounds(
         *(np.concatenate([e.reshape(-1) for e in each]) for each in zip(*ends, strict=True))
     )

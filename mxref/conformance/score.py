@@ -123,7 +123,7 @@ def _wrong(mutant: Mutant, file: VectorFile, inputs: Words, wanted: Words) -> ND
     if file.op in DOT_OPERATIONS and mutant.policy == "ocp":  # one that names an adder is held
         same |= inside(file, inputs, answers, "any")  # to its bits
     if file.op in LAYER_OPERATIONS:
-        same |= layers_inside(file, inputs, answers, Policy.parse(mutant.policy))
+        same |= layers_inside(file, inputs, answers, Policy.parse(mutant.policy), "any")
     return ~same
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from mxref.bits.floats import F32
+from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.grid import pattern
 from mxref.cases.linear_answers import exact_layer
 from mxref.cases.product_words import BOUNDS
@@ -15,43 +15,65 @@ from mxref.golden.entries import CaseInput, Words, cases_of
 
 __all__ = ["linear_tasks"]
 
-_FORMATS = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp4_e2m1", "mxint8")
-_GRADIENTS = _FORMATS[:2]
+#: Formats and float types that have vectors.
+_FILES = {
+    "linear": (
+        ("mxfp8_e4m3", "f32"),
+        ("mxfp8_e5m2", "f32"),
+        ("mxfp4_e2m1", "f32"),
+        ("mxint8", "f32"),
+        ("mxfp8_e4m3", "bf16"),
+        ("mxfp4_e2m1", "bf16"),
+        ("mxfp8_e4m3", "f16"),
+    ),
+    "linear_gradients": (
+        ("mxfp8_e4m3", "f32"),
+        ("mxfp8_e5m2", "f32"),
+        ("mxfp8_e4m3", "bf16"),
+        ("mxfp8_e4m3", "f16"),
+    ),
+}
 _ENDS = BOUNDS[:2]
-_FORWARD = ("ocp", *_ENDS, "ocp+weight_axis=out", "ocp+activations=kept")
-_BACKWARD = ("ocp", *_ENDS, "ocp+backward_operands=reused", "ocp+gradient_rows=sequences")
+_COLUMNS = {
+    "linear": ("ocp", *_ENDS, "ocp+weight_axis=out", "ocp+activations=kept"),
+    "linear_gradients": (
+        "ocp", *_ENDS, "ocp+backward_operands=reused", "ocp+gradient_rows=sequences"
+    ),
+}  # fmt: skip
 #: Sequences, rows, inputs and outputs: blocks with tails along each axis that is summed over.
 _SHAPES = {
-    "linear": ((1, 3, 40, 2), (2, 1, 33, 3)),
-    "linear_gradients": ((2, 18, 2, 2), (1, 2, 3, 34)),
+    "linear": ((1, 2, 40, 2), (2, 1, 33, 2)),
+    "linear_gradients": ((2, 18, 2, 2), (1, 1, 2, 34)),
 }
 
 
 def linear_tasks() -> Iterator[Callable[[], VectorFile]]:
     """Makers of the files of linear layers, and of their gradients."""
-    for name in _FORMATS:
-        yield partial(_file, "linear", name, _FORWARD)
-    for name in _GRADIENTS:
-        yield partial(_file, "linear_gradients", name, _BACKWARD)
+    for op, places in _FILES.items():
+        for place in places:
+            yield partial(_file, op, *place)
 
 
-def _file(op: str, format: str, columns: tuple[str, ...]) -> VectorFile:
+def _file(op: str, format: str, float: str) -> VectorFile:
+    columns, digits = _COLUMNS[op], LAYOUTS[float].width // 4
     entries = [
-        CaseInput("x".join(map(str, shape)), _words(op, shape, format, seed), "M13", ("ragged",))
+        CaseInput(
+            "x".join(map(str, shape)), _words(op, shape, format, float, seed), "M13", ("ragged",)
+        )
         for seed, shape in enumerate(_SHAPES[op])
     ]
     answered = [
-        [exact_layer(op, format, "f32", entry.inputs, column) for entry in entries]
+        [exact_layer(op, format, float, entry.inputs, column) for entry in entries]
         for column in columns
     ]
     why = [(False, "N44", entry.flags) for entry in entries]
-    cases = cases_of(f"{op}.{format}.f32", entries, answered, why)
-    return VectorFile(op, format, "f32", columns, 1 + len(_ENDS), 8, 8, cases)
+    cases = cases_of(f"{op}.{format}.{float}", entries, answered, why)
+    return VectorFile(op, format, float, columns, 1 + len(_ENDS), digits, digits, cases)
 
 
-def _words(op: str, shape: tuple[int, int, int, int], format: str, seed: int) -> Words:
+def _words(op: str, shape: tuple[int, int, int, int], format: str, float: str, seed: int) -> Words:
     sequences, rows, inputs, outputs = shape
-    reach = 20 if "e5m2" in format else 9
+    reach = 20 if "e5m2" in format else 5 if float == "f16" else 9
     # What is summed over has opposite powers in both operands, so that no product is lost.
     arrays = [(sequences * rows, inputs, reach, reach), (outputs, inputs, reach, -reach)]
     first: tuple[int, ...] = shape
@@ -61,21 +83,27 @@ def _words(op: str, shape: tuple[int, int, int, int], format: str, seed: int) ->
     else:
         arrays.append((sequences * rows, outputs, -reach, -reach))
     numbers = [
-        bits for index, array in enumerate(arrays) for bits in _matrix(*array, 10 * seed + index)
+        bits
+        for index, array in enumerate(arrays)
+        for bits in _matrix(*array, 10 * seed + index, LAYOUTS[float])
     ]
     return (*first, *numbers)
 
 
-def _matrix(rows: int, columns: int, by_row: int, by_column: int, seed: int) -> Iterator[int]:
-    """Numbers of 12 bits; some rows and columns are multiplied by a power of two, others by 1.
+def _matrix(
+    rows: int, columns: int, by_row: int, by_column: int, seed: int, layout: FloatLayout
+) -> Iterator[int]:
+    """Numbers of 12 bits, or of as many as a narrow type has.
 
-    So blocks along another axis have other scales, and other elements of them are lost.
+    Some rows and columns are multiplied by a power of two, others by 1. So blocks along another
+    axis have other scales, and other elements of them are lost.
     """
+    spare = max(11 - layout.mantissa_bits, 0)
     for index, word in enumerate(splitmix64(seed, rows * columns).tolist()):
         row, column = divmod(index, columns)
         power = by_row * _step(row, rows) + by_column * _step(column, columns) - (word >> 20) % 4
-        number = (word & 0x7FF | 0x800) * (-1 if word >> 63 else 1)
-        yield pattern(number, power - 11, F32)
+        number = (word & 0x7FF | 0x800) >> spare
+        yield pattern(-number if word >> 63 else number, power - 11 + spare, layout)
 
 
 def _step(index: int, count: int) -> int:

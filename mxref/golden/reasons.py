@@ -8,7 +8,7 @@ from functools import cache, partial
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.answers import exact_answers
 from mxref.cases.grid import grid, pattern
-from mxref.cases.words import INTEGER_OPERATIONS, SECTIONS
+from mxref.cases.words import INTEGER_OPERATIONS, LAYER_OPERATIONS, SECTIONS
 from mxref.formats.catalog import (
     E8M0,
     OTHER_BLOCK_FORMATS,
@@ -79,6 +79,7 @@ def _fixed(rule: str) -> Explain:
 _FIXED: Mapping[str, Explain] = {
     "encode_stochastic": _fixed("N18"),
     **dict.fromkeys(("pack", "unpack", "pack_scales", "unpack_scales"), _fixed("N32")),
+    **dict.fromkeys(LAYER_OPERATIONS, _fixed("N44")),
     **dict.fromkeys(("pack_blocks", "unpack_blocks"), _fixed("N32")),
 }
 

@@ -26,18 +26,18 @@ def _rounded(values: Array, format: str, axis: int) -> Array:
 
 def _forward(**choices: Any) -> Function:
     def run(x: Array, w: Array, bias: Array | None, format: str) -> Array:
-        return linear(x, w, format, bias=bias, **choices)
+        return linear(x, w, format, bias=bias, dtype=x.dtype, **choices)
 
     return run
 
 
 def _bias_quantized(x: Array, w: Array, bias: Array | None, format: str) -> Array:
     own = None if bias is None else _rounded(bias, format, 0).astype(bias.dtype)
-    return linear(x, w, format, bias=own)
+    return linear(x, w, format, bias=own, dtype=x.dtype)
 
 
 def _bias_dropped(x: Array, w: Array, bias: Array | None, format: str) -> Array:
-    return linear(x, w, format)
+    return linear(x, w, format, dtype=x.dtype)
 
 
 def _zeros(x: Array, w: Array, bias: Array | None, format: str) -> Array:
@@ -47,7 +47,7 @@ def _zeros(x: Array, w: Array, bias: Array | None, format: str) -> Array:
 def _backward(x: Array, w: Array, grad: Array, format: str, change: str) -> Gradients:
     """Gradients from operands of which one is quantized along another axis."""
     rows, g = x.reshape(-1, x.shape[-1]), grad.reshape(-1, grad.shape[-1])
-    right = linear_gradients(x, w, grad, format)
+    right = linear_gradients(x, w, grad, format, dtype=x.dtype)
     dx, dw, db = right
     if change == "weight":
         dx = (_rounded(g, format, 1) @ _rounded(w, format, 1)).astype(x.dtype).reshape(x.shape)
@@ -56,12 +56,14 @@ def _backward(x: Array, w: Array, grad: Array, format: str, change: str) -> Grad
     elif change == "input":
         dw = (_rounded(g, format, 0).T @ _rounded(rows, format, 1)).astype(x.dtype)
     else:
-        db = _rounded(g, format, 0).sum(axis=0).astype(x.dtype)
+        axis = 1 if change == "bias along outputs" else 0
+        db = _rounded(g, format, axis).sum(axis=0).astype(x.dtype)
     return dx, dw, db
 
 
-_linear = partial(wrong, op="linear", formats=LAYERS, floats=("f32",), model="M13")
-_gradients = partial(wrong, op="linear_gradients", formats=LAYERS[:2], floats=("f32",), model="M13")
+_FLOATS = ("f32", "bf16", "f16")
+_linear = partial(wrong, op="linear", formats=LAYERS, floats=_FLOATS, model="M13")
+_gradients = partial(wrong, op="linear_gradients", formats=LAYERS[:2], floats=_FLOATS, model="M13")
 
 LINEARS: Mutants = {
     "H15 weight_across_outputs: runs blocks of the weight across outputs": _linear(
@@ -84,5 +86,8 @@ LINEARS: Mutants = {
     ),
     "H21 bias_gradient_quantized: sums the quantized gradient for the bias": _gradients(
         partial(_backward, change="bias")
+    ),
+    "H21b bias_gradient_along_outputs: sums the gradient quantized for the input for the bias": (
+        _gradients(partial(_backward, change="bias along outputs"), seen=("torchao 0.6.1",))
     ),
 }

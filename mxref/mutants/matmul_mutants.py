@@ -19,7 +19,7 @@ from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.mutants.mutant import Function, Mutant, Mutants, wrong
 from mxref.products.dot import matmul
 
-__all__ = ["MATMULS", "OPERANDS", "Operands"]
+__all__ = ["MATMULS", "OPERANDS", "Operands", "float32_numbers"]
 
 #: Scales and codes of both sides, and the names of their formats.
 Operands = tuple[U8, U8, U8, U8, str, str]
@@ -35,6 +35,8 @@ _SPECIAL = tuple(
     pair for pair in PAIRS if any(fmt.element.inf_code is not None for fmt in pair_formats(pair))
 )
 _MIXED = tuple(pair for pair in PAIRS if len({*pair.split("-")}) > 1)
+#: Elements times a scale that float32 does not hold; INT8 has none, and none is too small.
+_BEYOND = tuple(pair for pair in PAIRS if pair != "mxint8-mxint8")
 _INT8 = tuple(pair for pair in PAIRS if "int8" in pair)
 
 
@@ -97,6 +99,20 @@ def _scale_product_first(*operands: Any) -> Floats:
         )
         total = total + part * np.multiply.outer(left, right)
     return total.astype(dtype)
+
+
+def _numbers_in_float32(*operands: Any) -> Floats:
+    """Elements times their own scale in float32, infinite before the other scale comes."""
+    scales_a, codes_a, scales_b, codes_b, a, b, dtype = operands
+    x, y = float32_numbers(scales_a, codes_a, a), float32_numbers(scales_b, codes_b, b)
+    found: Floats = (x @ y.T).astype(dtype)
+    return found
+
+
+def float32_numbers(scales: U8, codes: U8, name: str) -> Numbers:
+    """The elements times their scales as float32 holds them, which makes the largest infinite."""
+    with np.errstate(over="ignore"):
+        return _numbers(scales, codes, name).astype(np.float32).astype(np.float64)
 
 
 def _by_way_of_float32(*operands: Any) -> Floats:
@@ -244,6 +260,11 @@ MATMULS: Mutants = {
     ),
     "H3 scale_product_first: multiplies the scales beyond float32": _multiplies(
         _scale_product_first
+    ),
+    "H3b numbers_in_float32: multiplies elements by their own scale in float32 first": _multiplies(
+        _numbers_in_float32,
+        formats=_BEYOND,
+        seen=("TOSA reference model 2026.8.0", "torchao 0.18.0"),
     ),
     "H4 nan_scale_of_zeros: ignores a NaN scale of zeros": _reads("H4"),
     "H5 infinity_times_zero: makes infinity times zero a zero": _multiplies(

@@ -6,7 +6,7 @@ Slow, and of no limit: a product of float64 numbers may have thousands of bits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -96,15 +96,24 @@ def float_sum(a: NDArray[Any], b: NDArray[Any], layout: FloatLayout) -> Floats:
     return np.where((sums == 0).astype(bool) & np.signbit(a) & np.signbit(b), a, found)
 
 
-def float_product_bounds(a: ArrayLike, b: ArrayLike, layout: FloatLayout) -> Bounds:
+def float_product_bounds(
+    a: ArrayLike,
+    b: ArrayLike,
+    layout: FloatLayout,
+    rounding: Literal["nearest", "any"] = "nearest",
+) -> Bounds:
     """What float32 sums of float32 products may be, in any order.
 
-    With n nonzero products, at most 2**24, each rounded as well as the sums, fused or not, and A
-    the sum of their magnitudes: exact +- (n 2**-24 A + n 2**-150). A sum may overflow upwards where
-    the positive products alone with their bound reach 2**128 - 2**103, and so downwards.
+    With n nonzero products of K, each rounded as well as the sums, fused or not, and A the sum of
+    their magnitudes: exact +- (n 2**-24 A + n 2**-150) (`nearest`), or, for products and sums that
+    may be cut off, (2K + 4) 2**-23 A + 3K 2**-149 (`any`). A sum may overflow upwards where the
+    positive products alone with their bound reach 2**128 - 2**103, and so downwards.
+
+    Raises:
+        ValueError: K is above 2**22 - 2.
 
     Source: Jeannerod and Rump, Improved error bounds for inner products in floating-point
-    arithmetic, 2013.
+    arithmetic, 2013; SPEC_NOTES N44.
 
     >>> from mxref.bits.floats import F32
     >>> low, high, _ = float_product_bounds([[1.0, 1.0]], [[1.0], [1.0]], F32)
@@ -116,10 +125,14 @@ def float_product_bounds(a: ArrayLike, b: ArrayLike, layout: FloatLayout) -> Bou
     finer = max(unit + 126, 0)  # so that integers times 2**(unit - finer - 24) have 2**-150
     sums = _matmul(left.integers, right.integers) << finer
     size = _matmul(abs(left.integers), abs(right.integers)) << finer
-    count = (left.marks != 0).astype(np.int64) @ (right.marks != 0).astype(np.int64)
+    length = left.marks.shape[1]
+    if length > (1 << 22) - 2:  # a sum of the error bounds would be more than that of magnitudes
+        raise ValueError(f"a must have at most 2**22 - 2 elements in a row, got {length}")
     unit -= finer + 24
-    factor, constant = count.astype(object), count.astype(object) << -150 - unit
-    special, largest = _special(left, right), _OVERFLOW << -unit
+    count = ((left.marks != 0).astype(np.int64) @ (right.marks != 0)).astype(object)
+    factor = count if rounding == "nearest" else np.full_like(count, 4 * length + 8)
+    halves = count if rounding == "nearest" else np.full_like(count, 6 * length)
+    constant, special, largest = halves << -150 - unit, _special(left, right), _OVERFLOW << -unit
     ends = []
     for sign in (-1, 1):
         end = (sums << 24) + sign * (factor * size + constant)

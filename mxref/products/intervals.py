@@ -61,6 +61,21 @@ class Bounds(NamedTuple):
         found |= (value == overflow) | (anything & (magnitude >= inf))
         return np.where(_is_nan(lo, layout), nan, found)
 
+    def joined(self, other: Bounds) -> Bounds:
+        """Bounds of the same dtype that allow what one of two allows, and what is between."""
+        lo, hi = np.fmin(self.lo, other.lo), np.fmax(self.hi, other.hi)
+        none = [_same(each.lo, each.overflow) for each in (self, other)]
+        either = np.where(none[0], other.overflow, self.overflow)
+        overflow = np.where(none[0] & none[1], lo, either)
+        several = ~none[0] & ~none[1] & ~_same(self.overflow, other.overflow)
+        overflow[several | (np.isnan(self.lo) != np.isnan(other.lo))] = np.nan
+        return Bounds(lo, hi, overflow)
+
+
+def _same(a: Floats, b: Floats) -> Bool:
+    found: Bool = (a == b) | (np.isnan(a) & np.isnan(b))
+    return found
+
 
 def _is_nan(bits: NDArray[Any], layout: FloatLayout) -> Bool:
     found: Bool = (bits & layout.uint.type(layout.sign_bit - 1)) > layout.inf_bits

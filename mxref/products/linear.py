@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
@@ -136,14 +138,19 @@ def linear_gradients(
     return dx.reshape(values.shape), dw, db
 
 
-def product_bounds(a: Blocks | Array, b: Blocks, dtype: DTypeLike) -> Bounds:
+def product_bounds(
+    a: Blocks | Array,
+    b: Blocks,
+    dtype: DTypeLike,
+    rounding: Literal["nearest", "any"] = "nearest",
+) -> Bounds:
     """What float32 sums may be, of operands as `linear_operands` gives them.
 
     `matmul_bounds`, and where `a` is not quantized `float_product_bounds`.
     """
     if isinstance(a, Blocks):
-        return matmul_bounds(a, b, dtype)
-    return float_product_bounds(a, b.dequantize(np.float64), layout_of(dtype))
+        return matmul_bounds(a, b, dtype, rounding=rounding)
+    return float_product_bounds(a, b.dequantize(np.float64), layout_of(dtype), rounding)
 
 
 def _product(a: Blocks | Array, b: Blocks, layout: FloatLayout, policy: Policy) -> Floats:

@@ -10,6 +10,7 @@ import pytest
 from helpers import VECTORS
 
 import mxref
+from mxref.bits.floats import LAYOUTS
 from mxref.cases.linear_answers import layer_of
 from mxref.cases.read import read_vectors
 from mxref.cases.records import VectorFile
@@ -39,14 +40,18 @@ def test_every_answer_is_the_exact_one(file: VectorFile) -> None:
             x, w, more = arrays(file, case.inputs)
             rows = x.reshape(-1, x.shape[-1]).tolist()
             if file.op == "linear":
-                y = slow.linear(rows, w.tolist(), "f32", element, bias=more.tolist(), **choice)
+                y = slow.linear(
+                    rows, w.tolist(), file.float, element, file.float, bias=more.tolist(), **choice
+                )
                 want = [word for row in y for word in row]
             else:
                 own = dict(choice)
                 if own.pop("gradient_rows", "") == "sequences":
                     own["sequence"] = x.shape[1]
                 g = more.reshape(-1, len(w)).tolist()
-                dx, dw, db = slow.linear_gradients(rows, w.tolist(), g, "f32", element, **own)
+                dx, dw, db = slow.linear_gradients(
+                    rows, w.tolist(), g, file.float, element, file.float, **own
+                )
                 want = [*(word for part in (dx, dw) for row in part for word in row), *db]
             assert list(case.output(index)) == want, (case.id, column)
 
@@ -54,10 +59,13 @@ def test_every_answer_is_the_exact_one(file: VectorFile) -> None:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_float32_sums_are_inside_the_interval(file: VectorFile) -> None:
     """NumPy's products of the dequantized operands, in float32, in two orders."""
+    layout = LAYOUTS[file.float]
     for case in file.cases:
-        x, w, more = (part.astype(np.uint32).view(np.float32) for part in arrays(file, case.inputs))
+        x, w, more = (
+            np.array(part, layout.uint).view(layout.dtype) for part in arrays(file, case.inputs)
+        )
         low, high = (
-            np.array(case.output(file.columns.index(end)), np.uint32).view(np.float32)
+            np.array(case.output(file.columns.index(end)), layout.uint).view(layout.dtype)
             for end in ("lo", "hi")
         )
         rows = x.reshape(-1, x.shape[-1])
@@ -67,20 +75,25 @@ def test_float32_sums_are_inside_the_interval(file: VectorFile) -> None:
 
         if file.op == "linear":
             a, b = rounded(rows, 1), rounded(w, 1)
-            products = [a @ b.T + more, (a[:, ::-1] @ b[:, ::-1].T) + more]
-            sums = [part.reshape(-1) for part in products]
+            both = a @ b.T, a[:, ::-1] @ b[:, ::-1].T
+            # The bias is added after the sum is rounded, and before.
+            sums = [(part.astype(layout.dtype) + more).reshape(-1) for part in both]
+            sums += [(part + more.astype(np.float32)).reshape(-1) for part in both]
         else:
             g = more.reshape(-1, len(w))
             dx = rounded(g, 1) @ rounded(w, 0)
             dw = rounded(g, 0).T @ rounded(rows, 0)
-            sums = [np.concatenate([dx.reshape(-1), dw.reshape(-1), g.sum(axis=0)])]
+            db = g.astype(np.float32).sum(axis=0)
+            sums = [np.concatenate([dx.reshape(-1), dw.reshape(-1), db])]
         for one in sums:
-            assert ((low <= one) & (one <= high)).all(), case.id
+            last = one.astype(layout.dtype)
+            assert ((low <= last) & (last <= high)).all(), case.id
 
 
 def test_choices_leave_the_interval() -> None:
     """Each other choice of axes or operands is outside somewhere, so that it is told."""
     for file in FILES:
+        layout = LAYOUTS[file.float]
         for column in file.columns[3:]:
             index, outside = file.columns.index(column), 0
             for case in file.cases:
@@ -88,7 +101,8 @@ def test_choices_leave_the_interval() -> None:
                     case.output(index), case.output(1), case.output(2), strict=True
                 ):
                     value, least, most = (
-                        Fraction(float(np.uint32(n).view(np.float32))) for n in (word, low, high)
+                        Fraction(float(layout.uint.type(n).view(layout.dtype)))
+                        for n in (word, low, high)
                     )
                     outside += not least <= value <= most
             assert outside, (file.stem, column)

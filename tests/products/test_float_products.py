@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -118,6 +120,62 @@ def test_bounds_hold_for_every_order() -> None:
         (low,), (high,), _ = (one[0] for one in float_product_bounds(x[None], w[:, None], F32))
         for total in orders(x * w, rng, 100):
             assert low <= total <= high
+
+
+def cut(number: Fraction, bits: int = 24, least: int = -149) -> Fraction:
+    """A number cut off toward zero to so many bits."""
+    unit = Fraction(2) ** max(top(number) - bits, least)
+    return math.trunc(number / unit) * unit
+
+
+def top(number: Fraction) -> int:
+    """The exponent of the power of two just above a magnitude."""
+    return number.numerator.bit_length() - number.denominator.bit_length() + 1
+
+
+def cut_sums(products: Sequence[Fraction], rng: np.random.Generator) -> Iterator[Fraction]:
+    """Sums that are cut off: one after the other, in a tree, and aligned to the largest term."""
+    terms = [products[i] for i in rng.permutation(len(products))]
+    for rounded in ([cut(one) for one in terms], terms):  # products cut off first, or fused
+        yield functools.reduce(lambda total, one: cut(total + one), rounded, Fraction(0))
+    tree = [cut(one) for one in terms]
+    while len(tree) > 1:
+        pairs = [cut(one + other) for one, other in zip(tree[::2], tree[1::2], strict=False)]
+        tree = pairs + tree[len(pairs) * 2 :]
+    yield tree[0]
+    for first in (terms, [cut(one) for one in terms]):
+        total = Fraction(0)
+        for start in range(0, len(first), 32):
+            some = [total, *first[start : start + 32]]
+            unit = Fraction(2) ** max(top(max(map(abs, some))) - 26, -149)
+            total = cut(sum((math.trunc(one / unit) * unit for one in some), Fraction(0)))
+        yield total
+
+
+def test_sums_that_are_cut_off_are_inside_the_wider_bounds() -> None:
+    rng, outside = np.random.default_rng(2), 0
+    for k, spread in ((1, 0), (2, 3), (7, 3), (40, 12), (70, 60)):
+        for case in range(12):
+            powers = rng.integers(-spread, spread + 1, (2, k))
+            x, w = np.ldexp(1 + rng.random((2, k)), powers).astype(np.float32)
+            if case % 2:  # each term is cut off as much as it can be, all to one side
+                x, w = np.nextafter(x, np.float32(0)), np.exp2(np.floor(np.log2(w)))
+                w[1:] = np.ldexp(w[1:], -24)
+            if case % 3 == 2:
+                x = np.ldexp(x, -74)
+                w = np.ldexp(w, -74)
+            products = [Fraction(float(a)) * Fraction(float(b)) for a, b in zip(x, w, strict=True)]
+            for sums in (cut_sums(products, rng), cut_sums(products[::-1], rng)):
+                for total in sums:
+                    ends = [
+                        [Fraction(float(end.item())) for end in
+                         float_product_bounds(x[None], w[:, None], F64, how)]
+                        for how in ("nearest", "any")
+                    ]  # fmt: skip
+                    (least, most), (low, high) = ends
+                    assert low <= total <= high
+                    outside += not least <= total <= most
+    assert outside > 50
 
 
 def test_bounds_by_hand() -> None:

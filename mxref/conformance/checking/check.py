@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 
 from mxref.cases.drawn import QUESTIONS, drawn
 from mxref.cases.records import VectorFile
-from mxref.cases.words import DOT_OPERATIONS, INTEGER_OPERATIONS, LAYOUT_OPERATIONS
+from mxref.cases.words import (
+    DOT_OPERATIONS,
+    INTEGER_OPERATIONS,
+    LAYOUT_OPERATIONS,
+    PRODUCT_OPERATIONS,
+)
 from mxref.conformance.checking.batches import (
     Call,
     Ways,
@@ -156,7 +161,7 @@ def _timed(target: Target, files: Sequence[VectorFile]) -> tuple[list[Answered],
         answered.append(asked(target, file))
         seconds = time.perf_counter() - start
         # Calls of products and of integers have one size.
-        if not file.cases or file.op in (*DOT_OPERATIONS, *INTEGER_OPERATIONS):
+        if not file.cases or file.op in (*PRODUCT_OPERATIONS, *INTEGER_OPERATIONS):
             continue
         least = _LEAST
         if file.op in LAYOUT_OPERATIONS:

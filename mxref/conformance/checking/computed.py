@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mxref.cases.answers import exact_answers, fast_answers
 from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
-from mxref.cases.words import DOT_OPERATIONS
+from mxref.cases.words import LAYER_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.conformance.compare.compare import (
     Failure,
     Outcome,
@@ -19,6 +19,7 @@ from mxref.conformance.compare.compare import (
     judged,
     same_answers,
 )
+from mxref.conformance.compare.product_intervals import layers_inside, tolerated
 from mxref.conformance.verdict.row import kind_of, listed_as
 from mxref.golden.reasons import reason
 from mxref.policy.policy import Policy
@@ -92,6 +93,10 @@ def compare_computed(
         wanted, answers = same_width(right.words, asked.words)
         equal = same_answers(file, wanted, answers, bits=profile is not None)
         same: NDArray[np.bool_] = np.all(equal, axis=1)
+        if like.op in LAYER_OPERATIONS and tolerated(policy):
+            open_to = np.flatnonzero(~same)
+            words_given = asked.words[open_to]
+            same[open_to] = layers_inside(file, words[open_to], words_given, policy, "any")
         same[[*asked.errors]] = False
         same[[i for i in asked.errors if i in right.errors]] = True
         total, wrong = total + len(words), wrong + int((~same).sum())
@@ -136,7 +141,7 @@ def _of_every_kind(like: VectorFile, rows: list[_Row], known: Container[str]) ->
 
 def file_of(like: VectorFile, inputs: list[tuple[int, ...]], name: str) -> VectorFile:
     """A vector file of these questions, with the columns of the plain files."""
-    plain = 1 if like.op in DOT_OPERATIONS else like.plain  # the others are bounds
+    plain = 1 if like.op in PRODUCT_OPERATIONS else like.plain  # the others are bounds
     columns = like.columns[:plain]
     names = like.op, like.format, like.float
     by_column = [exact_answers(*names, inputs, Policy.parse(column)) for column in columns]

@@ -143,7 +143,7 @@ def judged(
     if file.op in DOT_OPERATIONS and tolerated(policy):
         same |= inside(file, inputs, answers, "any")
     if file.op in LAYER_OPERATIONS and tolerated(policy):
-        same |= layers_inside(file, inputs, answers, policy)
+        same |= layers_inside(file, inputs, answers, policy, "any")
     failures = [
         Failure(
             index=i,

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mxref.bits.floats import LAYOUTS, patterns
-from mxref.cases.linear_answers import layer_bounds, layer_parts
+from mxref.cases.linear_answers import layer_bounds, layer_place
 from mxref.cases.product_answers import bounds, groups
 from mxref.cases.product_words import pair_formats, terms
 from mxref.cases.records import Case, VectorFile
 from mxref.conformance.compare.product_intervals import held
 from mxref.policy.policy import Policy
+from mxref.products.intervals import Bounds
 
 __all__ = ["layer_difference", "product_difference"]
 
@@ -25,18 +26,24 @@ def product_difference(
     text = f"want {show(want)}, got {show(got)}"
     if not products:
         return text
-    layout = LAYOUTS[file.float]
     ((_, a, b),) = groups(np.array([inputs], np.uint64))
     ends = bounds(a, b, pair_formats(file.format), file.float, "any")
-    low, high, beside = (f"{int(patterns(e, layout)[0, 0]):0{layout.width // 4}x}" for e in ends)
     count = f"{len(products)} product{'s'[: len(products) > 1]}"
     largest = float(max(map(abs, products)))
+    return f"{count} of magnitudes to {largest:.6g}, {text}: {_reach(ends, file.float)}"
+
+
+def _reach(bounds: Bounds, float: str) -> str:
+    """The first numbers that bounds allow, in words."""
+    layout = LAYOUTS[float]
+    ends = [end.reshape(-1)[:1] for end in bounds]
+    low, high, beside = (f"{int(patterns(end, layout)[0]):0{layout.width // 4}x}" for end in ends)
     reach = "exactly" if low == high else f"or from {low} to {high}"
-    if np.isnan(ends.overflow[0, 0]):
-        reach += ", or Inf, -Inf or NaN where a sum overflows on the way"
-    elif beside not in (low, high):
-        reach += f", or {beside} where a sum overflows on the way"
-    return f"{count} of magnitudes to {largest:.6g}, {text}: {reach}"
+    if np.isnan(ends[2]):
+        return f"{reach}, or Inf, -Inf or NaN where a sum overflows on the way"
+    if beside not in (low, high):
+        return f"{reach}, or {beside} where a sum overflows on the way"
+    return reach
 
 
 def layer_difference(
@@ -55,18 +62,17 @@ def layer_difference(
         got: the answer.
         show_float: a float of the file in words.
     """
-    # Intervals are those of the first column with this answer, or of the first column.
+    if len(got) != len(want):
+        return f"want {len(want)} numbers, got {len(got)}"
+    index, reach = int(np.argmax(np.array(got) != np.array(want))), ""
+    # Intervals are those of the first column with this answer, if there is one.
     columns = (c for i, c in enumerate(file.columns) if case.output(i) == want)
-    policy = Policy.parse(next(columns, file.columns[0]))
-    ends = layer_bounds(file.op, file.format, file.float, case.inputs, policy)
-    if len(got) != len(ends.lo):
-        return f"want {len(ends.lo)} numbers, got {len(got)}"
-    found = held(ends, np.array(got, np.uint64), file.float)
-    index = left = int(np.argmin(found))
-    parts = iter(layer_parts(file.op, case.inputs))
-    name, size = next(parts)
-    while left >= size:
-        left -= size
-        name, size = next(parts)
+    policy = next(columns, None)
+    if policy is not None:
+        names = file.op, file.format, file.float
+        ends = layer_bounds(*names, case.inputs, Policy.parse(policy), "any")
+        index = int(np.argmin(held(ends, np.array(got, np.uint64), file.float)))
+        reach = f": {_reach(Bounds(*(end[index:] for end in ends)), file.float)}"
+    name, left, size = layer_place(file.op, case.inputs, index)
     place = f"number {left} of {size} of {name}"
-    return f"{place}: want {show_float(want[index])}, got {show_float(got[index])}"
+    return f"{place}: want {show_float(want[index])}, got {show_float(got[index])}{reach}"

@@ -1,4 +1,4 @@
-"""Answers to dot products compared with the intervals that float32 sums stay in."""
+"""Answers to products and linear layers compared with the intervals of float32 sums."""
 
 from __future__ import annotations
 
@@ -17,7 +17,15 @@ from mxref.policy.choices import Accumulation
 from mxref.policy.policy import Policy
 from mxref.products.intervals import Bounds
 
-__all__ = ["held", "inside", "inside_all", "layers_inside", "tolerated"]
+__all__ = [
+    "Rounding",
+    "held",
+    "inside",
+    "inside_all",
+    "layer_inside",
+    "layers_inside",
+    "tolerated",
+]
 
 Words = NDArray[np.uint64]
 Bools = NDArray[np.bool_]
@@ -64,15 +72,44 @@ def inside(file: VectorFile, inputs: Words, answers: Words, rounding: Rounding) 
     return found
 
 
-def layers_inside(file: VectorFile, inputs: Words, answers: Words, policy: Policy) -> Bools:
-    """Whether all numbers of answers about linear layers are inside their intervals.
+def layer_inside(
+    file: VectorFile,
+    inputs: Words,
+    answer: Words,
+    policy: Policy,
+    rounding: Rounding,
+    db_along: int | None = None,
+) -> Bools:
+    """Whether the numbers of an answer about a linear layer are inside their intervals.
 
-    These are the intervals of the operands as the policy quantizes them, with additions that round
-    to nearest.
+    These are the intervals of the operands as the policy quantizes them. An answer of another
+    number of words is outside.
+
+    Args:
+        file: operation, format and float type.
+        inputs: the words of the case.
+        answer: those of the answer.
+        policy: the policy.
+        rounding: as in `inside`.
+        db_along: as in `layer_bounds`.
     """
-    found = np.zeros(len(inputs), bool)
-    for i, (row, answer) in enumerate(zip(inputs, answers, strict=True)):
-        ends = layer_bounds(file.op, file.format, file.float, stripped(row), policy)
-        got = np.array(stripped(answer), np.uint64)
-        found[i] = got.shape == ends.lo.shape and bool(held(ends, got, file.float).all())
-    return found
+    names = file.op, file.format, file.float
+    ends = layer_bounds(*names, stripped(inputs), policy, rounding, db_along=db_along)
+    got = np.array(stripped(answer), np.uint64)
+    if got.shape != ends.lo.shape:
+        return np.zeros(len(ends.lo), bool)
+    return held(ends, got, file.float)
+
+
+def layers_inside(
+    file: VectorFile,
+    inputs: Words,
+    answers: Words,
+    policy: Policy,
+    rounding: Rounding,
+    db_along: int | None = None,
+) -> Bools:
+    """Whether all numbers of answers about linear layers are inside: see `layer_inside`."""
+    pairs = zip(inputs, answers, strict=True)
+    each = (layer_inside(file, *pair, policy, rounding, db_along).all() for pair in pairs)
+    return np.fromiter(each, bool, len(inputs))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile
-from mxref.cases.words import DOT_OPERATIONS, LAYOUT_OPERATIONS
+from mxref.cases.words import LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import (
     difference,
@@ -93,7 +93,7 @@ def _shown(file: VectorFile, answer: Answer, index: int | None) -> str:
     if index is None:
         return "an answer"
     word = answer[index]
-    if file.op in ("dequantize", *DOT_OPERATIONS):
+    if file.op in ("dequantize", *PRODUCT_OPERATIONS):
         return show_float(word, LAYOUTS[file.float])
     if file.op in LAYOUT_OPERATIONS:
         return f"{word:02x}"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mxref import strategies
 from mxref.bits.floats import F32, LAYOUTS, U8
+from mxref.cases.drawn_layers import SHAPES, layer_words
 from mxref.cases.layout_answers import packing_of
 from mxref.cases.product_words import PAIRS, pair_formats
 from mxref.cases.records import NO_WORD, padded
@@ -50,6 +51,8 @@ _BLOCKS = (*BLOCK_FORMATS, *OTHER_BLOCK_FORMATS)
 _AROUND_ONE = sorted(range(E8M0.code_count), key=lambda code: abs(code - E8M0.bias))
 #: Variants of blocks of numbers, rotations with twice the weight of others.
 _VARIANTS = (*VARIANTS, "turns")
+#: The most words of a linear layer that is not one of those of the search.
+_WORDS = 4000
 _PACKED = ("e3m2", "e2m3", "e2m1")
 
 
@@ -72,6 +75,8 @@ def subjects(policy: Policy) -> Iterator[tuple[str, str, str]]:
         ("unpack_blocks", BLOCK_FORMATS, ("bytes",)),
         ("quantize_tensor", BLOCK_FORMATS, floats),
         ("matmul", PAIRS, ("f32",)),
+        ("linear", BLOCK_FORMATS, ("f32", "bf16", "f16")),
+        ("linear_gradients", BLOCK_FORMATS, ("f32", "bf16", "f16")),
     ):
         yield from itertools.product((op,), formats, slots)
         if op == "pack":
@@ -106,6 +111,8 @@ def _rows(op: str, format: str, slot: str, policy: Policy) -> Rows:
             return _blocks(op, format, slot, policy)
         case "matmul":
             return _dots(format)
+        case "linear" | "linear_gradients":
+            return _layers(op, format, slot)
         case "quantize_tensor":
             element = block_format(format).element.name
             near = strategies.near_thresholds(element, slot, policy)
@@ -127,6 +134,21 @@ def _dots(format: str) -> Rows:
         return st.lists(row, min_size=1, max_size=4)
 
     return st.integers(1, 3).flatmap(of)
+
+
+def _layers(op: str, format: str, slot: str) -> Rows:
+    """One or two layers of any shape up to some thousand words, or of those of the search."""
+    rows = ranges((1, 3), (4, 8), (15, 17), (20, 40))
+    sides = ranges((1, 3), (4, 8), (15, 17), (31, 33), (40, 96))
+    shapes = st.tuples(ranges((1, 1), (2, 3)), rows, sides, sides).filter(
+        lambda shape: shape[0] * shape[1] * (shape[2] + shape[3]) + shape[2] * shape[3] <= _WORDS
+    )
+    one = st.builds(
+        lambda shape, seed: layer_words(op, format, slot, shape, seed),
+        shapes | st.sampled_from(SHAPES),
+        st.integers(0, 1 << 32),
+    )
+    return st.lists(one, min_size=1, max_size=2)
 
 
 def _some(words: st.SearchStrategy[int], count: int) -> st.SearchStrategy[list[int]]:

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.cases.linear_answers import layer_of
 from mxref.cases.product_words import operands
 from mxref.cases.records import VectorFile, stripped, words
-from mxref.cases.words import VARIED_OPERATIONS
+from mxref.cases.words import PRODUCT_OPERATIONS, VARIED_OPERATIONS
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
@@ -25,7 +26,7 @@ __all__ = ["reproduction"]
 
 Words = NDArray[np.uint64]
 #: Operations that return numbers, and those that return scale codes and codes.
-_TO_FLOATS = ("decode", "decode_scale", "dequantize", "matmul")
+_TO_FLOATS = ("decode", "decode_scale", "dequantize", *PRODUCT_OPERATIONS)
 _TO_PAIRS = ("quantize", "unpack_blocks", "quantize_tensor")
 #: How often the code asks a question whose answer changes.
 _TIMES = 100
@@ -121,6 +122,8 @@ def _parts(file: VectorFile, call: Call, failure: Failure) -> Iterator[str]:
     if file.op in _TO_PAIRS:
         yield "if not isinstance(result, tuple): result = result.scale_codes, result.codes"
         yield f"parts = [np.asarray(part){some} for part in result]"
+    elif file.op == "linear_gradients":
+        yield "parts = [np.asarray(part) for part in result]"
     else:
         yield f"parts = [np.asarray(result){some}]"
 
@@ -181,6 +184,11 @@ def _call(file: VectorFile, inputs: Words) -> tuple[dict[str, str], str]:
                 assigned[f"codes_{side}"] = _bytes([list(rows.codes)])
             formats = ", ".join(f'"{one}"' for one in file.format.split("-"))
             return assigned, f"matmul({', '.join(assigned)}, {formats})"
+        case "linear" | "linear_gradients" if layout:
+            layer, last = layer_of(op, row), "bias" if op == "linear" else "grad"
+            for key, array in (("x", layer.x), ("w", layer.w), (last, layer.more)):
+                assigned[key] = "None" if array is None else _floats(array.tolist(), layout)
+            return assigned, f"{op}(x, w, {last}, {name})"
         case "pack":
             assigned["codes"] = _bytes(list(row))
             return assigned, f"pack(codes, {name})"

@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 
 from mxref.bits import simplicity
 from mxref.bits.floats import F32, LAYOUTS
-from mxref.cases.records import VectorFile
+from mxref.cases.records import VectorFile, stripped
+from mxref.conformance.fuzzing.smaller_layers import (
+    blanked_layers,
+    rounder_layers,
+    smaller_layers,
+)
 from mxref.formats.catalog import E8M0, block_format
 
 __all__ = ["attempts", "simplest"]
@@ -70,6 +75,10 @@ def attempts(file: VectorFile, count: int) -> Iterator[Attempt]:
         case "quantize_tensor":
             yield lambda row: _dropped(row, 3)
             yield from (_floats(file, place, _IN_TENSORS) for place in range(3, count))
+        case "linear" | "linear_gradients":
+            yield lambda row: smaller_layers(file.op, stripped(row))
+            yield lambda row: blanked_layers(file.op, stripped(row))
+            yield lambda row: rounder_layers(file.op, stripped(row), LAYOUTS[file.float])
         case "matmul":
             yield lambda row: _dropped(row, 0)
             yield from (_codes(place, 0) for place in range(count))

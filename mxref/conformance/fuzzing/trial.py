@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
-from mxref.cases.words import DOT_OPERATIONS
+from mxref.cases.words import DOT_OPERATIONS, LAYER_OPERATIONS
 from mxref.conformance.compare.compare import Failure, fast_right_answers, same_answers
-from mxref.conformance.compare.product_intervals import inside, tolerated
+from mxref.conformance.compare.product_intervals import inside, layers_inside, tolerated
 from mxref.conformance.fuzzing.counterexample import Answer, Changed
 from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.conformance.fuzzing.input_words import Question
@@ -166,6 +166,9 @@ class Trial:
         wrong: NDArray[np.bool_] = ~np.all(same, axis=1)
         if file.op in DOT_OPERATIONS and tolerated(self.policy):
             wrong &= ~inside(file, rows[order], words, "any")
+        if file.op in LAYER_OPERATIONS and tolerated(self.policy):
+            some = np.flatnonzero(wrong)
+            wrong[some] = ~layers_inside(file, rows[order][some], words[some], self.policy, "any")
         raised = [*answers.errors]
         wrong[raised] = True
         wrong[[place for place in raised if order[place] in own.errors]] = False

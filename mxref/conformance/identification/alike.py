@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection, Mapping
 from mxref.bits.floats import F16, F32, F64, LAYOUTS, FloatLayout
 from mxref.cases.answers import reads
 from mxref.cases.product_answers import accumulations
-from mxref.conformance.identification.setting import Setting
+from mxref.cases.words import LAYER_OPERATIONS
+from mxref.conformance.identification.setting import OF_OPERANDS, Setting
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 
@@ -306,6 +307,8 @@ def because(
             if len(covered) == len(left):
                 return "; ".join([*sentences, sentence])
         never = "no input tells them apart under the other choices"
+        if setting.op in LAYER_OPERATIONS and choice in OF_OPERANDS:
+            never = "no question about layers tells them apart; those about quantize may"
         sentences.append("the answers are of no policy" if wrong else never)
     return "; ".join(dict.fromkeys(sentences))
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.answers import reads
 from mxref.cases.records import NO_WORD, padded, same_width, stripped
 from mxref.conformance.identification.pools import Pool, Words
 from mxref.conformance.identification.predicted import comparable, hashed, predicted, shown
@@ -55,7 +54,7 @@ class Asked:
         new = new[: PROBES - len(self.probes)]
         if new:
             answers = self.target.ask(self.file, np.array(new, np.uint64))
-            given = comparable(self.setting, answers.words)
+            given = comparable(self.setting, answers.words, np.array(new, np.uint64))
             for i, row in enumerate(new):
                 error = answers.errors.get(i)
                 answer = None if error is not None else stripped(given[i])
@@ -108,7 +107,7 @@ class Asked:
 
 def narrowed(space: Space, pool: Pool, asked: Asked) -> Space:
     """The policies of a set that remain after the useful questions of a pool."""
-    names = pool.reads or reads(asked.setting.op)
+    names = pool.reads or asked.setting.choices
     must = pool.words[list(pool.always)]
     step = max(1, len(pool.words) // _FEW)
     few = _Questions(asked, np.concatenate([must, pool.words[::step]]), pool.shows)

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.answers import reads
+from mxref.cases.linear_answers import layer_place
 from mxref.cases.records import words
-from mxref.cases.words import DOT_OPERATIONS
+from mxref.cases.words import DOT_OPERATIONS, LAYER_OPERATIONS
 from mxref.conformance.compare.failure_text import show_code, show_float
 from mxref.conformance.identification.accumulation_rows import show_rows, unnamed_text
 from mxref.conformance.identification.identify import ChoiceFinding, Clash, Identified
@@ -51,6 +51,10 @@ def show_probe(found: Identified, number: int, word: int, answer: Sequence[int] 
         return f"{show_float(asked[0], layout)}{drawn} -> {came or show_code(got, target)}"
     if op in DOT_OPERATIONS:
         return f"{show_rows(asked)} -> {came or show_float(got, layout)}"
+    if op in LAYER_OPERATIONS:
+        name, place, _ = layer_place(op, asked, word)
+        shape = "x".join(map(str, asked[:4]))
+        return f"layer {shape}, number {place} of {name} -> {came or show_float(got, layout)}"
     if op in ("decode", "decode_scale"):
         return f"{show_code(asked[0], fmt)} -> {came or show_float(got, layout)}"
     if op == "dequantize":
@@ -138,7 +142,7 @@ def lines(group: Sequence[Identified]) -> tuple[str, list[tuple[str, str, str]],
     probes = max(len(one.probes) for one in group)
     title = f"{first.op} {first.format}{f' ({floats})' if floats else ''}: {probes} probes"
     common, rows, rest = _common(group), [], []
-    for name in reads(first.op) if group[0].answered else ():
+    for name in first.choices if group[0].answered else ():
         findings = [(one, f) for one in group for f in one.findings if f.choice == name]
         if len(findings[0][1].values) < len(Policy.members(name)) and any(
             finding.shown for _, finding in findings

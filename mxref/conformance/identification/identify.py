@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.answers import reads
 from mxref.cases.product_words import PAIRS
 from mxref.cases.records import padded, stripped
 from mxref.cases.words import (
     DOT_OPERATIONS,
     INTEGER_OPERATIONS,
-    LAYER_OPERATIONS,
     OPERATIONS,
 )
 from mxref.conformance.compare.compare import same_answers
@@ -113,7 +111,7 @@ class Identified:
     def contains(self, policy: Policy) -> bool:
         """Whether a policy gives all answers, whatever its unread choices are."""
         chosen = policy.choices()
-        some = {name: chosen[name] for name in reads(self.setting.op)}
+        some = {name: chosen[name] for name in self.setting.choices}
         return self.consistent and some in self._whole()
 
     @property
@@ -147,7 +145,7 @@ class Identified:
     def _whole(self) -> Space:
         """The space with every member of each group of equivalent members."""
         space = self.space
-        for name in reads(self.setting.op):
+        for name in self.setting.choices:
             groups = {group[0]: group for group, _ in alike(self.setting, name)}
             space = space.widen(name, groups)
         return space
@@ -186,11 +184,10 @@ def identify(
 
 def settings() -> Iterator[Setting]:
     """Every operation with its formats and float types, in order."""
-    others = (*LAYER_OPERATIONS, *INTEGER_OPERATIONS)
-    for op in (op for op in OPERATIONS if op not in others):
+    for op in (op for op in OPERATIONS if op not in INTEGER_OPERATIONS):
         floats: Collection[str] = LAYOUTS
         formats: Collection[str] = ELEMENT_FORMATS
-        if op.startswith(("quantize", "dequantize")) or op.endswith("_blocks"):
+        if op.startswith(("quantize", "dequantize", "linear")) or op.endswith("_blocks"):
             formats = BLOCK_FORMATS
         elif op.endswith(("encode_scale", "decode_scale", "_scales")):
             formats = (E8M0.name,)
@@ -212,7 +209,7 @@ def identify_one(target: Target, setting: Setting) -> Identified:
         target: the implementation; an error that it raises counts as an answer.
         setting: what to ask about.
     """
-    names = reads(setting.op)
+    names = setting.choices
     space = Space.of({n: [group[0] for group, _ in alike(setting, n)] for n in names})
     asked = Asked(target, setting)
     spare: list[Words] = []
@@ -237,7 +234,7 @@ def _clash(number: int, asked: Asked, found: Mapping[str, str]) -> Clash:
     want = stripped(asked.predicted(found, [probe])[0])
     word = int(asked.difference(found, [number])[0])
     otherwise = []
-    for name in reads(asked.setting.op):
+    for name in asked.setting.choices:
         for group, _ in alike(asked.setting, name):
             other = stripped(asked.predicted({**found, name: group[0]}, [probe])[0])
             if other[word : word + 1] == (probe.answer or ())[word : word + 1]:
@@ -264,6 +261,6 @@ def _finding(
             probe = int(where[counts[where].argmax()])
             for member in groups[first]:
                 ruled[member] = (probe, int(differ[first][probe]))
-    known = {other: "|".join(space.values(other)) for other in reads(setting.op)}
+    known = {other: "|".join(space.values(other)) for other in setting.choices}
     why = because(setting, name, values, known, wrong=bool(wrong)) if len(values) > 1 else ""
     return ChoiceFinding(name, tuple(values), ruled, why)

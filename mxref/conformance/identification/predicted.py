@@ -14,8 +14,12 @@ from mxref.blocks.quantization import quantize
 from mxref.cases.answers import fast_answers
 from mxref.cases.records import NO_WORD, same_width
 from mxref.cases.splitmix import splitmix64
-from mxref.cases.words import DOT_OPERATIONS
+from mxref.cases.words import LAYER_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.conformance.compare.compare import answered_or_refused
+from mxref.conformance.identification.layer_questions import (
+    layer_predictions,
+    without_bias_gradient,
+)
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import block_format
 from mxref.policy.policy import Policy
@@ -37,10 +41,12 @@ def predicted(
     def answer(some: Words) -> Words:
         if shows == "scale":
             return _scales(setting, some, policy)
+        if op in LAYER_OPERATIONS:
+            return layer_predictions(setting, some, policy)
         return fast_answers(op, format, float, some, policy).astype(np.uint64)
 
     answers, _ = same_width(answered_or_refused(answer, words).words, words[:, :1])
-    return answers if shows == "scale" else comparable(setting, answers)
+    return answers if shows == "scale" else comparable(setting, answers, words)
 
 
 def _policy(members: Mapping[str, str]) -> Policy:
@@ -71,12 +77,19 @@ def _scales(setting: Setting, words: Words, policy: Policy) -> NDArray[np.uint64
     return quantize(values, alone, policy).scale_codes.astype(np.uint64)
 
 
-def comparable(setting: Setting, answers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Answers with every NaN of a float type replaced by one NaN; of products -0 by +0."""
+def comparable(
+    setting: Setting, answers: NDArray[np.uint64], words: NDArray[np.uint64]
+) -> NDArray[np.uint64]:
+    """Answers to questions with every NaN of a float type as one NaN; of products -0 as +0.
+
+    Those about gradients are without that of the bias.
+    """
     layout = setting.layout
-    if setting.op in DOT_OPERATIONS:  # the sign of a zero depends on much else
+    if setting.op == "linear_gradients":
+        answers = without_bias_gradient(answers, words)
+    if setting.op in PRODUCT_OPERATIONS:  # the sign of a zero depends on much else
         answers = np.where(answers == np.uint64(layout.sign_bit), np.uint64(0), answers)
-    if setting.op in ("decode", "decode_scale", "dequantize", *DOT_OPERATIONS):
+    if setting.op in ("decode", "decode_scale", "dequantize", *PRODUCT_OPERATIONS):
         magnitude = answers & np.uint64(layout.sign_bit - 1)
         is_nan = (magnitude > np.uint64(layout.inf_bits)) & (answers != np.uint64(NO_WORD))
         one_nan: NDArray[np.uint64] = np.where(is_nan, np.uint64(layout.nan_bits), answers)

@@ -15,6 +15,7 @@ from mxref.cases.grid import grid, pattern
 from mxref.cases.records import padded
 from mxref.conformance.identification.accumulation_rows import accumulation_pool
 from mxref.conformance.identification.block_questions import block_pools
+from mxref.conformance.identification.layer_questions import layer_pools
 from mxref.conformance.identification.pools import (
     Maker,
     Pool,
@@ -57,6 +58,8 @@ def pools(setting: Setting) -> tuple[Maker, ...]:
         case "decode_scale":
             codes = np.arange(E8M0.code_count, dtype=np.uint64)
             made = [Pool("scales", (), codes[:, np.newaxis], [0, 1, 0x7F, 0xFE, 0xFF])]
+        case "linear" | "linear_gradients":
+            return layer_pools(setting)
         case "matmul":
             made = [accumulation_pool(setting.format)]
         case _:

@@ -5,10 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout
+from mxref.cases.answers import reads
+from mxref.cases.words import LAYER_OPERATIONS
 from mxref.formats.catalog import CodeFormat
 from mxref.targets.calls import code_format, without_cases
 
-__all__ = ["Setting"]
+__all__ = ["OF_OPERANDS", "Setting"]
+
+#: Choices of operands that are asked about in linear layers; others are taken to be those of `ocp`.
+OF_OPERANDS = ("rounding", "overflow", "scale_rule", "int8_range", "int8_emax")
+_OF_LAYERS = ("weight_axis", "activations", "backward_operands", "gradient_rows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,18 @@ class Setting:
 
     def __str__(self) -> str:
         return " ".join((self.op, self.format, self.float))
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The choices that are asked about: those that the operation reads; of layers a few.
+
+        >>> Setting("linear", "mxint8", "f32").choices[-2:]
+        ('weight_axis', 'activations')
+        """
+        every = reads(self.op)
+        if self.op not in LAYER_OPERATIONS:
+            return every
+        return tuple(name for name in every if name in (*OF_OPERANDS, *_OF_LAYERS))
 
     @property
     def element(self) -> CodeFormat:

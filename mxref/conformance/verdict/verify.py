@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from mxref.cases.answers import answerable, reads
 from mxref.cases.records import VectorFile
-from mxref.cases.words import INTEGER_OPERATIONS, LAYER_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.words import INTEGER_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.conformance.compare.compare import (
     Answered,
     Outcome,
@@ -189,7 +189,7 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
 
     What is left beside the nearest policy or profile is said instead where that is simpler.
     """
-    if row.op in (*LAYER_OPERATIONS, *INTEGER_OPERATIONS):
+    if row.op in INTEGER_OPERATIONS:
         return row
     complete = any(cause.complete for cause in row.causes)
     if row.op in PRODUCT_OPERATIONS:

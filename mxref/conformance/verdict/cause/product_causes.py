@@ -10,14 +10,16 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.product_answers import accumulations, bounds, groups
-from mxref.cases.product_words import Side, pair_formats
+from mxref.cases.product_words import Side, operands, pair_formats
+from mxref.cases.records import stripped
 from mxref.cases.words import LAYER_OPERATIONS
 from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.conformance.compare.product_intervals import held, layers_inside
 from mxref.conformance.verdict.cause.causes import Cause
 from mxref.mutants import MUTANTS, Mutant
-from mxref.mutants.matmul_mutants import OPERANDS
+from mxref.mutants.matmul_mutants import OPERANDS, float32_numbers
 from mxref.policy.policy import Policy
+from mxref.products.float_products import float_product_bounds
 from mxref.products.intervals import Bounds
 from mxref.targets.calls import call_operation
 
@@ -26,6 +28,8 @@ __all__ = ["named_accumulations", "product_causes"]
 Words = NDArray[np.uint64]
 #: Mutants of narrower sums, which no clause forbids: the description of a product tells of them.
 _PRECISION = ("H1", "H1b", "H2")
+#: The axis along which the gradient is quantized before it is summed for the bias.
+_BIAS_GRADIENTS = {1: "H21b", 0: "H21"}
 #: Choices that other axes or operands of linear layers show.
 _LAYER_CHOICES = {
     "linear": ("weight_axis", "activations"),
@@ -62,22 +66,40 @@ def product_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
 def _layer_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
     """The choices, or the mutant, that give all answers about linear layers of a format.
 
-    Of choices the answers have to be inside the intervals; of a mutant they have to be the bits.
+    Of choices the answers have to be inside the intervals, and of those with a gradient of the bias
+    that is summed after it was quantized; of other mutants they have to be the bits.
     """
     total, op = sum(len(one.inputs) for one in outcomes), outcomes[0].file.op
     if any(one.errors for one in outcomes):
         return ()
     members = [[(name, m.value) for m in Policy.members(name)] for name in _LAYER_CHOICES[op]]
-    for chosen in itertools.product(*members):
-        policy = Policy().replace(**dict(chosen))
-        if all(layers_inside(o.file, o.inputs, o.answers, policy).all() for o in outcomes):
+    own = Policy.parse(outcomes[0].policy)
+    policies = [own.replace(**dict(chosen)) for chosen in itertools.product(*members)]
+    for policy in policies:
+        if _inside_layers(outcomes, policy):
             return (Cause("policy", str(policy), "", "", "", (), str(policy), (), total, total),)
+    if op == "linear_gradients":
+        for (axis, id), policy in itertools.product(_BIAS_GRADIENTS.items(), policies):
+            if _inside_layers(outcomes, policy, axis):
+                (m,) = (m for m in MUTANTS if m.id == id)
+                told = m.id, m.name, m.text, m.op, m.seen
+                return (Cause("mutant", *told, str(policy), (), total, total),)
     return tuple(
         Cause("mutant", m.id, m.name, m.text, m.op, m.seen, "ocp", (), total, total)
         for m in MUTANTS
         if m.op == op
         and outcomes[0].file.format in m.formats
         and all(_gives(m, one) for one in outcomes)
+    )
+
+
+def _inside_layers(
+    outcomes: Sequence[Outcome], policy: Policy, db_along: int | None = None
+) -> bool:
+    """Whether all answers are inside the intervals of a policy, with adders that truncate."""
+    return all(
+        layers_inside(one.file, one.inputs, one.answers, policy, "any", db_along).all()
+        for one in outcomes
     )
 
 
@@ -99,8 +121,12 @@ def _same(outcome: Outcome, wanted: Words) -> bool:
 
 def _gives(mutant: Mutant, outcome: Outcome) -> bool:
     """Whether a mutant gives all answers to a vector file."""
+    if mutant.op == "matmul" and outcome.answers.shape[1] != 1:
+        return False
     if mutant.id in OPERANDS:
-        return outcome.answers.shape[1] == 1 and _inside_changed(mutant.id, outcome)
+        return _inside_changed(mutant.id, outcome)
+    if mutant.id == "H3b":
+        return _inside_float32_numbers(outcome)
     try:
         return _same(outcome, call_operation(mutant.run or _nothing, outcome.file, outcome.inputs))
     except Exception:  # mutants are made for some float types, and may fail on others
@@ -109,6 +135,21 @@ def _gives(mutant: Mutant, outcome: Outcome) -> bool:
 
 def _nothing(*arguments: object) -> None:
     """What a mutant does that cannot be run."""
+
+
+def _inside_float32_numbers(outcome: Outcome) -> bool:
+    """Whether all answers are inside the intervals of numbers that float32 holds."""
+    file, formats = outcome.file, pair_formats(outcome.file.format)
+    layout = LAYOUTS[file.float]
+    for inputs, got in zip(outcome.inputs, outcome.answers, strict=True):
+        x, y = (
+            float32_numbers(np.array([s.scales], np.uint8), np.array([s.codes], np.uint8), f.name)
+            for s, f in zip(operands(stripped(inputs)), formats, strict=True)
+        )
+        ends = float_product_bounds(x, y.T, layout, "any")
+        if not held(Bounds(*(end.reshape(-1) for end in ends)), got, file.float).all():
+            return False
+    return True
 
 
 def _inside_changed(id: str, outcome: Outcome) -> bool:

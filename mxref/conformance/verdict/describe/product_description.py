@@ -1,4 +1,4 @@
-"""What answers to dot products say of the accumulation."""
+"""What answers to dot products and linear layers say of the accumulation."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mxref.cases.product_words import terms
 from mxref.cases.words import LAYER_OPERATIONS
 from mxref.conformance.compare.compare import Outcome
-from mxref.conformance.compare.product_intervals import inside
+from mxref.conformance.compare.product_intervals import Rounding, inside, layer_inside
 from mxref.conformance.verdict.cause.product_causes import named_accumulations
 from mxref.exact.format_table import FLOATS
 from mxref.exact.patterns import float_reader
+from mxref.policy.policy import Policy
 
 __all__ = ["OUTSIDE", "ProductDescription", "describe_products"]
 
@@ -30,10 +32,12 @@ class ProductDescription:
     """The accumulation of a target, as far as its answers tell.
 
     Args:
-        accumulations: those named ones whose bits all answers are.
+        accumulations: those named ones whose bits all answers are; of linear layers none, whose
+            vectors do not tell them apart.
         nearest: answers inside the intervals of float32 additions that round to nearest.
         any: answers inside those of adders that truncate, too.
         compared: number of answers.
+        is_layer: whether they are answers to linear layers.
         bits: where float32 gives not all answers, the most bits of sums that may give them; 0 where
             sums of hardly any precision do.
     """
@@ -42,6 +46,7 @@ class ProductDescription:
     nearest: int
     any: int
     compared: int
+    is_layer: bool = False
     bits: int = 0
 
     @property
@@ -65,10 +70,8 @@ class ProductDescription:
                 f"{left} of {self.compared} outputs are outside what additions that round to "
                 "nearest give, and inside what float32 adders that truncate may give"
             )
-        return (
-            f"all {self.compared} outputs are inside what float32 additions give in some order, "
-            "which is none of the named ones"
-        )
+        text = f"all {self.compared} outputs are inside what float32 additions give in some order"
+        return text if self.is_layer else f"{text}, which is none of the named ones"
 
     def as_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -76,27 +79,34 @@ class ProductDescription:
 
 
 def describe_products(outcomes: Sequence[Outcome]) -> ProductDescription | None:
-    """The accumulation that the answers of a target to a pair of formats show; None of errors."""
-    if outcomes[0].file.op in LAYER_OPERATIONS:
-        return None
-    if any(one.errors or one.answers.shape[1] != 1 for one in outcomes):
+    """The accumulation that the answers of a target to a format or a pair show; None of errors."""
+    is_layer = outcomes[0].file.op in LAYER_OPERATIONS
+    if any(one.errors or (one.answers.shape[1] != 1 and not is_layer) for one in outcomes):
         return None
     nearest, widest = (
-        [inside(one.file, one.inputs, one.answers, rounding) for one in outcomes]
-        for rounding in ("nearest", "any")
+        [_inside(one, rounding) for one in outcomes] for rounding in ("nearest", "any")
     )
     compared = sum(map(len, widest))
     within = [sum(int(some.sum()) for some in each) for each in (nearest, widest)]
-    names = tuple(named_accumulations(outcomes))
+    names = () if is_layer else tuple(named_accumulations(outcomes))
     bits = 0
-    if not names and within[1] < compared:
+    if not (names or is_layer) and within[1] < compared:
         bits = min(
             _most_bits(one, i)
             for one, some in zip(outcomes, widest, strict=True)
             for i in np.flatnonzero(~some).tolist()
         )
     own = bits if bits >= _FEWEST else 0
-    return ProductDescription(names, within[0], within[1], compared, own)
+    return ProductDescription(names, within[0], within[1], compared, is_layer, own)
+
+
+def _inside(outcome: Outcome, rounding: Rounding) -> NDArray[np.bool_]:
+    """Whether the outputs of all cases are inside their intervals."""
+    file, inputs, answers = outcome.file, outcome.inputs, outcome.answers
+    if file.op not in LAYER_OPERATIONS:
+        return inside(file, inputs, answers, rounding)
+    policy, pairs = Policy.parse(outcome.policy), zip(inputs, answers, strict=True)
+    return np.concatenate([layer_inside(file, *pair, policy, rounding) for pair in pairs])
 
 
 def _most_bits(outcome: Outcome, case: int) -> int:

@@ -1,0 +1,147 @@
+"""Questions about linear layers: which operands they quantize along which axis, and how.
+
+One operand has a single 1 in each row or column that is read, so that every output is one number of
+the other operand as it was quantized: no order of additions changes it.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.floats import F16, FloatLayout
+from mxref.cases.linear_answers import fast_layer, layer_parts
+from mxref.cases.records import NO_WORD, padded, stripped
+from mxref.cases.splitmix import splitmix64
+from mxref.conformance.identification.pools import Maker, Pool, Words
+from mxref.conformance.identification.setting import Setting
+from mxref.formats.catalog import block_format
+from mxref.policy.choices import Activations, BackwardOperands, WeightAxis
+from mxref.policy.policy import Policy
+
+__all__ = ["layer_pools", "layer_predictions", "without_bias_gradient"]
+
+Array = NDArray[np.float64]
+#: Rows of the sequences of gradients, of which two take more than a block, and one in each.
+_ROWS, _FIRST, _SECOND = 20, 0, 25
+#: Blocks of different largest numbers, and the numbers that are read of each.
+_BLOCKS, _READ, _SIZE = 32, 4, 32
+
+
+def layer_pools(setting: Setting) -> tuple[Maker, ...]:
+    """Operands and axes first, then scales and rounding of an operand that is quantized."""
+    op, layout = setting.op, setting.layout
+    if op == "linear":
+        operands, own = _linear_operands(setting), ("weight_axis", "activations")
+    else:
+        operands, own = _gradient_operands(setting), ("backward_operands", "gradient_rows")
+    first = Pool("operands", own, padded(operands), range(len(operands)))
+
+    def scales(found: Policy) -> Pool:
+        numbers = _numbers(setting)
+        words = _linear_scales if op == "linear" else _gradient_scales
+        rest = [name for name in setting.choices if name not in own]
+        return Pool("scales", tuple(rest), padded([words(numbers, found, layout)]), [0])
+
+    return (lambda _: first), scales
+
+
+def layer_predictions(setting: Setting, words: Words, policy: Policy) -> Words:
+    """The answers of a policy, one a row; they are kept, as they are asked for again."""
+    names = setting.op, setting.format, setting.float
+    return padded([_answer(*names, stripped(row), str(policy)) for row in words])
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _answer(op: str, format: str, float: str, words: tuple[int, ...], policy: str) -> Words:
+    return fast_layer(op, format, float, words, policy)
+
+
+def without_bias_gradient(answers: Words, words: Words) -> Words:
+    """Answers about gradients without that of the bias, a sum of many numbers in any order."""
+    found = answers.copy()
+    for row, asked in zip(found, words, strict=True):
+        *_, (_, count) = layer_parts("linear_gradients", stripped(asked))
+        whole = sum(size for _, size in layer_parts("linear_gradients", stripped(asked)))
+        row[whole - count : whole] = np.uint64(NO_WORD)
+    return found
+
+
+def _linear_operands(setting: Setting) -> list[tuple[int, ...]]:
+    large, small = _far_apart(setting)
+    x = np.zeros((1, _SIZE))
+    x[0, :2] = 1 + 2.0**-7, 0.5
+    weight = np.full((_SIZE, _SIZE), small)
+    weight[0, 0] = large
+    both = [(x, np.eye(_SIZE)), (np.eye(_SIZE)[:2], weight)]
+    return [_linear(*pair, setting.layout) for pair in both]
+
+
+def _gradient_operands(setting: Setting) -> list[tuple[int, ...]]:
+    large, small = _far_apart(setting)
+    one_hot = np.zeros((2 * _ROWS, 2))
+    one_hot[_SECOND, 0] = one_hot[_FIRST, 1] = 1
+    x, w = np.full((2 * _ROWS, 2), small), np.full((2, 2), small)
+    x[0, 0] = w[0, 0] = large
+    both = [(x, w, one_hot), (one_hot, np.eye(2), x)]
+    return [_gradients(*three, 2, setting.layout) for three in both]
+
+
+def _far_apart(setting: Setting) -> tuple[float, float]:
+    """Two numbers of which a block with the larger one changes the smaller one."""
+    reach = 15 if setting.layout == F16 and setting.format == "mxfp8_e5m2" else 12
+    reach = reach if setting.layout == F16 else 24
+    return 2.0**reach, 1.25 * 2.0**-reach
+
+
+def _numbers(setting: Setting) -> Array:
+    """Blocks of different largest numbers; one number of each is ordinary, two are subnormal.
+
+    Subnormal elements, and those that saturate, tell scales apart.
+    """
+    layout, fmt = setting.layout, block_format(setting.format).element
+    words = splitmix64(1, _BLOCKS * _READ).reshape(_BLOCKS, _READ)
+    bits = (words & np.uint64(0x7F)).astype(np.float64) / 128 + 1
+    step = (words >> np.uint64(32)).astype(np.int64) % (fmt.mantissa_bits + 2)
+    powers = step + np.array([0, 1, *[fmt.emax - fmt.emin] * 2])
+    numbers = np.zeros((_BLOCKS, _SIZE))
+    numbers[:, :_READ] = np.ldexp(bits, -powers) * np.where(words >> np.uint64(63), -1.0, 1.0)
+    numbers[:, 0] = 1 + np.arange(_BLOCKS) / _BLOCKS
+    numbers[-1, 0] = 2 - 2.0**-7
+    if layout.mantissa_bits > F16.mantissa_bits:  # rules that take a logarithm in float32
+        numbers[-2, 0] = 2 - 2.0**-23
+    return numbers * 2.0**14 if layout == F16 else numbers
+
+
+def _linear_scales(numbers: Array, found: Policy, layout: FloatLayout) -> tuple[int, ...]:
+    products = found.products
+    if products.activations is Activations.QUANTIZED:
+        return _linear(numbers, np.eye(_SIZE)[:_READ], layout)
+    if products.weight_axis is WeightAxis.IN:
+        return _linear(np.eye(_SIZE)[:_READ], numbers, layout)
+    return _linear(np.eye(_BLOCKS), numbers.T, layout)
+
+
+def _gradient_scales(numbers: Array, found: Policy, layout: FloatLayout) -> tuple[int, ...]:
+    reused = found.products.backward_operands is BackwardOperands.REUSED
+    w = numbers if reused else numbers.T
+    g = np.eye(len(w)) if reused else np.eye(len(w))[:_READ]
+    return _gradients(np.zeros((len(g), w.shape[1])), w, g, 1, layout)
+
+
+def _linear(x: Array, w: Array, layout: FloatLayout) -> tuple[int, ...]:
+    return (1, *x.shape, len(w), 0, *_bits(x, layout), *_bits(w, layout))
+
+
+def _gradients(
+    x: Array, w: Array, g: Array, sequences: int, layout: FloatLayout
+) -> tuple[int, ...]:
+    first = sequences, len(x) // sequences, x.shape[1], len(w)
+    return (*first, *(word for part in (x, w, g) for word in _bits(part, layout)))
+
+
+def _bits(array: Array, layout: FloatLayout) -> list[int]:
+    bits: list[int] = array.astype(layout.dtype).view(layout.uint).reshape(-1).tolist()
+    return bits

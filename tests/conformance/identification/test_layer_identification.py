@@ -1,0 +1,106 @@
+"""What a linear layer quantizes, along which axis, is told from its answers, without a guess."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mxref.bits.floats import LAYOUTS
+from mxref.conformance import identify, target_of
+from mxref.conformance.identification.identified_text import lines
+from mxref.conformance.identification.layer_questions import layer_pools
+from mxref.conformance.identification.predicted import predicted
+from mxref.conformance.identification.setting import Setting
+from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.policy.policy import Policy
+from mxref.products.linear_operands import gradient_operands, linear_operands
+
+OWN = {
+    "linear": ("weight_axis", "activations"),
+    "linear_gradients": ("backward_operands", "gradient_rows"),
+}
+
+
+@pytest.mark.parametrize("op", OWN)
+def test_the_questions_tell_all_members_apart(op: str) -> None:
+    """In every format from every float type; but for sequences, which `reused` does not have."""
+    every = [[(name, m.value) for m in Policy.members(name)] for name in OWN[op]]
+    for format, float in itertools.product(BLOCK_FORMATS, LAYOUTS):
+        setting = Setting(op, format, float)
+        pool = layer_pools(setting)[0](Policy())
+        answers = {
+            tuple(dict(some).values()): predicted(setting, pool.words, dict(some)).tobytes()
+            for some in itertools.product(*every)
+        }
+        if op == "linear_gradients":
+            assert answers.pop(("reused", "sequences")) == answers["reused", "flattened"]
+        assert len({*answers.values()}) == len(answers), setting
+
+
+def in_order(a: Any, b: Any) -> Any:
+    """A product by float32 additions one after the other."""
+    total = np.zeros((len(a), b.shape[1]), np.float32)
+    for k in reversed(range(a.shape[1])):
+        total += np.outer(a[:, k], b[k]).astype(np.float32)
+    return total
+
+
+def layer(forward: dict[str, Any], backward: dict[str, Any]) -> Any:
+    """A layer that adds in float32, and sums the gradient of the bias wrongly."""
+
+    def linear(x: Any, w: Any, bias: Any, format: str) -> Any:
+        a, b = linear_operands(x, w, format, **forward)
+        rows = a if isinstance(a, np.ndarray) else a.dequantize(np.float32)
+        y = in_order(rows.astype(np.float32), b.dequantize(np.float32))
+        return y.astype(x.dtype).reshape(*x.shape[:-1], len(w))
+
+    def linear_gradients(x: Any, w: Any, grad: Any, format: str) -> Any:
+        pairs = gradient_operands(x, w, grad, format, **backward)
+        dx, dw = (
+            in_order(*(one.dequantize(np.float32) for one in pair)).astype(x.dtype)
+            for pair in pairs
+        )
+        return dx.reshape(x.shape), dw, np.ones(len(w), x.dtype)
+
+    return target_of(SimpleNamespace(linear=linear, linear_gradients=linear_gradients), "layer")
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize(
+    ("format", "float", "forward", "backward"),
+    [
+        ("mxfp8_e4m3", "f32", {"weight_axis": "out"}, {"backward_operands": "reused"}),
+        ("mxfp4_e2m1", "bf16", {"activations": "kept"}, {"gradient_rows": "sequences"}),
+        ("mxfp8_e5m2", "f16", {"scale_rule": "rceil"}, {"scale_rule": "even"}),
+        ("mxint8", "f32", {"weight_axis": "out", "activations": "kept"}, {"scale_rule": "ceil"}),
+    ],
+)
+def test_choices_are_told_whatever_the_order_of_additions(
+    format: str, float: str, forward: dict[str, Any], backward: dict[str, Any]
+) -> None:
+    found = identify(layer(forward, backward), formats=[format], floats=[float])
+    assert [one.setting.op for one in found] == ["linear", "linear_gradients"]
+    for one, choices in zip(found, (forward, backward), strict=True):
+        assert one.contains(Policy().replace(**choices)), one.policy
+        chosen = {**{name: Policy().choices()[name] for name in OWN[one.setting.op]}, **choices}
+        told = {finding.choice: finding.values for finding in one.findings}
+        for name in OWN[one.setting.op]:
+            if (name, chosen.get("backward_operands")) != ("gradient_rows", "reused"):
+                assert told[name] == (chosen[name],)
+        assert len(told["scale_rule"]) < len(Policy.members("scale_rule")) / 2
+
+
+def test_nothing_is_told_of_a_layer_that_fails() -> None:
+    def linear(x: Any, w: Any, bias: Any, format: str) -> Any:
+        raise RuntimeError("no such kernel")
+
+    kernel = target_of(SimpleNamespace(linear=linear), "layer")
+    (found,) = identify(kernel, formats=["mxfp8_e4m3"], floats=["f32"])
+    assert not found.answered
+    _, rows, rest = lines([found])
+    assert rows == []
+    assert "equals no policy: nothing was answered" in rest
