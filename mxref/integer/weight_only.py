@@ -11,7 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from mxref.bits.float32 import fl
 from mxref.bits.floats import F32
 from mxref.bits.single import float32_patterns, float64_numbers, integer_array, single
-from mxref.bits.weighted_sums import exact_sums, one_nan, rounded_sums, with_specials
+from mxref.bits.weighted_sums import (
+    bounds_of_sums,
+    exact_sums,
+    one_nan,
+    rounded_sums,
+    with_specials,
+)
 from mxref.integer.integer_choices import Nibbles, Order, chosen
 
 Array = NDArray[Any]
@@ -108,15 +114,20 @@ def linear_qcs8w(
 
 
 def linear_qcs4w(
-    x: ArrayLike, packed: ArrayLike, scales: ArrayLike, order: str | Order = "exact"
+    x: ArrayLike,
+    packed: ArrayLike,
+    scales: ArrayLike,
+    order: str | Order = "exact",
+    nibbles: str | Nibbles = "high_first",
 ) -> NDArray[np.float32]:
-    """`linear_qcs8w` with weights packed by `pack_int4`, the first in the high nibble.
+    """`linear_qcs8w` with weights packed by `pack_int4`.
 
     Args:
         x: as there, (..., K); so are scales and order.
         packed: bytes (N, ceil(K / 2)).
         scales: see there.
         order: see there.
+        nibbles: as in `pack_int4`.
 
     Raises:
         TypeError: as `linear_qcs8w`.
@@ -129,7 +140,7 @@ def linear_qcs4w(
     array([-1.  , -3.75], dtype=float32)
     """
     k = np.shape(x)[-1] if np.ndim(x) else 0
-    return linear_qcs8w(x, unpack_int4(packed, k), scales, order)
+    return linear_qcs8w(x, unpack_int4(packed, k, nibbles), scales, order)
 
 
 def linear_bounds(
@@ -137,17 +148,21 @@ def linear_bounds(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """The smallest and the largest float32 that an order can give, in any order of summation.
 
-    A fused multiply-add is within them, too, where no intermediate result overflows.
+    A fused multiply-add is within them, too.
 
     Args:
-        x: as in `linear_qcs8w`, finite; both results are (..., N).
+        x: as in `linear_qcs8w`; both results are (..., N).
         w: as there.
         scales: as there.
         order: as there; both bounds of `exact` are its result.
 
+    Returns:
+        Both ends. From -Inf to Inf, NaN is right, too: x is infinite, or something on the way may
+        be. Both are NaN where x is.
+
     Raises:
         TypeError: as `linear_qcs8w`.
-        ValueError: as there, and inputs that are not finite.
+        ValueError: as there.
 
     Source: SPEC_NOTES Q11; Higham, Accuracy and Stability of Numerical Algorithms, 3.1.
 
@@ -157,20 +172,25 @@ def linear_bounds(
     """
     which = chosen(Order, order, "order")
     bits, shape, weights, factors = _operands(x, w, scales)
-    if (bits & np.uint32(F32.inf_bits) == F32.inf_bits).any():
-        raise ValueError("x must be finite")
-    sums, exponent = exact_sums(bits, weights, factors)
-    sums, exponent, k = sums << 64, exponent - 64, weights.shape[1]
-    width: Any = 0
-    if which is not Order.EXACT:
-        offset = which is Order.OFFSET
-        large = np.abs(weights + 8) + 8 if offset else np.abs(weights)
-        magnitude = bits & np.uint32(F32.sign_bit - 1)
-        total, steps = exact_sums(magnitude, large, np.abs(factors))[0], k + 1 + offset
-        width = -(-steps * (total << 64) // (2**24 - steps))
-        # Products with a result below 2**-126 are off by 2**-150 at most.
-        width = width + 1 + (k << max(-149 - exponent, 0))
-    low, high = (rounded_sums(end, exponent) for end in (sums - width, sums + width))
+    if which is Order.EXACT:
+        exact = linear_qcs8w(x, w, scales)
+        return exact, exact.copy()
+    offset, magnitude = which is Order.OFFSET, bits & np.uint32(F32.sign_bit - 1)
+    large, sizes = np.abs(weights), np.abs(factors)
+    inner = fl(large * np.repeat(sizes, weights.shape[1] // sizes.shape[1], 1)).max(1, initial=0)
+    large = np.abs(weights + 8) + 8 if offset else large
+    steps = weights.shape[1] + 1 + offset
+    tops = [bounds_of_sums(magnitude, large, large, sizes, steps)[1]]
+    if which is not Order.DEQUANTIZE:
+        inner = bounds_of_sums(magnitude, large, large, np.ones((len(weights), 1)), steps)[1]
+    beyond = (magnitude >= F32.inf_bits).any(1, keepdims=True)
+    beyond = beyond | np.isinf(tops[0]) | np.isinf(inner)
+    nan = (magnitude > F32.inf_bits).any(1, keepdims=True)
+    ends = bounds_of_sums(bits, weights, large, factors, steps)
+    low, high = (
+        np.where(nan, np.float32(np.nan), np.where(beyond, np.float32(infinite), end))
+        for end, infinite in zip(ends, (-np.inf, np.inf), strict=True)
+    )
     return low.reshape(shape), high.reshape(shape)
 
 
