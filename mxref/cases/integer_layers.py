@@ -26,6 +26,7 @@ __all__ = [
     "exact_sums_of",
     "exact_unpacked",
     "interval",
+    "interval_of",
     "layer_arguments",
     "layer_ends",
 ]
@@ -77,14 +78,20 @@ def exact_unpacked(packed: Sequence[int], k: int, nibbles: str) -> list[int]:
 def interval(
     op: str, format: str, words: Sequence[int], order: str = _WIDEST, nibbles: str = "high_first"
 ) -> tuple[Words, Words]:
-    """Both ends of what an order gives in any order of summation, of each number of the answer.
-
-    They are the exact answer where no order rounds; by the fast path.
-    """
+    """Both ends of what an order gives in any order of summation, of each number of the answer."""
     x, w, scales = layer_arguments(op, format, words)
     codes = unpack_int4(w, x.shape[1], nibbles) if op == "linear_qcs4w" else w
+    return interval_of(x, codes, scales, order)
+
+
+def interval_of(x: Array, codes: Array, scales: Array, order: str = _WIDEST) -> tuple[Words, Words]:
+    """`interval` of operands: the exact answer where no order rounds; by the fast path.
+
+    >>> [int(end[0]) for end in interval_of(np.float32([[2]]), np.int8([[3]]), np.float32([1]))]
+    [1086324736, 1086324736]
+    """
     large = np.abs(codes.astype(np.int64) + 8) + 8
-    factors = scales.astype(np.float64).reshape(len(w), -1)
+    factors = scales.astype(np.float64).reshape(len(codes), -1)
     one = exact_in_every_order(x.view(np.uint32), codes.astype(np.int64), large, factors)
     exact = linear_qcs8w(x, codes, scales)
     ends = (np.where(one, exact, end) for end in linear_bounds(x, codes, scales, order))

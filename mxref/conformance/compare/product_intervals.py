@@ -1,14 +1,15 @@
-"""Answers to dot products compared with the intervals that float32 sums stay in."""
+"""Answers to products and layers compared with the intervals that float32 sums stay in."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.cases.integer_layers import interval
 from mxref.cases.linear_answers import layer_bounds
 from mxref.cases.product_answers import bounds, groups
 from mxref.cases.product_words import Side, pair_formats
@@ -16,7 +17,7 @@ from mxref.cases.records import VectorFile, stripped
 from mxref.policy.choices import Accumulation
 from mxref.policy.policy import Policy
 
-__all__ = ["inside", "inside_all", "is_inside", "layers_inside", "tolerated"]
+__all__ = ["inside", "inside_all", "is_inside", "layers_inside", "sums_inside", "tolerated"]
 
 Words = NDArray[np.uint64]
 Bools = NDArray[np.bool_]
@@ -86,10 +87,36 @@ def layers_inside(file: VectorFile, inputs: Words, answers: Words, policy: Polic
     These are the intervals of the operands as the policy quantizes them, with additions that round
     to nearest.
     """
+    return _all_inside(
+        lambda words: layer_bounds(file.op, file.format, file.float, words, policy),
+        file,
+        inputs,
+        answers,
+    )
+
+
+def sums_inside(
+    file: VectorFile, inputs: Words, answers: Words, nibbles: str, order: str = "offset"
+) -> Bools:
+    """Whether all numbers of answers about weight-only layers are inside the intervals of an order.
+
+    Those of `offset` hold those of the other orders.
+    """
+    return _all_inside(
+        lambda words: interval(file.op, file.format, words, order, nibbles), file, inputs, answers
+    )
+
+
+def _all_inside(
+    ends: Callable[[tuple[int, ...]], tuple[Words, Words]],
+    file: VectorFile,
+    inputs: Words,
+    answers: Words,
+) -> Bools:
+    """Whether all numbers of each answer are inside the intervals of its case."""
     found = np.zeros(len(inputs), bool)
     for i, (row, answer) in enumerate(zip(inputs, answers, strict=True)):
-        names = file.op, file.format, file.float
-        low, high = layer_bounds(*names, stripped(row), policy)
+        low, high = ends(stripped(row))
         got = np.array(stripped(answer), np.uint64)
         same = got.shape == low.shape
         found[i] = same and bool(is_inside(low, high, got, LAYOUTS[file.float]).all())

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from mxref.cases.records import same_width
+from mxref.bits.floats import F32
+from mxref.cases.integer_answers import parsed_choices, spelled_choices
+from mxref.cases.integer_layers import interval_of, layer_arguments
+from mxref.cases.records import VectorFile, same_width, stripped
 from mxref.conformance.compare.compare import Outcome, right_answers
 from mxref.conformance.compare.integer_policies import answers_of
+from mxref.conformance.compare.product_intervals import is_inside
 from mxref.conformance.verdict.cause.causes import Cause
 from mxref.mutants import MUTANTS, Mutant
+from mxref.mutants.weight_only_mutants import OPERANDS, Operands
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_function
 
@@ -34,17 +39,46 @@ def integer_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
 
 
 def _gives(mutant: Mutant, outcome: Outcome) -> bool:
-    """Whether a mutant gives all answers to a vector file."""
+    """Whether a mutant gives all answers to a vector file, over one of the policies near to them.
+
+    Of weight-only layers the answers may be sums of what the mutant reads, in any order.
+    """
     if mutant.run is None:
         return False
     file, inputs = outcome.file, outcome.inputs
+    if mutant.id in OPERANDS:
+        return _sums_of(OPERANDS[mutant.id], outcome)
     found = call_function(mutant.run, file, inputs)
     if found.errors:
         return False
     meant = right_answers(file, inputs, Policy()).words
-    own, wrong = same_width(answers_of(file, inputs, outcome.policy).words, found.words)
-    if meant.shape != wrong.shape:
-        return False
-    made, got = same_width(np.where(wrong == meant, own, wrong), outcome.answers)
     kept = [i for i in range(len(inputs)) if i not in outcome.errors]
-    return np.array_equal(made[kept], got[kept])
+    for policy in _policies(file, outcome.policy):
+        own, wrong = same_width(answers_of(file, inputs, policy).words, found.words)
+        if meant.shape != wrong.shape:
+            return False
+        made, got = same_width(np.where(wrong == meant, own, wrong), outcome.answers)
+        if np.array_equal(made[kept], got[kept]):
+            return True
+    return False
+
+
+def _policies(file: VectorFile, policy: str) -> Iterator[str]:
+    """The policy, and those with one choice less: of a choice that a mutant makes otherwise."""
+    yield policy
+    chosen = parsed_choices(file.op, file.format, policy)
+    for name in chosen:
+        rest = {other: value for other, value in chosen.items() if other != name}
+        yield spelled_choices(file.op, file.format, rest)
+
+
+def _sums_of(operands: Operands, outcome: Outcome) -> bool:
+    """Whether all answers are inside the intervals of wrong operands."""
+    file = outcome.file
+    for row, answer in zip(outcome.inputs, outcome.answers, strict=True):
+        arguments = layer_arguments(file.op, file.format, stripped(row))
+        low, high = interval_of(*operands(*arguments))
+        got = np.array(stripped(answer), np.uint64)
+        if got.shape != low.shape or not is_inside(low, high, got, F32).all():
+            return False
+    return True
