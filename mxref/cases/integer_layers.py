@@ -7,6 +7,7 @@ w for the codes. The answer is (M, N) float32 patterns. G is 1 unless the format
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -75,8 +76,9 @@ def exact_unpacked(packed: Sequence[int], k: int, nibbles: str) -> list[int]:
     return [code for byte in packed for code in pairs[byte]][:k]
 
 
+@functools.lru_cache(1 << 12)  # the same cases are compared with several orders and mutants
 def interval(
-    op: str, format: str, words: Sequence[int], order: str = _WIDEST, nibbles: str = "high_first"
+    op: str, format: str, words: tuple[int, ...], order: str = _WIDEST, nibbles: str = "high_first"
 ) -> tuple[Words, Words]:
     """Both ends of what an order gives in any order of summation, of each number of the answer."""
     x, w, scales = layer_arguments(op, format, words)
@@ -106,7 +108,7 @@ def layer_ends(op: str, format: str, words: Sequence[int], column: str) -> tuple
     >>> [hex(layer_ends("linear_qcs8w", "int8", words, column)[0]) for column in BOUNDS]
     ['0x40c00000', '0x40c00000', '0x40c00000']
     """
-    low, high = interval(op, format, words)
+    low, high = interval(op, format, tuple(words))
     nan = np.uint64(F32.nan_bits)
     ends: tuple[Words, ...] = (low, high, np.where(low == high, low, nan))
     return tuple(ends[BOUNDS.index(column)].tolist())

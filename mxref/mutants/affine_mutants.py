@@ -56,6 +56,11 @@ def _half_up(y: Array) -> Array:
     return up
 
 
+def _half_added(y: Array) -> Array:
+    lower: Array = np.floor(y + y.dtype.type(0.5))
+    return lower
+
+
 def _clamped(y: Array, low: int, high: int, dtype: Any) -> Array:
     nan = -(2**31) if dtype == np.int32 else 0
     whole = np.clip(np.nan_to_num(y.astype(np.float64), nan=0.0), -(2.0**40), 2.0**40)
@@ -175,8 +180,18 @@ AFFINE: Mutants = {
     "I3 half_away: rounds a tie away from zero": _quantizes(_quantizer(nearest=_half_away)),
     "I3b half_up: rounds a tie up": _quantizes(_quantizer(nearest=_half_up)),
     "I3e half_added_to_codes: adds one half and rounds down": _quantizes(
-        _quantizer(nearest=lambda y: np.floor(y + y.dtype.type(0.5)))
+        _quantizer(nearest=_half_added)
     ),
+    **{
+        f"I3{letter} {name}_of_quotients: divides, {text}": _quantizes(
+            _quantizer(_divided, nearest)
+        )
+        for letter, name, nearest, text in (
+            ("f", "half_away", _half_away, "and rounds a tie away from zero"),
+            ("g", "half_up", _half_up, "and rounds a tie up"),
+            ("h", "half_added", _half_added, "adds one half and rounds down"),
+        )
+    },
     "I3c truncated: cuts fractions off": _quantizes(_quantizer(nearest=np.trunc)),
     "I3d floored: rounds down": _quantizes(_quantizer(nearest=np.floor)),
     "I4 lowest_code_made: clamps to the dtype, not to the range": _quantizes(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mxref.bits.floats import F32
 from mxref.cases.integer_answers import parsed_choices, spelled_choices
 from mxref.cases.integer_layers import interval_of, layer_arguments
-from mxref.cases.records import VectorFile, same_width, stripped
+from mxref.cases.records import same_width, stripped
 from mxref.conformance.compare.compare import Outcome, right_answers
 from mxref.conformance.compare.integer_policies import answers_of
 from mxref.conformance.compare.product_intervals import is_inside
@@ -21,6 +22,8 @@ from mxref.targets.calls import call_function
 
 __all__ = ["integer_causes"]
 
+Words = NDArray[np.uint64]
+
 
 def integer_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
     """The mutants that give all answers, over the policy that is nearest to them.
@@ -31,15 +34,25 @@ def integer_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
     if any(failure.got is None for one in outcomes for failure in one.failures):
         return ()
     file = outcomes[0].file
+    near = [(one, _near(one)) for one in outcomes]
     return tuple(
         Cause("mutant", m.id, m.name, m.text, m.op, m.seen, "ocp", (), total, total)
         for m in MUTANTS
-        if m.op == file.op and file.format in m.formats and all(_gives(m, one) for one in outcomes)
+        if m.op == file.op and file.format in m.formats and all(_gives(m, *one) for one in near)
     )
 
 
-def _gives(mutant: Mutant, outcome: Outcome) -> bool:
-    """Whether a mutant gives all answers to a vector file, over one of the policies near to them.
+def _near(outcome: Outcome) -> list[Words]:
+    """The answers of the policy, and with one choice less: of what a mutant does otherwise."""
+    file, inputs = outcome.file, outcome.inputs
+    chosen = parsed_choices(file.op, file.format, outcome.policy)
+    every = [chosen, *({n: m for n, m in chosen.items() if n != left} for left in chosen)]
+    policies = dict.fromkeys(spelled_choices(file.op, file.format, each) for each in every)
+    return [answers_of(file, inputs, policy).words for policy in policies]
+
+
+def _gives(mutant: Mutant, outcome: Outcome, near: Sequence[Words]) -> bool:
+    """Whether a mutant gives all answers to a vector file, over some answers that are near.
 
     Of weight-only layers the answers may be sums of what the mutant reads, in any order.
     """
@@ -53,23 +66,14 @@ def _gives(mutant: Mutant, outcome: Outcome) -> bool:
         return False
     meant = right_answers(file, inputs, Policy()).words
     kept = [i for i in range(len(inputs)) if i not in outcome.errors]
-    for policy in _policies(file, outcome.policy):
-        own, wrong = same_width(answers_of(file, inputs, policy).words, found.words)
+    for one in near:
+        own, wrong = same_width(one, found.words)
         if meant.shape != wrong.shape:
             return False
         made, got = same_width(np.where(wrong == meant, own, wrong), outcome.answers)
         if np.array_equal(made[kept], got[kept]):
             return True
     return False
-
-
-def _policies(file: VectorFile, policy: str) -> Iterator[str]:
-    """The policy, and those with one choice less: of a choice that a mutant makes otherwise."""
-    yield policy
-    chosen = parsed_choices(file.op, file.format, policy)
-    for name in chosen:
-        rest = {other: value for other, value in chosen.items() if other != name}
-        yield spelled_choices(file.op, file.format, rest)
 
 
 def _sums_of(operands: Operands, outcome: Outcome) -> bool:

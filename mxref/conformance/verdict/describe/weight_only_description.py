@@ -21,8 +21,8 @@ class WeightOnlyDescription:
 
     Args:
         order: the named order whose bits all answers have; empty if none has them.
-        inside: else the orders in whose intervals all answers are, if their sums are added in
-            another order; those with the narrowest intervals.
+        inside: else the orders in whose intervals all answers are, as sums are added in another
+            order; `offset`, whose intervals hold the others, is among them only if alone.
         outside: how many answers are in no interval.
         compared: number of answers.
     """
@@ -64,14 +64,16 @@ def describe_weight_only(outcomes: Sequence[Outcome]) -> WeightOnlyDescription |
     if not any(_missed(one) for one in outcomes):
         return WeightOnlyDescription(order, (), 0, compared)
     nibbles = nibbles_of(file, policy)
-    for names in (orders[1:3], orders[3:]):  # both of the first have the same intervals
-        found = [
-            sums_inside(one.file, one.inputs, one.answers, nibbles, names[0]) for one in outcomes
-        ]
-        left = compared - sum(int(some.sum()) for some in found)
-        if not left:
-            return WeightOnlyDescription("", names, 0, compared)
-    return WeightOnlyDescription("", (), left, compared)
+    left = {name: _outside(outcomes, nibbles, name) for name in orders[1:]}
+    names = tuple(name for name in orders[1:3] if not left[name]) or orders[3:]
+    outside = left[names[-1]]
+    return WeightOnlyDescription("", () if outside else names, outside, compared)
+
+
+def _outside(outcomes: Sequence[Outcome], nibbles: str, order: str) -> int:
+    """How many answers are outside the intervals of an order."""
+    found = (sums_inside(one.file, one.inputs, one.answers, nibbles, order) for one in outcomes)
+    return sum(int((~some).sum()) for some in found)
 
 
 def _missed(outcome: Outcome) -> int:
