@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32
-from mxref.cases.integer_answers import parsed_choices, spelled_choices
+from mxref.cases.integer_answers import first_policy, parsed_choices, spelled_choices
 from mxref.cases.integer_layers import interval_of, layer_arguments
 from mxref.cases.records import same_width, stripped
 from mxref.conformance.compare.compare import Outcome, right_answers
@@ -23,6 +23,8 @@ from mxref.targets.calls import call_function
 __all__ = ["integer_causes"]
 
 Words = NDArray[np.uint64]
+#: Choices that mutants make in their own way.
+_OF_MUTANTS = ("scaling", "zero_point")
 
 
 def integer_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
@@ -43,11 +45,15 @@ def integer_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
 
 
 def _near(outcome: Outcome) -> list[Words]:
-    """The answers of the policy, and with one choice less: of what a mutant does otherwise."""
+    """The answers of the policy, of its other choices, and of the first policy.
+
+    Of a mutant that scales and rounds in its own way the nearest policy may be a chance.
+    """
     file, inputs = outcome.file, outcome.inputs
     chosen = parsed_choices(file.op, file.format, outcome.policy)
-    every = [chosen, *({n: m for n, m in chosen.items() if n != left} for left in chosen)]
-    policies = dict.fromkeys(spelled_choices(file.op, file.format, each) for each in every)
+    others = {name: value for name, value in chosen.items() if name not in _OF_MUTANTS}
+    rest = spelled_choices(file.op, file.format, others)
+    policies = dict.fromkeys((outcome.policy, rest, first_policy(file.op, file.format)))
     return [answers_of(file, inputs, policy).words for policy in policies]
 
 
