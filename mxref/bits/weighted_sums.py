@@ -1,4 +1,4 @@
-"""Exact sums of float32 numbers times integers, as Python integers, and their one rounding.
+"""Exact sums of float32 numbers times integers, as Python integers, their rounding and bounds.
 
 The inputs are cut into slices of 32 bits of a fixed-point number. A slice is below 2**32, a weight
 at most 2**8 and a sum has at most 2**13 terms, so that every partial sum of the matrix product of
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.bits.float32 import wide
 from mxref.bits.floats import F32, F64, I64, Parts, compose, floats_from, split
 
 Array = NDArray[Any]
@@ -110,3 +111,73 @@ def with_specials(
 def one_nan(x: NDArray[np.float32]) -> NDArray[np.float32]:
     """The same numbers with one pattern for NaN."""
     return np.where(np.isnan(x), np.float32(np.nan), x)
+
+
+def bounds_of_sums(
+    bits: Array, weights: I64, large: I64, scales: F64Array, steps: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Both ends around exact sums, each rounded once, of what float32 may make of them.
+
+    The distance is steps / (2**24 - steps) of the sum of magnitudes, and 2**-149 for each term.
+
+    Args:
+        bits: as in `exact_sums`; both results are (M, N).
+        weights: as there.
+        large: magnitudes of weights, or of what they are computed with.
+        scales: as there.
+        steps: how many roundings a term goes through.
+
+    >>> ones, three = np.ones((1, 2), np.int64), np.uint32([[0x4B000000, 0xCB000000]])
+    >>> [end.item() for end in bounds_of_sums(three, ones, ones, np.ones((1, 1)), 3)]
+    [-3.000000476837158, 3.000000476837158]
+    """
+    sums, exponent = exact_sums(bits, weights, scales)
+    total, _ = exact_sums(bits & np.uint32(F32.sign_bit - 1), large, np.abs(scales))
+    finer = max(exponent + 149, 0)
+    exponent, divisor = exponent - finer, max(2**24 - steps, 1)
+    radius = steps * (total << finer) + (divisor * weights.shape[1] << -149 - exponent)
+    middle = divisor * (sums << finer)
+    low, high = (_quotients(end, divisor, exponent) for end in (middle - radius, middle + radius))
+    return low, high
+
+
+def _quotients(numbers: Array, divisor: int, exponent: int) -> NDArray[np.float32]:
+    """Python integers times 2**exponent, divided and rounded once; the last bit is sticky."""
+    pairs = [divmod(abs(n) << 64, divisor) for n in numbers.reshape(-1).tolist()]
+    odd = np.array([whole | (rest > 0) for whole, rest in pairs], object).reshape(numbers.shape)
+    return rounded_sums(np.where(numbers < 0, -odd, odd), exponent - 64)
+
+
+def exact_in_every_order(
+    bits: Array, weights: I64, large: I64, scales: F64Array
+) -> NDArray[np.bool_]:
+    """Whether no float32 operation rounds or overflows, with the scales before or after the sum.
+
+    So it is where the scales are powers of two and all terms multiples of a unit of which 2**24
+    are not exceeded. In float64 that is seen exactly: up to 2**53 units sums are exact.
+
+    Args:
+        bits: as in `exact_sums`; the result is (M, N).
+        weights: as there.
+        large: as in `bounds_of_sums`.
+        scales: as there.
+
+    >>> x = np.uint32([[0x4B800000, 0x3F800000]])  # 2**24 and 1
+    >>> ones = np.ones((2, 2), np.int64)
+    >>> exact_in_every_order(x, ones, np.array([[1, 0], [1, 1]]), np.ones((2, 1))).tolist()
+    [[True, False]]
+    """
+    finite = bits & np.uint32(F32.inf_bits) < F32.inf_bits
+    x = np.abs(np.where(finite, wide(bits, F32), 0.0))[:, np.newaxis]
+    factors = np.repeat(scales, weights.shape[1] // scales.shape[1], 1)
+    terms = x * factors
+    parts, exponents = np.frexp(terms)
+    integers = (parts * 2.0**53).astype(np.int64)
+    units = np.ldexp((integers & -integers).astype(np.float64), exponents - 53)
+    unit = units.min(-1, initial=2.0**127, where=terms != 0)
+    total, plain = ((each * large).sum(-1) for each in (terms, x))
+    held = (unit >= 2.0**-149) & (total <= 2.0**24 * unit) & (np.maximum(total, plain) < 2.0**128)
+    largest = (np.abs(weights) * factors).max(1, initial=0)
+    power = (np.frexp(scales)[0] == 0.5).all(1) & (largest < 2.0**128)
+    found: NDArray[np.bool_] = held & power & finite.all(1, keepdims=True)
+    return found

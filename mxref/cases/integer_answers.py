@@ -13,14 +13,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.cases.integer_layers import (
+    exact_ends,
+    exact_sums_of,
+    exact_unpacked,
+    layer_ends,
+)
 from mxref.cases.integer_words import Question, affine, question, signed
+from mxref.cases.product_words import BOUNDS
 from mxref.cases.records import padded, stripped
+from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
 from mxref.exact import integer as slow
 from mxref.integer import affine as affine_quantization
 from mxref.integer import integer_choices as c
 from mxref.integer.rescale import rescale
 from mxref.integer.sampler import grid_sample
-from mxref.integer.weight_only import pack_int4, unpack_int4
+from mxref.integer.weight_only import linear_qcs4w, linear_qcs8w, pack_int4, unpack_int4
 
 __all__ = [
     "DEFAULT",
@@ -55,6 +63,8 @@ def choices_of(op: str, format: str) -> dict[str, tuple[str, ...]]:
         kinds = _AFFINE | ({"int32": c.Int32} if format == "int32" else {})
     elif op.endswith("_int4"):
         kinds = {"nibbles": c.Nibbles}
+    elif op in WEIGHT_ONLY_OPERATIONS:
+        kinds = {"order": c.Order} | ({"nibbles": c.Nibbles} if op == "linear_qcs4w" else {})
     elif op == "rescale" and not format.endswith("_m16"):
         kinds = {"rounding": c.Rounding}
     found = {name: tuple(member.value for member in kind) for name, kind in kinds.items()}
@@ -133,11 +143,13 @@ def fast_integers(op: str, format: str, words: NDArray[Any], policy: str) -> NDA
 
 
 def fast_integer(op: str, format: str, words: Sequence[int], policy: str) -> tuple[int, ...]:
-    """The answer of a policy to one case, by the fast path.
+    """The answer of a policy to one case, by the fast path; of weight-only layers also of `BOUNDS`.
 
     Raises:
         ValueError: it has none.
     """
+    if op in WEIGHT_ONLY_OPERATIONS and policy in BOUNDS:
+        return layer_ends(op, format, words, policy)
     asked, choices = question(op, format, words), parsed_choices(op, format, policy)
     return words_of(np.asarray(_answer(op, asked, choices)))
 
@@ -167,13 +179,17 @@ def _answer(op: str, asked: Question, choices: Mapping[str, Any]) -> NDArray[Any
         case "rescale":
             *rest, dtype, bits = a
             return rescale(*rest, dtype=dtype, bits=bits, **choices)
+        case "linear_qcs8w":
+            return linear_qcs8w(*a, **choices)
+        case "linear_qcs4w":
+            return linear_qcs4w(*a, **choices)
         case _:
             image, grid, align, padding, zero = a
             return grid_sample(image, grid, align_corners=align, padding=padding, zero_point=zero)
 
 
 def exact_integer(op: str, format: str, words: Sequence[int], policy: str) -> tuple[int, ...]:
-    """The answer of a policy to one case, by the slow twin.
+    """The answer of a policy to one case, by the slow twin; of weight-only layers also of `BOUNDS`.
 
     >>> exact_integer("pack_int4", "int4", (1, 3, 1, 2, 3), "default")
     (154, 184)
@@ -181,6 +197,8 @@ def exact_integer(op: str, format: str, words: Sequence[int], policy: str) -> tu
     Raises:
         ValueError: it has none.
     """
+    if op in WEIGHT_ONLY_OPERATIONS and policy in BOUNDS:
+        return exact_ends(op, format, words, policy)
     known = choices_of(op, format)
     chosen = {name: members[0] for name, members in known.items()}
     chosen |= parsed_choices(op, format, policy)
@@ -192,12 +210,18 @@ def exact_integer(op: str, format: str, words: Sequence[int], policy: str) -> tu
         case "pack_int4":
             rows, k = words[:2]
             codes = [signed(word) for word in words[2:]]
-            lines = [codes[i * k : i * k + k] for i in range(rows)]
-            found = [byte for line in lines for byte in slow.pack_int4(line, **chosen)]
+            parts = [codes[i * k : i * k + k] for i in range(rows)]
+            found = [byte for part in parts for byte in slow.pack_int4(part, **chosen)]
         case "unpack_int4":
-            found = _exact_unpacked(words, chosen["nibbles"])
+            rows, k = words[:2]
+            size = -(-k // 2)
+            lines = [words[2 + row * size :][:size] for row in range(rows)]
+            found = [code for line in lines for code in exact_unpacked(line, k, **chosen)]
         case "rescale":
             found = _exact_rescale(format, words, asked, chosen.get("rounding", "single"))
+        case "linear_qcs8w" | "linear_qcs4w":
+            nibbles = chosen.get("nibbles", "")
+            found = list(exact_sums_of(op, format, words, chosen["order"], nibbles))
         case _:
             found = _exact_samples(format, words, asked)
     return tuple(word & mask for word in found)
@@ -220,17 +244,6 @@ def _exact_affine(
     choices = (*(chosen[name] for name in order), chosen.get("int32", "saturate"), "float32")
     ends = case.low, case.high
     return [slow.quantize_affine(x, s, z, *ends, bits, choices) for x, s, z in pairs]
-
-
-def _exact_unpacked(words: Sequence[int], nibbles: str) -> list[int]:
-    """Codes by search: those whose bytes the slow twin packs to the given ones."""
-    rows, k = words[:2]
-    pairs = {slow.pack_int4((a, b), nibbles)[0]: (a, b) for a in range(-8, 8) for b in range(-8, 8)}
-    size, found = -(-k // 2), []
-    for row in range(rows):
-        codes = [code for byte in words[2 + row * size :][:size] for code in pairs[byte]]
-        found += codes[:k]
-    return found
 
 
 def _exact_rescale(format: str, words: Sequence[int], asked: Question, rounding: str) -> list[int]:

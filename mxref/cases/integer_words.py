@@ -13,6 +13,8 @@ operation            input words
 `rescale`            input zero point, output zero point, channels C, C multipliers,
                      C shifts, values, whose last axis has C
 `grid_sample`        align_corners, border, zero point, C, H, W, h, w, codes, grid
+`linear_qcs8w`       M, N, K, groups, scales, codes of w, x (`mxref.cases.integer_layers`)
+`linear_qcs4w`       the same with the bytes of w for its codes
 ===================  ===============================================================
 
 Formats that end in `_axis` have, between quant_max and the scale: the axis, the number of scales
@@ -28,6 +30,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mxref.cases.integer_layers import layer_arguments
+from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
 
 __all__ = [
     "FORMATS",
@@ -56,6 +61,8 @@ FORMATS: dict[str, tuple[str, ...]] = {
         "int32-int32", "int8-int8_m16",
     ),
     "grid_sample": ("int8", "uint8"),
+    "linear_qcs8w": ("int8", "int8_groups"),
+    "linear_qcs4w": ("int4", "int4_groups"),
 }  # fmt: skip
 
 
@@ -161,6 +168,8 @@ def easy_words(op: str, format: str) -> tuple[int, ...]:
             return 0, 0, 1, 1 << bits, bits, 0
         case "grid_sample":
             return 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0
+        case "linear_qcs8w" | "linear_qcs4w":
+            return 1, 1, 1, 1, _ONE, 0x88 if op == "linear_qcs4w" else 0, 0
     return (0, 1, *((0, 1, 1, 1, 1) if format.endswith("_axis") else ()), _ONE, 0, 0)
 
 
@@ -179,7 +188,7 @@ def out_digits(op: str, format: str) -> int:
     >>> out_digits("quantize_affine", "int16_axis"), out_digits("pack_int4", "int4")
     (4, 2)
     """
-    if op == "dequantize_affine":
+    if op in ("dequantize_affine", *WEIGHT_ONLY_OPERATIONS):
         return 8
     return 2 if op.endswith("_int4") else _result(format).itemsize * 2
 
@@ -200,6 +209,10 @@ def question(op: str, format: str, words: Sequence[int]) -> Question:
             return _int4(op, words)
         case "rescale":
             return _rescale(format, words)
+        case "linear_qcs8w" | "linear_qcs4w":
+            arguments = layer_arguments(op, format, words)
+            places = len(words) - arguments[0].size
+            return Question(arguments, np.dtype(np.float32), tuple(words[:2]), places)
         case _:
             return _grid_sample(format, words)
 

@@ -26,6 +26,7 @@ from mxref.cases.words import (
     OPERATIONS,
     PRODUCT_OPERATIONS,
     RULES,
+    WEIGHT_ONLY_OPERATIONS,
 )
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
@@ -127,7 +128,8 @@ def _file(header: dict[str, Any], cases: tuple[Case, ...], where: str) -> Vector
 def _columns(header: dict[str, Any], where: str) -> tuple[str, ...]:
     columns = header["columns"]
     for column in columns:
-        if header["op"] in PRODUCT_OPERATIONS and column in BOUNDS:
+        bounded = (*PRODUCT_OPERATIONS, *WEIGHT_ONLY_OPERATIONS)
+        if header["op"] in bounded and column in BOUNDS:
             continue
         try:
             if header["op"] in FORMATS:  # whose policies have one spelling

@@ -17,6 +17,7 @@ __all__ = [
     "RULES",
     "SECTIONS",
     "VARIED_OPERATIONS",
+    "WEIGHT_ONLY_OPERATIONS",
 ]
 
 #: Operations on layouts: their cases have any number of words and are compared one by one.
@@ -42,8 +43,12 @@ INTEGER_FLOATS: Mapping[str, str] = {
     "unpack_int4": "bytes",
     "rescale": "bytes",
     "grid_sample": "bytes",
+    "linear_qcs8w": "f32",
+    "linear_qcs4w": "f32",
 }
 INTEGER_OPERATIONS = tuple(INTEGER_FLOATS)
+#: Those whose answers may be inside of intervals, since the order of additions is open.
+WEIGHT_ONLY_OPERATIONS = ("linear_qcs8w", "linear_qcs4w")
 #: Operations whose cases have different numbers of words.
 VARIED_OPERATIONS = (*LAYOUT_OPERATIONS, *PRODUCT_OPERATIONS, *INTEGER_OPERATIONS)
 
@@ -88,6 +93,8 @@ MODELS: Mapping[str, str] = {
     "M20": "RESCALE: every int8 code or numbers around powers of two under 12 ratios, the ends of "
     "the value for shifts from 2 to 62, zero points, channels",
     "M21": "grid sampling: one pixel, two by two, ramps; corners, ties, coordinates outside",
+    "M22": "weight-only linear layers: every code, each lane alone, sums that no order changes, "
+    "cancellation, scales of rows and of groups, no columns, odd ones, both ends of float32",
     "M14": "binade ladder: first, middle and last significand of every exponent, both signs",
 }
 
@@ -168,6 +175,8 @@ RULES: Mapping[str, str] = {
     "Q6": "affine quantization: int32",
     "Q7": "codes back to numbers",
     "Q9": "int4 in bytes",
+    "Q10": "weight-only linear layers",
+    "Q11": "weight-only linear layers: exact in every order",
     "Q12": "RESCALE",
     "Q13": "grid sampling",
 }

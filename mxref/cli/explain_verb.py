@@ -166,7 +166,7 @@ def _words(options: argparse.Namespace) -> bool:
 
 def _cases(options: argparse.Namespace) -> bool:
     """Explain a case of the vectors; False if the name is not the id of a case."""
-    from mxref.cases.words import MODELS, OPERATIONS, RULES
+    from mxref.cases.words import INTEGER_OPERATIONS, MODELS, OPERATIONS, RULES
     from mxref.conformance.compare.failure_text import show_input, show_output
 
     op, *rest = options.name.split(".")
@@ -187,6 +187,8 @@ def _cases(options: argparse.Namespace) -> bool:
     value = show_input(file, case.inputs[0]) if len(case.inputs) == 1 else ""
     print(f"in    {value or _wrapped(words(case.inputs, file.in_digits))}")
     required = "required of everyone" if case.required else "the standard leaves the answer open"
+    if op in INTEGER_OPERATIONS:
+        required = "no standard says what is right"
     if op == "quantize" and case.rule == "MX-6.3":
         required = "the standard leaves the scale open, not the elements under it"
     print(f"rule  {case.rule}, {RULES[case.rule]}: {required}")

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from mxref.cases.answers import fast_answers
 from mxref.cases.probes import probes
 from mxref.cases.records import VectorFile, stripped
-from mxref.cases.words import DOT_OPERATIONS, LAYER_OPERATIONS
+from mxref.cases.words import DOT_OPERATIONS, LAYER_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 from mxref.conformance.compare.compare import Failure, same_answers, wanted_answers
-from mxref.conformance.compare.product_intervals import inside, layers_inside
+from mxref.conformance.compare.product_intervals import inside, layers_inside, sums_inside
 from mxref.mutants import MUTANTS, Mutant, equivalent
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_operation
@@ -122,6 +122,8 @@ def _wrong(mutant: Mutant, file: VectorFile, inputs: Words, wanted: Words) -> ND
     same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers), axis=1)
     if file.op in DOT_OPERATIONS and mutant.policy == "ocp":  # one that names an adder is held
         same |= inside(file, inputs, answers, "any")  # to its bits
+    if file.op in WEIGHT_ONLY_OPERATIONS:
+        same |= sums_inside(file, inputs, answers, "high_first")
     if file.op in LAYER_OPERATIONS:
         same |= layers_inside(file, inputs, answers, Policy.parse(mutant.policy), "any")
     return ~same

@@ -12,12 +12,14 @@ from mxref.cases.integer_answers import (
     neighbours_of,
 )
 from mxref.cases.integer_words import FORMATS, in_digits, out_digits
+from mxref.cases.product_words import BOUNDS
 from mxref.cases.records import VectorFile, padded
-from mxref.cases.words import INTEGER_FLOATS, INTEGER_OPERATIONS
+from mxref.cases.words import INTEGER_FLOATS, INTEGER_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 from mxref.golden.affine_inputs import axis_cases, code_cases, value_cases
 from mxref.golden.entries import CaseInput, Words, cases_of
 from mxref.golden.reasons import reason
 from mxref.golden.rescale_inputs import grid_cases, int4_cases, rescale_cases
+from mxref.golden.weight_only_inputs import weight_only_cases
 
 __all__ = ["integer_inputs", "integer_tasks"]
 
@@ -35,6 +37,8 @@ def integer_inputs(op: str, format: str) -> Iterable[CaseInput]:
         return int4_cases(op)
     if op == "rescale":
         return rescale_cases(format)
+    if op in WEIGHT_ONLY_OPERATIONS:
+        return weight_only_cases(op, format)
     if op == "grid_sample":
         return grid_cases(format)
     if format.endswith("_axis"):
@@ -60,10 +64,11 @@ def _file(op: str, format: str) -> VectorFile:
 
 
 def _columns(op: str, format: str, entries: list[CaseInput]) -> Iterator[str]:
-    """The first policy, and those that differ from it in one choice and in an answer."""
+    """The first policy, bounds, and the policies that differ in one choice and in an answer."""
     words = padded([entry.inputs for entry in entries])
     first = first_policy(op, format)
     yield first
+    yield from BOUNDS if op in WEIGHT_ONLY_OPERATIONS else ()
     own = fast_integers(op, format, words, first)
     for policy in neighbours_of(op, format, first):
         try:

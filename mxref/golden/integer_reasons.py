@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from mxref.bits.floats import F32
+from mxref.cases.integer_layers import exact_ends
 from mxref.cases.integer_words import affine
+from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
 from mxref.golden.entries import Why, Words
 
 __all__ = ["integer_reason"]
@@ -23,6 +26,9 @@ def integer_reason(op: str, format: str, inputs: Words, answer: Words) -> Why:
     >>> integer_reason("quantize_affine", "int8", (0, 127, 0x3F800000, 3, 0x3F000000), (3,))
     (False, 'Q3', ())
     """
+    if op in WEIGHT_ONLY_OPERATIONS:
+        rounds = F32.nan_bits in exact_ends(op, format, inputs, "bits")
+        return False, "Q10" if rounds else "Q11", ()
     if op != "quantize_affine":
         return False, _RULES[op], ()
     case = affine(format, inputs)

@@ -11,8 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from mxref.bits.float32 import fl
 from mxref.bits.floats import F32
 from mxref.bits.single import float32_patterns, float64_numbers, integer_array, single
-from mxref.bits.weighted_sums import exact_sums, one_nan, rounded_sums, with_specials
+from mxref.bits.weighted_sums import (
+    bounds_of_sums,
+    exact_sums,
+    one_nan,
+    rounded_sums,
+    with_specials,
+)
 from mxref.integer.integer_choices import Nibbles, Order, chosen
+from mxref.products.intervals import Bounds
 
 Array = NDArray[Any]
 
@@ -108,15 +115,20 @@ def linear_qcs8w(
 
 
 def linear_qcs4w(
-    x: ArrayLike, packed: ArrayLike, scales: ArrayLike, order: str | Order = "exact"
+    x: ArrayLike,
+    packed: ArrayLike,
+    scales: ArrayLike,
+    order: str | Order = "exact",
+    nibbles: str | Nibbles = "high_first",
 ) -> NDArray[np.float32]:
-    """`linear_qcs8w` with weights packed by `pack_int4`, the first in the high nibble.
+    """`linear_qcs8w` with weights packed by `pack_int4`.
 
     Args:
         x: as there, (..., K); so are scales and order.
         packed: bytes (N, ceil(K / 2)).
         scales: see there.
         order: see there.
+        nibbles: as in `pack_int4`.
 
     Raises:
         TypeError: as `linear_qcs8w`.
@@ -129,50 +141,56 @@ def linear_qcs4w(
     array([-1.  , -3.75], dtype=float32)
     """
     k = np.shape(x)[-1] if np.ndim(x) else 0
-    return linear_qcs8w(x, unpack_int4(packed, k), scales, order)
+    return linear_qcs8w(x, unpack_int4(packed, k, nibbles), scales, order)
 
 
-def linear_bounds(
-    x: ArrayLike, w: ArrayLike, scales: ArrayLike, order: str | Order
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The smallest and the largest float32 that an order can give, in any order of summation.
+def linear_bounds(x: ArrayLike, w: ArrayLike, scales: ArrayLike, order: str | Order) -> Bounds:
+    """The float32 numbers that an order can give, in any order of summation.
 
-    A fused multiply-add is within them, too. Sums that overflow on the way, to Inf or NaN, need not
-    be: the bounds do not tell of them.
+    A fused multiply-add is within them, too.
 
     Args:
-        x: as in `linear_qcs8w`, finite; both results are (..., N).
+        x: as in `linear_qcs8w`; the results are (..., N).
         w: as there.
         scales: as there.
-        order: as there; both bounds of `exact` are its result.
+        order: as there; those of `exact` are its result.
+
+    Returns:
+        As `matmul_bounds`: `lo` and `hi`, and `overflow`, which is NaN where x is infinite or
+        something on the way may be.
 
     Raises:
         TypeError: as `linear_qcs8w`.
-        ValueError: as there, and inputs that are not finite.
+        ValueError: as there.
 
     Source: SPEC_NOTES Q11; Higham, Accuracy and Stability of Numerical Algorithms, 3.1.
 
-    >>> low, high = linear_bounds(np.float32([2**24, 3]), [[0, 1]], [1.0], "offset")
+    >>> low, high, _ = linear_bounds(np.float32([2**24, 3]), [[0, 1]], [1.0], "offset")
     >>> float(low[0]) < 0 < 3 < float(high[0])
     True
     """
     which = chosen(Order, order, "order")
     bits, shape, weights, factors = _operands(x, w, scales)
-    if (bits & np.uint32(F32.inf_bits) == F32.inf_bits).any():
-        raise ValueError("x must be finite")
-    sums, exponent = exact_sums(bits, weights, factors)
-    sums, exponent, k = sums << 64, exponent - 64, weights.shape[1]
-    width: Any = 0
-    if which is not Order.EXACT:
-        offset = which is Order.OFFSET
-        large = np.abs(weights + 8) + 8 if offset else np.abs(weights)
-        magnitude = bits & np.uint32(F32.sign_bit - 1)
-        total, steps = exact_sums(magnitude, large, np.abs(factors))[0], k + 1 + offset
-        width = -(-steps * (total << 64) // (2**24 - steps))
-        # Products with a result below 2**-126 are off by 2**-150 at most.
-        width = width + 1 + (k << max(-149 - exponent, 0))
-    low, high = (rounded_sums(end, exponent) for end in (sums - width, sums + width))
-    return low.reshape(shape), high.reshape(shape)
+    if which is Order.EXACT:
+        exact = linear_qcs8w(x, w, scales)
+        return Bounds(exact, exact.copy(), exact.copy())
+    offset, magnitude = which is Order.OFFSET, bits & np.uint32(F32.sign_bit - 1)
+    large, sizes = np.abs(weights), np.abs(factors)
+    inner = fl(large * np.repeat(sizes, weights.shape[1] // sizes.shape[1], 1)).max(1, initial=0)
+    large = np.abs(weights + 8) + 8 if offset else large
+    steps = weights.shape[1] + 1 + offset
+    tops = [bounds_of_sums(magnitude, large, large, sizes, steps)[1]]
+    if which is not Order.DEQUANTIZE:
+        inner = bounds_of_sums(magnitude, large, large, np.ones((len(weights), 1)), steps)[1]
+    infinite = (magnitude >= F32.inf_bits).any(1, keepdims=True)
+    nan = (magnitude > F32.inf_bits).any(1, keepdims=True)
+    low, high = (
+        np.where(nan, np.float32(np.nan), np.where(infinite, np.float32(np.inf), end))
+        for end in bounds_of_sums(bits, weights, large, factors, steps)
+    )
+    beyond = infinite | np.isinf(tops[0]) | np.isinf(inner)
+    overflow = np.where(beyond, np.float32(np.nan), low)
+    return Bounds(*(each.reshape(shape) for each in (low, high, overflow)))
 
 
 def _operands(

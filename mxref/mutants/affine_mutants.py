@@ -56,6 +56,16 @@ def _half_up(y: Array) -> Array:
     return up
 
 
+def _half_added(y: Array) -> Array:
+    lower: Array = np.floor(y + y.dtype.type(0.5))
+    return lower
+
+
+def _half_added_by_sign(y: Array) -> Array:
+    cut: Array = np.trunc(y + np.copysign(y.dtype.type(0.5), y))
+    return cut
+
+
 def _clamped(y: Array, low: int, high: int, dtype: Any) -> Array:
     nan = -(2**31) if dtype == np.int32 else 0
     whole = np.clip(np.nan_to_num(y.astype(np.float64), nan=0.0), -(2.0**40), 2.0**40)
@@ -161,6 +171,29 @@ def _reads(run: Function, formats: tuple[str, ...] = (*_ONE_SCALE, *_AXES)) -> M
 
 
 _RIGHT, _BACK = _quantizer(), _dequantizer(_plain)
+#: Mistakes about the channels, in both directions: a letter, a name, a text, and what is changed.
+_CHANNELS = (
+    ("", "scale_of_next_channel", "takes the scale of the next channel", _next_scale),
+    (
+        "b",
+        "zero_point_of_next_channel",
+        "takes the zero point of the next channel",
+        _next_zero_point,
+    ),
+    ("c", "first_scale", "takes the first scale for all channels", _first_scale),
+    ("d", "last_axis", "takes the last axis for that of the channels", _last_axis),
+    ("e", "groups_reversed", "takes the scales of groups in reverse", _groups_swapped),
+)
+
+
+def _channels(
+    id: str, end: str, right: Function, mutant: Callable[[Function, tuple[str, ...]], Mutant]
+) -> dict[str, Mutant]:
+    return {
+        f"{id}{letter} {name}{end}: {text}": mutant(_moved(right, change), _AXES)
+        for letter, name, text, change in _CHANNELS
+    }
+
 
 AFFINE: Mutants = {
     "I1 division: divides by the scale": _quantizes(_quantizer(_divided)),
@@ -175,29 +208,29 @@ AFFINE: Mutants = {
     "I3 half_away: rounds a tie away from zero": _quantizes(_quantizer(nearest=_half_away)),
     "I3b half_up: rounds a tie up": _quantizes(_quantizer(nearest=_half_up)),
     "I3e half_added_to_codes: adds one half and rounds down": _quantizes(
-        _quantizer(nearest=lambda y: np.floor(y + y.dtype.type(0.5)))
+        _quantizer(nearest=_half_added)
     ),
+    "I3i half_added_by_sign: adds one half with the sign and cuts fractions off": _quantizes(
+        _quantizer(nearest=_half_added_by_sign)
+    ),
+    **{
+        f"I3{letter} {name}_of_quotients: divides, {text}": _quantizes(
+            _quantizer(_divided, nearest)
+        )
+        for letter, name, nearest, text in (
+            ("f", "half_away", _half_away, "and rounds a tie away from zero"),
+            ("g", "half_up", _half_up, "and rounds a tie up"),
+            ("h", "half_added", _half_added, "adds one half and rounds down"),
+            ("j", "half_added_by_sign", _half_added_by_sign, "adds one half with the sign"),
+        )
+    },
     "I3c truncated: cuts fractions off": _quantizes(_quantizer(nearest=np.trunc)),
     "I3d floored: rounds down": _quantizes(_quantizer(nearest=np.floor)),
     "I4 lowest_code_made: clamps to the dtype, not to the range": _quantizes(
         _quantizer(clamped=_whole_dtype), _NARROW
     ),
     "I5 wrapped: wraps where it should saturate": _quantizes(_quantizer(clamped=_wrapped)),
-    "I6 scale_of_next_channel: takes the scale of the next channel": _quantizes(
-        _moved(_RIGHT, _next_scale), _AXES
-    ),
-    "I6b zero_point_of_next_channel: takes the zero point of the next channel": _quantizes(
-        _moved(_RIGHT, _next_zero_point), _AXES
-    ),
-    "I6c first_scale: takes the first scale for all channels": _quantizes(
-        _moved(_RIGHT, _first_scale), _AXES
-    ),
-    "I6d last_axis: takes the last axis for that of the channels": _quantizes(
-        _moved(_RIGHT, _last_axis), _AXES
-    ),
-    "I6e groups_reversed: takes the scales of groups in reverse": _quantizes(
-        _moved(_RIGHT, _groups_swapped), _AXES
-    ),
+    **_channels("I6", "", _RIGHT, _quantizes),
     "I7 difference_wraps: subtracts the zero point in the dtype of the codes": _reads(
         _dequantizer(lambda q, s, z: (q - z.astype(q.dtype)).astype(np.float32) * s)
     ),
@@ -219,13 +252,5 @@ AFFINE: Mutants = {
     "I8 zero_point_ignored: leaves the zero point out": _reads(
         _dequantizer(lambda q, s, z: _plain(q, s, 0 * z))
     ),
-    "I9 next_scale_back: takes the scale of the next channel": _reads(
-        _moved(_BACK, _next_scale), _AXES
-    ),
-    "I9b next_zero_point_back: takes the zero point of the next channel": _reads(
-        _moved(_BACK, _next_zero_point), _AXES
-    ),
-    "I9c last_axis_back: takes the last axis for that of the channels": _reads(
-        _moved(_BACK, _last_axis), _AXES
-    ),
+    **_channels("I9", "_back", _BACK, _reads),
 }

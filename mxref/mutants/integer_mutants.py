@@ -56,6 +56,7 @@ def _rescaler(
     *,
     up: bool = True,
     always: int = 0,
+    double: bool = False,
     shift: int = 0,
     inside: bool = False,
     product: Any = np.int64,
@@ -75,7 +76,8 @@ def _rescaler(
                 whole, rest = total >> s, total & (half << 1) - 1
                 found = whole + ((rest > half) | ((rest == half) & (whole & 1 == 1)))
             else:
-                total = total + (half if up else 0) + np.where(s > 31, always, 0)
+                more = np.where(v < 0, -1, 1) << 30 if double else always
+                total = total + (half if up else 0) + np.where(s > 31, more, 0)
                 found = total + (np.int64(zout) << s if inside else 0) >> s
             found = found + (0 if inside else zout)
             info = np.iinfo(dtype)
@@ -165,6 +167,9 @@ INTEGER_OPERATIONS: Mutants = {
         _zero_point_first, ("int8-int8", "int8-uint8", "int8-int8_m16")
     ),
     "I12d int32_product: multiplies in 32 bits": _rescales(_rescaler(product=np.int32), _BITS32),
+    "I12e double_for_single: adds 2**30 by the sign where the rounding is single": _rescales(
+        _rescaler(double=True), _BITS32
+    ),
     "I13 rescale_truncated: shifts without a rounding": _rescales(_rescaler(up=False)),
     "I13b rescale_to_even: rounds a tie to even": _rescales(_rescaler(even=True)),
     "I13c rescale_wrapped: wraps where it should saturate": _rescales(

@@ -22,6 +22,7 @@ from mxref.mutants.rounding_mutants import INTEGERS, ROUNDING
 from mxref.mutants.shared_scale_mutants import SCALES
 from mxref.mutants.stochastic_mutants import STOCHASTIC
 from mxref.mutants.tensor_mutants import TENSORS
+from mxref.mutants.weight_only_mutants import WEIGHT_ONLY
 
 __all__ = ["MUTANTS"]
 
@@ -51,6 +52,7 @@ _TABLES: tuple[Mutants, ...] = (
     LINEARS,
     AFFINE,
     INTEGER_OPERATIONS,
+    WEIGHT_ONLY,
 )
 #: Every mutant, in the order of classes.
 MUTANTS: tuple[Mutant, ...] = tuple(

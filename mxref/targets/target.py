@@ -37,8 +37,15 @@ codes (m, k) and (n, k), which have a scale for each 32 elements along k, as flo
 parameter it is given the dtype of the result. m, n and k are multiples of ``MULTIPLES``, three
 integers, ``(1, 1, 32)`` unless the target says otherwise: filled up with code 00 and scale 7f.
 
+``linear(x, w, bias, block_format)`` gives y = x w' + bias from floats x (s, r, k), w (n, k) and
+bias (n,) or None, and ``linear_gradients(x, w, grad, block_format)`` the gradients of x, w and the
+bias from grad (s, r, n). Both are asked for one case at a time.
+
+Integer operations are asked for one call a case; dtypes are NumPy's:
+
+=====================  ==================================================  =========================
 function               arguments                                           returns
-=====================  ==================================================  ========================
+=====================  ==================================================  =========================
 ``quantize_affine``    float32 values, scale, zero point, quant_min,       codes of the dtype, in
                        quant_max, dtype, axis                              the values' shape
 ``dequantize_affine``  codes, scale, zero point, quant_min, quant_max,     float32 of their shape
@@ -50,20 +57,18 @@ function               arguments                                           retur
                        dtype, bits of the multipliers
 ``grid_sample``        codes (c, h, w), int16 grid (r, s, 2) with x        codes (c, r, s)
                        first, align_corners, padding, zero point
-=====================  ==================================================  ========================
+``linear_qcs8w``       float32 x (m, k), int8 w (n, k), float32 scales     float32 (m, n)
+                       (n,); (n, g) in the format ``int8_groups``
+``linear_qcs4w``       float32 x (m, k), uint8 w (n, ceil(k / 2)),         float32 (m, n)
+                       float32 scales (n,); (n, g) in ``int4_groups``
+=====================  ==================================================  =========================
 
 Scale and zero point are a float and an int, and the axis is None; or arrays, of one axis with a
 number for each index along ``axis``, or of three with one for each group along it. These
 operations have choices of their own: a target is right if one policy gives all of its answers, and
-need not say which.
-=======
-``linear(x, w, bias, block_format)`` gives y = x w' + bias from floats x (s, r, k), w (n, k) and
-bias (n,) or None, and ``linear_gradients(x, w, grad, block_format)`` the gradients of x, w and the
-bias from grad (s, r, n). Both are asked for one case at a time.
+need not say which. Of ``linear_qcs8w`` and ``linear_qcs4w`` it is right, too, if all are inside the
+bounds of float32 sums.
 
-Integer operations are asked for one call a case; dtypes are NumPy's:
-
-=====================  ==================================================  =================
 Half of the tensors are not contiguous in memory. Blocks of NVFP4 have 16 elements: ``fp4_ue4m3`` is
 asked as the MX formats are, and of ``nvfp4`` the float32 scale of the tensor is the last argument.
 Both are asked for only where ``FORMATS`` names them.

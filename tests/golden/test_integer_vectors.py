@@ -20,6 +20,7 @@ from mxref.cases.records import padded
 from mxref.cases.words import INTEGER_OPERATIONS
 from mxref.conformance import Report, target_of, verify
 from mxref.conformance.identification.integer_identification import identify_integers
+from mxref.conformance.verdict.report_text import verdict_text
 from mxref.integer import QParams
 from mxref.integer import dequantize_affine as dequantize
 from mxref.integer import quantize_affine as quantize
@@ -249,6 +250,37 @@ def test_a_bug_is_named_over_the_policy_of_the_target() -> None:
     report = report_on(module, "quantize_affine/int8.f32", "quantize_affine/int8_axis.f32")
     assert not report.passed
     assert report.verdict == "has bug I6: takes the scale of the next channel"
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize(
+    ("nearest", "nan", "bug"),
+    [
+        (lambda y: np.ceil(y - np.float32(0.5)), "lowest", ""),
+        (lambda y: np.trunc(y + np.copysign(np.float32(0.5), y)), "zero", "I3j"),
+        (lambda y: np.floor(y) + (y - np.floor(y) >= 0.5), "lowest", "I3g"),
+        (lambda y: np.floor(y + np.float32(0.5)), "error", "I3h"),
+        (lambda y: np.copysign(np.floor(np.abs(y)) + (np.abs(y) % 1 >= 0.5), y), "zero", "I3f"),
+    ],
+)
+def test_ties_of_quotients_are_named_whatever_a_nan_becomes(
+    nearest: Any, nan: str, bug: str
+) -> None:
+    def run(x: Any, scale: Any, zero: Any, low: int, high: int, dtype: Any, axis: Any) -> Any:
+        if nan == "error" and np.isnan(x).any():
+            raise ValueError("x must have no NaN")
+        codes = np.clip(nearest(x / np.float32(scale)) + np.float32(zero), low, high)
+        return np.where(np.isnan(x), 0 if nan == "zero" else low, codes).astype(dtype)
+
+    report = report_on(SimpleNamespace(quantize_affine=run), "quantize_affine/int8.f32")
+    assert not report.passed
+    if bug:
+        assert report.verdict.startswith(f"has bug {bug}: divides, ")
+    else:  # a tie rounded down
+        assert verdict_text(report).endswith(
+            "unexplained: no standard says what is right here, and no policy or profile known to "
+            "mxref gives them: a rule of its own, or a bug"
+        )
 
 
 @pytest.mark.parametrize(

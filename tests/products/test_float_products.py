@@ -169,7 +169,7 @@ def test_sums_that_are_cut_off_are_inside_the_wider_bounds() -> None:
                 for total in sums:
                     ends = [
                         [Fraction(float(end.item())) for end in
-                         float_product_bounds(x[None], w[:, None], F64, how)]
+                         float_product_bounds(x[None], w[:, None], F64, how)[:2]]
                         for how in ("nearest", "any")
                     ]  # fmt: skip
                     (least, most), (low, high) = ends

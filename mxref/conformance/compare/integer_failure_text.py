@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
+from mxref.cases.integer_layers import interval
 from mxref.cases.integer_words import affine, signed
 from mxref.cases.records import VectorFile
+from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
 from mxref.conformance.compare.compare import Failure
+from mxref.conformance.compare.product_intervals import allowed, held
 
 __all__ = ["integer_difference"]
 
@@ -22,10 +27,25 @@ def integer_difference(file: VectorFile, failure: Failure, show_float: Callable[
     want, got = failure.want, failure.got or ()
     if not want:
         return f"want an error, got {len(got)} words"
+    if file.op in WEIGHT_ONLY_OPERATIONS and len(want) == len(got):
+        return _sum_difference(file, failure, show_float)
     pairs = enumerate(zip(want, got, strict=False))
     index = next((i for i, (a, b) in pairs if a != b), min(len(want), len(got)))
     shown = [_shown(file, side[index]) if index < len(side) else "nothing" for side in (want, got)]
     return f"{_place(file, failure, index, show_float)}want {shown[0]}, got {shown[1]}"
+
+
+def _sum_difference(file: VectorFile, failure: Failure, show_float: Callable[[int], str]) -> str:
+    """The first number outside of its interval; if all are inside, the first that differs."""
+    want, got = failure.want, failure.got or ()
+    bounds = interval(file.op, file.format, failure.case.inputs)
+    wrong = ~held(bounds, np.array(got, np.uint64), file.float)
+    if not wrong.any():
+        wrong = np.array(want) != np.array(got)
+    index = int(np.argmax(wrong))
+    row, column = divmod(index, failure.case.inputs[1])
+    shown = f"want {show_float(want[index])}, got {show_float(got[index])}"
+    return f"row {row}, column {column}: {shown}: {allowed(bounds, index)}"
 
 
 def _shown(file: VectorFile, word: int) -> str:

@@ -5,11 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.integer_answers import DEFAULT, fast_integer, neighbours_of
-from mxref.cases.records import VectorFile, padded, same_width, stripped
+from mxref.bits.floats import F32
+from mxref.cases.integer_answers import (
+    DEFAULT,
+    fast_integer,
+    neighbours_of,
+    parsed_choices,
+    spelled_choices,
+)
+from mxref.cases.records import NO_WORD, VectorFile, padded, same_width, stripped
+from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
 from mxref.targets.calls import Answers
 
-__all__ = ["answers_of", "nearest"]
+__all__ = ["answers_of", "misses", "nearest", "nibbles_of"]
 
 Words = NDArray[np.uint64]
 
@@ -17,7 +25,8 @@ Words = NDArray[np.uint64]
 def nearest(file: VectorFile, inputs: Words, asked: Answers) -> tuple[str, Answers]:
     """The policy that gives most of the answers, with its own; found one choice at a time.
 
-    Choices are seen in different cases, so that each step is nearer. The default is first.
+    Choices are seen in different cases, so that each step is nearer. The default is first. The
+    order of weight-only layers is named only if it gives all answers: else additions have another.
 
     Args:
         file: the cases.
@@ -25,17 +34,26 @@ def nearest(file: VectorFile, inputs: Words, asked: Answers) -> tuple[str, Answe
         asked: the target's answers.
     """
     best, own = DEFAULT, answers_of(file, inputs, DEFAULT)
-    misses = _misses(own, asked)
-    while misses:
+    left = misses(file, own, asked)
+    while left:
         tried = []
         for policy in neighbours_of(file.op, file.format, best):
             answers = answers_of(file, inputs, policy)
-            tried.append((_misses(answers, asked), policy, answers))
+            tried.append((misses(file, answers, asked), policy, answers))
         fewest = min(tried, key=lambda one: one[0], default=None)
-        if fewest is None or fewest[0] >= misses:
+        if fewest is None or fewest[0] >= left:
             break
-        misses, best, own = fewest
+        left, best, own = fewest
+    if left and file.op in WEIGHT_ONLY_OPERATIONS:
+        chosen = parsed_choices(file.op, file.format, best)
+        best = spelled_choices(file.op, file.format, {**chosen, "order": "exact"})
+        own = answers_of(file, inputs, best)
     return best, own
+
+
+def nibbles_of(file: VectorFile, policy: str) -> str:
+    """The order of nibbles under a policy of a weight-only layer; of 8 bits no matter."""
+    return parsed_choices(file.op, file.format, policy).get("nibbles", "high_first")
 
 
 def answers_of(file: VectorFile, inputs: Words, policy: str) -> Answers:
@@ -53,10 +71,18 @@ def answers_of(file: VectorFile, inputs: Words, policy: str) -> Answers:
     return Answers(padded(rows), errors)
 
 
-def _misses(own: Answers, asked: Answers) -> int:
-    """The number of cases whose answers differ, by words or by an error."""
+def misses(file: VectorFile, own: Answers, asked: Answers) -> int:
+    """The number of cases whose answers differ, by words or by an error; NaN is one class."""
     want, got = same_width(own.words, asked.words)
+    if file.op in WEIGHT_ONLY_OPERATIONS:
+        want, got = _one_nan(want), _one_nan(got)
     same: NDArray[np.bool_] = (want == got).all(axis=1)
     for i in {*own.errors, *asked.errors}:
         same[i] = i in own.errors and i in asked.errors
     return int((~same).sum())
+
+
+def _one_nan(words: Words) -> Words:
+    """Float32 patterns with one pattern for NaN."""
+    nan = (words & np.uint64(F32.sign_bit - 1) > F32.inf_bits) & (words != np.uint64(NO_WORD))
+    return np.where(nan, np.uint64(F32.nan_bits), words)

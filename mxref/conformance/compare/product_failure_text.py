@@ -6,14 +6,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mxref.bits.floats import LAYOUTS, patterns
 from mxref.cases.linear_answers import layer_bounds, layer_place
 from mxref.cases.product_answers import bounds, groups
 from mxref.cases.product_words import pair_formats, terms
 from mxref.cases.records import Case, VectorFile
-from mxref.conformance.compare.product_intervals import held
+from mxref.conformance.compare.product_intervals import allowed, held
 from mxref.policy.policy import Policy
-from mxref.products.intervals import Bounds
 
 __all__ = ["layer_difference", "product_difference"]
 
@@ -30,20 +28,7 @@ def product_difference(
     ends = bounds(a, b, pair_formats(file.format), file.float, "any")
     count = f"{len(products)} product{'s'[: len(products) > 1]}"
     largest = float(max(map(abs, products)))
-    return f"{count} of magnitudes to {largest:.6g}, {text}: {_reach(ends, file.float)}"
-
-
-def _reach(bounds: Bounds, float: str) -> str:
-    """The first numbers that bounds allow, in words."""
-    layout = LAYOUTS[float]
-    ends = [end.reshape(-1)[:1] for end in bounds]
-    low, high, beside = (f"{int(patterns(end, layout)[0]):0{layout.width // 4}x}" for end in ends)
-    reach = "exactly" if low == high else f"or from {low} to {high}"
-    if np.isnan(ends[2]):
-        return f"{reach}, or Inf, -Inf or NaN where a sum overflows on the way"
-    if beside not in (low, high):
-        return f"{reach}, or {beside} where a sum overflows on the way"
-    return reach
+    return f"{count} of magnitudes to {largest:.6g}, {text}: {allowed(ends)}"
 
 
 def layer_difference(
@@ -72,7 +57,7 @@ def layer_difference(
         names = file.op, file.format, file.float
         ends = layer_bounds(*names, case.inputs, Policy.parse(policy), "any")
         index = int(np.argmin(held(ends, np.array(got, np.uint64), file.float)))
-        reach = f": {_reach(Bounds(*(end[index:] for end in ends)), file.float)}"
+        reach = f": {allowed(ends, index)}"
     name, left, size = layer_place(file.op, case.inputs, index)
     place = f"number {left} of {size} of {name}"
     return f"{place}: want {show_float(want[index])}, got {show_float(got[index])}{reach}"

@@ -1,4 +1,4 @@
-"""Answers to products and linear layers compared with the intervals of float32 sums."""
+"""Answers to products and layers compared with the intervals that float32 sums stay in."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import LAYOUTS, floats_from
+from mxref.bits.floats import LAYOUTS, floats_from, layout_of, patterns
+from mxref.cases.integer_layers import interval
 from mxref.cases.linear_answers import layer_bounds
 from mxref.cases.product_answers import bounds, groups
 from mxref.cases.product_words import Side, pair_formats
@@ -19,11 +20,13 @@ from mxref.products.intervals import Bounds
 
 __all__ = [
     "Rounding",
+    "allowed",
     "held",
     "inside",
     "inside_all",
     "layer_inside",
     "layers_inside",
+    "sums_inside",
     "tolerated",
 ]
 
@@ -45,6 +48,19 @@ def held(bounds: Bounds, got: Words, float: str) -> Bools:
     layout = LAYOUTS[float]
     found: Bools = bounds.hold(floats_from(got, layout))
     return found & (got <= np.iinfo(layout.uint).max)
+
+
+def allowed(bounds: Bounds, index: int = 0) -> str:
+    """What bounds allow of one of their numbers, in words."""
+    ends = [end.reshape(-1)[index] for end in bounds]
+    layout = layout_of(bounds.lo.dtype)
+    shown = [f"{int(patterns(end, layout)):0{layout.width // 4}x}" for end in ends]
+    found = "exactly" if shown[0] == shown[1] else f"or from {shown[0]} to {shown[1]}"
+    if np.isnan(ends[2]) and not np.isnan(ends[0]):
+        return f"{found}, or Inf, -Inf or NaN where a sum overflows on the way"
+    if shown[2] not in shown[:2]:
+        return f"{found}, or {shown[2]} where a sum overflows on the way"
+    return found
 
 
 def inside_all(
@@ -94,11 +110,9 @@ def layer_inside(
         db_along: as in `layer_bounds`.
     """
     names = file.op, file.format, file.float
-    ends = layer_bounds(*names, stripped(inputs), policy, rounding, db_along=db_along)
-    got = np.array(stripped(answer), np.uint64)
-    if got.shape != ends.lo.shape:
-        return np.zeros(len(ends.lo), bool)
-    return held(ends, got, file.float)
+    return _inside(
+        layer_bounds(*names, stripped(inputs), policy, rounding, db_along=db_along), file, answer
+    )
 
 
 def layers_inside(
@@ -113,3 +127,25 @@ def layers_inside(
     pairs = zip(inputs, answers, strict=True)
     each = (layer_inside(file, *pair, policy, rounding, db_along).all() for pair in pairs)
     return np.fromiter(each, bool, len(inputs))
+
+
+def sums_inside(
+    file: VectorFile, inputs: Words, answers: Words, nibbles: str, order: str = "offset"
+) -> Bools:
+    """Whether all numbers of answers about weight-only layers are inside the intervals of an order.
+
+    Those of `offset` hold those of the other orders.
+    """
+    each = (
+        _inside(interval(file.op, file.format, stripped(row), order, nibbles), file, answer).all()
+        for row, answer in zip(inputs, answers, strict=True)
+    )
+    return np.fromiter(each, bool, len(inputs))
+
+
+def _inside(bounds: Bounds, file: VectorFile, answer: Words) -> Bools:
+    """Whether each number of an answer is inside; none is of an answer of another length."""
+    got = np.array(stripped(answer), np.uint64)
+    if got.shape != bounds.lo.shape:
+        return np.zeros(len(bounds.lo), bool)
+    return held(bounds, got, file.float)

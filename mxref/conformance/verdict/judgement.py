@@ -14,7 +14,7 @@ from mxref.policy.policy import Policy
 
 __all__ = ["UNEXPLAINED", "bugs_of", "judge_rows"]
 
-#: The verdict on answers that the standard leaves open and that nothing known gives, and its text.
+#: The verdict on answers that no standard rules out and that nothing known gives.
 UNEXPLAINED = "unexplained"
 
 

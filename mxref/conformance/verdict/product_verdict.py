@@ -1,26 +1,28 @@
-"""The verdict on dot products that violate no clause and that no named accumulation gives."""
+"""The verdict on sums of products that violate no clause and that no named accumulation gives."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mxref.cases.words import PRODUCT_OPERATIONS
+from mxref.cases.words import PRODUCT_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 from mxref.conformance.verdict.describe.product_description import OUTSIDE
 from mxref.conformance.verdict.row import VerifyRow
 
 __all__ = ["accumulation_notes", "product_verdict"]
+
+_SUMS = (*PRODUCT_OPERATIONS, *WEIGHT_ONLY_OPERATIONS)
 
 
 def product_verdict(rows: Sequence[VerifyRow]) -> str:
     """The verdict where all failures are answers to products; else nothing."""
     failing = [row for row in rows if row.failures]
     answered = all(failure.got is not None for row in failing for _, failure in row.failures)
-    of_products = all(row.op in PRODUCT_OPERATIONS for row in failing)
+    of_products = all(row.op in _SUMS for row in failing)
     return OUTSIDE if failing and of_products and answered else ""
 
 
 def accumulation_notes(rows: Sequence[VerifyRow]) -> Iterator[str]:
-    """How each pair of formats adds of which nothing is wrong; failing ones are described."""
+    """How each operation and format adds of which nothing is wrong; failing ones are described."""
     for row in rows:
-        if row.op in PRODUCT_OPERATIONS and row.description is not None and not row.failures:
+        if row.op in _SUMS and row.description is not None and not row.failures:
             yield f"{row.op} {row.format}: {row.description.text}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from mxref.cases.records import VectorFile
-from mxref.cases.words import RULES
+from mxref.cases.words import INTEGER_OPERATIONS, RULES
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.failure_text import describe
 from mxref.conformance.verdict.cause.findings import Finding
@@ -68,9 +68,15 @@ def verdict_text(report: Report) -> str:
         name = f"profile {report.profile.name}"
         verdict = verdict.replace(name, f"{name} (mxref's model of {report.profile.about})", 1)
     if verdict.endswith(UNEXPLAINED):
+        failing = {row.op for row in report.rows if row.failures}
+        reason = "the standard leaves these bits open"
+        if failing <= {*INTEGER_OPERATIONS}:
+            reason = "no standard says what is right here"
+        elif failing & {*INTEGER_OPERATIONS}:
+            reason += " and has no integer operations"
         verdict += (
-            ": the standard leaves these bits open, and no policy or profile known to mxref gives "
-            "them: a rule of its own, or a bug"
+            f": {reason}, and no policy or profile known to mxref gives them: a rule of its own, "
+            "or a bug"
         )
     chosen, default = Policy.parse(report.equals or "ocp").choices(), Policy().choices()
     for name, value in chosen.items():

@@ -12,6 +12,7 @@ from mxref.conformance.compare.compare import Failure, Outcome
 from mxref.conformance.verdict.cause.causes import Cause
 from mxref.conformance.verdict.describe.description import Description
 from mxref.conformance.verdict.describe.product_description import ProductDescription
+from mxref.conformance.verdict.describe.weight_only_description import WeightOnlyDescription
 
 __all__ = ["VerifyRow", "kind_of", "kinds_covering", "listed_as"]
 
@@ -56,7 +57,7 @@ class VerifyRow:
     causes: tuple[Cause, ...] = ()  #: what gives its answers, if some of them are wrong
     sought: bool = False  #: whether causes have been looked for
     #: Where it fails, if no cause gives all of them; of products how it adds.
-    description: Description | ProductDescription | None = None
+    description: Description | ProductDescription | WeightOnlyDescription | None = None
     beside: tuple[Outcome, ...] = ()  #: its answers compared with what is nearest, if anything is
 
     @property

@@ -10,7 +10,11 @@ from dataclasses import replace
 
 from mxref.cases.answers import answerable, reads
 from mxref.cases.records import VectorFile
-from mxref.cases.words import INTEGER_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.words import (
+    INTEGER_OPERATIONS,
+    PRODUCT_OPERATIONS,
+    WEIGHT_ONLY_OPERATIONS,
+)
 from mxref.conformance.compare.compare import (
     Answered,
     Outcome,
@@ -26,6 +30,7 @@ from mxref.conformance.verdict.cause.product_causes import product_causes
 from mxref.conformance.verdict.cause.profile_causes import profile_causes
 from mxref.conformance.verdict.describe.description import Description, describe_failures
 from mxref.conformance.verdict.describe.product_description import describe_products
+from mxref.conformance.verdict.describe.weight_only_description import describe_weight_only
 from mxref.conformance.verdict.report import Report, grouped, in_words
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import Use, unsteady_rows
@@ -189,9 +194,13 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
 
     What is left beside the nearest policy or profile is said instead where that is simpler.
     """
+    complete = any(cause.complete for cause in row.causes)
+    if row.op in WEIGHT_ONLY_OPERATIONS:
+        order = None if row.failures and complete else describe_weight_only(row.outcomes)
+        return replace(row, description=order)
     if row.op in INTEGER_OPERATIONS:
         return row
-    complete = any(cause.complete for cause in row.causes)
+        return row
     if row.op in PRODUCT_OPERATIONS:
         told = None if row.failures and complete else describe_products(row.outcomes)
         return replace(row, description=told)

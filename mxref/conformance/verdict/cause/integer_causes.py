@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mxref.cases.records import same_width
+from mxref.cases.integer_answers import first_policy, parsed_choices, spelled_choices
+from mxref.cases.integer_layers import interval_of, layer_arguments
+from mxref.cases.records import same_width, stripped
 from mxref.conformance.compare.compare import Outcome, right_answers
 from mxref.conformance.compare.integer_policies import answers_of
+from mxref.conformance.compare.product_intervals import held
 from mxref.conformance.verdict.cause.causes import Cause
 from mxref.mutants import MUTANTS, Mutant
+from mxref.mutants.weight_only_mutants import OPERANDS, Operands
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_function
 
 __all__ = ["integer_causes"]
+
+Words = NDArray[np.uint64]
+#: Choices that mutants make in their own way.
+_OF_MUTANTS = ("scaling", "zero_point")
 
 
 def integer_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
@@ -26,25 +35,59 @@ def integer_causes(outcomes: Sequence[Outcome]) -> tuple[Cause, ...]:
     if any(failure.got is None for one in outcomes for failure in one.failures):
         return ()
     file = outcomes[0].file
+    near = [(one, _near(one)) for one in outcomes]
     return tuple(
         Cause("mutant", m.id, m.name, m.text, m.op, m.seen, "ocp", (), total, total)
         for m in MUTANTS
-        if m.op == file.op and file.format in m.formats and all(_gives(m, one) for one in outcomes)
+        if m.op == file.op and file.format in m.formats and all(_gives(m, *one) for one in near)
     )
 
 
-def _gives(mutant: Mutant, outcome: Outcome) -> bool:
-    """Whether a mutant gives all answers to a vector file."""
+def _near(outcome: Outcome) -> list[Words]:
+    """The answers of the policy, of its other choices, and of the first policy.
+
+    Of a mutant that scales and rounds in its own way the nearest policy may be a chance.
+    """
+    file, inputs = outcome.file, outcome.inputs
+    chosen = parsed_choices(file.op, file.format, outcome.policy)
+    others = {name: value for name, value in chosen.items() if name not in _OF_MUTANTS}
+    rest = spelled_choices(file.op, file.format, others)
+    policies = dict.fromkeys((outcome.policy, rest, first_policy(file.op, file.format)))
+    return [answers_of(file, inputs, policy).words for policy in policies]
+
+
+def _gives(mutant: Mutant, outcome: Outcome, near: Sequence[Words]) -> bool:
+    """Whether a mutant gives all answers to a vector file, over some answers that are near.
+
+    Of weight-only layers the answers may be sums of what the mutant reads, in any order.
+    """
     if mutant.run is None:
         return False
     file, inputs = outcome.file, outcome.inputs
+    if mutant.id in OPERANDS:
+        return _sums_of(OPERANDS[mutant.id], outcome)
     found = call_function(mutant.run, file, inputs)
     if found.errors:
         return False
     meant = right_answers(file, inputs, Policy()).words
-    own, wrong = same_width(answers_of(file, inputs, outcome.policy).words, found.words)
-    if meant.shape != wrong.shape:
-        return False
-    made, got = same_width(np.where(wrong == meant, own, wrong), outcome.answers)
     kept = [i for i in range(len(inputs)) if i not in outcome.errors]
-    return np.array_equal(made[kept], got[kept])
+    for one in near:
+        own, wrong = same_width(one, found.words)
+        if meant.shape != wrong.shape:
+            return False
+        made, got = same_width(np.where(wrong == meant, own, wrong), outcome.answers)
+        if np.array_equal(made[kept], got[kept]):
+            return True
+    return False
+
+
+def _sums_of(operands: Operands, outcome: Outcome) -> bool:
+    """Whether all answers are inside the intervals of wrong operands."""
+    file = outcome.file
+    for row, answer in zip(outcome.inputs, outcome.answers, strict=True):
+        arguments = layer_arguments(file.op, file.format, stripped(row))
+        bounds = interval_of(*operands(*arguments))
+        got = np.array(stripped(answer), np.uint64)
+        if got.shape != bounds.lo.shape or not held(bounds, got, file.float).all():
+            return False
+    return True
