@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from mxref.cases.integer_answers import DEFAULT, fast_integer, neighbours_of
 from mxref.cases.records import VectorFile, padded, same_width, stripped
-from mxref.targets.calls import Answers
+from mxref.targets.calls import Answers, without_cases
+from mxref.targets.target import Target
 
-__all__ = ["answers_of", "nearest"]
+__all__ = ["answers_of", "decided", "nearest"]
 
 Words = NDArray[np.uint64]
 
@@ -36,6 +37,32 @@ def nearest(file: VectorFile, inputs: Words, asked: Answers) -> tuple[str, Answe
             break
         misses, best, own = fewest
     return best, own
+
+
+def decided(target: Target, file: VectorFile, policy: str, inputs: Words) -> str:
+    """Of the policies that a file does not tell from one, that which is nearest to other answers.
+
+    Args:
+        target: the implementation.
+        file: the cases that it was asked.
+        policy: the policy nearest to its answers; it is returned if no other one is nearer.
+        inputs: the words of other questions.
+    """
+    alike, words = {policy: None}, file.input_words()
+    own = answers_of(file, words, policy)
+    seen, left = {policy}, [policy]
+    while left:
+        for other in neighbours_of(file.op, file.format, left.pop()):
+            if other not in seen:
+                seen.add(other)
+                if not _misses(own, answers_of(file, words, other)):
+                    alike[other] = None
+                    left.append(other)
+    if len(alike) == 1:
+        return policy
+    like = without_cases(file.op, file.format, file.float)
+    asked = target.ask(like, inputs)
+    return min(alike, key=lambda one: _misses(answers_of(like, inputs, one), asked))
 
 
 def answers_of(file: VectorFile, inputs: Words, policy: str) -> Answers:
