@@ -190,7 +190,7 @@ def _decided(target: Target, one: Answered, seed: int) -> Answered:
     else:
         words = drawn(file.op, file.format, file.float, _DECIDING, seed)
     policy = one.judged(Policy()).policy
-    chosen = decided(target, file, policy, words)
+    chosen = decided(target, file, one.inputs, policy, words)
     return one if chosen == policy else replace(one, choices=chosen)
 
 

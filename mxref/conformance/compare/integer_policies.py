@@ -39,23 +39,23 @@ def nearest(file: VectorFile, inputs: Words, asked: Answers) -> tuple[str, Answe
     return best, own
 
 
-def decided(target: Target, file: VectorFile, policy: str, inputs: Words) -> str:
-    """Of the policies that a file does not tell from one, that which is nearest to other answers.
+def decided(target: Target, file: VectorFile, known: Words, policy: str, inputs: Words) -> str:
+    """Of the policies that some cases do not tell from one, the one nearest to other answers.
 
     Args:
         target: the implementation.
-        file: the cases that it was asked.
+        file: the operation and format.
+        known: the words of the cases.
         policy: the policy nearest to its answers; it is returned if no other one is nearer.
         inputs: the words of other questions.
     """
-    alike, words = {policy: None}, file.input_words()
-    own = answers_of(file, words, policy)
+    alike, own = {policy: None}, answers_of(file, known, policy)
     seen, left = {policy}, [policy]
     while left:
         for other in neighbours_of(file.op, file.format, left.pop()):
             if other not in seen:
                 seen.add(other)
-                if not _misses(own, answers_of(file, words, other)):
+                if not _misses(own, answers_of(file, known, other)):
                     alike[other] = None
                     left.append(other)
     if len(alike) == 1:

@@ -309,7 +309,7 @@ def away(x: Any, scale: Any, zero: Any, low: int, high: int, dtype: Any, axis: A
     with np.errstate(all="ignore"):
         y = np.float32(x) * inverse
         tie = (
-            (np.abs(y) < 1 << 22)
+            (np.abs(np.abs(y) % 64 - 30) < 20)
             & (y - np.floor(y) == 0.5)
             & (np.abs(y) > 140)
             & (np.abs(y) < 8000)
