@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ from mxref.policy.choices import ScalePlace, Tail
 from mxref.policy.policy import READS, Policy
 
 __all__ = [
+    "AnyPolicy",
     "answerable",
     "choices_read",
     "codes_under_scale",
@@ -48,6 +49,8 @@ __all__ = [
     "reads",
 ]
 
+#: A policy; of integer operations it is the spelling of their own choices.
+AnyPolicy: TypeAlias = Policy | str
 #: The kind of tensor scale in the vectors of two-level formats, for each arithmetic.
 _KINDS = {"exact": TensorScaleKind.FACTOR, "torchao": TensorScaleKind.FACTOR}
 
@@ -65,7 +68,7 @@ def reads(op: str) -> tuple[str, ...]:
     return READS["encode" if op == "encode_stochastic" else op]
 
 
-def answerable(op: str, format: str, slot: str, policy: Policy) -> bool:
+def answerable(op: str, format: str, slot: str, policy: AnyPolicy) -> bool:
     """Whether the cases of a file have an answer under a policy.
 
     Args:
@@ -77,6 +80,8 @@ def answerable(op: str, format: str, slot: str, policy: Policy) -> bool:
     >>> answerable("unpack", "e2m1", "halves", Policy())
     False
     """
+    if isinstance(policy, str):
+        return True
     layout = policy.layout
     match op:
         case "unpack":
@@ -107,12 +112,14 @@ def answerable(op: str, format: str, slot: str, policy: Policy) -> bool:
     return kind and set(changed) <= known
 
 
-def choices_read(op: str, policy: Policy) -> dict[str, str]:
+def choices_read(op: str, policy: AnyPolicy) -> dict[str, str]:
     """The choices of a policy that an operation reads and that differ from `ocp`, by name.
 
     >>> choices_read("encode", Policy.parse("ocp+rounding=to_odd+scale_rule=ceil"))
     {'rounding': 'to_odd'}
     """
+    if isinstance(policy, str):
+        return {}
     default, wanted = Policy().choices(), reads(op)
     return {
         name: value
@@ -137,7 +144,7 @@ _EXACT_NAMES = {"scale_rule": "rule", "scale_rounding": "rounding"}
 
 
 def exact_answer(
-    op: str, format: str, float: str, words: Sequence[int], policy: Policy
+    op: str, format: str, float: str, words: Sequence[int], policy: AnyPolicy
 ) -> tuple[int, ...]:
     """The output words of one case, by the slow twin.
 
@@ -148,12 +155,12 @@ def exact_answer(
 
 
 def exact_answers(
-    op: str, format: str, float: str, questions: Iterable[Sequence[int]], policy: Policy
+    op: str, format: str, float: str, questions: Iterable[Sequence[int]], policy: AnyPolicy
 ) -> list[tuple[int, ...]]:
     """The output words of many cases, by the slow twin."""
-    if op in INTEGER_OPERATIONS:
-        first = first_policy(op, format)
-        return [exact_integer(op, format, w, first) for w in questions]
+    if isinstance(policy, str) or op in INTEGER_OPERATIONS:
+        name = policy if isinstance(policy, str) else first_policy(op, format)
+        return [exact_integer(op, format, w, name) for w in questions]
     if op in LAYER_OPERATIONS:
         return [exact_layer(op, format, float, w, str(policy)) for w in questions]
     if op in DOT_OPERATIONS:
@@ -218,11 +225,12 @@ def _exact_scaled(
 
 
 def fast_answers(
-    op: str, format: str, float: str, words: NDArray[Any], policy: Policy
+    op: str, format: str, float: str, words: NDArray[Any], policy: AnyPolicy
 ) -> NDArray[Any]:
     """The output words of many cases, one a row, by the fast path."""
-    if op in INTEGER_OPERATIONS:
-        return fast_integers(op, format, words, first_policy(op, format))
+    if isinstance(policy, str) or op in INTEGER_OPERATIONS:
+        name = policy if isinstance(policy, str) else first_policy(op, format)
+        return fast_integers(op, format, words, name)
     if op in LAYER_OPERATIONS:
         return padded([fast_layer(op, format, float, stripped(row), str(policy)) for row in words])
     if op in DOT_OPERATIONS:

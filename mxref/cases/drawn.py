@@ -7,18 +7,17 @@ code in the vectors.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout
+from mxref.cases.drawn_integers import INTEGER_QUESTIONS, drawn_integers
 from mxref.cases.drawn_layers import SHAPES, layer_words
+from mxref.cases.draws import Draws, Ints, Words
 from mxref.cases.grid import grid
 from mxref.cases.random_blocks import random_blocks
 from mxref.cases.records import padded
-from mxref.cases.splitmix import splitmix64
 from mxref.cases.words import LAYER_OPERATIONS
 from mxref.formats.catalog import (
     OTHER_BLOCK_FORMATS,
@@ -30,9 +29,6 @@ from mxref.formats.catalog import (
 
 __all__ = ["QUESTIONS", "drawn"]
 
-Words = NDArray[np.uint64]
-Ints = NDArray[np.int64]
-
 #: Questions of each operation, format and float type, if these are not all there are.
 QUESTIONS = {
     "encode": 1 << 15,
@@ -43,6 +39,7 @@ QUESTIONS = {
     "dequantize": 1 << 12,
     "linear": 48,
     "linear_gradients": 36,
+    **INTEGER_QUESTIONS,
 }
 #: Widths of random bits and scales of tensors: each is a call of its own.
 _WIDTHS = np.array([1, 2, 4, 8, 11, 16, 23, 32])
@@ -66,13 +63,16 @@ def drawn(op: str, format: str, float: str, count: int, seed: int = 0) -> Words:
     """
     if op not in QUESTIONS:
         return np.zeros((0, 1), np.uint64)
+    draws = Draws(f"{seed} {op} {format} {float}")
+    if op in INTEGER_QUESTIONS:
+        return drawn_integers(op, format, count, draws)
     if op in LAYER_OPERATIONS:
         layers = (
             layer_words(op, format, float, SHAPES[i % len(SHAPES)], (seed + 1 << 20) + i)
             for i in range(min(count, QUESTIONS[op]))
         )
         return padded(list(layers))
-    layout, draws = LAYOUTS[float], _Draws(f"{seed} {op} {format} {float}")
+    layout = LAYOUTS[float]
     if op in ("encode", "encode_scale", "shared_scale") and layout.width == 16:
         patterns = np.arange(1 << (15 if op == "shared_scale" else 16), dtype=np.uint64)
         return patterns[:, np.newaxis]
@@ -98,37 +98,14 @@ def drawn(op: str, format: str, float: str, count: int, seed: int = 0) -> Words:
     return _blocks(draws, block.element, layout, count)
 
 
-class _Draws:
-    """Random words of a seed, each array from a stream of its own."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self._stream = name, 0
-
-    def words(self, shape: tuple[int, ...]) -> Words:
-        """Random words of 64 bits."""
-        self._stream += 1
-        text = f"{self.name} {self._stream}".encode()
-        seed = int.from_bytes(hashlib.sha256(text).digest()[:7], "big")
-        return splitmix64(seed, int(np.prod(shape))).reshape(shape)
-
-    def below(self, shape: tuple[int, ...], limit: int) -> Ints:
-        """Integers from 0 to limit - 1."""
-        return (self.words(shape) % np.uint64(limit)).astype(np.int64)
-
-    def one_in(self, shape: tuple[int, ...], n: int) -> NDArray[np.bool_]:
-        """True once in n times."""
-        found: NDArray[np.bool_] = self.below(shape, n) == 0
-        return found
-
-
-def _signed(draws: _Draws, magnitudes: Ints, layout: FloatLayout, *, signs: bool = True) -> Words:
+def _signed(draws: Draws, magnitudes: Ints, layout: FloatLayout, *, signs: bool = True) -> Words:
     """Magnitude patterns with random signs."""
     words = magnitudes.astype(np.uint64)
     negative = draws.one_in(magnitudes.shape, 2) & signs
     return words | np.where(negative, np.uint64(layout.sign_bit), np.uint64(0))
 
 
-def _near(draws: _Draws, fmt: ElementFormat, layout: FloatLayout, shape: tuple[int, ...]) -> Ints:
+def _near(draws: Draws, fmt: ElementFormat, layout: FloatLayout, shape: tuple[int, ...]) -> Ints:
     """Magnitude patterns at and around numbers and midpoints of a format."""
     numbers, middles = grid(fmt, layout)
     points = np.array([bits for bits in (*numbers, *middles) if bits < layout.inf_bits])
@@ -147,7 +124,7 @@ def _near(draws: _Draws, fmt: ElementFormat, layout: FloatLayout, shape: tuple[i
     return clipped
 
 
-def _of_binades(draws: _Draws, layout: FloatLayout, shape: tuple[int, ...]) -> Ints:
+def _of_binades(draws: Draws, layout: FloatLayout, shape: tuple[int, ...]) -> Ints:
     """Magnitude patterns: half of any kind, the others within 3 ulp of a step of a scale rule."""
     m = layout.mantissa_bits
     field = draws.below(shape, layout.inf_bits >> m)
@@ -166,7 +143,7 @@ def _times_power(magnitudes: Ints, k: Ints, layout: FloatLayout) -> Ints:
     return np.where(normal, magnitudes + (k << m), 0)
 
 
-def _blocks(draws: _Draws, fmt: ElementFormat, layout: FloatLayout, count: int) -> Words:
+def _blocks(draws: Draws, fmt: ElementFormat, layout: FloatLayout, count: int) -> Words:
     """Blocks of eight kinds in turns, so that each kind follows every other."""
     kinds: Mapping[int, Callable[[int], Words]] = {
         0: lambda n: random_blocks(draws.name, layout, fmt, n, specials=True),
@@ -186,7 +163,7 @@ def _blocks(draws: _Draws, fmt: ElementFormat, layout: FloatLayout, count: int) 
     return words
 
 
-def _powers(draws: _Draws, layout: FloatLayout, count: int) -> Ints:
+def _powers(draws: Draws, layout: FloatLayout, count: int) -> Ints:
     """Exponents of the scales of blocks: near 0, or anywhere."""
     near = draws.below((count, 1), 9) - 4
     reach = min(layout.bias - 1, 150)
@@ -200,7 +177,7 @@ def _put(magnitudes: Ints, lanes: Ints, values: Ints) -> Ints:
     return magnitudes
 
 
-def _near_ties(draws: _Draws, fmt: ElementFormat, layout: FloatLayout, count: int) -> Words:
+def _near_ties(draws: Draws, fmt: ElementFormat, layout: FloatLayout, count: int) -> Words:
     """Near ties of elements under scales of any size, set by one lane."""
     m = layout.mantissa_bits
     found = _near(draws, fmt, layout, (count, 32))
@@ -211,7 +188,7 @@ def _near_ties(draws: _Draws, fmt: ElementFormat, layout: FloatLayout, count: in
     return _signed(draws, _times_power(found, _powers(draws, layout, count), layout), layout)
 
 
-def _like_data(draws: _Draws, layout: FloatLayout, count: int) -> Words:
+def _like_data(draws: Draws, layout: FloatLayout, count: int) -> Words:
     """Numbers that get twice as rare with each binade, as those of weights do."""
     m = layout.mantissa_bits
     low = draws.words((count, 32))
@@ -222,7 +199,7 @@ def _like_data(draws: _Draws, layout: FloatLayout, count: int) -> Words:
     return _signed(draws, found, layout)
 
 
-def _sparse(draws: _Draws, layout: FloatLayout, count: int) -> Words:
+def _sparse(draws: Draws, layout: FloatLayout, count: int) -> Words:
     """Blocks of zeros with one to three numbers, often equal ones."""
     top = _of_binades(draws, layout, (count, 1))
     top = np.where(top >= layout.inf_bits, 1, top)
@@ -234,7 +211,7 @@ def _sparse(draws: _Draws, layout: FloatLayout, count: int) -> Words:
     return _signed(draws, found, layout)
 
 
-def _far_below(draws: _Draws, layout: FloatLayout, count: int) -> Words:
+def _far_below(draws: Draws, layout: FloatLayout, count: int) -> Words:
     """Elements up to 90 binades below the largest: significands 1, 1.5, all ones, or any."""
     m = layout.mantissa_bits
     top = layout.bias + np.abs(_powers(draws, layout, count))
@@ -248,7 +225,7 @@ def _far_below(draws: _Draws, layout: FloatLayout, count: int) -> Words:
     return _signed(draws, np.minimum(found, layout.inf_bits - 1), layout)
 
 
-def _specials(draws: _Draws, layout: FloatLayout, count: int) -> Words:
+def _specials(draws: Draws, layout: FloatLayout, count: int) -> Words:
     """NaN and infinities beside zeros, beside each other, and beside numbers."""
     plain = _like_data(draws, layout, count).astype(np.int64) & (layout.sign_bit - 1)
     zeros = draws.one_in((count, 1), 3)
@@ -263,7 +240,7 @@ def _specials(draws: _Draws, layout: FloatLayout, count: int) -> Words:
     return _signed(draws, found, layout)
 
 
-def _amax_steps(draws: _Draws, layout: FloatLayout, count: int) -> Words:
+def _amax_steps(draws: Draws, layout: FloatLayout, count: int) -> Words:
     """Amax at and around steps of scale rules, at 64ths of a binade, and constant blocks."""
     m = layout.mantissa_bits
     field = np.clip(layout.bias + _powers(draws, layout, count), 1, (layout.inf_bits >> m) - 1)
@@ -276,7 +253,7 @@ def _amax_steps(draws: _Draws, layout: FloatLayout, count: int) -> Words:
     return _signed(draws, _put(others, draws.below((count, 1), 32), amax), layout)
 
 
-def _scales_and_codes(draws: _Draws, block: BlockFormat, count: int) -> Words:
+def _scales_and_codes(draws: Draws, block: BlockFormat, count: int) -> Words:
     """Any scale with any codes, behind one of few scales of tensors if the format has one."""
     codes = draws.below((count, block.elements_per_block), block.element.code_count)
     scales = draws.below((count, 1), block.scale.code_count)
@@ -286,14 +263,14 @@ def _scales_and_codes(draws: _Draws, block: BlockFormat, count: int) -> Words:
     return np.concatenate([_tensor_scales(draws, count), words], axis=1)
 
 
-def _tensor_scales(draws: _Draws, count: int) -> Words:
+def _tensor_scales(draws: Draws, count: int) -> Words:
     """One of few normal float32 numbers for each block."""
     fields = draws.below((_TENSORS,), 120) + F32.bias - 60
     some = fields << F32.mantissa_bits | draws.below((_TENSORS,), 1 << F32.mantissa_bits)
     return some[draws.below((count, 1), _TENSORS)].astype(np.uint64)
 
 
-def _scaled_blocks(draws: _Draws, block: BlockFormat, layout: FloatLayout, count: int) -> Words:
+def _scaled_blocks(draws: Draws, block: BlockFormat, layout: FloatLayout, count: int) -> Words:
     """Near ties of elements under scales that are small floats, and any numbers in their reach."""
     size, fmt = block.elements_per_block, block.element
     numbers, middles = grid(fmt, LAYOUTS["f64"])

@@ -36,6 +36,7 @@ __all__ = [
     "exact_integer",
     "fast_integer",
     "fast_integers",
+    "fast_result",
     "first_policy",
     "neighbours_of",
     "parsed_choices",
@@ -151,7 +152,7 @@ def fast_integer(op: str, format: str, words: Sequence[int], policy: str) -> tup
     if op in WEIGHT_ONLY_OPERATIONS and policy in BOUNDS:
         return layer_ends(op, format, words, policy)
     asked, choices = question(op, format, words), parsed_choices(op, format, policy)
-    return words_of(np.asarray(_answer(op, asked, choices)))
+    return words_of(np.asarray(fast_result(op, asked, choices)))
 
 
 def words_of(result: NDArray[Any]) -> tuple[int, ...]:
@@ -163,7 +164,12 @@ def words_of(result: NDArray[Any]) -> tuple[int, ...]:
     return tuple(result.reshape(-1).view(f"u{result.dtype.itemsize}").tolist())
 
 
-def _answer(op: str, asked: Question, choices: Mapping[str, Any]) -> NDArray[Any]:
+def fast_result(op: str, asked: Question, choices: Mapping[str, Any]) -> NDArray[Any]:
+    """The result of a call under some choices, by the fast path.
+
+    Raises:
+        ValueError: it has none.
+    """
     a = asked.arguments
     match op:
         case "quantize_affine" | "dequantize_affine":

@@ -147,7 +147,7 @@ def affine(format: str, words: Sequence[int]) -> Affine:
     numbers = np.repeat(numbers, dims[place] // count, place)
     which = tuple(np.broadcast_to(numbers, dims).reshape(-1).tolist())
     zeros = tuple(map(signed, rest[5 + total : 5 + 2 * total]))
-    shape = (count,) if total == count else grouped
+    shape = (count,) if count == dims[place] else grouped
     scales, values = rest[5 : 5 + total], rest[5 + 2 * total :]
     return Affine(low, high, axis, dims, shape, scales, zeros, values, which, 7 + 2 * total)
 

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from mxref.cases.records import refuse_unknown_names
+from mxref.cases.words import INTEGER_OPERATIONS
 from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table, print_text
 from mxref.cli.target_arguments import (
     add_comparison_options,
@@ -53,6 +54,13 @@ def _under(row: FuzzRow) -> str:
     return f"under {row.policy}" if row.profile is None else f"of profile {row.profile}"
 
 
+def _by(row: FuzzRow, policy: Policy) -> str:
+    """What a row was compared with; integers have policies of their own."""
+    if row.profile:
+        return f"profile {row.profile}"
+    return row.policy if row.op in INTEGER_OPERATIONS else str(policy)
+
+
 def _run(options: argparse.Namespace) -> int:
     try:
         import mxref.strategies  # noqa: F401 - its ImportError says what to install
@@ -94,7 +102,7 @@ def _search(options: argparse.Namespace, target: Target) -> int:
     print_table(header, [(r.op, r.format, r.float, str(r.examples), said) for r, said in table])
     word, told = "PASS" if passed else "FAIL", f"; {ending}" if ending else ""
     searched = f"{len(rows)} searched, {wrong} with a wrong answer" if rows else "nothing covered"
-    by = [f"profile {row.profile}" if row.profile else str(policy) for row in rows] or [str(policy)]
+    by = [_by(row, policy) for row in rows] or [str(policy)]
     print_text(
         f"{word} {target.name}: {searched}, compared with {', '.join(dict.fromkeys(by))}{told}"
     )

@@ -74,7 +74,7 @@ def unpack_int4(packed: ArrayLike, k: int, nibbles: str | Nibbles = "high_first"
     if (k + 1) // 2 != bytes_.shape[-1]:
         raise ValueError(f"k must be the codes of {bytes_.shape[-1]} bytes, got {k}")
     both = [bytes_ >> 4, bytes_ & 15][:: 1 if high_first else -1]
-    codes = np.stack(both, -1).reshape(*bytes_.shape[:-1], -1)[..., :k]
+    codes = np.stack(both, -1).reshape(*bytes_.shape[:-1], 2 * bytes_.shape[-1])[..., :k]
     return (codes - 8).astype(np.int8)
 
 

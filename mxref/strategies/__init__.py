@@ -29,6 +29,7 @@ except ImportError:
 
 from mxref.strategies.for_blocks import blocks, coded_blocks, codes, scale_codes
 from mxref.strategies.for_floats import near_scale_limits, near_thresholds, patterns, values
+from mxref.strategies.for_integers import integer_cases
 from mxref.strategies.for_policies import policies
 from mxref.strategies.for_tensors import tensors
 
@@ -36,6 +37,7 @@ __all__ = [
     "blocks",
     "coded_blocks",
     "codes",
+    "integer_cases",
     "near_scale_limits",
     "near_thresholds",
     "patterns",

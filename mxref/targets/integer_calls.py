@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.integer_answers import words_of
 from mxref.cases.integer_words import Question, question
 from mxref.cases.records import VectorFile, padded, stripped
 from mxref.targets.returned import AnswerError, array_of
 
-__all__ = ["call_integers"]
+__all__ = ["call_integers", "result_words"]
 
 
 def call_integers(
@@ -27,14 +26,20 @@ def call_integers(
     rows = []
     for row in inputs:
         asked = question(file.op, file.format, stripped(row))
-        rows.append(_words(function(*asked.arguments), asked))
+        rows.append(result_words(function(*asked.arguments), asked))
     return padded(rows)
 
 
-def _words(result: object, asked: Question) -> tuple[int, ...]:
+def result_words(result: object, asked: Question) -> NDArray[Any]:
+    """The words of a result.
+
+    Raises:
+        AnswerError: another shape or dtype.
+    """
     array = array_of(result)
     if array.dtype != asked.dtype:
         raise AnswerError(f"the result must be {asked.dtype}, got {array.dtype}")
     if array.shape != asked.shape:
         raise AnswerError(f"the result must have shape {asked.shape}, got {array.shape}")
-    return words_of(np.ascontiguousarray(array))
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return flat.view(f"u{flat.dtype.itemsize}")

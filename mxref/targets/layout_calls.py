@@ -121,8 +121,10 @@ def strided(values: NDArray[Any], kind: int, filler: int) -> NDArray[Any]:
     if kind % 3 == 1:
         return values.T.copy().T
     if kind % 3 == 2:
-        return values[::-1, ::-1].copy()[::-1, ::-1]
-    rows, columns = values.shape
-    larger = np.full((rows + 2, 2 * columns + 1), filler, values.dtype)
-    larger[1:-1, 1::2] = values
-    return larger[1:-1, 1::2]
+        backwards = (slice(None, None, -1),) * values.ndim
+        return values[backwards].copy()[backwards]
+    larger = [*(n + 2 for n in values.shape[:-1]), 2 * values.shape[-1] + 1]
+    every_other = (*[slice(1, -1)] * (values.ndim - 1), slice(1, None, 2))
+    found = np.full(larger, filler, values.dtype)[every_other]
+    found[...] = values
+    return found

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
-from mxref.cases.words import VARIED_OPERATIONS
+from mxref.cases.words import INTEGER_OPERATIONS, VARIED_OPERATIONS
 from mxref.conformance.checking.memory import laid
 from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.conformance.verdict.uses import Use
@@ -25,6 +25,7 @@ __all__ = [
     "FIRST",
     "LARGE",
     "SMALL",
+    "TELLING",
     "Call",
     "Ways",
     "ask_nothing",
@@ -44,6 +45,8 @@ SMALL = (
 )  # fmt: skip
 #: Rows of a call that one float type of a format is asked with; the last is beyond 16 bits.
 LARGE = (1023, 1024, 1025, 4095, 4096, 4097, 65_573)
+#: Sizes of the calls that tell what wrong ones have in common.
+TELLING = (*range(1, 41), 48, 56, 96, 100, 160, 192, 200, 320, 384, 500, 512, 640, 1000)
 #: Rows of the calls whose arrays lie elsewhere in memory, and the offsets of those in items.
 _MOVED = ((33, 1), (64, 3), (257, 1))
 _STRIDED = 33
@@ -202,7 +205,9 @@ class Ways:
 
 
 def elements_of(file: VectorFile, rows: int) -> int:
-    """The number of elements in a call with some rows of a file."""
+    """The number of elements in a call with some rows of a file; of integers by rule of thumb."""
+    if file.op in INTEGER_OPERATIONS:
+        return rows * 64
     width = len(file.cases[0].inputs) if file.op in ("quantize", "dequantize") else 1
     return rows * width
 

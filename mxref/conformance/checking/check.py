@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.cases.answers import AnyPolicy
 from mxref.cases.drawn import QUESTIONS, drawn
+from mxref.cases.drawn_integers import INTEGER_QUESTIONS
 from mxref.cases.records import VectorFile
 from mxref.cases.words import (
     DOT_OPERATIONS,
@@ -28,13 +30,16 @@ from mxref.conformance.checking.batches import (
     refusals,
 )
 from mxref.conformance.checking.computed import Compared, compare_computed
-from mxref.conformance.checking.layout_questions import Subject
-from mxref.conformance.checking.layout_sizes import ask_layouts
+from mxref.conformance.checking.integer_questions import IntegerSubject
+from mxref.conformance.checking.layout_questions import LayoutSubject
 from mxref.conformance.checking.level_two import ask_families
+from mxref.conformance.checking.many_sizes import ask_sizes
 from mxref.conformance.checking.product_outputs import ask_outputs
 from mxref.conformance.checking.product_shapes import ask_shapes
+from mxref.conformance.checking.replies import Subject
 from mxref.conformance.checking.steadiness import changed_answers, judge_calls
 from mxref.conformance.compare.compare import Answered, asked
+from mxref.conformance.compare.integer_policies import decided
 from mxref.conformance.verdict.product_verdict import accumulation_notes
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
@@ -52,8 +57,13 @@ __all__ = ["PACES", "Extent", "check"]
 #: The largest number of elements in a call, by the time that the vectors took for a million.
 PACES = ((5.0, 2_200_000), (15.0, 140_000), (60.0, 9_000), (float("inf"), 1_100))
 #: Elements that a call with few of them counts as, so that its start does not look like slowness;
-#: a call about a layout is small.
-_LEAST, _LEAST_OF_LAYOUT = 1000, 100
+#: a call about a layout or of integers is small.
+_LEAST = 1000
+_LEAST_OF_CASE = dict.fromkeys(LAYOUT_OPERATIONS, 100) | dict.fromkeys(INTEGER_OPERATIONS, 500)
+
+
+#: Questions that decide between policies of integers.
+_DECIDING = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +109,8 @@ def check(
     if isinstance(target, PythonTarget) and extent.elements != 0:
         first_calls([(target.operations[file.op], file) for file in covered])
     answered, pace = _timed(target, covered)
+    if extent.search or extent.elements != 0:
+        answered = [_decided(target, one, extent.seed) for one in answered]
     files_of = {one.file.stem: [one] for one in answered}
     first = with_rows(report, list(files_of.values()), why=False)
     if not answered or not isinstance(target, PythonTarget | ResultsTarget):
@@ -118,12 +130,12 @@ def check(
             scope = replace(scope, notes=(f"{slow} {most:,} (--sizes N)", *scope.notes))
     first = with_rows(first, list(files_of.values()), uses)
     if isinstance(target, PythonTarget) and others:
-        layouts, scope = _layouts(target, first, most, scope)
+        sized, scope = _sized(target, first, most, scope)
         some = [one.file for one in answered if len(one.answers.errors) < len(one.file.cases)]
         empty, notes = ask_nothing(target, some)
         products = _products(first)
         shapes, asked_for = ask_shapes(target.operations.get("matmul", len), products, most)
-        uses += [*layouts, *empty, *shapes]
+        uses += [*sized, *empty, *shapes]
         scope = replace(scope, notes=(*scope.notes, *notes, *asked_for))
     scope = replace(scope, seed=extent.seed, level=extent.level, elements=most)
     asked_by = list(_asked_by(first, uses, listing=extent.listing))
@@ -146,7 +158,8 @@ def check(
         if one.outcome is not None:
             file = one.outcome.file
             given = Answers(one.outcome.answers, one.outcome.errors)
-            files_of[file.stem].append(Answered(file, one.outcome.inputs, given))
+            choices = one.outcome.policy if file.op in INTEGER_OPERATIONS else None
+            files_of[file.stem].append(Answered(file, one.outcome.inputs, given, choices))
     told = described(with_rows(first, list(files_of.values()), uses))
     notes = (*scope.notes, *accumulation_notes(told.rows))
     return replace(told, scope=replace(scope, notes=notes))
@@ -160,24 +173,38 @@ def _timed(target: Target, files: Sequence[VectorFile]) -> tuple[list[Answered],
         start = time.perf_counter()
         answered.append(asked(target, file))
         seconds = time.perf_counter() - start
-        # Calls of products and of integers have one size.
-        if not file.cases or file.op in (*PRODUCT_OPERATIONS, *INTEGER_OPERATIONS):
+        if not file.cases or file.op in PRODUCT_OPERATIONS:  # whose calls have one size
             continue
-        least = _LEAST
-        if file.op in LAYOUT_OPERATIONS:
-            least = _LEAST_OF_LAYOUT * len(file.cases)
+        least = _LEAST_OF_CASE.get(file.op, 0) * len(file.cases) or _LEAST
         elements = max(elements_of(file, len(file.cases)), least)
         # The fastest file of an operation: a busy machine makes others look slow.
         paces[file.op] = min(paces.get(file.op, math.inf), seconds / elements * 1e6)
     return answered, max(paces.values(), default=0.0)
 
 
-def _layouts(
+def _decided(target: Target, one: Answered, seed: int) -> Answered:
+    """Answers about integers with the target's policy, where that is not the one nearest to them.
+
+    Other questions decide between policies that give the same answers to a file.
+    """
+    file = one.file
+    if file.op not in INTEGER_QUESTIONS or not file.cases:
+        return one
+    if isinstance(target, ResultsTarget):
+        words = target.drawn.get(file.stem, (file.input_words()[:0],))[0]
+    else:
+        words = drawn(file.op, file.format, file.float, _DECIDING, seed)
+    policy = one.judged(Policy()).policy
+    chosen = decided(target, file, one.inputs, policy, words)
+    return one if chosen == policy else replace(one, choices=chosen)
+
+
+def _sized(
     target: PythonTarget, report: Report, most: int, scope: Scope
 ) -> tuple[list[Use], Scope]:
-    """Operations on layouts in many sizes; of a slow target in smaller ones, as there are many."""
+    """Layouts and integers in many sizes; of a slow target in smaller ones, as there are many."""
     fewer = most if most >= PACES[0][1] else most // 4
-    uses, asked_for = ask_layouts(target, list(_subjects(report)), fewer)
+    uses, asked_for = ask_sizes(target, list(_subjects(report)), fewer)
     return uses, replace(
         scope,
         calls=scope.calls + asked_for.calls,
@@ -188,14 +215,19 @@ def _layouts(
 
 
 def _subjects(report: Report) -> Iterator[Subject]:
-    """The operations on layouts, with what gives the target's answers to their vectors."""
+    """The operations on layouts and integers, with what gives the answers to their vectors."""
     for row in report.rows:
-        known_bug = any(one.complete and one.kind != "policy" for one in row.causes)
-        if row.op in LAYOUT_OPERATIONS and not known_bug:
-            policy, profile = _explaining(row, report), report.profile if row.profile else None
-            by, fails = policy or _compared_with(row, report), policy is None
+        if any(one.complete and one.kind != "policy" for one in row.causes):  # a known bug
+            continue
+        policy = _explaining(row, report)
+        by, fails = policy or _compared_with(row, report), policy is None
+        if isinstance(by, str):
+            if row.op in INTEGER_QUESTIONS:
+                yield IntegerSubject(row.op, row.format, by, fails)
+        elif row.op in LAYOUT_OPERATIONS:
+            profile = report.profile if row.profile else None
             for outcome in row.outcomes:
-                yield Subject(row.op, row.format, outcome.file.float, by, profile, fails)
+                yield LayoutSubject(row.op, row.format, outcome.file.float, by, profile, fails)
 
 
 def _again(target: PythonTarget, report: Report, most: int) -> tuple[list[Use], Scope]:
@@ -233,7 +265,7 @@ def _again(target: PythonTarget, report: Report, most: int) -> tuple[list[Use], 
 
 
 #: Vector files, with what gives the target's answers to them.
-_AskedBy = tuple[list[VectorFile], Policy, Profile | None]
+_AskedBy = tuple[list[VectorFile], AnyPolicy, Profile | None]
 
 
 def _asked_by(report: Report, uses: Sequence[Use], *, listing: bool) -> Iterator[_AskedBy]:
@@ -304,7 +336,7 @@ def _outputs(target: PythonTarget, report: Report, scope: Scope) -> tuple[list[C
     return found, replace(scope, notes=(*scope.notes, *note))
 
 
-def _explaining(row: VerifyRow, report: Report, *, listing: bool = False) -> Policy | None:
+def _explaining(row: VerifyRow, report: Report, *, listing: bool = False) -> AnyPolicy | None:
     """The policy that gives the answers of a row; None if nothing known does."""
     left = [f for file, f in row.failures if f.case.id not in report.known]
     if not left or listing:
@@ -315,7 +347,9 @@ def _explaining(row: VerifyRow, report: Report, *, listing: bool = False) -> Pol
     return Policy.parse(cause.policy)
 
 
-def _compared_with(row: VerifyRow, report: Report) -> Policy:
+def _compared_with(row: VerifyRow, report: Report) -> AnyPolicy:
     """The policy that a row was compared with; that of the profile where it was the profile."""
+    if row.op in INTEGER_OPERATIONS:
+        return row.policy
     by_profile = row.profile is not None and report.profile is not None
     return report.profile.policy if by_profile and report.profile else report.policy

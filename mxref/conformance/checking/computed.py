@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.answers import exact_answers, fast_answers
+from mxref.cases.answers import AnyPolicy, exact_answers, fast_answers
 from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
-from mxref.cases.words import LAYER_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.words import INTEGER_OPERATIONS, LAYER_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.conformance.compare.compare import (
     Failure,
     Outcome,
@@ -64,7 +64,7 @@ def compare_computed(
     target: Target,
     like: VectorFile,
     chunks: Iterable[Words],
-    policy: Policy,
+    policy: AnyPolicy,
     profile: Profile | None = None,
     known: Container[str] = (),
     *,
@@ -124,8 +124,8 @@ def _of_every_kind(like: VectorFile, rows: list[_Row], known: Container[str]) ->
     if len(rows) <= KEPT:
         return rows
     names = like.op, like.format, like.float
-    ocp = Policy.parse(like.columns[0])
-    answers = fast_answers(*names, np.stack([words for words, _, _ in rows]), ocp)
+    inputs_of = np.stack([words for words, _, _ in rows])
+    answers = fast_answers(*names, inputs_of, _parsed(like, like.columns[0]))
     count: Counter[str] = Counter()
     order = []
     for i, ((words, _, error), answer) in enumerate(zip(rows, answers, strict=True)):
@@ -141,10 +141,14 @@ def _of_every_kind(like: VectorFile, rows: list[_Row], known: Container[str]) ->
 
 def file_of(like: VectorFile, inputs: list[tuple[int, ...]], name: str) -> VectorFile:
     """A vector file of these questions, with the columns of the plain files."""
-    plain = 1 if like.op in PRODUCT_OPERATIONS else like.plain  # the others are bounds
+    alone = like.op in (
+        *PRODUCT_OPERATIONS,
+        *INTEGER_OPERATIONS,
+    )  # the others are bounds, or refuse
+    plain = 1 if alone else like.plain
     columns = like.columns[:plain]
     names = like.op, like.format, like.float
-    by_column = [exact_answers(*names, inputs, Policy.parse(column)) for column in columns]
+    by_column = [exact_answers(*names, inputs, _parsed(like, column)) for column in columns]
     cases = []
     for i, words in enumerate(inputs):
         each = [column[i] for column in by_column]
@@ -154,3 +158,8 @@ def file_of(like: VectorFile, inputs: list[tuple[int, ...]], name: str) -> Vecto
         id = f"{like.op}.{like.format}.{like.float}.{name}_{i}"
         cases.append(Case(id, words, answers, by, *why[:2], "", why[2]))
     return VectorFile(*names, columns, plain, like.in_digits, like.out_digits, tuple(cases))
+
+
+def _parsed(like: VectorFile, column: str) -> AnyPolicy:
+    """The policy of a column."""
+    return column if like.op in INTEGER_OPERATIONS else Policy.parse(column)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,9 +13,12 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.blocks.quantization import quantize
+from mxref.blocks.shapes import result_shapes
+from mxref.cases.answers import answerable
 from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
-from mxref.conformance.checking.memory import MEMORIES, laid
+from mxref.conformance.checking.layout_texts import UNITS, layout_difference, layout_name
+from mxref.conformance.checking.memory import MEMORIES
 from mxref.conformance.checking.rules import Features
 from mxref.formats.catalog import block_format, element_format
 from mxref.packing.elements import pack, pack_blocks, unpack, unpack_blocks
@@ -24,7 +29,7 @@ from mxref.targets.calls import without_cases
 from mxref.targets.layout_calls import layout_words
 from mxref.targets.profile_target import profile_target, speaks_of
 
-__all__ = ["Question", "Subject", "elements_in", "questions"]
+__all__ = ["LayoutQuestion", "LayoutSubject"]
 
 Array = NDArray[Any]
 Function = Callable[..., Any]
@@ -63,17 +68,20 @@ _MOVED = {
     "unpack_blocks": ((1, 33), (1, 9)),
     "quantize_tensor": ((64, 64), (33, 70), (129, 40)),
 }
+#: Lines and their lengths of the tensors that tell what wrong ones have in common.
+_TELLING = (1, 2, 3, 4, 5, 6, 8, 12, 33), (1, 20, 32, 33, 64, 100)
+_BLOCK = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class LayoutSubject:
     """An operation on layouts, and what gives the target's answers to its vectors.
 
     Args:
         op: the operation.
         format: the format.
         float: the float type, or the layout of the bytes.
-        policy: the policy that gives the answers; None if none is known.
+        policy: the policy that gives the answers.
         profile: the profile that gives them where it speaks of them.
         fails: whether some answers to the vectors are others, which nothing known gives.
     """
@@ -81,9 +89,14 @@ class Subject:
     op: str
     format: str
     float: str
-    policy: Policy | None
+    policy: Policy
     profile: Profile | None = None
     fails: bool = False
+
+    @property
+    def answerable(self) -> bool:
+        """Whether the policy has answers."""
+        return answerable(self.op, self.format, self.float, self.policy)
 
     @property
     def file(self) -> VectorFile:
@@ -101,14 +114,31 @@ class Subject:
                 return profile_target(profile).operations[self.op](*arguments), False
             except ValueError:
                 pass
-        return _BY_POLICY[self.op](self.policy or Policy())(*arguments), profile is not None
+        return _BY_POLICY[self.op](self.policy)(*arguments), profile is not None
 
     @property
     def inverse(self) -> Function:
         """What makes the bytes that an operation unpacks: as a policy does, also for a profile."""
         profile = self._spoken_of
         policy = self.policy if profile is None else profile.policy
-        return _BY_POLICY[self.op.removeprefix("un")](policy or Policy())
+        return _BY_POLICY[self.op.removeprefix("un")](policy)
+
+    def questions(
+        self, elements: int, *, first_float: bool, first_format: bool
+    ) -> Iterator[LayoutQuestion]:
+        """See `Subject`."""
+        axes = (0, 1) if self.op == "quantize_tensor" else (1,)
+        for shape in _shapes(self.op, first_float=first_float, first_format=first_format):
+            if _elements_in(self.op, shape) <= elements:
+                yield from (LayoutQuestion(self, shape, axis) for axis in axes)
+        for shape in _MOVED[self.op] if first_float else ():
+            if _elements_in(self.op, shape) <= elements:
+                for memory in range(1, len(MEMORIES)):
+                    if memory != 3 or self.op not in ("pack", "unpack", "unpack_scales"):
+                        yield LayoutQuestion(self, shape, axes[memory % len(axes)], memory)
+
+    def empty(self) -> None:
+        """Empty layouts are not asked."""
 
     @property
     def _spoken_of(self) -> Profile | None:
@@ -137,7 +167,7 @@ _BY_POLICY: dict[str, Callable[[Policy], Function]] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Question:
+class LayoutQuestion:
     """One call of an operation on layouts.
 
     Args:
@@ -149,7 +179,7 @@ class Question:
         values: the numbers of a tensor instead of random ones.
     """
 
-    subject: Subject
+    subject: LayoutSubject
     shape: tuple[int, int]
     axis: int = 1
     memory: int = 0
@@ -171,11 +201,64 @@ class Question:
         shape = (rows, columns) if self.subject.op == "unpack_scales" else (columns,)
         return layout_words(self.subject.file, result, shape)
 
-    def fresh(self) -> tuple[Any, ...]:
-        """The arguments of a call, in arrays of their own."""
-        return tuple(
-            laid(one, self.memory) if isinstance(one, np.ndarray) else one for one in self.arguments
-        )
+    @property
+    def name(self) -> str:
+        """The question in words."""
+        return layout_name(self)
+
+    @property
+    def elements(self) -> int:
+        """The number of elements in the call."""
+        return _elements_in(self.subject.op, self.shape)
+
+    @property
+    def part(self) -> str:
+        """A tensor consists of blocks; a layout has no parts."""
+        return "blocks" if self.subject.op == "quantize_tensor" else ""
+
+    def difference(self, got: NDArray[np.uint64]) -> str:
+        """The first wrong word, as reports show failures."""
+        return layout_difference(self, got)
+
+    def again(self, draw: int, memory: int = 0) -> LayoutQuestion:
+        """The question with other random words, or in other memory."""
+        return LayoutQuestion(self.subject, self.shape, self.axis, memory, draw)
+
+    def resized(self, unit: str, count: int, draw: int) -> LayoutQuestion | None:
+        """The question about another number of codes or blocks."""
+        if UNITS.get(self.subject.op) != unit:
+            return None
+        return LayoutQuestion(self.subject, (1, count), draw=draw)
+
+    def alone(self, got: NDArray[np.uint64]) -> list[LayoutQuestion]:
+        """The first wrong block as a tensor of its own, and in every line of one of 32 x 32."""
+        if not self.part or got.size != self.wanted.size:
+            return []
+        block = self._wrong_block(got)
+        square = np.zeros((_BLOCK, _BLOCK), block.dtype)
+        square[:, : block.size] = block
+        both = (one.T.copy() if self.axis == 0 else one for one in (block[np.newaxis], square))
+        return [LayoutQuestion(self.subject, one.shape, self.axis, values=one) for one in both]
+
+    def telling(self, most: int) -> Iterator[LayoutQuestion]:
+        """Tensors of more shapes, along both axes."""
+        for lines, length in itertools.product(*_TELLING) if self.part else ():
+            if lines * length <= most:
+                yield LayoutQuestion(self.subject, (length, lines), 0)
+                yield LayoutQuestion(self.subject, (lines, length), 1)
+
+    def _wrong_block(self, got: NDArray[np.uint64]) -> Array:
+        """The numbers of the first block of a tensor with a wrong scale or code."""
+        values, name, axis = self.arguments
+        shapes = result_shapes(values.shape, name, self.subject.policy, axis=axis)
+        index = int(np.argmax(got != self.wanted))
+        scales = math.prod(shapes.scale_codes)
+        is_scale = index < scales
+        shape = shapes.scale_codes if is_scale else shapes.codes
+        place = list(divmod(index if is_scale else index - scales, shape[1]))
+        block = place[axis] if is_scale else place[axis] // _BLOCK
+        line: Array = np.take(values, place[1 - axis], 1 - axis)
+        return line[_BLOCK * block : _BLOCK * block + _BLOCK]
 
     @property
     def features(self) -> Features:
@@ -202,28 +285,6 @@ class Question:
         }
 
 
-def questions(
-    subject: Subject, elements: int, *, first_float: bool, first_format: bool
-) -> Iterator[Question]:
-    """The questions of a subject, small ones first, then those in other memory.
-
-    Args:
-        subject: the operation and format.
-        elements: the largest number of elements in a call.
-        first_float: whether it is the first float type of its operation and format.
-        first_format: whether it is the first format of its operation.
-    """
-    axes = (0, 1) if subject.op == "quantize_tensor" else (1,)
-    for shape in _shapes(subject.op, first_float=first_float, first_format=first_format):
-        if elements_in(subject.op, shape) <= elements:
-            yield from (Question(subject, shape, axis) for axis in axes)
-    for shape in _MOVED[subject.op] if first_float else ():
-        if elements_in(subject.op, shape) <= elements:
-            for memory in range(1, len(MEMORIES)):
-                if memory != 3 or subject.op not in ("pack", "unpack", "unpack_scales"):
-                    yield Question(subject, shape, axes[memory % len(axes)], memory)
-
-
 def _shapes(op: str, *, first_float: bool, first_format: bool) -> tuple[tuple[int, int], ...]:
     if op == "quantize_tensor":
         return (*_TENSORS, *_LARGE_TENSORS) if first_float else _TENSORS
@@ -234,12 +295,12 @@ def _shapes(op: str, *, first_float: bool, first_format: bool) -> tuple[tuple[in
     return tuple((1, count) for count in (*_BLOCKS, *(_MANY_BLOCKS if first_format else ())))
 
 
-def elements_in(op: str, shape: tuple[int, int]) -> int:
+def _elements_in(op: str, shape: tuple[int, int]) -> int:
     """The number of elements in a call."""
     return shape[0] * shape[1] * (32 if op.endswith("_blocks") else 1)
 
 
-def _arguments(question: Question) -> tuple[Any, ...]:
+def _arguments(question: LayoutQuestion) -> tuple[Any, ...]:
     """The arguments of a call: random codes, never 0, and random numbers."""
     subject, (rows, columns) = question.subject, question.shape
     op, name = subject.op, subject.format

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.answers import answerable, choices_read
+from mxref.cases.answers import AnyPolicy, answerable, choices_read
 from mxref.cases.product import product_blocks
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.computed import Compared, compare_computed
@@ -30,7 +30,7 @@ Words = NDArray[np.uint64]
 def ask_families(
     target: Target,
     families: Sequence[Family],
-    policy: Policy,
+    policy: AnyPolicy,
     profile: Profile | None,
     only: Sequence[VectorFile],
 ) -> Iterator[Compared]:
@@ -67,7 +67,7 @@ def ask_families(
 
 
 def families_for(
-    families: Sequence[Family], file: VectorFile, policy: Policy
+    families: Sequence[Family], file: VectorFile, policy: AnyPolicy
 ) -> tuple[Family, ...]:
     """The family of an operation, format and float type for a policy; none if there is no answer.
 
@@ -86,6 +86,8 @@ def families_for(
     found = [one for one in families if (one.op, one.format, one.float) == place]
     if not found or not answerable(*place, policy):
         return ()
+    if isinstance(policy, str):
+        return (dataclasses.replace(found[0], policy=policy),)
     name = str(Policy().replace(**choices_read(file.op, policy)))
     same = [one for one in found if one.policy == name]
     if same:
@@ -96,9 +98,13 @@ def families_for(
     return (dataclasses.replace(found[0], policy=name, chunks=chunks),)
 
 
-def _chunks(family: Family, policy: Policy) -> Iterator[Words]:
+def _chunks(family: Family, policy: AnyPolicy) -> Iterator[Words]:
     """A family's input words, without those that the policy refuses."""
-    refuses = family.op == "encode" and policy.element.nan_to_finite is NaNToFinite.ERROR
+    refuses = (
+        family.op == "encode"
+        and not isinstance(policy, str)
+        and policy.element.nan_to_finite is NaNToFinite.ERROR
+    )
     if refuses:
         refuses = element_format(family.format).nan_code is None
     for chunk in family.chunks():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from mxref.targets.array_libraries import at_offset
@@ -24,7 +25,7 @@ _FILLER = 0x5A
 
 
 def laid(array: NDArray[Any], memory: int) -> NDArray[Any]:
-    """A copy of an array (n,) or (rows, columns) that lies in memory as MEMORIES says.
+    """A copy of an array of one axis or more that lies in memory as MEMORIES says.
 
     >>> import numpy as np
     >>> array = np.arange(6, dtype=np.uint8).reshape(2, 3)
@@ -37,6 +38,6 @@ def laid(array: NDArray[Any], memory: int) -> NDArray[Any]:
         return at_offset(array, 1)
     bits = array.view(f"u{array.itemsize}")
     filler = int.from_bytes(bytes([_FILLER] * array.itemsize), "big")
-    matrix = strided(bits.reshape(-1, bits.shape[-1]), memory - 2, filler)
-    moved: NDArray[Any] = (matrix if array.ndim == 2 else matrix[0]).view(array.dtype)
-    return moved
+    moved = strided(bits if bits.ndim > 1 else bits[np.newaxis], memory - 2, filler)
+    found: NDArray[Any] = (moved if bits.ndim > 1 else moved[0]).view(array.dtype)
+    return found

@@ -114,6 +114,8 @@ def _rules(features: Sequence[Features], bad: NDArray[np.bool_]) -> Iterator[Rul
         for step in STEPS:
             yield Rule(f"a number of {name} that is no multiple of {step}", column % step != 0)
             yield Rule(f"a number of {name} that is a multiple of {step}", column % step == 0)
+        powers = column & column - 1 == 0
+        yield Rule(f"a number of {name} that is no power of two", ~powers)
         for step in _SMALL_STEPS:
             wrong = np.unique(column[bad])
             rests = set((wrong % step).tolist())

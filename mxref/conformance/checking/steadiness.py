@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile, padded, stripped
 from mxref.cases.words import LAYOUT_OPERATIONS
-from mxref.conformance.checking.batches import FIRST, Call, Ways
+from mxref.conformance.checking.batches import FIRST, TELLING, Call, Ways
 from mxref.conformance.checking.rules import Rule
 from mxref.conformance.checking.sizes import Sized, least_wrong, places_text, size_rule
 from mxref.conformance.compare.compare import Failure, same_answers
@@ -34,8 +34,6 @@ _UNITS = {
     "decode": "codes",
     "decode_scale": "codes",
 }
-#: Sizes of the calls that tell what wrong ones have in common.
-_TELLING = (*range(1, 41), 48, 56, 96, 100, 160, 192, 200, 320, 384, 500, 512, 640, 1000)
 #: Rules that may say no more than that a call has several rows, or not every case in it.
 _VAGUE = re.compile(r"[2-8] \w+ and more|[\d,]+ \w+ and fewer|fewer than [\d,]+ \w+")
 #: Kinds of use, and what is wrong in calls made otherwise than in batches.
@@ -158,7 +156,7 @@ def _of_batches(judge: _Judge, calls: Sequence[Call]) -> tuple[str, str]:
         counts = f"{len(bad)} of {len(every)} calls have wrong answers"
         return "state", f"{text}; {_order(every, bad) or counts}"
     largest = max(len(call.rows) for call in calls if call.file is example.file)
-    sizes = [size for size in _TELLING if size <= largest]
+    sizes = [size for size in TELLING if size <= largest]
     telling = [one.ask(one.chosen(size, turn), 2) for size in sizes for turn in range(3, 9)]
     sized = [
         Sized(len(call.rows), judge.bad(call) or (not call.turn and call.differs))
@@ -250,7 +248,7 @@ def _order(every: Sequence[Call], bad: Sequence[Call]) -> str:
 
 def _right_if_longer(one: Ways, example: Call, every: Sequence[Call]) -> bool:
     """Whether the wrong answers are right in a call of a new size with the same first rows."""
-    sizes = {len(call.rows) for call in every} | set(_TELLING)
+    sizes = {len(call.rows) for call in every} | set(TELLING)
     more = next(n for n in range(1, 1000) if len(example.rows) + n not in sizes)
     longer = one.ask(np.concatenate([example.rows, one.chosen(more, 3)]), 2)
     if not example.turn:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
-from mxref.cases.answers import choices_read, exact_answers, fast_answers
+from mxref.cases.answers import AnyPolicy, choices_read, exact_answers, fast_answers
 from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
 from mxref.cases.words import (
     DOT_OPERATIONS,
@@ -84,22 +84,30 @@ class Outcome:
     errors: Mapping[int, str] = field(default_factory=dict)
     profile: str | None = None
 
-    def wanted(self, policy: Policy, profile: Profile | None = None) -> NDArray[np.uint64]:
+    def wanted(self, policy: AnyPolicy, profile: Profile | None = None) -> NDArray[np.uint64]:
         """The right answers to all cases, by the policy or the profile; no words where none."""
         return right_answers(self.file, self.inputs, policy, profile).words
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A target's answers to the cases of a file, before they are compared."""
+    """A target's answers to the cases of a file, before they are compared.
+
+    Args:
+        file: the file.
+        inputs: the words of its cases.
+        answers: the answers.
+        choices: of integer operations the policy to compare with, if it is known.
+    """
 
     file: VectorFile
     inputs: NDArray[np.uint64]
     answers: Answers
+    choices: str | None = None
 
-    def judged(self, policy: Policy, profile: Profile | None = None) -> Outcome:
+    def judged(self, policy: AnyPolicy, profile: Profile | None = None) -> Outcome:
         """The answers compared: see `judged`."""
-        return judged(self.file, self.inputs, self.answers, policy, profile)
+        return judged(self.file, self.inputs, self.answers, self.choices or policy, profile)
 
 
 def asked(target: Target, file: VectorFile) -> Answered:
@@ -109,7 +117,7 @@ def asked(target: Target, file: VectorFile) -> Answered:
 
 
 def run_file(
-    target: Target, file: VectorFile, policy: Policy, profile: Profile | None = None
+    target: Target, file: VectorFile, policy: AnyPolicy, profile: Profile | None = None
 ) -> Outcome:
     """Put every case of a file to a target and compare: see `judged`."""
     return asked(target, file).judged(policy, profile)
@@ -119,15 +127,16 @@ def judged(
     file: VectorFile,
     inputs: NDArray[np.uint64],
     asked: Answers,
-    policy: Policy,
+    policy: AnyPolicy,
     profile: Profile | None = None,
     *,
     own: Answers | None = None,
 ) -> Outcome:
     """Answers to every case of a file compared with those under a policy, or with a profile's.
 
-    Integer operations have policies of their own: that one counts which is nearest. Where no order
-    of a weight-only layer gives all bits, answers inside the intervals of sums are right, too.
+    Integer operations have policies of their own: that one counts which is nearest, unless one is
+    given. Where no order of a weight-only layer gives all bits, answers inside the intervals of
+    sums are right, too.
 
     A target may refuse what the profile or the policy refuses. An answer to what the profile
     refuses is compared with the policy; one to what the policy refuses is wrong.
@@ -141,16 +150,17 @@ def judged(
         own: the right answers; if None those of the slow twin and of the columns.
     """
     name = _spelled(file, policy)
-    if file.op in INTEGER_OPERATIONS:
+    if file.op in INTEGER_OPERATIONS and not isinstance(policy, str):
         name, own = nearest(file, inputs, asked)
     own = right_answers(file, inputs, policy, profile) if own is None else own
     refused, errors, bits = own.errors, asked.errors, profile is not None
     wanted, answers = same_width(own.words, asked.words)
     same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers, bits=bits), axis=1)
-    if file.op in DOT_OPERATIONS and tolerated(policy):
-        same |= inside(file, inputs, answers, "any")
-    if file.op in LAYER_OPERATIONS and tolerated(policy):
-        same |= layers_inside(file, inputs, answers, policy, "any")
+    if tolerated(policy):
+        if file.op in DOT_OPERATIONS:
+            same |= inside(file, inputs, answers, "any")
+        elif file.op in LAYER_OPERATIONS:
+            same |= layers_inside(file, inputs, answers, policy, "any")
     if file.op in WEIGHT_ONLY_OPERATIONS and not same.all():
         same |= sums_inside(file, inputs, answers, nibbles_of(file, name))
     failures = [
@@ -170,7 +180,7 @@ def judged(
 
 
 def right_answers(
-    file: VectorFile, inputs: NDArray[np.uint64], policy: Policy, profile: Profile | None = None
+    file: VectorFile, inputs: NDArray[np.uint64], policy: AnyPolicy, profile: Profile | None = None
 ) -> Answers:
     """The right answers to the cases of a file, and the errors of those that are refused."""
 
@@ -179,7 +189,7 @@ def right_answers(
         return padded(exact_answers(file.op, file.format, file.float, questions, policy))
 
     def by_policy() -> Answers:
-        if file.op in INTEGER_OPERATIONS:
+        if file.op in INTEGER_OPERATIONS and not isinstance(policy, str):
             return Answers(file.outputs(0))
         name = _spelled(file, policy)
         if name in file.columns:
@@ -190,7 +200,7 @@ def right_answers(
 
 
 def fast_right_answers(
-    file: VectorFile, inputs: NDArray[np.uint64], policy: Policy, profile: Profile | None = None
+    file: VectorFile, inputs: NDArray[np.uint64], policy: AnyPolicy, profile: Profile | None = None
 ) -> Answers:
     """The right answers to any questions, by the fast path, and the errors of those refused."""
 
@@ -237,12 +247,14 @@ def answered_or_refused(
     return Answers(words, {**first.errors, **{half + i: e for i, e in second.errors.items()}})
 
 
-def wanted_answers(file: VectorFile, policy: Policy) -> tuple[str, NDArray[np.uint64]]:
+def wanted_answers(file: VectorFile, policy: AnyPolicy) -> tuple[str, NDArray[np.uint64]]:
     """The policy's spelling for this operation, and its answers: a column, or computed exactly."""
     return _spelled(file, policy), right_answers(file, file.input_words(), policy).words
 
 
-def _spelled(file: VectorFile, policy: Policy) -> str:
+def _spelled(file: VectorFile, policy: AnyPolicy) -> str:
+    if isinstance(policy, str):
+        return policy
     return str(Policy().replace(**choices_read(file.op, policy)))
 
 

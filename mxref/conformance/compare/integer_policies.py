@@ -15,9 +15,10 @@ from mxref.cases.integer_answers import (
 )
 from mxref.cases.records import NO_WORD, VectorFile, padded, same_width, stripped
 from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
-from mxref.targets.calls import Answers
+from mxref.targets.calls import Answers, without_cases
+from mxref.targets.target import Target
 
-__all__ = ["answers_of", "misses", "nearest", "nibbles_of"]
+__all__ = ["answers_of", "decided", "misses", "nearest", "nibbles_of"]
 
 Words = NDArray[np.uint64]
 
@@ -54,6 +55,32 @@ def nearest(file: VectorFile, inputs: Words, asked: Answers) -> tuple[str, Answe
 def nibbles_of(file: VectorFile, policy: str) -> str:
     """The order of nibbles under a policy of a weight-only layer; of 8 bits no matter."""
     return parsed_choices(file.op, file.format, policy).get("nibbles", "high_first")
+
+
+def decided(target: Target, file: VectorFile, known: Words, policy: str, inputs: Words) -> str:
+    """Of the policies that some cases do not tell from one, the one nearest to other answers.
+
+    Args:
+        target: the implementation.
+        file: the operation and format.
+        known: the words of the cases.
+        policy: the policy nearest to its answers; it is returned if no other one is nearer.
+        inputs: the words of other questions.
+    """
+    alike, own = {policy: None}, answers_of(file, known, policy)
+    seen, left = {policy}, [policy]
+    while left:
+        for other in neighbours_of(file.op, file.format, left.pop()):
+            if other not in seen:
+                seen.add(other)
+                if not misses(file, own, answers_of(file, known, other)):
+                    alike[other] = None
+                    left.append(other)
+    if len(alike) == 1:
+        return policy
+    like = without_cases(file.op, file.format, file.float)
+    asked = target.ask(like, inputs)
+    return min(alike, key=lambda one: misses(like, answers_of(like, inputs, one), asked))
 
 
 def answers_of(file: VectorFile, inputs: Words, policy: str) -> Answers:

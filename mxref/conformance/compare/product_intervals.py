@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,11 +35,13 @@ Bools = NDArray[np.bool_]
 Rounding = Literal["nearest", "any"]
 
 
-def tolerated(policy: Policy) -> bool:
+def tolerated(policy: Policy | str) -> TypeGuard[Policy]:
     """Whether answers may differ from those of a policy as the order of additions makes them.
 
     They may unless the policy names an accumulation.
     """
+    if isinstance(policy, str):  # of an integer operation
+        return False
     return policy.products.accumulation is Accumulation.EXACT
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile
-from mxref.cases.words import LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.words import INTEGER_OPERATIONS, LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import (
     difference,
@@ -81,7 +81,7 @@ def _place(file: VectorFile, index: int) -> str:
         return f" in element {index - 1}" if index else " as the scale"
     if file.op == "dequantize":
         return f" in element {index}"
-    return f" in word {index}" if file.op in LAYOUT_OPERATIONS else ""
+    return f" in word {index}" if file.op in (*LAYOUT_OPERATIONS, *INTEGER_OPERATIONS) else ""
 
 
 def _shown(file: VectorFile, answer: Answer, index: int | None) -> str:
@@ -93,6 +93,8 @@ def _shown(file: VectorFile, answer: Answer, index: int | None) -> str:
     if index is None:
         return "an answer"
     word = answer[index]
+    if file.op in INTEGER_OPERATIONS:
+        return f"{word:0{file.out_digits}x}"
     if file.op in ("dequantize", *PRODUCT_OPERATIONS):
         return show_float(word, LAYOUTS[file.float])
     if file.op in LAYOUT_OPERATIONS:

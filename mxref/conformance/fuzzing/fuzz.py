@@ -16,10 +16,12 @@ from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.answers import answerable, choices_read, exact_answer
+from mxref.cases.answers import AnyPolicy, answerable, choices_read, exact_answer
 from mxref.cases.drawn import QUESTIONS, drawn
 from mxref.cases.records import VectorFile, padded
+from mxref.cases.words import INTEGER_OPERATIONS
 from mxref.conformance.compare.compare import Failure, same_answers
+from mxref.conformance.compare.integer_policies import decided, nearest
 from mxref.conformance.fuzzing.counterexample import Changed, Counterexample
 from mxref.conformance.fuzzing.fuzz_call import SIZES, Call, has_batches
 from mxref.conformance.fuzzing.input_words import questions, subjects
@@ -28,6 +30,7 @@ from mxref.conformance.fuzzing.reproduce import reproduction
 from mxref.conformance.fuzzing.simplify import simplest
 from mxref.conformance.fuzzing.smaller_call import smallest_call
 from mxref.conformance.fuzzing.trial import Trial, Words
+from mxref.golden.integer_cases import integer_inputs
 from mxref.policy.choices import NaNToFinite
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
@@ -37,6 +40,8 @@ from mxref.targets.target import PythonTarget, Target
 
 __all__ = ["Counterexample", "FuzzRow", "fuzz"]
 
+#: Questions that decide between policies of integers.
+_DECIDING = 48
 #: From so many cases on, a batch is put to one float type of a format only.
 _LARGE = 1000
 #: A question of more cases, none of which fails alone, is simplified as a batch.
@@ -122,12 +127,15 @@ def fuzz(
             continue
         if not answerable(op, format, slot, chosen) or not target.covers(op, format, slot):
             continue
-        name = str(Policy().replace(**choices_read(op, chosen)))
+        own: AnyPolicy = chosen
+        if op in INTEGER_OPERATIONS:
+            own = _choices_of(target, op, format, slot)
+        name = own if isinstance(own, str) else _spelled(op, own)
         file = dataclasses.replace(without_cases(op, format, slot), columns=(name,))
         by = profile if profile is not None and speaks_of(profile, op, format, slot) else None
         sizes = _sizes(target, file, is_first=(op, format) not in begun)
         begun.add((op, format))
-        compared_with = chosen if by is None else by.policy
+        compared_with = own if by is None else by.policy
         trial = Trial(target, file, compared_with, by, states, sizes, examples)
         found = _search(trial, examples, Random(f"{seed} {op} {format} {slot}"))
         if found is not None:
@@ -135,6 +143,18 @@ def fuzz(
         yield FuzzRow(
             op, format, slot, name, trial.examples, found, None if by is None else by.name
         )
+
+
+def _spelled(op: str, policy: Policy) -> str:
+    return str(Policy().replace(**choices_read(op, policy)))
+
+
+def _choices_of(target: Target, op: str, format: str, slot: str) -> str:
+    """The policy that a target has in an integer operation: the nearest one to what vectors ask."""
+    file = without_cases(op, format, slot)
+    known = padded([case.inputs for case in integer_inputs(op, format)])
+    policy, _ = nearest(file, known, target.ask(file, known))
+    return decided(target, file, known, policy, drawn(op, format, slot, _DECIDING))
 
 
 def _sizes(target: Target, file: VectorFile, *, is_first: bool) -> tuple[int, ...]:
@@ -176,9 +196,11 @@ def _search(trial: Trial, examples: int, random: Random) -> Counterexample | Non
     return Counterexample(file, call.rows, failure, code, changed, call.size, right_below)
 
 
-def _drawn(file: VectorFile, policy: Policy) -> Words:
+def _drawn(file: VectorFile, policy: AnyPolicy) -> Words:
     """The questions of the search that `verify` makes, without those that the policy refuses."""
     words = drawn(file.op, file.format, file.float, QUESTIONS.get(file.op, 0))
+    if isinstance(policy, str):
+        return words
     if policy.element.nan_to_finite is NaNToFinite.ERROR and file.float in LAYOUTS:
         layout = LAYOUTS[file.float]
         numbers = words & np.uint64(layout.sign_bit - 1) <= np.uint64(layout.inf_bits)

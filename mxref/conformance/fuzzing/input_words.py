@@ -12,10 +12,14 @@ from numpy.typing import NDArray
 
 from mxref import strategies
 from mxref.bits.floats import F32, LAYOUTS, U8
+from mxref.cases.answers import AnyPolicy
+from mxref.cases.drawn_integers import INTEGER_QUESTIONS
 from mxref.cases.drawn_layers import SHAPES, layer_words
+from mxref.cases.integer_words import FORMATS
 from mxref.cases.layout_answers import packing_of
 from mxref.cases.product_words import PAIRS, pair_formats
 from mxref.cases.records import NO_WORD, padded
+from mxref.cases.words import INTEGER_FLOATS
 from mxref.conformance.fuzzing.variants import VARIANTS
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
@@ -77,6 +81,7 @@ def subjects(policy: Policy) -> Iterator[tuple[str, str, str]]:
         ("matmul", PAIRS, ("f32",)),
         ("linear", BLOCK_FORMATS, ("f32", "bf16", "f16")),
         ("linear_gradients", BLOCK_FORMATS, ("f32", "bf16", "f16")),
+        *((op, FORMATS[op], (INTEGER_FLOATS[op],)) for op in INTEGER_QUESTIONS),
     ):
         yield from itertools.product((op,), formats, slots)
         if op == "pack":
@@ -84,8 +89,11 @@ def subjects(policy: Policy) -> Iterator[tuple[str, str, str]]:
                 yield "unpack", name, packing_of(element_format(name).bits, policy)
 
 
-def questions(op: str, format: str, slot: str, policy: Policy) -> st.SearchStrategy[Question]:
+def questions(op: str, format: str, slot: str, policy: AnyPolicy) -> st.SearchStrategy[Question]:
     """Questions about an operation, format and float type that have an answer."""
+    if isinstance(policy, str):
+        cases = strategies.integer_cases(op, format).map(lambda words: padded([words]))
+        return st.tuples(cases, st.just(0))
     memory = st.integers(0, 3) if op == "quantize_tensor" else st.just(0)
     return st.tuples(_rows(op, format, slot, policy).map(padded), memory)
 

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
+from mxref.cases.integer_words import question
 from mxref.cases.linear_answers import layer_of
 from mxref.cases.product_words import operands
 from mxref.cases.records import VectorFile, stripped, words
-from mxref.cases.words import PRODUCT_OPERATIONS, VARIED_OPERATIONS
+from mxref.cases.words import INTEGER_OPERATIONS, PRODUCT_OPERATIONS, VARIED_OPERATIONS
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.formats.catalog import OTHER_BLOCK_FORMATS
@@ -28,6 +29,8 @@ Words = NDArray[np.uint64]
 #: Operations that return numbers, and those that return scale codes and codes.
 _TO_FLOATS = ("decode", "decode_scale", "dequantize", *PRODUCT_OPERATIONS)
 _TO_PAIRS = ("quantize", "unpack_blocks", "quantize_tensor")
+#: Of longer answers about integers only the first wrong word is shown.
+_LONG = 8
 #: How often the code asks a question whose answer changes.
 _TIMES = 100
 
@@ -88,6 +91,10 @@ def _python(
         yield from (f"{name} = {_filled(name, call)}" for name in assigned)
     ask = [f"result = {expression}", *_parts(file, call, failure)]
     want = f'print("want {words(failure.want, file.out_digits)}")'
+    place = _first_wrong(file, failure)
+    if place is not None:
+        ask[-1] = f"parts = [np.asarray(result).reshape(-1)[{place} : {place + 1}]]"
+        want = f'print("want {words(failure.want[place : place + 1], file.out_digits)}")'
     shown = f"[{_SHOWN.format(**_widths(file))}]"
     if changes:
         given = "" if failure.got is None else f'given.add(" ".join({shown}))'
@@ -101,6 +108,14 @@ def _python(
         yield from (*ask, want, f'print("got ", *{shown})')
 
 
+def _first_wrong(file: VectorFile, failure: Failure) -> int | None:
+    """Where the first wrong word of a long answer about integers is."""
+    if file.op not in INTEGER_OPERATIONS or len(failure.want) <= _LONG or failure.got is None:
+        return None
+    pairs = enumerate(zip(failure.want, failure.got, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), None)
+
+
 #: The words of an answer, in hex.
 _SHOWN = (
     'f"{{word:0{digits}x}}" for part in parts for word in '
@@ -111,6 +126,8 @@ _SHOWN = (
 def _widths(file: VectorFile) -> dict[str, int]:
     """The digits and bytes of a word of an answer."""
     width = LAYOUTS[file.float].width if file.op in _TO_FLOATS else 8
+    if file.op in INTEGER_OPERATIONS:
+        width = 4 * file.out_digits
     return {"digits": width // 4, "bytes": width // 8}
 
 
@@ -151,6 +168,8 @@ _MEMORY = (
 
 def _call(file: VectorFile, inputs: Words) -> tuple[dict[str, str], str]:
     """The array arguments and the call, as code."""
+    if file.op in INTEGER_OPERATIONS:
+        return _integer_call(file, inputs[0])
     op, name, layout = file.op, f'"{file.format}"', LAYOUTS.get(file.float)
     assigned: dict[str, str] = {}
     scaled = OTHER_BLOCK_FORMATS.get(file.format)
@@ -215,6 +234,34 @@ def _call(file: VectorFile, inputs: Words) -> tuple[dict[str, str], str]:
     raise ValueError(f"op must be an operation, got {op!r}")
 
 
+def _integer_call(file: VectorFile, row: Words) -> tuple[dict[str, str], str]:
+    """The arrays and the call of an integer operation, as code."""
+    arguments = question(file.op, file.format, stripped(row)).arguments
+    assigned, shown = {}, []
+    names = _ARRAYS[file.op]
+    for name, one in zip(names + ("",) * len(arguments), arguments, strict=False):
+        if isinstance(one, np.ndarray):
+            flat = one.reshape(-1)
+            if flat.dtype == np.float32:
+                array = _floats(flat.view(np.uint32).tolist(), LAYOUTS["f32"])
+            else:
+                array = f"np.array({_literal(flat.tolist(), 0)}, np.{flat.dtype})"
+            assigned[name] = array if one.ndim == 1 else f"{array}.reshape({one.shape})"
+            shown.append(name)
+        else:
+            shown.append(f'np.dtype("{one}")' if isinstance(one, np.dtype) else repr(one))
+    return assigned, f"{file.op}({', '.join(shown)})"
+
+
+#: The names of arrays in the code about integers.
+_ARRAYS = {
+    "quantize_affine": ("values", "scale", "zero_point"),
+    "dequantize_affine": ("codes", "scale", "zero_point"),
+    "pack_int4": ("codes",),
+    "unpack_int4": ("packed",),
+    "rescale": ("q", "multiplier", "shift"),
+    "grid_sample": ("image", "grid"),
+}
 _DTYPES = {
     "f64": "np.float64",
     "f32": "np.float32",
@@ -241,6 +288,7 @@ def _literal(patterns: list[Any], digits: int) -> str:
     parts = []
     for one, run in itertools.groupby(patterns):
         count = len(list(run))
-        text = f"0x{one:0{digits}x}" if isinstance(one, int) else _literal(one, digits)
+        hexed = f"0x{one:0{digits}x}" if digits else str(one)
+        text = hexed if isinstance(one, int) else _literal(one, digits)
         parts += [f"*[{text}] * {count}"] if count > 2 else [text] * count
     return f"[{', '.join(parts)}]"

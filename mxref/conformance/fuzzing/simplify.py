@@ -7,6 +7,7 @@ one, all in one call, and the simplest that still fails is kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 from mxref.bits import simplicity
 from mxref.bits.floats import F32, LAYOUTS
 from mxref.cases.records import VectorFile, stripped
+from mxref.cases.words import INTEGER_OPERATIONS
+from mxref.conformance.fuzzing.smaller_integers import smaller_cases
 from mxref.conformance.fuzzing.smaller_layers import (
     blanked_layers,
     rounder_layers,
@@ -66,6 +69,8 @@ def _first(wrong: Wrong, rows: Words) -> Words | None:
 def attempts(file: VectorFile, count: int) -> Iterator[Attempt]:
     """Ways to simplify a case of `count` words of an operation."""
     match file.op:
+        case op if op in INTEGER_OPERATIONS:
+            yield partial(smaller_cases, op, file.format)
         case "encode" | "encode_scale" | "encode_stochastic" | "shared_scale":
             yield _floats(file, 0, _SCALARS)
         case "decode":

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 import mxref
 from mxref.cases.splitmix import splitmix64
-from mxref.conformance.checking.layout_questions import Question, Subject, questions
-from mxref.conformance.checking.layout_sizes import ask_layouts
+from mxref.conformance.checking.layout_questions import LayoutQuestion, LayoutSubject
+from mxref.conformance.checking.many_sizes import ask_sizes
 from mxref.conformance.checking.memory import MEMORIES, laid
 from mxref.conformance.checking.rules import rule_of
 from mxref.conformance.checking.sizes import least_wrong
@@ -36,8 +36,8 @@ def found(op: str, format: str, function: Function, policy: str = "ocp", **more:
     """What is said of one function under a policy."""
     target = target_of(SimpleNamespace(**{op: function}), "kernel")
     slot, fails = SLOTS.get(op, "bytes"), more.get("fails", False)
-    subject = Subject(op, format, slot, Policy.parse(policy), fails=fails)
-    uses, scope = ask_layouts(target, [subject], more.get("elements", 5_000))
+    subject = LayoutSubject(op, format, slot, Policy.parse(policy), fails=fails)
+    uses, scope = ask_sizes(target, [subject], more.get("elements", 5_000))
     assert scope.calls > 0
     return uses
 
@@ -82,7 +82,7 @@ def by_blocks(whole: Array, name: str, axis: int) -> tuple[Array, Array]:
 def test_right_functions_pass_whatever_arrays_they_return(
     op: str, format: str, policy: str
 ) -> None:
-    subject = Subject(op, format, SLOTS.get(op, "bytes"), Policy.parse(policy))
+    subject = LayoutSubject(op, format, SLOTS.get(op, "bytes"), Policy.parse(policy))
 
     def dressed(*arguments: Any) -> Any:
         for one in arguments:
@@ -286,14 +286,8 @@ def test_refused_memory_is_a_note() -> None:
         return tensor(values, name, axis)
 
     target = target_of(SimpleNamespace(quantize_tensor=refuses), "kernel")
-    subjects = [
-        Subject("quantize_tensor", "mxfp4_e2m1", "f32", Policy()),
-        Subject("quantize_tensor", "mxint8", "f32", None),
-    ]
-    uses, scope = ask_layouts(target, subjects, 300)
-    assert uses == []
-    assert scope.notes == ("quantize_tensor mxint8 is not asked in other sizes: its vectors fail",)
-    uses, scope = ask_layouts(target, subjects[:1], 10_000)
+    subject = LayoutSubject("quantize_tensor", "mxfp4_e2m1", "f32", Policy())
+    uses, scope = ask_sizes(target, [subject], 10_000)
     assert uses == []
     assert scope.notes == tuple(f"quantize_tensor mxfp4_e2m1 refuses {m}" for m in MEMORIES[2:])
 
@@ -332,8 +326,8 @@ def test_what_a_profile_refuses_may_be_refused() -> None:
 
     for function in (even, pack):
         target = target_of(SimpleNamespace(pack=function), "kernel")
-        subject = Subject("pack", "e2m1", "bytes", profile.policy, profile)
-        assert ask_layouts(target, [subject], 1000)[0] == []
+        subject = LayoutSubject("pack", "e2m1", "bytes", profile.policy, profile)
+        assert ask_sizes(target, [subject], 1000)[0] == []
     (use,) = found("pack", "e2m1", even)
     assert "a number of codes that is no multiple of 2 (" in use.text
     assert "1 code: ValueError: codes must be an even number" in use.text
@@ -364,7 +358,7 @@ def test_errors_and_wrong_shapes_are_wrong() -> None:
 )
 def test_results_of_another_size(op: str, format: str, text: str) -> None:
     policy = BEFORE if op == "pack_blocks" else "ocp"
-    subject = Subject(op, format, SLOTS.get(op, "bytes"), Policy.parse(policy))
+    subject = LayoutSubject(op, format, SLOTS.get(op, "bytes"), Policy.parse(policy))
 
     def longer(*arguments: Any) -> Any:
         result: Any = subject.answer(arguments)[0]
@@ -389,10 +383,10 @@ def test_an_answer_that_depends_on_the_company() -> None:
 
 
 def test_questions_keep_to_the_largest_number_of_elements() -> None:
-    subject = Subject("quantize_tensor", "mxfp4_e2m1", "bf16", Policy())
-    asked = list(questions(subject, 5000, first_float=True, first_format=True))
+    subject = LayoutSubject("quantize_tensor", "mxfp4_e2m1", "bf16", Policy())
+    asked = list(subject.questions(5000, first_float=True, first_format=True))
     assert max(a * b for a, b in (one.shape for one in asked)) <= 5000
-    few = list(questions(subject, 5000, first_float=False, first_format=True))
+    few = list(subject.questions(5000, first_float=False, first_format=True))
     assert len(few) < len(asked)
     assert {one.memory for one in few} == {0}
 
@@ -409,15 +403,15 @@ def test_no_call_is_larger_when_what_is_wrong_is_looked_into() -> None:
 
 
 def test_questions_are_the_same_everywhere() -> None:
-    codes = Question(Subject("pack", "e2m1", "bytes", Policy()), (1, 9)).arguments[0]
+    codes = LayoutQuestion(LayoutSubject("pack", "e2m1", "bytes", Policy()), (1, 9)).arguments[0]
     drawn = b"".join(int(word).to_bytes(8, "little") for word in splitmix64((1 << 20) + 9, 2))
     assert codes.tolist() == [1 + byte % 15 for byte in drawn[:9]]
 
 
 @pytest.mark.parametrize("float", ["f64", "f32", "f16", "bf16"])
 def test_numbers_are_normal_and_their_blocks_scale_without_clamping(float: str) -> None:
-    subject = Subject("quantize_tensor", "mxfp8_e5m2", float, Policy())
-    values = Question(subject, (70, 70)).arguments[0].astype(np.float64)
+    subject = LayoutSubject("quantize_tensor", "mxfp8_e5m2", float, Policy())
+    values = LayoutQuestion(subject, (70, 70)).arguments[0].astype(np.float64)
     assert np.isfinite(values).all()
     assert (np.abs(values) >= 2.0**-4).all()
     assert (np.abs(values) < 2.0**12).all()

@@ -1,0 +1,290 @@
+"""Computed questions about integer operations of many sizes, with their right answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.cases.drawn_integers import beside_values
+from mxref.cases.integer_answers import fast_result, parsed_choices
+from mxref.cases.integer_words import Question as Asked
+from mxref.conformance.checking.batches import LARGE, SMALL, TELLING
+from mxref.conformance.checking.integer_arguments import drawn_call
+from mxref.conformance.checking.memory import MEMORIES
+from mxref.conformance.checking.rules import Features
+from mxref.targets.integer_calls import result_words
+
+__all__ = ["IntegerQuestion", "IntegerSubject"]
+
+Array = NDArray[Any]
+
+#: The sizes of a call of each kind, as reports name them. Of `axis` they are the scales along the
+#: axis, the values of each, and the lengths of the two other axes.
+_UNITS = {
+    "values": ("values",),
+    "axis": ("scales along the axis", "values for a scale", "lines before", "lines behind"),
+    "int4": ("rows", "codes in a row"),
+    "rescale": ("rows", "channels"),
+    "grid_sample": ("channels", "pixels down", "pixels across", "points down", "points across"),
+}
+#: Numbers of scales, channels, pixels and points: around powers of two, and others.
+_COUNTS = (
+    1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65, 100, 127, 128, 129,
+    255, 256, 257,
+)  # fmt: skip
+#: The sizes beside one of these.
+_BESIDE = (1, 3, 2, 5, 4, 7)
+#: Further calls of each kind: large ones, the last of them of the first format alone.
+_MORE: dict[str, tuple[tuple[int, ...], ...]] = {
+    "values": (),
+    "axis": ((1000, 1, 3, 5), (3, 1, 40, 33), (1, 1, 1025, 3), (5, 1, 1, 4097), (33, 64, 2, 3)),
+    "int4": ((1, 1023), (1, 1025), (1025, 1), (257, 33), (129, 65), (3, 4097), (1, 65_573)),
+    "rescale": ((1, 1025), (1025, 3), (257, 65), (4097, 1), (65_573, 1)),
+    "grid_sample": (
+        (1, 64, 64, 32, 32), (3, 33, 65, 17, 31), (4, 128, 128, 64, 64), (1, 300, 257, 3, 3),
+        (2, 5, 7, 257, 255),
+    ),
+}  # fmt: skip
+#: The sizes of calls without a value.
+_EMPTY = {
+    "values": (0,),
+    "axis": (3, 1, 0, 2),
+    "int4": (0, 3),
+    "rescale": (0, 3),
+    "grid_sample": (2, 3, 3, 0, 0),
+}
+#: The elements of calls in other memory; calls of at most so many are asked with two draws.
+_MOVED, _TWICE = (33, 64, 260), 5_000
+#: The calls in which one value is asked alone.
+_ALONE = (1, 8, 33, 64)
+_NAMES = ("multiplier", "shift")
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerSubject:
+    """An integer operation, and what gives the target's answers to its vectors.
+
+    Args:
+        op: the operation.
+        format: the format.
+        policy: the choices that give the answers.
+        fails: whether some answers to the vectors are others, which nothing known gives.
+    """
+
+    op: str
+    format: str
+    policy: str
+    fails: bool = False
+
+    @property
+    def answerable(self) -> bool:
+        """Every policy has answers."""
+        return True
+
+    @property
+    def kind(self) -> str:
+        """What sizes a call has."""
+        if self.op.endswith("_affine"):
+            return "axis" if self.format.endswith("_axis") else "values"
+        return "int4" if self.op.endswith("_int4") else self.op
+
+    def questions(
+        self, elements: int, *, first_float: bool, first_format: bool
+    ) -> Iterator[IntegerQuestion]:
+        """See `Subject`; small questions come with two sets of numbers, at different times."""
+        kind = self.kind
+        some = (one for one in _sizes(kind, all=first_format) if _elements(kind, one) <= elements)
+        every = [IntegerQuestion(self, sizes) for sizes in some]
+        yield from every
+        yield from (one.again(1) for one in every if one.elements <= _TWICE)
+        for count in _MOVED:
+            near = min(every, key=lambda one: abs(one.elements - count))
+            yield from (near.again(2, memory) for memory in range(1, len(MEMORIES)))
+
+    def empty(self) -> IntegerQuestion:
+        """A call without values, rows or points."""
+        return IntegerQuestion(self, _EMPTY[self.kind])
+
+
+def _sizes(kind: str, *, all: bool) -> Iterator[tuple[int, ...]]:
+    """The sizes of the calls of a kind."""
+    if kind == "values":
+        yield from ((count,) for count in (*SMALL, *(LARGE if all else LARGE[:-1])))
+        return
+    found: dict[tuple[int, ...], None] = {}
+    for place in range(len(_UNITS[kind])):
+        for i, count in enumerate(_COUNTS):
+            sizes = [
+                _BESIDE[(i + 2 * place + 5 * p) % len(_BESIDE)] for p in range(len(_UNITS[kind]))
+            ]
+            sizes[place] = count
+            if kind == "axis" and place != 1 and i % 3:
+                sizes[1] = 1  # channels, not groups
+            found[tuple(sizes)] = None
+    yield from found
+    yield from _MORE[kind] if all else _MORE[kind][:-1]
+
+
+def _elements(kind: str, sizes: tuple[int, ...]) -> int:
+    """The number of values, codes, or pixels and samples, of a call."""
+    if kind != "grid_sample":
+        return math.prod(sizes)
+    channels, *rest = sizes
+    return channels * (math.prod(rest[:2]) + math.prod(rest[2:]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IntegerQuestion:
+    """One call of an integer operation.
+
+    Args:
+        subject: the operation, the format and what gives the right answer.
+        sizes: of the call, as _UNITS says.
+        draw: the number of the set of random words.
+        memory: one of MEMORIES, by its number.
+        asked: the call, if it is not a random one.
+    """
+
+    subject: IntegerSubject
+    sizes: tuple[int, ...]
+    draw: int = 0
+    memory: int = 0
+    asked: Asked = field(default=None, repr=False)  # type: ignore[assignment]
+    wanted: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        one = self.subject
+        if self.asked is None:
+            asked = drawn_call(one.op, one.format, self.sizes, self.draw)
+            object.__setattr__(self, "asked", asked)
+        choices = parsed_choices(one.op, one.format, one.policy)
+        right = fast_result(one.op, self.asked, choices)
+        object.__setattr__(self, "wanted", result_words(right, self.asked))
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """What the function is given."""
+        return self.asked.arguments
+
+    @property
+    def may_refuse(self) -> bool:
+        """Every question has an answer."""
+        return False
+
+    @property
+    def name(self) -> str:
+        """The question in words."""
+        units = zip(self.sizes, _UNITS[self.subject.kind], strict=True)
+        return ", ".join(f"{count:,} {unit}" for count, unit in units)
+
+    @property
+    def elements(self) -> int:
+        """The number of values, codes, or pixels and samples."""
+        return _elements(self.subject.kind, self.sizes)
+
+    @property
+    def features(self) -> Features:
+        """What rules about wrong calls speak of."""
+        kind = self.subject.kind
+        found: dict[str, int | str] = dict(zip(_UNITS[kind], self.sizes, strict=True))
+        if kind == "axis":
+            found |= {"values": math.prod(self.sizes), "axis": f"axis {self.arguments[-1] % 3}"}
+            found["scales"] = "groups" if self.sizes[1] > 1 else "channels"
+        elif kind == "grid_sample":
+            found |= {"samples": self.sizes[0] * self.sizes[3] * self.sizes[4]}
+            _, _, align, padding, _ = self.arguments
+            found |= {"align": f"align_corners={align}", "padding": f"padding {padding}"}
+        elif kind != "values":
+            found["values" if kind == "rescale" else "codes"] = math.prod(self.sizes)
+        return found
+
+    @property
+    def part(self) -> str:
+        """Each value of affine quantization and of RESCALE is answered by itself."""
+        return "values" if self._by_values else ""
+
+    def words(self, result: object) -> NDArray[np.uint64]:
+        """A result as words."""
+        return result_words(result, self.asked).astype(np.uint64)
+
+    def difference(self, got: NDArray[np.uint64]) -> str:
+        """The first wrong word, with the value and the parameters that it comes from."""
+        index = int(np.argmax(got != self.wanted))
+        place = tuple(int(i) for i in np.unravel_index(index, self.asked.shape))
+        digits = 2 * self.asked.dtype.itemsize
+        want, given = (f"{int(some[index]):0{digits}x}" for some in (self.wanted, got))
+        came = ""
+        if self._by_values:
+            value, scale, second = (one.reshape(-1)[0] for one in self._value(index))
+            names = ("scale", "zero point") if self.subject.kind != "rescale" else _NAMES
+            came = f"in {value}, {names[0]} {scale}, {names[1]} {second}, "
+        return f"{self.name}: element {place}: {came}want {want}, got {given}"
+
+    def again(self, draw: int, memory: int = 0) -> IntegerQuestion:
+        """The question with other random words, or in other memory."""
+        return IntegerQuestion(self.subject, self.sizes, draw, memory)
+
+    def resized(self, unit: str, count: int, draw: int) -> IntegerQuestion | None:
+        """The question with another size."""
+        units = _UNITS[self.subject.kind]
+        if unit not in units:
+            return None
+        place = units.index(unit)
+        sizes = (*self.sizes[:place], count, *self.sizes[place + 1 :])
+        return IntegerQuestion(self.subject, sizes, draw)
+
+    def alone(self, got: NDArray[np.uint64]) -> list[IntegerQuestion]:
+        """The first wrong value in small calls of nothing else."""
+        if not self._by_values:
+            return []
+        index = int(np.argmax(got != self.wanted))
+        return [self._of_value(index, count) for count in _ALONE]
+
+    def telling(self, most: int) -> Iterator[IntegerQuestion]:
+        """Calls of more sizes, where one size is all that a call has, and rows of them."""
+        for place in {"values": (0,), "rescale": (0, 1), "int4": (1,)}.get(self.subject.kind, ()):
+            for count in TELLING:
+                sizes = [3] * len(self.sizes)
+                sizes[place] = count
+                if math.prod(sizes) <= most:
+                    yield IntegerQuestion(self.subject, tuple(sizes), 3)
+
+    @property
+    def _by_values(self) -> bool:
+        return self.subject.kind in ("values", "axis", "rescale")
+
+    def _value(self, index: int) -> tuple[Array, Array, Array]:
+        """A value, and its scale and zero point or its multiplier and shift, as arrays of one."""
+        values, first, second, *_ = self.arguments
+        beside = [np.asarray(first), np.asarray(second)]
+        if self.subject.kind == "rescale":
+            which = index % len(first)
+        elif self.subject.kind == "axis":
+            numbers = np.arange(beside[0].size).reshape(beside[0].shape)
+            which = int(beside_values(numbers, values.shape, self.arguments[-1]).reshape(-1)[index])
+        else:
+            which = 0
+        a, b = (one.reshape(-1)[which : which + 1] for one in beside)
+        return values.reshape(-1)[index : index + 1], a, b
+
+    def _of_value(self, index: int, count: int) -> IntegerQuestion:
+        value, first, second = self._value(index)
+        _, _, _, *rest = self.arguments
+        kind = self.subject.kind
+        shape, sizes = {
+            "values": ((count,), (count,)),
+            "axis": ((1, count, 1), (1, 1, count, 1)),
+            "rescale": ((count, 1), (count, 1)),
+        }[kind]
+        if kind == "values":
+            first, second = self.arguments[1:3]
+        elif kind == "axis":
+            rest[-1] = 0
+        arguments = (np.repeat(value, count).reshape(shape), first, second, *rest)
+        asked = replace(self.asked, arguments=arguments, shape=shape)
+        return IntegerQuestion(self.subject, sizes, asked=asked)

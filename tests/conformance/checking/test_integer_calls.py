@@ -1,0 +1,401 @@
+"""Integer operations in calls of many sizes: planted faults are found and named."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import VECTORS
+from numpy.typing import NDArray
+
+from mxref import golden, integer
+from mxref.cases.drawn import drawn
+from mxref.cases.integer_answers import exact_integer, fast_integer, first_policy, neighbours_of
+from mxref.cases.integer_words import FORMATS
+from mxref.cases.records import stripped
+from mxref.cases.words import INTEGER_FLOATS
+from mxref.conformance import Extent, Report, check, target_of
+from mxref.conformance.checking import check as check_module
+
+Array = NDArray[Any]
+Function = Callable[..., Any]
+
+STEMS = [f"{op}/{format}" for op, formats in FORMATS.items() for format in formats]
+#: Calls of every size up to this many elements, and no search.
+SIZES = Extent(elements=20_000, search=False)
+
+
+def quantize_affine(
+    x: Any, scale: Any, zero: Any, low: int, high: int, dtype: Any, axis: Any
+) -> Array:
+    qparams = integer.QParams(scale, zero, low, high, dtype, axis)
+    return integer.quantize_affine(x, qparams, nan="zero")
+
+
+def dequantize_affine(
+    q: Any, scale: Any, zero: Any, low: int, high: int, dtype: Any, axis: Any
+) -> Any:
+    return integer.dequantize_affine(q, integer.QParams(scale, zero, low, high, dtype, axis))
+
+
+def rescale(q: Any, m: Any, s: Any, zero: int, out: int, dtype: Any, bits: int) -> Array:
+    return integer.rescale(q, m, s, zero, out, dtype=dtype, bits=bits)
+
+
+def grid_sample(q: Any, grid: Any, align: Any, padding: Any, zero: int) -> Array:
+    return integer.grid_sample(q, grid, align_corners=align, padding=padding, zero_point=zero)
+
+
+RIGHT: dict[str, Function] = {
+    "quantize_affine": quantize_affine,
+    "dequantize_affine": dequantize_affine,
+    "pack_int4": integer.pack_int4,
+    "unpack_int4": integer.unpack_int4,
+    "rescale": rescale,
+    "grid_sample": grid_sample,
+}
+
+
+@pytest.fixture(autouse=True)
+def no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every target takes no time, so that what is asked does not depend on the machine."""
+    monkeypatch.setattr(check_module, "time", SimpleNamespace(perf_counter=lambda: 0.0))
+
+
+def report_of(
+    op: str, format: str, function: Function, extent: Extent = SIZES, **claims: Any
+) -> Report:
+    target = target_of(SimpleNamespace(**{op: function}, **claims), "kernel")
+    files = golden.read_vectors(VECTORS, lambda stem: stem.startswith(f"{op}/{format}."))
+    return check(target, files, extent=extent)
+
+
+def found(op: str, format: str, function: Function, **claims: Any) -> tuple[str, str]:
+    """The kind and the text of the one way of calling that changes answers."""
+    report = report_of(op, format, function, **claims)
+    (use,) = report.uses
+    assert (use.op, use.format, report.passed, report.failures) == (op, format, False, [])
+    return use.kind, use.text
+
+
+def wrong_where(op: str, wrong: Callable[..., Any]) -> Function:
+    """A kernel whose answers have a wrong last bit where something is true of its arguments."""
+
+    def function(*arguments: Any) -> Array:
+        result = RIGHT[op](*arguments)
+        bits = result.view(f"u{result.itemsize}")
+        return (
+            np.where(wrong(result, *arguments), bits ^ 1, bits)
+            .astype(bits.dtype)
+            .view(result.dtype)
+        )
+
+    return function
+
+
+def columns(result: Array) -> Array:
+    return np.arange(result.shape[-1])
+
+
+def last_row(result: Array) -> Array:
+    return (np.arange(len(result)) == len(result) - 1)[:, None, None]
+
+
+#: A fault: operation, format, where its answers are wrong, and what is said of it.
+WRONG_IN_SOME_SIZES: dict[str, tuple[str, str, Callable[..., Any], str]] = {
+    "from the 33rd value on": (
+        "quantize_affine", "int8", lambda r, *_: columns(r) >= 32,
+        "wrong only in calls with 33 values and more (",
+    ),
+    "n % 8 != 0": (
+        "dequantize_affine", "int32", lambda r, *_: r.size > 300 and r.size % 8 != 0,
+        " values and a number of values that is no multiple of 8 (",
+    ),
+    "the last channel of more than 32": (
+        "quantize_affine", "int8_axis",
+        lambda r, x, s, *_: last_row(r) & (len(s) > 32 and _[-1] in (0, -3)),
+        "wrong only in calls with 33 scales along the axis and more, and axis 0 (",
+    ),
+    "channels that are no power of two": (
+        "dequantize_affine", "uint8_axis",
+        lambda r, x, s, *_: np.ndim(s) == 1 and s.size > 8 and s.size & s.size - 1 != 0,
+        "scales",
+    ),
+    "an odd K in a large call": (
+        "pack_int4", "int4",
+        lambda r, w: (w.size > 1000 and w.shape[1] % 2 == 1) & (columns(r) == r.shape[1] - 1),
+        "a number of codes in a row that is no multiple of 2",
+    ),
+    "rows of more than 16 bytes": (
+        "unpack_int4", "int4", lambda r, p, k: columns(r) >= 32,
+        "wrong only in calls with 33 codes in a row and more (",
+    ),
+    "channels of RESCALE beyond 8": (
+        "rescale", "int32-int8", lambda r, *_: columns(r) >= 8,
+        "wrong only in calls with 9 channels and more (",
+    ),
+    "more than 500 rows": (
+        "rescale", "int8-int8", lambda r, *_: r.shape[0] > 1000,
+        "rows and more",
+    ),
+    "images wider than 64": (
+        "grid_sample", "int8", lambda r, q, *_: q.shape[2] > 64, "65 pixels across and more",
+    ),
+    "the fifth channel of an image": (
+        "grid_sample", "uint8", lambda r, *_: (np.arange(len(r)) >= 4)[:, None, None],
+        "5 channels and more",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.sampled(7)
+@pytest.mark.parametrize("name", WRONG_IN_SOME_SIZES)
+def test_a_fault_of_some_sizes(name: str) -> None:
+    op, format, wrong, said = WRONG_IN_SOME_SIZES[name]
+    kind, text = found(op, format, wrong_where(op, wrong))
+    assert kind == "size"
+    assert said in text
+
+
+def test_an_exception_in_some_sizes() -> None:
+    def raises(packed: Array, k: int) -> Array:
+        if packed.size > 300:
+            raise MemoryError
+        return integer.unpack_int4(packed, k)
+
+    kind, text = found("unpack_int4", "int4", raises)
+    assert kind == "size"
+    assert ": MemoryError (test_integer_calls.py:" in text
+
+
+def test_a_result_that_the_next_call_overwrites() -> None:
+    buffer = np.empty(1 << 20, np.int8)
+
+    def function(*arguments: Any) -> Array:
+        result = quantize_affine(*arguments)
+        held = buffer[: result.size].reshape(result.shape)
+        held[...] = result
+        return held
+
+    kind, text = found("quantize_affine", "int8", function)
+    assert kind == "state"
+    assert text.startswith("the result of a call is overwritten by the next call: ")
+
+
+def test_an_answer_kept_by_the_address_of_an_array() -> None:
+    kept: dict[str, Any] = {}
+
+    def function(packed: Any, k: int) -> Any:
+        if packed.size < 100 or kept.get("packed") is not packed:
+            kept.update(packed=packed, codes=integer.unpack_int4(packed, k))
+        return kept["codes"].copy()
+
+    kind, text = found("unpack_int4", "int4", function)
+    assert kind == "state"
+    assert "changed between two calls" in text
+
+
+def test_parameters_kept_from_the_first_call_of_a_size() -> None:
+    kept: dict[Any, Any] = {}
+
+    def function(q: Any, m: Any, s: Any, *rest: Any) -> Array:
+        if q.size > 600:
+            m, s = kept.setdefault(q.shape, (m.copy(), s.copy()))
+        return rescale(q, m, s, *rest)
+
+    kind, text = found("rescale", "int16-int8", function)
+    assert kind == "state"
+    assert "right in the first call of each size, wrong in later ones" in text
+
+
+def test_every_other_call_is_wrong() -> None:
+    calls = [0]
+
+    def function(q: Any, *rest: Any) -> Array:
+        calls[0] += q.shape[1] > 8
+        return grid_sample(q, *rest) ^ np.int8(calls[0] % 3 == 2)
+
+    kind, text = found("grid_sample", "int8", function)
+    assert kind == "state"
+    assert "not reproducible" in text
+
+
+@pytest.mark.parametrize(
+    ("op", "format", "wrong", "said"),
+    [
+        (
+            "quantize_affine", "uint8", lambda a: a.ctypes.data % 16 != 0,
+            "arrays that start at no multiple of 16 bytes",
+        ),
+        (
+            "pack_int4", "int4", lambda a: not a.flags.c_contiguous, "arrays with gaps in memory",
+        ),
+        (
+            "grid_sample", "uint8", lambda a: a.flags.f_contiguous and not a.flags.c_contiguous,
+            "arrays with columns first in memory",
+        ),
+    ],
+)  # fmt: skip
+def test_arrays_that_lie_elsewhere(
+    op: str, format: str, wrong: Callable[[Array], bool], said: str
+) -> None:
+    kind, text = found(op, format, wrong_where(op, lambda r, first, *_: wrong(first)))
+    assert kind == "memory"
+    assert text.startswith("wrong only with ")
+    assert said in text
+
+
+def test_two_threads_that_share_scratch_memory() -> None:
+    scratch = np.empty(1 << 20, np.int32)
+
+    def function(*arguments: Any) -> Any:
+        result = rescale(*arguments)
+        scratch[: result.size] = result.reshape(-1)
+        if result.size > 500:
+            time.sleep(0.001)  # where threads take turns
+        return scratch[: result.size].astype(result.dtype).reshape(result.shape)
+
+    kind, _ = found("rescale", "int8-int8", function, THREADS=True)
+    assert kind == "threads"
+
+
+def test_values_that_depend_on_others_of_the_call() -> None:
+    def function(x: Any, *rest: Any) -> Array:
+        result = quantize_affine(x, *rest)
+        return result ^ np.int16(x.size > 40 and np.abs(x).argmax() % 4 == 1)
+
+    kind, _ = found("quantize_affine", "int16", function)
+    assert kind == "company"
+
+
+def test_an_empty_call_with_another_dtype() -> None:
+    def function(w: Any) -> Array:
+        return integer.pack_int4(w) if w.size else np.zeros((0, 0))
+
+    kind, text = found("pack_int4", "int4", function)
+    assert kind == "empty"
+    assert "the result must be uint8, got float64" in text
+    refuses = report_of("pack_int4", "int4", lambda w: integer.pack_int4(w) if w.size else 1 / 0)
+    assert refuses.passed
+    assert any("refuses empty input: ZeroDivisionError" in note for note in refuses.scope.notes)
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("stem", STEMS)
+def test_right_functions_pass(stem: str) -> None:
+    op, _, format = stem.partition("/")
+    report = report_of(op, format, RIGHT[op], Extent())
+    assert report.passed
+    assert (report.uses, report.failures, report.scope.searched) == ((), [], 128)
+    assert report.scope.calls > 50
+    assert report.scope.largest > 10_000
+
+
+# The search.
+
+
+def searched(op: str, format: str, function: Function, seed: int = 0) -> Report:
+    return report_of(op, format, function, Extent(elements=0, seed=seed))
+
+
+def away(x: Any, scale: Any, zero: Any, low: int, high: int, dtype: Any, axis: Any) -> Array:
+    """Right but for some ties, which go away from zero."""
+    right = quantize_affine(x, scale, zero, low, high, dtype, axis)
+    inverse = np.float32(1) / np.float32(scale)
+    with np.errstate(all="ignore"):
+        y = np.float32(x) * inverse
+        tie = (
+            (np.abs(np.abs(y) % 64 - 30) < 20)
+            & (y - np.floor(y) == 0.5)
+            & (np.abs(y) > 140)
+            & (np.abs(y) < 8000)
+        )
+    other = np.clip(np.trunc(y) + np.sign(y) + zero, low, high)
+    return np.where(tie, np.nan_to_num(other), right).astype(dtype)
+
+
+#: Faults that no vector shows: operation, format, and the function.
+FAULTS_OF_VALUES: dict[str, tuple[str, str, Function]] = {
+    "ties at 140 to 8000": ("quantize_affine", "int16", away),
+    "large zero points": (
+        "quantize_affine",
+        "uint8",
+        wrong_where("quantize_affine", lambda r, x, s, z, *_: (z > 190) & (z < 250) & (r == 255)),
+    ),
+    "large products": (
+        "dequantize_affine",
+        "int8",
+        wrong_where("dequantize_affine", lambda r, *_: (np.abs(r) > 1e30) & (np.abs(r) < 1e33)),
+    ),
+    "a channel of negative axes": (
+        "quantize_affine",
+        "int8_axis",
+        wrong_where("quantize_affine", lambda r, *a: (a[-1] == -2) & (r == a[3])),
+    ),
+    "a nibble in an odd place": (
+        "pack_int4",
+        "int4",
+        wrong_where("pack_int4", lambda r, w: (columns(r) > 4) & (r == 0x5C)),
+    ),
+    "shifts above 50": (
+        "rescale",
+        "int32-int32",
+        wrong_where("rescale", lambda r, q, m, s, *_: (s > 50) & (s < 60) & (r > 0)),
+    ),
+    "the border of odd images": (
+        "grid_sample",
+        "int8",
+        wrong_where("grid_sample", lambda r, q, *_: (q.shape[1] % 2 == 1) & (q.shape[1] > 4)),
+    ),
+}
+
+
+@pytest.mark.sampled(7)
+@pytest.mark.parametrize("name", FAULTS_OF_VALUES)
+def test_the_search_finds_what_no_vector_shows(name: str) -> None:
+    op, format, function = FAULTS_OF_VALUES[name]
+    report = searched(op, format, function)
+    assert not report.passed
+    assert (report.scope.searched, report.uses) == (128, ())
+    for _, failure in report.failures:
+        assert failure.case.model == ""  # none is a case of the vectors
+        want = exact_integer(op, format, failure.case.inputs, report.rows[0].policy)
+        assert failure.want == want
+    assert failure.got is not None
+
+
+def test_the_search_judges_by_the_policy_of_the_target() -> None:
+    choices = {"scaling": "divide", "zero_point": "before", "nan": "lowest", "infinite": "lowest"}
+
+    def function(x: Any, scale: Any, zero: Any, low: int, high: int, dtype: Any, axis: Any) -> Any:
+        qparams = integer.QParams(scale, zero, low, high, dtype, axis)
+        return integer.quantize_affine(x, qparams, **choices)
+
+    for format in ("int8", "uint8_axis"):
+        report = searched("quantize_affine", format, function)
+        assert report.passed
+        assert report.scope.searched == 128
+    # Of one axis the vectors do not tell all of that; other questions do.
+    assert report.rows[0].policy == "scaling=divide+zero_point=before"
+
+
+@pytest.mark.parametrize("op", ["quantize_affine", "rescale", "grid_sample"])
+@pytest.mark.sampled(3)
+def test_both_references_answer_the_search(op: str) -> None:
+    for format in FORMATS[op]:
+        rows = drawn(op, format, INTEGER_FLOATS[op], 12, seed=5)
+        policies = [first_policy(op, format)]
+        policies += neighbours_of(op, format, policies[0])
+        for i, row in enumerate(map(stripped, rows)):
+            policy = policies[i % len(policies)]
+            try:
+                want = exact_integer(op, format, row, policy)
+            except ValueError:
+                with pytest.raises(ValueError, match="NaN"):
+                    fast_integer(op, format, row, policy)
+                continue
+            assert fast_integer(op, format, row, policy) == want

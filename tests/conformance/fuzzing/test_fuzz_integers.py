@@ -1,0 +1,126 @@
+"""Fuzzing of integer operations: what is planted is found, and shrunk to the simplest case."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import drawn
+from numpy.typing import NDArray
+
+from mxref import integer
+from mxref.cases.drawn_integers import INTEGER_QUESTIONS
+from mxref.cases.integer_answers import fast_integer, first_policy
+from mxref.cases.integer_words import FORMATS, question
+from mxref.cases.records import padded, stripped
+from mxref.conformance import target_of
+from mxref.conformance.fuzzing.fuzz import Counterexample, FuzzRow, fuzz
+from mxref.conformance.fuzzing.smaller_integers import smaller_cases
+from mxref.strategies import integer_cases
+from mxref.targets.loading import load_target
+
+Array = NDArray[Any]
+
+
+def rows_of(format: str, examples: int = 60, **functions: Callable[..., Any]) -> list[FuzzRow]:
+    target = target_of(SimpleNamespace(**functions), "kernel")
+    return list(fuzz(target, formats=[format], examples=examples))
+
+
+def found(format: str, examples: int = 60, **functions: Callable[..., Any]) -> Counterexample:
+    (row,) = rows_of(format, examples, **functions)
+    assert row.found is not None
+    return row.found
+
+
+def quantize(x: Any, scale: Any, zero: Any, low: int, high: int, dtype: Any, axis: Any) -> Array:
+    return integer.quantize_affine(
+        x,
+        integer.QParams(scale, zero, low, high, dtype, axis),
+        scaling="divide",
+        nan="lowest",
+    )
+
+
+def test_a_code_that_is_wrong() -> None:
+    def wrong(x: Any, scale: Any, zero: Any, *rest: Any) -> Array:
+        codes = quantize(x, scale, zero, *rest)
+        return codes ^ ((codes == 77) & (zero > 5))
+
+    one = found("uint8", 30, quantize_affine=wrong)
+    (row,) = one.inputs
+    low, high, scale, zero, value = stripped(row)
+    assert (low, high, scale) == (0, 255, 0x3F800000)
+    x = np.uint32(value).view(np.float32)
+    assert x == 77 - zero
+    assert one.file.columns == ("scaling=divide+nan=zero",)  # of uint8, nan=lowest is 0, too
+    assert "want 4d = 77, got 4c = 76" in one.text
+
+
+def test_a_size_and_a_place() -> None:
+    def wrong(w: Any) -> Array:
+        packed = integer.pack_int4(w)
+        if w.shape[1] % 2 and w.shape[1] > 9:
+            packed[:, -1] |= 1
+        return packed
+
+    one = found("int4", pack_int4=wrong)
+    assert stripped(one.inputs[0]) in [(1, k, *[0] * k) for k in (11, 13, 15)]
+    assert one.text == f"element {one.inputs[0][1] // 2}: want 88 = 136, got 89 = 137"
+
+
+def test_a_shift() -> None:
+    def wrong(q: Any, m: Any, s: Any, zero: int, out: int, dtype: Any, bits: int) -> Array:
+        right = integer.rescale(q, m, s, zero, out, dtype=dtype, bits=bits)
+        return np.asarray(right ^ ((s > 40) & (q == 5)), dtype)
+
+    one = found("int16-int8", rescale=wrong)
+    words = stripped(one.inputs[0])
+    assert (words[:4], words[5]) == ((0, 0, 1, 1 << 30), 5)
+    assert words[4] > 40
+
+
+def test_a_right_target_and_its_policy() -> None:
+    (row,) = rows_of("int8_axis", quantize_affine=quantize)
+    assert (row.found, row.policy) == (None, "scaling=divide")
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ("None", "the result must be int8, got object"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("np.zeros((1, 1), np.float64)", "the result must be int8, got float64"),
+        ("np.zeros(7, np.int8)", "the result must have shape"),
+    ],
+)
+def test_answers_that_are_none(returned: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(f"import numpy as np\ndef unpack_int4(packed, k):\n    return {returned}\n")
+    target = load_target(str(path))
+    (row,) = fuzz(target, ops=["unpack_int4"], examples=3)
+    assert row.found is not None
+    assert said in row.found.text
+    done = subprocess.run([sys.executable, "-c", row.found.code], capture_output=True, text=True)
+    if "/" in returned:
+        assert "ZeroDivisionError" in done.stderr
+    else:
+        assert done.stdout.startswith("want 00\ngot  ")
+
+
+@pytest.mark.parametrize("op", INTEGER_QUESTIONS)
+@pytest.mark.sampled(2)
+def test_every_drawn_case_has_an_answer_and_smaller_ones(op: str) -> None:
+    for format in FORMATS[op]:
+        policy = first_policy(op, format)
+        for words in drawn(integer_cases(op, format), 8):
+            answer = fast_integer(op, format, words, policy)
+            assert len(answer) == np.prod(question(op, format, words).shape)
+            for smaller in smaller_cases(op, format, padded([words])[0])[:20]:
+                fast_integer(op, format, stripped(smaller), policy)
