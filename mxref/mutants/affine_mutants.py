@@ -164,7 +164,9 @@ _RIGHT, _BACK = _quantizer(), _dequantizer(_plain)
 
 AFFINE: Mutants = {
     "I1 division: divides by the scale": _quantizes(_quantizer(_divided)),
-    "I1b scale_in_float64: divides in float64": _quantizes(_quantizer(_in_float64)),
+    "I1b scale_in_float64: divides in float64": _quantizes(
+        _quantizer(_in_float64), (*_ONE_SCALE, *_AXES, "int8_scale64")
+    ),
     "I2 zero_point_before_rounding: rounds the sum with the zero point": _quantizes(
         _quantizer(before=True)
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mxref.cases.integer_words import affine, signed
+from mxref.cases.integer_words import affine, scale_numbers, signed
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure
 
@@ -42,7 +42,10 @@ def _place(file: VectorFile, failure: Failure, index: int, show_float: Callable[
     case = affine(file.format, failure.case.inputs)
     if index >= len(case.values):
         return f"element {index}: "
-    scale, zero = case.scales[case.which[index]], case.zero_points[case.which[index]]
+    place, zero = case.which[index], case.zero_points[case.which[index]]
+    scale = show_float(case.scales[place])
+    if file.format.endswith("_scale64"):
+        scale = f"{case.scales[place]:016x} = {float(scale_numbers(file.format, case)[place])}"
     value = case.values[index]
     came = show_float(value) if file.op == "quantize_affine" else f"code {signed(value)}"
-    return f"element {index}: in {came}, scale {show_float(scale)}, zero point {zero}, "
+    return f"element {index}: in {came}, scale {scale}, zero point {zero}, "
