@@ -218,6 +218,9 @@ AFFINE: Mutants = {
     "I7e scale_in_bfloat16: cuts the scale off to bfloat16": _reads(
         _dequantizer(lambda q, s, z: _plain(q, _bfloat16(s), z))
     ),
+    "I7f codes_rounded_first: rounds codes to float32 before it subtracts the zero point": _reads(
+        _dequantizer(lambda q, s, z: (q.astype(np.float32) - z.astype(np.float32)) * s), ("int32",)
+    ),
     "I8 zero_point_ignored: leaves the zero point out": _reads(
         _dequantizer(lambda q, s, z: _plain(q, s, 0 * z))
     ),
