@@ -19,7 +19,7 @@ from mxref.cases.integer_layers import (
     exact_unpacked,
     layer_ends,
 )
-from mxref.cases.integer_words import Question, affine, question, signed
+from mxref.cases.integer_words import Question, affine, question, scale_numbers, signed
 from mxref.cases.product_words import BOUNDS
 from mxref.cases.records import padded, stripped
 from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
@@ -62,6 +62,7 @@ def choices_of(op: str, format: str) -> dict[str, tuple[str, ...]]:
     kinds: dict[str, type[enum.Enum]] = {}
     if op == "quantize_affine":
         kinds = _AFFINE | ({"int32": c.Int32} if format == "int32" else {})
+        kinds = kinds | ({"scale_type": c.ScaleType} if format.endswith("_scale64") else {})
     elif op.endswith("_int4"):
         kinds = {"nibbles": c.Nibbles}
     elif op in WEIGHT_ONLY_OPERATIONS:
@@ -81,7 +82,7 @@ def first_policy(op: str, format: str) -> str:
     >>> first_policy("quantize_affine", "int8"), first_policy("quantize_affine", "int8_axis")
     ('nan=zero', 'default')
     """
-    return "nan=zero" if op == "quantize_affine" and not format.endswith("_axis") else DEFAULT
+    return "nan=zero" if op == "quantize_affine" and "_" not in format else DEFAULT
 
 
 def spelled_choices(op: str, format: str, chosen: Mapping[str, str]) -> str:
@@ -110,6 +111,8 @@ def parsed_choices(op: str, format: str, policy: str) -> dict[str, str]:
     beyond = "int32_min" in (found.get("nan"), found.get("infinite"))
     if beyond and found.get("zero_point") == "before":
         raise ValueError("int32_min must be chosen with zero_point=after")
+    if {"scaling", "scale_type"} <= {*found}:
+        raise ValueError("scale_type=float64 must be chosen with scaling=reciprocal")
     if spelled_choices(op, format, found) != policy:
         raise ValueError(f"must be spelled {spelled_choices(op, format, found)!r}")
     return found
@@ -238,8 +241,7 @@ def _exact_affine(
 ) -> list[int]:
     case = affine(format, words)
     bits = int(format.removeprefix("u").removeprefix("int").split("_")[0])
-    doubles = np.array(case.scales, np.uint32).view(np.float32).astype(np.float64)
-    scales = doubles.view(np.uint64).tolist()
+    scales = scale_numbers(format, case).view(np.uint64).tolist()
     pairs = [
         (value, scales[i], case.zero_points[i])
         for value, i in zip(case.values, case.which, strict=True)
@@ -247,7 +249,8 @@ def _exact_affine(
     if op == "dequantize_affine":
         return [slow.dequantize_affine(signed(code), s, z) for code, s, z in pairs]
     order = ("scaling", "zero_point", "nan", "infinite")
-    choices = (*(chosen[name] for name in order), chosen.get("int32", "saturate"), "float32")
+    choices = [*(chosen[name] for name in order), chosen.get("int32", "saturate")]
+    choices.append(chosen.get("scale_type", "float32"))
     ends = case.low, case.high
     return [slow.quantize_affine(x, s, z, *ends, bits, choices) for x, s, z in pairs]
 

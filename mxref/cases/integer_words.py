@@ -18,7 +18,8 @@ operation            input words
 ===================  ===============================================================
 
 Formats that end in `_axis` have, between quant_max and the scale: the axis, the number of scales
-along it, and three sizes; then all scales, all zero points, and the values.
+along it, and three sizes; then all scales, all zero points, and the values. The scale of formats
+that end in `_scale64` is a float64 in two words, the high one first.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ __all__ = [
     "in_digits",
     "out_digits",
     "question",
+    "scale_numbers",
     "signed",
 ]
 
@@ -52,7 +54,7 @@ _ONE = 0x3F800000
 _AFFINE = ("int8", "uint8", "int16", "int32", "int8_axis", "uint8_axis")
 #: Operations with the formats of their files.
 FORMATS: dict[str, tuple[str, ...]] = {
-    "quantize_affine": _AFFINE,
+    "quantize_affine": (*_AFFINE, "int8_scale64"),
     "dequantize_affine": _AFFINE,
     "pack_int4": ("int4",),
     "unpack_int4": ("int4",),
@@ -93,7 +95,7 @@ class Affine:
         axis: of the scales, or None for one.
         dims: the shape of the values.
         shape: the shape of the scales.
-        scales: float32 patterns.
+        scales: float32 patterns, or a float64 pattern of formats that end in `_scale64`.
         zero_points: one for each scale.
         values: float32 patterns, or codes in two's complement.
         which: for each value the number of its scale.
@@ -130,10 +132,12 @@ def affine(format: str, words: Sequence[int]) -> Affine:
     if len(words) < 5:
         raise ValueError(f"an affine case must have at least 5 words, got {len(words)}")
     low, high, rest = signed(words[0]), signed(words[1]), tuple(words[2:])
+    if format.endswith("_scale64"):
+        rest = (rest[0] << 32 | rest[1], *rest[2:])
     if not format.endswith("_axis"):
         one, zero, values = rest[:1], (signed(rest[1]),), rest[2:]
-        which = (0,) * len(values)
-        return Affine(low, high, None, (len(values),), (), one, zero, values, which, 4)
+        which, places = (0,) * len(values), len(words) - len(values)
+        return Affine(low, high, None, (len(values),), (), one, zero, values, which, places)
     axis, count, *sizes = signed(rest[0]), *rest[1:5]
     if len(sizes) != 3 or not -3 <= axis < 3 or not count or sizes[axis] % count:
         raise ValueError("axis, count and sizes must be those of a tensor with three axes")
@@ -150,6 +154,17 @@ def affine(format: str, words: Sequence[int]) -> Affine:
     shape = (count,) if count == dims[place] else grouped
     scales, values = rest[5 : 5 + total], rest[5 + 2 * total :]
     return Affine(low, high, axis, dims, shape, scales, zeros, values, which, 7 + 2 * total)
+
+
+def scale_numbers(format: str, parts: Affine) -> NDArray[np.float64]:
+    """The scales of a case as float64.
+
+    >>> scale_numbers("int8", affine("int8", (0, 1, 0x3F800000, 0, 0)))
+    array([1.])
+    """
+    if format.endswith("_scale64"):
+        return np.array(parts.scales, np.uint64).view(np.float64)
+    return np.array(parts.scales, np.uint32).view(np.float32).astype(np.float64)
 
 
 def easy_words(op: str, format: str) -> tuple[int, ...]:
@@ -170,6 +185,8 @@ def easy_words(op: str, format: str) -> tuple[int, ...]:
             return 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0
         case "linear_qcs8w" | "linear_qcs4w":
             return 1, 1, 1, 1, _ONE, 0x88 if op == "linear_qcs4w" else 0, 0
+    if format.endswith("_scale64"):
+        return 0, 1, 0x3FF00000, 0, 0, 0
     return (0, 1, *((0, 1, 1, 1, 1) if format.endswith("_axis") else ()), _ONE, 0, 0)
 
 
@@ -239,10 +256,10 @@ def _integers(words: Sequence[int], dtype: Any) -> NDArray[Any]:
 
 def _affine(op: str, format: str, parts: Affine) -> Question:
     dtype = _result(format)
-    scales: Any = np.array(parts.scales, np.uint32).view(np.float32).reshape(parts.shape)
+    scales: Any = scale_numbers(format, parts).reshape(parts.shape).astype(np.float32)
     zeros: Any = np.array(parts.zero_points, np.int32).reshape(parts.shape)
     if parts.axis is None:
-        scales, zeros = float(scales), int(zeros)
+        scales, zeros = float(scale_numbers(format, parts)[0]), int(zeros)
     if op == "quantize_affine":
         values: Any = np.array(parts.values, np.uint32).view(np.float32)
     else:

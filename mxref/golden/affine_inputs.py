@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from struct import pack, unpack
 
 import numpy as np
 
 from mxref.golden.entries import CaseInput
 
-__all__ = ["axis_cases", "code_cases", "value_cases"]
+__all__ = ["axis_cases", "code_cases", "double_cases", "value_cases"]
 
 _MODEL = "M18"
 #: Values of a case.
@@ -91,6 +92,21 @@ def _narrow(format: str) -> Iterator[CaseInput]:
         ]
         numbers = [*middles, 0x3ECCCCCD, 0xBECCCCCD]
         yield from _several("four_bits", (small, large, s, 0), numbers, ("tie", "near_tie"))
+
+
+#: Scales whose 1/scale in float64 is one ulp off that of the float32 scale, and one without that.
+_DOUBLES = {"c013": 0.013, "c007": 0.007, "unorm8": 1 / 255, "p16": 2.0**-16}
+
+
+def double_cases() -> Iterator[CaseInput]:
+    """Cases of `quantize_affine` with a float64 scale: midpoints that 1/scale decides."""
+    for name, scale in _DOUBLES.items():
+        single = _value(_bits(scale))
+        words = unpack(">2I", pack(">d", scale))
+        middles = [b for k in range(-25, 24, 6) for b in _around(Fraction(2 * k + 1, 2) * single)]
+        for zero in (0, 3):
+            first = (*_RANGES["int8"], *words, zero)
+            yield from _several(f"{name}_{zero}", first, middles, ("tie", "near_tie"))
 
 
 def code_cases(format: str) -> Iterator[CaseInput]:

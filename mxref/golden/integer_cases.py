@@ -15,7 +15,7 @@ from mxref.cases.integer_words import FORMATS, in_digits, out_digits
 from mxref.cases.product_words import BOUNDS
 from mxref.cases.records import VectorFile, padded
 from mxref.cases.words import INTEGER_FLOATS, INTEGER_OPERATIONS, WEIGHT_ONLY_OPERATIONS
-from mxref.golden.affine_inputs import axis_cases, code_cases, value_cases
+from mxref.golden.affine_inputs import axis_cases, code_cases, double_cases, value_cases
 from mxref.golden.entries import CaseInput, Words, cases_of
 from mxref.golden.reasons import reason
 from mxref.golden.rescale_inputs import grid_cases, int4_cases, rescale_cases
@@ -41,6 +41,8 @@ def integer_inputs(op: str, format: str) -> Iterable[CaseInput]:
         return weight_only_cases(op, format)
     if op == "grid_sample":
         return grid_cases(format)
+    if format.endswith("_scale64"):
+        return double_cases()
     if format.endswith("_axis"):
         return axis_cases(op, format)
     return value_cases(format) if op == "quantize_affine" else code_cases(format)

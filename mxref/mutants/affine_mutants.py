@@ -197,7 +197,9 @@ def _channels(
 
 AFFINE: Mutants = {
     "I1 division: divides by the scale": _quantizes(_quantizer(_divided)),
-    "I1b scale_in_float64: divides in float64": _quantizes(_quantizer(_in_float64)),
+    "I1b scale_in_float64: divides in float64": _quantizes(
+        _quantizer(_in_float64), (*_ONE_SCALE, *_AXES, "int8_scale64")
+    ),
     "I2 zero_point_before_rounding: rounds the sum with the zero point": _quantizes(
         _quantizer(before=True)
     ),
@@ -248,6 +250,9 @@ AFFINE: Mutants = {
     ),
     "I7e scale_in_bfloat16: cuts the scale off to bfloat16": _reads(
         _dequantizer(lambda q, s, z: _plain(q, _bfloat16(s), z))
+    ),
+    "I7f codes_rounded_first: rounds codes to float32 before it subtracts the zero point": _reads(
+        _dequantizer(lambda q, s, z: (q.astype(np.float32) - z.astype(np.float32)) * s), ("int32",)
     ),
     "I8 zero_point_ignored: leaves the zero point out": _reads(
         _dequantizer(lambda q, s, z: _plain(q, s, 0 * z))

@@ -99,8 +99,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
+from mxref.cases import integer_words
 from mxref.cases.records import VectorFile
-from mxref.cases.words import INTEGER_OPERATIONS, OPERATIONS
+from mxref.cases.words import OPERATIONS
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     E8M0,
@@ -128,7 +129,8 @@ __all__ = [
     "target_of",
 ]
 
-_FORMATS = {**ELEMENT_FORMATS, **SCALE_FORMATS, **BLOCK_FORMATS}
+_INTEGERS = {name: op for op, names in integer_words.FORMATS.items() for name in names}
+_FORMATS = {**_INTEGERS, **ELEMENT_FORMATS, **SCALE_FORMATS, **BLOCK_FORMATS}
 #: What a target may claim, formats beside those of the standard included.
 CLAIMS: Mapping[str, Mapping[str, object]] = {
     "FORMATS": {**_FORMATS, **OTHER_BLOCK_FORMATS},
@@ -185,8 +187,6 @@ class PythonTarget:
 
     def covers(self, op: str, format: str, float: str) -> bool:
         """Whether the target covers an operation, format and float type."""
-        if op in INTEGER_OPERATIONS:
-            return op in self.operations
         has = op in self.operations and claims_cover(self.formats, self.floats, format, float)
         return has and float in getattr(self.operations[op], "floats", (float,))
 
@@ -315,5 +315,6 @@ def claims_cover(
     formats: Collection[str], floats: Collection[str], format: str, float: str
 ) -> bool:
     """Whether a format, or a pair of them, and a float type are claimed; scales have one format."""
-    has_format = format == E8M0.name or all(one in formats for one in format.split("-"))
+    has_format = format == E8M0.name or format in formats
+    has_format = has_format or all(one in formats for one in format.split("-"))
     return has_format and (float in floats or float not in LAYOUTS)  # or the name of a layout

@@ -38,6 +38,9 @@ CHOICES: list[dict[str, str]] = [
     {"scaling": "divide", "zero_point": "before", "nan": "lowest", "infinite": "lowest"},
 ]
 
+#: 0.013
+SCALE = (0x3F8A9FBE76C8B439,)
+
 
 def made(**choices: Any) -> SimpleNamespace:
     """A target that follows a policy."""
@@ -151,6 +154,31 @@ def test_identify_names_the_choices(choices: dict[str, str]) -> None:
     # Beside `int32_min` the zero point has one place.
     hidden = {"zero_point"} if "int32_min" in choices.values() else set()
     assert {one.name for one in found.choices if not one.shown} == hidden
+
+
+@pytest.mark.parametrize("scale_type", ["float32", "float64"])
+def test_the_type_of_the_reciprocal_is_named(scale_type: str) -> None:
+    """3e191687 times 4299d89d is below 11.5, times 4299d89e, from the float64 scale, above."""
+    stem = "quantize_affine/int8_scale64.f32"
+    _, cases = records(stem)
+    parts = [affine("int8_scale64", words(case["in"])) for case in cases]
+    (one,) = (i for i, p in enumerate(parts) if (p.scales, p.zero_points) == (SCALE, (0,)))
+    place = parts[one].values.index(0x3E191687)
+    outs = [words(text)[place] for text in cases[one]["outs"]]
+    module = made(scale_type=scale_type)
+    report = report_on(module, stem)
+    assert report.passed
+    own = "default" if scale_type == "float32" else "scale_type=float64"
+    assert report.rows[0].policy == own
+    columns = records(stem)[0]["columns"]
+    assert outs[columns.index(own)] == (11 if scale_type == "float32" else 12)
+    (found,) = identify_integers(
+        target_of(module, "mine"), ["quantize_affine"], formats=["int8_scale64"]
+    )
+    assert found.policies[0] == own
+    (choice,) = (one for one in found.choices if one.name == "scale_type")
+    assert choice.values == (scale_type,)
+    assert "scale 3f8a9fbe76c8b439" in choice.shown
 
 
 def test_identify_says_that_no_policy_gives_the_answers() -> None:
@@ -329,3 +357,5 @@ def test_neighbours_leave_out_what_has_no_meaning() -> None:
     found = set(neighbours_of("quantize_affine", "int8", "zero_point=before"))
     assert "zero_point=before+nan=int32_min" not in found
     assert "zero_point=before+nan=lowest" in found
+    found = set(neighbours_of("quantize_affine", "int8_scale64", "scale_type=float64"))
+    assert not [policy for policy in found if "divide" in policy]

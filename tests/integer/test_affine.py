@@ -267,20 +267,35 @@ def test_other_modes_have_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None
 # --- shapes ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
-def test_channels_are_tensors_of_their_own(axis: int) -> None:
-    drawn = np.random.default_rng(10)
-    x = np.float32(drawn.normal(size=(3, 4, 5)))
+def test_channels_are_tensors_of_their_own(axis: int, dtype: Any) -> None:
+    drawn, info = np.random.default_rng(10), np.iinfo(dtype)
+    x = np.float32(
+        drawn.normal(size=(3, 4, 5)) * 2.0 ** drawn.integers(-4, info.bits - 6, (3, 4, 5))
+    )
     x[1] = 0  # a channel of zeros
-    count = x.shape[axis]
-    scales, zeros = np.float32(drawn.uniform(0.01, 0.1, count)), drawn.integers(-9, 9, count)
-    codes = quantize_affine(x, QParams(scales, zeros, axis=axis))
-    numbers = dequantize_affine(codes, QParams(scales, zeros, axis=axis))
+    count, ends = x.shape[axis], (int(info.min), int(info.max), dtype)
+    scales, zeros = np.float32(drawn.uniform(0.01, 0.1, count)), drawn.integers(0, 19, count)
+    codes = quantize_affine(x, QParams(scales, zeros, *ends, axis))
+    numbers = dequantize_affine(codes, QParams(scales, zeros, *ends, axis))
+    assert len(np.unique(codes)) > 12
     for i in range(count):
-        own = QParams(scales[i], zeros[i])
+        own = QParams(scales[i], zeros[i], *ends)
         part = quantize_affine(np.take(x, i, axis), own)
         assert np.array_equal(np.take(codes, i, axis), part)
         assert np.array_equal(np.take(numbers, i, axis), dequantize_affine(part, own))
+
+
+def test_tokens_are_rows_of_a_matrix() -> None:
+    x = np.float32([[0.5, 1.5, -40000], [0.25, 0.75, 3e9]])
+    for dtype, want in (
+        (np.int16, [[2, 2, -32768], [2, 2, 32767]]),
+        (np.int32, [[2, 2, -39999], [2, 2, 2**31 - 1]]),
+    ):
+        info = np.iinfo(dtype)
+        tokens = QParams([1.0, 0.5], [1, 1], int(info.min), int(info.max), dtype, 0)
+        assert quantize_affine(x, tokens, zero_point="before").tolist() == want
 
 
 def test_groups_are_tensors_of_their_own() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mxref.cases.integer_layers import interval
-from mxref.cases.integer_words import affine, signed
+from mxref.cases.integer_words import affine, scale_numbers, signed
 from mxref.cases.records import VectorFile
 from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
 from mxref.conformance.compare.compare import Failure
@@ -62,7 +62,10 @@ def _place(file: VectorFile, failure: Failure, index: int, show_float: Callable[
     case = affine(file.format, failure.case.inputs)
     if index >= len(case.values):
         return f"element {index}: "
-    scale, zero = case.scales[case.which[index]], case.zero_points[case.which[index]]
+    place, zero = case.which[index], case.zero_points[case.which[index]]
+    scale = show_float(case.scales[place])
+    if file.format.endswith("_scale64"):
+        scale = f"{case.scales[place]:016x} = {float(scale_numbers(file.format, case)[place])}"
     value = case.values[index]
     came = show_float(value) if file.op == "quantize_affine" else f"code {signed(value)}"
-    return f"element {index}: in {came}, scale {show_float(scale)}, zero point {zero}, "
+    return f"element {index}: in {came}, scale {scale}, zero point {zero}, "

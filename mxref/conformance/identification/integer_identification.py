@@ -165,6 +165,8 @@ def _shown(
 
 def _question(op: str, format: str, row: tuple[int, ...], index: int) -> str:
     """A question as words, as far as they belong to one answer."""
+    if format.endswith("_scale64"):
+        return f"{row[5 + index]:08x}, scale {row[2]:08x}{row[3]:08x}, zero point {row[4]:x}"
     if op == "quantize_affine" and not format.endswith("_axis"):
         return f"{row[4 + index]:08x}, scale {row[2]:08x}, zero point {row[3]:x}"
     return f"{words(row[:12], 2)}{' ...' if len(row) > 12 else ''}, word {index}"
