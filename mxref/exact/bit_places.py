@@ -176,6 +176,11 @@ _SCALE_PLACES: Final[Mapping[str, tuple[int, int, Callable[[int, int, int, int],
     "tiles_32x8": (32, 8, lambda r, c, h, w: _tile_32x8(r, c, w)),
     "tiles_hopper_4": (128, 2, lambda r, c, h, w: _hopper(r, c, w, 4)),
     "tiles_hopper_8": (256, 2, lambda r, c, h, w: _hopper(r, c, w, 8)),
+    "tiles_16x16": (
+        16,
+        16,
+        lambda r, c, h, w: 16 * w * (r // 16) + 256 * (c // 16) + 16 * (r % 16) + c % 16,
+    ),
 }
 
 
@@ -209,15 +214,15 @@ def pack_scales(rows: Sequence[Sequence[int]], layout: str) -> list[int]:
 
     rows: of equal length, 0 to 255 each. layout, each filled up with 0 to whole tiles, one row of
     tiles after the other: row_major; tiles_128x4 (row r, column c of a tile at
-    r % 32 * 16 + r // 32 * 4 + c); tiles_8x4 (each tile row by row); tiles_32x8 (row r, column c of
-    a tile at c % 4 * 64 + r % 16 * 4 + c // 4 * 2 + r // 16), tiles_gfx950 (the same, filled up to
-    256 rows); tiles_hopper_4, tiles_hopper_8 (of 128 or 256 rows and 2 columns); mn_major_words
-    (words of four columns, a word for each row and then the next four columns, filled up to a
-    multiple of four rows).
+    r % 32 * 16 + r // 32 * 4 + c); tiles_8x4, tiles_16x16 (each tile row by row); tiles_32x8 (row
+    r, column c of a tile at c % 4 * 64 + r % 16 * 4 + c // 4 * 2 + r // 16), tiles_gfx950 (the
+    same, filled up to 256 rows); tiles_hopper_4, tiles_hopper_8 (of 128 or 256 rows and 2 columns);
+    mn_major_words (words of four columns, a word for each row and then the next four columns,
+    filled up to a multiple of four rows).
     Special values: no rows, or rows of no columns, are no bytes.
     Source: PTX ISA, tcgen05.mma scale factors; cuBLAS, 1D block scaling factors layout;
     TensorRT-LLM get_sf_out_offset_8x4; DeepGEMM smxx_layout.cuh; mxDataGenerator PreSwizzle.hpp
-    (32x8), aiter shuffle_scale (gfx950); triton_kernels hopper_scale.py.
+    (32x8); aiter shuffle_scale (gfx950), shuffle_weight (16x16); triton_kernels hopper_scale.py.
 
     >>> tile = pack_scales([[0, 7]] + 31 * [[0, 0]] + [[8, 9]], "tiles_128x4")
     >>> len(tile), tile[:8]

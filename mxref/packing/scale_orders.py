@@ -66,4 +66,5 @@ SCALE_ORDERS: Final[Mapping[ScaleLayout, ScaleOrder]] = {
     ScaleLayout.TILES_32X8: ScaleOrder(32, 8, (2, 16), (2, 4), (0, 3, 5, 2, 4, 1)),
     ScaleLayout.TILES_HOPPER_4: ScaleOrder(128, 2, (2, 4, 2, 8), (2,), (0, 2, 5, 1, 4, 6, 3)),
     ScaleLayout.TILES_HOPPER_8: ScaleOrder(256, 2, (2, 8, 2, 8), (2,), (0, 2, 5, 1, 4, 6, 3)),
+    ScaleLayout.TILES_16X16: ScaleOrder(16, 16, (16,), (16,), (0, 2, 1, 3)),
 }

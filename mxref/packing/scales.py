@@ -39,6 +39,7 @@ def pack_scales(
     each four columns, the words of the first four columns first, rows filled up to 4 n. Tiles are
     also `tiles_8x4` (TensorRT-LLM), `tiles_gfx950` (aiter: rows filled up to 256), `tiles_32x8`
     (the same, filled up to 32) and `tiles_hopper_4` and `_8` (Triton, by the number of warps).
+    `tiles_16x16` is aiter's order of weights: pass the bytes that `pack` gives as scale codes.
 
     Blocks along axis 0: pass ``scale_codes.T``, and ``np.moveaxis(codes, 0, -1)`` to `pack`.
 

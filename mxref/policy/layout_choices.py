@@ -113,3 +113,4 @@ class ScaleLayout(Choice):
     TILES_32X8 = "tiles_32x8", PERMITTED  #: the same tiles, rows filled up to 32
     TILES_HOPPER_4 = "tiles_hopper_4", PERMITTED  #: for four warps, filled up to 128 x 2
     TILES_HOPPER_8 = "tiles_hopper_8", PERMITTED  #: for eight warps, filled up to 256 x 2
+    TILES_16X16 = "tiles_16x16", PERMITTED  #: aiter's order of the bytes of weights

@@ -37,6 +37,11 @@ PLACES = {
         (64, [(0, 2), (8, 2)]),
         (512, [(16, 0), (24, 0)]),
     ],
+    "tiles_16x16": [
+        (0, [(0, 0), (0, 1)]),
+        (15, [(0, 15), (1, 0)]),
+        (255, [(15, 15), (16, 0)]),
+    ],
 }
 PLACES["tiles_32x8"] = PLACES["tiles_gfx950"]
 
@@ -77,7 +82,7 @@ def test_known_places(layout: str) -> None:
     [
         *(("row_major", 2), ("tiles_128x4", 512), ("tiles_8x4", 32), ("mn_major_words", 16)),
         *(("tiles_gfx950", 2048), ("tiles_32x8", 256)),
-        *(("tiles_hopper_4", 256), ("tiles_hopper_8", 512)),
+        *(("tiles_hopper_4", 256), ("tiles_hopper_8", 512), ("tiles_16x16", 256)),
     ],
 )
 def test_two_scales_are_filled_up(layout: str, size: int) -> None:
@@ -102,3 +107,11 @@ def test_the_exponent_field_of_a_float_is_its_scale_code() -> None:
     patterns = fields[:, np.newaxis] | np.uint32([0, 1, 0x3FFFFF, 0x400000, 0x400001, 0x7FFFFF])
     codes = mxref.encode_scale(patterns.view(np.float32))
     assert np.array_equal(codes, (patterns >> 23).astype(np.uint8))
+
+
+def test_weights_of_aiter() -> None:
+    """The view of `shuffle_weight`, of the bytes of FP4 in 32 rows of 128."""
+    packed = mxref.pack(drawn((32, 128)) % 16, "e2m1")
+    turned = packed.reshape(2, 16, 2, 2, 16).transpose(0, 2, 3, 1, 4)
+    stored = mxref.pack_scales(packed, scale_layout="tiles_16x16")
+    assert stored.tolist() == turned.reshape(-1).tolist()

@@ -111,7 +111,7 @@ GROUPS: dict[str, dict[str, list[str]]] = {
         "scale_byte": ["biased", "signed"],
         "scale_layout": [
             *("row_major", "tiles_128x4", "tiles_8x4", "mn_major_words", "tiles_gfx950"),
-            *("tiles_32x8", "tiles_hopper_4", "tiles_hopper_8"),
+            *("tiles_32x8", "tiles_hopper_4", "tiles_hopper_8", "tiles_16x16"),
         ],
     },
     "products": {
