@@ -157,6 +157,17 @@ def test_a_planted_bug_is_named_in_words(run: Any, name: str, words: str) -> Non
     assert report.verdict.startswith(f"has bug {name}")
 
 
+@pytest.mark.parametrize("id", ["G9", "G12", "G12b", "G13c", "G14b"])
+def test_a_bug_is_named_without_a_claim(id: str) -> None:
+    """Also where the layout that is meant is not the nearest, as for the first and G13c."""
+    (mutant,) = (m for m in MUTANTS if m.id == id)
+    report = report_on("pack_scales/e8m0.bytes", "ocp", mutant.run)
+    (finding,) = report.findings
+    assert id in (finding.cause.name, *finding.also)
+    assert finding.cause.policy == mutant.policy
+    assert f" over {mutant.policy}: " in report.verdict
+
+
 @pytest.mark.parametrize("mutant", NEW, ids=lambda mutant: mutant.id)
 def test_every_mutant_of_scale_layouts_is_named(mutant: Any) -> None:
     (slot,) = mutant.floats
