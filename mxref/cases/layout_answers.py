@@ -21,6 +21,7 @@ from mxref.blocks.shapes import result_shapes
 from mxref.cases.records import padded, stripped
 from mxref.formats.catalog import block_format, element_format
 from mxref.packing.elements import pack, pack_blocks, packed_size, unpack, unpack_blocks
+from mxref.packing.scale_orders import SCALE_ORDERS
 from mxref.packing.scales import pack_scales, unpack_scales
 from mxref.policy.choices import FP4Packing, FP6Packing, ScaleLayout, Tail
 from mxref.policy.policy import Policy
@@ -166,10 +167,7 @@ _FIRST = {"pack_scales": 2, "unpack_scales": 2, "quantize_tensor": 3}
 
 
 def _matrix_size(words: Words, policy: Policy) -> int:
-    rows, columns = words[:2]
-    if policy.layout.scale_layout is ScaleLayout.ROW_MAJOR:
-        return rows * columns
-    return -(-rows // 128) * -(-columns // 4) * 512
+    return SCALE_ORDERS[policy.layout.scale_layout].size(*words[:2])
 
 
 def _block_size(name: str, policy: Policy) -> int:

@@ -77,7 +77,7 @@ def add_parser(verbs: Verbs) -> None:
     add("--bfloat16", action="store_true", help=about)
     about = "also tensors of 8-bit, 6-bit and 4-bit floats"
     add("--small-floats", action="store_true", help=about)
-    about = "write the blocks: .npz, .safetensors, or .gguf (mxfp4_e2m1 only)"
+    about = "write the blocks: .npz, .safetensors, or .gguf (mxfp4_e2m1 or nvfp4)"
     add("-o", "--out", type=Path, metavar="OUT", help=about)
     add_json_argument(parser)
 

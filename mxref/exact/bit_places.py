@@ -159,38 +159,70 @@ def _check_bytes(data: Sequence[int], count: int) -> None:
         check_int("byte", byte, 8)
 
 
+#: Multiples that the height and the width of a matrix are filled up to, and the place of the scale
+#: of row r and column c in a matrix of height h and width w.
+_SCALE_PLACES: Final[Mapping[str, tuple[int, int, Callable[[int, int, int, int], int]]]] = {
+    "row_major": (1, 1, lambda r, c, h, w: r * w + c),
+    "tiles_128x4": (
+        128,
+        4,
+        lambda r, c, h, w: (
+            512 * (r // 128 * (w // 4) + c // 4) + 16 * (r % 32) + 4 * (r % 128 // 32) + c % 4
+        ),
+    ),
+    "tiles_8x4": (8, 4, lambda r, c, h, w: 8 * w * (r // 8) + 32 * (c // 4) + 4 * (r % 8) + c % 4),
+    "mn_major_words": (4, 4, lambda r, c, h, w: 4 * (c // 4 * h + r) + c % 4),
+    "tiles_gfx950": (256, 8, lambda r, c, h, w: _tile_32x8(r, c, w)),
+    "tiles_32x8": (32, 8, lambda r, c, h, w: _tile_32x8(r, c, w)),
+    "tiles_hopper_4": (128, 2, lambda r, c, h, w: _hopper(r, c, w, 4)),
+    "tiles_hopper_8": (256, 2, lambda r, c, h, w: _hopper(r, c, w, 8)),
+    "tiles_16x16": (
+        16,
+        16,
+        lambda r, c, h, w: 16 * w * (r // 16) + 256 * (c // 16) + 16 * (r % 16) + c % 16,
+    ),
+}
+
+
+def _tile_32x8(row: int, column: int, width: int) -> int:
+    """The place in tiles of 32 rows and 8 columns, by the strides of the six parts."""
+    tile = row // 32 * (width // 8) + column // 8
+    return 256 * tile + 64 * (column % 4) + 4 * (row % 16) + 2 * (column % 8 // 4) + row % 32 // 16
+
+
+def _hopper(row: int, column: int, width: int, warps: int) -> int:
+    """The place in tiles of 32 rows for each warp and 2 columns."""
+    tile, inside = divmod(row, 32 * warps)
+    half, inside = divmod(inside, 16 * warps)
+    warp, inside = divmod(inside, 16)
+    upper, lane = divmod(inside, 8)
+    group = (tile * warps + warp) * (width // 2) + column // 2
+    return 64 * group + 32 * half + 4 * lane + 2 * (column % 2) + upper
+
+
 def _places(shape: tuple[int, int], layout: str) -> tuple[dict[tuple[int, int], int], int]:
     """The place in memory of every scale of a matrix, and the number of bytes."""
-    if layout not in ("row_major", "tiles_128x4"):
-        raise bad("layout", "row_major or tiles_128x4", layout)
-    height, width = shape
+    height, width, place = look_up(_SCALE_PLACES, "layout", layout)
     if any(type(n) is not int or n < 0 for n in shape):
         raise bad("shape", "two Python ints of 0 or more", shape)
-    cells = list(product(range(height), range(width)))
-    if layout == "row_major":
-        return {cell: place for place, cell in enumerate(cells)}, len(cells)
-    tiles_down, tiles_across = -(-height // 128), -(-width // 4)
-    tiles = list(product(range(tiles_down), range(tiles_across)))
-    # The order within a tile: rows 0 to 31; for each the four bands of 32 rows; for each the four
-    # columns.
-    walk = list(product(range(32), range(4), range(4)))
-    order = [
-        (128 * down + 32 * band + row, 4 * across + column)
-        for down, across in tiles
-        for row, band, column in walk
-    ]
-    place_of = {cell: place for place, cell in enumerate(order)}
-    return {cell: place_of[cell] for cell in cells}, len(order)
+    h, w = -(-shape[0] // height) * height, -(-shape[1] // width) * width
+    return {(r, c): place(r, c, h, w) for r, c in product(range(shape[0]), range(shape[1]))}, h * w
 
 
 def pack_scales(rows: Sequence[Sequence[int]], layout: str) -> list[int]:
     """Return the bytes of a matrix of scale codes.
 
-    rows: of equal length, 0 to 255 each. layout: row_major; tiles_128x4 (filled up with 0 to whole
-    tiles of 128 rows and 4 columns; tiles one row of them after the other; row r, column c of a
-    tile at r % 32 * 16 + r // 32 * 4 + c).
+    rows: of equal length, 0 to 255 each. layout, each filled up with 0 to whole tiles, one row of
+    tiles after the other: row_major; tiles_128x4 (row r, column c of a tile at
+    r % 32 * 16 + r // 32 * 4 + c); tiles_8x4, tiles_16x16 (each tile row by row); tiles_32x8 (row
+    r, column c of a tile at c % 4 * 64 + r % 16 * 4 + c // 4 * 2 + r // 16), tiles_gfx950 (the
+    same, filled up to 256 rows); tiles_hopper_4, tiles_hopper_8 (of 128 or 256 rows and 2 columns);
+    mn_major_words (words of four columns, a word for each row and then the next four columns,
+    filled up to a multiple of four rows).
     Special values: no rows, or rows of no columns, are no bytes.
-    Source: PTX ISA, tcgen05.mma scale factors; cuBLAS, 1D block scaling factors layout.
+    Source: PTX ISA, tcgen05.mma scale factors; cuBLAS, 1D block scaling factors layout;
+    TensorRT-LLM get_sf_out_offset_8x4; DeepGEMM smxx_layout.cuh; mxDataGenerator PreSwizzle.hpp
+    (32x8); aiter shuffle_scale (gfx950), shuffle_weight (16x16); triton_kernels hopper_scale.py.
 
     >>> tile = pack_scales([[0, 7]] + 31 * [[0, 0]] + [[8, 9]], "tiles_128x4")
     >>> len(tile), tile[:8]

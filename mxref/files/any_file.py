@@ -74,7 +74,7 @@ def read_tensors(
     Returns:
         Pairs of a name and an array or `Blocks`. Arrays are mapped to the file and read-only;
         floats of 8 bits or fewer are ml_dtypes arrays (F8_E8M0: decoded to float32); a quantized
-        type of ``.gguf`` other than MXFP4 comes as its bytes.
+        type of ``.gguf`` other than MXFP4 and NVFP4 comes as its bytes.
 
     Raises:
         OSError: the file cannot be read.
@@ -112,7 +112,8 @@ def write_blocks(
     scales are NAME_scale, F8_E8M0 or F8_E4M3 (for UE4M3). The scale of a tensor is F32:
     NAME_scale_2 if it is a factor, NAME_global_scale if a divisor, NAME_amax if the largest
     magnitude. The metadata holds shapes, formats and the policy. torch has no 6-bit types and does
-    not read files with F6. ``.gguf`` takes MXFP4 only, without NaN blocks. Each format has this one
+    not read files with F6. ``.gguf`` takes MXFP4 and NVFP4
+    only, without NaN blocks, a tensor scale as the factor NAME.scale. Each format has this one
     layout; for others use `mxref.pack`, `mxref.pack_scales` or `mxref.pack_blocks` and your own
     writer.
 
@@ -129,7 +130,8 @@ def write_blocks(
         ValueError: another suffix, a policy with another layout, a path that is no regular file, or
             names and blocks that the file format cannot hold.
 
-    Source: safetensors/safetensors#611; torch.float4_e2m1fn_x2; ggml-common.h, block_mxfp4.
+    Source: safetensors/safetensors#611; torch.float4_e2m1fn_x2; ggml-common.h, block_mxfp4 and
+        block_nvfp4.
     """
     path = Path(path)
     writer = _writer(path)

@@ -1,9 +1,13 @@
-"""``.gguf``: float tensors, and MXFP4 in blocks of 17 bytes, through the package gguf.
+"""``.gguf``: float tensors, MXFP4 and NVFP4, through the package gguf.
 
-A block is its scale byte, then 16 bytes: byte j holds element j in the low nibble and element
-j + 16 in the high nibble. Readers of the format have no NaN and no -0: they read scale FF as 2**128
-and code 8 as 0.
-Source: ggml-common.h, block_mxfp4; SPEC_NOTES N32.
+MXFP4: 17 bytes for a block, its scale byte, then 16: byte j holds element j in the low nibble and
+element j + 16 in the high nibble. NVFP4: 36 bytes for four blocks of 16, their scale bytes, then 8
+for each block: byte j holds its elements j and j + 8. The float32 scale of an NVFP4 tensor, a
+factor, is a tensor of its own, named NAME.scale without the .weight of NAME.
+
+Readers of the format have no NaN and no -0: they read scale FF of MXFP4 as 2**128, scale 7F of
+NVFP4 as 0, and code 8 as 0.
+Source: ggml-common.h, block_mxfp4 and block_nvfp4; ggml-org/llama.cpp#19769; SPEC_NOTES N32.
 """
 
 from __future__ import annotations
@@ -12,7 +16,8 @@ import importlib
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
@@ -20,18 +25,35 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import U8
+from mxref.bits.floats import F32, U8
 from mxref.blocks.container import Blocks
+from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.files.stored import Entry, brief, chunks, describe, dtype_named, owned
 from mxref.formats.catalog import BlockFormat, block_format
-from mxref.packing.elements import pack_blocks, unpack_blocks
+from mxref.packing.elements import pack, pack_blocks, unpack, unpack_blocks
 from mxref.support.mapped import Mapped
 from mxref.support.whole_file import whole_file
 
 if TYPE_CHECKING:
     from mxref.policy.keywords import PackBlocksChoices
 
-_SIZE, _BYTES = 32, 17
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A type of blocks: its format, the elements and bytes that belong together, its NaN scale."""
+
+    format: BlockFormat
+    size: int
+    bytes: int
+    nan: int
+    read_as: str
+
+
+_MXFP4 = _Kind(block_format("mxfp4_e2m1"), 32, 17, 0xFF, "2**128")
+#: Of the format without a tensor scale, which is in another tensor if at all.
+_NVFP4 = _Kind(block_format("fp4_ue4m3"), 64, 36, 0x7F, "0")
+_KINDS = {"MXFP4": _MXFP4, "NVFP4": _NVFP4}
+_WITH_TENSOR_SCALE = block_format("nvfp4")
 _LAYOUT: PackBlocksChoices = {"scale_place": "before", "fp4_packing": "halves"}
 _KEY = "mxref.tensors"
 _LONGEST_NAME = 63  # GGML_MAX_NAME less the zero byte
@@ -56,7 +78,9 @@ def package(path: Path) -> Any:
 
 
 def entries(path: Path) -> Iterator[Entry]:
-    """The tensors of a file; MXFP4 as blocks, other quantized types as bytes.
+    """The tensors of a file; MXFP4 and NVFP4 as blocks, other quantized types as bytes.
+
+    NVFP4 with a positive float32 factor beside it is ``nvfp4``, without one ``fp4_ue4m3``.
 
     Raises:
         ValueError: the file is cut or damaged, or the package is not installed.
@@ -76,11 +100,15 @@ def entries(path: Path) -> Iterator[Entry]:
     except Exception as error:  # the package has no error of its own for damage
         why = f"it is cut or damaged: {brief(error)}"
         raise ValueError(f"{path} must be a whole .gguf file, {why}") from None
+    factors = _factors(reader.tensors)
     for tensor in reader.tensors:
+        if tensor.name in {scale for scale, _ in factors.values()}:
+            continue
         shape = tuple(map(int, reversed(tensor.shape.tolist())))
         kind = tensor.tensor_type.name
         dtype = dtypes.get(tensor.name, np.dtype(np.float32))
-        load = _loader(kind, tensor.data, shape, dtype, reader.byte_order)
+        _, factor = factors.get(tensor.name, ("", None))
+        load = _loader(kind, tensor.data, shape, dtype, reader.byte_order, factor)
         yield Entry(tensor.name, kind, shape, load)
 
 
@@ -130,22 +158,67 @@ def _read_header(file: BinaryIO, size: int) -> None:
         skip(8 * number(4) + 12)  # dimensions, type and offset
 
 
+def _scale_name(name: str) -> str:
+    """The name of the tensor that holds the factor of an NVFP4 tensor."""
+    return f"{name.removesuffix('.weight')}.scale"
+
+
+def _factors(tensors: Iterable[Any]) -> dict[str, tuple[str, TensorScale]]:
+    """The factors of NVFP4 tensors and the names of theirs, by the names of the former."""
+    tensors = list(tensors)
+    single = {
+        tensor.name: int(np.asarray(tensor.data, np.float32).view(np.uint32).reshape(-1)[0])
+        for tensor in tensors
+        if tensor.tensor_type.name == "F32" and tensor.data.size == 1
+    }
+    return {
+        tensor.name: (scale, TensorScale(single[scale]))
+        for tensor in tensors
+        if tensor.tensor_type.name == "NVFP4"
+        and 0 < single.get(scale := _scale_name(tensor.name), 0) < F32.inf_bits
+    }
+
+
 def _loader(
-    kind: str, data: NDArray[Any], shape: tuple[int, ...], dtype: np.dtype[Any], byte_order: Any
+    kind: str,
+    data: NDArray[Any],
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    byte_order: Any,
+    factor: TensorScale | None,
 ) -> Callable[[], NDArray[Any] | Blocks]:
     def load() -> NDArray[Any] | Blocks:
         if kind == "BF16":  # ml_dtypes has only the processor's byte order
             pairs = data.view(np.dtype(np.uint16).newbyteorder(byte_order))
             numbers: NDArray[Any] = pairs.astype(np.uint16, copy=False).view(ml_dtypes.bfloat16)
             return numbers.reshape(shape)
-        if kind != "MXFP4":
+        if kind not in _KINDS:
             return data
-        rows = data.reshape(*shape[:-1], shape[-1] // _SIZE, _BYTES)
-        scales, codes = unpack_blocks(rows, "mxfp4_e2m1", **_LAYOUT)
-        fmt = block_format("mxfp4_e2m1")
-        return Blocks(owned(codes.reshape(shape)), owned(scales), fmt, len(shape) - 1, shape, dtype)
+        fmt = _KINDS[kind].format if factor is None else _WITH_TENSOR_SCALE
+        rows = data.reshape(*shape[:-1], shape[-1] // _KINDS[kind].size, _KINDS[kind].bytes)
+        scales, codes = _unpacked(rows, _KINDS[kind])
+        scales = scales.reshape(*shape[:-1], shape[-1] // fmt.elements_per_block)
+        axis = len(shape) - 1
+        return Blocks(owned(codes.reshape(shape)), owned(scales), fmt, axis, shape, dtype, factor)
 
     return load
+
+
+def _unpacked(rows: U8, kind: _Kind) -> tuple[U8, U8]:
+    """The scale codes and codes of rows of bytes."""
+    if kind is _MXFP4:
+        return unpack_blocks(rows, kind.format, **_LAYOUT)
+    packed = np.ascontiguousarray(rows[..., 4:])
+    codes = unpack(packed, kind.format.element, kind.size, fp4_packing="halves", block_size=16)
+    return np.ascontiguousarray(rows[..., :4]), codes
+
+
+def _packed(scales: U8, codes: U8, kind: _Kind) -> U8:
+    """The rows of bytes of scale codes (..., blocks) and codes (..., size)."""
+    if kind is _MXFP4:
+        return pack_blocks(scales, codes, kind.format, **_LAYOUT)
+    packed = pack(codes, kind.format.element, fp4_packing="halves", block_size=16)
+    return np.concatenate([scales, packed], axis=-1)
 
 
 def refuse(
@@ -154,26 +227,36 @@ def refuse(
     """Refuse blocks that the file format cannot hold.
 
     Raises:
-        ValueError: another format than MXFP4 in blocks of 32 along the last axis, a row length that
-            is no multiple of 32, too many axes or too long a name.
+        ValueError: another format than MXFP4 in blocks of 32 or NVFP4 in blocks of 16 along the
+            last axis, a row length that is no multiple of 32 or 64, too many axes or too long a
+            name.
     """
-    if fmt != block_format("mxfp4_e2m1"):
+    known = [_MXFP4.format, _NVFP4.format, _WITH_TENSOR_SCALE]
+    if fmt not in known:
         got = f"{fmt.name} in blocks of {fmt.block_size}"
-        raise ValueError(f".gguf must get mxfp4_e2m1 in blocks of {_SIZE}, got {got} for {name!r}")
-    if axis != len(shape) - 1 or shape[-1] % _SIZE or not math.prod(shape):
+        legal = ", ".join(f"{one.name} in blocks of {one.block_size}" for one in known)
+        raise ValueError(f".gguf must get one of {legal}, got {got} for {name!r}")
+    size = _kind_of(fmt).size
+    if axis != len(shape) - 1 or shape[-1] % size or not math.prod(shape):
         raise ValueError(
-            f".gguf must get blocks along a last axis of a multiple of {_SIZE}, "
+            f".gguf must get blocks along a last axis of a multiple of {size}, "
             f"got axis {axis} of shape {shape} for {name!r}"
         )
-    if len(shape) > _MOST_AXES or not 0 < len(name.encode()) <= _LONGEST_NAME:
+    longest = _scale_name(name) if fmt.tensor_scale else name
+    length = max(len(one.encode()) for one in (name, longest))
+    if len(shape) > _MOST_AXES or not name or length > _LONGEST_NAME:
         raise ValueError(
             f".gguf must get tensors of at most {_MOST_AXES} axes with names of 1 to "
-            f"{_LONGEST_NAME} bytes, got {name!r} with {len(shape)}"
+            f"{_LONGEST_NAME} bytes, got {longest!r} with {len(shape)}"
         )
+
+
+def _kind_of(fmt: BlockFormat) -> _Kind:
+    return _MXFP4 if fmt == _MXFP4.format else _NVFP4
 
 
 def write(path: Path, tensors: Mapping[str, Blocks], policy: str) -> None:
-    """Write blocks as MXFP4 tensors.
+    """Write blocks as MXFP4 and NVFP4 tensors.
 
     Raises:
         ValueError: blocks that the file format cannot hold, such as NaN blocks; the package is not
@@ -182,20 +265,38 @@ def write(path: Path, tensors: Mapping[str, Blocks], policy: str) -> None:
     gguf = package(path)
     for name, blocks in tensors.items():
         refuse(name, blocks.format, blocks.axis, blocks.shape)
-        if int(blocks.scale_codes.max()) == 0xFF:
+        kind = _kind_of(blocks.format)
+        if int(blocks.scale_codes.max()) == kind.nan:
             raise ValueError(
-                f".gguf must get no NaN block, whose scale its readers take for 2**128, "
+                f".gguf must get no NaN block, whose scale its readers take for {kind.read_as}, "
                 f"got one in {name!r}"
             )
+        tensor = blocks.tensor_scale
+        if tensor is not None and tensor.kind is not TensorScaleKind.FACTOR:
+            raise ValueError(
+                f".gguf must get a tensor scale that is a factor, got kind {tensor.kind.value} "
+                f"for {name!r}"
+            )
+        if tensor is not None and _scale_name(name) in tensors:
+            raise ValueError(
+                f".gguf must get no tensor named {_scale_name(name)!r} beside {name!r}, "
+                "whose tensor scale has that name"
+            )
     about = {name: describe(blocks) for name, blocks in tensors.items()}
-    kind = gguf.GGMLQuantizationType.MXFP4
+    kinds = gguf.GGMLQuantizationType
     with whole_file(path) as temporary:
         writer = gguf.GGUFWriter(temporary, "mxref")
         try:
             writer.add_string(_KEY, json.dumps({"policy": policy, "tensors": about}))
             for name, blocks in tensors.items():
-                size = blocks.scale_codes.size * _BYTES
-                writer.add_tensor_info(name, blocks.shape, np.dtype(np.float32), size, kind)
+                kind = _kind_of(blocks.format)
+                size = blocks.codes.size // kind.size * kind.bytes
+                dtype = np.dtype(np.float32)
+                writer.add_tensor_info(
+                    name, blocks.shape, dtype, size, kinds.MXFP4 if kind is _MXFP4 else kinds.NVFP4
+                )
+                if blocks.tensor_scale is not None:
+                    writer.add_tensor_info(_scale_name(name), (1,), dtype, 4)
             writer.write_header_to_file()
             writer.write_kv_data_to_file()
             writer.write_ti_data_to_file()
@@ -205,17 +306,21 @@ def write(path: Path, tensors: Mapping[str, Blocks], policy: str) -> None:
                 for data in _data(blocks):
                     file.write(data.tobytes())
                 writer.write_padding(file, file.tell())
+                if blocks.tensor_scale is not None:
+                    file.write(blocks.tensor_scale.bits.to_bytes(4, "little"))
+                    writer.write_padding(file, file.tell())
         finally:
             writer.close()
 
 
 def _data(blocks: Blocks) -> Iterator[U8]:
-    mapped = Mapped(blocks.codes)
-    scales, done = blocks.scale_codes.reshape(-1), 0
+    mapped, kind = Mapped(blocks.codes), _kind_of(blocks.format)
+    together = kind.size // blocks.format.elements_per_block
+    scales, done = blocks.scale_codes.reshape(-1, together), 0
     for part in chunks(blocks.codes):
-        codes = part.reshape(-1, _SIZE)
-        some = scales[done : done + len(codes), np.newaxis]
-        rows = pack_blocks(some, codes, "mxfp4_e2m1", **_LAYOUT)
+        codes = part.reshape(-1, kind.size)
+        some = scales[done : done + len(codes)]
+        rows = _packed(some, codes, kind)
         done += len(codes)
         yield rows
         mapped.use(part.nbytes)

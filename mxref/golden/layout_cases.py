@@ -22,8 +22,16 @@ __all__ = ["file_of", "layout_tasks"]
 
 _LENGTHS = (1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 70)
 _PACKED = ("e3m2", "e2m3", "e2m1")
-_SHAPES = ((1, 1), (3, 5), (32, 4), (127, 3), (128, 4), (129, 5), (130, 4), (256, 8))
+_SHAPES = ((1, 1), (3, 5), (32, 4), (127, 3), (128, 4), (129, 5), (130, 4), (256, 8), (33, 9))
 _TILES = "ocp+scale_layout=tiles_128x4"
+_WORDS, _GFX950 = "ocp+scale_layout=mn_major_words", "ocp+scale_layout=tiles_gfx950"
+#: Policies of the scale layouts, with the matrices that are read back.
+_SCALES_READ: dict[str, tuple[tuple[int, int], ...]] = {
+    "ocp": _SHAPES[:7],
+    _TILES: _SHAPES[:7],
+    _WORDS: ((3, 5), (33, 9)),
+    _GFX950: ((33, 9),),
+}
 _BEFORE, _AFTER = "+scale_place=before", "+scale_place=after"
 _SIGNED = "+scale_byte=signed"
 
@@ -36,7 +44,7 @@ def layout_tasks() -> Iterator[Callable[[], VectorFile]]:
         fmt = ELEMENT_FORMATS[name]
         yield from (partial(_unpack, fmt, packing) for packing in _packings(fmt.bits))
     yield _pack_scales
-    yield from (partial(_unpack_scales, layout) for layout in ("row_major", "tiles_128x4"))
+    yield from (partial(_unpack_scales, *read) for read in _SCALES_READ.items())
     for name in BLOCK_FORMATS:
         yield partial(_pack_blocks, name)
     for name in BLOCK_FORMATS:
@@ -161,13 +169,14 @@ def _pack_scales() -> VectorFile:
         CaseInput(name, (rows, columns, *codes), "M11", _shape_flags(rows, columns))
         for name, rows, columns, codes in _matrices()
     ]
-    return file_of("pack_scales", "e8m0", "bytes", ("ocp", _TILES), (3, 2), entries)
+    return file_of("pack_scales", "e8m0", "bytes", [*_SCALES_READ], (3, 2), entries)
 
 
-def _unpack_scales(layout: str) -> VectorFile:
+def _unpack_scales(column: str, shapes: tuple[tuple[int, int], ...]) -> VectorFile:
+    layout = Policy.parse(column).layout.scale_layout.value
     entries = []
     for name, rows, columns, codes in _matrices():
-        if not name.startswith("hashed") or rows == 256:
+        if not name.startswith("hashed") or (rows, columns) not in shapes:
             continue
         starts = range(0, len(codes), columns)
         packed = exact.pack_scales([codes[i : i + columns] for i in starts], layout)
@@ -176,7 +185,6 @@ def _unpack_scales(layout: str) -> VectorFile:
             packed = [p if used else 0xFF for p, used in zip(packed, held, strict=True)]
         flags = (*_shape_flags(rows, columns), *(["filler"] if 0 in held else []))
         entries.append(CaseInput(name, (rows, columns, *packed), "M11", flags))
-    column = "ocp" if layout == "row_major" else _TILES
     return file_of("unpack_scales", "e8m0", layout, [column], (3, 2), entries)
 
 

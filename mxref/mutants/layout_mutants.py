@@ -13,7 +13,7 @@ from mxref.mutants.mutant import BLOCKS, E8M0, Function, Mutants, wrong
 from mxref.packing.elements import pack_blocks, unpack_blocks
 from mxref.packing.scales import pack_scales
 
-__all__ = ["PLACES", "swizzled"]
+__all__ = ["PLACES", "swizzled", "unswizzled"]
 
 _TILES = "ocp+scale_layout=tiles_128x4"
 _BEFORE = "ocp+scale_place=before"
@@ -51,7 +51,7 @@ def swapped_tiles(scale_codes: NDArray[Any]) -> NDArray[Any]:
     return tiles.transpose(0, 3, 1, 2, 4).reshape(-1)
 
 
-def _unswizzled(packer: Function) -> Function:
+def unswizzled(packer: Function) -> Function:
     """The inverse of a layout: reads each code from where `packer` would have put it."""
 
     def run(packed: U8, shape: tuple[int, int]) -> U8:
@@ -116,13 +116,13 @@ PLACES: Mutants = {
         pack_scales, policy=_TILES
     ),
     "G9u tile_rows_exchanged_read: reads a tile with the factors of a row exchanged": _unswizzles(
-        _unswizzled(swapped_tiles), floats=("tiles_128x4",), policy=_TILES
+        unswizzled(swapped_tiles), floats=("tiles_128x4",), policy=_TILES
     ),
     "G9v tiles_columns_first_read: reads the tiles column by column": _unswizzles(
-        _unswizzled(swizzled((3, 0, 2, 1, 4))), floats=("tiles_128x4",), policy=_TILES
+        unswizzled(swizzled((3, 0, 2, 1, 4))), floats=("tiles_128x4",), policy=_TILES
     ),
     "G9w scales_column_by_column_read: reads scales column by column": _unswizzles(
-        _unswizzled(_columns_first), floats=("row_major",)
+        unswizzled(_columns_first), floats=("row_major",)
     ),
     "G8b scale_behind: means the scale before the elements but stores it behind them": _stores(
         _stored(scale_place="after"), policy=_BEFORE

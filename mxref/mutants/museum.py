@@ -19,6 +19,7 @@ from mxref.mutants.pair_mutants import PAIRS
 from mxref.mutants.product_mutants import PRODUCTS
 from mxref.mutants.range_mutants import RANGES
 from mxref.mutants.rounding_mutants import INTEGERS, ROUNDING
+from mxref.mutants.scale_order_mutants import SCALE_ORDER_MUTANTS
 from mxref.mutants.shared_scale_mutants import SCALES
 from mxref.mutants.stochastic_mutants import STOCHASTIC
 from mxref.mutants.tensor_mutants import TENSORS
@@ -47,6 +48,7 @@ _TABLES: tuple[Mutants, ...] = (
     SCALED,
     PACKINGS,
     PLACES,
+    SCALE_ORDER_MUTANTS,
     TENSORS,
     MATMULS,
     LINEARS,

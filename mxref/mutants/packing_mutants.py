@@ -129,7 +129,9 @@ _FP4, _FP6 = ("e2m1",), ("e3m2", "e2m3")
 
 PACKINGS: Mutants = {
     "G1 nibbles_exchanged: puts element 0 of FP4 into the high nibble": _packs(
-        high_nibble_first, formats=_FP4, seen=("triton-lang/triton#5197",)
+        high_nibble_first,
+        formats=_FP4,
+        seen=("triton-lang/triton#5197", "pytorch/ao#2939"),
     ),
     "G1b last_nibble_exchanged: puts an odd last code into the high nibble": _packs(
         _last_byte, formats=_FP4

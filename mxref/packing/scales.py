@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,7 +11,7 @@ from mxref.bits.floats import U8
 from mxref.bits.out import array_out
 from mxref.formats.catalog import CodeFormat
 from mxref.numbers.codes import codes_of
-from mxref.policy.choices import ScaleLayout
+from mxref.packing.scale_orders import SCALE_ORDERS
 from mxref.policy.keywords import PackScalesChoices, Unpack
 from mxref.policy.policy import Policy, resolve
 from mxref.support.integers import integer
@@ -36,6 +35,12 @@ def pack_scales(
     512. The filler 00 is the scale 2**-127 in E8M0, not zero. The tiles of one matrix are
     ``.reshape(rows / 128, columns / 4, 512)``, of the filled-up rows and columns.
 
+    `mn_major_words` is DeepGEMM's for sm_100: ``.view(np.int32)`` of it is a word for each row and
+    each four columns, the words of the first four columns first, rows filled up to 4 n. Tiles are
+    also `tiles_8x4` (TensorRT-LLM), `tiles_gfx950` (aiter: rows filled up to 256), `tiles_32x8`
+    (the same, filled up to 32) and `tiles_hopper_4` and `_8` (Triton, by the number of warps).
+    `tiles_16x16` is aiter's order of weights: pass the bytes that `pack` gives as scale codes.
+
     Blocks along axis 0: pass ``scale_codes.T``, and ``np.moveaxis(codes, 0, -1)`` to `pack`.
 
     Args:
@@ -46,7 +51,7 @@ def pack_scales(
         choices: `scale_layout`.
 
     Returns:
-        uint8 (..., bytes): rows * columns of them, or 512 for each tile.
+        uint8 (..., bytes): rows * columns of them, both filled up to whole tiles or words.
 
     Raises:
         TypeError: scale codes of another type.
@@ -60,23 +65,23 @@ def pack_scales(
     >>> tiles = pack_scales([[1, 2], [3, 4]], scale_layout="tiles_128x4")
     >>> tiles.shape, tiles[:2].tolist(), tiles[16:18].tolist()
     ((512,), [1, 2], [3, 4])
+    >>> pack_scales([[1, 2], [3, 4]], scale_layout="mn_major_words").view("<i4")
+    array([ 513, 1027,    0,    0], dtype=int32)
     """
     layout = resolve("pack_scales", policy, choices).layout.scale_layout
     scales = codes_of(scale_codes, _SCALE_BYTE, "scale_codes")
     if scales.ndim < 2:
         raise ValueError(f"scale_codes must have shape (..., rows, columns), got {scales.shape}")
     *outer, rows, columns = scales.shape
-    row_major = layout is ScaleLayout.ROW_MAJOR
-    down, across = _tiles(rows, columns)
-    size = rows * columns if row_major else down * across * 512
-    packed = array_out(out, np.dtype(np.uint8), (*outer, size), scales)
-    if row_major:
-        packed.reshape(scales.shape)[...] = scales
-        return packed
-    whole = np.zeros((*outer, down * 128, across * 4), np.uint8)
-    whole[..., :rows, :columns] = scales
-    tiles = _tiles_of(packed, down, across)
-    tiles[...] = whole.reshape(tiles.shape)
+    order = SCALE_ORDERS[layout]
+    height, width = order.filled(rows, columns)
+    packed = array_out(out, np.dtype(np.uint8), (*outer, height * width), scales)
+    whole = scales
+    if (height, width) != (rows, columns):
+        whole = np.zeros((*outer, height, width), np.uint8)
+        whole[..., :rows, :columns] = scales
+    view = order.in_order_of_scales(packed, height, width)
+    view[...] = whole.reshape(view.shape)
     return packed
 
 
@@ -113,32 +118,18 @@ def unpack_scales(
     layout = resolve("unpack_scales", policy, choices).layout.scale_layout
     array = codes_of(packed, _SCALE_BYTE, "packed")
     *outer, rows, columns = _shape(shape)
-    down, across = _tiles(rows, columns)
-    row_major = layout is ScaleLayout.ROW_MAJOR
-    wanted = (*outer, rows * columns if row_major else down * across * 512)
+    order = SCALE_ORDERS[layout]
+    height, width = order.filled(rows, columns)
+    wanted = (*outer, height * width)
     if array.shape != wanted:
         raise ValueError(
             f"packed must have shape {wanted} for scale codes of shape {(*outer, rows, columns)} "
             f"in {layout.value}, got {array.shape}"
         )
     scales = array_out(out, np.dtype(np.uint8), (*outer, rows, columns), array)
-    if row_major:
-        scales[...] = array.reshape(scales.shape)
-        return scales
-    whole = _tiles_of(array, down, across).reshape(*outer, down * 128, across * 4)
+    whole = order.in_order_of_scales(array, height, width).reshape(*outer, height, width)
     scales[...] = whole[..., :rows, :columns]
     return scales
-
-
-def _tiles_of(packed: U8, down: int, across: int) -> U8:
-    """Bytes of tiles as (matrices, tiles down, 4, 32, tiles across, 4), in the order of scales."""
-    tiles = packed.reshape(math.prod(packed.shape[:-1]), down, across, 32, 4, 4)
-    return tiles.transpose(0, 1, 4, 3, 2, 5)
-
-
-def _tiles(rows: int, columns: int) -> tuple[int, int]:
-    """Tiles down and across."""
-    return -(-rows // 128), -(-columns // 4)
 
 
 def _shape(shape: Sequence[int]) -> tuple[int, ...]:

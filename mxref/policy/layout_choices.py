@@ -107,3 +107,10 @@ class ScaleLayout(Choice):
 
     ROW_MAJOR = "row_major", PERMITTED
     TILES_128X4 = "tiles_128x4", PERMITTED  #: tiles of 128 x 4 in 512 bytes, filled up with 00
+    TILES_8X4 = "tiles_8x4", PERMITTED  #: tiles of 8 x 4, each row by row
+    MN_MAJOR_WORDS = "mn_major_words", PERMITTED  #: four columns a word, words down 4 n rows
+    TILES_GFX950 = "tiles_gfx950", PERMITTED  #: tiles of 32 x 8, rows filled up to 256
+    TILES_32X8 = "tiles_32x8", PERMITTED  #: the same tiles, rows filled up to 32
+    TILES_HOPPER_4 = "tiles_hopper_4", PERMITTED  #: for four warps, filled up to 128 x 2
+    TILES_HOPPER_8 = "tiles_hopper_8", PERMITTED  #: for eight warps, filled up to 256 x 2
+    TILES_16X16 = "tiles_16x16", PERMITTED  #: aiter's order of the bytes of weights

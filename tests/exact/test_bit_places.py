@@ -202,7 +202,7 @@ def test_blocks_with_their_scale() -> None:
         (lambda: unpack([256], 4, "byte_each", 1), "byte must be a Python int from 0 to 0xff"),
         (lambda: unpack([], 4, "byte_each", -1), "count must be a Python int of 0 or more; got -1"),
         (lambda: pack_scales([[1], [1, 2]], "row_major"), "rows must be of equal length"),
-        (lambda: pack_scales([[1]], "tiles"), "layout must be row_major or tiles_128x4"),
+        (lambda: pack_scales([[1]], "tiles"), "layout must be one of row_major, tiles_128x4, "),
         (lambda: unpack_scales([1], (1, 1), "tiles_128x4"), "data must be 512 bytes long; got 1"),
         (lambda: unpack_scales([], (-1, 0), "row_major"), "shape must be two Python ints"),
         (

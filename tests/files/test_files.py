@@ -236,6 +236,20 @@ def test_bytes_of_gguf(tmp_path: Path) -> None:
     assert tensor.shape.tolist() == [32, 1]
 
 
+def test_bytes_of_nvfp4_in_gguf(tmp_path: Path) -> None:
+    """64 elements: four scales, then for every 16 of them element j low and j + 8 high."""
+    path = tmp_path / "x.gguf"
+    codes = [i * 7 % 16 for i in range(64)]
+    blocks = blocks_of([codes], [[0x38, 0x01, 0x7E, 0x00]], mxref.formats.block_format("fp4_ue4m3"))
+    files.write_blocks(path, {"x": blocks})
+    (tensor,) = gguf.GGUFReader(path).tensors
+    parts = (codes[start : start + 16] for start in range(0, 64, 16))
+    nibbles = [part[j + 8] << 4 | part[j] for part in parts for j in range(8)]
+    assert tensor.data.tobytes() == bytes([0x38, 0x01, 0x7E, 0x00, *nibbles])
+    assert (tensor.tensor_type.name, tensor.shape.tolist()) == ("NVFP4", [64, 1])
+    assert_same(files.read_blocks(path)["x"], blocks)
+
+
 # --- files of others ------------------------------------------------------------------------------
 
 
@@ -384,6 +398,65 @@ def test_gguf_reads_what_mxref_wrote(tmp_path: Path, shape: tuple[int, ...]) -> 
         assert tuple(reversed(tensor.shape.tolist())) == shape
     for name, got in files.read_blocks(path).items():
         assert_same(got, blocks[name])
+
+
+@pytest.mark.parametrize("shape", [(64,), (3, 128), (2, 3, 2, 64)])
+def test_the_package_reads_nvfp4_that_mxref_wrote(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    """The same numbers before the factor, which is a tensor beside it, as llama.cpp has it."""
+    path = tmp_path / "x.gguf"
+    values = numbers(shape)
+    values.reshape(-1)[:2] = [0.0, -0.0]
+    blocks = {
+        "blk.0.up.weight": mxref.quantize(values, "nvfp4"),
+        "plain": mxref.quantize(values, "fp4_ue4m3"),
+        "mx": mxref.quantize(values, "mxfp4_e2m1"),
+    }
+    files.write_blocks(path, blocks)
+    tensors = {tensor.name: tensor for tensor in gguf.GGUFReader(path).tensors}
+    assert list(tensors) == ["blk.0.up.weight", "blk.0.up.scale", "plain", "mx"]
+    factor = tensors.pop("blk.0.up.scale").data
+    assert factor.tolist() == [blocks["blk.0.up.weight"].tensor_scale.value]
+    for name, tensor in tensors.items():
+        got = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
+        alone = blocks[name]
+        if alone.tensor_scale is not None:
+            alone = dataclasses.replace(
+                alone, format=mxref.formats.block_format("fp4_ue4m3"), tensor_scale=None
+            )
+        np.testing.assert_array_equal(got, alone.dequantize())  # its -0 is 0
+        assert np.count_nonzero(got) > got.size // 2
+    found = files.read_blocks(path)
+    assert list(found) == list(blocks)
+    for name, got in found.items():
+        assert_same(got, blocks[name])
+
+
+def test_nvfp4_of_the_package_in_gguf(tmp_path: Path) -> None:
+    """Every scale that its readers and mxref read alike, and every pair of nibbles."""
+    path = tmp_path / "x.gguf"
+    kind = gguf.GGMLQuantizationType.NVFP4
+    scales = np.resize(np.arange(0x7F, dtype=np.uint8), (32, 4))
+    packed = np.concatenate([scales, np.resize(np.arange(256, dtype=np.uint8), (32, 32))], axis=1)
+    experts = np.float32([1, 2])
+    gguf_file(
+        path,
+        {
+            "a.weight": (packed, kind),
+            "a.scale": (np.float32([0.375]), None),
+            "b.weight": (packed, kind),
+            "c.weight": (packed, kind),
+            "c.scale": (experts, None),  # of experts, which is no scale of a tensor
+        },
+    )
+    want = gguf.quants.dequantize(packed, kind)
+    found = dict(files.read_tensors(path))
+    assert list(found) == ["a.weight", "b.weight", "c.weight", "c.scale"]
+    assert found["c.scale"].tolist() == [1, 2]
+    assert found["a.weight"].format.name == "nvfp4"
+    for name in ("b.weight", "c.weight"):
+        assert found[name].format.name == "fp4_ue4m3"
+        np.testing.assert_array_equal(found[name].dequantize(), want)
+    np.testing.assert_array_equal(found["a.weight"].dequantize(), want * np.float32(0.375))
 
 
 def test_npy(tmp_path: Path) -> None:
@@ -763,7 +836,33 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "format": (
         ".gguf",
         {"x": mxref.quantize(numbers((32,)), "mxint8")},
-        "must get mxfp4_e2m1 in blocks of 32, got mxint8 in blocks of 32 for 'x'",
+        "must get one of mxfp4_e2m1 in blocks of 32, fp4_ue4m3 in blocks of 16, "
+        "nvfp4 in blocks of 16, got mxint8 in blocks of 32 for 'x'",
+    ),
+    "row of NVFP4": (
+        ".gguf",
+        {"x": mxref.quantize(numbers((2, 96)), "nvfp4")},
+        r"multiple of 64, got axis 1 of shape \(2, 96\) for 'x'",
+    ),
+    "NaN block of NVFP4": (
+        ".gguf",
+        {"x": mxref.quantize(np.float32([np.nan] * 64), "fp4_ue4m3")},
+        "no NaN block, whose scale its readers take for 0, got one in 'x'",
+    ),
+    "divisor": (
+        ".gguf",
+        {"x": mxref.quantize(numbers((64,)), "nvfp4", scale_arithmetic="compressed_tensors")},
+        "a tensor scale that is a factor, got kind divisor for 'x'",
+    ),
+    "name of a tensor scale": (
+        ".gguf",
+        {"x.weight": mxref.quantize(numbers((64,)), "nvfp4"), "x.scale": FINE},
+        "no tensor named 'x.scale' beside 'x.weight', whose tensor scale has that name",
+    ),
+    "long name of a tensor scale": (
+        ".gguf",
+        {"x" * 60: mxref.quantize(numbers((64,)), "nvfp4")},
+        r"names of 1 to 63 bytes, got 'x{60}\.scale' with 1",
     ),
     "block size": (
         ".gguf",

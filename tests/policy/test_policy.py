@@ -109,7 +109,10 @@ GROUPS: dict[str, dict[str, list[str]]] = {
         "fp6_packing": ["lsb_first", "quark", "torchao_planar", "torchao_quads", "byte_each"],
         "scale_place": ["separate", "before", "after"],
         "scale_byte": ["biased", "signed"],
-        "scale_layout": ["row_major", "tiles_128x4"],
+        "scale_layout": [
+            *("row_major", "tiles_128x4", "tiles_8x4", "mn_major_words", "tiles_gfx950"),
+            *("tiles_32x8", "tiles_hopper_4", "tiles_hopper_8", "tiles_16x16"),
+        ],
     },
     "products": {
         "accumulation": [
@@ -498,6 +501,7 @@ def test_a_policy_object_is_taken_whole(operation: str) -> None:
         nan_to_finite="zero",
         tail="short",
         scale_overflow="nan",
+        scale_layout="tiles_128x4",
         accumulation="exact",
     )
     mine = {n: calm.choices()[n] for n in OPERATIONS[operation].split()}

@@ -61,8 +61,12 @@ def layout_difference(
         return f"byte {index}, which fills up, want {what[0]}, got {what[1]}"
     case, back = failure.case, _INVERSE[file.op]
     first = _FIRST.get(file.op, 0)
+    values = [f"{case.inputs[i + first]:02x}" for i in sources]
+    # A whole code in a byte of its own is the word that is wanted, which is said below.
+    said = values == what[:1]
     held = " and ".join(
-        f"{_name(back, case.inputs, i)} = {case.inputs[i + first]:02x}" for i in sources
+        _name(back, case.inputs, i) + ("" if said else f" = {value}")
+        for i, value in zip(sources, values, strict=True)
     )
     packs = file.op.startswith("pack")
     place = f"{_name(file.op, case.inputs, index)} {'holding' if packs else 'from'} {held}"
@@ -70,7 +74,8 @@ def layout_difference(
     if packs and len(got) == len(want):
         words = padded([[*_shape(file, case.inputs), *got]])
         read = fast_layout(back, file.format, file.float, words, policy)[0]
-        text += f" (holding {' and '.join(f'{read[i]:02x}' for i in sources)})"
+        given = [f"{read[i]:02x}" for i in sources]
+        text += "" if given == what[1:] else f" (holding {' and '.join(given)})"
     return text
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from mxref.cases.words import INTEGER_OPERATIONS
+from mxref.cases.answers import choices_read
+from mxref.cases.words import INTEGER_OPERATIONS, LAYOUT_OPERATIONS
 from mxref.conformance.compare.clauses import is_legal, lacking, violated
 from mxref.conformance.verdict.cause.findings import Finding, findings
 from mxref.conformance.verdict.integer_verdict import integer_verdict
@@ -14,6 +15,8 @@ from mxref.policy.policy import Policy
 
 __all__ = ["UNEXPLAINED", "bugs_of", "judge_rows"]
 
+#: Choices of layouts of bytes.
+_LAYOUTS = ("fp4_packing", "fp6_packing", "scale_place", "scale_byte", "scale_layout")
 #: The verdict on answers that no standard rules out and that nothing known gives.
 UNEXPLAINED = "unexplained"
 
@@ -31,6 +34,13 @@ def judge_rows(rows: Sequence[VerifyRow], policy: Policy, equals: str | None = N
         others = [row for row in rows if row.op not in INTEGER_OPERATIONS]
         plain = {row.policy for row in others} <= {"ocp"}
         return ("conforms" if plain else f"conforms under {policy}") + integer_verdict(rows)
+    claiming = [row for row in failing if not row.bug and _claimed(row, policy)]
+    if claiming:
+        rest = [row for row in rows if row not in claiming]
+        parts = ["; ".join(_beside_claims(claiming, policy))]
+        if any(row.failures for row in rest):
+            parts.append(judge_rows(rest, policy, equals))
+        return "; elsewhere ".join(parts)
     asked = [(row.op, row.format) for row in rows]
     if equals is not None and is_legal(equals, asked):
         return _under(equals, asked)
@@ -48,6 +58,32 @@ def bugs_of(rows: Iterable[VerifyRow]) -> list[str]:
     """The known bugs that give all answers of rows, each with its sentence."""
     found = findings([row for row in rows if row.bug])
     return list(dict.fromkeys(_bug(finding) for finding in found))
+
+
+def _claimed(row: VerifyRow, policy: Policy) -> dict[str, str]:
+    """The layouts that a target claims and that a row is wrong in: choices that `ocp` has not.
+
+    A layout is open in the standard; one that is claimed is not.
+    """
+    if row.op not in LAYOUT_OPERATIONS or any(f.got is None for _, f in row.failures):
+        return {}
+    changed = choices_read(row.op, policy)
+    return {name: changed[name] for name in _LAYOUTS if name in changed}
+
+
+def _beside_claims(rows: Iterable[VerifyRow], policy: Policy) -> Iterator[str]:
+    """What rows give in place of the layouts that they claim."""
+    where: dict[str, list[tuple[str, str]]] = {}
+    for row in rows:
+        claimed = _claimed(row, policy)
+        text = f"does not give {', '.join(claimed.values())}, which it claims,"
+        if row.causes and row.causes[0].complete and row.causes[0].kind == "policy":
+            given, meant = Policy.parse(row.causes[0].policy).choices(), policy.choices()
+            other = [name for name in _LAYOUTS if given[name] != meant[name]]
+            gives, claims = (", ".join(some[name] for name in other) for some in (given, meant))
+            text = f"gives {gives}, claims {claims}"
+        where.setdefault(text, []).append((row.op, row.format))
+    yield from (f"has bug: {text} {_in(some)}" for text, some in where.items())
 
 
 def _bug(finding: Finding) -> str:

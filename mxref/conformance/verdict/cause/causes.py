@@ -12,7 +12,7 @@ from mxref.cases.answers import choices_read
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.verdict.cause.diagnose import closest_policy, pared
 from mxref.conformance.verdict.cause.evidence import Evidence, all_of, few_of, sample_of
-from mxref.conformance.verdict.cause.suspects import Suspect, suspects
+from mxref.conformance.verdict.cause.suspects import Suspect, layouts_of_mutants, suspects
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES
 
@@ -102,7 +102,8 @@ def find_causes(
     nearest = policy_cause(op, whole, closest)
     if nearest.complete:
         return (nearest,)
-    for policy in dict.fromkeys((str(start), nearest.policy)) if not errors else ():
+    meant = (str(start), nearest.policy, *layouts_of_mutants(op))
+    for policy in dict.fromkeys(meant) if not errors else ():
         found = _bugs(op, policy, samples, whole)
         if found:
             return found

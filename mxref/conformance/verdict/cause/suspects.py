@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from mxref.cases.records import same_width
+from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.conformance.verdict.cause import parts
 from mxref.conformance.verdict.cause.evidence import Questions, Words
 from mxref.conformance.verdict.cause.orders import ORDERS, REORDERED, reordered
@@ -27,7 +28,7 @@ from mxref.mutants import MUTANTS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_operation
 
-__all__ = ["Suspect", "suspects"]
+__all__ = ["Suspect", "layouts_of_mutants", "suspects"]
 
 #: The classes of codes and products in another order, which are suspects of their own.
 _ORDERS = ("L10", "L11")
@@ -82,6 +83,18 @@ def suspects(op: str, format: str) -> Iterator[tuple[Suspect, ...]]:
     if op in REORDERED:
         kind = "order"
         yield tuple(Suspect(kind, o.name, "", o.text, op, (), reordered(o)) for o in ORDERS)
+
+
+def layouts_of_mutants(op: str) -> tuple[str, ...]:
+    """The policies that the mutants of an operation on layouts mean to follow.
+
+    A wrong layout is far from every right one, so the one that is meant is not the nearest.
+
+    >>> layouts_of_mutants("unpack_int4")
+    ()
+    """
+    ours = (m.policy for m in MUTANTS if m.op == op and op in LAYOUT_OPERATIONS)
+    return tuple(dict.fromkeys(ours))
 
 
 def _inside(whole: Callable[[Answer], Answer], some: tuple[Suspect, ...]) -> tuple[Suspect, ...]:

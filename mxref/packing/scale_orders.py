@@ -1,0 +1,70 @@
+"""The orders of scales in memory: how a matrix is filled up, cut and turned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from mxref.bits.floats import U8
+from mxref.policy.choices import ScaleLayout
+
+__all__ = ["SCALE_ORDERS", "ScaleOrder"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleOrder:
+    """An order: a matrix is filled up with 00, its rows and columns are cut, the parts are turned.
+
+    Args:
+        rows: rows are filled up to a multiple of this.
+        columns: columns are filled up to a multiple of this.
+        down: the factors that a row number is cut into, below the first.
+        across: those of a column number.
+        axes: the order in memory of the parts of the row number and then of the column number.
+    """
+
+    rows: int
+    columns: int
+    down: tuple[int, ...]
+    across: tuple[int, ...]
+    axes: tuple[int, ...]
+
+    def filled(self, rows: int, columns: int) -> tuple[int, int]:
+        """Rows and columns of a matrix that is filled up.
+
+        >>> SCALE_ORDERS[ScaleLayout.TILES_128X4].filled(129, 5)
+        (256, 8)
+        """
+        return -(-rows // self.rows) * self.rows, -(-columns // self.columns) * self.columns
+
+    def size(self, rows: int, columns: int) -> int:
+        """The number of bytes of a matrix."""
+        return math.prod(self.filled(rows, columns))
+
+    def in_order_of_scales(self, packed: U8, rows: int, columns: int) -> U8:
+        """A view of bytes (..., size) of filled-up matrices, turned back: row after row.
+
+        Its axes are the matrix, the parts of the row number and those of the column number.
+        """
+        first, second = rows // math.prod(self.down), columns // math.prod(self.across)
+        parts = (first, *self.down, second, *self.across)
+        stored = packed.reshape(math.prod(packed.shape[:-1]), *(parts[axis] for axis in self.axes))
+        return stored.transpose(0, *(1 + int(axis) for axis in np.argsort(self.axes)))
+
+
+#: Source: SPEC_NOTES N32.
+SCALE_ORDERS: Final[Mapping[ScaleLayout, ScaleOrder]] = {
+    ScaleLayout.ROW_MAJOR: ScaleOrder(1, 1, (), (), (0, 1)),
+    ScaleLayout.TILES_128X4: ScaleOrder(128, 4, (4, 32), (4,), (0, 3, 2, 1, 4)),
+    ScaleLayout.TILES_8X4: ScaleOrder(8, 4, (8,), (4,), (0, 2, 1, 3)),
+    ScaleLayout.MN_MAJOR_WORDS: ScaleOrder(4, 4, (), (4,), (1, 0, 2)),
+    ScaleLayout.TILES_GFX950: ScaleOrder(256, 8, (2, 16), (2, 4), (0, 3, 5, 2, 4, 1)),
+    ScaleLayout.TILES_32X8: ScaleOrder(32, 8, (2, 16), (2, 4), (0, 3, 5, 2, 4, 1)),
+    ScaleLayout.TILES_HOPPER_4: ScaleOrder(128, 2, (2, 4, 2, 8), (2,), (0, 2, 5, 1, 4, 6, 3)),
+    ScaleLayout.TILES_HOPPER_8: ScaleOrder(256, 2, (2, 8, 2, 8), (2,), (0, 2, 5, 1, 4, 6, 3)),
+    ScaleLayout.TILES_16X16: ScaleOrder(16, 16, (16,), (16,), (0, 2, 1, 3)),
+}

@@ -1,0 +1,117 @@
+"""Scale layouts: the views with turned axes against the slow twin's places, and known places."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mxref
+from mxref import exact
+from mxref.packing.scale_orders import SCALE_ORDERS
+from mxref.policy.choices import ScaleLayout
+
+SHAPES = [(1, 1), (3, 5), (16, 2), (33, 9), (130, 4), (257, 3), (300, 17)]
+
+#: Rows and columns in memory from some byte on, in a matrix of 256 rows and 16 columns, as the
+#: functions named in SPEC_NOTES N32 gave them.
+PLACES = {
+    "tiles_128x4": [(0, [(0, 0), (0, 1), (0, 2), (0, 3), (32, 0)]), (512, [(0, 4), (0, 5)])],
+    "tiles_8x4": [(0, [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)]), (32, [(0, 4)]), (128, [(8, 0)])],
+    "mn_major_words": [(0, [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)]), (1024, [(0, 4), (0, 5)])],
+    "tiles_gfx950": [
+        (0, [(0, 0), (16, 0), (0, 4), (16, 4), (1, 0), (17, 0)]),
+        (64, [(0, 1), (16, 1)]),
+        (256, [(0, 8), (16, 8)]),
+        (512, [(32, 0), (48, 0)]),
+    ],
+    "tiles_hopper_4": [
+        (0, [(0, 0), (8, 0), (0, 1), (8, 1), (1, 0)]),
+        (32, [(64, 0), (72, 0)]),
+        (64, [(0, 2), (8, 2)]),
+        (512, [(16, 0), (24, 0)]),
+        (2048, [(128, 0)]),
+    ],
+    "tiles_hopper_8": [
+        (0, [(0, 0), (8, 0), (0, 1), (8, 1), (1, 0)]),
+        (32, [(128, 0), (136, 0)]),
+        (64, [(0, 2), (8, 2)]),
+        (512, [(16, 0), (24, 0)]),
+    ],
+    "tiles_16x16": [
+        (0, [(0, 0), (0, 1)]),
+        (15, [(0, 15), (1, 0)]),
+        (255, [(15, 15), (16, 0)]),
+    ],
+}
+PLACES["tiles_32x8"] = PLACES["tiles_gfx950"]
+
+
+def drawn(shape: tuple[int, ...]) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).integers(1, 256, shape).astype(np.uint8)
+
+
+def test_every_layout_has_an_order() -> None:
+    assert set(SCALE_ORDERS) == set(ScaleLayout)
+    assert set(PLACES) == {layout.value for layout in ScaleLayout} - {"row_major"}
+
+
+@pytest.mark.parametrize("layout", [layout.value for layout in ScaleLayout])
+def test_scales_are_where_the_slow_twin_puts_them(layout: str) -> None:
+    for rows, columns in SHAPES:
+        scales = drawn((2, rows, columns))
+        packed = mxref.pack_scales(scales, scale_layout=layout)
+        assert packed.tolist() == [exact.pack_scales(some.tolist(), layout) for some in scales]
+        dirty = np.where(packed == 0, np.uint8(0xFF), packed)  # filler is not read
+        for stored in (packed, dirty):
+            back = mxref.unpack_scales(stored, scales.shape, scale_layout=layout)
+            assert np.array_equal(back, scales)
+        assert exact.unpack_scales(dirty[0].tolist(), (rows, columns), layout) == scales[0].tolist()
+
+
+@pytest.mark.parametrize("layout", PLACES)
+def test_known_places(layout: str) -> None:
+    rows, columns = np.indices((256, 16)).astype(np.uint8)
+    stored = [mxref.pack_scales(side, scale_layout=layout) for side in (rows, columns)]
+    for first, places in PLACES[layout]:
+        found = [side[first : first + len(places)].tolist() for side in stored]
+        assert list(zip(*found, strict=True)) == places
+
+
+@pytest.mark.parametrize(
+    ("layout", "size"),
+    [
+        *(("row_major", 2), ("tiles_128x4", 512), ("tiles_8x4", 32), ("mn_major_words", 16)),
+        *(("tiles_gfx950", 2048), ("tiles_32x8", 256)),
+        *(("tiles_hopper_4", 256), ("tiles_hopper_8", 512), ("tiles_16x16", 256)),
+    ],
+)
+def test_two_scales_are_filled_up(layout: str, size: int) -> None:
+    assert mxref.pack_scales([[1, 2]], scale_layout=layout).size == size
+    assert len(exact.pack_scales([[1, 2]], layout)) == size
+
+
+def test_words_of_four_columns() -> None:
+    scales = drawn((5, 6))
+    words = mxref.pack_scales(scales, scale_layout="mn_major_words").view("<u4").reshape(2, 8)
+    wide = np.pad(scales, ((0, 3), (0, 2))).astype(np.uint32)
+    want = [
+        wide[:, i] | wide[:, i + 1] << 8 | wide[:, i + 2] << 16 | wide[:, i + 3] << 24
+        for i in (0, 4)
+    ]
+    assert np.array_equal(words, want)
+
+
+def test_the_exponent_field_of_a_float_is_its_scale_code() -> None:
+    """What DeepGEMM packs: ``x.view(int32) >> 23`` as a byte, of any float."""
+    fields = np.arange(512, dtype=np.uint32) << 23  # the sign above them
+    patterns = fields[:, np.newaxis] | np.uint32([0, 1, 0x3FFFFF, 0x400000, 0x400001, 0x7FFFFF])
+    codes = mxref.encode_scale(patterns.view(np.float32))
+    assert np.array_equal(codes, (patterns >> 23).astype(np.uint8))
+
+
+def test_weights_of_aiter() -> None:
+    """The view of `shuffle_weight`, of the bytes of FP4 in 32 rows of 128."""
+    packed = mxref.pack(drawn((32, 128)) % 16, "e2m1")
+    turned = packed.reshape(2, 16, 2, 2, 16).transpose(0, 2, 3, 1, 4)
+    stored = mxref.pack_scales(packed, scale_layout="tiles_16x16")
+    assert stored.tolist() == turned.reshape(-1).tolist()
