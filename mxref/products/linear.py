@@ -165,10 +165,11 @@ def bounds_with_bias(bounds: Bounds, bias: Array, layout: FloatLayout) -> Bounds
     low, high, overflow = (with_bias(one, bias, layout) for one in bounds)
     overflow = np.where(np.isnan(low) | np.isnan(high), layout.dtype.type(np.nan), overflow)
     low, high = np.fmin(low, high), np.fmax(low, high)
-    # Of sums that are infinite with one sign or, where they overflow on the way, with the other.
-    both = np.isnan(low) & ~np.isnan(bounds.lo) & np.isnan(bounds.overflow)
-    low, high = (np.where(both, bias.astype(layout.dtype), end) for end in (low, high))
-    return Bounds(low, high, overflow)
+    # Sums that are infinite with one sign or, where they overflow on the way, with the other: of
+    # these the infinite bias comes.
+    both = np.isnan(low) & ~np.isnan(bounds.lo) & (bounds.overflow != bounds.lo) & ~np.isnan(bias)
+    infinite = np.where(bias < 0, -np.inf, np.inf).astype(layout.dtype)
+    return Bounds(np.where(both, infinite, low), np.where(both, infinite, high), overflow)
 
 
 def with_bias(y: Floats, bias: Array, layout: FloatLayout) -> Floats:

@@ -105,6 +105,7 @@ def digest() -> str:
         m = layout.mantissa_bits
         y = ((layout.bias << m) + (state[:1024] >> np.uint64(64 - m))).astype(layout.uint)
         lower = y[::-1] - layout.uint.type((m + 1) << m)
+        lower[::2] |= layout.uint.type(layout.sign_bit)
         add(with_bias(y.view(layout.dtype)[None], lower.view(layout.dtype), layout))
         for profile in PROFILES.values():
             if profile.floats is None or layout.name in profile.floats:

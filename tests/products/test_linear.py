@@ -18,8 +18,11 @@ import pytest
 from helpers import ELEMENT, SOURCES
 
 import mxref
+from mxref.bits.floats import F16
 from mxref.exact import linear as twin
 from mxref.policy.policy import READS
+from mxref.products.intervals import Bounds
+from mxref.products.linear import bounds_with_bias, with_bias
 
 FORMATS = tuple(ELEMENT)
 CHOICES: list[dict[str, Any]] = [
@@ -291,6 +294,31 @@ def test_nothing_to_add() -> None:
         for choices in BACKWARD:
             if "gradient_rows" not in choices or len(lead) > 1:
                 check_gradients(x, w, grad, "mxfp8_e4m3", **choices)
+
+
+def test_bounds_of_a_sum_with_a_bias() -> None:
+    """Whatever sum is allowed, with the bias it is, too: infinite ones, and both of them."""
+    ends = np.array([-np.inf, -65504, -1, 0, 65504, np.inf], np.float16)
+    below = [*itertools.combinations_with_replacement(ends, 2)]
+    rows = [(lo, hi, end) for lo, hi in below for end in (lo, np.inf, -np.inf, np.nan)]
+    rows.append((np.nan,) * 3)
+    bounds = Bounds(*(np.array(one, np.float16)[:, np.newaxis] for one in zip(*rows, strict=True)))
+    sums = np.array([*ends, np.nan], np.float16)
+    for bias in (*ends, np.float16(np.nan), np.float16(0.5)):
+        after = bounds_with_bias(bounds, np.array([bias]), F16)
+        for number in sums:
+            numbers = np.full_like(bounds.lo, number)
+            added = with_bias(numbers, np.array([bias]), F16)
+            held = bounds.hold(numbers)
+            assert after.hold(added)[held].all(), (bias, number)
+        if np.isfinite(bias):
+            assert np.array_equal(np.isnan(after.lo), np.isnan(bounds.lo))
+        elif np.isinf(bias):  # of finite sums the bias alone comes
+            finite = np.isfinite(bounds.lo) & np.isfinite(bounds.hi) & np.isfinite(bounds.overflow)
+            assert not after.hold(np.full_like(bounds.lo, np.nan))[finite].any()
+            assert not after.hold(np.full_like(bounds.lo, -bias))[finite].any()
+    with pytest.raises(TypeError, match="numbers must be float16, got float32"):
+        bounds.hold(np.float32([1]))
 
 
 def test_bias_is_added_in_the_output_type() -> None:

@@ -119,7 +119,7 @@ def test_a_failure_in_words() -> None:
     texts = [
         describe(file, failure)
         for file, failure in report.failures
-        if failure.case.name in ("row_5_forward", "random_1_32")
+        if failure.case.name in ("row_5_forward", "random_1_32", "beyond_then_back_fe")
     ]
     start = "matmul.mxfp8_e4m3-mxfp8_e4m3.f32."
     assert re.fullmatch(
@@ -130,6 +130,10 @@ def test_a_failure_in_words() -> None:
     assert texts[1] == (
         f"{start}row_5_forward: 3 products of magnitudes to 65536, want 41000000 = 0x1p+3 = 8, "
         "got 00000000 = 0x0p+0 = 0: exactly; N43 [swamping]"
+    )
+    assert texts[2].endswith(
+        "got 00000000 = 0x0p+0 = 0: exactly, or 7f800000 where a sum overflows on the way; N43 "
+        "[sum_overflow]"
     )
 
 
