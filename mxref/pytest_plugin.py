@@ -67,7 +67,7 @@ class TargetCase:
         failure. A search is skipped where no policy explains the vectors or calls change answers.
         """
         from mxref.conformance import check
-        from mxref.conformance.checking.parts import part_result
+        from mxref.conformance.checking.check_parts import part_result
         from mxref.conformance.verdict.uses import USES
         from mxref.targets.exits import exits_raised
 
@@ -168,7 +168,7 @@ def _suite(config: pytest.Config) -> _Suite:
     from mxref.cases.read import by_stem, read_manifest, vectors_folder
     from mxref.cases.records import names_of
     from mxref.conformance import load_target, read_xfail
-    from mxref.conformance.checking.parts import parts
+    from mxref.conformance.checking.check_parts import parts
     from mxref.conformance.verdict.verify import covered_files
     from mxref.support.text import refuse_unknown
     from mxref.targets.calls import without_cases

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import re
 import shutil
 import sys
@@ -114,13 +115,22 @@ def add_json_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
+def _width() -> int | None:
+    """Columns of the terminal that is written to, if it is one."""
+    if not sys.stdout.isatty():
+        return None
+    size = os.terminal_size((80, 24))
+    with contextlib.suppress(OSError, ValueError):
+        size = os.get_terminal_size(sys.stdout.fileno())  # 1 need not be its file descriptor
+    return shutil.get_terminal_size(size).columns
+
+
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table in columns; on a terminal it fits its width, and rich makes its header bold.
 
     Numbers are never cut or folded; see `table_lines`.
     """
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    head, *body = table_lines((header, *rows), width)
+    head, *body = table_lines((header, *rows), _width())
     for line in head:
         _print_styled(line, "bold")
     for lines in body:

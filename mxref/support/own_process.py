@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import re
 import select
@@ -19,6 +20,8 @@ __all__ = ["copies_end", "in_own_process"]
 
 #: Seconds that the process of a check has to end, after its verdict or a signal.
 GRACE = 10.0
+#: Where file descriptors of its own begin, out of the way of those that a target opens or closes.
+_OWN = 256
 
 
 @contextlib.contextmanager
@@ -43,8 +46,9 @@ def in_own_process(check: Callable[[], int]) -> int:
     Without one, as after `os._exit` or a crash, a sentence on stderr says how the copy has ended,
     and the status is 1. The copy has the terminal and standard input of this process, gets the
     signals that this process gets, and ends when this process does. It is killed if it goes on for
-    `GRACE` seconds after its verdict, as threads do, or after a signal. This function returns in
-    both processes, with the same status.
+    `GRACE` seconds after its verdict, as threads do, or after a signal. There only `sys.stdout`
+    writes to standard output: file descriptor 1, which C code writes to, is that of stderr. This
+    function returns in both processes, with the same status.
     """
     if not hasattr(os, "fork"):
         return check()
@@ -58,6 +62,8 @@ def in_own_process(check: Callable[[], int]) -> int:
         os.close(told_by)
         os.close(lives)
         threading.Thread(target=_end_with_parent, args=(ends_with,), daemon=True).start()
+        tells = _kept(tells)
+        _keep_output()
         status = check()
         with contextlib.suppress(OSError):  # closed by what was checked
             os.write(tells, f"{os.getpid()} {status}\n".encode())
@@ -72,6 +78,28 @@ def in_own_process(check: Callable[[], int]) -> int:
         return exit_status(got)
     print(f"mxref: error: no verdict: the process of the check {how}", file=sys.stderr)
     return 1
+
+
+def _kept(number: int) -> int:
+    """A copy of a file descriptor, out of the way where the system has so many."""
+    with contextlib.suppress(OSError, ValueError):
+        fcntl = importlib.import_module("fcntl")  # POSIX has it, as `os.fork`
+        return int(fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, _OWN))
+    return os.dup(number)
+
+
+def _keep_output() -> None:
+    """Let `sys.stdout` write to a copy of its file descriptor, and what else does to stderr."""
+    old = sys.stdout
+    if old is None:  # closed by the caller
+        return
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        number = old.fileno()
+        buffering = 1 if old.line_buffering else -1
+        sys.stdout = open(  # noqa: SIM115 - until the process ends
+            _kept(number), "w", buffering, old.encoding, old.errors, closefd=False
+        )
+        os.dup2(2, number)
 
 
 def _end_with_parent(ends_with: int) -> None:

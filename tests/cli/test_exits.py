@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import os
 import signal
 import subprocess
@@ -217,7 +218,7 @@ def test_no_verb_takes_an_exit_while_it_loads_a_target_for_a_pass(
     [
         ("os._exit(0)", "ended with exit status 0, as by os._exit"),
         ("os.execvp('true', ['true'])", "ended with exit status 0, as by os._exit"),
-        ("os.closerange(3, 100)", "ended with exit status 0, as by os._exit"),
+        ("os.closerange(3, 1024)", "ended with exit status 2, as by os._exit"),
         ("os.kill(os.getpid(), 11)", "was ended by SIGSEGV"),
         ("import asyncio; raise asyncio.CancelledError", ""),
     ],
@@ -228,8 +229,35 @@ def test_a_call_that_ends_the_process(body: str, how: str, target: Target, tmp_p
     error = f"{NO_VERDICT}{how}\n"
     if not how:
         error = "mxref: error: the check was ended by CancelledError (kernel.py:3)\n"
-    report = "PASS" in done.stdout if "closerange" in body else not done.stdout
-    assert (done.returncode, done.stderr, report) == (1, error, True)
+    if "closerange" in body:
+        error = f"mxref: error: standard output: {os.strerror(9)}\n{error}"
+    assert (done.returncode, done.stderr, done.stdout) == (1, error, "")
+
+
+#: What a target may do to standard output.
+OUTPUTS = {
+    "closed": "1 in OPEN and os.close(1)",
+    "both closed": "[os.close(n) for n in (1, 2) if n in OPEN]",
+    "redirected": "os.dup2(os.open(os.devnull, os.O_WRONLY), 1)",
+    "written": "os.write(1, b'noise')",
+    "object closed": "sys.__stdout__.close()",
+    "all closed": "os.closerange(3, 256)",
+}
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("verb", ["verify", "identify", "fuzz", "sweep"])
+@pytest.mark.parametrize("way", OUTPUTS)
+def test_a_target_cannot_take_the_report_away(
+    way: str, verb: str, target: Target, tmp_path: Path
+) -> None:
+    """Nor write into it."""
+    body = f"    {OUTPUTS[way]}\n    OPEN.clear()\n    return"
+    target("import sys\nOPEN = {1, 2}\n" + DECODE.replace("    return", body))
+    words = [*LITTLE, *(["--examples", "1"] if verb == "fuzz" else []), "--json"]
+    done = helpers.run(sys.executable, "-m", "mxref", verb, "kernel.py", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    json.loads(done.stdout)
 
 
 @pytest.mark.sampled(2)
