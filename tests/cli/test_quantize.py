@@ -196,7 +196,7 @@ def test_small_floats(tmp_path: Path, run: Run) -> None:
         (["m.safetensors", "--tensor", "z"], "a tensor to quantize, none has such a name"),
         (["m.safetensors", "--format", "mxfp9"], "block_format must be one of"),
         (["m.safetensors", "-o", "y.bin"], "must end in .npz, .safetensors, .gguf, got y.bin"),
-        (["x.npy", "-o", "y.gguf"], "must get mxfp4_e2m1 in blocks of 32, got mxint8"),
+        (["x.npy", "-o", "y.gguf"], "must get one of mxfp4_e2m1 in blocks of 32, fp4_ue4m3"),
         (["y.npz"], "FILE must hold floats, got y.npz"),
         (["none.safetensors"], "none.safetensors: No such file"),
         (["cut.safetensors"], "cut.safetensors must be a whole .safetensors file"),
