@@ -64,7 +64,7 @@ def test_every_class_is_there() -> None:
     wanted = [f"{letter}{i}" for letter, last in CLASSES.items() for i in range(1, last + 1)]
     assert len(wanted) == 110
     wanted.insert(wanted.index("C20") + 1, "C21")
-    wanted += [f"I{i}" for i in range(1, 18)]  # of integers
+    wanted += [f"I{i}" for i in range(1, 22)]  # of integers
     wanted += [f"L{i}" for i in range(1, 12)]  # of lanes
     wanted += [f"P{i}" for i in range(1, 9)]  # of pairs
     wanted += [f"S{i}" for i in range(1, 8)]  # of stochastic rounding
