@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.float32 import wide
+from mxref.bits.float32 import fl, wide
 from mxref.bits.floats import F32, F64, I64, Parts, compose, floats_from, split
 
 Array = NDArray[Any]
@@ -138,6 +138,46 @@ def bounds_of_sums(
     radius = steps * (total << finer) + (divisor * weights.shape[1] << -149 - exponent)
     middle = divisor * (sums << finer)
     low, high = (_quotients(end, divisor, exponent) for end in (middle - radius, middle + radius))
+    return low, high
+
+
+def possible_sums(
+    bits: Array, weights: I64, large: I64, scales: F64Array, steps: int, *, scales_last: bool
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """`bounds_of_sums` of any float32 numbers, and of sums that may overflow on the way.
+
+    They are -Inf and Inf then, where NaN is possible, too, and NaN where an input is.
+
+    Args:
+        bits: any patterns (M, K).
+        weights: as in `bounds_of_sums`.
+        large: as there.
+        scales: as there.
+        steps: as there.
+        scales_last: whether scales are applied to sums, which are infinite first, or to weights.
+
+    >>> ones = np.ones((1, 1), np.int64)
+    >>> ends = possible_sums(
+    ...     np.uint32([[0x7F800000]]), ones, ones, np.ones((1, 1)), 2, scales_last=True
+    ... )
+    >>> [end.item() for end in ends]
+    [-inf, inf]
+    """
+    magnitude, sizes = bits & np.uint32(F32.sign_bit - 1), np.abs(scales)
+    if scales_last:
+        inner = bounds_of_sums(magnitude, large, large, np.ones((len(weights), 1)), steps)[1]
+    else:
+        inner = fl(large * np.repeat(sizes, weights.shape[1] // sizes.shape[1], 1)).max(
+            1, initial=0
+        )
+    top = bounds_of_sums(magnitude, large, large, sizes, steps)[1]
+    beyond = (magnitude >= F32.inf_bits).any(1, keepdims=True) | np.isinf(top) | np.isinf(inner)
+    nan = (magnitude > F32.inf_bits).any(1, keepdims=True)
+    ends = bounds_of_sums(bits, weights, large, scales, steps)
+    low, high = (
+        np.where(nan, np.float32(np.nan), np.where(beyond, np.float32(infinite), end))
+        for end, infinite in zip(ends, (-np.inf, np.inf), strict=True)
+    )
     return low, high
 
 
