@@ -171,3 +171,13 @@ def test_float_types_of_one_operation_in_a_pipe(capsys: Capture) -> None:
 )
 def test_names_that_stand_for_others(words: list[str], sentence: str, capsys: Capture) -> None:
     ends_in(["quantize", "x.npy", *words], sentence, capsys)
+
+
+@pytest.mark.parametrize(
+    ("op", "format"),
+    [("quantize_affine", "uint8"), ("pack_int4", "int4"), ("linear_qcs4w", "int4_groups")],
+)
+def test_formats_of_integer_operations_are_names(op: str, format: str, capsys: Capture) -> None:
+    assert main(["gen", op, format]) == 0
+    out, _ = capsys.readouterr()
+    assert out.splitlines()[1].split()[1:3] == [op, format]
