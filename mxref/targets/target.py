@@ -314,6 +314,10 @@ def claimed_names(target: str, claim: str, names: Collection[object]) -> frozens
 def claims_cover(
     formats: Collection[str], floats: Collection[str], format: str, float: str
 ) -> bool:
-    """Whether a format, or a pair of them, and a float type are claimed; scales have one format."""
-    has_format = format == E8M0.name or all(one in formats for one in format.split("-"))
+    """Whether a format, or a pair of them, and a float type are claimed.
+
+    Scales have one format, and some formats of integer operations are none that can be claimed.
+    """
+    claimable = [one for one in format.split("-") if one in CLAIMS["FORMATS"]]
+    has_format = format == E8M0.name or all(one in formats for one in claimable)
     return has_format and (float in floats or float not in LAYOUTS)  # or the name of a layout
