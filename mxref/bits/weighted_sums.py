@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.float32 import wide
+from mxref.bits.float32 import fl, wide
 from mxref.bits.floats import F32, F64, I64, Parts, compose, floats_from, split
 
 Array = NDArray[Any]
@@ -139,6 +139,47 @@ def bounds_of_sums(
     middle = divisor * (sums << finer)
     low, high = (_quotients(end, divisor, exponent) for end in (middle - radius, middle + radius))
     return low, high
+
+
+def possible_sums(
+    bits: Array, weights: I64, large: I64, scales: F64Array, steps: int, *, scales_last: bool
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+    """`bounds_of_sums` of any float32 numbers, and where sums may overflow on the way.
+
+    The third is NaN there, as Inf, -Inf and NaN are possible beside what is between both ends, and
+    else the lower end again. Of infinite inputs both ends are Inf, of NaN all are NaN.
+
+    Args:
+        bits: any patterns (M, K).
+        weights: as in `bounds_of_sums`.
+        large: as there.
+        scales: as there.
+        steps: as there.
+        scales_last: whether scales are applied to sums, which are infinite first, or to weights.
+
+    >>> ones = np.ones((1, 1), np.int64)
+    >>> ends = possible_sums(
+    ...     np.uint32([[0x7F800000]]), ones, ones, np.ones((1, 1)), 2, scales_last=True
+    ... )
+    >>> [end.item() for end in ends]
+    [inf, inf, nan]
+    """
+    magnitude, sizes = bits & np.uint32(F32.sign_bit - 1), np.abs(scales)
+    if scales_last:
+        inner = bounds_of_sums(magnitude, large, large, np.ones((len(weights), 1)), steps)[1]
+    else:
+        inner = fl(large * np.repeat(sizes, weights.shape[1] // sizes.shape[1], 1)).max(
+            1, initial=0
+        )
+    top = bounds_of_sums(magnitude, large, large, sizes, steps)[1]
+    infinite = (magnitude >= F32.inf_bits).any(1, keepdims=True)
+    nan = (magnitude > F32.inf_bits).any(1, keepdims=True)
+    low, high = (
+        np.where(nan, np.float32(np.nan), np.where(infinite, np.float32(np.inf), end))
+        for end in bounds_of_sums(bits, weights, large, scales, steps)
+    )
+    beyond = infinite | np.isinf(top) | np.isinf(inner)
+    return low, high, np.where(beyond, np.float32(np.nan), low)
 
 
 def _quotients(numbers: Array, divisor: int, exponent: int) -> NDArray[np.float32]:

@@ -153,9 +153,9 @@ def _name_formats(options: argparse.Namespace) -> None:
         given = getattr(options, option, None)
         if not given:
             continue
-        from mxref.cli.format_names import typed_float, typed_format
+        from mxref.cli.format_names import format_of_file, typed_float
 
-        own = partial(typed_format, "--format") if option == "format" else typed_float
+        own = partial(format_of_file, "--format") if option == "format" else typed_float
         setattr(options, option, own(given) if isinstance(given, str) else [*map(own, given)])
 
 

@@ -17,7 +17,7 @@ from mxref.formats.catalog import (
     UE5M3,
 )
 
-__all__ = ["formats_in_help", "typed_float", "typed_format"]
+__all__ = ["format_of_file", "formats_in_help", "typed_float", "typed_format"]
 
 _FLOATS = {
     **{f"float{bits}": f"f{bits}" for bits in (16, 32, 64)},
@@ -74,6 +74,25 @@ def typed_format(parameter: str, name: str) -> str:
         if own in _KNOWN:
             return own
     return name
+
+
+def format_of_file(parameter: str, name: str) -> str:
+    """`typed_format`, for options that name files: those of integer operations are known, too.
+
+    Raises:
+        ValueError: as `typed_format`.
+
+    >>> format_of_file("--format", "int4"), format_of_file("--format", "MXFP4")
+    ('int4', 'mxfp4_e2m1')
+    """
+    try:
+        return typed_format(parameter, name)
+    except ValueError:
+        from mxref.cases.integer_words import FORMATS
+
+        if not any(name in names for names in FORMATS.values()):
+            raise
+        return name
 
 
 def typed_float(name: str) -> str:

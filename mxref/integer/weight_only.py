@@ -9,19 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mxref.bits.float32 import fl
-from mxref.bits.floats import F32
-from mxref.bits.single import float32_patterns, float64_numbers, integer_array, single
-from mxref.bits.weighted_sums import (
-    bounds_of_sums,
-    exact_sums,
-    one_nan,
-    rounded_sums,
-    with_specials,
-)
+from mxref.bits.float32_sums import float32_sums
+from mxref.bits.single import float32_patterns, float64_numbers, integer_array
+from mxref.bits.weighted_sums import exact_sums, possible_sums, rounded_sums, with_specials
 from mxref.integer.integer_choices import Nibbles, Order, chosen
 from mxref.products.intervals import Bounds
 
 Array = NDArray[Any]
+#: What `offset` adds to a weight.
+_OFFSET = 8
 
 
 def pack_int4(w: ArrayLike, nibbles: str | Nibbles = "high_first") -> NDArray[np.uint8]:
@@ -109,7 +105,9 @@ def linear_qcs8w(
     which = chosen(Order, order, "order")
     bits, shape, weights, factors = _operands(x, w, scales)
     if which is not Order.EXACT:
-        return _in_order(bits, weights, factors, which).reshape(shape)
+        offset, last = _OFFSET * (which is Order.OFFSET), which is not Order.DEQUANTIZE
+        found = float32_sums(bits, weights, factors, scales_last=last, offset=offset)
+        return found.reshape(shape)
     sums, exponent = exact_sums(bits, weights, factors)
     return with_specials(rounded_sums(sums, exponent), bits, weights, factors).reshape(shape)
 
@@ -174,23 +172,11 @@ def linear_bounds(x: ArrayLike, w: ArrayLike, scales: ArrayLike, order: str | Or
     if which is Order.EXACT:
         exact = linear_qcs8w(x, w, scales)
         return Bounds(exact, exact.copy(), exact.copy())
-    offset, magnitude = which is Order.OFFSET, bits & np.uint32(F32.sign_bit - 1)
-    large, sizes = np.abs(weights), np.abs(factors)
-    inner = fl(large * np.repeat(sizes, weights.shape[1] // sizes.shape[1], 1)).max(1, initial=0)
-    large = np.abs(weights + 8) + 8 if offset else large
-    steps = weights.shape[1] + 1 + offset
-    tops = [bounds_of_sums(magnitude, large, large, sizes, steps)[1]]
-    if which is not Order.DEQUANTIZE:
-        inner = bounds_of_sums(magnitude, large, large, np.ones((len(weights), 1)), steps)[1]
-    infinite = (magnitude >= F32.inf_bits).any(1, keepdims=True)
-    nan = (magnitude > F32.inf_bits).any(1, keepdims=True)
-    low, high = (
-        np.where(nan, np.float32(np.nan), np.where(infinite, np.float32(np.inf), end))
-        for end in bounds_of_sums(bits, weights, large, factors, steps)
-    )
-    beyond = infinite | np.isinf(tops[0]) | np.isinf(inner)
-    overflow = np.where(beyond, np.float32(np.nan), low)
-    return Bounds(*(each.reshape(shape) for each in (low, high, overflow)))
+    offset, last = _OFFSET * (which is Order.OFFSET), which is not Order.DEQUANTIZE
+    large = np.abs(weights + offset) + offset
+    steps = weights.shape[1] + 1 + (offset > 0)
+    found = possible_sums(bits, weights, large, factors, steps, scales_last=last)
+    return Bounds(*(each.reshape(shape) for each in found))
 
 
 def _operands(
@@ -212,30 +198,3 @@ def _operands(
         raise ValueError("scales must be finite in float32")
     rows = bits.reshape(math.prod(bits.shape[:-1]), k)
     return rows, (*bits.shape[:-1], n), weights, factors
-
-
-def _in_order(bits: Array, weights: Array, factors: Array, order: Order) -> NDArray[np.float32]:
-    """The sums in float32, as an order computes them."""
-    s, offset, last = single(), order is Order.OFFSET, order is not Order.DEQUANTIZE
-    x, scales = s.read(bits), s.of(factors.T)
-    columns = s.of((weights + 8 * offset).T.astype(np.float64))
-    groups, size = (len(scales), len(columns) // len(scales)) if last else (1, len(columns))
-    result = np.zeros((len(x), len(weights)), s.dtype)
-    with np.errstate(all="ignore"):
-        if not last:
-            columns = s.fl(columns * np.repeat(scales, size // len(scales), 0))
-        for group in range(groups):
-            total, inputs = np.zeros_like(result), np.zeros((len(x), 1), s.dtype)
-            for k in range(group * size, group * size + size):
-                total = s.fl(total + s.fl(x[:, k, np.newaxis] * columns[k]))
-                if offset:
-                    inputs = s.fl(inputs + x[:, k, np.newaxis])
-            if offset:
-                total = s.fl(total - s.fl(inputs * 8))
-            total[total == 0] = 0  # which is -0 where the processor rounds downward
-            if last:
-                total = s.fl(total * scales[group])
-            result = s.fl(result + total) if groups > 1 else total
-    if groups > 1:
-        result[result == 0] = 0
-    return one_nan(s.write(result).view(np.float32))

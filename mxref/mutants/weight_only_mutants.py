@@ -140,7 +140,7 @@ _READ: dict[str, tuple[Operands, tuple[str, ...], str]] = {
         tuple(_FORMATS),
         "",
     ),
-    "I20 scale_of_next_row: takes the scale of the next channel": (
+    "I20 scale_of_next_weight_row: takes the scale of the next channel": (
         _scaled(lambda scales: np.roll(scales, -1, 0)),
         tuple(_FORMATS),
         "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -171,3 +172,21 @@ def test_float_types_of_one_operation_in_a_pipe(capsys: Capture) -> None:
 )
 def test_names_that_stand_for_others(words: list[str], sentence: str, capsys: Capture) -> None:
     ends_in(["quantize", "x.npy", *words], sentence, capsys)
+
+
+@pytest.mark.parametrize(
+    ("op", "format"),
+    [("quantize_affine", "uint8"), ("pack_int4", "int4"), ("linear_qcs4w", "int4_groups")],
+)
+def test_formats_of_integer_operations_are_names(
+    op: str, format: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["gen", op, format]) == 0
+    out, _ = capsys.readouterr()
+    lines = out.splitlines()
+    assert lines[1].split()[1:3] == [op, format]
+    # Answers to these questions are compared, here wrong ones.
+    text = "\n".join([lines[0], *(f"{line.split()[0]} 00" for line in lines[1:]), ""])
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert main(["check", op, format]) == 1
+    assert f": {len(lines) - 1} cases, " in capsys.readouterr().out

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from helpers import sentence
 
-from mxref.bits import single, weighted_sums
+from mxref.bits import float32_sums, single, weighted_sums
 from mxref.bits.weighted_sums import exact_in_every_order
 from mxref.exact import integer as exact
 from mxref.exact import sum_bounds
@@ -21,7 +21,6 @@ from mxref.integer import (
     linear_qcs8w,
     pack_int4,
     unpack_int4,
-    weight_only,
 )
 
 ORDERS = ("exact", "dequantize", "scale_last", "offset")
@@ -161,7 +160,7 @@ def test_other_modes_have_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None
     x[:32] = drawn.normal(size=(32, 24))
     w, scales = drawn.integers(-128, 128, (20, 24)), np.float32(drawn.normal(size=(20, 4)))
     for arithmetic in (single.NATIVE, single.CAREFUL):
-        monkeypatch.setattr(weight_only, "single", lambda arithmetic=arithmetic: arithmetic)
+        monkeypatch.setattr(float32_sums, "single", lambda arithmetic=arithmetic: arithmetic)
         own = [linear_qcs8w(x, w, scales, order) for order in ORDERS]
         own += [linear_qcs8w(x, w, scales[:, 0], order) for order in ORDERS]
         results.append([each.tobytes() for each in own])

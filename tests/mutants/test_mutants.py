@@ -66,7 +66,7 @@ def test_every_class_is_there() -> None:
     wanted.insert(wanted.index("C20") + 1, "C21")
     after = wanted.index("G10") + 1
     wanted[after:after] = [f"G{i}" for i in range(11, 15)]  # of scale layouts
-    wanted += [f"I{i}" for i in range(1, 18)]  # of integers
+    wanted += [f"I{i}" for i in range(1, 22)]  # of integers
     wanted += [f"L{i}" for i in range(1, 12)]  # of lanes
     wanted += [f"P{i}" for i in range(1, 9)]  # of pairs
     wanted += [f"S{i}" for i in range(1, 8)]  # of stochastic rounding
