@@ -86,6 +86,8 @@ tests torch test_linear_peers
 tests torchmx test_linear_peers
 tests torch test_accumulation_peers
 tests tosa test_accumulation_tosa
+tests torch test_integer_adapters
+tests tosa test_integer_adapters
 case " $* " in
   *" --quick "*) ;;
   *) "$folder/torch/bin/python" "$root/tools/ledger" --write || status=$? ;;

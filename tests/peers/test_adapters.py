@@ -19,7 +19,7 @@ from mxref.targets.target import PythonTarget
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-from ledger.claims import ADAPTERS, claiming  # noqa: E402
+from ledger.claims import ADAPTERS, claiming, claiming_integers  # noqa: E402
 
 #: Adapters of what the extra `peers` brings: a file, and how many of its cases fail.
 PEERS = {
@@ -115,14 +115,24 @@ PRODUCTS = {
     "tosa_matmul_adapter",
 }
 #: What adapters are made of.
-PARTS = {"_layers", "_microxcaling", "_mlx", "_peer", "_torchao", "_values", "torchmx_order"}
+PARTS = {
+    "_integers",
+    "_layers",
+    "_microxcaling",
+    "_mlx",
+    "_peer",
+    "_torchao",
+    "_values",
+    "torchmx_order",
+}
 
 
 def test_no_adapter_is_left_out() -> None:
     adapters = claiming()
     assert {*adapters} == {*PEERS, *OTHERS, *ORIGINALS}
     files = {path.stem for path in ADAPTERS.glob("*.py")}
-    assert files == {one.path.stem for one in adapters.values()} | PARTS | PRODUCTS
+    others = {one.path.stem for one in (*adapters.values(), *claiming_integers().values())}
+    assert files == others | PARTS | PRODUCTS
 
 
 def target_named(name: str) -> PythonTarget:

@@ -27,10 +27,10 @@ sys.path.insert(0, str(ROOT / "tools"))
 from ledger import __main__ as command
 from ledger import claims
 from ledger.asks import random_elements, rounds
-from ledger.claims import claiming, claiming_products, digest, meaning
+from ledger.claims import claiming, claiming_integers, claiming_products, digest, meaning
 from ledger.examine import examine
 from ledger.pages import Notes, pages
-from ledger.product_page import product_page
+from ledger.product_page import INTEGERS, product_page
 from ledger.question_kinds import HOWS, KINDS, hows, kinds
 from ledger.reasons import reasons
 from ledger.recording import hex_text
@@ -402,6 +402,8 @@ def test_the_committed_pages_are_what_the_records_give() -> None:
     products = {name: command.read(name) for name in claiming_products()}
     reports = command.notes().reports
     texts["products.md"] = product_page(command.listed("products"), products, reports)
+    integers = {name: command.read(name) for name in claiming_integers()}
+    texts["integers.md"] = product_page(command.listed("integers"), integers, reports, INTEGERS)
     folder = ROOT / "docs" / "ledger"
     assert {path.name for path in folder.iterdir()} == {*texts}
     for name, text in texts.items():
@@ -426,7 +428,9 @@ def test_every_adapter_that_claims_a_profile_is_listed_once() -> None:
             }  # fmt: skip
     products = command.listed("products")
     assert sorted(name for one in products for name in one["adapters"]) == [*claiming_products()]
-    named = {name for one in listed + products for name in one["reports"]}
+    integers = command.listed("integers")
+    assert sorted(name for one in integers for name in one["adapters"]) == [*claiming_integers()]
+    named = {name for one in listed + products + integers for name in one["reports"]}
     assert named == {path.stem for path in (ROOT / "docs" / "reports").glob("*.md")} - {"README"}
 
 

@@ -3,7 +3,8 @@
 Every adapter of tools/adapters that claims a PROFILE and whose library is installed is asked level
 1, the block product, every input where they are few, and ten million random elements; what it
 answers goes into tools/ledger/records/NAME.json. Adapters of products, which claim a POLICY and no
-PROFILE, are asked the vectors of products and random operands. A result is kept while the code of
+PROFILE, are asked the vectors of products and random operands; those of integers, which claim
+INTEGERS, the vectors of integers and random values. A result is kept while the code of
 the adapter, of the profile and of the ledger is the same. About half an hour with two processors
 for all of them.
 
@@ -12,7 +13,7 @@ for all of them.
     python tools/ledger --write           # docs/ledger from the results of all environments
 
 The exit status is 1 if an answer is neither its profile's nor listed in
-tools/adapters/implementations.json, or products.json, 2 if an adapter fails.
+tools/adapters/implementations.json, products.json or integers.json, 2 if an adapter fails.
 """
 
 from __future__ import annotations
@@ -35,12 +36,14 @@ from ledger.claims import (  # noqa: E402
     ADAPTERS,
     Adapter,
     claiming,
+    claiming_integers,
     claiming_products,
     digest,
 )
 from ledger.examine import examine  # noqa: E402
+from ledger.integers import VALUES, examine_integers  # noqa: E402
 from ledger.pages import Notes, pages  # noqa: E402
-from ledger.product_page import product_page, product_summary  # noqa: E402
+from ledger.product_page import INTEGERS, product_page, product_summary  # noqa: E402
 from ledger.products import OUTPUTS, examine_products  # noqa: E402
 from ledger.residuals import unlisted  # noqa: E402
 from mxref.conformance import TargetError, load_target  # noqa: E402
@@ -70,7 +73,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write docs/ledger and stop")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    names = claiming() | claiming_products()
+    names = claiming() | claiming_products() | claiming_integers()
     unknown = sorted({*options.adapters} - {*names})
     if unknown:
         parser.error(f"{unknown[0]} must be an adapter that claims a PROFILE: {', '.join(names)}")
@@ -95,6 +98,8 @@ def record(adapter: Adapter, options: argparse.Namespace) -> int:
     found = {"adapter": adapter.name, "of": digest(adapter, asked)}  # before a change of any file
     if adapter.profile:
         found |= examine(target, share=asked)
+    elif adapter.integers:
+        found |= examine_integers(target, adapter.integers, values=max(VALUES // asked, 16))
     else:
         found |= examine_products(target, outputs=OUTPUTS // asked)
     path = options.results / f"{adapter.name}.json"
@@ -107,7 +112,7 @@ def run(adapters: list[Adapter], options: argparse.Namespace) -> int:
     begun, status, done = time.monotonic(), 0, 0
     fresh = [one.name for one in adapters if not options.again and is_fresh(one, options)]
     todo = [one.name for one in adapters if one.name not in fresh]
-    known = listed() + listed("products")
+    known = every_listed()
 
     def child(name: str) -> tuple[str, float, subprocess.CompletedProcess[str]]:
         start = time.monotonic()
@@ -160,15 +165,18 @@ def write(adapters: list[Adapter], options: argparse.Namespace) -> int:
     implementations = listed()
     every = {one.name: read(one.name, options.results) for one in adapters}
     records = {one.name: every[one.name] for one in adapters if one.profile}
-    products = {one.name: every[one.name] for one in adapters if not one.profile}
+    integers = {one.name: every[one.name] for one in adapters if one.integers}
+    others = [one.name for one in adapters if not one.profile and not one.integers]
+    products = {name: every[name] for name in others}
     texts = pages(implementations, records, notes())
     texts["products.md"] = product_page(listed("products"), products, notes().reports)
+    texts["integers.md"] = product_page(listed("integers"), integers, notes().reports, INTEGERS)
     for path in DOCS.glob("ledger/*.md"):
         if path.name not in texts:
             path.unlink()
     for name, text in texts.items():
         write_file(DOCS / "ledger" / name, text.encode("utf-8"))
-    known = implementations + listed("products")
+    known = every_listed()
     status = max(summary(one, known)[1] for one in every.values())
     print(f"docs/ledger: {len(known)} implementations, {len(every)} adapters")
     return status
@@ -199,6 +207,11 @@ def listed(name: str = "implementations") -> list[dict[str, Any]]:
     """The implementations: their adapters, reports and known residuals or differences."""
     found: list[dict[str, Any]] = json.loads((ADAPTERS / f"{name}.json").read_text("utf-8"))
     return found
+
+
+def every_listed() -> list[dict[str, Any]]:
+    """The implementations of all kinds."""
+    return listed() + listed("products") + listed("integers")
 
 
 def read(name: str, folder: Path = RESULTS) -> dict[str, Any]:

@@ -11,7 +11,15 @@ from typing import Any
 
 from mxref.profiles import registry
 
-__all__ = ["ADAPTERS", "Adapter", "claiming", "claiming_products", "digest", "meaning"]
+__all__ = [
+    "ADAPTERS",
+    "Adapter",
+    "claiming",
+    "claiming_integers",
+    "claiming_products",
+    "digest",
+    "meaning",
+]
 
 ROOT = Path(__file__).resolve().parents[2]
 ADAPTERS = ROOT / "tools" / "adapters"
@@ -20,21 +28,25 @@ PROFILES = ROOT / "mxref" / "profiles"
 ENGINE = ("asks", "examine", "question_kinds", "reasons", "recording", "tally")
 #: The same for products.
 PRODUCTS = ("products",)
+#: The same for integer operations.
+INTEGERS = ("integers",)
 
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """A target that claims a profile, or products by a policy.
+    """A target that claims a profile, products by a policy, or choices of integer operations.
 
     Args:
         path: its file.
         mode: the attribute of the file that it is, or empty.
-        profile: the profile that it claims; empty of products.
+        profile: the profile that it claims, or empty.
+        integers: the choices of integer operations that it claims, or empty.
     """
 
     path: Path
     mode: str
     profile: str
+    integers: str = ""
 
     @property
     def name(self) -> str:
@@ -65,6 +77,15 @@ def claiming_products() -> dict[str, Adapter]:
     }
 
 
+def claiming_integers() -> dict[str, Adapter]:
+    """The adapters of integer operations by their names: those that claim INTEGERS."""
+    found = [one for path in ADAPTERS.glob("*_adapter.py") for one in _claims(path, "INTEGERS")]
+    return {
+        one.name: Adapter(one.path, one.mode, "", one.profile)
+        for one in sorted(found, key=lambda one: one.name)
+    }
+
+
 def _claims(path: Path, claim: str = "PROFILE") -> Iterator[Adapter]:
     """`PROFILE = "name"` for a whole file, `MODE = SimpleNamespace(PROFILE="name", ...)`.
 
@@ -83,7 +104,7 @@ def _claims(path: Path, claim: str = "PROFILE") -> Iterator[Adapter]:
 
 def digest(adapter: Adapter, share: int) -> str:
     """A digest of everything that a result depends on: adapter, profile, ledger, and the share."""
-    engine = ENGINE if adapter.profile else PRODUCTS
+    engine = ENGINE if adapter.profile else INTEGERS if adapter.integers else PRODUCTS
     paths = {Path(__file__).with_name(f"{name}.py") for name in engine}
     paths |= _with_imports(adapter.path, "")
     if adapter.profile:

@@ -30,7 +30,7 @@ every scale × element code, and ten million random elements of each adapter in 
 and spreads. A case is a number, a block, a code or, of `dequantize`, one product. Codes are
 compared by their bits, those of NaN too; NaN to which something is decoded is one class.
 "Bit-exact" means that no case differs from the profile. Dot products, matrix products and linear
-layers are on a [page of their own](products.md).
+layers are on a [page of their own](products.md), integer operations on [another](integers.md).
 
 `tools/peers.sh FOLDER` makes the environments, runs everything and writes these pages. The counts
 of every kind of difference by operation, format and float type, with an example of each, are in the

@@ -1,4 +1,4 @@
-"""The page of docs/ledger about products, and what of their records is not listed."""
+"""The pages of docs/ledger about products and integers, and what of records is not listed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["product_page", "product_summary"]
+__all__ = ["INTEGERS", "product_page", "product_summary"]
 
 Record = Mapping[str, Any]
 
@@ -22,6 +22,17 @@ left aside. That the operands of the linear layers are those of `mxref` bit for 
 [tests](../../tests/peers/test_linear_peers.py). What is a bug has a page in
 [reports](../reports/README.md).
 """
+#: The introduction of the page of integer operations.
+INTEGERS = """\
+# Integers
+
+Affine quantization, int4 packing and RESCALE of real implementations, which claim choices of
+[SPEC_NOTES](../../SPEC_NOTES.md) Q2 to Q12: every output has to have the bits of those that the
+operation reads. Asked are the [vectors](../../vectors/README.md) and the parameters of every case
+with random values in place of its own. Millions of numbers more are compared by
+[tests](../../tests/peers/test_integer_peers.py). What is a bug has a page in
+[reports](../reports/README.md). All was run on x86-64.
+"""
 
 
 def product_summary(record: Record, known: Sequence[Record]) -> tuple[str, int]:
@@ -34,8 +45,8 @@ def product_summary(record: Record, known: Sequence[Record]) -> tuple[str, int]:
     count = sum(one["count"] for _, one in some)
     why = _listed(record["adapter"], known)
     lines = [
-        f"{file['op']} {file['format']} {file['float']}: {one['count']:,} x {one['kind']}, "
-        f"{one['how']}"
+        f"{file['op']} {file['format']} {file['float']}: {one['count']:,} x "
+        + ", ".join(filter(None, (one["kind"], one["how"])))
         for file, one in some
         if not any(_is(each, file, one) for each in why)
     ]
@@ -46,7 +57,10 @@ def product_summary(record: Record, known: Sequence[Record]) -> tuple[str, int]:
 
 
 def product_page(
-    implementations: Sequence[Record], records: Mapping[str, Record], reports: Mapping[str, str]
+    implementations: Sequence[Record],
+    records: Mapping[str, Record],
+    reports: Mapping[str, str],
+    introduction: str = _INTRODUCTION,
 ) -> str:
     """The text of the page.
 
@@ -54,6 +68,7 @@ def product_page(
         implementations: names, adapters, reports and known differences.
         records: of each adapter.
         reports: the title of each page of docs/reports by its name.
+        introduction: what stands above the table: that of products, or `INTEGERS`.
 
     Raises:
         ValueError: an adapter that is not listed once.
@@ -61,9 +76,9 @@ def product_page(
     named = Counter(name for one in implementations for name in one["adapters"])
     odd = sorted(name for name in {*named, *records} if named[name] != 1 or name not in records)
     if odd:
-        raise ValueError(f"products.json must list each adapter once, not so {odd}")
+        raise ValueError(f"a list of adapters must have each of them once, not so {odd}")
     total = sum(file["outputs"] for one in records.values() for file in one["files"])
-    lines = [_INTRODUCTION, f"{len(records)} adapters, {total:,} outputs.", ""]
+    lines = [introduction, f"{len(records)} adapters, {total:,} outputs.", ""]
     lines += ["| implementation | policy | operations × formats | outputs | against its policy |"]
     lines += ["| --- | --- | --- | --- | --- |"]
     for one in implementations:
@@ -81,7 +96,8 @@ def _row(title: str, name: str, record: Record) -> str:
     has = "<br>".join(f"{op} × {len(some)}" for op, some in formats.items())
     total = sum(file["outputs"] for file in record["files"])
     wrong = sum(one["count"] for _, one in _differences(record))
-    said = "have its bits" if "accumulation" in record["policy"] else "inside"
+    named = "accumulation" in record["policy"] or "policy" in record["files"][0]
+    said = "have its bits" if named else "inside"
     against = f"all {said}" if not wrong else f"all but {wrong:,} {said}"
     mode = name.partition(".")[2]
     link = f"[{title}{f', {mode}' * bool(mode)}](../../tools/ledger/records/{name}.json)"

@@ -15,7 +15,7 @@ from mxref.cases.integer_answers import (
     parsed_choices,
     spelled_choices,
 )
-from mxref.cases.integer_words import FORMATS
+from mxref.cases.integer_words import FORMATS, question
 from mxref.cases.records import padded, stripped, words
 from mxref.cases.words import INTEGER_FLOATS, INTEGER_OPERATIONS
 from mxref.golden.integer_cases import integer_inputs
@@ -155,6 +155,9 @@ def _shown(
     answer = got[best]
     mine = [other[best] for other in others if other[best] != answer]
     index = 0
+    if answer is None and op == "quantize_affine":  # because of a NaN
+        values = probes[best][question(op, format, probes[best]).places :]
+        index = next((i for i, word in enumerate(values) if word & 0x7FFFFFFF > 0x7F800000), 0)
     if answer is not None and mine[0] is not None:
         pairs = enumerate(zip(answer, mine[0], strict=True))
         index = next(i for i, (a, b) in pairs if a != b)
