@@ -15,6 +15,7 @@ from mxref.cases.records import VectorFile
 from mxref.cases.words import (
     DOT_OPERATIONS,
     INTEGER_OPERATIONS,
+    LAYER_OPERATIONS,
     LAYOUT_OPERATIONS,
     PRODUCT_OPERATIONS,
 )
@@ -28,6 +29,7 @@ from mxref.conformance.checking.batches import (
     refusals,
 )
 from mxref.conformance.checking.computed import Compared, compare_computed
+from mxref.conformance.checking.layer_shapes import ask_layer_shapes
 from mxref.conformance.checking.layout_questions import Subject
 from mxref.conformance.checking.layout_sizes import ask_layouts
 from mxref.conformance.checking.level_two import ask_families
@@ -123,8 +125,9 @@ def check(
         empty, notes = ask_nothing(target, some)
         products = _products(first)
         shapes, asked_for = ask_shapes(target.operations.get("matmul", len), products, most)
-        uses += [*layouts, *empty, *shapes]
-        scope = replace(scope, notes=(*scope.notes, *notes, *asked_for))
+        layers, layers_asked = ask_layer_shapes(target.operations, _layers(first), most)
+        uses += [*layouts, *empty, *shapes, *layers]
+        scope = replace(scope, notes=(*scope.notes, *notes, *asked_for, *layers_asked))
     scope = replace(scope, seed=extent.seed, level=extent.level, elements=most)
     asked_by = list(_asked_by(first, uses, listing=extent.listing))
     found: list[Compared] = []
@@ -289,6 +292,17 @@ def _products(report: Report) -> list[tuple[VectorFile, bool]]:
         for outcome in row.outcomes
         if len(outcome.errors) < len(outcome.file.cases)
     ]
+
+
+def _layers(report: Report) -> list[tuple[VectorFile, Policy, bool]]:
+    """The files of linear layers that are not errors alone; see `ask_layer_shapes`."""
+    found = []
+    for row in (row for row in report.rows if row.op in LAYER_OPERATIONS):
+        policy = _explaining(row, report)
+        by, fails = policy or _compared_with(row, report), policy is None
+        some = [one.file for one in row.outcomes if len(one.errors) < len(one.file.cases)]
+        found += [(file, by, fails) for file in some]
+    return found
 
 
 def _outputs(target: PythonTarget, report: Report, scope: Scope) -> tuple[list[Compared], Scope]:

@@ -24,7 +24,7 @@ _FILLER = 0x5A
 
 
 def laid(array: NDArray[Any], memory: int) -> NDArray[Any]:
-    """A copy of an array (n,) or (rows, columns) that lies in memory as MEMORIES says.
+    """A copy of an array that lies in memory as MEMORIES says; the first axes of several as one.
 
     >>> import numpy as np
     >>> array = np.arange(6, dtype=np.uint8).reshape(2, 3)
@@ -38,5 +38,5 @@ def laid(array: NDArray[Any], memory: int) -> NDArray[Any]:
     bits = array.view(f"u{array.itemsize}")
     filler = int.from_bytes(bytes([_FILLER] * array.itemsize), "big")
     matrix = strided(bits.reshape(-1, bits.shape[-1]), memory - 2, filler)
-    moved: NDArray[Any] = (matrix if array.ndim == 2 else matrix[0]).view(array.dtype)
+    moved: NDArray[Any] = matrix.reshape(array.shape).view(array.dtype)
     return moved
