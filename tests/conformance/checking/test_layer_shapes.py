@@ -102,7 +102,7 @@ def test_right_layers_pass(functions: dict[str, Any], searched: int) -> None:
     assert report.scope.searched == searched
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("functions", "verdict", "text"),
     [
@@ -145,7 +145,7 @@ def test_what_depends_on_shapes_memory_or_other_calls_is_caught(
     assert text in use.text
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("functions", [{"linear": wide}, {"linear_gradients": later_rows}])
 def test_without_them_it_passes_and_the_search_catches_it(functions: dict[str, Any]) -> None:
     assert checked(Extent(elements=0, search=False), **functions).passed

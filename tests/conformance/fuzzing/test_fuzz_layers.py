@@ -23,7 +23,7 @@ from mxref.conformance.fuzzing.smaller_layers import (
 )
 
 
-def found(examples: int = 60, **functions: Any) -> Counterexample | None:
+def found(examples: int = 25, **functions: Any) -> Counterexample | None:
     target = target_of(SimpleNamespace(**functions), "layer")
     (row,) = fuzz(target, formats=["mxfp8_e4m3"], floats=["f32"], examples=examples)
     return row.found
