@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import LAYOUTS
+from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.linear_answers import layer_of
 from mxref.cases.records import VectorFile, padded, stripped
 from mxref.targets.returned import AnswerError, float_words
 
-__all__ = ["call_layers"]
+__all__ = ["call_layers", "layer_result"]
 
 
 def call_layers(
@@ -32,14 +32,30 @@ def _call(
 ) -> NDArray[np.uint64]:
     layout = LAYOUTS[file.float]
     layer = layer_of(file.op, words).floats(layout)
-    x, w, more = layer.x, layer.w, layer.more
-    if file.op == "linear":
-        y = float_words(function(x, w, more, file.format), (*x.shape[:-1], len(w)), layout)
-        return y.reshape(-1)
-    result = function(x, w, more, file.format)
+    result = function(layer.x, layer.w, layer.more, file.format)
+    return layer_result(file.op, result, words[:4], layout)
+
+
+def layer_result(
+    op: str, result: object, shape: Sequence[int], layout: FloatLayout
+) -> NDArray[np.uint64]:
+    """The words of what a target has returned for a layer.
+
+    Args:
+        op: the operation.
+        result: y, or three gradients.
+        shape: sequences, rows of each, inputs and outputs.
+        layout: the float type.
+
+    Raises:
+        AnswerError: results of other shapes or another dtype.
+    """
+    sequences, rows, inputs, outputs = shape
+    if op == "linear":
+        return float_words(result, (sequences, rows, outputs), layout).reshape(-1)
     if not isinstance(result, tuple | list) or len(result) != 3:
         got = type(result).__name__
         raise AnswerError(f"linear_gradients must return three arrays, got {got}")
-    shapes = (x.shape, w.shape, (len(w),))
+    shapes = (sequences, rows, inputs), (outputs, inputs), (outputs,)
     parts = [float_words(one, size, layout) for one, size in zip(result, shapes, strict=True)]
     return np.concatenate([part.reshape(-1) for part in parts])

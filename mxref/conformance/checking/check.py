@@ -17,6 +17,7 @@ from mxref.cases.records import VectorFile
 from mxref.cases.words import (
     DOT_OPERATIONS,
     INTEGER_OPERATIONS,
+    LAYER_OPERATIONS,
     LAYOUT_OPERATIONS,
     PRODUCT_OPERATIONS,
 )
@@ -31,6 +32,7 @@ from mxref.conformance.checking.batches import (
 )
 from mxref.conformance.checking.computed import Compared, compare_computed
 from mxref.conformance.checking.integer_questions import IntegerSubject
+from mxref.conformance.checking.layer_shapes import ask_layer_shapes
 from mxref.conformance.checking.layout_questions import LayoutSubject
 from mxref.conformance.checking.level_two import ask_families
 from mxref.conformance.checking.many_sizes import ask_sizes
@@ -135,8 +137,9 @@ def check(
         empty, notes = ask_nothing(target, some)
         products = _products(first)
         shapes, asked_for = ask_shapes(target.operations.get("matmul", len), products, most)
-        uses += [*sized, *empty, *shapes]
-        scope = replace(scope, notes=(*scope.notes, *notes, *asked_for))
+        layers, layers_asked = ask_layer_shapes(target.operations, _layers(first), most)
+        uses += [*sized, *empty, *shapes, *layers]
+        scope = replace(scope, notes=(*scope.notes, *notes, *asked_for, *layers_asked))
     scope = replace(scope, seed=extent.seed, level=extent.level, elements=most)
     asked_by = list(_asked_by(first, uses, listing=extent.listing))
     found: list[Compared] = []
@@ -321,6 +324,17 @@ def _products(report: Report) -> list[tuple[VectorFile, bool]]:
         for outcome in row.outcomes
         if len(outcome.errors) < len(outcome.file.cases)
     ]
+
+
+def _layers(report: Report) -> list[tuple[VectorFile, Policy, bool]]:
+    """The files of linear layers that are not errors alone; see `ask_layer_shapes`."""
+    found = []
+    for row in (row for row in report.rows if row.op in LAYER_OPERATIONS):
+        policy = _explaining(row, report)
+        by, fails = policy or _compared_with(row, report), policy is None
+        some = [one.file for one in row.outcomes if len(one.errors) < len(one.file.cases)]
+        found += [(file, by, fails) for file in some]
+    return found
 
 
 def _outputs(target: PythonTarget, report: Report, scope: Scope) -> tuple[list[Compared], Scope]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from mxref.targets.array_libraries import at_offset
@@ -25,7 +25,7 @@ _FILLER = 0x5A
 
 
 def laid(array: NDArray[Any], memory: int) -> NDArray[Any]:
-    """A copy of an array of one axis or more that lies in memory as MEMORIES says.
+    """A copy of an array that lies in memory as MEMORIES says; the first axes of several as one.
 
     >>> import numpy as np
     >>> array = np.arange(6, dtype=np.uint8).reshape(2, 3)
@@ -38,6 +38,7 @@ def laid(array: NDArray[Any], memory: int) -> NDArray[Any]:
         return at_offset(array, 1)
     bits = array.view(f"u{array.itemsize}")
     filler = int.from_bytes(bytes([_FILLER] * array.itemsize), "big")
-    moved = strided(bits if bits.ndim > 1 else bits[np.newaxis], memory - 2, filler)
-    found: NDArray[Any] = (moved if bits.ndim > 1 else moved[0]).view(array.dtype)
-    return found
+    rows = math.prod(bits.shape[:-1]), bits.shape[-1]
+    matrix = strided(bits.reshape(rows), memory - 2, filler)
+    moved: NDArray[Any] = matrix.reshape(array.shape).view(array.dtype)
+    return moved

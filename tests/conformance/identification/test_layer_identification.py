@@ -25,6 +25,7 @@ OWN = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("op", OWN)
 def test_the_questions_tell_all_members_apart(op: str) -> None:
     """In every format from every float type; but for sequences, which `reused` does not have."""
@@ -69,29 +70,31 @@ def layer(forward: dict[str, Any], backward: dict[str, Any]) -> Any:
     return target_of(SimpleNamespace(linear=linear, linear_gradients=linear_gradients), "layer")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
-    ("format", "float", "forward", "backward"),
+    ("op", "format", "float", "choices"),
     [
-        ("mxfp8_e4m3", "f32", {"weight_axis": "out"}, {"backward_operands": "reused"}),
-        ("mxfp4_e2m1", "bf16", {"activations": "kept"}, {"gradient_rows": "sequences"}),
-        ("mxfp8_e5m2", "f16", {"scale_rule": "rceil"}, {"scale_rule": "even"}),
-        ("mxint8", "f32", {"weight_axis": "out", "activations": "kept"}, {"scale_rule": "ceil"}),
+        ("linear", "mxfp8_e4m3", "f32", {"weight_axis": "out"}),
+        ("linear", "mxfp4_e2m1", "bf16", {"activations": "kept"}),
+        ("linear", "mxfp8_e5m2", "f16", {"scale_rule": "rceil"}),
+        ("linear", "mxint8", "f32", {"weight_axis": "out", "activations": "kept"}),
+        ("linear_gradients", "mxfp8_e4m3", "f32", {"backward_operands": "reused"}),
+        ("linear_gradients", "mxfp4_e2m1", "bf16", {"gradient_rows": "sequences"}),
+        ("linear_gradients", "mxfp8_e5m2", "f16", {"scale_rule": "even"}),
+        ("linear_gradients", "mxint8", "f32", {"scale_rule": "ceil"}),
     ],
 )
 def test_choices_are_told_whatever_the_order_of_additions(
-    format: str, float: str, forward: dict[str, Any], backward: dict[str, Any]
+    op: str, format: str, float: str, choices: dict[str, Any]
 ) -> None:
-    found = identify(layer(forward, backward), formats=[format], floats=[float])
-    assert [one.setting.op for one in found] == ["linear", "linear_gradients"]
-    for one, choices in zip(found, (forward, backward), strict=True):
-        assert one.contains(Policy().replace(**choices)), one.policy
-        chosen = {**{name: Policy().choices()[name] for name in OWN[one.setting.op]}, **choices}
-        told = {finding.choice: finding.values for finding in one.findings}
-        for name in OWN[one.setting.op]:
-            if (name, chosen.get("backward_operands")) != ("gradient_rows", "reused"):
-                assert told[name] == (chosen[name],)
-        assert len(told["scale_rule"]) < len(Policy.members("scale_rule")) / 2
+    (one,) = identify(layer(choices, choices), [op], [format], [float])
+    assert one.contains(Policy().replace(**choices)), one.policy
+    chosen = {**{name: Policy().choices()[name] for name in OWN[op]}, **choices}
+    told = {finding.choice: finding.values for finding in one.findings}
+    for name in OWN[op]:
+        if (name, chosen.get("backward_operands")) != ("gradient_rows", "reused"):
+            assert told[name] == (chosen[name],)
+    assert len(told["scale_rule"]) < len(Policy.members("scale_rule")) / 2
 
 
 def test_nothing_is_told_of_a_layer_that_fails() -> None:

@@ -1,0 +1,154 @@
+"""Layers that are right for the vectors alone: what is asked beside them finds what is wrong."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import VECTORS
+
+import mxref
+from mxref.cases.read import read_vectors
+from mxref.conformance import Extent, Report, check, target_of
+
+STEMS = ("linear/mxfp8_e4m3.f32", "linear_gradients/mxfp8_e4m3.f32")
+FILES = [one for one in read_vectors(VECTORS, lambda stem: stem in STEMS) if one.stem in STEMS]
+
+
+def right(x: Any, w: Any, bias: Any, format: str) -> Any:
+    return mxref.linear(x, w, format, bias=bias, dtype=x.dtype)
+
+
+def gradients(x: Any, w: Any, grad: Any, format: str) -> Any:
+    return mxref.linear_gradients(x, w, grad, format, dtype=x.dtype)
+
+
+def wide(x: Any, w: Any, bias: Any, format: str) -> Any:
+    """Wrong from column 17 on, where the vectors have two columns."""
+    y = right(x, w, bias, format)
+    y[..., 17:] *= 2
+    return y
+
+
+def later_rows(x: Any, w: Any, grad: Any, format: str) -> Any:
+    """A gradient of the weight without the rows behind the 40th; the vectors have 36."""
+    _, dw, _ = gradients(x, w, grad, format)
+    dx, _, db = gradients(x, w, grad, format)
+    sequences, rows = x.shape[:2]
+    if sequences * rows > 40:
+        some = x.reshape(-1, x.shape[-1])[:40], grad.reshape(-1, len(w))[:40]
+        _, dw, _ = gradients(some[0], w, some[1], format)
+    return dx, dw, db
+
+
+def by_address() -> Any:
+    """Weights that are read once for each address, as a cache of prepared weights does."""
+    seen: dict[Any, Any] = {}
+
+    def linear(x: Any, w: Any, bias: Any, format: str) -> Any:
+        key = w.__array_interface__["data"][0], w.shape
+        return right(x, seen.setdefault(key, w.copy()), bias, format)
+
+    return linear
+
+
+def one_result() -> Any:
+    """A result that the next call of the same shape overwrites."""
+    held: dict[Any, Any] = {}
+
+    def linear(x: Any, w: Any, bias: Any, format: str) -> Any:
+        y = right(x, w, bias, format)
+        out = held.setdefault(y.shape, y)
+        out[...] = y
+        return out
+
+    return linear
+
+
+def by_calls() -> Any:
+    """An accumulator that is not reset between calls of a shape."""
+    sums: dict[Any, Any] = {}
+
+    def linear(x: Any, w: Any, bias: Any, format: str) -> Any:
+        key = x.shape, w.shape
+        sums[key] = right(x, w, bias, format) + sums.get(key, np.float32(0))
+        return sums[key]
+
+    return linear
+
+
+def without_gaps(x: Any, w: Any, bias: Any, format: str) -> Any:
+    """Reads its input as if it had no gaps in memory."""
+    if all(step > 0 for step in x.strides):
+        flat = np.lib.stride_tricks.as_strided(x, (x.size,), (x.itemsize,))
+        x = flat.copy().reshape(x.shape)
+    return right(x, w, bias, format)
+
+
+def checked(extent: Extent, **functions: Any) -> Report:
+    return check(target_of(SimpleNamespace(**functions), "layer"), FILES, extent=extent)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize(
+    ("functions", "searched"), [({"linear": right}, 48), ({"linear_gradients": gradients}, 36)]
+)
+def test_right_layers_pass(functions: dict[str, Any], searched: int) -> None:
+    report = checked(Extent(), **functions)
+    assert report.verdict == "conforms"
+    assert any(note.startswith("layers: ") for note in report.scope.notes)
+    assert report.scope.searched == searched
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize(
+    ("functions", "verdict", "text"),
+    [
+        (
+            {"linear": wide},
+            "depends on the size of the call",
+            "wrong only in layers with more than 17 outputs",
+        ),
+        (
+            {"linear_gradients": later_rows},
+            "depends on the size of the call",
+            "wrong only in layers with more than 40 rows",
+        ),
+        (
+            {"linear": by_address()},
+            "is not reproducible",
+            "",
+        ),
+        (
+            {"linear": one_result()},
+            "is not reproducible",
+            "the result of a call is overwritten by the next call",
+        ),
+        ({"linear": by_calls()}, "is not reproducible", "wrong in later ones"),
+        (
+            {"linear": without_gaps},
+            "depends on where its arrays lie in memory",
+            "wrong only with arrays with gaps in memory",
+        ),
+    ],
+    ids=["columns", "rows", "address", "result", "calls", "gaps"],
+)
+def test_what_depends_on_shapes_memory_or_other_calls_is_caught(
+    functions: dict[str, Any], verdict: str, text: str
+) -> None:
+    report = checked(Extent(search=False), **functions)
+    assert not report.passed
+    assert report.verdict == verdict
+    (use,) = report.uses
+    assert text in use.text
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("functions", [{"linear": wide}, {"linear_gradients": later_rows}])
+def test_without_them_it_passes_and_the_search_catches_it(functions: dict[str, Any]) -> None:
+    assert checked(Extent(elements=0, search=False), **functions).passed
+    report = checked(Extent(elements=0), **functions)
+    assert not report.passed
+    assert all(".search_" in failure.case.id for _, failure in report.failures)
