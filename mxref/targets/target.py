@@ -37,6 +37,13 @@ codes (m, k) and (n, k), which have a scale for each 32 elements along k, as flo
 parameter it is given the dtype of the result. m, n and k are multiples of ``MULTIPLES``, three
 integers, ``(1, 1, 32)`` unless the target says otherwise: filled up with code 00 and scale 7f.
 
+``linear(x, w, bias, block_format)`` gives y = x w' + bias from floats x (s, r, k), w (n, k) and
+bias (n,) or None, and ``linear_gradients(x, w, grad, block_format)`` the gradients of x, w and the
+bias from grad (s, r, n). Both are asked for one case at a time.
+
+Integer operations are asked for one call a case; dtypes are NumPy's:
+
+=====================  ==================================================  ========================
 function               arguments                                           returns
 =====================  ==================================================  ========================
 ``quantize_affine``    float32 values, scale, zero point, quant_min,       codes of the dtype, in
@@ -56,14 +63,7 @@ Scale and zero point are a float and an int, and the axis is None; or arrays, of
 number for each index along ``axis``, or of three with one for each group along it. These
 operations have choices of their own: a target is right if one policy gives all of its answers, and
 need not say which.
-=======
-``linear(x, w, bias, block_format)`` gives y = x w' + bias from floats x (s, r, k), w (n, k) and
-bias (n,) or None, and ``linear_gradients(x, w, grad, block_format)`` the gradients of x, w and the
-bias from grad (s, r, n). Both are asked for one case at a time.
 
-Integer operations are asked for one call a case; dtypes are NumPy's:
-
-=====================  ==================================================  =================
 Half of the tensors are not contiguous in memory. Blocks of NVFP4 have 16 elements: ``fp4_ue4m3`` is
 asked as the MX formats are, and of ``nvfp4`` the float32 scale of the tensor is the last argument.
 Both are asked for only where ``FORMATS`` names them.
