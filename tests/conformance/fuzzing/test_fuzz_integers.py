@@ -19,6 +19,7 @@ from mxref.cases.drawn_integers import INTEGER_QUESTIONS
 from mxref.cases.integer_answers import fast_integer, first_policy
 from mxref.cases.integer_words import FORMATS, question
 from mxref.cases.records import padded, stripped
+from mxref.cli import main
 from mxref.conformance import target_of
 from mxref.conformance.fuzzing.fuzz import Counterexample, FuzzRow, fuzz
 from mxref.conformance.fuzzing.smaller_integers import smaller_cases
@@ -154,3 +155,10 @@ def test_a_program_is_asked_about_integers(tmp_path: Path) -> None:
         (row,) = fuzz(target, ops=["pack_int4"], examples=40)
     assert row.found is not None
     assert row.found.inputs[0][1] > 30
+
+
+def test_formats_of_integers_are_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gen", "rescale", "int32-int16"]) == 0
+    assert main(["gen", "pack_int4", "int4"]) == 0
+    assert "pack_int4 int4 bytes" in capsys.readouterr().out
+    assert main(["gen", "pack_int4", "int5"]) == 2
