@@ -52,7 +52,7 @@ def formats_in_help(kind: str) -> Iterator[Iterable[str]]:
         from mxref.cases.product_words import PAIRS
 
         yield PAIRS
-    if kind == "vectors":
+    if kind in ("fuzz", "vectors"):
         from mxref.cases.integer_words import FORMATS
 
         yield dict.fromkeys(name for names in FORMATS.values() for name in names)
@@ -69,6 +69,10 @@ def typed_format(parameter: str, name: str) -> str:
     >>> typed_format("--format", "E4M3"), typed_format("--format", "e4m4")
     ('e4m3', 'e4m4')
     """
+    from mxref.cases.integer_words import FORMATS
+
+    if parameter == "--format" and any(name in formats for formats in FORMATS.values()):
+        return name  # of an operation on integers
     for typed in (name, name.lower()):
         own: str = own_name(parameter, typed)
         if own in _KNOWN:

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.product import product_blocks
+from mxref.cases.words import INTEGER_FLOATS
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, Specials
+from mxref.golden.integer_families import integer_chunks
 from mxref.golden.lane_blocks import lane_blocks
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
@@ -56,7 +58,7 @@ class Family:
 def families() -> list[Family]:
     """Every family, in the order of the manifest."""
     numbers = [*_encode(), *_decode(), *_dequantize(), *_encode_scale(), *_shared_scale()]
-    return [*numbers, *_pack(), *_quantize(), *_lanes()]
+    return [*numbers, *_pack(), *_quantize(), *_lanes(), *_integers()]
 
 
 def default_families() -> list[Family]:
@@ -195,6 +197,12 @@ def _lanes() -> Iterator[Family]:
         for float in _LANES:
             chunks = partial(_lane_words, block, float)
             yield Family("quantize", block, float, "ocp", about, chunks)
+
+
+def _integers() -> Iterator[Family]:
+    for op, format, policies, about, chunks in integer_chunks():
+        for policy in policies:
+            yield Family(op, format, INTEGER_FLOATS[op], policy, about, chunks)
 
 
 def _lane_words(block: str, float: str) -> Iterator[Words]:

@@ -2,7 +2,8 @@
 
 A family is one operation, format, float type and policy over a set of inputs in a fixed order. Its
 digest is the SHA-256 of all its answers in that order: codes as bytes, of a block the scale code
-before the element codes, floats as little-endian patterns, NaN results as `ocp` gives them.
+before the element codes, floats and codes of 16 bits as little-endian patterns, NaN results as
+`ocp` gives them.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.answers import exact_answers, fast_answers
+from mxref.cases.answers import AnyPolicy, exact_answers, fast_answers
+from mxref.cases.integer_words import out_digits
 from mxref.cases.records import words as hex_words
+from mxref.cases.words import INTEGER_OPERATIONS
 from mxref.golden.families import Family, default_families, families, products, select
 from mxref.golden.vector_cases import TO_CODE
 from mxref.packing.elements import pack
@@ -75,15 +78,19 @@ def compute(family: Family, share: int = 0, *, complete: bool = False) -> Comput
     Raises:
         DisagreementError: the two differ.
     """
-    policy = Policy.parse(family.policy)
+    policy = family.policy if family.op in INTEGER_OPERATIONS else Policy.parse(family.policy)
     step = 1 if complete else SHARE
     digest = hashlib.sha256()
     cases = checked = 0
     for words in family.chunks():
-        if family.op == "pack":  # in one call, since all cases have one length
+        if family.op == "pack" and isinstance(
+            policy, Policy
+        ):  # in one call, since all cases have one length
             answers: Words = pack(words, family.format, policy)
         else:
             answers = fast_answers(family.op, family.format, family.float, words, policy)
+        if family.op in INTEGER_OPERATIONS:
+            answers = answers.astype(f"u{out_digits(family.op, family.format) // 2}")
         digest.update(answers.astype(answers.dtype.newbyteorder("<"), copy=False).tobytes())
         some = slice((share - cases) % step, None, step)
         compare(family.op, family.format, family.float, policy, words[some], answers[some])
@@ -120,7 +127,9 @@ def entries(found: Iterable[Computed], old: Iterable[dict[str, Any]] = ()) -> li
     ]
 
 
-def compare(op: str, format: str, float: str, policy: Policy, words: Words, answers: Words) -> None:
+def compare(
+    op: str, format: str, float: str, policy: AnyPolicy, words: Words, answers: Words
+) -> None:
     """Compare answers of the fast path with those of the slow twin.
 
     Raises:

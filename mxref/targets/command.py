@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile, names_of
 from mxref.cases.splitmix import splitmix64
+from mxref.cases.words import INTEGER_OPERATIONS
 from mxref.policy.policy import Policy
 from mxref.support.text import one_line
 from mxref.targets.calls import Answers, without_cases
@@ -113,7 +114,9 @@ class CommandTarget:
             file = without_cases(*key)
             (answer,) = self.answers(self._numbered(file, np.array([easy_inputs(*key)], np.uint64)))
             self._covered[key] = not answer.unsupported
-        return self._covered[key] and self.claims.cover(format, float)
+        # Formats of integers are no claims.
+        claimed = op in INTEGER_OPERATIONS or self.claims.cover(format, float)
+        return self._covered[key] and claimed
 
     def ask(self, file: VectorFile, inputs: NDArray[np.uint64]) -> Answers:
         """Its answers to input words, one case a row."""

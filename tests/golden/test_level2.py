@@ -46,7 +46,8 @@ def test_families_are_the_products_that_the_contract_names() -> None:
     assert len(set(names)) == len(names)
     # 7 roundings, 4 overflows for FP8; 11 scale rules, 7 scale roundings; two 16-bit floats.
     scalars = ("encode", "decode", "encode_scale", "decode_scale", "shared_scale")
-    operations = (*scalars, "dequantize", "pack", "quantize")
+    integers = ("quantize_affine", "dequantize_affine", "rescale")
+    operations = (*scalars, "dequantize", "pack", "quantize", *integers)
     counts = {op: sum(name.startswith(f"{op}.") for name in names) for op in operations}
     assert counts == {
         "encode": 2 * 7 * (4 * 2 + 4),
@@ -57,8 +58,26 @@ def test_families_are_the_products_that_the_contract_names() -> None:
         "shared_scale": 2 * 6 * 11,
         "pack": 3 * 5,  # packings of three formats
         "quantize": 6 * 3 + 6 * 2,  # the block product, lanes of float16 and float64
+        "quantize_affine": 2 * 3 + 2,  # divided or not, and of 8 bits the zero point before
+        "dequantize_affine": 3,
+        "rescale": 2 * 2,  # single and double rounding
     }
     assert sum(counts.values()) == len(names)
+
+
+def test_integers_are_every_code_and_midpoint() -> None:
+    rows = np.concatenate(list(family("dequantize_affine.uint8.f32.default").chunks()))
+    assert rows[:, 3].tolist() == list(range(256))
+    assert (rows[:, 4:] == np.arange(256)).all()
+    for name, first in (("dequantize_affine.int16.f32", 4), ("rescale.int16-int8.bytes", 5)):
+        for chunk in family(f"{name}.default").chunks():
+            assert np.unique(chunk[:, first:]).size == 1 << 16
+    for chunk in family("quantize_affine.int16.f32.nan=zero").chunks():
+        scale, x = (
+            part.view(np.float32).astype(np.float64) for part in (chunk[0, 2:3], chunk[:, 4:])
+        )
+        middles = x.reshape(-1)[1 : 3 * ((1 << 16) + 1) : 3] / scale
+        assert np.allclose(middles, np.arange(-32769, 32768) + 0.5, rtol=2**-23)
 
 
 def test_codes_to_be_packed() -> None:

@@ -333,7 +333,8 @@ def _layers(report: Report) -> list[tuple[VectorFile, Policy, bool]]:
         policy = _explaining(row, report)
         by, fails = policy or _compared_with(row, report), policy is None
         some = [one.file for one in row.outcomes if len(one.errors) < len(one.file.cases)]
-        found += [(file, by, fails) for file in some]
+        if isinstance(by, Policy):  # those of integer operations are text
+            found += [(file, by, fails) for file in some]
     return found
 
 

@@ -15,9 +15,10 @@ from mxref.cases.linear_answers import fast_layer, layer_bounds, layer_of, layer
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.product_outputs import same_numbers
 from mxref.conformance.checking.shape_replies import ask, judged, otherwise
-from mxref.conformance.compare.product_intervals import is_inside, tolerated
+from mxref.conformance.compare.product_intervals import held, tolerated
 from mxref.conformance.verdict.uses import Use
 from mxref.policy.policy import Policy
+from mxref.products.intervals import Bounds
 from mxref.targets.calls import quiet
 from mxref.targets.linear_calls import layer_result
 
@@ -94,7 +95,7 @@ class LayerQuestion:
         some = [layer.x, layer.w] if layer.more is None else [layer.x, layer.w, layer.more]
         return some, self._shaped(fast_layer(*names, words, str(self.policy)))
 
-    def _shaped(self, words: Words) -> Words:
+    def _shaped(self, words: NDArray[Any]) -> NDArray[Any]:
         """The words of y as rows and columns; those of gradients as they are."""
         return words.reshape(-1, self.shape[3]) if self.op == "linear" else words
 
@@ -113,8 +114,8 @@ class LayerQuestion:
         if same.all() or not tolerated(self.policy):
             return ~same
         names = self.op, self.format, self.float
-        low, high = map(self._shaped, layer_bounds(*names, self._words, self.policy, "any"))
-        return ~(same | is_inside(low, high, got, LAYOUTS[self.float]))
+        ends = layer_bounds(*names, self._words, self.policy, "any")
+        return ~(same | held(Bounds(*map(self._shaped, ends)), got, self.float))
 
     def place(self, index: Sequence[int]) -> str:
         """Where a number stands."""

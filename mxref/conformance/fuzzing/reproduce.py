@@ -280,7 +280,7 @@ def _bytes(codes: list[Any]) -> str:
 
 
 def _literal(patterns: list[Any], digits: int) -> str:
-    """A list in hex, runs of equal items written once.
+    """A list in hex, or without digits in decimal, runs of equal items written once.
 
     >>> _literal([0x3F80, 0, 0, 0], 4), _literal([[1, 2]], 2)
     ('[0x3f80, *[0x0000] * 3]', '[[0x01, 0x02]]')
@@ -288,7 +288,8 @@ def _literal(patterns: list[Any], digits: int) -> str:
     parts = []
     for one, run in itertools.groupby(patterns):
         count = len(list(run))
-        hexed = f"0x{one:0{digits}x}" if digits else str(one)
-        text = hexed if isinstance(one, int) else _literal(one, digits)
+        text = _literal(one, digits) if isinstance(one, list) else str(one)
+        if isinstance(one, int) and digits:
+            text = f"0x{one:0{digits}x}"
         parts += [f"*[{text}] * {count}"] if count > 2 else [text] * count
     return f"[{', '.join(parts)}]"

@@ -399,3 +399,18 @@ def test_both_references_answer_the_search(op: str) -> None:
                     fast_integer(op, format, row, policy)
                 continue
             assert fast_integer(op, format, row, policy) == want
+
+
+def test_level_2_has_every_code() -> None:
+    extent = Extent(elements=0, search=False, level=2)
+    wrong = wrong_where("dequantize_affine", lambda r, q, *_: q == 12_345)
+    report = report_of("dequantize_affine", "int16", wrong, extent)
+    assert not report.passed
+    assert (report.scope.families, report.scope.family_cases) == (1, 192)
+    assert {failure.case.model for _, failure in report.failures} == {""}
+    function = RIGHT["dequantize_affine"]
+    assert report_of("dequantize_affine", "int16", function, extent).passed
+
+
+def test_unpack_takes_no_rows() -> None:
+    assert integer.unpack_int4(np.zeros((0, 2), np.uint8), 3).shape == (0, 3)

@@ -19,10 +19,12 @@ from mxref.cases.drawn_integers import INTEGER_QUESTIONS
 from mxref.cases.integer_answers import fast_integer, first_policy
 from mxref.cases.integer_words import FORMATS, question
 from mxref.cases.records import padded, stripped
+from mxref.cli import main
 from mxref.conformance import target_of
 from mxref.conformance.fuzzing.fuzz import Counterexample, FuzzRow, fuzz
 from mxref.conformance.fuzzing.smaller_integers import smaller_cases
 from mxref.strategies import integer_cases
+from mxref.targets.command import CommandTarget
 from mxref.targets.loading import load_target
 
 Array = NDArray[Any]
@@ -124,3 +126,39 @@ def test_every_drawn_case_has_an_answer_and_smaller_ones(op: str) -> None:
             assert len(answer) == np.prod(question(op, format, words).shape)
             for smaller in smaller_cases(op, format, padded([words])[0])[:20]:
                 fast_integer(op, format, stripped(smaller), policy)
+
+
+#: A program that packs codes, wrongly in rows of more than 30.
+PROGRAM = """\
+import sys
+for line in sys.stdin:
+    if line.startswith("#"):
+        continue
+    id, op, *_, = line.split()
+    if op != "pack_int4":
+        print(id, "unsupported", flush=True)
+        continue
+    rows, k, *codes = (int(word, 16) for word in line.split()[4:])
+    found = []
+    for row in range(rows):
+        line = [code + 8 & 15 for code in codes[row * k : row * k + k]] + [8]
+        found += [a << 4 | b ^ (k > 30) for a, b in zip(line[0:k:2], line[1::2])]
+    print(id, *(f"{byte:02x}" for byte in found), flush=True)
+"""
+
+
+def test_a_program_is_asked_about_integers(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    with CommandTarget(f"{sys.executable} {path}") as target:
+        assert target.covers("pack_int4", "int4", "bytes")
+        (row,) = fuzz(target, ops=["pack_int4"], examples=40)
+    assert row.found is not None
+    assert row.found.inputs[0][1] > 30
+
+
+def test_formats_of_integers_are_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gen", "rescale", "int32-int16"]) == 0
+    assert main(["gen", "pack_int4", "int4"]) == 0
+    assert "pack_int4 int4 bytes" in capsys.readouterr().out
+    assert main(["gen", "pack_int4", "int5"]) == 2
