@@ -37,6 +37,17 @@ codes (m, k) and (n, k), which have a scale for each 32 elements along k, as flo
 parameter it is given the dtype of the result. m, n and k are multiples of ``MULTIPLES``, three
 integers, ``(1, 1, 32)`` unless the target says otherwise: filled up with code 00 and scale 7f.
 
+``linear(x, w, bias, block_format)`` gives y = x w' + bias from floats x (s, r, k), w (n, k) and
+bias (n,) or None, and ``linear_gradients(x, w, grad, block_format)`` the gradients of x, w and the
+bias from grad (s, r, n). Both are asked for one case at a time.
+
+Half of the tensors are not contiguous in memory. Blocks of NVFP4 have 16 elements: ``fp4_ue4m3`` is
+asked as the MX formats are, and of ``nvfp4`` the float32 scale of the tensor is the last argument.
+Both are asked for only where ``FORMATS`` names them.
+
+Integer operations are asked for one call a case; dtypes are NumPy's:
+
+=====================  ==================================================  ========================
 function               arguments                                           returns
 =====================  ==================================================  ========================
 ``quantize_affine``    float32 values, scale, zero point, quant_min,       codes of the dtype, in
@@ -56,17 +67,6 @@ Scale and zero point are a float and an int, and the axis is None; or arrays, of
 number for each index along ``axis``, or of three with one for each group along it. These
 operations have choices of their own: a target is right if one policy gives all of its answers, and
 need not say which.
-=======
-``linear(x, w, bias, block_format)`` gives y = x w' + bias from floats x (s, r, k), w (n, k) and
-bias (n,) or None, and ``linear_gradients(x, w, grad, block_format)`` the gradients of x, w and the
-bias from grad (s, r, n). Both are asked for one case at a time.
-
-Integer operations are asked for one call a case; dtypes are NumPy's:
-
-=====================  ==================================================  =================
-Half of the tensors are not contiguous in memory. Blocks of NVFP4 have 16 elements: ``fp4_ue4m3`` is
-asked as the MX formats are, and of ``nvfp4`` the float32 scale of the tensor is the last argument.
-Both are asked for only where ``FORMATS`` names them.
 
 ``FILE.py:NAME`` and ``package.module:NAME`` name an attribute that has the functions and claims: an
 object, a class or a namespace, so that one file may have several targets.
@@ -109,7 +109,7 @@ from mxref.support.own_names import keeping_names, names_kept
 from mxref.support.text import short, unknown_name
 from mxref.targets.array_libraries import library_of
 from mxref.targets.calls import Answers, call_codes, call_function, is_fault, message
-from mxref.targets.imports import TargetError
+from mxref.targets.imports import TargetError, is_of_library
 from mxref.targets.product_calls import MULTIPLES, ProductFunction
 
 __all__ = [
@@ -236,7 +236,11 @@ def _read(module: object, name: str) -> PythonTarget:
         "MULTIPLES",
     )
     has = {one: getattr(module, one) for one in names if hasattr(module, one)}
-    found = {op: has[op] for op in OPERATIONS if callable(has.get(op))}
+    found = {
+        op: has[op]
+        for op in OPERATIONS
+        if callable(has.get(op)) and not is_of_library(has[op], op, module)
+    }
     if not found:
         raise TargetError(f"target {name} must have at least one of: {', '.join(OPERATIONS)}")
     profile = _profile(has["PROFILE"], name) if "PROFILE" in has else None
