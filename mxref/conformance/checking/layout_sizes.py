@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,12 +28,12 @@ from mxref.conformance.checking.layout_replies import (
     name_of,
     read,
 )
-from mxref.conformance.checking.memory import MEMORIES
+from mxref.conformance.checking.memory import KEPT, MEMORIES, results_kept
 from mxref.conformance.checking.rules import Rule, rule_of
 from mxref.conformance.checking.sizes import least_wrong
 from mxref.conformance.verdict.uses import Use
 from mxref.policy.policy import Policy
-from mxref.targets.calls import is_fault, quiet
+from mxref.targets.calls import quiet
 from mxref.targets.target import PythonTarget
 
 __all__ = ["LayoutScope", "ask_layouts"]
@@ -265,30 +266,9 @@ def _state(function: Function, group: Sequence[Question]) -> tuple[str, str] | N
     """A result that the next call overwrites, or one that is kept by the address of its array."""
     one = max(group, key=lambda q: (not q.memory, q.shape == (33, 1), -abs(q.shape[1] - 33)))
     other = Question(one.subject, one.shape, one.axis, 0, 1)
-    results: list[Any] = []
-
-    def call(arguments: Sequence[Any]) -> object:
-        results.append(function(*arguments))
-        return results[-1]
-
-    try:
-        call(one.fresh())
-        call(other.fresh())
-        held = read(one, lambda: results[0])
-        arguments = one.fresh()
-        call(arguments)
-        for mine, new in zip(arguments, other.arguments, strict=True):
-            if isinstance(mine, np.ndarray):
-                mine[...] = new
-        changed = read(other, lambda: call(arguments))
-    except BaseException as error:
-        if not is_fault(error):
-            raise
-        return None
-    for answer, text in (
-        (held, "the result of a call is overwritten by the next call"),
-        (changed, "wrong where the numbers in an array were changed between two calls"),
-    ):
+    results = results_kept(function, one.fresh, other.fresh)
+    for text, question, result in zip(KEPT, (one, other), results, strict=False):
+        answer = read(question, partial(lambda given: given, result))
         if answer.got is not None:
             return "state", f"{text}: {difference_of(answer)}"
     return None

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,12 @@ from mxref.bits.floats import LAYOUTS, U8
 from mxref.cases.product_words import pair_formats
 from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
-from mxref.conformance.checking.memory import MEMORIES, laid
+from mxref.conformance.checking.memory import KEPT, MEMORIES, laid, results_kept
 from mxref.conformance.checking.product_outputs import same_numbers
 from mxref.conformance.checking.rules import rule_of
 from mxref.conformance.checking.sizes import places_text
 from mxref.conformance.verdict.uses import Use
-from mxref.formats.catalog import BlockFormat
+from mxref.formats.catalog import BlockFormat, ElementFormat
 from mxref.targets.calls import error_text, is_fault, quiet
 from mxref.targets.product_calls import ProductFunction
 from mxref.targets.returned import float_words
@@ -57,7 +58,7 @@ _SHAPES = tuple(
 )
 #: A call that shows how fast a target is; seconds that a call may take; and rows or columns times
 #: blocks of those that are asked in any case.
-_FIRST, _SECONDS, _SMALL = (64, 64, 2), 0.25, 100
+_FIRST, _SECONDS, _SMALL = (128, 128, 2), 0.25, 100
 #: The share of calls beyond which a rule says that it is not their shape that decides.
 _MOST = 0.8
 #: Of further pairs of formats and float types every so many of the shapes are asked.
@@ -86,24 +87,21 @@ class Product:
 
     def side(self, which: int) -> tuple[U8, U8, NDArray[np.float64]]:
         """Scale codes (rows, blocks), element codes and numbers (rows, elements) of an operand."""
-        element, rows, blocks = self.formats[which].element, self.shape[which], self.shape[2]
-        seed = (rows << 20 | blocks) << 8 | 2 * self.draw + which
-        words = splitmix64(seed, rows * (blocks * (_SIZE + 1) + 2)) >> np.uint64(32)
-        of_row, place, of_block, of_element = np.split(
-            words.astype(np.int64), np.cumsum([rows, rows, rows * blocks])
+        single = self.single and which == 0
+        element = self.formats[which].element
+        return _drawn(
+            element, self.shape[which], self.shape[2], 2 * self.draw + which, single=single
         )
-        every = {element.value(code): code for code in range(1 << element.bits)}
-        few = np.array([number for number in every if abs(number) in (0.5, 1, 1.5, 2)])
-        codes = np.array([every[number] for number in few.tolist()], np.uint8)
-        chosen = (of_element % len(few)).reshape(rows, blocks * _SIZE)
-        powers = (of_row % 8).reshape(rows, 1) + (of_block % 3).reshape(rows, blocks)
-        kept: NDArray[np.bool_] = np.ones(chosen.shape, bool)
-        if self.single and which == 0:
-            place = place % chosen.shape[1]
-            place[::5] = chosen.shape[1] - 1
-            kept = np.arange(chosen.shape[1]) == place[:, np.newaxis]
-        numbers = few[chosen] * np.repeat(np.ldexp(1.0, powers - 4), _SIZE, axis=1)
-        return (powers + 123).astype(np.uint8), codes[chosen] * kept, numbers * kept
+
+    def arrays(self, memory: int = 0) -> list[U8]:
+        """The arrays of a call, in memory of their own that is laid out as MEMORIES says."""
+        sides = self.side(0), self.side(1)
+        return [laid(array, memory) for side in sides for array in side[:2]]
+
+    def right(self) -> NDArray[np.uint64]:
+        """The words of the outputs."""
+        layout, numbers = LAYOUTS[self.float], self.side(0)[2] @ self.side(1)[2].T
+        return numbers.astype(layout.dtype).view(layout.uint).astype(np.uint64)
 
     @property
     def features(self) -> dict[str, int]:
@@ -117,6 +115,35 @@ class Product:
     def __str__(self) -> str:
         rows, columns, blocks = self.shape
         return f"({rows:,}, {blocks * _SIZE:,}) x ({blocks * _SIZE:,}, {columns:,})"
+
+
+@cache
+def _few(element: ElementFormat) -> tuple[NDArray[np.float64], U8]:
+    """The numbers that are drawn, and their codes."""
+    every = {element.value(code): code for code in range(1 << element.bits)}
+    few = {number: code for number, code in every.items() if abs(number) in (0.5, 1, 1.5, 2)}
+    return np.array([*few]), np.array([*few.values()], np.uint8)
+
+
+@lru_cache(4)  # both sides, asked for arrays and for outputs
+def _drawn(
+    element: ElementFormat, rows: int, blocks: int, draw: int, *, single: bool
+) -> tuple[U8, U8, NDArray[np.float64]]:
+    """What `Product.side` gives; `single` for one element of a row that is not zero."""
+    words = splitmix64((rows << 20 | blocks) << 8 | draw, rows * (blocks * (_SIZE + 1) + 2))
+    of_row, place, of_block, of_element = np.split(
+        (words >> np.uint64(32)).astype(np.int64), np.cumsum([rows, rows, rows * blocks])
+    )
+    few, codes = _few(element)
+    chosen = (of_element % len(few)).reshape(rows, blocks * _SIZE)
+    powers = (of_row % 8).reshape(rows, 1) + (of_block % 3).reshape(rows, blocks)
+    kept: NDArray[np.bool_] = np.ones(chosen.shape, bool)
+    if single:
+        place = place % chosen.shape[1]
+        place[::5] = chosen.shape[1] - 1
+        kept = np.arange(chosen.shape[1]) == place[:, np.newaxis]
+    numbers = few[chosen] * np.repeat(np.ldexp(1.0, powers - 4), _SIZE, axis=1)
+    return (powers + 123).astype(np.uint8), codes[chosen] * kept, numbers * kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,12 +237,12 @@ def _shapes(
 
 def _pace(function: ProductFunction, product: Product) -> float:
     """Seconds for a block of an output; the least of three times, as machines are busy."""
-    arrays = [*product.side(0)[:2], *product.side(1)[:2]]
     times = []
     for _ in range(3):
+        arrays = product.arrays()
         start = time.perf_counter()
         try:
-            _call(function, product, arrays)
+            _call(function, product, *arrays)
         except BaseException as error:
             if not is_fault(error):
                 raise
@@ -225,23 +252,20 @@ def _pace(function: ProductFunction, product: Product) -> float:
 
 def _ask(function: ProductFunction, product: Product, memory: int = 0) -> _Reply:
     """One call."""
-    (*a, x), (*b, y) = product.side(0), product.side(1)
-    arrays = [laid(array, memory) for array in (*a, *b)]
-    return _read(product, x @ y.T, lambda: _call(function, product, arrays))
+    return _read(product, lambda: _call(function, product, *product.arrays(memory)))
 
 
-def _call(function: ProductFunction, product: Product, arrays: Sequence[NDArray[Any]]) -> Any:
+def _call(function: ProductFunction, product: Product, *arrays: U8) -> object:
     names = (fmt.name for fmt in product.formats)
     more = (LAYOUTS[product.float].dtype,) if function.takes_dtype else ()
     return function.function(*arrays, *names, *more)
 
 
-def _read(product: Product, right: NDArray[np.float64], result: Callable[[], object]) -> _Reply:
+def _read(product: Product, result: Callable[[], object]) -> _Reply:
     """A result compared with the right one."""
-    layout = LAYOUTS[product.float]
-    want = right.astype(layout.dtype).view(layout.uint).astype(np.uint64)
+    want = product.right()
     try:
-        got = float_words(result(), want.shape, layout)
+        got = float_words(result(), want.shape, LAYOUTS[product.float])
     except BaseException as error:
         if not is_fault(error):
             raise
@@ -294,25 +318,9 @@ def _otherwise(function: ProductFunction, product: Product) -> tuple[str, str] |
         if reply.bad and not reply.error:
             return "memory", f"wrong only with {MEMORIES[memory]}: {reply.text}"
     other = replace(product, draw=1)
-    (*a, x), (*b, y) = product.side(0), product.side(1)
-    (*c, u), (*d, v) = other.side(0), other.side(1)
-    arrays = [*a, *b]
-    try:
-        held = _call(function, product, arrays)
-        _call(function, other, [*c, *d])
-        first = _read(product, x @ y.T, lambda: held)
-        _call(function, product, arrays)
-        for mine, new in zip(arrays, (*c, *d), strict=True):
-            mine[...] = new
-        changed = _read(other, u @ v.T, lambda: _call(function, other, arrays))
-    except BaseException as error:
-        if not is_fault(error):
-            raise
-        return None
-    for reply, text in (
-        (first, "the result of a call is overwritten by the next call"),
-        (changed, "an array changed in place gives the answers to what it was before"),
-    ):
+    results = results_kept(partial(_call, function, product), product.arrays, other.arrays)
+    for text, one, result in zip(KEPT, (product, other), results, strict=False):
+        reply = _read(one, partial(lambda given: given, result))
         if reply.wrong.any():
             return "state", f"{text}: {reply.text}"
     return None
