@@ -144,8 +144,8 @@ def _long(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
     counts = [128, 128, 384]
     counts += [1024] * (a == b and a.name in _LONG)
     for index, count in enumerate(counts):
-        rows = [_few_codes(fmt, count, 320 + 2 * index + side) for side, fmt in enumerate((a, b))]
-        yield Dot(f"long_{index}_{count}", *rows, *drawn_scales(count, 80 + index, 1))
+        x, y = _few_codes(a, count, 320 + 2 * index), _few_codes(b, count, 321 + 2 * index)
+        yield Dot(f"long_{index}_{count}", x, y, *drawn_scales(count, 80 + index, 1))
 
 
 def _few_codes(fmt: ElementFormat, count: int, seed: int) -> list[int]:
