@@ -6,6 +6,7 @@ import doctest
 import re
 import sys
 
+import pytest
 from helpers import ROOT, run
 
 from mxref.conformance.verdict.describe.product_description import ProductDescription
@@ -19,6 +20,7 @@ def test_the_examples_run() -> None:
     assert (result.attempted, result.failed) == (13, 0)
 
 
+@pytest.mark.sampled(3)
 def test_the_sample_of_verify() -> None:
     sample = re.search(r"```text\n\$ mxref (.*?)\n(.*?)```", TEXT, re.DOTALL)
     assert sample is not None
