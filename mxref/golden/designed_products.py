@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 
+from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import BlockFormat, ElementFormat
 from mxref.golden.dot_inputs import (
     ONE,
@@ -32,7 +33,7 @@ _LONG = ("e4m3", "e2m1", "int8")
 def designed_dots(a: BlockFormat, b: BlockFormat) -> Iterator[Dot]:
     """The dot products of a pair of formats whose results are float32 numbers."""
     formats = a.element, b.element
-    for family in (_alone, _scale_pairs, _bands, _lengths, swamped, cancelling, _special):
+    for family in (_alone, _scale_pairs, _bands, _lengths, _long, swamped, cancelling, _special):
         yield from family(*formats)
     if a == b:
         yield from _lanes(*formats)
@@ -46,6 +47,8 @@ def _known(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
     match a.name, b.name:
         case "e4m3", "e4m3":
             yield Dot("known_scales", (0x01,), (0x30,), (0xFE,), (0x83,), ("scale_pair",))
+        case "int8", "int8":
+            yield from _most_negative(a.max_code + 1)
         case "e5m2", "e5m2":
             yield Dot("known_scales", (0x64,), (0x64,), (0x00,), (0x61,), ("scale_pair",))
         case "e5m2", "e2m3":
@@ -55,16 +58,23 @@ def _known(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
             yield Dot("known_two", (0x74, 0x0C), (0x01, 0x08), flags=("swamping",))
 
 
+def _most_negative(code: int) -> Iterator[Dot]:
+    """Squares of the most negative number of INT8: the sum of two is one more than int16 holds."""
+    for lanes in ((0, 1), (1, 2), (0, 4), (7, 15), (14, 30), tuple(range(SIZE))):
+        row = [code if lane in lanes else 0 for lane in range(max(lanes) + 1)]
+        yield Dot(f"squares_{'_'.join(map(str, lanes[:2]))}_{len(lanes)}", row, row)
+
+
 # One product.
 
 
 def _alone(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
-    """One product of the largest significands at each pair of binades; of many pairs a quarter."""
+    """One product of the largest significands at each pair of binades; of many pairs a part."""
     rows = [list(_binade_ends(fmt)) for fmt in (a, b)]
-    step = 1 if a == b and len(rows[0]) < 20 else 4
+    step = 1 if a == b and len(rows[0]) < 10 else 2 if len(rows[0]) * len(rows[1]) < 400 else 8
     for (i, x), (j, y) in itertools.product(*map(enumerate, rows)):
         if (i + j) % step == 0:
-            x, y = negative(a, x) if (i + j) & 1 else x, negative(b, y) if j & 2 else y
+            x, y = negative(a, x) if i & 1 else x, negative(b, y) if j & 2 else y
             yield Dot(f"alone_{x:02x}_{y:02x}", (x,), (y,))
 
 
@@ -127,6 +137,22 @@ def _lengths(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
     for index, count in enumerate(counts):
         rows = drawn_rows(a, b, count, 300 + 2 * index, 99 if index % 2 else 6)
         yield Dot(f"random_{index}_{count}", *rows, *drawn_scales(count, 50 + index, 4))
+
+
+def _long(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
+    """Several tiles of 128 elements; no sum of them is rounded, so that none may be left out."""
+    counts = [128, 128, 384]
+    counts += [1024] * (a == b and a.name in _LONG)
+    for index, count in enumerate(counts):
+        x, y = _few_codes(a, count, 320 + 2 * index), _few_codes(b, count, 321 + 2 * index)
+        yield Dot(f"long_{index}_{count}", x, y, *drawn_scales(count, 80 + index, 1))
+
+
+def _few_codes(fmt: ElementFormat, count: int, seed: int) -> list[int]:
+    """Codes of 1/2, 1 and 3/2 of both signs."""
+    some = [positive_codes(fmt)[number] for number in (0.5, 1, 1.5)]
+    some += [negative(fmt, code) for code in some]
+    return [some[(int(word) >> 8) % len(some)] for word in splitmix64(seed, count)]
 
 
 # Specials and ranges.

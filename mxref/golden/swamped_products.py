@@ -44,7 +44,7 @@ def swamped(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
                     sides[0][lane], sides[1][lane] = codes
                 yield Dot(f"row_{index}_{name}", *sides, flags=("swamping",))
     low, high = _product_exponents(a, b)
-    for distance in (10, 13, 20, 24, 25, 26, 36, 45):
+    for distance in (10, 13, 24, 25, 26, 36):
         if distance <= high - low:
             yield from _within(a, b, distance)
     # Of these four and three sums each order gives another: (P + s) + (s - P), P + (s + s) - P.
@@ -63,7 +63,7 @@ def swamped(a: ElementFormat, b: ElementFormat) -> Iterator[Dot]:
         ]
         scales = [ONE + 12, ONE, ONE + 12]
         yield joined(f"scaled_{name}", parts, scales, scales, flags)
-    for distance in (8, 13, 24, 25, 26, 36, 60):
+    for distance in (8, 13, 24, 25, 36):
         yield from _across(a, b, distance)
 
 

@@ -27,7 +27,7 @@ Change = Callable[..., Operands]
 Numbers = NDArray[np.float64]
 Pairs = tuple[str, ...]
 
-_SIZE = 32
+_SIZE, _TILE = 32, 128
 _F32 = ("f32",)
 #: Pairs that have vectors of narrower results.
 _NARROW = ("mxfp8_e4m3-mxfp8_e4m3", "mxint8-mxint8")
@@ -83,6 +83,23 @@ def _aligned(*operands: Any, bits: int) -> Floats:
     unit = np.ldexp(1.0, np.maximum(largest, -900) - bits)
     cut: Numbers = (np.trunc(products / unit) * unit).sum(axis=0)
     return cut.astype(operands[6])
+
+
+def _pairs_in_int16(*operands: Any, saturates: bool) -> Floats:
+    """Products of INT8 codes of neighbouring lanes, added in int16."""
+    scales_a, codes_a, scales_b, codes_b = operands[:4]
+    missing = -codes_a.shape[1] % _SIZE
+    x, y = (np.pad(c, ((0, 0), (0, missing))).view(np.int8) for c in (codes_a, codes_b))
+    products = x.T[:, :, np.newaxis].astype(np.int32) * y.T[:, np.newaxis]
+    pairs = products[::2] + products[1::2]
+    pairs = np.clip(pairs, -(1 << 15), (1 << 15) - 1) if saturates else pairs.astype(np.int16)
+    left, right = (
+        np.where(s == 0xFF, np.nan, np.ldexp(1.0, s.astype(int) - 127)).T
+        for s in (scales_a, scales_b)
+    )
+    scales = np.repeat(left[:, :, np.newaxis] * right[:, np.newaxis], _SIZE // 2, axis=0)
+    found: Floats = (pairs * scales * 2.0**-12).sum(axis=0).astype(operands[6])
+    return found
 
 
 def _scale_product_first(*operands: Any) -> Floats:
@@ -166,10 +183,7 @@ def _infinity_times_zero(*operands: Any) -> Floats:
 
 
 def _last_block_dropped(*operands: Any) -> Operands:
-    scales_a, codes_a, scales_b, codes_b, a, b = operands
-    blocks = max(scales_a.shape[1] - 1, 1)
-    k = _SIZE * blocks
-    return scales_a[:, :blocks], codes_a[:, :k], scales_b[:, :blocks], codes_b[:, :k], a, b
+    return _first_blocks(operands, max(operands[0].shape[1] - 1, 1))
 
 
 def _scales_of_blocks_swapped(*operands: Any) -> Operands:
@@ -201,6 +215,31 @@ def _int8_symmetric(*operands: Any) -> Operands:
     return scales_a, x, scales_b, y, a, b
 
 
+def _last_tile_dropped(*operands: Any) -> Operands:
+    """Of several tiles of 128 elements the last one is left out."""
+    return _first_blocks(operands, 4 * max(-(-operands[0].shape[1] // 4) - 1, 1))
+
+
+def _tile_of_before(*operands: Any) -> Operands:
+    """From the third tile of 128 on the codes of two tiles before, which a buffer still has."""
+    codes = operands[1].copy()
+    codes[:, 2 * _TILE :] = operands[1][:, : max(codes.shape[1] - 2 * _TILE, 0)]
+    return operands[0], codes, *operands[2:]
+
+
+def _first_blocks(operands: tuple[Any, ...], blocks: int) -> Operands:
+    scales_a, codes_a, scales_b, codes_b, a, b = operands
+    k = _SIZE * blocks
+    return scales_a[:, :blocks], codes_a[:, :k], scales_b[:, :blocks], codes_b[:, :k], a, b
+
+
+def _scale_of_next_tile(*operands: Any) -> Operands:
+    """The last block of a tile of 128 takes the first scale of the tile behind it."""
+    scales = operands[0].copy()
+    scales[:, 3:-1:4] = operands[0][:, 4::4]
+    return scales, *operands[1:]
+
+
 def _formats_swapped(*operands: Any) -> Operands:
     scales_a, codes_a, scales_b, codes_b, a, b = operands
     x, y = (
@@ -214,8 +253,11 @@ def _formats_swapped(*operands: Any) -> Operands:
 OPERANDS: Mapping[str, tuple[Change, tuple[str, ...]]] = {
     "H4": (_nan_scale_of_zeros, PAIRS),
     "H6": (_last_block_dropped, PAIRS),
+    "H6b": (_last_tile_dropped, PAIRS),
+    "H6c": (_tile_of_before, PAIRS),
     "H7": (_scales_of_blocks_swapped, PAIRS),
     "H7b": (_scales_of_operands_swapped, PAIRS),
+    "H7c": (_scale_of_next_tile, PAIRS),
     "H8": (_scale_of_next_row, PAIRS),
     "H9": (_tail_filled, PAIRS),
     "H10": (_int8_symmetric, _INT8),
@@ -271,11 +313,22 @@ MATMULS: Mutants = {
         _infinity_times_zero, formats=_SPECIAL
     ),
     "H6 last_block_dropped: leaves out the last of several blocks": _reads("H6"),
+    "H6b last_tile_dropped: leaves out the last of several tiles of 128": _reads("H6b"),
+    "H6c tile_of_before: multiplies the codes of two tiles of 128 before again": _reads("H6c"),
     "H7 scales_of_blocks_swapped: takes the scales of the first operand in reverse": _reads("H7"),
     "H7b scales_of_operands_swapped: takes the scales of each operand for the other": _reads("H7b"),
+    "H7c scale_of_next_tile: scales the last block of a tile of 128 as the next tile": _reads(
+        "H7c"
+    ),
     "H8 scale_of_next_row: takes the scales of the next row": _reads("H8"),
     "H9 tail_not_masked: reads on behind the end of a row": _reads("H9"),
     "H10 int8_symmetric: reads the INT8 code 80 as -127/64": _reads("H10"),
+    "H10b int16_saturated: adds pairs of INT8 products in saturating int16": _multiplies(
+        partial(_pairs_in_int16, saturates=True), formats=_INT8
+    ),
+    "H10c int16_wrapped: adds pairs of INT8 products in int16": _multiplies(
+        partial(_pairs_in_int16, saturates=False), formats=_INT8
+    ),
     "H11 formats_swapped: decodes each operand as the other's format": _reads("H11"),
     "H12 by_way_of_float32: rounds to float32 before a narrower type": _multiplies(
         _by_way_of_float32,

@@ -124,7 +124,7 @@ def matmul_bounds(
     Args:
         a: as in `matmul`.
         b: as in `matmul`.
-        dtype: float64, float32, float16 or bfloat16.
+        dtype: as in `matmul`.
         rounding: `nearest`: each addition rounds to nearest, in any order or tree, with FMA or not;
             `any`: adders that truncate and do not normalize, too.
 

@@ -12,7 +12,14 @@ from mxref.support.own_names import names_kept
 from mxref.support.own_process import copies_end
 from mxref.targets.calls import is_fault, message
 
-__all__ = ["TargetError", "imported"]
+__all__ = ["TargetError", "imported", "is_of_library"]
+
+#: Libraries of arrays, and modules of Python that are imported before any target. What they have by
+#: the name of an operation is another function: `numpy.matmul`, `struct.pack`, `base64.encode`.
+_LIBRARIES = frozenset(
+    {"cupy", "jax", "ml_dtypes", "numpy", "scipy", "tensorflow", "torch"}
+    | {"_codecs", "_operator", "_struct", "base64", "codecs", "operator", "struct"}
+)
 
 
 class TargetError(ValueError):
@@ -61,6 +68,38 @@ def imported(spec: str) -> ModuleType:
             raise
         raise TargetError(f"target {spec} cannot be imported: {message(error)}{hint}") from error
     return module
+
+
+def is_of_library(value: object, name: str, owner: object) -> bool:
+    """Whether an attribute of a target is a function of a library, imported and not the target's.
+
+    A wrapper that a library makes of the target's own function is the target's: `numpy.vectorize`,
+    `functools.partial`, `torch.compile`.
+
+    Args:
+        value: the attribute.
+        name: its name.
+        owner: the target; of a module of a library, its own functions count.
+
+    >>> import operator
+    >>> is_of_library(operator.matmul, "matmul", None), is_of_library(imported, "matmul", None)
+    (True, False)
+    """
+    own = getattr(value, "__name__", name)
+    libraries = _LIBRARIES - {_package(getattr(owner, "__name__", ""))}
+    if _package(getattr(value, "__module__", None)) not in {"", *libraries}:
+        return False
+    spaces = (
+        getattr(module, "__dict__", {})
+        for path, module in list(sys.modules.items())
+        if _package(path) in libraries
+    )
+    return any(space.get(one) is value for space in spaces for one in (name, str(own)))
+
+
+def _package(path: object) -> str:
+    """The outermost package of a module's dotted name, empty for what is no name."""
+    return path.partition(".")[0] if isinstance(path, str) else ""
 
 
 def _elsewhere(path: Path, found: str | None) -> str:

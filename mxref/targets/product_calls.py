@@ -31,7 +31,7 @@ class ProductFunction:
     Args:
         function: takes scales (m, k / 32) and codes (m, k), scales (n, k / 32) and codes (n, k),
             the names of both formats and, if it has a seventh parameter, the dtype of the result.
-        takes_dtype: whether it has that parameter.
+        takes_dtype: whether it has that parameter; `*arguments` stand for the six alone.
         multiples: of m, n and k.
     """
 
@@ -57,8 +57,7 @@ class ProductFunction:
             return cls(taking, takes_dtype=False, multiples=some)
         kinds = [one.kind for one in parameters]
         places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        takes_dtype = sum(map(kinds.count, places)) > 6 or inspect.Parameter.VAR_POSITIONAL in kinds
-        return cls(taking, takes_dtype, some)
+        return cls(taking, sum(map(kinds.count, places)) > 6, some)
 
     @property
     def floats(self) -> tuple[str, ...]:

@@ -106,6 +106,29 @@ def test_every_adder_is_inside_the_interval_or_truncates(stem: str) -> None:
             assert same == {number["bits"]}, case["name"]
 
 
+@pytest.mark.parametrize("stem", [stem for stem in STEMS if stem.endswith(".f32")])
+def test_several_tiles_have_one_answer(stem: str) -> None:
+    """Every order gives the sums of 128, 384 and 1024 elements, and no element is zero."""
+    found = {case["name"]: case for case in cases(stem)[1] if case["name"].startswith("long_")}
+    assert {name.rpartition("_")[2] for name in found} >= {"128", "384"}
+    for name, case in found.items():
+        assert case["by column"]["bits"] == case["by column"]["ocp"], name
+        for scales, codes in rows(case):
+            assert all(codes)
+            assert len({*scales}) > 1
+
+
+def test_squares_that_int16_does_not_hold() -> None:
+    named = {case["name"]: case for case in cases("matmul/mxint8-mxint8.f32")[1]}
+    squares = [case for name, case in named.items() if name.startswith("squares_")]
+    assert len(squares) == 6
+    for case in squares:
+        ((_, codes), other), count = rows(case), rows(case)[0][1].count(0x80)
+        assert codes == other[1]
+        assert count >= 2
+        assert float_of(case["by column"]["bits"], "f32") == 4.0 * count
+
+
 @pytest.mark.parametrize(
     ("name", "a", "b", "exact", "others"),
     [

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
-from helpers import sentence
+from helpers import Refusals, assert_refused
 
 from mxref.exact import integer as exact
 from mxref.integer import (
@@ -130,7 +128,7 @@ def test_q12_where_rescale_parts_from_dequantize_and_quantize() -> None:
 ONE = np.int8([1])
 M, S = 1 << 30, 30
 WIDE = np.array([1 << 47])
-BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
+BAD: Refusals = [
     (lambda: multiplier_shift(0.0), ValueError, "scale must be positive and finite"),
     (lambda: multiplier_shift(-1.0), ValueError, "scale must be positive and finite"),
     (lambda: multiplier_shift(np.inf), ValueError, "scale must be positive and finite"),
@@ -173,10 +171,5 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("call", "kind", "text"), BAD, ids=range(len(BAD)))
-def test_misuse_is_refused_in_one_sentence(
-    call: Callable[[], Any], kind: type[Exception], text: str
-) -> None:
-    said = sentence(kind, call)
-    assert said.startswith(text)
-    assert "\n" not in said
+def test_misuse_is_refused_in_one_sentence() -> None:
+    assert_refused(BAD)

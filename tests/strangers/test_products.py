@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from mxref.cases.read import vectors_folder
 from mxref.cases.records import VectorFile
 from mxref.cli.verify_verb import print_report
 from mxref.conformance import check, load_target
+from mxref.conformance.checking import product_shapes
+from mxref.conformance.checking.check import Extent
 from mxref.targets.asked import read_for
 
 FOLDER = Path(__file__).parent / "products"
@@ -28,22 +31,39 @@ def names(file: str) -> list[str]:
 TRUE = {
     "w02": "33 rows and more, and a number of rows that is no multiple of 32",
     "w03": "65 columns and more",
-    "w04": "1 of 16,384 outputs; row 127, column 127",
+    "w04": "128 rows and more, and 128 columns and more",
     "w05": "16 rows and more, and 16 columns and more",
     "w07": "in rows from number 128 on",
     "w08": "128 rows and more",
-    "w10": "more than 33,153 outputs",
+    "w10": "more than 33,024 outputs",
     "w12": "a number of summed elements that is no multiple of 128",
     "w13": "a number of summed elements that is no multiple of 128",
     "w14": "more than 128 summed elements",
     "w16": "more than 480 summed elements",
     "w19": "more than 1,024 summed elements",
-    "w31": "computes tensors wrongly",
+    "w31": "squares_0_1_2: 2 products of magnitudes to 4, want 41000000",
     "w37": "the same product gave two answers",
     "w39": "arrays with columns first in memory",
     "w40": "the result of a call is overwritten by the next call",
     "w49": "in rows from number 65 on",
 }
+#: A sum beyond the largest float32 may be anything, as the order of additions decides.
+UNTOLD = ("w42",)
+#: Outputs times blocks of the largest product that is asked; and of kernels in which no shape
+#: decides, every so many of the shapes are asked.
+LARGEST, FEWER = 140_000, 12
+
+
+@pytest.fixture(autouse=True)
+def shapes_at_any_speed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where shapes decide, all are asked, whatever time calls take; of others a share."""
+    shapes = [shape for shape in product_shapes._SHAPES if math.prod(shape) <= LARGEST]
+    named = str(request.node.name).partition("[")[2][:3]
+    if named in TRUE or not named:
+        monkeypatch.setattr(product_shapes, "_SECONDS", math.inf)
+    else:
+        shapes = shapes[::FEWER]
+    monkeypatch.setattr(product_shapes, "_SHAPES", shapes)
 
 
 def said(
@@ -52,7 +72,7 @@ def said(
     target = load_target(f"{FOLDER / file}:{kernel}")
     files = read_for(vectors_folder(), target, target.policy, read=read_once.values())
     read_once.update((one.stem, one) for one in files if one.cases)
-    print_report(check(target, files), 20)
+    print_report(check(target, files, extent=Extent(elements=2_200_000)), 20)
     return capsys.readouterr().out
 
 
@@ -62,7 +82,7 @@ def test_a_wrong_product_is_caught(
     kernel: str, capsys: pytest.CaptureFixture[str], read_once: dict[str, VectorFile]
 ) -> None:
     text = said(kernel, "wrong_products.py", capsys, read_once)
-    assert "\nPASS " not in text, text
+    assert ("\nPASS " in text) is (kernel[:3] in UNTOLD), text
     assert TRUE.get(kernel[:3], "") in text, text
 
 

@@ -53,6 +53,20 @@ def test_the_seventh_parameter_is_the_dtype() -> None:
     assert not seven.ask(file, file.input_words()).errors
 
 
+def test_any_number_of_parameters_stands_for_six() -> None:
+    counts: set[int] = set()
+
+    def matmul(*operands: Any) -> Any:
+        counts.add(len(operands))
+        return named("exact")(*operands)
+
+    target = product_target(matmul)
+    assert [target.covers("matmul", E4M3, float) for float in ("f32", "bf16")] == [True, False]
+    file = product_file()
+    assert not target.ask(file, file.input_words()).errors
+    assert counts == {6}
+
+
 @pytest.mark.parametrize(
     ("multiples", "said"),
     [

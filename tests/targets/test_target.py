@@ -6,11 +6,14 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import ml_dtypes
 import pytest
 from verify_helpers import ENCODE, RIGHT, Verify, assert_sentence, target_file
 
+from mxref.cases.words import OPERATIONS
 from mxref.conformance import TargetError, load_target, target_of, verify
 from mxref.golden import VectorFile
 from mxref.profiles import profile
@@ -173,3 +176,72 @@ def test_an_object_is_a_target(everything: list[VectorFile]) -> None:
     # n for 2**(n - 127): no code agrees.
     assert len(report.failures) == 256
     assert not report.passed
+
+
+#: Modules of libraries, and what they have by the names of operations.
+OF_LIBRARIES = {
+    "numpy": ("matmul",),
+    "numpy.linalg": ("matmul",),
+    "numpy.strings": ("encode", "decode"),
+    "operator": ("matmul",),
+    "struct": ("pack", "unpack"),
+    "codecs": ("encode", "decode"),
+    "base64": ("encode", "decode"),
+    "torch": ("dequantize", "linear", "matmul", "pack", "quantize"),
+    "torch.nn.functional": ("linear",),
+}
+
+
+@pytest.mark.parametrize("library", OF_LIBRARIES)
+def test_what_is_imported_from_a_library_is_no_operation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str
+) -> None:
+    names = OF_LIBRARIES[library]
+    if library.startswith("torch"):  # in its place, so that the test does not need it
+        fake = ModuleType(library)
+        vars(fake).update(dict.fromkeys(names, lambda *_: None))
+        for name in names:
+            vars(fake)[name].__module__ = "torch"
+        monkeypatch.setitem(sys.modules, library, fake)
+        monkeypatch.setitem(sys.modules, "torch", fake)
+        monkeypatch.setitem(sys.modules, "torch.nn", ModuleType("torch.nn"))
+    others = [name for name in OPERATIONS if name not in names]
+    text = f"from {library} import {', '.join(names)}\n{others[0]} = lambda *x: x[0]\n"
+    assert set(load_target(target_file(tmp_path, text)).operations) == {others[0]}
+    alone = target_file(tmp_path, f"from {library} import {', '.join(names)}\n", "alone.py")
+    with pytest.raises(TargetError, match="must have at least one of"):
+        load_target(alone)
+
+
+def test_what_has_the_name_of_an_operation_in_a_library_is_in_the_table() -> None:
+    for library in ("numpy", "numpy.linalg", "numpy.strings", "operator", "struct", "codecs"):
+        has = {name for name in OPERATIONS if hasattr(sys.modules[library], name)}
+        assert has == set(OF_LIBRARIES[library]), library
+
+
+def test_another_name_of_a_library_is_no_operation_either(tmp_path: Path) -> None:
+    text = ENCODE + "from numpy import dot as matmul\n"
+    assert set(load_target(target_file(tmp_path, text)).operations) == {"encode"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from its_kernel import {op}\n",
+        "import functools, its_kernel\n{op} = functools.partial(its_kernel.{op})\n",
+        "import numpy, its_kernel\n{op} = numpy.vectorize(its_kernel.{op})\n",
+        "import numpy, its_kernel\n{op} = numpy.frompyfunc(its_kernel.{op}, 1, 1)\n",
+        "import ml_dtypes, its_kernel\nml_dtypes.{op} = {op} = its_kernel.{op}\n",
+    ],
+)
+def test_what_is_imported_from_elsewhere_is_an_operation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    ops = ("pack", "quantize", "dequantize", "linear", "matmul")
+    target_file(tmp_path, "".join(f"def {op}(*x): ...\n" for op in ops), "its_kernel.py")
+    target = load_target(target_file(tmp_path, "".join(text.format(op=op) for op in ops)))
+    assert set(target.operations) == set(ops)
+    monkeypatch.delitem(sys.modules, "its_kernel")
+    for op in ops:
+        vars(ml_dtypes).pop(op, None)

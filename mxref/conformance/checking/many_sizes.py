@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mxref.conformance.checking.memory import MEMORIES
+from mxref.conformance.checking.memory import KEPT, MEMORIES, results_kept
 from mxref.conformance.checking.replies import Question, Reply, Subject, ask, fresh, read
 from mxref.conformance.checking.rules import Rule, rule_of
 from mxref.conformance.checking.sizes import least_wrong
@@ -252,22 +252,9 @@ def _state(function: Function, group: Sequence[Question]) -> tuple[str, str] | N
     """A result that the next call overwrites, or one that is kept by the address of its array."""
     for one in dict.fromkeys(_nearest(group, elements) for elements in _KEPT):
         other = one.again(one.draw + 1)
-        try:
-            held = function(*fresh(one))
-            function(*fresh(other))
-            first = read(one, partial(_same, held))
-            arguments = fresh(one)
-            function(*arguments)
-            changed = tuple(map(_overwritten, arguments, other.arguments))
-            second = read(other, partial(function, *changed))
-        except BaseException as error:
-            if not is_fault(error):
-                raise
-            return None
-        for answer, text in (
-            (first, "the result of a call is overwritten by the next call"),
-            (second, "wrong where the numbers in an array were changed between two calls"),
-        ):
+        results = results_kept(function, partial(fresh, one), partial(fresh, other))
+        for text, question, result in zip(KEPT, (one, other), results, strict=False):
+            answer = read(question, partial(_same, result))
             if answer.got is not None:
                 return "state", f"{text}: {answer.text}"
     return None
@@ -275,14 +262,6 @@ def _state(function: Function, group: Sequence[Question]) -> tuple[str, str] | N
 
 def _same(result: object) -> object:
     return result
-
-
-def _overwritten(mine: Any, new: Any) -> Any:
-    """An array with the numbers of another one; what is no array is replaced."""
-    if not isinstance(mine, np.ndarray):
-        return new
-    mine[...] = new
-    return mine
 
 
 def _threads(function: Function, group: Sequence[Question]) -> tuple[str, str] | None:

@@ -1,16 +1,18 @@
-"""The same array in other memory: at another address, with gaps, columns first, or backwards."""
+"""The same array in other memory, and calls whose results or arrays share memory with others."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from mxref.targets.array_libraries import at_offset
+from mxref.targets.calls import is_fault
 from mxref.targets.layout_calls import strided
 
-__all__ = ["MEMORIES", "laid"]
+__all__ = ["KEPT", "MEMORIES", "laid", "results_kept"]
 
 #: How the arrays of a call lie in memory; the first is a fresh C-contiguous array.
 MEMORIES = (
@@ -22,10 +24,15 @@ MEMORIES = (
 )
 #: What lies in the gaps, in each byte.
 _FILLER = 0x5A
+#: What is wrong if a result of `results_kept` is, in its order.
+KEPT = (
+    "the result of a call is overwritten by the next call",
+    "an array changed in place gives the answers to what it was before",
+)
 
 
 def laid(array: NDArray[Any], memory: int) -> NDArray[Any]:
-    """A copy of an array that lies in memory as MEMORIES says; the first axes of several as one.
+    """A copy of an array (n,) or (rows, columns) that lies in memory as MEMORIES says.
 
     >>> import numpy as np
     >>> array = np.arange(6, dtype=np.uint8).reshape(2, 3)
@@ -38,7 +45,38 @@ def laid(array: NDArray[Any], memory: int) -> NDArray[Any]:
         return at_offset(array, 1)
     bits = array.view(f"u{array.itemsize}")
     filler = int.from_bytes(bytes([_FILLER] * array.itemsize), "big")
-    rows = math.prod(bits.shape[:-1]), bits.shape[-1]
-    matrix = strided(bits.reshape(rows), memory - 2, filler)
-    moved: NDArray[Any] = matrix.reshape(array.shape).view(array.dtype)
+    matrix = strided(bits.reshape(-1, bits.shape[-1]), memory - 2, filler)
+    moved: NDArray[Any] = (matrix if array.ndim == 2 else matrix[0]).view(array.dtype)
     return moved
+
+
+def results_kept(
+    call: Callable[..., object],
+    one: Callable[[], Sequence[Any]],
+    other: Callable[[], Sequence[Any]],
+) -> Iterator[object]:
+    """A result after the next call, and that of arrays in which other numbers were put.
+
+    The first answers `one`, the second `other`. No more of them once the target raises.
+
+    Args:
+        call: the target's function.
+        one: makes arguments of a call, in arrays of their own.
+        other: makes arguments of the same shapes.
+
+    >>> list(results_kept(lambda x: x + 1, lambda: [np.array([1])], lambda: [np.array([5])]))
+    [array([2]), array([6])]
+    """
+    try:
+        held = call(*one())
+        call(*other())
+        yield held
+        arguments = one()
+        call(*arguments)
+        for mine, new in zip(arguments, other(), strict=True):
+            if isinstance(mine, np.ndarray):
+                mine[...] = new
+        yield call(*arguments)
+    except BaseException as error:
+        if not is_fault(error):
+            raise

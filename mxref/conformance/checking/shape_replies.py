@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
-from mxref.conformance.checking.memory import MEMORIES, laid
+from mxref.conformance.checking.memory import KEPT, MEMORIES, laid, results_kept
 from mxref.conformance.checking.rules import rule_of
 from mxref.conformance.checking.sizes import places_text
 from mxref.targets.calls import error_text, is_fault
@@ -165,23 +166,14 @@ def otherwise(function: Callable[..., Any], question: Question) -> tuple[str, st
             return "memory", f"wrong only with {MEMORIES[memory]}: {reply.text}"
     other = question.drawn(1)
     (mine, want), (news, want_new) = question.prepared(), other.prepared()
-    arrays = [laid(array, 0) for array in mine]
-    try:
-        held = question.call(function, arrays)
-        question.call(function, [laid(array, 0) for array in news])
-        first = _read(question, want, lambda: held)
-        question.call(function, arrays)
-        for array, new in zip(arrays, news, strict=True):
-            array[...] = new
-        changed = _read(other, want_new, lambda: question.call(function, arrays))
-    except BaseException as error:
-        if not is_fault(error):
-            raise
-        return None
-    for reply, text in (
-        (first, "the result of a call is overwritten by the next call"),
-        (changed, "an array changed in place gives the answers to what it was before"),
-    ):
+    results = results_kept(
+        lambda *arrays: question.call(function, arrays),
+        lambda: [laid(array, 0) for array in mine],
+        lambda: [laid(array, 0) for array in news],
+    )
+    pairs = ((question, want), (other, want_new))
+    for text, (one, right), result in zip(KEPT, pairs, results, strict=False):
+        reply = _read(one, right, partial(lambda given: given, result))
         if reply.wrong.any():
             return "state", f"{text}: {reply.text}"
     return None

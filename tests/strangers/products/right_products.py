@@ -42,7 +42,7 @@ def seq(t):
     return s
 
 
-@kernel()
+@kernel(E4 + F4)
 @chunks
 def r01_sequential(*x):
     return seq(terms(*x))
@@ -78,7 +78,7 @@ def r04_block_then_exponent(sa, ca, sb, cb, fa, fb):
     return finish(total, sa, sb)
 
 
-@kernel()
+@kernel(E5)
 @chunks
 def r05_float64(*x):
     return terms(*x, np.float64).sum(-1).astype(f32)
@@ -235,7 +235,7 @@ def mxf4(sa, ca, sb, cb, fa, fb):
 r09_aligned_35 = kernel(F4)(mxf4)
 
 
-@kernel()
+@kernel(["mxfp6_e3m2"])
 @chunks
 def r10_split_k(*x):
     t = terms(*x)
@@ -263,7 +263,7 @@ def r12_lanes_16(*x):
     return t[..., 0]
 
 
-@kernel(multiples=(16, 8, 64))
+@kernel(["mxfp8_e5m2", "mxfp6_e2m3"], multiples=(16, 8, 64))
 def r13_tiles_and_blas(sa, ca, sb, cb, fa, fb):
     assert len(sa) % 16 == 0 and len(sb) % 8 == 0 and ca.shape[1] % 64 == 0
     y = np.empty((len(sa), len(sb)), f32)
@@ -275,12 +275,12 @@ def r13_tiles_and_blas(sa, ca, sb, cb, fa, fb):
     return y
 
 
-@kernel()
+@kernel(E4 + I8)
 def r14_dtype(sa, ca, sb, cb, fa, fb, dtype):
     return good(sa, ca, sb, cb, fa, fb).astype(dtype)
 
 
-@kernel(E4 + I8 + F4)
+@kernel(I8 + F4)
 def r15_block_blas(sa, ca, sb, cb, fa, fb):
     return good(sa, ca, sb, cb, fa, fb)
 

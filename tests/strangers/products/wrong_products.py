@@ -35,7 +35,7 @@ I8 = ["mxint8"]
 
 
 # --- tiles along M and N
-@kernel()
+@kernel(E5)
 def w01_n_tail_from_tile_start(sa, ca, sb, cb, fa, fb):
     "the last, partial tile of 16 columns is stored one column late (wraps)"
     y = good(sa, ca, sb, cb, fa, fb)
@@ -83,7 +83,7 @@ def w05_fragment_transposed(sa, ca, sb, cb, fa, fb):
     return y
 
 
-@kernel()
+@kernel(I8)
 def w06_output_transposed(sa, ca, sb, cb, fa, fb):
     "column-major output read as row-major"
     y = good(sa, ca, sb, cb, fa, fb)
@@ -127,7 +127,7 @@ def w10_large_dispatch(sa, ca, sb, cb, fa, fb):
 
 
 # --- K
-@kernel()
+@kernel(F4)
 def w11_k_tail_dropped(sa, ca, sb, cb, fa, fb):
     "K in steps of 64; a last block of 32 is dropped"
     k = max(1, sa.shape[1] // 2) * 2 if sa.shape[1] > 1 else 1
@@ -234,7 +234,7 @@ def w20_bf16_accumulator(sa, ca, sb, cb, fa, fb):
     return finish(t, sa, sb)
 
 
-@kernel()
+@kernel(E4)
 def w21_f16_in_block(sa, ca, sb, cb, fa, fb):
     "the sum of a block in float16"
     a, b = dec(ca, fa), dec(cb, fb)
@@ -248,7 +248,7 @@ def w21_f16_in_block(sa, ca, sb, cb, fa, fb):
     return finish(t, sa, sb)
 
 
-@kernel()
+@kernel(E5)
 def w22_scale_bytes_clamped(sa, ca, sb, cb, fa, fb):
     "the two scales become one E8M0 byte, clamped to 00..fe"
     a, b = dec(ca, fa), dec(cb, fb)
@@ -404,7 +404,7 @@ def w34_e4m3_7f_is_480(sa, ca, sb, cb, fa, fb):
     return product(_d34(ca, fa), _d34(cb, fb), sa, sb)
 
 
-@kernel()
+@kernel(E4 + F4)
 def w35_format_of_a_for_both(sa, ca, sb, cb, fa, fb):
     t = TABLES[fa]
     return product(dec(ca, fa), t[cb % len(t)], sa, sb)
@@ -505,7 +505,7 @@ def w46_all_zeros(sa, ca, sb, cb, fa, fb):
     return np.zeros((len(sa), len(sb)), np.float32)
 
 
-@kernel()
+@kernel(E4 + F4)
 def w47_operands_swapped_scales(sa, ca, sb, cb, fa, fb):
     "square products: the scales of a and b are exchanged"
     if sa.shape == sb.shape:

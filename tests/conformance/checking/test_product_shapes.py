@@ -1,0 +1,239 @@
+"""Products of many shapes: their outputs, which are asked, and what is said of wrong ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from product_targets import blocks, product_file
+
+import mxref
+from mxref.cases.product_words import PAIRS, pair_formats
+from mxref.conformance.checking import product_shapes
+from mxref.conformance.checking.product_shapes import Product, ask_shapes
+from mxref.conformance.verdict.uses import Use
+from mxref.products.dot import exact_in_every_order
+from mxref.targets.product_calls import ProductFunction
+
+#: Few shapes, so that the tests are fast, with each size on both sides of a power of two.
+SHAPES = (
+    (1, 1, 1),
+    (7, 9, 1),
+    (9, 7, 5),
+    (15, 33, 2),
+    (16, 2, 4),
+    (17, 5, 3),
+    (33, 16, 2),
+    (34, 34, 1),
+)
+FP4 = "mxfp4_e2m1-mxfp4_e2m1"
+Kernel = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def few_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few shapes, all of them fast."""
+    monkeypatch.setattr(product_shapes, "_SHAPES", SHAPES)
+    monkeypatch.setattr(product_shapes, "_SECONDS", 100.0)
+    monkeypatch.setattr(product_shapes, "_FIRST", (8, 8, 1))
+
+
+def right(sa: Any, ca: Any, sb: Any, cb: Any, fa: str, fb: str) -> Any:
+    x, y = (blocks(*side).dequantize(np.float64) for side in ((sa, ca, fa), (sb, cb, fb)))
+    return (x @ y.T).astype(np.float32)
+
+
+def asked(kernel: Kernel, pairs: tuple[str, ...] = (FP4,), **more: Any) -> tuple[list[Use], Any]:
+    function = ProductFunction.of(kernel, kernel, more.pop("multiples", (1, 1, 32)))
+    fails = more.pop("fails", False)
+    files = [(product_file(pair), fails) for pair in pairs]
+    return ask_shapes(function, files, more.pop("elements", 1 << 20))
+
+
+def changed(change: Callable[[Any], object]) -> Kernel:
+    """A right product, whose result is then changed in place."""
+
+    def kernel(*operands: Any) -> Any:
+        product = right(*operands)
+        change(product)
+        return product
+
+    return kernel
+
+
+def test_every_order_of_additions_gives_the_outputs() -> None:
+    for pair in PAIRS:
+        for shape, single in (((5, 7, 3), True), ((2, 3, 65), False)):
+            one = Product(pair_formats(pair), "f32", shape, 1, single)
+            sides = [blocks(*one.side(i)[:2], fmt.name) for i, fmt in enumerate(one.formats)]
+            a, b = sides[0], sides[1].T
+            assert exact_in_every_order(a, b).all(), pair
+            for float, dtype in (("f32", np.float32), ("f16", np.float16)):
+                want = mxref.matmul(a, b, dtype)
+                words = replace(one, float=float).prepared()[1]
+                assert np.array_equal(words, want.view(f"u{want.itemsize}")), (pair, float)
+            got = mxref.matmul(a, b, accumulation="sequential").view(np.uint32)
+            assert np.array_equal(got, one.prepared()[1]), pair
+
+
+def test_a_single_element_of_a_row_is_anywhere_and_last() -> None:
+    one = Product(pair_formats(FP4), "f32", (64, 1, 2), single=True)
+    _, codes, _ = one.side(0)
+    places = np.argmax(codes != 0, axis=1)
+    assert (np.count_nonzero(codes, axis=1) == 1).all()
+    assert (places[::5] == 63).all()
+    assert len({*places.tolist()}) > 20
+    assert np.count_nonzero(one.side(1)[1]) == 64
+
+
+def test_draws_and_sides_differ_and_arrays_are_fresh() -> None:
+    one = Product(pair_formats(FP4), "f32", (4, 4, 1))
+    arrays = one.prepared()[0]
+    assert not np.array_equal(arrays[1], arrays[3])
+    assert not np.array_equal(arrays[1], replace(one, draw=1).prepared()[0][1])
+    arrays[1][...] = 0
+    assert one.prepared()[0][1].all()
+
+
+def test_a_right_product_is_asked_each_shape_twice() -> None:
+    shapes: list[tuple[int, ...]] = []
+
+    def kernel(*operands: Any) -> Any:
+        shapes.append((len(operands[1]), len(operands[3]), operands[0].shape[1]))
+        return right(*operands)
+
+    uses, notes = asked(kernel)
+    assert not uses
+    assert notes == ("products: 16 calls of other shapes",)
+    assert all(shapes.count(shape) == 2 for shape in SHAPES)
+
+
+def test_shapes_have_the_multiples_of_the_target() -> None:
+    def kernel(*operands: Any) -> Any:
+        (m, k), n = operands[1].shape, len(operands[3])
+        assert (m % 16, n % 8, k % 64) == (0, 0, 0)
+        return right(*operands)
+
+    assert not asked(kernel, multiples=(16, 8, 64))[0]
+
+
+def test_what_is_slow_or_large_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = (33 + 16) * 2 * 32
+    assert asked(right, elements=limit)[1] == ("products: 16 calls of other shapes",)
+    assert asked(right, elements=limit - 1)[1] == ("products: 14 calls of other shapes",)
+    monkeypatch.setattr(product_shapes, "_pace", lambda *_: 1e6)
+    monkeypatch.setattr(product_shapes, "_SMALL", 64)
+    assert asked(right)[1] == ("products: 12 calls of other shapes",)
+
+
+def test_of_further_pairs_some_shapes_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(product_shapes, "_FEWER", 4)
+    both = (FP4, "mxfp8_e4m3-mxfp8_e4m3")
+    assert asked(right, both)[1] == ("products: 20 calls of other shapes",)
+    assert asked(zero_from(16), both)[1] == ("products: 20 calls of other shapes",)
+    assert asked(zero_from(16), (FP4, FP4))[1] == ("products: 16 calls of other shapes",)
+
+
+def test_of_other_targets_nothing_is_asked() -> None:
+    assert ask_shapes(right, [(product_file(FP4), False)], 1 << 20) == ([], ())
+
+
+def zero_from(row: int) -> Kernel:
+    return changed(lambda product: product[row:].fill(0))
+
+
+def test_a_size_that_decides_is_named_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    ((use,), _) = asked(zero_from(16))
+    assert (use.op, use.kind, use.format) == ("matmul", "size", FP4)
+    assert use.text.startswith("wrong only in products with 17 rows and more (")
+    assert "right in the other" in use.text
+    assert "; row 16, column 0: want " in use.text
+    tail = changed(lambda product: product[len(product) & -4 :].fill(0))
+    whole = ((4 * n, 2, 1) for n in range(1, 7))
+    monkeypatch.setattr(product_shapes, "_SHAPES", (*SHAPES, *whole))
+    ((use,), _) = asked(tail)
+    text = "wrong only in products with a number of rows that is no multiple of 4 ("
+    assert use.text.startswith(text)
+    assert "), in the rows behind the last multiple of 4: " in use.text
+    ((use,), _) = asked(zero_from(16), fails=True)
+    assert use.kind == "size"
+
+
+def test_numbers_that_are_wrong_everywhere() -> None:
+    wrong = changed(lambda product: product.__iadd__(1))
+    ((use,), _) = asked(wrong)
+    assert use.kind == "numbers"
+    assert use.text.startswith("wrong in 16 of 16 products: (1, 32) x (32, 1): 1 of 1 outputs; row")
+    assert asked(wrong, fails=True) == ([], ("products: 16 calls of other shapes",))
+
+
+def test_an_error_in_some_shapes_is_told() -> None:
+    def kernel(*operands: Any) -> Any:
+        if len(operands[3]) > 16:
+            raise ValueError("no more than 16 columns")
+        return right(*operands)
+
+    ((use,), _) = asked(kernel)
+    assert "more than 16 columns" in use.text
+    assert ": ValueError: no more than 16 columns (test_product_shapes.py:" in use.text
+
+
+def test_state_is_named() -> None:
+    seen: dict[tuple[int, ...], int] = {}
+
+    def later(product: Any) -> None:
+        seen[product.shape] = seen.get(product.shape, 0) + 1
+        if seen[product.shape] > 1:
+            product[...] = 0
+
+    ((use,), _) = asked(changed(later))
+    assert use.kind == "state"
+    text = "not reproducible: right in the first call of each shape, wrong in later ones: "
+    assert use.text.startswith(text)
+
+    calls = [0]
+
+    def sometimes(product: Any) -> None:
+        calls[0] += 1
+        if calls[0] % 5 == 0:
+            product[...] = 0
+
+    ((use,), _) = asked(changed(sometimes))
+    assert use.kind == "state"
+    assert use.text.startswith("not reproducible: the same product gave two answers: ")
+
+
+def test_memory_and_what_is_kept_are_named() -> None:
+    def as_it_lies(sa: Any, ca: Any, sb: Any, cb: Any, fa: str, fb: str) -> Any:
+        return right(sa, ca.ravel(order="K").reshape(ca.shape), sb, cb, fa, fb)
+
+    ((use,), _) = asked(as_it_lies)
+    assert (use.kind, use.text[:37]) == ("memory", "wrong only with arrays with columns f")
+
+    buffer = np.zeros(1 << 16, np.float32)
+
+    def shares(*operands: Any) -> Any:
+        product = right(*operands)
+        held = buffer[: product.size].reshape(product.shape)
+        held[...] = product
+        return held
+
+    ((use,), _) = asked(shares)
+    assert use.kind == "state"
+    assert use.text.startswith("the result of a call is overwritten by the next call: ")
+
+    kept: dict[int, tuple[Any, Any]] = {}
+
+    def cached(*operands: Any) -> Any:
+        codes = operands[1]
+        if kept.get(id(codes), (None,))[0] is not codes:
+            kept[id(codes)] = codes, right(*operands)
+        return kept[id(codes)][1]
+
+    ((use,), _) = asked(cached)
+    assert use.kind == "state"
+    text = "an array changed in place gives the answers to what it was before: "
+    assert use.text.startswith(text)
