@@ -12,7 +12,7 @@ from mxref.bits.float32 import fl
 from mxref.cases.draws import Draws, Ints, Words
 from mxref.cases.records import padded
 
-__all__ = ["INTEGER_QUESTIONS", "beside_values", "drawn_integers"]
+__all__ = ["INTEGER_QUESTIONS", "beside_values", "drawn_integers", "scale_words"]
 
 #: Questions of each operation and format; each is a call.
 INTEGER_QUESTIONS = dict.fromkeys(
@@ -45,8 +45,8 @@ def drawn_integers(op: str, format: str, count: int, draws: Draws) -> Words:
 
 def _affine(op: str, format: str, count: int, draws: Draws) -> Iterator[Ints]:
     """Ranges of the dtype and inside of it, scales of every size, zero points anywhere."""
-    is_axis = format.endswith("_axis")
-    info = np.iinfo(format.removesuffix("_axis"))
+    is_axis, alone = format.endswith("_axis"), "_" not in format
+    info = np.iinfo(format.partition("_")[0])
     for i in range(count):
         low, high = int(info.min), int(info.max)
         if i % 4 == 1:  # as of SNORM and of 4 bits
@@ -60,12 +60,27 @@ def _affine(op: str, format: str, count: int, draws: Draws) -> Iterator[Ints]:
         zeros = np.where(draws.one_in(shape, 3), min(max(0, low), high), zeros)
         beside = (beside_values(one, dims, (first or [0])[0]) for one in (scales, zeros))
         if op == "quantize_affine":
-            values = _numbers(draws, low, high, *beside, nan=i % 16 == 0, far=not is_axis)
+            nan = alone and i % 16 == 0
+            values = _numbers(draws, low, high, *beside, nan=nan, far=alone)
         else:
             values = np.where(
                 draws.one_in(dims, 8), (low, high)[i % 2], draws.between(info.min, info.max, dims)
             )
-        yield np.concatenate([[low, high, *first], *map(np.ravel, (scales, zeros, values))])
+        parts = scale_words(format, scales), zeros, values
+        yield np.concatenate([[low, high, *first], *map(np.ravel, parts)])
+
+
+def scale_words(format: str, scales: Ints) -> Ints:
+    """The words of scales from their float32 patterns; of a float64 scale two, with more bits.
+
+    >>> scale_words("int8_scale64", np.array(0x3F800000)).tolist()
+    [1072693248, 125829120]
+    """
+    if not format.endswith("_scale64"):
+        return scales
+    wide = scales.astype(np.uint32).view(np.float32).astype(np.float64).view(np.int64)
+    wide += scales * 0x9E3779B1 % (1 << 29)
+    return np.array([wide >> 32, wide & _MASK])
 
 
 def _laid(draws: Draws, i: int) -> tuple[tuple[int, ...], tuple[int, ...], list[int]]:

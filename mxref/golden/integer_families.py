@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,23 +26,19 @@ def integer_chunks() -> Iterator[tuple[str, str, Sequence[str], str, Chunks]]:
     """Operation, format, policies, what the inputs are, and what yields them, one case a row."""
     codes = "every code under every zero point, scale 0.013"
     for format in ("int8", "uint8"):
-        yield "dequantize_affine", format, ("default",), codes, _of(_zero_points, format)
+        yield "dequantize_affine", format, ("default",), codes, partial(_zero_points, format)
     about = "every code under scales 1/32767 and 0.013, zero points 0 and -7"
     yield "dequantize_affine", "int16", ("default",), about, _codes_of_16_bits
     policies: Sequence[str] = ("nan=zero", "scaling=divide+nan=zero", "zero_point=before+nan=zero")
     about = "every midpoint under every zero point, scales 1 and 0.013"
     for format in ("int8", "uint8"):
-        yield "quantize_affine", format, policies, about, _of(_midpoints, format)
+        yield "quantize_affine", format, policies, about, partial(_midpoints, format)
     about = "every midpoint and both neighbours under scales 1/32767 and 0.013"
     yield "quantize_affine", "int16", policies[:2], about, _midpoints_of_16_bits
     policies = ("default", "rounding=double")
     about = "every code times 1/3 under every zero point of the input"
     yield "rescale", "int8-int8", policies, about, _rescaled_zero_points
     yield "rescale", "int16-int8", policies, "every code times 1/3 and 1/300", _rescaled
-
-
-def _of(make: Callable[[str], Iterator[Words]], format: str) -> Chunks:
-    return lambda: make(format)
 
 
 def _range(format: str) -> tuple[int, int]:

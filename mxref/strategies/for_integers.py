@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mxref.bits.float32 import fl
-from mxref.cases.drawn_integers import beside_values
+from mxref.cases.drawn_integers import beside_values, scale_words
 from mxref.strategies.for_floats import patterns
 
 __all__ = ["integer_cases"]
@@ -67,7 +67,7 @@ def _rows_of(op: str) -> Any:
 
 
 def _affine(op: str, format: str) -> Cases:
-    info, is_axis = np.iinfo(format.removesuffix("_axis")), format.endswith("_axis")
+    info, is_axis = np.iinfo(format.partition("_")[0]), format.endswith("_axis")
     low, high = int(info.min), int(info.max)
     scales = st.lists(
         st.sampled_from(_SCALES) | st.integers(0x00800000, 0x7E7FFFFF), min_size=1, max_size=3
@@ -75,8 +75,8 @@ def _affine(op: str, format: str) -> Cases:
     codes = st.integers(low, high)
     zeros = st.lists(codes, min_size=1, max_size=3)
     anything: st.SearchStrategy[int | None] = st.none()
-    if op == "quantize_affine" and not is_axis:
-        # The vectors say nothing about NaN and huge numbers with several scales.
+    if op == "quantize_affine" and "_" not in format:
+        # The vectors say nothing about NaN and huge numbers with several scales or a float64 one.
         anything = anything | patterns("f32")
     items = st.lists(
         st.tuples(codes, st.integers(0, 1), st.integers(-2, 2), anything), min_size=1, max_size=8
@@ -116,7 +116,10 @@ def _affine(op: str, format: str) -> Cases:
             given = np.array([-1 if one[3] is None else one[3] for one in some], np.int64)
             given = np.resize(given, dims)
             values = np.where(given < 0, values, given)
-        parts = [np.array(first), *(np.ravel(one) for one in (scale, zero, values))]
+        parts = [
+            np.array(first),
+            *(np.ravel(one) for one in (scale_words(format, scale), zero, values)),
+        ]
         found: list[int] = (np.concatenate(parts) & _MASK).tolist()
         return found
 

@@ -65,7 +65,7 @@ def test_a_survivor(call: Call) -> None:
 def test_products_wait_no_more(call: Call) -> None:
     status, out, _ = call("score", "--class", "H3")
     assert status == 0
-    assert out.splitlines()[-1].startswith("PASS 1 mutants, 9 of 9 killed")
+    assert out.splitlines()[-1].startswith("PASS 2 mutants, 17 of 17 killed")
     assert out.splitlines()[-1].endswith("0 mutants waiting")
 
 

@@ -472,6 +472,8 @@ LEAST = {
     "matmul": 2_900,
     "linear": 14,
     "linear_gradients": 8,
+    "linear_qcs8w": 70,
+    "linear_qcs4w": 60,
     "quantize_affine": 540,
     "dequantize_affine": 260,
     "pack_int4": 14,

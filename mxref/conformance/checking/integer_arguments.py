@@ -41,7 +41,7 @@ def drawn_call(op: str, format: str, sizes: tuple[int, ...], draw: int) -> Asked
 
 def _affine(op: str, format: str, sizes: tuple[int, ...], draws: Draws, draw: int) -> Asked:
     """Values at the midpoints of codes and beside them, a tenth of them beyond the range."""
-    dtype = np.dtype(format.removesuffix("_axis"))
+    dtype = np.dtype(format.partition("_")[0])
     info = np.iinfo(dtype)
     low, high = int(info.min), int(info.max)
     dims, axis = sizes, None

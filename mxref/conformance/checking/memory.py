@@ -32,7 +32,7 @@ KEPT = (
 
 
 def laid(array: NDArray[Any], memory: int) -> NDArray[Any]:
-    """A copy of an array (n,) or (rows, columns) that lies in memory as MEMORIES says.
+    """A copy of an array of one axis or more that lies in memory as MEMORIES says.
 
     >>> import numpy as np
     >>> array = np.arange(6, dtype=np.uint8).reshape(2, 3)
@@ -45,9 +45,9 @@ def laid(array: NDArray[Any], memory: int) -> NDArray[Any]:
         return at_offset(array, 1)
     bits = array.view(f"u{array.itemsize}")
     filler = int.from_bytes(bytes([_FILLER] * array.itemsize), "big")
-    matrix = strided(bits.reshape(-1, bits.shape[-1]), memory - 2, filler)
-    moved: NDArray[Any] = (matrix if array.ndim == 2 else matrix[0]).view(array.dtype)
-    return moved
+    moved = strided(bits if bits.ndim > 1 else bits[np.newaxis], memory - 2, filler)
+    found: NDArray[Any] = (moved if bits.ndim > 1 else moved[0]).view(array.dtype)
+    return found
 
 
 def results_kept(
@@ -73,10 +73,15 @@ def results_kept(
         yield held
         arguments = one()
         call(*arguments)
-        for mine, new in zip(arguments, other(), strict=True):
-            if isinstance(mine, np.ndarray):
-                mine[...] = new
-        yield call(*arguments)
+        yield call(*map(_overwritten, arguments, other()))
     except BaseException as error:
         if not is_fault(error):
             raise
+
+
+def _overwritten(mine: Any, new: Any) -> Any:
+    """An array with the numbers of another one; what is no array is replaced."""
+    if not isinstance(mine, np.ndarray):
+        return new
+    mine[...] = new
+    return mine

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,17 +22,18 @@ from mxref.bits.floats import LAYOUTS, U8
 from mxref.cases.product_words import pair_formats
 from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
-from mxref.conformance.checking.memory import KEPT, MEMORIES, laid, results_kept
+from mxref.conformance.checking.memory import laid
 from mxref.conformance.checking.product_outputs import same_numbers
-from mxref.conformance.checking.rules import rule_of
-from mxref.conformance.checking.sizes import places_text
+from mxref.conformance.checking.shape_replies import ask, judged, otherwise
 from mxref.conformance.verdict.uses import Use
 from mxref.formats.catalog import BlockFormat, ElementFormat
-from mxref.targets.calls import error_text, is_fault, quiet
+from mxref.targets.calls import is_fault, quiet
 from mxref.targets.product_calls import ProductFunction
 from mxref.targets.returned import float_words
 
 __all__ = ["Product", "ask_shapes"]
+
+Words = NDArray[np.uint64]
 
 _SIZE = 32
 _SIZES = (
@@ -59,8 +60,6 @@ _SHAPES = tuple(
 #: A call that shows how fast a target is; seconds that a call may take; and rows or columns times
 #: blocks of those that are asked in any case.
 _FIRST, _SECONDS, _SMALL = (128, 128, 2), 0.25, 100
-#: The share of calls beyond which a rule says that it is not their shape that decides.
-_MOST = 0.8
 #: Of further pairs of formats and float types every so many of the shapes are asked.
 _FEWER = 6
 #: The shape of calls whose arrays lie elsewhere in memory, and of those that follow each other.
@@ -93,16 +92,6 @@ class Product:
             element, self.shape[which], self.shape[2], 2 * self.draw + which, single=single
         )
 
-    def arrays(self, memory: int = 0) -> list[U8]:
-        """The arrays of a call, in memory of their own that is laid out as MEMORIES says."""
-        sides = self.side(0), self.side(1)
-        return [laid(array, memory) for side in sides for array in side[:2]]
-
-    def right(self) -> NDArray[np.uint64]:
-        """The words of the outputs."""
-        layout, numbers = LAYOUTS[self.float], self.side(0)[2] @ self.side(1)[2].T
-        return numbers.astype(layout.dtype).view(layout.uint).astype(np.uint64)
-
     @property
     def features(self) -> dict[str, int]:
         """The sizes that a rule may speak of."""
@@ -111,6 +100,41 @@ class Product:
         return {"rows": rows, "columns": columns, "summed elements": elements} | {
             "outputs": rows * columns
         }
+
+    @property
+    def kind(self) -> str:
+        """What such calls are."""
+        return "products"
+
+    def drawn(self, more: int) -> Product:
+        """The product with the numbers of a later draw."""
+        return replace(self, draw=self.draw + more)
+
+    def prepared(self) -> tuple[list[NDArray[Any]], Words]:
+        """Scales and codes of both operands, and the right words."""
+        (*a, x), (*b, y) = self.side(0), self.side(1)
+        layout = LAYOUTS[self.float]
+        return [*a, *b], (x @ y.T).astype(layout.dtype).view(layout.uint).astype(np.uint64)
+
+    def call(self, function: Callable[..., Any], arrays: Sequence[NDArray[Any]]) -> object:
+        """The result of a target's function, a `ProductFunction`."""
+        names = (fmt.name for fmt in self.formats)
+        if not isinstance(function, ProductFunction):
+            return function(*arrays, *names)
+        more = (LAYOUTS[self.float].dtype,) if function.takes_dtype else ()
+        return function.function(*arrays, *names, *more)
+
+    def words(self, result: object, want: Words) -> Words:
+        """The words of a result."""
+        return float_words(result, want.shape, LAYOUTS[self.float])
+
+    def wrong(self, want: Words, got: Words) -> NDArray[np.bool_]:
+        """Which outputs are wrong."""
+        return ~same_numbers(want, got, self.float)
+
+    def place(self, index: Sequence[int]) -> str:
+        """Where an output stands."""
+        return f"row {index[0]}, column {index[1]}"
 
     def __str__(self) -> str:
         rows, columns, blocks = self.shape
@@ -143,40 +167,10 @@ def _drawn(
         place[::5] = chosen.shape[1] - 1
         kept = np.arange(chosen.shape[1]) == place[:, np.newaxis]
     numbers = few[chosen] * np.repeat(np.ldexp(1.0, powers - 4), _SIZE, axis=1)
-    return (powers + 123).astype(np.uint8), codes[chosen] * kept, numbers * kept
-
-
-@dataclass(frozen=True, slots=True)
-class _Reply:
-    """The reply to a product: which outputs are wrong, the words of all, or an error."""
-
-    product: Product
-    wrong: NDArray[np.bool_]
-    wanted: NDArray[np.uint64]
-    got: NDArray[np.uint64]
-    error: str = ""
-
-    @property
-    def bad(self) -> bool:
-        return bool(self.error) or bool(self.wrong.any())
-
-    def same(self, other: _Reply) -> bool:
-        """Whether another reply to the product is the same."""
-        return self.error == other.error and np.array_equal(self.got, other.got)
-
-    @property
-    def text(self) -> str:
-        """The first wrong output, and how many there are."""
-        if self.error:
-            return f"{self.product}: {self.error}"
-        layout, places = LAYOUTS[self.product.float], np.argwhere(self.wrong)
-        i, j = places[0].tolist()
-        want, got = (
-            f"{word:0{2 * layout.dtype.itemsize}x} = {layout.uint.type(word).view(layout.dtype)}"
-            for word in (int(self.wanted[i, j]), int(self.got[i, j]))
-        )
-        counts = f"{len(places):,} of {self.wrong.size:,} outputs"
-        return f"{self.product}: {counts}; row {i}, column {j}: want {want}, got {got}"
+    found = (powers + 123).astype(np.uint8), codes[chosen] * kept, numbers * kept
+    for array in found:  # of the cache
+        array.flags.writeable = False
+    return found
 
 
 def ask_shapes(
@@ -204,12 +198,12 @@ def ask_shapes(
             first = Product(pair_formats(file.format), file.float, _FIRST, 0, fails)
             shapes = list(_shapes(function, first, elements, _FEWER if number else 1))
             plan = [replace(first, shape=shape) for shape in shapes]
-            once = [_ask(function, one) for one in plan]
-            again = [_ask(function, replace(one, draw=1)) for one in reversed(plan)]
+            once = [ask(function, one) for one in plan]
+            again = [ask(function, replace(one, draw=1)) for one in reversed(plan)]
             calls += 2 * len(plan)
-            found = _judged(function, once, again[::-1], fails=fails)
+            found = judged(function, once, again[::-1], fails=fails)
             if found is None and not fails:
-                found = _otherwise(function, replace(first, shape=_fit(function, _MOVED)))
+                found = otherwise(function, replace(first, shape=_fit(function, _MOVED)))
             if found is not None:
                 uses[file.format] = Use(file.op, file.format, *found)
     note = f"products: {calls:,} calls of other shapes"
@@ -237,90 +231,15 @@ def _shapes(
 
 def _pace(function: ProductFunction, product: Product) -> float:
     """Seconds for a block of an output; the least of three times, as machines are busy."""
+    drawn, _ = product.prepared()
     times = []
     for _ in range(3):
-        arrays = product.arrays()
+        arrays = [laid(array, 0) for array in drawn]
         start = time.perf_counter()
         try:
-            _call(function, product, *arrays)
+            product.call(function, arrays)
         except BaseException as error:
             if not is_fault(error):
                 raise
         times.append(time.perf_counter() - start)
     return float(min(times) / np.prod(product.shape))
-
-
-def _ask(function: ProductFunction, product: Product, memory: int = 0) -> _Reply:
-    """One call."""
-    return _read(product, lambda: _call(function, product, *product.arrays(memory)))
-
-
-def _call(function: ProductFunction, product: Product, *arrays: U8) -> object:
-    names = (fmt.name for fmt in product.formats)
-    more = (LAYOUTS[product.float].dtype,) if function.takes_dtype else ()
-    return function.function(*arrays, *names, *more)
-
-
-def _read(product: Product, result: Callable[[], object]) -> _Reply:
-    """A result compared with the right one."""
-    want = product.right()
-    try:
-        got = float_words(result(), want.shape, LAYOUTS[product.float])
-    except BaseException as error:
-        if not is_fault(error):
-            raise
-        return _Reply(product, np.zeros(want.shape, bool), want, want, error_text(error))
-    return _Reply(product, ~same_numbers(want, got, product.float), want, got)
-
-
-def _judged(
-    function: ProductFunction, once: Sequence[_Reply], again: Sequence[_Reply], *, fails: bool
-) -> tuple[str, str] | None:
-    """The kind and the text of what is wrong with two calls of each shape."""
-    every = [*once, *again]
-    bad = [reply for reply in every if reply.bad]
-    if not bad:
-        return None
-    second = [reply for reply in again if reply.bad]
-    if len(second) == len(bad) and 2 * len(second) >= len(again):
-        text = "right in the first call of each shape, wrong in later ones"
-        return "state", f"not reproducible: {text}: {bad[0].text}"
-    for reply in (bad[0], bad[-1]):
-        other = _ask(function, replace(reply.product, draw=2 + reply.product.draw))
-        third = _ask(function, reply.product)
-        if not (third.same(reply) or other.error):
-            return "state", f"not reproducible: the same product gave two answers: {reply.text}"
-    rule = rule_of([reply.product.features for reply in every], [reply.bad for reply in every])
-    if rule is None or rule.inside.mean() > _MOST:
-        counts = f"{len(bad)} of {len(every)} products"
-        return None if fails else ("numbers", f"wrong in {counts}: {bad[0].text}")
-    inside = int(rule.inside.sum())
-    counts = f"{len(bad)} of {inside} such calls, right in the other {len(every) - inside}"
-    return "size", f"wrong only in products with {rule.text} ({counts}){_where(bad)}: {bad[0].text}"
-
-
-def _where(bad: Sequence[_Reply]) -> str:
-    """Where in the outputs the wrong ones stand, if one rule says it; else nothing."""
-    texts = []
-    for axis, unit in enumerate(("rows", "columns")):
-        some = [one for one in bad if not one.error]
-        places = [
-            (np.flatnonzero(one.wrong.any(axis=1 - axis)), one.wrong.shape[axis]) for one in some
-        ]
-        texts.append(places_text(places, unit))
-    return "".join(texts)
-
-
-def _otherwise(function: ProductFunction, product: Product) -> tuple[str, str] | None:
-    """What is wrong in other memory, or where a result or an argument is kept."""
-    for memory in range(1, len(MEMORIES)):
-        reply = _ask(function, product, memory)
-        if reply.bad and not reply.error:
-            return "memory", f"wrong only with {MEMORIES[memory]}: {reply.text}"
-    other = replace(product, draw=1)
-    results = results_kept(partial(_call, function, product), product.arrays, other.arrays)
-    for text, one, result in zip(KEPT, (product, other), results, strict=False):
-        reply = _read(one, partial(lambda given: given, result))
-        if reply.wrong.any():
-            return "state", f"{text}: {reply.text}"
-    return None

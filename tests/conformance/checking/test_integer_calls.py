@@ -196,7 +196,7 @@ def test_an_answer_kept_by_the_address_of_an_array() -> None:
 
     kind, text = found("unpack_int4", "int4", function)
     assert kind == "state"
-    assert "changed between two calls" in text
+    assert "an array changed in place" in text
 
 
 def test_parameters_kept_from_the_first_call_of_a_size() -> None:

@@ -14,9 +14,11 @@ from product_targets import BF16, named, product_file, product_target, sums_in, 
 
 import mxref
 from mxref.cases.read import read_vectors
-from mxref.conformance import Report, check, load_target, target_of
+from mxref.cases.records import VectorFile
+from mxref.conformance import Report, check, load_target, target_of, verify
 from mxref.conformance.checking import product_shapes
 from mxref.conformance.compare.failure_text import describe
+from mxref.mutants.matmul_mutants import float32_numbers
 
 
 @pytest.fixture
@@ -95,6 +97,21 @@ def test_zeros_violate_the_standard() -> None:
 
 
 @pytest.mark.sampled(4)
+@pytest.mark.parametrize("number", [np.finfo(np.float32).max, 0.0, np.nan, -np.inf])
+def test_what_is_given_for_infinity_is_caught(number: float) -> None:
+    """E4M3 has no Inf: every sum here that is one overflows, and most in every order."""
+    right = named("sequential")
+
+    def matmul(sa: Any, ca: Any, sb: Any, cb: Any, fa: str, fb: str) -> Any:
+        product = right(sa, ca, sb, cb, fa, fb)
+        return np.where(np.isinf(product), np.copysign(1, product) * number, product)
+
+    report = checked(lambda *words: matmul(*words).astype(np.float32))
+    wrong = {failure.case.name for _, failure in report.failures}
+    assert wrong >= {"beyond_and_stays_fe", "beyond_negative_fe", "beyond_random_fe"}
+
+
+@pytest.mark.sampled(4)
 def test_outputs_beside_the_cases_are_compared() -> None:
     """Right on the rows of one case, as they are asked; wrong where others meet."""
     right = named("sequential")
@@ -118,7 +135,7 @@ def test_a_failure_in_words() -> None:
     texts = [
         describe(file, failure)
         for file, failure in report.failures
-        if failure.case.name in ("row_5_forward", "random_1_32")
+        if failure.case.name in ("row_5_forward", "random_1_32", "beyond_then_back_fe")
     ]
     start = "matmul.mxfp8_e4m3-mxfp8_e4m3.f32."
     assert re.fullmatch(
@@ -130,9 +147,17 @@ def test_a_failure_in_words() -> None:
         f"{start}row_5_forward: 3 products of magnitudes to 65536, want 41000000 = 0x1p+3 = 8, "
         "got 00000000 = 0x0p+0 = 0: exactly; N43 [swamping]"
     )
+    assert texts[2].endswith(
+        "got 00000000 = 0x0p+0 = 0: exactly, or 7f800000 where a sum overflows on the way; N43 "
+        "[sum_overflow]"
+    )
 
 
-LAYERS = ("linear/mxfp8_e4m3.f32", "linear_gradients/mxfp8_e4m3.f32")
+def layer_files(*ops: str) -> list[VectorFile]:
+    """The files of E4M3, from every float type."""
+    stems = tuple(f"{op}/mxfp8_e4m3." for op in ops)
+    files = read_vectors(VECTORS, lambda stem: stem.startswith(stems))
+    return [file for file in files if file.stem.startswith(stems)]
 
 
 def layers(**choices: Any) -> Report:
@@ -140,14 +165,13 @@ def layers(**choices: Any) -> Report:
     backward = {n: v for n, v in choices.items() if n not in forward}
 
     def linear(x: Any, w: Any, bias: Any, format: str) -> Any:
-        return mxref.linear(x, w, format, bias=bias, **forward)
+        return mxref.linear(x, w, format, bias=bias, dtype=x.dtype, **forward)
 
     def linear_gradients(x: Any, w: Any, grad: Any, format: str) -> Any:
-        return mxref.linear_gradients(x, w, grad, format, **backward)
+        return mxref.linear_gradients(x, w, grad, format, dtype=x.dtype, **backward)
 
     kernel = SimpleNamespace(linear=linear, linear_gradients=linear_gradients)
-    files = [f for f in read_vectors(VECTORS, lambda stem: stem in LAYERS) if f.stem in LAYERS]
-    return check(target_of(kernel, "layer"), files)
+    return check(target_of(kernel, "layer"), layer_files("linear", "linear_gradients"))
 
 
 def test_linear_layers() -> None:
@@ -157,3 +181,55 @@ def test_linear_layers() -> None:
         "ocp+weight_axis=out",
         "ocp+backward_operands=reused",
     ]
+
+
+def matrix(values: Any, axis: int) -> Any:
+    return mxref.quantize(values, "mxfp8_e4m3", axis=axis).dequantize(np.float64)
+
+
+def test_layers_whose_sums_are_narrow_are_outside() -> None:
+    def linear(x: Any, w: Any, bias: Any, format: str) -> Any:
+        a, b = matrix(x.reshape(-1, x.shape[-1]), 1), matrix(w, 1)
+        y = np.zeros((len(a), len(b)), BF16)
+        for k in range(a.shape[1]):
+            y = (y.astype(np.float64) + np.outer(a[:, k], b[:, k])).astype(BF16)
+        return (y.astype(x.dtype) + bias).astype(x.dtype).reshape(*x.shape[:-1], len(w))
+
+    report = check(target_of(SimpleNamespace(linear=linear), "layer"), layer_files("linear"))
+    assert report.verdict == "outside every float32 accumulation"
+    told = report.rows[0].description
+    assert told is not None
+    assert told.text.endswith(" outputs are outside every float32 accumulation, in any order")
+
+
+def test_a_bias_gradient_of_the_quantized_gradient_is_named() -> None:
+    """Over other choices, in an order of additions that is not the mutant's."""
+
+    def linear_gradients(x: Any, w: Any, grad: Any, format: str) -> Any:
+        how = {"dtype": x.dtype, "backward_operands": "reused"}
+        dx, dw, _ = mxref.linear_gradients(x, w, grad, format, **how)  # type: ignore[arg-type]
+        g = matrix(grad.reshape(-1, grad.shape[-1]), 1).astype(np.float32)
+        return dx, dw, g[::-1].sum(axis=0, dtype=np.float32).astype(x.dtype)
+
+    kernel = SimpleNamespace(
+        linear_gradients=linear_gradients, POLICY="ocp+backward_operands=reused"
+    )
+    report = check(target_of(kernel, "layer"), layer_files("linear_gradients"))
+    (cause,) = report.rows[0].causes
+    assert (cause.name, cause.policy) == ("H21b", "ocp+backward_operands=reused")
+
+
+@pytest.mark.sampled(2)
+def test_elements_times_their_own_scale_in_float32_are_named() -> None:
+    def matmul(sa: Any, ca: Any, sb: Any, cb: Any, fa: str, fb: str) -> Any:
+        x = float32_numbers(sa, ca, fa).astype(np.float32)
+        y = float32_numbers(sb, cb, fb).astype(np.float32)
+        total = np.zeros((len(x), len(y)), np.float32)
+        with np.errstate(all="ignore"):
+            for k in reversed(range(x.shape[1])):
+                total += np.outer(x[:, k], y[:, k])
+        return total
+
+    report = verify(product_target(matmul), [product_file()])
+    assert "H3b" in [cause.name for cause in report.rows[0].causes]
+    assert "has bug H3b: multiplies elements by their own scale" in report.verdict
