@@ -32,4 +32,5 @@ def test_the_output_of_verify() -> None:
     done = run(sys.executable, "-m", "mxref", *words, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     said = done.stdout.splitlines()
-    assert [line for line in said if not line.startswith("not covered: ")] == want
+    beside = ("not covered: ", "asked: ")  # which depend on other operations and on speed
+    assert [line for line in said if not line.startswith(beside)] == want

@@ -478,7 +478,7 @@ LEAST = {
     "dequantize_affine": 260,
     "pack_int4": 14,
     "unpack_int4": 14,
-    "rescale": 250,
+    "rescale": 230,
     "grid_sample": 70,
 }
 

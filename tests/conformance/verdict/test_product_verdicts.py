@@ -108,7 +108,7 @@ def test_what_is_given_for_infinity_is_caught(number: float) -> None:
 
     report = checked(lambda *words: matmul(*words).astype(np.float32))
     wrong = {failure.case.name for _, failure in report.failures}
-    assert wrong >= {"beyond_and_stays_fe", "beyond_negative_fe", "beyond_random_fe"}
+    assert wrong >= {"beyond_and_stays_fe", "beyond_negative_fe"}
 
 
 @pytest.mark.sampled(4)
