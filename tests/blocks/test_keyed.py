@@ -74,6 +74,7 @@ def test_every_key_under_every_scale(name: str, layout: FloatLayout, share: Shar
     check_keys(BLOCK_FORMATS[name], layout, Policy(), codes)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
 @pytest.mark.parametrize("name", ["mxfp8_e5m2", "mxfp8_e4m3", "mxfp4_e2m1"])
 @pytest.mark.parametrize(
@@ -121,6 +122,7 @@ def test_thresholds_of_elements_are_those_of_the_twin(name: str) -> None:
             assert codes.ravel().tolist() == want
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rule", ScaleRule)
 @pytest.mark.parametrize("amax_type", ["source", "float32", "bfloat16", "float16"])
 def test_steps_of_scales(rule: ScaleRule, amax_type: str) -> None:

@@ -82,6 +82,7 @@ CODE_RUNS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CODE_RUNS)
 def test_the_printed_code_shows_the_difference(
     tmp_path: Path, run_fuzz: Callable[..., Run], name: str
@@ -108,6 +109,7 @@ def test_the_printed_code_shows_the_difference(
         assert example["want"] != example["got"]
 
 
+@pytest.mark.sampled(3)
 def test_the_command(
     tmp_path: Path, run_fuzz: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,6 +31,7 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
     return in_process
 
 
+@pytest.mark.sampled(3)
 def test_a_pass(call: Call) -> None:
     status, out, err = call("score", "--set", "decode_scale")
     assert (status, err) == (0, "")
@@ -100,6 +101,7 @@ def test_misuse(call: Call, arguments: list[str], reason: str) -> None:
     assert reason in err
 
 
+@pytest.mark.sampled(3)
 def test_explain(call: Call) -> None:
     status, out, err = call("explain", "A7")
     assert (status, err) == (0, "")
@@ -116,6 +118,7 @@ def test_explain(call: Call) -> None:
     assert call("explain", "ties_lost_in_subnormals")[1] + call("explain", "A7b")[1] == out
 
 
+@pytest.mark.sampled(3)
 def test_explain_a_class_and_a_name(call: Call) -> None:
     _, out, _ = call("explain", "A17")
     assert re.findall(r"^A17\w", out, re.M) == ["A17a", "A17b", "A17c"]

@@ -657,6 +657,7 @@ def test_dequantize_by_hand(
     assert dequantize(scale_code, code, format, target) == expected
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("format", FORMATS)
 def test_dequantize_is_the_product_rounded_once(format: str) -> None:
     for index in range(2 * MAX_CODE[format] + 2):

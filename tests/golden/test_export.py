@@ -133,6 +133,7 @@ def patterns() -> NDArray[np.uint32]:
     return np.random.Generator(np.random.PCG64(24)).integers(0, 1 << 32, 1 << 24, np.uint32)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("format", "policy"), TABLES)
 def test_the_c_lookup_is_the_encoder(
     format: str, policy: str, tmp_path: Path, patterns: NDArray[np.uint32]

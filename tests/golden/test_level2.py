@@ -406,6 +406,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.sampled(3)
 def test_regen_level_2_writes_and_checks_digests(folder: Path) -> None:
     options = ("--level", "2", "--only", "dequantize.mxfp4_e2m1.", "--out", str(folder))
     missing = regen(*options, "--check")

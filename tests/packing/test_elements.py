@@ -364,6 +364,7 @@ def test_nothing(bits: int, name: str | None, shape: tuple[int, ...]) -> None:
     assert mxref.pack([], format, **given_choices).shape == (0,)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("bits", "name"), PACKINGS)
 def test_more_than_a_chunk(bits: int, name: str | None) -> None:
     count = 4 * (1 << 15) * 2 + 7  # two chunks of the widest groups, and a rest

@@ -101,6 +101,7 @@ def check_gradients(
     assert [*map(words, got)] == [*expected, [sums]]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fmt", FORMATS)
 @pytest.mark.parametrize("number", range(len(SHAPES)))
 def test_n44_every_choice_equals_the_slow_twin(fmt: str, number: int) -> None:

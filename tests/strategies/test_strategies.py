@@ -36,6 +36,7 @@ def smallest(strategy: st.SearchStrategy[Any], condition: Callable[[Any], object
 # --- patterns -------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("float", WIDTH)
 def test_patterns_reach_every_kind_of_float(float: str) -> None:
     sign, inf = 1 << (WIDTH[float] - 1), INFINITY[float]
@@ -56,6 +57,7 @@ def test_patterns_reach_every_kind_of_float(float: str) -> None:
     assert any(word & (smallest_normal - 1) in {n | 1 for n in short} for word in words)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("nan", [False, True])
 @pytest.mark.parametrize("infinity", [False, True])
 def test_patterns_without_specials(nan: bool, infinity: bool) -> None:
@@ -165,6 +167,7 @@ def test_block_specials_are_where_they_may_be() -> None:
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("spread", [0, 3])
 def test_block_elements_lie_within_the_spread(spread: int) -> None:
     """And one binade above it, where the scale goes up."""
@@ -194,6 +197,7 @@ def test_codes_are_all_codes() -> None:
     assert max(drawn_of(strategies.scale_codes("ue4m3"), 1000)) == 127
 
 
+@pytest.mark.sampled(3)
 def test_coded_blocks_are_of_every_kind() -> None:
     found = drawn(strategies.coded_blocks("mxfp6_e2m3", count=3), 400)
     assert all((s.shape, c.shape) == ((3,), (3, 32)) for s, c in found)
@@ -283,6 +287,7 @@ def test_policies_of_a_format_can_be_spelled(format: str) -> None:
             mxref.quantize(values, format).dequantize(np.float32, policy)
 
 
+@pytest.mark.sampled(3)
 def test_policies_of_all_operations() -> None:
     members = {p for one in drawn(strategies.policies(), 400) for p in one.choices().items()}
     every = {(name, m.value) for name in Policy().choices() for m in Policy.members(name)}

@@ -694,6 +694,7 @@ def test_an_exception_leaves_no_process(
 # --- signals --------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("number", "status"),
     [(signal.SIGINT, (-signal.SIGINT, 130)), (signal.SIGTERM, (143,)), (signal.SIGHUP, (129,))],

@@ -84,6 +84,7 @@ def report(*command: object, status: int = 0) -> Any:
     return json.loads(result.stdout)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_every_vector(machine: str, program: Path) -> None:
     found = report(program, machine, "vectors", VECTORS / "plain")
@@ -135,6 +136,7 @@ def test_a_share_of_float32(program: Path) -> None:
 LEVEL_2 = {"dequantize.": 12, "shared_scale.": 24, "encode": 11, "pack.": 3}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("beginning", LEVEL_2)
 def test_level_2(beginning: str, program: Path) -> None:
     script = [sys.executable, FOLDER / "level2.py", program, "--only", beginning]
@@ -467,6 +469,7 @@ def test_without_its_mutants_it_is_right(machine: str, wrong: Path) -> None:
     assert report("env", "MX_MUTANT=none", wrong, machine, "vectors", VECTORS / "plain")["pass"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(("machine", "float"), [("--host", "f32"), ("--device", "bf16")])
 def test_a_sweep_finds_every_wrong_input(machine: str, float: str, wrong: Path) -> None:
     digits = slice(0, 8 if float == "f32" else 4)

@@ -396,6 +396,7 @@ def test_a_page_says_what_is_not_the_profiles() -> None:
     assert f"- {count} cases of one quantize: not explained." in other.splitlines()
 
 
+@pytest.mark.sampled(3)
 def test_the_committed_pages_are_what_the_records_give() -> None:
     records = {name: command.read(name) for name in claiming()}
     texts = pages(command.listed(), records, command.notes())

@@ -167,6 +167,7 @@ def test_shared_scale(format: str, source: str) -> None:
     assert differences(bits, got, want) == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("source", LAYOUTS)
 @pytest.mark.parametrize("block", BLOCK_FORMATS)
 def test_quantize_of_designed_and_random_blocks(block: str, source: str) -> None:

@@ -37,12 +37,13 @@ ON_LINUX = pytest.mark.skipif(
 
 
 @ON_LINUX
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("mode", ["flush", "upward", "downward", "toward_zero"])
 def test_results_are_the_same(mode: str, default: str) -> None:
     assert digest(mode) == default
 
 
+@pytest.mark.sampled(0)
 @ON_LINUX
 @pytest.mark.complete
 def test_results_and_vectors_are_the_same_if_both_are_set(default: str, share: Share) -> None:

@@ -269,6 +269,7 @@ def test_what_is_wrong_with_calls_comes_first(parts: Pytester) -> None:
     run_again.assert_outcomes(passed=2)
 
 
+@pytest.mark.sampled(3)
 def test_what_the_search_finds(parts: Pytester) -> None:
     arguments = ("--mxref-target", "searched.py", *PARTS, "--mxref-sizes", "0")
     result = parts.runpytest(*arguments)
@@ -290,6 +291,7 @@ def test_a_search_that_cannot_be_made_is_skipped(parts: Pytester) -> None:
     assert any("no policy that is known explains" in line for line in result.outlines)
 
 
+@pytest.mark.sampled(3)
 def test_known_kinds(parts: Pytester) -> None:
     """What `verify --write-xfail` lists makes every part pass, as an expected failure."""
     away = WRONG.replace('format == "e3m2"', 'format == "e2m1"')

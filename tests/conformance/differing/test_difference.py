@@ -61,6 +61,7 @@ def test_torchao_halves_blocks_with_byte_0() -> None:
         assert figures.sqnr_db["a_b"] is None
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [

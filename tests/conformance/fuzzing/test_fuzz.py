@@ -113,6 +113,7 @@ SCALARS: dict[str, tuple[str, str, str, Callable[..., Any], int]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SCALARS)
 def test_a_bug_shrinks_to_the_simplest_number(name: str) -> None:
     op, format, float, function, word = SCALARS[name]
@@ -205,6 +206,7 @@ def test_a_bug_of_layouts_shrinks(
         assert row == inputs
 
 
+@pytest.mark.sampled(3)
 def test_a_bug_of_memory_order_says_which() -> None:
     def quantize_tensor(values: np.ndarray, format: str, axis: int) -> Any:
         memory = np.frombuffer(values.tobytes("A"), values.dtype).reshape(values.shape)
@@ -322,7 +324,7 @@ POLICIES = (
 )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_question_has_the_same_answer_from_both_references(policy: str) -> None:
     """The fast path as the target, and every answer confirmed by the slow twin."""

@@ -78,13 +78,13 @@ def differs(found: Identified, chosen: dict[str, str]) -> bool:
     return False
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("number", range(182))
 def test_random_policies(number: int) -> None:
     check(*random_policy(SCALARS, number))
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("number", range(28))
 def test_random_policies_of_blocks(number: int) -> None:
     check(*random_policy(BLOCKS, number))
@@ -171,7 +171,7 @@ HARD = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("where", "policy"), HARD)
 def test_choices_that_show_only_together(where: str, policy: str) -> None:
     setting, chosen = Setting("quantize", *where.split()), Policy.parse(policy).choices()

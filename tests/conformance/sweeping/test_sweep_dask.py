@@ -175,6 +175,7 @@ def test_dask_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said.endswith("needs the package distributed: pip install 'mxref[dask]'")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("scheduler_answers", [True, False])
 def test_who_waits_gives_up_when_all_workers_stay_away(*, scheduler_answers: bool) -> None:
     def nthreads() -> dict[str, int]:

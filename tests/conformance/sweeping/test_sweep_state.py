@@ -55,6 +55,7 @@ def findings(swept: Swept) -> Any:
     return {name: record[name] for name in record if name not in beside}
 
 
+@pytest.mark.sampled(3)
 def test_processes_and_threads_find_the_same(planted: str) -> None:
     load = partial(load_target, planted)
     alone = sweep(load, "encode", "e2m1", digest=True, **RANGE)
@@ -282,6 +283,7 @@ def swept_with_state(folder: Path) -> Swept:
 LOADED = ["loads.py", "library.so", *(f"mxref_swept/{one}.py" for one in ("near", "late"))]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("file", [*LOADED, "mxref_swept/__init__.py", "mxref_swept_faster.py"])
 def test_no_state_is_replayed_after_a_file_was_changed(file: str, loads: Path) -> None:
     assert swept_with_state(loads).passed

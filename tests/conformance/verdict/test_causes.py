@@ -153,6 +153,7 @@ MUSEUM = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("planted", OWN + MUSEUM, ids=lambda p: f"{p.op}-{p.name}")
 def test_a_planted_bug_is_named(planted: Planted) -> None:
     wrong = {planted.op: planted.run}

@@ -93,6 +93,7 @@ def is_described(parts: list[dict[str, Any]], kind: str, name: str, unit: Facts)
 # --- what is promised -----------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @each_target
 def test_a_description_is_true_of_every_failure_and_of_no_success(wrong: Wrong) -> None:
     record = json.loads(json.dumps(described(wrong).as_json()))

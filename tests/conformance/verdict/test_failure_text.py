@@ -13,6 +13,7 @@ from mxref.conformance import load_target, verify
 from mxref.conformance.compare.failure_text import describe
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "line"),
     [

@@ -40,6 +40,7 @@ def adapter(
     return name, verify(target, everything, target.policy, known)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.complete
 def test_an_adapter_passes_with_its_known_divergences(adapter: tuple[str, Report]) -> None:
     _, report = adapter

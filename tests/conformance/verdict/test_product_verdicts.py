@@ -81,7 +81,7 @@ def test_narrow_sums_are_outside_and_no_violation() -> None:
     assert told.text.endswith("MX 6.1 leaves the precision open)")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("id", ["H4", "H6", "H7", "H7b", "H8"])
 def test_wrong_operands_are_named_whatever_the_order(id: str) -> None:
     report = checked(wrong_operands(id))
@@ -90,6 +90,7 @@ def test_wrong_operands_are_named_whatever_the_order(id: str) -> None:
     assert id in [cause.name for cause in report.rows[0].causes]
 
 
+@pytest.mark.sampled(3)
 def test_zeros_violate_the_standard() -> None:
     report = checked(lambda sa, ca, sb, cb, fa, fb: np.zeros((len(ca), len(cb)), np.float32))
     assert report.verdict.endswith("violates MX-6.1, MX-6.2")
@@ -111,7 +112,7 @@ def test_what_is_given_for_infinity_is_caught(number: float) -> None:
     assert wrong >= {"beyond_and_stays_fe", "beyond_negative_fe"}
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 def test_outputs_beside_the_cases_are_compared() -> None:
     """Right on the rows of one case, as they are asked; wrong where others meet."""
     right = named("sequential")
@@ -174,6 +175,7 @@ def layers(**choices: Any) -> Report:
     return check(target_of(kernel, "layer"), layer_files("linear", "linear_gradients"))
 
 
+@pytest.mark.sampled(3)
 def test_linear_layers() -> None:
     assert layers().verdict == "conforms"
     found = layers(weight_axis="out", backward_operands="reused")

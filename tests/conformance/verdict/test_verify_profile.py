@@ -107,6 +107,7 @@ def test_the_report_as_json(target: Target, run: Run) -> None:
     assert [row["profile"] for row in plain["rows"]] == [None]
 
 
+@pytest.mark.sampled(3)
 def test_a_claimed_profile_is_the_default(target: Target, run: Run) -> None:
     spec = target(KERNEL, PROFILE="torchao_0_18_floor")
     assert run("verify", spec)[0] == 0
@@ -117,6 +118,7 @@ def test_a_claimed_profile_is_the_default(target: Target, run: Run) -> None:
     assert run("verify", other, "--profile", "torchao_0_18_floor")[0] == 0
 
 
+@pytest.mark.sampled(3)
 def test_a_failure_names_the_byte_that_the_implementation_gives(target: Target, run: Run) -> None:
     """Blocks under byte 00 are halved by torchao, and by nobody else."""
     spec = target(LITERAL)
@@ -249,6 +251,7 @@ def test_what_the_profile_says_nothing_of_is_compared_with_the_policy(
     assert out.splitlines()[-1].endswith(verdict + "conforms under ocp")
 
 
+@pytest.mark.sampled(3)
 def test_float_types_that_the_profile_does_not_take_have_a_row_of_their_own(
     target: Target, run: Run
 ) -> None:
@@ -337,6 +340,7 @@ def test_profiles_and_policies_exclude_each_other(target: Target, run: Run) -> N
     assert err.endswith("got 'torchao_0_18_flor' (did you mean 'torchao_0_18_floor'?)\n")
 
 
+@pytest.mark.sampled(3)
 def test_known_divergences_from_a_profile(target: Target, run: Run, tmp_path: Path) -> None:
     spec, path = target(LITERAL, PROFILE="torchao_0_18_floor"), tmp_path / "known.json"
     assert run("verify", spec, "--write-xfail", path)[0] == 0
