@@ -32,7 +32,7 @@ KEPT = (
 
 
 def laid(array: NDArray[Any], memory: int) -> NDArray[Any]:
-    """A copy of an array (n,) or (rows, columns) that lies in memory as MEMORIES says.
+    """A copy of an array of one axis or more that lies in memory as MEMORIES says.
 
     >>> import numpy as np
     >>> array = np.arange(6, dtype=np.uint8).reshape(2, 3)
@@ -45,9 +45,17 @@ def laid(array: NDArray[Any], memory: int) -> NDArray[Any]:
         return at_offset(array, 1)
     bits = array.view(f"u{array.itemsize}")
     filler = int.from_bytes(bytes([_FILLER] * array.itemsize), "big")
-    matrix = strided(bits.reshape(-1, bits.shape[-1]), memory - 2, filler)
-    moved: NDArray[Any] = (matrix if array.ndim == 2 else matrix[0]).view(array.dtype)
-    return moved
+    moved = strided(bits if bits.ndim > 1 else bits[np.newaxis], memory - 2, filler)
+    found: NDArray[Any] = (moved if bits.ndim > 1 else moved[0]).view(array.dtype)
+    return found
+
+
+def _put(mine: object, new: object) -> object:
+    """An array with other numbers put in it; what is no array, or has another shape, is new."""
+    if isinstance(mine, np.ndarray) and isinstance(new, np.ndarray) and mine.shape == new.shape:
+        mine[...] = new
+        return mine
+    return new
 
 
 def results_kept(
@@ -62,7 +70,7 @@ def results_kept(
     Args:
         call: the target's function.
         one: makes arguments of a call, in arrays of their own.
-        other: makes arguments of the same shapes.
+        other: makes other arguments; arrays of another shape are given as they are.
 
     >>> list(results_kept(lambda x: x + 1, lambda: [np.array([1])], lambda: [np.array([5])]))
     [array([2]), array([6])]
@@ -73,10 +81,8 @@ def results_kept(
         yield held
         arguments = one()
         call(*arguments)
-        for mine, new in zip(arguments, other(), strict=True):
-            if isinstance(mine, np.ndarray):
-                mine[...] = new
-        yield call(*arguments)
+        given = [_put(mine, new) for mine, new in zip(arguments, other(), strict=True)]
+        yield call(*given)
     except BaseException as error:
         if not is_fault(error):
             raise
