@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.float32 import fl
 from mxref.cases.drawn_integers import beside_values
+from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
 from mxref.strategies.for_floats import patterns
 
 __all__ = ["integer_cases"]
@@ -34,8 +35,8 @@ def integer_cases(op: str, format: str) -> Cases:
     """The words of a case of an integer operation: one call that has an answer, or a NaN in it.
 
     Args:
-        op: `quantize_affine`, `dequantize_affine`, `pack_int4`, `unpack_int4`, `rescale` or
-            `grid_sample`.
+        op: `quantize_affine`, `dequantize_affine`, `pack_int4`, `unpack_int4`, `rescale`,
+            `grid_sample`, `linear_qcs8w` or `linear_qcs4w`.
         format: a format of its vectors.
 
     >>> from hypothesis import find, settings
@@ -49,6 +50,8 @@ def integer_cases(op: str, format: str) -> Cases:
         low, high = (-8, 7) if op == "pack_int4" else (0, 255)
         some = st.lists(st.integers(low, high), min_size=1, max_size=12)
         return st.builds(_rows_of(op), st.integers(1, 3) | _COUNTS, _COUNTS, some)
+    if op in WEIGHT_ONLY_OPERATIONS:
+        return _layer(op, format)
     return _rescale(format) if op == "rescale" else _grid_sample(format)
 
 
@@ -67,7 +70,7 @@ def _rows_of(op: str) -> Any:
 
 
 def _affine(op: str, format: str) -> Cases:
-    info, is_axis = np.iinfo(format.removesuffix("_axis")), format.endswith("_axis")
+    info, is_axis = np.iinfo(format.split("_")[0]), format.endswith("_axis")
     low, high = int(info.min), int(info.max)
     scales = st.lists(
         st.sampled_from(_SCALES) | st.integers(0x00800000, 0x7E7FFFFF), min_size=1, max_size=3
@@ -75,8 +78,8 @@ def _affine(op: str, format: str) -> Cases:
     codes = st.integers(low, high)
     zeros = st.lists(codes, min_size=1, max_size=3)
     anything: st.SearchStrategy[int | None] = st.none()
-    if op == "quantize_affine" and not is_axis:
-        # The vectors say nothing about NaN and huge numbers with several scales.
+    if op == "quantize_affine" and "_" not in format:
+        # The vectors say nothing about NaN and huge numbers with several or float64 scales.
         anything = anything | patterns("f32")
     items = st.lists(
         st.tuples(codes, st.integers(0, 1), st.integers(-2, 2), anything), min_size=1, max_size=8
@@ -116,6 +119,9 @@ def _affine(op: str, format: str) -> Cases:
             given = np.array([-1 if one[3] is None else one[3] for one in some], np.int64)
             given = np.resize(given, dims)
             values = np.where(given < 0, values, given)
+        if format.endswith("_scale64"):  # the pattern of a float32 number as float64, in two words
+            pattern = int(np.float64(scale.astype(np.uint32).view(np.float32)).view(np.int64))
+            scale = np.array([pattern >> 32, pattern & _MASK])
         parts = [np.array(first), *(np.ravel(one) for one in (scale, zero, values))]
         found: list[int] = (np.concatenate(parts) & _MASK).tolist()
         return found
@@ -160,6 +166,35 @@ def _rescale(format: str) -> Cases:
         ]
 
     return st.builds(build, *zeros, channels, some, _COUNTS, _SIDES)
+
+
+def _layer(op: str, format: str) -> Cases:
+    """Layers mostly of small integers, so that most sums are exact in every order."""
+    low, high = (-128, 127) if op == "linear_qcs8w" else (0, 255)
+    simple = st.integers(-20, 20).map(lambda n: int(np.float32(n).view(np.uint32)))
+    sides = _SIDES | st.sampled_from(_LARGE)
+    groups = st.integers(1, 5) if format.endswith("_groups") else st.just(1)
+
+    def build(
+        sizes: tuple[int, int, int, int], scales: list[int], w: list[int], x: list[int]
+    ) -> list[int]:
+        m, n, many, each = sizes
+        k = min(each, 1025) * many
+        n = min(n, max(1, 5000 // k))
+        m = min(m, max(1, 5000 // (k + n)))
+        size = k if op == "linear_qcs8w" else -(-k // 2)
+        counts = zip((scales, w, x), (n * many, n * size, m * k), strict=True)
+        return [m, n, k, many, *(word for one, count in counts for word in _filled(one, count))]
+
+    return st.builds(
+        build,
+        st.tuples(_SIDES, sides, groups, sides),
+        st.lists(
+            st.sampled_from(_SCALES) | st.integers(0x00800000, 0x7E7FFFFF), min_size=1, max_size=3
+        ),
+        st.lists(st.integers(low, high), min_size=1, max_size=9),
+        st.lists(simple | patterns("f32"), min_size=1, max_size=7),
+    )
 
 
 def _grid_sample(format: str) -> Cases:
