@@ -41,15 +41,11 @@ integers, ``(1, 1, 32)`` unless the target says otherwise: filled up with code 0
 bias (n,) or None, and ``linear_gradients(x, w, grad, block_format)`` the gradients of x, w and the
 bias from grad (s, r, n). Both are asked for one case at a time.
 
-Half of the tensors are not contiguous in memory. Blocks of NVFP4 have 16 elements: ``fp4_ue4m3`` is
-asked as the MX formats are, and of ``nvfp4`` the float32 scale of the tensor is the last argument.
-Both are asked for only where ``FORMATS`` names them.
-
 Integer operations are asked for one call a case; dtypes are NumPy's:
 
-=====================  ==================================================  ========================
+=====================  ==================================================  =========================
 function               arguments                                           returns
-=====================  ==================================================  ========================
+=====================  ==================================================  =========================
 ``quantize_affine``    float32 values, scale, zero point, quant_min,       codes of the dtype, in
                        quant_max, dtype, axis                              the values' shape
 ``dequantize_affine``  codes, scale, zero point, quant_min, quant_max,     float32 of their shape
@@ -61,12 +57,21 @@ function               arguments                                           retur
                        dtype, bits of the multipliers
 ``grid_sample``        codes (c, h, w), int16 grid (r, s, 2) with x        codes (c, r, s)
                        first, align_corners, padding, zero point
-=====================  ==================================================  ========================
+``linear_qcs8w``       float32 x (m, k), int8 w (n, k), float32 scales     float32 (m, n)
+                       (n,); (n, g) in the format ``int8_groups``
+``linear_qcs4w``       float32 x (m, k), uint8 w (n, ceil(k / 2)),         float32 (m, n)
+                       float32 scales (n,); (n, g) in ``int4_groups``
+=====================  ==================================================  =========================
 
 Scale and zero point are a float and an int, and the axis is None; or arrays, of one axis with a
 number for each index along ``axis``, or of three with one for each group along it. These
 operations have choices of their own: a target is right if one policy gives all of its answers, and
-need not say which.
+need not say which. Of ``linear_qcs8w`` and ``linear_qcs4w`` it is right, too, if all are inside the
+bounds of float32 sums.
+
+Half of the tensors are not contiguous in memory. Blocks of NVFP4 have 16 elements: ``fp4_ue4m3`` is
+asked as the MX formats are, and of ``nvfp4`` the float32 scale of the tensor is the last argument.
+Both are asked for only where ``FORMATS`` names them.
 
 ``FILE.py:NAME`` and ``package.module:NAME`` name an attribute that has the functions and claims: an
 object, a class or a namespace, so that one file may have several targets.
@@ -94,8 +99,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
+from mxref.cases import integer_words
 from mxref.cases.records import VectorFile
-from mxref.cases.words import INTEGER_OPERATIONS, OPERATIONS
+from mxref.cases.words import OPERATIONS
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     E8M0,
@@ -123,7 +129,8 @@ __all__ = [
     "target_of",
 ]
 
-_FORMATS = {**ELEMENT_FORMATS, **SCALE_FORMATS, **BLOCK_FORMATS}
+_INTEGERS = {name: op for op, names in integer_words.FORMATS.items() for name in names}
+_FORMATS = {**_INTEGERS, **ELEMENT_FORMATS, **SCALE_FORMATS, **BLOCK_FORMATS}
 #: What a target may claim, formats beside those of the standard included.
 CLAIMS: Mapping[str, Mapping[str, object]] = {
     "FORMATS": {**_FORMATS, **OTHER_BLOCK_FORMATS},
@@ -180,8 +187,6 @@ class PythonTarget:
 
     def covers(self, op: str, format: str, float: str) -> bool:
         """Whether the target covers an operation, format and float type."""
-        if op in INTEGER_OPERATIONS:
-            return op in self.operations
         has = op in self.operations and claims_cover(self.formats, self.floats, format, float)
         return has and float in getattr(self.operations[op], "floats", (float,))
 
@@ -314,5 +319,6 @@ def claims_cover(
     formats: Collection[str], floats: Collection[str], format: str, float: str
 ) -> bool:
     """Whether a format, or a pair of them, and a float type are claimed; scales have one format."""
-    has_format = format == E8M0.name or all(one in formats for one in format.split("-"))
+    has_format = format == E8M0.name or format in formats
+    has_format = has_format or all(one in formats for one in format.split("-"))
     return has_format and (float in floats or float not in LAYOUTS)  # or the name of a layout
