@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 from mxref.bits.float32 import fl
 from mxref.cases.draws import Draws, Ints, Words
 from mxref.cases.records import padded
+from mxref.cases.words import INTEGER_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 
 __all__ = ["INTEGER_QUESTIONS", "beside_values", "drawn_integers", "scale_words"]
 
 #: Questions of each operation and format; each is a call.
-INTEGER_QUESTIONS = dict.fromkeys(
-    ("quantize_affine", "dequantize_affine", "pack_int4", "unpack_int4", "rescale", "grid_sample"),
-    1 << 7,
-)
+INTEGER_QUESTIONS = dict.fromkeys(INTEGER_OPERATIONS, 1 << 7)
 #: Values of a call.
 _VALUES = 96
 _MASK = 0xFFFFFFFF
@@ -38,6 +36,8 @@ def drawn_integers(op: str, format: str, count: int, draws: Draws) -> Words:
         rows = _int4(op, count, draws)
     elif op == "rescale":
         rows = _rescale(format, count, draws)
+    elif op in WEIGHT_ONLY_OPERATIONS:
+        rows = _layers(op, format, count, draws)
     else:
         rows = _grid_sample(format, count, draws)
     return padded([(row & _MASK).astype(np.uint64) for row in rows])
@@ -107,7 +107,7 @@ def _numbers(
     """Patterns of float32 numbers at midpoints and at ends; if `far`, any at all.
 
     The vectors decide what a target makes of NaN in the whole range of a dtype, and of numbers that
-    no integer holds where there is one scale: elsewhere its choice is not known.
+    no integer holds where there is one float32 scale: elsewhere its choice is not known.
     """
     dims = scales.shape or (_VALUES,)
     scale = scales.astype(np.uint32).view(np.float32).astype(np.float64)
@@ -184,6 +184,35 @@ def _inputs(
     )
     ends = np.where(draws.one_in((count,), 2), low, high)
     return np.clip(np.where(draws.one_in((count,), 8), ends, near), low, high)
+
+
+def _layers(op: str, format: str, count: int, draws: Draws) -> Iterator[Ints]:
+    """Small layers: half of them exact in every order, others of any numbers or that cancel."""
+    for i in range(count):
+        m, n, groups = (int(draws.between(1, most)) for most in (3, 4, 5))
+        groups = groups if format.endswith("_groups") else 1
+        k = groups * int(draws.between(1, 40 // groups))
+        scales, x = draws.between(1, 240, (n, groups)) << 23, draws.below((m, k), 1 << 32)
+        scales |= draws.below((n, groups), 1 << 23)
+        if i % 2 == 0:  # units from 2**-149 to 2**103: the ends of float32 and all between
+            unit, scale = int(draws.between(-80, 60)), int(draws.between(-69, 40))
+            integers = draws.between(-15, 15, (m, k)) << draws.between(0, 3, (m, k))
+            x = np.ldexp(integers.astype(np.float64), unit).astype(np.float32).view(np.int32)
+            scales = draws.between(0, 3, (n, groups)) + scale + 127 << 23
+        elif i % 4 == 1:
+            x = (x & ~(0xFF << 23)) | draws.between(120, 130, (m, k)) << 23
+            scales = (scales & 0x7FFFFF) | draws.between(110, 126, (n, groups)) << 23
+            x[:, 1::2] = np.where(
+                draws.one_in((m, k // 2), 2), x[:, : k - 1 : 2] ^ 1 << 31, x[:, 1::2]
+            )
+        elif i % 16 != 3:  # without infinities and NaN
+            x = np.where(x & 0x7F800000 == 0x7F800000, x ^ 1 << 30, x)
+        if op == "linear_qcs8w":
+            w = draws.between(-128, 127, (n, k))
+            w = np.where(draws.one_in((n, k), 8), (-128, 127, 1, 0)[i // 2 % 4], w)
+        else:
+            w = draws.between(0, 255, (n, -(-k // 2)))
+        yield np.concatenate([[m, n, k, groups], *map(np.ravel, (scales, w, x))])
 
 
 def _grid_sample(format: str, count: int, draws: Draws) -> Iterator[Ints]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.float32 import fl
 from mxref.cases.drawn_integers import beside_values, scale_words
+from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
 from mxref.strategies.for_floats import patterns
 
 __all__ = ["integer_cases"]
@@ -34,8 +35,8 @@ def integer_cases(op: str, format: str) -> Cases:
     """The words of a case of an integer operation: one call that has an answer, or a NaN in it.
 
     Args:
-        op: `quantize_affine`, `dequantize_affine`, `pack_int4`, `unpack_int4`, `rescale` or
-            `grid_sample`.
+        op: `quantize_affine`, `dequantize_affine`, `pack_int4`, `unpack_int4`, `rescale`,
+            `grid_sample`, `linear_qcs8w` or `linear_qcs4w`.
         format: a format of its vectors.
 
     >>> from hypothesis import find, settings
@@ -49,6 +50,8 @@ def integer_cases(op: str, format: str) -> Cases:
         low, high = (-8, 7) if op == "pack_int4" else (0, 255)
         some = st.lists(st.integers(low, high), min_size=1, max_size=12)
         return st.builds(_rows_of(op), st.integers(1, 3) | _COUNTS, _COUNTS, some)
+    if op in WEIGHT_ONLY_OPERATIONS:
+        return _layer(op, format)
     return _rescale(format) if op == "rescale" else _grid_sample(format)
 
 
@@ -163,6 +166,35 @@ def _rescale(format: str) -> Cases:
         ]
 
     return st.builds(build, *zeros, channels, some, _COUNTS, _SIDES)
+
+
+def _layer(op: str, format: str) -> Cases:
+    """Layers mostly of small integers, so that most sums are exact in every order."""
+    low, high = (-128, 127) if op == "linear_qcs8w" else (0, 255)
+    simple = st.integers(-20, 20).map(lambda n: int(np.float32(n).view(np.uint32)))
+    sides = _SIDES | st.sampled_from(_LARGE)
+    groups = st.integers(1, 5) if format.endswith("_groups") else st.just(1)
+
+    def build(
+        sizes: tuple[int, int, int, int], scales: list[int], w: list[int], x: list[int]
+    ) -> list[int]:
+        m, n, many, each = sizes
+        k = min(each, 1025) * many
+        n = min(n, max(1, 5000 // k))
+        m = min(m, max(1, 5000 // (k + n)))
+        size = k if op == "linear_qcs8w" else -(-k // 2)
+        counts = zip((scales, w, x), (n * many, n * size, m * k), strict=True)
+        return [m, n, k, many, *(word for one, count in counts for word in _filled(one, count))]
+
+    return st.builds(
+        build,
+        st.tuples(_SIDES, sides, groups, sides),
+        st.lists(
+            st.sampled_from(_SCALES) | st.integers(0x00800000, 0x7E7FFFFF), min_size=1, max_size=3
+        ),
+        st.lists(st.integers(low, high), min_size=1, max_size=9),
+        st.lists(simple | patterns("f32"), min_size=1, max_size=7),
+    )
 
 
 def _grid_sample(format: str) -> Cases:

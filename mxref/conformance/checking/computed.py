@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 
 from mxref.cases.answers import AnyPolicy, exact_answers, fast_answers
 from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
-from mxref.cases.words import INTEGER_OPERATIONS, LAYER_OPERATIONS, PRODUCT_OPERATIONS
+from mxref.cases.words import (
+    INTEGER_OPERATIONS,
+    LAYER_OPERATIONS,
+    PRODUCT_OPERATIONS,
+    WEIGHT_ONLY_OPERATIONS,
+)
 from mxref.conformance.compare.compare import (
     Failure,
     Outcome,
@@ -19,7 +24,8 @@ from mxref.conformance.compare.compare import (
     judged,
     same_answers,
 )
-from mxref.conformance.compare.product_intervals import layers_inside, tolerated
+from mxref.conformance.compare.integer_policies import nibbles_of
+from mxref.conformance.compare.product_intervals import layers_inside, sums_inside, tolerated
 from mxref.conformance.verdict.row import kind_of, listed_as
 from mxref.golden.reasons import reason
 from mxref.policy.policy import Policy
@@ -97,6 +103,10 @@ def compare_computed(
             open_to = np.flatnonzero(~same)
             words_given = asked.words[open_to]
             same[open_to] = layers_inside(file, words[open_to], words_given, policy, "any")
+        if like.op in WEIGHT_ONLY_OPERATIONS and isinstance(policy, str):
+            open_to = np.flatnonzero(~same)
+            nibbles = nibbles_of(file, policy)
+            same[open_to] = sums_inside(file, words[open_to], asked.words[open_to], nibbles)
         same[[*asked.errors]] = False
         same[[i for i in asked.errors if i in right.errors]] = True
         total, wrong = total + len(words), wrong + int((~same).sum())

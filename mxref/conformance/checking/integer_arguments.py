@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from mxref.cases.drawn_integers import beside_values
 from mxref.cases.draws import Draws
 from mxref.cases.integer_words import Question as Asked
+from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
 
 __all__ = ["drawn_call"]
 
@@ -23,7 +25,8 @@ def drawn_call(op: str, format: str, sizes: tuple[int, ...], draw: int) -> Asked
         op: the operation.
         format: the format.
         sizes: (n,) values; scales along the axis, values for each, and the two other axes; rows and
-            codes or channels; or channels, height and width of an image and of the samples.
+            codes or channels; channels, height and width of an image and of the samples; or rows of
+            x and of w, and columns, or groups and the columns of one.
         draw: the number of the set of random words.
 
     >>> drawn_call("unpack_int4", "int4", (5, 3), 0).shape
@@ -36,6 +39,8 @@ def drawn_call(op: str, format: str, sizes: tuple[int, ...], draw: int) -> Asked
         return _int4(op, sizes, draws)
     if op == "rescale":
         return _rescale(format, sizes, draws)
+    if op in WEIGHT_ONLY_OPERATIONS:
+        return _layer(op, format, sizes, draws)
     return _grid_sample(format, sizes, draws)
 
 
@@ -59,6 +64,8 @@ def _affine(op: str, format: str, sizes: tuple[int, ...], draws: Draws, draw: in
     zeros: Any = draws.between(max(low, -reach), reach, shape)
     if axis is None:
         scales, zeros = float(scales), int(zeros)
+        if format.endswith("_scale64"):  # of which float32 does not hold all bits
+            scales *= 1 + int(draws.between(1, 1 << 20)) * 2.0**-45
         scale, zero = scales, zeros
     else:
         scale, zero = (
@@ -104,6 +111,21 @@ def _rescale(format: str, sizes: tuple[int, ...], draws: Draws) -> Asked:
     ]  # fmt: skip
     arguments = (q, multiplier.astype(np.int32), shift.astype(np.int8), *zeros, target, bits)
     return Asked(arguments, target, sizes, 0)
+
+
+def _layer(op: str, format: str, sizes: tuple[int, ...], draws: Draws) -> Asked:
+    """Small integers and powers of two, of which no order of additions rounds a sum."""
+    m, n, *rest = sizes
+    k = math.prod(rest)
+    integers = draws.between(-12, 12, (m, k)) << draws.between(0, 1, (m, k))
+    x = np.ldexp(integers.astype(np.float32), int(draws.between(-20, 20)))
+    groups = (n, rest[0]) if format.endswith("_groups") else (n,)
+    scales = np.ldexp(np.float32(1), draws.between(0, 2, groups) + int(draws.between(-9, 0)))
+    if op == "linear_qcs8w":
+        w: NDArray[Any] = draws.between(-128, 127, (n, k)).astype(np.int8)
+    else:
+        w = draws.between(0, 255, (n, -(-k // 2))).astype(np.uint8)
+    return Asked((x, w, scales.astype(np.float32)), np.dtype(np.float32), (m, n), 0)
 
 
 def _grid_sample(format: str, sizes: tuple[int, ...], draws: Draws) -> Asked:

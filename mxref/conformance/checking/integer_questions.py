@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.bits.floats import F32
 from mxref.cases.drawn_integers import beside_values
 from mxref.cases.integer_answers import fast_result, parsed_choices
 from mxref.cases.integer_words import Question as Asked
+from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
 from mxref.conformance.checking.batches import LARGE, SMALL, TELLING
 from mxref.conformance.checking.integer_arguments import drawn_call
 from mxref.conformance.checking.memory import MEMORIES
@@ -31,6 +33,8 @@ _UNITS = {
     "int4": ("rows", "codes in a row"),
     "rescale": ("rows", "channels"),
     "grid_sample": ("channels", "pixels down", "pixels across", "points down", "points across"),
+    "layer": ("rows", "outputs", "columns"),
+    "layer_groups": ("rows", "outputs", "groups", "columns in a group"),
 }
 #: Numbers of scales, channels, pixels and points: around powers of two, and others.
 _COUNTS = (
@@ -49,6 +53,11 @@ _MORE: dict[str, tuple[tuple[int, ...], ...]] = {
         (1, 64, 64, 32, 32), (3, 33, 65, 17, 31), (4, 128, 128, 64, 64), (1, 300, 257, 3, 3),
         (2, 5, 7, 257, 255),
     ),
+    "layer": (
+        (3, 5, 511), (2, 3, 1025), (7, 65, 333), (33, 129, 65), (300, 3, 31), (1, 1025, 7),
+        (64, 64, 256),
+    ),
+    "layer_groups": ((3, 5, 7, 73), (2, 3, 8, 128), (7, 65, 9, 33), (33, 129, 2, 32)),
 }  # fmt: skip
 #: The sizes of calls without a value.
 _EMPTY = {
@@ -57,6 +66,8 @@ _EMPTY = {
     "int4": (0, 3),
     "rescale": (0, 3),
     "grid_sample": (2, 3, 3, 0, 0),
+    "layer": (0, 3, 5),
+    "layer_groups": (0, 3, 2, 5),
 }
 #: The elements of calls in other memory; calls of at most so many are asked with two draws.
 _MOVED, _TWICE = (33, 64, 260), 5_000
@@ -91,6 +102,8 @@ class IntegerSubject:
         """What sizes a call has."""
         if self.op.endswith("_affine"):
             return "axis" if self.format.endswith("_axis") else "values"
+        if self.op in WEIGHT_ONLY_OPERATIONS:
+            return "layer_groups" if self.format.endswith("_groups") else "layer"
         return "int4" if self.op.endswith("_int4") else self.op
 
     def questions(
@@ -131,7 +144,10 @@ def _sizes(kind: str, *, all: bool) -> Iterator[tuple[int, ...]]:
 
 
 def _elements(kind: str, sizes: tuple[int, ...]) -> int:
-    """The number of values, codes, or pixels and samples, of a call."""
+    """The number of values, codes, pixels and samples, or numbers of a layer, of a call."""
+    if kind.startswith("layer"):
+        m, n, *rest = sizes
+        return m * n + (m + n) * math.prod(rest)
     if kind != "grid_sample":
         return math.prod(sizes)
     channels, *rest = sizes
@@ -184,7 +200,7 @@ class IntegerQuestion:
 
     @property
     def elements(self) -> int:
-        """The number of values, codes, or pixels and samples."""
+        """The number of values, codes, pixels and samples, or numbers of a layer."""
         return _elements(self.subject.kind, self.sizes)
 
     @property
@@ -199,7 +215,9 @@ class IntegerQuestion:
             found |= {"samples": self.sizes[0] * self.sizes[3] * self.sizes[4]}
             _, _, align, padding, _ = self.arguments
             found |= {"align": f"align_corners={align}", "padding": f"padding {padding}"}
-        elif kind != "values":
+        elif kind == "layer_groups":
+            found["columns"] = math.prod(self.sizes[2:])
+        elif kind not in ("values", "layer"):
             found["values" if kind == "rescale" else "codes"] = math.prod(self.sizes)
         return found
 
@@ -209,8 +227,11 @@ class IntegerQuestion:
         return "values" if self._by_values else ""
 
     def words(self, result: object) -> NDArray[np.uint64]:
-        """A result as words."""
-        return result_words(result, self.asked).astype(np.uint64)
+        """A result as words; sums that are -0 count as +0, as in the vectors."""
+        found = result_words(result, self.asked).astype(np.uint64)
+        if self.subject.op in WEIGHT_ONLY_OPERATIONS:
+            found[found == F32.sign_bit] = 0
+        return found
 
     def difference(self, got: NDArray[np.uint64]) -> str:
         """The first wrong word, with the value and the parameters that it comes from."""
@@ -247,7 +268,8 @@ class IntegerQuestion:
 
     def telling(self, most: int) -> Iterator[IntegerQuestion]:
         """Calls of more sizes, where one size is all that a call has, and rows of them."""
-        for place in {"values": (0,), "rescale": (0, 1), "int4": (1,)}.get(self.subject.kind, ()):
+        places = {"values": (0,), "rescale": (0, 1), "int4": (1,), "layer": (1, 2)}
+        for place in places.get(self.subject.kind, ()):
             for count in TELLING:
                 sizes = [3] * len(self.sizes)
                 sizes[place] = count

@@ -50,6 +50,14 @@ def laid(array: NDArray[Any], memory: int) -> NDArray[Any]:
     return found
 
 
+def _put(mine: object, new: object) -> object:
+    """An array with other numbers put in it; what is no array, or has another shape, is new."""
+    if isinstance(mine, np.ndarray) and isinstance(new, np.ndarray) and mine.shape == new.shape:
+        mine[...] = new
+        return mine
+    return new
+
+
 def results_kept(
     call: Callable[..., object],
     one: Callable[[], Sequence[Any]],
@@ -62,7 +70,7 @@ def results_kept(
     Args:
         call: the target's function.
         one: makes arguments of a call, in arrays of their own.
-        other: makes arguments of the same shapes.
+        other: makes other arguments; arrays of another shape are given as they are.
 
     >>> list(results_kept(lambda x: x + 1, lambda: [np.array([1])], lambda: [np.array([5])]))
     [array([2]), array([6])]
@@ -73,15 +81,8 @@ def results_kept(
         yield held
         arguments = one()
         call(*arguments)
-        yield call(*map(_overwritten, arguments, other()))
+        given = [_put(mine, new) for mine, new in zip(arguments, other(), strict=True)]
+        yield call(*given)
     except BaseException as error:
         if not is_fault(error):
             raise
-
-
-def _overwritten(mine: Any, new: Any) -> Any:
-    """An array with the numbers of another one; what is no array is replaced."""
-    if not isinstance(mine, np.ndarray):
-        return new
-    mine[...] = new
-    return mine

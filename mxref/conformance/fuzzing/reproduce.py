@@ -261,6 +261,8 @@ _ARRAYS = {
     "unpack_int4": ("packed",),
     "rescale": ("q", "multiplier", "shift"),
     "grid_sample": ("image", "grid"),
+    "linear_qcs8w": ("x", "w", "scales"),
+    "linear_qcs4w": ("x", "packed", "scales"),
 }
 _DTYPES = {
     "f64": "np.float64",

@@ -12,14 +12,18 @@ from mxref.bits.floats import F32
 from mxref.cases.integer_answers import fast_integer, first_policy
 from mxref.cases.integer_words import Affine, affine, signed
 from mxref.cases.records import padded, stripped
+from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
 
 __all__ = ["smaller_cases"]
 
 Words = NDArray[np.uint64]
 Case = tuple[int, ...]
+Ints = NDArray[np.int64]
 
 _MASK = 0xFFFFFFFF
 _ONE = 0x3F800000
+#: The high word of 1.0 in float64.
+_ONE64 = 0x3FF00000
 #: Largest distance of tried exponents from 0; and how many values, and other numbers, are tried.
 _REACH, _MOST, _NUMBERS = 8, 128, 60
 #: The smallest and the largest scale that is tried.
@@ -40,6 +44,8 @@ def smaller_cases(op: str, format: str, row: Words) -> Words:
         found = _int4(op, words)
     elif op == "rescale":
         found = _rescale(words)
+    elif op in WEIGHT_ONLY_OPERATIONS:
+        found = _layer(op, words)
     else:
         found = _grid_sample(words)
     legal = [one for one in dict.fromkeys(found) if one != words]
@@ -85,7 +91,11 @@ def _affine(op: str, format: str, words: Case) -> Iterator[Case]:
             yield (*words[: case.places], *case.values[some])
         elif some.stop - some.start == 1:
             yield _alone(case, some.start)
-    if len(case.values) == 1:
+    if len(case.values) == 1 and format.endswith("_scale64"):
+        yield from _replaced(words, [2], [_ONE64] if words[2:4] != (_ONE64, 0) else [])
+        yield from _replaced(words, [3])
+        yield from _replaced(words, [5], _simpler(words[5]))
+    elif len(case.values) == 1:
         places = range(case.places - 2, case.places + 1)
         scale, zero, value = (words[place] for place in places)
         scales = [one for one in _simpler(scale) if _SCALES[0] <= one <= _SCALES[1]]
@@ -157,6 +167,50 @@ def _rescale(words: Case) -> Iterator[Case]:
         yield from _replaced(words, [3], [1 << 30, 1 << 14] if words[3] & words[3] - 1 else [])
         yield from _replaced(words, [4], list(_nearer(words[4], 14 if words[3] >> 15 == 0 else 30)))
         yield from _replaced(words, [first], list(_nearer(words[first])))
+
+
+def _layer(op: str, words: Case) -> Iterator[Case]:
+    """Fewer rows, outputs, groups and columns; scales of 1 and simple numbers.
+
+    Bytes of two codes stay whole, whatever their order: columns are left out in pairs.
+    """
+    m, n, k, groups = words[:4]
+    pair = 2 if op == "linear_qcs4w" else 1
+    size = -(-k // pair)
+    array = np.array(words[4:], np.int64)
+    scales = array[: n * groups].reshape(n, groups)
+    w = array[n * groups :][: n * size].reshape(n, size)
+    x = array[n * (groups + size) :].reshape(m, k)
+
+    def case(scales: Ints, w: Ints, x: Ints) -> Case:
+        sizes = (*x.shape[:1], *w.shape[:1], x.shape[1], scales.shape[1])
+        return (*sizes, *(word for part in (scales, w, x) for word in part.reshape(-1).tolist()))
+
+    yield from (case(scales, w, x[some]) for some in _fewer(m))
+    yield from (case(scales[some], w[some], x) for some in _fewer(n))
+    each = k // groups
+    if groups == 1:
+        for some in _fewer(size):
+            yield case(scales, w[:, some], x[:, pair * some.start : pair * some.stop])
+        if k > 1:
+            yield case(scales, w[:, : -(-(k - 1) // pair)], x[:, :-1])
+    else:
+        yield case(scales[:, :1], w, x)
+        if each % pair == 0:
+            for some in _fewer(groups):
+                low, high = each * some.start, each * some.stop
+                yield case(scales[:, some], w[:, low // pair : high // pair], x[:, low:high])
+    places = range(4, 4 + scales.size)
+    for place in places:
+        finite = [one for one in _simpler(words[place]) if _SCALES[0] <= one <= _SCALES[1]]
+        yield from _replaced(words, [place], finite if n * groups == 1 else [_ONE])
+    for place in range(places.stop, places.stop + min(w.size, _MOST)):
+        code = words[place]
+        simple = [0x88, code & 0xF0 | 8, code & 0x0F | 0x80] if pair == 2 else [0, *_nearer(code)]
+        yield from _replaced(words, [place], simple)
+    first = places.stop + w.size
+    for place in range(first, first + min(x.size, _MOST)):
+        yield from _replaced(words, [place], _simpler(words[place]) if x.size == 1 else [0, _ONE])
 
 
 def _grid_sample(words: Case) -> Iterator[Case]:

@@ -13,9 +13,15 @@ from numpy.typing import NDArray
 
 from mxref.cases.answers import AnyPolicy
 from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
-from mxref.cases.words import DOT_OPERATIONS, LAYER_OPERATIONS
+from mxref.cases.words import DOT_OPERATIONS, LAYER_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 from mxref.conformance.compare.compare import Failure, fast_right_answers, same_answers
-from mxref.conformance.compare.product_intervals import inside, layers_inside, tolerated
+from mxref.conformance.compare.integer_policies import nibbles_of
+from mxref.conformance.compare.product_intervals import (
+    inside,
+    layers_inside,
+    sums_inside,
+    tolerated,
+)
 from mxref.conformance.fuzzing.counterexample import Answer, Changed
 from mxref.conformance.fuzzing.fuzz_call import Call
 from mxref.conformance.fuzzing.input_words import Question
@@ -170,6 +176,9 @@ class Trial:
         if file.op in LAYER_OPERATIONS and tolerated(self.policy):
             some = np.flatnonzero(wrong)
             wrong[some] = ~layers_inside(file, rows[order][some], words[some], self.policy, "any")
+        if file.op in WEIGHT_ONLY_OPERATIONS and isinstance(self.policy, str):
+            some, nibbles = np.flatnonzero(wrong), nibbles_of(file, self.policy)
+            wrong[some] = ~sums_inside(file, rows[order][some], words[some], nibbles)
         raised = [*answers.errors]
         wrong[raised] = True
         wrong[[place for place in raised if order[place] in own.errors]] = False

@@ -57,6 +57,8 @@ RIGHT: dict[str, Function] = {
     "unpack_int4": integer.unpack_int4,
     "rescale": rescale,
     "grid_sample": grid_sample,
+    "linear_qcs8w": integer.linear_qcs8w,
+    "linear_qcs4w": integer.linear_qcs4w,
 }
 
 
@@ -149,6 +151,27 @@ WRONG_IN_SOME_SIZES: dict[str, tuple[str, str, Callable[..., Any], str]] = {
         "grid_sample", "uint8", lambda r, *_: (np.arange(len(r)) >= 4)[:, None, None],
         "5 channels and more",
     ),
+    "outputs from the 65th on": (
+        "linear_qcs8w", "int8", lambda r, *_: columns(r) >= 64,
+        "wrong only in calls with 65 outputs and more (",
+    ),
+    "more than 256 columns": (
+        "linear_qcs4w", "int4", lambda r, x, *_: x.shape[1] > 256,
+        "wrong only in calls with 257 columns and more (",
+    ),
+    "an odd number of columns beyond 32": (
+        "linear_qcs4w", "int4", lambda r, x, *_: x.shape[1] > 32 and x.shape[1] % 2 == 1,
+        "a number of columns that is no multiple of 2",
+    ),
+    "the last output of more than 40": (
+        "linear_qcs8w", "int8_groups",
+        lambda r, *_: (columns(r) == r.shape[1] - 1) & (r.shape[1] > 40),
+        " outputs and more (",
+    ),
+    "groups of more than 32": (
+        "linear_qcs4w", "int4_groups", lambda r, x, w, s: x.shape[1] // s.shape[1] > 32,
+        "wrong only in calls with 33 columns in a group and more (",
+    ),
 }  # fmt: skip
 
 
@@ -159,6 +182,22 @@ def test_a_fault_of_some_sizes(name: str) -> None:
     kind, text = found(op, format, wrong_where(op, wrong))
     assert kind == "size"
     assert said in text
+
+
+def test_layers_that_add_in_another_order_pass() -> None:
+    def backwards(x: Array, w: Array, scales: Array) -> Array:
+        turned = scales.reshape(len(w), -1)[:, ::-1]
+        return integer.linear_qcs8w(x[:, ::-1], w[:, ::-1], turned, "offset")
+
+    report = report_of("linear_qcs8w", "int8_groups", backwards, Extent(elements=9000))
+    assert report.passed
+    assert (report.uses, report.scope.searched) == ((), 128)
+
+    def nearly(x: Array, w: Array, scales: Array) -> Array:
+        result = backwards(x, w, scales)
+        return result * np.float32(1 + (x.shape[1] > 33) * 2.0**-17)
+
+    assert report_of("linear_qcs8w", "int8_groups", nearly, SIZES).uses[0].kind == "size"
 
 
 def test_an_exception_in_some_sizes() -> None:
@@ -196,7 +235,7 @@ def test_an_answer_kept_by_the_address_of_an_array() -> None:
 
     kind, text = found("unpack_int4", "int4", function)
     assert kind == "state"
-    assert "an array changed in place" in text
+    assert "an array changed in place gives the answers to what it was before" in text
 
 
 def test_parameters_kept_from_the_first_call_of_a_size() -> None:
@@ -208,6 +247,19 @@ def test_parameters_kept_from_the_first_call_of_a_size() -> None:
         return rescale(q, m, s, *rest)
 
     kind, text = found("rescale", "int16-int8", function)
+    assert kind == "state"
+    assert "right in the first call of each size, wrong in later ones" in text
+
+
+def test_scales_kept_from_the_first_layer_of_a_size() -> None:
+    kept: dict[Any, Any] = {}
+
+    def function(x: Any, w: Any, scales: Any) -> Array:
+        if w.size > 400:
+            scales = kept.setdefault(w.shape, scales.copy())
+        return integer.linear_qcs8w(x, w, scales)
+
+    kind, text = found("linear_qcs8w", "int8", function)
     assert kind == "state"
     assert "right in the first call of each size, wrong in later ones" in text
 
@@ -237,6 +289,10 @@ def test_every_other_call_is_wrong() -> None:
         (
             "grid_sample", "uint8", lambda a: a.flags.f_contiguous and not a.flags.c_contiguous,
             "arrays with columns first in memory",
+        ),
+        (
+            "linear_qcs4w", "int4", lambda a: not a.flags.c_contiguous,
+            "arrays with gaps in memory",
         ),
     ],
 )  # fmt: skip
@@ -351,6 +407,16 @@ FAULTS_OF_VALUES: dict[str, tuple[str, str, Function]] = {
         "int8",
         wrong_where("grid_sample", lambda r, q, *_: (q.shape[1] % 2 == 1) & (q.shape[1] > 4)),
     ),
+    "four groups": (
+        "linear_qcs8w",
+        "int8_groups",
+        wrong_where("linear_qcs8w", lambda r, x, w, s: s.shape[1] == 4),
+    ),
+    "rows of 19 bytes": (
+        "linear_qcs4w",
+        "int4",
+        wrong_where("linear_qcs4w", lambda r, x, w, s: w.shape[1] == 19),
+    ),
 }
 
 
@@ -384,7 +450,9 @@ def test_the_search_judges_by_the_policy_of_the_target() -> None:
     assert report.rows[0].policy == "scaling=divide+zero_point=before"
 
 
-@pytest.mark.parametrize("op", ["quantize_affine", "rescale", "grid_sample"])
+@pytest.mark.parametrize(
+    "op", ["quantize_affine", "rescale", "grid_sample", "linear_qcs8w", "linear_qcs4w"]
+)
 @pytest.mark.sampled(3)
 def test_both_references_answer_the_search(op: str) -> None:
     for format in FORMATS[op]:

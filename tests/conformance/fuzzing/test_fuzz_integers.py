@@ -88,6 +88,42 @@ def test_a_shift() -> None:
     assert words[4] > 40
 
 
+def backwards(x: Any, packed: Any, scales: Any) -> Array:
+    """Float32 sums from the last column to the first, of codes whose low nibble is first."""
+    codes = integer.unpack_int4(packed, x.shape[1], "low_first")
+    turned = scales.reshape(len(packed), -1)[:, ::-1]
+    return integer.linear_qcs8w(x[:, ::-1], codes[:, ::-1], turned, "dequantize")
+
+
+def test_sums_in_another_order_are_right() -> None:
+    for format in ("int4", "int4_groups"):
+        (row,) = rows_of(format, 25, linear_qcs4w=backwards)
+        assert (row.found, row.policy) == (None, "nibbles=low_first")
+
+
+@pytest.mark.sampled(2)
+def test_an_output_of_a_layer() -> None:
+    def wrong(x: Any, packed: Any, scales: Any) -> Array:
+        result = backwards(x, packed, scales)
+        result[:, 16:] += 1
+        return result
+
+    one = found("int4", linear_qcs4w=wrong)
+    words = stripped(one.inputs[0])
+    assert words[:4] == (1, 17, 1, 1)
+    assert set(words[21:]) <= {0x88, 0}
+    assert one.text.startswith("row 0, column 16: want ")
+
+
+def test_a_code_of_a_group() -> None:
+    def wrong(x: Any, w: Any, scales: Any) -> Array:
+        return integer.linear_qcs8w(x, np.where(w == 100, 99, w), scales)
+
+    one = found("int8_groups", 60, linear_qcs8w=wrong)
+    assert stripped(one.inputs[0])[:4] == (1, 1, 1, 1)
+    assert stripped(one.inputs[0])[5] == 100
+
+
 def test_a_right_target_and_its_policy() -> None:
     (row,) = rows_of("int8_axis", quantize_affine=quantize)
     assert (row.found, row.policy) == (None, "scaling=divide")
