@@ -38,7 +38,7 @@ TRUE = {
     "w10": "more than 33,024 outputs",
     "w12": "a number of summed elements that is no multiple of 128",
     "w13": "a number of summed elements that is no multiple of 128",
-    "w14": "more than 128 summed elements",
+    "w14": "scales the last block of a tile of 128 as the next tile",
     "w16": "more than 480 summed elements",
     "w19": "more than 1,024 summed elements",
     "w31": "squares_0_1_2: 2 products of magnitudes to 4, want 41000000",
