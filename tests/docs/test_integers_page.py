@@ -32,4 +32,5 @@ def test_the_output_of_verify() -> None:
     done = run(sys.executable, "-m", "mxref", *words, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     said = done.stdout.splitlines()
-    assert [line for line in said if not line.startswith("not covered: ")] == want
+    other = ("not covered: ", "asked: ", "note: ")  # how much is asked depends on the machine
+    assert [line for line in said if not line.startswith(other)] == want
