@@ -32,5 +32,5 @@ def test_the_output_of_verify() -> None:
     done = run(sys.executable, "-m", "mxref", *words, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     said = done.stdout.splitlines()
-    beside = ("not covered: ", "asked: ")  # which depend on other operations and on speed
-    assert [line for line in said if not line.startswith(beside)] == want
+    other = ("not covered: ", "asked: ", "note: ")  # how much is asked depends on the machine
+    assert [line for line in said if not line.startswith(other)] == want

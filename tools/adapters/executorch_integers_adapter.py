@@ -65,6 +65,16 @@ def _unpack(packed: Array, k: int) -> Array:
     return array(_VULKAN.unpack_4bit_weight_tensor(tensor(packed), torch.empty(1, k)))
 
 
+def _linear(x: Array, packed: Array, scales: Array) -> Array:
+    """The operator in Python takes an even number of columns, and two at least: zeros fill them."""
+    none = int(x.shape[1] == 0)
+    x, packed = (
+        np.pad(x, ((0, 0), (0, x.shape[1] % 2 + 2 * none))),
+        np.pad(packed, ((0, 0), (0, none))),
+    )
+    return array(torch.ops.et_vk.linear_qcs4w(*map(tensor, (x, packed, scales))))
+
+
 TENSOR = SimpleNamespace(
     INTEGERS="nan=lowest infinite=lowest",
     FORMATS=["int8", "uint8", "int16", "int32", "int8_scale64"],
@@ -87,6 +97,7 @@ QCS4W = SimpleNamespace(
     INTEGERS="nibbles=high_first",
     FORMATS=["int4"],
     pack_int4=lambda w: array(_FUSE.pack_4bit_weight_tensor(tensor(w))),
+    linear_qcs4w=_linear,
 )
 Q4GSW = SimpleNamespace(
     INTEGERS="nibbles=low_first",

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mxref.cases.integer_answers import first_policy, parsed_choices, spelled_choices
 from mxref.cases.integer_layers import interval_of, layer_arguments
-from mxref.cases.records import same_width, stripped
+from mxref.cases.records import VectorFile, same_width, stripped
 from mxref.conformance.compare.compare import Outcome, right_answers
 from mxref.conformance.compare.integer_policies import answers_of
 from mxref.conformance.compare.product_intervals import held
@@ -19,7 +19,7 @@ from mxref.mutants.weight_only_mutants import OPERANDS, Operands
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_function
 
-__all__ = ["integer_causes"]
+__all__ = ["integer_causes", "sums_of"]
 
 Words = NDArray[np.uint64]
 #: Choices that mutants make in their own way.
@@ -65,7 +65,7 @@ def _gives(mutant: Mutant, outcome: Outcome, near: Sequence[Words]) -> bool:
         return False
     file, inputs = outcome.file, outcome.inputs
     if mutant.id in OPERANDS:
-        return _sums_of(OPERANDS[mutant.id], outcome)
+        return sums_of(OPERANDS[mutant.id], file, inputs, outcome.answers)
     found = call_function(mutant.run, file, inputs)
     if found.errors:
         return False
@@ -81,10 +81,9 @@ def _gives(mutant: Mutant, outcome: Outcome, near: Sequence[Words]) -> bool:
     return False
 
 
-def _sums_of(operands: Operands, outcome: Outcome) -> bool:
-    """Whether all answers are inside the intervals of wrong operands."""
-    file = outcome.file
-    for row, answer in zip(outcome.inputs, outcome.answers, strict=True):
+def sums_of(operands: Operands, file: VectorFile, inputs: Words, answers: Words) -> bool:
+    """Whether all answers about weight-only layers are inside the intervals of wrong operands."""
+    for row, answer in zip(inputs, answers, strict=True):
         arguments = layer_arguments(file.op, file.format, stripped(row))
         bounds = interval_of(*operands(*arguments))
         got = np.array(stripped(answer), np.uint64)
