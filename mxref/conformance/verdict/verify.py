@@ -200,7 +200,6 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
         return replace(row, description=order)
     if row.op in INTEGER_OPERATIONS:
         return row
-        return row
     if row.op in PRODUCT_OPERATIONS:
         told = None if row.failures and complete else describe_products(row.outcomes)
         return replace(row, description=told)
