@@ -7,20 +7,28 @@ the one without a choice.
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.bits.float32 import fl
 from mxref.cases.integer_layers import (
     exact_ends,
     exact_sums_of,
     exact_unpacked,
     layer_ends,
 )
-from mxref.cases.integer_words import Question, affine, question, scale_numbers, signed
-from mxref.cases.product_words import BOUNDS
+from mxref.cases.integer_words import (
+    Question,
+    affine,
+    more_columns,
+    question,
+    scale_numbers,
+    signed,
+)
 from mxref.cases.records import padded, stripped
 from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
 from mxref.exact import integer as slow
@@ -147,13 +155,15 @@ def fast_integers(op: str, format: str, words: NDArray[Any], policy: str) -> NDA
 
 
 def fast_integer(op: str, format: str, words: Sequence[int], policy: str) -> tuple[int, ...]:
-    """The answer of a policy to one case, by the fast path; of weight-only layers also of `BOUNDS`.
+    """The answer of a policy, or of one of `more_columns`, to one case, by the fast path.
 
     Raises:
         ValueError: it has none.
     """
-    if op in WEIGHT_ONLY_OPERATIONS and policy in BOUNDS:
-        return layer_ends(op, format, words, policy)
+    if policy in more_columns(op, format):
+        if op in WEIGHT_ONLY_OPERATIONS:
+            return layer_ends(op, format, words, policy)
+        return words_of(_in_float32(question(op, format, words)))
     asked, choices = question(op, format, words), parsed_choices(op, format, policy)
     return words_of(np.asarray(fast_result(op, asked, choices)))
 
@@ -165,6 +175,16 @@ def words_of(result: NDArray[Any]) -> tuple[int, ...]:
     ((255, 2), (1065353216,))
     """
     return tuple(result.reshape(-1).view(f"u{result.dtype.itemsize}").tolist())
+
+
+def _in_float32(asked: Question) -> NDArray[Any]:
+    """Dequantized with the ratio as the scale and quantized with the scale 1, for a RESCALE."""
+    q, multiplier, shift, zero, out, dtype, _ = asked.arguments
+    ratio = fl(np.ldexp(multiplier.astype(np.float64), -shift.astype(np.int64)))
+    values = fl((q.astype(np.int64) - zero) * ratio).astype(np.float32)
+    info = np.iinfo(dtype)
+    qparams = affine_quantization.QParams(1.0, out, int(info.min), int(info.max), dtype)
+    return affine_quantization.quantize_affine(values, qparams)
 
 
 def fast_result(op: str, asked: Question, choices: Mapping[str, Any]) -> NDArray[Any]:
@@ -198,7 +218,7 @@ def fast_result(op: str, asked: Question, choices: Mapping[str, Any]) -> NDArray
 
 
 def exact_integer(op: str, format: str, words: Sequence[int], policy: str) -> tuple[int, ...]:
-    """The answer of a policy to one case, by the slow twin; of weight-only layers also of `BOUNDS`.
+    """The answer of a policy, or of one of `more_columns`, to one case, by the slow twin.
 
     >>> exact_integer("pack_int4", "int4", (1, 3, 1, 2, 3), "default")
     (154, 184)
@@ -206,13 +226,15 @@ def exact_integer(op: str, format: str, words: Sequence[int], policy: str) -> tu
     Raises:
         ValueError: it has none.
     """
-    if op in WEIGHT_ONLY_OPERATIONS and policy in BOUNDS:
-        return exact_ends(op, format, words, policy)
+    asked = question(op, format, words)
+    mask = (1 << 8 * asked.dtype.itemsize) - 1
+    if policy in more_columns(op, format):
+        if op in WEIGHT_ONLY_OPERATIONS:
+            return exact_ends(op, format, words, policy)
+        return tuple(code & mask for code in _exact_in_float32(words, asked))
     known = choices_of(op, format)
     chosen = {name: members[0] for name, members in known.items()}
     chosen |= parsed_choices(op, format, policy)
-    asked = question(op, format, words)
-    mask = (1 << 8 * asked.dtype.itemsize) - 1
     match op:
         case "quantize_affine" | "dequantize_affine":
             found = _exact_affine(op, format, words, chosen)
@@ -264,6 +286,18 @@ def _exact_rescale(format: str, words: Sequence[int], asked: Question, rounding:
         m, s = words[3 + i % count], words[3 + count + i % count]
         value = slow.rescale(signed(word) - zeros[0], m, s, rounding) + zeros[1]
         found.append(min(max(value, int(info.min)), int(info.max)))
+    return found
+
+
+def _exact_in_float32(words: Sequence[int], asked: Question) -> list[int]:
+    """What `_in_float32` gives; all ratios are float64 numbers."""
+    count, info, found = words[2], np.iinfo(asked.dtype), []
+    for i, word in enumerate(words[asked.places :]):
+        m, s = words[3 + i % count], words[3 + count + i % count]
+        ratio, one = (np.float64(n).view(np.uint64).item() for n in (math.ldexp(m, -s), 1))
+        number = slow.dequantize_affine(signed(word), ratio, signed(words[0]))
+        ends = int(info.min), int(info.max)
+        found.append(slow.quantize_affine(number, one, signed(words[1]), *ends, 8))
     return found
 
 

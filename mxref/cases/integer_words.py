@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.integer_layers import layer_arguments
+from mxref.cases.product_words import BOUNDS
 from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "counts",
     "easy_words",
     "in_digits",
+    "more_columns",
     "out_digits",
     "question",
     "scale_numbers",
@@ -188,6 +190,17 @@ def easy_words(op: str, format: str) -> tuple[int, ...]:
     if format.endswith("_scale64"):
         return 0, 1, 0x3FF00000, 0, 0, 0
     return (0, 1, *((0, 1, 1, 1, 1) if format.endswith("_axis") else ()), _ONE, 0, 0)
+
+
+def more_columns(op: str, format: str) -> tuple[str, ...]:
+    """Columns of a file that are no policies: bounds of sums, or what is done instead in float32.
+
+    >>> more_columns("rescale", "int8-int8"), more_columns("pack_int4", "int4")
+    (('dequantize_quantize',), ())
+    """
+    if op in WEIGHT_ONLY_OPERATIONS:
+        return BOUNDS
+    return ("dequantize_quantize",) if (op, format) == ("rescale", "int8-int8") else ()
 
 
 def in_digits(op: str) -> int:

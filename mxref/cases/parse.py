@@ -11,7 +11,7 @@ from typing import Any
 from mxref._version import VECTORS_VERSION
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.integer_answers import parsed_choices
-from mxref.cases.integer_words import FORMATS
+from mxref.cases.integer_words import FORMATS, more_columns
 from mxref.cases.layout_answers import SLOTS
 from mxref.cases.product_words import BOUNDS, PAIRS, operands, pair_formats
 from mxref.cases.records import DIGITS, SPEC, Case, VectorFile
@@ -26,7 +26,6 @@ from mxref.cases.words import (
     OPERATIONS,
     PRODUCT_OPERATIONS,
     RULES,
-    WEIGHT_ONLY_OPERATIONS,
 )
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
@@ -128,8 +127,8 @@ def _file(header: dict[str, Any], cases: tuple[Case, ...], where: str) -> Vector
 def _columns(header: dict[str, Any], where: str) -> tuple[str, ...]:
     columns = header["columns"]
     for column in columns:
-        bounded = (*PRODUCT_OPERATIONS, *WEIGHT_ONLY_OPERATIONS)
-        if header["op"] in bounded and column in BOUNDS:
+        op, format = header["op"], header["format"]
+        if column in (BOUNDS if op in PRODUCT_OPERATIONS else more_columns(op, format)):
             continue
         try:
             if header["op"] in FORMATS:  # whose policies have one spelling

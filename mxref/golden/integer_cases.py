@@ -11,8 +11,7 @@ from mxref.cases.integer_answers import (
     first_policy,
     neighbours_of,
 )
-from mxref.cases.integer_words import FORMATS, in_digits, out_digits
-from mxref.cases.product_words import BOUNDS
+from mxref.cases.integer_words import FORMATS, in_digits, more_columns, out_digits
 from mxref.cases.records import VectorFile, padded
 from mxref.cases.words import INTEGER_FLOATS, INTEGER_OPERATIONS, WEIGHT_ONLY_OPERATIONS
 from mxref.golden.affine_inputs import axis_cases, code_cases, double_cases, value_cases
@@ -70,7 +69,7 @@ def _columns(op: str, format: str, entries: list[CaseInput]) -> Iterator[str]:
     words = padded([entry.inputs for entry in entries])
     first = first_policy(op, format)
     yield first
-    yield from BOUNDS if op in WEIGHT_ONLY_OPERATIONS else ()
+    yield from more_columns(op, format)
     own = fast_integers(op, format, words, first)
     for policy in neighbours_of(op, format, first):
         try:

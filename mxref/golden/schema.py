@@ -9,7 +9,7 @@ from typing import Any
 from mxref._version import VECTORS_VERSION
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.integer_answers import DEFAULT, choices_of
-from mxref.cases.integer_words import FORMATS
+from mxref.cases.integer_words import FORMATS, more_columns
 from mxref.cases.layout_answers import SLOTS
 from mxref.cases.product_words import BOUNDS, PAIRS
 from mxref.cases.records import DIGITS, SPEC
@@ -33,8 +33,8 @@ def schema() -> dict[str, Any]:
         f"{name}=({'|'.join(member.value for member in Policy.members(name))})"
         for name in Policy().choices()
     )
-    bounds = "|".join(BOUNDS)
     asked = [(op, format) for op in INTEGER_OPERATIONS for format in FORMATS[op]]
+    bounds = "|".join(dict.fromkeys((*BOUNDS, *(c for one in asked for c in more_columns(*one)))))
     pairs = {f"{n}=({'|'.join(m)})": None for one in asked for n, m in choices_of(*one).items()}
     integers = f"{DEFAULT}|({'|'.join(pairs)})([+]({'|'.join(pairs)}))*"
     formats = [*ELEMENT_FORMATS, E8M0.name, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, *PAIRS]

@@ -84,6 +84,7 @@ def sizes_of(how: dict[str, Any]) -> tuple[int, ...]:
 # Transposition.
 
 
+@pytest.mark.sampled(3)
 @given(tensors(), st.data())
 def test_quantize_then_transpose_is_transpose_then_quantize(
     tensor: tuple[np.ndarray, dict[str, Any]], data: st.DataObject
@@ -185,6 +186,7 @@ def whole_block_indices(draw: st.DrawFn, length: int, unit: int) -> slice:
     return slice(*ends, draw(st.sampled_from([None, 1])))
 
 
+@pytest.mark.sampled(3)
 @given(tensors(smallest=1), st.data())
 def test_slicing_at_block_borders_commutes_with_quantize(
     tensor: tuple[np.ndarray, dict[str, Any]], data: st.DataObject
@@ -441,6 +443,7 @@ def test_tiles_against_a_double_loop(
                 assert int(found.sum()) == int(inner.sum())  # the padding is zeros
 
 
+@pytest.mark.sampled(3)
 @given(st.integers(1, 70), st.integers(1, 40), st.integers(0, 99))
 def test_a_tail_is_the_block_padded_by_hand(length: int, size: int, seed: int) -> None:
     x = sample((2, length), seed)
@@ -653,6 +656,7 @@ def test_repr(blocks: Blocks, text: str) -> None:
 # Shapes without data.
 
 
+@pytest.mark.sampled(3)
 @given(tensors(), st.sampled_from(["zero_padded", "short", "refused"]), st.data())
 def test_result_shapes_are_those_of_the_results(
     tensor: tuple[np.ndarray, dict[str, Any]], tail: str, data: st.DataObject

@@ -174,6 +174,7 @@ def test_a_second_block_takes_what_is_left() -> None:
     assert blocks.dequantize().tolist() == x.tolist()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", [1, 2, 16, 32, 33])
 @pytest.mark.parametrize("axis", range(-3, 3))
 @pytest.mark.parametrize("name", ["mxfp6_e3m2", "mxfp4_e2m1"])
@@ -659,6 +660,7 @@ def test_blocks_do_not_see_each_other(a: list[float], b: list[float], name: str)
         assert both.scale_codes[i : i + 1].tolist() == alone.scale_codes.tolist()
 
 
+@pytest.mark.sampled(3)
 @given(
     st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=40) | BLOCK,
     st.sampled_from(NAMES),

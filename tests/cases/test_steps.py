@@ -59,6 +59,7 @@ def test_steps_are_all_that_happens(op: str) -> None:
         check(op, choice.choice(FORMATS[op]), choice.choice(["bf16", "f16"]), policy)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("op", "format", "float", "policy"),
     [

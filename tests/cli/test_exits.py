@@ -365,6 +365,7 @@ def under_pytest(folder: Path, test: str) -> subprocess.CompletedProcess[str]:
     return helpers.run(sys.executable, "-m", "pytest", *options, cwd=folder, env=alone)
 
 
+@pytest.mark.sampled(3)
 def test_a_target_cannot_end_pytest(target: Target, tmp_path: Path) -> None:
     body = "    os._exit(0) if codes[0] % 2 else os.execlp('true', 'true')\n    return"
     text = "import atexit, os\natexit.register(lambda: os._exit(0))\n"

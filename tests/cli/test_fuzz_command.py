@@ -230,6 +230,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.sampled(3)
 def test_of_a_program_the_code_is_a_line_of_a_shell(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -63,6 +63,7 @@ def test_a_survivor(call: Call) -> None:
     assert all("M14" not in cell["killers"] for cell in found["cells"])
 
 
+@pytest.mark.sampled(3)
 def test_products_wait_no_more(call: Call) -> None:
     status, out, _ = call("score", "--class", "H3")
     assert status == 0
@@ -70,6 +71,7 @@ def test_products_wait_no_more(call: Call) -> None:
     assert out.splitlines()[-1].endswith("0 mutants waiting")
 
 
+@pytest.mark.sampled(3)
 def test_the_models(call: Call) -> None:
     arguments = ("score", "--set", "encode", "--class", "A", "--models")
     status, out, _ = call(*arguments)

@@ -48,6 +48,7 @@ def test_the_operations() -> None:
     assert set(listed) == {stem.partition("/")[0] for stem in FILES}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("stem", FILES)
 def test_the_columns_of_the_plain_files(stem: str) -> None:
     table = TEXT[TEXT.index("| files | columns |") :].split("\n\n")[0].splitlines()[2:]

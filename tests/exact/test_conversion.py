@@ -365,6 +365,7 @@ def test_around_every_value_and_midpoint(source: str, format: str) -> None:
                     assert got == want, (hex(magnitude), negative, rounding, overflow)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("format", FORMATS)
 def test_binade_ladder(source: str, format: str) -> None:
@@ -467,6 +468,7 @@ def test_encode_scale(x_bits: int, source: str, expected: list[int]) -> None:
     assert encode_scale(x_bits, source) == expected[3]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("source", SOURCES)
 def test_encode_scale_is_the_naive_nearest(source: str) -> None:
     powers = [Fraction(2) ** (code - 127) for code in range(255)]

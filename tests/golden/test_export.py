@@ -464,6 +464,7 @@ def encode(bits):
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("right", "planted", "policy", "status"),
     [
@@ -831,6 +832,7 @@ def test_a_folder_as_exported_passes(export: Path, capsys: pytest.CaptureFixture
     assert (status, out, err) == (0, f"{export} is what would be exported now\n", "")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_folder_fails(
     damage: str, export: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -188,6 +188,7 @@ def test_a_refused_nan_is_shown() -> None:
     assert shown.endswith("-> an error")
 
 
+@pytest.mark.sampled(3)
 def test_identify_says_that_no_policy_gives_the_answers() -> None:
     module = made(nan="zero")
     right = module.quantize_affine

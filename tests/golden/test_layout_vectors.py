@@ -138,6 +138,7 @@ def test_numbers_by_hand(stem: str, name: str, word: int, bits: int) -> None:
     assert case.output(0)[word] == bits
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("op", [*LAYOUT_OPERATIONS, "quantize", "dequantize"])
 def test_both_references_give_every_answer(op: str) -> None:
     for file in files().values():
@@ -280,6 +281,7 @@ def test_an_error_in_one_case_hides_no_other(op: str) -> None:
     assert calls == report.compared
 
 
+@pytest.mark.sampled(3)
 def test_results_of_another_kind() -> None:
     report = report_on(pack=lambda codes, format: codes.astype(np.float32))
     assert {f.error for _, f in report.failures} == {

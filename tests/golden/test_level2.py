@@ -91,6 +91,7 @@ def test_codes_to_be_packed() -> None:
         )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "count"),
     [
@@ -204,6 +205,7 @@ def expected_keys(k: int, largest: int) -> set[int]:
     return found
 
 
+@pytest.mark.sampled(3)
 def test_the_block_product_pairs_every_scale_with_every_key(share: Share) -> None:
     """Counted on MXFP4: largest amax and keys from exact numbers, quotients by float64."""
     codes = []
@@ -337,6 +339,7 @@ def test_shares_add_up_to_everything() -> None:
     assert compute(one, complete=True).checked == 1 << 16
 
 
+@pytest.mark.sampled(3)
 def test_two_workers_find_what_one_finds() -> None:
     some = [*select("dequantize.mxfp4"), *select("encode.e2m1.f16")[:2]]
     assert [*compute_all(some, jobs=2)] == [*compute_all(some, jobs=1)]
@@ -370,6 +373,7 @@ def test_families_are_as_recorded(share: Share) -> None:
 # --- a wrong reference is found -------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 def test_a_difference_between_the_references_is_printed_as_a_case(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -207,6 +207,7 @@ def test_the_command_prints_names_counts_and_states() -> None:
     assert done.stdout == f"encode.e5m2.f32 300 {FROZEN['encode.e5m2.f32']}\n"
 
 
+@pytest.mark.sampled(3)
 def test_seconds_end_an_endless_stream() -> None:
     done = regen("--seed", "1", "--seconds", "0.5", "--only", "encode.e2m1.")
     assert done.returncode == 0

@@ -45,6 +45,7 @@ def test_steps_typed_by_hand() -> None:
     assert beyond["nonsaturating"] == {"codes": "7f", "from": "43e80001"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("format", ELEMENT_FORMATS)
 @pytest.mark.parametrize("float", LAYOUTS)
 def test_the_table_answers_every_input(format: str, float: str) -> None:
@@ -74,6 +75,7 @@ def test_every_code_that_can_be_reached_has_a_step() -> None:
         assert codes == set(range(0x7F)), table.rounding
 
 
+@pytest.mark.sampled(3)
 def test_a_missing_side_is_found() -> None:
     file = next(file for file in vector_files() if file.stem == "encode/e2m1.f32")
     assert missing_sides(file) == set()

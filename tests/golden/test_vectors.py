@@ -98,6 +98,7 @@ def number_of_thresholds(format: str, float: str, choices: dict[str, str], sign:
     return MAX_CODE[format] + special + (sign > 0 and (plus_zero or full)) - flushed
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("stem", ENCODE_FILES)
 def test_both_sides_of_every_threshold_of_encode_are_inputs(stem: str, share: Share) -> None:
     header, _ = records(stem)
@@ -177,6 +178,7 @@ def test_thresholds_of_encode_scale(rounding: str, float: str, *, negative: bool
     assert uncovered(thresholds, inputs_of(f"encode_scale/e8m0.{float}"), sign) == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("float", FLOATS)
 def test_both_sides_of_every_threshold_of_every_column_of_encode_scale(float: str) -> None:
     stem = f"encode_scale/e8m0.{float}"

@@ -177,6 +177,7 @@ def report_on(module: SimpleNamespace, *stems: str) -> Report:
     return verify(target_of(module, "mine"), files)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("order", ["exact", "dequantize", "scale_last", "offset"])
 def test_verify_and_identify_name_the_order_and_the_nibbles(order: str) -> None:
     low_first = order in ("scale_last", "offset")

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import Refusals, assert_refused
+from helpers import Refusals, assert_refused, records, words
 
 from mxref.exact import integer as exact
 from mxref.integer import (
@@ -119,6 +119,13 @@ def test_q12_where_rescale_parts_from_dequantize_and_quantize() -> None:
         numbers = dequantize_affine(INT8, QParams(ratio))
         differing[ratio] = int(np.count_nonzero(one != quantize_affine(numbers, QParams(1.0))))
     assert differing == {0.5: 64, 0.25: 32, 0.75: 32, 1.5: 43, 0.1: 12, 1.0: 0, 2.0: 0, 4.0: 0}
+    header, cases = records("rescale/int8-int8.bytes")
+    places = [header["columns"].index(name) for name in ("default", "dequantize_quantize")]
+    named = {case["name"]: [words(case["outs"][place]) for place in places] for case in cases}
+    both = {"half": 64, "quarter": 32, "three_quarters": 32, "three_halves": 43, "tenth": 12}
+    for name, count in both.items():
+        one, other = named[f"{name}_128_128"]
+        assert sum(a != b for a, b in zip(one, other, strict=True)) == count, name
     wide = QParams(1.0, 0, -32768, 32767, np.int16)
     unclamped = rescale(INT8, *multiplier_shift(1.5), dtype=np.int16)
     numbers = dequantize_affine(INT8, QParams(1.5))

@@ -130,6 +130,7 @@ def test_the_size_of_a_call_decides_alone(format: str, first: int) -> None:
         assert (table.code_table.cache_info() != before) == (size == first)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("float", LAYOUTS)
 @pytest.mark.parametrize("format", ["e2m1", "int8", "e3m2"])
 @pytest.mark.parametrize("choice", ["", "+int8_range=full", "+pre_rounding=float16"])

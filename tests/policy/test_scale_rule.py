@@ -172,6 +172,7 @@ def test_quirks_that_show_only_when_scales_may_leave_their_range() -> None:
         assert mxref.shared_scale(vanished, "e4m3", rule, scale_underflow="nan").item() == 0xFF
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_reciprocal_changes_the_scale_of_one_normal_significand(format: str) -> None:
     """That of INT8's amax one ulp above 127/64, whose product with 64/127 is rounded to 1."""

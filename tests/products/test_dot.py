@@ -54,6 +54,7 @@ def compare(a: Rows, b: Rows, x: ElementFormat, y: ElementFormat, floats: list[s
     return len(a) * len(b)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("x", "y"), PAIRS)
 def test_n26_random_dots(x: str, y: str, share: Share) -> None:
     draws = np.random.default_rng([PAIRS.index((x, y)), 26])

@@ -135,6 +135,7 @@ POLICIES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_policies_and_special_values(policy: dict[str, Any]) -> None:
     x, w, grad, bias = operands(8, (2, 5), 34, 6)

@@ -68,6 +68,7 @@ def test_patterns_without_specials(nan: bool, infinity: bool) -> None:
     assert any(word > 0x7800 for word in magnitudes if word < 0x7C00)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("condition", "wanted"),
     [
@@ -114,6 +115,7 @@ def test_near_scale_limits_are_both_sides_of_a_limit(rule: str, limit: int) -> N
 # --- values, blocks, codes ------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("float", WIDTH)
 def test_values_are_of_the_type_and_shape(float: str) -> None:
     assert all(type(one) is SOURCES[float] for one in drawn(strategies.values(float), 30))
@@ -125,6 +127,7 @@ def test_values_are_of_the_type_and_shape(float: str) -> None:
     assert shapes == {(1,), (2, 2)}
 
 
+@pytest.mark.sampled(3)
 def test_values_have_the_given_patterns() -> None:
     near = strategies.near_thresholds("e2m1", "f32")
     arrays = drawn(strategies.values("f32", 4, near), 400)
@@ -138,6 +141,7 @@ def magnitudes(array: np.ndarray) -> np.ndarray:
     return array.view(np.uint32) & np.uint32(0x7FFFFFFF)
 
 
+@pytest.mark.sampled(3)
 def test_blocks_are_of_every_kind() -> None:
     found = drawn(strategies.blocks("mxfp4_e2m1", count=2), 350)
     assert all(block.shape == (2, 32) and block.dtype == np.float32 for block in found)
@@ -157,6 +161,7 @@ def test_blocks_are_of_every_kind() -> None:
     assert {0x7FFFFF, 0, 1, 0x400000, 0x5FFFFF, 0x600000} <= fractions
 
 
+@pytest.mark.sampled(3)
 def test_block_specials_are_where_they_may_be() -> None:
     for places in ((), (0, 31)):
         rows = np.concatenate(drawn(strategies.blocks("mxfp8_e4m3", count=2, specials=places), 100))
@@ -209,6 +214,7 @@ def test_coded_blocks_are_of_every_kind() -> None:
     assert drawn(strategies.coded_blocks("nvfp4"), 5)[0][1].shape[1] == 16
 
 
+@pytest.mark.sampled(3)
 def test_tensors_are_of_every_order_and_have_tails() -> None:
     found = drawn(strategies.tensors("f16"))
     assert {array.ndim for array, _ in found} == {1, 2, 3}
@@ -275,6 +281,7 @@ def test_policies_have_every_member_and_are_never_refused(op: str) -> None:
         CALLS[op](policy)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("format", ["mxfp4_e2m1", "fp4_ue4m3", "nvfp4"])
 def test_policies_of_a_format_can_be_spelled(format: str) -> None:
     values = np.ones((1, 16 if format != "mxfp4_e2m1" else 32), np.float32)

@@ -282,6 +282,7 @@ def test_what_comes_after_the_last_answer(
     assert len(noted(tmp_path)) == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("action", "reason"),
     [
@@ -520,6 +521,7 @@ def answer(line):
 """
 
 
+@pytest.mark.sampled(3)
 def test_a_search_is_made_in_the_same_run(
     program: Program, tmp_path: Path, capsys: Capture
 ) -> None:

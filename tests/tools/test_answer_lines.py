@@ -65,6 +65,7 @@ def test_the_example_in_a_pipe(reader: str, status: int, example: Path, encode: 
     assert f" standard input: {COUNT} cases, " in result.stdout.splitlines()[-1]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("right", "planted"),
     [

@@ -155,6 +155,7 @@ def test_decode_scale_of_every_code(target: str) -> None:
     assert differences(list(range(256)), got, want) == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("source", LAYOUTS)
 @pytest.mark.parametrize("format", FORMATS)
 def test_shared_scale(format: str, source: str) -> None:

@@ -112,6 +112,7 @@ def test_nothing_is_printed_or_imported_where_no_test_asks(
     assert result.errlines == []
 
 
+@pytest.mark.sampled(3)
 def test_a_test_that_asks_needs_a_target(run: Pytester) -> None:
     run.makepyfile(test_other="def test(): pass\n")
     result = run.runpytest()
@@ -207,6 +208,7 @@ def test_a_divergence_that_is_not_listed_fails(run: Pytester, failing: list[str]
     assert any(line.startswith(f"1 of {COUNT} cases failed") for line in result.outlines)
 
 
+@pytest.mark.sampled(3)
 def test_listed_cases_that_do_not_exist_are_refused(run: Pytester) -> None:
     listed(run.path, "encode.e3m2.f16.zzzz")
     arguments = ("--mxref-target", "right.py", "--mxref-xfail", "known.json")
@@ -259,6 +261,7 @@ def test_each_part_is_a_test(parts: Pytester) -> None:
     ]
 
 
+@pytest.mark.sampled(3)
 def test_what_is_wrong_with_calls_comes_first(parts: Pytester) -> None:
     result = parts.runpytest("--mxref-target", "small.py", *PARTS, "--mxref-no-search")
     result.assert_outcomes(passed=1, failed=1)

@@ -211,6 +211,7 @@ def test_an_exception_in_some_sizes() -> None:
     assert ": MemoryError (test_integer_calls.py:" in text
 
 
+@pytest.mark.sampled(3)
 def test_a_result_that_the_next_call_overwrites() -> None:
     buffer = np.empty(1 << 20, np.int8)
 
@@ -276,6 +277,7 @@ def test_every_other_call_is_wrong() -> None:
     assert "not reproducible" in text
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("op", "format", "wrong", "said"),
     [

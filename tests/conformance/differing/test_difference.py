@@ -97,6 +97,7 @@ def test_the_simplest_blocks() -> None:
     assert sign.b.codes[1] == 0
 
 
+@pytest.mark.sampled(3)
 def test_each_example_is_what_the_profiles_say() -> None:
     one = found("torchao_0_18_rceil", "tosa", "mxfp8_e4m3", "bf16")
     assert one.layout.name == "bf16"
@@ -108,6 +109,7 @@ def test_each_example_is_what_the_profiles_say() -> None:
             assert (blocks.scale_codes[0], *blocks.codes.tolist()) == (side.scale, *side.codes)
 
 
+@pytest.mark.sampled(3)
 def test_reading() -> None:
     (ff,) = found("ocp", "ocp+scale_ff=inf").readings
     # 0 times infinity is NaN to both: 14 codes are left.
@@ -192,6 +194,7 @@ def test_the_data() -> None:
         assert abs(np.sign(even).mean()) < 0.01
 
 
+@pytest.mark.sampled(3)
 def test_data_of_another_type_are_rounded() -> None:
     x = np.float64([[1.0 + 2.0**-40, 2.0**-127]])
     one = difference("torchao_0_18_floor", "ocp", "mxfp4_e2m1", data={"x": x})

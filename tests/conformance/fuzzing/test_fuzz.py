@@ -158,6 +158,7 @@ BLOCKS: dict[str, tuple[str, Callable[..., Any], dict[int, int]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", BLOCKS)
 def test_a_bug_of_blocks_shrinks_to_few_simple_elements(name: str) -> None:
     format, function, elements = BLOCKS[name]
@@ -179,6 +180,7 @@ def test_what_one_step_makes_possible_is_done_in_the_next_round() -> None:
     assert found.tolist() == [one, one, *[0] * 30]
 
 
+@pytest.mark.sampled(3)
 def test_a_bug_of_dequantize_shrinks_to_scale_one() -> None:
     def dequantize(scales: np.ndarray, codes: np.ndarray, format: str, dtype: Any) -> Any:
         return blocks_of(scales, codes, format).dequantize(dtype, decoded_zero="dropped")
@@ -385,6 +387,7 @@ def test_every_subject_is_covered_by_its_operations() -> None:
     assert {op for op, _, _ in found} == set(OPERATIONS)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("op", "format"), [("encode", "e2m1"), ("quantize_tensor", "mxint8")])
 def test_no_word_of_float64_is_taken_for_filling(op: str, format: str) -> None:
     found = drawn(questions(op, format, "f64", Policy()), 200)

@@ -50,6 +50,7 @@ def quantize(x: Any, scale: Any, zero: Any, low: int, high: int, dtype: Any, axi
     )
 
 
+@pytest.mark.sampled(3)
 def test_a_code_that_is_wrong() -> None:
     def wrong(x: Any, scale: Any, zero: Any, *rest: Any) -> Array:
         codes = quantize(x, scale, zero, *rest)
@@ -124,11 +125,13 @@ def test_a_code_of_a_group() -> None:
     assert stripped(one.inputs[0])[5] == 100
 
 
+@pytest.mark.sampled(3)
 def test_a_right_target_and_its_policy() -> None:
     (row,) = rows_of("int8_axis", quantize_affine=quantize)
     assert (row.found, row.policy) == (None, "scaling=divide")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("returned", "said"),
     [

@@ -75,6 +75,7 @@ def test_a_wrong_column_or_row_is_shrunk_to_one_product(
     assert got == [f"{word:08x}" for word in wrong.failure.got or ()]
 
 
+@pytest.mark.sampled(3)
 def test_a_layer_that_keeps_state_is_not_reproducible() -> None:
     calls = []
 

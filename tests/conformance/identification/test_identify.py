@@ -178,6 +178,7 @@ def test_choices_that_show_only_together(where: str, policy: str) -> None:
     check(setting, {name: chosen[name] for name in reads("quantize")})
 
 
+@pytest.mark.sampled(3)
 def test_a_pair_of_choices_that_shows_at_one_amax() -> None:
     where, policy = HARD[-1]
     truth = Policy.parse(policy)
@@ -274,6 +275,7 @@ def test_a_nan_here_and_there_is_a_contradiction() -> None:
     assert all(found.probes[clash.probe].answer == (0x7F,) for clash in found.clashes)
 
 
+@pytest.mark.sampled(3)
 def test_rounding_that_depends_on_the_place_in_the_block_is_a_contradiction() -> None:
     def first_truncated(values: np.ndarray, format: str) -> tuple[np.ndarray, np.ndarray]:
         blocks = mxref.quantize(values, format)

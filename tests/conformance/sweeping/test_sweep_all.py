@@ -167,6 +167,7 @@ def test_a_line_for_each_and_one_for_all() -> None:
     )
 
 
+@pytest.mark.sampled(3)
 def test_the_command_with_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", "--float", "bf16"]) == 0
     lines = capsys.readouterr().out.splitlines()

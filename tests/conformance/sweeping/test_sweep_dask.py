@@ -133,6 +133,7 @@ def test_a_lost_worker_and_an_interruption_change_nothing(
         assert sweep(OWN, "encode", "e2m1", executor=client.get_executor(), **RANGE).passed
 
 
+@pytest.mark.sampled(3)
 def test_a_part_that_ends_its_workers(planted: str) -> None:
     Path(planted).write_text(CRASHING)
     load = partial(load_target, planted)

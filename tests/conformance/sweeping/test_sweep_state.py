@@ -74,6 +74,7 @@ def test_a_target_that_other_processes_cannot_load() -> None:
     assert said.startswith("source must be what other processes can load")
 
 
+@pytest.mark.sampled(3)
 def test_a_target_that_ends_its_process(tmp_path: Path) -> None:
     path = tmp_path / "crash.py"
     path.write_text("import os\n\ndef encode(values, format):\n    os._exit(3)\n")
@@ -122,6 +123,7 @@ def wait_for_parts(process: subprocess.Popen[str], state: Path, parts: int) -> N
         time.sleep(0.005)
 
 
+@pytest.mark.sampled(3)
 def test_a_killed_sweep_goes_on_to_the_same_result(planted: str, tmp_path: Path) -> None:
     state = tmp_path / "state.json"
     with started(planted, state) as process:
@@ -208,6 +210,7 @@ def test_what_is_no_state_is_refused_and_kept(planted: str, tmp_path: Path, text
     assert state.read_text() == text
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("old", "new"),
     [

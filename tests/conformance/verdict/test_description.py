@@ -143,6 +143,7 @@ def test_a_description_reads_well(wrong: Wrong) -> None:
     assert described(wrong).text == prefix + wrong.text
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "wrong", [w for w in WRONG if w.function in ELSEWHERE], ids=lambda w: w.function.__name__
 )
@@ -196,11 +197,13 @@ def text_of(function: Function) -> str | None:
     return None if found is None else found.text
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("function", [right, raises_at_infinity, no_codes])
 def test_nothing_is_described_where_nothing_failed_but_with_errors(function: Function) -> None:
     assert text_of(function) is None
 
 
+@pytest.mark.sampled(3)
 def test_cases_with_errors_are_left_out() -> None:
     where = "wrong exactly where x is negative and |x| is above 0 (2653 of 2653)"
     text = f"in the cases asked, {where}: bit 0 is wrong"

@@ -77,6 +77,7 @@ def target(tmp_path: Path) -> Target:
     return written
 
 
+@pytest.mark.sampled(3)
 def test_conforms_to_its_profile(target: Target, run: Run) -> None:
     spec = target(KERNEL)
     status, out, err = run("verify", spec, "--profile", "torchao_0_18_floor")
@@ -94,6 +95,7 @@ def test_conforms_to_its_profile(target: Target, run: Run) -> None:
     assert run("verify", spec, "--policy", profile("torchao_0_18_floor").policy)[0] == 1
 
 
+@pytest.mark.sampled(3)
 def test_the_report_as_json(target: Target, run: Run) -> None:
     spec = target(KERNEL)
     report = json.loads(run("verify", spec, "--profile", "torchao_0_18_floor", "--json")[1])
@@ -198,6 +200,7 @@ def test_codes_of_nan_are_compared_by_their_bits_and_floats_are_not(
     assert encode["description"]["text"].startswith(f"in the cases asked, {where}")
 
 
+@pytest.mark.sampled(3)
 def test_codes_under_a_nan_scale_are_compared_and_the_one_that_differs_is_named(
     target: Target, run: Run
 ) -> None:
@@ -283,6 +286,7 @@ def pack(codes, format):
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("odd", "failed"),
     [
@@ -363,6 +367,7 @@ def test_the_pytest_plugin_compares_with_the_claimed_profile(pytester: pytest.Py
     assert "differs from profile torchao_0_18_floor" in result.stdout.str()
 
 
+@pytest.mark.sampled(3)
 def test_in_python(target: Target) -> None:
     """A policy that is given is compared with, and a profile in what it speaks of."""
     kernel = load_target(target(KERNEL, PROFILE="torchao_0_18_floor"))

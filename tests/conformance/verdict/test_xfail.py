@@ -163,6 +163,7 @@ BAD_GROUPS: dict[str, tuple[dict[str, object], str]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", BAD_GROUPS)
 def test_group_that_explains_nothing_is_refused(kit: Kit, diverging: Diverging, name: str) -> None:
     spec, options, ids = diverging
@@ -370,6 +371,7 @@ def explained(path: Path) -> list[dict[str, Any]]:
     return groups
 
 
+@pytest.mark.sampled(3)
 def test_what_is_written_passes_with_the_search_and_the_calls(kit: Kit) -> None:
     spec = kit.target(RIGHT + DIVERGING)
     options = ["--vectors", kit.vectors("encode/e2m1.f32", "decode/e2m1.f32"), "--sizes", "4000"]
