@@ -17,9 +17,14 @@ from mxref.cases.records import VectorFile
 from mxref.cases.words import (
     DOT_OPERATIONS,
     INTEGER_OPERATIONS,
-    LAYER_OPERATIONS,
     LAYOUT_OPERATIONS,
     PRODUCT_OPERATIONS,
+)
+from mxref.conformance.checking.asked_rows import (
+    explaining,
+    layer_files,
+    product_files,
+    subjects,
 )
 from mxref.conformance.checking.batches import (
     Call,
@@ -31,20 +36,16 @@ from mxref.conformance.checking.batches import (
     refusals,
 )
 from mxref.conformance.checking.computed import Compared, compare_computed
-from mxref.conformance.checking.integer_questions import IntegerSubject
 from mxref.conformance.checking.layer_shapes import ask_layer_shapes
-from mxref.conformance.checking.layout_questions import LayoutSubject
 from mxref.conformance.checking.level_two import ask_families
 from mxref.conformance.checking.many_sizes import ask_sizes
 from mxref.conformance.checking.product_outputs import ask_outputs
 from mxref.conformance.checking.product_shapes import ask_shapes
-from mxref.conformance.checking.replies import Subject
 from mxref.conformance.checking.steadiness import changed_answers, judge_calls
 from mxref.conformance.compare.compare import Answered, asked
 from mxref.conformance.compare.integer_policies import decided
 from mxref.conformance.verdict.product_verdict import accumulation_notes
 from mxref.conformance.verdict.report import Report
-from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import Scope, Use, unsteady_rows
 from mxref.conformance.verdict.verify import begun, described, with_rows
 from mxref.golden.level2 import default_families, families
@@ -135,9 +136,9 @@ def check(
         sized, scope = _sized(target, first, most, scope)
         some = [one.file for one in answered if len(one.answers.errors) < len(one.file.cases)]
         empty, notes = ask_nothing(target, some)
-        products = _products(first)
+        products = product_files(first)
         shapes, asked_for = ask_shapes(target.operations.get("matmul", len), products, most)
-        layers, layers_asked = ask_layer_shapes(target.operations, _layers(first), most)
+        layers, layers_asked = ask_layer_shapes(target.operations, layer_files(first), most)
         uses += [*sized, *empty, *shapes, *layers]
         scope = replace(scope, notes=(*scope.notes, *notes, *asked_for, *layers_asked))
     scope = replace(scope, seed=extent.seed, level=extent.level, elements=most)
@@ -207,7 +208,7 @@ def _sized(
 ) -> tuple[list[Use], Scope]:
     """Layouts and integers in many sizes; of a slow target in smaller ones, as there are many."""
     fewer = most if most >= PACES[0][1] else most // 4
-    uses, asked_for = ask_sizes(target, list(_subjects(report)), fewer)
+    uses, asked_for = ask_sizes(target, list(subjects(report)), fewer)
     return uses, replace(
         scope,
         calls=scope.calls + asked_for.calls,
@@ -215,22 +216,6 @@ def _sized(
         largest=scope.largest or asked_for.largest,
         notes=(*scope.notes, *asked_for.notes),
     )
-
-
-def _subjects(report: Report) -> Iterator[Subject]:
-    """The operations on layouts and integers, with what gives the answers to their vectors."""
-    for row in report.rows:
-        if _has_known_bug(row):
-            continue
-        policy = _explaining(row, report)
-        by, fails = policy or _compared_with(row, report), policy is None
-        if isinstance(by, str):
-            if row.op in INTEGER_QUESTIONS:
-                yield IntegerSubject(row.op, row.format, by, fails)
-        elif row.op in LAYOUT_OPERATIONS:
-            profile = report.profile if row.profile else None
-            for outcome in row.outcomes:
-                yield LayoutSubject(row.op, row.format, outcome.file.float, by, profile, fails)
 
 
 def _again(target: PythonTarget, report: Report, most: int) -> tuple[list[Use], Scope]:
@@ -275,7 +260,7 @@ def _asked_by(report: Report, uses: Sequence[Use], *, listing: bool) -> Iterator
     """The files of every row whose answers a policy or profile gives so far."""
     unsteady = unsteady_rows(uses)
     for row in report.rows:
-        policy = _explaining(row, report, listing=listing)
+        policy = explaining(row, report, listing=listing)
         if policy is not None and (row.op, row.format) not in unsteady:
             files = [outcome.file for outcome in row.outcomes if outcome.file.cases]
             yield files, policy, report.profile if row.profile else None
@@ -315,63 +300,14 @@ def _search(
         yield compare_computed(target, file, [words], policy, profile, known, name="search")
 
 
-def _products(report: Report) -> list[tuple[VectorFile, bool]]:
-    """The files of dot products that are not errors alone, and whether the target fails them."""
-    return [
-        (outcome.file, _explaining(row, report) is None)
-        for row in report.rows
-        if row.op in DOT_OPERATIONS and not _has_known_bug(row)
-        for outcome in row.outcomes
-        if len(outcome.errors) < len(outcome.file.cases)
-    ]
-
-
-def _layers(report: Report) -> list[tuple[VectorFile, Policy, bool]]:
-    """The files of linear layers that are not errors alone; see `ask_layer_shapes`."""
-    found = []
-    for row in report.rows:
-        if row.op not in LAYER_OPERATIONS or _has_known_bug(row):
-            continue
-        policy = _explaining(row, report)
-        by, fails = policy or _compared_with(row, report), policy is None
-        some = [one.file for one in row.outcomes if len(one.errors) < len(one.file.cases)]
-        if isinstance(by, Policy):  # those of integer operations are text
-            found += [(file, by, fails) for file in some]
-    return found
-
-
 def _outputs(target: PythonTarget, report: Report, scope: Scope) -> tuple[list[Compared], Scope]:
     """Every output of products; those of the cases are compared before."""
     found = [
         ask_outputs(target, outcome, report.policy)
         for row in report.rows
-        if row.op in DOT_OPERATIONS and not _has_known_bug(row)
+        if row.op in DOT_OPERATIONS
         for outcome in row.outcomes
     ]
     count = sum(one.cases for one in found)
     note = (f"products: {count:,} outputs, of every row with every row",) if count else ()
     return found, replace(scope, notes=(*scope.notes, *note))
-
-
-def _has_known_bug(row: VerifyRow) -> bool:
-    """Whether a known bug gives all answers, which says more than the sizes that are wrong."""
-    return any(one.complete and one.kind != "policy" for one in row.causes)
-
-
-def _explaining(row: VerifyRow, report: Report, *, listing: bool = False) -> AnyPolicy | None:
-    """The policy that gives the answers of a row; None if nothing known does."""
-    left = [f for file, f in row.failures if f.case.id not in report.known]
-    if not left or listing:
-        return _compared_with(row, report)
-    cause = row.causes[0] if row.causes else None
-    if cause is None or cause.kind != "policy" or not cause.complete:
-        return None
-    return Policy.parse(cause.policy)
-
-
-def _compared_with(row: VerifyRow, report: Report) -> AnyPolicy:
-    """The policy that a row was compared with; that of the profile where it was the profile."""
-    if row.op in INTEGER_OPERATIONS:
-        return row.policy
-    by_profile = row.profile is not None and report.profile is not None
-    return report.profile.policy if by_profile and report.profile else report.policy

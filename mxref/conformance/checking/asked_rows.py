@@ -1,0 +1,88 @@
+"""What is asked beside the vectors, of which rows of a report, and by what it is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mxref.cases.answers import AnyPolicy
+from mxref.cases.drawn_integers import INTEGER_QUESTIONS
+from mxref.cases.records import VectorFile
+from mxref.cases.words import (
+    DOT_OPERATIONS,
+    INTEGER_OPERATIONS,
+    LAYER_OPERATIONS,
+    LAYOUT_OPERATIONS,
+)
+from mxref.conformance.checking.integer_questions import IntegerSubject
+from mxref.conformance.checking.layout_questions import LayoutSubject
+from mxref.conformance.checking.replies import Subject
+from mxref.conformance.verdict.report import Report
+from mxref.conformance.verdict.row import VerifyRow
+from mxref.policy.policy import Policy
+
+__all__ = ["compared_with", "explaining", "layer_files", "product_files", "subjects"]
+
+
+def subjects(report: Report) -> Iterator[Subject]:
+    """The operations on layouts and integers, with what gives the answers to their vectors."""
+    for row in report.rows:
+        if _has_known_bug(row):
+            continue
+        policy = explaining(row, report)
+        by, fails = policy or compared_with(row, report), policy is None
+        if isinstance(by, str):
+            if row.op in INTEGER_QUESTIONS:
+                yield IntegerSubject(row.op, row.format, by, fails)
+        elif row.op in LAYOUT_OPERATIONS:
+            profile = report.profile if row.profile else None
+            for outcome in row.outcomes:
+                yield LayoutSubject(row.op, row.format, outcome.file.float, by, profile, fails)
+
+
+def product_files(report: Report) -> list[tuple[VectorFile, bool]]:
+    """The files of dot products that are not errors alone, and whether the target fails them."""
+    return [
+        (outcome.file, explaining(row, report) is None)
+        for row in report.rows
+        if row.op in DOT_OPERATIONS and not _has_known_bug(row)
+        for outcome in row.outcomes
+        if len(outcome.errors) < len(outcome.file.cases)
+    ]
+
+
+def layer_files(report: Report) -> list[tuple[VectorFile, Policy, bool]]:
+    """The files of linear layers that are not errors alone; see `ask_layer_shapes`."""
+    found = []
+    for row in report.rows:
+        if row.op not in LAYER_OPERATIONS or _has_known_bug(row):
+            continue
+        policy = explaining(row, report)
+        by, fails = policy or compared_with(row, report), policy is None
+        some = [one.file for one in row.outcomes if len(one.errors) < len(one.file.cases)]
+        if isinstance(by, Policy):  # those of integer operations are text
+            found += [(file, by, fails) for file in some]
+    return found
+
+
+def _has_known_bug(row: VerifyRow) -> bool:
+    """Whether a known bug gives all answers, which says more than the sizes that are wrong."""
+    return any(one.complete and one.kind != "policy" for one in row.causes)
+
+
+def explaining(row: VerifyRow, report: Report, *, listing: bool = False) -> AnyPolicy | None:
+    """The policy that gives the answers of a row; None if nothing known does."""
+    left = [f for file, f in row.failures if f.case.id not in report.known]
+    if not left or listing:
+        return compared_with(row, report)
+    cause = row.causes[0] if row.causes else None
+    if cause is None or cause.kind != "policy" or not cause.complete:
+        return None
+    return Policy.parse(cause.policy)
+
+
+def compared_with(row: VerifyRow, report: Report) -> AnyPolicy:
+    """The policy that a row was compared with; that of the profile where it was the profile."""
+    if row.op in INTEGER_OPERATIONS:
+        return row.policy
+    by_profile = row.profile is not None and report.profile is not None
+    return report.profile.policy if by_profile and report.profile else report.policy
