@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import importlib
 import io
 import os
@@ -142,6 +143,11 @@ def _run(words: Sequence[str]) -> int:
             text = f"{error.filename or 'standard output'}: {error.strerror}"
             if error.filename is None:
                 _discard_output()
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                text = (
+                    "no file can be opened any more, so that there is no verdict: the target "
+                    "must close the files that it opens"
+                )
         print(f"mxref: error: {text}", file=sys.stderr)
         return 2
     return status

@@ -496,3 +496,26 @@ def test_a_signal_waits_for_an_import(monkeypatch: Patch, capsys: Capture) -> No
         ["mxref.cli.formats_verb"],
         ("", "mxref: ended by SIGTERM\n"),
     )
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("verb", ["verify", "fuzz"])
+def test_a_target_that_leaves_no_file_to_be_opened(tmp_path: Path, verb: str) -> None:
+    lines = [
+        "import os, resource, mxref",
+        "KEPT = []",
+        "def encode(values, element_format):",
+        "    codes = mxref.encode(values, element_format)",
+        "    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))",
+        "    try:",
+        "        while True: KEPT.append(os.open(os.devnull, os.O_RDONLY))",
+        "    except OSError: return codes",
+    ]
+    target = tmp_path / "leaks.py"
+    target.write_text("\n".join(lines))
+    words = [sys.executable, "-m", "mxref", verb, str(target), "--format", "e2m1"]
+    done = helpers.run(*words, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith(
+        "there is no verdict: the target must close the files that it opens\n"
+    )
