@@ -32,6 +32,7 @@ def files() -> dict[str, VectorFile]:
     return {f.stem: f for f in found if f.op in LAYOUT_OPERATIONS or f.format in is_mine}
 
 
+@pytest.mark.sampled(0)
 def test_which_files_there_are() -> None:
     ops = [file.op for file in files().values()]
     wanted = {"pack": 3, "unpack": 15, "pack_scales": 1, "unpack_scales": 4, "pack_blocks": 6}

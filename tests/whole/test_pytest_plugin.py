@@ -249,6 +249,7 @@ def parts(run: Pytester, monkeypatch: pytest.MonkeyPatch) -> Pytester:
     return run
 
 
+@pytest.mark.sampled(0)
 def test_each_part_is_a_test(parts: Pytester) -> None:
     result = parts.runpytest("--mxref-target", "right.py", "-v", "--mxref-float", "f32")
     result.assert_outcomes(passed=10)

@@ -184,6 +184,7 @@ def test_a_fault_of_some_sizes(name: str) -> None:
     assert said in text
 
 
+@pytest.mark.sampled(0)
 def test_layers_that_add_in_another_order_pass() -> None:
     def backwards(x: Array, w: Array, scales: Array) -> Array:
         turned = scales.reshape(len(w), -1)[:, ::-1]

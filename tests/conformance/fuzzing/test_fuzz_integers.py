@@ -96,6 +96,7 @@ def backwards(x: Any, packed: Any, scales: Any) -> Array:
     return integer.linear_qcs8w(x[:, ::-1], codes[:, ::-1], turned, "dequantize")
 
 
+@pytest.mark.sampled(0)
 def test_sums_in_another_order_are_right() -> None:
     for format in ("int4", "int4_groups"):
         (row,) = rows_of(format, 25, linear_qcs4w=backwards)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from verify_helpers import RIGHT, Kit
 
 ONE_AND_A_HALF = "in the cases asked, elements wrong exactly where |x| is 1.5"
@@ -62,6 +63,7 @@ def quantize(values, format):  # RCEIL, and the last bit of 1.5 is wrong
 """
 
 
+@pytest.mark.sampled(0)
 def test_what_is_left_beside_the_nearest_policy_is_described(kit: Kit) -> None:
     run = kit.run(kit.target(RIGHT + RCEIL), "--vectors", kit.vectors(*QUANTIZE), "--json")
     for row in run.json["rows"]:
@@ -89,6 +91,7 @@ def quantize(values, format):  # pychop, and the last bit of 1.5 is wrong
 """
 
 
+@pytest.mark.sampled(0)
 def test_what_is_left_beside_the_nearest_profile_is_described(kit: Kit) -> None:
     options = ["--vectors", kit.vectors(QUANTIZE[1])]
     run = kit.run(kit.target(RIGHT + PROFILE), *options)

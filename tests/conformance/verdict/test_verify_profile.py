@@ -387,6 +387,7 @@ def first_cases() -> tuple[tuple[VectorFile, np.ndarray], ...]:
 
 
 @pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.sampled(12)
 def test_a_profile_answers_what_it_speaks_of(name: str) -> None:
     """All of it: what it refuses would be compared with the policy, and nobody would see it."""
     found, asked = profile(name), 0
