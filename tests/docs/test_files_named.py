@@ -35,6 +35,7 @@ OTHERS = {
         "cli/NAME_verb.py",
         "profiles/LIBRARY.py",
         "tools/adapters/LIBRARY_adapter.py",
+        "tools/suites/shims/NAME_shim.py",
     },
     "docs/reports/README.md": {"llama.cpp"},
 }
