@@ -38,6 +38,7 @@ OTHERS = {
         "tools/suites/shims/NAME_shim.py",
     },
     "docs/reports/README.md": {"llama.cpp"},
+    "docs/suites.md": {"test/test_encode.py"},
 }
 _SUFFIXES = "c|cpp|cu|cuh|h|hex|json|md|npy|npz|py|sh|toml|txt|v|yml"
 _FILE = re.compile(rf"(?<![\w/.*-])((?:\.?[\w-]+/)*\.?[\w-]+\.(?:{_SUFFIXES}))(?![\w/*])")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import os
 import sys
@@ -26,20 +27,22 @@ class Tally:
 TALLY = Tally()
 
 
+def _flipped(array: Any) -> Any:
+    """A copy with the lowest bit of every value flipped."""
+    copy = np.array(array, order="C")
+    bits = copy.reshape(-1).view(f"u{copy.itemsize}")
+    bits ^= bits.dtype.type(1)
+    return copy
+
+
 def _given(result: Any) -> Any:
     """Count the values of an answer, and flip their lowest bits where that is wanted."""
     if isinstance(result, mxref.Blocks):
-        _given(result.codes)
-        return result
+        TALLY.values += result.codes.size
+        return dataclasses.replace(result, codes=_flipped(result.codes)) if FLIP else result
     array = np.asarray(result)
     TALLY.values += array.size
-    if FLIP and array.size:
-        bits = array.reshape(-1).view(f"u{array.itemsize}")
-        if array.dtype.kind == "b":
-            bits ^= 1
-        else:
-            np.bitwise_xor(bits, bits.dtype.type(1), out=bits)
-    return result
+    return _flipped(array) if FLIP else result
 
 
 class Counted:

@@ -3,7 +3,8 @@
     python -m suites.one SHIM FOLDER RESULT [PYTEST_ARGUMENT...]
 
 A shim either has `replace_all()`, which puts mxref into the library before pytest imports the
-tests, or `cases(folder)`, which yields a name and whether all was as expected for each case.
+tests, or `cases(folder)`, which yields for each case a name and what is wrong, nothing, or None
+if it is skipped.
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ def of_cases(shim: Any, folder: Path) -> dict[str, tuple[str, int, str]]:
     for name, wrong in shim.cases(folder):
         if name in rows:
             raise SystemExit(f"cases must have names of their own, got {name} twice")
-        rows[name] = ("failed" if wrong else "passed", TALLY.values - before, str(wrong or ""))
+        outcome = "skipped" if wrong is None else "failed" if wrong else "passed"
+        rows[name] = (outcome, TALLY.values - before, wrong or "")
         before = TALLY.values
     return rows
 
