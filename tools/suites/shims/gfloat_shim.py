@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
 from gfloat import Domain, RoundMode
 
 from mxref.formats import BLOCK_FORMATS, E8M0, INT8, ElementFormat, ScaleFormat, Specials
+from mxref.policy.policy import Policy
 from suites.asked import mx, replace
 
 ROUNDINGS = {
@@ -21,6 +23,22 @@ ROUNDINGS = {
 
 def format_of(fi: Any) -> Any:
     """The format of mxref; None for more than 8 bits, or unsigned with an infinity."""
+    if fi.name not in _FORMATS:
+        _FORMATS[fi.name] = _made(fi)
+    return _FORMATS[fi.name]
+
+
+@functools.cache
+def policy_of(**choices: str) -> Policy:
+    """A policy, made once: numbers come one by one."""
+    spelling = "+".join(f"{name}={member}" for name, member in choices.items())
+    return Policy.parse(f"ocp+int8_range=full+nan=negative+nan_to_finite=error+{spelling}")
+
+
+_FORMATS: dict[str, Any] = {}
+
+
+def _made(fi: Any) -> Any:
     extended, m = fi.domain is Domain.Extended, fi.tSignificandBits
     if fi.k > 8 or (extended and not fi.is_signed):
         return None
@@ -46,12 +64,15 @@ def replace_all() -> None:
             return mx.decode_scale(codes, np.float64)
         return mx.decode(codes, fmt, np.float64)
 
-    def encode(fi: Any, values: Any, rounding: str, overflow: str, **choices: Any) -> Any:
+    def encode(
+        fi: Any, values: Any, rounding: str, overflow: str, clamp: str = "after_rounding",
+        **random: Any,
+    ) -> Any:  # fmt: skip
         fmt = format_of(fi)
         if fmt == E8M0:
             return mx.encode_scale(values, scale_rounding=rounding)
-        policy = {"rounding": rounding, "overflow": overflow, "nan": "negative"}
-        return mx.encode(values, fmt, int8_range="full", nan_to_finite="error", **policy, **choices)
+        policy = policy_of(rounding=rounding, overflow=overflow, clamp=clamp)
+        return mx.encode(values, fmt, policy, **random)
 
     def decode_float(fi: Any, i: int) -> Any:
         own = old["decode_float"](fi, i)
@@ -66,12 +87,12 @@ def replace_all() -> None:
     def encode_float(fi: Any, v: float) -> Any:
         if format_of(fi) is None:
             return old["encode_float"](fi, v)
-        return int(encode(fi, v, "toward_zero", "nonsaturating", clamp="before_rounding"))
+        return int(encode(fi, v, "toward_zero", "nonsaturating", "before_rounding"))
 
     def encode_ndarray(fi: Any, v: Any) -> Any:
         if format_of(fi) is None:
             return old["encode_ndarray"](fi, v)
-        return encode(fi, v, "toward_zero", "nonsaturating", clamp="before_rounding")
+        return encode(fi, v, "toward_zero", "nonsaturating", "before_rounding")
 
     def rounded(name: str, fi: Any, v: Any, rnd: Any, sat: Any, srbits: Any, width: int) -> Any:
         fmt = format_of(fi)
