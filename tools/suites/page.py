@@ -27,6 +27,7 @@ that mxref does not have, are skipped and count as nothing. A failing test is an
 suites.json gives its reason; so is one with a reason that passes, and any other count.
 """
 SIGNS = """
+*Values* are all codes and numbers that mxref gives in these tests.
 *Notice* is how many of the tests fail if the lowest bit of every answer of mxref is flipped.
 The others ask for values but look at something else, such as shapes or a tolerance.
 """
