@@ -35,8 +35,10 @@ OTHERS = {
         "cli/NAME_verb.py",
         "profiles/LIBRARY.py",
         "tools/adapters/LIBRARY_adapter.py",
+        "tools/suites/shims/NAME_shim.py",
     },
     "docs/reports/README.md": {"llama.cpp"},
+    "docs/suites.md": {"test/test_encode.py"},
 }
 _SUFFIXES = "c|cpp|cu|cuh|h|hex|json|md|npy|npz|py|sh|toml|txt|v|yml"
 _FILE = re.compile(rf"(?<![\w/.*-])((?:\.?[\w-]+/)*\.?[\w-]+\.(?:{_SUFFIXES}))(?![\w/*])")
