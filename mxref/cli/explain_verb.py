@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.words import FLAGS
+from mxref.cli.explain_casts import codes_of_profiles, print_profiles
 from mxref.cli.explain_clauses import explain_clause
 from mxref.cli.explain_members import explain_members, explain_operation
 from mxref.cli.explain_mutants import explain_mutants
@@ -29,7 +30,8 @@ def add_parser(verbs: Verbs) -> None:
         "a mutant, a word of the vectors, a choice, an operation, a profile or a format"
     )
     example = (
-        "mxref explain 0.3 --format e2m1\n  mxref explain encode.e2m1.f32.3fa00000\n"
+        "mxref explain 0.3 --format e2m1\n  mxref explain 465 --format e4m3 --profiles\n"
+        "  mxref explain encode.e2m1.f32.3fa00000\n"
         "  mxref explain --format e4m3 --float bf16 -- -inf\n  mxref explain A7\n"
         "  mxref explain N14\n  mxref explain rounding\n  mxref explain torchao_0_18_rceil"
     )
@@ -53,11 +55,17 @@ def add_parser(verbs: Verbs) -> None:
     parser.add_argument("name", metavar="NAME", help=about)
     parser.add_argument("--format", metavar="FORMAT", help="format that a number is encoded to")
     parser.add_argument("--float", metavar="FLOAT", help="float type of a number (default: f32)")
+    about = "with a number: what each profile makes of it, grouped by the code"
+    parser.add_argument("--profiles", action="store_true", help=about)
     add_vectors_argument(parser)
 
 
 def _run(options: argparse.Namespace) -> int:
     given = options.name
+    if options.profiles and options.format is None:
+        raise ValueError(
+            f"--profiles must be given with a number and --format, got {given!r} alone"
+        )
     if _cases(options) or _values(options):
         return 0
     for name in dict.fromkeys((given, given.lower(), given.upper())):
@@ -116,6 +124,7 @@ def _values(options: argparse.Namespace) -> bool:
         raise ValueError(unknown_name("--float", float, LAYOUTS))
     fmt, layout = formats[options.format], LAYOUTS[float]
     bits = parse_number(options.name, layout)
+    of_profiles = codes_of_profiles(bits, layout, fmt) if options.profiles else None
     print(f"{options.name} as {float}: {show_float(bits, layout)}")
     number = fraction(bits, layout)
     if number is not None:
@@ -132,6 +141,9 @@ def _values(options: argparse.Namespace) -> bool:
                 word += ", midway" if other[0] == each[1] else ", nearer"
             print(f"{side}: {show_code(each[0], fmt)}, {word}")
     print()
+    if of_profiles is not None:
+        print_profiles(*of_profiles, layout, fmt)
+        return True
     rows = []
     for code, choices in answers(bits, float, fmt).items():
         text = "an error" if code is None else show_code(code, fmt)

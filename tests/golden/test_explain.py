@@ -237,6 +237,25 @@ def test_unsigned_floats_are_explained_as_they_are_encoded(fmt: CodeFormat) -> N
                 assert encode(value, fmt, name).tolist() == [code], (hex(word), policy)
 
 
+def test_what_every_profile_makes_of_a_number(explain: Call) -> None:
+    status, out, err = explain(465, "--format", "e4m3", "--profiles")
+    assert (status, err) == (0, "")
+    assert out.splitlines()[4:] == [
+        "e4m3      profiles",
+        "7e = 448  ocp, cuda, cuda_satfinite, onnx, torch, compressed_tensors, gfloat, mlx_0_31, "
+        "mlx_0_32",
+        "7f = nan  ml_dtypes, cuda_nosat, onnx_nosat, torch_2_12, openvino_fp8, jax_casts, tosa",
+    ]
+    _, out, _ = explain("1.6", "--format", "e8m0", "--profiles")
+    assert "\n7f = 2^0  ocp, cuda_e8m0_rz, cuda_e8m0_rz_nosat, onnx_down\n" in out
+    assert "\n80 = 2^1  ml_dtypes, cuda, cuda_e8m0_rn," in out
+    _, out, _ = explain("nan", "--format", "e2m1", "--profiles")
+    assert "\nan error  gfloat\n" in out
+    _, out, _ = explain("465", "--format", "e4m3", "--float", "f64", "--profiles")
+    others = "openvino_fp8, compressed_tensors, gfloat, mlx_0_31, mlx_0_32, tosa"
+    assert out.endswith(f"\nno f64:  {others}\n")
+
+
 def test_every_clause_of_spec_notes(explain: Call) -> None:
     notes = (ROOT / "SPEC_NOTES.md").read_text("utf-8")
     headings = dict(re.findall(r"^### ([NQ]\d+) · (.*)$", notes, re.MULTILINE))
@@ -386,8 +405,10 @@ def test_a_block(explain: Call) -> None:
     ("arguments", "reason"),
     [
         (["foo"], "NAME must be the id of a case .* or a number with --format, got 'foo'"),
-        (["N99"], "NAME must be .*a clause such as N14 or MX-6.3, .*, got 'N99'$"),
+        (["N0"], "NAME must be .*a clause such as N14 or MX-6.3, .*, got 'N0'"),
         (["MX-9.9"], "NAME must be .*a clause such as N14 or MX-6.3, .*, got 'MX-9.9'$"),
+        (["1", "--format", "ue4m3", "--profiles"], "--profiles must be .*, got ue4m3$"),
+        (["N14", "--profiles"], "--profiles must be given with a number and --format, got 'N14'"),
         (["MX-6.3-T3"], "NAME must be .*, got 'MX-6.3-T3'$"),
         (["0.3"], "--format must be given with a number, as in .* --format e2m1`, got '0.3'"),
         (["0,3", "--format", "e2m1"], "got '0,3' \\(did you mean '0.3'\\?\\)"),
