@@ -10,6 +10,8 @@ from fractions import Fraction
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.words import FLAGS
+from mxref.cli.explain_casts import codes_of_profiles, print_profiles
+from mxref.cli.explain_clauses import explain_clause
 from mxref.cli.explain_members import explain_members, explain_operation
 from mxref.cli.explain_mutants import explain_mutants
 from mxref.cli.explain_profiles import explain_profile
@@ -28,7 +30,8 @@ def add_parser(verbs: Verbs) -> None:
         "a mutant, a word of the vectors, a choice, an operation, a profile or a format"
     )
     example = (
-        "mxref explain 0.3 --format e2m1\n  mxref explain encode.e2m1.f32.3fa00000\n"
+        "mxref explain 0.3 --format e2m1\n  mxref explain 465 --format e4m3 --profiles\n"
+        "  mxref explain encode.e2m1.f32.3fa00000\n"
         "  mxref explain --format e4m3 --float bf16 -- -inf\n  mxref explain A7\n"
         "  mxref explain N14\n  mxref explain rounding\n  mxref explain torchao_0_18_rceil"
     )
@@ -52,11 +55,17 @@ def add_parser(verbs: Verbs) -> None:
     parser.add_argument("name", metavar="NAME", help=about)
     parser.add_argument("--format", metavar="FORMAT", help="format that a number is encoded to")
     parser.add_argument("--float", metavar="FLOAT", help="float type of a number (default: f32)")
+    about = "with a number: what each profile makes of it, grouped by the code"
+    parser.add_argument("--profiles", action="store_true", help=about)
     add_vectors_argument(parser)
 
 
 def _run(options: argparse.Namespace) -> int:
     given = options.name
+    if options.profiles and options.format is None:
+        raise ValueError(
+            f"--profiles must be given with a number and --format, got {given!r} alone"
+        )
     if _cases(options) or _values(options):
         return 0
     for name in dict.fromkeys((given, given.lower(), given.upper())):
@@ -87,9 +96,9 @@ def _unknown(name: str) -> str:
     near = suggestion(name, (*choices, *members, *PROFILES, *FLAGS, *READS))
     return (
         "NAME must be the id of a case such as encode.e2m1.f32.3fa00000, a mutant such as A7 "
-        "(`mxref score` lists them), a clause such as N14, a model such as M7, a flag, a choice "
-        "such as rounding, a member of one such as rceil, a profile such as torchao_0_18_rceil, a "
-        f"format, or a number with --format, got {name!r}{near}"
+        "(`mxref score` lists them), a clause such as N14 or MX-6.3, a model such as M7, a flag, a "
+        "choice such as rounding, a member of one such as rceil, a profile such as "
+        f"torchao_0_18_rceil, a format, or a number with --format, got {name!r}{near}"
     )
 
 
@@ -115,6 +124,7 @@ def _values(options: argparse.Namespace) -> bool:
         raise ValueError(unknown_name("--float", float, LAYOUTS))
     fmt, layout = formats[options.format], LAYOUTS[float]
     bits = parse_number(options.name, layout)
+    of_profiles = codes_of_profiles(bits, layout, fmt) if options.profiles else None
     print(f"{options.name} as {float}: {show_float(bits, layout)}")
     number = fraction(bits, layout)
     if number is not None:
@@ -131,6 +141,9 @@ def _values(options: argparse.Namespace) -> bool:
                 word += ", midway" if other[0] == each[1] else ", nearer"
             print(f"{side}: {show_code(each[0], fmt)}, {word}")
     print()
+    if of_profiles is not None:
+        print_profiles(*of_profiles, layout, fmt)
+        return True
     rows = []
     for code, choices in answers(bits, float, fmt).items():
         text = "an error" if code is None else show_code(code, fmt)
@@ -141,19 +154,15 @@ def _values(options: argparse.Namespace) -> bool:
 
 
 def _words(options: argparse.Namespace) -> bool:
-    """Explain a clause, a model, a flag or a choice; False if there is none of that name."""
-    from mxref.cases.words import MODELS, RULES
+    """Explain a model, a flag or a choice; False if there is none of that name."""
+    from mxref.cases.words import MODELS
     from mxref.policy.policy import READS, Policy
 
     name, found = options.name, False
-    for kind, texts in (("clause", RULES), ("model", MODELS), ("flag", FLAGS)):
+    for kind, texts in (("model", MODELS), ("flag", FLAGS)):
         if name in texts:
             found = True
             print(f"{kind} {name}: {texts[name]}")
-            if kind == "clause":
-                section = name.removeprefix("MX-").replace("-T", ", Table ")
-                own = section == name
-                print(f"in {f'SPEC_NOTES.md, {name}' if own else f'OCP MX v1.0, {section}'}")
     if name in Policy().choices():
         found = True
         members = Policy.members(name)
@@ -233,4 +242,11 @@ def _lines(words: Sequence[str]) -> Iterator[str]:
 
 
 #: The kinds of words, in the order in which they are explained.
-_KINDS = (_words, explain_profile, explain_operation, explain_members, explain_mutants)
+_KINDS = (
+    explain_clause,
+    _words,
+    explain_profile,
+    explain_operation,
+    explain_members,
+    explain_mutants,
+)

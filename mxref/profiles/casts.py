@@ -163,6 +163,15 @@ _OTHERS = (
         formats={**_casts(("e4m3",)), **_SCALES},
     ),
     Profile(
+        "torch_2_12",
+        Policy.parse(_TORCH.format("+overflow=nonsaturating")),
+        "pytorch/pytorch, casts of Tensor.to before pytorch/pytorch#178817, which saturates since "
+        "2.13: overflow and infinity are NaN; torch/headeronly/util/Float8_e4m3fn.h",
+        "2.12.0",
+        checked="that header, compiled by g++, on all 2**32 float32 patterns",
+        formats=_casts(("e4m3",)),
+    ),
+    Profile(
         "torch_e5m2",
         Policy.parse(_TORCH.format("+overflow=nonsaturating")),
         "pytorch/pytorch, casts of Tensor.to: c10/util/Float8_e5m2.h, which overflows to infinity",

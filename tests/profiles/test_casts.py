@@ -6,9 +6,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 from helpers import SOURCES, sentence
+from numpy.typing import NDArray
 
 import mxref
 from mxref.bits.floats import LAYOUTS
+from mxref.cases.probes import probes
 
 #: profile, format, float type, input pattern, and the code that the implementation gave.
 ANSWERS = [
@@ -34,6 +36,9 @@ ANSWERS = [
     ("gfloat", "e4m3", "f32", 0x7FC00000, 0xFF),
     ("gfloat", "int8", "f32", 0xC0000000, 0x80),
     ("torch", "e4m3", "f32", 0x7F800000, 0x7E),
+    ("torch_2_12", "e4m3", "f32", 0x7F800000, 0x7F),
+    ("torch_2_12", "e4m3", "f32", 0xC3E80001, 0xFF),  # -464.00003
+    ("torch_2_12", "e4m3", "f32", 0x43E80000, 0x7E),  # 464 is a tie
     ("torch_e5m2", "e5m2", "f32", 0x7F800000, 0x7C),
     ("torchao_0_18_floor", "e2m1", "f32", 0x7F800001, 0x02),
 ]
@@ -45,6 +50,25 @@ def test_what_the_implementation_gave(
 ) -> None:
     value = np.array([bits], LAYOUTS[source].uint).view(SOURCES[source])
     assert mxref.profile(name).encode(value, format).tolist() == [code]
+
+
+def _torch_2_12(bits: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    """What the header of torch 2.12.0 does with float32 patterns, step by step."""
+    size = bits & np.uint32(0x7FFF_FFFF)
+    with np.errstate(all="ignore"):
+        small = (size.view(np.float32) + np.float32(2.0**14)).view(np.uint32) - np.uint32(141 << 23)
+    rounded = size - np.uint32(120 << 23) + np.uint32(0x7FFFF) + (size >> 20 & np.uint32(1)) >> 20
+    code = np.where(size < 121 << 23, small, rounded)
+    return (np.where(size >= 1087 << 20, 0x7F, code) | bits >> 24 & 0x80).astype(np.uint8)
+
+
+@pytest.mark.parametrize("source", ["f32", "f16", "bf16"])
+def test_torch_2_12_is_its_header(source: str) -> None:
+    layout = LAYOUTS[source]
+    values = probes("encode", "e4m3", source)[:, 0].astype(layout.uint).view(SOURCES[source])
+    with np.errstate(all="ignore"):
+        bits = values.astype(np.float32).view(np.uint32)
+    assert np.array_equal(mxref.profile("torch_2_12").encode(values, "e4m3"), _torch_2_12(bits))
 
 
 def test_onnx_packs_fp6_in_whole_bytes_only() -> None:
