@@ -13,7 +13,7 @@ from mxref.policy.choice import Choice
 
 def explain_members(options: argparse.Namespace) -> bool:
     """Explain the members of choices that a word or a policy names; False if it names none."""
-    from mxref.policy.policy import Policy, spellings
+    from mxref.policy.policy import READS, Policy, spellings
 
     word: str = options.name
     parts = [part for part in word.split("+") if part != "ocp"]
@@ -22,8 +22,11 @@ def explain_members(options: argparse.Namespace) -> bool:
         return False
     for one in found:
         choice, _, value = one.partition("=")
-        (member,) = (member for member in Policy.members(choice) if member.value == value)
-        _print_member(choice, member)
+        print_member(choice, value)
+        had = Policy().choices()[choice] == value
+        print_part("policy", "ocp has it" if had else f"ocp+{one}")
+        print_part("choice", inspect.getdoc(type(Policy.members(choice)[0])) or "")
+        print_part("read by", ", ".join(op for op in READS if choice in READS[op]))
     return True
 
 
@@ -43,28 +46,28 @@ def explain_operation(options: argparse.Namespace) -> bool:
     return True
 
 
-def _print_member(choice: str, member: Choice) -> None:
-    """Print a member: what it does, who reads its choice, and the profiles that have it."""
-    from mxref.policy.policy import READS, Policy
-    from mxref.profiles import PROFILES
+def print_member(choice: str, value: str) -> None:
+    """Print a member: its standing, what it does, and the profiles that have it."""
+    from mxref.policy.policy import Policy
+    from mxref.profiles.choosing import who_does
 
-    value = member.value
+    (member,) = (one for one in Policy.members(choice) if one.value == value)
     about = _comment(member)
-    print(f"{choice}={value}, {member.standing.value}{f': {about}' if about else ''}")
-    _print_part("choice", inspect.getdoc(type(member)) or "")
-    _print_part("read by", ", ".join(op for op in READS if choice in READS[op]))
-    if Policy().choices()[choice] == value:
-        _print_part("policy", "ocp has it")
-        return
-    _print_part("policy", f"ocp+{choice}={value}")
-    profiles = [name for name, one in PROFILES.items() if one.policy.choices()[choice] == value]
-    _print_part("profiles", ", ".join(profiles) or "-")
+    standing = f"{choice}={value}, {member.standings}"
+    _print_wrapped(f"{standing}{f': {about}' if about else ''}", "    ")
+    print_part("profiles", ", ".join(who_does(choice)[value]) or "none")
 
 
-def _print_part(name: str, text: str) -> None:
-    words = " ".join(text.split())
-    head = f"  {name:8}  "
-    print(textwrap.fill(words, 100, initial_indent=head, subsequent_indent=" " * len(head)))
+def print_part(name: str, text: str) -> None:
+    """Print a part of an explanation beside its name; nothing if it is empty."""
+    if text:
+        _print_wrapped(f"  {name:9} {' '.join(text.split())}", " " * 12)
+
+
+def _print_wrapped(text: str, indent: str) -> None:
+    """Print a text; words with hyphens and names are kept whole."""
+    for line in textwrap.wrap(text, 100, subsequent_indent=indent, break_on_hyphens=False):
+        print(line)
 
 
 def _comment(member: Choice) -> str:

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.words import FLAGS
+from mxref.cli.explain_clauses import explain_clause
 from mxref.cli.explain_members import explain_members, explain_operation
 from mxref.cli.explain_mutants import explain_mutants
 from mxref.cli.explain_profiles import explain_profile
@@ -87,9 +88,9 @@ def _unknown(name: str) -> str:
     near = suggestion(name, (*choices, *members, *PROFILES, *FLAGS, *READS))
     return (
         "NAME must be the id of a case such as encode.e2m1.f32.3fa00000, a mutant such as A7 "
-        "(`mxref score` lists them), a clause such as N14, a model such as M7, a flag, a choice "
-        "such as rounding, a member of one such as rceil, a profile such as torchao_0_18_rceil, a "
-        f"format, or a number with --format, got {name!r}{near}"
+        "(`mxref score` lists them), a clause such as N14 or MX-6.3, a model such as M7, a flag, a "
+        "choice such as rounding, a member of one such as rceil, a profile such as "
+        f"torchao_0_18_rceil, a format, or a number with --format, got {name!r}{near}"
     )
 
 
@@ -141,19 +142,15 @@ def _values(options: argparse.Namespace) -> bool:
 
 
 def _words(options: argparse.Namespace) -> bool:
-    """Explain a clause, a model, a flag or a choice; False if there is none of that name."""
-    from mxref.cases.words import MODELS, RULES
+    """Explain a model, a flag or a choice; False if there is none of that name."""
+    from mxref.cases.words import MODELS
     from mxref.policy.policy import READS, Policy
 
     name, found = options.name, False
-    for kind, texts in (("clause", RULES), ("model", MODELS), ("flag", FLAGS)):
+    for kind, texts in (("model", MODELS), ("flag", FLAGS)):
         if name in texts:
             found = True
             print(f"{kind} {name}: {texts[name]}")
-            if kind == "clause":
-                section = name.removeprefix("MX-").replace("-T", ", Table ")
-                own = section == name
-                print(f"in {f'SPEC_NOTES.md, {name}' if own else f'OCP MX v1.0, {section}'}")
     if name in Policy().choices():
         found = True
         members = Policy.members(name)
@@ -233,4 +230,11 @@ def _lines(words: Sequence[str]) -> Iterator[str]:
 
 
 #: The kinds of words, in the order in which they are explained.
-_KINDS = (_words, explain_profile, explain_operation, explain_members, explain_mutants)
+_KINDS = (
+    explain_clause,
+    _words,
+    explain_profile,
+    explain_operation,
+    explain_members,
+    explain_mutants,
+)

@@ -24,6 +24,7 @@ __all__ = [
     "add_json_argument",
     "add_vectors_argument",
     "new_parser",
+    "print_heading",
     "print_table",
     "print_text",
     "progress",
@@ -135,6 +136,11 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         _print_styled(line, "bold")
     for lines in body:
         print_text(*lines)
+
+
+def print_heading(text: str) -> None:
+    """Print a line; on a terminal rich, if it is installed, makes it bold."""
+    _print_styled(text, "bold")
 
 
 def print_text(*lines: str) -> None:

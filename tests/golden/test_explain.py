@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 from helpers import ROOT, copy_vectors
 
+import mxref
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.words import FLAGS, RULES
 from mxref.cli import main
+from mxref.cli.spec_notes import clauses, sections
 from mxref.formats.catalog import E2M1, E4M3, E8M0, INT8, UE4M3, UE5M3, CodeFormat
 from mxref.golden.explain import answers, fraction, neighbours, parse_number
 from mxref.mutants import MUTANTS
@@ -235,12 +237,57 @@ def test_unsigned_floats_are_explained_as_they_are_encoded(fmt: CodeFormat) -> N
                 assert encode(value, fmt, name).tolist() == [code], (hex(word), policy)
 
 
-def test_clauses(explain: Call) -> None:
-    text = "clause N14: NaN to a format without NaN\nin SPEC_NOTES.md, N14\n"
-    assert explain("N14") == (0, text, "")
-    text = "clause MX-5.3.3: FP4 encoding, rounding and clamping\nin OCP MX v1.0, 5.3.3\n"
-    assert explain("MX-5.3.3") == (0, text, "")
-    assert explain("MX-5.3.1-T3")[1].endswith("\nin OCP MX v1.0, 5.3.1, Table 3\n")
+def test_every_clause_of_spec_notes(explain: Call) -> None:
+    notes = (ROOT / "SPEC_NOTES.md").read_text("utf-8")
+    headings = dict(re.findall(r"^### ([NQ]\d+) · (.*)$", notes, re.MULTILINE))
+    assert len(headings) >= 57
+    members = [(choice, one) for choice in Policy().choices() for one in Policy.members(choice)]
+    listed = []
+    for name, about in headings.items():
+        status, out, err = explain(name)
+        assert (status, err) == (0, "")
+        assert out.startswith(f"clause {name}: {about}\nin SPEC_NOTES.md\n\n")
+        assert max(map(len, out.splitlines())) <= 100, name
+        assert not re.search(r"`|\*\*|^\|", out.partition("\nchoice ")[0], re.MULTILINE), name
+        _, *words = notes.partition(f"### {name} · {about}\n")[2].split("\n### ")[0].split()
+        assert words[0].strip("*") in out
+        listed += re.findall(r"^(\w+=\w+), ([^:\n]*)", out.partition("\nchoice ")[2], re.MULTILINE)
+    wanted = [(f"{choice}={one.value}", one.standings) for choice, one in members]
+    assert sorted(listed) == sorted(wanted)
+
+
+def test_a_clause_says_who_does_what(explain: Call) -> None:
+    _, out, _ = explain("N22")
+    assert "\nchoice scale_ff\nscale_ff=nan, required\n  profiles  ocp, ml_dtypes, cuda," in out
+    inf = next(part for part in out.split("scale_ff=")[1:] if part.startswith("inf, contradicts"))
+    assert "mlx_0_31, mlx_0_32" in inf
+    assert "by stages fbgemm_mx4_nearest" in out  # 2**-128 for FF, which no member says
+    _, out, _ = explain("N25")
+    assert "zero_sign=dropped, contradicts for FP8, silent for FP6 and FP4" in out
+
+
+def test_every_section_of_mx_that_is_named(explain: Call) -> None:
+    assert {"MX-5.1", "MX-5.3.1", "MX-5.3.4", "MX-6.3"} <= {f"MX-{one}" for one in sections()}
+    for name in {*(f"MX-{one}" for one in sections()), *(r for r in RULES if r[0] == "M")}:
+        status, out, err = explain(name)
+        assert (status, err) == (0, "")
+        about = f": {RULES[name]}" if name in RULES else ""
+        where = name[3:].replace("-T", ", Table ")
+        assert out.startswith(f"clause {name}{about}\nin OCP MX v1.0, {where}\n")
+        assert re.search(r"\n\nN\d+: .*\n- Text\. ", out), name
+    assert "\nN16: emax of INT8\n- Text. MX §6.3 divides by" in explain("MX-6.3")[1]
+
+
+def test_clauses_come_from_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    assert '"SPEC_NOTES.md" = "mxref/_notes/SPEC_NOTES.md"' in project
+    package = tmp_path / "site" / "mxref"
+    monkeypatch.setattr(mxref, "__file__", str(package / "__init__.py"))
+    with pytest.raises(ValueError, match=r"^SPEC_NOTES.md must be at .*_notes.* or .*got neither"):
+        clauses.__wrapped__()
+    (package / "_notes").mkdir(parents=True)
+    (package / "_notes" / "SPEC_NOTES.md").write_text("### N1 · One\ntext\n\n## End\n", "utf-8")
+    assert clauses.__wrapped__() == {"N1": ("N1", "One", "text")}
 
 
 def test_a_model(explain: Call) -> None:
@@ -272,7 +319,7 @@ def test_a_choice_on_which_the_standard_speaks_of_fp8_alone(explain: Call) -> No
 
 
 def test_every_word_is_explained(explain: Call) -> None:
-    for name in (*RULES, *FLAGS, *Policy().choices()):
+    for name in (*FLAGS, *Policy().choices()):
         status, out, _ = explain(name)
         assert status == 0
         assert f" {name}: " in out
@@ -339,6 +386,9 @@ def test_a_block(explain: Call) -> None:
     ("arguments", "reason"),
     [
         (["foo"], "NAME must be the id of a case .* or a number with --format, got 'foo'"),
+        (["N99"], "NAME must be .*a clause such as N14 or MX-6.3, .*, got 'N99'$"),
+        (["MX-9.9"], "NAME must be .*a clause such as N14 or MX-6.3, .*, got 'MX-9.9'$"),
+        (["MX-6.3-T3"], "NAME must be .*, got 'MX-6.3-T3'$"),
         (["0.3"], "--format must be given with a number, as in .* --format e2m1`, got '0.3'"),
         (["0,3", "--format", "e2m1"], "got '0,3' \\(did you mean '0.3'\\?\\)"),
         (["3e99999a", "--format", "e2m1"], "got '3e99999a' \\(did you mean '0x3e99999a'\\?\\)"),

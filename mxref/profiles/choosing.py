@@ -1,0 +1,74 @@
+"""Which profiles make a choice, and how: by their policy, or in a stage of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mxref.policy.policy import READS, Policy
+from mxref.profiles.definition import Profile
+from mxref.profiles.registry import PROFILES
+
+__all__ = ["OWN_STAGE", "who_does"]
+
+#: What `who_does` calls what no policy says.
+OWN_STAGE = "a stage of its own"
+
+_OF_ELEMENTS = READS["encode"]
+_OF_SCALES = ("scale_rule", "zero_block", "scale_overflow", "scale_underflow", "int8_emax")
+#: The stages that decide a choice, for blocks and for casts to E8M0.
+_DECIDED_IN: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(_OF_ELEMENTS, ("divide", "element", "nonfinite")),
+    **dict.fromkeys(_OF_SCALES, ("scale",)),
+    **dict.fromkeys(("block_nan", "block_inf"), ("amax", "scale", "nonfinite")),
+    "amax_type": ("amax", "scale"),
+    "nan_block_codes": ("nonfinite",),
+    "scaling": ("divide",),
+    **dict.fromkeys(READS["dequantize"], ("decode",)),
+    "fp6_packing": ("pack",),  # those of FP4 are as policies have it
+    **dict.fromkeys(("scale_of_zero", "scale_of_negative", "scale_of_inf"), ("e8m0",)),
+    **dict.fromkeys(("scale_rounding", "tiny_scale"), ("e8m0",)),
+}
+#: The ends of the names of the formats that a choice speaks of; of the others all.
+_FORMATS: Mapping[str, tuple[str, ...]] = {
+    "fp4_packing": ("e2m1",),
+    "fp6_packing": ("e3m2", "e2m3"),
+    **dict.fromkeys(("int8_range", "int8_emax"), ("int8",)),
+    "nan_to_finite": ("e3m2", "e2m3", "e2m1", "int8"),
+}
+
+
+def who_does(choice: str) -> dict[str, list[str]]:
+    """The profiles that do each member of a choice, by the member's spelling.
+
+    A profile is listed if it has an operation and a format in which the choice is read. Where a
+    stage that decides the choice is replaced, its policy is believed only if it differs from `ocp`;
+    else the profile is listed under `OWN_STAGE`.
+
+    >>> who_does("scale_ff")["nan"][:2], who_does("scale_ff")["power"]
+    (['ocp', 'ml_dtypes'], ['gguf_mxfp4'])
+
+    Raises:
+        ValueError: no such choice.
+    """
+    default = Policy().choices()
+    found: dict[str, list[str]] = {one.value: [] for one in Policy.members(choice)}
+    found[OWN_STAGE] = []
+    for name, profile in PROFILES.items():
+        if not _reads(profile, choice):
+            continue
+        value = profile.policy.choices()[choice]
+        own = value == default[choice] and {*_DECIDED_IN.get(choice, ())} & {*profile.replaced}
+        found[OWN_STAGE if own else value].append(name)
+    return found
+
+
+def _reads(profile: Profile, choice: str) -> bool:
+    """Whether an operation that a profile models reads a choice; `ocp` models all."""
+    if profile.formats is None:
+        return True
+    whole_blocks = profile.policy.choices()["block_nan"] == "nan_block"
+    if choice in ("nan", "nan_to_finite") and whole_blocks and "encode" not in profile.formats:
+        return False  # no element is NaN where its block is
+    ends = _FORMATS.get(choice, ("",))
+    read = [names for op, names in profile.formats.items() if choice in READS[op]]
+    return any(name.endswith(ends) for names in read for name in names)
