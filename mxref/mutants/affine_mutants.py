@@ -82,6 +82,11 @@ def _whole_dtype(y: Array, low: int, high: int, dtype: Any) -> Array:
     return _clamped(y, int(info.min), int(info.max), dtype)
 
 
+def _lowest_never(y: Array, low: int, high: int, dtype: Any) -> Array:
+    """Codes whose magnitude is at most that of the largest one, whatever the range."""
+    return _clamped(y, max(low, -int(np.iinfo(dtype).max)), high, dtype)
+
+
 def _quantizer(
     scaled: Callable[[Array, Array], Array] = _scaled,
     nearest: Callable[[Array], Array] = np.rint,
@@ -162,8 +167,10 @@ def _bfloat16(s: Array) -> Array:
     return (bits & np.uint32(0xFFFF0000)).view(np.float32)
 
 
-def _quantizes(run: Function, formats: tuple[str, ...] = (*_ONE_SCALE, *_AXES)) -> Mutant:
-    return wrong(run, op="quantize_affine", formats=formats, floats=_F32, model="M18")
+def _quantizes(
+    run: Function, formats: tuple[str, ...] = (*_ONE_SCALE, *_AXES), *seen: str
+) -> Mutant:
+    return wrong(run, op="quantize_affine", formats=formats, floats=_F32, model="M18", seen=seen)
 
 
 def _reads(run: Function, formats: tuple[str, ...] = (*_ONE_SCALE, *_AXES)) -> Mutant:
@@ -226,10 +233,28 @@ AFFINE: Mutants = {
             ("j", "half_added_by_sign", _half_added_by_sign, "adds one half with the sign"),
         )
     },
+    "I3k half_away_of_sums: adds the zero point, then rounds a tie away from zero": _quantizes(
+        _quantizer(nearest=_half_away, before=True),
+        (*_ONE_SCALE, *_AXES),
+        "tenstorrent/tt-metal#56525",
+    ),
+    "I3l half_up_of_sums: adds the zero point, then rounds a tie up": _quantizes(
+        _quantizer(nearest=_half_up, before=True)
+    ),
     "I3c truncated: cuts fractions off": _quantizes(_quantizer(nearest=np.trunc)),
     "I3d floored: rounds down": _quantizes(_quantizer(nearest=np.floor)),
     "I4 lowest_code_made: clamps to the dtype, not to the range": _quantizes(
         _quantizer(clamped=_whole_dtype), _NARROW
+    ),
+    "I4b lowest_code_never: ends at -127, or at the dtype's largest code with the other sign": (
+        _quantizes(
+            _quantizer(clamped=_lowest_never), ("int8", "int16"), "tenstorrent/tt-metal#56526"
+        )
+    ),
+    "I4c lowest_code_never_of_quotients: divides, and ends at -127": _quantizes(
+        _quantizer(_divided, clamped=_lowest_never),
+        ("int8", "int16"),
+        "microsoft/onnxruntime#3442",
     ),
     "I5 wrapped: wraps where it should saturate": _quantizes(_quantizer(clamped=_wrapped)),
     **_channels("I6", "", _RIGHT, _quantizes),

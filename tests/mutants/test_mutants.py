@@ -167,7 +167,7 @@ def test_the_readme_says_how_many() -> None:
     right = sum(cell.verdict == "equivalent" for cell in cells())
     ids = {cell.mutant.id for cell in cells()}
     count = {
-        "puts {} wrong implementations to them": len(ids),
+        "puts {:,} wrong implementations to them": len(ids),
         "({0} of {0}, ": len(killed),
         "{} of these about lanes)": sum(cell.mutant.id[0] == "L" for cell in killed),
         "in {} more cells": right,
