@@ -1,4 +1,4 @@
-/* As much of CUDA as the kernels of mx_fastpath.cuh need, on a CPU, for g++: each thread of a warp
+/* As much of CUDA as the kernels of mx_kernels.cuh need, on a CPU, for g++: each thread of a warp
  * is a fiber that waits at a shuffle until all others of the warp have come there or ended. */
 #ifndef MX_EMULATED_H
 #define MX_EMULATED_H
@@ -15,7 +15,10 @@
 #define MX_KERNELS
 #define __global__
 
-struct Index { unsigned x; };
+struct Index { unsigned x, y; };
+struct dim3 : Index {
+    dim3(unsigned x, unsigned y = 1) : Index{x, y} {}
+};
 inline Index threadIdx, blockIdx, blockDim, gridDim;
 
 namespace emulated {
@@ -60,21 +63,22 @@ inline void run_warp(unsigned first)
         more = false;
         for (running = 0; running < 32; ++running)
             if (!warp[running].ended) {
-                threadIdx.x = first + running;
+                threadIdx = {(first + running) % blockDim.x, (first + running) / blockDim.x};
                 swapcontext(&scheduler, &warp[running].context);
                 more = more || !warp[running].ended;
             }
     }
 }
 
-inline void launch(unsigned blocks, unsigned threads, std::function<void()> kernel)
+inline void launch(dim3 blocks, dim3 threads, std::function<void()> kernel)
 {
     body = std::move(kernel);
-    blockDim.x = threads;
-    gridDim.x = blocks;
-    for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
-        for (unsigned first = 0; first < threads; first += 32)
-            run_warp(first);
+    blockDim = threads;
+    gridDim = blocks;
+    for (blockIdx.y = 0; blockIdx.y < blocks.y; ++blockIdx.y)
+        for (blockIdx.x = 0; blockIdx.x < blocks.x; ++blockIdx.x)
+            for (unsigned first = 0; first < threads.x * threads.y; first += 32)
+                run_warp(first);
 }
 
 } // namespace emulated

@@ -90,6 +90,16 @@ template <class Call> bool with_type(const std::string &name, Call call)
     return true;
 }
 
+/* The same, also float16, which is only read. */
+template <class Call> bool with_read_type(const std::string &name, Call call)
+{
+    if (name == "f16")
+        call(mx::Half{});
+    else
+        return with_type(name, call);
+    return true;
+}
+
 template <class Machine, class Kit> class Operations {
   public:
     /* Tensors lie without gaps, or as `places` says. */
@@ -171,6 +181,13 @@ template <class Machine, class Kit> class Operations {
         Machine::map(function, narrow<In>(in), answers);
         out.assign(answers.begin(), answers.end());
     }
+    template <class Call> static bool with_kit_type(const std::string &type, Call call)
+    {
+        if constexpr (Kit::whole)
+            return with_read_type(type, call);
+        else
+            return with_type(type, call);
+    }
     bool encode(const std::string &format, const std::string &type, const Words &in,
                 Words &out) const
     {
@@ -178,7 +195,7 @@ template <class Machine, class Kit> class Operations {
         const bool known = with_format(format, [&](auto f) {
             using F = decltype(f);
             if constexpr (Kit::template has<F>)
-                has = with_type(type, [&](auto t) {
+                has = with_kit_type(type, [&](auto t) {
                     using T = decltype(t);
                     if (policy_.saturate)
                         map<T, uint8_t>(typename Kit::template Encode<F, true>{}, in, out);
@@ -202,7 +219,7 @@ template <class Machine, class Kit> class Operations {
     }
     bool encode_scale(const std::string &type, const Words &in, Words &out) const
     {
-        return with_type(type, [&](auto t) {
+        return with_kit_type(type, [&](auto t) {
             map<decltype(t), uint8_t>(typename Kit::EncodeScale{policy_.rounding}, in, out);
         });
     }
@@ -218,7 +235,7 @@ template <class Machine, class Kit> class Operations {
     {
         bool typed = false;
         const bool known = with_format(format, [&](auto f) {
-            typed = with_type(type, [&](auto t) { call(f, t); });
+            typed = with_read_type(type, [&](auto t) { call(f, t); });
         });
         return known && typed;
     }
@@ -234,9 +251,15 @@ template <class Machine, class Kit> class Operations {
                   Bytes &codes) const
     {
         if (places_)
-            quantize_at<Machine, F>(*places_, values, tensor, policy_.rule, scales, codes);
-        else
-            Machine::template quantize<F>(values, tensor, policy_.rule, scales, codes);
+            return quantize_at<Machine, F>(*places_, values, tensor, policy_.rule, scales, codes);
+        const auto call = [&](auto encoder) {
+            Machine::template quantize<F, decltype(encoder), false>(
+                values, tensor, {policy_.rule, false}, scales, codes);
+        };
+        if (policy_.saturate || !F::has_nan)
+            return call(mx::Integers<true>{});
+        if constexpr (F::has_nan)
+            call(mx::Integers<false>{});
     }
     bool quantize(const std::string &format, const std::string &type, size_t cases,
                   const Words &in, Words &out) const
@@ -282,11 +305,15 @@ template <class Machine, class Kit> class Operations {
         Bytes scales, codes;
         for (size_t i = 0; i < in.size(); ++i)
             (i % (mx::BLOCK + 1) ? codes : scales).push_back(static_cast<uint8_t>(in[i]));
-        return with(format, type, [&](auto f, auto t) {
-            std::vector<decltype(t)> values(codes.size());
-            Machine::template dequantize<decltype(f)>(scales, codes, values);
-            out.assign(values.begin(), values.end());
+        bool typed = false;
+        const bool known = with_format(format, [&](auto f) {
+            typed = with_type(type, [&](auto t) {
+                std::vector<decltype(t)> values(codes.size());
+                Machine::template dequantize<decltype(f)>(scales, codes, values);
+                out.assign(values.begin(), values.end());
+            });
         });
+        return known && typed;
     }
 
     /* The rest of the words from `first` on, put behind what `out` holds. */
