@@ -149,6 +149,11 @@ def test_the_encoders_of_the_kernels(program: Path) -> None:
     assert found["cases"] > 8_000_000
 
 
+def test_both_directions(program: Path) -> None:
+    found = report(program, "--device", "both")
+    assert (found["pass"], found["cases"]) == (True, 8 * 11)
+
+
 def test_a_share_of_float32(program: Path) -> None:
     found = report(program, "--host", "sweep", VECTORS / "thresholds", "--stride", "2571")
     assert found["pass"]
@@ -419,7 +424,7 @@ KERNEL_MUTANTS = {
 #: Bugs of kernels that are no wrong implementation of a format: what is replaced, and by what.
 KERNEL_BUGS = {
     "lane swap": ("chunk * C::bytes", "(chunk ^ 1) * C::bytes"),
-    "division": ("chunk / in_a_block", "chunk / 2"),
+    "division": ("chunk / C::in_a_block", "chunk / 2"),
     "packing order": ("WIDTH * j", "WIDTH * (WIDTH == 4 ? j ^ 1 : j)"),
     "packing order of pairs": ("4 * j", "4 * (WIDTH == 4 ? j ^ 2 : j)"),
     "packing order of four": ("(24 - 8 * (i % 3))", "(24 - 8 * (i % 2))"),
@@ -451,6 +456,20 @@ ENCODER_BUGS = {
     "lift by one less": ("scale + LIFT", "scale + LIFT - 1"),
     "spread": ("(pairs & 0x00f000f0u) << 4", "(pairs & 0x007000f0u) << 4"),
 }
+#: Bugs of the kernel of both directions.
+BOTH_BUGS = {
+    "transposition": (
+        "i * pitch + static_cast<int>(column / 2)",
+        "(i ^ 2) * pitch + static_cast<int>(column / 2)",
+    ),
+    "pair of rows": ("upper >> 16 | (lower & 0xffff0000u)", "lower >> 16 | (upper & 0xffff0000u)"),
+    "half": ("16 * half * pitch", "16 * (1 - half) * pitch"),
+    "edge of a tile": ("at < across.lines", "at <= across.lines"),
+    "edge of columns": ("chunk < blocks_of(across) * C::in_a_block", "true"),
+    "lines down": ("line < down.lines", "line + 1 < down.lines"),
+    "place of a half": ("block * C::in_a_block + half", "block * C::in_a_block + 1 - half"),
+    "next tile": ("block += gridDim.y", "block += gridDim.y + 1"),
+}
 #: Ways to the same codes, and places in memory, that each case is asked in.
 PLACES = 11
 #: What vector loads and stores of the kernels require, and what is said where it is missing.
@@ -458,10 +477,10 @@ GUARDS = {
     "t.length % BLOCK == 0": " failed: lines 16 apart: in",
     "t.values.step == 1": " failed: every second value: in",
     "t.codes.step == 1": "quantize/mxfp8_e4m3.f32: every second code: memory beside it is written",
-    "t.values.line % load == 0": "misaligned address",
-    "t.codes.line % store == 0": "store to misaligned address",
+    "t.values.line % (16 / sizeof(T)) == 0": "misaligned address",
+    "t.codes.line % C::store == 0": "store to misaligned address",
     "reinterpret_cast<uintptr_t>(values) % 16 == 0": "misaligned address",
-    "reinterpret_cast<uintptr_t>(codes) % store == 0": "store to misaligned",
+    "reinterpret_cast<uintptr_t>(codes) % C::store == 0": "store to misaligned",
 }
 
 
@@ -474,7 +493,11 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
             planted = folder / "cuda"
             shutil.copytree(FOLDER, planted)
             plant(planted / "mx_fastpath.cuh", MUTANTS, {})
-            plant(planted / "mx_kernels.cuh", KERNEL_MUTANTS | KERNEL_BUGS | ENCODER_BUGS, GUARDS)
+            plant(
+                planted / "mx_kernels.cuh",
+                KERNEL_MUTANTS | KERNEL_BUGS | ENCODER_BUGS | BOTH_BUGS,
+                GUARDS,
+            )
             options = ("-std=c++17", "-O0", "-w", *ALIGNED, *tables(folder))
             built(tool("g++"), *options, planted / "mx_check.cpp", "-o", path)
     return path
@@ -522,11 +545,13 @@ def test_mutants_are_caught(id: str, wrong: Path, capsys: Capture) -> None:
 @pytest.mark.sampled(0)
 def test_bugs_of_kernels_are_caught(wrong: Path, tmp_path: Path) -> None:
     formats = ("mxfp8_e5m2", "mxfp6_e2m3", "mxfp4_e2m1")
-    both = ("quantize", "quantize_tensor")
-    names = [f"{op}/{name}.{x}" for op in both for name in formats for x in ("f32", "bf16")]
+    ops = ("quantize", "quantize_tensor")
+    names = [f"{op}/{name}.{x}" for op in ops for name in formats for x in ("f32", "bf16")]
     folder = copy_vectors(tmp_path / "vectors", *(f"plain/{name}.txt" for name in names))
     vectors = ("--device", "vectors", folder / "plain")
-    for bugs, command in ((KERNEL_BUGS, vectors), (ENCODER_BUGS, ("encoders",))):
+    both = ("--device", "both")
+    shows = ((KERNEL_BUGS, vectors), (ENCODER_BUGS, ("encoders",)), (BOTH_BUGS, both))
+    for bugs, command in shows:
         assert run("env", "MX_MUTANT=none", wrong, *command).returncode == 0
         missed = [b for b in bugs if not run("env", f"MX_MUTANT={b}", wrong, *command).returncode]
         assert missed == []

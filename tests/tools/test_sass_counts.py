@@ -102,3 +102,20 @@ def test_fast_math_changes_nothing() -> None:
     assert "FMUL" in code
     assert ".FTZ" not in code
     assert disassembled("sm_90", some, "-use_fast_math")[0] == code
+
+
+@pytest.mark.sampled(0)
+def test_conversions_are_used_where_the_architecture_has_them() -> None:
+    need_tools()
+    used = {}
+    for name in ("quantize e4m3 bf16 conversions sm_90", "quantize e2m1 packed bf16 conversions"):
+        (some, *_) = [kernel for kernel in KERNELS if kernel.name.startswith(name)]
+        for target in ("sm_80", "sm_89", "sm_90a", "sm_100", "sm_100f", "sm_120a"):
+            code = disassembled(target, [some])[0]
+            used[name.split()[1], target] = "F2FP.SATFINITE" in code or "F2FP.S" in code
+    assert [target for (name, target), is_used in used.items() if name == "e4m3" and is_used] == [
+        *("sm_89", "sm_90a", "sm_100", "sm_100f", "sm_120a")
+    ]
+    assert [target for (name, target), is_used in used.items() if name == "e2m1" and is_used] == [
+        *("sm_100f", "sm_120a")
+    ]

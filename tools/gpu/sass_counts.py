@@ -91,6 +91,22 @@ def _quantize(
     )
 
 
+def _both(element: str, float: str, encoder: str, target: str = "sm_90", **how: bool) -> Watched:
+    """The kernel of both directions: 16 numbers, whose codes are stored twice."""
+    one = _quantize(element, float, encoder, target, **how)
+    kind = _TYPES[float]
+    return Watched(
+        one.name.replace("quantize", "both"),
+        target,
+        one.template.replace("quantize", "quantize_both"),
+        f"const {kind} *, mx::Tensor, mx::Tensor, mx::Recipe, "
+        "uint8_t *, uint8_t *, uint8_t *, uint8_t *",
+        one.elements,
+        one.loads,
+        (2 * one.stores[0], one.stores[1]),
+    )
+
+
 KERNELS = (
     *(_quantize("E4M3", x, "Hardware") for x in _TYPES),
     _quantize("E5M2", "bf16", "Hardware"),
@@ -99,6 +115,9 @@ KERNELS = (
     *(_quantize("E2M3", x, "Integers<true>", packed=True) for x in ("f32", "bf16")),
     *(_quantize("E2M1", x, "Integers<true>", packed=True) for x in ("f32", "bf16")),
     *(_quantize("Int8", x, "Integers<true>") for x in ("f32", "bf16")),
+    *(_both("E4M3", x, "Hardware") for x in ("f32", "bf16")),
+    _both("E4M3", "bf16", "Integers<true>"),
+    _both("E2M1", "bf16", "Hardware", "sm_100a", packed=True),
     *(_quantize("E2M3", x, "Hardware", "sm_100a", packed=True) for x in ("f32", "bf16")),
     *(_quantize("E2M1", x, "Hardware", "sm_100a", packed=True) for x in ("f32", "bf16")),
 )

@@ -19,7 +19,7 @@ void compare(const uint32_t *patterns, uint8_t scale, Counts &counts)
     uint32_t words[C::numbers / each] = {}, codes[C::bytes / 4];
     for (int i = 0; i < 16; ++i)
         words[i / each] |= (each == 2 ? patterns[i] >> 16 : patterns[i]) << (i % each * 16);
-    mx::encode_chunk<F, T, Encoder, PACKED>(words, scale, codes);
+    mx::encode_chunk<F, T, Encoder, C>(words, scale, codes);
     Bytes bytes(C::bytes);
     mx::store_bytes(codes, C::bytes, bytes.data(), 1);
     for (size_t i = 0; i < 16; ++i) {

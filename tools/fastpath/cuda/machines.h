@@ -135,7 +135,7 @@ template <class F, bool PACKED> Shape shape_of(const mx::Tensor &t)
 #else
     const unsigned threads = 64, most = 3;
 #endif
-    const size_t chunks = mx::blocks_of(t) * (mx::BLOCK / mx::Chunk<F, PACKED>::numbers);
+    const size_t chunks = mx::blocks_of(t) * mx::Chunk<F, PACKED>::in_a_block;
     unsigned x = 2;
     while (x < threads && x < chunks)
         x *= 2;
@@ -179,6 +179,27 @@ struct Device {
                   to_codes.get() + starts.codes);
         to_scales.read(scales);
         to_codes.read(codes);
+    }
+    /* Both directions of a matrix; what has no scales is left out. */
+    template <class F, class Encoder, bool PACKED, class T>
+    static void quantize_both(const std::vector<T> &values, const mx::Tensor &across,
+                              const mx::Tensor &down, mx::Recipe recipe, Bytes &scales,
+                              Bytes &codes, Bytes &down_scales, Bytes &down_codes,
+                              size_t first_code)
+    {
+        const Buffer<T> from(values);
+        const Buffer<uint8_t> to_scales(scales), to_codes(codes), to_down(down_scales),
+            to_transposed(down_codes);
+        const unsigned x = static_cast<unsigned>((down.lines + 63) / 64);
+        const size_t y = std::min<size_t>(mx::blocks_of(down), grid(1 << 30).x);
+        MX_LAUNCH(dim3(x, static_cast<unsigned>(y)), 128,
+                  (mx::quantize_both_kernel<F, T, Encoder, PACKED>), from.get(), across,
+                  down, recipe, scales.empty() ? nullptr : to_scales.get(), to_codes.get() + first_code,
+                  down_scales.empty() ? nullptr : to_down.get(), to_transposed.get() + first_code);
+        to_scales.read(scales);
+        to_codes.read(codes);
+        to_down.read(down_scales);
+        to_transposed.read(down_codes);
     }
     template <class F, class T>
     static void dequantize(const Bytes &scales, const Bytes &codes, std::vector<T> &values)

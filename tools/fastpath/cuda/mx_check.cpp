@@ -6,6 +6,9 @@
 #include "operations.h"
 #include "sweep.h"
 #include "vectors.h"
+#if defined(MX_KERNELS)
+#include "both.h"
+#endif
 #if defined(MX_INTRINSICS)
 #include "intrinsics.h"
 using Kit = IntrinsicsKit;
@@ -22,6 +25,7 @@ const char *const USAGE
       "                                        compare with vectors/thresholds: on a device all\n"
       "                                        floats, on the host every Nth and all thresholds\n"
       "  encoders [--json]                     compare the encoders of the kernels, on the host\n"
+      "  both [--json]                         compare quantize_both_kernel with quantize_block\n"
       "  answer [--policy POLICY]              answer the line protocol\n"
       "  raw OP FORMAT TYPE [--policy POLICY]  answer little-endian words, until the input ends\n"
       "  bench [--json]                        measure the kernels on a device\n";
@@ -192,6 +196,10 @@ template <class Machine> int run(const Arguments &arguments)
                                           head<Machine>(), report);
     if (command == "encoders" && std::is_same_v<Machine, Host>)
         return encoders::run(head<Machine>(), report);
+#if defined(MX_KERNELS)
+    if (command == "both" && std::is_same_v<Machine, Device>)
+        return both::run(head<Machine>(), report);
+#endif
     if (command == "answer")
         return answer<Machine>(Policy::parse(arguments.policy));
     if (command == "raw")

@@ -193,8 +193,8 @@ MX_BOTH uint32_t reciprocal(uint8_t scale)
  * to even, saturate, also infinity, keep the sign of zero, and give 7f or the largest number for
  * NaN. `MX_HAS_CVT` says for which formats this architecture has them. */
 #if defined(__CUDA_ARCH__)
-#if defined(__CUDA_ARCH_FEAT_SM100_ALL) || defined(__CUDA_ARCH_FEAT_SM103_ALL)                      \
-    || defined(__CUDA_ARCH_FEAT_SM120_ALL) || defined(__CUDA_ARCH_FAMILY_SPECIFIC__)
+#if __CUDA_ARCH__ >= 1000                                                                           \
+    && (defined(__CUDA_ARCH_SPECIFIC__) || defined(__CUDA_ARCH_FAMILY_SPECIFIC__))
 #define MX_CVT_OF_6_AND_4_BITS
 #define MX_HAS_CVT(F) (!F::complement)
 #elif __CUDA_ARCH__ >= 890
@@ -304,20 +304,21 @@ struct Hardware {
 };
 
 /* Bits of a code in memory, and numbers of a thread. */
-template <class F, bool PACKED> struct Chunk {
+template <class F, bool PACKED, int NUMBERS = PACKED && F::bits == 6 ? 32 : 16> struct Chunk {
     enum : int {
         width = PACKED ? F::bits : 8,
-        numbers = width == 6 ? 32 : 16,
+        numbers = NUMBERS,
+        in_a_block = BLOCK / NUMBERS,
         bytes = numbers * width / 8,
+        store = bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : 4, /* bytes at once */
         groups = width == 4 ? numbers / 8 : numbers / 4
     };
 };
 
 /* The codes of a chunk as words; of a block that is NaN 00. */
-template <class F, class T, class Encoder, bool PACKED>
+template <class F, class T, class Encoder, class C>
 MX_BOTH void encode_chunk(uint32_t *words, uint8_t scale, uint32_t *codes)
 {
-    using C = Chunk<F, PACKED>;
     const int prepared
         = Encoder::template prepare<F, T>(words, C::numbers / Lying<T>::in_a_word, scale);
     const uint32_t mask = scale == NAN_SCALE ? 0u : ~0u;
@@ -361,27 +362,28 @@ MX_BOTH void store_bytes(const uint32_t *words, int n, uint8_t *to, size_t step)
     for (int i = 0; i < n; ++i)
         to[static_cast<size_t>(i) * step] = static_cast<uint8_t>(words[i / 4] >> i % 4 * 8);
 }
-template <int BYTES> MX_BOTH void store_aligned(const uint32_t *words, uint8_t *to)
+template <int BYTES, int STORE> MX_BOTH void store_aligned(const uint32_t *words, uint8_t *to)
 {
-    constexpr int each = BYTES % 16 ? 2 : 4; /* words at once */
-    struct alignas(4 * each) Part { uint32_t x[each]; };
-    for (int i = 0; i < BYTES / 4; i += each) {
+    struct alignas(STORE) Part { uint32_t x[STORE / 4]; };
+    for (int i = 0; i < BYTES / STORE; ++i) {
         Part part;
-        for (int j = 0; j < each; ++j)
-            part.x[j] = words[i + j];
-        reinterpret_cast<Part *>(to)[i / each] = part;
+        for (int j = 0; j < STORE / 4; ++j)
+            part.x[j] = words[i * (STORE / 4) + j];
+        reinterpret_cast<Part *>(to)[i] = part;
     }
 }
 
-/* Whether a chunk's numbers and codes can be loaded and stored as a whole. */
-template <class F, class T, bool PACKED>
-MX_BOTH bool is_aligned(const T *values, const Tensor &t, const uint8_t *codes)
+/* Whether all chunks of a tensor can be loaded by 16 bytes; or stored. */
+template <class T> MX_BOTH bool is_loaded_whole(const T *values, const Tensor &t)
 {
-    constexpr size_t load = 16 / sizeof(T), store = Chunk<F, PACKED>::bytes % 16 ? 8 : 16;
-    return t.length % BLOCK == 0 && t.values.step == 1 && t.codes.step == 1
-           && t.values.line % load == 0 && t.codes.line % store == 0
-           && reinterpret_cast<uintptr_t>(values) % 16 == 0
-           && reinterpret_cast<uintptr_t>(codes) % store == 0;
+    return t.length % BLOCK == 0 && t.values.step == 1
+           && t.values.line % (16 / sizeof(T)) == 0
+           && reinterpret_cast<uintptr_t>(values) % 16 == 0;
+}
+template <class C> MX_BOTH bool is_stored_whole(const uint8_t *codes, const Tensor &t)
+{
+    return t.codes.step == 1 && t.codes.line % C::store == 0
+           && reinterpret_cast<uintptr_t>(codes) % C::store == 0;
 }
 
 /* One block, by one thread. */
@@ -396,9 +398,8 @@ MX_BOTH void quantize_block(const T *values, const Tensor &t, Recipe recipe, siz
         Lying<T>::widened(Lying<T>::amax(words, BLOCK / Lying<T>::in_a_word)), recipe.rule);
     scales[scale_place(t, recipe.tiles, line, block)] = scale;
     for (int i = 0; i < BLOCK / C::numbers; ++i) {
-        encode_chunk<F, T, Encoder, PACKED>(words + i * C::numbers / Lying<T>::in_a_word, scale,
-                                            out);
-        const size_t first = (block * (BLOCK / C::numbers) + static_cast<size_t>(i)) * C::bytes;
+        encode_chunk<F, T, Encoder, C>(words + i * C::numbers / Lying<T>::in_a_word, scale, out);
+        const size_t first = (block * C::in_a_block + static_cast<size_t>(i)) * C::bytes;
         store_bytes(out, C::bytes, codes + line * t.codes.line + first * t.codes.step,
                     t.codes.step);
     }
@@ -406,14 +407,30 @@ MX_BOTH void quantize_block(const T *values, const Tensor &t, Recipe recipe, siz
 
 #if defined(MX_KERNELS)
 
-/* The scale of a chunk: its maximum, and where the block is two threads', the neighbour's. */
-template <class F, class T, int NUMBERS>
+/* The scale of a chunk: of its maximum, and where a block is two threads', the neighbour's. */
+template <class F, class T, class C>
 MX_DEVICE uint8_t chunk_scale(const uint32_t *words, unsigned mask, Rule rule)
 {
-    uint32_t amax = Lying<T>::amax(words, NUMBERS / Lying<T>::in_a_word);
-    if (NUMBERS < BLOCK)
+    uint32_t amax = Lying<T>::amax(words, C::numbers / Lying<T>::in_a_word);
+    if (C::in_a_block > 1)
         amax = larger(amax, __shfl_xor_sync(mask, amax, 1));
     return shared_scale<F>(Lying<T>::widened(amax), rule);
+}
+
+/* The scale and the codes of a chunk to where they belong. */
+template <class F, class T, class Encoder, class C>
+MX_DEVICE void store_chunk(uint32_t *words, uint8_t scale, const Tensor &t, bool tiles, bool whole,
+                           size_t line, size_t chunk, uint8_t *scales, uint8_t *codes)
+{
+    if (chunk % C::in_a_block == 0)
+        scales[scale_place(t, tiles, line, chunk / C::in_a_block)] = scale;
+    uint32_t out[C::bytes / 4];
+    encode_chunk<F, T, Encoder, C>(words, scale, out);
+    uint8_t *to = codes + line * t.codes.line + chunk * C::bytes * t.codes.step;
+    if (whole)
+        store_aligned<C::bytes, C::store>(out, to);
+    else
+        store_bytes(out, C::bytes, to, t.codes.step);
 }
 
 /* Blocks along lines. Threads x have a chunk of a line each, at least as many as there are (a grid
@@ -424,30 +441,94 @@ __global__ void quantize_kernel(const T *values, Tensor t, Recipe recipe, uint8_
                                 uint8_t *codes)
 {
     using C = Chunk<F, PACKED>;
-    constexpr size_t in_a_block = BLOCK / C::numbers;
-    const size_t chunk = blockIdx.x * size_t(blockDim.x) + threadIdx.x, block = chunk / in_a_block;
-    if (block >= blocks_of(t))
+    const size_t chunk = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    if (chunk >= blocks_of(t) * C::in_a_block)
         return;
     const unsigned lane = (threadIdx.y * blockDim.x + threadIdx.x) % 32;
     const unsigned mask = 3u << (lane & 30u); /* this thread and its neighbour */
-    const bool aligned = is_aligned<F, T, PACKED>(values, t, codes);
+    const bool loaded = is_loaded_whole(values, t), stored = is_stored_whole<C>(codes, t);
     const size_t step = size_t(gridDim.y) * blockDim.y;
     for (size_t line = blockIdx.y * size_t(blockDim.y) + threadIdx.y; line < t.lines;
          line += step) {
-        uint32_t words[C::numbers / Lying<T>::in_a_word], out[C::bytes / 4];
-        if (aligned)
+        uint32_t words[C::numbers / Lying<T>::in_a_word];
+        if (loaded)
             load_aligned(values + line * t.values.line + chunk * C::numbers, C::numbers, words);
         else
             load_numbers(values, t, line, chunk * C::numbers, C::numbers, words);
-        const uint8_t scale = chunk_scale<F, T, C::numbers>(words, mask, recipe.rule);
-        if (chunk % in_a_block == 0)
-            scales[scale_place(t, recipe.tiles, line, block)] = scale;
-        encode_chunk<F, T, Encoder, PACKED>(words, scale, out);
-        uint8_t *to = codes + line * t.codes.line + chunk * C::bytes * t.codes.step;
-        if (aligned)
-            store_aligned<C::bytes>(out, to);
-        else
-            store_bytes(out, C::bytes, to, t.codes.step);
+        const uint8_t scale = chunk_scale<F, T, C>(words, mask, recipe.rule);
+        store_chunk<F, T, Encoder, C>(words, scale, t, recipe.tiles, stored, line, chunk, scales,
+                                      codes);
+    }
+}
+
+/* Sixteen numbers of a column as they would lie in a line, from a tile whose rows are `pitch` words
+ * apart. Two halves of a word are of two columns: of two rows one half each is taken. */
+MX_DEVICE void load_column(const uint32_t *tile, int pitch, unsigned column, uint32_t *words,
+                           uint32_t)
+{
+    for (int i = 0; i < 16; ++i)
+        words[i] = tile[i * pitch + static_cast<int>(column)];
+}
+template <class T>
+MX_DEVICE void load_column(const uint32_t *tile, int pitch, unsigned column, uint32_t *words, T)
+{
+    for (int i = 0; i < 16; i += 2) {
+        const uint32_t upper = tile[i * pitch + static_cast<int>(column / 2)];
+        const uint32_t lower = tile[(i + 1) * pitch + static_cast<int>(column / 2)];
+#if defined(__CUDA_ARCH__)
+        words[i / 2] = __byte_perm(upper, lower, column % 2 ? 0x7632 : 0x5410);
+#else
+        words[i / 2] = column % 2 ? upper >> 16 | (lower & 0xffff0000u)
+                                  : (upper & 0xffffu) | lower << 16;
+#endif
+    }
+}
+
+/* Blocks along the rows of a matrix and along its columns, from one read: `across` has a line for
+ * each row, `down` for each column, whose codes lie transposed where down.codes.step is 1;
+ * down.values is not used. What has no scales is left out. Blocks of 128 threads have a tile of 32
+ * rows and 64 columns; a grid of (columns / 64 rounded up, any number). The rows of the tile are
+ * an odd number of words apart: 16 columns of both its halves lie in 32 banks. */
+template <class F, class T, class Encoder = Hardware, bool PACKED = false>
+__global__ void quantize_both_kernel(const T *values, Tensor across, Tensor down, Recipe recipe,
+                                     uint8_t *scales, uint8_t *codes, uint8_t *down_scales,
+                                     uint8_t *down_codes)
+{
+    using C = Chunk<F, PACKED, 16>;
+    constexpr int count = C::numbers / Lying<T>::in_a_word, pitch = 4 * count + 1;
+    __shared__ uint32_t tile[BLOCK * pitch];
+    const unsigned thread = threadIdx.x, row = thread / 4, column = thread / 2, half = thread % 2;
+    const size_t chunk = blockIdx.x * size_t(4) + thread % 4;
+    const size_t line = blockIdx.x * size_t(64) + column;
+    const bool loaded = is_loaded_whole(values, across), stored = is_stored_whole<C>(codes, across);
+    const bool down_stored = is_stored_whole<C>(down_codes, down);
+    for (size_t block = blockIdx.y; block < blocks_of(down); block += gridDim.y) {
+        const size_t at = block * BLOCK + row;
+        const bool inside = at < across.lines && chunk < blocks_of(across) * C::in_a_block;
+        uint32_t words[count] = {};
+        if (inside && loaded)
+            load_aligned(values + at * across.values.line + chunk * C::numbers, C::numbers, words);
+        else if (inside)
+            load_numbers(values, across, at, chunk * C::numbers, C::numbers, words);
+        for (int i = 0; i < count; ++i)
+            tile[static_cast<int>(row) * pitch + static_cast<int>(thread % 4) * count + i]
+                = words[i];
+        if (scales) {
+            const uint8_t scale = chunk_scale<F, T, C>(words, ~0u, recipe.rule);
+            if (inside)
+                store_chunk<F, T, Encoder, C>(words, scale, across, recipe.tiles, stored, at,
+                                              chunk, scales, codes);
+        }
+        __syncthreads();
+        if (down_scales) {
+            load_column(tile + 16 * half * pitch, pitch, column, words, T());
+            const uint8_t scale = chunk_scale<F, T, C>(words, ~0u, recipe.rule);
+            if (line < down.lines)
+                store_chunk<F, T, Encoder, C>(words, scale, down, recipe.tiles, down_stored, line,
+                                              block * C::in_a_block + half, down_scales,
+                                              down_codes);
+        }
+        __syncthreads(); /* before the next tile overwrites this one */
     }
 }
 
