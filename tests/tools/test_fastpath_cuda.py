@@ -419,7 +419,12 @@ KERNEL_MUTANTS = {
         "MX-6.3, scale from the largest magnitude",
     ),
     "G7": ("__shfl_xor_sync(mask, amax, 1)", "amax", "quantize mxfp8_e4m3"),
-    "lanes": ("values[i]", "values[i ^ 16]", "dequantize mxfp4_e2m1", "halves_exchanged"),
+    "lanes": (
+        "codes + i * C::bytes",
+        "codes + (i ^ 1) * C::bytes",
+        "dequantize mxfp4_e2m1",
+        "halves_exchanged",
+    ),
 }
 #: Bugs of kernels that are no wrong implementation of a format: what is replaced, and by what.
 KERNEL_BUGS = {
@@ -444,6 +449,18 @@ KERNEL_BUGS = {
     "lines of a block of threads": ("blockIdx.y * size_t(blockDim.y)", "size_t(blockIdx.y)"),
     "no lift": ("scale >= least_plain<F>()", "true"),
 }
+#: Bugs of the kernel of dequantize.
+DEQUANTIZE_BUGS = {
+    "code across words": ("words[word + 1] << (32 - bit)", "0u"),
+    "two codes": ("(j + 1) % C::numbers", "j"),
+    "rounding of bfloat16": ("store(high, halves[1])", "store(high & 0xffff0000u, halves[1])"),
+    "NaN codes": ("magnitude > F::largest && !infinite", "false"),
+    "NaN scales": ("nan || scale == QUIET_NAN", "nan"),
+    "infinity": ("x = INFINITE", "x = QUIET_NAN"),
+    "codes anywhere": ("first % C::store == 0", "true"),
+    "numbers anywhere": ("out_at % 16 == 0", "true"),
+    "scale of a chunk": ("scales[i / C::in_a_block]", "scales[i / 2]"),
+}
 #: Bugs of element encoders that only `encoders` is sure to find.
 ENCODER_BUGS = {
     "a sticky bit": (
@@ -451,7 +468,7 @@ ENCODER_BUGS = {
         "((x & 0x7fffffu) | 0x800000u) >> below << 7",
     ),
     "ties": ("(significand >> gone & 1u)", "1u"),
-    "infinity": ("beyond | (x >> 31) << 7", "beyond"),
+    "sign of infinity": ("beyond | (x >> 31) << 7", "beyond"),
     "scale fe": ("0x00400000u", "0u"),
     "lift by one less": ("scale + LIFT", "scale + LIFT - 1"),
     "spread": ("(pairs & 0x00f000f0u) << 4", "(pairs & 0x007000f0u) << 4"),
@@ -495,7 +512,7 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
             plant(planted / "mx_fastpath.cuh", MUTANTS, {})
             plant(
                 planted / "mx_kernels.cuh",
-                KERNEL_MUTANTS | KERNEL_BUGS | ENCODER_BUGS | BOTH_BUGS,
+                KERNEL_MUTANTS | KERNEL_BUGS | ENCODER_BUGS | BOTH_BUGS | DEQUANTIZE_BUGS,
                 GUARDS,
             )
             options = ("-std=c++17", "-O0", "-w", *ALIGNED, *tables(folder))
@@ -550,7 +567,13 @@ def test_bugs_of_kernels_are_caught(wrong: Path, tmp_path: Path) -> None:
     folder = copy_vectors(tmp_path / "vectors", *(f"plain/{name}.txt" for name in names))
     vectors = ("--device", "vectors", folder / "plain")
     both = ("--device", "both")
-    shows = ((KERNEL_BUGS, vectors), (ENCODER_BUGS, ("encoders",)), (BOTH_BUGS, both))
+    numbers = ("--device", "vectors", VECTORS / "plain" / "dequantize")
+    shows = (
+        (KERNEL_BUGS, vectors),
+        (ENCODER_BUGS, ("encoders",)),
+        (BOTH_BUGS, both),
+        (DEQUANTIZE_BUGS, numbers),
+    )
     for bugs, command in shows:
         assert run("env", "MX_MUTANT=none", wrong, *command).returncode == 0
         missed = [b for b in bugs if not run("env", f"MX_MUTANT={b}", wrong, *command).returncode]

@@ -107,6 +107,21 @@ def _both(element: str, float: str, encoder: str, target: str = "sm_90", **how: 
     )
 
 
+def _dequantize(element: str, float: str, *, packed: bool = False) -> Watched:
+    kind = _TYPES[float]
+    one = _quantize(element, float, "Integers<true>", packed=packed)
+    stores = (one.elements * (4 if float == "f32" else 2) // 16, 128)
+    return Watched(
+        f"dequantize {element.lower()}{' packed' if packed else ''} {float} sm_90",
+        "sm_90",
+        f"dequantize_kernel<mx::{element}, {kind}, {str(packed).lower()}>",
+        f"const uint8_t *, const uint8_t *, {kind} *, size_t",
+        one.elements,
+        one.stores,
+        stores,
+    )
+
+
 KERNELS = (
     *(_quantize("E4M3", x, "Hardware") for x in _TYPES),
     _quantize("E5M2", "bf16", "Hardware"),
@@ -118,6 +133,10 @@ KERNELS = (
     *(_both("E4M3", x, "Hardware") for x in ("f32", "bf16")),
     _both("E4M3", "bf16", "Integers<true>"),
     _both("E2M1", "bf16", "Hardware", "sm_100a", packed=True),
+    *(_dequantize("E4M3", x) for x in ("f32", "bf16")),
+    _dequantize("E5M2", "bf16"),
+    *(_dequantize(name, "bf16", packed=True) for name in ("E2M3", "E2M1")),
+    _dequantize("Int8", "bf16"),
     *(_quantize("E2M3", x, "Hardware", "sm_100a", packed=True) for x in ("f32", "bf16")),
     *(_quantize("E2M1", x, "Hardware", "sm_100a", packed=True) for x in ("f32", "bf16")),
 )

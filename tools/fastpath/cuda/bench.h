@@ -58,7 +58,7 @@ template <class F, class T> void one(const std::string &name, const std::string 
                   mx::Recipe{mx::Rule::floor, false}, scales.get(), codes.get());
     });
     const double dequantized = seconds([&] {
-        MX_LAUNCH(grid(n), Device::threads, (mx::dequantize_kernel<F, T>), scales.get(),
+        MX_LAUNCH(grid(n / 16), Device::threads, (mx::dequantize_kernel<F, T>), scales.get(),
                   codes.get(), copy.get(), n);
     });
     const double bytes = double(n) * (sizeof(T) + 1) + double(blocks);

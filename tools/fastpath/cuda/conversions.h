@@ -3,8 +3,6 @@
 #ifndef MX_CONVERSIONS_H
 #define MX_CONVERSIONS_H
 
-#include <cstring>
-
 #include "e2m1.h"
 #include "e2m3.h"
 #include "e3m2.h"
@@ -14,24 +12,11 @@
 
 namespace mx {
 
-inline uint32_t pattern_of(float x)
-{
-    uint32_t bits;
-    std::memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-inline float times(uint32_t x, uint32_t y)
-{
-    float a, b;
-    std::memcpy(&a, &x, sizeof a);
-    std::memcpy(&b, &y, sizeof b);
-    return a * b;
-}
 #define MX_PAIR(F, NAME, SHIFT)                                                                    \
-    inline uint32_t pair(F, float low, float high)                                                 \
+    inline uint32_t pair(F, uint32_t low, uint32_t high)                                                 \
     {                                                                                              \
-        return mxref_encode_##NAME##_f32(pattern_of(low))                                          \
-               | uint32_t(mxref_encode_##NAME##_f32(pattern_of(high))) << SHIFT;                   \
+        return mxref_encode_##NAME##_f32(low)                                          \
+               | uint32_t(mxref_encode_##NAME##_f32(high)) << SHIFT;                   \
     }
 MX_PAIR(E5M2, e5m2, 8)
 MX_PAIR(E4M3, e4m3, 8)

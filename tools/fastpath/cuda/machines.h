@@ -39,7 +39,7 @@ struct Host {
                     values.data() + starts.values, t, recipe, line, block,
                     scales.data() + starts.scales, codes.data() + starts.codes);
     }
-    template <class F, class T>
+    template <class F, bool, class T>
     static void dequantize(const Bytes &scales, const Bytes &codes, std::vector<T> &values)
     {
         for (size_t i = 0; i < codes.size(); ++i)
@@ -201,15 +201,18 @@ struct Device {
         to_down.read(down_scales);
         to_transposed.read(down_codes);
     }
-    template <class F, class T>
-    static void dequantize(const Bytes &scales, const Bytes &codes, std::vector<T> &values)
+    /* The first code and the first value come after so many others. */
+    template <class F, bool PACKED, class T>
+    static void dequantize(const Bytes &scales, const Bytes &codes, std::vector<T> &values,
+                           size_t first_code = 0, size_t first = 0)
     {
         if (codes.empty())
             return;
         const Buffer<uint8_t> from_scales(scales), from_codes(codes);
         const Buffer<T> to(values.size());
-        MX_LAUNCH(grid(codes.size()), threads, (mx::dequantize_kernel<F, T>), from_scales.get(),
-                  from_codes.get(), to.get(), codes.size());
+        const size_t n = values.size() - first;
+        MX_LAUNCH(grid(n / 16), threads, (mx::dequantize_kernel<F, T, PACKED>), from_scales.get(),
+                  from_codes.get() + first_code, to.get() + first, n);
         to.read(values);
     }
     template <int BITS> static void pack(const Bytes &codes, Bytes &packed)

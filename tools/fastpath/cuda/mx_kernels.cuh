@@ -66,6 +66,7 @@ template <> struct Lying<uint32_t> {
         return most;
     }
     static MX_BOTH uint32_t widened(uint32_t magnitude) { return magnitude; }
+    static MX_BOTH uint32_t joined(uint32_t x, uint32_t) { return x; }
 };
 
 /* The magnitudes of bfloat16 and float16 are in order, so two are compared at once. */
@@ -88,6 +89,13 @@ template <> struct Lying<uint16_t> : LyingHalves<uint16_t> {
     static MX_BOTH uint32_t number(const uint32_t *words, int i)
     {
         return i % 2 ? words[i / 2] & 0xffff0000u : words[i / 2] << 16;
+    }
+    static MX_BOTH uint32_t joined(uint32_t low, uint32_t high) /* of float32, rounded */
+    {
+        uint16_t halves[2];
+        store(low, halves[0]);
+        store(high, halves[1]);
+        return halves[0] | static_cast<uint32_t>(halves[1]) << 16;
     }
 };
 template <> struct Lying<Half> : LyingHalves<Half> {
@@ -187,9 +195,26 @@ MX_BOTH uint32_t reciprocal(uint8_t scale)
     return scale == 0xfe ? 0x00400000u : scale == NAN_SCALE ? 0u : (254u - scale) << 23;
 }
 
+/* The product, rounded once; never flushed to zero, whatever -use_fast_math says: the instruction
+ * has no .ftz. */
+MX_BOTH uint32_t times(uint32_t x, uint32_t y)
+{
+    float a, b;
+#if defined(__CUDA_ARCH__)
+    asm("mul.rn.f32 %0, %1, %2;" : "=f"(a) : "f"(__uint_as_float(x)), "f"(__uint_as_float(y)));
+    (void)b;
+    return __float_as_uint(a);
+#else
+    std::memcpy(&a, &x, sizeof a);
+    std::memcpy(&b, &y, sizeof b);
+    a *= b;
+    std::memcpy(&x, &a, sizeof x);
+    return (x & 0x7fffffffu) > INFINITE ? 0x7fffffffu : x; /* the NaN of a GPU */
+#endif
+}
+
 /* Pairs by the hardware's conversion, which is encode<F> of x times the reciprocal. The product is
- * exact but for what is below 2^-126, which is 0 as an element; it is never flushed, since neither
- * instruction here has .ftz, whatever -use_fast_math says. The conversions round to nearest, ties
+ * exact but for what is below 2^-126, which is 0 as an element. The conversions round to nearest, ties
  * to even, saturate, also infinity, keep the sign of zero, and give 7f or the largest number for
  * NaN. `MX_HAS_CVT` says for which formats this architecture has them. */
 #if defined(__CUDA_ARCH__)
@@ -203,17 +228,12 @@ MX_BOTH uint32_t reciprocal(uint8_t scale)
 #define MX_HAS_CVT(F) false
 #endif
 
-__device__ __forceinline__ float times(uint32_t x, uint32_t y)
-{
-    float product;
-    asm("mul.rn.f32 %0, %1, %2;" : "=f"(product) : "f"(__uint_as_float(x)), "f"(__uint_as_float(y)));
-    return product;
-}
 #define MX_PAIR(F, NAME)                                                                           \
-    __device__ __forceinline__ uint32_t pair(F, float low, float high)                             \
+    __device__ __forceinline__ uint32_t pair(F, uint32_t low, uint32_t high)                             \
     {                                                                                              \
         uint16_t both;                                                                             \
-        asm("cvt.rn.satfinite." NAME "x2.f32 %0, %1, %2;" : "=h"(both) : "f"(high), "f"(low));      \
+        asm("cvt.rn.satfinite." NAME "x2.f32 %0, %1, %2;" : "=h"(both)           \
+            : "f"(__uint_as_float(high)), "f"(__uint_as_float(low)));                              \
         return both;                                                                               \
     }
 #if __CUDA_ARCH__ >= 890
@@ -224,12 +244,12 @@ MX_PAIR(E4M3, "e4m3")
 MX_PAIR(E3M2, "e3m2")
 MX_PAIR(E2M3, "e2m3")
 /* Two codes in a byte. */
-__device__ __forceinline__ uint32_t pair(E2M1, float low, float high)
+__device__ __forceinline__ uint32_t pair(E2M1, uint32_t low, uint32_t high)
 {
     uint16_t both;
     asm("{ .reg .b8 byte;\n cvt.rn.satfinite.e2m1x2.f32 byte, %1, %2;\n mov.b16 %0, {byte, 0}; }"
         : "=h"(both)
-        : "f"(high), "f"(low));
+        : "f"(__uint_as_float(high)), "f"(__uint_as_float(low)));
     return both;
 }
 #endif
@@ -332,8 +352,6 @@ MX_BOTH void encode_chunk(uint32_t *words, uint8_t scale, uint32_t *codes)
                                  : group[i];
 }
 
-struct alignas(16) Sixteen { uint32_t x[4]; };
-
 /* The numbers from `at` on of a line; zeros behind its end. */
 template <class T>
 MX_BOTH void load_numbers(const T *values, const Tensor &t, size_t line, size_t at, int n,
@@ -347,22 +365,12 @@ MX_BOTH void load_numbers(const T *values, const Tensor &t, size_t line, size_t 
         words[j / each] = j % each ? words[j / each] | x << 16 : x;
     }
 }
-template <class T> MX_BOTH void load_aligned(const T *values, int n, uint32_t *words)
-{
-    const Sixteen *from = reinterpret_cast<const Sixteen *>(values);
-    for (int i = 0; i < n / Lying<T>::in_a_word / 4; ++i) {
-        const Sixteen loaded = from[i];
-        for (int j = 0; j < 4; ++j)
-            words[4 * i + j] = loaded.x[j];
-    }
-}
-
 MX_BOTH void store_bytes(const uint32_t *words, int n, uint8_t *to, size_t step)
 {
     for (int i = 0; i < n; ++i)
         to[static_cast<size_t>(i) * step] = static_cast<uint8_t>(words[i / 4] >> i % 4 * 8);
 }
-template <int BYTES, int STORE> MX_BOTH void store_aligned(const uint32_t *words, uint8_t *to)
+template <int BYTES, int STORE> MX_BOTH void store_whole(const uint32_t *words, uint8_t *to)
 {
     struct alignas(STORE) Part { uint32_t x[STORE / 4]; };
     for (int i = 0; i < BYTES / STORE; ++i) {
@@ -371,6 +379,41 @@ template <int BYTES, int STORE> MX_BOTH void store_aligned(const uint32_t *words
             part.x[j] = words[i * (STORE / 4) + j];
         reinterpret_cast<Part *>(to)[i] = part;
     }
+}
+
+template <int BYTES, int LOAD> MX_BOTH void load_whole(const void *from, uint32_t *words)
+{
+    struct alignas(LOAD) Part { uint32_t x[LOAD / 4]; };
+    for (int i = 0; i < BYTES / LOAD; ++i) {
+        const Part part = static_cast<const Part *>(from)[i];
+        for (int j = 0; j < LOAD / 4; ++j)
+            words[i * (LOAD / 4) + j] = part.x[j];
+    }
+}
+
+/* Code i of words that hold WIDTH bits of each. */
+template <int WIDTH> MX_BOTH uint32_t code_at(const uint32_t *words, int i)
+{
+    const int word = i * WIDTH / 32, bit = i * WIDTH % 32;
+    const uint32_t next = bit + WIDTH > 32 ? words[word + 1] << (32 - bit) : 0u;
+    return (words[word] >> bit | next) & ((1u << WIDTH) - 1u);
+}
+
+/* decode<F>(code, scale), the scale as a float32 pattern. The bits of the magnitude, put where a
+ * float32 has its own, are the number times 2^-(126 + emin), subnormal numbers included; both
+ * products are exact, but for what is infinite. */
+template <class F> MX_BOTH uint32_t decode_times(uint32_t code, uint32_t scale)
+{
+    constexpr uint32_t top = 1u << (F::bits - 1);
+    const uint32_t low = code & (top - 1u), negative = code & top;
+    const uint32_t magnitude = F::complement && negative ? top - low : low;
+    const bool infinite = static_cast<int>(magnitude) == F::infinity;
+    const bool nan = F::has_nan && magnitude > F::largest && !infinite;
+    uint32_t x = times(magnitude << (23 - F::mantissa), (253u + F::emin) << 23);
+    if (infinite)
+        x = INFINITE;
+    const uint32_t product = times(x | negative << (32 - F::bits), scale);
+    return nan || scale == QUIET_NAN ? QUIET_NAN : product; /* a product's NaN is of another kind */
 }
 
 /* Whether all chunks of a tensor can be loaded by 16 bytes; or stored. */
@@ -428,7 +471,7 @@ MX_DEVICE void store_chunk(uint32_t *words, uint8_t scale, const Tensor &t, bool
     encode_chunk<F, T, Encoder, C>(words, scale, out);
     uint8_t *to = codes + line * t.codes.line + chunk * C::bytes * t.codes.step;
     if (whole)
-        store_aligned<C::bytes, C::store>(out, to);
+        store_whole<C::bytes, C::store>(out, to);
     else
         store_bytes(out, C::bytes, to, t.codes.step);
 }
@@ -452,7 +495,8 @@ __global__ void quantize_kernel(const T *values, Tensor t, Recipe recipe, uint8_
          line += step) {
         uint32_t words[C::numbers / Lying<T>::in_a_word];
         if (loaded)
-            load_aligned(values + line * t.values.line + chunk * C::numbers, C::numbers, words);
+            load_whole<C::numbers * sizeof(T), 16>(values + line * t.values.line + chunk * C::numbers,
+                                                   words);
         else
             load_numbers(values, t, line, chunk * C::numbers, C::numbers, words);
         const uint8_t scale = chunk_scale<F, T, C>(words, mask, recipe.rule);
@@ -507,7 +551,8 @@ __global__ void quantize_both_kernel(const T *values, Tensor across, Tensor down
         const bool inside = at < across.lines && chunk < blocks_of(across) * C::in_a_block;
         uint32_t words[count] = {};
         if (inside && loaded)
-            load_aligned(values + at * across.values.line + chunk * C::numbers, C::numbers, words);
+            load_whole<C::numbers * sizeof(T), 16>(
+                values + at * across.values.line + chunk * C::numbers, words);
         else if (inside)
             load_numbers(values, across, at, chunk * C::numbers, C::numbers, words);
         for (int i = 0; i < count; ++i)
@@ -537,13 +582,41 @@ __global__ void quantize_both_kernel(const T *values, Tensor across, Tensor down
     for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < (count);                    \
          i += size_t(gridDim.x) * blockDim.x)
 
-/* One thread a number, a byte or a scale. */
-template <class F, class T>
+/* Blocks of 32 codes, one a byte or packed, by chunks. */
+template <class F, class T, bool PACKED = false>
 __global__ void dequantize_kernel(const uint8_t *scales, const uint8_t *codes, T *values, size_t n)
 {
-    MX_FOR(i, n) store(decode<F>(codes[i], scales[i / BLOCK]), values[i]);
+    using C = Chunk<F, PACKED>;
+    const uintptr_t first = reinterpret_cast<uintptr_t>(codes);
+    const uintptr_t out_at = reinterpret_cast<uintptr_t>(values);
+    const bool whole = first % C::store == 0 && out_at % 16 == 0;
+    MX_FOR(i, n / C::numbers)
+    {
+        uint32_t words[C::bytes / 4] = {}, out[C::numbers / Lying<T>::in_a_word];
+        const uint8_t *from = codes + i * C::bytes;
+        uint8_t *to = reinterpret_cast<uint8_t *>(values + i * C::numbers);
+        if (whole)
+            load_whole<C::bytes, C::store>(from, words);
+        else
+            for (int j = 0; j < C::bytes; ++j)
+                words[j / 4] |= static_cast<uint32_t>(from[j]) << j % 4 * 8;
+        const uint32_t scale = decode_scale(scales[i / C::in_a_block]);
+        for (int j = 0; j < C::numbers; j += Lying<T>::in_a_word)
+            out[j / Lying<T>::in_a_word]
+                = Lying<T>::joined(decode_times<F>(code_at<C::width>(words, j), scale),
+                                   decode_times<F>(code_at<C::width>(words, (j + 1) % C::numbers),
+                                                   scale));
+        if (whole)
+            store_whole<sizeof out, 16>(out, to);
+        else
+            for (int j = 0; j < C::numbers; ++j)
+                values[i * C::numbers + static_cast<size_t>(j)]
+                    = static_cast<T>(out[j / Lying<T>::in_a_word]
+                                     >> j % Lying<T>::in_a_word * 16);
+    }
 }
 
+/* One thread an element, a byte or a scale. */
 /* A function of every element: Encode below, and its like. */
 template <class Function, class In, class Out>
 __global__ void map_kernel(Function function, const In *in, Out *out, size_t n)

@@ -298,6 +298,30 @@ template <class Machine, class Kit> class Operations {
             out.insert(out.end(), codes.begin(), codes.end());
         });
     }
+    /* The same from packed codes, and from and to addresses that are not aligned. */
+    template <class F, class T>
+    static void also_dequantized(const Bytes &scales, Bytes codes, const std::vector<T> &values)
+    {
+        std::vector<T> again(values.size() + 1);
+        if constexpr (F::bits < 8) {
+            Bytes packed(mx::packed_size(F::bits, codes.size()));
+            for (size_t i = 0; i < packed.size(); ++i)
+                packed[i] = mx::packed_byte<F::bits>(codes.data(), codes.size(), i);
+            again.pop_back();
+            Machine::template dequantize<F, true>(scales, packed, again);
+            if (again != values)
+                throw std::runtime_error("packed codes give other numbers");
+            again.emplace_back();
+        }
+        Machine::template dequantize<F, false>(scales, codes, again, 0, 1);
+        bool same = std::equal(values.begin(), values.end(), again.begin() + 1);
+        again.pop_back();
+        codes.insert(codes.begin(), uint8_t(0));
+        Machine::template dequantize<F, false>(scales, codes, again, 1, 0);
+        same = same && again == values;
+        if (!same)
+            throw std::runtime_error("codes or numbers elsewhere give other numbers");
+    }
     static bool dequantize(const std::string &format, const std::string &type, size_t cases,
                            const Words &in, Words &out)
     {
@@ -308,9 +332,12 @@ template <class Machine, class Kit> class Operations {
         bool typed = false;
         const bool known = with_format(format, [&](auto f) {
             typed = with_type(type, [&](auto t) {
+                using F = decltype(f);
                 std::vector<decltype(t)> values(codes.size());
-                Machine::template dequantize<decltype(f)>(scales, codes, values);
+                Machine::template dequantize<F, false>(scales, codes, values);
                 out.assign(values.begin(), values.end());
+                if constexpr (!std::is_same_v<Machine, Host>)
+                    also_dequantized<F>(scales, codes, values);
             });
         });
         return known && typed;
