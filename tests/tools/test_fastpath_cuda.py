@@ -154,6 +154,11 @@ def test_both_directions(program: Path) -> None:
     assert (found["pass"], found["cases"]) == (True, 8 * 11)
 
 
+def test_more_than_32_bits_of_indices(program: Path) -> None:
+    found = report(program, "--device", "wide")
+    assert (found["pass"], found["cases"]) == (True, 4)
+
+
 def test_a_share_of_float32(program: Path) -> None:
     found = report(program, "--host", "sweep", VECTORS / "thresholds", "--stride", "2571")
     assert found["pass"]
@@ -487,6 +492,25 @@ BOTH_BUGS = {
     "place of a half": ("block * C::in_a_block + half", "block * C::in_a_block + 1 - half"),
     "next tile": ("block += gridDim.y", "block += gridDim.y + 1"),
 }
+#: Indices of 32 bits, which only large tensors show.
+WIDE_BUGS = {
+    "32 bits of a line's values": (
+        "values + line * t.values.line",
+        "values + static_cast<uint32_t>(line * t.values.line)",
+    ),
+    "32 bits of a line's codes": (
+        "codes + line * t.codes.line",
+        "codes + static_cast<uint32_t>(line * t.codes.line)",
+    ),
+    "32 bits of both directions": (
+        "values + at * across.values.line",
+        "values + static_cast<uint32_t>(at * across.values.line)",
+    ),
+    "32 bits of numbers": (
+        "values + i * C::numbers",
+        "values + static_cast<uint32_t>(i * C::numbers)",
+    ),
+}
 #: Ways to the same codes, and places in memory, that each case is asked in.
 PLACES = 11
 #: What vector loads and stores of the kernels require, and what is said where it is missing.
@@ -512,7 +536,12 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
             plant(planted / "mx_fastpath.cuh", MUTANTS, {})
             plant(
                 planted / "mx_kernels.cuh",
-                KERNEL_MUTANTS | KERNEL_BUGS | ENCODER_BUGS | BOTH_BUGS | DEQUANTIZE_BUGS,
+                KERNEL_MUTANTS
+                | KERNEL_BUGS
+                | ENCODER_BUGS
+                | BOTH_BUGS
+                | DEQUANTIZE_BUGS
+                | WIDE_BUGS,
                 GUARDS,
             )
             options = ("-std=c++17", "-O0", "-w", *ALIGNED, *tables(folder))
@@ -573,6 +602,7 @@ def test_bugs_of_kernels_are_caught(wrong: Path, tmp_path: Path) -> None:
         (ENCODER_BUGS, ("encoders",)),
         (BOTH_BUGS, both),
         (DEQUANTIZE_BUGS, numbers),
+        (WIDE_BUGS, ("--device", "wide")),
     )
     for bugs, command in shows:
         assert run("env", "MX_MUTANT=none", wrong, *command).returncode == 0

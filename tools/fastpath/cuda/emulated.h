@@ -72,12 +72,18 @@ inline void run_block()
     }
 }
 
-inline void launch(dim3 blocks, dim3 threads, std::function<void()> kernel)
+/* All blocks, or only one. */
+inline void launch(dim3 blocks, dim3 threads, std::function<void()> kernel,
+                   const dim3 *only = nullptr)
 {
     body = std::move(kernel);
     blockDim = threads;
     gridDim = blocks;
     fibers.resize(threads.x * threads.y);
+    if (only) {
+        blockIdx = *only;
+        return run_block();
+    }
     for (blockIdx.y = 0; blockIdx.y < blocks.y; ++blockIdx.y)
         for (blockIdx.x = 0; blockIdx.x < blocks.x; ++blockIdx.x)
             run_block();

@@ -8,6 +8,7 @@
 #include "vectors.h"
 #if defined(MX_KERNELS)
 #include "both.h"
+#include "wide.h"
 #endif
 #if defined(MX_INTRINSICS)
 #include "intrinsics.h"
@@ -26,6 +27,7 @@ const char *const USAGE
       "                                        floats, on the host every Nth and all thresholds\n"
       "  encoders [--json]                     compare the encoders of the kernels, on the host\n"
       "  both [--json]                         compare quantize_both_kernel with quantize_block\n"
+      "  wide [--json]                         tensors of more than 2^32 numbers, emulated\n"
       "  answer [--policy POLICY]              answer the line protocol\n"
       "  raw OP FORMAT TYPE [--policy POLICY]  answer little-endian words, until the input ends\n"
       "  bench [--json]                        measure the kernels on a device\n";
@@ -199,6 +201,10 @@ template <class Machine> int run(const Arguments &arguments)
 #if defined(MX_KERNELS)
     if (command == "both" && std::is_same_v<Machine, Device>)
         return both::run(head<Machine>(), report);
+#if !defined(__CUDACC__)
+    if (command == "wide" && std::is_same_v<Machine, Device>)
+        return wide::run(head<Machine>(), report);
+#endif
 #endif
     if (command == "answer")
         return answer<Machine>(Policy::parse(arguments.policy));

@@ -409,7 +409,7 @@ template <class F> MX_BOTH uint32_t decode_times(uint32_t code, uint32_t scale)
     const uint32_t magnitude = F::complement && negative ? top - low : low;
     const bool infinite = static_cast<int>(magnitude) == F::infinity;
     const bool nan = F::has_nan && magnitude > F::largest && !infinite;
-    uint32_t x = times(magnitude << (23 - F::mantissa), (253u + F::emin) << 23);
+    uint32_t x = times(magnitude << (23 - F::mantissa), static_cast<uint32_t>(253 + F::emin) << 23);
     if (infinite)
         x = INFINITE;
     const uint32_t product = times(x | negative << (32 - F::bits), scale);
@@ -443,7 +443,7 @@ MX_BOTH void quantize_block(const T *values, const Tensor &t, Recipe recipe, siz
     for (int i = 0; i < BLOCK / C::numbers; ++i) {
         encode_chunk<F, T, Encoder, C>(words + i * C::numbers / Lying<T>::in_a_word, scale, out);
         const size_t first = (block * C::in_a_block + static_cast<size_t>(i)) * C::bytes;
-        store_bytes(out, C::bytes, codes + line * t.codes.line + first * t.codes.step,
+        store_bytes(out, C::bytes, codes + (line * t.codes.line + first * t.codes.step),
                     t.codes.step);
     }
 }
