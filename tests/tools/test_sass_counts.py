@@ -6,7 +6,8 @@ import json
 import os
 
 import pytest
-from sass_counts import COUNTS, KERNELS, count, disassembled, grown, missing
+from helpers import ROOT
+from sass_counts import COUNTS, KERNELS, count, disassembled, grown, missing, table
 from sass_path import cheapest_path, counted, kernels
 
 SHARES = 3
@@ -83,6 +84,11 @@ def need_tools() -> None:
         if os.environ.get("MXREF_REQUIRE_TOOLS"):
             pytest.fail(f"{absent} is not installed, and MXREF_REQUIRE_TOOLS is set")
         pytest.skip(f"{absent} is not installed")
+
+
+def test_the_page_has_the_counts() -> None:
+    page = (ROOT / "docs" / "performance.md").read_text()
+    assert table(json.loads(COUNTS.read_text())) in page
 
 
 @pytest.mark.sampled(SHARES)
