@@ -43,6 +43,7 @@ COVERED = sorted(
         ),
         *(f"decode/{name}.f32" for name in FORMATS),
         *(f"encode_scale/e8m0.{x}" for x in READ),
+        *(f"encode_stochastic/{name}.{x}" for name in FORMATS for x in ("f32", "bf16")),
         *(f"quantize/{name}.f16" for name in BLOCKS),
         "decode_scale/e8m0.f32",
         *(
@@ -151,7 +152,7 @@ def test_the_encoders_of_the_kernels(program: Path) -> None:
 
 def test_both_directions(program: Path) -> None:
     found = report(program, "--device", "both")
-    assert (found["pass"], found["cases"]) == (True, 8 * 11)
+    assert (found["pass"], found["cases"]) == (True, 8 * 11 + 4)
 
 
 def test_more_than_32_bits_of_indices(program: Path) -> None:
@@ -215,7 +216,7 @@ def test_answers_made_elsewhere(program: Path, tmp_path: Path, capsys: Capture) 
     [
         ("a encode e4m3 f32 43e80001", "a 7e"),
         ("a encode e4m3 f64 407d000000000001", "a unsupported"),
-        ("a encode_stochastic e4m3 f32 43e80001 01 08", "a unsupported"),
+        ("a encode_stochastic e4m3 f32 3f880000 80 08", "a 39"),
         ("a encode e4m3 f32 xyz", "a error stoul"),
         ("a encode e4m3 f32 1x", "a error not hex: 1x"),
         ("a quantize mxfp4_e2m1 f32 00000000", "a error the words do not belong together"),
@@ -511,6 +512,18 @@ WIDE_BUGS = {
         "values + static_cast<uint32_t>(i * C::numbers)",
     ),
 }
+#: Bugs of rounding by chance, in the functions and in the kernel.
+STOCHASTIC_BUGS = {
+    "shift": ("gone < 63 ? gone : 63", "gone < 25 ? gone : 25"),
+    "carry": ("kept + random", "kept + random + 1u"),
+}
+PHILOX_BUGS = {"rounds": ("round < 10", "round < 7"), "key": ("k1 += 0xbb67ae85u", "k1 += k0")}
+CHANCE_BUGS = {
+    "counter of a line": ("(blocks_of(t) * BLOCK)", "t.length"),
+    "counter of a chunk": ("first + static_cast<uint64_t>(j)", "first"),
+    "word of a counter": ("random.x[i - j] >> (32 - width)", "random.x[0] >> (32 - width)"),
+    "upper bits": ("philox(seed, index / 4).x[index % 4]", "philox(seed, index / 4).x[0]"),
+}
 #: Ways to the same codes, and places in memory, that each case is asked in.
 PLACES = 11
 #: What vector loads and stores of the kernels require, and what is said where it is missing.
@@ -533,7 +546,7 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if not path.exists():
             planted = folder / "cuda"
             shutil.copytree(FOLDER, planted)
-            plant(planted / "mx_fastpath.cuh", MUTANTS, {})
+            plant(planted / "mx_fastpath.cuh", MUTANTS | STOCHASTIC_BUGS | PHILOX_BUGS, {})
             plant(
                 planted / "mx_kernels.cuh",
                 KERNEL_MUTANTS
@@ -541,7 +554,8 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 | ENCODER_BUGS
                 | BOTH_BUGS
                 | DEQUANTIZE_BUGS
-                | WIDE_BUGS,
+                | WIDE_BUGS
+                | CHANCE_BUGS,
                 GUARDS,
             )
             options = ("-std=c++17", "-O0", "-w", *ALIGNED, *tables(folder))
@@ -600,7 +614,8 @@ def test_bugs_of_kernels_are_caught(wrong: Path, tmp_path: Path) -> None:
     shows = (
         (KERNEL_BUGS, vectors),
         (ENCODER_BUGS, ("encoders",)),
-        (BOTH_BUGS, both),
+        (BOTH_BUGS | CHANCE_BUGS | PHILOX_BUGS, both),
+        (STOCHASTIC_BUGS, ("vectors", VECTORS / "plain" / "encode_stochastic")),
         (DEQUANTIZE_BUGS, numbers),
         (WIDE_BUGS, ("--device", "wide")),
     )

@@ -100,6 +100,7 @@ def test_no_kernel_has_grown(share: int) -> None:
     assert grown(count(watched), {kernel.name: committed[kernel.name] for kernel in watched}) == []
 
 
+@pytest.mark.sampled(0)
 def test_fast_math_changes_nothing() -> None:
     """No product is flushed to zero: the same machine code."""
     need_tools()

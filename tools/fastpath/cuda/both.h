@@ -90,6 +90,53 @@ void one(const std::string &name, Report &report)
     }
 }
 
+/* quantize_stochastic_kernel against encode_stochastic of the same bits, and the scales against
+ * quantize_block's. */
+template <class F, bool PACKED, class T>
+void by_chance(const std::string &name, int width, Report &report)
+{
+    constexpr uint64_t seed = 0x123456789abcdefull;
+    const size_t lines = 5, length = 70, blocks = 3, padded = blocks * mx::BLOCK;
+    std::vector<T> values(lines * length);
+    uint32_t x = 7;
+    for (T &value : values) {
+        x = x * 1664525u + 1013904223u;
+        value = static_cast<T>(((x & 0x83ffffffu) + 0x3c000000u) >> (4 - sizeof(T)) * 8);
+    }
+    const size_t bytes = padded * (PACKED ? F::bits : 8) / 8;
+    const mx::Tensor t{lines, length, {length, 1}, {bytes, 1}, {blocks, 1}};
+    Bytes scales(lines * blocks), codes(lines * bytes), want_scales = scales, plain = codes;
+    Host::quantize<F, mx::Integers<true>, PACKED>(values, t, {mx::Rule::floor, false}, want_scales,
+                                                  plain);
+    Device::quantize_by_chance<F, PACKED>(values, t, {mx::Rule::floor, false}, seed, width, scales,
+                                          codes);
+    bool right = scales == want_scales && codes != plain;
+    for (size_t i = 0; i < lines * padded; ++i) {
+        const size_t line = i / padded, at = i % padded;
+        const uint32_t number
+            = at < length ? mx::float32_bits(values[line * length + at]) : 0u;
+        const uint8_t want = mx::encode_stochastic<F>(
+            number, mx::random_bits(seed, i, width), width, scales[i / mx::BLOCK]);
+        const uint8_t got = PACKED ? mx::unpacked_code<F::bits>(codes.data() + line * bytes, at)
+                                   : codes[line * bytes + at];
+        right = right && got == want;
+    }
+    report.add("{\"case\": " + quoted(name) + ", \"wrong\": " + (right ? "0}" : "1}"),
+               (right ? "ok    " : "FAIL  ") + name, 1, right ? 0 : 1);
+}
+
+/* Philox by the known answers of its authors' Random123. */
+inline bool is_philox()
+{
+    const auto same = [](const mx::Words4 &c, uint32_t w0, uint32_t w1, uint32_t w2, uint32_t w3) {
+        return c.x[0] == w0 && c.x[1] == w1 && c.x[2] == w2 && c.x[3] == w3;
+    };
+    return same(mx::philox(0, 0), 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8)
+           && same(mx::philox(~0ull, ~0ull, ~0ull), 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd)
+           && same(mx::philox(0x299f31d0a4093822ull, 0x85a308d3243f6a88ull, 0x0370734413198a2eull),
+                   0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1);
+}
+
 inline int run(const std::string &head, Report &report)
 {
     one<mx::E5M2, mx::Integers<false>, false, uint32_t>("e5m2", report);
@@ -100,6 +147,11 @@ inline int run(const std::string &head, Report &report)
     one<mx::E2M1, mx::Hardware, true, uint32_t>("e2m1", report);
     one<mx::E2M1, mx::Hardware, true, uint16_t>("e2m1", report);
     one<mx::Int8, mx::Integers<true>, false, uint16_t>("int8", report);
+    by_chance<mx::E4M3, false, uint32_t>("e4m3 by chance", 8, report);
+    by_chance<mx::E2M3, true, uint16_t>("e2m3 packed by chance", 32, report);
+    by_chance<mx::E2M1, true, uint32_t>("e2m1 packed by chance", 16, report);
+    report.add(is_philox() ? "{\"case\": \"philox\", \"wrong\": 0}" : "{\"case\": \"philox\", \"wrong\": 1}",
+               is_philox() ? "ok    philox" : "FAIL  philox", 1, is_philox() ? 0 : 1);
     return report.finish(head, "matrices in both directions");
 }
 

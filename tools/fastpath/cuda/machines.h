@@ -180,6 +180,19 @@ struct Device {
         to_scales.read(scales);
         to_codes.read(codes);
     }
+    template <class F, bool PACKED, class T>
+    static void quantize_by_chance(const std::vector<T> &values, const mx::Tensor &t,
+                                   mx::Recipe recipe, uint64_t seed, int width, Bytes &scales,
+                                   Bytes &codes)
+    {
+        const Buffer<T> from(values);
+        const Buffer<uint8_t> to_scales(scales), to_codes(codes);
+        const Shape shape = shape_of<F, PACKED>(t);
+        MX_LAUNCH(shape.blocks, shape.threads, (mx::quantize_stochastic_kernel<F, T, PACKED>),
+                  from.get(), t, recipe, seed, width, to_scales.get(), to_codes.get());
+        to_scales.read(scales);
+        to_codes.read(codes);
+    }
     /* Both directions of a matrix; what has no scales is left out. */
     template <class F, class Encoder, bool PACKED, class T>
     static void quantize_both(const std::vector<T> &values, const mx::Tensor &across,
@@ -191,7 +204,7 @@ struct Device {
         const Buffer<uint8_t> to_scales(scales), to_codes(codes), to_down(down_scales),
             to_transposed(down_codes);
         const unsigned x = static_cast<unsigned>((down.lines + 63) / 64);
-        const size_t y = std::min<size_t>(mx::blocks_of(down), grid(1 << 30).x);
+        const size_t y = std::min<size_t>(mx::blocks_of(down), grid(1 << 20).x);
         MX_LAUNCH(dim3(x, static_cast<unsigned>(y)), 128,
                   (mx::quantize_both_kernel<F, T, Encoder, PACKED>), from.get(), across,
                   down, recipe, scales.empty() ? nullptr : to_scales.get(), to_codes.get() + first_code,

@@ -111,6 +111,19 @@ MX_BOTH uint32_t float32_bits(Half half)
 #endif
 }
 
+/* A magnitude's code, that may be too large, as x's. */
+template <class F, bool SATURATE> MX_BOTH uint8_t finished(uint32_t x, uint32_t code)
+{
+    if (code > F::largest) {
+        if (!SATURATE && F::has_nan && F::infinity < 0)
+            return F::nan; /* E4M3, without a sign like every NaN here */
+        code = !SATURATE && F::infinity > 0 ? F::infinity : F::largest;
+    }
+    if (x >> 31)
+        code = F::complement ? 0u - code : code | 1u << (F::bits - 1);
+    return static_cast<uint8_t>(code);
+}
+
 /* The code of x / 2^(scale_code - 127), x a float32 pattern. */
 template <class F, bool SATURATE = true>
 MX_BOTH uint8_t encode(uint32_t x, int scale_code = SCALE_BIAS)
@@ -123,16 +136,44 @@ MX_BOTH uint8_t encode(uint32_t x, int scale_code = SCALE_BIAS)
     int drop = 23 - F::mantissa - (above < 0 ? above : 0);
     drop = drop < 25 ? drop : 25; /* all of it, and less than half of the last place */
     const uint32_t odd = n.significand >> drop & 1u;
-    uint32_t code = (n.significand + (1u << (drop - 1)) - 1u + odd) >> drop;
-    code += static_cast<uint32_t>(above > 0 ? above : 0) << F::mantissa; /* carries go on */
-    if (code > F::largest) {
-        if (!SATURATE && F::has_nan && F::infinity < 0)
-            return F::nan; /* E4M3, without a sign like every NaN here */
-        code = !SATURATE && F::infinity > 0 ? F::infinity : F::largest;
+    const uint32_t code = (n.significand + (1u << (drop - 1)) - 1u + odd) >> drop;
+    return finished<F, SATURATE>( /* carries go on */
+        x, code + (static_cast<uint32_t>(above > 0 ? above : 0) << F::mantissa));
+}
+
+/* The same rounded by chance, `stochastic_a` of mxref: the first `width` bits (1 to 32) of what is
+ * dropped and as many random bits are added, and carry. Significand and width fill 56 bits. */
+template <class F, bool SATURATE = true>
+MX_BOTH uint8_t encode_stochastic(uint32_t x, uint32_t random, int width,
+                                  int scale_code = SCALE_BIAS)
+{
+    const uint32_t magnitude = x & 0x7fffffffu;
+    if (magnitude > INFINITE)
+        return F::nan;
+    const Number n = number(magnitude);
+    const int above = n.exponent - (scale_code - SCALE_BIAS) - F::emin;
+    const int gone = 23 - F::mantissa - (above < 0 ? above : 0);
+    const uint64_t kept = (static_cast<uint64_t>(n.significand) << width) >> (gone < 63 ? gone : 63);
+    const uint32_t rounded = static_cast<uint32_t>((kept + random) >> width);
+    return finished<F, SATURATE>(
+        x, rounded + (static_cast<uint32_t>(above > 0 ? above : 0) << F::mantissa));
+}
+
+/* Random words: Philox 4x32 with ten rounds (Salmon and others, 2011), of a key and a counter. */
+struct Words4 { uint32_t x[4]; };
+MX_BOTH Words4 philox(uint64_t key, uint64_t low, uint64_t high = 0)
+{
+    Words4 c = {{static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32),
+                 static_cast<uint32_t>(high), static_cast<uint32_t>(high >> 32)}};
+    uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+    for (int round = 0; round < 10; ++round) {
+        const uint64_t a = uint64_t(0xd2511f53u) * c.x[0], b = uint64_t(0xcd9e8d57u) * c.x[2];
+        c = Words4{{static_cast<uint32_t>(b >> 32) ^ c.x[1] ^ k0, static_cast<uint32_t>(b),
+                    static_cast<uint32_t>(a >> 32) ^ c.x[3] ^ k1, static_cast<uint32_t>(a)}};
+        k0 += 0x9e3779b9u;
+        k1 += 0xbb67ae85u;
     }
-    if (x >> 31)
-        code = F::complement ? 0u - code : code | 1u << (F::bits - 1);
-    return static_cast<uint8_t>(code);
+    return c;
 }
 
 /* The E8M0 code of the smallest 2^k with magnitude / 2^k <= last * 2^(emax - 23), `last` from 2^23

@@ -399,6 +399,15 @@ template <int WIDTH> MX_BOTH uint32_t code_at(const uint32_t *words, int i)
     return (words[word] >> bit | next) & ((1u << WIDTH) - 1u);
 }
 
+/* The same, into words that are zero there. */
+template <int WIDTH> MX_BOTH void put_code(uint32_t code, uint32_t *words, int i)
+{
+    const int word = i * WIDTH / 32, bit = i * WIDTH % 32;
+    words[word] |= code << bit;
+    if (bit + WIDTH > 32)
+        words[word + 1] |= code >> (32 - bit);
+}
+
 /* decode<F>(code, scale), the scale as a float32 pattern. The bits of the magnitude, put where a
  * float32 has its own, are the number times 2^-(126 + emin), subnormal numbers included; both
  * products are exact, but for what is infinite. */
@@ -460,21 +469,39 @@ MX_DEVICE uint8_t chunk_scale(const uint32_t *words, unsigned mask, Rule rule)
     return shared_scale<F>(Lying<T>::widened(amax), rule);
 }
 
-/* The scale and the codes of a chunk to where they belong. */
-template <class F, class T, class Encoder, class C>
-MX_DEVICE void store_chunk(uint32_t *words, uint8_t scale, const Tensor &t, bool tiles, bool whole,
-                           size_t line, size_t chunk, uint8_t *scales, uint8_t *codes)
+/* The codes of a chunk to where they belong. */
+template <class C>
+MX_DEVICE void store_chunk_codes(const uint32_t *out, const Tensor &t, bool whole, size_t line,
+                                 size_t chunk, uint8_t *codes)
 {
-    if (chunk % C::in_a_block == 0)
-        scales[scale_place(t, tiles, line, chunk / C::in_a_block)] = scale;
-    uint32_t out[C::bytes / 4];
-    encode_chunk<F, T, Encoder, C>(words, scale, out);
     uint8_t *to = codes + line * t.codes.line + chunk * C::bytes * t.codes.step;
     if (whole)
         store_whole<C::bytes, C::store>(out, to);
     else
         store_bytes(out, C::bytes, to, t.codes.step);
 }
+
+/* The scale of a block, by the first of its threads. */
+template <class C>
+MX_DEVICE void store_scale(uint8_t scale, const Tensor &t, bool tiles, size_t line, size_t chunk,
+                           uint8_t *scales)
+{
+    if (chunk % C::in_a_block == 0)
+        scales[scale_place(t, tiles, line, chunk / C::in_a_block)] = scale;
+}
+
+/* A chunk's scale and codes. */
+template <class F, class T, class Encoder, class C>
+MX_DEVICE void store_chunk(uint32_t *words, uint8_t scale, const Tensor &t, bool tiles, bool whole,
+                           size_t line, size_t chunk, uint8_t *scales, uint8_t *codes)
+{
+    store_scale<C>(scale, t, tiles, line, chunk, scales);
+    uint32_t out[C::bytes / 4];
+    encode_chunk<F, T, Encoder, C>(words, scale, out);
+    store_chunk_codes<C>(out, t, whole, line, chunk, codes);
+}
+
+MX_DEVICE size_t first_line() { return blockIdx.y * size_t(blockDim.y) + threadIdx.y; }
 
 /* Blocks along lines. Threads x have a chunk of a line each, at least as many as there are (a grid
  * of (chunks / threads rounded up, any number)); threads y go round over the lines. Threads x are
@@ -491,8 +518,7 @@ __global__ void quantize_kernel(const T *values, Tensor t, Recipe recipe, uint8_
     const unsigned mask = 3u << (lane & 30u); /* this thread and its neighbour */
     const bool loaded = is_loaded_whole(values, t), stored = is_stored_whole<C>(codes, t);
     const size_t step = size_t(gridDim.y) * blockDim.y;
-    for (size_t line = blockIdx.y * size_t(blockDim.y) + threadIdx.y; line < t.lines;
-         line += step) {
+    for (size_t line = first_line(); line < t.lines; line += step) {
         uint32_t words[C::numbers / Lying<T>::in_a_word];
         if (loaded)
             load_whole<C::numbers * sizeof(T), 16>(values + line * t.values.line + chunk * C::numbers,
@@ -502,6 +528,44 @@ __global__ void quantize_kernel(const T *values, Tensor t, Recipe recipe, uint8_
         const uint8_t scale = chunk_scale<F, T, C>(words, mask, recipe.rule);
         store_chunk<F, T, Encoder, C>(words, scale, t, recipe.tiles, stored, line, chunk, scales,
                                       codes);
+    }
+}
+
+/* The random bits of the number at `index`: the upper ones of word index % 4 of counter index / 4. */
+MX_BOTH uint32_t random_bits(uint64_t seed, uint64_t index, int width)
+{
+    return philox(seed, index / 4).x[index % 4] >> (32 - width);
+}
+
+/* quantize_kernel, rounded by chance: number i of line l has random_bits(seed, l * (length of a
+ * line, filled up) + i, width). */
+template <class F, class T, bool PACKED = false>
+__global__ void quantize_stochastic_kernel(const T *values, Tensor t, Recipe recipe, uint64_t seed,
+                                           int width, uint8_t *scales, uint8_t *codes)
+{
+    using C = Chunk<F, PACKED>;
+    const size_t chunk = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    if (chunk >= blocks_of(t) * C::in_a_block)
+        return;
+    const unsigned lane = (threadIdx.y * blockDim.x + threadIdx.x) % 32;
+    const unsigned mask = 3u << (lane & 30u);
+    const size_t step = size_t(gridDim.y) * blockDim.y;
+    for (size_t line = first_line(); line < t.lines; line += step) {
+        uint32_t words[C::numbers / Lying<T>::in_a_word], out[C::bytes / 4] = {};
+        load_numbers(values, t, line, chunk * C::numbers, C::numbers, words);
+        const uint8_t scale = chunk_scale<F, T, C>(words, mask, recipe.rule);
+        const uint64_t first = line * (blocks_of(t) * BLOCK) + chunk * C::numbers;
+        for (int j = 0; j < C::numbers; j += 4) { /* first is a multiple of 16 */
+            const Words4 random = philox(seed, (first + static_cast<uint64_t>(j)) / 4);
+            for (int i = j; i < j + 4; ++i) {
+                const uint32_t x = Lying<T>::number(words, i), r = random.x[i - j] >> (32 - width);
+                const uint32_t code
+                    = scale == NAN_SCALE ? 0u : encode_stochastic<F>(x, r, width, scale);
+                put_code<C::width>(code & ((1u << C::width) - 1u), out, i);
+            }
+        }
+        store_scale<C>(scale, t, recipe.tiles, line, chunk, scales);
+        store_chunk_codes<C>(out, t, is_stored_whole<C>(codes, t), line, chunk, codes);
     }
 }
 

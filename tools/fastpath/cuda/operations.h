@@ -134,6 +134,8 @@ template <class Machine, class Kit> class Operations {
     {
         if (op == "shared_scale")
             return shared_scale(format, type, in, out);
+        if (op == "encode_stochastic")
+            return encode_stochastic(format, type, cases, in, out);
         if (op == "quantize")
             return quantize(format, type, cases, in, out);
         if (op == "dequantize")
@@ -227,6 +229,24 @@ template <class Machine, class Kit> class Operations {
     {
         map<uint8_t, uint32_t>(typename Kit::DecodeScale{}, in, out);
         return true;
+    }
+
+    bool encode_stochastic(const std::string &format, const std::string &type, size_t cases,
+                           const Words &in, Words &out) const
+    {
+        need(in.size() == 3 * cases);
+        bool typed = false;
+        const bool known = with_format(format, [&](auto f) {
+            typed = with_type(type, [&](auto t) {
+                for (size_t i = 0; i < in.size(); i += 3) {
+                    const uint32_t x = mx::float32_bits(static_cast<decltype(t)>(in[i]));
+                    const int width = static_cast<int>(in[i + 2]);
+                    need(width >= 1 && width <= 32);
+                    out.push_back(mx::encode_stochastic<decltype(f)>(x, in[i + 1], width));
+                }
+            });
+        });
+        return known && typed;
     }
 
     /* Calls with a format and a type. */

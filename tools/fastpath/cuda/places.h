@@ -66,8 +66,9 @@ void quantize_at(const Places &places, const std::vector<T> &values, const mx::T
                 return call(encoder, std::true_type{});
         call(encoder, std::false_type{});
     };
+    using Other = std::conditional_t<std::is_same_v<Machine, Host>, mx::Integers<true>, mx::Hardware>;
     if (places.hardware)
-        encoded(mx::Hardware{});
+        encoded(Other{});
     else
         encoded(mx::Integers<true>{});
     const auto taken = [](Bytes &memory, size_t at) {
