@@ -10,7 +10,7 @@ from helpers import ROOT
 from sass_counts import COUNTS, KERNELS, count, disassembled, grown, missing, table
 from sass_path import cheapest_path, counted, kernels
 
-SHARES = 3
+SHARES = 6
 
 #: A loop whose rare way is cheaper but stores nothing, and a reconvergence.
 LISTING = """

@@ -153,7 +153,8 @@ MX_BOTH uint8_t encode_stochastic(uint32_t x, uint32_t random, int width,
     const Number n = number(magnitude);
     const int above = n.exponent - (scale_code - SCALE_BIAS) - F::emin;
     const int gone = 23 - F::mantissa - (above < 0 ? above : 0);
-    const uint64_t kept = (static_cast<uint64_t>(n.significand) << width) >> (gone < 63 ? gone : 63);
+    const uint64_t wide = static_cast<uint64_t>(n.significand) << width;
+    const uint64_t kept = wide >> (gone < 63 ? gone : 63);
     const uint32_t rounded = static_cast<uint32_t>((kept + random) >> width);
     return finished<F, SATURATE>(
         x, rounded + (static_cast<uint32_t>(above > 0 ? above : 0) << F::mantissa));

@@ -4,7 +4,8 @@
  * A thread has 16 numbers of a block, its neighbour the other 16: they are loaded by 16 bytes, the
  * maximum is exchanged once, and the codes are packed in registers and stored by 16 or 8 bytes.
  * (Packed FP6: a thread has all 32, whose 24 bytes are stored by 8.) Places where that is not
- * possible are right, too, and slow. No address is divided by a number that is not constant.
+ * possible are right, too, and slow. Nothing is divided by a number that is not constant, and all
+ * indices have 64 bits.
  */
 #ifndef MX_KERNELS_CUH
 #define MX_KERNELS_CUH
@@ -214,9 +215,9 @@ MX_BOTH uint32_t times(uint32_t x, uint32_t y)
 }
 
 /* Pairs by the hardware's conversion, which is encode<F> of x times the reciprocal. The product is
- * exact but for what is below 2^-126, which is 0 as an element. The conversions round to nearest, ties
- * to even, saturate, also infinity, keep the sign of zero, and give 7f or the largest number for
- * NaN. `MX_HAS_CVT` says for which formats this architecture has them. */
+ * exact but for what is below 2^-126, which is 0 as an element. By PTX's description the
+ * conversions round to nearest, ties to even, saturate, also infinity, keep the sign of zero, and
+ * give 7f or the largest number for NaN. MX_HAS_CVT says for which formats there are some here. */
 #if defined(__CUDA_ARCH__)
 #if __CUDA_ARCH__ >= 1000                                                                           \
     && (defined(__CUDA_ARCH_SPECIFIC__) || defined(__CUDA_ARCH_FAMILY_SPECIFIC__))
@@ -229,10 +230,11 @@ MX_BOTH uint32_t times(uint32_t x, uint32_t y)
 #endif
 
 #define MX_PAIR(F, NAME)                                                                           \
-    __device__ __forceinline__ uint32_t pair(F, uint32_t low, uint32_t high)                             \
+    MX_DEVICE uint32_t pair(F, uint32_t low, uint32_t high)                                        \
     {                                                                                              \
         uint16_t both;                                                                             \
-        asm("cvt.rn.satfinite." NAME "x2.f32 %0, %1, %2;" : "=h"(both)           \
+        asm("cvt.rn.satfinite." NAME "x2.f32 %0, %1, %2;"                                          \
+            : "=h"(both)                                                                           \
             : "f"(__uint_as_float(high)), "f"(__uint_as_float(low)));                              \
         return both;                                                                               \
     }
@@ -244,7 +246,7 @@ MX_PAIR(E4M3, "e4m3")
 MX_PAIR(E3M2, "e3m2")
 MX_PAIR(E2M3, "e2m3")
 /* Two codes in a byte. */
-__device__ __forceinline__ uint32_t pair(E2M1, uint32_t low, uint32_t high)
+MX_DEVICE uint32_t pair(E2M1, uint32_t low, uint32_t high)
 {
     uint16_t both;
     asm("{ .reg .b8 byte;\n cvt.rn.satfinite.e2m1x2.f32 byte, %1, %2;\n mov.b16 %0, {byte, 0}; }"
@@ -531,7 +533,7 @@ __global__ void quantize_kernel(const T *values, Tensor t, Recipe recipe, uint8_
     }
 }
 
-/* The random bits of the number at `index`: the upper ones of word index % 4 of counter index / 4. */
+/* The random bits of number `index`: the upper ones of word index % 4 of counter index / 4. */
 MX_BOTH uint32_t random_bits(uint64_t seed, uint64_t index, int width)
 {
     return philox(seed, index / 4).x[index % 4] >> (32 - width);

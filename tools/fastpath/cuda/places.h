@@ -66,7 +66,8 @@ void quantize_at(const Places &places, const std::vector<T> &values, const mx::T
                 return call(encoder, std::true_type{});
         call(encoder, std::false_type{});
     };
-    using Other = std::conditional_t<std::is_same_v<Machine, Host>, mx::Integers<true>, mx::Hardware>;
+    constexpr bool is_host = std::is_same_v<Machine, Host>; /* the encoders are compared there */
+    using Other = std::conditional_t<is_host, mx::Integers<true>, mx::Hardware>;
     if (places.hardware)
         encoded(Other{});
     else

@@ -56,7 +56,8 @@ inline size_t inputs(const std::string &op, const std::string &format, const Wor
  * no integers. */
 inline bool is_known(const std::string &op)
 {
-    for (const char *known : {"encode", "encode_stochastic", "decode", "encode_scale", "decode_scale", "shared_scale",
+    for (const char *known : {"encode", "encode_stochastic",
+                              "decode", "encode_scale", "decode_scale", "shared_scale",
                               "quantize", "dequantize", "pack", "unpack", "pack_scales",
                               "unpack_scales", "pack_blocks", "unpack_blocks", "quantize_tensor"})
         if (op == known)
