@@ -198,6 +198,15 @@ def test_other_rules(machine: str, rule: str, program: Path, capsys: Capture) ->
 
 
 @pytest.mark.sampled(0)
+@pytest.mark.parametrize("machine", MACHINES)
+def test_blocks_that_do_not_saturate(machine: str, program: Path, capsys: Capture) -> None:
+    policy = "ocp+overflow=nonsaturating"
+    only = ["--op", "quantize", "--format", "mxfp8_e4m3", "--format", "mxfp8_e5m2"]
+    assert main(["verify", "--cmd", f"{program} {machine} answer --policy {policy}", *only]) == 0
+    assert f"conforms under {policy}" in capsys.readouterr().out
+
+
+@pytest.mark.sampled(0)
 def test_answers_made_elsewhere(program: Path, tmp_path: Path, capsys: Capture) -> None:
     files = [f"{name}.jsonl" for name in COVERED if "encode/" not in name]
     vectors = copy_vectors(tmp_path / "vectors", *files, "encode/e2m1.f32.jsonl")
