@@ -30,6 +30,7 @@ PRODUCT = "bits = tl.where(field > 0, (field << 23) + (pattern & 0x7FFFFF), subn
 OVERFLOW = "bits = tl.where(field > 254, 0x7F800000, bits)"
 IS_NAN = "        bits = tl.where(magnitude > LARGEST, 0x7FC00000, bits)"
 IS_INFINITE = "bits = tl.where(magnitude == LARGEST + 1, 0x7F800000, bits)"
+EMAX = "(LARGEST >> FRACTION) + EMIN - 1"
 NAN_SCALE = "bits = tl.where(scale == 0xFF, 0x7FC00000, bits)"
 SCALE_READ = "        scale = tl.load(scales + row, row * 32 < count, 0).to(tl.int32)"
 # Of packing.
@@ -45,6 +46,9 @@ PACKED = "packed = _bytes(codes, _packed_size(count, bits))"
 UNPACKED = 'bits, codes = FORMATS[format]["BITS"], _bytes(packed, count)'
 INSIDE = "inside = tile * 512 + r % 32 * 16 + r // 32 * 4 + c"
 ROW = "row, column = tile // across * 128 + r, tile % across * 4 + c"
+FILLED = "-(-scales.shape[0] // 128) * 128, -(-scales.shape[1] // 4) * 4"
+TILED = "    _launch_tiles(_read(scales), tiles, *scales.shape, undo=False)"
+UNTILED = "    _launch_tiles(scales, _read(tiles, _tile_count(*shape) * 512), *shape, undo=True)"
 TILES = "tiles = _bytes(scales, _tile_count(*scales.shape) * 512)"
 
 
@@ -60,6 +64,11 @@ def seen(condition: str) -> Rewrites:
         "every = bits & 0x7FFFFFFF",
         f"amax = tl.max(tl.where({condition}, every, 0), axis=1, keep_dims=True)",
     )
+
+
+def stored(scale: str) -> Rewrites:
+    """Another scale stored than the one of the elements; NaN stays."""
+    return part(STORED, "scale.to", f"tl.where(finite, tl.clamp({scale}, 0, 254), scale).to")
 
 
 SCALES: Bugs = {
@@ -78,7 +87,11 @@ SCALES: Bugs = {
     "C4 C4q": part(FLOOR, "1 << 23", "0x3504F4"),  # the fraction of the square root of 2
     "C5a C5aq": after(SCALE, "scale += 1"),
     "C5b C5bq": after(SCALE, "scale -= 1"),
-    "C6q": part(STORED, "scale.to", "tl.where(finite, tl.maximum(scale - 1, 0), scale).to"),
+    "C5c C5cq": after(SCALE, "scale += emax"),
+    "C5d C5dq": after(SCALE, "scale += 2 * emax"),
+    "C6q": stored("scale - 1"),
+    "C6r": stored("scale - 2"),
+    "C6s": stored("scale + 1"),
     "C8": instead(AMAX, "amax = tl.max(bits, axis=1, keep_dims=True) & 0x7FFFFFFF"),
     "C9a": seen("place % 32 < 31"),
     "C9b": seen("place % 32 > 0"),
@@ -133,6 +146,10 @@ SCALES: Bugs = {
     "D7q": part(ELEMENTS, "scale", "254 - scale"),
 }
 READING: Bugs = {
+    "C5e": part(FIELD, "127", f"127 + ({EMAX})"),
+    "C5f": part(FIELD, "127", f"127 - ({EMAX})"),
+    "C6fq": part(FIELD, "127", "126"),
+    "C6gq": part(FIELD, "127", "125"),
     "C6dq": after(SCALE_READ, "scale = tl.where(scale == 255, 255, scale - 1)"),
     "D7": after(SCALE_READ, "scale = tl.where(scale == 255, 255, 254 - scale)"),
     "E1bq": after(SCALE_READ, "scale = tl.maximum(scale, 1)"),
@@ -211,6 +228,8 @@ PACKING: Bugs = {
     "G8": part(
         STORED, "scales + row", "scales + (row + tl.cdiv(count, 32) - 1) % tl.cdiv(count, 32)"
     ),
+    "G8h": part(STORED, "scales + row", "scales + (row + 1) % tl.cdiv(count, 32)"),
+    "G8i": part(SCALE_READ, "scales + row", "scales + (row + 1) % tl.cdiv(count, 32)"),
     "G9 G9u": instead(INSIDE, "inside = tile * 512 + r // 4 * 16 + r % 4 * 4 + c"),
     "G9b": instead("tl.load(scales + place, mask, 0)", "tl.load(scales + place, mask, 0xFF)"),
     "G9c G9v": instead(
@@ -227,13 +246,35 @@ PACKING: Bugs = {
     ),
     "G9e": instead(INSIDE, "inside = tile * 512 + r % 32 * 16 + c * 4 + r // 32"),
     "G9f": instead(INSIDE, "inside = tile * 512 + r * 4 + c"),
+    "G11c": before(TILES, "scales = scales.roll(-1, 0)"),
+    "G11d": before(TILES, "scales = scales.roll(-1, 1)"),
+    "G11e": after(TILED, "tiles = tiles.roll(-512)"),
+    "G11w": after(UNTILED, "scales = scales.roll(1, 0)"),
+    "G11x": after(UNTILED, "scales = scales.roll(1, 1)"),
+    "G11y": before(UNTILED, "tiles = tiles.roll(512)"),
+    "G12": after(
+        TILED,
+        f"once, tiles = tiles.reshape({FILLED}), _bytes(scales, tiles.numel())",
+        "_launch_tiles(once, tiles, *once.shape, undo=False)",
+    ),
+    "G12u": before(
+        UNTILED,
+        f"twice, tiles = tiles, _bytes(tiles, {FILLED})",
+        "_launch_tiles(tiles, twice, *tiles.shape, undo=True)",
+    ),
+    "G12b G12v": instead(
+        INSIDE,
+        "row, column = tile // across * 128 + r, tile % across * 4 + c",
+        "inside = row * across * 4 + column",
+    ),
     "G9h": before(TILES, "return scales.reshape(-1)"),
 }
 #: Bugs that are the museum's mutants from float32 only.
 FROM_F32 = ["A9", "A9b", "A9c", "A10b", "A10c", "A11", "A12", "A16b", "A17b", "A18a", "C19", "E9a"]
 #: Bugs that are wrong in their own way where the museum's mutant has zero and subnormal numbers as
-#: they come (A17), clamps the largest float32 (C19) or reads NaN and infinity as they are (E4c).
-OF_THEIR_OWN = ["A17a", "A17c", "C19", "C19b", "E4c"]
+#: they come (A17), clamps the largest float32 (C19), reads NaN and infinity as they are (E4c) or
+#: gives zero far below the subnormal numbers, where the kernels shift by more than 31 bits (C5f).
+OF_THEIR_OWN = ["A17a", "A17c", "C19", "C19b", "C5f", "E4c"]
 PLANTED = [
     Planted(
         ids,
