@@ -28,17 +28,23 @@ FLAGS = ("-std=c++17", "-O0", "-Wall", "-Wextra", "-pedantic", "-Werror", *ALIGN
 #: The functions, and the kernels with their threads one after the other.
 MACHINES = ("--host", "--device")
 FORMATS = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8")
+READ = ("f32", "bf16", "f16")
 BLOCKS = ("mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1", "mxint8")
 
 
 #: What of level 1 the header has: every file but those of other floats, formats and layouts.
 COVERED = sorted(
     [
-        *(f"encode/{name}.{x}" for name in FORMATS for x in ("f32", "bf16")),
-        *(f"shared_scale/{name}.{x}" for name in FORMATS for x in ("f32", "bf16")),
+        *(
+            f"{op}/{name}.{x}"
+            for op in ("encode", "shared_scale")
+            for name in FORMATS
+            for x in READ
+        ),
         *(f"decode/{name}.f32" for name in FORMATS),
-        "encode_scale/e8m0.f32",
-        "encode_scale/e8m0.bf16",
+        *(f"encode_scale/e8m0.{x}" for x in READ),
+        *(f"encode_stochastic/{name}.{x}" for name in FORMATS for x in ("f32", "bf16")),
+        *(f"quantize/{name}.f16" for name in BLOCKS),
         "decode_scale/e8m0.f32",
         *(
             f"{op}/{name}.{x}"
@@ -69,12 +75,21 @@ def once(factory: pytest.TempPathFactory, name: str) -> Iterator[Path]:
         yield folder
 
 
+def tables(folder: Path) -> tuple[str, str]:
+    """Options for g++: the hardware's conversions, by tables that are written into the folder."""
+    for name in FORMATS[:-1]:
+        what = ["--format", name, "--as", "c", "-o", str(folder / f"{name}.h")]
+        assert main(["export", "table", *what]) == 0
+    return "-DMX_CVT_TABLES", f"-I{folder}"
+
+
 @pytest.fixture(scope="session")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with once(tmp_path_factory, "cuda") as folder:
         path = folder / "mx_check"
         if not path.exists():
-            built(tool("g++"), *FLAGS, FOLDER / "mx_check.cpp", "-o", path)
+            flags = (*FLAGS, *tables(folder))
+            built(tool("g++"), *flags, FOLDER / "mx_check.cpp", "-o", path)
     return path
 
 
@@ -94,26 +109,28 @@ def test_every_vector(machine: str, program: Path) -> None:
     for name in COVERED:
         assert cases[name] == len((VECTORS / "plain" / f"{name}.txt").read_bytes().splitlines())
     assert sorted(name for name in cases if " " in name) == [
-        "encode/e4m3.bf16 ocp+overflow=nonsaturating",
-        "encode/e4m3.f32 ocp+overflow=nonsaturating",
-        "encode/e5m2.bf16 ocp+overflow=nonsaturating",
-        "encode/e5m2.f32 ocp+overflow=nonsaturating",
+        *(
+            f"encode/{name}.{x} ocp+overflow=nonsaturating"
+            for name in ("e4m3", "e5m2")
+            for x in sorted(READ)
+        ),
         *(
             f"encode_scale/e8m0.{x} ocp+scale_rounding={rounding}"
-            for x in ("bf16", "f32")
+            for x in sorted(READ)
             for rounding in ("ties_to_away", "toward_positive")
         ),
         *(
             f"{op}/{name}.{x} in other places"
             for op in ("quantize", "quantize_tensor")
             for name in sorted(BLOCKS)
-            for x in ("bf16", "f32")
+            for x in sorted(READ)
+            if op == "quantize" or x != "f16"
         ),
         "unpack_scales/e8m0.tiles_128x4 packed again",
     ]
     for name in cases:  # each case in each place
         if name.endswith(" in other places"):
-            assert cases[name] == len(GUARDS) * cases[name.split()[0]]
+            assert cases[name] == PLACES * cases[name.split()[0]]
     assert found["cases"] == sum(cases.values())
 
 
@@ -125,6 +142,22 @@ def test_every_bfloat16(machine: str, program: Path) -> None:
     assert [(row["format"], row["inputs"], row["wrong"]) for row in found["rows"]] == [
         (name, 1 << 16, 0) for name in FORMATS
     ]
+
+
+def test_the_encoders_of_the_kernels(program: Path) -> None:
+    found = report(program, "encoders")
+    assert [(row["format"], row["wrong"]) for row in found["rows"]] == [(f, 0) for f in FORMATS]
+    assert found["cases"] > 8_000_000
+
+
+def test_both_directions(program: Path) -> None:
+    found = report(program, "--device", "both")
+    assert (found["pass"], found["cases"]) == (True, 8 * 11 + 4)
+
+
+def test_more_than_32_bits_of_indices(program: Path) -> None:
+    found = report(program, "--device", "wide")
+    assert (found["pass"], found["cases"]) == (True, 4)
 
 
 def test_a_share_of_float32(program: Path) -> None:
@@ -165,6 +198,15 @@ def test_other_rules(machine: str, rule: str, program: Path, capsys: Capture) ->
 
 
 @pytest.mark.sampled(0)
+@pytest.mark.parametrize("machine", MACHINES)
+def test_blocks_that_do_not_saturate(machine: str, program: Path, capsys: Capture) -> None:
+    policy = "ocp+overflow=nonsaturating"
+    only = ["--op", "quantize", "--format", "mxfp8_e4m3", "--format", "mxfp8_e5m2"]
+    assert main(["verify", "--cmd", f"{program} {machine} answer --policy {policy}", *only]) == 0
+    assert f"conforms under {policy}" in capsys.readouterr().out
+
+
+@pytest.mark.sampled(0)
 def test_answers_made_elsewhere(program: Path, tmp_path: Path, capsys: Capture) -> None:
     files = [f"{name}.jsonl" for name in COVERED if "encode/" not in name]
     vectors = copy_vectors(tmp_path / "vectors", *files, "encode/e2m1.f32.jsonl")
@@ -183,7 +225,7 @@ def test_answers_made_elsewhere(program: Path, tmp_path: Path, capsys: Capture) 
     [
         ("a encode e4m3 f32 43e80001", "a 7e"),
         ("a encode e4m3 f64 407d000000000001", "a unsupported"),
-        ("a encode_stochastic e4m3 f32 43e80001 01 08", "a unsupported"),
+        ("a encode_stochastic e4m3 f32 3f880000 80 08", "a 39"),
         ("a encode e4m3 f32 xyz", "a error stoul"),
         ("a encode e4m3 f32 1x", "a error not hex: 1x"),
         ("a quantize mxfp4_e2m1 f32 00000000", "a error the words do not belong together"),
@@ -289,8 +331,7 @@ def test_misuse(words: str, program: Path) -> None:
 @pytest.mark.sampled(0)
 @pytest.mark.parametrize("number", [80, 90, 100])
 def test_nvcc_takes_it(number: int, tmp_path: Path) -> None:
-    if shutil.which("nvcc") is None:
-        pytest.skip("nvcc is not installed")
+    tool("nvcc")
     architecture = f"-gencode=arch=compute_{number},code=sm_{number}"
     options = ["-std=c++17", "-O0", "-Xcicc=-O0", "-Werror=all-warnings"]
     built("nvcc", *options, architecture, "-x", "cu", "-c", FOLDER / "mx_check.cpp",
@@ -328,19 +369,16 @@ MUTANTS = {
         "encode int8",
     ),
     "C3": (
-        "n.significand > last",
-        "n.significand > 0x800000u",
+        "(0xffffffu - last)",
+        "0x7fffffu",
         "shared_scale e4m3",
         "ocp+scale_rule=ceil",
     ),
-    "C5a": ("n.exponent - emax", "n.exponent - emax + 1", "shared_scale e4m3"),
-    "C8": (
-        "four[j] & 0x7fffffffu",
-        "four[j] >> 31 ? 0u : four[j] & 0x7fffffffu",  # also 0 for a block of negative numbers
-        "quantize mxfp4_e2m1",
-        "MX-6.3, scale from the largest magnitude",
+    "C5a": (
+        "static_cast<int>(exponent) - emax",
+        "static_cast<int>(exponent) - emax + 1",
+        "shared_scale e4m3",
     ),
-    "G7": ("distance < 8", "distance < 4", "quantize mxfp8_e4m3"),
     "C11e": (
         "magnitude >= INFINITE",
         "magnitude > INFINITE",
@@ -354,7 +392,7 @@ MUTANTS = {
     ),
     "C14": (
         "code < 0 ? 0 : code > 0xfe ? 0xfe : code",
-        "n.significand ? code : 0",
+        "magnitude ? number(magnitude).exponent - emax + SCALE_BIAS : 0",
         "shared_scale e5m2",
         "ocp+scale_underflow=wrap",
     ),
@@ -366,7 +404,6 @@ MUTANTS = {
         "wrong exactly where the code is a subnormal number",
     ),
     "E7b": ("static_cast<int>(magnitude) == F::infinity", "false", "decode e5m2"),
-    "lanes": ("values[i]", "values[i ^ 16]", "dequantize mxfp4_e2m1", "halves_exchanged"),
     "E8": ("significand << (unit + 149)", "0u", "dequantize mxfp8_e5m2"),
     "F1b": ("top - low", "low ? top - low : top - 1u", "decode int8"),
     "G1": (
@@ -388,18 +425,126 @@ MUTANTS = {
         "unpack_scales e8m0",
     ),
 }
+#: The same of the kernels.
+KERNEL_MUTANTS = {
+    "C8": (
+        "words[i] & 0x7fffffffu",
+        "words[i] >> 31 ? 0u : words[i] & 0x7fffffffu",  # also 0 for a block of negative numbers
+        "quantize mxfp4_e2m1 f32",
+        "MX-6.3, scale from the largest magnitude",
+    ),
+    "G7": ("__shfl_xor_sync(mask, amax, 1)", "amax", "quantize mxfp8_e4m3"),
+    "lanes": (
+        "codes + i * C::bytes",
+        "codes + (i ^ 1) * C::bytes",
+        "dequantize mxfp4_e2m1",
+        "halves_exchanged",
+    ),
+}
+#: Bugs of kernels that are no wrong implementation of a format: what is replaced, and by what.
+KERNEL_BUGS = {
+    "lane swap": ("chunk * C::bytes", "(chunk ^ 1) * C::bytes"),
+    "division": ("chunk / C::in_a_block", "chunk / 2"),
+    "packing order": ("WIDTH * j", "WIDTH * (WIDTH == 4 ? j ^ 1 : j)"),
+    "packing order of pairs": ("4 * j", "4 * (WIDTH == 4 ? j ^ 2 : j)"),
+    "packing order of four": ("(24 - 8 * (i % 3))", "(24 - 8 * (i % 2))"),
+    "squeezed": ("bytes >> 2 & 0x0fc00fc0u", "bytes >> 2 & 0x0f800f80u"),
+    "edge": ("i < t.length", "i < t.length + 1"),
+    "tiles transposed": (
+        "tiled_offset(line, block, blocks_of(t))",
+        "tiled_offset(block, line, t.lines)",
+    ),
+    "reused scale": (
+        "shared_scale<F>(Lying<T>::widened(amax), rule)",
+        "[](uint8_t now) { static uint8_t first = now; return first; }"
+        "(shared_scale<F>(Lying<T>::widened(amax), rule))",
+    ),
+    "NaN block": ("scale == NAN_SCALE ? 0u : ~0u", "~0u"),
+    "halves": ("larger(a & 0xffffu, b & 0xffffu)", "a & 0xffffu"),
+    "lines of a block of threads": ("blockIdx.y * size_t(blockDim.y)", "size_t(blockIdx.y)"),
+    "no lift": ("scale >= least_plain<F>()", "true"),
+}
+#: Bugs of the kernel of dequantize.
+DEQUANTIZE_BUGS = {
+    "code across words": ("words[word + 1] << (32 - bit)", "0u"),
+    "two codes": ("(j + 1) % C::numbers", "j"),
+    "rounding of bfloat16": ("store(high, halves[1])", "store(high & 0xffff0000u, halves[1])"),
+    "NaN codes": ("magnitude > F::largest && !infinite", "false"),
+    "NaN scales": ("nan || scale == QUIET_NAN", "nan"),
+    "infinity": ("x = INFINITE", "x = QUIET_NAN"),
+    "codes anywhere": ("first % C::store == 0", "true"),
+    "numbers anywhere": ("out_at % 16 == 0", "true"),
+    "scale of a chunk": ("scales[i / C::in_a_block]", "scales[i / 2]"),
+}
+#: Bugs of element encoders that only `encoders` is sure to find.
+ENCODER_BUGS = {
+    "a sticky bit": (
+        "((x & 0x7fffffu) | 0x800000u) << 7 >> below",
+        "((x & 0x7fffffu) | 0x800000u) >> below << 7",
+    ),
+    "ties": ("(significand >> gone & 1u)", "1u"),
+    "sign of infinity": ("beyond | (x >> 31) << 7", "beyond"),
+    "scale fe": ("0x00400000u", "0u"),
+    "lift by one less": ("scale + LIFT", "scale + LIFT - 1"),
+    "spread": ("(pairs & 0x00f000f0u) << 4", "(pairs & 0x007000f0u) << 4"),
+}
+#: Bugs of the kernel of both directions.
+BOTH_BUGS = {
+    "transposition": (
+        "i * pitch + static_cast<int>(column / 2)",
+        "(i ^ 2) * pitch + static_cast<int>(column / 2)",
+    ),
+    "pair of rows": ("upper >> 16 | (lower & 0xffff0000u)", "lower >> 16 | (upper & 0xffff0000u)"),
+    "half": ("16 * half * pitch", "16 * (1 - half) * pitch"),
+    "edge of a tile": ("at < across.lines", "at <= across.lines"),
+    "edge of columns": ("chunk < blocks_of(across) * C::in_a_block", "true"),
+    "lines down": ("line < down.lines", "line + 1 < down.lines"),
+    "place of a half": ("block * C::in_a_block + half", "block * C::in_a_block + 1 - half"),
+    "next tile": ("block += gridDim.y", "block += gridDim.y + 1"),
+}
+#: Indices of 32 bits, which only large tensors show.
+WIDE_BUGS = {
+    "32 bits of a line's values": (
+        "values + line * t.values.line",
+        "values + static_cast<uint32_t>(line * t.values.line)",
+    ),
+    "32 bits of a line's codes": (
+        "codes + line * t.codes.line",
+        "codes + static_cast<uint32_t>(line * t.codes.line)",
+    ),
+    "32 bits of both directions": (
+        "values + at * across.values.line",
+        "values + static_cast<uint32_t>(at * across.values.line)",
+    ),
+    "32 bits of numbers": (
+        "values + i * C::numbers",
+        "values + static_cast<uint32_t>(i * C::numbers)",
+    ),
+}
+#: Bugs of rounding by chance, in the functions and in the kernel.
+STOCHASTIC_BUGS = {
+    "shift": ("gone < 63 ? gone : 63", "gone < 25 ? gone : 25"),
+    "carry": ("kept + random", "kept + random + 1u"),
+}
+PHILOX_BUGS = {"rounds": ("round < 10", "round < 7"), "key": ("k1 += 0xbb67ae85u", "k1 += k0")}
+CHANCE_BUGS = {
+    "counter of a line": ("(blocks_of(t) * BLOCK)", "t.length"),
+    "counter of a chunk": ("first + static_cast<uint64_t>(j)", "first"),
+    "word of a counter": ("random.x[i - j] >> (32 - width)", "random.x[0] >> (32 - width)"),
+    "upper bits": ("philox(seed, index / 4).x[index % 4]", "philox(seed, index / 4).x[0]"),
+}
+#: Ways to the same codes, and places in memory, that each case is asked in.
+PLACES = 11
 #: What vector loads and stores of the kernels require, and what is said where it is missing.
 GUARDS = {
-    "t.length % BLOCK == 0": " failed: lines 4 apart: in",
+    "t.length % BLOCK == 0": " failed: lines 16 apart: in",
     "t.values.step == 1": " failed: every second value: in",
     "t.codes.step == 1": "quantize/mxfp8_e4m3.f32: every second code: memory beside it is written",
-    "t.values.line % 4 == 0": "misaligned address",
-    "t.codes.line % 4 == 0": "store to misaligned address",
-    "reinterpret_cast<uintptr_t>(values) % sizeof(Four<T>) == 0": "misaligned address",
-    "reinterpret_cast<uintptr_t>(codes) % sizeof(Four<uint8_t>) == 0": "store to misaligned",
+    "t.values.line % (16 / sizeof(T)) == 0": "misaligned address",
+    "t.codes.line % C::store == 0": "store to misaligned address",
+    "reinterpret_cast<uintptr_t>(values) % 16 == 0": "misaligned address",
+    "reinterpret_cast<uintptr_t>(codes) % C::store == 0": "store to misaligned",
 }
-#: Those of the kernels; all others are in what the kernels call.
-OF_KERNELS = {"G7", "lanes"}
 
 
 @pytest.fixture(scope="session")
@@ -410,19 +555,30 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if not path.exists():
             planted = folder / "cuda"
             shutil.copytree(FOLDER, planted)
-            plant(planted / "mx_fastpath.cuh")
-            options = ("-std=c++17", "-O0", "-w", *ALIGNED)
+            plant(planted / "mx_fastpath.cuh", MUTANTS | STOCHASTIC_BUGS | PHILOX_BUGS, {})
+            plant(
+                planted / "mx_kernels.cuh",
+                KERNEL_MUTANTS
+                | KERNEL_BUGS
+                | ENCODER_BUGS
+                | BOTH_BUGS
+                | DEQUANTIZE_BUGS
+                | WIDE_BUGS
+                | CHANCE_BUGS,
+                GUARDS,
+            )
+            options = ("-std=c++17", "-O0", "-w", *ALIGNED, *tables(folder))
             built(tool("g++"), *options, planted / "mx_check.cpp", "-o", path)
     return path
 
 
-def plant(header: Path) -> None:
+def plant(header: Path, mutants: dict[str, Any], guards: dict[str, str]) -> None:
     text = header.read_text("ascii")
     news = defaultdict(list)
-    for id, (old, new, *_) in MUTANTS.items():
+    for id, (old, new, *_) in mutants.items():
         assert text.count(old) == 1, id
         news[old].append((id, new))
-    for guard in GUARDS:
+    for guard in guards:
         assert text.count(guard) == 1, guard
         text = text.replace(guard, f'(is("{guard}") || {guard})')
     for old, some in news.items():
@@ -434,23 +590,48 @@ def plant(header: Path) -> None:
     assert text.count(start) == 1
     text = text.replace(
         start,
-        "#include <cstdlib>\n#include <cstring>\n"
+        "#ifndef MX_MUTANT\n#define MX_MUTANT\n#include <cstdlib>\n#include <cstring>\n"
         'static const char *const chosen = std::getenv("MX_MUTANT");\n'
-        "static inline bool is(const char *id) { return std::strcmp(chosen, id) == 0; }\n" + start,
+        "static inline bool is(const char *id) { return std::strcmp(chosen, id) == 0; }\n#endif\n"
+        + start,
     )
     header.write_text(text)
 
 
 @pytest.mark.sampled(0)
-@pytest.mark.parametrize("id", MUTANTS)
+@pytest.mark.parametrize("id", [*MUTANTS, *KERNEL_MUTANTS])
 def test_mutants_are_caught(id: str, wrong: Path, capsys: Capture) -> None:
-    _, _, shown, *said = MUTANTS[id]
-    op, format = shown.split()
-    machine = MACHINES[id in OF_KERNELS]
+    _, _, shown, *said = (MUTANTS | KERNEL_MUTANTS)[id]
+    options = ("--op", "--format", "--float")
+    asked = [word for pair in zip(options, shown.split(), strict=False) for word in pair]
+    machine = MACHINES[id in KERNEL_MUTANTS]
     command = f"env MX_MUTANT={id} {wrong} {machine} answer"
-    assert main(["verify", "--cmd", command, "--op", op, "--format", format]) == 1
+    assert main(["verify", "--cmd", command, *asked]) == 1
     (wanted,) = said or [f"mutant {id}"]
     assert wanted in capsys.readouterr().out
+
+
+@pytest.mark.sampled(0)
+def test_bugs_of_kernels_are_caught(wrong: Path, tmp_path: Path) -> None:
+    formats = ("mxfp8_e5m2", "mxfp6_e2m3", "mxfp4_e2m1")
+    ops = ("quantize", "quantize_tensor")
+    names = [f"{op}/{name}.{x}" for op in ops for name in formats for x in ("f32", "bf16")]
+    folder = copy_vectors(tmp_path / "vectors", *(f"plain/{name}.txt" for name in names))
+    vectors = ("--device", "vectors", folder / "plain")
+    both = ("--device", "both")
+    numbers = ("--device", "vectors", VECTORS / "plain" / "dequantize")
+    shows = (
+        (KERNEL_BUGS, vectors),
+        (ENCODER_BUGS, ("encoders",)),
+        (BOTH_BUGS | CHANCE_BUGS | PHILOX_BUGS, both),
+        (STOCHASTIC_BUGS, ("vectors", VECTORS / "plain" / "encode_stochastic")),
+        (DEQUANTIZE_BUGS, numbers),
+        (WIDE_BUGS, ("--device", "wide")),
+    )
+    for bugs, command in shows:
+        assert run("env", "MX_MUTANT=none", wrong, *command).returncode == 0
+        missed = [b for b in bugs if not run("env", f"MX_MUTANT={b}", wrong, *command).returncode]
+        assert missed == []
 
 
 @pytest.mark.sampled(0)

@@ -69,6 +69,7 @@ PARTS = (
     Part("cuda level 1", _GPU_NVCC, of_program(("vectors", _PLAIN), ())),
     *(Part(f"cuda level 1 {rule}", _GPU_NVCC, by_lines(rule)) for rule in RULES),
     Part("cuda level 2", _GPU_NVCC, level_2),
+    Part("cuda both directions", _GPU_NVCC, of_program(("both",), ())),
     Part("cuda float32", _GPU_NVCC, of_program(("sweep", _STEPS), ())),
     Part("cuda speed", _GPU_NVCC, of_program(("bench",), ())),
     Part("intrinsics level 1", _GPU_NVCC, of_program(("vectors", _PLAIN), _NVIDIA), own=False),

@@ -47,16 +47,18 @@ template <class F, class T> void one(const std::string &name, const std::string 
     const Buffer<T> values(n), copy(n);
     const Buffer<uint8_t> codes(n), scales(blocks);
     MX_LAUNCH(grid(n), Device::threads, fill_kernel<T>, values.get(), n);
-    const mx::Tensor tensor{1, n, {0, 1}, {0, 1}, {0, 1}};
+    const size_t lines = 1 << 14, length = n / lines;
+    const mx::Tensor tensor{lines, length, {length, 1}, {length, 1}, {length / mx::BLOCK, 1}};
     const double copied = seconds([&] {
         cuda(cudaMemcpyAsync(copy.get(), values.get(), n * sizeof(T), cudaMemcpyDeviceToDevice));
     });
     const double quantized = seconds([&] {
-        MX_LAUNCH(grid(n / 4), Device::threads, (mx::quantize_kernel<F, T>), values.get(), tensor,
-                  mx::Rule::floor, scales.get(), codes.get());
+        const Shape shape = shape_of<F, false>(tensor);
+        MX_LAUNCH(shape.blocks, shape.threads, (mx::quantize_kernel<F, T>), values.get(), tensor,
+                  mx::Recipe{mx::Rule::floor, false}, scales.get(), codes.get());
     });
     const double dequantized = seconds([&] {
-        MX_LAUNCH(grid(n), Device::threads, (mx::dequantize_kernel<F, T>), scales.get(),
+        MX_LAUNCH(grid(n / 16), Device::threads, (mx::dequantize_kernel<F, T>), scales.get(),
                   codes.get(), copy.get(), n);
     });
     const double bytes = double(n) * (sizeof(T) + 1) + double(blocks);

@@ -1,5 +1,6 @@
-/* As much of CUDA as the kernels of mx_fastpath.cuh need, on a CPU, for g++: each thread of a warp
- * is a fiber that waits at a shuffle until all others of the warp have come there or ended. */
+/* As much of CUDA as the kernels of mx_kernels.cuh need, on a CPU, for g++: each thread of a block
+ * is a fiber that waits at a shuffle or a barrier until all others of the warp or the block have come
+ * there or, at a shuffle, ended. */
 #ifndef MX_EMULATED_H
 #define MX_EMULATED_H
 
@@ -14,8 +15,12 @@
 
 #define MX_KERNELS
 #define __global__
+#define __shared__ static
 
-struct Index { unsigned x; };
+struct Index { unsigned x, y; };
+struct dim3 : Index {
+    dim3(unsigned x, unsigned y = 1) : Index{x, y} {}
+};
 inline Index threadIdx, blockIdx, blockDim, gridDim;
 
 namespace emulated {
@@ -24,10 +29,10 @@ struct Fiber {
     ucontext_t context;
     std::vector<char> stack;
     bool ended;
-    unsigned shuffles, given[2], mask[2]; /* of this shuffle and the one before */
+    unsigned barriers, shuffles, given[2], mask[2]; /* of this shuffle and the one before */
 };
 
-inline std::vector<Fiber> warp(32);
+inline std::vector<Fiber> fibers; /* of a block */
 inline ucontext_t scheduler;
 inline std::function<void()> body;
 inline unsigned running;
@@ -41,16 +46,16 @@ inline void fail(const char *what)
 inline void enter()
 {
     body();
-    warp[running].ended = true;
-    swapcontext(&warp[running].context, &scheduler);
+    fibers[running].ended = true;
+    swapcontext(&fibers[running].context, &scheduler);
 }
 
-inline void run_warp(unsigned first)
+inline void run_block()
 {
-    for (Fiber &fiber : warp) {
+    for (Fiber &fiber : fibers) {
         fiber.stack.resize(1 << 16);
         fiber.ended = false;
-        fiber.shuffles = 0;
+        fiber.shuffles = fiber.barriers = 0;
         getcontext(&fiber.context);
         fiber.context.uc_stack.ss_sp = fiber.stack.data();
         fiber.context.uc_stack.ss_size = fiber.stack.size();
@@ -58,23 +63,30 @@ inline void run_warp(unsigned first)
     }
     for (bool more = true; more;) {
         more = false;
-        for (running = 0; running < 32; ++running)
-            if (!warp[running].ended) {
-                threadIdx.x = first + running;
-                swapcontext(&scheduler, &warp[running].context);
-                more = more || !warp[running].ended;
+        for (running = 0; running < fibers.size(); ++running)
+            if (!fibers[running].ended) {
+                threadIdx = {running % blockDim.x, running / blockDim.x};
+                swapcontext(&scheduler, &fibers[running].context);
+                more = more || !fibers[running].ended;
             }
     }
 }
 
-inline void launch(unsigned blocks, unsigned threads, std::function<void()> kernel)
+/* All blocks, or only one. */
+inline void launch(dim3 blocks, dim3 threads, std::function<void()> kernel,
+                   const dim3 *only = nullptr)
 {
     body = std::move(kernel);
-    blockDim.x = threads;
-    gridDim.x = blocks;
-    for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
-        for (unsigned first = 0; first < threads; first += 32)
-            run_warp(first);
+    blockDim = threads;
+    gridDim = blocks;
+    fibers.resize(threads.x * threads.y);
+    if (only) {
+        blockIdx = *only;
+        return run_block();
+    }
+    for (blockIdx.y = 0; blockIdx.y < blocks.y; ++blockIdx.y)
+        for (blockIdx.x = 0; blockIdx.x < blocks.x; ++blockIdx.x)
+            run_block();
 }
 
 } // namespace emulated
@@ -82,7 +94,8 @@ inline void launch(unsigned blocks, unsigned threads, std::function<void()> kern
 inline unsigned __shfl_xor_sync(unsigned mask, unsigned value, int distance)
 {
     using namespace emulated;
-    const unsigned lane = running, partner = lane ^ static_cast<unsigned>(distance);
+    const unsigned lane = running % 32, partner = lane ^ static_cast<unsigned>(distance);
+    Fiber *const warp = &fibers[running - lane];
     const unsigned now = warp[lane].shuffles++ % 2;
     warp[lane].given[now] = value;
     warp[lane].mask[now] = mask;
@@ -96,6 +109,22 @@ inline unsigned __shfl_xor_sync(unsigned mask, unsigned value, int distance)
             fail("a shuffle for which a thread did not come, or with another mask");
     }
     return warp[partner].given[now];
+}
+
+inline void __syncthreads()
+{
+    using namespace emulated;
+    Fiber &here = fibers[running];
+    here.barriers += 1;
+    for (bool waits = true; waits;) {
+        swapcontext(&here.context, &scheduler);
+        waits = false;
+        for (const Fiber &other : fibers) {
+            if (other.ended && other.barriers < here.barriers)
+                fail("a barrier for which a thread did not come");
+            waits = waits || other.barriers < here.barriers;
+        }
+    }
 }
 
 inline unsigned __popc(unsigned x) { return static_cast<unsigned>(__builtin_popcount(x)); }

@@ -13,7 +13,7 @@
 #include "emulated.h"
 #endif
 
-#include "mx_fastpath.cuh"
+#include "mx_kernels.cuh"
 
 using Bytes = std::vector<uint8_t>;
 
@@ -29,16 +29,17 @@ struct Host {
         for (size_t i = 0; i < in.size(); ++i)
             out[i] = function(in[i]);
     }
-    template <class F, class T>
-    static void quantize(const std::vector<T> &values, const mx::Tensor &t, mx::Rule rule,
+    template <class F, class Encoder, bool PACKED, class T>
+    static void quantize(const std::vector<T> &values, const mx::Tensor &t, mx::Recipe recipe,
                          Bytes &scales, Bytes &codes, const Starts &starts = {0, 0, 0})
     {
         for (size_t line = 0; line < t.lines; ++line)
             for (size_t block = 0; block < mx::blocks_of(t); ++block)
-                mx::quantize_block<F>(values.data() + starts.values, t, rule, line, block,
-                                      scales.data() + starts.scales, codes.data() + starts.codes);
+                mx::quantize_block<F, T, Encoder, PACKED>(
+                    values.data() + starts.values, t, recipe, line, block,
+                    scales.data() + starts.scales, codes.data() + starts.codes);
     }
-    template <class F, class T>
+    template <class F, bool, class T>
     static void dequantize(const Bytes &scales, const Bytes &codes, std::vector<T> &values)
     {
         for (size_t i = 0; i < codes.size(); ++i)
@@ -114,14 +115,34 @@ template <class T> class Buffer {
 #endif
 
 /* Blocks of 256 threads for so many threads; at most so many that each has some work. */
-inline unsigned grid(size_t threads)
+inline dim3 grid(size_t threads)
 {
 #if defined(__CUDACC__)
     const size_t most = 1 << 16;
 #else
     const size_t most = 3; /* so that the loops of the kernels go round */
 #endif
-    return static_cast<unsigned>(std::min<size_t>((threads + 255) / 256, most));
+    return {static_cast<unsigned>(std::min<size_t>((threads + 255) / 256, most)), 1};
+}
+
+/* The blocks and threads of quantize_kernel: at least two threads in x, so many blocks in x that
+ * each chunk of a line has a thread. */
+struct Shape { dim3 blocks, threads; };
+template <class F, bool PACKED> Shape shape_of(const mx::Tensor &t)
+{
+#if defined(__CUDACC__)
+    const unsigned threads = 256, most = 1 << 13;
+#else
+    const unsigned threads = 64, most = 3;
+#endif
+    const size_t chunks = mx::blocks_of(t) * mx::Chunk<F, PACKED>::in_a_block;
+    unsigned x = 2;
+    while (x < threads && x < chunks)
+        x *= 2;
+    const unsigned y = threads / x;
+    const size_t across = (chunks + x - 1) / x, down = (t.lines + y - 1) / y;
+    const size_t few = std::max<size_t>(most / across, 1);
+    return {{static_cast<unsigned>(across), static_cast<unsigned>(std::min(down, few))}, {x, y}};
 }
 
 struct Device {
@@ -144,30 +165,67 @@ struct Device {
                   from.get(), to.get(), in.size());
         to.read(out);
     }
-    template <class F, class T>
-    static void quantize(const std::vector<T> &values, const mx::Tensor &t, mx::Rule rule,
+    template <class F, class Encoder, bool PACKED, class T>
+    static void quantize(const std::vector<T> &values, const mx::Tensor &t, mx::Recipe recipe,
                          Bytes &scales, Bytes &codes, const Starts &starts = {0, 0, 0})
     {
-        const size_t blocks = t.lines * mx::blocks_of(t);
-        if (blocks == 0)
+        if (t.lines * mx::blocks_of(t) == 0)
             return;
         const Buffer<T> from(values);
         const Buffer<uint8_t> to_scales(scales), to_codes(codes);
-        MX_LAUNCH(grid(blocks * 8), threads, (mx::quantize_kernel<F, T>),
-                  from.get() + starts.values, t, rule, to_scales.get() + starts.scales,
+        const Shape shape = shape_of<F, PACKED>(t);
+        MX_LAUNCH(shape.blocks, shape.threads, (mx::quantize_kernel<F, T, Encoder, PACKED>),
+                  from.get() + starts.values, t, recipe, to_scales.get() + starts.scales,
                   to_codes.get() + starts.codes);
         to_scales.read(scales);
         to_codes.read(codes);
     }
-    template <class F, class T>
-    static void dequantize(const Bytes &scales, const Bytes &codes, std::vector<T> &values)
+    template <class F, bool PACKED, class T>
+    static void quantize_by_chance(const std::vector<T> &values, const mx::Tensor &t,
+                                   mx::Recipe recipe, uint64_t seed, int width, Bytes &scales,
+                                   Bytes &codes)
+    {
+        const Buffer<T> from(values);
+        const Buffer<uint8_t> to_scales(scales), to_codes(codes);
+        const Shape shape = shape_of<F, PACKED>(t);
+        MX_LAUNCH(shape.blocks, shape.threads, (mx::quantize_stochastic_kernel<F, T, PACKED>),
+                  from.get(), t, recipe, seed, width, to_scales.get(), to_codes.get());
+        to_scales.read(scales);
+        to_codes.read(codes);
+    }
+    /* Both directions of a matrix; what has no scales is left out. */
+    template <class F, class Encoder, bool PACKED, class T>
+    static void quantize_both(const std::vector<T> &values, const mx::Tensor &across,
+                              const mx::Tensor &down, mx::Recipe recipe, Bytes &scales,
+                              Bytes &codes, Bytes &down_scales, Bytes &down_codes,
+                              size_t first_code)
+    {
+        const Buffer<T> from(values);
+        const Buffer<uint8_t> to_scales(scales), to_codes(codes), to_down(down_scales),
+            to_transposed(down_codes);
+        const unsigned x = static_cast<unsigned>((down.lines + 63) / 64);
+        const size_t y = std::min<size_t>(mx::blocks_of(down), grid(1 << 20).x);
+        MX_LAUNCH(dim3(x, static_cast<unsigned>(y)), 128,
+                  (mx::quantize_both_kernel<F, T, Encoder, PACKED>), from.get(), across,
+                  down, recipe, scales.empty() ? nullptr : to_scales.get(), to_codes.get() + first_code,
+                  down_scales.empty() ? nullptr : to_down.get(), to_transposed.get() + first_code);
+        to_scales.read(scales);
+        to_codes.read(codes);
+        to_down.read(down_scales);
+        to_transposed.read(down_codes);
+    }
+    /* The first code and the first value come after so many others. */
+    template <class F, bool PACKED, class T>
+    static void dequantize(const Bytes &scales, const Bytes &codes, std::vector<T> &values,
+                           size_t first_code = 0, size_t first = 0)
     {
         if (codes.empty())
             return;
         const Buffer<uint8_t> from_scales(scales), from_codes(codes);
         const Buffer<T> to(values.size());
-        MX_LAUNCH(grid(codes.size()), threads, (mx::dequantize_kernel<F, T>), from_scales.get(),
-                  from_codes.get(), to.get(), codes.size());
+        const size_t n = values.size() - first;
+        MX_LAUNCH(grid(n / 16), threads, (mx::dequantize_kernel<F, T, PACKED>), from_scales.get(),
+                  from_codes.get() + first_code, to.get() + first, n);
         to.read(values);
     }
     template <int BITS> static void pack(const Bytes &codes, Bytes &packed)

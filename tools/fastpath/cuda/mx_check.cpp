@@ -2,9 +2,14 @@
 #include <iostream>
 
 #include "bench.h"
+#include "encoders.h"
 #include "operations.h"
 #include "sweep.h"
 #include "vectors.h"
+#if defined(MX_KERNELS)
+#include "both.h"
+#include "wide.h"
+#endif
 #if defined(MX_INTRINSICS)
 #include "intrinsics.h"
 using Kit = IntrinsicsKit;
@@ -20,6 +25,9 @@ const char *const USAGE
       "  sweep FOLDER [--float f32 | bf16] [--stride N] [--json]\n"
       "                                        compare with vectors/thresholds: on a device all\n"
       "                                        floats, on the host every Nth and all thresholds\n"
+      "  encoders [--json]                     compare the encoders of the kernels, on the host\n"
+      "  both [--json]                         compare quantize_both_kernel with quantize_block\n"
+      "  wide [--json]                         tensors of more than 2^32 numbers, emulated\n"
       "  answer [--policy POLICY]              answer the line protocol\n"
       "  raw OP FORMAT TYPE [--policy POLICY]  answer little-endian words, until the input ends\n"
       "  bench [--json]                        measure the kernels on a device\n";
@@ -82,7 +90,8 @@ template <class Machine> int answer(const Policy &policy)
     for (const char *element : {"e5m2", "e4m3", "e3m2", "e2m3", "e2m1"})
         std::cout << " " << element << " mxfp" << (element[1] - '0') + (element[3] - '0') + 1 << "_"
                   << element;
-    std::cout << (Kit::whole ? " int8 mxint8" : "") << " e8m0\n# floats f32 bf16\n" << std::flush;
+    std::cout << (Kit::whole ? " int8 mxint8" : "") << " e8m0\n# floats f32 bf16"
+              << (Kit::whole ? " f16" : "") << "\n" << std::flush;
     for (std::string line; std::getline(std::cin, line);) {
         if (line.empty() || line[0] == '#')
             continue;
@@ -115,7 +124,7 @@ template <class Machine> int answer(const Policy &policy)
 }
 
 /* Bytes of a word of a float type. */
-size_t width_of(const std::string &type) { return type == "bf16" ? 2 : 4; }
+size_t width_of(const std::string &type) { return type == "f32" ? 4 : 2; }
 
 /* Binary words in, binary words out: for sets too large to be text. */
 template <class Machine>
@@ -187,6 +196,16 @@ template <class Machine> int run(const Arguments &arguments)
     if (command == "sweep")
         return sweep::check<Machine, Kit>(arguments.word(1), arguments.type, arguments.stride,
                                           head<Machine>(), report);
+    if (command == "encoders" && std::is_same_v<Machine, Host>)
+        return encoders::run(head<Machine>(), report);
+#if defined(MX_KERNELS)
+    if (command == "both" && std::is_same_v<Machine, Device>)
+        return both::run(head<Machine>(), report);
+#if !defined(__CUDACC__)
+    if (command == "wide" && std::is_same_v<Machine, Device>)
+        return wide::run(head<Machine>(), report);
+#endif
+#endif
     if (command == "answer")
         return answer<Machine>(Policy::parse(arguments.policy));
     if (command == "raw")

@@ -1,4 +1,5 @@
-/* The OCP Microscaling formats in CUDA C++: one header, to be copied. C++14; g++ takes it as well.
+/* The OCP Microscaling formats in CUDA C++: their functions, by integers. mx_kernels.cuh has the
+ * kernels. Headers to be copied; C++14; g++ takes them as well.
  *
  * Everything is integer arithmetic on the patterns of the numbers: the result depends neither on
  * -use_fast_math nor on how a processor treats subnormal numbers. Numbers are handed over as their
@@ -16,9 +17,11 @@
 
 #if defined(__CUDACC__)
 #define MX_BOTH __host__ __device__ __forceinline__
+#define MX_DEVICE __device__ __forceinline__
 #define MX_KERNELS
 #else
 #define MX_BOTH inline
+#define MX_DEVICE inline
 #endif
 
 namespace mx {
@@ -48,6 +51,14 @@ enum class ScaleRounding { toward_zero, toward_positive, ties_to_away };
 constexpr uint32_t INFINITE = 0x7f800000u, QUIET_NAN = 0x7fc00000u;
 constexpr uint8_t NAN_SCALE = 0xff;
 constexpr int SCALE_BIAS = 127, BLOCK = 32;
+
+/* A float16 pattern; a uint16_t is one of bfloat16. */
+struct Half {
+    uint16_t bits;
+    Half() = default;
+    MX_BOTH explicit Half(uint32_t pattern) : bits(static_cast<uint16_t>(pattern)) {}
+    MX_BOTH explicit operator uint32_t() const { return bits; }
+};
 
 MX_BOTH uint32_t float32_bits(uint32_t bits) { return bits; }
 MX_BOTH uint32_t float32_bits(uint16_t bits) { return static_cast<uint32_t>(bits) << 16; }
@@ -79,6 +90,40 @@ MX_BOTH Number number(uint32_t magnitude)
     return Number{significand << shift, (field ? field : 1) - 127 - shift};
 }
 
+/* Exact. A subnormal float16 is f * 2^-24: a normal float32. */
+MX_BOTH uint32_t float32_bits(Half half)
+{
+#if defined(__CUDA_ARCH__)
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(half.bits));
+    return __float_as_uint(x);
+#else
+    const uint32_t sign = (half.bits & 0x8000u) << 16, magnitude = half.bits & 0x7fffu;
+    if (magnitude >= 0x7c00u)
+        return sign | INFINITE | (magnitude & 0x3ffu) << 13;
+    if (magnitude >= 0x400u)
+        return sign | (magnitude + (112u << 10)) << 13;
+    if (magnitude == 0)
+        return sign;
+    const Number n = number(magnitude);
+    return sign | (static_cast<uint32_t>(n.exponent + 149 - 24 + 127) << 23)
+           | (n.significand & 0x7fffffu);
+#endif
+}
+
+/* A magnitude's code, that may be too large, as x's. */
+template <class F, bool SATURATE> MX_BOTH uint8_t finished(uint32_t x, uint32_t code)
+{
+    if (code > F::largest) {
+        if (!SATURATE && F::has_nan && F::infinity < 0)
+            return F::nan; /* E4M3, without a sign like every NaN here */
+        code = !SATURATE && F::infinity > 0 ? F::infinity : F::largest;
+    }
+    if (x >> 31)
+        code = F::complement ? 0u - code : code | 1u << (F::bits - 1);
+    return static_cast<uint8_t>(code);
+}
+
 /* The code of x / 2^(scale_code - 127), x a float32 pattern. */
 template <class F, bool SATURATE = true>
 MX_BOTH uint8_t encode(uint32_t x, int scale_code = SCALE_BIAS)
@@ -91,25 +136,59 @@ MX_BOTH uint8_t encode(uint32_t x, int scale_code = SCALE_BIAS)
     int drop = 23 - F::mantissa - (above < 0 ? above : 0);
     drop = drop < 25 ? drop : 25; /* all of it, and less than half of the last place */
     const uint32_t odd = n.significand >> drop & 1u;
-    uint32_t code = (n.significand + (1u << (drop - 1)) - 1u + odd) >> drop;
-    code += static_cast<uint32_t>(above > 0 ? above : 0) << F::mantissa; /* carries go on */
-    if (code > F::largest) {
-        if (!SATURATE && F::has_nan && F::infinity < 0)
-            return F::nan; /* E4M3, without a sign like every NaN here */
-        code = !SATURATE && F::infinity > 0 ? F::infinity : F::largest;
-    }
-    if (x >> 31)
-        code = F::complement ? 0u - code : code | 1u << (F::bits - 1);
-    return static_cast<uint8_t>(code);
+    const uint32_t code = (n.significand + (1u << (drop - 1)) - 1u + odd) >> drop;
+    return finished<F, SATURATE>( /* carries go on */
+        x, code + (static_cast<uint32_t>(above > 0 ? above : 0) << F::mantissa));
 }
 
-/* The E8M0 code of the smallest 2^k with magnitude / 2^k <= last * 2^(emax - 23). */
+/* The same rounded by chance, `stochastic_a` of mxref: the first `width` bits (1 to 32) of what is
+ * dropped and as many random bits are added, and carry. Significand and width fill 56 bits. */
+template <class F, bool SATURATE = true>
+MX_BOTH uint8_t encode_stochastic(uint32_t x, uint32_t random, int width,
+                                  int scale_code = SCALE_BIAS)
+{
+    const uint32_t magnitude = x & 0x7fffffffu;
+    if (magnitude > INFINITE)
+        return F::nan;
+    const Number n = number(magnitude);
+    const int above = n.exponent - (scale_code - SCALE_BIAS) - F::emin;
+    const int gone = 23 - F::mantissa - (above < 0 ? above : 0);
+    const uint64_t wide = static_cast<uint64_t>(n.significand) << width;
+    const uint64_t kept = wide >> (gone < 63 ? gone : 63);
+    const uint32_t rounded = static_cast<uint32_t>((kept + random) >> width);
+    return finished<F, SATURATE>(
+        x, rounded + (static_cast<uint32_t>(above > 0 ? above : 0) << F::mantissa));
+}
+
+/* Random words: Philox 4x32 with ten rounds (Salmon and others, 2011), of a key and a counter. */
+struct Words4 { uint32_t x[4]; };
+MX_BOTH Words4 philox(uint64_t key, uint64_t low, uint64_t high = 0)
+{
+    Words4 c = {{static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32),
+                 static_cast<uint32_t>(high), static_cast<uint32_t>(high >> 32)}};
+    uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+    for (int round = 0; round < 10; ++round) {
+        const uint64_t a = uint64_t(0xd2511f53u) * c.x[0], b = uint64_t(0xcd9e8d57u) * c.x[2];
+        c = Words4{{static_cast<uint32_t>(b >> 32) ^ c.x[1] ^ k0, static_cast<uint32_t>(b),
+                    static_cast<uint32_t>(a >> 32) ^ c.x[3] ^ k1, static_cast<uint32_t>(a)}};
+        k0 += 0x9e3779b9u;
+        k1 += 0xbb67ae85u;
+    }
+    return c;
+}
+
+/* The E8M0 code of the smallest 2^k with magnitude / 2^k <= last * 2^(emax - 23), `last` from 2^23
+ * to 2^24 - 1: the exponent, and one more where the significand is larger than `last`, which is
+ * where 2^24 - 1 - last added to it carries. A subnormal number f * 2^-149 has an exponent of at
+ * most -127, so its code is 0, unless emax is 0: then it is 1 where 2f > last. */
 MX_BOTH uint8_t scale_code(uint32_t magnitude, int emax, uint32_t last)
 {
     if (magnitude >= INFINITE)
         return NAN_SCALE;
-    const Number n = number(magnitude);
-    const int code = n.exponent - emax + SCALE_BIAS + (n.significand > last ? 1 : 0);
+    const uint32_t exponent = (magnitude + (0xffffffu - last)) >> 23;
+    int code = static_cast<int>(exponent) - emax;
+    if (emax == 0 && magnitude < 0x800000u)
+        code = 2 * magnitude > last ? 1 : 0;
     return static_cast<uint8_t>(code < 0 ? 0 : code > 0xfe ? 0xfe : code);
 }
 
@@ -212,153 +291,6 @@ MX_BOTH uint8_t tiled_byte(const uint8_t *scales, size_t rows, size_t columns, s
     const size_t column = tile % across * 4 + i % 4;
     return row < rows && column < columns ? scales[row * columns + column] : uint8_t(0);
 }
-
-/* Where things lie: thing i of line l is at l * line + i * step. */
-struct Axis { size_t line, step; };
-
-/* A tensor of lines that are cut into blocks; the last block of a line is filled up with zeros, so
- * that the codes have a multiple of 32 to a line. Rows of a C-contiguous matrix: lines = rows,
- * length = columns, values {columns, 1}, codes {columns filled up, 1}, scales {blocks, 1}. */
-struct Tensor { size_t lines, length; Axis values, codes, scales; };
-
-MX_BOTH size_t blocks_of(const Tensor &t) { return (t.length + BLOCK - 1) / BLOCK; } /* a line */
-
-/* The patterns of elements `at` to `at + 3` of a line. */
-template <class T>
-MX_BOTH void load_four(const T *values, const Tensor &t, size_t line, size_t at, uint32_t *four)
-{
-    for (size_t j = 0; j < 4; ++j)
-        four[j] = at + j < t.length
-                      ? float32_bits(values[line * t.values.line + (at + j) * t.values.step])
-                      : 0u;
-}
-
-MX_BOTH uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
-
-MX_BOTH uint32_t amax_of_four(const uint32_t *four)
-{
-    uint32_t amax = 0;
-    for (int j = 0; j < 4; ++j)
-        amax = larger(amax, four[j] & 0x7fffffffu); /* NaN is larger than infinity */
-    return amax;
-}
-
-template <class F>
-MX_BOTH void store_four(const uint32_t *four, uint8_t scale, const Tensor &t, size_t line,
-                        size_t at, uint8_t *codes)
-{
-    for (size_t j = 0; j < 4; ++j)
-        codes[line * t.codes.line + (at + j) * t.codes.step]
-            = scale == NAN_SCALE ? uint8_t(0) : encode<F>(four[j], scale);
-}
-
-/* One block, by one thread. */
-template <class F, class T>
-MX_BOTH void quantize_block(const T *values, const Tensor &t, Rule rule, size_t line, size_t block,
-                            uint8_t *scales, uint8_t *codes)
-{
-    uint32_t x[BLOCK], amax = 0;
-    for (size_t j = 0; j < BLOCK; j += 4) {
-        load_four(values, t, line, block * BLOCK + j, x + j);
-        amax = larger(amax, amax_of_four(x + j));
-    }
-    const uint8_t scale = shared_scale<F>(amax, rule);
-    scales[line * t.scales.line + block * t.scales.step] = scale;
-    for (size_t j = 0; j < BLOCK; j += 4)
-        store_four<F>(x + j, scale, t, line, block * BLOCK + j, codes);
-}
-
-#if defined(MX_KERNELS)
-
-/* Each kernel is right with any number of blocks and threads, the threads a multiple of 32. */
-#define MX_FOR(i, count)                                                                           \
-    for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < (count);                    \
-         i += size_t(gridDim.x) * blockDim.x)
-
-/* Four numbers that are loaded, or four codes that are stored, at once. */
-template <class T> struct alignas(4 * sizeof(T)) Four { T x[4]; };
-
-/* Eight threads a block of 32, four numbers each. */
-template <class F, class T>
-__global__ void quantize_kernel(const T *values, Tensor t, Rule rule, uint8_t *scales,
-                                uint8_t *codes)
-{
-    const size_t blocks = blocks_of(t);
-    const uint32_t eight = 0xffu << (threadIdx.x & 24u); /* these threads, in their warp */
-    const bool aligned = t.length % BLOCK == 0 && t.values.step == 1 && t.codes.step == 1
-                         && t.values.line % 4 == 0 && t.codes.line % 4 == 0
-                         && reinterpret_cast<uintptr_t>(values) % sizeof(Four<T>) == 0
-                         && reinterpret_cast<uintptr_t>(codes) % sizeof(Four<uint8_t>) == 0;
-    MX_FOR(i, t.lines * blocks * 8)
-    {
-        const size_t line = t.lines == 1 ? 0 : i / 8 / blocks, block = i / 8 - line * blocks;
-        const size_t at = block * BLOCK + i % 8 * 4;
-        uint32_t four[4];
-        if (aligned) {
-            const Four<T> loaded
-                = *reinterpret_cast<const Four<T> *>(values + line * t.values.line + at);
-            for (int j = 0; j < 4; ++j)
-                four[j] = float32_bits(loaded.x[j]);
-        } else {
-            load_four(values, t, line, at, four);
-        }
-        uint32_t amax = amax_of_four(four);
-        for (int distance = 1; distance < 8; distance *= 2)
-            amax = larger(amax, __shfl_xor_sync(eight, amax, distance));
-        const uint8_t scale = shared_scale<F>(amax, rule);
-        if (i % 8 == 0)
-            scales[line * t.scales.line + block * t.scales.step] = scale;
-        if (aligned) {
-            Four<uint8_t> stored;
-            for (int j = 0; j < 4; ++j)
-                stored.x[j] = scale == NAN_SCALE ? uint8_t(0) : encode<F>(four[j], scale);
-            *reinterpret_cast<Four<uint8_t> *>(codes + line * t.codes.line + at) = stored;
-        } else {
-            store_four<F>(four, scale, t, line, at, codes);
-        }
-    }
-}
-
-/* One thread a number, a byte or a scale. */
-template <class F, class T>
-__global__ void dequantize_kernel(const uint8_t *scales, const uint8_t *codes, T *values, size_t n)
-{
-    MX_FOR(i, n) store(decode<F>(codes[i], scales[i / BLOCK]), values[i]);
-}
-
-/* A function of every element: Encode below, and its like. */
-template <class Function, class In, class Out>
-__global__ void map_kernel(Function function, const In *in, Out *out, size_t n)
-{
-    MX_FOR(i, n) out[i] = function(in[i]);
-}
-
-template <int BITS>
-__global__ void pack_kernel(const uint8_t *codes, size_t count, uint8_t *packed, size_t size)
-{
-    MX_FOR(i, size) packed[i] = packed_byte<BITS>(codes, count, i);
-}
-
-template <int BITS>
-__global__ void unpack_kernel(const uint8_t *packed, uint8_t *codes, size_t count)
-{
-    MX_FOR(i, count) codes[i] = unpacked_code<BITS>(packed, i);
-}
-
-template <class Byte>
-__global__ void tile_kernel(const Byte *scales, size_t rows, size_t columns, Byte *tiles)
-{
-    MX_FOR(i, tiled_size(rows, columns)) tiles[i] = tiled_byte(scales, rows, columns, i);
-}
-
-template <class Byte>
-__global__ void untile_kernel(const Byte *tiles, size_t rows, size_t columns, Byte *scales)
-{
-    MX_FOR(i, rows * columns)
-    scales[i] = tiles[tiled_offset(i / columns, i % columns, columns)];
-}
-
-#endif
 
 /* For map_kernel. */
 template <class F, bool SATURATE = true> struct Encode {

@@ -90,6 +90,16 @@ template <class Call> bool with_type(const std::string &name, Call call)
     return true;
 }
 
+/* The same, also float16, which is only read. */
+template <class Call> bool with_read_type(const std::string &name, Call call)
+{
+    if (name == "f16")
+        call(mx::Half{});
+    else
+        return with_type(name, call);
+    return true;
+}
+
 template <class Machine, class Kit> class Operations {
   public:
     /* Tensors lie without gaps, or as `places` says. */
@@ -124,6 +134,8 @@ template <class Machine, class Kit> class Operations {
     {
         if (op == "shared_scale")
             return shared_scale(format, type, in, out);
+        if (op == "encode_stochastic")
+            return encode_stochastic(format, type, cases, in, out);
         if (op == "quantize")
             return quantize(format, type, cases, in, out);
         if (op == "dequantize")
@@ -171,6 +183,13 @@ template <class Machine, class Kit> class Operations {
         Machine::map(function, narrow<In>(in), answers);
         out.assign(answers.begin(), answers.end());
     }
+    template <class Call> static bool with_kit_type(const std::string &type, Call call)
+    {
+        if constexpr (Kit::whole)
+            return with_read_type(type, call);
+        else
+            return with_type(type, call);
+    }
     bool encode(const std::string &format, const std::string &type, const Words &in,
                 Words &out) const
     {
@@ -178,7 +197,7 @@ template <class Machine, class Kit> class Operations {
         const bool known = with_format(format, [&](auto f) {
             using F = decltype(f);
             if constexpr (Kit::template has<F>)
-                has = with_type(type, [&](auto t) {
+                has = with_kit_type(type, [&](auto t) {
                     using T = decltype(t);
                     if (policy_.saturate)
                         map<T, uint8_t>(typename Kit::template Encode<F, true>{}, in, out);
@@ -202,7 +221,7 @@ template <class Machine, class Kit> class Operations {
     }
     bool encode_scale(const std::string &type, const Words &in, Words &out) const
     {
-        return with_type(type, [&](auto t) {
+        return with_kit_type(type, [&](auto t) {
             map<decltype(t), uint8_t>(typename Kit::EncodeScale{policy_.rounding}, in, out);
         });
     }
@@ -212,13 +231,31 @@ template <class Machine, class Kit> class Operations {
         return true;
     }
 
+    bool encode_stochastic(const std::string &format, const std::string &type, size_t cases,
+                           const Words &in, Words &out) const
+    {
+        need(in.size() == 3 * cases);
+        bool typed = false;
+        const bool known = with_format(format, [&](auto f) {
+            typed = with_type(type, [&](auto t) {
+                for (size_t i = 0; i < in.size(); i += 3) {
+                    const uint32_t x = mx::float32_bits(static_cast<decltype(t)>(in[i]));
+                    const int width = static_cast<int>(in[i + 2]);
+                    need(width >= 1 && width <= 32);
+                    out.push_back(mx::encode_stochastic<decltype(f)>(x, in[i + 1], width));
+                }
+            });
+        });
+        return known && typed;
+    }
+
     /* Calls with a format and a type. */
     template <class Call>
     static bool with(const std::string &format, const std::string &type, Call call)
     {
         bool typed = false;
         const bool known = with_format(format, [&](auto f) {
-            typed = with_type(type, [&](auto t) { call(f, t); });
+            typed = with_read_type(type, [&](auto t) { call(f, t); });
         });
         return known && typed;
     }
@@ -234,9 +271,15 @@ template <class Machine, class Kit> class Operations {
                   Bytes &codes) const
     {
         if (places_)
-            quantize_at<Machine, F>(*places_, values, tensor, policy_.rule, scales, codes);
-        else
-            Machine::template quantize<F>(values, tensor, policy_.rule, scales, codes);
+            return quantize_at<Machine, F>(*places_, values, tensor, policy_.rule, scales, codes);
+        const auto call = [&](auto encoder) {
+            Machine::template quantize<F, decltype(encoder), false>(
+                values, tensor, {policy_.rule, false}, scales, codes);
+        };
+        if (policy_.saturate || !F::has_nan)
+            return call(mx::Integers<true>{});
+        if constexpr (F::has_nan)
+            call(mx::Integers<false>{});
     }
     bool quantize(const std::string &format, const std::string &type, size_t cases,
                   const Words &in, Words &out) const
@@ -275,6 +318,30 @@ template <class Machine, class Kit> class Operations {
             out.insert(out.end(), codes.begin(), codes.end());
         });
     }
+    /* The same from packed codes, and from and to addresses that are not aligned. */
+    template <class F, class T>
+    static void also_dequantized(const Bytes &scales, Bytes codes, const std::vector<T> &values)
+    {
+        std::vector<T> again(values.size() + 1);
+        if constexpr (F::bits < 8) {
+            Bytes packed(mx::packed_size(F::bits, codes.size()));
+            for (size_t i = 0; i < packed.size(); ++i)
+                packed[i] = mx::packed_byte<F::bits>(codes.data(), codes.size(), i);
+            again.pop_back();
+            Machine::template dequantize<F, true>(scales, packed, again);
+            if (again != values)
+                throw std::runtime_error("packed codes give other numbers");
+            again.emplace_back();
+        }
+        Machine::template dequantize<F, false>(scales, codes, again, 0, 1);
+        bool same = std::equal(values.begin(), values.end(), again.begin() + 1);
+        again.pop_back();
+        codes.insert(codes.begin(), uint8_t(0));
+        Machine::template dequantize<F, false>(scales, codes, again, 1, 0);
+        same = same && again == values;
+        if (!same)
+            throw std::runtime_error("codes or numbers elsewhere give other numbers");
+    }
     static bool dequantize(const std::string &format, const std::string &type, size_t cases,
                            const Words &in, Words &out)
     {
@@ -282,11 +349,18 @@ template <class Machine, class Kit> class Operations {
         Bytes scales, codes;
         for (size_t i = 0; i < in.size(); ++i)
             (i % (mx::BLOCK + 1) ? codes : scales).push_back(static_cast<uint8_t>(in[i]));
-        return with(format, type, [&](auto f, auto t) {
-            std::vector<decltype(t)> values(codes.size());
-            Machine::template dequantize<decltype(f)>(scales, codes, values);
-            out.assign(values.begin(), values.end());
+        bool typed = false;
+        const bool known = with_format(format, [&](auto f) {
+            typed = with_type(type, [&](auto t) {
+                using F = decltype(f);
+                std::vector<decltype(t)> values(codes.size());
+                Machine::template dequantize<F, false>(scales, codes, values);
+                out.assign(values.begin(), values.end());
+                if constexpr (!std::is_same_v<Machine, Host>)
+                    also_dequantized<F>(scales, codes, values);
+            });
         });
+        return known && typed;
     }
 
     /* The rest of the words from `first` on, put behind what `out` holds. */

@@ -1,34 +1,40 @@
-/* Tensors in larger memory, at addresses and strides where a kernel must not load four at once. */
+/* Tensors in larger memory, at addresses and strides where a kernel must not load 16 bytes at
+ * once; and all other ways to the same codes. */
 #ifndef MX_PLACES_H
 #define MX_PLACES_H
 
 #include "machines.h"
 
 /* Where items lie: `first` items after an aligned address, `step` apart; the lengths of lines are
- * rounded up to four items, and lines are `gap` items further apart. */
+ * rounded up to 16 items, and lines are `gap` items further apart. */
 struct Place {
     size_t first, step, gap;
 
-    mx::Axis axis(size_t length) const { return {(length * step + 3) / 4 * 4 + gap, step}; }
+    mx::Axis axis(size_t length) const { return {(length * step + 15) / 16 * 16 + gap, step}; }
     size_t at(const mx::Axis &axis, size_t line, size_t i) const
     {
         return first + line * axis.line + i * axis.step;
     }
 };
 
-struct Places { const char *name; Place values, codes; };
+/* Also a way of computing: by the hardware's conversions, packed, scales in tiles. */
+struct Places { const char *name; Place values, codes; bool hardware, packed, tiles; };
 
-/* In the first one all lines are aligned, also those of ragged length; the others break one of the
+/* In the first ones all lines are aligned, also those of ragged length; the others break one of the
  * conditions of vector loads and stores each. */
 constexpr Place SCALES{3, 2, 1};
 constexpr Places PLACES[] = {
-    {"lines 4 apart", {0, 1, 4}, {0, 1, 4}},
-    {"values from 2 on", {2, 1, 0}, {0, 1, 0}},
-    {"codes from 2 on", {0, 1, 0}, {2, 1, 0}},
-    {"lines of values 2 apart", {0, 1, 2}, {0, 1, 0}},
-    {"lines of codes 2 apart", {0, 1, 0}, {0, 1, 2}},
-    {"every second value", {0, 2, 0}, {0, 1, 0}},
-    {"every second code", {0, 1, 0}, {0, 2, 0}},
+    {"lines 16 apart", {0, 1, 16}, {0, 1, 16}, false, false, false},
+    {"by conversions", {0, 1, 16}, {0, 1, 16}, true, false, false},
+    {"packed", {0, 1, 16}, {0, 1, 16}, false, true, false},
+    {"packed, by conversions, scales in tiles", {0, 1, 16}, {0, 1, 16}, true, true, true},
+    {"packed from 4 on", {0, 1, 0}, {4, 1, 0}, true, true, false},
+    {"values from 2 on", {2, 1, 0}, {0, 1, 0}, false, false, true},
+    {"codes from 8 on", {0, 1, 0}, {8, 1, 0}, false, false, false},
+    {"lines of values 2 apart", {0, 1, 2}, {0, 1, 0}, false, false, false},
+    {"lines of codes 8 apart", {0, 1, 0}, {0, 1, 8}, false, false, false},
+    {"every second value", {0, 2, 0}, {0, 1, 0}, false, false, false},
+    {"every second code", {0, 1, 0}, {0, 2, 0}, false, false, false},
 };
 
 /* Machine::quantize from and to other places. The memory between values is NaN; that between codes
@@ -37,31 +43,55 @@ template <class Machine, class F, class T>
 void quantize_at(const Places &places, const std::vector<T> &values, const mx::Tensor &t,
                  mx::Rule rule, Bytes &scales, Bytes &codes)
 {
-    const size_t blocks = mx::blocks_of(t);
+    const size_t blocks = mx::blocks_of(t), length = blocks * mx::BLOCK;
+    const size_t bytes = places.packed ? length * F::bits / 8 : length;
     const mx::Tensor moved{t.lines, t.length, places.values.axis(t.length),
-                           places.codes.axis(blocks * mx::BLOCK), SCALES.axis(blocks)};
-    std::vector<T> from(places.values.at(moved.values, t.lines, 0), static_cast<T>(~T(0)));
+                           places.codes.axis(bytes), SCALES.axis(blocks)};
+    std::vector<T> from(places.values.at(moved.values, t.lines, 0), static_cast<T>(~uint32_t(0)));
     for (size_t line = 0; line < t.lines; ++line)
         for (size_t i = 0; i < t.length; ++i)
             from[places.values.at(moved.values, line, i)]
                 = values[line * t.values.line + i * t.values.step];
-    Bytes to_scales(SCALES.at(moved.scales, t.lines, 0), 0xa5);
+    Bytes to_scales(places.tiles ? SCALES.first + mx::tiled_size(t.lines, blocks)
+                                 : SCALES.at(moved.scales, t.lines, 0), 0xa5);
     Bytes to_codes(places.codes.at(moved.codes, t.lines, 0), 0xa5);
-    Machine::template quantize<F>(from, moved, rule, to_scales, to_codes,
-                                  {places.values.first, SCALES.first, places.codes.first});
-    const auto take = [&](Bytes &memory, const Place &place, const mx::Axis &there,
-                          const mx::Axis &here, size_t length, Bytes &out) {
-        for (size_t line = 0; line < t.lines; ++line)
-            for (size_t i = 0; i < length; ++i) {
-                uint8_t &byte = memory[place.at(there, line, i)];
-                out[line * here.line + i * here.step] = byte;
-                byte = 0xa5;
-            }
-        if (std::any_of(memory.begin(), memory.end(), [](uint8_t byte) { return byte != 0xa5; }))
-            throw std::runtime_error(std::string(places.name) + ": memory beside it is written");
+    const auto call = [&](auto encoder, auto packed) {
+        Machine::template quantize<F, decltype(encoder), decltype(packed)::value>(
+            from, moved, {rule, places.tiles}, to_scales, to_codes,
+            {places.values.first, SCALES.first, places.codes.first});
     };
-    take(to_scales, SCALES, moved.scales, t.scales, blocks, scales);
-    take(to_codes, places.codes, moved.codes, t.codes, blocks * mx::BLOCK, codes);
+    const auto encoded = [&](auto encoder) {
+        if constexpr (F::bits < 8)
+            if (places.packed)
+                return call(encoder, std::true_type{});
+        call(encoder, std::false_type{});
+    };
+    constexpr bool is_host = std::is_same_v<Machine, Host>; /* the encoders are compared there */
+    using Other = std::conditional_t<is_host, mx::Integers<true>, mx::Hardware>;
+    if (places.hardware)
+        encoded(Other{});
+    else
+        encoded(mx::Integers<true>{});
+    const auto taken = [](Bytes &memory, size_t at) {
+        const uint8_t byte = memory[at];
+        memory[at] = 0xa5;
+        return byte;
+    };
+    for (size_t line = 0; line < t.lines; ++line) {
+        for (size_t i = 0; i < blocks; ++i)
+            scales[line * t.scales.line + i * t.scales.step]
+                = taken(to_scales, places.tiles ? SCALES.first + mx::tiled_offset(line, i, blocks)
+                                                : SCALES.at(moved.scales, line, i));
+        Bytes whole(bytes);
+        for (size_t i = 0; i < bytes; ++i)
+            whole[i] = taken(to_codes, places.codes.at(moved.codes, line, i));
+        for (size_t i = 0; i < length; ++i)
+            codes[line * t.codes.line + i * t.codes.step]
+                = places.packed ? mx::unpacked_code<F::bits>(whole.data(), i) : whole[i];
+    }
+    for (const Bytes *memory : {&to_scales, &to_codes})
+        if (std::any_of(memory->begin(), memory->end(), [](uint8_t byte) { return byte != 0xa5; }))
+            throw std::runtime_error(std::string(places.name) + ": memory beside it is written");
 }
 
 #endif

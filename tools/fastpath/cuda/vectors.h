@@ -49,14 +49,15 @@ inline size_t inputs(const std::string &op, const std::string &format, const Wor
         });
         return count;
     }
-    return 1;
+    return op == "encode_stochastic" ? 3 : 1;
 }
 
 /* Whether an operation is one of numbers, blocks or their bytes: the fast path has no products and
  * no integers. */
 inline bool is_known(const std::string &op)
 {
-    for (const char *known : {"encode", "decode", "encode_scale", "decode_scale", "shared_scale",
+    for (const char *known : {"encode", "encode_stochastic",
+                              "decode", "encode_scale", "decode_scale", "shared_scale",
                               "quantize", "dequantize", "pack", "unpack", "pack_scales",
                               "unpack_scales", "pack_blocks", "unpack_blocks", "quantize_tensor"})
         if (op == known)
@@ -73,7 +74,7 @@ inline bool is_even(const std::string &op)
 inline bool is_nan(uint32_t word, const std::string &op, const std::string &format,
                    const std::string &type)
 {
-    if (op == "encode")
+    if (op == "encode" || op == "encode_stochastic")
         return format == "e4m3" ? (word & 0x7f) == 0x7f : format == "e5m2" && (word & 0x7f) > 0x7c;
     if (op == "decode" || op == "decode_scale" || op == "dequantize")
         return type == "bf16" ? (word & 0x7fff) > 0x7f80 : (word & 0x7fffffff) > mx::INFINITE;

@@ -1,0 +1,128 @@
+"""The machine code of the CUDA kernels: what it costs an element stays what is committed."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+from helpers import ROOT
+from sass_counts import COUNTS, KERNELS, count, disassembled, grown, missing, table
+from sass_path import cheapest_path, counted, kernels
+
+SHARES = 6
+
+#: A loop whose rare way is cheaper but stores nothing, and a reconvergence.
+LISTING = """
+	.section	.text.some_kernel,"ax",@progbits
+.text.some_kernel:
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+.L_x_3:
+        /*0010*/                   LDG.E.128 R4, desc[UR4][R2.64] ;
+        /*0020*/                   BSSY B0, `(.L_x_1) ;
+        /*0030*/              @!P0 BRA `(.L_x_0) ;
+        /*0040*/                   FLO.U32 R5, R4 ;
+        /*0050*/                   POPC R5, R4 ;
+.L_x_0:
+        /*0060*/                   BSYNC B0 ;
+.L_x_1:
+        /*0070*/                   SHFL.BFLY PT, R6, R5, 0x1, 0x1f ;
+        /*0080*/                   IMAD.MOV.U32 R7, RZ, RZ, R6 ;
+        /*0090*/                   FMUL R7, R7, R6 ;
+        /*00a0*/                   F2FP.SATFINITE.E4M3.F32.PACK_AB_MERGE_C R8, R7, R6, RZ ;
+        /*00b0*/              @P1  BRA `(.L_x_2) ;
+        /*00c0*/                   LOP3.LUT R8, R8, 0xff, RZ, 0xc0, !PT ;
+        /*00d0*/                   STG.E.128 desc[UR4][R2.64], R8 ;
+.L_x_2:
+        /*00e0*/              @!P2 BRA `(.L_x_3) ;
+        /*00f0*/                   EXIT ;
+"""
+
+
+def test_what_is_counted() -> None:
+    (kernel,) = kernels(LISTING)
+    path = cheapest_path(kernel, (1, 128), (1, 128))
+    assert [code.address // 16 for code in path] == [1, 2, 3, 6, 7, 8, 9, 10, 11, 12, 13, 14]
+    # SHFL 2, F2FP 1, LOP3 1.
+    assert counted(path, 2) == {
+        **{"slots": 2, "conversion": 0.5, "multiplier": 1, "memory": 1},
+        **{"constants": 0, "uniform": 0, "branches": 3},
+    }
+    whole = cheapest_path(kernel, (1, 128), (1, 128), whole=True)
+    assert (whole[0].name, whole[-1].name, len(whole)) == ("LDC", "EXIT", 14)
+    with pytest.raises(ValueError, match="2 loads of 128 bits and 1 stores of 128"):
+        cheapest_path(kernel, (2, 128), (1, 128))
+
+
+def test_what_has_grown() -> None:
+    before = {"a": {"slots": 10.0, "spills": 0.0}}
+    assert grown({"a": {"slots": 11.0, "spills": 0.0}}, before) == []
+    assert grown({"a": {"slots": 11.1, "spills": 8.0}}, before) == [
+        "a spills 8 bytes",
+        "a: slots has grown from 10.0 to 11.1",
+        "a: spills has grown from 0.0 to 8.0",
+    ]
+    assert grown({"b": {"spills": 0.0}}, before) == ["a is not in both", "b is not in both"]
+
+
+def test_the_budget() -> None:
+    """Slots for an element of which the kernels may have at most so many."""
+    committed = json.loads(COUNTS.read_text())
+    assert list(committed) == [kernel.name for kernel in KERNELS]
+    for name, counts in committed.items():
+        words = name.split()
+        if words[0] != "quantize":
+            continue
+        conversions = "conversions" in words
+        most = (10 if conversions else 28) if "f32" in words else (9 if conversions else 26)
+        assert counts["slots_once"] <= most, name
+        assert counts["spills"] == 0, name
+
+
+def need_tools() -> None:
+    if (absent := missing()) is not None:
+        if os.environ.get("MXREF_REQUIRE_TOOLS"):
+            pytest.fail(f"{absent} is not installed, and MXREF_REQUIRE_TOOLS is set")
+        pytest.skip(f"{absent} is not installed")
+
+
+def test_the_page_has_the_counts() -> None:
+    page = (ROOT / "docs" / "performance.md").read_text()
+    assert table(json.loads(COUNTS.read_text())) in page
+
+
+@pytest.mark.sampled(SHARES)
+@pytest.mark.parametrize("share", range(SHARES))
+def test_no_kernel_has_grown(share: int) -> None:
+    need_tools()
+    watched = KERNELS[share::SHARES]
+    committed = json.loads(COUNTS.read_text())
+    assert grown(count(watched), {kernel.name: committed[kernel.name] for kernel in watched}) == []
+
+
+@pytest.mark.sampled(0)
+def test_fast_math_changes_nothing() -> None:
+    """No product is flushed to zero: the same machine code."""
+    need_tools()
+    some = [kernel for kernel in KERNELS if kernel.name.startswith("quantize e4m3 f32")]
+    code, _ = disassembled("sm_90", some)
+    assert "FMUL" in code
+    assert ".FTZ" not in code
+    assert disassembled("sm_90", some, "-use_fast_math")[0] == code
+
+
+@pytest.mark.sampled(0)
+def test_conversions_are_used_where_the_architecture_has_them() -> None:
+    need_tools()
+    used = {}
+    for name in ("quantize e4m3 bf16 conversions sm_90", "quantize e2m1 packed bf16 conversions"):
+        (some, *_) = [kernel for kernel in KERNELS if kernel.name.startswith(name)]
+        for target in ("sm_80", "sm_89", "sm_90a", "sm_100", "sm_100f", "sm_120a"):
+            code = disassembled(target, [some])[0]
+            used[name.split()[1], target] = "F2FP.SATFINITE" in code or "F2FP.S" in code
+    assert [target for (name, target), is_used in used.items() if name == "e4m3" and is_used] == [
+        *("sm_89", "sm_90a", "sm_100", "sm_100f", "sm_120a")
+    ]
+    assert [target for (name, target), is_used in used.items() if name == "e2m1" and is_used] == [
+        *("sm_100f", "sm_120a")
+    ]
