@@ -111,11 +111,14 @@ class Scaling(Choice):
 
 
 class ScaleArithmetic(Choice):
-    """The arithmetic of scales that are no powers of two. Source: SPEC_NOTES N41."""
+    """The arithmetic of scales that are no powers of two. Source: SPEC_NOTES N41, N45."""
 
     EXACT = "exact", SILENT  #: quotients and products exact, each rounded once
     TORCHAO = "torchao", SILENT
     TRANSFORMER_ENGINE = "transformer_engine", SILENT
+    #: of the scales amax / 6 and amax / 4 the one whose block has the smaller absolute error
+    TRANSFORMER_ENGINE_4OVER6 = "transformer_engine_4over6", SILENT
+    TRANSFORMER_ENGINE_4OVER6_MSE = "transformer_engine_4over6_mse", SILENT  #: the squared error
     CUBLAS = "cublas", SILENT
     COMPRESSED_TENSORS = "compressed_tensors", SILENT
 

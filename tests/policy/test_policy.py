@@ -82,6 +82,8 @@ GROUPS: dict[str, dict[str, list[str]]] = {
             "exact",
             "torchao",
             "transformer_engine",
+            "transformer_engine_4over6",
+            "transformer_engine_4over6_mse",
             "cublas",
             "compressed_tensors",
         ],
