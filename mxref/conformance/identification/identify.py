@@ -22,7 +22,7 @@ from mxref.conformance.identification.pools import Pool, Words
 from mxref.conformance.identification.questions import pools
 from mxref.conformance.identification.setting import Setting
 from mxref.conformance.identification.space import Space, simplest
-from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
+from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, E8M0, ELEMENT_FORMATS
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
 from mxref.targets.calls import without_cases
@@ -186,7 +186,7 @@ def settings() -> Iterator[Setting]:
     """Every operation with its formats and float types, in order."""
     for op in (op for op in OPERATIONS if op not in INTEGER_OPERATIONS):
         floats: Collection[str] = LAYOUTS
-        formats: Collection[str] = ELEMENT_FORMATS
+        formats: Collection[str] = CODE_FORMATS if op in ("encode", "decode") else ELEMENT_FORMATS
         if op.startswith(("quantize", "dequantize", "linear")) or op.endswith("_blocks"):
             formats = BLOCK_FORMATS
         elif op.endswith(("encode_scale", "decode_scale", "_scales")):
