@@ -82,8 +82,22 @@ def test_minus_zero_as_nan_is_found(format: str) -> None:
 def test_who_names_no_formats_is_not_asked_them() -> None:
     target = target_of(SimpleNamespace(encode=mxref.encode, decode=mxref.decode), "mine")
     asked = [one for one in settings() if one.format in OTHER_CODE_FORMATS]
-    assert len(asked) == 5 * len(OTHER_CODE_FORMATS)
+    # Float16 does not hold the numbers and midpoints of three of them.
+    assert len(asked) == 5 * len(OTHER_CODE_FORMATS) - 3
     assert not any(target.covers(one.op, one.format, one.float) for one in asked)
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("format", OTHER_CODE_FORMATS)
+def test_other_float_types(format: str) -> None:
+    target = right(format)
+    for row in fuzz(target, formats=[format], floats=["bf16", "f16", "f64"], examples=10):
+        assert row.found is None
+    told = identify(target, formats=[format], floats=["bf16", "f16", "f64"])
+    assert {str(one.policy) for one in told} == {"ocp"}
+    in_f16 = format not in ("ue5m3", "binary8p1uf", "binary8p3ue")
+    assert {one.setting.float for one in told} == {"bf16", "f64", *["f16"] * in_f16}
+    assert sweep(target, "encode", format, "f16").passed
 
 
 def test_casts_of_ml_dtypes_are_right_but_for_overflow() -> None:

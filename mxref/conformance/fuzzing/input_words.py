@@ -15,6 +15,7 @@ from mxref.bits.floats import F32, LAYOUTS, U8
 from mxref.cases.answers import AnyPolicy
 from mxref.cases.drawn_integers import INTEGER_QUESTIONS
 from mxref.cases.drawn_layers import SHAPES, layer_words
+from mxref.cases.grid import has_grid
 from mxref.cases.integer_words import FORMATS
 from mxref.cases.layout_answers import packing_of
 from mxref.cases.product_words import PAIRS, pair_formats
@@ -85,7 +86,9 @@ def subjects(policy: Policy) -> Iterator[tuple[str, str, str]]:
         ("linear_gradients", BLOCK_FORMATS, ("f32", "bf16", "f16")),
         *((op, FORMATS[op], (INTEGER_FLOATS[op],)) for op in INTEGER_QUESTIONS),
     ):
-        yield from itertools.product((op,), formats, slots)
+        for format, slot in itertools.product(formats, slots):
+            if op != "encode" or has_grid(CODE_FORMATS[format], LAYOUTS[slot]):
+                yield op, format, slot
         if op == "pack":
             for name in _PACKED:
                 yield "unpack", name, packing_of(element_format(name).bits, policy)

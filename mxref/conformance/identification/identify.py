@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mxref.bits.floats import LAYOUTS
+from mxref.cases.grid import has_grid
 from mxref.cases.product_words import PAIRS
 from mxref.cases.records import padded, stripped
 from mxref.cases.words import (
@@ -199,7 +200,12 @@ def settings() -> Iterator[Setting]:
             floats = ("bytes",)
         if op in ("pack", "unpack"):  # codes of 8 bits are bytes already
             formats = [name for name, fmt in ELEMENT_FORMATS.items() if fmt.bits < 8]
-        yield from (Setting(op, format, float) for format in formats for float in floats)
+        yield from (
+            Setting(op, format, float)
+            for format in formats
+            for float in floats
+            if op != "encode" or has_grid(CODE_FORMATS[format], LAYOUTS[float])
+        )
 
 
 def identify_one(target: Target, setting: Setting) -> Identified:
