@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from mxref.bits.floats import I64, U8, Parts, bits_of, floats_from, floor_log2, split
 from mxref.blocks.quantization import quantize
 from mxref.formats.catalog import BLOCK_FORMATS
-from mxref.mutants.mutant import BLOCKS, QUANTIZED, Function, Mutants, moved, wrong
+from mxref.mutants.mutant import BLOCKS, QUANTIZED, Function, Mutants, blocks_of, moved, wrong
 from mxref.mutants.shared_scale_mutants import SCALES, scaler
 from mxref.numbers.element import encode_parts
 from mxref.policy.policy import Policy
 
-__all__ = ["QUANTIZERS", "quantizer"]
+__all__ = ["QUANTIZERS", "STORED", "counted", "quantizer", "shifted"]
 
 _NAN = 0xFF
 _SCALE = scaler()
@@ -72,6 +72,20 @@ def _by_policy(**choices: Any) -> Function:
         return blocks.scale_codes[:, 0], blocks.codes
 
     return run
+
+
+def shifted(k: int) -> Callable[[I64], I64]:
+    """Scale codes shifted by k, as far as they stay codes of numbers."""
+    return lambda codes: np.clip(codes + k, 0, 254)
+
+
+def counted(k: int) -> str:
+    """A shift of scale codes in words.
+
+    >>> counted(-2), counted(1)
+    ('2 codes too small', '1 code too large')
+    """
+    return f"{abs(k)} code{'s' if abs(k) > 1 else ''} too {'small' if k < 0 else 'large'}"
 
 
 def _signed_largest(magnitudes: NDArray[Any], parts: Parts) -> Any:
@@ -128,11 +142,22 @@ def _columns(values: NDArray[Any], format: str) -> Pair:
     return scales[: len(values)], np.ascontiguousarray(back[: len(values)])
 
 
-def _next_scale(values: NDArray[Any], format: str) -> Pair:
-    scales, codes = quantizer()(values, format)
-    return np.roll(scales, -1), codes
+def _neighbour(step: int) -> Function:
+    """A `quantize` that stores the scale of a neighbour; the one at the end that of the first."""
+
+    def run(values: NDArray[Any], format: str) -> Pair:
+        scales, codes = quantizer()(values, format)
+        return np.roll(scales, step), codes
+
+    return run
 
 
+#: Ids, shifts of stored scales and where these were seen.
+STORED: tuple[tuple[str, int, tuple[str, ...]], ...] = (
+    ("C6q", -1, ()),
+    ("C6r", -2, ("vllm-project/compressed-tensors#538",)),
+    ("C6s", 1, ()),
+)
 #: What is known of mutants that only significands of amax from the whole binade catch.
 _SIGNIFICANDS: dict[str, Any] = {"floats": ("f32", "bf16"), "model": "M17"}
 _quantizes = partial(wrong, op="quantize", formats=BLOCKS, floats=QUANTIZED, model="M9")
@@ -142,14 +167,17 @@ QUANTIZERS: Mutants = {
         moved(heading): _quantizes(
             quantizer(scale=mutant.run),
             seen=mutant.seen,
+            formats=blocks_of(mutant.formats),
             **_SIGNIFICANDS if heading.startswith("C21") else {},
         )
         for heading, mutant in SCALES.items()
         if mutant.run is not None and mutant.policy == "ocp"
     },
-    "C6q stored_bias_126: stores the scale with a bias of 126": _quantizes(
-        quantizer(stored=lambda codes: np.maximum(codes - 1, 0))
-    ),
+    **{
+        f"{id} stored_bias_{127 + k}: stores the scale with a bias of {127 + k}: every scale is "
+        f"{counted(k)}, but not the elements": _quantizes(quantizer(stored=shifted(k)), seen=seen)
+        for id, k, seen in STORED
+    },
     "C8 signed_largest: takes the largest number, not the largest magnitude": _quantizes(
         quantizer(amax=_signed_largest)
     ),
@@ -196,6 +224,9 @@ QUANTIZERS: Mutants = {
     ),
     "G7 blocks_of_16: scales each half of a block by itself": _quantizes(_two_halves),
     "G8 scale_of_next_block: stores the scale of the next block": _quantizes(
-        _next_scale, seen=("triton-lang/triton#11734",)
+        _neighbour(-1), seen=("triton-lang/triton#11734",)
+    ),
+    "G8h scale_of_block_above: stores the scale of the block before in a call": _quantizes(
+        _neighbour(1)
     ),
 }

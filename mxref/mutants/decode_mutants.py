@@ -11,9 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, U8, FloatLayout, Parts, compose, floats_from
-from mxref.formats.catalog import BLOCK_FORMATS, ElementFormat
+from mxref.formats.catalog import ElementFormat
 from mxref.mutants.decoder import Elements, Table, decoder, dequantizer, magnitudes, replaced
-from mxref.mutants.mutant import DECODED, E8M0, FP, FP6_FP4, INT8, Function, Mutant, Mutants, wrong
+from mxref.mutants.mutant import (
+    DECODED,
+    E8M0,
+    FP,
+    FP6_FP4,
+    INT8,
+    Function,
+    Mutant,
+    Mutants,
+    blocks_of,
+    wrong,
+)
 from mxref.mutants.product_mutants import by_policy, dequantizes
 from mxref.numbers.codes import every_code
 from mxref.numbers.scale import decode_scale, scale_parts
@@ -130,10 +141,9 @@ def _element(
     elements: Elements, formats: tuple[str, ...] = FP, seen: tuple[str, ...] = ()
 ) -> tuple[Mutant, Mutant]:
     """A wrong reading of element codes, alone and under a scale."""
-    blocks = tuple(name for name, fmt in BLOCK_FORMATS.items() if fmt.element.name in formats)
     return (
         _decodes(decoder(elements), op="decode", formats=formats, seen=seen),
-        dequantizes(dequantizer(elements), formats=blocks),
+        dequantizes(dequantizer(elements), formats=blocks_of(formats)),
     )
 
 
@@ -142,12 +152,35 @@ def _scale(alone: Function, under: Function, seen: tuple[str, ...] = ()) -> tupl
     return _decodes(alone, op="decode_scale", formats=E8M0, seen=seen), dequantizes(under)
 
 
+def _biased(bias: int) -> tuple[Mutant, Mutant]:
+    """Scales read with another bias."""
+    scales = _scales(lambda exponent: exponent + 127 - bias)
+    return _scale(_from_scales(scales), dequantizer(scales=scales))
+
+
+def _emax_times(times: int) -> Mutant:
+    """Products times a power of 2**emax; INT8 has an emax of 0."""
+
+    def elements(fmt: ElementFormat) -> Parts:
+        return replaced(fmt, exponent=every_code(fmt).exponent + times * fmt.emax)
+
+    return dequantizes(dequantizer(elements), formats=blocks_of(FP))
+
+
+def _neighbour(scale_codes: U8, codes: U8, format: str, dtype: Any) -> Any:
+    """Each block under the scale of the next one, the last under that of the first."""
+    return dequantizer()(np.roll(scale_codes, -1), codes, format, dtype)
+
+
 _decodes = partial(wrong, floats=DECODED, model="M10")
 
 DECODERS: Mutants = {
-    "C6d read_bias_128: subtracts a bias of 128": _scale(
-        _from_scales(_scales(lambda exponent: exponent - 1)),
-        dequantizer(scales=_scales(lambda exponent: exponent - 1)),
+    "C5e emax_multiplied: multiplies by 2**emax, too": _emax_times(1),
+    "C5f emax_divided: divides by 2**emax, too": _emax_times(-1),
+    "C6d read_bias_128: subtracts a bias of 128: every output is half the right one": _biased(128),
+    "C6f read_bias_126: subtracts a bias of 126: every output is twice the right one": _biased(126),
+    "C6g read_bias_125: subtracts a bias of 125: every output is 4 times the right one": _biased(
+        125
     ),
     "D7 divided_by_scale: divides by the scale instead of multiplying": dequantizes(
         dequantizer(scales=_scales(lambda exponent: -exponent))
@@ -200,6 +233,9 @@ DECODERS: Mutants = {
     "E7b e5m2_infinity_is_nan: reads infinities as NaN": _element(_top_is_nan, formats=("e5m2",)),
     "E10 linear_scale: reads the scale byte as a number": _scale(
         _from_scales(_linear_scales), dequantizer(scales=_linear_scales), seen=("jundot/omlx#2159",)
+    ),
+    "G8i scale_of_next_block_read: reads a block under the scale of the next one": dequantizes(
+        _neighbour, seen=("triton-lang/triton#11734",)
     ),
     "F1b minus_128_is_minus_127: reads code 80 as -127/64": _element(_minus_128(127), formats=INT8),
     "F1c minus_128_is_zero: reads code 80 as zero": _element(_minus_128(0), formats=INT8),

@@ -63,13 +63,16 @@ E8M0_ENCODERS: Mutants = {
     "C4e scale_to_nearest: takes the nearest power of two": _encodes(
         _encode_scale(scale_rounding="ties_to_away"), seen=("jax-ml/ml_dtypes#298",)
     ),
-    "C6a bias_125: adds a bias of 125": _encodes(
+    "C6a bias_125: adds a bias of 125: every scale is 2 codes too small": _encodes(
         _clipped(0, 254, -2), seen=("vllm-project/compressed-tensors#538",)
     ),
-    "C6b bias_126: adds a bias of 126, as frexp needs it": _encodes(
+    "C6b bias_126: adds a bias of 126, as frexp needs it: "
+    "every scale is 1 code too small": _encodes(
         _clipped(0, 254, -1), seen=("microsoft/onnxruntime#32122",)
     ),
-    "C6c bias_128: adds a bias of 128": _encodes(_clipped(0, 254, 1)),
+    "C6c bias_128: adds a bias of 128: every scale is 1 code too large": _encodes(
+        _clipped(0, 254, 1)
+    ),
     "C7e scale_exponent_field: reads the exponent field of a subnormal as it is": _encodes(
         _code(_field)
     ),

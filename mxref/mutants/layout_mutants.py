@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -87,6 +88,30 @@ def _nan_clamped(scales: U8, codes: U8, format: str) -> U8:
     return packed
 
 
+def _with_scales(change: Callable[[U8], U8]) -> Function:
+    """Blocks stored with other scales."""
+    return lambda scales, codes, format: _stored(scale_place="before")(
+        change(scales), codes, format
+    )
+
+
+def _read_with(change: Callable[[U8], U8]) -> Function:
+    """Blocks read with other scales."""
+
+    def run(packed: U8, format: str) -> tuple[U8, U8]:
+        scales, codes = _read(scale_place="before")(packed, format)
+        return change(scales), codes
+
+    return run
+
+
+def _shifted(k: int) -> Callable[[U8], U8]:
+    """Scale codes shifted by k, but for NaN."""
+    return lambda scales: np.where(
+        scales == 0xFF, scales, np.clip(scales.astype(np.int64) + k, 0, 254)
+    ).astype(np.uint8)
+
+
 _swizzles = partial(wrong, op="pack_scales", formats=E8M0, floats=("bytes",), model="M11")
 _unswizzles = partial(wrong, op="unpack_scales", formats=E8M0, model="M11")
 _stores = partial(wrong, op="pack_blocks", formats=BLOCKS, floats=("bytes",), model="M11")
@@ -148,6 +173,30 @@ PLACES: Mutants = {
         _stored(scale_place="before", scale_byte="signed"),
         formats=_MXFP6,
         policy="ocp+fp6_packing=quark+scale_place=before+scale_byte=signed",
+    ),
+    "G1f nibbles_exchanged_in_blocks: puts element 0 of FP4 into the high nibble": _stores(
+        _stored(fp4_packing="high_nibble_first", scale_place="before"),
+        formats=_MXFP4,
+        seen=("pytorch/ao#2939",),
+        policy=_BEFORE,
+    ),
+    "C6h packed_scale_small: stores the scale one code too small": _stores(
+        _with_scales(_shifted(-1)), policy=_BEFORE
+    ),
+    "C6i packed_scale_large: stores the scale one code too large": _stores(
+        _with_scales(_shifted(1)), policy=_BEFORE
+    ),
+    "G1z nibbles_exchanged_in_blocks_read: reads element 0 of FP4 from the high nibble": _loads(
+        _read(fp4_packing="high_nibble_first", scale_place="before"),
+        formats=_MXFP4,
+        seen=("pytorch/ao#2939",),
+        policy=_BEFORE,
+    ),
+    "C6u unpacked_scale_small: reads the scale one code too small": _loads(
+        _read_with(_shifted(-1)), policy=_BEFORE
+    ),
+    "C6v unpacked_scale_large: reads the scale one code too large": _loads(
+        _read_with(_shifted(1)), policy=_BEFORE
     ),
     "G8u scale_behind_read: reads the scale behind the elements": _loads(
         _read(scale_place="after"), policy=_BEFORE

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.bits.floats import U8, layout_of
 from mxref.blocks.quantization import quantize
+from mxref.mutants.matmul_operands import moved_scales
 from mxref.mutants.mutant import Function, Mutants, wrong
-from mxref.products.linear import linear, linear_gradients
+from mxref.products.dot import matmul
+from mxref.products.linear import linear, linear_gradients, with_bias
 
 __all__ = ["LINEARS"]
 
@@ -38,6 +43,24 @@ def _bias_quantized(x: Array, w: Array, bias: Array | None, format: str) -> Arra
 
 def _bias_dropped(x: Array, w: Array, bias: Array | None, format: str) -> Array:
     return linear(x, w, format, dtype=x.dtype)
+
+
+def _with_scales(change: Callable[[U8, U8], tuple[U8, U8]]) -> Function:
+    """Right codes of x and w, with other scales of both."""
+
+    def run(x: Array, w: Array, bias: Array | None, format: str) -> Array:
+        rows, weight = (quantize(one.reshape(-1, one.shape[-1]), format, axis=1) for one in (x, w))
+        changed = change(rows.scale_codes, weight.scale_codes)
+        a, b = (
+            dataclasses.replace(side, scale_codes=np.ascontiguousarray(scales))
+            for side, scales in zip((rows, weight), changed, strict=True)
+        )
+        y = matmul(a, b.T, x.dtype)
+        if bias is not None:
+            y = with_bias(y, bias, layout_of(x.dtype))
+        return y.reshape(*x.shape[:-1], len(w))
+
+    return run
 
 
 def _zeros(x: Array, w: Array, bias: Array | None, format: str) -> Array:
@@ -75,6 +98,21 @@ LINEARS: Mutants = {
     "H17 bias_quantized: quantizes the bias": _linear(_bias_quantized),
     "H17b bias_dropped: adds no bias": _linear(_bias_dropped),
     "H18 linear_zeros: returns zeros for a linear layer": _linear(_zeros),
+    "H22w weight_bias_128: reads the scales of the weight with a bias of 128: w x is half": _linear(
+        _with_scales(lambda x, w: (x, moved_scales(w, -1)))
+    ),
+    "H23 weight_scale_of_next_output: takes the scales of the next output": _linear(
+        _with_scales(lambda x, w: (x, np.roll(w, -1, axis=0)))
+    ),
+    "H23b weight_scale_of_next_block: takes the scale of the next block of the weight": _linear(
+        _with_scales(lambda x, w: (x, np.roll(w, -1, axis=1)))
+    ),
+    "H23c input_scale_of_next_row: takes the scales of the next row of the input": _linear(
+        _with_scales(lambda x, w: (np.roll(x, -1, axis=0), w))
+    ),
+    "H23d input_scale_of_next_block: takes the scale of the next block of the input": _linear(
+        _with_scales(lambda x, w: (np.roll(x, -1, axis=1), w))
+    ),
     "H19 weight_reused: takes the weight as it was quantized for y": _gradients(
         partial(_backward, change="weight"), seen=("torchao 0.6.1",)
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -16,25 +15,22 @@ from mxref.blocks.container import Blocks
 from mxref.blocks.dequantization import dequantize
 from mxref.cases.product_words import PAIRS, pair_formats
 from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.mutants.matmul_operands import OPERANDS, Change
 from mxref.mutants.mutant import Function, Mutant, Mutants, wrong
 from mxref.products.dot import matmul
 
-__all__ = ["MATMULS", "OPERANDS", "Operands", "float32_numbers"]
+__all__ = ["MATMULS", "float32_numbers"]
 
-#: Scales and codes of both sides, and the names of their formats.
-Operands = tuple[U8, U8, U8, U8, str, str]
-Change = Callable[..., Operands]
 Numbers = NDArray[np.float64]
 Pairs = tuple[str, ...]
 
-_SIZE, _TILE = 32, 128
+_SIZE = 32
 _F32 = ("f32",)
 #: Pairs that have vectors of narrower results.
 _NARROW = ("mxfp8_e4m3-mxfp8_e4m3", "mxint8-mxint8")
 _SPECIAL = tuple(
     pair for pair in PAIRS if any(fmt.element.inf_code is not None for fmt in pair_formats(pair))
 )
-_MIXED = tuple(pair for pair in PAIRS if len({*pair.split("-")}) > 1)
 #: Elements times a scale that float32 does not hold; INT8 has none, and none is too small.
 _BEYOND = tuple(pair for pair in PAIRS if pair != "mxint8-mxint8")
 _INT8 = tuple(pair for pair in PAIRS if "int8" in pair)
@@ -152,20 +148,6 @@ def _zeros(*operands: Any) -> Floats:
 # Special values.
 
 
-def _nan_scale_of_zeros(*operands: Any) -> Operands:
-    scales_a, codes_a, scales_b, codes_b, a, b = operands
-    return (
-        _of_zeros(scales_a, codes_a), codes_a, _of_zeros(scales_b, codes_b), codes_b, a, b
-    )  # fmt: skip
-
-
-def _of_zeros(scales: U8, codes: U8) -> U8:
-    """Scales of 2**0 where NaN scales stand over zeros alone."""
-    missing = -codes.shape[1] % _SIZE
-    whole = np.pad(codes, ((0, 0), (0, missing))).reshape(*scales.shape, _SIZE)
-    return np.where(~whole.any(axis=-1) & (scales == 0xFF), np.uint8(0x7F), scales)
-
-
 def _infinity_times_zero(*operands: Any) -> Floats:
     """Zero for the product of an infinity and a zero."""
     products = _products(*operands)
@@ -177,92 +159,6 @@ def _infinity_times_zero(*operands: Any) -> Floats:
     total: Numbers = products.sum(axis=0)
     right = _right(*operands)
     return np.where(np.isfinite(right), right, total.astype(operands[6]))
-
-
-# Operands.
-
-
-def _last_block_dropped(*operands: Any) -> Operands:
-    return _first_blocks(operands, max(operands[0].shape[1] - 1, 1))
-
-
-def _scales_of_blocks_swapped(*operands: Any) -> Operands:
-    return operands[0][:, ::-1], *operands[1:]
-
-
-def _scales_of_operands_swapped(*operands: Any) -> Operands:
-    scales_a, codes_a, scales_b, codes_b, a, b = operands
-    if len(scales_a) != len(scales_b):
-        return operands
-    return scales_b, codes_a, scales_a, codes_b, a, b
-
-
-def _scale_of_next_row(*operands: Any) -> Operands:
-    return np.roll(operands[0], -1, axis=0), *operands[1:]
-
-
-def _tail_filled(*operands: Any) -> Operands:
-    """The last block filled up with the first elements of the row, on both sides."""
-    scales_a, codes_a, scales_b, codes_b, a, b = operands
-    missing = -codes_a.shape[1] % _SIZE
-    x, y = (np.pad(codes, ((0, 0), (0, missing)), mode="wrap") for codes in (codes_a, codes_b))
-    return scales_a, x, scales_b, y, a, b
-
-
-def _int8_symmetric(*operands: Any) -> Operands:
-    scales_a, codes_a, scales_b, codes_b, a, b = operands
-    x, y = (np.where(codes == 0x80, np.uint8(0x81), codes) for codes in (codes_a, codes_b))
-    return scales_a, x, scales_b, y, a, b
-
-
-def _last_tile_dropped(*operands: Any) -> Operands:
-    """Of several tiles of 128 elements the last one is left out."""
-    return _first_blocks(operands, 4 * max(-(-operands[0].shape[1] // 4) - 1, 1))
-
-
-def _tile_of_before(*operands: Any) -> Operands:
-    """From the third tile of 128 on the codes of two tiles before, which a buffer still has."""
-    codes = operands[1].copy()
-    codes[:, 2 * _TILE :] = operands[1][:, : max(codes.shape[1] - 2 * _TILE, 0)]
-    return operands[0], codes, *operands[2:]
-
-
-def _first_blocks(operands: tuple[Any, ...], blocks: int) -> Operands:
-    scales_a, codes_a, scales_b, codes_b, a, b = operands
-    k = _SIZE * blocks
-    return scales_a[:, :blocks], codes_a[:, :k], scales_b[:, :blocks], codes_b[:, :k], a, b
-
-
-def _scale_of_next_tile(*operands: Any) -> Operands:
-    """The last block of a tile of 128 takes the first scale of the tile behind it."""
-    scales = operands[0].copy()
-    scales[:, 3:-1:4] = operands[0][:, 4::4]
-    return scales, *operands[1:]
-
-
-def _formats_swapped(*operands: Any) -> Operands:
-    scales_a, codes_a, scales_b, codes_b, a, b = operands
-    x, y = (
-        codes & np.uint8(BLOCK_FORMATS[other].element.code_count - 1)
-        for codes, other in ((codes_a, b), (codes_b, a))
-    )
-    return scales_a, x, scales_b, y, b, a
-
-
-#: What reads the wrong operands, by the ids of mutants, and the pairs of formats that it is for.
-OPERANDS: Mapping[str, tuple[Change, tuple[str, ...]]] = {
-    "H4": (_nan_scale_of_zeros, PAIRS),
-    "H6": (_last_block_dropped, PAIRS),
-    "H6b": (_last_tile_dropped, PAIRS),
-    "H6c": (_tile_of_before, PAIRS),
-    "H7": (_scales_of_blocks_swapped, PAIRS),
-    "H7b": (_scales_of_operands_swapped, PAIRS),
-    "H7c": (_scale_of_next_tile, PAIRS),
-    "H8": (_scale_of_next_row, PAIRS),
-    "H9": (_tail_filled, PAIRS),
-    "H10": (_int8_symmetric, _INT8),
-    "H11": (_formats_swapped, _MIXED),
-}
 
 
 def _after(change: Change) -> Function:
@@ -320,7 +216,16 @@ MATMULS: Mutants = {
     "H7c scale_of_next_tile: scales the last block of a tile of 128 as the next tile": _reads(
         "H7c"
     ),
+    "H7d scale_of_next_block_of_first: takes the scale of the next block of the first operand": (
+        _reads("H7d")
+    ),
+    "H7e scale_of_next_block_of_second: takes the scale of the next block of the second operand": (
+        _reads("H7e")
+    ),
     "H8 scale_of_next_row: takes the scales of the next row": _reads("H8"),
+    "H8b scale_of_next_column: takes the scales of the next column of the second operand": _reads(
+        "H8b"
+    ),
     "H9 tail_not_masked: reads on behind the end of a row": _reads("H9"),
     "H10 int8_symmetric: reads the INT8 code 80 as -127/64": _reads("H10"),
     "H10b int16_saturated: adds pairs of INT8 products in saturating int16": _multiplies(
@@ -330,6 +235,14 @@ MATMULS: Mutants = {
         partial(_pairs_in_int16, saturates=False), formats=_INT8
     ),
     "H11 formats_swapped: decodes each operand as the other's format": _reads("H11"),
+    "H22 product_bias_128: reads scales with a bias of 128: every output is a quarter": _reads(
+        "H22"
+    ),
+    "H22b product_bias_128_of_first: reads the scales of the first operand with a bias of 128: "
+    "every output is half": _reads("H22b"),
+    "H22c product_bias_126: reads scales with a bias of 126: every output is 4 times the right "
+    "one": _reads("H22c"),
+    "H22d product_emax_added: multiplies by 2**emax of both formats, too": _reads("H22d"),
     "H12 by_way_of_float32: rounds to float32 before a narrower type": _multiplies(
         _by_way_of_float32,
         formats=_NARROW,

@@ -10,7 +10,7 @@ from typing import Any
 from mxref.bits.floats import LAYOUTS
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
 
-__all__ = ["Mutant", "Mutants", "moved", "named", "wrong"]
+__all__ = ["Mutant", "Mutants", "blocks_of", "moved", "named", "wrong"]
 
 Function = Callable[..., Any]
 
@@ -82,6 +82,11 @@ class Mutant:
         for place in self.seen:
             thread = re.fullmatch(r"([\w.-]+/[\w.-]+)#([0-9]+)", place)
             yield f"https://github.com/{thread[1]}/issues/{thread[2]}" if thread else place
+
+
+def blocks_of(elements: tuple[str, ...]) -> tuple[str, ...]:
+    """The block formats of some element formats."""
+    return tuple(name for name, fmt in BLOCK_FORMATS.items() if fmt.element.name in elements)
 
 
 #: Mutants by their headings, "ID name: text"; a pair is one mistake alone and inside blocks.

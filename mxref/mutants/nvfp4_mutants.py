@@ -44,12 +44,30 @@ def _divided(parts: Parts, codes: I64) -> Parts:
     return scaled(parts, codes, _FORMAT, None)
 
 
+def _over(parts: Parts, tensor_scale: Any, power: int) -> Parts:
+    """Numbers divided by a power of the tensor's scale, -2 to 2, rounded to odd."""
+    one = split(*bits_of(np.array([tensor_scale], np.float32)))
+    for _ in range(abs(power)):
+        if power > 0:
+            parts = quotient(parts, one.significand[0], one.exponent[0])
+        else:
+            parts = dataclasses.replace(
+                parts,
+                significand=parts.significand * one.significand[0],
+                exponent=parts.exponent + one.exponent[0],
+            )
+    return parts
+
+
 def quantizer(
     scale: Callable[[Parts], I64] = _SIXTH,
     divide: Callable[[Parts, I64], Parts] = _divided,
     amax: Callable[[NDArray[Any], Parts], NDArray[Any]] = largest,
+    powers: tuple[int, int] = (1, 1),
 ) -> Function:
     """A `quantize` to blocks with UE4M3 scales made of these stages; the defaults are right.
+
+    Of NVFP4 scales are divided by the first power of the tensor's scale, elements by the second.
 
     >>> scales, codes = quantizer()(np.float32([[6.0, 1.25] * 8]), "fp4_ue4m3")
     >>> scales, codes[0, :2]
@@ -57,15 +75,17 @@ def quantizer(
     """
     element = Policy().element
 
-    def quantize(values: NDArray[Any], format: str) -> Pair:
+    def quantize(values: NDArray[Any], format: str, tensor_scale: Any = 1.0) -> Pair:
         bits, layout = bits_of(values)
         parts = split(bits, layout)
         magnitude = bits & layout.uint.type(layout.sign_bit - 1)
         top = amax(magnitude, parts)
         special = top >= layout.inf_bits
-        codes = scale(split(np.where(special, 0, top), layout))
+        finite = split(np.where(special, 0, top), layout)
+        codes = scale(_over(finite, tensor_scale, powers[0]))
         significand = parts.significand * (codes != 0)[:, np.newaxis]
         parts = dataclasses.replace(parts, significand=significand)
+        parts = _over(parts, tensor_scale, powers[1])
         elements = encode_parts(divide(parts, codes), E2M1, element)
         elements[special] = 0
         return np.where(special, UE4M3.code_count - 1, codes).astype(np.uint8), elements
@@ -96,12 +116,6 @@ def _powers(codes: I64) -> I64:
     return np.where(codes < 8, codes, np.minimum(up, 0x78))
 
 
-def _with_tensor_scale(values: NDArray[Any], format: str, tensor_scale: Any) -> Pair:
-    """Quantizes without the scale of the tensor."""
-    blocks = quantize(values, "fp4_ue4m3")
-    return blocks.scale_codes, blocks.codes
-
-
 def _by_arithmetic(**choices: Any) -> Function:
     def run(values: NDArray[Any], format: str, tensor_scale: Any) -> Pair:
         blocks = quantize(values, format, tensor_scale=tensor_scale, **choices)
@@ -110,8 +124,10 @@ def _by_arithmetic(**choices: Any) -> Function:
     return run
 
 
-def dequantizer(read: Callable[[], Parts] = lambda: _SCALES) -> Function:
+def dequantizer(read: Callable[[], Parts] = lambda: _SCALES, power: int = 1) -> Function:
     """A `dequantize` that takes the scales from `read`; the default is right.
+
+    Of NVFP4 the products are multiplied by a power of the tensor's scale.
 
     >>> dequantizer()(np.uint8([57]), np.full((1, 16), 2, np.uint8), "fp4_ue4m3", np.float32)[0, 0]
     np.float32(1.125)
@@ -130,6 +146,7 @@ def dequantizer(read: Callable[[], Parts] = lambda: _SCALES) -> Function:
             is_nan=nan,
             is_subnormal=np.zeros(nan.shape, bool),
         )
+        products = _over(products, 1.0 if tensor_scale is None else tensor_scale, -power)
         return floats_from(compose(products, F32)[scale_codes[:, np.newaxis], codes], F32)
 
     return dequantize
@@ -143,6 +160,84 @@ _CODES = np.arange(UE4M3.code_count)
 _SUBNORMAL = _CODES < 8
 _NOT_NAN = np.zeros(UE4M3.code_count, bool)
 
+
+def _by_inverse(scale_codes: U8, codes: U8, format: str, dtype: Any, tensor_scale: Any) -> Floats:
+    """Multiplies by the float32 of the reciprocal of the tensor's scale."""
+    inverse = np.float32(1.0) / np.float32(tensor_scale)
+    found: Floats = dequantizer()(scale_codes, codes, format, dtype, inverse)
+    return found
+
+
+def _next_scale(values: NDArray[Any], format: str, *tensor_scale: Any) -> Pair:
+    scales, codes = quantizer()(values, format, *tensor_scale)
+    return np.roll(scales, -1), codes
+
+
+def _reads_next(scale_codes: U8, *rest: Any) -> Floats:
+    found: Floats = dequantizer()(np.roll(scale_codes, -1), *rest)
+    return found
+
+
+_SCALED = ("fp4_ue4m3", "nvfp4")
+#: Powers of the tensor's scale that scales and elements are divided by.
+_POWERS: tuple[tuple[str, str, str, tuple[int, int], tuple[str, ...]], ...] = (
+    (
+        "D7b",
+        "tensor_scale_forgotten",
+        "quantizes without the scale of the tensor",
+        (0, 0),
+        (),
+    ),
+    (
+        "D7d",
+        "tensor_scale_inverted",
+        "multiplies by the scale of the tensor instead of dividing",
+        (-1, -1),
+        ("modular/modular#6600",),
+    ),
+    (
+        "D7e",
+        "tensor_scale_not_of_elements",
+        "applies the scale of the tensor to the scales but not to the elements",
+        (1, 0),
+        ("jax-ml/jax#30467",),
+    ),
+    (
+        "D7f",
+        "tensor_scale_not_of_scales",
+        "applies the scale of the tensor to the elements but not to the scales",
+        (0, 1),
+        (),
+    ),
+    (
+        "D7g",
+        "tensor_scale_twice",
+        "applies the scale of the tensor twice",
+        (2, 2),
+        (),
+    ),
+    (
+        "D7h",
+        "tensor_scale_of_elements_twice",
+        "applies the scale of the tensor to the elements twice",
+        (1, 2),
+        (),
+    ),
+    (
+        "D7i",
+        "tensor_scale_of_elements_inverted",
+        "multiplies the elements by the scale of the tensor instead of dividing",
+        (1, -1),
+        (),
+    ),
+    (
+        "D7j",
+        "tensor_scale_of_scales_inverted",
+        "multiplies the scales by the scale of the tensor instead of dividing",
+        (-1, 1),
+        (),
+    ),
+)
 
 _blocks = partial(wrong, formats=("fp4_ue4m3",))
 _quantizes = partial(_blocks, op="quantize", floats=("f32", "bf16"), model="M9")
@@ -199,13 +294,31 @@ SCALED: Mutants = {
     "E10c linear_ue4m3: reads the scale byte as a number": _reads(
         _read(significand=_CODES, exponent=_CODES * 0)
     ),
-    "D7b tensor_scale_forgotten: quantizes without the scale of the tensor": _with_factor(
-        _with_tensor_scale, op="quantize", model="M16"
-    ),
+    **{
+        f"{id} {name}: {text}": _with_factor(
+            quantizer(powers=powers), op="quantize", model="M16", seen=seen
+        )
+        for id, name, text, powers, seen in _POWERS
+    },
     "D3d reciprocal_of_tensor_scale: multiplies by reciprocals of both scales": _with_factor(
         _by_arithmetic(scale_arithmetic="torchao"), op="quantize", model="M9"
     ),
     "D7c tensor_scale_not_read: reads without the scale of the tensor": _with_factor(
-        dequantizer(), op="dequantize", model="M10"
+        dequantizer(power=0), op="dequantize", model="M10"
+    ),
+    "D7k tensor_scale_inverted_on_reading: divides by the scale of the tensor instead of "
+    "multiplying": _with_factor(
+        dequantizer(power=-1), op="dequantize", model="M10", seen=("modular/modular#6600",)
+    ),
+    "D7l reciprocal_of_tensor_scale_on_reading: multiplies by a float32 of 1 / the scale of the "
+    "tensor": _with_factor(_by_inverse, op="dequantize", model="M10"),
+    "D7m tensor_scale_read_twice: multiplies by the scale of the tensor twice": _with_factor(
+        dequantizer(power=2), op="dequantize", model="M10"
+    ),
+    "G8m scale_of_next_block_of_nvfp4: stores the scale of the next block": wrong(
+        _next_scale, op="quantize", formats=_SCALED, floats=("f32",), model="M9"
+    ),
+    "G8n scale_of_next_block_of_nvfp4_read: reads a block under the scale of the next one": wrong(
+        _reads_next, op="dequantize", formats=_SCALED, floats=("f32",), model="M10"
     ),
 }

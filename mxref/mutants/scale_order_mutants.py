@@ -127,12 +127,26 @@ SCALE_ORDER_MUTANTS: Mutants = {
     "G11y scales_of_next_tile_read: reads the next tile of 128 x 4": _reads(
         _next_tile(512, _TILES), "tiles_128x4"
     ),
-    "G12 tiles_made_twice: makes tiles of 128 x 4 of the bytes of tiles": _tiled(twice(_TILES)),
+    "G12 tiles_made_twice: makes tiles of 128 x 4 of the bytes of tiles": _tiled(
+        twice(_TILES), seen=("modular/modular#6600",)
+    ),
     "G12b tiles_filled_up_only: fills up to whole tiles of 128 x 4 but stores row by row": _tiled(
         _as_it_is(_TILES)
     ),
     "G12c shuffled_twice: shuffles for gfx950 what is shuffled": _shuffled(twice(_GFX950)),
     "G12d not_shuffled: fills up for gfx950 but stores row by row": _shuffled(_as_it_is(_GFX950)),
+    "G12e words_made_twice: makes words of four columns of the bytes of words": _worded(
+        twice(_WORDS)
+    ),
+    "G12f words_not_made: fills up to whole words but stores row by row": _worded(
+        _as_it_is(_WORDS)
+    ),
+    "G12y words_made_twice_read: reads words of four columns made of the bytes of words": _reads(
+        twice(_WORDS), "mn_major_words"
+    ),
+    "G12z words_not_made_read: reads words of four columns row by row": _reads(
+        _as_it_is(_WORDS), "mn_major_words"
+    ),
     "G12u tiles_made_twice_read: reads tiles of 128 x 4 made of the bytes of tiles": _reads(
         twice(_TILES), "tiles_128x4"
     ),

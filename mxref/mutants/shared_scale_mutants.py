@@ -137,10 +137,16 @@ SCALES: dict[str, Mutant] = {
     "C4 log2_to_nearest: rounds log2(amax) to the nearest integer": _scales(
         _by_policy("nearest_log2_power"), seen=("ml-explore/mlx#4353",)
     ),
-    "C5a emax_small: takes an emax that is one too small: 7 for E4M3, as IEEE": _scales(
-        scaler(_stepped(1))
+    "C5a emax_small: takes an emax that is one too small (7 for E4M3, as IEEE), or a bias of 128: "
+    "every scale is 1 code too large": _scales(scaler(_stepped(1))),
+    "C5b emax_large: takes an emax that is one too large, or a bias of 126: "
+    "every scale is 1 code too small": _scales(scaler(_stepped(-1))),
+    "C5c emax_forgotten: does not subtract emax: every scale is emax codes too large": _scales(
+        scaler(lambda parts, fmt: binade(parts)), formats=FP
     ),
-    "C5b emax_large: takes an emax that is one too large": _scales(scaler(_stepped(-1))),
+    "C5d emax_added: adds emax: every scale is twice emax codes too large": _scales(
+        scaler(lambda parts, fmt: binade(parts) + fmt.emax), formats=FP
+    ),
     "C7 exponent_field: reads the exponent field of amax in float32, "
     "a subnormal's as it is": _scales(_by_policy("floor_exponent_field")),
     "C12 code_00_missing: never writes scale code 00": _scales(

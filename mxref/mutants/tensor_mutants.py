@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,9 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import U8
 from mxref.blocks.quantization import quantize
-from mxref.mutants.mutant import BLOCKS, TENSORS_OF, Mutants, wrong
+from mxref.mutants.block_mutants import STORED, counted, quantizer, shifted
+from mxref.mutants.mutant import BLOCKS, TENSORS_OF, Function, Mutants, blocks_of, moved, wrong
+from mxref.mutants.shared_scale_mutants import SCALES
 
 __all__ = ["TENSORS", "pair"]
 
@@ -52,9 +55,34 @@ def _without_tail(values: Values, format: str, axis: int) -> Pair:
     return pair(values[:, :whole] if axis else values[:whole], format, axis)
 
 
-def _scale_of_block_before(values: Values, format: str, axis: int) -> Pair:
-    scales, codes = pair(values, format, axis)
-    return np.roll(scales, 1), codes
+def _scales_moved(move: Callable[[U8, int], U8]) -> Function:
+    """Right codes, with scales moved by a function of their matrix and the axis of blocks."""
+
+    def run(values: Values, format: str, axis: int) -> Pair:
+        scales, codes = pair(values, format, axis)
+        return move(scales, axis), codes
+
+    return run
+
+
+def by_blocks(quantize: Function) -> Function:
+    """A `quantize_tensor` whose blocks, tails filled up with zeros, a `quantize` makes.
+
+    >>> from mxref.mutants.block_mutants import quantizer
+    >>> values = np.arange(1, 36, dtype=np.float32)[:, np.newaxis]
+    >>> found, right = (run(values, "mxint8", 0) for run in (by_blocks(quantizer()), pair))
+    >>> bool((found[0] == right[0]).all() and (found[1] == right[1]).all())
+    True
+    """
+
+    def run(values: Values, format: str, axis: int) -> Pair:
+        lines = values if axis else values.T
+        whole = np.pad(lines, ((0, 0), (0, -lines.shape[1] % 32)))
+        scales, codes = quantize(np.ascontiguousarray(whole).reshape(-1, 32), format)
+        sides = scales.reshape(len(lines), -1), codes.reshape(whole.shape)
+        return (sides[0], sides[1]) if axis else (sides[0].T, sides[1].T)
+
+    return run
 
 
 def _last_tail_scale(values: Values, format: str, axis: int) -> Pair:
@@ -110,8 +138,28 @@ TENSORS: Mutants = {
         lambda values, format, axis: pair(values, format, axis, block_size=16)
     ),
     "G8g scale_of_block_before: stores the scale of the block before": _quantizes(
-        _scale_of_block_before
+        _scales_moved(lambda scales, axis: np.roll(scales, 1))
     ),
+    "G8j scale_of_next_line: stores the scale of the next line of blocks": _quantizes(
+        _scales_moved(lambda scales, axis: np.roll(scales, -1, 1 - axis)),
+    ),
+    "G8k scale_of_next_block_in_line: stores the scale of the next block of a line": _quantizes(
+        _scales_moved(lambda scales, axis: np.roll(scales, -1, axis))
+    ),
+    **{
+        moved(heading, "t", "tensors"): _quantizes(
+            by_blocks(quantizer(scale=mutant.run)), formats=blocks_of(mutant.formats)
+        )
+        for heading, mutant in SCALES.items()
+        if mutant.run is not None and heading.startswith("C5")
+    },
+    **{
+        f"{id}t stored_bias_{127 + k}_in_tensors: stores scales with a bias of "
+        f"{127 + k}: every scale is {counted(k)}, but not the elements": _quantizes(
+            by_blocks(quantizer(stored=shifted(k))), seen=seen
+        )
+        for id, k, seen in STORED
+    },
     "G10 strides_ignored: reads a strided array as if it were contiguous": _quantizes(
         lambda values, format, axis: pair(_contiguous(values), format, axis)
     ),

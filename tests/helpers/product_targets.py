@@ -17,7 +17,7 @@ from mxref.cases.read import read_vectors
 from mxref.cases.records import VectorFile
 from mxref.conformance import PythonTarget, target_of
 from mxref.formats.catalog import BLOCK_FORMATS
-from mxref.mutants.matmul_mutants import OPERANDS
+from mxref.mutants.matmul_operands import OPERANDS
 
 E4M3 = "mxfp8_e4m3-mxfp8_e4m3"
 Product = Callable[..., NDArray[Any]]

@@ -39,7 +39,7 @@ from mxref.policy.policy import Policy
 
 VECTORS = ROOT / "vectors"
 #: How many known classes each letter has.
-CLASSES = {"A": 18, "B": 18, "C": 20, "D": 8, "E": 10, "F": 5, "G": 10, "H": 21}
+CLASSES = {"A": 18, "B": 18, "C": 20, "D": 8, "E": 10, "F": 5, "G": 10, "H": 23}
 #: Gradients that have no vectors, so that they are not asked.
 LAYERS_WITHOUT_VECTORS = {
     "linear_gradients/mxfp8_e5m2.bf16",
@@ -67,7 +67,7 @@ def one(mutant: Mutant, stem: str) -> Cell:
 
 def test_every_class_is_there() -> None:
     wanted = [f"{letter}{i}" for letter, last in CLASSES.items() for i in range(1, last + 1)]
-    assert len(wanted) == 110
+    assert len(wanted) == 112
     wanted.insert(wanted.index("C20") + 1, "C21")
     after = wanted.index("G10") + 1
     wanted[after:after] = [f"G{i}" for i in range(11, 15)]  # of scale layouts
@@ -260,10 +260,13 @@ UNMUTATED = [
     ("quantize", scaled.quantizer(), "quantize/fp4_ue4m3.f32"),
     ("quantize", scaled.quantizer(), "quantize/fp4_ue4m3.bf16"),
     ("dequantize", scaled.dequantizer(), "dequantize/fp4_ue4m3.f32"),
+    ("quantize", scaled.quantizer(), "quantize/nvfp4.f32"),
+    ("dequantize", scaled.dequantizer(), "dequantize/nvfp4.f32"),
     ("pack", mxref.pack, "pack/e3m2.bytes"),
     ("pack", lambda codes, format: mxref.pack(layout.filled(codes, 2), format), "pack/e2m1.bytes"),
     ("unpack", mxref.unpack, "unpack/e2m1.low_nibble_first"),
     ("quantize_tensor", tensors.pair, "quantize_tensor/mxint8.bf16"),
+    ("quantize_tensor", tensors.by_blocks(quantizer()), "quantize_tensor/mxfp6_e2m3.f32"),
 ]
 
 

@@ -17,7 +17,8 @@ from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.conformance.compare.product_intervals import held, layers_inside
 from mxref.conformance.verdict.cause.causes import Cause
 from mxref.mutants import MUTANTS, Mutant
-from mxref.mutants.matmul_mutants import OPERANDS, float32_numbers
+from mxref.mutants.matmul_mutants import float32_numbers
+from mxref.mutants.matmul_operands import OPERANDS
 from mxref.policy.policy import Policy
 from mxref.products.float_products import float_product_bounds
 from mxref.products.intervals import Bounds
