@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import functools
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from helpers import VECTORS
 
+import mxref
 from mxref.bits.floats import LAYOUTS
 from mxref.blocks.quantization import quantize
 from mxref.cases.random_blocks import random_blocks
+from mxref.conformance import target_of, verify
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.score import score
 from mxref.formats.catalog import BLOCK_FORMATS
@@ -91,6 +94,28 @@ def test_a_bug_over_transformer_engine_is_wrong_in_the_vectors() -> None:
     names = {asked.cases[i].id.rpartition(".")[2] for i in np.flatnonzero(wrong)}
     assert {"inf_fe_first", "inf_fe_negative", "inf_fe_several", "inf_fe_nan"} <= names
     assert all(name.startswith("inf_") for name in names)  # nothing else shows it
+
+
+def reciprocal(values: Array, format: str) -> tuple[Array, Array]:
+    """TransformerEngine 2.9: the reciprocal of 00 is 1, that of FE is 0."""
+    policy = "ocp+scale_rule=rceil_reciprocal+block_nan=ignore+block_inf=largest_scale"
+    scales = mxref.quantize(values, format, policy).scale_codes[:, 0]
+    fields = np.where(scales == 0, 127, 254 - scales.astype(np.int64)) & 0x1FF
+    with np.errstate(all="ignore"):
+        inverse = (fields.astype(np.uint32) << np.uint32(23)).view(np.float32)
+        quotients = values.astype(np.float32) * inverse[:, np.newaxis]
+    return scales, mxref.encode(quotients, BLOCK_FORMATS[format].element)
+
+
+@pytest.mark.parametrize("profile", [None, "transformer_engine_mxfp8"])
+def test_the_reciprocal_of_fe_is_named_as_the_cause(profile: str | None) -> None:
+    kernel = SimpleNamespace(quantize=reciprocal, FORMATS=["mxfp8_e4m3"], FLOATS=["f32", "bf16"])
+    asked = [file(f"quantize/mxfp8_e4m3.{float}") for float in kernel.FLOATS]
+    own = PROFILES[profile] if profile else None
+    report = verify(target_of(kernel, "kernel"), asked, profile=own)
+    (row,) = report.rows
+    assert [cause.name for cause in row.causes][:1] == ["C22iq"]
+    assert "NVIDIA/TransformerEngine#2408" in row.causes[0].seen
 
 
 @pytest.mark.sampled(4)
