@@ -74,7 +74,8 @@ MODELS: Mapping[str, str] = {
     "format and each midpoint between two, and 1 ulp to both sides",
     "M8": "every binade edge of amax, 1 ulp to both sides, the limits of the known scale rules, "
     "and 64 significands",
-    "M9": "designed blocks: specials, one large element in each position, spreads, clamped scales",
+    "M9": "designed blocks: specials, infinities beside finite elements of every magnitude, one "
+    "large element in each position, spreads, clamped scales",
     "M10": "every code, with the scales 00, 01, 7f, fd, fe and ff among others",
     "M11": "layouts: ramps of awkward lengths, bits and elements alone, the address of every bit, "
     "matrices of awkward shapes, tails on both axes",

@@ -78,6 +78,8 @@ class ScaleUnderflow(Choice):
     NAN = "nan", SILENT  #: code FF
     WRAP = "wrap", CONTRADICTS  #: the exponent modulo 256
     FLUSH = "flush", SILENT  #: code 00, and every element a zero
+    #: code 00; every element of a block whose amax is below 2**-126 is a zero
+    FLUSH_SUBNORMAL = "flush_subnormal", SILENT
 
 
 class AmaxType(Choice):
@@ -136,6 +138,7 @@ class ScaleOfNegative(Choice):
     MAGNITUDE = "magnitude", SILENT  #: that of the number without its sign
     NAN = "nan", SILENT
     CODE_00 = "code_00", SILENT  #: for every pattern with the sign bit set
+    CODE_00_IF_FINITE = "code_00_if_finite", SILENT  #: the same, but FF for -Inf and -NaN
 
 
 class ScaleOfInf(Choice):

@@ -800,6 +800,7 @@ def test_double_rounding_of_published_flavours() -> None:
         ("magnitude", [0, 127, 254, 255, 0]),
         ("nan", [0, 255, 255, 255, 255]),
         ("code_00", [0, 0, 0, 0, 0]),
+        ("code_00_if_finite", [0, 0, 255, 255, 0]),
     ],
 )
 def test_scale_of_negative(member: str, expected: list[int]) -> None:
@@ -814,7 +815,7 @@ def test_scale_of_negative(member: str, expected: list[int]) -> None:
         0,
     ]
     zero = encode_scale(0x80000000, "f32", scale_of_zero="nan", scale_of_negative=member)
-    assert zero == (0 if member == "code_00" else 255)
+    assert zero == (0 if member.startswith("code_00") else 255)
 
 
 @pytest.mark.parametrize(
@@ -918,6 +919,7 @@ def test_scale_underflow_of_the_elements() -> None:
         "nan": (0xFF, [0x0, 0x0, 0x0]),
         "wrap": (0xFE, [0x0, 0x8, 0x8]),
         "flush": (0x00, [0x0, 0x8, 0x8]),
+        "flush_subnormal": (0x00, [0x0, 0x8, 0x8]),
     }
     for member, want in expected.items():
         assert quantize(block, "f32", "e2m1", scale_underflow=member) == want
@@ -929,6 +931,22 @@ def test_scale_underflow_of_the_elements() -> None:
     # 2**-127 itself is no underflow, and neither is a block of zeros.
     assert quantize([f32(2.0**-125)], "f32", "e2m1", scale_underflow="flush") == (0, [0x6])
     assert quantize([0], "f32", "e2m1", scale_underflow="nan") == (0, [0])
+
+
+def test_blocks_of_subnormals_are_flushed_by_amax_not_by_scale() -> None:
+    """As microxcaling's flush_fp32_subnorms: the scale stays that of the amax."""
+    flush = {"scale_underflow": "flush_subnormal"}
+    least = f32(2.0**-126)  # its scale underflows in all formats but INT8
+    assert quantize([least, 1], "f32", "e2m1", **flush) == (0, [0x4, 0x0])
+    assert quantize([least], "f32", "e2m1", scale_underflow="flush") == (0, [0x0])
+    assert quantize([least - 1, 0x80000001], "f32", "e2m1", **flush) == (0, [0x0, 0x8])
+    assert quantize([least - 1], "f32", "int8", **flush) == (0, [0x00])  # 2**-127 holds it
+    assert quantize([least - 1], "f32", "int8", rule="ceil", **flush) == (1, [0x00])
+    assert quantize([f64(2.0**-126)], "f64", "e5m2", **flush) == (0, [0x40])
+    assert quantize([f64(2.0**-126) - 1], "f64", "e5m2", **flush) == (0, [0x00])
+    assert quantize([1], "f16", "e4m3", **flush) == (95, [0x78])  # 2**-24 is normal in float32
+    assert shared_scale(least - 1, "f32", "int8", "ceil", **flush) == 1
+    assert quantize([0], "f32", "e2m1", zero_block="one", **flush) == (127, [0x0])
 
 
 def test_flushed_elements_are_zeros_for_zero_sign() -> None:

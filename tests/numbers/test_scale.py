@@ -381,6 +381,7 @@ def test_int8_with_an_emax_of_one(rule: ScaleRule) -> None:
             "00000",
         ),
         ({"scale_underflow": "flush"}, [0, 0, 127, 254, 254], "00000", "01000"),
+        ({"scale_underflow": "flush_subnormal"}, [0, 0, 127, 254, 254], "00000", "01000"),
         ({"zero_block": "nan"}, [255, 0, 127, 254, 254], "10000", "00000"),
         ({"zero_block": "minus_emax"}, [127, 0, 127, 254, 254], "00000", "00000"),
         (

@@ -83,6 +83,7 @@ def test_n7_scale_below_the_smallest() -> None:
     assert quantize(tiny, "mxfp4_e2m1") == (0x00, [0, 0])  # 2**-3 of the scale rounds to 0
     assert quantize(tiny, "mxfp8_e4m3") == (0x00, [0x20, 0])  # 2**-3 is 0 0100 000
     assert quantize(tiny, "mxfp8_e4m3", scale_underflow="flush") == (0x00, [0, 0])
+    assert quantize(tiny, "mxfp8_e4m3", scale_underflow="flush_subnormal") == (0x00, [0, 0])
     assert quantize(tiny, "mxfp8_e4m3", scale_underflow="nan") == (0xFF, [0, 0])
     assert quantize(tiny, "mxfp4_e2m1", scale_underflow="wrap")[0] == (-132 + 127) % 256
 
