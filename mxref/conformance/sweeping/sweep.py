@@ -128,15 +128,15 @@ def sweeps(
 ) -> tuple[Swept, ...]:
     """`sweep` for several formats, one after another.
 
-    `formats` are names; if empty, all formats of the standard that the target covers. `progress`
-    is called with the sums of all formats. Other arguments are those of `sweep`.
+    `formats` are names; if empty, all formats that the target covers. `progress` is called
+    with the sums of all formats. Other arguments are those of `sweep`.
 
     Raises:
         ValueError: as in `sweep`.
         TargetError: as in `sweep`, or the target covers no format.
         DisagreementError: the two references differ.
 
-    >>> [one.file.format for one in sweeps(OwnTarget(Policy()), "decode")]
+    >>> [one.file.format for one in sweeps(OwnTarget(Policy()), "shared_scale", float="bf16")]
     ['e5m2', 'e4m3', 'e3m2', 'e2m3', 'e2m1', 'int8']
     """
     if op not in OPERATIONS:
