@@ -81,24 +81,71 @@ def _torchao(
     return codes, fl(x * fl((1.0 if t is None else _divide(1.0, t)) / _of(codes, fmt)))
 
 
-def _te_inverse(amax: float | None, fmt: BlockFormat) -> float:
+def _te_inverse(amax: float | None, top: float) -> float:
     if amax is None or amax == 0:
         return 1.0
-    return min(_divide(_top(fmt), amax), FLT_MAX) or 1.0
+    return min(_divide(top, amax), FLT_MAX) or 1.0
 
 
 def _transformer_engine(
     x: F64Array, a: F64Array, t: float | None, fmt: BlockFormat, source: FloatLayout
 ) -> tuple[U8, F64Array]:
-    inverse = _te_inverse(t, fmt)
+    inverse = _te_inverse(t, _top(fmt))
     factor = _multiply(inverse, _divide(1.0, fmt.element.max_normal))
     codes = encode(np.minimum(fl(a * factor), FLT_MAX), fmt.scale)
+    return codes, _te_quotients(x, codes, inverse, fmt)
+
+
+def _te_quotients(x: F64Array, codes: U8, inverse: float, fmt: BlockFormat) -> F64Array:
     scale = fl(_of(codes, fmt) * _divide(1.0, inverse))
-    return codes, fl(x * np.minimum(fl(1.0 / scale), FLT_MAX))
+    return fl(x * np.minimum(fl(1.0 / scale), FLT_MAX))
 
 
 def _te_scales(s: F64Array, t: float | None, fmt: BlockFormat) -> F64Array:
     return s if t is None else fl(fl(s * t) * _divide(1.0, _top(fmt)))
+
+
+def _four_over_six(
+    x: F64Array,
+    a: F64Array,
+    t: float | None,
+    fmt: BlockFormat,
+    source: FloatLayout,
+    *,
+    error: Callable[[F64Array], F64Array],
+) -> tuple[U8, F64Array]:
+    if len(fmt.block_shape) > 1:  # Transformer Engine adds the errors of 16 rows in a tree
+        raise ValueError(
+            "block_size must be one number for a scale_arithmetic of 4 over 6, which adds errors "
+            f"one by one, got {fmt.block_size}"
+        )
+    top = _top_4over6(fmt)
+    inverse = _te_inverse(t, top)
+    six = fl(fl(a / fmt.element.max_normal) * inverse)
+    found = []
+    for wanted in (fl(six * 1.5), six):
+        codes = encode(np.minimum(wanted, fmt.scale.max_normal), fmt.scale)
+        quotients = _te_quotients(x, codes, inverse, fmt)
+        elements = numbers(fmt.element)[encode(quotients, fmt.element)]
+        values = fl(elements * _of(codes, fmt))
+        if t is not None:
+            values = fl(fl(values * t) / top)
+        total = np.zeros(len(x))
+        for column in error(fl(values - x)).T:
+            total = fl(total + column)
+        found.append((total[:, np.newaxis], codes, quotients))
+    (error4, codes4, quotients4), (error6, codes6, quotients6) = found
+    four = error4 < error6
+    return np.where(four, codes4, codes6), np.where(four, quotients4, quotients6)
+
+
+def _top_4over6(fmt: BlockFormat) -> float:
+    """Largest element times 256, which leaves room for 1.5 times every scale."""
+    return 256 * fmt.element.max_normal
+
+
+def _scales_4over6(s: F64Array, t: float | None, fmt: BlockFormat) -> F64Array:
+    return s if t is None else fl(fl(s * t) * _divide(1.0, _top_4over6(fmt)))
 
 
 def _cublas(
@@ -137,7 +184,7 @@ def _multiplied(s: F64Array, t: float | None, fmt: BlockFormat) -> F64Array:
     return s if t is None else fl(t * s)
 
 
-_FACTOR, _DIVISOR, _AMAX = TensorScaleKind
+_FACTOR, _DIVISOR, _AMAX, _AMAX_256 = TensorScaleKind
 
 #: Every arithmetic but `exact`, which has its own integer path.
 ARITHMETICS: Mapping[ScaleArithmetic, Arithmetic] = {
@@ -147,6 +194,19 @@ ARITHMETICS: Mapping[ScaleArithmetic, Arithmetic] = {
     ScaleArithmetic.TRANSFORMER_ENGINE: Arithmetic(
         _AMAX, lambda amax, fmt, source: amax, _transformer_engine, _te_scales, nan_in_amax=False
     ),
+    **{
+        name: Arithmetic(
+            _AMAX_256,
+            lambda amax, fmt, source: amax,
+            functools.partial(_four_over_six, error=error),
+            _scales_4over6,
+            nan_in_amax=False,
+        )
+        for name, error in (
+            (ScaleArithmetic.TRANSFORMER_ENGINE_4OVER6, np.abs),
+            (ScaleArithmetic.TRANSFORMER_ENGINE_4OVER6_MSE, lambda difference: fl(difference**2)),
+        )
+    },
     ScaleArithmetic.CUBLAS: Arithmetic(
         _DIVISOR,
         lambda amax, fmt, source: _divide(_top(fmt), amax) if amax else 1.0,

@@ -32,6 +32,7 @@ class TensorScaleKind(enum.Enum):
     FACTOR = "factor"  #: value = element * scale * number
     DIVISOR = "divisor"  #: value = element * scale / number
     AMAX = "amax"  #: value = element * scale * number / (largest element * largest scale)
+    AMAX_256 = "amax_256"  #: value = element * scale * number / (largest element * 256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +116,10 @@ class TensorScale:
                 return Ratio(numerator=0, is_inf=n == 0, is_nan=is_nan)
             return Ratio(exponent=-e, denominator=n, is_nan=is_nan)
         below = (1, 0)
-        if self.kind is TensorScaleKind.AMAX:
+        if self.kind in (TensorScaleKind.AMAX, TensorScaleKind.AMAX_256):
             (m, f), (c, g) = _largest(fmt.element), _largest(fmt.scale)
+            if self.kind is TensorScaleKind.AMAX_256:
+                c, g = 1, 8
             below = (m * c, f + g)
         return Ratio(n, e - below[1], below[0], is_inf=is_inf, is_nan=is_nan)
 

@@ -22,9 +22,10 @@ from mxref.cases.words import LAYER_OPERATIONS
 from mxref.formats.catalog import (
     OTHER_BLOCK_FORMATS,
     BlockFormat,
+    CodeFormat,
     ElementFormat,
     block_format,
-    element_format,
+    code_format,
 )
 
 __all__ = ["QUESTIONS", "drawn"]
@@ -80,7 +81,7 @@ def drawn(op: str, format: str, float: str, count: int, seed: int = 0) -> Words:
         signs = op == "encode_scale"
         return _signed(draws, _of_binades(draws, layout, (count, 1)), layout, signs=signs)
     if op in ("encode", "encode_stochastic"):
-        fmt = element_format(format)
+        fmt = code_format(format)
         magnitudes = _near(draws, fmt, layout, (count, 1))
         any_at_all = draws.below((count, 1), layout.sign_bit)
         magnitudes = np.where(draws.one_in((count, 1), 4), any_at_all, magnitudes)
@@ -105,7 +106,7 @@ def _signed(draws: Draws, magnitudes: Ints, layout: FloatLayout, *, signs: bool 
     return words | np.where(negative, np.uint64(layout.sign_bit), np.uint64(0))
 
 
-def _near(draws: Draws, fmt: ElementFormat, layout: FloatLayout, shape: tuple[int, ...]) -> Ints:
+def _near(draws: Draws, fmt: CodeFormat, layout: FloatLayout, shape: tuple[int, ...]) -> Ints:
     """Magnitude patterns at and around numbers and midpoints of a format."""
     numbers, middles = grid(fmt, layout)
     points = np.array([bits for bits in (*numbers, *middles) if bits < layout.inf_bits])

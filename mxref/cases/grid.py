@@ -8,7 +8,7 @@ import itertools
 from mxref.bits.floats import FloatLayout
 from mxref.formats.catalog import CodeFormat
 
-__all__ = ["grid", "pattern"]
+__all__ = ["grid", "has_grid", "pattern"]
 
 
 @functools.cache
@@ -39,7 +39,10 @@ def grid(fmt: CodeFormat, layout: FloatLayout) -> tuple[list[int], list[int]]:
     """Patterns of a format's numbers from 0 to the largest, and of every midpoint above each.
 
     The last midpoint is the overflow threshold, between the largest number and the next one of the
-    same spacing. All are exact in every float type.
+    same spacing. All are exact in every float type for the formats of MX.
+
+    Raises:
+        ValueError: one is no number of the float type; see `has_grid`.
     """
     magnitudes = [fmt.magnitude_parts(code) for code in range(fmt.max_code + 2)]
     unit = magnitudes[0][1] - 1
@@ -49,3 +52,19 @@ def grid(fmt: CodeFormat, layout: FloatLayout) -> tuple[list[int], list[int]]:
         [pattern(n, unit, layout) for n in counts[:-1]],
         [pattern(n, unit, layout) for n in middles],
     )
+
+
+@functools.cache
+def has_grid(fmt: CodeFormat, layout: FloatLayout) -> bool:
+    """Whether a float type holds a format's numbers and midpoints: float16 not those of some.
+
+    >>> from mxref.bits.floats import F16
+    >>> from mxref.formats.catalog import UE4M3, UE5M3
+    >>> has_grid(UE4M3, F16), has_grid(UE5M3, F16)
+    (True, False)
+    """
+    try:
+        grid(fmt, layout)
+    except ValueError:
+        return False
+    return True

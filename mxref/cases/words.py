@@ -74,7 +74,8 @@ MODELS: Mapping[str, str] = {
     "format and each midpoint between two, and 1 ulp to both sides",
     "M8": "every binade edge of amax, 1 ulp to both sides, the limits of the known scale rules, "
     "and 64 significands",
-    "M9": "designed blocks: specials, one large element in each position, spreads, clamped scales",
+    "M9": "designed blocks: specials, infinities beside finite elements of every magnitude, one "
+    "large element in each position, spreads, clamped scales",
     "M10": "every code, with the scales 00, 01, 7f, fd, fe and ff among others",
     "M11": "layouts: ramps of awkward lengths, bits and elements alone, the address of every bit, "
     "matrices of awkward shapes, tails on both axes",
@@ -167,6 +168,7 @@ RULES: Mapping[str, str] = {
     "N41": "scales that are not powers of two",
     "N43": "products: precision and order of the additions",
     "N44": "linear layers: the axes of blocks, what is quantized, and bias",
+    "N45": "NVFP4's 4 over 6: which of two scales a block takes",
     "Q1": "affine quantization",
     "Q2": "affine quantization: reciprocal or quotient",
     "Q3": "affine quantization: the zero point before or after rounding",

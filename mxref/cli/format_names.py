@@ -8,13 +8,11 @@ from mxref.bits.floats import LAYOUTS
 from mxref.formats.aliases import own_name
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
-    E8M0,
     ELEMENT_FORMATS,
     OTHER_BLOCK_FORMATS,
+    OTHER_CODE_FORMATS,
     OTHER_FORMATS,
     SCALE_FORMATS,
-    UE4M3,
-    UE5M3,
 )
 
 __all__ = ["format_of_file", "formats_in_help", "typed_float", "typed_format"]
@@ -32,11 +30,11 @@ _FORMATS: Mapping[str, tuple[Iterable[str], ...]] = {
     "all": (*_ELEMENTS, SCALE_FORMATS, LAYOUTS, *_BLOCKS),
     "numbers": (*_ELEMENTS, SCALE_FORMATS),
     "blocks": _BLOCKS,
-    "sweep": (*_ELEMENTS, (E8M0.name,), BLOCK_FORMATS),
-    "tables": (*_ELEMENTS, (UE4M3.name, UE5M3.name)),
-    "fuzz": (ELEMENT_FORMATS, (E8M0.name,), *_BLOCKS),
-    "identify": (ELEMENT_FORMATS, (E8M0.name,), BLOCK_FORMATS),
-    "vectors": (ELEMENT_FORMATS, (E8M0.name,), BLOCK_FORMATS, ("nvfp4", "fp4_ue4m3")),
+    "sweep": (*_ELEMENTS, SCALE_FORMATS, BLOCK_FORMATS),
+    "tables": (ELEMENT_FORMATS, OTHER_CODE_FORMATS),
+    "fuzz": (*_ELEMENTS, SCALE_FORMATS, *_BLOCKS),
+    "identify": (*_ELEMENTS, SCALE_FORMATS, BLOCK_FORMATS),
+    "vectors": (ELEMENT_FORMATS, ("e8m0",), BLOCK_FORMATS, ("nvfp4", "fp4_ue4m3")),
 }
 _KNOWN = {name for formats in (*_ELEMENTS, SCALE_FORMATS, *_BLOCKS) for name in formats}
 

@@ -42,7 +42,7 @@ INPUT_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
 SHARED_SCALE_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "zero_block": ("code_00", "code_01", "one", "minus_emax", "nan"),
     "scale_overflow": ("clamp", "nan", "wrap"),
-    "scale_underflow": ("clamp", "nan", "wrap", "flush"),
+    "scale_underflow": ("clamp", "nan", "wrap", "flush", "flush_subnormal"),
     "amax_type": ("source", "float32", "bfloat16", "float16"),
     "int8_emax": ("zero", "one"),
 }
@@ -58,7 +58,7 @@ ENCODE_SCALE_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "rounding": ("toward_zero", *(r for r in DETERMINISTIC if r != "toward_zero")),
     "scale_overflow": SHARED_SCALE_CHOICES["scale_overflow"],
     "scale_of_zero": ("code_00", "nan"),
-    "scale_of_negative": ("magnitude", "nan", "code_00"),
+    "scale_of_negative": ("magnitude", "nan", "code_00", "code_00_if_finite"),
     "scale_of_inf": ("nan", "largest"),
     "tiny_scale": ("exact", "as_if_zero", "always_up"),
     "pre_rounding": INPUT_CHOICES["pre_rounding"],

@@ -51,7 +51,7 @@ def encode_scale(x_bits: int, source: str, rounding: str = "toward_zero", **choi
       scale_overflow, where |x| rounds past 2**127: clamp (FE), nan.
       scale_of_zero: code_00, nan. scale_of_inf: nan, largest (FE).
       scale_of_negative: magnitude, nan (of nonzero numbers and -Inf), code_00 (of all with
-        the sign, -0 and -NaN included).
+        the sign, -0 and -NaN included), code_00_if_finite (of -0 and numbers; FF of -Inf).
       tiny_scale, below 2**-126: exact; as_if_zero (ties_* take 00 for the number 0: 00 up to
         2**-127, 01 above); always_up (as_if_zero, and toward_positive gives 01 for 2**-127, too).
       pre_rounding: as in `encode`.
@@ -67,6 +67,8 @@ def encode_scale(x_bits: int, source: str, rounding: str = "toward_zero", **choi
     sign, n, e = read_checked("x_bits", x_bits, kind)
     if sign == 1 and chosen["scale_of_negative"] == "code_00":
         return 0
+    if sign == 1 and chosen["scale_of_negative"] == "code_00_if_finite":
+        return SCALE_NAN if n in (INF, NAN) else 0
     if n == NAN or (sign == 1 and n != 0 and chosen["scale_of_negative"] == "nan"):
         return SCALE_NAN
     if n == INF:
@@ -179,6 +181,9 @@ def block_scaler(
         if n == 0:
             return zero_block
         code = SCALE_BIAS + (128 if n == INF else exponent(n, e, fmt))
+        subnormal = n != INF and floor_log2(n, e) < -126  # as a float32
+        if subnormal and chosen["scale_underflow"] == "flush_subnormal":
+            return BlockScale(max(code, 0), ZEROS)
         if 0 <= code <= SCALE_MAX_CODE:
             return BlockScale(code, SCALED)
         beyond = {"nan": NAN_BLOCK, "wrap": BlockScale(code % 256, SCALED)}
@@ -186,6 +191,7 @@ def block_scaler(
             beyond["clamp"] = BlockScale(SCALE_MAX_CODE, SCALED)
             return beyond[chosen["scale_overflow"]]
         beyond["clamp"] = BlockScale(0, SCALED)
+        beyond["flush_subnormal"] = beyond["clamp"]
         beyond["flush"] = BlockScale(0, ZEROS)
         return beyond[chosen["scale_underflow"]]
 
@@ -214,7 +220,8 @@ def shared_scale(
       zero_block, for amax 0: code_00, code_01, one (7F), minus_emax (127 - emax), nan.
       int8_emax, the emax that INT8 counts as having: zero, one.
       scale_overflow, for exponents above 127: clamp (FE), nan, wrap (mod 256).
-      scale_underflow, for exponents below -127: clamp (00), nan, wrap (mod 256), flush (00).
+      scale_underflow, for exponents below -127: clamp (00), nan, wrap (mod 256), flush (00),
+        flush_subnormal (00).
       amax_type: source, float32, bfloat16, float16, to nearest even, if the source is wider. An
         amax that becomes Inf counts as having exponent 128.
     Special values: Inf and NaN give FF.

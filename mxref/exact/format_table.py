@@ -2,7 +2,8 @@
 
 Nothing here is computed from another module of the project: the tables below are read from
 OCP MX v1.0 5.3 and 5.4, OFP8 Rev 1.0 4, IEEE 754-2019 3, the P3109 report (binary8p3,
-binary8p4) and the type lists of ml_dtypes (fnuz, e3m4, IEEE e4m3) and CUDA (ue4m3, ue5m3).
+binary8p4, and unsigned ones) and the type lists of ml_dtypes (fnuz, e3m4, IEEE e4m3) and CUDA
+(ue4m3, ue5m3).
 
 Source: OCP MX v1.0 5.3.1 to 5.3.4 and 5.4.1; OFP8 Rev 1.0 4; IEEE 754-2019 3.4.
 """
@@ -77,6 +78,7 @@ ELEMENTS: Final[Mapping[str, ElementType]] = {
     "int8": ElementType("int8", 8, 6, 0, 0, 0x7F, sign=TWOS_COMPLEMENT),
     "e4m3fnuz": ElementType("e4m3fnuz", 8, 3, 8, 7, 0x7F, sign=MINUS_ZERO_IS_NAN),
     "e5m2fnuz": ElementType("e5m2fnuz", 8, 2, 16, 15, 0x7F, sign=MINUS_ZERO_IS_NAN),
+    "e4m3b11fnuz": ElementType("e4m3b11fnuz", 8, 3, 11, 4, 0x7F, sign=MINUS_ZERO_IS_NAN),
     "e3m4": ElementType("e3m4", 8, 4, 3, 3, 0x6F, 0x70, 0x71),
     "e4m3_ieee": ElementType("e4m3_ieee", 8, 3, 7, 7, 0x77, 0x78, 0x79),
     "e1m2": ElementType("e1m2", 4, 2, 1, 0, 0x7),
@@ -87,6 +89,9 @@ ELEMENTS: Final[Mapping[str, ElementType]] = {
 UNSIGNED_SCALES: Final[Mapping[str, ElementType]] = {
     "ue4m3": ElementType("ue4m3", 7, 3, 7, 8, 0x7E, None, 0x7F, UNSIGNED),
     "ue5m3": ElementType("ue5m3", 8, 3, 15, 16, 0xFE, None, 0xFF, UNSIGNED),
+    "binary8p1uf": ElementType("binary8p1uf", 8, 0, 128, 126, 0xFE, None, 0xFF, UNSIGNED),
+    "binary8p3ue": ElementType("binary8p3ue", 8, 2, 32, 31, 0xFD, 0xFE, 0xFF, UNSIGNED),
+    "binary8p4ue": ElementType("binary8p4ue", 8, 3, 16, 15, 0xFD, 0xFE, 0xFF, UNSIGNED),
 }
 
 FORMATS: Final[Mapping[str, ElementType]] = {**ELEMENTS, **UNSIGNED_SCALES}

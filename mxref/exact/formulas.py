@@ -3,20 +3,24 @@
 M is the largest element, C the largest scale, A the largest magnitude of the tensor and a that of
 the block. Every * and / of a `Float` rounds, so the order of operations is the formula.
 
-Source: torchao 0.18 nvfp4_tensor.py; Transformer Engine core_nvfp4.cuh; cuBLAS, 1D block scaling;
+Source: torchao 0.18 nvfp4_tensor.py; Transformer Engine core_nvfp4.cuh, quantize_4over6_nvfp4.cuh
+and dequantize_nvfp4.cuh; cuBLAS, 1D block scaling;
 compressed-tensors 0.20 quantization/utils/helpers.py and quantization/lifecycle/forward_helpers.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
+from mxref.exact.adders import add
 from mxref.exact.arithmetic import F32, Float, amax, product, quotient, ratio
+from mxref.exact.choice_table import ELEMENT_CHOICES, settle
 from mxref.exact.format_table import ElementType, FloatType, bad, magnitude, read_code
-from mxref.exact.integers import INF, NAN, Number
+from mxref.exact.integers import INF, NAN, Number, compare
 from mxref.exact.patterns import converted
-from mxref.exact.ruler import Ruler, place_ratio, placer
+from mxref.exact.ruler import Ruler, place_ratio, placer, ruler
 
 ONE: Final = Float((0, 1, 0), F32)
 FLOAT32_MAX: Final = Float((0, 2**24 - 1, 104), F32)
@@ -145,6 +149,56 @@ def _te_number(x: Number, scale: Number, t: Float, s: Formats, target: FloatType
     return (Float(scale, F32) * t * (ONE / s.mc) * Float(x, F32)).number
 
 
+# Transformer Engine's 4 over 6: two scales are tried. 256 stands for C, as room for the larger one.
+
+
+def _room(s: Formats) -> Float:
+    """The number 256 * M."""
+    return s.m * Float((0, 1, 8), F32)
+
+
+def _4over6_block(x: Sequence[Float], t: Float | None, s: Formats, *, squared: bool) -> Block:
+    """The block of the scale 1.5 * b where its error is smaller than that of b, else of b.
+
+    b is (a / M) * S with S = 256 * M / A; elements are x * (1 / (scale * (1 / S))). The error of a
+    scale adds |d| or d * d one by one, d being ((element * scale) * A) / (256 * M) - x and the
+    element the nearest one, ties to even, whatever the choices.
+    """
+    encode = ONE
+    if t is not None and not t.is_zero:
+        encode = (_room(s) / t).at_most(FLOAT32_MAX)
+        encode = ONE if encode.is_zero else encode
+    b = Float(amax((v.number for v in x), nan_counts=False), F32) / s.m * encode
+    nearest = placer(ruler(s.element.name, **settle({}, ELEMENT_CHOICES)))
+    tried = []
+    for wanted in (b * Float((0, 3, -1), F32), b):
+        code, scale = s.to_scale(wanted.at_most(s.c))
+        r = (ONE / (scale * (ONE / encode))).at_most(FLOAT32_MAX)
+        error: Number = (0, 0, 0)
+        for v in x:
+            value = Float(read_code(nearest((v * r).number, 0, 0), s.element), F32) * scale
+            if t is not None:
+                value = value * t / _room(s)
+            sign, n, e = v.number
+            d = Float(add(value.number, (1 - sign, n, e)), F32)
+            error = add(error, (d * d).number if squared else (0, *d.number[1:]))
+        tried.append((error, (code, [s.to_element(v * r) for v in x])))
+    (four, block4), (six, block6) = tried
+    return block4 if _is_less(four, six) else block6
+
+
+def _is_less(x: Number, y: Number) -> bool:
+    """Whether one error is below another; no comparison with NaN holds."""
+    if NAN in (x[1], y[1]) or x[1] == INF:
+        return False
+    return y[1] == INF or compare(*x[1:], *y[1:]) < 0
+
+
+def _4over6_number(x: Number, scale: Number, t: Float, s: Formats, target: FloatType) -> Number:
+    """The number ((scale * A) * (1 / (256 * M))) * x."""
+    return (Float(scale, F32) * t * (ONE / _room(s)) * Float(x, F32)).number
+
+
 # cuBLAS as it is documented: the tensor scale S is a divisor, by which x is multiplied first.
 
 
@@ -220,6 +274,12 @@ ARITHMETICS: Final[Mapping[str, Formulas]] = {
     ),
     "torchao": Formulas(_torchao_tensor, _torchao_block, _torchao_number, nan_counts=True),
     "transformer_engine": Formulas(_te_tensor, _te_block, _te_number),
+    "transformer_engine_4over6": Formulas(
+        _te_tensor, partial(_4over6_block, squared=False), _4over6_number
+    ),
+    "transformer_engine_4over6_mse": Formulas(
+        _te_tensor, partial(_4over6_block, squared=True), _4over6_number
+    ),
     "cublas": Formulas(_cublas_tensor, _cublas_block, _cublas_number),
     "compressed_tensors": Formulas(
         _ct_tensor,

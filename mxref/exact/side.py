@@ -57,8 +57,9 @@ def nan_code(sign: int, fmt: ElementType, chosen: Mapping[str, str]) -> int:
     if fmt.sign == MINUS_ZERO_IS_NAN:
         return fmt.sign_weight
     top = fmt.sign_weight - 1
-    top_fraction_bit = 1 << (fmt.mantissa_bits - 1)
-    quiet = top if fmt.infinity is None else fmt.infinity + top_fraction_bit
+    quiet = top
+    if fmt.infinity is not None and fmt.nan != top:  # more than one NaN
+        quiet = fmt.infinity + (1 << (fmt.mantissa_bits - 1))
     codes = {
         "positive": (0, top),
         "signed": (sign, top),

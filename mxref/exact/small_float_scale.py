@@ -63,6 +63,8 @@ def quantize_scaled(
         x / (scale * T), each the exact quotient, rounded once. A scale of 0 makes zeros.
       torchao (factor), transformer_engine (A itself), cublas and compressed_tensors (divisors):
         in float32 step by step; compressed_tensors in f16 or bf16 for such a source.
+      transformer_engine_4over6 and transformer_engine_4over6_mse (A itself, of 256 instead of C):
+        the scale of 1.5 * a / M or of a / M, whichever makes the smaller error.
     choices: those of elements in `encode` with their defaults, without stochastic rounding; by
     default compressed_tensors drops the sign of zeros and makes NaN zero.
     Special values: exact: a block with Inf or NaN gets the NaN scale and codes 0, only its finite
@@ -128,8 +130,9 @@ def dequantize_scaled(
     code: of scale_format and format. target: f16, bf16, f32 or f64.
     arithmetic: exact, element * scale * T, and cublas, element * scale / S, round once, to the
     target. torchao: element * (T * scale). transformer_engine: ((scale * A) * (1 / (M * C))) *
-    element. compressed_tensors: element * (scale / G). These three round every step to float32,
-    and then to the target. Without a tensor scale all give element * scale.
+    element; of 4 over 6 with 256 instead of C. compressed_tensors: element * (scale / G). These
+    round every step to float32, and then to the target. Without a tensor scale all give
+    element * scale.
     Special values: as float arithmetic gives; NaN is the positive quiet NaN.
     Source: see `mxref.exact.formulas`.
 

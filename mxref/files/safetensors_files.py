@@ -67,6 +67,7 @@ _TENSOR_SCALES: Mapping[str, tuple[str, list[int]]] = {
     TensorScaleKind.FACTOR.value: ("_scale_2", []),
     TensorScaleKind.DIVISOR.value: ("_global_scale", [1]),
     TensorScaleKind.AMAX.value: ("_amax", [1]),
+    TensorScaleKind.AMAX_256.value: ("_amax", [1]),
 }
 _LONGEST_HEADER = 100_000_000  # the limit of the package safetensors
 #: Limits of NumPy's arrays, where an axis of length 0 counts as 1.

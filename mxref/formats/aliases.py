@@ -19,6 +19,7 @@ ALIASES: Mapping[str, str] = {
     "float8_e5m2": "e5m2",
     "float8_e4m3fnuz": "e4m3fnuz",
     "float8_e5m2fnuz": "e5m2fnuz",
+    "float8_e4m3b11fnuz": "e4m3b11fnuz",
     "float8_e4m3": "e4m3_ieee",
     "float8_e3m4": "e3m4",
     "float6_e2m3fn": "e2m3",
@@ -52,7 +53,6 @@ _WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64)
 _INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in _WIDTHS} - {"int8"}
 #: Name -> why no format has it.
 REFUSED: Mapping[str, str] = {
-    "float8_e4m3b11fnuz": "its bias of 11 is that of no format here",
     **dict.fromkeys(
         ("float4_e2m1fn_x2", "float4_e2m1_x2"),
         "its items are two codes in a byte: unpack them, and name 'e2m1'",

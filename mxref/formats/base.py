@@ -18,6 +18,7 @@ class Specials(enum.Enum):
     IEEE = "ieee"  #: the all-ones exponent holds infinity (fraction 0) and NaN
     FNUZ = "fnuz"  #: the code that would be -0 is NaN; no infinity
     P3109 = "p3109"  #: the code that would be -0 is NaN; the all-ones magnitude is infinity
+    INF_BELOW_NAN = "inf_below_nan"  #: the all-ones magnitude is NaN, the one below it infinity
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +86,15 @@ class CodeFormat:
         """Code of the largest finite number."""
         if self.specials is Specials.IEEE:
             return self._top - (1 << self.mantissa_bits)
+        if self.specials is Specials.INF_BELOW_NAN:
+            return self._top - 2
         return self._top - (self.specials in (Specials.TOP_CODE_NAN, Specials.P3109))
 
     @property
     def inf_code(self) -> int | None:
         """Code of +infinity, or None."""
-        has_inf = self.specials in (Specials.IEEE, Specials.P3109)
-        return self.max_code + 1 if has_inf else None
+        with_inf = (Specials.IEEE, Specials.P3109, Specials.INF_BELOW_NAN)
+        return self.max_code + 1 if self.specials in with_inf else None
 
     @property
     def nan_code(self) -> int | None:
@@ -143,12 +146,16 @@ class CodeFormat:
     @property
     def max_subnormal(self) -> float | None:
         """Largest subnormal number, or None where the format has none."""
-        return self.value((1 << self.mantissa_bits) - 1) if self.subnormals else None
+        return self.value((1 << self.mantissa_bits) - 1) if self._has_subnormals else None
 
     @property
     def min_subnormal(self) -> float | None:
         """Smallest positive subnormal number, or None where the format has none."""
-        return self.value(1) if self.subnormals else None
+        return self.value(1) if self._has_subnormals else None
+
+    @property
+    def _has_subnormals(self) -> bool:
+        return self.subnormals and self.mantissa_bits > 0
 
     def _exponent(self, magnitude: int) -> int:
         return max((magnitude >> self.mantissa_bits) - self.bias, self.emin)

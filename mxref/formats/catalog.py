@@ -18,15 +18,20 @@ from mxref.formats.base import CodeFormat, Specials
 from mxref.support.text import unknown_name
 
 __all__ = [
+    "BINARY8P1UF",
     "BINARY8P3",
+    "BINARY8P3UE",
     "BINARY8P4",
+    "BINARY8P4UE",
     "BLOCK_FORMATS",
+    "CODE_FORMATS",
     "E1M2",
     "E2M1",
     "E2M3",
     "E3M2",
     "E3M4",
     "E4M3",
+    "E4M3B11FNUZ",
     "E4M3FNUZ",
     "E4M3_IEEE",
     "E5M2",
@@ -35,6 +40,7 @@ __all__ = [
     "ELEMENT_FORMATS",
     "INT8",
     "OTHER_BLOCK_FORMATS",
+    "OTHER_CODE_FORMATS",
     "OTHER_FORMATS",
     "SCALE_FORMATS",
     "UE4M3",
@@ -95,7 +101,7 @@ class ScaleFormat(CodeFormat):
         if self.specials in (Specials.FNUZ, Specials.P3109):
             raise ValueError(
                 f"specials of a scale format must not be {self.specials.value}, which has its NaN "
-                f"in place of -0, got {self.name}: use none, top_code_nan or ieee"
+                f"in place of -0, got {self.name}: use none, top_code_nan, inf_below_nan or ieee"
             )
 
 
@@ -186,6 +192,7 @@ E8M0 = ScaleFormat(
 
 E4M3FNUZ = ElementFormat("e4m3fnuz", 4, 3, 8, Specials.FNUZ, dtype_name="float8_e4m3fnuz")
 E5M2FNUZ = ElementFormat("e5m2fnuz", 5, 2, 16, Specials.FNUZ, dtype_name="float8_e5m2fnuz")
+E4M3B11FNUZ = ElementFormat("e4m3b11fnuz", 4, 3, 11, Specials.FNUZ, dtype_name="float8_e4m3b11fnuz")
 E3M4 = ElementFormat("e3m4", 3, 4, 3, Specials.IEEE, dtype_name="float8_e3m4")
 E4M3_IEEE = ElementFormat("e4m3_ieee", 4, 3, 7, Specials.IEEE, dtype_name="float8_e4m3")
 E1M2 = ElementFormat("e1m2", 1, 2, 1)
@@ -193,6 +200,9 @@ BINARY8P3 = ElementFormat("binary8p3", 5, 2, 16, Specials.P3109)
 BINARY8P4 = ElementFormat("binary8p4", 4, 3, 8, Specials.P3109)
 UE4M3 = ScaleFormat("ue4m3", 4, 3, 7, Specials.TOP_CODE_NAN)
 UE5M3 = ScaleFormat("ue5m3", 5, 3, 15, Specials.TOP_CODE_NAN)
+BINARY8P1UF = ScaleFormat("binary8p1uf", 8, 0, 128, Specials.TOP_CODE_NAN)
+BINARY8P3UE = ScaleFormat("binary8p3ue", 6, 2, 32, Specials.INF_BELOW_NAN)
+BINARY8P4UE = ScaleFormat("binary8p4ue", 5, 3, 16, Specials.INF_BELOW_NAN)
 
 #: The element formats of the standard by name, in its order.
 ELEMENT_FORMATS: Mapping[str, ElementFormat] = {
@@ -200,10 +210,21 @@ ELEMENT_FORMATS: Mapping[str, ElementFormat] = {
 }
 #: Element formats of other standards and vendors. Source: SPEC_NOTES, Formats.
 OTHER_FORMATS: Mapping[str, ElementFormat] = {
-    f.name: f for f in (E4M3FNUZ, E5M2FNUZ, E3M4, E4M3_IEEE, E1M2, BINARY8P3, BINARY8P4)
+    f.name: f
+    for f in (E4M3FNUZ, E5M2FNUZ, E4M3B11FNUZ, E3M4, E4M3_IEEE, E1M2, BINARY8P3, BINARY8P4)
 }
 #: Scale formats by name.
-SCALE_FORMATS: Mapping[str, ScaleFormat] = {f.name: f for f in (E8M0, UE4M3, UE5M3)}
+SCALE_FORMATS: Mapping[str, ScaleFormat] = {
+    f.name: f for f in (E8M0, UE4M3, UE5M3, BINARY8P1UF, BINARY8P3UE, BINARY8P4UE)
+}
+#: Formats beside those of the standard that `encode` and `decode` take. A target is asked them
+#: only where it names them.
+OTHER_CODE_FORMATS: Mapping[str, CodeFormat] = {
+    **OTHER_FORMATS,
+    **{name: fmt for name, fmt in SCALE_FORMATS.items() if fmt.subnormals},
+}
+#: All formats that `encode` and `decode` take.
+CODE_FORMATS: Mapping[str, CodeFormat] = {**ELEMENT_FORMATS, **OTHER_CODE_FORMATS}
 #: The six concrete MX formats by name. Source: OCP MX v1.0 Table 1.
 BLOCK_FORMATS: Mapping[str, BlockFormat] = {
     name: BlockFormat(name, element, E8M0, 32)

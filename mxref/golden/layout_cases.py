@@ -13,6 +13,7 @@ from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, ElementFormat
 from mxref.golden.entries import CaseInput, cases_of
+from mxref.golden.infinity_blocks import infinity_blocks
 from mxref.golden.lane_blocks import lane_blocks
 from mxref.golden.rounding_blocks import rounding_blocks
 from mxref.policy.choices import FP4Packing, FP6Packing
@@ -268,6 +269,11 @@ def _tensors(name: str, layout: FloatLayout) -> Iterator[tuple[str, int, int, in
             along = (5, 39, 33)[row]
             values[row * 40 + along if axis else along * 3 + row] = special
         yield f"specials_{rows}x{wide}_axis_{axis}", rows, wide, axis, values
+    infinite = [block for _, block in infinity_blocks(fmt, layout)][1:-1:2]
+    count = len(infinite)
+    yield f"infinities_{count}x32_axis_1", count, 32, 1, [bits for row in infinite for bits in row]
+    turned = [bits for row in zip(*infinite, strict=True) for bits in row]
+    yield f"infinities_32x{count}_axis_0", 32, count, 0, turned
 
 
 def _hashed(rows: int, columns: int, layout: FloatLayout) -> list[int]:

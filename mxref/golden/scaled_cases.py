@@ -97,7 +97,28 @@ def _blocks(layout: FloatLayout) -> Iterator[Block]:
             flags = ("near_tie" if step else "tie", *_scale_flags(code))
             yield f"{side}_ties_under_{code:02x}", block, flags
     yield from _under_one(layout)
+    yield from _infinite(None, layout)
     yield from _lanes(None, layout)
+
+
+def _infinite(tensor: int | None, layout: FloatLayout) -> Iterator[Block]:
+    """Infinities beside numbers, midpoints and their neighbours under the largest scale."""
+    inf, minus = layout.inf_bits, layout.inf_bits | layout.sign_bit
+    n, exponent = _scale(UE4M3.max_code)
+    for phase, (name, lanes) in enumerate(
+        (
+            ("first", {0: inf}),
+            ("last", {_SIZE - 1: minus}),
+            ("several", {3: minus, 8: inf, 14: minus}),
+            ("alone", dict.fromkeys(range(_SIZE), inf)),
+        )
+    ):
+        ties = [_product(n * tie, exponent - 2, tensor, layout) for tie in (*_TIES, 2, 8, 12)]
+        near = [tie + step for tie in ties for step in (0, -1, 1)][phase % 2 :: 2]
+        signed = [bits | layout.sign_bit * ((i + phase) % 2) for i, bits in enumerate(near)]
+        signed += [pattern(1, layout.bias, layout), layout.sign_bit]
+        block = [lanes.get(lane, signed[lane]) for lane in range(_SIZE)]
+        yield f"inf_7e_{name}", block, ("inf",)
 
 
 def _under_one(layout: FloatLayout) -> Iterator[Block]:
@@ -203,6 +224,7 @@ def _under(tensor: int) -> Iterator[Block]:
         negative_zeros = [F32.sign_bit, 0] * (_SIZE // 2 - 1)
         yield "mixed_zeros", [pattern(6, 0, F32), *negative_zeros, F32.sign_bit], ()
     if tensor == _LANES_UNDER:
+        yield from _infinite(tensor, F32)
         yield from _lanes(tensor, F32)
 
 

@@ -15,6 +15,7 @@ from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, ElementF
 from mxref.golden import models
 from mxref.golden.designed_blocks import designed_blocks
 from mxref.golden.entries import CaseInput, cases_of
+from mxref.golden.infinity_blocks import infinity_blocks
 from mxref.golden.integer_cases import integer_tasks
 from mxref.golden.lane_blocks import lane_blocks
 from mxref.golden.layout_cases import layout_tasks
@@ -105,10 +106,10 @@ def _quantize(block: str, layout: FloatLayout) -> VectorFile:
 
 def _blocks(block: str, layout: FloatLayout) -> Iterator[CaseInput]:
     fmt = BLOCK_FORMATS[block].element
-    makers = {"M9": designed_blocks, "M16": rounding_blocks}
+    makers = [("M9", designed_blocks), ("M9", infinity_blocks), ("M16", rounding_blocks)]
     if layout.name in ("f32", "bf16"):  # of the others a family of level 2
-        makers["M17"] = lane_blocks
-    for model, blocks in makers.items():
+        makers.append(("M17", lane_blocks))
+    for model, blocks in makers:
         for name, inputs in blocks(fmt, layout):
             is_alone = re.fullmatch("largest_[0-9]+|lane_[0-9]+_(plus|minus)", name)
             yield CaseInput(name, tuple(inputs), model, ("position",) if is_alone else ())

@@ -92,6 +92,11 @@ def _scale_range_of_float16() -> bool:
     return int(codes.min()) > 0 and int(codes.max()) < 0xFE
 
 
+def _float16_vanishes_under_fe() -> bool:
+    """Float16 ends below 2**16, half the smallest number of every format times 2**127 is above."""
+    return min(fmt.emin - fmt.mantissa_bits for fmt in ELEMENT_FORMATS.values()) - 1 + 127 > 16
+
+
 _LOG2 = "The {0} below 2**k has a logarithm that is more than half a unit of {1} below k."
 
 EQUIVALENT: tuple[Equivalent, ...] = (
@@ -123,6 +128,12 @@ EQUIVALENT: tuple[Equivalent, ...] = (
         floats=("f16",),
         proof="A subnormal float16 is below 2**-14, and half the smallest number is at least "
         "2**-10.",
+    ),
+    Equivalent(
+        "C22aq",
+        floats=("f16",),
+        proof="Under the scale 2**127 every finite float16 is below half the smallest number.",
+        check=_float16_vanishes_under_fe,
     ),
     Equivalent(
         "C13",

@@ -6,6 +6,7 @@ from mxref.mutants.affine_mutants import AFFINE
 from mxref.mutants.block_mutants import QUANTIZERS
 from mxref.mutants.decode_mutants import DECODERS
 from mxref.mutants.encode_scale_mutants import E8M0_ENCODERS
+from mxref.mutants.infinity_mutants import INFINITIES
 from mxref.mutants.integer_mutants import INTEGER_OPERATIONS
 from mxref.mutants.lane_mutants import LANES
 from mxref.mutants.layout_mutants import PLACES
@@ -43,6 +44,7 @@ _TABLES: tuple[Mutants, ...] = (
     SCALES,
     E8M0_ENCODERS,
     QUANTIZERS,
+    INFINITIES,
     DECODERS,
     PRODUCTS,
     SCALED,

@@ -49,6 +49,8 @@ class Mutant:
         policy: the policy that it tries to follow.
         waiting: what the vectors lack to judge it; empty if nothing.
         lifted_from: the id of the mutant of `encode` that is its element step; empty if none is.
+        spoil: its bug alone, which changes right blocks whatever their policy is, in place
+            (`mxref.mutants.infinity_mutants.InfiniteBlocks`); None if it has no such form.
     """
 
     id: str
@@ -63,6 +65,7 @@ class Mutant:
     policy: str = "ocp"
     waiting: str = ""
     lifted_from: str = ""
+    spoil: Callable[[Any], None] | None = None
 
     @property
     def group(self) -> str:
@@ -103,9 +106,11 @@ def wrong(
     seen: tuple[str, ...] = (),
     policy: str = "ocp",
     waiting: str = "",
+    spoil: Callable[[Any], None] | None = None,
 ) -> Mutant:
     """A mutant whose id, name and text `named` takes from its heading."""
-    return Mutant("", "", "", op, run, formats, floats, model, seen, policy, waiting)
+    own = Mutant("", "", "", op, run, formats, floats, model, seen, policy, waiting)
+    return replace(own, spoil=spoil)
 
 
 def moved(heading: str, letter: str = "q", place: str = "blocks") -> str:

@@ -48,6 +48,8 @@ def _encode(parts: Parts, chosen: ScalePolicy) -> I64:
     code = np.where(parts.is_nan, NAN, code)
     if chosen.scale_of_negative is c.ScaleOfNegative.CODE_00:
         code = np.where(parts.negative, 0, code)
+    elif chosen.scale_of_negative is c.ScaleOfNegative.CODE_00_IF_FINITE:
+        code = np.where(parts.negative & ~parts.is_nan, np.where(parts.is_inf, NAN, 0), code)
     elif chosen.scale_of_negative is c.ScaleOfNegative.NAN:
         code = np.where(parts.negative & (parts.significand != 0), NAN, code)
     return code

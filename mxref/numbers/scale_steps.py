@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import F64, I64, Bits, Bool, FloatLayout, Parts, floor_log2, split
+from mxref.bits.floats import F32, F64, I64, Bits, Bool, FloatLayout, Parts, floor_log2, split
 from mxref.formats.catalog import E8M0, ElementFormat
 from mxref.numbers.e8m0 import NAN, within
 from mxref.numbers.quirks import quirk_exponents
@@ -87,8 +87,15 @@ def scale_codes(
     return ScaleCodes(
         codes=code,
         is_nan=(code == NAN) & ~wrapped,
-        flushed=low & (policy.scale_underflow is ScaleUnderflow.FLUSH),
+        flushed=_flushed(low, parts, policy.scale_underflow) & ~is_zero,
     )
+
+
+def _flushed(low: Bool, parts: Parts, underflow: ScaleUnderflow) -> Bool:
+    """Where every element becomes a zero: by the scale, or by an amax below 2**-126."""
+    if underflow is ScaleUnderflow.FLUSH_SUBNORMAL:
+        return ~parts.is_inf & (floor_log2(parts.significand) + parts.exponent < F32.emin)
+    return low & (underflow is ScaleUnderflow.FLUSH)
 
 
 def _exponents(parts: Parts, binade: int, too_large: int) -> I64:

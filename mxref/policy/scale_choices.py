@@ -78,6 +78,8 @@ class ScaleUnderflow(Choice):
     NAN = "nan", SILENT  #: code FF
     WRAP = "wrap", CONTRADICTS  #: the exponent modulo 256
     FLUSH = "flush", SILENT  #: code 00, and every element a zero
+    #: code 00; every element of a block whose amax is below 2**-126 is a zero
+    FLUSH_SUBNORMAL = "flush_subnormal", SILENT
 
 
 class AmaxType(Choice):
@@ -111,11 +113,14 @@ class Scaling(Choice):
 
 
 class ScaleArithmetic(Choice):
-    """The arithmetic of scales that are no powers of two. Source: SPEC_NOTES N41."""
+    """The arithmetic of scales that are no powers of two. Source: SPEC_NOTES N41, N45."""
 
     EXACT = "exact", SILENT  #: quotients and products exact, each rounded once
     TORCHAO = "torchao", SILENT
     TRANSFORMER_ENGINE = "transformer_engine", SILENT
+    #: of the scales amax / 6 and amax / 4 the one whose block has the smaller absolute error
+    TRANSFORMER_ENGINE_4OVER6 = "transformer_engine_4over6", SILENT
+    TRANSFORMER_ENGINE_4OVER6_MSE = "transformer_engine_4over6_mse", SILENT  #: the squared error
     CUBLAS = "cublas", SILENT
     COMPRESSED_TENSORS = "compressed_tensors", SILENT
 
@@ -133,6 +138,7 @@ class ScaleOfNegative(Choice):
     MAGNITUDE = "magnitude", SILENT  #: that of the number without its sign
     NAN = "nan", SILENT
     CODE_00 = "code_00", SILENT  #: for every pattern with the sign bit set
+    CODE_00_IF_FINITE = "code_00_if_finite", SILENT  #: the same, but FF for -Inf and -NaN
 
 
 class ScaleOfInf(Choice):

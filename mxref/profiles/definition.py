@@ -13,6 +13,7 @@ from mxref.bits.floats import I64, U8, Bits, FloatLayout, Floats, bits_of, float
 from mxref.blocks.container import Blocks
 from mxref.blocks.dequantization import dequantize, read_by
 from mxref.blocks.quantization import quantize, quantize_by
+from mxref.blocks.shapes import format_and_policy
 from mxref.blocks.tiles import Axis
 from mxref.formats.catalog import E8M0, BlockFormat, ElementFormat
 from mxref.numbers.codes import codes_of
@@ -159,14 +160,16 @@ class Profile:
         block_format: str | BlockFormat,
         *,
         axis: Axis = -1,
+        block_size: int | tuple[int, ...] | None = None,
         out: tuple[U8, U8] | None = None,
     ) -> Blocks:
         """Blocks of a tensor, as `mxref.quantize` gives them; see `encode`.
 
+        With `block_size` blocks have that size, by the same rules.
         A stage sees whole blocks, so that the memory of a profile with stages grows with the block.
         """
-        fmt = formats.block_format(block_format)
-        self._refuse("quantize", fmt.name)
+        fmt, _ = format_and_policy(block_format, block_size, self.policy, {})
+        self._refuse("quantize", formats.block_format(block_format).name)
         array = self._own(values)
         if not {*self.replaced} - {"decode", "pack", "e8m0"}:
             return quantize(array, fmt, self.policy, axis=axis, out=out)

@@ -1,7 +1,8 @@
-"""Transformer Engine, MXFP8: blocks of 32 along rows or columns. cuBLAS documents the same rule.
+"""Transformer Engine: MXFP8, whose rule cuBLAS documents, too, and NVFP4 by 4 over 6.
 
 Source: NVIDIA/TransformerEngine 0b21a82d, common/cast/mxfp8/quantize_mxfp8.cuh and
-dequantize_mxfp8.cuh, common/util/ptx.cuh and ptx_arch_spec.cuh.
+dequantize_mxfp8.cuh, common/util/ptx.cuh and ptx_arch_spec.cuh; d0067d0d,
+common/cast/nvfp4/quantize_4over6_nvfp4.cuh and dequantize_nvfp4.cuh, common/recipe/__init__.py.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from mxref.profiles.stages import Rows, Stages
 __all__ = ["PROFILES"]
 
 _BLOCKS = ("mxfp8_e5m2", "mxfp8_e4m3")
+_FLOATS = ("f32", "f16", "bf16")
 
 
 def largest_number(rows: Rows) -> F64Array:
@@ -37,7 +39,16 @@ PROFILES = (
             "quantize": _BLOCKS,
             "dequantize": _BLOCKS,
         },
-        floats=("f32", "f16", "bf16"),
+        floats=_FLOATS,
         stages=Stages(amax=largest_number),
+    ),
+    Profile(
+        "transformer_engine_nvfp4_4over6",
+        Policy.parse("ocp+scale_arithmetic=transformer_engine_4over6"),
+        "NVIDIA/TransformerEngine, transformer_engine/common/cast/nvfp4/quantize_4over6_nvfp4.cuh",
+        "2.20.0 in development (d0067d0d)",
+        checked="its reference in PyTorch, custom_recipes/reference_nvfp4.py, but for zeros' signs",
+        formats={"quantize": ("nvfp4",), "dequantize": ("nvfp4",)},
+        floats=_FLOATS,
     ),
 )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mxref.bits import simplicity
 from mxref.bits.floats import U8, FloatLayout, compose, split
 from mxref.cases.grid import pattern
-from mxref.formats.catalog import E8M0, BlockFormat, block_format, element_format, scale_format
+from mxref.formats.catalog import E8M0, BlockFormat, block_format, code_format, scale_format
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 from mxref.strategies.for_floats import (
@@ -45,7 +45,7 @@ def codes(format: str) -> st.SearchStrategy[int]:
     >>> find(codes("e2m1"), lambda code: code > 8, settings=quiet)
     9
     """
-    return st.integers(0, element_format(format).code_count - 1)
+    return st.integers(0, code_format(format).code_count - 1)
 
 
 def scale_codes(format: str = "e8m0") -> st.SearchStrategy[int]:

@@ -13,7 +13,7 @@ from mxref.bits import simplicity
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.grid import grid
 from mxref.cases.steps import changes
-from mxref.formats.catalog import E8M0, element_format
+from mxref.formats.catalog import E8M0, code_format, element_format
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 from mxref.support.text import unknown_name
@@ -172,7 +172,7 @@ def threshold_patterns(format: str, float: str, policy: str | Policy) -> list[in
     if chosen.element.rounding.stochastic:
         got = chosen.element.rounding.value
         raise ValueError(f"policy must have a deterministic rounding, got {got}")
-    fmt = element_format(format)
+    fmt = code_format(format)
     numbers, middles = grid(fmt, layout)
     points = [bits | sign for bits in (*numbers, *middles) for sign in (0, layout.sign_bit)]
     return around((*points, *changes("encode", fmt.name, float, chosen)), layout)

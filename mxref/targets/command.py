@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mxref.cases.records import VectorFile, names_of
 from mxref.cases.splitmix import splitmix64
 from mxref.cases.words import INTEGER_OPERATIONS
+from mxref.formats.catalog import OTHER_CODE_FORMATS
 from mxref.policy.policy import Policy
 from mxref.support.text import one_line
 from mxref.targets.calls import Answers, without_cases
@@ -32,12 +33,14 @@ from mxref.targets.lines import (
 )
 from mxref.targets.process import Running, SilenceError
 from mxref.targets.results import ResultsTarget, by_file
-from mxref.targets.target import TargetError
+from mxref.targets.target import CLAIMS, TargetError
 
 __all__ = ["CommandTarget", "command_results", "easy_inputs"]
 
 #: Seconds that a program has to end by itself once its input is closed.
 _GRACE = 1.0
+#: The formats of a program that claims none.
+_UNCLAIMED = tuple(name for name in CLAIMS["FORMATS"] if name not in OTHER_CODE_FORMATS)
 
 
 class CommandTarget:
@@ -71,7 +74,7 @@ class CommandTarget:
         self._answered = False  # whether there ever was an answer
         self._failed = ""  # why the last run has ended
         self._running: Running | None = None
-        self._reader = AnswerReader(command)
+        self._reader = AnswerReader(command, Claims(formats=_UNCLAIMED))
         self._asked = 0
         self._covered: dict[tuple[str, str, str], bool] = {}
 
@@ -110,6 +113,10 @@ class CommandTarget:
     def covers(self, op: str, format: str, float: str) -> bool:
         """Whether it answers an easy question about this operation, format and float type."""
         key = (op, format, float)
+        if format in OTHER_CODE_FORMATS and not self._covered:
+            self.covers("encode", "e4m3", "f32")  # to learn its claims
+        if format in OTHER_CODE_FORMATS and format not in self.claims.formats:
+            return False
         if key not in self._covered:
             file = without_cases(*key)
             (answer,) = self.answers(self._numbered(file, np.array([easy_inputs(*key)], np.uint64)))

@@ -71,7 +71,8 @@ bounds of float32 sums.
 
 Half of the tensors are not contiguous in memory. Blocks of NVFP4 have 16 elements: ``fp4_ue4m3`` is
 asked as the MX formats are, and of ``nvfp4`` the float32 scale of the tensor is the last argument.
-Both are asked for only where ``FORMATS`` names them.
+Both are asked for only where ``FORMATS`` names them, and so are ``encode`` and ``decode`` of the
+formats that MX has not, such as ``e4m3fnuz``.
 
 ``FILE.py:NAME`` and ``package.module:NAME`` name an attribute that has the functions and claims: an
 object, a class or a namespace, so that one file may have several targets.
@@ -107,7 +108,7 @@ from mxref.formats.catalog import (
     E8M0,
     ELEMENT_FORMATS,
     OTHER_BLOCK_FORMATS,
-    SCALE_FORMATS,
+    OTHER_CODE_FORMATS,
 )
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
@@ -130,10 +131,10 @@ __all__ = [
 ]
 
 _INTEGERS = {name: op for op, names in integer_words.FORMATS.items() for name in names}
-_FORMATS = {**_INTEGERS, **ELEMENT_FORMATS, **SCALE_FORMATS, **BLOCK_FORMATS}
+_FORMATS = {**_INTEGERS, **ELEMENT_FORMATS, E8M0.name: E8M0, **BLOCK_FORMATS}
 #: What a target may claim, formats beside those of the standard included.
 CLAIMS: Mapping[str, Mapping[str, object]] = {
-    "FORMATS": {**_FORMATS, **OTHER_BLOCK_FORMATS},
+    "FORMATS": {**_FORMATS, **OTHER_CODE_FORMATS, **OTHER_BLOCK_FORMATS},
     "FLOATS": LAYOUTS,
 }
 

@@ -27,10 +27,14 @@ from mxref.formats.catalog import (
     ScaleFormat,
 )
 
-ARITHMETICS = ("exact", "torchao", "transformer_engine", "cublas", "compressed_tensors")
+FOUR_OVER_SIX = ("transformer_engine_4over6", "transformer_engine_4over6_mse")
+ARITHMETICS = (
+    *("exact", "torchao", "transformer_engine", *FOUR_OVER_SIX, "cublas", "compressed_tensors"),
+)
 KINDS = {
     "torchao": "factor",
     "transformer_engine": "amax",
+    **dict.fromkeys(FOUR_OVER_SIX, "amax_256"),
     "cublas": "divisor",
     "compressed_tensors": "divisor",
 }

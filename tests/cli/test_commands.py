@@ -266,8 +266,12 @@ PROPERTIES: dict[str, tuple[Any, ...]] = {
     "e8m0": (8, 127, 127, 2**127, 2**-127, None, None, "-", "ff"),
     "ue4m3": (7, 7, 8, 448, 2**-6, 0.875 * 2**-6, 2**-9, "-", "7f"),
     "ue5m3": (8, 15, 16, 114688, 2**-14, 0.875 * 2**-14, 2**-17, "-", "ff"),
+    "binary8p1uf": (8, 128, 126, 2**126, 2**-127, None, None, "-", "ff"),
+    "binary8p3ue": (8, 32, 31, 1.25 * 2**31, 2**-31, 0.75 * 2**-31, 2**-33, "fe", "ff"),
+    "binary8p4ue": (8, 16, 15, 53248, 2**-15, 0.875 * 2**-15, 2**-18, "fe", "ff"),
     "e4m3fnuz": (8, 8, 7, 240, 2**-7, 0.875 * 2**-7, 2**-10, "-", "80"),
     "e5m2fnuz": (8, 16, 15, 57344, 2**-15, 0.75 * 2**-15, 2**-17, "-", "80"),
+    "e4m3b11fnuz": (8, 11, 4, 30, 2**-10, 0.875 * 2**-10, 2**-13, "-", "80"),
     "e3m4": (8, 3, 3, 15.5, 0.25, 15 * 2**-6, 2**-6, "70 f0", "71-7f f1-ff"),
     "e4m3_ieee": (8, 7, 7, 240, 2**-6, 0.875 * 2**-6, 2**-9, "78 f8", "79-7f f9-ff"),
     "e1m2": (4, 1, 0, 1.75, 1, 0.75, 0.25, "-", "-"),
@@ -335,7 +339,7 @@ def test_formats_as_json(call: Call) -> None:
         assert tuple(row[key] for key in keys) == want
 
 
-UNSIGNED = ("e8m0", "ue4m3", "ue5m3")
+UNSIGNED = ("e8m0", "ue4m3", "ue5m3", "binary8p1uf", "binary8p3ue", "binary8p4ue")
 #: Codes of NaN and infinity. Source: as of the properties.
 NAN_CODES: dict[str, set[int]] = {
     "e5m2": {0x7D, 0x7E, 0x7F, 0xFD, 0xFE, 0xFF},
@@ -343,8 +347,12 @@ NAN_CODES: dict[str, set[int]] = {
     "e8m0": {0xFF},
     "ue4m3": {0x7F},
     "ue5m3": {0xFF},
+    "binary8p1uf": {0xFF},
+    "binary8p3ue": {0xFF},
+    "binary8p4ue": {0xFF},
     "e4m3fnuz": {0x80},
     "e5m2fnuz": {0x80},
+    "e4m3b11fnuz": {0x80},
     "e3m4": {*range(0x71, 0x80), *range(0xF1, 0x100)},
     "e4m3_ieee": {*range(0x79, 0x80), *range(0xF9, 0x100)},
     "binary8p3": {0x80},
@@ -356,6 +364,8 @@ INF_CODES = {
     "e4m3_ieee": {0x78: "inf", 0xF8: "-inf"},
     "binary8p3": {0x7F: "inf", 0xFF: "-inf"},
     "binary8p4": {0x7F: "inf", 0xFF: "-inf"},
+    "binary8p3ue": {0xFE: "inf"},
+    "binary8p4ue": {0xFE: "inf"},
 }
 
 
@@ -366,7 +376,9 @@ def value_of(code: int, name: str) -> float:
     bits, bias = PROPERTIES[name][:2]
     fraction = {"e5m2": 2, "e3m2": 2, "e2m1": 1, "e8m0": 0, "e3m4": 4, "e1m2": 2}.get(name)
     if fraction is None:
-        fraction = 2 if name in ("e5m2fnuz", "binary8p3") else 3
+        fraction = 2 if name in ("e5m2fnuz", "binary8p3", "binary8p3ue") else 3
+    if name == "binary8p1uf":
+        fraction = 0
     negative = name not in UNSIGNED and code >> (bits - 1)
     field, rest = divmod(code % (1 << (bits - 1)) if negative else code, 1 << fraction)
     if field or name == "e8m0":

@@ -30,6 +30,8 @@ OTHERS = {
         "fuse_quantized_ops.py",
         "llama.cpp",
         "nvfp4_tensor.py",
+        "quantize_4over6_nvfp4.cuh",
+        "reference_nvfp4.py",
     },
     "docs/architecture.md": {
         "cli/NAME_verb.py",

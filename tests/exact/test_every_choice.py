@@ -47,6 +47,7 @@ def f64(number: float) -> int:
 SHAPES: dict[str, tuple[int, int, int, int, int, set[int], set[int], str]] = {
     "e4m3fnuz": (8, 1, 4, 3, 8, {0x80}, set(), "240"),
     "e5m2fnuz": (8, 1, 5, 2, 16, {0x80}, set(), "57344"),
+    "e4m3b11fnuz": (8, 1, 4, 3, 11, {0x80}, set(), "30"),
     "e3m4": (8, 1, 3, 4, 3, {*range(0x71, 0x80), *range(0xF1, 0x100)}, {0x70, 0xF0}, "31/2"),
     "e4m3_ieee": (8, 1, 4, 3, 7, {*range(0x79, 0x80), *range(0xF9, 0x100)}, {0x78, 0xF8}, "240"),
     "e1m2": (4, 1, 1, 2, 1, set(), set(), "7/4"),
@@ -54,6 +55,9 @@ SHAPES: dict[str, tuple[int, int, int, int, int, set[int], set[int], str]] = {
     "binary8p4": (8, 1, 4, 3, 8, {0x80}, {0x7F, 0xFF}, "224"),
     "ue4m3": (7, 0, 4, 3, 7, {0x7F}, set(), "448"),
     "ue5m3": (8, 0, 5, 3, 15, {0xFF}, set(), "114688"),
+    "binary8p1uf": (8, 0, 8, 0, 128, {0xFF}, set(), str(2**126)),
+    "binary8p3ue": (8, 0, 6, 2, 32, {0xFF}, {0xFE}, str(5 * 2**29)),
+    "binary8p4ue": (8, 0, 5, 3, 16, {0xFF}, {0xFE}, "53248"),
 }
 
 
@@ -81,7 +85,7 @@ def test_every_code_of_the_further_formats(format: str) -> None:
         if code in nans | infinities:
             with pytest.raises(ValueError, match="finite"):
                 value(code, format)
-            sign = 2**63 * (code in infinities and code >> 7)
+            sign = 2**63 * (signs and code in infinities and code >> 7)
             special = 0x7FF8000000000000 if code in nans else 0x7FF0000000000000
             assert decode(code, format, "f64") == special + sign
         else:
@@ -98,8 +102,8 @@ def test_every_code_of_the_further_formats(format: str) -> None:
 
 @pytest.mark.parametrize("format", SHAPES)
 def test_decode_then_encode_of_the_further_formats(format: str) -> None:
-    bits, signs, *_, nans, _, _ = SHAPES[format]
-    top_nan = {"e3m4": 0x7F, "e4m3_ieee": 0x7F, "ue4m3": 0x7F, "ue5m3": 0xFF}.get(format, 0x80)
+    bits, signs, *_, nans, infinities, _ = SHAPES[format]
+    top_nan = {"e3m4": 0x7F, "e4m3_ieee": 0x7F}.get(format, 0x80 if signs else 2**bits - 1)
     for code in range(2**bits):
         back = encode(decode(code, format, "f64"), "f64", format, "to_odd", "nonsaturating")
         assert back == (top_nan if code in nans else code)
@@ -107,7 +111,8 @@ def test_decode_then_encode_of_the_further_formats(format: str) -> None:
         assert direct == back
         if not signs and code not in nans:
             minus = decode(code, format, "f64") + 2**63
-            assert encode(minus, "f64", format, "toward_negative") == code
+            kept = encode(minus, "f64", format, "toward_negative", "propagate")
+            assert kept == code, code in infinities
 
 
 @pytest.mark.parametrize("format", SHAPES)
@@ -795,6 +800,7 @@ def test_double_rounding_of_published_flavours() -> None:
         ("magnitude", [0, 127, 254, 255, 0]),
         ("nan", [0, 255, 255, 255, 255]),
         ("code_00", [0, 0, 0, 0, 0]),
+        ("code_00_if_finite", [0, 0, 255, 255, 0]),
     ],
 )
 def test_scale_of_negative(member: str, expected: list[int]) -> None:
@@ -809,7 +815,7 @@ def test_scale_of_negative(member: str, expected: list[int]) -> None:
         0,
     ]
     zero = encode_scale(0x80000000, "f32", scale_of_zero="nan", scale_of_negative=member)
-    assert zero == (0 if member == "code_00" else 255)
+    assert zero == (0 if member.startswith("code_00") else 255)
 
 
 @pytest.mark.parametrize(
@@ -913,6 +919,7 @@ def test_scale_underflow_of_the_elements() -> None:
         "nan": (0xFF, [0x0, 0x0, 0x0]),
         "wrap": (0xFE, [0x0, 0x8, 0x8]),
         "flush": (0x00, [0x0, 0x8, 0x8]),
+        "flush_subnormal": (0x00, [0x0, 0x8, 0x8]),
     }
     for member, want in expected.items():
         assert quantize(block, "f32", "e2m1", scale_underflow=member) == want
@@ -924,6 +931,22 @@ def test_scale_underflow_of_the_elements() -> None:
     # 2**-127 itself is no underflow, and neither is a block of zeros.
     assert quantize([f32(2.0**-125)], "f32", "e2m1", scale_underflow="flush") == (0, [0x6])
     assert quantize([0], "f32", "e2m1", scale_underflow="nan") == (0, [0])
+
+
+def test_blocks_of_subnormals_are_flushed_by_amax_not_by_scale() -> None:
+    """As microxcaling's flush_fp32_subnorms: the scale stays that of the amax."""
+    flush = {"scale_underflow": "flush_subnormal"}
+    least = f32(2.0**-126)  # its scale underflows in all formats but INT8
+    assert quantize([least, 1], "f32", "e2m1", **flush) == (0, [0x4, 0x0])
+    assert quantize([least], "f32", "e2m1", scale_underflow="flush") == (0, [0x0])
+    assert quantize([least - 1, 0x80000001], "f32", "e2m1", **flush) == (0, [0x0, 0x8])
+    assert quantize([least - 1], "f32", "int8", **flush) == (0, [0x00])  # 2**-127 holds it
+    assert quantize([least - 1], "f32", "int8", rule="ceil", **flush) == (1, [0x00])
+    assert quantize([f64(2.0**-126)], "f64", "e5m2", **flush) == (0, [0x40])
+    assert quantize([f64(2.0**-126) - 1], "f64", "e5m2", **flush) == (0, [0x00])
+    assert quantize([1], "f16", "e4m3", **flush) == (95, [0x78])  # 2**-24 is normal in float32
+    assert shared_scale(least - 1, "f32", "int8", "ceil", **flush) == 1
+    assert quantize([0], "f32", "e2m1", zero_block="one", **flush) == (127, [0x0])
 
 
 def test_flushed_elements_are_zeros_for_zero_sign() -> None:

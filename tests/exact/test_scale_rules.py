@@ -120,6 +120,7 @@ def test_the_table_of_formats() -> None:
         "int8": (8, 6, 0, 0),
         "e4m3fnuz": (8, 3, 8, 7),
         "e5m2fnuz": (8, 2, 16, 15),
+        "e4m3b11fnuz": (8, 3, 11, 4),
         "e3m4": (8, 4, 3, 3),
         "e4m3_ieee": (8, 3, 7, 7),
         "e1m2": (4, 2, 1, 0),
@@ -127,6 +128,9 @@ def test_the_table_of_formats() -> None:
         "binary8p4": (8, 3, 8, 7),
         "ue4m3": (7, 3, 7, 8),
         "ue5m3": (8, 3, 15, 16),
+        "binary8p1uf": (8, 0, 128, 126),
+        "binary8p3ue": (8, 2, 32, 31),
+        "binary8p4ue": (8, 3, 16, 15),
     }
     found = {f.name: (f.bits, f.mantissa_bits, f.bias, f.emax) for f in FORMATS.values()}
     assert found == want

@@ -9,6 +9,7 @@ import random
 import struct
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from itertools import product as pairs
 
@@ -20,7 +21,10 @@ from mxref.exact.format_table import FLOATS
 from mxref.exact.patterns import float_reader, write_float
 from mxref.exact.small_float_scale import dequantize_scaled, quantize_scaled
 
-ARITHMETICS = ("exact", "torchao", "transformer_engine", "cublas", "compressed_tensors")
+FOUR_OVER_SIX = ("transformer_engine_4over6", "transformer_engine_4over6_mse")
+ARITHMETICS = (
+    *("exact", "torchao", "transformer_engine", *FOUR_OVER_SIX, "cublas", "compressed_tensors"),
+)
 E2M1 = [Fraction(n, 2) for n in (0, 1, 2, 3, 4, 6, 8, 12)]
 INF, NAN = 0x7F800000, 0x7FC00000
 
@@ -257,6 +261,32 @@ def numpy_te(x: np.ndarray, t: np.float32 | None) -> tuple[int, list[np.float32]
     return s, list(x * e)
 
 
+def numpy_4over6(
+    x: np.ndarray, t: np.float32 | None, *, squared: bool
+) -> tuple[int, list[np.float32]]:
+    largest = np.finfo(F).max
+    encode = F(1)
+    if t is not None and t != 0:
+        encode = min(F(1536) / t, largest)
+        encode = F(1) if encode == 0 else encode
+    base = np.max(np.abs(x)) / F(6) * encode
+    tried = []
+    for wanted in (base, base * F(1.5)):
+        s = nearest_float(min(wanted, F(448)), SCALES["ue4m3"], 0x7F)
+        scale = F(float(SCALES["ue4m3"][s]))
+        y = x * min(F(1) / (scale * (F(1) / encode)), largest)
+        error = F(0)
+        for number, quotient in zip(x, y, strict=True):
+            element = F(float(E2M1[nearest_float(np.abs(quotient), E2M1, 7)]))
+            value = np.copysign(element, quotient) * scale
+            if t is not None:
+                value = value * t / F(1536)
+            off = np.abs(value - number)
+            error += off * off if squared else off
+        tried.append((error, s, list(y)))
+    return min(tried, key=lambda one: one[0])[1:]  # of equal errors the first
+
+
 def numpy_cublas(x: np.ndarray, t: np.float32 | None) -> tuple[int, list[np.float32]]:
     y = x if t is None else x * t
     s = nearest_float(np.max(np.abs(y)) / F(6), SCALES["ue4m3"], 0x7F)
@@ -273,12 +303,15 @@ def numpy_ct(x: np.ndarray, t: np.float32 | None) -> tuple[int, list[np.float32]
 NUMPY: dict[str, Callable[[np.ndarray, np.float32 | None], tuple[int, list[np.float32]]]] = {
     "torchao": numpy_torchao,
     "transformer_engine": numpy_te,
+    "transformer_engine_4over6": partial(numpy_4over6, squared=False),
+    "transformer_engine_4over6_mse": partial(numpy_4over6, squared=True),
     "cublas": numpy_cublas,
     "compressed_tensors": numpy_ct,
 }
 TENSOR_SCALE: dict[str, Callable[[np.float32], np.float32]] = {
     "torchao": lambda a: a / F(2688),
     "transformer_engine": lambda a: a,
+    **dict.fromkeys(FOUR_OVER_SIX, lambda a: a),
     "cublas": lambda a: F(2688) / a,
     "compressed_tensors": lambda a: (F(1) / a) * F(2688),
 }
@@ -304,6 +337,7 @@ def boundary_blocks(seed: str, factor: float) -> list[list[int]]:
 FACTOR: dict[str, Callable[[float], float]] = {
     "torchao": lambda t: t,
     "transformer_engine": lambda t: t / 2688,
+    **dict.fromkeys(FOUR_OVER_SIX, lambda t: t / 1536),
     "cublas": lambda t: 1 / t,
     "compressed_tensors": lambda t: 1 / t,
 }
@@ -349,6 +383,8 @@ ZEROS = f32(0.0, -0.0)
         ("torchao", "dynamic", (0, [(0x7F, [3, 3])])),  # 0 / 0 is NaN
         ("transformer_engine", None, (None, [(0, [0, 8])])),
         ("transformer_engine", "dynamic", (0, [(0, [0, 8])])),
+        ("transformer_engine_4over6", "dynamic", (0, [(0, [0, 8])])),
+        ("transformer_engine_4over6_mse", "dynamic", (0, [(0, [0, 8])])),
         ("cublas", None, (None, [(0, [7, 7])])),  # 0 * (1 / 0) is NaN
         ("cublas", "dynamic", (0x3F800000, [(0, [7, 7])])),
         ("compressed_tensors", None, (None, [(0x20, [0, 0])])),
@@ -376,6 +412,14 @@ def test_a_tensor_of_zeros(
             "transformer_engine",
             (f32(12.0)[0], [(0x76, [7, 7]), (0x7E, [5, 15])]),
             # S would be 0 and is 1: Inf saturates; 12 / 6 is 2.
+            (INF, [(0x7E, [7, 0]), (0x40, [5, 15])]),
+        ),
+        (
+            # A is 12, S 128; the scale of 6 is 128 (of 192 NaN makes both errors NaN), of 12 the
+            # scales 256 and 384 are both exact for 12, but 6 is 2 * 3 only under 256.
+            "transformer_engine_4over6",
+            (f32(12.0)[0], [(0x70, [7, 7]), (0x78, [5, 15])]),
+            # S is 1: Inf saturates; 12 / 6 is 2.
             (INF, [(0x7E, [7, 0]), (0x40, [5, 15])]),
         ),
         (
@@ -445,6 +489,7 @@ def test_dequantize_without_tensor_scale_is_the_product(arithmetic: str) -> None
 DEQUANTIZED: dict[str, Callable[[np.float32, np.float32, np.float32], np.float32]] = {
     "torchao": lambda x, s, t: x * (t * s),
     "transformer_engine": lambda x, s, t: ((s * t) * (F(1) / F(2688))) * x,
+    **dict.fromkeys(FOUR_OVER_SIX, lambda x, s, t: ((s * t) * (F(1) / F(1536))) * x),
     "compressed_tensors": lambda x, s, t: x * (s / t),
 }
 

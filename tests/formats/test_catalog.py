@@ -15,8 +15,11 @@ from helpers import sentence
 
 from mxref import formats
 from mxref.formats.catalog import (
+    BINARY8P1UF,
     BINARY8P3,
+    BINARY8P3UE,
     BINARY8P4,
+    BINARY8P4UE,
     BLOCK_FORMATS,
     E1M2,
     E2M1,
@@ -25,6 +28,7 @@ from mxref.formats.catalog import (
     E3M4,
     E4M3,
     E4M3_IEEE,
+    E4M3B11FNUZ,
     E4M3FNUZ,
     E5M2,
     E5M2FNUZ,
@@ -49,11 +53,12 @@ from mxref.formats.catalog import (
 
 FLOAT_ELEMENTS = (E5M2, E4M3, E3M2, E2M3, E2M1)
 ALL = (*FLOAT_ELEMENTS, INT8, E8M0)
-OTHERS = (E4M3FNUZ, E5M2FNUZ, E3M4, E4M3_IEEE, E1M2, BINARY8P3, BINARY8P4)
+OTHERS = (E4M3FNUZ, E5M2FNUZ, E4M3B11FNUZ, E3M4, E4M3_IEEE, E1M2, BINARY8P3, BINARY8P4)
+UNSIGNED = (UE4M3, UE5M3, BINARY8P1UF, BINARY8P3UE, BINARY8P4UE)
 ELEMENT_NAMES = "e5m2, e4m3, e3m2, e2m3, e2m1, int8"
-OTHER_NAMES = "e4m3fnuz, e5m2fnuz, e3m4, e4m3_ieee, e1m2, binary8p3, binary8p4"
+OTHER_NAMES = "e4m3fnuz, e5m2fnuz, e4m3b11fnuz, e3m4, e4m3_ieee, e1m2, binary8p3, binary8p4"
 KNOWN_NAMES = f"{ELEMENT_NAMES}, {OTHER_NAMES}"
-SCALE_NAMES = "e8m0, ue4m3, ue5m3"
+SCALE_NAMES = "e8m0, ue4m3, ue5m3, binary8p1uf, binary8p3ue, binary8p4ue"
 BLOCK_NAMES = (
     "mxfp8_e5m2, mxfp8_e4m3, mxfp6_e3m2, mxfp6_e2m3, mxfp4_e2m1, mxint8, "
     "nvfp4, fp4_ue4m3, fp4_ue5m3"
@@ -211,6 +216,7 @@ class Other(NamedTuple):
 OTHER_TABLE = {
     "e4m3fnuz": Other(4, 3, 8, (), (0x80,), False, 0x7F, Fraction(240)),
     "e5m2fnuz": Other(5, 2, 16, (), (0x80,), False, 0x7F, Fraction(57344)),
+    "e4m3b11fnuz": Other(4, 3, 11, (), (0x80,), False, 0x7F, Fraction(30)),
     "e3m4": Other(
         3, 4, 3, (0x70, 0xF0), (*range(0x71, 0x80), *range(0xF1, 0x100)), True, 0x6F, Fraction(15.5)
     ),
@@ -222,10 +228,15 @@ OTHER_TABLE = {
     "binary8p4": Other(4, 3, 8, (0x7F, 0xFF), (0x80,), False, 0x7E, Fraction(224)),
     "ue4m3": Other(4, 3, 7, (), (0x7F,), False, 0x7E, Fraction(448), signed=False),
     "ue5m3": Other(5, 3, 15, (), (0xFF,), False, 0xFE, Fraction(114688), signed=False),
+    "binary8p1uf": Other(8, 0, 128, (), (0xFF,), False, 0xFE, Fraction(2**126), signed=False),
+    "binary8p3ue": Other(
+        6, 2, 32, (0xFE,), (0xFF,), False, 0xFD, Fraction(5 * 2**29), signed=False
+    ),
+    "binary8p4ue": Other(5, 3, 16, (0xFE,), (0xFF,), False, 0xFD, Fraction(53248), signed=False),
 }
 
 
-@pytest.mark.parametrize("fmt", [*OTHERS, UE4M3, UE5M3], ids=by_name)
+@pytest.mark.parametrize("fmt", [*OTHERS, *UNSIGNED], ids=by_name)
 def test_every_code_of_the_other_formats(fmt: CodeFormat) -> None:
     row = OTHER_TABLE[fmt.name]
     width = row.exponent_bits + row.mantissa_bits
@@ -237,8 +248,9 @@ def test_every_code_of_the_other_formats(fmt: CodeFormat) -> None:
     assert fmt.has_negative_zero == row.minus_zero
     assert fmt.emax == log2_floor(row.max_normal)
     assert power(fmt.emin) == fmt.min_normal == power(1 - row.bias)
-    assert fmt.min_subnormal == power(1 - row.bias - row.mantissa_bits)
-    assert fmt.max_subnormal == power(1 - row.bias) - power(1 - row.bias - row.mantissa_bits)
+    step = power(1 - row.bias - row.mantissa_bits) if row.mantissa_bits else None
+    assert fmt.min_subnormal == step
+    assert fmt.max_subnormal == (power(1 - row.bias) - step if step else None)
     for code in range(fmt.code_count):
         value = fmt.value(code)
         negative, magnitude = divmod(code, 1 << width)
@@ -259,15 +271,16 @@ def log2_floor(x: Fraction) -> int:
 
 
 def test_formats_that_have_a_negative_zero() -> None:
-    names = [fmt.name for fmt in (*ALL, *OTHERS, UE4M3, UE5M3) if fmt.has_negative_zero]
+    names = [fmt.name for fmt in (*ALL, *OTHERS, *UNSIGNED) if fmt.has_negative_zero]
     assert names == ["e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "e3m4", "e4m3_ieee", "e1m2"]
 
 
 def test_the_nan_that_is_written_by_other_formats() -> None:
-    written = {fmt.name: fmt.nan_code for fmt in (*OTHERS, UE4M3, UE5M3)}
+    written = {fmt.name: fmt.nan_code for fmt in (*OTHERS, *UNSIGNED)}
     assert written == {
         "e4m3fnuz": 0x80,
         "e5m2fnuz": 0x80,
+        "e4m3b11fnuz": 0x80,
         "e3m4": 0x7F,
         "e4m3_ieee": 0x7F,
         "e1m2": None,
@@ -275,10 +288,13 @@ def test_the_nan_that_is_written_by_other_formats() -> None:
         "binary8p4": 0x80,
         "ue4m3": 0x7F,
         "ue5m3": 0xFF,
+        "binary8p1uf": 0xFF,
+        "binary8p3ue": 0xFF,
+        "binary8p4ue": 0xFF,
     }
 
 
-@pytest.mark.parametrize("fmt", [*ALL, *OTHERS, UE4M3, UE5M3], ids=by_name)
+@pytest.mark.parametrize("fmt", [*ALL, *OTHERS, *UNSIGNED], ids=by_name)
 def test_a_code_may_be_a_numpy_integer(fmt: CodeFormat) -> None:
     for code in range(fmt.code_count):
         want = np.float64(fmt.value(code)).tobytes()
@@ -333,6 +349,7 @@ def test_a_code_out_of_range(fmt: ElementFormat | ScaleFormat, code: int, text: 
         (INT8, np.int8),
         (E4M3FNUZ, ml_dtypes.float8_e4m3fnuz),
         (E5M2FNUZ, ml_dtypes.float8_e5m2fnuz),
+        (E4M3B11FNUZ, ml_dtypes.float8_e4m3b11fnuz),
         (E3M4, ml_dtypes.float8_e3m4),
         (E4M3_IEEE, ml_dtypes.float8_e4m3),
     ],
@@ -347,9 +364,9 @@ def test_dtype_names(fmt: ElementFormat | ScaleFormat, dtype: Any) -> None:
 
 
 def test_formats_without_a_dtype() -> None:
-    named = (*ALL, *OTHERS, UE4M3, UE5M3)
+    named = (*ALL, *OTHERS, *UNSIGNED)
     without = [fmt.name for fmt in named if fmt.dtype_name is None]
-    assert without == ["e1m2", "binary8p3", "binary8p4", "ue4m3", "ue5m3"]
+    assert without == ["e1m2", "binary8p3", "binary8p4", *(fmt.name for fmt in UNSIGNED)]
 
 
 def test_registries_are_in_the_order_of_the_standard() -> None:
@@ -385,9 +402,9 @@ def test_looking_up_a_name_gives_the_constant() -> None:
         assert element_format(element.name) is element
         assert code_format(element.name) is element
         assert getattr(formats, element.name.upper()) is element
-    for scale in (E8M0, UE4M3, UE5M3):
+    for scale in (E8M0, *UNSIGNED):
         assert scale_format(scale.name) is scale
-    for scale in (UE4M3, UE5M3):
+    for scale in UNSIGNED:
         assert code_format(scale.name) is code_format(scale) is scale
     for name, block in BLOCK_FORMATS.items():
         assert block_format(name) is block
@@ -594,7 +611,7 @@ def test_the_scale_of_a_block_is_a_byte_with_a_zero_or_e8m0(scale: ScaleFormat) 
 def test_a_scale_format_has_no_minus_zero(specials: Specials) -> None:
     assert sentence(ValueError, lambda: ScaleFormat("mine", 5, 3, 15, specials)) == (
         f"specials of a scale format must not be {specials.value}, which has its NaN in place of "
-        "-0, got mine: use none, top_code_nan or ieee"
+        "-0, got mine: use none, top_code_nan, inf_below_nan or ieee"
     )
 
 

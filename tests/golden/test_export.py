@@ -744,7 +744,7 @@ def edit_index(folder: Path, **changes: Any) -> None:
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "cut in the data": (
         lambda f: (f / OUT).write_bytes((f / OUT).read_bytes()[:-1]),
-        rf"{OUT} must have 10065 bytes of data for the shape \(305, 33\), got 10064",
+        rf"{OUT} must have 10362 bytes of data for the shape \(314, 33\), got 10361",
     ),
     "cut in the header": (
         lambda f: (f / OUT).write_bytes((f / OUT).read_bytes()[:100]),
@@ -766,7 +766,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "another shape": (
         lambda f: np.save(f / OUT, np.load(f / OUT)[:-1]),
-        rf"{OUT} must have the shape \(305, 33\), got \(304, 33\)",
+        rf"{OUT} must have the shape \(314, 33\), got \(313, 33\)",
     ),
     "another order": (
         lambda f: np.save(f / OUT, np.asfortranarray(np.load(f / OUT))),

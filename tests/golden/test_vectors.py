@@ -324,7 +324,7 @@ ALL_COLUMNS: dict[str, dict[str, list[str]]] = {
     "encode_scale.e8m0.f32.bf800000": {  # -1
         "7f": [],
         "ff": ["scale_of_negative=nan"],
-        "00": ["scale_of_negative=code_00"],
+        "00": ["scale_of_negative=code_00", "scale_of_negative=code_00_if_finite"],
     },
     # A block of zeros; 2**-emax of E2M1 is code 127 - 2.
     "shared_scale.e2m1.f32.00000000": {

@@ -259,7 +259,7 @@ WRONG = [
         "quantize",
         "mxfp8_e4m3",
         parts=2,
-        text="scales wrong exactly where the scale code is ff (292 of 292): becomes 00 = 2^-127; "
+        text="scales wrong exactly where the scale code is ff (326 of 326): becomes 00 = 2^-127; "
         "elements wrong exactly where the position in the block is 4n + 2 and the result's code is "
         "odd (752 of 752): one code too near zero",
     ),
@@ -269,7 +269,7 @@ WRONG = [
         "quantize_tensor",
         "mxfp8_e4m3",
         text="elements wrong exactly where the number of rows behind it is 0 and the number of "
-        "columns behind it is 0 (28 of 28): the sign is wrong",
+        "columns behind it is 0 (32 of 32): the sign is wrong",
     ),
     Wrong(scattered, "encode", "e4m3"),
 ]

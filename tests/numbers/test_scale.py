@@ -381,6 +381,7 @@ def test_int8_with_an_emax_of_one(rule: ScaleRule) -> None:
             "00000",
         ),
         ({"scale_underflow": "flush"}, [0, 0, 127, 254, 254], "00000", "01000"),
+        ({"scale_underflow": "flush_subnormal"}, [0, 0, 127, 254, 254], "00000", "01000"),
         ({"zero_block": "nan"}, [255, 0, 127, 254, 254], "10000", "00000"),
         ({"zero_block": "minus_emax"}, [127, 0, 127, 254, 254], "00000", "00000"),
         (
@@ -481,8 +482,8 @@ def test_an_unknown_rule(rule: Any, got: str) -> None:
 
 def test_an_unknown_format() -> None:
     assert sentence(ValueError, lambda: mxref.shared_scale([1.0], "e4m2")).startswith(
-        "format must be one of e5m2, e4m3, e3m2, e2m3, e2m1, int8, e4m3fnuz, e5m2fnuz, e3m4, "
-        "e4m3_ieee, e1m2, binary8p3, binary8p4, got 'e4m2'"
+        "format must be one of e5m2, e4m3, e3m2, e2m3, e2m1, int8, e4m3fnuz, e5m2fnuz, "
+        "e4m3b11fnuz, e3m4, e4m3_ieee, e1m2, binary8p3, binary8p4, got 'e4m2'"
     )
     for scale in ("e8m0", "ue4m3"):
         assert sentence(ValueError, lambda name=scale: mxref.shared_scale([1.0], name)) == (

@@ -133,3 +133,12 @@ def test_the_repr_is_a_line(name: str) -> None:
     assert len(text) <= 120
     assert text.isprintable()
     assert PROFILES[name].version in text
+
+
+@pytest.mark.parametrize("name", ["torchao_0_18_floor", "transformer_engine_mxfp8", "ocp"])
+def test_blocks_of_another_size_are_blocks_beside_zeros(name: str) -> None:
+    x = (np.arange(160, dtype=np.float32) % 37 - 11).reshape(10, 16) * np.float32(1.37)
+    some = mxref.profile(name).quantize(x, "mxfp8_e4m3", block_size=16)
+    whole = mxref.profile(name).quantize(np.pad(x, ((0, 0), (0, 16))), "mxfp8_e4m3")
+    assert np.array_equal(some.scale_codes, whole.scale_codes)
+    assert np.array_equal(some.codes, whole.codes[:, :16])

@@ -83,6 +83,7 @@ def test_n7_scale_below_the_smallest() -> None:
     assert quantize(tiny, "mxfp4_e2m1") == (0x00, [0, 0])  # 2**-3 of the scale rounds to 0
     assert quantize(tiny, "mxfp8_e4m3") == (0x00, [0x20, 0])  # 2**-3 is 0 0100 000
     assert quantize(tiny, "mxfp8_e4m3", scale_underflow="flush") == (0x00, [0, 0])
+    assert quantize(tiny, "mxfp8_e4m3", scale_underflow="flush_subnormal") == (0x00, [0, 0])
     assert quantize(tiny, "mxfp8_e4m3", scale_underflow="nan") == (0xFF, [0, 0])
     assert quantize(tiny, "mxfp4_e2m1", scale_underflow="wrap")[0] == (-132 + 127) % 256
 
@@ -451,13 +452,38 @@ def test_n41_exact_divides_exactly() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "number", "value"),
-    [("factor", 3.0, 18.0), ("divisor", 3.0, 2.0), ("amax", 5376.0, 12.0)],
+    [
+        ("factor", 3.0, 18.0),
+        ("divisor", 3.0, 2.0),
+        ("amax", 5376.0, 12.0),
+        ("amax_256", 3072.0, 12.0),
+    ],
 )
 def test_n42_the_kind_of_a_tensor_scale(kind: str, number: float, value: float) -> None:
     tensor = TensorScale.of(number, TensorScaleKind(kind))
     one = mxref.formats.BlockFormat("one", E2M1, UE4M3, 1, tensor_scale=True)
     blocks = mxref.Blocks(np.uint8([7]), np.uint8([0x38]), one, 0, (1,), tensor_scale=tensor)
     assert blocks.dequantize().tolist() == [value]
+
+
+def test_n45_four_over_six() -> None:
+    def chosen(values: list[float], error: str = "") -> tuple[int, list[int]]:
+        arithmetic = f"transformer_engine_4over6{error}"
+        return quantize(values, "fp4_ue4m3", scale_arithmetic=arithmetic)
+
+    # 4 / 6 is the scale 11/16, under which 3 is off by 1/4; under 4 / 4 both numbers are exact.
+    assert chosen([4.0, 3.0]) == (0x38, [6, 5])
+    assert chosen([12.0]) == (0x40, [7])  # 6 times 2 and 4 times 3: of equal errors that of 6
+    # Under 2 only 5 is off, by 1; under 3 1, 1 and 5 are, by 1/2 each: 1 < 3/2, but 1 > 3/4.
+    assert chosen([12.0, 1.0, 1.0, 5.0]) == (0x40, [7, 1, 1, 4])
+    assert chosen([12.0, 1.0, 1.0, 5.0], "_mse") == (0x44, [6, 1, 1, 3])
+    assert chosen([float("nan"), 4.0, 3.0]) == (0x33, [7, 7, 6])  # no comparison with NaN holds
+
+
+def test_n45_blocks_along_two_axes_are_refused() -> None:
+    arithmetic = {"scale_arithmetic": "transformer_engine_4over6"}
+    with pytest.raises(ValueError, match=r"block_size must be one number .*, got \(2, 2\)"):
+        mxref.quantize(np.ones((4, 4)), "nvfp4", axis=(0, 1), block_size=(2, 2), **arithmetic)
 
 
 def test_n42_an_arithmetic_refuses_another_kind() -> None:

@@ -14,7 +14,7 @@ from shares import Share
 import mxref
 from mxref import exact
 from mxref.bits.floats import LAYOUTS, FloatLayout
-from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_FORMATS, code_format
+from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, ELEMENT_FORMATS, code_format
 from mxref.golden import models
 from mxref.golden.designed_blocks import designed_blocks
 from mxref.golden.rounding_blocks import rounding_blocks
@@ -22,7 +22,7 @@ from mxref.policy.choices import Choice
 from mxref.policy.policy import Policy
 
 FORMATS = tuple(ELEMENT_FORMATS)
-CODED = (*FORMATS, *OTHER_FORMATS, "ue4m3", "ue5m3")
+CODED = tuple(CODE_FORMATS)
 OVERFLOWS = ("saturate", "nonsaturating")
 
 

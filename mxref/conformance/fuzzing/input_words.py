@@ -15,6 +15,7 @@ from mxref.bits.floats import F32, LAYOUTS, U8
 from mxref.cases.answers import AnyPolicy
 from mxref.cases.drawn_integers import INTEGER_QUESTIONS
 from mxref.cases.drawn_layers import SHAPES, layer_words
+from mxref.cases.grid import has_grid
 from mxref.cases.integer_words import FORMATS
 from mxref.cases.layout_answers import packing_of
 from mxref.cases.product_words import PAIRS, pair_formats
@@ -23,10 +24,12 @@ from mxref.cases.words import INTEGER_FLOATS
 from mxref.conformance.fuzzing.variants import VARIANTS
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
+    CODE_FORMATS,
     E8M0,
     ELEMENT_FORMATS,
     OTHER_BLOCK_FORMATS,
     block_format,
+    code_format,
     element_format,
 )
 from mxref.packing.elements import pack, pack_blocks
@@ -64,8 +67,8 @@ def subjects(policy: Policy) -> Iterator[tuple[str, str, str]]:
     """Every operation, format and float type (or layout of the input bytes)."""
     floats = tuple(LAYOUTS)
     for op, formats, slots in (
-        ("encode", ELEMENT_FORMATS, floats),
-        ("decode", ELEMENT_FORMATS, ("f32",)),
+        ("encode", CODE_FORMATS, floats),
+        ("decode", CODE_FORMATS, ("f32",)),
         ("encode_scale", (E8M0.name,), floats),
         ("decode_scale", (E8M0.name,), ("f32",)),
         ("shared_scale", ELEMENT_FORMATS, floats),
@@ -83,7 +86,9 @@ def subjects(policy: Policy) -> Iterator[tuple[str, str, str]]:
         ("linear_gradients", BLOCK_FORMATS, ("f32", "bf16", "f16")),
         *((op, FORMATS[op], (INTEGER_FLOATS[op],)) for op in INTEGER_QUESTIONS),
     ):
-        yield from itertools.product((op,), formats, slots)
+        for format, slot in itertools.product(formats, slots):
+            if op != "encode" or has_grid(CODE_FORMATS[format], LAYOUTS[slot]):
+                yield op, format, slot
         if op == "pack":
             for name in _PACKED:
                 yield "unpack", name, packing_of(element_format(name).bits, policy)
@@ -112,7 +117,7 @@ def _rows(op: str, format: str, slot: str, policy: Policy) -> Rows:
             drawn = st.lists(st.tuples(bits, st.integers(1, 32)), min_size=1, max_size=6)
             return st.builds(_stochastic_words, _floats(format, slot, Policy()), drawn)
         case "decode":
-            return _column(stretches(range(element_format(format).code_count), 48))
+            return _column(stretches(range(code_format(format).code_count), 48))
         case "decode_scale":
             return _column(stretches(_AROUND_ONE, 48))
         case "quantize" | "dequantize":
@@ -182,7 +187,7 @@ def _floats(format: str, slot: str, policy: Policy) -> st.SearchStrategy[list[in
 def _patterns(format: str, slot: str, policy: Policy) -> Ints:
     """Patterns of a float type that have an answer."""
     refuses = policy.element.nan_to_finite is NaNToFinite.ERROR
-    allow_nan = not refuses or format == E8M0.name or element_format(format).nan_code is not None
+    allow_nan = not refuses or format == E8M0.name or code_format(format).nan_code is not None
     # NO_WORD, a NaN of float64, pads rows.
     return strategies.patterns(slot, allow_nan=allow_nan).filter(NO_WORD.__ne__)
 

@@ -127,7 +127,12 @@ def _alike(setting: Setting, choice: str) -> list[tuple[Collection[str], str]]:
             f"no {layout.name} needs a scale above 2^127",
         ),
         (small, "scale_underflow", every, f"no {layout.name} needs a scale below 2^-127"),
-        (op == "shared_scale", "scale_underflow", ("clamp", "flush"), "elements alone are flushed"),
+        (
+            op == "shared_scale",
+            "scale_underflow",
+            ("clamp", "flush", "flush_subnormal"),
+            "elements alone are flushed",
+        ),
         (small, "tiny_scale", every, "every f16 that is not 0 is above 2^-126"),
         (
             small,
@@ -250,8 +255,11 @@ _REASONS: tuple[_Reason, ...] = (
     (
         "scale_rule",
         ("floor", "floor_exponent_field"),
-        lambda s, k: s.layout.name in ("f32", "bf16") and _among(k, "scale_underflow", "clamp"),
-        "under scale_underflow=clamp subnormal amaxes have the scale 00 under both",
+        lambda s, k: (
+            s.layout.name in ("f32", "bf16")
+            and _among(k, "scale_underflow", "clamp", "flush_subnormal")
+        ),
+        "under scale_underflow={scale_underflow} subnormal amaxes have the scale 00 under both",
     ),
     (
         "scale_overflow",
@@ -268,7 +276,7 @@ _REASONS: tuple[_Reason, ...] = (
             s.element.emax >= 2
             and _below(s, k)
             and _among(k, "block_inf", "nan_block", "ignore")
-            and _among(k, "scale_underflow", "clamp", "nan", "flush")
+            and _among(k, "scale_underflow", "clamp", "nan", "flush", "flush_subnormal")
         ),
         "no block of {float} has the scale FE",
     ),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mxref.bits.floats import LAYOUTS
+from mxref.cases.grid import has_grid
 from mxref.cases.product_words import PAIRS
 from mxref.cases.records import padded, stripped
 from mxref.cases.words import (
@@ -22,7 +23,7 @@ from mxref.conformance.identification.pools import Pool, Words
 from mxref.conformance.identification.questions import pools
 from mxref.conformance.identification.setting import Setting
 from mxref.conformance.identification.space import Space, simplest
-from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
+from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, E8M0, ELEMENT_FORMATS
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
 from mxref.targets.calls import without_cases
@@ -186,7 +187,7 @@ def settings() -> Iterator[Setting]:
     """Every operation with its formats and float types, in order."""
     for op in (op for op in OPERATIONS if op not in INTEGER_OPERATIONS):
         floats: Collection[str] = LAYOUTS
-        formats: Collection[str] = ELEMENT_FORMATS
+        formats: Collection[str] = CODE_FORMATS if op in ("encode", "decode") else ELEMENT_FORMATS
         if op.startswith(("quantize", "dequantize", "linear")) or op.endswith("_blocks"):
             formats = BLOCK_FORMATS
         elif op.endswith(("encode_scale", "decode_scale", "_scales")):
@@ -199,7 +200,12 @@ def settings() -> Iterator[Setting]:
             floats = ("bytes",)
         if op in ("pack", "unpack"):  # codes of 8 bits are bytes already
             formats = [name for name, fmt in ELEMENT_FORMATS.items() if fmt.bits < 8]
-        yield from (Setting(op, format, float) for format in formats for float in floats)
+        yield from (
+            Setting(op, format, float)
+            for format in formats
+            for float in floats
+            if op != "encode" or has_grid(CODE_FORMATS[format], LAYOUTS[float])
+        )
 
 
 def identify_one(target: Target, setting: Setting) -> Identified:

@@ -27,7 +27,14 @@ from mxref.conformance.sweeping.number_sweep import part_size, sweep_numbers
 from mxref.conformance.sweeping.plan import OwnTarget, Plan, Source
 from mxref.conformance.sweeping.spread import parts_done
 from mxref.conformance.sweeping.state import read_state, write_state
-from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, code_format, element_format
+from mxref.formats.catalog import (
+    BLOCK_FORMATS,
+    CODE_FORMATS,
+    E8M0,
+    ELEMENT_FORMATS,
+    code_format,
+    element_format,
+)
 from mxref.policy.policy import Policy
 from mxref.support.text import unknown_name
 from mxref.targets.calls import without_cases
@@ -121,15 +128,15 @@ def sweeps(
 ) -> tuple[Swept, ...]:
     """`sweep` for several formats, one after another.
 
-    `formats` are names; if empty, all formats of the standard that the target covers. `progress`
-    is called with the sums of all formats. Other arguments are those of `sweep`.
+    `formats` are names; if empty, all formats that the target covers. `progress` is called
+    with the sums of all formats. Other arguments are those of `sweep`.
 
     Raises:
         ValueError: as in `sweep`.
         TargetError: as in `sweep`, or the target covers no format.
         DisagreementError: the two references differ.
 
-    >>> [one.file.format for one in sweeps(OwnTarget(Policy()), "decode")]
+    >>> [one.file.format for one in sweeps(OwnTarget(Policy()), "shared_scale", float="bf16")]
     ['e5m2', 'e4m3', 'e3m2', 'e2m3', 'e2m1', 'int8']
     """
     if op not in OPERATIONS:
@@ -207,8 +214,8 @@ def sweeps(
 
 
 def _covered(target: Target, op: str, float: str) -> tuple[str, ...]:
-    """The standard's formats that a target covers in an operation."""
-    names: Iterable[str] = ELEMENT_FORMATS
+    """The formats that a target covers in an operation."""
+    names: Iterable[str] = CODE_FORMATS if op in ("encode", "decode") else ELEMENT_FORMATS
     if op in _ON_BLOCKS:
         names = BLOCK_FORMATS
     elif op in ("encode_scale", "decode_scale"):

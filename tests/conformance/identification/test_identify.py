@@ -25,11 +25,16 @@ from mxref.conformance.identification.identify import Identified, identify_one, 
 from mxref.conformance.identification.predicted import predicted
 from mxref.conformance.identification.setting import Setting
 from mxref.conformance.identification.space import Factor, Space
+from mxref.formats.catalog import OTHER_CODE_FORMATS
 from mxref.policy.policy import Policy
 
 ADAPTER = ROOT / "tools" / "adapters" / "ml_dtypes_adapter.py"
 EVERY = [one for one in settings() if one.op not in LAYER_OPERATIONS]  # have their own tests
-SCALARS = [one for one in EVERY if not one.op.startswith("quantize")]
+SCALARS = [
+    one
+    for one in EVERY
+    if not one.op.startswith("quantize") and one.format not in OTHER_CODE_FORMATS
+]
 BLOCKS = [one for one in EVERY if one.op == "quantize"] + [
     one
     for one in EVERY

@@ -21,10 +21,12 @@ from mxref.conformance.sweeping.intervals import Tally
 from mxref.conformance.sweeping.plan import OwnTarget
 from mxref.conformance.sweeping.sweep import sweep, sweeps
 from mxref.conformance.sweeping.sweep_text import sweeps_json, sweeps_lines
+from mxref.formats.catalog import CODE_FORMATS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
 
 SIX = ["e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8"]
+ALL = list(CODE_FORMATS)
 OWN = OwnTarget(Policy())
 #: Five parts of each format, from 1/8 on.
 RANGE = {"first": 0x3E000000, "end": 0x3E000000 + 5 * (1 << 22)}
@@ -54,9 +56,9 @@ def findings(swept: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("op", "formats"), [("encode", SIX), ("shared_scale", SIX), ("encode_scale", ["e8m0"])]
+    ("op", "formats"), [("encode", ALL), ("shared_scale", SIX), ("encode_scale", ["e8m0"])]
 )
-def test_without_names_all_formats_of_the_standard(op: str, formats: list[str]) -> None:
+def test_without_names_all_formats_of_the_target(op: str, formats: list[str]) -> None:
     swept = sweeps(OWN, op, float="bf16")
     assert [one.file.format for one in swept] == formats
     assert all(one.passed for one in swept)
@@ -172,15 +174,15 @@ def test_the_command_with_nothing_else(capsys: pytest.CaptureFixture[str]) -> No
     assert main(["sweep", "--float", "bf16"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(" under")[0] for line in lines] == [
-        *(f"PASS mxref: encode {name} bf16" for name in SIX),
-        "PASS mxref: encode of 6 formats bf16",
+        *(f"PASS mxref: encode {name} bf16" for name in ALL),
+        f"PASS mxref: encode of {len(ALL)} formats bf16",
     ]
-    assert f" 0 of {6 << 16} wrong, 6 of 6 formats pass, in " in lines[-1]
+    assert f" 0 of {len(ALL) << 16} wrong, {len(ALL)} of {len(ALL)} formats pass, in " in lines[-1]
     odd = "ocp+rounding=to_odd"
     assert main(["sweep", "--float", "bf16", "--json", "--jobs", "1", "--policy", odd]) == 0
     record = json.loads(capsys.readouterr().out)
-    assert (record["passed"], record["compared"], record["wrong"]) == (True, 6 << 16, 0)
-    assert [one["policy"] for one in record["sweeps"]] == [odd] * 6
+    assert (record["passed"], record["compared"], record["wrong"]) == (True, len(ALL) << 16, 0)
+    assert [one["policy"] for one in record["sweeps"]] == [odd] * len(ALL)
 
 
 def test_one_wrong_format_fails_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

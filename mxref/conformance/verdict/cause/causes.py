@@ -13,6 +13,7 @@ from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.verdict.cause.diagnose import closest_policy, pared
 from mxref.conformance.verdict.cause.evidence import Evidence, all_of, few_of, sample_of
 from mxref.conformance.verdict.cause.suspects import Suspect, layouts_of_mutants, suspects
+from mxref.policy.choices import Scaling
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES
 
@@ -100,11 +101,18 @@ def find_causes(
             return found
     closest = pared(whole, closest_policy(op, samples, start), start)
     nearest = policy_cause(op, whole, closest)
+    # A reciprocal that is 0 for FE, or 1 for 00, is a known bug of the policy that divides.
+    parsed = Policy.parse(nearest.policy)
+    if op == "quantize" and parsed.scale.scaling is Scaling.RECIPROCAL_FLUSHED and not errors:
+        divided = parsed.replace(scaling="divide")
+        for policy in dict.fromkeys((divided.replace(scale_underflow="clamp"), divided)):
+            if found := _bugs(op, str(policy), samples, whole):
+                return found
     if nearest.complete:
         return (nearest,)
     meant = (str(start), nearest.policy, *layouts_of_mutants(op))
-    for policy in dict.fromkeys(meant) if not errors else ():
-        found = _bugs(op, policy, samples, whole)
+    for name in dict.fromkeys(meant) if not errors else ():
+        found = _bugs(op, name, samples, whole)
         if found:
             return found
     profiles = _profiles(op, outcomes, whole)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from mxref.cases.answers import reads
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.verdict.cause.evidence import Evidence, all_of
+from mxref.policy.choices import BlockInf
 from mxref.policy.policy import Policy
 
 __all__ = ["answers_differ", "closest_policy", "pared"]
@@ -71,3 +72,6 @@ def _neighbours(op: str, policy: Policy) -> Iterator[Policy]:
             unfit = name == "rounding" and member.value.startswith("stochastic") is not drawn
             if not unfit and policy.choices()[name] != member.value:
                 yield policy.replace(**{name: member})
+    if {"block_inf", "scaling"} <= {*reads(op)} and policy.scale.block_inf is BlockInf.NAN_BLOCK:
+        # The scale FE and what a reciprocal makes of it show together, in blocks with infinities.
+        yield policy.replace(block_inf="largest_scale", scaling="reciprocal_flushed")

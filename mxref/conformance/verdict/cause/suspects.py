@@ -18,13 +18,15 @@ from typing import Any
 
 import numpy as np
 
+from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import same_width
 from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.conformance.verdict.cause import parts
 from mxref.conformance.verdict.cause.evidence import Questions, Words
 from mxref.conformance.verdict.cause.orders import ORDERS, REORDERED, reordered
 from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS, block_format
-from mxref.mutants import MUTANTS
+from mxref.mutants import MUTANTS, Mutant
+from mxref.mutants.infinity_mutants import spoiled
 from mxref.policy.policy import Policy
 from mxref.targets.calls import call_operation
 
@@ -107,11 +109,42 @@ def _mutants(op: str, format: str) -> tuple[Suspect, ...]:
     fmt = OTHER_BLOCK_FORMATS.get(format)
     whole = fmt is not None and fmt.tensor_scale
     return tuple(
-        Suspect("mutant", m.id, m.name, m.text, op, m.seen, _put_over(m.run, m.policy))
+        Suspect("mutant", m.id, m.name, m.text, op, m.seen, _answer(m))
         for m in MUTANTS
         if m.op == op and format in m.formats and m.run is not None
         if (whole or not m.lifted_from) and m.group not in _ORDERS
     )
+
+
+def _answer(mutant: Mutant) -> Answer:
+    if mutant.run is None:
+        raise ValueError(f"mutant {mutant.id} cannot be run: {mutant.waiting}")
+    if mutant.spoil is not None and mutant.op == "quantize":
+        return _spoiled(mutant.spoil, Policy.parse(mutant.policy))
+    return _put_over(mutant.run, mutant.policy)
+
+
+def _spoiled(change: Callable[[Any], None], own: Policy) -> Answer:
+    """A bug that is a change of right blocks, over those of policies that treat Inf as its own."""
+
+    def answer(questions: Questions, policy: Policy) -> Words:
+        file, inputs = questions.file, questions.inputs
+        layout = LAYOUTS[file.float]
+        right = questions.answers(policy)
+        if policy.scale.block_inf is not own.scale.block_inf:
+            return right
+        words = inputs[:, inputs.shape[1] - right.shape[1] + 1 :]  # without the tensor scale
+        values = words.astype(layout.uint).view(layout.dtype)
+        pair = right[:, :1].astype(np.uint8), right[:, 1:].astype(np.uint8)
+        unseen = questions.answers(policy.replace(block_inf="ignore"))
+
+        def blind(rows: Any) -> tuple[Any, Any]:
+            return unseen[:, 0].astype(np.uint8), unseen[:, 1:].astype(np.uint8)
+
+        scales, codes = spoiled(change, values, pair, file.format, blind)
+        return np.concatenate([scales, codes], axis=1).astype(np.uint64)
+
+    return answer
 
 
 def _put_over(run: Callable[..., Any], own: str) -> Answer:

@@ -128,7 +128,7 @@ def block_tables(
         **{name: known(column, some) for name, column in positions.items()},
         "amax sign": known(signs, some),
         **{name: known(column, one_nan) for name, column in nans.items()},
-        "infinities": known(minus + plus * minus, plus | minus),
+        "infinities": known(np.where(plus & minus, 2, minus), plus | minus),
         "scale code": scales,
     }
     elements |= index_table("position", np.arange(bits.shape[1]))
