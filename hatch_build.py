@@ -8,7 +8,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
-class PlainVectors(BuildHookInterface):  # type: ignore[type-arg,misc]
+class PlainVectors(BuildHookInterface):
     """`vectors/plain` as `mxref/_vectors/plain.tar.xz`, the same bytes from every build."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
