@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import re
@@ -19,6 +20,7 @@ from mxref.support.text import damage
 from mxref.support.whole_file import read_file
 
 __all__ = [
+    "PLAIN",
     "STAGED",
     "VectorError",
     "by_stem",
@@ -32,6 +34,9 @@ __all__ = [
 
 #: Folder of a newer set whose files have not been moved to their places; see `mxref.golden.store`.
 STAGED = ".next"
+
+#: The plain files of a package, which come in one archive: a wheel of files would be too large.
+PLAIN = "plain.tar.xz"
 
 _ENTRY = {"file": str, "sha256": str, "cases": int}
 _ENDINGS = (".jsonl", ".txt", ".h", ".json")
@@ -68,10 +73,32 @@ def read_vectors(folder: Path, wanted: Callable[[str], bool] | None = None) -> l
 
 def file_bytes(folder: Path, path: str) -> bytes:
     """A file of a folder's set, which an interrupted `regen` may have left in STAGED."""
-    try:
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         return read_file(folder / STAGED / path)
-    except (FileNotFoundError, NotADirectoryError):
+    try:
         return read_file(folder / path)
+    except FileNotFoundError:
+        brought = _members(folder / PLAIN) if (folder / PLAIN).is_file() else {}
+        if path not in brought:
+            raise
+        return brought[path]
+
+
+@functools.cache
+def _members(archive: Path) -> dict[str, bytes]:
+    """The files in an archive by their names.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    import lzma
+    import tarfile
+
+    try:
+        with tarfile.open(archive) as tar:
+            return {one.name: file.read() for one in tar if (file := tar.extractfile(one))}
+    except (tarfile.TarError, lzma.LZMAError, EOFError):
+        raise ValueError(f"{archive} must be a tar.xz archive, it is damaged") from None
 
 
 def read_manifest(folder: Path, *, staged: bool = True) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from mxref.cases.read import STAGED, VectorError, file_bytes, read_manifest
+from mxref.cases.read import PLAIN, STAGED, VectorError, file_bytes, read_manifest
 from mxref.support.whole_file import write_file
 
 __all__ = [
@@ -140,7 +140,7 @@ def check(folder: Path, texts: dict[str, bytes]) -> list[str]:
     known = {PurePosixPath(path) for path in texts}
     for found in sorted(folder.rglob("*")):
         name = PurePosixPath(found.relative_to(folder).as_posix())
-        ours = name in known or name.name == "README.md" or name.suffix == ".tmp"
+        ours = name in known or name.name in ("README.md", PLAIN) or name.suffix == ".tmp"
         staged = name.parts[0].startswith(f"{STAGED}.") or name.parts[0] == STAGED
         if found.is_file() and not ours and not staged:
             problems.append(f"{name} is not a vector file")

@@ -521,6 +521,7 @@ def test_three_roundings_are_stochastic() -> None:
     assert len(DETERMINISTIC) == 7
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rounding", DETERMINISTIC, ids=lambda r: r.value)
 @pytest.mark.parametrize(("mantissa_bits", "emin"), TARGETS)
 def test_roundings_and_their_to_odd(mantissa_bits: int, emin: int, rounding: Rounding) -> None:

@@ -84,7 +84,7 @@ def sizes_of(how: dict[str, Any]) -> tuple[int, ...]:
 # Transposition.
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @given(tensors(), st.data())
 def test_quantize_then_transpose_is_transpose_then_quantize(
     tensor: tuple[np.ndarray, dict[str, Any]], data: st.DataObject
@@ -186,7 +186,7 @@ def whole_block_indices(draw: st.DrawFn, length: int, unit: int) -> slice:
     return slice(*ends, draw(st.sampled_from([None, 1])))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @given(tensors(smallest=1), st.data())
 def test_slicing_at_block_borders_commutes_with_quantize(
     tensor: tuple[np.ndarray, dict[str, Any]], data: st.DataObject
@@ -656,7 +656,7 @@ def test_repr(blocks: Blocks, text: str) -> None:
 # Shapes without data.
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @given(tensors(), st.sampled_from(["zero_padded", "short", "refused"]), st.data())
 def test_result_shapes_are_those_of_the_results(
     tensor: tuple[np.ndarray, dict[str, Any]], tail: str, data: st.DataObject

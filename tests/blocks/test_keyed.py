@@ -62,7 +62,7 @@ def check_keys(fmt: BlockFormat, layout: FloatLayout, policy: Policy, codes: ran
         agree(np.append(row, amax)[np.newaxis], layout, fmt, policy)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.complete
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
 @pytest.mark.parametrize("name", BLOCK_FORMATS)
@@ -74,7 +74,7 @@ def test_every_key_under_every_scale(name: str, layout: FloatLayout, share: Shar
     check_keys(BLOCK_FORMATS[name], layout, Policy(), codes)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
 @pytest.mark.parametrize("name", ["mxfp8_e5m2", "mxfp8_e4m3", "mxfp4_e2m1"])
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_every_key_under_other_choices(name: str, layout: FloatLayout, spelling:
         check_keys(BLOCK_FORMATS[name], layout, policy, codes)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_formats_of_other_shapes() -> None:
     """As many fraction bits as bfloat16 has, and exponents that raising does not reach."""
     for exponent_bits, mantissa_bits in ((2, 5), (1, 6), (6, 1), (7, 0), (3, 4)):
@@ -123,7 +123,7 @@ def test_thresholds_of_elements_are_those_of_the_twin(name: str) -> None:
             assert codes.ravel().tolist() == want
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("rule", ScaleRule)
 @pytest.mark.parametrize("amax_type", ["source", "float32", "bfloat16", "float16"])
 def test_steps_of_scales(rule: ScaleRule, amax_type: str) -> None:
@@ -157,7 +157,7 @@ def test_steps_of_scales_are_those_of_the_twin(rule: str) -> None:
         assert scales[:, 0].tolist() == want
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("block_nan", ["nan_block", "ignore"])
 @pytest.mark.parametrize("block_inf", ["nan_block", "ignore", "largest_scale"])
 @pytest.mark.parametrize("layout", [F32, BF16, F16, F64], ids=lambda layout: layout.name)
@@ -225,7 +225,7 @@ def test_patterns_are_widened_and_scaled_up_exactly() -> None:
     assert (np.signbit(keyed.times_2_to_64(bits).view(np.float32)) == np.signbit(want)).all()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("shape", [(70, 130, 7), (33, 64, 70), (300, 500)])
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.float64])

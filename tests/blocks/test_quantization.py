@@ -174,7 +174,7 @@ def test_a_second_block_takes_what_is_left() -> None:
     assert blocks.dequantize().tolist() == x.tolist()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("size", [1, 2, 16, 32, 33])
 @pytest.mark.parametrize("axis", range(-3, 3))
 @pytest.mark.parametrize("name", ["mxfp6_e3m2", "mxfp4_e2m1"])
@@ -623,6 +623,7 @@ BLOCK = st.lists(NUMBERS | st.sampled_from([0.0, -0.0]), min_size=1, max_size=40
 ROUNDINGS = st.sampled_from(["ties_to_even", "ties_to_away", "toward_zero", "toward_negative"])
 
 
+@pytest.mark.sampled(6)
 @given(BLOCK, st.sampled_from(NAMES), ROUNDINGS, st.randoms())
 def test_a_permutation_inside_a_block_permutes_the_codes(
     values: list[float], name: str, rounding: str, random: Any
@@ -636,6 +637,7 @@ def test_a_permutation_inside_a_block_permutes_the_codes(
     assert moved.codes.tolist() == whole.codes[order].tolist()
 
 
+@pytest.mark.sampled(6)
 @given(BLOCK, st.integers(-40, 40), st.sampled_from(NAMES), ROUNDINGS)
 def test_a_power_of_two_moves_the_scale_alone(
     values: list[float], k: int, name: str, rounding: str
@@ -649,6 +651,7 @@ def test_a_power_of_two_moves_the_scale_alone(
     assert moved.codes.tolist() == whole.codes.tolist()
 
 
+@pytest.mark.sampled(6)
 @given(BLOCK, BLOCK, st.sampled_from(NAMES))
 def test_blocks_do_not_see_each_other(a: list[float], b: list[float], name: str) -> None:
     size = max(len(a), len(b))
@@ -660,7 +663,7 @@ def test_blocks_do_not_see_each_other(a: list[float], b: list[float], name: str)
         assert both.scale_codes[i : i + 1].tolist() == alone.scale_codes.tolist()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @given(
     st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=40) | BLOCK,
     st.sampled_from(NAMES),

@@ -58,6 +58,7 @@ def both_ways(
     assert (codes == want[1]).all()
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("number", NUMBERS, ids=hex)
 @pytest.mark.parametrize("name", OTHER_BLOCK_FORMATS)
 def test_thresholds_of_two_levels(name: str, number: int) -> None:

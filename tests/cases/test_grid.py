@@ -13,7 +13,7 @@ from mxref.exact.format_table import FLOATS
 from mxref.exact.patterns import float_reader
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("layout", [F16, BF16], ids=lambda layout: layout.name)
 def test_every_number_has_its_pattern(layout: FloatLayout) -> None:
     read = float_reader(FLOATS[layout.name])

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -293,6 +294,7 @@ LINE_DAMAGE: dict[str, tuple[Edit, int, str]] = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("sealed", [False, True], ids=["old manifest", "new manifest"])
 @pytest.mark.parametrize("damage", LINE_DAMAGE)
 def test_a_damaged_file_is_refused(folder: Path, damage: str, *, sealed: bool) -> None:
@@ -511,6 +513,34 @@ def test_folder_used_where_none_is_named(tmp_path: Path, monkeypatch: pytest.Mon
         assert golden.vectors_folder() == package / "_vectors"
         assert golden.vectors_folder(writing=True) == Path("vectors")
         (package.parent / "pyproject.toml").touch()  # a project that installs into its own folder
+
+
+def test_a_wheel_has_the_plain_files_in_one_archive(folder: Path) -> None:
+    """What build hook `hatch_build.py` makes of them is read, checked and none of the vectors."""
+    texts = {str(one.relative_to(folder)): one.read_bytes() for one in folder.rglob("*.*")}
+    with tarfile.open(folder / "plain.tar.xz", "w:xz") as archive:
+        archive.add(folder / "plain", "plain")
+    before = golden.read_vectors(folder)
+    (path,) = folder.rglob("*.txt")
+    shutil.rmtree(folder / "plain")
+    assert golden.read_vectors(folder) == before
+    assert [line for line in golden.check(folder, texts) if "plain" in line] == []
+    other = folder.with_name("other")
+    folder.rename(other)
+    with tarfile.open(other / "plain.tar.xz", "w:xz") as archive:
+        path.parent.mkdir(parents=True)
+        path.write_bytes(texts["plain/decode/e2m1.f32.txt"].replace(b"3f", b"3e", 1))
+        archive.add(path, "plain/decode/e2m1.f32.txt")
+    name = other / "plain/decode/e2m1.f32.txt"
+    assert refusal(other) == f"{name} does not have the sha256 that the manifest lists"
+
+
+@pytest.mark.parametrize("data", [b"", b"\xfd7zXZ\0", b"mine"])
+def test_a_damaged_archive_is_refused(folder: Path, data: bytes) -> None:
+    shutil.rmtree(folder / "plain")
+    (folder / "plain.tar.xz").write_bytes(data)
+    archive = folder / "plain.tar.xz"
+    assert refusal(folder) == f"{archive} must be a tar.xz archive, it is damaged"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")

@@ -17,7 +17,7 @@ LINES = (
 )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("stem", FILES)
 def test_every_line_is_read_in_one_step(stem: str) -> None:
     header, *lines = (VECTORS / f"{stem}.jsonl").read_text("ascii").splitlines()

@@ -51,7 +51,7 @@ def some_policies(op: str, count: int, choice: random.Random) -> Iterator[Policy
         yield Policy().replace(**changed)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("op", FORMATS)
 def test_steps_are_all_that_happens(op: str) -> None:
     choice = random.Random(f"steps of {op}")
@@ -59,7 +59,7 @@ def test_steps_are_all_that_happens(op: str) -> None:
         check(op, choice.choice(FORMATS[op]), choice.choice(["bf16", "f16"]), policy)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("op", "format", "float", "policy"),
     [

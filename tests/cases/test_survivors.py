@@ -232,7 +232,7 @@ def test_the_product_has_an_array_for_each_scale_code() -> None:
 # Answers.
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("op", [op for op in OPERATIONS if op not in INTEGER_OPERATIONS])
 def test_both_references_give_the_answers_of_the_vectors(op: str) -> None:
     """Some cases of one file of every format, under `ocp` and under the last column."""

@@ -150,7 +150,7 @@ def run_without_reader(*arguments: object) -> Result:
         os.close(writing)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX pipes")
 @pytest.mark.parametrize(
     "arguments",
@@ -169,7 +169,7 @@ def test_a_reader_that_is_gone(arguments: list[str]) -> None:
     assert result.stderr == ""
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize(
     ("arguments", "buffered"),
@@ -853,7 +853,7 @@ def test_misuse_of_quantize(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -929,7 +929,7 @@ def test_ratio_of_numbers_whose_squares_overflow(tmp_path: Path, call: Call, sca
     assert report["largest_error"] == pytest.approx(scale, rel=1e-12)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX limits")
 @pytest.mark.parametrize("old", [None, b"an older file"])
 def test_quantize_on_a_full_disk(tmp_path: Path, old: bytes | None) -> None:
@@ -976,7 +976,7 @@ def few_vectors(tmp_path: Path) -> Path:
     return copy_vectors(tmp_path / "few", "decode/e2m1.f32.jsonl")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_verify_from_another_folder(tmp_path: Path) -> None:
     """A relative path to the target, and the vectors of the checkout."""
     (tmp_path / "target.py").write_text(TARGET.format(wrong=""))
@@ -994,7 +994,7 @@ def test_verify_of_a_module_in_the_working_folder(tmp_path: Path, few_vectors: P
     assert (report["target"], report["compared"], report["passed"]) == ("a_target", 16, True)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("wrong", "line", "verdict"),
     [
@@ -1031,7 +1031,7 @@ def test_failed_verify_stays_failure_when_reader_is_gone(tmp_path: Path, few_vec
     assert result.stderr == ""
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("target", ["missing.py", "missing_module", "broken.py"])
 def test_verify_of_no_target(tmp_path: Path, few_vectors: Path, target: str) -> None:
     (tmp_path / "broken.py").write_text("def decode(:\n")
@@ -1075,7 +1075,7 @@ def test_regen_check_of_altered_vectors(altered: Path, call: Call) -> None:
     assert before == {path: path.read_bytes() for path in altered.rglob("*") if path.is_file()}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.usefixtures("committed_build")
 def test_regen_of_altered_vectors(altered: Path, call: Call) -> None:
     result = call("regen", "--out", altered)

@@ -196,7 +196,7 @@ def start(folder: Path, *words: str) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("verb", ["verify", "fuzz", "identify", "sweep"])
 def test_no_verb_takes_an_exit_while_it_loads_a_target_for_a_pass(
     verb: str, target: Target, tmp_path: Path
@@ -260,7 +260,7 @@ def test_a_target_cannot_take_the_report_away(
     json.loads(done.stdout)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("end", "status"), [("codes, format", 0), ("codes * 0, format", 1)])
 def test_an_exit_after_the_verdict_does_not_change_it(
     end: str, status: int, target: Target, tmp_path: Path
@@ -365,7 +365,7 @@ def under_pytest(folder: Path, test: str) -> subprocess.CompletedProcess[str]:
     return helpers.run(sys.executable, "-m", "pytest", *options, cwd=folder, env=alone)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_target_cannot_end_pytest(target: Target, tmp_path: Path) -> None:
     body = "    os._exit(0) if codes[0] % 2 else os.execlp('true', 'true')\n    return"
     text = "import atexit, os\natexit.register(lambda: os._exit(0))\n"
@@ -377,7 +377,7 @@ def test_a_target_cannot_end_pytest(target: Target, tmp_path: Path) -> None:
     assert "SystemExit: os.execv(" in done.stdout
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_target_cannot_end_pytest_between_two_calls(
     way: str, target: Target, tmp_path: Path
@@ -411,7 +411,7 @@ def test_threads_that_outlive_the_verdict_are_ended(target: Target, tmp_path: Pa
     assert done.stdout.splitlines()[-1].startswith("PASS")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("deaf", ["signal.signal(15, signal.SIG_IGN)", "os.kill(os.getpid(), 19)"])
 def test_one_signal_ends_a_target_that_does_not_hear_it(
     deaf: str, target: Target, tmp_path: Path
@@ -498,7 +498,7 @@ def test_a_signal_waits_for_an_import(monkeypatch: Patch, capsys: Capture) -> No
     )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("verb", ["verify", "fuzz"])
 def test_a_target_that_leaves_no_file_to_be_opened(tmp_path: Path, verb: str) -> None:
     lines = [

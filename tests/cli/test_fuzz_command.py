@@ -82,7 +82,7 @@ CODE_RUNS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", CODE_RUNS)
 def test_the_printed_code_shows_the_difference(
     tmp_path: Path, run_fuzz: Callable[..., Run], name: str
@@ -109,7 +109,7 @@ def test_the_printed_code_shows_the_difference(
         assert example["want"] != example["got"]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_the_command(
     tmp_path: Path, run_fuzz: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,7 +230,7 @@ for line in sys.stdin:
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_of_a_program_the_code_is_a_line_of_a_shell(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -242,7 +242,7 @@ def test_sums_of_squares_are_exact() -> None:
     assert total.total * unit == want
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("block", ["mxfp4_e2m1", "mxint8", "nvfp4"])
 @pytest.mark.parametrize("shape", [(1,), (70,), (7, 33, 5), (300, 64)])
 @pytest.mark.parametrize("policy", ["ocp", "ocp+tail=short"])

@@ -31,7 +31,7 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
     return in_process
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_pass(call: Call) -> None:
     status, out, err = call("score", "--set", "decode_scale")
     assert (status, err) == (0, "")
@@ -63,7 +63,7 @@ def test_a_survivor(call: Call) -> None:
     assert all("M14" not in cell["killers"] for cell in found["cells"])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_products_wait_no_more(call: Call) -> None:
     status, out, _ = call("score", "--class", "H3")
     assert status == 0
@@ -71,7 +71,7 @@ def test_products_wait_no_more(call: Call) -> None:
     assert out.splitlines()[-1].endswith("0 mutants waiting")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_the_models(call: Call) -> None:
     arguments = ("score", "--set", "encode", "--class", "A", "--models")
     status, out, _ = call(*arguments)
@@ -103,7 +103,7 @@ def test_misuse(call: Call, arguments: list[str], reason: str) -> None:
     assert reason in err
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_explain(call: Call) -> None:
     status, out, err = call("explain", "A7")
     assert (status, err) == (0, "")
@@ -120,7 +120,7 @@ def test_explain(call: Call) -> None:
     assert call("explain", "ties_lost_in_subnormals")[1] + call("explain", "A7b")[1] == out
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_explain_a_class_and_a_name(call: Call) -> None:
     _, out, _ = call("explain", "A17")
     assert re.findall(r"^A17\w", out, re.M) == ["A17a", "A17b", "A17c"]

@@ -133,7 +133,7 @@ def test_without_rich_the_text_is_the_same(screen: Screen, monkeypatch: pytest.M
     assert screen(show) == screen(show, None) == plain(coloured)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_one_module_uses_rich() -> None:
     package = Path(mxref.__file__).parent
     users = set()

@@ -174,7 +174,7 @@ def test_names_that_stand_for_others(words: list[str], sentence: str, capsys: Ca
     ends_in(["quantize", "x.npy", *words], sentence, capsys)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("op", "format"),
     [("quantize_affine", "uint8"), ("pack_int4", "int4"), ("linear_qcs4w", "int4_groups")],

@@ -44,7 +44,7 @@ def test_what_an_answer_is() -> None:
     assert not answered("a\nc\n", "a\nb\nc\n")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("command", "answer"), [pytest.param(*thread[3:], id=thread[0]) for thread in THREADS]
 )

@@ -20,7 +20,7 @@ def test_the_examples_run() -> None:
     assert (result.attempted, result.failed) == (13, 0)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_the_sample_of_verify() -> None:
     sample = re.search(r"```text\n\$ mxref (.*?)\n(.*?)```", TEXT, re.DOTALL)
     assert sample is not None

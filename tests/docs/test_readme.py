@@ -105,6 +105,7 @@ def test_the_table_of_profiles() -> None:
         assert any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns), name
 
 
+@pytest.mark.sampled(6)
 def test_the_sample_of_verify(tmp_path: Path) -> None:
     (tmp_path / "my_kernel.py").write_text(TIES_AWAY)
     command = (sys.executable, "-m", "mxref", "verify", "my_kernel.py", "--op", "encode")

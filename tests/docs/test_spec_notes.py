@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from helpers import ROOT
+from helpers import ROOT, all_files
 
 from mxref import integer
 from mxref.cases.words import RULES
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_FORMATS, SCALE_FORMATS
-from mxref.golden import read_vectors
 from mxref.integer import integer_choices
 from mxref.policy.policy import Policy
 
@@ -67,8 +66,9 @@ def test_no_clause_is_named_that_does_not_exist(folder: str) -> None:
             assert clause in CLAUSES, (file.name, clause)
 
 
+@pytest.mark.sampled(6)
 def test_every_clause_has_a_vector_or_a_test_or_a_reason() -> None:
-    files = read_vectors(ROOT / "vectors")
+    files = all_files()
     in_vectors = {case.rule for file in files for case in file.cases}
     assert in_vectors <= set(RULES)
     in_tests = {

@@ -323,7 +323,7 @@ def test_special_values(source: str, rounding: str) -> None:
         assert row(sign, overflow) == [0x80, 0x80, 0x20, 0x20, 0x8, 0x00]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("format", ["e2m1", "e4m3"])
 def test_every_f16_input_is_the_naive_nearest(format: str) -> None:
     unit = 2**24  # every f16 number and every value of the format is a whole number of 2**-24
@@ -343,7 +343,7 @@ def test_every_f16_input_is_the_naive_nearest(format: str) -> None:
                         pytest.fail(f"{x_bits:04x} {format} {rounding} {overflow}: {got} {want}")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("format", FORMATS)
 def test_around_every_value_and_midpoint(source: str, format: str) -> None:
@@ -365,7 +365,7 @@ def test_around_every_value_and_midpoint(source: str, format: str) -> None:
                     assert got == want, (hex(magnitude), negative, rounding, overflow)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("format", FORMATS)
 def test_binade_ladder(source: str, format: str) -> None:
@@ -468,7 +468,7 @@ def test_encode_scale(x_bits: int, source: str, expected: list[int]) -> None:
     assert encode_scale(x_bits, source) == expected[3]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("source", SOURCES)
 def test_encode_scale_is_the_naive_nearest(source: str) -> None:
     powers = [Fraction(2) ** (code - 127) for code in range(255)]
@@ -659,7 +659,7 @@ def test_dequantize_by_hand(
     assert dequantize(scale_code, code, format, target) == expected
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("format", FORMATS)
 def test_dequantize_is_the_product_rounded_once(format: str) -> None:
     for index in range(2 * MAX_CODE[format] + 2):

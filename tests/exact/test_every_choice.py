@@ -497,7 +497,7 @@ def share_by_definition(nu: Fraction, width: int, rounding: str) -> Fraction:
     return Fraction(count, 2**width)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("rounding", STOCHASTIC)
 @pytest.mark.parametrize("format", ["e2m1", "e4m3", "e5m2fnuz", "int8"])
 def test_share_of_round_ups(format: str, rounding: str) -> None:

@@ -343,7 +343,7 @@ FACTOR: dict[str, Callable[[float], float]] = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("arithmetic", ARITHMETICS[1:])
 @pytest.mark.parametrize("tensor_scale", [None, "dynamic", 0x3FAAAAAB, 0x44AAAAAB])
 def test_float32_formulas_in_numpy(arithmetic: str, tensor_scale: int | str | None) -> None:

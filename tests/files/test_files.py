@@ -48,7 +48,7 @@ def assert_same(got: Blocks, want: Blocks) -> None:
             assert a == b, field.name
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
 @pytest.mark.parametrize("name", BLOCK_FORMATS)
 @pytest.mark.parametrize(("shape", "axis"), SHAPES)
@@ -497,7 +497,7 @@ def test_truncated_files(tmp_path: Path, suffix: str) -> None:
         assert "\n" not in str(error.value)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".gguf"])
 def test_flipped_bytes(tmp_path: Path, suffix: str) -> None:
     """Whatever a byte is changed to, the file is read or refused in one sentence."""
@@ -1058,7 +1058,7 @@ files.write_blocks(sys.argv[1], {"x": blocks})
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 @pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".gguf"])
 @pytest.mark.parametrize("old", [None, b"an older file"])

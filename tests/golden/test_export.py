@@ -133,7 +133,7 @@ def patterns() -> NDArray[np.uint32]:
     return np.random.Generator(np.random.PCG64(24)).integers(0, 1 << 32, 1 << 24, np.uint32)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("format", "policy"), TABLES)
 def test_the_c_lookup_is_the_encoder(
     format: str, policy: str, tmp_path: Path, patterns: NDArray[np.uint32]
@@ -192,6 +192,7 @@ def test_a_lookup_that_loses_a_sticky_bit_is_found(wrong: str, tmp_path: Path) -
     assert (codes(inputs) != want).any()
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("format", ["e5m2", "e4m3", "int8"])
 @pytest.mark.parametrize("float", ["bf16", "f16"])
 def test_the_c_lookup_of_16_bits_is_right_on_all_of_them(
@@ -203,7 +204,7 @@ def test_the_c_lookup_of_16_bits_is_right_on_all_of_them(
     np.testing.assert_array_equal(codes(np.arange(1 << 16, dtype=np.uint16)), want)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("format", ["e4m3", "int8"])
 def test_the_c_lookup_of_float64(format: str, tmp_path: Path) -> None:
     codes = c_lookup(tmp_path, format, "ocp", "f64")
@@ -464,7 +465,7 @@ def encode(bits):
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("right", "planted", "policy", "status"),
     [
@@ -548,6 +549,7 @@ def exported(
     return entries
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", ["npy", "bin", "readmemh", "c", "safetensors"])
 @pytest.mark.parametrize(("op", "format", "float", "column"), SOME)
 def test_exported_words_are_those_of_the_canonical_file(
@@ -832,7 +834,7 @@ def test_a_folder_as_exported_passes(export: Path, capsys: pytest.CaptureFixture
     assert (status, out, err) == (0, f"{export} is what would be exported now\n", "")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_folder_fails(
     damage: str, export: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

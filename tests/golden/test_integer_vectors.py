@@ -58,7 +58,7 @@ def report_on(module: object, *stems: str) -> Report:
     return verify(target_of(module, "mine"), files)
 
 
-@pytest.mark.sampled(3)  # `mxref regen` compares them as well
+@pytest.mark.sampled(6)  # `mxref regen` compares them as well
 @pytest.mark.parametrize("stem", STEMS)
 def test_both_references_give_every_column(stem: str) -> None:
     header, cases = records(stem)
@@ -131,7 +131,7 @@ def test_axes_and_groups() -> None:
 # --- targets --------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("choices", CHOICES)
 def test_verify_names_the_policy_that_gives_all_answers(choices: dict[str, str]) -> None:
     stem = "quantize_affine/int8.f32"
@@ -142,6 +142,7 @@ def test_verify_names_the_policy_that_gives_all_answers(choices: dict[str, str])
     assert report.verdict == f"conforms{end}"
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("choices", CHOICES[1:4])
 def test_identify_names_the_choices(choices: dict[str, str]) -> None:
     module = SimpleNamespace(quantize_affine=made(**choices).quantize_affine)
@@ -180,6 +181,7 @@ def test_the_type_of_the_reciprocal_is_named(scale_type: str) -> None:
     assert "scale 3f8a9fbe76c8b439" in choice.shown
 
 
+@pytest.mark.sampled(6)
 def test_a_refused_nan_is_shown() -> None:
     module = SimpleNamespace(quantize_affine=made().quantize_affine)
     (found,) = identify_integers(target_of(module, "mine"), formats=["int8"])
@@ -188,7 +190,7 @@ def test_a_refused_nan_is_shown() -> None:
     assert shown.endswith("-> an error")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_identify_says_that_no_policy_gives_the_answers() -> None:
     module = made(nan="zero")
     right = module.quantize_affine
@@ -276,7 +278,7 @@ def test_a_bug_is_named_over_the_policy_of_the_target() -> None:
     assert report.verdict == "has bug I6: takes the scale of the next channel"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("nearest", "nan", "bug"),
     [
@@ -307,6 +309,7 @@ def test_ties_of_quotients_are_named_whatever_a_nan_becomes(
         )
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("result", "want"),
     [

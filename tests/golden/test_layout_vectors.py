@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import ROOT
+from helpers import ROOT, all_files
 
 import mxref
-from mxref import golden
 from mxref.cases.answers import answerable, exact_answers, fast_answers
 from mxref.cases.layout_answers import sizes
 from mxref.cases.read import VectorError, parse
@@ -27,9 +26,8 @@ BEFORE, AFTER = "scale_place=before", "scale_place=after"
 
 @functools.cache
 def files() -> dict[str, VectorFile]:
-    found = golden.read_vectors(VECTORS)
     is_mine = ("fp4_ue4m3", "nvfp4")
-    return {f.stem: f for f in found if f.op in LAYOUT_OPERATIONS or f.format in is_mine}
+    return {f.stem: f for f in all_files() if f.op in LAYOUT_OPERATIONS or f.format in is_mine}
 
 
 @pytest.mark.sampled(0)
@@ -139,7 +137,7 @@ def test_numbers_by_hand(stem: str, name: str, word: int, bits: int) -> None:
     assert case.output(0)[word] == bits
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("op", [*LAYOUT_OPERATIONS, "quantize", "dequantize"])
 def test_both_references_give_every_answer(op: str) -> None:
     for file in files().values():
@@ -282,7 +280,7 @@ def test_an_error_in_one_case_hides_no_other(op: str) -> None:
     assert calls == report.compared
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_results_of_another_kind() -> None:
     report = report_on(pack=lambda codes, format: codes.astype(np.float32))
     assert {f.error for _, f in report.failures} == {

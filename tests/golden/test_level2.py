@@ -91,7 +91,7 @@ def test_codes_to_be_packed() -> None:
         )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("name", "count"),
     [
@@ -205,7 +205,7 @@ def expected_keys(k: int, largest: int) -> set[int]:
     return found
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_the_block_product_pairs_every_scale_with_every_key(share: Share) -> None:
     """Counted on MXFP4: largest amax and keys from exact numbers, quotients by float64."""
     codes = []
@@ -339,7 +339,7 @@ def test_shares_add_up_to_everything() -> None:
     assert compute(one, complete=True).checked == 1 << 16
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_two_workers_find_what_one_finds() -> None:
     some = [*select("dequantize.mxfp4"), *select("encode.e2m1.f16")[:2]]
     assert [*compute_all(some, jobs=2)] == [*compute_all(some, jobs=1)]
@@ -410,7 +410,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_regen_level_2_writes_and_checks_digests(folder: Path) -> None:
     options = ("--level", "2", "--only", "dequantize.mxfp4_e2m1.", "--out", str(folder))
     missing = regen(*options, "--check")

@@ -42,6 +42,7 @@ def test_the_vocabulary_is_that_of_the_package() -> None:
     assert case["flags"]["items"]["enum"] == list(FLAGS)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("stem", FILES)
 def test_every_line_is_valid(stem: str, share: Share) -> None:
     """Every header; this share of the cases, and all of them under --complete."""

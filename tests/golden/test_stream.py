@@ -61,7 +61,7 @@ def inputs(one: Stream, words: list[int]) -> bytes:
     return b"".join(word.to_bytes(width, "little") for word in words)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("one", streams(99), ids=lambda one: one.name)
 def test_the_state_is_the_chained_digest_of_inputs_and_exact_answers(one: Stream) -> None:
     count = 150 if one.op in ("quantize", "dequantize") else 1000

@@ -75,7 +75,7 @@ def test_every_code_that_can_be_reached_has_a_step() -> None:
         assert codes == set(range(0x7F)), table.rounding
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_missing_side_is_found() -> None:
     file = next(file for file in vector_files() if file.stem == "encode/e2m1.f32")
     assert missing_sides(file) == set()

@@ -98,7 +98,7 @@ def number_of_thresholds(format: str, float: str, choices: dict[str, str], sign:
     return MAX_CODE[format] + special + (sign > 0 and (plus_zero or full)) - flushed
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("stem", ENCODE_FILES)
 def test_both_sides_of_every_threshold_of_encode_are_inputs(stem: str, share: Share) -> None:
     header, _ = records(stem)
@@ -776,6 +776,7 @@ def assert_mended(folder: Path, texts: dict[str, bytes]) -> None:
     assert {path.relative_to(folder).as_posix(): path.read_bytes() for path in found} == texts
 
 
+@pytest.mark.sampled(6)
 @_UNIX
 @pytest.mark.parametrize("limit", [1, 3000, 60_000, 300_000])
 def test_a_regen_killed_in_the_middle_of_a_file_leaves_whole_files(
@@ -803,6 +804,7 @@ def test_a_regen_killed_while_it_mends_one_file_leaves_that_file_old(
     assert {name: (folder / name).read_bytes() for name in old} == old
 
 
+@pytest.mark.sampled(6)
 @_UNIX
 def test_regen_that_is_not_killed_completes_folder(texts: dict[str, bytes], scratch: Path) -> None:
     folder = scratch / "vectors"

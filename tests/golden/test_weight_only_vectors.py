@@ -177,7 +177,7 @@ def report_on(module: SimpleNamespace, *stems: str) -> Report:
     return verify(target_of(module, "mine"), files)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("order", ["exact", "dequantize", "scale_last", "offset"])
 def test_verify_and_identify_name_the_order_and_the_nibbles(order: str) -> None:
     low_first = order in ("scale_last", "offset")
@@ -194,7 +194,7 @@ def test_verify_and_identify_name_the_order_and_the_nibbles(order: str) -> None:
     assert [one.policies for one in found] == [("+".join(parts) or "default",)]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("order", "said"),
     [
@@ -229,6 +229,7 @@ def test_answers_beyond_the_intervals_fail() -> None:
     )
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("module", "stem", "bug"),
     [

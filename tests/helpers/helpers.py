@@ -141,6 +141,12 @@ def exact_words(op: str, format: str, float: str, inputs: list[int], column: str
 
 
 @functools.cache
+def all_files() -> list[VectorFile]:
+    """All files of the vectors, which take seconds to read, once for each process."""
+    return read_vectors(VECTORS)
+
+
+@functools.cache
 def ocp_files(op: str, format: str) -> list[VectorFile]:
     """The files of an operation and format; of packed bytes those in the layout of `ocp`."""
     slots = (*SOURCES, "bytes", "lsb_first", "low_nibble_first")

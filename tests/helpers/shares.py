@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
+from zlib import crc32
 
 #: What the share's number counts to, and over how many parts a test may spread what it has.
 SHARES = 84 * 7
@@ -27,18 +28,20 @@ class Share:
         """A number from 0 to 6 that goes with every other one of `takes` once."""
         return 0 if self.number is None else self.number // 84 % 7
 
-    def left_out(self, cases: Iterable[tuple[Hashable, int]]) -> list[int]:
+    def left_out(self, cases: Iterable[tuple[str, int]]) -> list[int]:
         """Of cases, each as its test and that test's number of parts, those of other shares.
 
         Of the first `parts` cases of a test one is taken, of the next ones that at another place,
-        so that a share has not always the same value of the innermost parameter. Of a test with
-        0 parts no share has any.
+        so that a share has not always the same value of the innermost parameter. The name of a
+        test says which share has its first case: tests of one case are of all shares, not of
+        share 0. Of a test with 0 parts no share has any.
         """
-        seen: dict[Hashable, int] = {}
+        seen: dict[str, int] = {}
         found = []
         for place, (test, parts) in enumerate(cases):
             index = seen[test] = seen.get(test, -1) + 1
-            if not (self.takes(index + index // parts, parts) if parts else self.number is None):
+            turned = crc32(test.encode()) + index + index // max(parts, 1)
+            if not (self.takes(turned, parts) if parts else self.number is None):
                 found.append(place)
         return found
 

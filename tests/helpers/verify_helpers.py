@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import ROOT, VECTORS, copy_vectors
+from helpers import ROOT, all_files, copy_vectors
 
 from mxref import golden
 from mxref.cli import main
@@ -107,7 +107,7 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> Vectors:
 
 @pytest.fixture(scope="session")
 def everything() -> list[VectorFile]:
-    return golden.read_vectors(VECTORS)
+    return all_files()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -194,7 +194,7 @@ def test_q7_the_identity_of_codes() -> None:
 # --- the slow twin --------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("scale", [*SCALES, 1.0, 3.0])
 def test_q1_midpoints_are_those_of_the_twin(scale: float) -> None:
     codes = np.arange(-130, 130)
@@ -213,7 +213,7 @@ def specials(dtype: Any) -> np.ndarray:
     return np.concatenate([positive, -positive])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_special_numbers_are_those_of_the_twin(dtype: Any) -> None:
     info, x = np.iinfo(dtype), specials(dtype)
@@ -222,7 +222,7 @@ def test_special_numbers_are_those_of_the_twin(dtype: Any) -> None:
         check(x, QParams(1.0, zero_point, info.min, info.max, dtype), **policy)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_random_patterns_are_those_of_the_twin(dtype: Any) -> None:
     drawn, info = np.random.default_rng(8), np.iinfo(dtype)

@@ -226,7 +226,7 @@ def test_weights_of_four_bits_are_weights_of_eight() -> None:
             assert bits(packed) == bits(linear_qcs8w(x, w, scale, order))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("order", ORDERS)
 def test_q11_every_order_of_summation_is_within_the_bounds(order: str) -> None:
     drawn = np.random.default_rng(8)
@@ -265,7 +265,7 @@ def test_q11_products_that_underflow_are_within_the_bounds() -> None:
         assert low <= linear_qcs8w(x, w, scale, order) <= high
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_q11_bounds_are_those_of_the_twin() -> None:
     drawn = np.random.default_rng(9)
     exact_anyway = 0

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import ROOT
+from helpers import ROOT, all_files
 
 import mxref
 from mxref import golden
@@ -52,7 +52,7 @@ WAITING = [mutant for mutant in MUTANTS if mutant.waiting]
 
 @functools.cache
 def files() -> dict[str, golden.VectorFile]:
-    return {file.stem: file for file in golden.read_vectors(VECTORS)}
+    return {file.stem: file for file in all_files()}
 
 
 @functools.cache

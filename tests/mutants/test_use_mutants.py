@@ -58,7 +58,7 @@ def test_ids_names_and_texts() -> None:
         assert re.fullmatch(r"[a-z].*[^.]", mutant.text)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("op", RIGHT)
 def test_what_they_are_made_of_is_right(op: str) -> None:
     report = check(target(op, RIGHT[op][0]), [file(op)], extent=EXTENT)

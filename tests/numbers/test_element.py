@@ -592,6 +592,7 @@ def test_ragged_values() -> None:
 EVERY_FORMAT = tuple(CODE_FORMATS)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
 def test_integers_are_encoded_like_their_float64(kind: str) -> None:
     limits = np.iinfo(kind)
@@ -888,7 +889,7 @@ ANY_NUMBERS = st.sampled_from(list(SOURCES)).flatmap(
 )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @given(ANY_NUMBERS, st.sampled_from(FORMATS), st.sampled_from(ROUNDINGS))
 def test_encode_is_monotone(numbers: tuple[str, list[int]], format: str, rounding: str) -> None:
     source, bits = numbers
@@ -902,7 +903,7 @@ def test_encode_is_monotone(numbers: tuple[str, list[int]], format: str, roundin
 MIRRORED = {"toward_positive": "toward_negative", "toward_negative": "toward_positive"}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @given(
     ANY_NUMBERS,
     st.sampled_from(FORMATS),
@@ -944,7 +945,7 @@ def test_a_power_of_two_moves_the_exponent_alone(data: st.DataObject, format: st
     assert codes[1] - codes[0] == (second - first) * 2**m
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @given(st.lists(patterns("f32"), min_size=1), st.sampled_from(FORMATS))
 def test_a_wider_source_gives_the_same_code(bits: list[int], format: str) -> None:
     bits = [b for b in bits if b % (1 << 31) <= INFINITY["f32"]]

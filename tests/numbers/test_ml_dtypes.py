@@ -50,7 +50,7 @@ def test_encode_of_every_16_bit_float(format: str, source: str) -> None:
     assert unexplained(values, format).tolist() == []
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("format", DTYPES)
 def test_encode_of_ten_million_float32_patterns(format: str) -> None:
     generator = np.random.default_rng(20230620)

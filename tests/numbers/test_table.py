@@ -82,7 +82,7 @@ def answers(op: str, bits: np.ndarray, layout: FloatLayout, format: str, policy:
     return mxref.shared_scale(numbers, format, policy=policy)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("op", TOGETHER)
 @pytest.mark.parametrize("float", LAYOUTS)
 def test_every_step_of_every_policy(op: str, float: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +130,7 @@ def test_the_size_of_a_call_decides_alone(format: str, first: int) -> None:
         assert (table.code_table.cache_info() != before) == (size == first)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("float", LAYOUTS)
 @pytest.mark.parametrize("format", ["e2m1", "int8", "e3m2"])
 @pytest.mark.parametrize("choice", ["", "+int8_range=full", "+pre_rounding=float16"])

@@ -230,7 +230,7 @@ def test_every_pair_of_4_bit_codes(name: str) -> None:
         assert np.array_equal(again, every)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", FP6[:-1])
 def test_every_quad_of_6_bit_codes(name: str) -> None:
     """All 2**24: each packing is a bijection of three bytes."""
@@ -364,7 +364,7 @@ def test_nothing(bits: int, name: str | None, shape: tuple[int, ...]) -> None:
     assert mxref.pack([], format, **given_choices).shape == (0,)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("bits", "name"), PACKINGS)
 def test_more_than_a_chunk(bits: int, name: str | None) -> None:
     count = 4 * (1 << 15) * 2 + 7  # two chunks of the widest groups, and a rest

@@ -459,7 +459,7 @@ def test_what_every_operation_reads() -> None:
     assert set().union(*READS.values()) == set(CHOICES)  # no choice is there for nothing
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("operation", "name"), UNREAD)
 def test_an_operation_refuses_a_choice_that_it_does_not_read(operation: str, name: str) -> None:
     readers = [op for op, reads in OPERATIONS.items() if name in reads.split()]

@@ -38,7 +38,7 @@ def edges(rule: ScaleRule, format: str, layout: FloatLayout) -> list[int]:
     return sorted(bits for bits in near if 0 < bits < layout.inf_bits)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("format", FORMATS)
 def test_the_references_agree_at_every_edge(format: str, rule: str) -> None:
@@ -49,7 +49,7 @@ def test_the_references_agree_at_every_edge(format: str, rule: str) -> None:
         assert got == [exact.shared_scale(b, source, format, rule) for b in bits], source
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("format", FORMATS)
 def test_the_references_agree_on_every_16_bit_amax(format: str, rule: str) -> None:
@@ -141,7 +141,7 @@ def quirk_inputs(layout: FloatLayout) -> list[int]:
     return [b for b in bits if 0 < b < layout.inf_bits]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("rule", QUIRKS)
 @pytest.mark.parametrize("source", LAYOUTS)
 def test_the_references_agree_on_quirks(source: str, rule: str) -> None:
@@ -172,7 +172,7 @@ def test_quirks_that_show_only_when_scales_may_leave_their_range() -> None:
         assert mxref.shared_scale(vanished, "e4m3", rule, scale_underflow="nan").item() == 0xFF
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_reciprocal_changes_the_scale_of_one_normal_significand(format: str) -> None:
     """That of INT8's amax one ulp above 127/64, whose product with 64/127 is rounded to 1."""

@@ -53,7 +53,7 @@ def test_all_pairs_equal_the_slow_twin(how: Accumulation, format_a: str, format_
         assert differences(a, b, how) == []
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("how", ADDERS)
 def test_every_adder_equals_the_slow_twin(how: Accumulation) -> None:
     state = np.random.default_rng(ADDERS.index(how))

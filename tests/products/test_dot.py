@@ -54,7 +54,7 @@ def compare(a: Rows, b: Rows, x: ElementFormat, y: ElementFormat, floats: list[s
     return len(a) * len(b)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("x", "y"), PAIRS)
 def test_n26_random_dots(x: str, y: str, share: Share) -> None:
     draws = np.random.default_rng([PAIRS.index((x, y)), 26])
@@ -279,7 +279,7 @@ def every_sum(products: np.ndarray) -> np.ndarray:
     return sums[-1]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", range(4))
 def test_n43_sums_beyond_float32_in_every_order(seed: int) -> None:
     """Few products of 2**119 to 2**129: all sums are allowed, and nearly all that is allowed is."""
@@ -464,6 +464,7 @@ def test_empty_matrices(shape: tuple[int, int, int]) -> None:
     assert exact_in_every_order(a, b).all()
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", SOURCES.values())
 def test_out_and_threads(dtype: Any) -> None:
     draws = np.random.default_rng(8)

@@ -101,7 +101,7 @@ def check_gradients(
     assert [*map(words, got)] == [*expected, [sums]]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("fmt", FORMATS)
 @pytest.mark.parametrize("number", range(len(SHAPES)))
 def test_n44_every_choice_equals_the_slow_twin(fmt: str, number: int) -> None:
@@ -135,7 +135,7 @@ POLICIES: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_policies_and_special_values(policy: dict[str, Any]) -> None:
     x, w, grad, bias = operands(8, (2, 5), 34, 6)

@@ -149,7 +149,7 @@ DIGESTS = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("name", "format", "source", "theirs"), DIGESTS)
 def test_many_blocks(name: str, format: str, source: str, theirs: str) -> None:
     blocks = mxref.profile(name).quantize(many(source), format)

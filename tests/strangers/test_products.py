@@ -112,7 +112,7 @@ def test_a_right_product_passes(
     assert not name or f"accumulation={name}" in text or f" and {name}" in text, text
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_small_sample(
     capsys: pytest.CaptureFixture[str], read_once: dict[str, VectorFile]
 ) -> None:

@@ -78,7 +78,7 @@ def checked(path: Path, read_once: dict[str, VectorFile], elements: int | None) 
     return check(target, files, extent=Extent(elements=elements))
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("path", WRONG, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_wrong_kernel_is_caught(
     path: Path, read_once: dict[str, VectorFile], capsys: pytest.CaptureFixture[str]
@@ -91,7 +91,7 @@ def test_a_wrong_kernel_is_caught(
     assert true is None or any(one in said for one in true.split(" | ")), said
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("path", RIGHT, ids=lambda path: path.stem)
 def test_a_right_kernel_in_odd_clothes_passes(
     path: Path, read_once: dict[str, VectorFile], capsys: pytest.CaptureFixture[str]

@@ -36,7 +36,7 @@ def smallest(strategy: st.SearchStrategy[Any], condition: Callable[[Any], object
 # --- patterns -------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("float", WIDTH)
 def test_patterns_reach_every_kind_of_float(float: str) -> None:
     sign, inf = 1 << (WIDTH[float] - 1), INFINITY[float]
@@ -57,7 +57,7 @@ def test_patterns_reach_every_kind_of_float(float: str) -> None:
     assert any(word & (smallest_normal - 1) in {n | 1 for n in short} for word in words)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("nan", [False, True])
 @pytest.mark.parametrize("infinity", [False, True])
 def test_patterns_without_specials(nan: bool, infinity: bool) -> None:
@@ -68,7 +68,7 @@ def test_patterns_without_specials(nan: bool, infinity: bool) -> None:
     assert any(word > 0x7800 for word in magnitudes if word < 0x7C00)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("condition", "wanted"),
     [
@@ -115,7 +115,7 @@ def test_near_scale_limits_are_both_sides_of_a_limit(rule: str, limit: int) -> N
 # --- values, blocks, codes ------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("float", WIDTH)
 def test_values_are_of_the_type_and_shape(float: str) -> None:
     assert all(type(one) is SOURCES[float] for one in drawn(strategies.values(float), 30))
@@ -141,7 +141,7 @@ def magnitudes(array: np.ndarray) -> np.ndarray:
     return array.view(np.uint32) & np.uint32(0x7FFFFFFF)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_blocks_are_of_every_kind() -> None:
     found = drawn(strategies.blocks("mxfp4_e2m1", count=2), 350)
     assert all(block.shape == (2, 32) and block.dtype == np.float32 for block in found)
@@ -161,7 +161,7 @@ def test_blocks_are_of_every_kind() -> None:
     assert {0x7FFFFF, 0, 1, 0x400000, 0x5FFFFF, 0x600000} <= fractions
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_block_specials_are_where_they_may_be() -> None:
     for places in ((), (0, 31)):
         rows = np.concatenate(drawn(strategies.blocks("mxfp8_e4m3", count=2, specials=places), 100))
@@ -172,7 +172,7 @@ def test_block_specials_are_where_they_may_be() -> None:
     )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("spread", [0, 3])
 def test_block_elements_lie_within_the_spread(spread: int) -> None:
     """And one binade above it, where the scale goes up."""
@@ -202,7 +202,7 @@ def test_codes_are_all_codes() -> None:
     assert max(drawn_of(strategies.scale_codes("ue4m3"), 1000)) == 127
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_coded_blocks_are_of_every_kind() -> None:
     found = drawn(strategies.coded_blocks("mxfp6_e2m3", count=3), 400)
     assert all((s.shape, c.shape) == ((3,), (3, 32)) for s, c in found)
@@ -214,7 +214,7 @@ def test_coded_blocks_are_of_every_kind() -> None:
     assert drawn(strategies.coded_blocks("nvfp4"), 5)[0][1].shape[1] == 16
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_tensors_are_of_every_order_and_have_tails() -> None:
     found = drawn(strategies.tensors("f16"))
     assert {array.ndim for array, _ in found} == {1, 2, 3}
@@ -263,7 +263,7 @@ CALLS: dict[str, Callable[[Policy], object]] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("op", CALLS)
 def test_policies_have_every_member_and_are_never_refused(op: str) -> None:
     found = drawn(strategies.policies(op))
@@ -281,7 +281,7 @@ def test_policies_have_every_member_and_are_never_refused(op: str) -> None:
         CALLS[op](policy)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("format", ["mxfp4_e2m1", "fp4_ue4m3", "nvfp4"])
 def test_policies_of_a_format_can_be_spelled(format: str) -> None:
     values = np.ones((1, 16 if format != "mxfp4_e2m1" else 32), np.float32)
@@ -294,7 +294,7 @@ def test_policies_of_a_format_can_be_spelled(format: str) -> None:
             mxref.quantize(values, format).dequantize(np.float32, policy)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_policies_of_all_operations() -> None:
     members = {p for one in drawn(strategies.policies(), 400) for p in one.choices().items()}
     every = {(name, m.value) for name in Policy().choices() for m in Policy.members(name)}

@@ -92,7 +92,7 @@ POLICIES = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("format", ["mxfp8_e5m2", "mxfp8_e4m3", "mxfp4_e2m1", "mxint8"])
 @pytest.mark.parametrize("spelling", POLICIES)
 def test_ordinary_blocks_are_those_of_the_general_path(spelling: str, format: str) -> None:

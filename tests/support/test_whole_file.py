@@ -40,7 +40,7 @@ def test_no_special_file_is_read_or_replaced(kind: str, tmp_path: Path) -> None:
             call(path)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("verb", "option", "kind"), [("sweep", "--state", "fifo"), ("verify", "--xfail", "/dev/zero")]
 )

@@ -29,7 +29,7 @@ def test_two_workers_build_the_bytes_that_one_builds(monkeypatch: pytest.MonkeyP
     assert len(one) == 2 * len(some) + 9
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_results_come_in_the_order_of_the_tasks() -> None:
     delays = [0.2, 0.0, 0.1, 0.0]
     assert list(in_order(_slept, delays, 2)) == delays
@@ -97,7 +97,7 @@ def test_what_others_cancel_is_submitted_again(times: int, *, is_done: bool) -> 
             next(results)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_work_is_done_by_other_processes() -> None:
     assert set(in_order(_process, range(4), 1)) == {os.getpid()}
     assert os.getpid() not in set(in_order(_process, range(4), 2))

@@ -113,7 +113,7 @@ def test_no_cases_are_one_call_with_empty_arrays(stem: str) -> None:
     assert len(calls) == 1
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("offset", [1, 2, 3, 7])
 @pytest.mark.parametrize("stem", KINDS)
 def test_arrays_start_at_an_offset(stem: str, offset: int) -> None:

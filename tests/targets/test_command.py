@@ -282,7 +282,7 @@ def test_what_comes_after_the_last_answer(
     assert len(noted(tmp_path)) == 1
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("action", "reason"),
     [
@@ -521,7 +521,7 @@ def answer(line):
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_search_is_made_in_the_same_run(
     program: Program, tmp_path: Path, capsys: Capture
 ) -> None:
@@ -696,7 +696,7 @@ def test_an_exception_leaves_no_process(
 # --- signals --------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("number", "status"),
     [(signal.SIGINT, (-signal.SIGINT, 130)), (signal.SIGTERM, (143,)), (signal.SIGHUP, (129,))],

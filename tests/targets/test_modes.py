@@ -77,7 +77,7 @@ def test_an_unknown_mode_is_refused_in_one_sentence() -> None:
     assert said.startswith("target kernels.py:math must have at least one of: encode")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_verify(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "kernels.py:RIGHT", *VECTORS_ALONE]) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("PASS kernels.py:RIGHT: ")
@@ -112,7 +112,7 @@ def test_sweep_in_processes(capsys: pytest.CaptureFixture[str]) -> None:
     assert "before the target's file changed" in capsys.readouterr().err
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_pytest_finds_it_from_another_folder(folder: Path) -> None:
     Path("test_it.py").write_text("def test_it(mxref_case): mxref_case.check()\n")
     Path("pytest.ini").write_text("[pytest]\nmxref_target = kernels.py:RIGHT\n")

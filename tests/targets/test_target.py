@@ -163,7 +163,7 @@ def test_a_module_is_a_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert set(target.operations) == {"encode"}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_an_object_is_a_target(everything: list[VectorFile]) -> None:
     class Implementation:
         FORMATS = ("e8m0",)

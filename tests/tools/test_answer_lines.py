@@ -54,7 +54,7 @@ def test_example_elsewhere(example: Path, encode: Path, tmp_path: Path, capsys: 
     assert f"{COUNT} cases, 0 failed: conforms" in capsys.readouterr().out
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("reader", "status"), [("cat", 0), ("sed 's/ 07$/ 06/'", 1)])
 def test_the_example_in_a_pipe(reader: str, status: int, example: Path, encode: Path) -> None:
     mxref = f"{sys.executable} -W error -m mxref"
@@ -65,7 +65,7 @@ def test_the_example_in_a_pipe(reader: str, status: int, example: Path, encode: 
     assert f" standard input: {COUNT} cases, " in result.stdout.splitlines()[-1]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("right", "planted"),
     [

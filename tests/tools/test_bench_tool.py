@@ -54,7 +54,7 @@ def test_check_fails_for_what_is_missed_and_for_what_is_not_measured(
     ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_the_rules_are_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "bench.json"
     small = ("--elements", 1024, "--seconds", 0, "--json", path)

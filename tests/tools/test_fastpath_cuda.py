@@ -99,7 +99,7 @@ def report(*command: object, status: int = 0) -> Any:
     return json.loads(result.stdout)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_every_vector(machine: str, program: Path) -> None:
     found = report(program, machine, "vectors", VECTORS / "plain")
@@ -169,7 +169,7 @@ def test_a_share_of_float32(program: Path) -> None:
 LEVEL_2 = {"dequantize.": 12, "shared_scale.": 24, "encode": 11, "pack.": 3}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("beginning", LEVEL_2)
 def test_level_2(beginning: str, program: Path) -> None:
     script = [sys.executable, FOLDER / "level2.py", program, "--only", beginning]
@@ -186,7 +186,7 @@ def test_level_2_from_a_copied_folder(tmp_path: Path, program: Path) -> None:
 RULES = ("ceil", "rceil", "even")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_other_rules(machine: str, rule: str, program: Path, capsys: Capture) -> None:

@@ -143,7 +143,7 @@ def test_results_of_a_device_are_written(
     assert not (tmp_path / "other").exists()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_the_same_table_and_report_as_verify(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(ROOT / "tools" / "examples" / "my_kernel.py")
     found = gpu_common.verified(load_target(path), "A GPU")

@@ -288,7 +288,7 @@ def refusing(inputs: Any, result: Any) -> Any:
     return result
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_what_raises_alone_is_a_residual() -> None:
     record = examine(planted("torchao_0_18_floor", "quantize", refusing), share=640)
     (file,) = record["files"]
@@ -356,7 +356,7 @@ def notes() -> Notes:
     return Notes(NOTES, {"a-bug": "It loses zeros"})
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_the_pages_say_who_does_what() -> None:
     record = examine(target("torchao_0_18_ceil"), share=640) | {"adapter": "one.CEIL"}
     listed = [{"name": "Something 1.0", "adapters": ["one.CEIL"], "reports": ["a-bug"]}]
@@ -387,7 +387,7 @@ def test_the_pages_say_who_does_what() -> None:
     assert wrong == "implementations.json must list each adapter once, not so ['one.CEIL']"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_page_says_what_is_not_the_profiles() -> None:
     flawed = planted("torchao_0_18_floor", "quantize", wrong_at(0x7F7FFFFF, 1))
     record = examine(flawed, share=640) | {"adapter": "one"}
@@ -404,7 +404,7 @@ def test_a_page_says_what_is_not_the_profiles() -> None:
     assert f"- {count} cases of one quantize: not explained." in other.splitlines()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_the_committed_pages_are_what_the_records_give() -> None:
     records = {name: command.read(name) for name in claiming()}
     texts = pages(command.listed(), records, command.notes())
@@ -501,7 +501,7 @@ def test_a_digest_is_of_the_code_alone(old: str, new: str, same: bool) -> None:
     assert (meaning(CODE.replace(old, new)) == meaning(CODE)) is same
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_digest_is_of_the_adapter_its_profile_and_the_share(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

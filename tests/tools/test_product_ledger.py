@@ -152,7 +152,7 @@ def test_what_raises() -> None:
     assert hows == {"raises ValueError"}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_adapters_of_products_claim_a_policy_and_no_profile() -> None:
     found = claiming_products()
     assert {"mmasim.ALIGNED_25", "tosa_matmul", "torchao_products.RCEIL"} <= {*found}

@@ -52,6 +52,7 @@ def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
     return dataclasses.replace(NOTHING, arguments=["test_made_up.py"], tests=1, values=2)
 
 
+@pytest.mark.sampled(6)
 def test_a_suite_of_pytest(made_up: Suite) -> None:
     outcome = run(made_up, None, flip=False, verbose=False)
     assert (outcome.tests, outcome.values, outcome.skipped, outcome.silent) == (1, 2, 1, 1)
@@ -94,6 +95,7 @@ WRONG = "codes ['0x1', '0x9'"
 EVERY = "codes ['0x0', '0x1', '0x2', '0x3'"
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("value", "flip", "text"), [(0.25, False, ""), (1.0, False, WRONG), (0.25, True, EVERY)]
 )

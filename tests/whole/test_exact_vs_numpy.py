@@ -42,7 +42,7 @@ def differences(bits: list[int], got: np.ndarray, want: list[int]) -> list[str]:
     ][:5]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("overflow", OVERFLOWS)
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("source", ["bf16", "f16"])
@@ -78,7 +78,7 @@ def every_exponent(layout: FloatLayout) -> list[int]:
     return ladder + [bits | layout.sign_bit for bits in ladder]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("overflow", [member.value for member in Policy.members("overflow")])
 @pytest.mark.parametrize("format", CODED)
 @pytest.mark.parametrize("source", ["f32", "f64"])
@@ -119,7 +119,7 @@ def test_decode_of_every_code(format: str, target: str) -> None:
     assert differences(codes, got, [exact.decode(c, format, target) for c in codes]) == []
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", LAYOUTS)
 @pytest.mark.parametrize("block", BLOCK_FORMATS)
 def test_dequantize_of_every_scale_with_every_code(block: str, target: str) -> None:
@@ -136,7 +136,7 @@ def test_dequantize_of_every_scale_with_every_code(block: str, target: str) -> N
         assert differences(list(range(count)), got[scale], want) == [], f"scale {scale:02x}"
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("source", LAYOUTS)
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 def test_encode_scale(source: str, rounding: str) -> None:
@@ -155,7 +155,7 @@ def test_decode_scale_of_every_code(target: str) -> None:
     assert differences(list(range(256)), got, want) == []
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("source", LAYOUTS)
 @pytest.mark.parametrize("format", FORMATS)
 def test_shared_scale(format: str, source: str) -> None:
@@ -168,7 +168,7 @@ def test_shared_scale(format: str, source: str) -> None:
     assert differences(bits, got, want) == []
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("source", LAYOUTS)
 @pytest.mark.parametrize("block", BLOCK_FORMATS)
 def test_quantize_of_designed_and_random_blocks(block: str, source: str) -> None:

@@ -70,7 +70,7 @@ SOURCES = st.sampled_from(tuple(LAYOUTS))
 SEEDS = st.integers(0, 1000)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @given(policies("encode"), SOURCES, st.sampled_from(CODED), SEEDS)
 def test_encode(choices: dict[str, str], source: str, format: str, seed: int) -> None:
     layout = LAYOUTS[source]
@@ -95,7 +95,7 @@ def test_encode_by_table_and_without(choices: dict[str, str], format: str) -> No
     assert mxref.encode(bits.view(np.float32), format, policy).tolist() == directly.tolist()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @given(
     policies("encode"),
     SOURCES,
@@ -122,6 +122,7 @@ def test_encode_stochastically(
     assert got == want
 
 
+@pytest.mark.sampled(6)
 @given(policies("encode"), st.sampled_from(CODED), st.integers(0, 3), st.booleans(), SEEDS)
 def test_encode_of_integers(
     choices: dict[str, str], format: str, size: int, signed: bool, seed: int
@@ -139,6 +140,7 @@ def test_encode_of_integers(
 SMALL = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "e4m3fnuz", "e5m2fnuz", "e3m4", "e4m3_ieee")
 
 
+@pytest.mark.sampled(6)
 @given(policies("encode"), st.sampled_from(SMALL), st.sampled_from(CODED))
 def test_encode_of_small_floats(choices: dict[str, str], source: str, format: str) -> None:
     fmt = element_format(source)
@@ -147,7 +149,7 @@ def test_encode_of_small_floats(choices: dict[str, str], source: str, format: st
     assert got == [exact.encode(c, source, format, **choices) for c in codes.tolist()]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @given(policies("encode_scale"), SOURCES, st.integers(0, 6))
 def test_encode_scale(choices: dict[str, str], source: str, start: int) -> None:
     layout = LAYOUTS[source]
@@ -158,7 +160,7 @@ def test_encode_scale(choices: dict[str, str], source: str, start: int) -> None:
     assert got == [exact.encode_scale(b, source, **exact_names(choices)) for b in bits]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @given(policies("shared_scale"), SOURCES, st.sampled_from(ELEMENTS), st.integers(0, 3))
 def test_shared_scale(choices: dict[str, str], source: str, format: str, start: int) -> None:
     layout = LAYOUTS[source]
@@ -192,7 +194,7 @@ def blocks_of(layout: FloatLayout, format: str, seed: int) -> list[list[int]]:
     return blocks
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @given(policies("quantize"), SOURCES, st.sampled_from(ELEMENTS), SEEDS)
 def test_quantize(choices: dict[str, str], source: str, format: str, seed: int) -> None:
     layout = LAYOUTS[source]
@@ -205,7 +207,7 @@ def test_quantize(choices: dict[str, str], source: str, format: str, seed: int) 
         assert got.codes[i].tolist() == codes
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @given(policies("dequantize"), SOURCES, st.sampled_from(ELEMENTS), st.integers(0, 255))
 def test_dequantize(choices: dict[str, str], target: str, format: str, scale: int) -> None:
     layout, fmt = LAYOUTS[target], element_format(format)

@@ -112,7 +112,7 @@ def test_nothing_is_printed_or_imported_where_no_test_asks(
     assert result.errlines == []
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_test_that_asks_needs_a_target(run: Pytester) -> None:
     run.makepyfile(test_other="def test(): pass\n")
     result = run.runpytest()
@@ -125,6 +125,7 @@ def test_a_test_that_asks_needs_a_target(run: Pytester) -> None:
     run.runpytest("test_other.py").assert_outcomes(passed=1)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -208,7 +209,7 @@ def test_a_divergence_that_is_not_listed_fails(run: Pytester, failing: list[str]
     assert any(line.startswith(f"1 of {COUNT} cases failed") for line in result.outlines)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_listed_cases_that_do_not_exist_are_refused(run: Pytester) -> None:
     listed(run.path, "encode.e3m2.f16.zzzz")
     arguments = ("--mxref-target", "right.py", "--mxref-xfail", "known.json")
@@ -262,7 +263,7 @@ def test_each_part_is_a_test(parts: Pytester) -> None:
     ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_what_is_wrong_with_calls_comes_first(parts: Pytester) -> None:
     result = parts.runpytest("--mxref-target", "small.py", *PARTS, "--mxref-no-search")
     result.assert_outcomes(passed=1, failed=1)
@@ -273,7 +274,7 @@ def test_what_is_wrong_with_calls_comes_first(parts: Pytester) -> None:
     run_again.assert_outcomes(passed=2)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_what_the_search_finds(parts: Pytester) -> None:
     arguments = ("--mxref-target", "searched.py", *PARTS, "--mxref-sizes", "0")
     result = parts.runpytest(*arguments)
@@ -295,7 +296,7 @@ def test_a_search_that_cannot_be_made_is_skipped(parts: Pytester) -> None:
     assert any("no policy that is known explains" in line for line in result.outlines)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_known_kinds(parts: Pytester) -> None:
     """What `verify --write-xfail` lists makes every part pass, as an expected failure."""
     away = WRONG.replace('format == "e3m2"', 'format == "e2m1"')
@@ -412,6 +413,7 @@ def test_damaged_vectors_fail(run: Pytester, monkeypatch: pytest.MonkeyPatch) ->
     )
 
 
+@pytest.mark.sampled(6)
 def test_the_example_runs(tmp_path: Path) -> None:
     kernel = (ROOT / "tools" / "examples" / "my_kernel.py").read_text("utf-8")
     test = (ROOT / "tools" / "examples" / "test_my_kernel.py").read_text("utf-8")

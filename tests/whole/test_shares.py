@@ -39,6 +39,15 @@ def test_every_case_of_a_sampled_test_runs(parts: int) -> None:
     assert Share(0).left_out([("never", 0)] * 2) == [0, 1]
 
 
+@pytest.mark.parametrize("parts", PARTS)
+def test_tests_of_one_case_are_of_all_shares(parts: int) -> None:
+    """Every test is of one share in so many, and no share has many more than another."""
+    cases = [(f"test_{number}", parts) for number in range(100 * parts)]
+    runs = [set(range(len(cases))) - set(one.left_out(cases)) for one in EACH[:parts]]
+    assert sorted(place for run in runs for place in run) == list(range(len(cases)))
+    assert all(60 < len(run) < 140 for run in runs)
+
+
 def test_parts_divide_the_number_of_shares() -> None:
     assert [SHARES % parts for parts in PARTS] == [0] * len(PARTS)
     with pytest.raises(ValueError, match="parts must be one of"):

@@ -175,7 +175,7 @@ WRONG_IN_SOME_SIZES: dict[str, tuple[str, str, Callable[..., Any], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("name", WRONG_IN_SOME_SIZES)
 def test_a_fault_of_some_sizes(name: str) -> None:
     op, format, wrong, said = WRONG_IN_SOME_SIZES[name]
@@ -212,7 +212,7 @@ def test_an_exception_in_some_sizes() -> None:
     assert ": MemoryError (test_integer_calls.py:" in text
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_result_that_the_next_call_overwrites() -> None:
     buffer = np.empty(1 << 20, np.int8)
 
@@ -278,7 +278,7 @@ def test_every_other_call_is_wrong() -> None:
     assert "not reproducible" in text
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("op", "format", "wrong", "said"),
     [
@@ -423,7 +423,7 @@ FAULTS_OF_VALUES: dict[str, tuple[str, str, Function]] = {
 }
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("name", FAULTS_OF_VALUES)
 def test_the_search_finds_what_no_vector_shows(name: str) -> None:
     op, format, function = FAULTS_OF_VALUES[name]
@@ -437,7 +437,7 @@ def test_the_search_finds_what_no_vector_shows(name: str) -> None:
     assert failure.got is not None
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_the_search_judges_by_the_policy_of_the_target() -> None:
     choices = {"scaling": "divide", "zero_point": "before", "nan": "lowest", "infinite": "lowest"}
 
@@ -456,7 +456,7 @@ def test_the_search_judges_by_the_policy_of_the_target() -> None:
 @pytest.mark.parametrize(
     "op", ["quantize_affine", "rescale", "grid_sample", "linear_qcs8w", "linear_qcs4w"]
 )
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_both_references_answer_the_search(op: str) -> None:
     for format in FORMATS[op]:
         rows = drawn(op, format, INTEGER_FLOATS[op], 12, seed=5)
@@ -473,7 +473,7 @@ def test_both_references_answer_the_search(op: str) -> None:
             assert fast_integer(op, format, row, policy) == want
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_level_2_has_every_code() -> None:
     extent = Extent(elements=0, search=False, level=2)
     wrong = wrong_where("dequantize_affine", lambda r, q, *_: q == 12_345)

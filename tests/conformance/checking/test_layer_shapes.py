@@ -91,7 +91,7 @@ def checked(extent: Extent, **functions: Any) -> Report:
     return check(target_of(SimpleNamespace(**functions), "layer"), FILES, extent=extent)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("functions", "searched"), [({"linear": right}, 48), ({"linear_gradients": gradients}, 36)]
 )
@@ -145,7 +145,7 @@ def test_what_depends_on_shapes_memory_or_other_calls_is_caught(
     assert text in use.text
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("functions", [{"linear": wide}, {"linear_gradients": later_rows}])
 def test_without_them_it_passes_and_the_search_catches_it(functions: dict[str, Any]) -> None:
     assert checked(Extent(elements=0, search=False), **functions).passed

@@ -293,7 +293,7 @@ def test_refused_memory_is_a_note() -> None:
     assert scope.notes == tuple(f"quantize_tensor mxfp4_e2m1 refuses {m}" for m in MEMORIES[2:])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_of_what_fails_at_the_vectors_only_sizes_and_state_are_named() -> None:
     def unnamed(codes: Array, name: str) -> Array:
         return pack(codes[::-1], name)

@@ -61,7 +61,7 @@ def test_torchao_halves_blocks_with_byte_0() -> None:
         assert figures.sqnr_db["a_b"] is None
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [
@@ -97,7 +97,7 @@ def test_the_simplest_blocks() -> None:
     assert sign.b.codes[1] == 0
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_each_example_is_what_the_profiles_say() -> None:
     one = found("torchao_0_18_rceil", "tosa", "mxfp8_e4m3", "bf16")
     assert one.layout.name == "bf16"
@@ -109,7 +109,7 @@ def test_each_example_is_what_the_profiles_say() -> None:
             assert (blocks.scale_codes[0], *blocks.codes.tolist()) == (side.scale, *side.codes)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_reading() -> None:
     (ff,) = found("ocp", "ocp+scale_ff=inf").readings
     # 0 times infinity is NaN to both: 14 codes are left.
@@ -194,7 +194,7 @@ def test_the_data() -> None:
         assert abs(np.sign(even).mean()) < 0.01
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_data_of_another_type_are_rounded() -> None:
     x = np.float64([[1.0 + 2.0**-40, 2.0**-127]])
     one = difference("torchao_0_18_floor", "ocp", "mxfp4_e2m1", data={"x": x})

@@ -113,7 +113,7 @@ SCALARS: dict[str, tuple[str, str, str, Callable[..., Any], int]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", SCALARS)
 def test_a_bug_shrinks_to_the_simplest_number(name: str) -> None:
     op, format, float, function, word = SCALARS[name]
@@ -158,7 +158,7 @@ BLOCKS: dict[str, tuple[str, Callable[..., Any], dict[int, int]]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", BLOCKS)
 def test_a_bug_of_blocks_shrinks_to_few_simple_elements(name: str) -> None:
     format, function, elements = BLOCKS[name]
@@ -180,7 +180,7 @@ def test_what_one_step_makes_possible_is_done_in_the_next_round() -> None:
     assert found.tolist() == [one, one, *[0] * 30]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_bug_of_dequantize_shrinks_to_scale_one() -> None:
     def dequantize(scales: np.ndarray, codes: np.ndarray, format: str, dtype: Any) -> Any:
         return blocks_of(scales, codes, format).dequantize(dtype, decoded_zero="dropped")
@@ -208,7 +208,7 @@ def test_a_bug_of_layouts_shrinks(
         assert row == inputs
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_bug_of_memory_order_says_which() -> None:
     def quantize_tensor(values: np.ndarray, format: str, axis: int) -> Any:
         memory = np.frombuffer(values.tobytes("A"), values.dtype).reshape(values.shape)
@@ -326,7 +326,7 @@ POLICIES = (
 )
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_question_has_the_same_answer_from_both_references(policy: str) -> None:
     """The fast path as the target, and every answer confirmed by the slow twin."""
@@ -387,7 +387,7 @@ def test_every_subject_is_covered_by_its_operations() -> None:
     assert {op for op, _, _ in found} == set(OPERATIONS)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("op", "format"), [("encode", "e2m1"), ("quantize_tensor", "mxint8")])
 def test_no_word_of_float64_is_taken_for_filling(op: str, format: str) -> None:
     found = drawn(questions(op, format, "f64", Policy()), 200)

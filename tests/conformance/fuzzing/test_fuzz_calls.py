@@ -51,7 +51,7 @@ def test_the_sizes_are_those_of_lanes_and_tiles_and_their_neighbours() -> None:
     assert list(SIZES) == [size for group in (*groups, *large) for size in group]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("examples", [100, 27])
 def test_every_size_is_asked(examples: int) -> None:
     asked = set()
@@ -64,7 +64,7 @@ def test_every_size_is_asked(examples: int) -> None:
     assert asked >= set(SIZES)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_large_sizes_are_asked_of_one_float_type() -> None:
     asked: dict[str, set[int]] = {}
 
@@ -85,7 +85,7 @@ def last_row_lost(values: np.ndarray, format: str) -> Pair:
     return scales, codes
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_bug_of_the_size_is_shrunk_in_numbers_and_cases() -> None:
     example = found(quantize=last_row_lost)
     assert example.steady
@@ -109,7 +109,7 @@ def test_a_bug_of_numbers_in_large_calls() -> None:
     assert (example.size, example.inputs.tolist()) == (1000, [[0x3E800000]])  # 0.25
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_bug_of_two_different_questions_keeps_both() -> None:
     """In large calls a block has the scale of the one before it."""
 
@@ -148,7 +148,7 @@ def encode(values, format):
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_the_code_shows_the_batch(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     path.write_text(KERNEL)
@@ -209,7 +209,7 @@ def encode(values, format):
 # --- answers that change --------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("draw", [np.random.random, random.random])
 def test_a_kernel_wrong_in_one_call_of_twenty_is_found(draw: Callable[[], float]) -> None:
     """Hypothesis sets the generators back for each example: a kernel would draw the same again."""

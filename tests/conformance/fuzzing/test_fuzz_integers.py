@@ -50,7 +50,7 @@ def quantize(x: Any, scale: Any, zero: Any, low: int, high: int, dtype: Any, axi
     )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_code_that_is_wrong() -> None:
     def wrong(x: Any, scale: Any, zero: Any, *rest: Any) -> Array:
         codes = quantize(x, scale, zero, *rest)
@@ -126,13 +126,13 @@ def test_a_code_of_a_group() -> None:
     assert stripped(one.inputs[0])[5] == 100
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_right_target_and_its_policy() -> None:
     (row,) = rows_of("int8_axis", quantize_affine=quantize)
     assert (row.found, row.policy) == (None, "scaling=divide")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("returned", "said"),
     [
@@ -157,7 +157,7 @@ def test_answers_that_are_none(returned: str, said: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("op", INTEGER_QUESTIONS)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 def test_every_drawn_case_has_an_answer_and_smaller_ones(op: str) -> None:
     for format in FORMATS[op]:
         policy = first_policy(op, format)

@@ -40,7 +40,7 @@ def test_float32_sums_in_another_order_pass() -> None:
     assert found(linear=linear) is None
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("op", ["linear", "linear_gradients"])
 def test_a_wrong_column_or_row_is_shrunk_to_one_product(
     op: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -75,7 +75,7 @@ def test_a_wrong_column_or_row_is_shrunk_to_one_product(
     assert got == [f"{word:08x}" for word in wrong.failure.got or ()]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_layer_that_keeps_state_is_not_reproducible() -> None:
     calls = []
 

@@ -78,7 +78,7 @@ def test_a_policy_that_is_given_goes_before_the_claim() -> None:
     assert row.profile is None
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_rounded_logarithm_is_missed_by_an_exact_one() -> None:
     row = searched(with_exact_ceiling, examples=2000)
     assert row.found is not None
@@ -91,13 +91,14 @@ def test_a_rounded_logarithm_is_missed_by_an_exact_one() -> None:
     assert 1 < x / 6 / Fraction(2) ** (want - 127) < 1 + Fraction(1, 1 << 18)
 
 
+@pytest.mark.sampled(6)
 def test_codes_under_a_nan_scale_are_compared_by_their_bits() -> None:
     found = searched(with_zeros_for_nan).found
     assert found is not None
     assert (found.failure.want[0], found.failure.got) == (0xFF, (0xFF,) + (0,) * 32)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_what_a_profile_refuses_may_be_refused() -> None:
     def gfloat(values: np.ndarray, format: str) -> Pair:
         return as_profile("gfloat", values, format)  # which has no code for NaN in FP4
@@ -112,7 +113,7 @@ def test_what_a_profile_refuses_may_be_refused() -> None:
     assert Trial(target, file, Policy(), None).wrong(asked).tolist() == [False, True]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kernel = tmp_path / "kernel.py"
     kernel.write_text(KERNEL)

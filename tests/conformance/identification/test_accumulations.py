@@ -17,7 +17,7 @@ def found(matmul: Product, pair: str = E4M3) -> Identified:
     return one
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("pair", "how"),
     [

@@ -176,14 +176,14 @@ HARD = [
 ]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize(("where", "policy"), HARD)
 def test_choices_that_show_only_together(where: str, policy: str) -> None:
     setting, chosen = Setting("quantize", *where.split()), Policy.parse(policy).choices()
     check(setting, {name: chosen[name] for name in reads("quantize")})
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_pair_of_choices_that_shows_at_one_amax() -> None:
     where, policy = HARD[-1]
     truth = Policy.parse(policy)
@@ -192,7 +192,7 @@ def test_a_pair_of_choices_that_shows_at_one_amax() -> None:
     assert not found.contains(truth.replace(overflow="nonsaturating_ieee", clamp="before_rounding"))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("reason", _REASONS, ids=lambda reason: f"{reason[0]}-{reason[3][:40]}")
 def test_reasons_hold_of_random_policies(reason: Any) -> None:
     """Whatever else is chosen, the members that a sentence makes one are one function."""
@@ -221,7 +221,7 @@ def of(setting: Setting, choice: str) -> list[tuple[str, ...]]:
     return [group for group, _ in alike(setting, choice)]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("setting", EVERY[::5], ids=str)
 def test_members_that_are_always_one_function(setting: Setting) -> None:
     """What is not asked at all: over random policies, and all inputs or steps."""
@@ -280,7 +280,7 @@ def test_a_nan_here_and_there_is_a_contradiction() -> None:
     assert all(found.probes[clash.probe].answer == (0x7F,) for clash in found.clashes)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_rounding_that_depends_on_the_place_in_the_block_is_a_contradiction() -> None:
     def first_truncated(values: np.ndarray, format: str) -> tuple[np.ndarray, np.ndarray]:
         blocks = mxref.quantize(values, format)

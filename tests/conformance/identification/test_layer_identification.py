@@ -70,7 +70,7 @@ def layer(forward: dict[str, Any], backward: dict[str, Any]) -> Any:
     return target_of(SimpleNamespace(linear=linear, linear_gradients=linear_gradients), "layer")
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize(
     ("op", "format", "float", "choices"),
     [

@@ -240,7 +240,7 @@ def test_dequantize() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_it_goes_on_and_other_processes_find_the_same(tmp_path: Path) -> None:
     path, state = tmp_path / "kernel.py", tmp_path / "state.json"
     path.write_text(

@@ -134,7 +134,7 @@ def test_a_lost_worker_and_an_interruption_change_nothing(
         assert sweep(OWN, "encode", "e2m1", executor=client.get_executor(), **RANGE).passed
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_part_that_ends_its_workers(planted: str) -> None:
     Path(planted).write_text(CRASHING)
     load = partial(load_target, planted)
@@ -177,7 +177,7 @@ def test_dask_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said.endswith("needs the package distributed: pip install 'mxref[dask]'")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("scheduler_answers", [True, False])
 def test_who_waits_gives_up_when_all_workers_stay_away(*, scheduler_answers: bool) -> None:
     def nthreads() -> dict[str, int]:

@@ -55,7 +55,7 @@ def findings(swept: Swept) -> Any:
     return {name: record[name] for name in record if name not in beside}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_processes_and_threads_find_the_same(planted: str) -> None:
     load = partial(load_target, planted)
     alone = sweep(load, "encode", "e2m1", digest=True, **RANGE)
@@ -74,7 +74,7 @@ def test_a_target_that_other_processes_cannot_load() -> None:
     assert said.startswith("source must be what other processes can load")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_target_that_ends_its_process(tmp_path: Path) -> None:
     path = tmp_path / "crash.py"
     path.write_text("import os\n\ndef encode(values, format):\n    os._exit(3)\n")
@@ -123,7 +123,7 @@ def wait_for_parts(process: subprocess.Popen[str], state: Path, parts: int) -> N
         time.sleep(0.005)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_killed_sweep_goes_on_to_the_same_result(planted: str, tmp_path: Path) -> None:
     state = tmp_path / "state.json"
     with started(planted, state) as process:
@@ -210,7 +210,7 @@ def test_what_is_no_state_is_refused_and_kept(planted: str, tmp_path: Path, text
     assert state.read_text() == text
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -286,7 +286,7 @@ def swept_with_state(folder: Path) -> Swept:
 LOADED = ["loads.py", "library.so", *(f"mxref_swept/{one}.py" for one in ("near", "late"))]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("file", [*LOADED, "mxref_swept/__init__.py", "mxref_swept_faster.py"])
 def test_no_state_is_replayed_after_a_file_was_changed(file: str, loads: Path) -> None:
     assert swept_with_state(loads).passed

@@ -153,7 +153,7 @@ MUSEUM = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("planted", OWN + MUSEUM, ids=lambda p: f"{p.op}-{p.name}")
 def test_a_planted_bug_is_named(planted: Planted) -> None:
     wrong = {planted.op: planted.run}
@@ -202,7 +202,7 @@ def test_a_bug_over_a_claimed_policy_is_named() -> None:
     assert (same.cause.name, same.cause.policy) == ("A7", NONSATURATING)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_what_is_said_of_a_bug() -> None:
     def encode(values: Any, format: str) -> Any:
         wrong = w.encoder(w.ties_lost_in_subnormals)(values, format)

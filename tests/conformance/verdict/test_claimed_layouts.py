@@ -168,7 +168,7 @@ def test_a_bug_is_named_without_a_claim(id: str) -> None:
     assert f" over {mutant.policy}: " in report.verdict
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("mutant", NEW, ids=lambda mutant: mutant.id)
 def test_every_mutant_of_scale_layouts_is_named(mutant: Any) -> None:
     (slot,) = mutant.floats

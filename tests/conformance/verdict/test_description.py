@@ -93,7 +93,7 @@ def is_described(parts: list[dict[str, Any]], kind: str, name: str, unit: Facts)
 # --- what is promised -----------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @each_target
 def test_a_description_is_true_of_every_failure_and_of_no_success(wrong: Wrong) -> None:
     record = json.loads(json.dumps(described(wrong).as_json()))
@@ -106,6 +106,7 @@ def test_a_description_is_true_of_every_failure_and_of_no_success(wrong: Wrong) 
     assert counts == record["failing"]
 
 
+@pytest.mark.sampled(6)
 @each_target
 def test_no_literal_of_a_description_can_be_left_out(wrong: Wrong) -> None:
     """So it is short, and the check above can fail."""
@@ -143,7 +144,7 @@ def test_a_description_reads_well(wrong: Wrong) -> None:
     assert described(wrong).text == prefix + wrong.text
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "wrong", [w for w in WRONG if w.function in ELSEWHERE], ids=lambda w: w.function.__name__
 )
@@ -203,7 +204,7 @@ def test_nothing_is_described_where_nothing_failed_but_with_errors(function: Fun
     assert text_of(function) is None
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_cases_with_errors_are_left_out() -> None:
     where = "wrong exactly where x is negative and |x| is above 0 (2653 of 2653)"
     text = f"in the cases asked, {where}: bit 0 is wrong"

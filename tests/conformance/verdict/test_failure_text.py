@@ -13,7 +13,7 @@ from mxref.conformance import load_target, verify
 from mxref.conformance.compare.failure_text import describe
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("name", "line"),
     [
@@ -72,7 +72,7 @@ def test_a_failure_is_described_in_one_line(kit: Kit, name: str, line: str) -> N
     assert f"  {line}\n" in run.out
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_an_element_is_described_with_its_own_input(tmp_path: Path, vectors: Vectors) -> None:
     bug = BUGS["sign of one position wrong"]
     report = verify(load_target(target_file(tmp_path, RIGHT + bug.body)), read(vectors(bug.stem)))

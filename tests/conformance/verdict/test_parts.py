@@ -43,7 +43,7 @@ HALVES = "ocp+fp4_packing=halves+scale_place=after"
 QUARK = "ocp+fp6_packing=quark+scale_place=before"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("stem", "whole", "policy"),
     [

@@ -33,7 +33,7 @@ def checked(matmul: Any, **claims: Any) -> Report:
 
 
 @pytest.mark.usefixtures("small_shapes")
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("how", ["sequential", "pairwise", "aligned_25"])
 def test_a_named_accumulation_is_named(how: str) -> None:
     report = checked(named(how))
@@ -49,7 +49,7 @@ def test_a_named_accumulation_is_named(how: str) -> None:
 
 
 @pytest.mark.usefixtures("small_shapes")
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 def test_a_claimed_accumulation_is_held_to_its_bits() -> None:
     policy = "ocp+accumulation=sequential"
     assert checked(named("sequential"), POLICY=policy).verdict == f"conforms under {policy}"
@@ -68,7 +68,7 @@ def test_an_order_without_a_name_passes() -> None:
 
 
 @pytest.mark.usefixtures("small_shapes")
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_narrow_sums_are_outside_and_no_violation() -> None:
     report = checked(sums_in(BF16))
     assert not report.passed
@@ -90,14 +90,14 @@ def test_wrong_operands_are_named_whatever_the_order(id: str) -> None:
     assert id in [cause.name for cause in report.rows[0].causes]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_zeros_violate_the_standard() -> None:
     report = checked(lambda sa, ca, sb, cb, fa, fb: np.zeros((len(ca), len(cb)), np.float32))
     assert report.verdict.endswith("violates MX-6.1, MX-6.2")
     assert [cause.name for cause in report.rows[0].causes] == ["H14"]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("number", [np.finfo(np.float32).max, 0.0, np.nan, -np.inf])
 def test_what_is_given_for_infinity_is_caught(number: float) -> None:
     """E4M3 has no Inf: every sum here that is one overflows, and most in every order."""
@@ -175,7 +175,7 @@ def layers(**choices: Any) -> Report:
     return check(target_of(kernel, "layer"), layer_files("linear", "linear_gradients"))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_linear_layers() -> None:
     assert layers().verdict == "conforms"
     found = layers(weight_axis="out", backward_operands="reused")

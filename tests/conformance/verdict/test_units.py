@@ -30,7 +30,7 @@ EVERY_KIND = (
 )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("op", "format"), EVERY_KIND)
 def test_features_are_what_they_are_called(op: str, format: str) -> None:
     policy = Policy.parse("ocp+rounding=stochastic_a" if op == "encode_stochastic" else "ocp")

@@ -36,7 +36,7 @@ def underflow(values: Any) -> Any:
     return (values > -0.1) & (values < 0)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("stem", "change", "wanted"),
     [
@@ -125,7 +125,7 @@ def test_a_nan_block_of_another_scale_is_unexplained() -> None:
     assert verdict("quantize/mxfp4_e2m1.f32", change) == "unexplained"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_what_a_profile_alone_gives_conforms_under_it() -> None:
     def change(values: Any, blocks: Any) -> Any:
         blocks = mxref.profile("pychop").quantize(values, "mxfp4_e2m1")

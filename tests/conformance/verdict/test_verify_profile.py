@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import VECTORS, case_of, records, words
+from helpers import VECTORS, all_files, case_of, records, words
 from verify_helpers import VECTORS_ALONE, looking_up
 
 from mxref.cli import main
@@ -77,7 +77,7 @@ def target(tmp_path: Path) -> Target:
     return written
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_conforms_to_its_profile(target: Target, run: Run) -> None:
     spec = target(KERNEL)
     status, out, err = run("verify", spec, "--profile", "torchao_0_18_floor")
@@ -95,7 +95,7 @@ def test_conforms_to_its_profile(target: Target, run: Run) -> None:
     assert run("verify", spec, "--policy", profile("torchao_0_18_floor").policy)[0] == 1
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_the_report_as_json(target: Target, run: Run) -> None:
     spec = target(KERNEL)
     report = json.loads(run("verify", spec, "--profile", "torchao_0_18_floor", "--json")[1])
@@ -109,7 +109,7 @@ def test_the_report_as_json(target: Target, run: Run) -> None:
     assert [row["profile"] for row in plain["rows"]] == [None]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_claimed_profile_is_the_default(target: Target, run: Run) -> None:
     spec = target(KERNEL, PROFILE="torchao_0_18_floor")
     assert run("verify", spec)[0] == 0
@@ -120,7 +120,7 @@ def test_a_claimed_profile_is_the_default(target: Target, run: Run) -> None:
     assert run("verify", other, "--profile", "torchao_0_18_floor")[0] == 0
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_failure_names_the_byte_that_the_implementation_gives(target: Target, run: Run) -> None:
     """Blocks under byte 00 are halved by torchao, and by nobody else."""
     spec = target(LITERAL)
@@ -200,7 +200,7 @@ def test_codes_of_nan_are_compared_by_their_bits_and_floats_are_not(
     assert encode["description"]["text"].startswith(f"in the cases asked, {where}")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_codes_under_a_nan_scale_are_compared_and_the_one_that_differs_is_named(
     target: Target, run: Run
 ) -> None:
@@ -254,7 +254,7 @@ def test_what_the_profile_says_nothing_of_is_compared_with_the_policy(
     assert out.splitlines()[-1].endswith(verdict + "conforms under ocp")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_float_types_that_the_profile_does_not_take_have_a_row_of_their_own(
     target: Target, run: Run
 ) -> None:
@@ -286,7 +286,7 @@ def pack(codes, format):
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("odd", "failed"),
     [
@@ -344,7 +344,7 @@ def test_profiles_and_policies_exclude_each_other(target: Target, run: Run) -> N
     assert err.endswith("got 'torchao_0_18_flor' (did you mean 'torchao_0_18_floor'?)\n")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_known_divergences_from_a_profile(target: Target, run: Run, tmp_path: Path) -> None:
     spec, path = target(LITERAL, PROFILE="torchao_0_18_floor"), tmp_path / "known.json"
     assert run("verify", spec, "--write-xfail", path)[0] == 0
@@ -367,7 +367,7 @@ def test_the_pytest_plugin_compares_with_the_claimed_profile(pytester: pytest.Py
     assert "differs from profile torchao_0_18_floor" in result.stdout.str()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_in_python(target: Target) -> None:
     """A policy that is given is compared with, and a profile in what it speaks of."""
     kernel = load_target(target(KERNEL, PROFILE="torchao_0_18_floor"))
@@ -383,7 +383,7 @@ def test_in_python(target: Target) -> None:
 
 @functools.cache
 def first_cases() -> tuple[tuple[VectorFile, np.ndarray], ...]:
-    return tuple((file, file.input_words()[:40]) for file in read_vectors(VECTORS))
+    return tuple((file, file.input_words()[:40]) for file in all_files())
 
 
 @pytest.mark.parametrize("name", PROFILES)

@@ -103,6 +103,7 @@ def test_a_listed_case_that_is_not_compared_fails(kit: Kit) -> None:
     assert kit.run(spec, *options, "--xfail", path, "--format", "int8").status == 0
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("id", ["encode.e2m1.f32.00000000", "encode.int8.f32.nonsense", ""])
 def test_a_listed_case_that_does_not_exist_is_refused(
     kit: Kit, diverging: Diverging, id: str
@@ -115,6 +116,7 @@ def test_a_listed_case_that_does_not_exist_is_refused(
         assert (run.status, run.out, run.err) == (2, "", message)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "filters", [["--op", "decode"], ["--format", "e2m1"], ["--float", "f64"], ["--op", "encode"]]
 )
@@ -163,7 +165,7 @@ BAD_GROUPS: dict[str, tuple[dict[str, object], str]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", BAD_GROUPS)
 def test_group_that_explains_nothing_is_refused(kit: Kit, diverging: Diverging, name: str) -> None:
     spec, options, ids = diverging
@@ -220,6 +222,7 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
         read_xfail(path)
 
 
+@pytest.mark.sampled(6)
 def test_write_xfail_and_back(kit: Kit, diverging: Diverging) -> None:
     spec, options, ids = diverging
     path = kit.folder / "known.xfail.json"
@@ -260,6 +263,7 @@ def test_write_xfail_and_back(kit: Kit, diverging: Diverging) -> None:
     assert json.loads(path.read_text())["groups"] == []
 
 
+@pytest.mark.sampled(6)
 def test_write_xfail_groups_by_kind(kit: Kit) -> None:
     body = BUGS["raises on NaN"].body + BUGS["INT8 80 as +2"].body
     spec = kit.target(RIGHT + body)
@@ -371,7 +375,7 @@ def explained(path: Path) -> list[dict[str, Any]]:
     return groups
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_what_is_written_passes_with_the_search_and_the_calls(kit: Kit) -> None:
     spec = kit.target(RIGHT + DIVERGING)
     options = ["--vectors", kit.vectors("encode/e2m1.f32", "decode/e2m1.f32"), "--sizes", "4000"]
