@@ -378,7 +378,6 @@ def test_a_profile_reads_its_own_blocks(tmp_path: Path, run: Run) -> None:
         (["--profile", "torch"], "format must be one that torch has for quantize: no format"),
         (["--profile", "torchmx"], "values must be of a type that torchmx takes (bf16), got f32"),
         (["--profile", "torchm"], "(did you mean 'torchmx'?)"),
-        (["--profile", "ocp", "--policy", "ocp"], "--policy: not allowed with argument --profile"),
     ],
 )
 def test_profiles_refused(tmp_path: Path, run: Run, options: list[str], sentence: str) -> None:
