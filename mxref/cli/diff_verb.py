@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mxref.cli.file_arguments import (
-    add_file_arguments,
-    entries_of,
-    holds_several,
-    print_skipped,
-    why_no_floats,
-    why_none,
-)
 from mxref.cli.screen import (
     Verbs,
     add_json_argument,
     add_vectors_argument,
     new_parser,
     print_table,
+)
+from mxref.cli.tensor_arguments import (
+    add_tensor_arguments,
+    entries_of,
+    holds_several,
+    print_skipped,
+    why_no_floats,
+    why_none,
 )
 from mxref.support.text import hex_float, printable
 
@@ -68,7 +68,7 @@ def add_parser(verbs: Verbs) -> None:
     add("--float", metavar="FLOAT", help=about)
     about = "a .npy, .safetensors or .gguf file of floats, blocks along the last axes"
     add("--data", type=Path, metavar="FILE", help=about)
-    add_file_arguments(parser)
+    add_tensor_arguments(parser)
     add_vectors_argument(parser)
     add_json_argument(parser)
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mxref.cli.file_arguments import print_skipped
 from mxref.cli.quantize_ways import LeftOut, Way
 from mxref.cli.screen import print_table
+from mxref.cli.tensor_arguments import print_skipped
 from mxref.support.text import printable
 
 __all__ = ["as_json", "print_ways", "said", "text"]

@@ -22,18 +22,18 @@ from mxref.bits.floats import U8
 from mxref.blocks.container import Blocks
 from mxref.blocks.quantization import quantize
 from mxref.blocks.tiles import Tiling, axis_index
-from mxref.cli.file_arguments import (
-    add_file_arguments,
+from mxref.cli.quantize_figures import Figures
+from mxref.cli.quantize_table import as_json, print_ways, said, text
+from mxref.cli.quantize_ways import Way, ways_of
+from mxref.cli.screen import Verbs, add_json_argument, counted, new_parser, print_table
+from mxref.cli.tensor_arguments import (
+    add_tensor_arguments,
     entries_of,
     holds_several,
     print_skipped,
     why_no_floats,
     why_none,
 )
-from mxref.cli.quantize_figures import Figures
-from mxref.cli.quantize_table import as_json, print_ways, said, text
-from mxref.cli.quantize_ways import Way, ways_of
-from mxref.cli.screen import Verbs, add_json_argument, counted, new_parser, print_table
 from mxref.files import gguf_files
 from mxref.policy.choices import Tail
 from mxref.support.text import printable
@@ -82,7 +82,7 @@ def add_parser(verbs: Verbs) -> None:
     add("--profile", metavar="NAME", help="quantize and read as this profile does", **more)
     add("--axis", type=int, default=-1, metavar="N", help="block axis (default -1)")
     add("--block-size", type=int, metavar="N", help="default: the format's own")
-    add_file_arguments(parser)
+    add_tensor_arguments(parser)
     about = "write the blocks: .npz, .safetensors, or .gguf (mxfp4_e2m1 or nvfp4)"
     add("-o", "--out", type=Path, metavar="OUT", help=about)
     add_json_argument(parser)

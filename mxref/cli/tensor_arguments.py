@@ -11,7 +11,7 @@ from mxref import files
 from mxref.support.text import printable
 
 __all__ = [
-    "add_file_arguments",
+    "add_tensor_arguments",
     "entries_of",
     "holds_several",
     "print_skipped",
@@ -23,7 +23,7 @@ __all__ = [
 _SEVERAL = (".safetensors", ".gguf")
 
 
-def add_file_arguments(parser: argparse.ArgumentParser) -> None:
+def add_tensor_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which tensors of a file are meant, and what they hold."""
     add = parser.add_argument
     about = "only tensors whose name matches, as in 'layers.*.weight'"
@@ -44,7 +44,7 @@ def entries_of(path: Path, options: argparse.Namespace, parameter: str) -> Itera
 
     Args:
         path: the file.
-        options: those of `add_file_arguments`.
+        options: those of `add_tensor_arguments`.
         parameter: what errors call the file.
 
     Raises:
