@@ -66,7 +66,7 @@ def add_parser(verbs: Verbs) -> None:
     add("--format", required=True, metavar="FORMAT", help="block format")
     about = "float type of the blocks (default: the first that both take)"
     add("--float", metavar="FLOAT", help=about)
-    about = "a .npy, .safetensors or .gguf file of floats, blocks along the last axes"
+    about = "a .npy, .npz, .safetensors or .gguf file of floats, blocks along the last axes"
     add("--data", type=Path, metavar="FILE", help=about)
     add_tensor_arguments(parser)
     add_vectors_argument(parser)
@@ -101,7 +101,7 @@ def _data(options: argparse.Namespace) -> tuple[dict[str, Any], list[dict[str, s
     data: dict[str, Any] = {}
     skipped: list[dict[str, str]] = []
     several = holds_several(options.data)
-    for entry in entries_of(options.data, options, "--data"):
+    for entry in entries_of(options.data, options):
         reason = why_no_floats(entry, options) if several else None
         if several and not reason and not math.prod(entry.shape):
             reason = "it holds no numbers"

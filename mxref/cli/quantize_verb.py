@@ -74,7 +74,7 @@ def add_parser(verbs: Verbs) -> None:
         verbs, "quantize", _run, about, example, formats="blocks", exits=exits, notes=_NOTES
     )
     add = parser.add_argument
-    about = "a .npy, .safetensors or .gguf file of floats"
+    about = "a .npy, .npz, .safetensors or .gguf file of floats"
     add("file", type=Path, metavar="FILE", help=about)
     more: dict[str, Any] = {"action": "append", "default": []}
     add("--format", action="append", required=True, metavar="FORMAT", help="block format")
@@ -151,7 +151,7 @@ def _quantize_all(options: argparse.Namespace, ways: Sequence[Way]) -> _Done:
     """Quantize each tensor in each way, one at a time."""
     done, room = _Done([Figures() for _ in ways]), _Room()
     chosen: list[files.Entry] = []
-    for entry in entries_of(options.file, options, "FILE"):
+    for entry in entries_of(options.file, options):
         reason = _why_not(entry, options, ways) if holds_several(options.file) else None
         if reason is not None:
             done.skipped.append({"name": entry.name, "reason": reason})

@@ -133,15 +133,19 @@ def ways_of(
     by += ((profile(name), name) for name in dict.fromkeys(profiles))
     ways: list[Way] = []
     left_out: list[LeftOut] = []
+    first: ValueError | None = None
     for fmt in known:
         for one, name in by:
             way = Way(fmt, one, name)
             try:
                 way.try_out()
             except ValueError as error:
-                left_out.append(LeftOut(way, str(error)))
+                first = first or error
+                lacks = isinstance(one, Profile) and not one.speaks_of("quantize", fmt.name)
+                reason = f"{name} does not quantize it" if lacks else str(error)
+                left_out.append(LeftOut(way, reason))
             else:
                 ways.append(way)
-    if not ways:
-        raise ValueError(left_out[0].reason)
+    if first and not ways:
+        raise first
     return ways, left_out

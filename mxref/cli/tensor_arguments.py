@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 #: Files of tensors with names and types.
-_SEVERAL = (".safetensors", ".gguf")
+_SEVERAL = (".npz", ".safetensors", ".gguf")
 
 
 def add_tensor_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,23 +39,20 @@ def holds_several(path: Path) -> bool:
     return path.suffix in _SEVERAL
 
 
-def entries_of(path: Path, options: argparse.Namespace, parameter: str) -> Iterator[files.Entry]:
+def entries_of(path: Path, options: argparse.Namespace) -> Iterator[files.Entry]:
     """The tensors of a file that the options name.
 
     Args:
         path: the file.
         options: those of `add_tensor_arguments`.
-        parameter: what errors call the file.
 
     Raises:
         OSError, ValueError: as `files.entries`; options that this file cannot have.
     """
     if options.tensor is not None and not holds_several(path):
-        raise ValueError(f"--tensor needs a {' or '.join(_SEVERAL)} file, got {path}")
+        raise ValueError(f"--tensor needs a .npz, .safetensors or .gguf file, got {path}")
     if options.small_floats and path.suffix != ".safetensors":
         raise ValueError(f"--small-floats needs a .safetensors file, got {path}")
-    if path.suffix == ".npz":
-        raise ValueError(f"{parameter} must hold floats, got {path}")
     for entry in files.entries(path, bfloat16=options.bfloat16):
         if options.tensor is None or fnmatch.fnmatchcase(entry.name, options.tensor):
             yield entry

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.metadata
 import re
 from typing import Any
 
@@ -24,6 +23,8 @@ def versions() -> dict[str, str]:
     >>> [*versions()][:4]
     ['mxref', 'vectors', 'numpy', 'ml_dtypes']
     """
+    import importlib.metadata  # which takes time, and every verb imports this module
+
     found = {"mxref": __version__, "vectors": VECTORS_VERSION}
     extras = dict.fromkeys(_NEEDED, "")
     try:

@@ -144,6 +144,11 @@ def test_each_way_as_if_it_were_alone(model: Path, tmp_path: Path, run: Run) -> 
         for one, about in zip(alone["tensors"], report["tensors"], strict=True):
             figures = about["ways"][number]
             assert {name: one[name] for name in figures} == figures
+    np.savez(tmp_path / "x.npz", **TENSORS, ids=np.arange(5))
+    archive = json.loads(run(tmp_path / "x.npz", *FORMATS, *POLICIES[1:2], *profiles, "--json")[1])
+    assert archive["skipped"] == [{"name": "ids", "reason": "it holds int64, no floats"}]
+    for name in ("tensors", "total"):
+        assert archive[name] == report[name]
     np.save(tmp_path / "x.npy", TENSORS["a"])
     one = json.loads(run(tmp_path / "x.npy", *FORMATS, "--json")[1])
     assert one["total"]["ways"] == one["tensors"][0]["ways"]
@@ -233,8 +238,11 @@ def test_a_tensor_that_one_way_does_not_take_is_skipped(tmp_path: Path, run: Run
     reasons = {one["name"]: one["reason"] for one in report["skipped"]}
     assert reasons["h"] == "it holds F16, which torchao_0_18_floor does not take"
     assert reasons["t"].startswith("40 on the axis is no multiple of 32")
-    assert report["left_out"][0]["reason"].startswith("format must be one that torchao_0_18_floor")
-    assert (report["left_out"][0]["format"], len(report["ways"])) == ("mxint8", 3)
+    assert len(report["ways"]) == 3
+    reason = "torchao_0_18_floor does not quantize it"
+    assert report["left_out"] == [
+        {"format": "mxint8", "profile": "torchao_0_18_floor", "reason": reason}
+    ]
 
 
 @pytest.mark.parametrize(
