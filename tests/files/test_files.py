@@ -803,6 +803,7 @@ def test_arrays_of_an_archive(tmp_path: Path) -> None:
         floats = {name: entry.kind for name, entry in found.items() if entry.is_float}
         want = {"a": "F32", "b/name": "F64", "half": "F16", "scalar": "F32", "none": "F32"}
         assert floats == want
+        assert found["long"].kind == str(np.dtype(np.longdouble))
         for name, array in arrays.items():
             got = found[name].load()
             assert isinstance(got, np.ndarray)
