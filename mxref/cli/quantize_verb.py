@@ -57,9 +57,9 @@ figures, over the elements that are finite before and after:
   nan_blocks     number of blocks whose scale is NaN
 "-": nothing can be said, as of the ratio where there is no error; JSON has null or 0.
 Tensors that cannot be quantized are skipped, with the reason, and are not in OUT.
---format, --policy and --profile may each be given several times: every format under every policy
-and profile is a row, those that do not go together are named. A tensor that one way cannot take is
-skipped for all. bits: of an element, with its share of the scale."""
+Of several --format, --policy and --profile every format under every policy and profile is a row,
+those that do not go together are named. A tensor that one of them cannot take is skipped for all.
+  bits           stored bits of an element, with its share of the scale"""
 
 
 def add_parser(verbs: Verbs) -> None:
@@ -77,9 +77,20 @@ def add_parser(verbs: Verbs) -> None:
     about = "a .npy, .npz, .safetensors or .gguf file of floats"
     add("file", type=Path, metavar="FILE", help=about)
     more: dict[str, Any] = {"action": "append", "default": []}
-    add("--format", action="append", required=True, metavar="FORMAT", help="block format")
-    add("--policy", metavar="POLICY", help="policy (default: ocp)", **more)
-    add("--profile", metavar="NAME", help="quantize and read as this profile does", **more)
+    add(
+        "--format",
+        action="append",
+        required=True,
+        metavar="FORMAT",
+        help="block format; may be given again",
+    )
+    add("--policy", metavar="POLICY", help="policy (default: ocp); may be given again", **more)
+    add(
+        "--profile",
+        metavar="NAME",
+        help="quantize and read as this profile does; may be given again",
+        **more,
+    )
     add("--axis", type=int, default=-1, metavar="N", help="block axis (default -1)")
     add("--block-size", type=int, metavar="N", help="default: the format's own")
     add_tensor_arguments(parser)
