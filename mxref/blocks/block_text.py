@@ -1,12 +1,17 @@
-"""Lines of text about one block, for `repr`."""
+"""Lines of text about one block, for `repr`, and a table of blocks for notebooks."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
 
 from mxref.bits.floats import U8, Floats
 from mxref.formats.catalog import E8M0, BlockFormat, ScaleFormat
 
 #: Elements of the block that are shown.
 SHOWN = 8
+#: Blocks that a table has.
+ROWS = 4
 
 
 def block_lines(fmt: BlockFormat, scale: int, codes: U8, values: Floats) -> list[str]:
@@ -26,12 +31,41 @@ def block_lines(fmt: BlockFormat, scale: int, codes: U8, values: Floats) -> list
       values: 0.5 -3.0
     """
     more = " ..." * (codes.size > SHOWN)
-    digits = -(-fmt.element.bits // 4)
     return [
         f"  first scale: {scale:02x} = {_scale_text(fmt.scale, scale)}",
-        f"  codes: {' '.join(f'{code:0{digits}x}' for code in codes[:SHOWN].tolist())}{more}",
+        f"  codes: {' '.join(_code_texts(fmt, codes))}{more}",
         f"  values: {' '.join(map(str, values[:SHOWN].tolist()))}{more}",
     ]
+
+
+def block_table(
+    head: str, blocks: Mapping[tuple[int, ...], tuple[BlockFormat, int, U8, Floats]]
+) -> str:
+    """A table in HTML: a row for each block, with codes above the values that they stand for.
+
+    Args:
+        head: a line about all blocks.
+        blocks: what `block_lines` gets of each, by the place of its scale.
+    """
+    header = '<tr><th>block</th><th>scale</th><th colspan="9">codes and values</th></tr>'
+    rows = [header] * bool(blocks)
+    for index, (fmt, scale, codes, values) in blocks.items():
+        numbers = map(str, values[:SHOWN].tolist())
+        pairs = [f"{c}<br>{v}" for c, v in zip(_code_texts(fmt, codes), numbers, strict=True)]
+        cells = [
+            ", ".join(map(str, index)),
+            f"{scale:02x} = {escape(_scale_text(fmt.scale, scale))}",
+            *pairs,
+            *["..."] * (codes.size > SHOWN),
+        ]
+        rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+    return f"<table><caption>{escape(head)}</caption>{''.join(rows)}</table>"
+
+
+def _code_texts(fmt: BlockFormat, codes: U8) -> list[str]:
+    """The first codes of a block in hexadecimal."""
+    digits = -(-fmt.element.bits // 4)
+    return [f"{code:0{digits}x}" for code in codes[:SHOWN].tolist()]
 
 
 def _scale_text(fmt: ScaleFormat, code: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mxref.bits.floats import LAYOUTS, Floats
-from mxref.blocks.block_text import block_lines
+from mxref.bits.floats import LAYOUTS, U8, Floats
+from mxref.blocks.block_text import ROWS, block_lines, block_table
 from mxref.blocks.dequantization import dequantize
 from mxref.blocks.fields import BlockFields
 from mxref.blocks.index import Index, moved, part_of, permutation
 from mxref.blocks.tiles import cut
+from mxref.formats.catalog import BlockFormat
 from mxref.numbers.codes import view_codes
 from mxref.policy.keywords import DequantizeChoices, Unpack
 from mxref.policy.policy import Policy
@@ -185,8 +187,27 @@ class Blocks(BlockFields):
           codes: 40 d4 7c
           values: 0.5 -3.0 96.0
         """
-        fmt, tiling = self.format, self.tiling
-        count = math.prod(tiling.counts)
+        head = self._head()
+        if not math.prod(self.tiling.counts):
+            return head
+        fmt, scale, codes, values = self._block((0,) * self.ndim)
+        return "\n".join([head, *block_lines(fmt, scale, codes, values)])
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: scale, first codes and values of the first blocks.
+
+        >>> import mxref
+        >>> html = mxref.quantize(np.float32([0.5, -3.0]), "mxfp8_e4m3")._repr_html_()
+        >>> html[:61], html.count("<tr>")
+        ('<table><caption>Blocks mxfp8_e4m3: shape (2,), axis 0, 1 bloc', 2)
+        """
+        counts = self.tiling.counts if self.shape else ()
+        first = itertools.islice(np.ndindex(counts), ROWS if math.prod(self.tiling.counts) else 0)
+        return block_table(self._head(), {index: self._block(index) for index in first})
+
+    def _head(self) -> str:
+        """Format, shape, axis, number and size of blocks, dtype and tensor scale in a line."""
+        fmt, count = self.format, math.prod(self.tiling.counts)
         size = " x ".join(map(str, fmt.block_shape))
         head = (
             f"Blocks {fmt.name}: shape {self.shape}, axis {self.axis}, "
@@ -194,14 +215,17 @@ class Blocks(BlockFields):
         )
         if (tensor := self.tensor_scale) is not None:
             head += f", tensor scale {tensor.bits:08x} = {tensor.value} ({tensor.kind.value})"
-        if not count:
-            return head
+        return head
+
+    def _block(self, index: tuple[int, ...]) -> tuple[BlockFormat, int, U8, Floats]:
+        """The format, scale code, element codes and values of a block."""
+        tiling = self.tiling
         # A scalar has no axis to cut; every other tensor has a block axis at least.
-        lengths = zip(tiling.shape, tiling.unit, strict=True) if self.shape else ()
-        first = self[tuple(slice(min(length, unit)) for length, unit in lengths)]
-        codes = cut(first.codes, first.tiling.shape).ravel()
-        values = first.dequantize(np.float64).ravel()
-        return "\n".join([head, *block_lines(fmt, int(first.scale_codes.flat[0]), codes, values)])
+        lengths = zip(index, tiling.shape, tiling.unit, strict=True) if self.shape else ()
+        some = self[tuple(slice(i * unit, min(n, (i + 1) * unit)) for i, n, unit in lengths)]
+        codes = cut(some.codes, some.tiling.shape).ravel()
+        scale = int(some.scale_codes.flat[0])
+        return self.format, scale, codes, some.dequantize(np.float64).ravel()
 
     def to_dtype(
         self,

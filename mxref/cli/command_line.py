@@ -12,8 +12,9 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-from mxref._version import __version__
+from mxref.cli.completion import SHELLS, PrintCompletion
 from mxref.cli.parsing import Parser, refuse_arguments, refuse_verb
+from mxref.cli.versions import PrintVersions
 from mxref.support.interruption import exit_status, held_signals, told, unwinding_signals
 from mxref.support.own_process import in_own_process
 
@@ -105,7 +106,12 @@ def _run(words: Sequence[str]) -> int:
     parser = Parser(
         prog="mxref", description="Bit-exact reference of the OCP Microscaling (MX) formats."
     )
-    parser.add_argument("--version", action="version", version=f"mxref {__version__}")
+    about = "print the versions of mxref, the vectors, and packages that are found"
+    parser.add_argument("--version", action=PrintVersions, nargs=0, help=about)
+    about = f"print what completes the command in {' or '.join(SHELLS)}, for its startup file"
+    parser.add_argument(
+        "--print-completion", action=PrintCompletion, choices=SHELLS, metavar="SHELL", help=about
+    )
     verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
     # Importing all takes time.
     asked = [VERBS[words[0]]] if words and words[0] in VERBS else [*VERBS.values()] * bool(words)

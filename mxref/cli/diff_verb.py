@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from mxref.cli.screen import (
     Verbs,
@@ -15,7 +18,15 @@ from mxref.cli.screen import (
     new_parser,
     print_table,
 )
-from mxref.support.text import hex_float
+from mxref.cli.tensor_arguments import (
+    add_tensor_arguments,
+    entries_of,
+    holds_several,
+    print_skipped,
+    why_no_floats,
+    why_none,
+)
+from mxref.support.text import hex_float, printable
 
 if TYPE_CHECKING:
     from mxref.conformance.differing.difference import Bytes, Difference
@@ -34,7 +45,9 @@ standard says: scale N1 and N2, NaN block N4, Inf block N5, zero block N6, tiny 
 N8, tie and element N17, zero sign N25, reading N20 to N22. `mxref explain PROFILE` lists the
 choices of a profile and which of them contradict the standard.
 On data: SQNR in dB of each profile, and of the second beside the first; shares of blocks and
-elements in %. blocks, pairs: how many of those tried show the difference.
+elements in %. Of a file of several tensors: of all of them, and below that a row for each, with
+the shares of blocks with another scale, of elements with another code, and with another value.
+blocks, pairs: how many of those tried show the difference.
 not finite: finite numbers that are read as infinity or NaN."""
 
 
@@ -53,40 +66,57 @@ def add_parser(verbs: Verbs) -> None:
     add("--format", required=True, metavar="FORMAT", help="block format")
     about = "float type of the blocks (default: the first that both take)"
     add("--float", metavar="FLOAT", help=about)
-    about = "a .npy file of floats, blocks along its last axis"
+    about = "a .npy, .npz, .safetensors or .gguf file of floats, blocks along the last axes"
     add("--data", type=Path, metavar="FILE", help=about)
-    about = "the file's two-byte items are bfloat16 (.npy has no name for them)"
-    add("--bfloat16", action="store_true", help=about)
+    add_tensor_arguments(parser)
     add_vectors_argument(parser)
     add_json_argument(parser)
 
 
 def _run(options: argparse.Namespace) -> int:
-    from mxref import files
     from mxref.conformance.differing.difference import difference
 
-    data: dict[str, Any] = {}
-    if options.data is not None:
-        if options.data.suffix != ".npy":
-            got = f"got {options.data}: write it with numpy.save"
-            raise ValueError(f"--data must be a .npy file, {got}")
-        for entry in files.entries(options.data, bfloat16=options.bfloat16):
-            data[options.data.name] = entry.load()
-    elif options.bfloat16:
-        raise ValueError("--bfloat16 must be given with --data: it says what the file holds")
+    data, skipped = _data(options)
     how = {"float": options.float, "data": data, "vectors": options.vectors}
     try:
         found = difference(options.a, options.b, options.format, **how)
     except TypeError as error:  # the file holds no floats
         raise ValueError(str(error)) from None
     if options.json:
-        print(json.dumps(_as_json(found), indent=1))
+        print(json.dumps({**_as_json(found), "skipped": skipped}, indent=1))
     else:
-        _print(found)
+        _print(found, len(data))
+        print_skipped(skipped)
     return int(found.found)
 
 
-def _print(found: Difference) -> None:
+def _data(options: argparse.Namespace) -> tuple[dict[str, Any], list[dict[str, str]]]:
+    """The tensors of the file by name, and those that are skipped, with the reason."""
+    if options.data is None:
+        names = ("bfloat16", "small_floats", "tensor")
+        for name in (one for one in names if getattr(options, one)):
+            given = f"--{name.replace('_', '-')}"
+            raise ValueError(f"{given} must be given with --data: it says what the file holds")
+        return {}, []
+    data: dict[str, Any] = {}
+    skipped: list[dict[str, str]] = []
+    several = holds_several(options.data)
+    for entry in entries_of(options.data, options):
+        reason = why_no_floats(entry, options) if several else None
+        if several and not reason and not math.prod(entry.shape):
+            reason = "it holds no numbers"
+        if reason:
+            skipped.append({"name": entry.name, "reason": reason})
+            continue
+        values: Any = entry.load()
+        name = entry.name if several else options.data.name
+        data[name] = values.astype(np.float32) if entry.small else values
+    if not data:
+        raise ValueError(f"{options.data} must have a tensor of floats, {why_none(skipped)}")
+    return data, skipped
+
+
+def _print(found: Difference, given: int) -> None:
     a, b = found.a, found.b
     count = len(found.examples) + len(found.readings)
     kinds = f"{count} kind{'s' * (count != 1)} of difference" if count else "no difference"
@@ -111,33 +141,53 @@ def _print(found: Difference) -> None:
         print_table(("reading", "scale, code", a, b, "pairs"), rows)
     else:
         print("\nreading: both read every code under every scale alike")
-    if found.figures:
+    if found.total is not None:
         print()
-        _print_figures(found)
+        _print_figures(found, [*found.figures[:-given], found.total])
+        print()
+        _print_tensors(found, found.figures[-given:])
+    elif found.figures:
+        print()
+        _print_figures(found, found.figures)
 
 
-def _print_figures(found: Difference) -> None:
+def _print_tensors(found: Difference, tensors: Sequence[DataFigures]) -> None:
+    """Print a row for each tensor of a file."""
+    header = ("tensor", found.a, found.b, "beside", "scales", "codes", "values")
+    rows = [
+        (
+            printable(one.data),
+            *(_ratio(one, name) for name in ("a", "b", "a_b")),
+            *(
+                f"{100 * share:.3g} %"
+                for share in (one.other_scale, one.other_code, one.other_value)
+            ),
+        )
+        for one in tensors
+    ]
+    print_table(header, rows)
+
+
+def _print_figures(found: Difference, figures: Sequence[DataFigures]) -> None:
     a, b = found.a, found.b
     labels = {"a": f"SQNR of {a}", "b": f"SQNR of {b}", "a_b": f"SQNR of {b} beside {a}"}
     if found.readings:
         labels["b_reads_a"] = f"SQNR of what {b} reads in {a}'s bytes"
         labels["a_reads_b"] = f"SQNR of what {a} reads in {b}'s bytes"
-    rows = [
-        (label, *(_ratio(one, name) for one in found.figures)) for name, label in labels.items()
-    ]
+    rows = [(label, *(_ratio(one, name) for one in figures)) for name, label in labels.items()]
     shares = {
-        "blocks with another scale": [one.other_scale for one in found.figures],
-        "elements with another code": [one.other_code for one in found.figures],
-        "elements with another value": [one.other_value for one in found.figures],
-        "elements with a zero of the other sign": [one.other_sign for one in found.figures],
+        "blocks with another scale": [one.other_scale for one in figures],
+        "elements with another code": [one.other_code for one in figures],
+        "elements with another value": [one.other_value for one in figures],
+        "elements with a zero of the other sign": [one.other_sign for one in figures],
     }
     if found.readings:
         for i, (one, two) in enumerate(((a, b), (b, a))):
             label = f"elements of {one}'s bytes that {two} reads otherwise"
-            shares[label] = [one.other_reading[i] for one in found.figures]
+            shares[label] = [one.other_reading[i] for one in figures]
     for label, values in shares.items():
         rows.append((label, *(f"{100 * share:.3g} %" for share in values)))
-    print_table(("on data", *(one.data for one in found.figures)), rows)
+    print_table(("on data", *(one.data for one in figures)), rows)
 
 
 def _ratio(figures: DataFigures, name: str) -> str:
@@ -224,20 +274,22 @@ def _as_json(found: Difference) -> dict[str, Any]:
             }
             for one in found.readings
         ],
-        "data": [
-            {
-                "data": one.data,
-                "elements": one.elements,
-                "blocks": one.blocks,
-                "sqnr_db": one.sqnr_db,
-                "not_finite": one.lost,
-                "other_scale": one.other_scale,
-                "other_code": one.other_code,
-                "other_value": one.other_value,
-                "other_sign": one.other_sign,
-                "b_reads_a_otherwise": one.other_reading[0],
-                "a_reads_b_otherwise": one.other_reading[1],
-            }
-            for one in found.figures
-        ],
+        "data": [_figures_as_json(one) for one in found.figures],
+        **({} if found.total is None else {"total": _figures_as_json(found.total)}),
+    }
+
+
+def _figures_as_json(one: DataFigures) -> dict[str, Any]:
+    return {
+        "data": one.data,
+        "elements": one.elements,
+        "blocks": one.blocks,
+        "sqnr_db": one.sqnr_db,
+        "not_finite": one.lost,
+        "other_scale": one.other_scale,
+        "other_code": one.other_code,
+        "other_value": one.other_value,
+        "other_sign": one.other_sign,
+        "b_reads_a_otherwise": one.other_reading[0],
+        "a_reads_b_otherwise": one.other_reading[1],
     }

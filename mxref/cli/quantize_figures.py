@@ -40,13 +40,20 @@ class Figures:
     noise: Sum = field(default_factory=Sum)
 
     @classmethod
-    def of(cls, values: NDArray[Any], blocks: Blocks, read: Read = dequantize) -> Figures:
+    def of(
+        cls,
+        values: NDArray[Any],
+        blocks: Blocks,
+        read: Read = dequantize,
+        tell: Callable[[int], None] = lambda count: None,
+    ) -> Figures:
         """The figures of a tensor and the blocks that it was quantized to.
 
         Args:
             values: the tensor.
             blocks: its blocks.
             read: returns the numbers of blocks.
+            tell: is told the number of elements of each part that is done.
         """
         result = cls()
         tiling = blocks.tiling
@@ -58,6 +65,7 @@ class Figures:
             inside = dataclasses.replace(blocks, codes=codes, scale_codes=scales, shape=part.shape)
             result._add_part(part.astype(np.float64), inside, read)
             mapped.use(part.nbytes)
+            tell(part.size)
         for _, some in Tiling(tiling.counts, (0,), (1,)).tiles(PART):
             scales = blocks.scale_codes[some]
             result.blocks += scales.size

@@ -1,36 +1,41 @@
-"""``mxref quantize``: quantize the tensors of a file and print the error."""
+"""``mxref quantize``: quantize the tensors of a file and print the error, of one way or several."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import errno
-import fnmatch
 import json
 import math
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mxref import files
-from mxref.bits.floats import LAYOUTS, U8
+from mxref.bits.floats import U8
 from mxref.blocks.container import Blocks
-from mxref.blocks.dequantization import dequantize
 from mxref.blocks.quantization import quantize
 from mxref.blocks.tiles import Tiling, axis_index
-from mxref.cli.quantize_figures import Figures, Read
-from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table
+from mxref.cli.quantize_figures import Figures
+from mxref.cli.quantize_table import as_json, print_ways, said, text
+from mxref.cli.quantize_ways import Way, ways_of
+from mxref.cli.screen import Verbs, add_json_argument, counted, new_parser, print_table
+from mxref.cli.tensor_arguments import (
+    add_tensor_arguments,
+    entries_of,
+    holds_several,
+    print_skipped,
+    why_no_floats,
+    why_none,
+)
 from mxref.files import gguf_files
-from mxref.formats.catalog import BlockFormat, block_format
 from mxref.policy.choices import Tail
-from mxref.policy.policy import Policy
-from mxref.profiles import Profile, profile
 from mxref.support.text import printable
 
 _OUTPUTS = (".npz", ".safetensors", ".gguf")
@@ -51,170 +56,177 @@ figures, over the elements that are finite before and after:
   not_finite     share of all elements: infinity or NaN before or after
   nan_blocks     number of blocks whose scale is NaN
 "-": nothing can be said, as of the ratio where there is no error; JSON has null or 0.
-Tensors that cannot be quantized are skipped, with the reason, and are not in OUT."""
+Tensors that cannot be quantized are skipped, with the reason, and are not in OUT.
+Of several --format, --policy and --profile every format under every policy and profile is a row,
+those that do not go together are named. A tensor that one of them cannot take is skipped for all.
+  bits           stored bits of an element, with its share of the scale"""
 
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
     about = "quantize the tensors of a file and print the error"
     example = "mxref quantize model.safetensors --format mxfp4_e2m1 -o model.mxfp4.safetensors"
+    example += """
+  mxref quantize model.safetensors --format mxfp4_e2m1 --format nvfp4 \\
+    --policy ocp --policy ocp+scale_rule=rceil --policy ocp+scale_rule=even"""
     exits = ("quantized, whatever the error is",)
     parser = new_parser(
         verbs, "quantize", _run, about, example, formats="blocks", exits=exits, notes=_NOTES
     )
     add = parser.add_argument
-    about = "a .npy, .safetensors or .gguf file of floats"
+    about = "a .npy, .npz, .safetensors or .gguf file of floats"
     add("file", type=Path, metavar="FILE", help=about)
-    add("--format", required=True, metavar="FORMAT", help="block format")
-    by = parser.add_mutually_exclusive_group()
-    by.add_argument("--policy", metavar="POLICY", help="policy (default: ocp)")
-    by.add_argument("--profile", metavar="NAME", help="quantize and read as this profile does")
+    more: dict[str, Any] = {"action": "append", "default": []}
+    add(
+        "--format",
+        action="append",
+        required=True,
+        metavar="FORMAT",
+        help="block format; may be given again",
+    )
+    add("--policy", metavar="POLICY", help="policy (default: ocp); may be given again", **more)
+    add(
+        "--profile",
+        metavar="NAME",
+        help="quantize and read as this profile does; may be given again",
+        **more,
+    )
     add("--axis", type=int, default=-1, metavar="N", help="block axis (default -1)")
     add("--block-size", type=int, metavar="N", help="default: the format's own")
-    about = "only tensors whose name matches, as in 'layers.*.weight'"
-    add("--tensor", metavar="PATTERN", help=about)
-    about = "the file's two-byte items are bfloat16 (.npy has no name for them)"
-    add("--bfloat16", action="store_true", help=about)
-    about = "also tensors of 8-bit, 6-bit and 4-bit floats"
-    add("--small-floats", action="store_true", help=about)
+    add_tensor_arguments(parser)
     about = "write the blocks: .npz, .safetensors, or .gguf (mxfp4_e2m1 or nvfp4)"
     add("-o", "--out", type=Path, metavar="OUT", help=about)
     add_json_argument(parser)
 
 
 def _run(options: argparse.Namespace) -> int:
-    options.policy = options.policy or "ocp"
     if options.out is not None and options.out.suffix not in _OUTPUTS:
         raise ValueError(f"--out must end in {', '.join(_OUTPUTS)}, got {options.out}")
     with contextlib.suppress(OSError):  # one of them is not there
         if options.out is not None and options.out.samefile(options.file):
             raise ValueError(f"--out must be another file than FILE, got {options.out}")
-    several = options.file.suffix in (".safetensors", ".gguf")
-    if options.tensor is not None and not several:
-        raise ValueError(f"--tensor needs a .safetensors or .gguf file, got {options.file}")
-    if options.small_floats and options.file.suffix != ".safetensors":
-        raise ValueError(f"--small-floats needs a .safetensors file, got {options.file}")
-    if options.file.suffix == ".npz":
-        raise ValueError(f"FILE must hold floats, got {options.file}")
-    tensors, skipped, kept, total = _quantize_all(options, several=several)
+    # Wrong options are refused before a file is read.
+    ways, left_out = ways_of(options.format, options.policy, options.profile, options.block_size)
+    compared = len(ways) + len(left_out) > 1
+    if options.out is not None and compared:
+        got = f"got {len(ways) + len(left_out)}: give one --format, and one --policy or --profile"
+        raise ValueError(f"--out must be given with one way to quantize, {got}")
+    done = _quantize_all(options, ways)
+    several = holds_several(options.file)
     if options.out is not None:
         if not several and options.out.suffix == ".npz":
-            kept = dict(zip([""], kept.values(), strict=True))  # an archive of one needs no name
-        files.write_blocks(options.out, kept, _profile(options) or options.policy)
-    by = {"policy": options.policy} if options.profile is None else {"profile": options.profile}
-    report = {"file": str(options.file), "format": block_format(options.format).name, **by}
+            # An archive of one needs no name.
+            done.kept = dict(zip([""], done.kept.values(), strict=True))
+        files.write_blocks(options.out, done.kept, ways[0].by)
+    totals = [{"tensors": len(done.tensors), **total.report()} for total in done.totals]
+    if compared:
+        if options.json:
+            report = as_json(ways, left_out, done.tensors, done.skipped, totals)
+            print(json.dumps({"file": str(options.file), **report}, indent=1))
+        else:
+            print(f"file  {printable(str(options.file))}")
+            print_ways(ways, left_out, done.tensors, done.skipped, totals)
+        return 0
+    report = {"file": str(options.file), **ways[0].about}
     written = {} if options.out is None else {"out": str(options.out)}
+    tensors = [{**about, **figures} for about, (figures,) in done.tensors]
     if not several:
-        figures = tensors[0]
-        figures.pop("name")
-        _print_one({**report, **figures, **written}, as_json=options.json)
+        tensors[0].pop("name")
+        _print_one({**report, **tensors[0], **written}, as_json=options.json)
     elif options.json:
-        lists = {"tensors": tensors, "skipped": skipped, "total": total}
+        lists = {"tensors": tensors, "skipped": done.skipped, "total": totals[0]}
         print(json.dumps({**report, **lists, **written}, indent=1))
     else:
-        _print_several({**report, **written}, tensors, skipped, total)
+        _print_several({**report, **written}, tensors, done.skipped, totals[0])
     return 0
 
 
-def _quantize_all(
-    options: argparse.Namespace, *, several: bool
-) -> tuple[list[dict[str, Any]], list[dict[str, str]], dict[str, Blocks], dict[str, Any]]:
-    """Reports of the tensors, skipped tensors, the blocks to write, and the report of all."""
-    # Wrong options are refused before a file is read.
-    profile, fmt, empty = _profile(options), _format(options), np.zeros(0, np.float32)
-    if profile is None:
-        quantize(empty, fmt, options.policy)
-    else:
-        profile.quantize(empty.astype(LAYOUTS[(profile.floats or ["f32"])[0]].dtype), fmt)
-    tail = _policy(options).layout.tail
-    read: Read = dequantize
-    if profile is not None and profile.speaks_of("dequantize", fmt.name):
-        read = profile.dequantize
-    tensors: list[dict[str, Any]] = []
-    skipped: list[dict[str, str]] = []
-    kept: dict[str, Blocks] = {}
-    total, room = Figures(), _Room()
-    for entry in files.entries(options.file, bfloat16=options.bfloat16):
-        if options.tensor is not None and not fnmatch.fnmatchcase(entry.name, options.tensor):
-            continue
-        reason = _why_not(entry, options, fmt.block_shape, tail) if several else None
+@dataclass
+class _Done:
+    """What came of the tensors of a file.
+
+    Args:
+        totals: the figures of all tensors, for each way.
+        tensors: for each tensor what it is, and its figures for each way.
+        skipped: names of tensors that were not quantized, with the reason.
+        kept: the blocks to write.
+    """
+
+    totals: list[Figures]
+    tensors: list[tuple[dict[str, Any], list[dict[str, Any]]]] = field(default_factory=list)
+    skipped: list[dict[str, str]] = field(default_factory=list)
+    kept: dict[str, Blocks] = field(default_factory=dict)
+
+
+def _quantize_all(options: argparse.Namespace, ways: Sequence[Way]) -> _Done:
+    """Quantize each tensor in each way, one at a time."""
+    done, room = _Done([Figures() for _ in ways]), _Room()
+    chosen: list[files.Entry] = []
+    for entry in entries_of(options.file, options):
+        reason = _why_not(entry, options, ways) if holds_several(options.file) else None
         if reason is not None:
-            skipped.append({"name": entry.name, "reason": reason})
+            done.skipped.append({"name": entry.name, "reason": reason})
             continue
-        if not several:
-            _refuse_output(entry.name, entry.shape, options)
-        values: Any = entry.load()
-        blocks = _quantize_one(values, options, room)
-        figures = Figures.of(values, blocks, read)
-        total += figures
-        about = {"name": entry.name, "shape": list(values.shape), "dtype": str(values.dtype)}
-        tensors.append({**about, **figures.report()})
-        if options.out is None:
-            room = _Room()
-        else:
-            kept[entry.name] = blocks
-    if not tensors:
-        why = f"the first: {printable(skipped[0]['reason'])}" if skipped else "none has such a name"
-        raise ValueError(f"{options.file} must have a tensor to quantize, {why}")
-    return tensors, skipped, kept, {"tensors": len(tensors), **total.report()}
+        if not holds_several(options.file):
+            _refuse_output(entry, options, ways[0])
+        chosen.append(entry)
+    work = len(ways) * sum(math.prod(entry.shape) for entry in chosen)
+    with counted("quantizing", work) as tell:
+        for entry in chosen:
+            values: Any = entry.load()
+            row = []
+            for way, total in zip(ways, done.totals, strict=True):
+                blocks = _quantize_one(values, way, options, room)
+                figures = Figures.of(values, blocks, way.read, tell)
+                total += figures  # in place
+                row.append(figures.report())
+                if options.out is None:
+                    room = _Room()
+                else:
+                    done.kept[entry.name] = blocks
+            about = {"name": entry.name, "shape": list(values.shape), "dtype": str(values.dtype)}
+            done.tensors.append((about, row))
+    if not chosen:
+        raise ValueError(f"{options.file} must have a tensor to quantize, {why_none(done.skipped)}")
+    return done
 
 
-def _profile(options: argparse.Namespace) -> Profile | None:
-    return None if options.profile is None else profile(options.profile)
-
-
-def _policy(options: argparse.Namespace) -> Policy:
-    chosen = _profile(options)
-    return Policy.parse(options.policy) if chosen is None else chosen.policy
-
-
-def _format(options: argparse.Namespace) -> BlockFormat:
-    fmt = block_format(options.format)
-    if options.block_size is None:
-        return fmt
-    return dataclasses.replace(fmt, block_size=options.block_size)
-
-
-def _why_not(
-    entry: files.Entry, options: argparse.Namespace, unit: tuple[int, ...], tail: Tail
-) -> str | None:
-    """The reason why a tensor cannot be quantized, or None."""
-    if entry.small and not options.small_floats:
-        return f"it holds {entry.kind}, which --small-floats takes"
-    if not entry.is_float and not entry.small:
-        return f"it holds {entry.kind}, no floats"
-    profile = _profile(options)
-    if profile is not None and entry.kind.lower() not in (profile.floats or LAYOUTS):
-        return f"it holds {entry.kind}, which {profile.name} does not take"
+def _why_not(entry: files.Entry, options: argparse.Namespace, ways: Sequence[Way]) -> str | None:
+    """The reason why a tensor cannot be quantized in all ways, or None."""
+    reasons = (why_no_floats(entry, options), *(way.why_not(entry) for way in ways))
+    if any(reasons):
+        return next(filter(None, reasons))
     try:
         axis = axis_index(options.axis, len(entry.shape))
-        _refuse_output(entry.name, entry.shape, options)
+        _refuse_output(entry, options, ways[0])
     except ValueError as error:
         return str(error)
     length = (entry.shape or (1,))[axis if isinstance(axis, int) else 0]
-    if tail is Tail.REFUSED and length % unit[0]:
-        return f"{length} on the axis is no multiple of {unit[0]}, and the policy has tail=refused"
+    for way in ways:
+        unit = way.format.block_shape[0]
+        if way.policy.layout.tail is Tail.REFUSED and length % unit:
+            why = "and the policy has tail=refused"
+            return f"{length} on the axis is no multiple of {unit}, {why}"
     return None
 
 
-def _refuse_output(name: str, shape: tuple[int, ...], options: argparse.Namespace) -> None:
+def _refuse_output(entry: files.Entry, options: argparse.Namespace, way: Way) -> None:
     """Refuse early a tensor that the output file cannot hold."""
     if options.out is not None and options.out.suffix == ".gguf":
         gguf_files.package(options.out)
-        gguf_files.refuse(name, _format(options), axis_index(options.axis, len(shape)), shape)
+        axis = axis_index(options.axis, len(entry.shape))
+        gguf_files.refuse(entry.name, way.format, axis, entry.shape)
 
 
-def _quantize_one(values: Any, options: argparse.Namespace, room: _Room) -> Blocks:
+def _quantize_one(values: Any, way: Way, options: argparse.Namespace, room: _Room) -> Blocks:
     """The blocks of a tensor, their codes in memory or in a file."""
-    fmt, profile = _format(options), _profile(options)
-    tiling = Tiling.of(values.shape, axis_index(options.axis, values.ndim), fmt.block_shape)
-    short = _policy(options).layout.tail is Tail.SHORT
+    axis = axis_index(options.axis, values.ndim)
+    tiling = Tiling.of(values.shape, axis, way.format.block_shape)
+    short = way.policy.layout.tail is Tail.SHORT
     try:
-        quantize(values.reshape(-1)[:0], fmt, _policy(options))  # refuses other types
+        quantize(values.reshape(-1)[:0], way.format, way.policy)  # refuses other types
         out = room.array(tiling.shape if short else tiling.padded), room.array(tiling.counts)
-        if profile is not None:
-            return profile.quantize(values, fmt, axis=options.axis, out=out)
-        return quantize(values, fmt, options.policy, axis=options.axis, out=out)
+        return way.quantize(values, options.axis, out)
     except TypeError as error:  # the file holds no floats
         raise ValueError(f"{options.file}: {error}") from None
 
@@ -249,8 +261,8 @@ def _print_one(report: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(report, indent=1))
         return
-    for name, value in _said(report).items():
-        print(f"{name:16} {_text(value)}")
+    for name, value in said(report).items():
+        print(f"{name:16} {text(value)}")
 
 
 def _print_several(
@@ -260,25 +272,8 @@ def _print_several(
     total: dict[str, Any],
 ) -> None:
     for name, value in report.items():
-        print(f"{name:16} {_text(value)}")
+        print(f"{name:16} {text(value)}")
     sums = {"name": f"total of {total['tensors']}", "shape": "", "dtype": "", **total}
-    rows = [[_text(_said(row)[key]) for key in _COLUMNS] for row in (*tensors, sums)]
+    rows = [[text(said(row)[key]) for key in _COLUMNS] for row in (*tensors, sums)]
     print_table(_COLUMNS, rows)
-    for one in skipped:
-        print(printable(f"skipped {one['name']}: {one['reason']}"))
-
-
-def _said(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures for a reader, without what nothing can be said of: a mean of no elements."""
-    nothing: tuple[str, ...] = ()
-    if not figures["blocks"]:
-        nothing = ("saturated", "flushed", "largest_error", "not_finite")
-    elif figures["not_finite"] == 1:
-        nothing = ("largest_error",)
-    return {**figures, **dict.fromkeys(nothing)}
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.6g}" if isinstance(value, float) else printable(str(value))
+    print_skipped(skipped)

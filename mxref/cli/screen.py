@@ -10,7 +10,7 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ __all__ = [
     "Verbs",
     "add_json_argument",
     "add_vectors_argument",
+    "counted",
     "new_parser",
     "print_heading",
     "print_table",
@@ -38,6 +39,8 @@ Verbs = Any
 _OTHER_EXITS = ((2, "misuse, in a sentence on stderr"), (130, "interrupted; 143: ended by SIGTERM"))
 #: Seconds between two lines of progress.
 _TELL = 5.0
+#: Seconds before a line of progress that is redrawn, between two of its states, and its characters.
+_QUIET, _REDRAW, _LINE = 1.0, 0.1, 60
 #: Words of a result at the beginning or the end of a line, with their colours.
 _MARKS = re.compile(r"^(?:ok|PASS|FAIL|BUG|WRONG)\b|\b(?:ok|WRONG)$")
 _COLOURS = {"ok": "green", "PASS": "bold green", "FAIL": "bold red"}
@@ -126,15 +129,20 @@ def _width() -> int | None:
     return shutil.get_terminal_size(size).columns
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], headings: Mapping[int, str] | None = None
+) -> None:
     """Print a table in columns; on a terminal it fits its width, and rich makes its header bold.
 
-    Numbers are never cut or folded; see `table_lines`.
+    Numbers are never cut or folded; see `table_lines`. `headings` are lines by the number of the
+    row above which they stand.
     """
     head, *body = table_lines((header, *rows), _width())
     for line in head:
         _print_styled(line, "bold")
-    for lines in body:
+    for number, lines in enumerate(body):
+        if headings and number in headings:
+            print_heading(headings[number])
         print_text(*lines)
 
 
@@ -209,6 +217,37 @@ def progress(name: str) -> Iterator[Callable[[int, int, int], None]]:
             print(text, file=sys.stderr, flush=True)
 
     yield tell
+
+
+@contextlib.contextmanager
+def counted(name: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Progress in a line of stderr, if that is a terminal, of work that takes over a second.
+
+    Args:
+        name: what is done.
+        total: all work.
+
+    Yields:
+        A function that is told how much more work is done.
+    """
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    began, told, done = time.monotonic(), 0.0, 0
+
+    def tell(more: int) -> None:
+        nonlocal told, done
+        done += more
+        now = time.monotonic()
+        if terminal and now - began >= _QUIET and now - told >= _REDRAW:
+            left = (now - began) / done * (total - done)
+            text = f"{name}: {done / total:.0%}, about {_duration(left)} to go"
+            print(f"\r{text:<{_LINE}}", end="", file=sys.stderr, flush=True)
+            told = now
+
+    try:
+        yield tell
+    finally:
+        if told:
+            print(f"\r{'':{_LINE}}\r", end="", file=sys.stderr, flush=True)
 
 
 def _duration(seconds: float) -> str:

@@ -36,8 +36,8 @@ def entries(path: str | os.PathLike[str], *, bfloat16: bool = False) -> Iterator
         bfloat16: whether the two-byte items of a ``.npy`` file are bfloat16.
 
     Returns:
-        Entries in the order of the file. The tensor of a ``.npy`` file has the name of the file
-        without its suffix.
+        Entries in the order of the file; blocks of ``.npz`` before its other arrays. The tensor of
+        a ``.npy`` file has the name of the file without its suffix.
 
     Raises:
         OSError: the file cannot be read.
@@ -55,8 +55,7 @@ def entries(path: str | os.PathLike[str], *, bfloat16: bool = False) -> Iterator
         elif path.suffix == ".gguf":
             yield from gguf_files.entries(path)
         elif path.suffix == ".npz":
-            for name, blocks in npz_files.read_npz(path):
-                yield Entry(name, blocks.format.name, blocks.shape, lambda blocks=blocks: blocks)  # type: ignore[misc]
+            yield from npz_files.entries(path)
         else:
             values = npz_files.read_npy(path, bfloat16=bfloat16)
             yield Entry(path.stem, str(values.dtype), values.shape, lambda: values)
@@ -72,7 +71,8 @@ def read_tensors(
         bfloat16: as in `entries`.
 
     Returns:
-        Pairs of a name and an array or `Blocks`. Arrays are mapped to the file and read-only;
+        Pairs of a name and an array or `Blocks`. Arrays are read-only, and mapped to the file but
+        for those of ``.npz``, which are in memory;
         floats of 8 bits or fewer are ml_dtypes arrays (F8_E8M0: decoded to float32); a quantized
         type of ``.gguf`` other than MXFP4 and NVFP4 comes as its bytes.
 

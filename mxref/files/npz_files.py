@@ -1,7 +1,9 @@
-"""``.npy`` tensors and ``.npz`` archives of blocks."""
+"""``.npy`` tensors, and ``.npz`` archives of arrays and of blocks."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import itertools
 import re
 import tokenize
@@ -9,7 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import ml_dtypes
 import numpy as np
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import U8
 from mxref.blocks.container import Blocks
-from mxref.files.stored import brief, chunks, describe, described
+from mxref.files.stored import Entry, brief, chunks, describe, described, kind_of
 from mxref.formats.catalog import block_format
 from mxref.support.mapped import Mapped
 from mxref.support.whole_file import whole_file
@@ -34,6 +36,11 @@ _ARCHIVE_ERRORS = (
     MemoryError,
     KeyError,
     TypeError,
+)
+#: The arrays of a tensor of blocks.
+_KEYS = (
+    *("codes", "scale_codes", "shape", "axis", "block_size", "format", "dtype", "name"),
+    *("tensor_scale_bits", "tensor_scale_kind"),
 )
 
 
@@ -157,28 +164,66 @@ def _write_array(archive: zipfile.ZipFile, key: str, array: NDArray[Any]) -> Non
             mapped.use(part.nbytes)
 
 
-def read_npz(path: Path) -> Iterator[tuple[str, Blocks]]:
-    """The blocks of an archive that `write` wrote.
+def entries(path: Path) -> Iterator[Entry]:
+    """The tensors of an archive: first the blocks that `write` wrote, then other arrays.
 
     Raises:
-        ValueError: the file is cut or damaged, or is another archive.
+        ValueError: the file is cut or damaged.
     """
+    with (
+        _whole(path),
+        path.open("rb") as file,
+        np.load(file, allow_pickle=False) as archive,
+    ):
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise ValueError("it does not begin as one")
+        of_blocks: set[str] = set()
+        for key in archive.files:
+            name, _, last = key.rpartition("/")
+            if last == "codes":
+                prefix = _prefix(name)
+                of_blocks |= {prefix + one for one in _KEYS}
+                if f"{prefix}name" in archive:
+                    name = archive[f"{prefix}name"].tobytes().decode()
+                blocks = _blocks(archive, prefix)
+                yield Entry(name, blocks.format.name, blocks.shape, lambda blocks=blocks: blocks)  # type: ignore[misc]
+        plain: Any = archive.zip  # open, and so no None
+        for member in plain.namelist():
+            key = member.removesuffix(".npy")
+            if key != member and key not in of_blocks:
+                with plain.open(member) as array:
+                    dtype, shape = _header(array)
+                kind = kind_of(dtype)
+                yield Entry(key, kind, shape, functools.partial(_array, path, member))
+
+
+@contextlib.contextmanager
+def _whole(path: Path) -> Iterator[None]:
+    """Errors of reading an archive as a sentence that names it."""
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise ValueError("it does not begin as one")
-            keys = archive.files
-            for key in keys:
-                name, _, last = key.rpartition("/")
-                if last == "codes":
-                    prefix = _prefix(name)
-                    if f"{prefix}name" in archive:
-                        name = archive[f"{prefix}name"].tobytes().decode()
-                    yield name, _blocks(archive, prefix)
-            if keys and not any(key.rpartition("/")[2] == "codes" for key in keys):
-                raise KeyError("codes")
+        yield
     except (*_NUMPY_ERRORS, *_ARCHIVE_ERRORS) as error:
-        raise ValueError(f"{path} must be a whole .npz file of blocks, {brief(error)}") from None
+        raise ValueError(f"{path} must be a whole .npz file, {brief(error)}") from None
+
+
+def _header(file: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """The type and shape of an array whose bytes follow."""
+    version = np.lib.format.read_magic(file)
+    if version == (1, 0):
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    elif version == (2, 0):
+        shape, _, dtype = np.lib.format.read_array_header_2_0(file)
+    else:  # of structures, whose fields have names of Unicode text
+        return np.dtype(np.void), ()
+    return dtype, shape
+
+
+def _array(path: Path, member: str) -> NDArray[Any]:
+    """An array of an archive, read-only as mapped ones are."""
+    with _whole(path), zipfile.ZipFile(path) as archive, archive.open(member) as file:
+        values: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+    values.flags.writeable = False
+    return values
 
 
 def _blocks(archive: Mapping[str, NDArray[Any]], prefix: str) -> Blocks:

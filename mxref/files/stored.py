@@ -64,6 +64,16 @@ class Entry:
         return self.kind in _FLOATS
 
 
+def kind_of(dtype: np.dtype[Any]) -> str:
+    """The type of an array as other files name it: F32; one that is no float in NumPy's words.
+
+    >>> kind_of(np.dtype(">f4")), kind_of(np.dtype(np.int64))
+    ('F32', 'int64')
+    """
+    float_ = dtype.kind == "f" and dtype.itemsize <= 8
+    return f"F{8 * dtype.itemsize}" if float_ else str(dtype)
+
+
 def dtype_named(name: str) -> np.dtype[Any]:
     """The NumPy or ml_dtypes type of a name.
 

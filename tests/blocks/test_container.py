@@ -7,6 +7,7 @@ import itertools
 import re
 from collections.abc import Sequence
 from typing import Any
+from xml.etree import ElementTree
 
 import ml_dtypes
 import numpy as np
@@ -834,3 +835,44 @@ def test_blocks_are_no_values() -> None:
     blocks: Any = quantize(np.ones((2, 32)), "mxfp4_e2m1")
     with pytest.raises(TypeError):
         quantize(blocks, "mxfp4_e2m1")
+
+
+def cells(html: str) -> list[list[str]]:
+    """The cells of a table, which is well-formed XML but for its line breaks."""
+    table = ElementTree.fromstring(html.replace("<br>", " "))
+    assert table.tag == "table"
+    return [[cell.text or "" for cell in row] for row in table.iter("tr")]
+
+
+def test_html_of_a_notebook() -> None:
+    """The first four blocks, of each the first eight codes, as `repr` has those of the first."""
+    x = sample((3, 66), seed=5)
+    for blocks in (quantize(x, "mxfp4_e2m1"), quantize(x, "mxfp8_e4m3", axis=0, block_size=2)):
+        html = blocks._repr_html_()
+        assert f"<caption>{repr(blocks).splitlines()[0]}</caption>" in html
+        header, *rows = cells(html)
+        assert header == ["block", "scale", "codes and values"]
+        places = [*itertools.islice(np.ndindex(blocks.scale_codes.shape), 4)]
+        assert [row[0] for row in rows] == [", ".join(map(str, place)) for place in places]
+        for row, place in zip(rows, places, strict=True):
+            unit = [1, blocks.block_size] if blocks.axis else [blocks.block_size, 1]
+            key = tuple(
+                slice(i * n, min((i + 1) * n, most))
+                for i, n, most in zip(place, unit, blocks.shape, strict=True)
+            )
+            _, scale, codes, values = repr(blocks[key]).splitlines()
+            assert row[1] == scale.removeprefix("  first scale: ")
+            pairs = zip(codes.split()[1:], values.split()[1:], strict=True)
+            assert row[2:] == [a if a == "..." else f"{a} {b}" for a, b in pairs]
+
+
+def test_html_of_other_blocks() -> None:
+    odd = Blocks([9, 7], [127], BlockFormat("<b>&", E1M2, E8M0, 2), 0, (2,))
+    assert "<caption>Blocks &lt;b&gt;&amp;: shape (2,)" in odd._repr_html_()
+    assert cells(odd._repr_html_())[1] == ["0", "7f = 2**0", "9 -0.25", "7 1.75"]
+    assert cells(quantize(-2.0, "mxfp8_e5m2")._repr_html_())[1] == ["", "71 = 2**-14", "f8 -2.0"]
+    empty = quantize(np.zeros((3, 0), np.float32), "mxfp8_e5m2")
+    assert empty._repr_html_() == f"<table><caption>{empty!r}</caption></table>"
+    tiles = quantize(np.ones((3, 5), np.float32), "nvfp4", axis=(0, 1), block_size=(2, 4))
+    assert [row[0] for row in cells(tiles._repr_html_())[1:]] == ["0, 0", "0, 1", "1, 0", "1, 1"]
+    assert "tensor scale" in tiles._repr_html_()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import io
 import itertools
 import json
@@ -15,6 +16,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import helpers
 import ml_dtypes
@@ -81,7 +83,35 @@ def strict_json(text: str) -> Any:
 
 def test_the_version() -> None:
     result = run("--version")
-    assert (result.returncode, result.stdout) == (0, f"mxref {mxref.__version__}\n")
+    assert (result.returncode, result.stderr) == (0, "")
+    said = dict(line.split(" ", 1) for line in result.stdout.splitlines())
+    assert said["mxref"] == mxref.__version__
+    assert said["vectors"] == mxref.VECTORS_VERSION
+    for module in (np, ml_dtypes):
+        assert said[module.__name__] == module.__version__
+    extras = {"rich": "cli", "hypothesis": "fuzz", "gguf": "io", "shtab": "completion"}
+    for name, extra in extras.items():
+        assert said[name] == f"{importlib.metadata.version(name)} ({extra})"
+    assert "ruff" not in said
+
+
+def test_the_version_of_a_bare_installation(monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
+    """Where a package is not installed, or mxref itself is run from a folder, nothing is said."""
+    here = importlib.metadata.version
+
+    def version(name: str) -> str:
+        if name in ("rich", "gguf"):
+            raise importlib.metadata.PackageNotFoundError(name)
+        return here(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    out = call("--version").stdout
+    assert "rich" not in out
+    assert "safetensors" in out
+    missing = importlib.metadata.PackageNotFoundError("mxref")
+    monkeypatch.setattr(importlib.metadata, "requires", Mock(side_effect=missing))
+    names = [line.split()[0] for line in call("--version").stdout.splitlines()]
+    assert names == ["mxref", "vectors", "numpy", "ml_dtypes"]
 
 
 def test_help_names_every_verb() -> None:

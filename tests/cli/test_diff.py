@@ -6,9 +6,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import gguf
 import ml_dtypes
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from mxref.cli import main
 
@@ -106,9 +108,10 @@ def test_data(run: Run, tmp_path: Path) -> None:
         (("ocp", "cuda", *FP4), "format must be one of which both have something"),
         (("ocp", "ocp", "--format", "mxfp4_e2m"), "(did you mean 'mxfp4_e2m1'?)"),
         (("ocp", "ocp", *FP4, "--float", "f8"), "float must be one of f32, f16, bf16, f64"),
-        (("ocp", "ocp", *FP4, "--data", "x.gguf"), "--data must be a .npy file"),
+        (("ocp", "ocp", *FP4, "--data", "x.gguf"), "x.gguf: No such file"),
         (("ocp", "ocp", *FP4, "--data", "missing.npy"), "missing.npy: No such file"),
         (("ocp", "ocp", *FP4, "--bfloat16"), "--bfloat16 must be given with --data"),
+        (("ocp", "ocp", *FP4, "--tensor", "a"), "--tensor must be given with --data"),
         (("ocp", "ocp", *FP4, "--vectors", "nowhere"), "no vectors in"),
         (("ocp", "ocp"), "--format"),
     ],
@@ -130,3 +133,50 @@ def test_data_that_are_no_floats(run: Run, tmp_path: Path) -> None:
     status, out, err = run("gfloat", "ocp", *FP4, "--data", path)
     assert (status, out) == (2, "")
     assert "values must not be NaN" in err
+
+
+def test_data_of_several_tensors(run: Run, tmp_path: Path) -> None:
+    """The total is what one tensor of all rows has; each has a row of its own."""
+    a = np.random.default_rng(7).standard_normal((6, 64)).astype(np.float32)
+    b = np.full((1, 64), 7, np.float32)
+    small = np.float32([1, 2, 3]).astype(ml_dtypes.float8_e4m3fn)
+    path, whole = tmp_path / "x.safetensors", tmp_path / "x.npy"
+    save_file({"a": a, "b": b, "ids": np.arange(3), "no": a[:0], "small": small}, path)
+    np.save(whole, np.concatenate([a, b]))
+    by = ("torchao_0_18_floor", "ocp+scale_rule=rceil", *FP4)
+    report = json.loads(run(*by, "--data", path, "--json")[1])
+    *_, of_a, of_b = report["data"]
+    assert [of_a["data"], of_b["data"], len(report["data"])] == ["a", "b", 4]
+    assert (of_b["other_scale"], of_b["elements"], of_b["blocks"]) == (1, 64, 2)
+    want = json.loads(run(*by, "--data", whole, "--json")[1])
+    assert {**want["data"][-1], "data": "total"} == report["total"]
+    assert "total" not in want
+    reasons = {one["name"]: one["reason"] for one in report["skipped"]}
+    assert reasons == {
+        "ids": "it holds I64, no floats",
+        "no": "it holds no numbers",
+        "small": "it holds F8_E4M3, which --small-floats takes",
+    }
+    lines = run(*by, "--data", path, "--small-floats")[1].splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("tensor "))
+    names = [line.split()[0] for line in lines[start + 1 : start + 4]]
+    assert names == ["a", "b", "small"]
+    # 7 is 6 by floor and 8 by rceil: 10 log10(49) dB for both, 9.54 of one beside the other.
+    assert lines[start + 2].split()[1:] == [*("16.90", "dB") * 2, "9.54", "dB", *("100", "%") * 3]
+    assert lines[start - 9].split() == ["on", "data", "normal", "log-uniform", "total"]
+    status, out, err = run(*by, "--data", path, "--tensor", "ids")
+    assert (status, out) == (2, "")
+    assert "must have a tensor of floats, the first: it holds I64, no floats" in err
+
+
+def test_data_in_other_files(run: Run, tmp_path: Path) -> None:
+    writer = gguf.GGUFWriter(tmp_path / "x.gguf", "test")
+    writer.add_tensor("w", np.full((2, 32), 7, np.float16))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    by = ("ocp", "ocp+scale_rule=rceil", *FP4, "--json")
+    report = json.loads(run(*by, "--data", tmp_path / "x.gguf", "--tensor", "w*")[1])
+    assert "total" not in report
+    assert [(one["data"], one["other_value"]) for one in report["data"][2:]] == [("w", 1)]

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from helpers import ROOT
 
-FOLDERS = (".ci", "docs", "mxref", "tests", "tools", "vectors")
+FOLDERS = (".ci", ".github", "docs", "mxref", "tests", "tools", "vectors")
 DOCUMENTS = (
     "README.md",
+    "CONTRIBUTING.md",
     "SPEC_NOTES.md",
     *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md")),
     "docs/reports/README.md",

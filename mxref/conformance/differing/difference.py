@@ -17,7 +17,7 @@ from mxref.cases.read import vectors_folder
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.differing import inputs
 from mxref.conformance.differing.difference_kinds import KINDS, READINGS, kinds, readings
-from mxref.conformance.differing.figures import DataFigures, figures
+from mxref.conformance.differing.figures import DataFigures, Tally, figures, tally
 from mxref.conformance.differing.sides import (
     BlockAnswers,
     Side,
@@ -87,6 +87,7 @@ class Difference:
         examples: the kinds of difference in quantizing.
         readings: the kinds of difference in reading the same bytes.
         figures: how often they differ on data.
+        total: the same on all tensors that were given, if they are several.
         notes: sentences on what could not be compared.
     """
 
@@ -98,6 +99,7 @@ class Difference:
     examples: tuple[Example, ...]
     readings: tuple[Reading, ...]
     figures: tuple[DataFigures, ...]
+    total: DataFigures | None
     notes: tuple[str, ...]
 
     @property
@@ -144,6 +146,7 @@ def difference(
     quantize = all(one.profile.speaks_of("quantize", fmt.name) for one in sides)
     examples: list[Example] = []
     weighed: list[DataFigures] = []
+    total = Tally(*sides, fmt)
     tried = 0
     if quantize:
         words = inputs.blocks(fmt, layout, vectors or vectors_folder())
@@ -156,7 +159,9 @@ def difference(
             taken = _taken(name, values, *sides, layout)
             if taken.dtype != values.dtype:
                 notes.append(f"{name} was rounded from {values.dtype} to {taken.dtype}")
-            weighed.append(figures(name, taken, *sides, fmt))
+            one = tally(taken, *sides, fmt)
+            total += one
+            weighed.append(one.figures(name))
     return Difference(
         sides[0].profile.name,
         sides[1].profile.name,
@@ -166,6 +171,7 @@ def difference(
         tuple(examples),
         tuple(_readings(*sides, fmt, layout)),
         tuple(weighed),
+        total.figures("total") if quantize and len(data or {}) > 1 else None,
         tuple(notes),
     )
 

@@ -15,7 +15,7 @@ from mxref.conformance.differing.sides import Side, exact
 from mxref.formats.catalog import BlockFormat
 from mxref.support.decibels import Sum, decibels
 
-__all__ = ["DataFigures", "figures"]
+__all__ = ["DataFigures", "Tally", "figures", "tally"]
 
 #: Elements of a part, unless a row is longer.
 _PART = 1 << 18
@@ -78,18 +78,34 @@ class DataFigures:
         return any((*shares, *self.other_reading))
 
 
-def figures(name: str, values: NDArray[Any], a: Side, b: Side, fmt: BlockFormat) -> DataFigures:
-    """The figures of a tensor with blocks along its last axis.
+class Tally:
+    """What two sides do on tensors with blocks along their last axes, added up.
 
-    Raises:
-        ValueError: values that a side refuses.
+    Args:
+        a: the first side.
+        b: the second side.
+        fmt: the block format.
     """
-    ratios = {one: _Ratio() for one in ("a", "b", "a_b", "b_reads_a", "a_reads_b")}
-    elements = blocks = 0
-    other = np.zeros(6, np.int64)
-    dtype = F64.dtype if values.dtype == F64.dtype else F32.dtype
-    for part in _parts(values):
-        numbers = exact(part)
+
+    def __init__(self, a: Side, b: Side, fmt: BlockFormat) -> None:
+        self.sides = a, b
+        self.format = fmt
+        self.ratios = {one: _Ratio() for one in ("a", "b", "a_b", "b_reads_a", "a_reads_b")}
+        self.elements = self.blocks = 0
+        self.other = np.zeros(6, np.int64)
+
+    def add(self, values: NDArray[Any]) -> None:
+        """Add a tensor.
+
+        Raises:
+            ValueError: values that a side refuses.
+        """
+        dtype = F64.dtype if values.dtype == F64.dtype else F32.dtype
+        for part in _parts(values):
+            self._add(part, dtype)
+
+    def _add(self, part: NDArray[Any], dtype: np.dtype[Any]) -> None:
+        (a, b), fmt, numbers = self.sides, self.format, exact(part)
         of_a, of_b = a.blocks(part, fmt), b.blocks(part, fmt)
         read = {
             "a": a.reader.dequantize(of_a, dtype),
@@ -99,33 +115,63 @@ def figures(name: str, values: NDArray[Any], a: Side, b: Side, fmt: BlockFormat)
         }
         wide = {one: exact(some) for one, some in read.items()}
         for one, some in wide.items():
-            ratios[one].add(numbers, some)
-        ratios["a_b"].add(wide["a"], wide["b"])
+            self.ratios[one].add(numbers, some)
+        self.ratios["a_b"].add(wide["a"], wide["b"])
         codes = (cut(one.codes, part.shape) for one in (of_a, of_b))
         pairs = (("a", "b_reads_a"), ("b", "a_reads_b"))
         zeros = int(((read["a"] == 0) & (read["b"] == 0) & _differ(read["a"], read["b"])).sum())
-        other += [
+        self.other += [
             int((of_a.scale_codes != of_b.scale_codes).sum()),
             int(np.not_equal(*codes).sum()),
             int(_differ(read["a"], read["b"]).sum()) - zeros,
             zeros,
             *(int(_differ(read[one], read[two]).sum()) for one, two in pairs),
         ]
-        elements += part.size
-        blocks += of_a.scale_codes.size
-    shares = other[1:] / max(elements, 1)
-    return DataFigures(
-        name,
-        elements,
-        blocks,
-        {one: ratio.decibels for one, ratio in ratios.items()},
-        {one: ratio.lost for one, ratio in ratios.items()},
-        float(other[0] / max(blocks, 1)),
-        float(shares[0]),
-        float(shares[1]),
-        float(shares[2]),
-        (float(shares[3]), float(shares[4])),
-    )
+        self.elements += part.size
+        self.blocks += of_a.scale_codes.size
+
+    def __iadd__(self, other: Tally) -> Tally:
+        """Add what another one has seen."""
+        for one, ratio in other.ratios.items():
+            self.ratios[one].signal.bins += ratio.signal.bins
+            self.ratios[one].noise.bins += ratio.noise.bins
+            self.ratios[one].lost += ratio.lost
+        self.elements += other.elements
+        self.blocks += other.blocks
+        self.other += other.other
+        return self
+
+    def figures(self, name: str) -> DataFigures:
+        """The figures of all that was added."""
+        shares = self.other[1:] / max(self.elements, 1)
+        return DataFigures(
+            name,
+            self.elements,
+            self.blocks,
+            {one: ratio.decibels for one, ratio in self.ratios.items()},
+            {one: ratio.lost for one, ratio in self.ratios.items()},
+            float(self.other[0] / max(self.blocks, 1)),
+            float(shares[0]),
+            float(shares[1]),
+            float(shares[2]),
+            (float(shares[3]), float(shares[4])),
+        )
+
+
+def tally(values: NDArray[Any], a: Side, b: Side, fmt: BlockFormat) -> Tally:
+    """The tally of one tensor.
+
+    Raises:
+        ValueError: values that a side refuses.
+    """
+    result = Tally(a, b, fmt)
+    result.add(values)
+    return result
+
+
+def figures(name: str, values: NDArray[Any], a: Side, b: Side, fmt: BlockFormat) -> DataFigures:
+    """The figures of one tensor; see `tally`."""
+    return tally(values, a, b, fmt).figures(name)
 
 
 def _parts(values: NDArray[Any]) -> Iterator[NDArray[Any]]:

@@ -1,0 +1,135 @@
+"""The report of `mxref quantize` in several ways: a row for each, and marks at the best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from mxref.cli.quantize_ways import LeftOut, Way
+from mxref.cli.screen import print_table
+from mxref.cli.tensor_arguments import print_skipped
+from mxref.support.text import printable
+
+__all__ = ["as_json", "print_ways", "said", "text"]
+
+#: What a tensor is, and its figures for each way.
+_Tensor = tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]
+_COLUMNS = ("format", "policy or profile", "bits", "sqnr_db", "largest_error")
+_SHARES = ("saturated", "flushed")
+#: Columns that are shown where one of their figures is not 0.
+_RARE = ("not_finite", "nan_blocks")
+_RANKED = ("sqnr_db", "largest_error")
+_LEGEND = {
+    "*": "the best of all",
+    "+": "the best of those whose elements have as many bits",
+}
+
+
+def print_ways(
+    ways: Sequence[Way],
+    left_out: Sequence[LeftOut],
+    tensors: Sequence[_Tensor],
+    skipped: Iterable[Mapping[str, str]],
+    totals: Sequence[Mapping[str, Any]],
+) -> None:
+    """Print a row for each way: below the total first, then below each tensor.
+
+    Args:
+        ways: the ways.
+        left_out: those that could not be gone.
+        tensors: what each tensor is, and its figures for each way.
+        skipped: names of tensors that were not quantized, with the reason.
+        totals: the figures of all tensors, for each way.
+    """
+    parts = [(f"total of {len(tensors)}", totals)] if len(tensors) > 1 else []
+    for about, row in tensors:
+        parts.append((printable(f"{about['name']}  {about['shape']} {about['dtype']}"), row))
+    rare = tuple(name for name in _RARE if any(one[name] for _, row in parts for one in row))
+    columns = (*_COLUMNS, *_SHARES, *rare)
+    rows: list[list[str]] = []
+    headings = {}
+    for heading, row in parts:
+        headings[len(rows)] = f"\n{heading}"
+        for way, figures, marks in zip(ways, row, _marks(ways, row), strict=True):
+            own = said(figures)
+            cells = [text(own[name]) + marks.get(name, "") for name in columns[3:]]
+            rows.append([way.format.name, printable(way.name), f"{way.bits:g}", *cells])
+    print_table(columns, rows, headings)
+    used = {cell[-1] for row in rows for cell in row[3:]}
+    if legend := [f"{mark} {meaning}" for mark, meaning in _LEGEND.items() if mark in used]:
+        print("; ".join(legend))
+    for one in left_out:
+        name = f"{one.way.format.name} by {one.way.name}"
+        print(printable(f"left out {name}: {one.reason}"))
+    print_skipped(skipped)
+
+
+def as_json(
+    ways: Sequence[Way],
+    left_out: Sequence[LeftOut],
+    tensors: Sequence[_Tensor],
+    skipped: Sequence[Mapping[str, str]],
+    totals: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """The same as words of JSON; lists of figures are in the order of the ways."""
+    return {
+        "ways": [{**way.about, "bits": way.bits} for way in ways],
+        "left_out": [{**one.way.about, "reason": one.reason} for one in left_out],
+        "tensors": [{**about, "ways": list(row)} for about, row in tensors],
+        "skipped": list(skipped),
+        "total": {
+            "tensors": len(tensors),
+            "ways": [{name: v for name, v in one.items() if name != "tensors"} for one in totals],
+        },
+    }
+
+
+def said(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures for a reader, without what nothing can be said of: a mean of no elements."""
+    nothing: tuple[str, ...] = ()
+    if not figures["blocks"]:
+        nothing = ("saturated", "flushed", "largest_error", "not_finite")
+    elif figures["not_finite"] == 1:
+        nothing = ("largest_error",)
+    return {**figures, **dict.fromkeys(nothing)}
+
+
+def text(value: object) -> str:
+    """A figure, or a word, for a reader."""
+    if value is None:
+        return "-"
+    return f"{value:.6g}" if isinstance(value, float) else printable(str(value))
+
+
+def _marks(ways: Sequence[Way], row: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """For each way the marks of its figures, by name: `*` best of all, `+` best of its width."""
+    marks: list[dict[str, str]] = [{} for _ in ways]
+    widths = [way.format.element.bits for way in ways]
+    for name in _RANKED:
+        for width in {*widths}:
+            same = [i for i, one in enumerate(widths) if one == width]
+            for i in _best(name, row, same):
+                marks[i][name] = "+"
+        for i in _best(name, row, range(len(ways))):
+            marks[i][name] = "*"
+    return marks
+
+
+def _best(name: str, row: Sequence[Mapping[str, Any]], among: Sequence[int]) -> list[int]:
+    """The ways whose figure is the best of some; none if all are as good."""
+    rank = {i: _rank(name, row[i]) for i in among}
+    best = max(rank.values())
+    found = [i for i in among if rank[i] == best]
+    return found if len(found) < len(rank) else []
+
+
+def _rank(name: str, figures: Mapping[str, Any]) -> tuple[float, float]:
+    """What is larger the better: elements that stay finite first, which others do not count."""
+    error = figures["largest_error"]
+    if name == "largest_error":
+        return -figures["not_finite"], -error
+    ratio = figures["sqnr_db"]
+    if ratio is None:
+        ratio = -math.inf if error else math.inf  # no signal; no noise
+    return -figures["not_finite"], ratio

@@ -1,0 +1,78 @@
+"""Arguments of verbs that read tensors from a file, and which of its tensors they name."""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from mxref import files
+from mxref.support.text import printable
+
+__all__ = [
+    "add_tensor_arguments",
+    "entries_of",
+    "holds_several",
+    "print_skipped",
+    "why_no_floats",
+    "why_none",
+]
+
+#: Files of tensors with names and types.
+_SEVERAL = (".npz", ".safetensors", ".gguf")
+
+
+def add_tensor_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which tensors of a file are meant, and what they hold."""
+    add = parser.add_argument
+    about = "only tensors whose name matches, as in 'layers.*.weight'"
+    add("--tensor", metavar="PATTERN", help=about)
+    about = "the file's two-byte items are bfloat16 (.npy has no name for them)"
+    add("--bfloat16", action="store_true", help=about)
+    about = "also tensors of 8-bit, 6-bit and 4-bit floats"
+    add("--small-floats", action="store_true", help=about)
+
+
+def holds_several(path: Path) -> bool:
+    """Whether a file holds tensors by name, which `--tensor` chooses from."""
+    return path.suffix in _SEVERAL
+
+
+def entries_of(path: Path, options: argparse.Namespace) -> Iterator[files.Entry]:
+    """The tensors of a file that the options name.
+
+    Args:
+        path: the file.
+        options: those of `add_tensor_arguments`.
+
+    Raises:
+        OSError, ValueError: as `files.entries`; options that this file cannot have.
+    """
+    if options.tensor is not None and not holds_several(path):
+        raise ValueError(f"--tensor needs a .npz, .safetensors or .gguf file, got {path}")
+    if options.small_floats and path.suffix != ".safetensors":
+        raise ValueError(f"--small-floats needs a .safetensors file, got {path}")
+    for entry in files.entries(path, bfloat16=options.bfloat16):
+        if options.tensor is None or fnmatch.fnmatchcase(entry.name, options.tensor):
+            yield entry
+
+
+def why_no_floats(entry: files.Entry, options: argparse.Namespace) -> str | None:
+    """The reason why a tensor of a file of several is none of floats that are wanted, or None."""
+    if entry.small and not options.small_floats:
+        return f"it holds {entry.kind}, which --small-floats takes"
+    if not entry.is_float and not entry.small:
+        return f"it holds {entry.kind}, no floats"
+    return None
+
+
+def why_none(skipped: Sequence[Mapping[str, str]]) -> str:
+    """The reason why no tensor of a file is left, as part of a sentence."""
+    return f"the first: {printable(skipped[0]['reason'])}" if skipped else "none has such a name"
+
+
+def print_skipped(skipped: Iterable[Mapping[str, str]]) -> None:
+    """Print a line for each tensor that was skipped."""
+    for one in skipped:
+        print(printable(f"skipped {one['name']}: {one['reason']}"))

@@ -1,0 +1,89 @@
+"""``mxref --print-completion``: what shells offer after its script is read."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mxref.cli import main
+from mxref.cli.command_line import VERBS
+
+Capture = pytest.CaptureFixture[str]
+needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+needs_fish = pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
+needs_zsh = pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
+
+#: Calls the function that `complete` has for the command as bash does when Tab is pressed.
+BASH = """
+source ./script
+for words in "$@"; do
+  IFS=' ' read -r -a COMP_WORDS <<< "$words"
+  [[ $words == *' ' ]] && COMP_WORDS+=("")
+  COMP_LINE="${COMP_WORDS[*]}" COMP_POINT=${#COMP_LINE} COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+  COMPREPLY=()
+  [[ $(complete -p mxref) =~ -F\\ ([^ ]+) ]]
+  "${BASH_REMATCH[1]}" mxref "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}"
+  echo "${COMPREPLY[*]}"
+done
+"""
+#: What is typed, and words that are offered.
+OFFERED = [
+    ("mxref ", {*VERBS}),
+    ("mxref qu", {"quantize"}),
+    ("mxref quantize --pro", {"--profile"}),
+    ("mxref quantize x.npy --format mxfp8", {"mxfp8_e5m2", "mxfp8_e4m3"}),
+    ("mxref verify k.py --profile torchm", {"torchmx"}),
+    ("mxref verify k.py --op decode_", {"decode_scale"}),
+    ("mxref sweep k.py --float bf", {"bf16"}),
+    ("mxref quantize my-w", {"my-weights.npy"}),
+    ("mxref verify my-", {"my-kernel.py", "my-weights.npy", "my-vectors"}),
+    ("mxref verify k.py --vectors my-", {"my-vectors"}),
+]
+
+
+def script(shell: str, folder: Path, capsys: Capture) -> None:
+    assert main(["--print-completion", shell]) == 0
+    (folder / "script").write_text(capsys.readouterr().out)
+
+
+@needs_bash
+def test_bash(tmp_path: Path, capsys: Capture) -> None:
+    script("bash", tmp_path, capsys)
+    (tmp_path / "my-weights.npy").touch()
+    (tmp_path / "my-kernel.py").touch()
+    (tmp_path / "my-vectors").mkdir()
+    typed = [words for words, _ in OFFERED]
+    command = ["bash", "--norc", "-c", BASH, "bash", *typed]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+    for (words, wanted), line in zip(OFFERED, done.stdout.splitlines(), strict=True):
+        offered = {*line.split()}
+        assert offered >= wanted if words.endswith(" ") else offered == wanted, words
+
+
+@needs_fish
+def test_fish(tmp_path: Path, capsys: Capture) -> None:
+    script("fish", tmp_path, capsys)
+    command = ["fish", "-c", "source ./script; complete -C 'mxref quantize x --format nv'"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert done.stdout.split()[0] == "nvfp4"
+
+
+@needs_zsh
+def test_zsh(tmp_path: Path, capsys: Capture) -> None:
+    script("zsh", tmp_path, capsys)
+    assert (tmp_path / "script").read_text().startswith("#compdef mxref\n")
+    subprocess.run(["zsh", "-n", "script"], cwd=tmp_path, check=True)
+
+
+def test_without_shtab(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert main(["--print-completion", "bash"]) == 2
+    assert capsys.readouterr().err == (
+        "mxref: error: --print-completion needs shtab: pip install shtab\n"
+    )
+    assert main(["--print-completion", "csh"]) == 2
+    assert "choose from" in capsys.readouterr().err

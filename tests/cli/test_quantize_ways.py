@@ -1,0 +1,286 @@
+"""``mxref quantize`` in several ways: figures by the slow twin, marks, omissions, progress."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from mxref import exact
+from mxref.cli import main, screen
+from mxref.cli.quantize_table import _marks
+from mxref.cli.quantize_ways import ways_of
+
+Run = Callable[..., tuple[int, str, str]]
+RULES = ("floor", "rceil", "even", "ceil")
+ELEMENTS = {"mxfp4_e2m1": "e2m1", "mxfp8_e4m3": "e4m3", "nvfp4": "e2m1"}
+FORMATS = [f"--format={name}" for name in ELEMENTS]
+POLICIES = [f"--policy=ocp+scale_rule={rule}" for rule in RULES]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def run_it(*arguments: object) -> tuple[int, str, str]:
+        status = main(["quantize", *map(str, arguments)])
+        return status, *capsys.readouterr()
+
+    return run_it
+
+
+def numbers(seed: int, shape: tuple[int, ...]) -> np.ndarray:
+    generator = np.random.default_rng(seed)
+    values = generator.standard_normal(shape) * 2.0 ** generator.integers(-3, 4, shape)
+    values.reshape(-1)[::13] = 0
+    return values.astype(np.float32)
+
+
+TENSORS = {"a": numbers(1, (3, 64)), "b": numbers(2, (2, 32)), "c": numbers(3, (96,))}
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "x.safetensors"
+    save_file({**TENSORS, "ids": np.arange(5)}, path)
+    return path
+
+
+# --- figures --------------------------------------------------------------------------------------
+
+
+class Twin:
+    """Figures of tensors by the slow twin, an element at a time, in fractions."""
+
+    def __init__(self) -> None:
+        self.signal = self.noise = self.largest = Fraction(0)
+        self.count = self.saturated = self.flushed = 0
+
+    def add(self, values: np.ndarray, format: str, rule: str) -> None:
+        element = ELEMENTS[format]
+        bits = values.reshape(-1, 16 if format == "nvfp4" else 32).view(np.uint32).tolist()
+        if format == "nvfp4":
+            args = ("f32", element, "ue4m3", "exact", "dynamic")
+            factor, blocks = exact.quantize_scaled(bits, *args)
+            assert factor is not None
+            tensor = Fraction(struct.unpack("<f", factor.to_bytes(4, "little"))[0])
+            scales = [exact.value(scale, "e4m3") * tensor for scale, _ in blocks]
+        else:
+            blocks = [exact.quantize(row, "f32", element, rule=rule) for row in bits]
+            scales = [Fraction(2) ** (scale - 127) for scale, _ in blocks]
+        most = exact.value(7 if element == "e2m1" else 0x7E, element)
+        flat = iter(values.reshape(-1).tolist())
+        for scale, (_, codes) in zip(scales, blocks, strict=True):
+            for code in codes:
+                x, got = Fraction(next(flat)), exact.value(code, element) * scale
+                self.count += 1
+                self.saturated += abs(x) > most * scale
+                self.flushed += x != 0 and got == 0
+                self.signal += x**2
+                self.noise += (x - got) ** 2
+                self.largest = max(self.largest, abs(x - got))
+
+    def agrees(self, figures: dict[str, Any]) -> None:
+        assert figures["saturated"] == self.saturated / self.count
+        assert figures["flushed"] == self.flushed / self.count
+        assert figures["largest_error"] == float(self.largest)
+        ratio = self.signal / self.noise
+        assert figures["sqnr_db"] == pytest.approx(10 * math.log10(ratio), rel=1e-14)
+
+
+def test_figures_by_the_slow_twin(model: Path, run: Run) -> None:
+    status, out, err = run(model, *FORMATS, "--policy=ocp", *POLICIES[1:], "--json")
+    assert (status, err) == (0, "")
+    report = json.loads(out)
+    ways = [(way["format"], way["policy"]) for way in report["ways"]]
+    policies = ["ocp", *(f"ocp+scale_rule={rule}" for rule in RULES[1:])]
+    assert ways == [
+        *(("mxfp4_e2m1", policy) for policy in policies),
+        *(("mxfp8_e4m3", policy) for policy in policies),
+        ("nvfp4", "ocp"),
+    ]
+    assert [way["bits"] for way in report["ways"]] == [4.25] * 4 + [8.25] * 4 + [4.5]
+    assert [(one["format"], one["policy"]) for one in report["left_out"]] == [
+        ("nvfp4", policy) for policy in policies[1:]
+    ]
+    assert [one["name"] for one in report["tensors"]] == list(TENSORS)
+    for number, (format, policy) in enumerate(ways):
+        rule = "floor" if policy == "ocp" else policy.rpartition("=")[2]
+        total = Twin()
+        for about in report["tensors"]:
+            alone = Twin()
+            for twin in (alone, total):
+                twin.add(TENSORS[about["name"]], format, rule)
+            alone.agrees(about["ways"][number])
+        total.agrees(report["total"]["ways"][number])
+    assert report["total"]["tensors"] == len(TENSORS)
+
+
+def test_each_way_as_if_it_were_alone(model: Path, tmp_path: Path, run: Run) -> None:
+    profiles = ["--profile=torchao_0_18_floor", "--profile=ocp"]
+    report = json.loads(run(model, *FORMATS, *POLICIES[1:2], *profiles, "--json")[1])
+    assert [list(way.values())[:2] for way in report["ways"]] == [
+        ["mxfp4_e2m1", "ocp+scale_rule=rceil"],
+        ["mxfp4_e2m1", "torchao_0_18_floor"],
+        ["mxfp4_e2m1", "ocp"],
+        ["mxfp8_e4m3", "ocp+scale_rule=rceil"],
+        ["mxfp8_e4m3", "torchao_0_18_floor"],
+        ["mxfp8_e4m3", "ocp"],
+        ["nvfp4", "ocp"],
+    ]
+    for number, way in enumerate(report["ways"]):
+        way.pop("bits")
+        options = [f"--{name}={value}" for name, value in way.items()]
+        alone = json.loads(run(model, *options, "--json")[1])
+        assert alone.pop("total") == {"tensors": 3, **report["total"]["ways"][number]}
+        for one, about in zip(alone["tensors"], report["tensors"], strict=True):
+            figures = about["ways"][number]
+            assert {name: one[name] for name in figures} == figures
+    np.savez(tmp_path / "x.npz", **TENSORS, ids=np.arange(5))
+    archive = json.loads(run(tmp_path / "x.npz", *FORMATS, *POLICIES[1:2], *profiles, "--json")[1])
+    assert archive["skipped"] == [{"name": "ids", "reason": "it holds int64, no floats"}]
+    for name in ("tensors", "total"):
+        assert archive[name] == report[name]
+    np.save(tmp_path / "x.npy", TENSORS["a"])
+    one = json.loads(run(tmp_path / "x.npy", *FORMATS, "--json")[1])
+    assert one["total"]["ways"] == one["tensors"][0]["ways"]
+    assert one["tensors"][0]["name"] == "x"
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+def test_the_table(tmp_path: Path, run: Run) -> None:
+    """Scale 1 by floor, 2 by rceil: 7 becomes 6 or 8, 0.5 stays or becomes a zero."""
+    one, two = np.float32([7, 0.5, 4, 0]), np.float32([6, 1, 1, 1])
+    save_file({"one": one, "two": two, "n": np.arange(3)}, tmp_path / "x.safetensors")
+    formats = ["--format", "mxfp4_e2m1", "--format", "nvfp4", "--format", "mxint8"]
+    status, out, err = run(tmp_path / "x.safetensors", *formats, "--policy=ocp", *POLICIES[1:2])
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    rows = [line.split() for line in lines if line.startswith(("mxfp4", "mxint8"))]
+    names = ["format", "policy", "or", "profile", "bits", "sqnr_db", "largest_error"]
+    assert lines[1].split() == [*names, "saturated", "flushed"]
+    where = [lines.index(one) for one in ("total of 2", "one  [4] float32", "two  [4] float32")]
+    assert where == sorted(where)
+    assert all(lines[i - 1] == "" and lines[i + 1].startswith("mxfp4_e2m1") for i in where)
+    db = [10 * math.log10(x) for x in (65.25 / 1, 65.25 / 1.25)]
+    floor, rceil = rows[4], rows[5]
+    assert floor[:3] == ["mxfp4_e2m1", "ocp", "4.25"]
+    assert [cell.rstrip("+*") for cell in floor[3:]] == [f"{db[0]:.6g}", "1", "0.25", "0"]
+    assert [cell.rstrip("+*") for cell in rceil[3:]] == [f"{db[1]:.6g}", "1", "0", "0.25"]
+    assert lines[-3] == "* the best of all; + the best of those whose elements have as many bits"
+    left = "left out nvfp4 by ocp+scale_rule=rceil: quantize to nvfp4 does not read scale_rule"
+    assert lines[-2].startswith(left)
+    assert lines[-1] == "skipped n: it holds I64, no floats"
+
+
+def test_eight_ways_fit_100_columns(model: Path, run: Run) -> None:
+    out = run(model, *FORMATS[:2], *POLICIES)[1]
+    assert max(map(len, out.splitlines())) <= 100
+    table = [line for line in out.splitlines() if line.startswith("mx")]
+    assert len(table) == 8 * 4
+    for block in range(0, 32, 8):
+        cells = [row.split()[3] for row in table[block : block + 8]]
+        best = [max(cells[i : i + 4], key=lambda cell: float(cell.rstrip("+*"))) for i in (0, 4)]
+        assert [cell[-1] for cell in best] == ["+", "*"]
+
+
+def test_a_single_tensor_has_no_total(tmp_path: Path, run: Run) -> None:
+    np.save(tmp_path / "x.npy", np.float32([7, 0.25, np.nan, 1]))
+    out = run(tmp_path / "x.npy", "--format", "mxfp4_e2m1", "--format", "mxint8")[1]
+    assert "total" not in out
+    header, *rows = (line.split() for line in out.splitlines() if line.startswith(("form", "mx")))
+    assert header[-2:] == ["not_finite", "nan_blocks"]  # only where there are some
+    assert [row[-2:] for row in rows] == [["1", "1"], ["1", "1"]]
+    assert "best" not in out
+
+
+def figures(sqnr_db: float | None, largest_error: float, not_finite: float = 0.0) -> dict[str, Any]:
+    return {"sqnr_db": sqnr_db, "largest_error": largest_error, "not_finite": not_finite}
+
+
+def test_marks() -> None:
+    ways, _ = ways_of(["mxfp4_e2m1", "nvfp4", "mxfp8_e4m3"], [], [])
+
+    def marks(*row: dict[str, Any]) -> list[str]:
+        found = _marks(ways, row)
+        return ["".join(one.get(name, "-") for name in row[0]) for one in found]
+
+    assert marks(figures(1, 3), figures(2, 3), figures(3, 1)) == ["---", "+--", "**-"]
+    assert marks(figures(5, 3), figures(2, 1), figures(3, 1)) == ["*--", "-*-", "-*-"]
+    # All as good: none is the best; no error is better than any ratio.
+    assert marks(figures(1, 3), figures(1, 3), figures(1, 3)) == ["---"] * 3
+    assert marks(figures(1, 3), figures(None, 0), figures(99, 1)) == ["---", "**-", "---"]
+    # A way that loses elements is no better for it.
+    assert marks(figures(9, 1, 0.5), figures(2, 3), figures(1, 4)) == ["---", "**-", "---"]
+
+
+# --- what is refused, left out or skipped ---------------------------------------------------------
+
+
+def test_a_tensor_that_one_way_does_not_take_is_skipped(tmp_path: Path, run: Run) -> None:
+    """So that totals are of the same elements."""
+    half = numbers(5, (32,)).astype(np.float16)
+    bf16 = numbers(5, (40,)).astype(ml_dtypes.bfloat16)
+    save_file({**TENSORS, "h": half, "t": bf16}, tmp_path / "x.safetensors")
+    by = ["--profile=torchao_0_18_floor", "--policy=ocp+tail=refused", "--format=mxint8"]
+    report = json.loads(run(tmp_path / "x.safetensors", *by, *FORMATS[:1], "--json")[1])
+    assert [one["name"] for one in report["tensors"]] == [*TENSORS]
+    reasons = {one["name"]: one["reason"] for one in report["skipped"]}
+    assert reasons["h"] == "it holds F16, which torchao_0_18_floor does not take"
+    assert reasons["t"].startswith("40 on the axis is no multiple of 32")
+    assert len(report["ways"]) == 3
+    reason = "torchao_0_18_floor does not quantize it"
+    assert report["left_out"] == [
+        {"format": "mxint8", "profile": "torchao_0_18_floor", "reason": reason}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ([*FORMATS, "-o", "y.npz"], "--out must be given with one way to quantize, got 3: give"),
+        ([*FORMATS, "--policy=ocp+x=y"], "choice must be one of rounding"),
+        ([*FORMATS, "--profile=torchm"], "(did you mean 'torchmx'?)"),
+        ([*FORMATS, "--format=mxfp9"], "block_format must be one of"),
+        (["--format=nvfp4", *POLICIES[1:]], "quantize to nvfp4 does not read scale_rule"),
+    ],
+)
+def test_misuse(model: Path, run: Run, options: list[str], sentence: str) -> None:
+    status, out, err = run(model, *options)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert sentence in err
+    assert [*model.parent.iterdir()] == [model]
+
+
+def test_the_same_way_twice_is_one(model: Path, run: Run) -> None:
+    once = run(model, "--format=mxint8", "--policy=ocp")
+    assert run(model, "--format=mxint8", "--format=MXINT8", "--policy=ocp", "--policy=ocp") == once
+
+
+# --- progress -------------------------------------------------------------------------------------
+
+
+def test_progress_on_a_terminal(
+    model: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(screen, "_QUIET", 0.0)
+    assert run(model, *FORMATS)[2] == ""  # no terminal
+    monkeypatch.setattr(screen, "_REDRAW", 0.0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    lines = run(model, *FORMATS)[2].split("\r")
+    assert lines[1].startswith("quantizing: 18%, about ")  # 192 of 3 * 352 elements
+    assert lines[-3].startswith("quantizing: 100%, about 0 s to go")
+    assert lines[-2:] == [" " * 60, ""]
+    monkeypatch.setattr(screen, "_QUIET", 60.0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert run(model, *FORMATS)[2] == ""  # done before
