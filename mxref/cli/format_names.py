@@ -32,6 +32,7 @@ _FORMATS: Mapping[str, tuple[Iterable[str], ...]] = {
     "all": (*_ELEMENTS, SCALE_FORMATS, LAYOUTS, *_BLOCKS),
     "numbers": (*_ELEMENTS, SCALE_FORMATS),
     "blocks": _BLOCKS,
+    "diff": (BLOCK_FORMATS, *_ELEMENTS, (E8M0.name,)),
     "sweep": (*_ELEMENTS, (E8M0.name,), BLOCK_FORMATS),
     "tables": (*_ELEMENTS, (UE4M3.name, UE5M3.name)),
     "fuzz": (ELEMENT_FORMATS, (E8M0.name,), *_BLOCKS),
