@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mxref.bits.floats import F32, FloatLayout
 from mxref.cli.screen import print_table
-from mxref.support.text import hex_float
+from mxref.support.text import short_number
 
 if TYPE_CHECKING:
     from mxref.conformance.differing.cast_difference import CastDifference
@@ -77,16 +77,12 @@ def number(word: int, layout: FloatLayout) -> str:
     >>> number(0x3F800000, F32), number(0x00400000, F32), number(0xFFC00000, F32)
     ('1', '0x1p-127', 'nan ffc00000')
     """
-    import math
-
     from mxref.conformance.differing.sides import numbers_of_words
 
     (value,) = numbers_of_words((word,), layout)
     if value != value and word != layout.nan_bits:
         return f"nan {word:0{layout.width // 4}x}"
-    text = f"{value:.6g}"
-    usual = value == 0 or not math.isfinite(value) or 1e-3 <= abs(value) < 1e6
-    return text if usual and (float(text) == value or value != value) else hex_float(value)
+    return short_number(value)
 
 
 def _as_json(found: CastDifference) -> dict[str, object]:

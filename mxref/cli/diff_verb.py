@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from mxref.cli.screen import (
     new_parser,
     print_table,
 )
-from mxref.support.text import hex_float
+from mxref.support.text import short_number
 
 if TYPE_CHECKING:
     from mxref.conformance.differing.difference import Bytes, Difference
@@ -187,13 +186,7 @@ def _numbers(found: Difference, words: tuple[int, ...], count: int) -> str:
     from mxref.conformance.differing.sides import numbers_of_words
 
     values = numbers_of_words(words[:count], found.layout)
-    return " ".join(map(_number, values))
-
-
-def _number(value: float) -> str:
-    text = f"{value:.6g}"
-    usual = value == 0 or not math.isfinite(value) or 1e-3 <= abs(value) < 1e6
-    return text if usual and (float(text) == value or value != value) else hex_float(value)
+    return " ".join(map(short_number, values))
 
 
 def _as_json(found: Difference) -> dict[str, Any]:
