@@ -29,7 +29,9 @@ OTHERS = {
         "fp_format_spec.py",
         "fuse_quantized_ops.py",
         "llama.cpp",
+        "mxfp8_quantize.py",
         "nvfp4_tensor.py",
+        "quantization_utils.cuh",
     },
     "docs/architecture.md": {
         "cli/NAME_verb.py",
