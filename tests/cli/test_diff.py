@@ -109,7 +109,7 @@ def test_casts(run: Run, tmp_path: Path) -> None:
     assert beyond.split() == ["beyond", "512", "7e", "=", "448", "7f", "=", "nan", "30510"]
     assert "reading: both read every code alike" in out
     np.save(tmp_path / "x.npy", np.float32([1.0, 500.0]))
-    data = ("--data", tmp_path / "x.npy", "--json")
+    data = ("--data", tmp_path / "x.npy", "--json", "--float", "bf16")
     report = json.loads(run("ml_dtypes", "mlx_0_31", "--format", "e4m3", *data)[1])
     assert report["data"][-1] == {
         "data": "x.npy", "numbers": 2, "other_code": 0.5, "other_value": 0.5
