@@ -57,10 +57,10 @@ def quantize(
         block_size: elements that share a scale, for each axis if there are several; the format's
             own (32) if None.
         tensor_scale: for formats with one, the stored float32 number, as such (positive and
-            finite) or as the `TensorScale` of other `Blocks`; if None it comes from the tensor's largest magnitude. What it means
-            depends on `scale_arithmetic`: a factor for `exact` and `torchao`, a divisor for
-            `cublas` and `compressed_tensors`, and for `transformer_engine` the largest magnitude
-            itself, of which 2688 stands for no scaling in NVFP4. See SPEC_NOTES N42.
+            finite) or as the `TensorScale` of other `Blocks`; if None it comes from the tensor's
+            largest magnitude. What it means depends on `scale_arithmetic`: a factor for `exact` and
+            `torchao`, a divisor for `cublas` and `compressed_tensors`, and for `transformer_engine`
+            the largest magnitude itself, of which 2688 stands for no scaling in NVFP4. See SPEC_NOTES N42.
         random_bits: for the stochastic roundings, as in `encode`.
         random_width: their width in bits.
         out: where codes and scale codes go: writable uint8 arrays of the shapes that come back; may
