@@ -60,7 +60,8 @@ def quantize(
             finite) or as the `TensorScale` of other `Blocks`; if None it comes from the tensor's
             largest magnitude. What it means depends on `scale_arithmetic`: a factor for `exact` and
             `torchao`, a divisor for `cublas` and `compressed_tensors`, and for `transformer_engine`
-            the largest magnitude itself, of which 2688 stands for no scaling in NVFP4. See SPEC_NOTES N42.
+            the largest magnitude itself, of which 2688 stands for no scaling in NVFP4. See
+            SPEC_NOTES N42.
         random_bits: for the stochastic roundings, as in `encode`.
         random_width: their width in bits.
         out: where codes and scale codes go: writable uint8 arrays of the shapes that come back; may
