@@ -56,11 +56,12 @@ def quantize(
             up with +0 in `ocp`.
         block_size: elements that share a scale, for each axis if there are several; the format's
             own (32) if None.
-        tensor_scale: for formats with one, the stored float32 number, as such or as a
-            `TensorScale`; if None it comes from the tensor's largest magnitude. What it means
-            depends on `scale_arithmetic`: a factor for `exact` and `torchao`, a divisor for
-            `cublas` and `compressed_tensors`, and for `transformer_engine` the largest magnitude
-            itself, of which 2688 stands for no scaling in NVFP4. See SPEC_NOTES N42.
+        tensor_scale: for formats with one, the stored float32 number, as such (positive and
+            finite) or as the `TensorScale` of other `Blocks`; if None it comes from the tensor's
+            largest magnitude. What it means depends on `scale_arithmetic`: a factor for `exact` and
+            `torchao`, a divisor for `cublas` and `compressed_tensors`, and for `transformer_engine`
+            the largest magnitude itself, of which 2688 stands for no scaling in NVFP4. See
+            SPEC_NOTES N42.
         random_bits: for the stochastic roundings, as in `encode`.
         random_width: their width in bits.
         out: where codes and scale codes go: writable uint8 arrays of the shapes that come back; may
@@ -165,6 +166,9 @@ def _tensor_scale(
     arithmetic = ARITHMETICS.get(policy.scale.scale_arithmetic)
     kind = TensorScaleKind.FACTOR if arithmetic is None else arithmetic.kind
     if given is not None:
+        # A named arithmetic takes back what it gave: Transformer Engine's amax of zeros is 0.
+        if arithmetic is not None and isinstance(given, TensorScale) and given.kind is kind:
+            return given
         return TensorScale.of(given, kind)
     amax, layout = 0, F32
     mapped = Mapped(source.array)

@@ -23,6 +23,7 @@ from mxref.formats.catalog import (
     ELEMENT_FORMATS,
     OTHER_BLOCK_FORMATS,
     BlockFormat,
+    element_format,
 )
 
 __all__ = ["probes"]
@@ -68,7 +69,7 @@ def probes(op: str, format: str, float: str) -> Words:
     else:
         points = _edges(layout)
         if op == "encode":
-            numbers, middles = grid(ELEMENT_FORMATS[format], layout)
+            numbers, middles = grid(element_format(format), layout)
             points = np.concatenate([np.array([*numbers, *middles], np.uint64), points])
         words = np.concatenate([_around(points, layout), _random(layout)])
     if op == "shared_scale":

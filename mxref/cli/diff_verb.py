@@ -1,4 +1,4 @@
-"""``mxref diff``: the differences between two profiles in a block format."""
+"""``mxref diff``: the differences between two profiles in a block format or in a cast."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mxref.cli.tensor_arguments import (
     why_no_floats,
     why_none,
 )
-from mxref.support.text import hex_float, printable
+from mxref.support.text import printable, short_number
 
 if TYPE_CHECKING:
     from mxref.conformance.differing.difference import Bytes, Difference
@@ -48,23 +48,33 @@ On data: SQNR in dB of each profile, and of the second beside the first; shares 
 elements in %. Of a file of several tensors: of all of them, and below that a row for each, with
 the shares of blocks with another scale, of elements with another code, and with another value.
 blocks, pairs: how many of those tried show the difference.
-not finite: finite numbers that are read as infinity or NaN."""
+not finite: finite numbers that are read as infinity or NaN.
+Of casts the simplest number of each kind, and the code and value that each side gives. Of a 16-bit
+float type all patterns are tried; of a wider one thresholds of the format and of every binade with
+their neighbours, and random numbers. beyond: finite and above the format's largest number (N11);
+tiny: below its smallest; NaN N13 and N14, infinity N12; zero, negative and all of e8m0 N23."""
 
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    about = "show the differences between two profiles in a block format, and how often they matter"
-    example = "mxref diff torchao_0_18_floor ocp --format mxfp4_e2m1 --data weights.npy"
+    about = (
+        "show the differences between two profiles in a block format or in casts of single "
+        "numbers, and how often they matter"
+    )
+    example = (
+        "mxref diff torchao_0_18_floor ocp --format mxfp4_e2m1 --data weights.npy\n"
+        "  mxref diff torch cuda --format e8m0"
+    )
     exits = ("there is no difference", "there is one")
     parser = new_parser(
-        verbs, "diff", _run, about, example, formats="blocks", exits=exits, notes=_NOTES
+        verbs, "diff", _run, about, example, formats="diff", exits=exits, notes=_NOTES
     )
     add = parser.add_argument
     for name in ("a", "b"):
         about = "a profile, or a policy: ocp+choice=value"
         add(name, metavar=f"PROFILE_{name.upper()}", help=about)
-    add("--format", required=True, metavar="FORMAT", help="block format")
-    about = "float type of the blocks (default: the first that both take)"
+    add("--format", required=True, metavar="FORMAT", help="block format, element format or e8m0")
+    about = "float type of the numbers (default: the first that both take)"
     add("--float", metavar="FLOAT", help=about)
     about = "a .npy, .npz, .safetensors or .gguf file of floats, blocks along the last axes"
     add("--data", type=Path, metavar="FILE", help=about)
@@ -74,12 +84,20 @@ def add_parser(verbs: Verbs) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from mxref.cli.diff_casts import print_casts
+    from mxref.conformance.differing.cast_difference import FORMATS, cast_difference
     from mxref.conformance.differing.difference import difference
 
     data, skipped = _data(options)
-    how = {"float": options.float, "data": data, "vectors": options.vectors}
+    how = {"float": options.float, "data": data}
     try:
-        found = difference(options.a, options.b, options.format, **how)
+        if options.format in FORMATS:
+            cast = cast_difference(options.a, options.b, options.format, **how)
+            print_casts(cast, skipped, as_json=options.json)
+            if not options.json:
+                print_skipped(skipped)
+            return int(cast.found)
+        found = difference(options.a, options.b, options.format, vectors=options.vectors, **how)
     except TypeError as error:  # the file holds no floats
         raise ValueError(str(error)) from None
     if options.json:
@@ -221,13 +239,7 @@ def _numbers(found: Difference, words: tuple[int, ...], count: int) -> str:
     from mxref.conformance.differing.sides import numbers_of_words
 
     values = numbers_of_words(words[:count], found.layout)
-    return " ".join(map(_number, values))
-
-
-def _number(value: float) -> str:
-    text = f"{value:.6g}"
-    usual = value == 0 or not math.isfinite(value) or 1e-3 <= abs(value) < 1e6
-    return text if usual and (float(text) == value or value != value) else hex_float(value)
+    return " ".join(map(short_number, values))
 
 
 def _as_json(found: Difference) -> dict[str, Any]:

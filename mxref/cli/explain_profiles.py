@@ -7,6 +7,7 @@ import inspect
 from typing import TYPE_CHECKING
 
 from mxref.cli.screen import print_table
+from mxref.support.text import short_number
 
 if TYPE_CHECKING:
     from mxref.profiles import Profile
@@ -31,9 +32,28 @@ def explain_profile(options: argparse.Namespace) -> bool:
     ):
         if text:
             print(f"{what:8} {text}")
+    _history(found)
     _choices(found)
     _stages(found)
     return True
+
+
+def _history(profile: Profile) -> None:
+    """Print what changed before and after the version of a profile, each with an input."""
+    from mxref.profiles import PROFILES
+    from mxref.profiles.history import changes_of
+
+    changes = changes_of(profile.name)
+    for head in dict.fromkeys((one.before, one.after) for one in changes):
+        versions = (f"{PROFILES[name].version.partition(',')[0]} ({name})" for name in head)
+        print(f"\nhistory  from {' to '.join(versions)}:")
+        some = [one for one in changes if (one.before, one.after) == head]
+        for one in some:
+            source = one.source or "seen by running both"
+            print(f"         {one.what} ({source}):")
+            given = f"code {int(one.given):02x}" if one.op == "decode" else short_number(one.given)
+            print(f"         {one.op} {one.format}: {given} -> {one.codes[1]}, was {one.codes[0]}")
+        print(f"         all of it: mxref diff {head[0]} {head[1]} --format {some[0].format}")
 
 
 def _choices(profile: Profile) -> None:

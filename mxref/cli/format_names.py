@@ -30,6 +30,7 @@ _FORMATS: Mapping[str, tuple[Iterable[str], ...]] = {
     "all": (*_ELEMENTS, SCALE_FORMATS, LAYOUTS, *_BLOCKS),
     "numbers": (*_ELEMENTS, SCALE_FORMATS),
     "blocks": _BLOCKS,
+    "diff": (BLOCK_FORMATS, *_ELEMENTS, ("e8m0",)),
     "sweep": (*_ELEMENTS, SCALE_FORMATS, BLOCK_FORMATS),
     "tables": (ELEMENT_FORMATS, OTHER_CODE_FORMATS),
     "fuzz": (*_ELEMENTS, SCALE_FORMATS, *_BLOCKS),

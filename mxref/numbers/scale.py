@@ -32,6 +32,7 @@ from mxref.policy.keywords import DecodeScaleChoices, EncodeScaleChoices, Shared
 from mxref.policy.policy import DecodePolicy, Policy, resolve
 from mxref.policy.scale_rule import ScaleRule
 from mxref.support.scratch import scratch
+from mxref.support.text import short
 from mxref.support.threads import CHUNK, in_chunks
 
 #: Numbers of the smallest call of `shared_scale` that uses a table.
@@ -143,8 +144,8 @@ def shared_scale(
     amax: ArrayLike,
     format: str | ElementFormat,
     rule: str | ScaleRule = "floor",
-    policy: str | Policy = "ocp",
     *,
+    policy: str | Policy = "ocp",
     out: U8 | None = None,
     threads: int | None = None,
     **choices: Unpack[SharedScaleChoices],
@@ -179,6 +180,8 @@ def shared_scale(
     {'rceil': [127, 128, 128, 128], 'tosa': [127, 127, 128, 128], 'even': [127, 127, 127, 128]}
     """
     fmt = element_format(format)
+    if isinstance(rule, Policy) or str(rule).startswith("ocp"):
+        raise ValueError(f"rule must be a scale rule, got {short(rule)}: pass a policy as policy=")
     named = Policy().replace(scale_rule=rule).scale.scale_rule
     chosen = resolve("shared_scale", policy, choices).scale
     if named is not ScaleRule.FLOOR:

@@ -20,6 +20,7 @@ __all__ = ["PROFILES"]
 
 _ALL = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1")
 _FP8 = ("e5m2", "e4m3")
+_FNUZ = ("e5m2fnuz", "e4m3fnuz")
 _SCALES = {"encode_scale": ("e8m0",), "decode_scale": ("e8m0",)}
 
 
@@ -93,13 +94,13 @@ def _onnx() -> Iterator[Profile]:
             "onnx",
             _ONNX_FP.format("") + _ONNX_UP.format(""),
             "",
-            {**_casts(_ALL), **_SCALES, **packs},
+            {**_casts((*_ALL, *_FNUZ)), **_SCALES, **packs},
         ),
         (
             "onnx_nosat",
             _ONNX_FP.format("+overflow=nonsaturating") + _ONNX_UP.format("+scale_overflow=nan"),
             ", saturate=0",
-            {"encode": _ALL, "encode_scale": ("e8m0",)},
+            {"encode": (*_ALL, *_FNUZ), "encode_scale": ("e8m0",)},
         ),
         ("onnx_down", "ocp+pre_rounding=float32", ", round_mode=down", {"encode_scale": ("e8m0",)}),
         (

@@ -8,14 +8,40 @@ from __future__ import annotations
 import numpy as np
 
 from mxref.bits.float32 import F64Array
-from mxref.bits.floats import I64
-from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
+from mxref.bits.floats import F64, I64
+from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
 from mxref.policy.policy import Policy
+from mxref.profiles import tosa
 from mxref.profiles.definition import Profile
-from mxref.profiles.stages import Rows, Stages, element_by_policy, unchanged
-from mxref.profiles.tosa import quotients
+from mxref.profiles.logarithm import floor_log2
+from mxref.profiles.stages import (
+    NAN_SCALE,
+    Rows,
+    Stages,
+    element_by_policy,
+    exact_quotients,
+    scale_by_rule,
+    unchanged,
+)
 
 __all__ = ["PROFILES"]
+
+
+def scale(amax: F64Array, rows: Rows) -> I64:
+    """By the policy; from float64 floor(log2 amax) - emax with the logarithm in float64."""
+    code = scale_by_rule(amax, rows)
+    if rows.layout is not F64:
+        return code
+    number = (amax > 0) & np.isfinite(rows.x).all(axis=1)
+    exponent = floor_log2(np.where(number, amax, 1.0), F64) - rows.format.emax
+    return np.where(number, np.clip(exponent, -E8M0.bias, E8M0.bias) + E8M0.bias, code)
+
+
+def quotients(code: I64, rows: Rows) -> F64Array:
+    """Quotients in float64, or in float32; NaN under a NaN scale."""
+    if rows.layout is not F64:
+        return tosa.quotients(code, rows)
+    return np.where((code == NAN_SCALE)[:, np.newaxis], np.nan, exact_quotients(code, rows))
 
 
 def element(q: F64Array, rows: Rows) -> I64:
@@ -42,8 +68,9 @@ PROFILES = (
             "shared_scale": tuple(ELEMENT_FORMATS),
             "quantize": tuple(BLOCK_FORMATS),
         },
-        floats=("f32", "f16", "bf16"),
+        floats=("f32", "f16", "bf16", "f64"),
         stages=Stages(
+            scale=scale,
             divide=quotients,
             element=element,
             nonfinite=unchanged,

@@ -1,8 +1,8 @@
 """Integers from a rounded logarithm, such as `floor(log2(x))` computed in float32.
 
-The logarithm is rounded correctly to float32, and then to the type T if that is narrower;
-libraries' float32 logarithms agree with that wherever it changes the integer. It is never computed
-for data: the integer is a step function of x, and its steps are found once.
+The logarithm is rounded correctly to float32, and then to the type T if that is narrower, or once
+to float64; libraries' logarithms agree with that wherever it changes the integer. It is never
+computed for data: the integer is a step function of x, and its steps are found once.
 Source: SPEC_NOTES N19.
 """
 
@@ -16,19 +16,23 @@ from fractions import Fraction
 import numpy as np
 
 from mxref.bits.float32 import F64Array, fl, rounded
-from mxref.bits.floats import F32, I64, FloatLayout
+from mxref.bits.floats import F32, F64, I64, FloatLayout
 
 __all__ = ["ceil_ln_log2", "ceil_log2", "floor_log2", "half_up_log2", "nearest_log2"]
 
-_LOWEST, _HIGHEST = -152, 132
+_LOWEST, _HIGHEST = -152, 146
 _LN_LOWEST, _LN_HIGHEST = -66, 128
 
 
 def floor_log2(x: F64Array, layout: FloatLayout = F32) -> I64:
     """Floor of log2 x in a type, for float32 numbers above 0; undefined for others.
 
+    In float64, for those of float64 up to 2**145; smaller and larger ones stop at -152 and 146.
+
     >>> floor_log2(np.array([4.0, 7.9999995, 7.999999])).tolist()
     [2, 3, 2]
+    >>> floor_log2(np.array([8.0, 2.0**100]) * (1 - 2.0**-53), F64).tolist()
+    [3, 100]
     """
     return _stepped(x, layout, "floor")
 
@@ -116,7 +120,7 @@ def _middle(number: Fraction, layout: FloatLayout, *, up: bool) -> Fraction:
     if inward and size == Fraction(2) ** exponent:
         gap /= 2
     middle = number + (gap / 2 if up else -gap / 2)
-    if layout is F32:
+    if layout in (F32, F64):
         return middle
     # A float32 logarithm in the middle goes to the even number.
     return _middle(middle, F32, up=even == up)
@@ -145,7 +149,7 @@ def _ln_step(k: int, layout: FloatLayout) -> float:
 
 
 def _power(exponent: Fraction) -> float:
-    """The smallest float64 that is no less than 2**exponent: no float32 lies between the two."""
+    """The smallest float64 that is no less than 2**exponent: no float lies between the two."""
     with decimal.localcontext(decimal.Context(prec=60)):
         two = decimal.Decimal(2)
         return _no_less(

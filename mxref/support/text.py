@@ -117,6 +117,17 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+def short_number(value: float) -> str:
+    """A float in decimal if it is short, else in hexadecimal; -0 keeps its sign.
+
+    >>> [short_number(value) for value in (1.25, -0.0, 2.0**-127, float("inf"))]
+    ['1.25', '-0', '0x1p-127', 'inf']
+    """
+    text = f"{value:.6g}"
+    usual = value == 0 or not math.isfinite(value) or 1e-3 <= abs(value) < 1e6
+    return text if usual and (float(text) == value or value != value) else hex_float(value)
+
+
 def hex_float(value: float) -> str:
     """A float in hexadecimal without trailing zeros.
 

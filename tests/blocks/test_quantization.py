@@ -925,7 +925,63 @@ def test_both_spellings_of_dequantize_are_one() -> None:
 @pytest.mark.parametrize("wrong", [np.zeros(3, np.uint8), (1, 2), None], ids=repr)
 def test_dequantize_of_what_is_no_blocks(wrong: Any) -> None:
     assert sentence(TypeError, lambda: mxref.dequantize(wrong)) == (
-        f"blocks must be a Blocks, got {type(wrong).__name__}"
+        "blocks must be a Blocks, or codes with scale_codes= and block_format=, "
+        f"got {type(wrong).__name__} alone"
+    )
+
+
+def test_dequantize_of_arrays() -> None:
+    """Codes and scale codes as two arrays are the blocks that hold them."""
+    for format, how in (
+        ("mxfp4_e2m1", {}),
+        ("mxfp8_e4m3", {"axis": 0, "block_size": 16}),
+        ("mxint8", {"axis": (0, 1), "block_size": (4, 8)}),
+        ("nvfp4", {"axis": 1}),
+    ):
+        blocks = mxref.quantize(sample((3, 40)), format, tail="short", **how)
+        own = {"tensor_scale": blocks.tensor_scale} if format == "nvfp4" else {}
+        for codes, scales in (
+            (blocks.codes, blocks.scale_codes),
+            # Of ml_dtypes' own types; NVFP4's scales have none.
+            (blocks.elements, blocks.scale_codes if own else blocks.scales),
+            (blocks.codes.tolist(), blocks.scale_codes.astype(np.int64)),
+        ):
+            arrays = {"scale_codes": scales, "block_format": format, **how, **own}
+            got = mxref.dequantize(codes, np.float64, decoded_zero="dropped", **arrays)
+            want = blocks.dequantize(np.float64, decoded_zero="dropped")
+            assert bits_of(got) == bits_of(want)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "kind", "text"),
+    [
+        ({"scale_codes": [127]}, TypeError, "scale_codes and block_format must be given with"),
+        ({"block_format": "mxfp4_e2m1"}, TypeError, "scale_codes and block_format must be given"),
+        (
+            {"scale_codes": [127, 127], "block_format": "mxfp4_e2m1"},
+            ValueError,
+            "scale_codes must have shape (1,) for a tensor of shape (3,)",
+        ),
+        ({"scale_codes": [256], "block_format": "mxfp4_e2m1"}, ValueError, "scale_codes must be"),
+        ({"scale_codes": [56], "block_format": "nvfp4"}, ValueError, "tensor_scale must be given"),
+        ({"axis": 0}, TypeError, "got list alone"),
+    ],
+    ids=str,
+)
+def test_arrays_that_dequantize_refuses(
+    arrays: dict[str, Any], kind: type[Exception], text: str
+) -> None:
+    assert text in sentence(kind, lambda: mxref.dequantize([1, 2, 3], **arrays))
+
+
+def test_dequantize_of_blocks_takes_nothing_of_arrays() -> None:
+    blocks: Any = one_block(127, [1])
+    for own in ({"axis": 0}, {"block_size": 4}, {"tensor_scale": 1.0}):
+        text = sentence(TypeError, lambda own=own: mxref.dequantize(blocks, **own))  # type: ignore[misc]
+        assert text.startswith("axis, block_size and tensor_scale must be those of the Blocks")
+    both = {"scale_codes": [127], "block_format": "mxfp4_e2m1"}
+    assert "got Blocks, list and str" in sentence(
+        TypeError, lambda: mxref.dequantize(blocks, **both)
     )
 
 

@@ -254,6 +254,29 @@ def test_a_tensor_scale_of_another_type(given: Any) -> None:
                 call()
 
 
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
+@pytest.mark.parametrize("values", [[0.0, -0.0], [1.0, np.inf], [1.0, np.nan]], ids=str)
+def test_a_tensor_scale_is_taken_back(arithmetic: str, values: list[float]) -> None:
+    """Also 0, which Transformer Engine and torchao give for zeros, infinity and NaN."""
+    x = np.float32([values + [0.0] * 14])
+    choices = ELEMENT_CHOICES.get(arithmetic, {})
+    first = mxref.quantize(x, "nvfp4", scale_arithmetic=arithmetic, **choices)
+    assert first.tensor_scale is not None
+    given = first.tensor_scale.bits
+    blocks, want = both(x.view(np.uint32), F32, E2M1, "ue4m3", arithmetic, given)
+    compare(blocks, want)
+    assert blocks.tensor_scale == first.tensor_scale
+    assert np.array_equal(blocks.codes, first.codes)
+    assert np.array_equal(blocks.scale_codes, first.scale_codes)
+
+
+def test_the_tensor_scale_of_zeros() -> None:
+    zeros = np.zeros(16, np.float32)
+    for arithmetic, kind in (("transformer_engine", "amax"), ("torchao", "factor")):
+        blocks = mxref.quantize(zeros, "nvfp4", scale_arithmetic=arithmetic)
+        assert blocks.tensor_scale == TensorScale(0, TensorScaleKind(kind))
+
+
 def test_blocks_take_a_number_for_a_factor() -> None:
     def value(scale: Any) -> float:
         blocks = mxref.Blocks([2] + [0] * 15, [0x38], "nvfp4", 0, (1,), tensor_scale=scale)  # type: ignore[arg-type]

@@ -100,12 +100,42 @@ def test_data(run: Run, tmp_path: Path) -> None:
     assert json.loads(out)["data"][-1]["other_scale"] == 1
 
 
+def test_casts(run: Run, tmp_path: Path) -> None:
+    status, out, err = run("torch", "torch_2_12", "--format", "float8_e4m3fn", "--float", "bf16")
+    assert (status, err) == (1, "")
+    first = (
+        "torch and torch_2_12, casts to e4m3: 2 kinds of difference in all 65536 numbers of bf16"
+    )
+    assert out.splitlines()[0] == first
+    beyond = next(line for line in out.splitlines() if line.startswith("beyond"))
+    assert beyond.split() == ["beyond", "512", "7e", "=", "448", "7f", "=", "nan", "30510"]
+    assert "reading: both read every code alike" in out
+    np.save(tmp_path / "x.npy", np.float32([1.0, 500.0]))
+    data = ("--data", tmp_path / "x.npy", "--json", "--float", "bf16")
+    report = json.loads(run("ml_dtypes", "mlx_0_31", "--format", "e4m3", *data)[1])
+    assert report["data"][-1] == {
+        "data": "x.npy", "numbers": 2, "other_code": 0.5, "other_value": 0.5
+    }  # fmt: skip
+    kinds = {one["kind"]: one for one in report["casting"]}
+    assert kinds["NaN"]["a"]["code"] == "7f"
+    assert kinds["NaN"]["b"] == {"code": "7e", "read": "43e00000", "read_by_the_other": "43e00000"}
+    assert report["reading"] == [
+        {"kind": "NaN code", "codes": 2, "code": "7f", "a": "7fc00000", "b": "43f00000"}
+    ]
+    status, out, _ = run("ocp", "gfloat", "--format", "e2m1", "--float", "f16")
+    assert (status, "an error" in out) == (1, True)
+    status, out, _ = run("ocp", "ocp+tail=short", "--format", "e8m0", "--float", "f16")
+    assert status == 0
+    assert out.startswith("ocp and ocp+tail=short, casts to e8m0: no difference in all 65536 ")
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
         (("torchao_0_18_flor", "ocp", *FP4), "(did you mean 'torchao_0_18_floor'?)"),
         (("ocp", "ocp+rounding=up", *FP4), "rounding must be one of"),
         (("ocp", "cuda", *FP4), "format must be one of which both have something"),
+        (("torch", "cuda", "--format", "e5m2"), "got e5m2: torch no encode; torch no decode"),
         (("ocp", "ocp", "--format", "mxfp4_e2m"), "(did you mean 'mxfp4_e2m1'?)"),
         (("ocp", "ocp", *FP4, "--float", "f8"), "float must be one of f32, f16, bf16, f64"),
         (("ocp", "ocp", *FP4, "--data", "x.gguf"), "x.gguf: No such file"),

@@ -30,9 +30,11 @@ OTHERS = {
         "fp_format_spec.py",
         "fuse_quantized_ops.py",
         "llama.cpp",
+        "mxfp8_quantize.py",
         "nvfp4_tensor.py",
         "quantize_4over6_nvfp4.cuh",
         "reference_nvfp4.py",
+        "quantization_utils.cuh",
     },
     "docs/architecture.md": {
         "cli/NAME_verb.py",

@@ -252,7 +252,7 @@ def test_what_every_profile_makes_of_a_number(explain: Call) -> None:
     _, out, _ = explain("nan", "--format", "e2m1", "--profiles")
     assert "\nan error  gfloat\n" in out
     _, out, _ = explain("465", "--format", "e4m3", "--float", "f64", "--profiles")
-    others = "openvino_fp8, compressed_tensors, gfloat, mlx_0_31, mlx_0_32, tosa"
+    others = "openvino_fp8, compressed_tensors, mlx_0_31, mlx_0_32, tosa"
     assert out.endswith(f"\nno f64:  {others}\n")
 
 

@@ -313,6 +313,15 @@ def test_shared_scale(amax: float, format: str, code: int) -> None:
     assert mxref.shared_scale(amax, format, rule) == code
 
 
+@pytest.mark.parametrize("policy", ["ocp", "ocp+scale_rule=rceil", mxref.Policy()], ids=str)
+def test_a_policy_is_no_rule(policy: Any) -> None:
+    text = sentence(ValueError, lambda: mxref.shared_scale(1.0, "e4m3", policy))
+    assert text.startswith("rule must be a scale rule, got ")
+    assert text.endswith(": pass a policy as policy=")
+    got = mxref.shared_scale(np.float32([465.0]), "e4m3", policy="ocp+scale_rule=rceil")
+    assert got.tolist() == [128]
+
+
 @pytest.mark.parametrize(
     ("amax", "format", "code"),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -115,6 +117,27 @@ def test_gfloat_blocks() -> None:
     below = np.uint32([0x017FFFFF]).view(np.float32)  # the float32 logarithm is one too high
     assert gfloat.shared_scale(below, "e2m1").tolist() == [1]
     assert mxref.shared_scale(below, "e2m1").tolist() == [0]
+
+
+def test_gfloat_from_float64() -> None:
+    """Blocks beside gfloat itself: every binade, and numbers that a float64 logarithm lifts."""
+    formats, blocks = (pytest.importorskip(f"gfloat.{name}") for name in ("formats", "block"))
+    random = np.random.default_rng(64)
+    exponents = np.array([-1074, -1022, *range(-140, 150), 1023])
+    amax = 2.0**exponents * (1 - 2.0**-53 * random.choice([0, 1, 11, 22, 44, 60], exponents.size))
+    x = np.float64([1.0, -0.75, 0.3 + 2.0**-40, 0.0]) * amax[:, np.newaxis]
+    x = np.concatenate([x, [[np.inf, 1.0, -np.inf, 0.0], [0.0, -0.0, 0.0, 0.0]]])
+    for format in ("mxfp4_e2m1", "mxfp8_e5m2", "mxint8"):
+        info = getattr(formats, f"format_info_{format}")
+        some = np.concatenate([x, [[np.nan, 1.0, np.inf, 2.0]]]) if info.etype.num_nans else x
+        want = []
+        with np.errstate(all="ignore"):
+            for block in some:
+                scale = blocks.compute_scale_amax(info.etype.emax, block)
+                want.append(list(blocks.encode_block(info, float(scale), block / scale)))
+        fmt = dataclasses.replace(mxref.formats.block_format(format), block_size=4)
+        got = mxref.profile("gfloat").quantize(some, fmt)
+        assert np.concatenate([got.scale_codes, got.codes], axis=1).tolist() == want
 
 
 def test_p3109_scales_by_the_largest_number_itself() -> None:

@@ -17,6 +17,7 @@ _TYPE = onnx.TensorProto
 _TYPES = {
     "e5m2": _TYPE.FLOAT8E5M2, "e4m3": _TYPE.FLOAT8E4M3FN, "e3m2": _TYPE.FLOAT6E3M2,
     "e2m3": _TYPE.FLOAT6E2M3, "e2m1": _TYPE.FLOAT4E2M1, "e8m0": _TYPE.FLOAT8E8M0,
+    "e5m2fnuz": _TYPE.FLOAT8E5M2FNUZ, "e4m3fnuz": _TYPE.FLOAT8E4M3FNUZ,
 }  # fmt: skip
 
 POLICY = (
@@ -24,7 +25,7 @@ POLICY = (
     "+scale_rounding=toward_positive+tiny_scale=always_up"
 )
 PROFILE = "onnx"
-FORMATS = [name for name in _TYPES if name != "e8m0"]
+FORMATS = [name for name in _TYPES if name != "e8m0" and not name.endswith("fnuz")]
 
 
 def cast(values: NDArray[Any], to: int, **attributes: Any) -> NDArray[Any]:

@@ -23,6 +23,7 @@ from mxref.conformance.differing.sides import (
     Side,
     Words,
     common_float,
+    lacking,
     rounded_to,
     side_of,
 )
@@ -182,18 +183,12 @@ def _notes(a: Side, b: Side, fmt: BlockFormat) -> list[str]:
     Raises:
         ValueError: they have no common operation.
     """
-    lacks = {
-        op: [one.profile.name for one in (a, b) if not one.profile.speaks_of(op, fmt.name)]
-        for op in ("quantize", "dequantize")
-    }
-    if all(lacks.values()):
-        said = "; ".join(f"{' and '.join(names)} no {op}" for op, names in lacks.items())
-        raise ValueError(f"format must be one of which both have something, got {fmt.name}: {said}")
+    no_quantize, no_dequantize = lacking(a, b, fmt)
     only = "reading alone is compared, on no data"
-    notes = [f"{name} does not quantize {fmt.name}: {only}" for name in lacks["quantize"]]
+    notes = [f"{name} does not quantize {fmt.name}: {only}" for name in no_quantize]
     if not notes:
         own = "its bytes are read as ocp reads them"
-        notes = [f"{name} does not dequantize {fmt.name}: {own}" for name in lacks["dequantize"]]
+        notes = [f"{name} does not dequantize {fmt.name}: {own}" for name in no_dequantize]
     return notes
 
 

@@ -11,12 +11,22 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import F64, LAYOUTS, FloatLayout, bits_of, compose, layout_of, split
 from mxref.blocks.container import Blocks
-from mxref.formats.catalog import BlockFormat
+from mxref.formats.catalog import BlockFormat, ElementFormat, ScaleFormat
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile, profile
 from mxref.support.text import unknown_name
 
-__all__ = ["BlockAnswers", "Side", "common_float", "exact", "rounded_to", "side_of"]
+__all__ = [
+    "BlockAnswers",
+    "CastAnswers",
+    "Side",
+    "common_float",
+    "exact",
+    "lacking",
+    "operations",
+    "rounded_to",
+    "side_of",
+]
 
 Words = NDArray[np.uint64]
 
@@ -42,12 +52,25 @@ class BlockAnswers:
 
 
 @dataclass(frozen=True, slots=True)
+class CastAnswers:
+    """Numbers cast by a side.
+
+    Args:
+        codes: the codes, (n,).
+        failed: numbers for which it raised an error, (n,).
+    """
+
+    codes: NDArray[np.uint8]
+    failed: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
 class Side:
-    """A profile, and the profile that dequantizes its blocks.
+    """A profile, and the profile that reads its blocks or codes.
 
     Args:
         profile: the profile.
-        reader: the profile itself, or `ocp` if it has no dequantize.
+        reader: the profile itself, or `ocp` if it does not read the format.
     """
 
     profile: Profile
@@ -88,6 +111,38 @@ class Side:
         fields = ((one.scales, one.codes, one.failed) for one in parts)
         return BlockAnswers(*(np.concatenate(pair)[order] for pair in zip(*fields, strict=True)))
 
+    def cast(self, values: NDArray[Any], fmt: ElementFormat | ScaleFormat) -> CastAnswers:
+        """Numbers cast to a format; after an error in smaller parts, to find its numbers."""
+        layout = layout_of(values.dtype)
+        own = self.takes(layout) or layout
+        taken = values if own is layout else rounded_to(values, own)
+        try:
+            if isinstance(fmt, ScaleFormat):
+                codes = self.profile.encode_scale(taken)
+            else:
+                codes = self.profile.encode(taken, fmt)
+        except ValueError:
+            if len(values) == 1:
+                return CastAnswers(np.zeros(1, np.uint8), np.ones(1, bool))
+            first = np.isfinite(exact(values))
+            if first.all() or not first.any():
+                first = np.arange(len(values)) < len(values) // 2
+            codes, failed = np.zeros(len(values), np.uint8), np.zeros(len(values), bool)
+            for some in (first, ~first):
+                part = self.cast(values[some], fmt)
+                codes[some], failed[some] = part.codes, part.failed
+            return CastAnswers(codes, failed)
+        return CastAnswers(codes, np.zeros(len(values), bool))
+
+    def values(self, fmt: ElementFormat | ScaleFormat) -> Words:
+        """float32 patterns of the numbers that it reads in every code of a format, (n,)."""
+        codes = np.arange(fmt.code_count, dtype=np.uint8)
+        if isinstance(fmt, ScaleFormat):
+            numbers = self.reader.decode_scale(codes)
+        else:
+            numbers = self.reader.decode(codes, fmt)
+        return numbers.view(np.uint32).astype(np.uint64)
+
     def read(self, answers: BlockAnswers, fmt: BlockFormat, layout: FloatLayout) -> Words:
         """Patterns of the dequantized numbers, one block a row."""
         blocks = Blocks(answers.codes, answers.scales[:, np.newaxis], fmt, 1, answers.codes.shape)
@@ -95,7 +150,7 @@ class Side:
         return numbers.view(layout.uint).astype(np.uint64)
 
 
-def side_of(name: str, fmt: BlockFormat) -> Side:
+def side_of(name: str, fmt: BlockFormat | ElementFormat | ScaleFormat) -> Side:
     """The side of a profile's name or a policy's spelling (``ocp+...``).
 
     Raises:
@@ -109,8 +164,37 @@ def side_of(name: str, fmt: BlockFormat) -> Side:
     if one.policy.element.rounding.stochastic:
         rounding = one.policy.element.rounding.value
         raise ValueError(f"rounding must be one without random bits, got {rounding}")
-    reads = one.speaks_of("dequantize", fmt.name)
+    reads = one.speaks_of(operations(fmt)[1], fmt.name)
     return Side(one, one if reads else profile("ocp"))
+
+
+def operations(fmt: BlockFormat | ElementFormat | ScaleFormat) -> tuple[str, str]:
+    """The operations that write and read a format.
+
+    >>> from mxref.formats.catalog import E2M1, E8M0
+    >>> operations(E2M1), operations(E8M0)
+    (('encode', 'decode'), ('encode_scale', 'decode_scale'))
+    """
+    if isinstance(fmt, BlockFormat):
+        return "quantize", "dequantize"
+    end = "_scale" * isinstance(fmt, ScaleFormat)
+    return f"encode{end}", f"decode{end}"
+
+
+def lacking(a: Side, b: Side, fmt: BlockFormat | ElementFormat | ScaleFormat) -> list[list[str]]:
+    """The names of those that do not write a format, and of those that do not read it.
+
+    Raises:
+        ValueError: they have no common operation.
+    """
+    lacks = {
+        op: [one.profile.name for one in (a, b) if not one.profile.speaks_of(op, fmt.name)]
+        for op in operations(fmt)
+    }
+    if all(lacks.values()):
+        said = "; ".join(f"{' and '.join(names)} no {op}" for op, names in lacks.items())
+        raise ValueError(f"format must be one of which both have something, got {fmt.name}: {said}")
+    return list(lacks.values())
 
 
 def common_float(a: Side, b: Side, wanted: str | None = None) -> FloatLayout:
