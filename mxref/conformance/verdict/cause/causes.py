@@ -12,6 +12,7 @@ from mxref.cases.answers import choices_read
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.verdict.cause.diagnose import closest_policy, pared
 from mxref.conformance.verdict.cause.evidence import Evidence, all_of, few_of, sample_of
+from mxref.conformance.verdict.cause.shifts import shift_of
 from mxref.conformance.verdict.cause.suspects import Suspect, layouts_of_mutants, suspects
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES
@@ -27,8 +28,9 @@ class Cause:
     """A policy, profile or known bug that gives all of a target's answers, or most of them.
 
     Args:
-        kind: `policy`; `profile`; `mutant`, a bug of the museum; `order`, codes in another order.
-        name: the policy, the profile, the id of the mutant, or the name of the order.
+        kind: `policy`; `profile`; `mutant`, a bug of the museum; `order`, codes in another order;
+            `shift`, all scales or values by one factor, which those at the ends of the range hide.
+        name: the policy, the profile, the id of the mutant, or the name of the order or shift.
         title: the mutant's name; empty for others.
         text: what is wrong, in words; empty for a policy.
         part: the operation that the bug is in; empty for a policy.
@@ -57,8 +59,8 @@ class Cause:
 
     @property
     def is_bug(self) -> bool:
-        """Whether it is a known bug that gives all of them."""
-        return self.complete and self.kind in ("mutant", "order")
+        """Whether it is a known bug that gives all of them, or a shift of all that show one."""
+        return self.kind == "shift" or (self.complete and self.kind in ("mutant", "order"))
 
     def as_json(self) -> dict[str, Any]:
         """The cause as plain data."""
@@ -76,7 +78,7 @@ def find_causes(
     """Policies or known bugs that give all answers of a target to an operation and format.
 
     Policies are tried first, changed one choice at a time, then the bugs of the museum and their
-    like, over the policy compared with and over the nearest one, then profiles.
+    like, over the policy compared with and over the nearest one, then profiles, then shifts.
 
     Args:
         op: the operation.
@@ -85,8 +87,9 @@ def find_causes(
         hints: what gave all answers on other formats; tried first.
 
     Returns:
-        All that do, the plainest first; or else the one policy or profile that explains half of the
-        failures or more; or nothing.
+        All that do, the plainest first; or else a shift of all scales or values but those at the
+        ends of their range; or else the one policy or profile that explains half of the failures or
+        more; or nothing.
     """
     failures = [failure for outcome in outcomes for failure in outcome.failures]
     whole = [all_of(outcome) for outcome in outcomes]
@@ -110,8 +113,21 @@ def find_causes(
     profiles = _profiles(op, outcomes, whole)
     if profiles and profiles[0].complete:
         return tuple(one for one in profiles if one.complete)
+    if not errors and (shift := _shift(op, whole, (start, Policy.parse(nearest.policy)))):
+        return (shift,)
     nearest = max((nearest, *profiles[:1]), key=lambda one: one.same)
     return (nearest,) if 2 * (nearest.total - nearest.same) <= len(failures) else ()
+
+
+def _shift(op: str, whole: Sequence[Evidence], policies: Sequence[Policy]) -> Cause | None:
+    """The shift that all scales or values show, over one of some policies, if there is one."""
+    found = shift_of(op, whole, policies)
+    if found is None:
+        return None
+    shift, policy, same = found
+    read = str(Policy().replace(**choices_read(op, policy)))
+    total = sum(len(one.answers) for one in whole)
+    return Cause("shift", shift.name, "", shift.text, op, (), read, (), same, total)
 
 
 def _profiles(op: str, outcomes: Sequence[Outcome], whole: Sequence[Evidence]) -> list[Cause]:
