@@ -56,9 +56,8 @@ class Literal:
         ('the position in the block is at least 4 and at most 7', 'the code is at least 80')
         """
         feature = FEATURES[self.feature]
-        others = [name for i, name in enumerate(feature.names) if i not in self.values]
-        if len(others) == 1 < len(self.values):
-            return feature.phrase.format(f"not {others[0]}".removeprefix("not not "))
+        if self.values and feature.names:
+            return feature.show_classes(self.values)
         if self.values:
             return feature.phrase.format(" or ".join(map(feature.show, self.values)))
         ends = []
