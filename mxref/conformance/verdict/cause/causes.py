@@ -11,7 +11,8 @@ from typing import Any
 from mxref.cases.answers import choices_read
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.verdict.cause.diagnose import closest_policy, pared
-from mxref.conformance.verdict.cause.evidence import Evidence, all_of, few_of, sample_of
+from mxref.conformance.verdict.cause.evidence import Evidence, Words, all_of, few_of, sample_of
+from mxref.conformance.verdict.cause.pairs import Partial
 from mxref.conformance.verdict.cause.shifts import shift_of
 from mxref.conformance.verdict.cause.suspects import Suspect, layouts_of_mutants, suspects
 from mxref.policy.policy import Policy
@@ -78,7 +79,8 @@ def find_causes(
     """Policies or known bugs that give all answers of a target to an operation and format.
 
     Policies are tried first, changed one choice at a time, then the bugs of the museum and their
-    like, over the policy compared with and over the nearest one, then profiles, then shifts.
+    like, over the policy compared with and over the nearest one, then profiles, shifts, and pairs
+    of bugs.
 
     Args:
         op: the operation.
@@ -106,8 +108,10 @@ def find_causes(
     if nearest.complete:
         return (nearest,)
     meant = (str(start), nearest.policy, *layouts_of_mutants(op))
+    partial: dict[str, Partial] = {}
     for policy in dict.fromkeys(meant) if not errors else ():
-        found = _bugs(op, policy, samples, whole)
+        partial[policy] = Partial()
+        found = _bugs(op, policy, samples, whole, partial=partial[policy])
         if found:
             return found
     profiles = _profiles(op, outcomes, whole)
@@ -115,8 +119,21 @@ def find_causes(
         return tuple(one for one in profiles if one.complete)
     if not errors and (shift := _shift(op, whole, (start, Policy.parse(nearest.policy)))):
         return (shift,)
+    for policy, some in partial.items():
+        if pair := some.pair(Policy.parse(policy), whole):
+            return (_of_pair(op, *pair, policy, whole),)
     nearest = max((nearest, *profiles[:1]), key=lambda one: one.same)
     return (nearest,) if 2 * (nearest.total - nearest.same) <= len(failures) else ()
+
+
+def _of_pair(op: str, a: Suspect, b: Suspect, policy: str, whole: Sequence[Evidence]) -> Cause:
+    """Two bugs as one cause."""
+    a, b = sorted((a, b), key=lambda one: one.name)
+    total = sum(len(one.answers) for one in whole)
+    name, title = f"{a.name} and {b.name}", f"{a.title or a.name} and {b.title or b.name}"
+    read = str(Policy().replace(**choices_read(op, Policy.parse(policy))))
+    text, seen = f"{a.text}; and {b.text}", (*a.seen, *b.seen)
+    return Cause("mutant", name, title, text, op, seen, read, (), total, total)
 
 
 def _shift(op: str, whole: Sequence[Evidence], policies: Sequence[Policy]) -> Cause | None:
@@ -163,10 +180,12 @@ def _bugs(
     samples: Sequence[Evidence],
     whole: Sequence[Evidence],
     hint: Cause | None = None,
+    partial: Partial | None = None,
 ) -> tuple[Cause, ...]:
     """The known bugs that give all answers of an implementation that otherwise follows a policy.
 
-    With a hint they are searched for only if the hint is one of them.
+    With a hint they are searched for only if the hint is one of them. Those that give some answers
+    are added to `partial`.
     """
     policy = Policy.parse(name)
     wrong = [one.misses_under(policy) > 0 for one in whole]
@@ -178,7 +197,15 @@ def _bugs(
     )
 
     def explains(suspect: Suspect) -> bool:
-        return all(_gives(suspect, policy, one) for one in asked)
+        for one in asked:
+            answers = _answers(suspect, policy, one)
+            if answers is None:
+                return False
+            if one.misses(answers):
+                if partial is not None and one is asked[0]:
+                    partial.add(suspect, policy, one, answers)
+                return False
+        return True
 
     def cause(suspect: Suspect) -> Cause:
         # One that has the bug from some float types only is right from the others.
@@ -199,7 +226,12 @@ def _bugs(
 
 
 def _gives(suspect: Suspect, policy: Policy, evidence: Evidence) -> bool:
+    answers = _answers(suspect, policy, evidence)
+    return answers is not None and evidence.misses(answers) == 0
+
+
+def _answers(suspect: Suspect, policy: Policy, evidence: Evidence) -> Words | None:
     try:
-        return evidence.misses(suspect.answer(evidence.questions, policy)) == 0
+        return suspect.answer(evidence.questions, policy)
     except Exception:  # mutants are made for some float types, and may fail on others
-        return False
+        return None
