@@ -103,12 +103,14 @@ def tensors(shift: Exponent) -> Callable[..., tuple[Codes, Codes]]:
     return quantize_tensor
 
 
-def encoder(shift: int, *, wraps: bool = False) -> Callable[..., Codes]:
-    """An `encode_scale` with another bias."""
+def encoder(shift: int, *, wraps: bool = False, last: bool = False) -> Callable[..., Codes]:
+    """An `encode_scale` with another bias, modulo 256 or clamped, or shifted `last` again."""
 
     def encode_scale(values: NDArray[Any]) -> Codes:
         x = np.abs(values.astype(np.float64))
         code = _binade(np.where(np.isfinite(x), x, 1)) + 127 + shift
+        if last:
+            code = np.clip(code - shift, 0, 254) + shift
         code = code & 0xFF if wraps else np.clip(code, 0, 254)
         return np.where(np.isfinite(x), np.where(x == 0, 0, code), 255).astype(np.uint8)
 

@@ -71,6 +71,12 @@ CASES = {
         "ocp",
     ),
     "bias 132": (kernels.encoder(5), "encode_scale/e8m0.f64", "5 codes too large", "ocp"),
+    "three too small when clamped": (
+        kernels.encoder(-3, last=True),
+        "encode_scale/e8m0.f64",
+        "3 codes too small, after it is clamped",
+        "ocp",
+    ),
     "bias 124, modulo 256": (
         kernels.encoder(-3, wraps=True),
         "encode_scale/e8m0.bf16",

@@ -33,9 +33,11 @@ _VALUES = ("decode", "decode_scale", "dequantize")
 SHIFTED = (*_BLOCKS, *_SCALES, *_VALUES)
 #: The least number of scales or values, and of different ones, that show a shift.
 _LEAST, _DIFFERENT = 8, 3
-#: What the elements of blocks are divided by, by the name of the shift, and in words.
-_ELEMENTS = {
+#: Kinds of shifted scales of blocks, the plainest first, and what is said of each kind.
+_OF_BLOCKS = ("scales", "stored_scales", "stored_bytes", "unclamped_scales")
+_WORDS = {
     "scales": "",
+    "clamped_scales": ", after it is clamped",
     "stored_scales": ", but not the elements",
     "stored_bytes": ", also NaN, but not the elements",
     "unclamped_scales": ", and elements are divided by it before it is clamped",
@@ -50,6 +52,7 @@ class Shift:
         kind: `values`; or what elements are divided by: `scales`, the shifted ones;
             `stored_scales`, the right ones; `stored_bytes`, the right ones, where the codes of zero
             and NaN blocks are shifted, too; `unclamped_scales`, those shifted beyond E8M0, too.
+            `clamped_scales`, of scales alone: shifted after they are clamped.
         k: codes, or the exponent of the factor; not 0.
         wraps: whether a scale beyond E8M0 keeps its low eight bits.
 
@@ -82,7 +85,7 @@ class Shift:
             times = 1 << abs(self.k) if abs(self.k) <= 10 else f"2^{abs(self.k)}"
             return f"every value is {times} times too {'small' if self.k < 0 else 'large'}"
         modulo = ", modulo 256" if self.wraps else ""
-        return f"every scale is {counted(self.k)}{modulo}{_ELEMENTS[self.kind]}"
+        return f"every scale is {counted(self.k)}{modulo}{_WORDS[self.kind]}"
 
     def answer(self, questions: Questions, policy: Policy) -> Words:
         """What it makes of questions, where all else follows a policy."""
@@ -102,7 +105,7 @@ class Shift:
             return np.concatenate([moved.astype(np.uint64), right[:, 1:]], axis=1)
         numbers = split(questions.inputs, LAYOUTS[file.float])
         raw = questions.once("unclamped", policy, lambda: _unclamped(file, numbers, policy))
-        last = self.kind == "stored_scales"  # after it was clamped
+        last = self.kind in ("stored_scales", "clamped_scales")  # shifted last
         stored = self._stored(right[:, :1].astype(np.int64) if last else raw, policy)
         found = stored.astype(np.uint64)
         if file.op == "quantize":
@@ -155,7 +158,7 @@ def _shifts(op: str, k: int) -> tuple[Shift, ...]:
     """The shifts of an operation by k, the plainest first."""
     if op in _VALUES:
         return (Shift("values", k),)
-    kinds = tuple(_ELEMENTS) if op in _BLOCKS else ("scales",)
+    kinds = _OF_BLOCKS if op in _BLOCKS else ("scales", "clamped_scales")
     return tuple(Shift(kind, k, wraps) for wraps in (False, True) for kind in kinds)
 
 
