@@ -130,6 +130,8 @@ def _run(words: Sequence[str]) -> int:
             return 2  # nothing was checked
         if not words[0].startswith("-") and words[0] not in VERBS:
             refuse_verb(words[0], VERBS)
+        if words[0] == "explain":  # its options may follow a NAME behind --
+            words = [word for word in words if word != "--"]
         try:
             options, left = parser.parse_known_args(words)
             if left:

@@ -32,7 +32,7 @@ def add_parser(verbs: Verbs) -> None:
     example = (
         "mxref explain 0.3 --format e2m1\n  mxref explain 465 --format e4m3 --profiles\n"
         "  mxref explain encode.e2m1.f32.3fa00000\n"
-        "  mxref explain --format e4m3 --float bf16 -- -inf\n  mxref explain A7\n"
+        "  mxref explain -inf --format e4m3 --float bf16\n  mxref explain A7\n"
         "  mxref explain N14\n  mxref explain rounding\n  mxref explain torchao_0_18_rceil"
     )
     parser = new_parser(

@@ -69,7 +69,11 @@ def _run(options: argparse.Namespace) -> int:
         more = identify_integers(target, options.op or OPERATIONS, options.format or ())
         ending = ending_of(target)
     if options.json:
-        print(json.dumps(identified_json(found) + integer_json(more), indent=1))
+        told = [
+            {**record, "shift": _shift(one)}
+            for record, one in zip(identified_json(found), found, strict=True)
+        ]
+        print(json.dumps(told + integer_json(more), indent=1))
     else:
         _print_integers(more)
         if found or not more:
@@ -78,6 +82,29 @@ def _run(options: argparse.Namespace) -> int:
         print(f"{name}: {ending}", file=sys.stderr if options.json else sys.stdout)
     same = [*(one.consistent for one in found), *(bool(one.policies) for one in more)]
     return 0 if same and all(same) and not ending else 1
+
+
+def _shift(one: Identified) -> str:
+    """What all scales or values of a result are shifted by, in words; empty if they are not."""
+    import numpy as np
+
+    from mxref.cases.records import padded
+    from mxref.conformance.verdict.cause.evidence import Evidence, Questions
+    from mxref.conformance.verdict.cause.shifts import shift_of
+    from mxref.policy.policy import Policy
+    from mxref.targets.calls import without_cases
+
+    if one.consistent or not one.answered:
+        return ""
+    op, format, float = one.setting.op, one.setting.format, one.setting.float
+    questions = Questions(without_cases(op, format, float), padded([p.words for p in one.probes]))
+    answered = np.array([probe.answer is not None for probe in one.probes])
+    answers = padded([probe.answer or () for probe in one.probes])
+    found = shift_of(op, [Evidence(questions, answers, answered)], (Policy(), one.policy))
+    if found is None:
+        return ""
+    shift, policy, same = found
+    return f"{shift.text}: {same} of {len(answered)} answers are those of {policy} but for that"
 
 
 def _print_integers(results: Sequence[IntegerFinding]) -> None:
@@ -105,7 +132,7 @@ def _print(name: str, results: Sequence[Identified]) -> None:
         print(title)
         if rows:
             print_table(("choice", "is", "shown by"), rows)
-        for line in rest:
+        for line in filter(None, (*rest[:-1], *dict.fromkeys(map(_shift, group)), *rest[-1:])):
             print(line)
         print()
     consistent = [one for one in results if one.consistent]

@@ -182,6 +182,9 @@ DECODERS: Mutants = {
     "C6g read_bias_125: subtracts a bias of 125: every output is 4 times the right one": _biased(
         125
     ),
+    "C6n read_without_bias: subtracts no bias: every output is 2**127 times the right one": _biased(
+        0
+    ),
     "D7 divided_by_scale: divides by the scale instead of multiplying": dequantizes(
         dequantizer(scales=_scales(lambda exponent: -exponent))
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
+import functools
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -9,11 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import I64, U8, FloatLayout, Parts, bits_of, split
+from mxref.bits.floats import (
+    F32,
+    I64,
+    U8,
+    FloatLayout,
+    Parts,
+    bits_of,
+    compose,
+    floor_log2,
+    split,
+)
 from mxref.formats.catalog import E8M0 as SCALE
 from mxref.mutants.mutant import E8M0, FLOATS, Function, Mutants, wrong
 from mxref.mutants.shared_scale_mutants import binade
-from mxref.numbers.scale import encode_scale
+from mxref.numbers.scale import encode_scale, shared_scale
 
 __all__ = ["E8M0_ENCODERS"]
 
@@ -54,9 +66,46 @@ def _wrapped(parts: Parts, code: I64, layout: FloatLayout) -> I64:
     return np.where(parts.significand == 0, 0, code & 0xFF)
 
 
+@functools.cache
+def _reach() -> I64:
+    """By k + 150, the largest j for which the float32 log2 of 2**k + j * 2**(k - 23) is k.
+
+    It is k if log2(1 + j 2**-23) is at most half a unit in the last place of the numbers above k.
+    """
+    reach = [0] * 300
+    with decimal.localcontext(decimal.Context(prec=60)):
+        for k in (k for k in range(-149, 128) if k):  # the logarithms near 0 are too close
+            size = abs(k)
+            exponent = size.bit_length() - 1 - (k < 0 and size & (size - 1) == 0)
+            half = decimal.Decimal(2) ** (exponent - 24)
+            reach[k + 150] = int((decimal.Decimal(2) ** half - 1) * (1 << 23))
+    return np.array(reach, np.int64)
+
+
+def _log2_rounded_up(parts: Parts, code: I64, layout: FloatLayout) -> I64:
+    """ceil(log2) of the number as a float32, with log2 rounded to float32."""
+    single = split(compose(parts, F32), F32)
+    k = binade(single)
+    above = (single.significand << (23 - floor_log2(single.significand))) - (1 << 23)
+    up = above > _reach()[np.clip(k, -149, 128) + 150]
+    code = np.clip(k + SCALE.bias + up, 0, SCALE.max_code)
+    return np.where(single.is_inf, SCALE.max_code, np.where(single.significand == 0, 0, code))
+
+
 _encodes = partial(wrong, op="encode_scale", formats=E8M0, floats=FLOATS, model="M8")
 
 E8M0_ENCODERS: Mutants = {
+    "C1e log2_of_scale_in_float32: rounds log2 to float32 before it takes the floor: too large "
+    "just below a power": _encodes(
+        lambda values: shared_scale(np.abs(values), "int8", "floor_log2_float32"),
+        floats=("f32", "f64"),
+    ),
+    "C1f log2_rounded_up_in_float32: means to take the next power of two up but rounds log2 to "
+    "float32: too small just above a power": _encodes(
+        _code(_log2_rounded_up),
+        floats=("f32", "f64"),
+        policy="ocp+scale_rounding=toward_positive",
+    ),
     "C3e scale_rounded_up: takes the next power of two up": _encodes(
         _encode_scale(scale_rounding="toward_positive"), seen=("CUTLASS, ONNX",)
     ),

@@ -243,6 +243,7 @@ MATMULS: Mutants = {
     "H22c product_bias_126: reads scales with a bias of 126: every output is 4 times the right "
     "one": _reads("H22c"),
     "H22d product_emax_added: multiplies by 2**emax of both formats, too": _reads("H22d"),
+    "H22e product_scale_00_is_zero: reads scale code 00 as 0, or flushes 2**-127": _reads("H22e"),
     "H12 by_way_of_float32: rounds to float32 before a narrower type": _multiplies(
         _by_way_of_float32,
         formats=_NARROW,

@@ -75,6 +75,21 @@ def _of_zeros(scales: U8, codes: U8) -> U8:
     return np.where(~whole.any(axis=-1) & (scales == 0xFF), np.uint8(0x7F), scales)
 
 
+def _scale_00_is_zero(*operands: Any) -> Operands:
+    """Zeros in blocks of scale code 00, which keep their signs; 0 times an infinity is NaN."""
+    scales_a, codes_a, scales_b, codes_b, a, b = operands
+    return scales_a, _flushed(scales_a, codes_a, a), scales_b, _flushed(scales_b, codes_b, b), a, b
+
+
+def _flushed(scales: U8, codes: U8, name: str) -> U8:
+    fmt = BLOCK_FORMATS[name].element
+    zero = np.repeat(scales == 0, _SIZE, axis=1)[:, : codes.shape[1]]
+    finite = np.array([np.isfinite(fmt.value(code)) for code in range(fmt.code_count)])[codes]
+    sign = 0 if fmt.twos_complement else fmt.sign_bit
+    nothing = np.where(finite, codes & sign, max(fmt.nan_codes, default=0))
+    return np.where(zero, nothing, codes).astype(np.uint8)
+
+
 def _last_block_dropped(*operands: Any) -> Operands:
     return _first_blocks(operands, max(operands[0].shape[1] - 1, 1))
 
@@ -157,5 +172,6 @@ OPERANDS: Mapping[str, tuple[Change, tuple[str, ...]]] = {
     "H22": (_shifted_by(lambda name: -1, lambda name: -1), PAIRS),
     "H22b": (_shifted_by(lambda name: -1, lambda name: 0), PAIRS),
     "H22c": (_shifted_by(lambda name: 1, lambda name: 1), PAIRS),
+    "H22e": (_scale_00_is_zero, PAIRS),
     "H22d": (_shifted_by(_emax, _emax), PAIRS_OF_FLOATS),
 }

@@ -36,8 +36,8 @@ def test_a_pass(call: Call) -> None:
     status, out, err = call("score", "--set", "decode_scale")
     assert (status, err) == (0, "")
     assert re.search(r"^ok +E1 +scale_00_is_zero +2 +2/2 +- +-$", out, re.M)
-    assert re.search(r"^decode_scale +9 +9/9 +0$", out, re.M)
-    assert out.splitlines()[-1].startswith("PASS 9 mutants, 9 of 9 killed")
+    assert re.search(r"^decode_scale +10 +10/10 +0$", out, re.M)
+    assert out.splitlines()[-1].startswith("PASS 10 mutants, 10 of 10 killed")
 
 
 def test_one_file_and_one_mutant(call: Call) -> None:

@@ -90,6 +90,14 @@ def test_options(words: list[str], sentence: str, capsys: Capture) -> None:
     ends_in(words, sentence + ": keep one" * ("given once" in sentence), capsys)
 
 
+@pytest.mark.parametrize("words", [["-inf"], ["--", "-inf"]])
+def test_explain_reads_options_behind_a_negative_name(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", *words, "--format", "e4m3"]) == 0
+    assert capsys.readouterr().out.startswith("-inf as f32: ff800000 = -inf\n")
+
+
 def test_an_option_with_the_same_value_again(capsys: Capture) -> None:
     assert main(["explain", "0.3", "--format", "e2m1", "--float", "f16", "--float", "f16"]) == 0
 

@@ -136,6 +136,25 @@ def test_what_is_not_covered_is_reported(kit: Kit) -> None:
     assert sorted(line.removeprefix("not covered: ").split("; ")) == sorted(run.json["not_covered"])
 
 
+def test_an_operation_that_needs_a_policy_says_so(kit: Kit) -> None:
+    spec = kit.target(
+        "def encode_stochastic(values, random_bits, width, format):\n    return values\n"
+    )
+    run = kit.run(spec, "--vectors", kit.vectors("encode_stochastic/e4m3.f32"), "--json")
+    assert run.status == 1
+    (note,) = run.json["asked"]["notes"]
+    assert note == (
+        "encode_stochastic is not asked under ocp: its policy must have rounding=stochastic_a or "
+        "rounding=stochastic_b or rounding=stochastic_c (write POLICY = "
+        '"ocp+rounding=stochastic_a" beside it, or give --policy)'
+    )
+    text = "POLICY = 'ocp+rounding=stochastic_a'\n"
+    spec = kit.target(f"{text}def encode_stochastic(values, random_bits, width, format): ...\n")
+    run = kit.run(spec, "--vectors", kit.vectors("encode_stochastic/e4m3.f32"), "--json")
+    assert run.json["asked"]["notes"] == []
+    assert run.json["compared"] > 0
+
+
 def test_the_json_report_is_consistent(kit: Kit) -> None:
     body = BUGS["INT8 uses -128"].body + BUGS["sign of zero lost on decode"].body
     stems = ["encode/int8.f32", "encode/int8.f64", "decode/e4m3.f32", "decode/int8.f32"]

@@ -78,10 +78,12 @@ def code_class(code: int, format: str) -> str:
     if size == top:
         return "the largest number"
     if format == "e8m0":
-        return "a normal number"
+        return "a normal number but the largest"
     if size == 0:
         return "-0" if minus else "+0"
-    return "a subnormal number" if size < 1 << GRID[format][0] else "a normal number"
+    return (
+        "a subnormal number" if size < 1 << GRID[format][0] else "a normal number but the largest"
+    )
 
 
 def step(format: str, x: Fraction) -> tuple[int, Fraction]:
@@ -174,8 +176,8 @@ def block_class(f: Facts) -> str:
     if "NaN" in kinds:
         return "a NaN"
     if "infinite" in kinds:
-        return "an infinity"
-    return "only zeros" if set(kinds) == {"a zero"} else "only numbers"
+        return "an infinity and no NaN"
+    return "only zeros" if set(kinds) == {"a zero"} else "only numbers, not all zero"
 
 
 def product(f: Facts) -> int:

@@ -165,7 +165,7 @@ def check(
             choices = one.outcome.policy if file.op in INTEGER_OPERATIONS else None
             files_of[file.stem].append(Answered(file, one.outcome.inputs, given, choices))
     told = described(with_rows(first, list(files_of.values()), uses))
-    notes = (*scope.notes, *accumulation_notes(told.rows))
+    notes = (*report.scope.notes, *scope.notes, *accumulation_notes(told.rows))
     return replace(told, scope=replace(scope, notes=notes))
 
 

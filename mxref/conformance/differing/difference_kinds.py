@@ -26,7 +26,7 @@ KINDS = {
     "tiny block": "floor(log2 amax) - emax is below -126",
     "huge block": "amax is in the top binade of the float type",
     "NaN block": "a block with a NaN",
-    "Inf block": "a block with an infinity",
+    "Inf block": "a block with an infinity and no NaN",
     "scale": "another scale, in any other block",
     "element": "the same scale there, another code",
     "tie": "the same scale, another code for a midpoint",

@@ -90,7 +90,8 @@ def _bug(finding: Finding) -> str:
     """A known bug, by the names under which the museum has it."""
     cause = finding.cause
     over = "" if cause.policy == "ocp" else f" over {cause.policy}"
-    return f"has bug {' or '.join((cause.name, *finding.also))}{over}: {cause.text}"
+    besides = "" if cause.complete else " (and some answers are wrong otherwise)"
+    return f"has bug {' or '.join((cause.name, *finding.also))}{over}: {cause.text}{besides}"
 
 
 def _violations(rows: Iterable[VerifyRow], policy: Policy) -> Iterator[str]:

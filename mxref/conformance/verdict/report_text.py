@@ -23,7 +23,7 @@ __all__ = ["compared_with_standard", "report_lines", "verdict_text"]
 Pairs = Sequence[tuple[VectorFile, Failure]]
 
 #: What kinds of causes are called, where they give all answers.
-_HEADS = {"mutant": "BUG", "order": "BUG", "policy": "POLICY", "profile": "PROFILE"}
+_HEADS = {"mutant": "BUG", "order": "BUG", "shift": "BUG", "policy": "POLICY", "profile": "PROFILE"}
 
 
 def report_lines(report: Report, show: int) -> Iterator[str]:

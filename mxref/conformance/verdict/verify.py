@@ -5,7 +5,7 @@ A file that a profile covers may be compared with the profile; others are compar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mxref.cases.answers import answerable, reads
@@ -24,16 +24,19 @@ from mxref.conformance.compare.compare import (
 )
 from mxref.conformance.verdict.cause.causes import find_causes
 from mxref.conformance.verdict.cause.diagnose import answers_differ
+from mxref.conformance.verdict.cause.evidence import Questions
 from mxref.conformance.verdict.cause.findings import findings
 from mxref.conformance.verdict.cause.integer_causes import integer_causes
 from mxref.conformance.verdict.cause.product_causes import product_causes
 from mxref.conformance.verdict.cause.profile_causes import profile_causes
+from mxref.conformance.verdict.cause.shifts import Shift
 from mxref.conformance.verdict.describe.description import Description, describe_failures
 from mxref.conformance.verdict.describe.product_description import describe_products
 from mxref.conformance.verdict.describe.weight_only_description import describe_weight_only
 from mxref.conformance.verdict.report import Report, grouped, in_words
 from mxref.conformance.verdict.row import VerifyRow
-from mxref.conformance.verdict.uses import Use, unsteady_rows
+from mxref.conformance.verdict.uses import Scope, Use, unsteady_rows
+from mxref.policy.choices import Rounding
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, Profile
 from mxref.targets.asked import is_asked
@@ -49,6 +52,12 @@ __all__ = [
     "verify",
     "with_rows",
 ]
+
+#: What the policy must have under which these operations are asked.
+_NEEDED = {
+    "encode_stochastic": tuple(f"rounding={one.value}" for one in Rounding if one.stochastic),
+    **dict.fromkeys(("pack_blocks", "unpack_blocks"), ("scale_place=before", "scale_place=after")),
+}
 
 
 def verify(
@@ -84,7 +93,11 @@ def begun(
     if profile is None and policy is None:
         profile = getattr(target, "profile", None)
     covered, not_covered = covered_files(target, files, chosen)
-    return Report(target, chosen, (), not_covered, known=known or {}, profile=profile), covered
+    scope = Scope(notes=tuple(_needs(target, files, chosen)))
+    report = Report(
+        target, chosen, (), not_covered, known=known or {}, profile=profile, scope=scope
+    )
+    return report, covered
 
 
 def against_standard(report: Report) -> Report:
@@ -158,6 +171,18 @@ def covered_files(
     return covered, (*missing, *(f"{name}: {why}" for name, why in lacks.items() if name in asked))
 
 
+def _needs(target: Target, files: Sequence[VectorFile], policy: Policy) -> Iterator[str]:
+    """The operations of a target that are asked under other policies alone, with what these say."""
+    for op, choices in _NEEDED.items():
+        some = [f for f in files if f.op == op and target.covers(op, f.format, f.float)]
+        if some and not any(answerable(op, f.format, f.float, policy) for f in some):
+            needed = " or ".join(choices)
+            yield (
+                f"{op} is not asked under {policy}: its policy must have {needed} (write POLICY = "
+                f'"ocp+{choices[0]}" beside it, or give --policy)'
+            )
+
+
 def _with_causes(row: VerifyRow, policy: Policy, before: Sequence[VerifyRow]) -> VerifyRow:
     """A row with the causes of its failures, unless it has them."""
     if row.sought or not row.failures:
@@ -213,9 +238,10 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
         return replace(row, description=whole)
     nearest = row.causes[0]
     policy, profile = Policy.parse(nearest.policy), PROFILES.get(nearest.name)
-    beside = tuple(_beside(outcome, policy, profile) for outcome in row.outcomes)
+    shift = Shift.named(nearest.name) if nearest.kind == "shift" else None
+    beside = tuple(_beside(outcome, policy, profile, shift) for outcome in row.outcomes)
     rest = describe_failures(beside, policy)
-    if _length(whole) <= _length(rest):
+    if shift is None and _length(whole) <= _length(rest):
         return replace(row, description=whole)
     return replace(row, beside=beside, description=rest)
 
@@ -224,9 +250,14 @@ def _length(description: Description | None) -> tuple[int, int]:
     return description.length if description else (0, 0)
 
 
-def _beside(outcome: Outcome, policy: Policy, profile: Profile | None) -> Outcome:
+def _beside(
+    outcome: Outcome, policy: Policy, profile: Profile | None, shift: Shift | None
+) -> Outcome:
     """The same answers compared with what is nearest to them, by the fast path."""
-    own = fast_right_answers(outcome.file, outcome.inputs, policy, profile)
+    if shift is not None:
+        own = Answers(shift.answer(Questions(outcome.file, outcome.inputs), policy))
+    else:
+        own = fast_right_answers(outcome.file, outcome.inputs, policy, profile)
     answers = Answers(outcome.answers, outcome.errors)
     return judged(outcome.file, outcome.inputs, answers, policy, profile, own=own)
 

@@ -393,3 +393,31 @@ def test_over_all_vectors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     (e2m1,) = (r for r in report["rows"] if (r["op"], r["format"]) == ("encode", "e2m1"))
     assert [cause["name"] for cause in e2m1["causes"]] == ["A7", "B3"]  # it has one subnormal
     assert e2m1["flags"]["tie"]["failed"] == e2m1["failed"]
+
+
+def two_bugs(codes: Any, format: str) -> Any:
+    """E5M2 with subnormal codes read with a hidden one, and 7C to 7F read as numbers."""
+    magnitude = (codes & 0x7F).astype(np.int64)
+    value = np.ldexp(4.0 + (magnitude & 3), (magnitude >> 2) - 17)
+    value = np.where(magnitude == 0, 0, value)
+    return np.where(codes & 0x80, -value, value).astype(np.float32)
+
+
+def test_two_bugs_that_together_give_all_answers_are_both_named() -> None:
+    report = report_on("decode/e5m2.f32", decode=two_bugs)
+    (cause,) = report.rows[0].causes
+    assert (cause.kind, cause.name, cause.complete) == ("mutant", "E5 and E7", True)
+    assert report.verdict.startswith(
+        "has bug E5 and E7: reads subnormal codes with a hidden one; and reads infinities and NaNs "
+        "as numbers"
+    )
+
+
+def test_bugs_that_give_a_part_of_their_answers_are_not_named() -> None:
+    def decode(codes: Any, format: str) -> Any:
+        right = mxref.decode(codes, format)
+        return np.where((codes == 0x03) | (codes == 0x7C), two_bugs(codes, format), right)
+
+    (row,) = report_on("decode/e5m2.f32", decode=decode).rows
+    assert len(row.failures) == 2
+    assert not row.bug

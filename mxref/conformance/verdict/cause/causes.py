@@ -11,7 +11,9 @@ from typing import Any
 from mxref.cases.answers import choices_read
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.verdict.cause.diagnose import closest_policy, pared
-from mxref.conformance.verdict.cause.evidence import Evidence, all_of, few_of, sample_of
+from mxref.conformance.verdict.cause.evidence import Evidence, Words, all_of, few_of, sample_of
+from mxref.conformance.verdict.cause.pairs import Partial
+from mxref.conformance.verdict.cause.shifts import shift_of
 from mxref.conformance.verdict.cause.suspects import Suspect, layouts_of_mutants, suspects
 from mxref.policy.choices import Scaling
 from mxref.policy.policy import Policy
@@ -28,8 +30,9 @@ class Cause:
     """A policy, profile or known bug that gives all of a target's answers, or most of them.
 
     Args:
-        kind: `policy`; `profile`; `mutant`, a bug of the museum; `order`, codes in another order.
-        name: the policy, the profile, the id of the mutant, or the name of the order.
+        kind: `policy`; `profile`; `mutant`, a bug of the museum; `order`, codes in another order;
+            `shift`, all scales or values by one factor, which those at the ends of the range hide.
+        name: the policy, the profile, the id of the mutant, or the name of the order or shift.
         title: the mutant's name; empty for others.
         text: what is wrong, in words; empty for a policy.
         part: the operation that the bug is in; empty for a policy.
@@ -58,8 +61,8 @@ class Cause:
 
     @property
     def is_bug(self) -> bool:
-        """Whether it is a known bug that gives all of them."""
-        return self.complete and self.kind in ("mutant", "order")
+        """Whether it is a known bug that gives all of them, or a shift of all that show one."""
+        return self.kind == "shift" or (self.complete and self.kind in ("mutant", "order"))
 
     def as_json(self) -> dict[str, Any]:
         """The cause as plain data."""
@@ -77,7 +80,8 @@ def find_causes(
     """Policies or known bugs that give all answers of a target to an operation and format.
 
     Policies are tried first, changed one choice at a time, then the bugs of the museum and their
-    like, over the policy compared with and over the nearest one, then profiles.
+    like, over the policy compared with and over the nearest one, then profiles, shifts, and pairs
+    of bugs.
 
     Args:
         op: the operation.
@@ -86,8 +90,9 @@ def find_causes(
         hints: what gave all answers on other formats; tried first.
 
     Returns:
-        All that do, the plainest first; or else the one policy or profile that explains half of the
-        failures or more; or nothing.
+        All that do, the plainest first; or else a shift of all scales or values but those at the
+        ends of their range; or else the one policy or profile that explains half of the failures or
+        more; or nothing.
     """
     failures = [failure for outcome in outcomes for failure in outcome.failures]
     whole = [all_of(outcome) for outcome in outcomes]
@@ -111,15 +116,43 @@ def find_causes(
     if nearest.complete:
         return (nearest,)
     meant = (str(start), nearest.policy, *layouts_of_mutants(op))
+    partial: dict[str, Partial] = {}
     for name in dict.fromkeys(meant) if not errors else ():
-        found = _bugs(op, name, samples, whole)
+        partial[name] = Partial()
+        found = _bugs(op, name, samples, whole, partial=partial[name])
         if found:
             return found
     profiles = _profiles(op, outcomes, whole)
     if profiles and profiles[0].complete:
         return tuple(one for one in profiles if one.complete)
+    if not errors and (shift := _shift(op, whole, (start, Policy.parse(nearest.policy)))):
+        return (shift,)
+    for name, some in partial.items():
+        if pair := some.pair(Policy.parse(name), whole):
+            return (_of_pair(op, *pair, name, whole),)
     nearest = max((nearest, *profiles[:1]), key=lambda one: one.same)
     return (nearest,) if 2 * (nearest.total - nearest.same) <= len(failures) else ()
+
+
+def _of_pair(op: str, a: Suspect, b: Suspect, policy: str, whole: Sequence[Evidence]) -> Cause:
+    """Two bugs as one cause."""
+    a, b = sorted((a, b), key=lambda one: one.name)
+    total = sum(len(one.answers) for one in whole)
+    name, title = f"{a.name} and {b.name}", f"{a.title or a.name} and {b.title or b.name}"
+    read = str(Policy().replace(**choices_read(op, Policy.parse(policy))))
+    text, seen = f"{a.text}; and {b.text}", (*a.seen, *b.seen)
+    return Cause("mutant", name, title, text, op, seen, read, (), total, total)
+
+
+def _shift(op: str, whole: Sequence[Evidence], policies: Sequence[Policy]) -> Cause | None:
+    """The shift that all scales or values show, over one of some policies, if there is one."""
+    found = shift_of(op, whole, policies)
+    if found is None:
+        return None
+    shift, policy, same = found
+    read = str(Policy().replace(**choices_read(op, policy)))
+    total = sum(len(one.answers) for one in whole)
+    return Cause("shift", shift.name, "", shift.text, op, (), read, (), same, total)
 
 
 def _profiles(op: str, outcomes: Sequence[Outcome], whole: Sequence[Evidence]) -> list[Cause]:
@@ -155,10 +188,12 @@ def _bugs(
     samples: Sequence[Evidence],
     whole: Sequence[Evidence],
     hint: Cause | None = None,
+    partial: Partial | None = None,
 ) -> tuple[Cause, ...]:
     """The known bugs that give all answers of an implementation that otherwise follows a policy.
 
-    With a hint they are searched for only if the hint is one of them.
+    With a hint they are searched for only if the hint is one of them. Those that give some answers
+    are added to `partial`.
     """
     policy = Policy.parse(name)
     wrong = [one.misses_under(policy) > 0 for one in whole]
@@ -170,7 +205,15 @@ def _bugs(
     )
 
     def explains(suspect: Suspect) -> bool:
-        return all(_gives(suspect, policy, one) for one in asked)
+        for one in asked:
+            answers = _answers(suspect, policy, one)
+            if answers is None:
+                return False
+            if one.misses(answers):
+                if partial is not None and one is asked[0]:
+                    partial.add(suspect, policy, one, answers)
+                return False
+        return True
 
     def cause(suspect: Suspect) -> Cause:
         # One that has the bug from some float types only is right from the others.
@@ -191,7 +234,12 @@ def _bugs(
 
 
 def _gives(suspect: Suspect, policy: Policy, evidence: Evidence) -> bool:
+    answers = _answers(suspect, policy, evidence)
+    return answers is not None and evidence.misses(answers) == 0
+
+
+def _answers(suspect: Suspect, policy: Policy, evidence: Evidence) -> Words | None:
     try:
-        return evidence.misses(suspect.answer(evidence.questions, policy)) == 0
+        return suspect.answer(evidence.questions, policy)
     except Exception:  # mutants are made for some float types, and may fail on others
-        return False
+        return None

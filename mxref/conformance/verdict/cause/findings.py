@@ -57,6 +57,8 @@ class Finding:
         inside = f" of {cause.part}" if cause.part != self.op else ""
         if cause.kind == "order":
             name = f"{cause.policy} with codes{inside} in another order, {cause.name}"
+        elif cause.kind == "shift":
+            name = f"{cause.policy} with {cause.name}"
         else:
             over = "" if cause.policy == "ocp" else f"{cause.policy} with "
             name = f"{over}mutant {cause.name}{inside}, {cause.title}"

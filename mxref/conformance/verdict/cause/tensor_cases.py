@@ -9,7 +9,7 @@ from mxref.cases.records import padded, stripped
 from mxref.policy.choices import Tail
 from mxref.policy.policy import Policy
 
-__all__ = ["blocks_of", "tensors_of"]
+__all__ = ["blocks_of", "scale_counts", "tensors_of"]
 
 Words = NDArray[np.uint64]
 
@@ -37,9 +37,18 @@ def tensors_of(inputs: Words, blocks: Words, policy: Policy) -> Words:
     if policy.layout.tail is Tail.REFUSED:
         raise ValueError("tail must be zero_padded or short, got refused")
     cases = [stripped(row)[:3] for row in inputs]
-    counts = [count * -(-length // 32) for count, length in map(_lines, cases)]
-    pieces = np.split(blocks, np.cumsum(counts)[:-1])
+    pieces = np.split(blocks, np.cumsum(scale_counts(inputs))[:-1])
     return padded([_joined(*pair, policy) for pair in zip(cases, pieces, strict=True)])
+
+
+def scale_counts(inputs: Words) -> NDArray[np.int64]:
+    """The number of scales of each tensor; its answer begins with them.
+
+    >>> scale_counts(np.uint64([[2, 33, 1], [2, 33, 0]])).tolist()
+    [4, 33]
+    """
+    lines = (_lines(tuple(row[:3].tolist())) for row in inputs)
+    return np.array([count * -(-length // 32) for count, length in lines], np.int64)
 
 
 def _lines(words: tuple[int, ...]) -> tuple[int, int]:

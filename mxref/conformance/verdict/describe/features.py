@@ -7,6 +7,8 @@ keys that are exact for every float type and for quotients and products by power
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,6 +75,26 @@ class Feature:
             return f"{math.ldexp(1 + fraction / 2**_FRACTION, exponent)!r}".removesuffix(".0")
         return str(self.plain(value))
 
+    def show_classes(self, values: Sequence[int]) -> str:
+        """Some classes in words, with what is around them: true of these classes and no others.
+
+        >>> block = FEATURES["block"]
+        >>> block.show_classes((0, 1)), block.show_classes((0, 1, 2)), block.show_classes((0, 2, 3))
+        ('the block has only numbers', 'the block has no NaN', \
+'the block has only zeros or an infinity or a NaN')
+        >>> FEATURES["code class"].show_classes((3, 4)), FEATURES["code class"].show_classes((3,))
+        ('the code is a normal number', 'the code is a normal number but the largest')
+        """
+        names = [self.names[value] for value in values]
+        others = [name for name in self.names if name not in names]
+        if len(others) == 1 < len(names) and not re.search(" but | and |, ", others[0]):
+            text = self.phrase.format(f"not {others[0]}".removeprefix("not not "))
+            return text.replace(" has not a ", " has no ")
+        for pair, both in _TOGETHER.items():
+            if {*pair} <= {*names}:
+                names = [both if name == pair[0] else name for name in names if name != pair[1]]
+        return self.phrase.format(" or ".join(names))
+
     def plain(self, value: int) -> int | str:
         """A value for JSON: a class's name, a real number in hexadecimal, or an integer."""
         if self.kind != "real":
@@ -88,9 +110,17 @@ _SIGNS, _PARITY = ("positive", "negative"), ("even", "odd")
 _INPUTS = ("a zero", "a subnormal float", "a normal float", "infinite", "NaN")
 _SIDES = ("exact", "below a tie", "a tie", "above a tie")
 _ROUNDING = ("exact", "rounded toward zero", "rounded away from zero", "clamped")
-_NUMBERS = ("a subnormal number", "a normal number", "the largest number")
+_NUMBERS = ("a subnormal number", "a normal number but the largest", "the largest number")
 _CODES = ("+0", "-0", *_NUMBERS, "an infinity", "NaN")
+_BLOCKS = ("only zeros", "only numbers, not all zero", "an infinity and no NaN", "a NaN")
 _FOURTHS = ("4n", "4n + 1", "4n + 2", "4n + 3")
+
+#: Neighbouring classes by their names, and both in words.
+_TOGETHER = {
+    _NUMBERS[1:]: "a normal number",
+    _BLOCKS[:2]: "only numbers",
+    _BLOCKS[2:]: "an infinity or a NaN",
+}
 
 #: Every feature by name. x is an input number; a step is from one number of the format, in which x
 #: may be of any size, to the next, and a tie is half a step from both. `scale` is the wanted scale
@@ -115,7 +145,7 @@ FEATURES = {
     "product class": Feature("scale * element is {}", _INPUTS),
     # blocks
     "scale code": Feature("the scale code is {}", kind="code"),
-    "block": Feature("the block has {}", ("only zeros", "only numbers", "an infinity", "a NaN")),
+    "block": Feature("the block has {}", _BLOCKS),
     "amax": Feature("amax is {}", kind="real"),
     "amax significand": Feature("the significand of amax is {}", kind="real"),
     "amax sign": Feature("the largest element is {}", _SIGNS),

@@ -56,9 +56,8 @@ class Literal:
         ('the position in the block is at least 4 and at most 7', 'the code is at least 80')
         """
         feature = FEATURES[self.feature]
-        others = [name for i, name in enumerate(feature.names) if i not in self.values]
-        if len(others) == 1 < len(self.values):
-            return feature.phrase.format(f"not {others[0]}".removeprefix("not not "))
+        if self.values and feature.names:
+            return feature.show_classes(self.values)
         if self.values:
             return feature.phrase.format(" or ".join(map(feature.show, self.values)))
         ends = []
@@ -168,6 +167,16 @@ def common(table: Table, failed: Bool) -> Rule:
     return min(rules, key=lambda rule: int(rule.holds.sum()))
 
 
+def _effort(rule: Rule) -> tuple[int, int]:
+    """How little a rule says, then its letters.
+
+    A literal of all classes but one, other than the first (zero, exact), may be true by accident.
+    """
+    found = ((one.values, len(FEATURES[one.feature].names)) for one in rule.literals)
+    vague = sum(len(values) == count - 1 > 1 and 0 in values for values, count in found)
+    return vague, sum(len(one.text) for one in rule.literals)
+
+
 class _Search:
     """Rules from those features of some units that are not the same in all of them."""
 
@@ -200,7 +209,7 @@ class _Search:
             found = [some for some, left in sets.items() if not left.any()]
             if found:
                 rules = [self.widened([literals[i] for i in sorted(some)]) for some in found]
-                return min(rules, key=lambda rule: sum(len(one.text) for one in rule.literals))
+                return min(rules, key=_effort)
             longer = {
                 some | {i}: left & one
                 for some, left in sets.items()
