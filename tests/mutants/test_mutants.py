@@ -70,6 +70,7 @@ def test_every_class_is_there() -> None:
     assert len(wanted) == 112
     wanted.insert(wanted.index("C20") + 1, "C21")
     wanted.insert(wanted.index("C21") + 1, "C22")  # of infinities in blocks
+    wanted.insert(wanted.index("C22") + 1, "C23")  # of 4 over 6
     after = wanted.index("G10") + 1
     wanted[after:after] = [f"G{i}" for i in range(11, 15)]  # of scale layouts
     wanted += [f"I{i}" for i in range(1, 22)]  # of integers
