@@ -75,13 +75,15 @@ def compare(files: Sequence[VectorFile], mutants: Sequence[Mutant] = MUTANTS) ->
     A mutant counts once for each format.
 
     Args:
-        files: vector files; those of `encode` from float32 are used.
+        files: vector files; those of `encode` from float32 to MX formats are used.
         mutants: the mutants to try.
 
     Raises:
         ValueError: no mutant has such a file.
     """
-    files = [file for file in files if file.op == "encode" and file.float == "f32"]
+    files = [
+        f for f in files if f.op == "encode" and f.float == "f32" and f.format in ELEMENT_FORMATS
+    ]
     wrong = {
         (cell.mutant.id, cell.file): cell.verdict == "killed"
         for cell in score(files, mutants)

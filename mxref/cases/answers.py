@@ -52,7 +52,12 @@ __all__ = [
 #: A policy; of integer operations it is the spelling of their own choices.
 AnyPolicy: TypeAlias = Policy | str
 #: The kind of tensor scale in the vectors of two-level formats, for each arithmetic.
-_KINDS = {"exact": TensorScaleKind.FACTOR, "torchao": TensorScaleKind.FACTOR}
+_KINDS = {
+    "exact": TensorScaleKind.FACTOR,
+    "torchao": TensorScaleKind.FACTOR,
+    "transformer_engine_4over6": TensorScaleKind.AMAX_256,
+    "transformer_engine_4over6_mse": TensorScaleKind.AMAX_256,
+}
 
 
 def reads(op: str) -> tuple[str, ...]:

@@ -29,11 +29,11 @@ from mxref.cases.words import (
 )
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
+    CODE_FORMATS,
     E8M0,
-    ELEMENT_FORMATS,
     OTHER_BLOCK_FORMATS,
     BlockFormat,
-    ElementFormat,
+    CodeFormat,
 )
 from mxref.policy.policy import Policy
 
@@ -56,7 +56,7 @@ _HEADER = {
     "models": dict,
     "flags": dict,
 }
-_FORMATS = (*ELEMENT_FORMATS, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, E8M0.name, *PAIRS)
+_FORMATS = (*CODE_FORMATS, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, E8M0.name, *PAIRS)
 #: Cached, since all files share their columns.
 _policy = functools.cache(Policy.parse)
 _NAME = re.compile(r"[\w-]+", re.ASCII)
@@ -264,10 +264,10 @@ def _check_words(
 
 
 @functools.cache
-def _formats(op: str, name: str) -> tuple[BlockFormat | None, ElementFormat | None]:
+def _formats(op: str, name: str) -> tuple[BlockFormat | None, CodeFormat | None]:
     """The block format of a file, and the element format whose codes it has; None for none."""
     block = {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}.get(name)
-    element = ELEMENT_FORMATS.get(name) if block is None else block.element
+    element = CODE_FORMATS.get(name) if block is None else block.element
     return block, None if op in ("shared_scale", *FORMATS) else element
 
 

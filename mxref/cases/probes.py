@@ -19,11 +19,10 @@ from mxref.cases.splitmix import splitmix64
 from mxref.cases.words import VARIED_OPERATIONS
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
+    CODE_FORMATS,
     E8M0,
-    ELEMENT_FORMATS,
     OTHER_BLOCK_FORMATS,
     BlockFormat,
-    element_format,
 )
 
 __all__ = ["probes"]
@@ -58,7 +57,7 @@ def probes(op: str, format: str, float: str) -> Words:
     if scaled is not None:
         return _scaled(op, scaled, layout)
     if op in ("decode", "decode_scale"):
-        count = ELEMENT_FORMATS[format].code_count if op == "decode" else E8M0.code_count
+        count = CODE_FORMATS[format].code_count if op == "decode" else E8M0.code_count
         return np.arange(count, dtype=np.uint64)[:, np.newaxis]
     if op == "dequantize":
         return _scales_and_codes(BLOCK_FORMATS[format].element.code_count)
@@ -69,7 +68,7 @@ def probes(op: str, format: str, float: str) -> Words:
     else:
         points = _edges(layout)
         if op == "encode":
-            numbers, middles = grid(element_format(format), layout)
+            numbers, middles = grid(CODE_FORMATS[format], layout)
             points = np.concatenate([np.array([*numbers, *middles], np.uint64), points])
         words = np.concatenate([_around(points, layout), _random(layout)])
     if op == "shared_scale":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mxref.formats.catalog import OTHER_CODE_FORMATS
+
 __all__ = [
     "DOT_OPERATIONS",
     "FLAGS",
@@ -96,6 +98,7 @@ MODELS: Mapping[str, str] = {
     "M21": "grid sampling: one pixel, two by two, ramps; corners, ties, coordinates outside",
     "M22": "weight-only linear layers: every code, each lane alone, sums that no order changes, "
     "cancellation, scales of rows and of groups, no columns, odd ones, both ends of float32",
+    "M23": "FNUZ: each number and each midpoint with 1 ulp to both sides, signs in turn",
     "M14": "binade ladder: first, middle and last significand of every exponent, both signs",
 }
 
@@ -146,15 +149,18 @@ RULES: Mapping[str, str] = {
     "MX-6.1": "dot product of two blocks",
     "MX-6.2": "dot product of several blocks",
     "MX-6.3": "scale from the largest magnitude, elements divided by it",
+    "formats": "numbers of a format beside those of MX: SPEC_NOTES, Formats",
     "N2": "exactness of log2: just below a power of two",
     "N4": "NaN in a block",
     "N5": "infinity in a block",
     "N6": "scale of a block of zeros",
     "N7": "scale below 2**-127",
     "N8": "scale above 2**127",
+    "N11": "overflow",
     "N13": "NaN code and sign",
     "N14": "NaN to a format without NaN",
     "N15": "INT8: is -2 used",
+    "N17": "rounding of an element",
     "N18": "stochastic rounding: how many random bits, and where they are added",
     "N20": "product beyond the output type",
     "N21": "rounding of the product to the output type",
@@ -191,4 +197,5 @@ SECTIONS: Mapping[str, str] = {
     "e2m3": "MX-5.3.2",
     "e2m1": "MX-5.3.3",
     "int8": "MX-5.3.4",
+    **dict.fromkeys(OTHER_CODE_FORMATS, "formats"),
 }

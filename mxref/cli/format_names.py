@@ -25,6 +25,7 @@ _FLOATS = {
 
 _ELEMENTS = (ELEMENT_FORMATS, OTHER_FORMATS)
 _BLOCKS = (BLOCK_FORMATS, OTHER_BLOCK_FORMATS)
+_FNUZ = ("e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz")
 #: The names of formats that verbs take, in lines of their help.
 _FORMATS: Mapping[str, tuple[Iterable[str], ...]] = {
     "all": (*_ELEMENTS, SCALE_FORMATS, LAYOUTS, *_BLOCKS),
@@ -35,7 +36,7 @@ _FORMATS: Mapping[str, tuple[Iterable[str], ...]] = {
     "tables": (ELEMENT_FORMATS, OTHER_CODE_FORMATS),
     "fuzz": (*_ELEMENTS, SCALE_FORMATS, *_BLOCKS),
     "identify": (*_ELEMENTS, SCALE_FORMATS, BLOCK_FORMATS),
-    "vectors": (ELEMENT_FORMATS, ("e8m0",), BLOCK_FORMATS, ("nvfp4", "fp4_ue4m3")),
+    "vectors": (ELEMENT_FORMATS, _FNUZ, ("e8m0",), BLOCK_FORMATS, ("nvfp4", "fp4_ue4m3")),
 }
 _KNOWN = {name for formats in (*_ELEMENTS, SCALE_FORMATS, *_BLOCKS) for name in formats}
 

@@ -20,9 +20,12 @@ def add_parser(verbs: Verbs) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from mxref.formats.catalog import OTHER_CODE_FORMATS
     from mxref.targets.results import write_prompts
 
-    files = chosen_files(options)
+    # A program that has not the formats of others is not asked them unawares.
+    left_out = () if options.format else OTHER_CODE_FORMATS
+    files = [file for file in chosen_files(options) if file.format not in left_out]
     size = write_prompts(options.folder, files)
     print(f"{len(files)} files, {size / 1e6:.1f} MB in {options.folder}")
     return 0

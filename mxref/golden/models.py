@@ -20,6 +20,7 @@ __all__ = [
     "at",
     "encode_inputs",
     "encode_scale_inputs",
+    "other_encode_inputs",
     "shared_scale_inputs",
     "walking_sticky",
 ]
@@ -36,6 +37,24 @@ def encode_inputs(fmt: ElementFormat, layout: FloatLayout) -> dict[int, str]:
     _add(found, "M7", _sides(fmt, layout), layout)
     _add(found, "M6", walking_sticky(fmt, middles, layout), layout)
     _add(found, "M14", _ladder(layout), layout)
+    return dict(sorted(found.items()))
+
+
+def other_encode_inputs(fmt: CodeFormat, layout: FloatLayout) -> dict[int, str]:
+    """Inputs of `encode` of a format beside those of MX: fewer than `encode_inputs`.
+
+    They are both sides of every step of every rounding, of one sign each in turn, and of both at
+    the ends.
+    """
+    numbers, middles = grid(fmt, layout)
+    found: dict[int, str] = {}
+    _add(found, "M1", _special_magnitudes(layout), layout)
+    beyond = 2 * middles[-1] - numbers[-1]  # the number that would be next
+    _add(found, "M4", around((numbers[-1], middles[-1], beyond), 3), layout)
+    smallest = (middles[0], numbers[1], numbers[1 << fmt.mantissa_bits])
+    _add(found, "M5", around(smallest, 3), layout)
+    for i, bits in enumerate(around((*numbers[1:], *middles), 1)):
+        found.setdefault(bits | layout.sign_bit * (i // 3 % 2), "M23")
     return dict(sorted(found.items()))
 
 

@@ -12,6 +12,7 @@ from mxref.cases.words import INTEGER_OPERATIONS, LAYER_OPERATIONS, SECTIONS
 from mxref.formats.catalog import (
     E8M0,
     OTHER_BLOCK_FORMATS,
+    OTHER_CODE_FORMATS,
     ElementFormat,
     Specials,
     block_format,
@@ -19,6 +20,7 @@ from mxref.formats.catalog import (
 )
 from mxref.golden.entries import Why, Words
 from mxref.golden.integer_reasons import integer_reason
+from mxref.golden.other_reasons import other_reason
 from mxref.golden.product_reasons import product_reason
 from mxref.policy.policy import Policy
 
@@ -69,6 +71,8 @@ def _explainer(op: str, format: str, float: str) -> Explain:
     if op in ("quantize", "dequantize"):
         element = block_format(format).element
         return (_quantize if op == "quantize" else _dequantize)(element, layout)
+    if format in OTHER_CODE_FORMATS:
+        return other_reason(op, OTHER_CODE_FORMATS[format], layout)
     return _ELEMENTS[op](element_format(format), layout)
 
 

@@ -79,11 +79,12 @@ def _make(task: Callable[[], VectorFile]) -> _Made:
     file = task()
     _compare_references(file)
     tables: list[str] = []
-    if file.op == "encode":
+    is_standard = file.format in ELEMENT_FORMATS
+    if file.op == "encode" and is_standard:
         if missing := missing_sides(file):
             raise RuntimeError(f"{file.stem} lacks {len(missing)} sides of thresholds")
         tables = list(table_lines(element_format(file.format), LAYOUTS[file.float]))
-    is_in_header = file.op == "encode" and file.float == "f32"
+    is_in_header = file.op == "encode" and file.float == "f32" and is_standard
     return _Made(
         stem=file.stem,
         format=file.format,

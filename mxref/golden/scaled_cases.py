@@ -13,18 +13,22 @@ from mxref.formats.catalog import E2M1, UE4M3
 from mxref.golden.entries import CaseInput
 from mxref.golden.lane_blocks import special_in_lane
 from mxref.golden.layout_cases import file_of
+from mxref.golden.near_choices import near_choices
 from mxref.golden.rounding_blocks import far_below, sticky_bits
 
 __all__ = ["scaled_tasks"]
 
-#: Arithmetics that differ from `exact` without a tensor scale, and those of a stored factor.
-_ARITHMETICS = ("torchao", "transformer_engine", "cublas", "compressed_tensors")
+#: Arithmetics that differ from `exact` without a tensor scale, and those asked with one.
+_FOUR_OVER_SIX = ("transformer_engine_4over6", "transformer_engine_4over6_mse")
+_ARITHMETICS = ("torchao", "transformer_engine", "cublas", "compressed_tensors", *_FOUR_OVER_SIX)
 _COLUMNS = ("ocp", *(f"ocp+scale_arithmetic={name}" for name in _ARITHMETICS))
-_FACTORS = _COLUMNS[:2]
+_WITH_TENSOR = (*_COLUMNS[:2], *_COLUMNS[-2:])
 #: Tensor scales: 1, 3, 1/3, 1/448, and one near each end of float32.
 _TENSOR_SCALES = (0x3F800000, 0x40400000, 0x3EAAAAAB, 0x3B124925, 0x0D800001, 0x6F7FFFFF)
 #: The one of these under which every lane is tried.
 _LANES_UNDER = 0x40400000
+#: Largest magnitudes of tensors for 4 over 6: 6 * 256 * n * 2**e, with n and e.
+_AMAXES = {0x44C00000: (1, 0), 0x40900000: (3, -10)}
 #: Midpoints of E2M1 in quarters.
 _TIES = (1, 3, 5, 7, 10, 14, 20)
 _SIZE = 16
@@ -50,13 +54,18 @@ def scaled_tasks() -> Iterator[Callable[[], VectorFile]]:
         for tensor in _TENSOR_SCALES
         for n, words, flags in _under(tensor)
     ]
-    yield partial(file_of, "quantize", "nvfp4", "f32", _FACTORS, (8, 2), entries, "N41")
+    entries += [
+        CaseInput(f"{tensor:08x}_{n}", (tensor, *words), "M9", ("near_tie",), "N45")
+        for tensor, unit in _AMAXES.items()
+        for n, words in _choices(*unit)
+    ]
+    yield partial(file_of, "quantize", "nvfp4", "f32", _WITH_TENSOR, (8, 2), entries, "N41")
     entries = [
         CaseInput(f"{tensor:08x}_{scale:02x}", (tensor, scale, *codes), "M10", _scale_flags(scale))
         for tensor in _TENSOR_SCALES
         for scale in (0x00, 0x01, 0x07, 0x08, 0x38, 0x3B, 0x45, 0x7E, 0x7F)
     ]
-    yield partial(file_of, "dequantize", "nvfp4", "f32", _FACTORS, (8, 8), entries, "N41")
+    yield partial(file_of, "dequantize", "nvfp4", "f32", _WITH_TENSOR, (8, 8), entries, "N41")
 
 
 def _model(name: str) -> str:
@@ -97,6 +106,9 @@ def _blocks(layout: FloatLayout) -> Iterator[Block]:
             flags = ("near_tie" if step else "tie", *_scale_flags(code))
             yield f"{side}_ties_under_{code:02x}", block, flags
     yield from _under_one(layout)
+    if layout == F32:
+        for name, block in _choices(1, 0):
+            yield name, block, ("near_tie",)
     yield from _infinite(None, layout)
     yield from _lanes(None, layout)
 
@@ -119,6 +131,11 @@ def _infinite(tensor: int | None, layout: FloatLayout) -> Iterator[Block]:
         signed += [pattern(1, layout.bias, layout), layout.sign_bit]
         block = [lanes.get(lane, signed[lane]) for lane in range(_SIZE)]
         yield f"inf_7e_{name}", block, ("inf",)
+
+
+def _choices(n: int, exponent: int) -> Iterator[tuple[str, list[int]]]:
+    """Blocks for 4 over 6 in units of n * 2**exponent."""
+    return near_choices(lambda eighths: pattern(eighths * n, exponent - 3, F32), F32.sign_bit)
 
 
 def _under_one(layout: FloatLayout) -> Iterator[Block]:

@@ -14,7 +14,7 @@ from mxref.cases.layout_answers import SLOTS
 from mxref.cases.product_words import BOUNDS, PAIRS
 from mxref.cases.records import DIGITS, SPEC
 from mxref.cases.words import FLAGS, INTEGER_OPERATIONS, MODELS, OPERATIONS, RULES
-from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS
+from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, E8M0, OTHER_BLOCK_FORMATS
 from mxref.policy.policy import Policy
 
 __all__ = ["schema", "schema_lines"]
@@ -37,7 +37,7 @@ def schema() -> dict[str, Any]:
     bounds = "|".join(dict.fromkeys((*BOUNDS, *(c for one in asked for c in more_columns(*one)))))
     pairs = {f"{n}=({'|'.join(m)})": None for one in asked for n, m in choices_of(*one).items()}
     integers = f"{DEFAULT}|({'|'.join(pairs)})([+]({'|'.join(pairs)}))*"
-    formats = [*ELEMENT_FORMATS, E8M0.name, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, *PAIRS]
+    formats = [*CODE_FORMATS, E8M0.name, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, *PAIRS]
     formats += [format for _, format in asked if format not in formats]
     formats = list(dict.fromkeys(formats))
     header = {

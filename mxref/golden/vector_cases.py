@@ -11,7 +11,17 @@ import numpy as np
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.answers import exact_answers, fast_answers, reads
 from mxref.cases.records import VectorFile
-from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, ElementFormat, Specials
+from mxref.formats.catalog import (
+    BLOCK_FORMATS,
+    E4M3B11FNUZ,
+    E4M3FNUZ,
+    E5M2FNUZ,
+    E8M0,
+    ELEMENT_FORMATS,
+    CodeFormat,
+    ElementFormat,
+    Specials,
+)
 from mxref.golden import models
 from mxref.golden.designed_blocks import designed_blocks
 from mxref.golden.entries import CaseInput, cases_of
@@ -29,10 +39,13 @@ from mxref.policy.policy import Policy
 
 __all__ = ["file_tasks", "vector_files"]
 
+#: Formats beside those of MX that have cases, of `encode` and `decode`, float32 alone.
+_FNUZ = (E4M3FNUZ, E5M2FNUZ, E4M3B11FNUZ)
 #: Operations whose answers are codes; those of the others are floats.
 TO_CODE = ("encode", "encode_scale", "shared_scale", "quantize")
 #: Members of choices that are no columns: they raise errors.
 _NO_COLUMNS = {("nan_to_finite", "error"), ("encode_scale", "wrap")}
+_ROUNDINGS = ("ocp+rounding=", "ocp+pre_rounding=")
 #: Choices that change nothing in whole blocks under E8M0 scales.
 _NOT_HERE = ("tail", "scale_arithmetic")
 #: Scale codes of the dequantized blocks, beside FF.
@@ -65,6 +78,9 @@ def file_tasks() -> Iterator[Callable[[], VectorFile]]:
     for block in BLOCK_FORMATS:
         for name in ("f32", "bf16", "f16"):
             yield partial(_dequantize, block, LAYOUTS[name])
+    for other in _FNUZ:
+        yield partial(_other_encode, other, LAYOUTS["f32"])
+        yield partial(_decode, other)
     yield from stochastic_tasks()
     yield from layout_tasks()
     yield from scaled_tasks()
@@ -79,7 +95,13 @@ def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
     return _scalar_file("encode", fmt.name, layout, plain, models.encode_inputs(fmt, layout))
 
 
-def _decode(fmt: ElementFormat) -> VectorFile:
+def _other_encode(fmt: CodeFormat, layout: FloatLayout) -> VectorFile:
+    inputs = models.other_encode_inputs(fmt, layout)
+    plain = ("overflow=nonsaturating",)
+    return _scalar_file("encode", fmt.name, layout, plain, inputs, roundings=False)
+
+
+def _decode(fmt: CodeFormat) -> VectorFile:
     inputs = dict.fromkeys(range(fmt.code_count), "M10")
     return _scalar_file("decode", fmt.name, LAYOUTS["f32"], (), inputs)
 
@@ -143,11 +165,13 @@ def _scalar_file(
     layout: FloatLayout,
     plain: tuple[str, ...],
     inputs: dict[int, str],
+    *,
+    roundings: bool = True,
 ) -> VectorFile:
     """A file of one word in, one word out."""
     digits = layout.width // 4 if op in TO_CODE else 2
     entries = [CaseInput(f"{bits:0{digits}x}", (bits,), model) for bits, model in inputs.items()]
-    return _file(op, format, layout, plain, entries)
+    return _file(op, format, layout, plain, entries, roundings=roundings)
 
 
 def _file(
@@ -156,10 +180,18 @@ def _file(
     layout: FloatLayout,
     plain: tuple[str, ...],
     entries: list[CaseInput],
+    *,
+    roundings: bool = True,
 ) -> VectorFile:
-    """A file with a column for each choice that changes an answer, `plain` ones first."""
+    """A file with a column for each choice that changes an answer, `plain` ones first.
+
+    Without `roundings` it has none of those that nearly all answers depend on.
+    """
     columns = ("ocp", *(f"ocp+{choice}" for choice in plain))
-    columns += tuple(c for c in _columns(op, format, layout, entries) if c not in columns)
+    others = _columns(op, format, layout, entries)
+    if not roundings:
+        others = (c for c in others if not c.startswith(_ROUNDINGS))
+    columns += tuple(c for c in others if c not in columns)
     policies = [Policy.parse(column) for column in columns]
     questions = [entry.inputs for entry in entries]
     answered = [exact_answers(op, format, layout.name, questions, p) for p in policies]

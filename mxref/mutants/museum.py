@@ -6,6 +6,8 @@ from mxref.mutants.affine_mutants import AFFINE
 from mxref.mutants.block_mutants import QUANTIZERS
 from mxref.mutants.decode_mutants import DECODERS
 from mxref.mutants.encode_scale_mutants import E8M0_ENCODERS
+from mxref.mutants.fnuz_mutants import FNUZ
+from mxref.mutants.four_over_six_mutants import FOUR_OVER_SIX
 from mxref.mutants.infinity_mutants import INFINITIES
 from mxref.mutants.integer_mutants import INTEGER_OPERATIONS
 from mxref.mutants.lane_mutants import LANES
@@ -45,6 +47,8 @@ _TABLES: tuple[Mutants, ...] = (
     E8M0_ENCODERS,
     QUANTIZERS,
     INFINITIES,
+    FOUR_OVER_SIX,
+    FNUZ,
     DECODERS,
     PRODUCTS,
     SCALED,

@@ -11,14 +11,14 @@ from mxref.cases.product_words import PAIRS
 from mxref.cases.read import by_stem, read_manifest, read_vectors
 from mxref.cases.records import VectorFile, names_of, stem_of
 from mxref.cases.words import OPERATIONS
-from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS
+from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, E8M0, OTHER_BLOCK_FORMATS
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
 from mxref.targets.target import Target
 
 __all__ = ["is_asked", "read_for"]
 
-_FORMATS = {*ELEMENT_FORMATS, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, E8M0.name, *PAIRS}
+_FORMATS = {*CODE_FORMATS, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, E8M0.name, *PAIRS}
 _INTEGERS = {format for formats in FORMATS.values() for format in formats}
 
 

@@ -43,7 +43,8 @@ EXPECTED_FILES = {
     *(f"quantize/{block}.{float}" for block in ELEMENT for float in ("f32", "bf16", "f64")),
     *(f"dequantize/{block}.{float}" for block in ELEMENT for float in ("f32", "bf16")),
 }
-ENCODE_FILES = [stem for stem in FILES if stem.startswith("encode/")]
+FNUZ_FILES = [stem for stem in FILES if stem.startswith("encode/") and "fnuz" in stem]
+ENCODE_FILES = [stem for stem in FILES if stem.startswith("encode/") and stem not in FNUZ_FILES]
 
 
 def inputs_of(stem: str) -> set[int]:
@@ -115,6 +116,27 @@ def test_both_sides_of_every_threshold_of_encode_are_inputs(stem: str, share: Sh
             if not choices.keys() & set(ROUNDED_FIRST):
                 assert uncovered(thresholds, inputs, sign) == [], column
             assert len(thresholds) == number_of_thresholds(format, float, choices, sign), column
+
+
+@pytest.mark.parametrize("stem", FNUZ_FILES)
+def test_both_sides_of_every_threshold_of_fnuz_are_inputs(stem: str) -> None:
+    header, _ = records(stem)
+    format, float = header["format"], header["float"]
+    assert header["columns"][:2] == ["ocp", "ocp+overflow=nonsaturating"]
+    signs = {bits >> 31 for bits in inputs_of(stem)}
+    magnitudes = {bits & 0x7FFFFFFF for bits in inputs_of(stem)}  # signs come in turn
+    for column, count in zip(header["columns"], (127, 128), strict=False):
+        choices = choices_of(column)
+        for rounding in ("ties_to_even", "toward_zero", "toward_positive", "to_odd"):
+
+            def code(magnitude: int) -> int:
+                changed = {**choices, "rounding": rounding}  # noqa: B023
+                return exact.encode(magnitude, float, format, **changed)
+
+            thresholds = steps(code, 0, infinity(float))
+            assert uncovered(thresholds, magnitudes) == [], (column, rounding)
+            assert rounding != "ties_to_even" or len(thresholds) == count
+    assert signs == {0, 1}
 
 
 #: Scale rules whose limit is a power of two: every binade's is an input. Of three others the limits
@@ -440,6 +462,10 @@ PLAIN = {
     **{f"encode_stochastic/{name}": ["ocp+rounding=stochastic_a"] for name in ELEMENT_FORMATS},
     "encode/e5m2": ["ocp", "ocp+overflow=nonsaturating"],
     "encode/e4m3": ["ocp", "ocp+overflow=nonsaturating"],
+    **{
+        f"encode/{name}": ["ocp", "ocp+overflow=nonsaturating"]
+        for name in ("e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz")
+    },
     "encode_scale/e8m0": [
         "ocp",
         "ocp+scale_rounding=toward_positive",

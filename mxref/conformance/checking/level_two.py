@@ -14,7 +14,7 @@ from mxref.cases.answers import AnyPolicy, answerable, choices_read
 from mxref.cases.product import product_blocks
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.computed import Compared, compare_computed
-from mxref.formats.catalog import element_format
+from mxref.formats.catalog import code_format
 from mxref.golden.level2 import Family
 from mxref.policy.choices import NaNToFinite
 from mxref.policy.policy import Policy
@@ -106,7 +106,7 @@ def _chunks(family: Family, policy: AnyPolicy) -> Iterator[Words]:
         and policy.element.nan_to_finite is NaNToFinite.ERROR
     )
     if refuses:
-        refuses = element_format(family.format).nan_code is None
+        refuses = code_format(family.format).nan_code is None
     for chunk in family.chunks():
         words = chunk.astype(np.uint64)
         if refuses:

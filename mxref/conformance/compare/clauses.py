@@ -58,7 +58,8 @@ def _excluded(file: VectorFile, case: Case, got: tuple[int, ...]) -> str | None:
             legal = any(same_answers(file, one, padded([got])).all() for one in open_to_it)
         case "encode", "N25":  # the sign of a zero
             fmt = code_format(file)
-            legal = got[0] < fmt.code_count and fmt.sign_and_magnitude(got[0])[1] == 0
+            zero = got[0] < fmt.code_count and fmt.sign_and_magnitude(got[0])[1] == 0
+            legal = zero and not fmt.is_nan(got[0])
         case "encode", "N15":  # -127/64 or -2
             legal = got[0] in (0x81, 0x80)
         case "decode", "N25":
