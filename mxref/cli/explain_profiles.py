@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import inspect
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mxref.cli.screen import print_table
+from mxref.cli.answer import print_rows, print_wrapped
 
 if TYPE_CHECKING:
     from mxref.profiles import Profile
@@ -30,7 +30,7 @@ def explain_profile(options: argparse.Namespace) -> bool:
         ("policy", str(found.policy)),
     ):
         if text:
-            print(f"{what:8} {text}")
+            print_wrapped(f"{what:8} {text}", " " * 9)
     _choices(found)
     _stages(found)
     return True
@@ -48,7 +48,7 @@ def _choices(profile: Profile) -> None:
             rows.append((name, value, member.standings, about))
     if rows:
         print()
-        print_table(("choice", "is", "standing", "of"), rows)
+        print_rows(("choice", "is", "standing", "of"), rows)
 
 
 def _stages(profile: Profile) -> None:
@@ -62,5 +62,27 @@ def _stages(profile: Profile) -> None:
     if not rows:
         print("no stage is replaced: it is its policy")
         return
-    print_table(("stage", "function", "what it does in place of what the policy says"), rows)
+    print_rows(("stage", "function", "what it does in place of what the policy says"), rows)
     print('formulas: SPEC_NOTES.md, "Stages that profiles replace"')
+
+
+def profile_data(profile: Profile) -> dict[str, Any]:
+    """What `explain_profile` prints, as JSON values."""
+    from mxref.policy.policy import Policy
+
+    default, own = Policy().choices(), profile.policy.choices()
+    return {
+        "kind": "profile",
+        "name": profile.name,
+        "about": profile.about,
+        "source": profile.source,
+        "version": profile.version,
+        "checked": profile.checked,
+        "has": profile.has,
+        "policy": str(profile.policy),
+        "choices": {name: value for name, value in own.items() if value != default[name]},
+        "stages": {
+            stage: (inspect.getdoc(getattr(profile.stages, stage)) or "").partition("\n")[0]
+            for stage in profile.replaced
+        },
+    }

@@ -30,7 +30,7 @@ _BLOCKS = (BLOCK_FORMATS, OTHER_BLOCK_FORMATS)
 #: The names of formats that verbs take, in lines of their help.
 _FORMATS: Mapping[str, tuple[Iterable[str], ...]] = {
     "all": (*_ELEMENTS, SCALE_FORMATS, LAYOUTS, *_BLOCKS),
-    "numbers": (*_ELEMENTS, SCALE_FORMATS),
+    "explain": (*_ELEMENTS, SCALE_FORMATS, *_BLOCKS),
     "blocks": _BLOCKS,
     "sweep": (*_ELEMENTS, (E8M0.name,), BLOCK_FORMATS),
     "tables": (*_ELEMENTS, (UE4M3.name, UE5M3.name)),

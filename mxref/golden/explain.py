@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -15,7 +16,7 @@ from mxref.exact.sources import prepared, read_checked
 from mxref.formats.catalog import E8M0, CodeFormat
 from mxref.policy.policy import READS, Policy
 
-__all__ = ["answers", "fraction", "neighbours", "parse_number"]
+__all__ = ["answers", "around", "fraction", "neighbours", "parse_number"]
 
 _HEX_FLOAT = re.compile(r"0x([0-9a-f]*)(?:\.([0-9a-f]*))?(?:p([+-]?\d+))?", re.ASCII)
 
@@ -88,18 +89,35 @@ def neighbours(
     >>> neighbours(Fraction(-7), E2M1)
     (None, (15, Fraction(1, 1)))
     """
-    finite = [
-        (Fraction(fmt.value(code)), code)
-        for code in range(fmt.code_count)
-        if not fmt.is_nan(code) and fmt.sign_and_magnitude(code)[1] != fmt.inf_code
-    ]
-    # Of the two zeros +0 is named, on both sides.
-    below = max(((v, -code) for v, code in finite if v <= number), default=None)
-    above = min(((v, code) for v, code in finite if v >= number), default=None)
+    finite = _finite(fmt)
+    below = max((pair for pair in finite if pair[0] <= number), default=None)
+    above = min((pair for pair in finite if pair[0] >= number), default=None)
     return (
-        None if below is None else (-below[1], number - below[0]),
+        None if below is None else (below[1], number - below[0]),
         None if above is None else (above[1], above[0] - number),
     )
+
+
+def around(number: Fraction, fmt: CodeFormat) -> list[tuple[int, Fraction]]:
+    """The codes nearest to a number, at most two at or below it and two above, with their values.
+
+    >>> from mxref.formats.catalog import E2M1
+    >>> [(code, float(value)) for code, value in around(Fraction(9, 4), E2M1)]
+    [(3, 1.5), (4, 2.0), (5, 3.0), (6, 4.0)]
+    """
+    finite = _finite(fmt)
+    count = sum(value <= number for value, _ in finite)
+    return [(code, value) for value, code in finite[max(count - 2, 0) : count + 2]]
+
+
+@functools.cache
+def _finite(fmt: CodeFormat) -> list[tuple[Fraction, int]]:
+    """The numbers of a format in order, each once with its code: of the two zeros +0."""
+    codes: dict[Fraction, int] = {}
+    for code in range(fmt.code_count):
+        if not fmt.is_nan(code) and fmt.sign_and_magnitude(code)[1] != fmt.inf_code:
+            codes.setdefault(Fraction(fmt.value(code)), code)
+    return sorted(codes.items())
 
 
 def answers(bits: int, float: str, fmt: CodeFormat) -> dict[int | None, list[str]]:
