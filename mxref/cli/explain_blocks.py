@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mxref.bits.floats import FloatLayout
 from mxref.cli.answer import LINES, WIDTH, Answer, few, print_part, print_rows
+from mxref.cli.folding import table_lines
 from mxref.cli.screen import print_heading
 from mxref.formats.catalog import E8M0, BlockFormat
 
@@ -142,19 +143,21 @@ def _show(data: dict[str, Any]) -> None:
         lines += 2 + len(data["limits"])
     print()
     if by_line:
-        rows = [
+        by_outcome = [
             (label, one["scale"] or "-", *(_element(one, i) for i in range(many)), _by(one))
             for label, one in zip(labels, made, strict=True)
         ]
-        print_rows(("", "scale", *(one["is"] for one in data["in"]), "by"), rows)
+        print_rows(("", "scale", *(one["is"] for one in data["in"]), "by"), by_outcome)
         return
-    most = max(LINES - lines - 2, 8)
+    columns = ("element", *(f"{label}: code value" for label in labels[:_COLUMNS]))
     rows = [
         (one["is"], *(_element(outcome, i) for outcome in made[:_COLUMNS]))
-        for i, one in enumerate(data["in"][:most])
+        for i, one in enumerate(data["in"])
     ]
-    print_rows(("element", *(f"{label}: code value" for label in labels[:_COLUMNS])), rows)
-    if many > most or others:
+    while len(rows) > 1 and sum(map(len, table_lines((columns, *rows), WIDTH))) > LINES - lines - 1:
+        rows.pop()
+    print_rows(columns, rows)
+    if many > len(rows) or others:
         print("--json has all elements of all outcomes")
 
 
@@ -200,5 +203,5 @@ def _element(outcome: dict[str, Any], i: int) -> str:
     if outcome["scale"] is None:
         return "-"
     value, error = outcome["values"][i], outcome["errors"][i]
-    text = f"{outcome['codes'][i]} {value if isinstance(value, str) else f'{value:.6g}'}"
-    return text if not error else f"{text} {error:+.3g}"
+    text = f"{outcome['codes'][i]} {value if isinstance(value, str) else f'{value:.5g}'}"
+    return text if not error else f"{text} {error:+.2g}"

@@ -237,7 +237,7 @@ def _show_full(data: dict[str, Any]) -> None:
     example = data.get("example")
     if example:
         print()
-        show_worked(example, data["name"].partition("=")[2])
+        show_worked(example)
 
 
 def _show_choice(data: dict[str, Any]) -> None:

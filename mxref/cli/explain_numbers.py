@@ -233,11 +233,11 @@ def _away(distance: Fraction) -> str:
     return f"{n} * 2^{power} ({about}) away" if n.bit_length() <= 64 else f"about {about} away"
 
 
-def lines_of(words: Sequence[str]) -> Iterator[str]:
-    """Lines of words that fit the width of the text beside a label."""
+def lines_of(words: Sequence[str], width: int = WIDTH - 24) -> Iterator[str]:
+    """Lines of words that fit a width; the default leaves room for a label."""
     line = ""
     for word in words:
-        if line and len(line) + len(word) + 1 > WIDTH - 24:
+        if line and len(line) + len(word) + 1 > width:
             yield line
             line = ""
         line = f"{line} {word}" if line else word

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from mxref.cli.answer import Answer, print_wrapped
+from mxref.cli.answer import LINES, WIDTH, Answer, print_wrapped
 from mxref.cli.explain_numbers import lines_of
 from mxref.cli.screen import vectors_folder
 
@@ -51,11 +51,12 @@ def explain_case(options: argparse.Namespace) -> Answer | None:
         required = "no standard says what is right"
     if op == "quantize" and case.rule == "MX-6.3":
         required = "the standard leaves the scale open, not the elements under it"
-    one = len(case.inputs) == 1
+    coded = op not in INTEGER_OPERATIONS  # whose words are no codes of a format
+    one = len(case.inputs) == 1 and coded
     outs = []
     for index, answer in enumerate(case.answers):
         columns = [c for i, c in enumerate(file.columns) if not case.by or case.by[i] == index]
-        text = show_output(file, answer[0]) if len(answer) == 1 else ""
+        text = show_output(file, answer[0]) if len(answer) == 1 and coded else ""
         names = [column.removeprefix("ocp+") for column in columns]
         outs.append({"words": words(answer, file.out_digits), "is": text, "under": names})
     data = {
@@ -81,11 +82,18 @@ def _show_case(data: dict[str, Any]) -> None:
     print_wrapped(f"model {model['name']}, {model['about']}", " " * 6)
     for flag in data["flags"]:
         print_wrapped(f"flag  {flag}: {FLAGS[flag]}", " " * 6)
+    most = max((LINES - 14) // len(data["out"]) - 2, 1)
+    between = "\n" if most > 1 else ""
+    print(end="" if between else "\n")
     for one in data["out"]:
-        print(f"\nout   {one['is'] or _wrapped(one['words'])}")
+        print(f"{between}out   {one['is'] or _wrapped(one['words'], most)}")
         for line in lines_of(one["under"]):
             print(f"      {line}")
 
 
-def _wrapped(text: str) -> str:
-    return "\n      ".join(lines_of(text.split(" ")))
+def _wrapped(text: str, most: int = 6) -> str:
+    """Words in lines, at most so many, then dots: `--json` has all."""
+    lines = list(lines_of(text.split(" "), WIDTH - 24 if most > 1 else WIDTH - 10))
+    if len(lines) > most:
+        lines = [*lines[: most - 1], f"{lines[most - 1]} ..."]
+    return "\n      ".join(lines)

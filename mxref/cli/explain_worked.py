@@ -47,13 +47,8 @@ def worked(
     return data | {name: _words(file, answer, given=False) for name, answer in both.items()}
 
 
-def show_worked(data: dict[str, Any], name: str) -> None:
-    """Print what `worked` found.
-
-    Args:
-        data: what it found.
-        name: the member.
-    """
+def show_worked(data: dict[str, Any]) -> None:
+    """Print what `worked` found."""
     op, _, rest = data["file"].partition("/")
     flags = ", ".join(f"{flag} {count}" for flag, count in [*data["flags"].items()][:5])
     of = f"; of these {flags}" if flags else ""
@@ -64,7 +59,7 @@ def show_worked(data: dict[str, Any], name: str) -> None:
     print_part("such as", f"{data['case']} (`mxref explain {data['case']}`)")
     print_part("in", data["in"])
     print_part("default", data["first"])
-    print_part(name, data["other"])
+    print_part("it gives", data["other"])
 
 
 def _elements(file: VectorFile, words: tuple[int, ...], some: list[int]) -> str:
@@ -96,11 +91,12 @@ def _block(file: VectorFile, answer: tuple[int, ...], some: list[int]) -> str:
 def _words(file: VectorFile, words: tuple[int, ...], *, given: bool) -> str:
     """Words in hexadecimal, one alone with its value; many are cut."""
     from mxref.cases.records import words as spelled
+    from mxref.cases.words import INTEGER_OPERATIONS
     from mxref.conformance.compare.failure_text import show_input, show_output
 
     if not words:
         return "an error"
-    if len(words) == 1:
+    if len(words) == 1 and file.op not in INTEGER_OPERATIONS:
         return show_input(file, words[0]) if given else show_output(file, words[0])
     text = spelled(words, file.in_digits if given else file.out_digits)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -29,6 +29,7 @@ _SHOWN_UNDER = {
     "clamp": "ocp+overflow=nonsaturating",
     "tiny_scale": "ocp+scale_rounding=ties_to_away",
     "scale_byte": "ocp+scale_place=before",
+    "scale_place": "ocp+scale_place=before",
 }
 
 Words = tuple[int, ...]
@@ -88,7 +89,10 @@ def witness(
         if file is None:
             continue
         if policy is not None:
-            found = _in_file(file, str(first), _answers(file, first), _answers(file, policy))
+            other = _answers(file, policy)
+            if not any(other):  # the operation does not have the member
+                continue
+            found = _in_file(file, str(first), _answers(file, first), other)
         elif f"{choice}={member}" in file.columns:
             index = file.columns.index(f"{choice}={member}")
             both = ([case.output(i) for case in file.cases] for i in (0, index))

@@ -8,6 +8,7 @@ import re
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mxref import exact
@@ -18,17 +19,18 @@ from mxref.cli import main
 from mxref.cli.explain_blocks import explain_block
 from mxref.cli.explain_numbers import _midway
 from mxref.cli.explain_verb import QUESTIONS
-from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, block_format
+from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS, block_format
 from mxref.golden.explain import around, fraction, neighbours, parse_number
 from mxref.golden.explain_block import beside_floor, limits
 from mxref.golden.witnesses import witness
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
-from mxref.profiles import PROFILES
+from mxref.profiles import PROFILES, Profile
 
 RULES = [rule for rule in ScaleRule if not rule.is_quirk]
-#: Members without a case: the default of its file, the same as another, and one that has no bytes.
-WITHOUT = {"rounding=stochastic_a", "scale_rounding=toward_negative", "tail=refused"}
+#: Members without a case: the same as another, one that has no bytes, and one that `after` is shown
+#: beside, since separate scales have no bytes among the elements.
+WITHOUT = {"scale_rounding=toward_negative", "tail=refused", "scale_place=before"}
 #: Members whose first case is soon found.
 QUICK = ("scale_rule=rceil", "zero_block=one", "scale_ff=inf", "scale_byte=signed")
 
@@ -131,6 +133,8 @@ def test_blocks_are_those_of_the_slow_twin(format: str) -> None:
                 rule = name.partition("=")[2]
                 scale, codes = exact.quantize(words, "f32", fmt.element.name, rule=rule)
                 assert key == (f"{scale:02x}", *(f"{code:02x}" for code in codes)), (asked, rule)
+            for name in one["profiles"]:
+                assert key == _bytes_of(PROFILES[name], words, format), (asked, name)
             if one["scale"] in (None, "ff"):
                 continue
             two = Fraction(2) ** (int(one["scale"], 16) - 127)
@@ -143,6 +147,54 @@ def test_blocks_are_those_of_the_slow_twin(format: str) -> None:
                 assert Fraction(value) == exactly
                 assert error == float(exactly - (fraction(word, F32) or 0))
         assert set(bytes_of.values()) == {1}  # the same bytes are named once
+
+
+@pytest.mark.parametrize("format", [*BLOCK_FORMATS, *OTHER_BLOCK_FORMATS])
+def test_blocks_fit_a_screen(format: str, capsys: pytest.CaptureFixture[str]) -> None:
+    size = block_format(format).elements_per_block
+    many = " ".join(f"{n}.{n}e-{n % 7}" for n in range(size))
+    long = ["-1.00000012"] * 4
+    for asked in (
+        "0",
+        "nan",
+        "inf -inf 0x1p-149",
+        "5.9999995 1e-45 3e38 -7.1",
+        many,
+        " ".join(long),
+    ):
+        assert main(["explain", "--format", format, "--", *asked.split()]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) <= 45, asked
+        assert max(map(len, lines)) <= 100, asked
+
+
+def test_the_longest_cases_fit_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    # One with many answers, one with many words, and one whose answer is a byte without a format.
+    for name in (
+        "quantize.mxfp4_e2m1.f32.lane_03_minus",
+        "rescale.int32-int16.bytes.tenth_128_128",
+    ):
+        assert main(["explain", name]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) <= 45
+        assert max(map(len, lines)) <= 100
+    assert main(["explain", "pack_int4.int4.bytes.row_1_1"]) == 0
+    assert capsys.readouterr().out.endswith(
+        "\nout   18\n      default\n\nout   81\n      nibbles=low_first\n"
+    )
+    assert main(["explain", "nibbles=low_first"]) == 0
+    assert capsys.readouterr().out.endswith("\n  default   18\n  it gives  81\n")
+
+
+def _bytes_of(profile: Profile, words: list[int], format: str) -> tuple[str | None, ...]:
+    block = np.zeros(32, np.uint32)
+    block[: len(words)] = words
+    try:
+        blocks = profile.quantize(block.view(np.float32), format)
+    except ValueError:
+        return (None,)
+    codes = [*blocks.scale_codes.tolist(), *blocks.codes[: len(words)].tolist()]
+    return tuple(f"{code:02x}" for code in codes)
 
 
 def test_what_happens_at_a_limit(capsys: pytest.CaptureFixture[str]) -> None:

@@ -571,7 +571,7 @@ def test_a_member_of_a_choice(explain: Call) -> None:
     assert lines[-3:] == [
         "  in        -1.75 at 31, all else 0",
         "  default   scale 7d = 2^-2; 0f = -1.5",
-        "  rceil     scale 7e = 2^-1; 0e = -2",
+        "  it gives  scale 7e = 2^-1; 0e = -2",
     ]
     assert any(re.search(r"^  profiles  .*torchao_0_18_rceil", line) for line in lines)
 
