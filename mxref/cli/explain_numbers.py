@@ -14,6 +14,7 @@ from mxref.cli.explain_casts import codes_of_profiles, print_profiles
 from mxref.cli.screen import print_heading, print_table
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
+    E8M0,
     ELEMENT_FORMATS,
     OTHER_BLOCK_FORMATS,
     OTHER_FORMATS,
@@ -90,6 +91,7 @@ def _number(text: str, layout: FloatLayout, fmt: CodeFormat, *, profiles_alone: 
         near = neighbours(number, fmt)
         data["neighbours"] = [_neighbour(one, near, fmt) for one in near]
         data["midway"] = _midway(number, near, fmt)
+        data["past_the_largest"] = _past_the_largest(near, fmt)
         data["line"] = list(_line(number, fmt))
     by_choice = answers(bits, layout.name, fmt)
     data["codes"] = [
@@ -148,6 +150,17 @@ def _midway(
     }
 
 
+def _past_the_largest(near: tuple[Neighbour, Neighbour], fmt: CodeFormat) -> dict[str, Any] | None:
+    """From where numbers round past the largest one, and whether the tie does, to nearest even."""
+    if None not in near or fmt == E8M0 or getattr(fmt, "twos_complement", False):
+        return None
+    largest, before = (Fraction(fmt.value(code)) for code in (fmt.max_code, fmt.max_code - 1))
+    return {
+        "number": float(largest + (largest - before) / 2),
+        "tie": "stays" if fmt.max_code % 2 == 0 else "is past it",
+    }
+
+
 def _show_place(data: dict[str, Any]) -> None:
     first = data["codes"][0]
     heading = f"{data['name']} as {data['float']}: {data['is']}; ocp: {first['is']}"
@@ -160,6 +173,10 @@ def _show_place(data: dict[str, Any]) -> None:
         even, away = midway["ties_to_even"], midway["ties_to_away"]
         ties = f"a tie goes to {even} by ties_to_even, to {away} by ties_to_away"
         print(f"midway: {midway['number']:.9g}, {ties}")
+    past = data.get("past_the_largest")
+    if past:
+        tie = f"the tie {past['number']:.9g} {past['tie']} by ties_to_even"
+        print(f"overflow: what rounds past the largest number, from {past['number']:.9g} on; {tie}")
     if data["line"]:
         print("", *data["line"], sep="\n")
     print()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import re
 from typing import Any
 
@@ -73,7 +74,7 @@ def add_parser(verbs: Verbs) -> None:
         "the id of a case; a mutant or a class of mutants; a clause, a model, a flag, a choice, a "
         "member of one, a policy, an operation, a profile, a format, also after its kind; or, "
         "with --format, one number or those of a block: decimals, hex floats, fractions, 2^-126, "
-        "0x and a bit pattern, nan, inf"
+        "1.75*2^8, 0x and a bit pattern, nan, inf"
     )
     # These are numbers, no options.
     parser._negative_number_matcher = re.compile(r"-(?:[\d.]|inf|nan)", re.IGNORECASE)
@@ -90,7 +91,10 @@ def add_parser(verbs: Verbs) -> None:
 def _run(options: argparse.Namespace) -> int:
     asked = " ".join(options.words or [])
     if not asked.strip():
-        _list_questions()
+        if options.json:
+            print(json.dumps({"questions": QUESTIONS}, indent=1))
+        else:
+            _list_questions()
         return 0
     options.name = asked
     if options.profiles and options.format is None:

@@ -26,8 +26,8 @@ def parse_number(text: str, layout: FloatLayout) -> int:
 
     Args:
         text: a decimal (``-1.5e-3``), a hex float (``0x1.8p-3``), a fraction (``1/3``), a power of
-            two (``2^-126`` or ``2**-126``), ``inf``, ``nan``, each with or without sign, or ``0x``
-            and the hex digits of a pattern.
+            two (``2^-126`` or ``2**-126``), also with a factor (``1.75*2^8``), ``inf``, ``nan``,
+            each with or without sign, or ``0x`` and the hex digits of a pattern.
         layout: the float type.
 
     >>> from mxref.bits.floats import F32
@@ -56,7 +56,7 @@ def parse_number(text: str, layout: FloatLayout) -> int:
     if number is None:
         raise ValueError(
             "a number must be a decimal, a hex float such as 0x1.8p-3, a fraction such as 1/3, a "
-            "power such as 2^-126, inf, nan, or 0x and the hex digits of a pattern, "
+            "power such as 2^-126 or 1.75*2^8, inf, nan, or 0x and the hex digits of a pattern, "
             f"got {text!r}{_nearest(text, layout)}"
         )
     # 1200 bits below the point hold every float type's subnormals and a sticky bit.
@@ -160,10 +160,11 @@ def _hex_number(match: re.Match[str]) -> Fraction | None:
 
 
 def _ratio(text: str) -> Fraction | None:
-    """A fraction or a power of two."""
-    power = re.fullmatch(r"2(?:\^|\*\*)([+-]?\d{1,5})", text, re.ASCII)
+    """A fraction, a power of two, or a decimal times one."""
+    factor = r"(?:(\d{1,400}(?:\.\d{0,400})?)\*)?"
+    power = re.fullmatch(rf"{factor}2(?:\^|\*\*)([+-]?\d{{1,5}})", text, re.ASCII)
     if power is not None:
-        return Fraction(2) ** int(power[1])
+        return Fraction(power[1] or 1) * Fraction(2) ** int(power[2])
     ratio = re.fullmatch(r"(\d{1,400})/(\d{1,400})", text, re.ASCII)
     if ratio is None or not int(ratio[2]):
         return None

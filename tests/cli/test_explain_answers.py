@@ -17,7 +17,7 @@ from mxref.cases.answers import exact_answers
 from mxref.cases.read import vectors_folder
 from mxref.cli import main
 from mxref.cli.explain_blocks import explain_block
-from mxref.cli.explain_numbers import _midway
+from mxref.cli.explain_numbers import _midway, _past_the_largest
 from mxref.cli.explain_verb import QUESTIONS
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS, block_format
 from mxref.golden.explain import around, fraction, neighbours, parse_number
@@ -56,6 +56,8 @@ def test_alone_it_lists_what_can_be_asked(capsys: pytest.CaptureFixture[str]) ->
     assert all(
         re.search(rf"^{what} +{re.escape(how)}$", out, re.M) for what, how in QUESTIONS.items()
     )
+    assert main(["explain", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"questions": QUESTIONS}
     assert main(["explain", "--help"]) == 0
     text = capsys.readouterr().out
     assert all(f"  {command}\n" in text for command in QUESTIONS.values())
@@ -237,6 +239,19 @@ def test_ties_go_where_the_slow_twin_has_them(format: str) -> None:
         near = [value for _, value in around(middle, fmt)]
         i = every.index(low)
         assert near == every[max(i - 1, 0) : i + 3]
+
+
+@pytest.mark.parametrize(
+    ("format", "number", "tie"), [("e5m2", 61440, "is past it"), ("e4m3", 464, "stays")]
+)
+def test_where_overflow_begins(format: str, number: int, tie: str) -> None:
+    fmt = ELEMENT_FORMATS[format]
+    said = {"number": number, "tie": tie}
+    assert _past_the_largest(neighbours(Fraction(1 << 20), fmt), fmt) == said
+    assert _past_the_largest(neighbours(Fraction(1), fmt), fmt) is None
+    how = {"rounding": "ties_to_even", "overflow": "nonsaturating"}
+    codes = [exact.encode(f32(Fraction(number)) + ulp, "f32", format, **how) for ulp in (-1, 0, 1)]
+    assert [code == fmt.max_code for code in codes] == [True, tie == "stays", False]
 
 
 def check_witness(choice: str, member: str) -> None:

@@ -43,6 +43,8 @@ def explain(capsys: pytest.CaptureFixture[str]) -> Call:
     ("text", "float", "bits"),
     [
         ("0.3", "f32", 0x3E99999A),
+        ("1.75*2^8", "f32", 0x43E00000),
+        ("-1.*2**-126", "f32", 0x80800000),
         ("1", "f16", 0x3C00),
         ("1.", "bf16", 0x3F80),
         ("+1e0", "f64", 0x3FF0000000000000),
@@ -255,7 +257,10 @@ def test_unsigned_floats_are_explained_as_they_are_encoded(fmt: CodeFormat) -> N
 def test_what_every_profile_makes_of_a_number(explain: Call) -> None:
     status, out, err = explain(465, "--format", "e4m3", "--profiles")
     assert (status, err) == (0, "")
-    assert out.splitlines()[4:] == [
+    assert out.splitlines()[3:] == [
+        "overflow: what rounds past the largest number, from 464 on; the tie 464 stays by "
+        "ties_to_even",
+        "",
         "e4m3      profiles",
         "7e = 448  ocp, cuda, cuda_satfinite, onnx, torch, compressed_tensors, gfloat, mlx_0_31, "
         "mlx_0_32",
@@ -479,6 +484,7 @@ def test_a_block(explain: Call) -> None:
         (["1 " * 33, "--format", "mxfp4"], "mxfp4_e2m1 must have at most 32 numbers, got 33: "),
         (["rceil", "--format", "mxfp9"], "--format must be one of .*, got 'mxfp9'"),
         (["verify"], "NAME must be no verb, got 'verify': `mxref verify --help` explains it"),
+        (["1.75*3^8", "--format", "e4m3"], "a number must be a decimal, .* got '1.75\\*3\\^8'"),
         (["rcel"], "got 'rcel' \\(did you mean 'rceil'\\?\\)"),
         (["0.3.4", "--format", "e2m1"], "a number must be a decimal, .* got '0.3.4'"),
         (["1", "--format", "e2m2"], "--format must be one of .* \\(did you mean 'e5m2'\\?\\)"),
