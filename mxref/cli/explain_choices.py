@@ -272,10 +272,13 @@ def _show_operation(data: dict[str, Any]) -> None:
 
 
 def _comment(member: enum.Enum) -> str:
-    """What the comment beside a member says; empty if there is none, or no source."""
-    source = _source(type(member))
-    found = re.search(rf"^ +{member.name} = .*  #: (.*)$", source, re.MULTILINE)
-    return found[1] if found else ""
+    """What the comment above or beside a member says; empty if there is none, or no source."""
+    line = rf"((?:^ +#: .*\n)*)^ +{member.name} = .*?(?:  #: (.*))?$"
+    found = re.search(line, _source(type(member)), re.MULTILINE)
+    if found is None:
+        return ""
+    above = [text.strip().removeprefix("#: ") for text in found[1].splitlines()]
+    return " ".join([*above, *filter(None, [found[2]])])
 
 
 @functools.cache
