@@ -35,7 +35,7 @@ from mxref.support.text import suggestion
 QUESTIONS = {
     "a number in a format": "mxref explain 0.3 --format e2m1",
     "a number, in one profile and another": "mxref explain 465 --format e4m3 --profiles",
-    "a number of another type": "mxref explain --format e4m3 --float bf16 -- -inf",
+    "a number of another type": "mxref explain -inf --format e4m3 --float bf16",
     "an amax, under each scale rule": "mxref explain 1.75 --format mxfp4_e2m1",
     "a block, and who gives which bytes": "mxref explain 0.3 5 -7.1 1.75 --format mxfp4_e2m1",
     "a choice, and its members": "mxref explain scale_rule",
