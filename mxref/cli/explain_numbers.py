@@ -163,8 +163,8 @@ def _past_the_largest(near: tuple[Neighbour, Neighbour], fmt: CodeFormat) -> dic
 
 def _show_place(data: dict[str, Any]) -> None:
     first = data["codes"][0]
-    heading = f"{data['name']} as {data['float']}: {data['is']}; ocp: {first['is']}"
-    print_heading(heading if len(heading) <= WIDTH else heading.replace("; ocp", "\nocp"))
+    print_heading(f"{data['name']} as {data['float']}: {data['is']}")
+    print(f"ocp: {first['is']}")
     for side, one in zip(("at or below", "at or above"), data["neighbours"], strict=False):
         text = f"nothing in {data['format']}" if one is None else f"{one['is']}, {one['distance']}"
         print(f"{side}: {text}")
