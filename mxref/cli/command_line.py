@@ -42,7 +42,7 @@ _GUIDE = """\
 mxref: the bit-exact reference of the OCP Microscaling (MX) formats
   mxref verify my_kernel.py        check a kernel, bit by bit, and name its bug
   mxref identify my_kernel.py      find out which open choices it makes
-  mxref explain 0.3 --format e2m1  explain a number, a choice, a case, a profile
+  mxref explain 0.3 --format e2m1  explain a number, a block, a rule, a profile
   mxref quantize x.npy --format mxfp4_e2m1   quantize a file, print the error
   mxref --help, mxref VERB --help  all verbs; options and an example of one"""
 #: Those that load somebody's code, which may end the process.

@@ -4,57 +4,148 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 import textwrap
 from collections.abc import Iterator
+from typing import Any
 
-from mxref.cli.explain_members import print_member, print_part
+from mxref.cli.answer import LINES, WIDTH, Answer, encodable, few, print_part, print_rows
+from mxref.cli.explain_choices import integer_choices, integer_member, member_data
 from mxref.cli.folding import table_lines
 from mxref.cli.screen import print_heading, print_text
 from mxref.cli.spec_notes import Clause, clause_of_member, clauses, sections
 
-#: Width of the text in columns.
-_WIDTH = 100
+#: Profiles that are shown beside a member, and lines of a clause that a section names.
+_FEW, _LEAST = 2, 1
+#: Members of a clause, and letters of one, beside which no profiles are shown.
+_MANY, _LONG = 14, 30
 
 
-def explain_clause(options: argparse.Namespace) -> bool:
-    """Explain a clause; False if there is none of that name."""
-    from mxref.profiles.choosing import OWN_STAGE, who_does
-
+def explain_clause(options: argparse.Namespace) -> list[Answer]:
+    """A clause of SPEC_NOTES, or a section of MX v1.0."""
     clause = clauses().get(options.name)
     if clause is None:
         return _explain_section(options.name)
-    print_heading(f"clause {clause.name}: {clause.about}")
-    print("in SPEC_NOTES.md")
-    print_text("", *_lines(clause.text))
-    of_clause = [member for member, name in clause_of_member().items() if name == clause.name]
-    for choice in dict.fromkeys(choice for choice, _ in of_clause):
-        print_heading(f"\nchoice {choice}")
-        for name, member in of_clause:
-            if name == choice:
-                print_member(choice, member)
-        print_part("by stages", ", ".join(who_does(choice)[OWN_STAGE]))
-    return True
+    data = {
+        "kind": "clause",
+        "name": clause.name,
+        "about": clause.about,
+        "in": "SPEC_NOTES.md",
+        "text": "\n".join(_lines(clause.text)),
+        "members": _members(clause),
+    }
+    return [Answer(data, _show_clause)]
 
 
-def _explain_section(name: str) -> bool:
-    """Explain a section of MX v1.0, by what SPEC_NOTES says of it."""
+def _members(clause: Clause) -> list[dict[str, Any]]:
+    """The members of all choices of a clause."""
+    from mxref.policy.policy import Policy
+
+    found = []
+    for (choice, value), name in clause_of_member().items():
+        if name == clause.name:
+            (member,) = (one for one in Policy.members(choice) if one.value == value)
+            found.append(member_data(choice, member))
+    for choice, kind in integer_choices().items():
+        if f"SPEC_NOTES {clause.name}." in (kind.__doc__ or ""):
+            found += [integer_member(choice, one) for one in kind]
+    return found
+
+
+def _show_clause(data: dict[str, Any]) -> None:
+    from mxref.profiles.choosing import OWN_STAGE, who_does
+
+    print_heading(f"clause {data['name']}: {data['about']}")
+    print(f"in {data['in']}")
+    members = data["members"]
+    choices = dict.fromkeys(one["choice"] for one in members if "standing" in one)
+    alone = len({one["choice"] for one in members}) == 1
+    first = members[0]["choice"] if alone else "member"
+    names = [one["name"].removeprefix(f"{first}=") for one in members]
+    header: tuple[str, ...] = (first, "what it does, and who")
+    rows: list[tuple[str, ...]] = [
+        (name, one["about"]) for name, one in zip(names, members, strict=True)
+    ]
+    if choices:
+        header = (first, "standing", "what it does", "profiles")
+        rows = [
+            (name, one["standing"], one["about"], few(one["profiles"], _FEW) or "-")
+            for name, one in zip(names, members, strict=True)
+        ]
+    if len(rows) > _MANY or any(len(row[0]) > _LONG for row in rows):  # then each has a line
+        header, rows = header[:3], [row[:3] for row in rows]
+    used = sum(map(len, table_lines((header, *rows), WIDTH))) if rows else 0
+    stages = {choice: who_does(choice)[OWN_STAGE] for choice in choices}
+    some = {choice: few(names, 3) for choice, names in stages.items() if names}
+    some = some if len(some) <= 2 else {}
+    text = data["text"].splitlines()
+    room = max(LINES - used - 2 * len(some) - 6, 6)
+    print_text("", *map(encodable, text[:room]))
+    if len(text) > room:
+        print(f"... {len(text) - room} lines more in SPEC_NOTES.md and in --json")
+    if rows:
+        print()
+        print_rows(header, rows)
+    for choice, shown in some.items():
+        print_part("by stages", f"{choice}: {shown}")
+    if rows:
+        print(f"more of one: mxref explain {members[-1]['name']}")
+
+
+def _explain_section(name: str) -> list[Answer]:
+    """A section of MX v1.0, by what SPEC_NOTES says of it."""
     from mxref.cases.words import RULES
 
     number, _, table = name.removeprefix("MX-").partition("-T")
     naming = sections().get(number, ())
     if not name.startswith("MX-") or not (name in RULES or (naming and not table)):
-        return False
-    about = f": {RULES[name]}" if name in RULES else ""
-    print_heading(f"clause {name}{about}")
-    print(f"in OCP MX v1.0, {number}{f', Table {table}' if table else ''}")
+        return []
     if table:
         naming = tuple(c.name for c in clauses().values() if f"MX Table {table}" in c.text)
-    print("SPEC_NOTES.md speaks of it in the clauses:")
-    for clause in map(clauses().__getitem__, naming):
-        print_heading(f"\n{clause.name}: {clause.about}")
-        print_text(*_lines(_text_of_the_standard(clause)))
-    return True
+    found = [clauses()[one] for one in naming]
+    data = {
+        "kind": "clause",
+        "name": name,
+        "about": RULES.get(name, ""),
+        "in": f"OCP MX v1.0, {number}{f', Table {table}' if table else ''}",
+        "clauses": [
+            {
+                "name": one.name,
+                "about": one.about,
+                "text": "\n".join(_lines(_text_of_the_standard(one))),
+                "members": _members(one),
+            }
+            for one in found
+        ],
+    }
+    return [Answer(data, _show_section)]
+
+
+def _show_section(data: dict[str, Any]) -> None:
+    about = f": {data['about']}" if data["about"] else ""
+    print_heading(f"clause {data['name']}{about}")
+    print(f"in {data['in']}")
+    print("SPEC_NOTES.md speaks of it in the clauses (each in full: `mxref explain N1`):")
+    each = (LINES - 4) // max(len(data["clauses"]), 1)
+    for clause in data["clauses"]:
+        print_heading(f"{clause['name']}: {clause['about']}")
+        members = list(_by_standing(clause["members"]))
+        text = [f"  {line}" for line in clause["text"].splitlines()]
+        room = max(each - 1 - len(members), _LEAST)
+        if len(text) > room:
+            text = [*text[: room - 1], f"{text[room - 1][: WIDTH - 4]} ..."]
+        print_text(*map(encodable, text), *members)
+
+
+def _by_standing(members: list[dict[str, Any]]) -> Iterator[str]:
+    """A line for the members of each choice, by their standing."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for one in members:
+        of_choice = found.setdefault(one["choice"], {})
+        of_choice.setdefault(one["standing"], []).append(one["name"].partition("=")[2])
+    for choice, standings in found.items():
+        texts = [f"{standing} {', '.join(names)}" for standing, names in standings.items()]
+        line = f"  {choice}: {'; '.join(texts)}"
+        yield line if len(line) <= WIDTH else f"{line[: WIDTH - 4]} ..."
 
 
 def _text_of_the_standard(clause: Clause) -> str:
@@ -69,15 +160,13 @@ def _lines(markdown: str) -> Iterator[str]:
         if rows[0].startswith("| "):
             cells = [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows]
             head, _, *body = cells
-            for lines in table_lines([head, *body], _WIDTH):
+            for lines in table_lines([head, *body], WIDTH):
                 yield from lines
         else:
             indent = "  " * rows[0].startswith("- ")
-            yield from textwrap.wrap(" ".join(block.split()), _WIDTH, subsequent_indent=indent)
+            yield from textwrap.wrap(" ".join(block.split()), WIDTH - 2, subsequent_indent=indent)
 
 
 def _plain(markdown: str) -> str:
-    """Markdown without its marks of code and emphasis, and what stdout cannot encode as `?`."""
-    text = re.sub(r"\*\*([^*\n]+)\*\*|`([^`\n]+)`", lambda m: m[1] or m[2], markdown)
-    encoding = sys.stdout.encoding or "utf-8"
-    return text.encode(encoding, "replace").decode(encoding)
+    """Markdown without its marks of code and emphasis."""
+    return re.sub(r"\*\*([^*\n]+)\*\*|`([^`\n]+)`", lambda m: m[1] or m[2], markdown)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import argparse
 import itertools
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from mxref.cli.screen import vectors_folder
+from mxref.cli.answer import LINES, Answer, few, print_wrapped, wrapped
+from mxref.cli.screen import print_text, vectors_folder
+
+if TYPE_CHECKING:
+    from mxref.mutants import Mutant
 
 
-def explain_mutants(options: argparse.Namespace) -> bool:
-    """Explain a mutant or a class of them; False if there is none of that name."""
+def explain_mutants(options: argparse.Namespace) -> list[Answer]:
+    """The mutant of a name, or a class of them."""
     from mxref.mutants import MUTANTS
 
     name: str = options.name
-    folder: Path = options.vectors or vectors_folder()
     # A class without what its mutants of `encode` are inside blocks, which a line of theirs says.
     found = [
         mutant
@@ -22,34 +27,81 @@ def explain_mutants(options: argparse.Namespace) -> bool:
         if name in (mutant.id, mutant.name) or (name == mutant.group and not mutant.lifted_from)
     ]
     if not found:
-        return False
+        return []
+    first = found[0]
+    about = first.text if len(found) == 1 else f"{len(found)} wrong implementations ({first.op})"
+    data = {"kind": "mutant", "name": first.id if len(found) == 1 else name, "about": about}
+    folder: Path = options.vectors or vectors_folder()
+    return [Answer(data, _show, lambda: {"mutants": _all(found, folder)})]
+
+
+def _all(found: list[Mutant], folder: Path) -> list[dict[str, Any]]:
+    """What is known of mutants, each with the first case that catches it, as JSON values."""
     from mxref import golden
     from mxref.conformance.compare.failure_text import describe
     from mxref.conformance.score import covers, first_kill
-    from mxref.mutants import equivalent
+    from mxref.mutants import MUTANTS, equivalent
 
     ops = {mutant.op for mutant in found}
     files = golden.read_vectors(folder, lambda stem: stem.partition("/")[0] in ops)
+    result = []
     for mutant in found:
-        print(f"{mutant.id} {mutant.name} ({mutant.op}): {mutant.text}")
-        formats = ", ".join(mutant.formats) or "-"
-        print(f"  formats: {formats}; from or to {', '.join(mutant.floats)}")
-        if mutant.policy != "ocp":
-            print(f"  means to follow: {mutant.policy}")
-        for link in mutant.links:
-            print(f"  seen: {link}")
-        inside = [m.id for m in MUTANTS if m.lifted_from == mutant.id]
-        if inside:
-            print(f"  the same inside blocks: {', '.join(inside)}")
-        if mutant.waiting:
-            print(f"  waiting: {mutant.waiting}")
         kills = ((file, first_kill(mutant, file)) for file in files if covers(mutant, file))
         first = next(((file, failure) for file, failure in kills if failure is not None), None)
-        if first is not None:
-            print(f"  caught by {describe(*first)}")
         pairs = itertools.product(mutant.formats, mutant.floats)
         proofs = [equivalent(mutant.id, format, float) for format, float in pairs]
-        for entry in dict.fromkeys(entry for entry in proofs if entry is not None):
-            there = ", ".join((*entry.formats, *entry.floats)) or "everywhere"
-            print(f"  equivalent ({there}): {entry.proof}")
-    return True
+        result.append(
+            {
+                "id": mutant.id,
+                "name": mutant.name,
+                "op": mutant.op,
+                "about": mutant.text,
+                "formats": list(mutant.formats),
+                "floats": list(mutant.floats),
+                "policy": mutant.policy,
+                "seen": list(mutant.links),
+                "inside_blocks": [m.id for m in MUTANTS if m.lifted_from == mutant.id],
+                "waiting": mutant.waiting,
+                "caught_by": None if first is None else describe(*first),
+                "equivalent": [
+                    {"where": [*entry.formats, *entry.floats], "proof": entry.proof}
+                    for entry in dict.fromkeys(entry for entry in proofs if entry is not None)
+                ],
+            }
+        )
+    return result
+
+
+def _show(data: dict[str, Any]) -> None:
+    left = LINES
+    for number, one in enumerate(data["mutants"]):
+        lines = list(_lines_about(one))
+        left -= len(lines)
+        if left < 2 and number:
+            rest = [each["id"] for each in data["mutants"][number:]]
+            print_wrapped(f"and {few(rest, 20)}: `mxref explain {rest[0]}`")
+            return
+        print_text(*lines)
+
+
+def _lines_about(one: dict[str, Any]) -> Iterator[str]:
+    """What is said of a mutant, in lines that fit the width of the text."""
+    formats, floats = (", ".join(one[key]) for key in ("formats", "floats"))
+    texts = [
+        f"{one['id']} {one['name']} ({one['op']}): {one['about']}",
+        f"  formats: {formats or '-'}; from or to {floats}",
+        *([] if one["policy"] == "ocp" else [f"  means to follow: {one['policy']}"]),
+        *(f"  seen: {link}" for link in one["seen"]),
+        *(
+            [f"  the same inside blocks: {', '.join(one['inside_blocks'])}"]
+            * bool(one["inside_blocks"])
+        ),
+        *([f"  waiting: {one['waiting']}"] * bool(one["waiting"])),
+        *([f"  caught by {one['caught_by']}"] * (one["caught_by"] is not None)),
+        *(
+            f"  equivalent ({', '.join(entry['where']) or 'everywhere'}): {entry['proof']}"
+            for entry in one["equivalent"]
+        ),
+    ]
+    for text in texts:
+        yield from wrapped(text)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import inspect
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mxref.cli.screen import print_table
+from mxref.cli.answer import print_rows, print_wrapped
 from mxref.support.text import short_number
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def explain_profile(options: argparse.Namespace) -> bool:
         ("policy", str(found.policy)),
     ):
         if text:
-            print(f"{what:8} {text}")
+            print_wrapped(f"{what:8} {text}", " " * 9)
     _history(found)
     _choices(found)
     _stages(found)
@@ -50,9 +50,10 @@ def _history(profile: Profile) -> None:
         some = [one for one in changes if (one.before, one.after) == head]
         for one in some:
             source = one.source or "seen by running both"
-            print(f"         {one.what} ({source}):")
+            print_wrapped(f"         {one.what} ({source}):", " " * 9)
             given = f"code {int(one.given):02x}" if one.op == "decode" else short_number(one.given)
-            print(f"         {one.op} {one.format}: {given} -> {one.codes[1]}, was {one.codes[0]}")
+            codes = f"{one.codes[1]}, was {one.codes[0]}"
+            print_wrapped(f"         {one.op} {one.format}: {given} -> {codes}", " " * 9)
         print(f"         all of it: mxref diff {head[0]} {head[1]} --format {some[0].format}")
 
 
@@ -68,7 +69,7 @@ def _choices(profile: Profile) -> None:
             rows.append((name, value, member.standings, about))
     if rows:
         print()
-        print_table(("choice", "is", "standing", "of"), rows)
+        print_rows(("choice", "is", "standing", "of"), rows)
 
 
 def _stages(profile: Profile) -> None:
@@ -82,5 +83,27 @@ def _stages(profile: Profile) -> None:
     if not rows:
         print("no stage is replaced: it is its policy")
         return
-    print_table(("stage", "function", "what it does in place of what the policy says"), rows)
+    print_rows(("stage", "function", "what it does in place of what the policy says"), rows)
     print('formulas: SPEC_NOTES.md, "Stages that profiles replace"')
+
+
+def profile_data(profile: Profile) -> dict[str, Any]:
+    """What `explain_profile` prints, as JSON values."""
+    from mxref.policy.policy import Policy
+
+    default, own = Policy().choices(), profile.policy.choices()
+    return {
+        "kind": "profile",
+        "name": profile.name,
+        "about": profile.about,
+        "source": profile.source,
+        "version": profile.version,
+        "checked": profile.checked,
+        "has": profile.has,
+        "policy": str(profile.policy),
+        "choices": {name: value for name, value in own.items() if value != default[name]},
+        "stages": {
+            stage: (inspect.getdoc(getattr(profile.stages, stage)) or "").partition("\n")[0]
+            for stage in profile.replaced
+        },
+    }

@@ -29,7 +29,7 @@ _FNUZ = ("e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz")
 #: The names of formats that verbs take, in lines of their help.
 _FORMATS: Mapping[str, tuple[Iterable[str], ...]] = {
     "all": (*_ELEMENTS, SCALE_FORMATS, LAYOUTS, *_BLOCKS),
-    "numbers": (*_ELEMENTS, SCALE_FORMATS),
+    "explain": (*_ELEMENTS, SCALE_FORMATS, *_BLOCKS),
     "blocks": _BLOCKS,
     "diff": (BLOCK_FORMATS, *_ELEMENTS, ("e8m0",)),
     "sweep": (*_ELEMENTS, SCALE_FORMATS, BLOCK_FORMATS),

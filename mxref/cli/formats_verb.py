@@ -72,13 +72,16 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def explain_format(typed: str, *, every: bool = False, as_json: bool = False) -> bool:
+def explain_format(
+    typed: str, *, every: bool = False, as_json: bool = False, whole: int = 64
+) -> bool:
     """Print a format; False if there is none of that name.
 
     Args:
         typed: its name as users type it.
         every: whether all codes of an 8-bit format are printed.
         as_json: whether to print JSON.
+        whole: a format of at most so many codes is printed whole.
     """
     name = typed_format("format", typed)
     if name in _BLOCKS:
@@ -87,7 +90,7 @@ def explain_format(typed: str, *, every: bool = False, as_json: bool = False) ->
     if name not in _CODED:
         return False
     fmt = _CODED[name]
-    codes = _codes(fmt, every=every)
+    codes = _codes(fmt, every=every, whole=whole)
     if as_json:
         print(json.dumps({**_properties(fmt), "codes": codes}, indent=1))
         return True
@@ -96,9 +99,19 @@ def explain_format(typed: str, *, every: bool = False, as_json: bool = False) ->
     print()
     header = ("code", "bits", "value", "hex value", "note")
     print_table(header, [[str(code[key]) for key in header] for code in codes])
-    if fmt.code_count > 64 and not every and fmt.bits <= 8:
+    if fmt.code_count > whole and not every and fmt.bits <= 8:
         print(f"(the notable codes; all {fmt.code_count} with `mxref formats {name} --all`)")
     return True
+
+
+def format_data(typed: str) -> dict[str, Any] | None:
+    """What `explain_format` prints, as JSON values; None if there is no format of that name."""
+    name = typed_format("format", typed)
+    if name in _BLOCKS:
+        return _block(_BLOCKS[name])
+    if name not in _CODED:
+        return None
+    return {**_properties(_CODED[name]), "codes": _codes(_CODED[name], every=True)}
 
 
 def _properties(fmt: CodeFormat) -> dict[str, Any]:
@@ -179,10 +192,10 @@ def _block(block: BlockFormat) -> dict[str, Any]:
     }
 
 
-def _codes(fmt: CodeFormat, *, every: bool) -> list[dict[str, Any]]:
+def _codes(fmt: CodeFormat, *, every: bool, whole: int = 64) -> list[dict[str, Any]]:
     """Codes with value and note: all of a small format, else those with a note."""
     notes = _notes(fmt)
-    everything = fmt.code_count <= 64 or (every and fmt.bits <= 8)
+    everything = fmt.code_count <= whole or (every and fmt.bits <= 8)
     rows = []
     for code in range(fmt.code_count) if everything else sorted(notes):
         value = fmt.value(code)

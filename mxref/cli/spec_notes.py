@@ -11,7 +11,7 @@ from typing import NamedTuple
 import mxref
 from mxref.support.whole_file import read_file
 
-__all__ = ["Clause", "clause_of_member", "clauses", "sections"]
+__all__ = ["Clause", "clause_of_member", "clauses", "sections", "source_of_member"]
 
 #: A document that is named, or a section: `§5.3.1`, `§5.3.1 to §5.3.4`.
 _NAMED = re.compile(
@@ -52,9 +52,27 @@ def clause_of_member() -> Mapping[tuple[str, str], str]:
     >>> clause_of_member()["scale_rule", "rceil"]
     'N1'
     """
+    return {(choice, member): clause for choice, member, clause, _ in _choices_table()}
+
+
+@functools.cache
+def source_of_member() -> Mapping[tuple[str, str], str]:
+    """The standards and the software that have each member of each choice, as text.
+
+    >>> source_of_member()["scale_rule", "even"]
+    'Quark, torchao EVEN'
+    """
+    return {(choice, member): source for choice, member, _, source in _choices_table()}
+
+
+def _choices_table() -> list[tuple[str, str, str, str]]:
+    """Choice, member, clause and source of each row of the table of choices."""
     table = _notes().partition("\n## Choices\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \| (N\d+) \|", table, re.MULTILINE)
-    return {(choice, member): clause for choice, member, clause in rows}
+    row = r"^\| `(\w+)` \| `(\w+)` \| (N\d+) \| [^|]* \| ([^|]*) \|$"
+    return [
+        (choice, member, clause, source.replace("`", ""))
+        for choice, member, clause, source in re.findall(row, table, re.MULTILINE)
+    ]
 
 
 @functools.cache

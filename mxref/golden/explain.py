@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -15,7 +16,7 @@ from mxref.exact.sources import prepared, read_checked
 from mxref.formats.catalog import E8M0, CodeFormat
 from mxref.policy.policy import READS, Policy
 
-__all__ = ["answers", "fraction", "neighbours", "parse_number"]
+__all__ = ["answers", "around", "fraction", "neighbours", "parse_number"]
 
 _HEX_FLOAT = re.compile(r"0x([0-9a-f]*)(?:\.([0-9a-f]*))?(?:p([+-]?\d+))?", re.ASCII)
 
@@ -25,8 +26,8 @@ def parse_number(text: str, layout: FloatLayout) -> int:
 
     Args:
         text: a decimal (``-1.5e-3``), a hex float (``0x1.8p-3``), a fraction (``1/3``), a power of
-            two (``2^-126`` or ``2**-126``), ``inf``, ``nan``, each with or without sign, or ``0x``
-            and the hex digits of a pattern.
+            two (``2^-126`` or ``2**-126``), also with a factor (``1.75*2^8``), ``inf``, ``nan``,
+            each with or without sign, or ``0x`` and the hex digits of a pattern.
         layout: the float type.
 
     >>> from mxref.bits.floats import F32
@@ -55,7 +56,7 @@ def parse_number(text: str, layout: FloatLayout) -> int:
     if number is None:
         raise ValueError(
             "a number must be a decimal, a hex float such as 0x1.8p-3, a fraction such as 1/3, a "
-            "power such as 2^-126, inf, nan, or 0x and the hex digits of a pattern, "
+            "power such as 2^-126 or 1.75*2^8, inf, nan, or 0x and the hex digits of a pattern, "
             f"got {text!r}{_nearest(text, layout)}"
         )
     # 1200 bits below the point hold every float type's subnormals and a sticky bit.
@@ -88,18 +89,35 @@ def neighbours(
     >>> neighbours(Fraction(-7), E2M1)
     (None, (15, Fraction(1, 1)))
     """
-    finite = [
-        (Fraction(fmt.value(code)), code)
-        for code in range(fmt.code_count)
-        if not fmt.is_nan(code) and fmt.sign_and_magnitude(code)[1] != fmt.inf_code
-    ]
-    # Of the two zeros +0 is named, on both sides.
-    below = max(((v, -code) for v, code in finite if v <= number), default=None)
-    above = min(((v, code) for v, code in finite if v >= number), default=None)
+    finite = _finite(fmt)
+    below = max((pair for pair in finite if pair[0] <= number), default=None)
+    above = min((pair for pair in finite if pair[0] >= number), default=None)
     return (
-        None if below is None else (-below[1], number - below[0]),
+        None if below is None else (below[1], number - below[0]),
         None if above is None else (above[1], above[0] - number),
     )
+
+
+def around(number: Fraction, fmt: CodeFormat) -> list[tuple[int, Fraction]]:
+    """The codes nearest to a number, at most two at or below it and two above, with their values.
+
+    >>> from mxref.formats.catalog import E2M1
+    >>> [(code, float(value)) for code, value in around(Fraction(9, 4), E2M1)]
+    [(3, 1.5), (4, 2.0), (5, 3.0), (6, 4.0)]
+    """
+    finite = _finite(fmt)
+    count = sum(value <= number for value, _ in finite)
+    return [(code, value) for value, code in finite[max(count - 2, 0) : count + 2]]
+
+
+@functools.cache
+def _finite(fmt: CodeFormat) -> list[tuple[Fraction, int]]:
+    """The numbers of a format in order, each once with its code: of the two zeros +0."""
+    codes: dict[Fraction, int] = {}
+    for code in range(fmt.code_count):
+        if not fmt.is_nan(code) and fmt.sign_and_magnitude(code)[1] != fmt.inf_code:
+            codes.setdefault(Fraction(fmt.value(code)), code)
+    return sorted(codes.items())
 
 
 def answers(bits: int, float: str, fmt: CodeFormat) -> dict[int | None, list[str]]:
@@ -142,10 +160,11 @@ def _hex_number(match: re.Match[str]) -> Fraction | None:
 
 
 def _ratio(text: str) -> Fraction | None:
-    """A fraction or a power of two."""
-    power = re.fullmatch(r"2(?:\^|\*\*)([+-]?\d{1,5})", text, re.ASCII)
+    """A fraction, a power of two, or a decimal times one."""
+    factor = r"(?:(\d{1,400}(?:\.\d{0,400})?)\*)?"
+    power = re.fullmatch(rf"{factor}2(?:\^|\*\*)([+-]?\d{{1,5}})", text, re.ASCII)
     if power is not None:
-        return Fraction(2) ** int(power[1])
+        return Fraction(power[1] or 1) * Fraction(2) ** int(power[2])
     ratio = re.fullmatch(r"(\d{1,400})/(\d{1,400})", text, re.ASCII)
     if ratio is None or not int(ratio[2]):
         return None

@@ -32,8 +32,8 @@ class Rounding(Choice):
     TIES_TO_AWAY = "ties_to_away", PERMITTED  #: nearest, a tie away from zero
     TIES_TO_ZERO = "ties_to_zero", PERMITTED  #: nearest, a tie toward zero
     TOWARD_ZERO = "toward_zero", PERMITTED  #: truncation
-    TOWARD_POSITIVE = "toward_positive", PERMITTED
-    TOWARD_NEGATIVE = "toward_negative", PERMITTED
+    TOWARD_POSITIVE = "toward_positive", PERMITTED  #: the neighbour above
+    TOWARD_NEGATIVE = "toward_negative", PERMITTED  #: the neighbour below
     TO_ODD = "to_odd", PERMITTED  #: the neighbour with the odd code
     STOCHASTIC_A = "stochastic_a", PERMITTED  #: floor(nu 2**N) + R reaches 2**N
     STOCHASTIC_B = "stochastic_b", PERMITTED  #: floor(nu 2**(N+1)) + 2R + 1 reaches 2**(N+1)
@@ -107,7 +107,7 @@ class NaNToFinite(Choice):
 
     MAX = "max", PERMITTED  #: the largest number
     SIGNED_MAX = "signed_max", PERMITTED  #: the largest number with the sign of the NaN
-    ZERO = "zero", PERMITTED
+    ZERO = "zero", PERMITTED  #: +0
     SIGNED_ZERO = "signed_zero", PERMITTED  #: zero with the sign of the NaN
     OPPOSITE_ZERO = "opposite_zero", PERMITTED  #: zero with the other sign
     ERROR = "error", PERMITTED  #: a ValueError
@@ -117,20 +117,20 @@ class ZeroSign(Choice):
     """Whether an exact zero keeps its sign. Source: SPEC_NOTES N25."""
 
     KEPT = "kept", REQUIRED, SILENT  #: OFP8 keeps the sign; MX says nothing of it
-    DROPPED = "dropped", CONTRADICTS, SILENT
+    DROPPED = "dropped", CONTRADICTS, SILENT  #: -0 becomes +0
 
 
 class UnderflowSign(Choice):
     """Whether a number that rounds to zero keeps its sign. Source: SPEC_NOTES N25."""
 
     KEPT = "kept", REQUIRED, SILENT  #: OFP8 keeps the sign; MX says nothing of it
-    DROPPED = "dropped", CONTRADICTS, SILENT
+    DROPPED = "dropped", CONTRADICTS, SILENT  #: what rounds to -0 becomes +0
 
 
 class SubnormalInputs(Choice):
     """Whether subnormal inputs are read as zeros. Source: SPEC_NOTES N9."""
 
-    KEPT = "kept", RECOMMENDED
+    KEPT = "kept", RECOMMENDED  #: they are numbers like others
     FLUSHED = "flushed", PERMITTED  #: a zero of the same sign
 
 
@@ -144,7 +144,7 @@ class Int8Range(Choice):
 class PreRounding(Choice):
     """A narrower type that the input is rounded to first. Source: SPEC_NOTES N3, N36."""
 
-    NONE = "none", SILENT
-    FLOAT32 = "float32", SILENT
-    BFLOAT16 = "bfloat16", SILENT
-    FLOAT16 = "float16", SILENT
+    NONE = "none", SILENT  #: the input is rounded once
+    FLOAT32 = "float32", SILENT  #: to float32 first, ties to even
+    BFLOAT16 = "bfloat16", SILENT  #: to bfloat16 first, ties to even
+    FLOAT16 = "float16", SILENT  #: to float16 first, ties to even

@@ -23,22 +23,22 @@ class Scale00(Choice):
     """The value of scale code 00. Source: SPEC_NOTES N22."""
 
     POWER = "power", REQUIRED  #: 2**-127
-    ZERO = "zero", CONTRADICTS
+    ZERO = "zero", CONTRADICTS  #: 0, and so every element
 
 
 class ScaleFF(Choice):
     """The value of scale code FF. Source: SPEC_NOTES N22."""
 
-    NAN = "nan", REQUIRED
-    INF = "inf", CONTRADICTS
+    NAN = "nan", REQUIRED  #: NaN, and so every element
+    INF = "inf", CONTRADICTS  #: infinity: elements become infinities, zeros NaN
     POWER = "power", CONTRADICTS  #: 2**128
 
 
 class ProductOverflow(Choice):
     """The result for scale times element beyond the output type. Source: SPEC_NOTES N20."""
 
-    INF = "inf", PERMITTED
-    NAN = "nan", PERMITTED
+    INF = "inf", PERMITTED  #: infinity with the sign of the product
+    NAN = "nan", PERMITTED  #: NaN
     SATURATE = "saturate", PERMITTED  #: the largest finite number of the type
 
 
@@ -52,8 +52,8 @@ class ProductRounding(Choice):
 class DecodedZero(Choice):
     """Whether a decoded zero keeps its sign. Source: SPEC_NOTES N25."""
 
-    KEPT = "kept", SILENT
-    DROPPED = "dropped", SILENT
+    KEPT = "kept", SILENT  #: -0 is read as -0
+    DROPPED = "dropped", SILENT  #: -0 is read as +0
 
 
 class Tail(Choice):
@@ -105,7 +105,7 @@ class ScaleByte(Choice):
 class ScaleLayout(Choice):
     """The order in which a matrix of scales is stored. Source: SPEC_NOTES N32."""
 
-    ROW_MAJOR = "row_major", PERMITTED
+    ROW_MAJOR = "row_major", PERMITTED  #: row by row
     TILES_128X4 = "tiles_128x4", PERMITTED  #: tiles of 128 x 4 in 512 bytes, filled up with 00
     TILES_8X4 = "tiles_8x4", PERMITTED  #: tiles of 8 x 4, each row by row
     MN_MAJOR_WORDS = "mn_major_words", PERMITTED  #: four columns a word, words down 4 n rows

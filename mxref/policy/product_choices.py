@@ -48,5 +48,5 @@ class WeightAxis(Choice):
 class Activations(Choice):
     """Whether a linear layer's input is quantized. Source: SPEC_NOTES N44."""
 
-    QUANTIZED = "quantized", SILENT
+    QUANTIZED = "quantized", SILENT  #: in blocks along its last axis
     KEPT = "kept", SILENT  #: as it is: only the weight is quantized

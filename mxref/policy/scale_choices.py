@@ -29,13 +29,13 @@ class ScaleRounding(Choice):
     As `Rounding`: even and odd refer to codes, and a tie is midway between two numbers.
     """
 
-    TOWARD_ZERO = "toward_zero", SILENT
-    TIES_TO_EVEN = "ties_to_even", SILENT
-    TIES_TO_AWAY = "ties_to_away", SILENT
-    TIES_TO_ZERO = "ties_to_zero", SILENT
-    TOWARD_POSITIVE = "toward_positive", SILENT
-    TOWARD_NEGATIVE = "toward_negative", SILENT
-    TO_ODD = "to_odd", SILENT
+    TOWARD_ZERO = "toward_zero", SILENT  #: the power of two at or below
+    TIES_TO_EVEN = "ties_to_even", SILENT  #: nearest, a midpoint to the even code
+    TIES_TO_AWAY = "ties_to_away", SILENT  #: nearest, a midpoint up
+    TIES_TO_ZERO = "ties_to_zero", SILENT  #: nearest, a midpoint down
+    TOWARD_POSITIVE = "toward_positive", SILENT  #: the power of two at or above
+    TOWARD_NEGATIVE = "toward_negative", SILENT  #: the power of two at or below
+    TO_ODD = "to_odd", SILENT  #: of the two neighbours that with the odd code
 
 
 class BlockNaN(Choice):
@@ -56,8 +56,8 @@ class BlockInf(Choice):
 class ZeroBlock(Choice):
     """The scale of a block of zeros. Source: SPEC_NOTES N6."""
 
-    CODE_00 = "code_00", SILENT
-    CODE_01 = "code_01", SILENT
+    CODE_00 = "code_00", SILENT  #: 2**-127
+    CODE_01 = "code_01", SILENT  #: 2**-126
     ONE = "one", SILENT  #: code 7F
     MINUS_EMAX = "minus_emax", SILENT  #: 2**-emax
     NAN = "nan", SILENT  #: code FF
@@ -85,30 +85,30 @@ class ScaleUnderflow(Choice):
 class AmaxType(Choice):
     """A narrower type that amax is rounded to. Source: SPEC_NOTES N3, N34."""
 
-    SOURCE = "source", SILENT
-    FLOAT32 = "float32", SILENT
-    BFLOAT16 = "bfloat16", SILENT
-    FLOAT16 = "float16", SILENT
+    SOURCE = "source", SILENT  #: none: amax as it is
+    FLOAT32 = "float32", SILENT  #: amax rounded to float32
+    BFLOAT16 = "bfloat16", SILENT  #: amax rounded to bfloat16
+    FLOAT16 = "float16", SILENT  #: amax rounded to float16
 
 
 class Int8Emax(Choice):
     """The emax of INT8: powers of two are positive, but |-2| is 2**1. Source: SPEC_NOTES N16."""
 
-    ZERO = "zero", RECOMMENDED
-    ONE = "one", CONTRADICTS
+    ZERO = "zero", RECOMMENDED  #: 2**0, the largest positive power
+    ONE = "one", CONTRADICTS  #: 2**1, of -2: every scale is half as large
 
 
 class NaNBlockCodes(Choice):
     """The element codes of a NaN block, which have no meaning. Source: SPEC_NOTES N24."""
 
-    ZEROS = "zeros", SILENT
+    ZEROS = "zeros", SILENT  #: every code 00
     ONES = "ones", SILENT  #: every bit set
 
 
 class Scaling(Choice):
     """The division of elements by the scale. Source: SPEC_NOTES N19."""
 
-    DIVIDE = "divide", RECOMMENDED
+    DIVIDE = "divide", RECOMMENDED  #: the exact quotient
     RECIPROCAL_FLUSHED = "reciprocal_flushed", CONTRADICTS  #: by a reciprocal that is 0 for FE
 
 
@@ -116,27 +116,27 @@ class ScaleArithmetic(Choice):
     """The arithmetic of scales that are no powers of two. Source: SPEC_NOTES N41, N45."""
 
     EXACT = "exact", SILENT  #: quotients and products exact, each rounded once
-    TORCHAO = "torchao", SILENT
-    TRANSFORMER_ENGINE = "transformer_engine", SILENT
+    TORCHAO = "torchao", SILENT  #: torchao's formulas in float32
+    TRANSFORMER_ENGINE = "transformer_engine", SILENT  #: Transformer Engine's formulas in float32
     #: of the scales amax / 6 and amax / 4 the one whose block has the smaller absolute error
     TRANSFORMER_ENGINE_4OVER6 = "transformer_engine_4over6", SILENT
     TRANSFORMER_ENGINE_4OVER6_MSE = "transformer_engine_4over6_mse", SILENT  #: the squared error
-    CUBLAS = "cublas", SILENT
-    COMPRESSED_TENSORS = "compressed_tensors", SILENT
+    CUBLAS = "cublas", SILENT  #: the formulas of cuBLAS's documentation
+    COMPRESSED_TENSORS = "compressed_tensors", SILENT  #: compressed-tensors' formulas in float32
 
 
 class ScaleOfZero(Choice):
     """The E8M0 code of zero. Source: SPEC_NOTES N23."""
 
-    CODE_00 = "code_00", SILENT
-    NAN = "nan", SILENT
+    CODE_00 = "code_00", SILENT  #: 2**-127
+    NAN = "nan", SILENT  #: code FF
 
 
 class ScaleOfNegative(Choice):
     """The E8M0 code of a negative number. Source: SPEC_NOTES N23."""
 
     MAGNITUDE = "magnitude", SILENT  #: that of the number without its sign
-    NAN = "nan", SILENT
+    NAN = "nan", SILENT  #: code FF
     CODE_00 = "code_00", SILENT  #: for every pattern with the sign bit set
     CODE_00_IF_FINITE = "code_00_if_finite", SILENT  #: the same, but FF for -Inf and -NaN
 
@@ -144,7 +144,7 @@ class ScaleOfNegative(Choice):
 class ScaleOfInf(Choice):
     """The E8M0 code of infinity. Source: SPEC_NOTES N23."""
 
-    NAN = "nan", SILENT
+    NAN = "nan", SILENT  #: code FF
     LARGEST = "largest", SILENT  #: code FE
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 from mxref.policy.policy import READS, Policy
@@ -37,7 +38,8 @@ _FORMATS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def who_does(choice: str) -> dict[str, list[str]]:
+@functools.cache
+def who_does(choice: str) -> Mapping[str, tuple[str, ...]]:
     """The profiles that do each member of a choice, by the member's spelling.
 
     A profile is listed if it has an operation and a format in which the choice is read. Where a
@@ -45,7 +47,7 @@ def who_does(choice: str) -> dict[str, list[str]]:
     else the profile is listed under `OWN_STAGE`.
 
     >>> who_does("scale_ff")["nan"][:2], who_does("scale_ff")["power"]
-    (['ocp', 'ml_dtypes'], ['gguf_mxfp4'])
+    (('ocp', 'ml_dtypes'), ('gguf_mxfp4',))
 
     Raises:
         ValueError: no such choice.
@@ -59,7 +61,7 @@ def who_does(choice: str) -> dict[str, list[str]]:
         value = profile.policy.choices()[choice]
         own = value == default[choice] and {*_DECIDED_IN.get(choice, ())} & {*profile.replaced}
         found[OWN_STAGE if own else value].append(name)
-    return found
+    return {member: tuple(names) for member, names in found.items()}
 
 
 def _reads(profile: Profile, choice: str) -> bool:

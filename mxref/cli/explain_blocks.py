@@ -1,0 +1,207 @@
+"""``mxref explain`` with an amax or a block: scale, codes and errors by each scale rule."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from mxref.bits.floats import FloatLayout
+from mxref.cli.answer import LINES, WIDTH, Answer, few, print_part, print_rows
+from mxref.cli.folding import table_lines
+from mxref.cli.screen import print_heading
+from mxref.formats.catalog import E8M0, BlockFormat
+
+if TYPE_CHECKING:
+    from mxref.golden.explain_block import Outcome
+
+#: Outcomes whose elements are shown side by side.
+_COLUMNS = 4
+
+
+def explain_block(asked: str, layout: FloatLayout, fmt: BlockFormat) -> Answer:
+    """Explain what becomes of a block.
+
+    Args:
+        asked: its numbers, with spaces or commas between them; further elements are zeros.
+        layout: their float type.
+        fmt: the block format.
+
+    Raises:
+        ValueError: a word that is no number, or too many of them.
+    """
+    from mxref.golden.explain import fraction, parse_number
+    from mxref.golden.explain_block import amax_of, limits, outcomes
+    from mxref.policy.policy import Policy
+
+    words = [parse_number(word, layout) for word in asked.replace(", ", " ").split()]
+    if len(words) > fmt.elements_per_block:
+        raise ValueError(
+            f"a block of {fmt.name} must have at most {fmt.elements_per_block} numbers, "
+            f"got {len(words)}: give them in several calls"
+        )
+    numbers = [fraction(word, layout) for word in words]
+    amax = amax_of(words, layout)
+    made, other_floats = outcomes(words, layout, fmt, Policy())
+    data: dict[str, Any] = {
+        "kind": "block",
+        "name": asked,
+        "about": f"what becomes of a block of {fmt.name}",
+        "format": fmt.name,
+        "float": layout.name,
+        "elements": fmt.elements_per_block,
+        "in": [_input(word, number, layout) for word, number in zip(words, numbers, strict=True)],
+        "amax": None if amax is None else float(amax),
+        "outcomes": [_outcome(one, numbers, amax, fmt) for one in made],
+        "limits": [],
+        "profiles_of_other_floats": other_floats,
+    }
+    if fmt.scale == E8M0 and amax:
+        of_rule = {name: i for i, one in enumerate(made) for name in one.choices}
+        for limit in limits(amax, fmt):
+            outcome = data["outcomes"][of_rule[f"scale_rule={limit.rule}"]]
+            data["limits"].append(
+                {
+                    "rule": limit.rule,
+                    "standing": limit.standing,
+                    "amax_over_scale_must_be": limit.requirement,
+                    "amax_over_scale": outcome["amax_over_scale"],
+                    "some_power_gives_the_limit": limit.meets,
+                    "scale": outcome["scale"],
+                }
+            )
+    return Answer(data, _show)
+
+
+def _input(word: int, number: Fraction | None, layout: FloatLayout) -> dict[str, Any]:
+    from mxref.conformance.compare.failure_text import show_float
+
+    digits, *_, text = show_float(word, layout).split(" = ")
+    return {"bits": digits, "value": text if number is None else _number(float(number)), "is": text}
+
+
+def _outcome(
+    one: Outcome, numbers: Sequence[Fraction | None], amax: Fraction | None, fmt: BlockFormat
+) -> dict[str, Any]:
+    from mxref.conformance.compare.failure_text import show_code
+
+    scale: dict[str, Any] = {"scale": None, "scale_is": "an error", "amax_over_scale": None}
+    if one.scale is not None:
+        value = fmt.scale.value(one.scale)
+        known = fmt.scale == E8M0 and amax is not None and math.isfinite(value)
+        scale = {
+            "scale": f"{one.scale:02x}",
+            "scale_is": show_code(one.scale, fmt.scale),
+            "amax_over_scale": float(amax / Fraction(value)) if known and amax else None,
+        }
+    whole, kind = one.tensor_scale or (None, None)
+    errors = [
+        float(Fraction(value) - number) if number is not None and math.isfinite(value) else None
+        for value, number in zip(one.values, numbers, strict=False)
+    ]
+    known_errors = [abs(error) for error in errors if error is not None]
+    return {
+        **scale,
+        "tensor_scale": whole,
+        "tensor_scale_is": kind,
+        "codes": [f"{code:02x}" for code in one.codes],
+        "values": [_number(value) for value in one.values],
+        "errors": errors,
+        "largest_error": max(known_errors) if len(known_errors) == len(errors) > 0 else None,
+        "choices": one.choices,
+        "profiles": one.profiles,
+    }
+
+
+def _number(value: float) -> float | str:
+    """A number, or the name of what JSON has no number for."""
+    return value if math.isfinite(value) else str(value)
+
+
+def _show(data: dict[str, Any]) -> None:
+    many, rest, made = len(data["in"]), data["elements"] - len(data["in"]), data["outcomes"]
+    given = ", ".join(one["is"] for one in data["in"][:6]) + ", ..." * (many > 6)
+    zeros = f", and {rest} zeros" if rest else ""
+    print_heading(f"a block of {data['format']} from {data['float']}: {given}{zeros}")
+    labels = [chr(ord("A") + i) if i < 26 else str(i) for i in range(len(made))]
+    by_line = many <= _COLUMNS < len(made)  # then each outcome has a line of its elements
+    lines, others = 3, []
+    for i, (label, one) in enumerate(zip(labels, made, strict=True)):
+        if i < _COLUMNS and (one["choices"] or not by_line):
+            lines += _show_outcome(label, one)
+        elif not by_line:
+            others.append(f"{label} {one['scale_is']}: {few(one['profiles'], 3)}")
+    print_part("others", "; ".join(others))
+    if data["profiles_of_other_floats"]:
+        print_part(f"no {data['float']}", few(data["profiles_of_other_floats"], 4))
+    lines += 2 * bool(others) + bool(data["profiles_of_other_floats"])
+    if data["limits"] and many <= _COLUMNS:
+        print()
+        header = ("scale rule", "standing", "amax / scale must be", "is", "scale")
+        print_rows(header, _limits(data))
+        lines += 2 + len(data["limits"])
+    print()
+    if by_line:
+        by_outcome = [
+            (label, one["scale"] or "-", *(_element(one, i) for i in range(many)), _by(one))
+            for label, one in zip(labels, made, strict=True)
+        ]
+        print_rows(("", "scale", *(one["is"] for one in data["in"]), "by"), by_outcome)
+        return
+    columns = ("element", *(f"{label}: code value" for label in labels[:_COLUMNS]))
+    rows = [
+        (one["is"], *(_element(outcome, i) for outcome in made[:_COLUMNS]))
+        for i, one in enumerate(data["in"])
+    ]
+    while len(rows) > 1 and sum(map(len, table_lines((columns, *rows), WIDTH))) > LINES - lines - 1:
+        rows.pop()
+    print_rows(columns, rows)
+    if many > len(rows) or others:
+        print("--json has all elements of all outcomes")
+
+
+def _show_outcome(label: str, one: dict[str, Any]) -> int:
+    """Print the scale of an outcome and who gives it; the number of lines."""
+    parts = [f"scale {one['scale_is']}" if one["scale"] else "an error"]
+    if one["tensor_scale"] is not None:
+        parts.append(f"tensor scale {one['tensor_scale']:.9g} ({one['tensor_scale_is']})")
+    if one["amax_over_scale"] is not None:
+        parts.append(f"amax / scale {one['amax_over_scale']:.6g}")
+    if one["largest_error"] is not None:
+        parts.append(f"largest error {one['largest_error']:.4g}")
+    print_heading(f"{label}  {', '.join(parts)}")
+    names: dict[str, list[str]] = {}
+    for choice in one["choices"]:
+        name, _, member = choice.partition("=")
+        names.setdefault(name, []).append(member)
+    texts = [f"{name} {', '.join(members)}" for name, members in names.items()]
+    text = "; ".join([*texts, f"profiles {', '.join(one['profiles'] or ['none'])}"])
+    print_part("by", text)
+    return 2 + len(text) // (WIDTH - 12)
+
+
+def _by(one: dict[str, Any]) -> str:
+    """Who gives an outcome, in short."""
+    return few([*(choice.partition("=")[2] for choice in one["choices"]), *one["profiles"]], 2)
+
+
+def _limits(data: dict[str, Any]) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for one in data["limits"]:
+        is_ = "-" if one["amax_over_scale"] is None else f"{one['amax_over_scale']:.9g}"
+        must = one["amax_over_scale_must_be"]
+        if one["some_power_gives_the_limit"]:
+            is_ += ": the limit" if must[:2] == "<=" else f": {must[2:]} is too much"
+        shown = next(o["scale_is"] for o in data["outcomes"] if o["scale"] == one["scale"])
+        must = must or "(computes in float32)"
+        rows.append((one["rule"], one["standing"], must, is_, shown))
+    return rows
+
+
+def _element(outcome: dict[str, Any], i: int) -> str:
+    if outcome["scale"] is None:
+        return "-"
+    value, error = outcome["values"][i], outcome["errors"][i]
+    text = f"{outcome['codes'][i]} {value if isinstance(value, str) else f'{value:.5g}'}"
+    return text if not error else f"{text} {error:+.2g}"

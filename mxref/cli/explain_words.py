@@ -1,0 +1,99 @@
+"""``mxref explain`` with a model or a flag of the vectors, or the id of a case."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from mxref.cli.answer import LINES, WIDTH, Answer, print_wrapped
+from mxref.cli.explain_numbers import lines_of
+from mxref.cli.screen import vectors_folder
+
+__all__ = ["explain_case", "explain_words"]
+
+
+def explain_words(options: argparse.Namespace) -> list[Answer]:
+    """The model and the flag of a name."""
+    from mxref.cases.words import FLAGS, MODELS
+
+    return [
+        Answer({"kind": kind, "name": options.name, "about": texts[options.name]}, _show_word)
+        for kind, texts in (("model", MODELS), ("flag", FLAGS))
+        if options.name in texts
+    ]
+
+
+def _show_word(data: dict[str, Any]) -> None:
+    print_wrapped(f"{data['kind']} {data['name']}: {data['about']}")
+
+
+def explain_case(options: argparse.Namespace) -> Answer | None:
+    """A case of the vectors; None if the name is not the id of a case."""
+    from mxref.cases.words import INTEGER_OPERATIONS, MODELS, OPERATIONS, RULES
+    from mxref.conformance.compare.failure_text import show_input, show_output
+
+    op, *rest = options.name.split(".")
+    if op not in OPERATIONS or len(rest) != 3:
+        return None
+    if options.format is not None or options.float is not None:
+        raise ValueError("--format and --float must be absent where NAME is the id of a case")
+    from mxref.cases.read import read_vectors
+    from mxref.cases.records import words
+
+    folder = options.vectors or vectors_folder()
+    files = read_vectors(folder, lambda stem: stem == f"{op}/{rest[0]}.{rest[1]}")
+    found = ((file, case) for file in files for case in file.cases if case.id == options.name)
+    file, case = next(found, (None, None))
+    if file is None or case is None:
+        raise ValueError(f"there is no case {options.name!r} in {folder}")
+    required = "required of everyone" if case.required else "the standard leaves the answer open"
+    if op in INTEGER_OPERATIONS:
+        required = "no standard says what is right"
+    if op == "quantize" and case.rule == "MX-6.3":
+        required = "the standard leaves the scale open, not the elements under it"
+    coded = op not in INTEGER_OPERATIONS  # whose words are no codes of a format
+    one = len(case.inputs) == 1 and coded
+    outs = []
+    for index, answer in enumerate(case.answers):
+        columns = [c for i, c in enumerate(file.columns) if not case.by or case.by[i] == index]
+        text = show_output(file, answer[0]) if len(answer) == 1 and coded else ""
+        names = [column.removeprefix("ocp+") for column in columns]
+        outs.append({"words": words(answer, file.out_digits), "is": text, "under": names})
+    data = {
+        "kind": "case",
+        "name": case.id,
+        "about": "a case of the vectors",
+        "in": words(case.inputs, file.in_digits),
+        "in_is": show_input(file, case.inputs[0]) if one else "",
+        "rule": {"clause": case.rule, "about": RULES[case.rule], "standing": required},
+        "model": {"name": case.model, "about": MODELS[case.model]},
+        "out": outs,
+    }
+    return Answer(data | {"flags": list(case.flags)}, _show_case)
+
+
+def _show_case(data: dict[str, Any]) -> None:
+    from mxref.cases.words import FLAGS
+
+    rule, model = data["rule"], data["model"]
+    print(data["name"])
+    print(f"in    {data['in_is'] or _wrapped(data['in'])}")
+    print_wrapped(f"rule  {rule['clause']}, {rule['about']}: {rule['standing']}", " " * 6)
+    print_wrapped(f"model {model['name']}, {model['about']}", " " * 6)
+    for flag in data["flags"]:
+        print_wrapped(f"flag  {flag}: {FLAGS[flag]}", " " * 6)
+    most = max((LINES - 14) // len(data["out"]) - 2, 1)
+    between = "\n" if most > 1 else ""
+    print(end="" if between else "\n")
+    for one in data["out"]:
+        print(f"{between}out   {one['is'] or _wrapped(one['words'], most)}")
+        for line in lines_of(one["under"]):
+            print(f"      {line}")
+
+
+def _wrapped(text: str, most: int = 6) -> str:
+    """Words in lines, at most so many, then dots: `--json` has all."""
+    lines = list(lines_of(text.split(" "), WIDTH - 24 if most > 1 else WIDTH - 10))
+    if len(lines) > most:
+        lines = [*lines[: most - 1], f"{lines[most - 1]} ..."]
+    return "\n      ".join(lines)

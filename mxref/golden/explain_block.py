@@ -1,0 +1,222 @@
+"""What becomes of one block under each way to find its scale, and under each profile."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from mxref.bits.floats import FloatLayout
+from mxref.blocks.container import Blocks
+from mxref.blocks.dequantization import dequantize
+from mxref.blocks.quantization import quantize
+from mxref.formats.catalog import E8M0, ELEMENT_FORMATS, BlockFormat
+from mxref.golden.explain import fraction
+from mxref.policy.policy import Policy
+from mxref.policy.scale_rule import ScaleLimit, ScaleRule
+from mxref.profiles.registry import PROFILES
+
+__all__ = ["Limit", "Outcome", "amax_of", "beside_floor", "limit_text", "limits", "outcomes"]
+
+#: The scale of a rule beside that of FLOOR, by the difference of the exponents.
+_TIMES = {-1: "half", 0: "the same", 1: "twice", 2: "4 times"}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The bytes that a block becomes, and all who make them; no scale where that is an error.
+
+    Args:
+        scale: the scale code.
+        codes: the codes of the elements that were given.
+        values: the numbers that they stand for; nan and infinities as floats.
+        choices: the members of the choice that finds the scale, which give these bytes.
+        profiles: the profiles that give them.
+        tensor_scale: the number of the whole tensor, where the format has one, and its kind.
+    """
+
+    scale: int | None
+    codes: tuple[int, ...]
+    values: tuple[float, ...]
+    choices: list[str] = dataclasses.field(default_factory=list)
+    profiles: list[str] = dataclasses.field(default_factory=list)
+    tensor_scale: tuple[float, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What a scale rule says of a largest magnitude.
+
+    Args:
+        rule: the rule's name.
+        requirement: what amax / 2^k must be, such as `<= 6`; empty for a rule without a limit.
+        meets: whether some amax / 2^k is the limit itself.
+        standing: what the standard says of the rule.
+    """
+
+    rule: str
+    requirement: str
+    meets: bool
+    standing: str
+
+
+def outcomes(
+    words: Sequence[int], layout: FloatLayout, fmt: BlockFormat, policy: Policy
+) -> tuple[list[Outcome], list[str]]:
+    """The different outcomes for a block: that of the policy first, then by the number of names.
+
+    Args:
+        words: patterns of its elements; the rest of the block is +0.
+        layout: their float type.
+        fmt: the block format.
+        policy: the choices other than that of the scale rule (or arithmetic).
+
+    Returns:
+        The outcomes, and the names of the profiles that do not take the float type.
+
+    >>> from mxref.bits.floats import F32
+    >>> from mxref.formats.catalog import block_format
+    >>> made, _ = outcomes([0x40E00000], F32, block_format("mxfp4_e2m1"), Policy())  # 7.0
+    >>> [(one.scale, one.codes, one.values) for one in made]
+    [(127, (7,), (6.0,)), (128, (6,), (8.0,)), (128, (5,), (6.0,))]
+    >>> made[0].choices[0], made[1].choices[:2], made[2].profiles
+    ('scale_rule=floor', ['scale_rule=ceil', 'scale_rule=rceil'], ['mlx_0_32'])
+    """
+    block = np.zeros(fmt.elements_per_block, layout.uint)
+    block[: len(words)] = words
+    values = block.view(layout.dtype)
+    if isinstance(fmt.block_size, tuple):
+        values = values.reshape(fmt.block_size)
+    found: dict[tuple[object, ...], Outcome] = {}
+
+    def outcome(blocks: Blocks | None, reader: Policy) -> Outcome:
+        if blocks is None:
+            return found.setdefault((None,), Outcome(None, (), ()))
+        codes = tuple(blocks.codes.reshape(-1)[: len(words)].tolist())
+        read = dequantize(blocks, np.float64, reader).reshape(-1)[: len(words)].tolist()
+        scale = int(blocks.scale_codes.reshape(-1)[0])
+        key = (scale, codes, tuple(map(repr, read)))
+        whole = blocks.tensor_scale
+        number = None if whole is None else (float(whole.value), whole.kind.value)
+        new = Outcome(scale, codes, tuple(read), tensor_scale=number)
+        return found.setdefault((*key, number), new)
+
+    choice = "scale_rule" if fmt.scale == E8M0 else "scale_arithmetic"
+    own = policy.choices()[choice]
+    # The policy's own member comes first.
+    for member in sorted(Policy.members(choice), key=lambda one: one.value != own):
+        chosen = policy.replace(**{choice: member})
+        try:
+            made = quantize(values, fmt, chosen)
+        except ValueError:  # of an arithmetic that the format does not have, or a NaN
+            made = None
+        if made is not None or choice == "scale_rule":
+            reader = chosen if choice == "scale_arithmetic" else Policy()
+            outcome(made, reader).choices.append(f"{choice}={member.value}")
+    other_floats = []
+    for name, profile in PROFILES.items():
+        if not profile.speaks_of("quantize", fmt.name):
+            continue
+        if profile.floats is not None and layout.name not in profile.floats:
+            other_floats.append(name)
+            continue
+        try:
+            made = profile.quantize(values, fmt)
+        except ValueError:  # of a NaN that it refuses
+            made = None
+        outcome(made, Policy()).profiles.append(name)
+    first, *rest = found.values()
+    rest.sort(key=lambda one: -len(one.choices) - len(one.profiles))
+    return [first, *rest], other_floats
+
+
+def amax_of(words: Sequence[int], layout: FloatLayout) -> Fraction | None:
+    """The largest magnitude of finite elements; None if one is infinite or NaN.
+
+    >>> from mxref.bits.floats import F32
+    >>> amax_of([0x3F800000, 0xC0E00000], F32)
+    Fraction(7, 1)
+    """
+    numbers = [fraction(word, layout) for word in words]
+    finite = [abs(number) for number in numbers if number is not None]
+    return max(finite) if len(finite) == len(numbers) else None
+
+
+def limits(amax: Fraction, fmt: BlockFormat) -> list[Limit]:
+    """What every scale rule says of a largest magnitude, in the order of the rules.
+
+    >>> from mxref.formats.catalog import block_format
+    >>> made = limits(Fraction(7, 4), block_format("mxfp8_e4m3"))  # 448 is 7/4 * 2^8
+    >>> [(one.rule, one.requirement, one.meets) for one in made[:3]]
+    [('floor', '< 512', False), ('ceil', '<= 256', False), ('rceil', '<= 448', True)]
+    """
+    found = []
+    for rule in ScaleRule:
+        if rule.is_quirk:
+            found.append(Limit(rule.value, "", meets=False, standing=rule.standings))
+            continue
+        limit = rule.limit(fmt.element)
+        ratio = amax**2 / limit.limit if limit.root else amax / limit.limit
+        power = ratio.numerator & (ratio.numerator - 1) == 0 and (
+            ratio.denominator & (ratio.denominator - 1) == 0
+        )
+        exponent = ratio.numerator.bit_length() - ratio.denominator.bit_length()
+        meets = bool(amax) and power and (not limit.root or exponent % 2 == 0)
+        found.append(Limit(rule.value, limit_text(limit), meets, rule.standings))
+    return found
+
+
+def beside_floor(rule: ScaleRule) -> list[dict[str, str]]:
+    """For each element format the limit of a rule, what happens at it, and FLOOR's scale beside.
+
+    Args:
+        rule: a rule that has a limit.
+
+    >>> one = next(one for one in beside_floor(ScaleRule.RCEIL) if one["format"] == "e4m3")
+    >>> one["limit"], one["at_the_limit"], one["beside_floor"]
+    ('<= 448', 'k stays', 'the same for p <= 1.75, twice for p > 1.75')
+    """
+    found = []
+    for fmt in ELEMENT_FORMATS.values():
+        limit = rule.limit(fmt)
+        binade = limit.threshold(1)[0]
+        significand = limit.limit / Fraction(2) ** (binade * (2 if limit.root else 1))
+        text = f"{float(significand):.17g}"
+        text = f"sqrt({text})" if limit.root else text
+        low, high = (_TIMES[fmt.emax - binade + up] for up in (0, 1))
+        below, above = ("<=", ">") if limit.closed else ("<", ">=")
+        beside = f"{low} for p {below} {text}, {high} for p {above} {text}"
+        if significand == 1:  # no p is below 1
+            beside = f"{low} for p = 1, {high} for p > 1" if limit.closed else high
+        at = "k stays" if limit.closed else "k + 1"
+        if limit.root and not _is_square(limit.limit):
+            at = "never, irrational"
+        found.append(
+            {
+                "format": fmt.name,
+                "limit": limit_text(limit),
+                "at_the_limit": at,
+                "beside_floor": beside,
+            }
+        )
+    return found
+
+
+def _is_square(number: Fraction) -> bool:
+    parts = (number.numerator, number.denominator)
+    return all(math.isqrt(part) ** 2 == part for part in parts)
+
+
+def limit_text(limit: ScaleLimit) -> str:
+    """What amax / 2^k must be; limits are dyadic and short.
+
+    >>> from mxref.formats.catalog import E4M3
+    >>> limit_text(ScaleRule.RCEIL.limit(E4M3)), limit_text(ScaleRule.NEAREST_LOG2.limit(E4M3))
+    ('<= 448', '< sqrt(401408)')
+    """
+    number = f"{float(limit.limit):.17g}"
+    return f"{'<=' if limit.closed else '<'} {f'sqrt({number})' if limit.root else number}"

@@ -1,0 +1,296 @@
+"""Answers of ``mxref explain`` about blocks and members, held against the slow twin."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mxref import exact
+from mxref.bits.floats import F32
+from mxref.cases.answers import exact_answers
+from mxref.cases.read import vectors_folder
+from mxref.cli import main
+from mxref.cli.explain_blocks import explain_block
+from mxref.cli.explain_numbers import _midway, _past_the_largest
+from mxref.cli.explain_verb import QUESTIONS
+from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS, block_format
+from mxref.golden.explain import around, fraction, neighbours, parse_number
+from mxref.golden.explain_block import beside_floor, limits
+from mxref.golden.witnesses import witness
+from mxref.policy.policy import Policy
+from mxref.policy.scale_rule import ScaleRule
+from mxref.profiles import PROFILES, Profile
+
+RULES = [rule for rule in ScaleRule if not rule.is_quirk]
+#: Members without a case: the same as another, one that has no bytes, and one that `after` is shown
+#: beside, since separate scales have no bytes among the elements.
+WITHOUT = {"scale_rounding=toward_negative", "tail=refused", "scale_place=before"}
+#: Members whose first case is soon found.
+QUICK = ("scale_rule=rceil", "zero_block=one", "scale_ff=inf", "scale_byte=signed")
+
+
+# `mxref explain A7`, which takes time to find the cases that catch it, runs in test_score.py.
+@pytest.mark.parametrize("command", [one for one in QUESTIONS.values() if one[-2:] != "A7"])
+def test_every_question_fits_a_screen(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, *words = command.split()
+    assert main(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert 0 < len(lines) <= 45
+    assert max(map(len, lines)) <= 100
+    dashes = words.index("--") if "--" in words else len(words)
+    assert main([*words[:dashes], "--json", *words[dashes:]]) == 0
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert found.keys() == {"asked", "answers"}
+    assert all({"kind", "name", "about"} <= one.keys() for one in found["answers"])
+
+
+def test_alone_it_lists_what_can_be_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain"]) == 0
+    out = capsys.readouterr().out
+    assert all(
+        re.search(rf"^{what} +{re.escape(how)}$", out, re.M) for what, how in QUESTIONS.items()
+    )
+    assert main(["explain", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"questions": QUESTIONS}
+    assert main(["explain", "--help"]) == 0
+    text = capsys.readouterr().out
+    assert all(f"  {command}\n" in text for command in QUESTIONS.values())
+
+
+def f32(number: Fraction) -> int:
+    return parse_number(f"{number.numerator}/{number.denominator}", F32)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.value)
+def test_limits_are_those_of_the_slow_twin(rule: ScaleRule) -> None:
+    """At the limit and the floats beside it: the scale beside FLOOR's is what the line says."""
+    times = {"half": -1, "the same": 0, "twice": 1, "4 times": 2}
+    for row in beside_floor(rule):
+        format, text = row["format"], row["beside_floor"]
+        limit = rule.limit(ELEMENT_FORMATS[format])
+        square = limit.limit if limit.root else limit.limit**2
+        points = {f32(Fraction(1)), f32(Fraction(2)) - 1}
+        low, high = 0x3F800000, 0x40000000  # around p of the limit
+        while square >= 4:
+            square /= 4
+        while square < 1:
+            square *= 4
+        while high - low > 1:
+            middle = (low + high) // 2
+            p = fraction(middle, F32)
+            assert p is not None
+            low, high = (middle, high) if p * p <= square else (low, middle)
+        points |= {
+            pattern for pattern in (low - 1, low, low + 1) if 0x3F800000 <= pattern < 0x40000000
+        }
+        for pattern in points:
+            p = fraction(pattern, F32)
+            assert p is not None
+            found = exact.shared_scale(pattern, "f32", format, rule.value)
+            floor = exact.shared_scale(pattern, "f32", format, "floor")
+            assert found - floor == times[_said(text, p)], (format, hex(pattern))
+        if not limit.root:
+            at_it = exact.shared_scale(f32(limit.limit), "f32", format, rule.value)
+            assert at_it - 127 == {"k stays": 0, "k + 1": 1}[row["at_the_limit"]]
+
+
+def _said(text: str, p: Fraction) -> str:
+    """What a line such as `the same for p <= 1.75, twice for p > 1.75` says of p."""
+    if " for " not in text:
+        return text
+    for part in text.split(", "):
+        times, sign, number = re.fullmatch(r"(.*) for p (<=|<|>=|>|=) (.*)", part).groups()  # type: ignore[union-attr]
+        root = re.fullmatch(r"sqrt\((.*)\)", number)
+        side = p * p if root else p
+        limit = Fraction(root[1] if root else number)
+        signs = {"<": side < limit, "<=": side <= limit, ">": side > limit, ">=": side >= limit}
+        if {**signs, "=": side == limit}[sign]:
+            return str(times)
+    raise AssertionError(text)
+
+
+@pytest.mark.parametrize("format", BLOCK_FORMATS)
+def test_blocks_are_those_of_the_slow_twin(format: str) -> None:
+    fmt = block_format(format)
+    for asked in ("1.75", "0.3 5 -7.1 1.75", "nan 1", "0, -0", "1e-40 -1e-41", "-3e38 1"):
+        data = explain_block(asked, F32, fmt).data
+        words = [int(one["bits"], 16) for one in data["in"]]
+        rules = [name for one in data["outcomes"] for name in one["choices"]]
+        assert sorted(rules) == sorted(f"scale_rule={rule.value}" for rule in ScaleRule)
+        profiles = [name for one in data["outcomes"] for name in one["profiles"]]
+        speak = [name for name, one in PROFILES.items() if one.speaks_of("quantize", format)]
+        assert sorted(profiles + data["profiles_of_other_floats"]) == sorted(speak)
+        assert data["outcomes"][0]["choices"][0] == "scale_rule=floor"
+        bytes_of: dict[tuple[Any, ...], int] = {}
+        for one in data["outcomes"]:
+            key = (one["scale"], *one["codes"])
+            bytes_of[key] = bytes_of.get(key, 0) + 1
+            for name in one["choices"]:
+                rule = name.partition("=")[2]
+                scale, codes = exact.quantize(words, "f32", fmt.element.name, rule=rule)
+                assert key == (f"{scale:02x}", *(f"{code:02x}" for code in codes)), (asked, rule)
+            for name in one["profiles"]:
+                assert key == _bytes_of(PROFILES[name], words, format), (asked, name)
+            if one["scale"] in (None, "ff"):
+                continue
+            two = Fraction(2) ** (int(one["scale"], 16) - 127)
+            for code, value, error, word in zip(
+                one["codes"], one["values"], one["errors"], words, strict=True
+            ):
+                if isinstance(value, str) or fraction(word, F32) is None:
+                    continue
+                exactly = exact.value(int(code, 16), fmt.element.name) * two
+                assert Fraction(value) == exactly
+                assert error == float(exactly - (fraction(word, F32) or 0))
+        assert set(bytes_of.values()) == {1}  # the same bytes are named once
+
+
+@pytest.mark.parametrize("format", [*BLOCK_FORMATS, *OTHER_BLOCK_FORMATS])
+def test_blocks_fit_a_screen(format: str, capsys: pytest.CaptureFixture[str]) -> None:
+    size = block_format(format).elements_per_block
+    many = " ".join(f"{n}.{n}e-{n % 7}" for n in range(size))
+    long = ["-1.00000012"] * 4
+    for asked in (
+        "0",
+        "nan",
+        "inf -inf 0x1p-149",
+        "5.9999995 1e-45 3e38 -7.1",
+        many,
+        " ".join(long),
+    ):
+        assert main(["explain", "--format", format, "--", *asked.split()]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) <= 45, asked
+        assert max(map(len, lines)) <= 100, asked
+
+
+def test_the_longest_cases_fit_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    # One with many answers, one with many words, and one whose answer is a byte without a format.
+    for name in (
+        "quantize.mxfp4_e2m1.f32.lane_03_minus",
+        "rescale.int32-int16.bytes.tenth_128_128",
+    ):
+        assert main(["explain", name]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) <= 45
+        assert max(map(len, lines)) <= 100
+    assert main(["explain", "pack_int4.int4.bytes.row_1_1"]) == 0
+    assert capsys.readouterr().out.endswith(
+        "\nout   18\n      default\n\nout   81\n      nibbles=low_first\n"
+    )
+    assert main(["explain", "nibbles=low_first"]) == 0
+    assert capsys.readouterr().out.endswith("\n  default   18\n  it gives  81\n")
+
+
+def _bytes_of(profile: Profile, words: list[int], format: str) -> tuple[str | None, ...]:
+    block = np.zeros(32, np.uint32)
+    block[: len(words)] = words
+    try:
+        blocks = profile.quantize(block.view(np.float32), format)
+    except ValueError:
+        return (None,)
+    codes = [*blocks.scale_codes.tolist(), *blocks.codes[: len(words)].tolist()]
+    return tuple(f"{code:02x}" for code in codes)
+
+
+def test_what_happens_at_a_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    """1.75 * 2^8 is 448, which RCEIL allows; 1.75 * 2^2 is 7, which EVEN does not allow."""
+    assert main(["explain", "1.75", "--format", "mxfp8_e4m3"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^rceil +permitted +<= 448 +448: the limit +77 = 2\^-8$", out, re.M)
+    assert main(["explain", "1.75", "--format", "mxfp4_e2m1"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^even +permitted +< 7 +3.5: 7 is too much +7e = 2\^-1$", out, re.M)
+    for format in BLOCK_FORMATS:
+        fmt = block_format(format)
+        for p in range(16, 32):
+            for one in limits(Fraction(p, 64), fmt):
+                rule = ScaleRule(one.rule)
+                if rule.is_quirk or rule.limit(fmt.element).root:
+                    continue
+                wanted = any(
+                    Fraction(p, 16) * Fraction(2) ** k == rule.limit(fmt.element).limit
+                    for k in range(-3, 18)
+                )
+                assert one.meets == wanted, (format, p, rule)
+
+
+@pytest.mark.parametrize("format", ["e2m1", "e3m2", "e4m3", "int8"])
+def test_ties_go_where_the_slow_twin_has_them(format: str) -> None:
+    fmt = ELEMENT_FORMATS[format]
+    values = sorted({Fraction(fmt.value(c)) for c in range(fmt.code_count) if not fmt.is_nan(c)})
+    least = -values[-1]  # INT8 has a code for -2 that encode does not write
+    every, values = values, [value for value in values if value >= least]
+    for low, high in itertools.pairwise(values):
+        middle = (low + high) / 2
+        said = _midway(middle, neighbours(middle, fmt), fmt)
+        assert said is not None
+        assert said["number"] == middle
+        for rounding in ("ties_to_even", "ties_to_away", "to_odd"):
+            code = exact.encode(f32(abs(middle)) | (middle < 0) << 31, "f32", format, rounding)
+            code = 0 if exact.value(code, format) == 0 else code
+            assert said[rounding] == f"{code:02x}", (middle, rounding)
+        near = [value for _, value in around(middle, fmt)]
+        i = every.index(low)
+        assert near == every[max(i - 1, 0) : i + 3]
+
+
+@pytest.mark.parametrize(
+    ("format", "number", "tie"), [("e5m2", 61440, "is past it"), ("e4m3", 464, "stays")]
+)
+def test_where_overflow_begins(format: str, number: int, tie: str) -> None:
+    fmt = ELEMENT_FORMATS[format]
+    said = {"number": number, "tie": tie}
+    assert _past_the_largest(neighbours(Fraction(1 << 20), fmt), fmt) == said
+    assert _past_the_largest(neighbours(Fraction(1), fmt), fmt) is None
+    how = {"rounding": "ties_to_even", "overflow": "nonsaturating"}
+    codes = [exact.encode(f32(Fraction(number)) + ulp, "f32", format, **how) for ulp in (-1, 0, 1)]
+    assert [code == fmt.max_code for code in codes] == [True, tie == "stays", False]
+
+
+def check_witness(choice: str, member: str) -> None:
+    found = witness(vectors_folder(), choice, member)
+    if f"{choice}={member}" in WITHOUT:
+        assert found is None
+        return
+    assert found is not None
+    file, words = found.file, [found.case.inputs]
+    base = Policy.parse(found.under)
+    policy = base.replace(**{choice: member})
+    where = (file.op, file.format, file.float)
+    assert found.first != found.other
+    assert exact_answers(*where, words, base) == [found.first]
+    if member == "error":
+        assert found.other == ()
+    else:
+        assert exact_answers(*where, words, policy) == [found.other]
+    assert 0 < found.count <= len(file.cases)
+
+
+def test_members_are_shown_by_a_case() -> None:
+    for name in QUICK:
+        choice, _, member = name.partition("=")
+        check_witness(choice, member)
+    assert witness(vectors_folder(), "zero_point", "before", integer=True) is not None
+    assert witness(vectors_folder(), "zero_block", "one", "e4m3") is not None
+    assert witness(vectors_folder(), "zero_block", "one", "no_format") is None
+
+
+@pytest.mark.sampled(28)
+@pytest.mark.parametrize(
+    ("choice", "member"),
+    [
+        (choice, one.value)
+        for choice, default in Policy().choices().items()
+        for one in Policy.members(choice)
+        if one.value != default and f"{choice}={one.value}" not in QUICK
+    ],
+)
+def test_every_member_is_shown_by_a_case(choice: str, member: str) -> None:
+    check_witness(choice, member)
