@@ -32,7 +32,7 @@ NOT_RUN = {
 }
 SLOW = {"docs/check.md", "docs/ci.md", "docs/consumers.md", "docs/integers.md"}
 WITH_COMMANDS = [
-    pytest.param(name, marks=pytest.mark.sampled(0 if name in SLOW else 4))
+    pytest.param(name, marks=pytest.mark.sampled(0 if name in SLOW else 6))
     for name in PAGES
     if name != "docs/field.md" and any(block.commands for block in blocks(ROOT / name))
 ]

@@ -36,7 +36,7 @@ def test_what_an_answer_is() -> None:
     assert not answered("126 calls\n", "9 calls\n")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("command", "answer"), [pytest.param(*thread[3:], id=thread[0]) for thread in THREADS]
 )

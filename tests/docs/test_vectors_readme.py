@@ -40,6 +40,7 @@ def keys(heading: str) -> list[str]:
 def test_the_version() -> None:
     manifest = json.loads((VECTORS / "manifest.json").read_bytes())
     assert f"now **{manifest['mxref_vectors']}**" in TEXT
+    assert re.findall(r"vectors (\d+\.\d+\.\d+)", TEXT) == [manifest["mxref_vectors"]]
 
 
 def test_the_keys_are_those_of_the_schema() -> None:

@@ -25,7 +25,7 @@ PAGES = {
     "tools/fastpath/cuda/README.md": "tools/fastpath/cuda/README.md",
     "tools/fastpath/triton/README.md": "tools/fastpath/triton/README.md",
 }
-_LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
+_LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 
 
 def on_files(files: Files, config: Any) -> Files:
