@@ -1,6 +1,6 @@
 """Files of tensors and of blocks: ``.npy``, ``.npz``, ``.safetensors`` and ``.gguf``.
 
-``.gguf`` needs the package gguf (``pip install 'mxref[io]'``). Tensors are mapped to the file, so
+``.gguf`` needs the package gguf (the extra ``io``). Tensors are mapped to the file, so
 that a tensor larger than memory can be quantized.
 
 >>> import mxref, pathlib, tempfile

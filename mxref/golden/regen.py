@@ -57,7 +57,12 @@ def build(jobs: int = 1) -> dict[str, bytes]:
     header = [line for made in every for line in made.c_array]
     cases = sum("{0x" in line for line in header)
     add("plain/encode.h", _text(_c_header(header)), cases)
-    manifest = {"mxref_vectors": VECTORS_VERSION, "spec": SPEC, "files": entries}
+    manifest = {
+        "mxref_vectors": VECTORS_VERSION,
+        "spec": SPEC,
+        "files": entries,
+        "columns": {f"plain/{made.stem}.txt": made.columns for made in every},
+    }
     texts["manifest.json"] = manifest_bytes(manifest)
     return texts
 
@@ -71,6 +76,7 @@ class _Made:
     cases: int
     lines: bytes
     plain: bytes
+    columns: list[str]  # of the plain file
     tables: list[str]
     c_array: list[str]
 
@@ -91,6 +97,7 @@ def _make(task: Callable[[], VectorFile]) -> _Made:
         cases=len(file.cases),
         lines=_text(file.lines()),
         plain=_text(file.plain_lines()),
+        columns=list(file.columns[: file.plain]),
         tables=tables,
         c_array=list(_c_array(file)) if is_in_header else [],
     )

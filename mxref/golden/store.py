@@ -108,7 +108,8 @@ def finish(folder: Path) -> None:
     staged = folder / STAGED
     files = [path for path in staged.rglob("*") if path.is_file()]
     if staged / _MANIFEST in files:  # the manifest in its place is still the old one
-        for old in _listed(folder, staged=False) - _listed(folder):
+        new = _listed(folder)  # nothing where it cannot be read, as one of a later version: stay
+        for old in _listed(folder, staged=False) - new if new else ():
             (folder / old).unlink(missing_ok=True)
     for path in sorted(files, key=lambda path: path == staged / _MANIFEST):  # the manifest last
         place = folder / path.relative_to(staged)

@@ -14,7 +14,7 @@ fails. A property test of a kernel takes five lines:
 
 Float types are `f32`, `f16`, `bf16` and `f64`. Strategies of bit patterns (`patterns`,
 `near_thresholds`, `near_scale_limits`) are joined by ``|``, and `values` converts them to floats.
-The package hypothesis is needed: ``pip install 'mxref[fuzz]'``.
+The package hypothesis is needed, which the extra ``fuzz`` brings.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ from __future__ import annotations
 try:
     import hypothesis as _hypothesis  # noqa: F401
 except ImportError:
-    raise ImportError(
-        "mxref.strategies needs the package hypothesis, which is not installed: "
-        "pip install 'mxref[fuzz]'"
-    ) from None
+    from mxref.support.extras import needs as _needs
+
+    raise ImportError(_needs("mxref.strategies", "hypothesis", "fuzz")) from None
 
 from mxref.strategies.for_blocks import blocks, coded_blocks, codes, scale_codes
 from mxref.strategies.for_floats import near_scale_limits, near_thresholds, patterns, values

@@ -208,8 +208,8 @@ def test_the_command_without_hypothesis(
     run = run_fuzz(tmp_path / "kernel.py")
     assert run.status == 2
     assert run.err == (
-        "mxref: error: mxref.strategies needs the package hypothesis, which is not installed: "
-        "pip install 'mxref[fuzz]'\n"
+        "mxref: error: mxref.strategies needs the package hypothesis: "
+        "in a checkout of mxref, pip install -e '.[fuzz]'\n"
     )
 
 

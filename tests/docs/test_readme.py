@@ -1,19 +1,15 @@
-"""What the README says is true: its commands, its examples, its tables."""
+"""What the README and the pages of docs/ say is true: commands of the README, tables, numbers."""
 
 from __future__ import annotations
 
-import doctest
 import fnmatch
 import re
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
-from helpers import ROOT, run
+from helpers import ROOT
 
 from mxref.cases.drawn import QUESTIONS
-from mxref.cases.words import OPERATIONS
 from mxref.conformance.checking.batches import LARGE, SMALL
 from mxref.conformance.checking.check import PACES
 from mxref.formats.catalog import E8M0, ELEMENT_FORMATS
@@ -22,12 +18,9 @@ from mxref.profiles import PROFILES
 
 README = (ROOT / "README.md").read_text("utf-8")
 
-TIES_AWAY = """
-import mxref
-FORMATS = ["e2m1"]
-def encode(values, format):
-    return mxref.encode(values, format, rounding="ties_to_away")
-"""
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text("utf-8")
 
 
 def section(heading: str) -> str:
@@ -35,9 +28,8 @@ def section(heading: str) -> str:
     return README[start : (README.find("\n## ", start + 1) + 1) or None]
 
 
-def test_the_examples_run() -> None:
-    result = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
-    assert (result.attempted, result.failed) == (22, 0)
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 150
 
 
 @pytest.mark.parametrize(
@@ -63,7 +55,7 @@ def test_ci_runs_the_test_command() -> None:
 def test_the_table_of_formats() -> None:
     table = {
         cells[0]: cells[1:]
-        for line in section("Look around").splitlines()
+        for line in page("bits.md").splitlines()
         if line.startswith("|")
         and len(cells := [c.strip() for c in line.strip("|").split("|")]) == 8
     }
@@ -88,7 +80,7 @@ def test_the_table_of_formats() -> None:
 
 def test_the_table_of_choices() -> None:
     listed: dict[str, set[str]] = {}
-    for readers, names in re.findall(r"^\| (`.+?) \| `(.+?)` \|$", section("Which choices"), re.M):
+    for readers, names in re.findall(r"^\| (`.+?) \| `(.+?)` \|$", page("choices.md"), re.M):
         for op in re.findall(r"`(\w+)`", readers):
             listed.setdefault(op, set()).update(names.split())
     wanted = {op: set(names) for op, names in READS.items()}
@@ -97,29 +89,16 @@ def test_the_table_of_choices() -> None:
 
 
 def test_the_table_of_profiles() -> None:
-    rows = re.findall(r"^\| (`.+?`) \| .+ \|$", section("Check your kernel"), re.MULTILINE)
+    rows = re.findall(r"^\| (`.+?`) \| .+ \|$", page("profiles.md"), re.MULTILINE)
     listed = [name for row in rows for name in re.findall(r"`([a-z]\w*\*?)`", row)]
     patterns = [name for name in listed if fnmatch.filter(PROFILES, name)]
-    assert {name for name in listed if name not in patterns} <= {*OPERATIONS}
+    assert listed == patterns
     for name in PROFILES:
         assert any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns), name
 
 
-@pytest.mark.sampled(6)
-def test_the_sample_of_verify(tmp_path: Path) -> None:
-    (tmp_path / "my_kernel.py").write_text(TIES_AWAY)
-    command = (sys.executable, "-m", "mxref", "verify", "my_kernel.py", "--op", "encode")
-    done = run(*command, cwd=tmp_path)
-    assert done.returncode == 1, done.stderr
-    sample = re.search(r"```text\n(.*?)```", section("Check your kernel"), re.DOTALL)
-    assert sample is not None
-    for line in sample[1].splitlines():
-        if line.strip() not in ("...", ""):
-            assert line.strip() in [printed.strip() for printed in done.stdout.splitlines()]
-
-
 def test_the_numbers_of_what_verify_asks() -> None:
-    text = " ".join(section("Check your kernel").split())
+    text = " ".join(page("check.md").split())
     (fast, most), (slow, fewer), (slower, few), (_, fewest) = PACES
     assert f"calls of {min(SMALL)} to {max(SMALL)} rows" in text
     assert f"up to {max(LARGE):,};" in text

@@ -4,11 +4,27 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
+import ml_dtypes
+import numpy as np
 import pytest
-from helpers import FILES, ROOT, VECTORS, records
+from helpers import (
+    FILES,
+    INFINITY,
+    ROOT,
+    SMALL_FLOATS,
+    SOURCES,
+    VECTORS,
+    built,
+    records,
+    run,
+    tool,
+)
+from pages import blocks
 
 TEXT = (VECTORS / "README.md").read_text("utf-8")
+COLUMNS = json.loads((VECTORS / "manifest.json").read_bytes())["columns"]
 CONTRACT = " ".join(TEXT.split())
 
 
@@ -24,6 +40,7 @@ def keys(heading: str) -> list[str]:
 def test_the_version() -> None:
     manifest = json.loads((VECTORS / "manifest.json").read_bytes())
     assert f"now **{manifest['mxref_vectors']}**" in TEXT
+    assert re.findall(r"vectors (\d+\.\d+\.\d+)", TEXT) == [manifest["mxref_vectors"]]
 
 
 def test_the_keys_are_those_of_the_schema() -> None:
@@ -61,12 +78,59 @@ def test_the_columns_of_the_plain_files(stem: str) -> None:
     ]
     header, cases = records(stem)
     want = (found[0] if found else rows[" all others "]) or header["columns"]
-    assert header["columns"][: header["plain"]] == want
+    assert header["columns"][: header["plain"]] == want == COLUMNS[f"plain/{stem}.txt"]
     plain = (VECTORS / f"plain/{stem}.txt").read_text("ascii").splitlines()
     for line, case in zip(plain, cases, strict=True):
         assert line == " ".join([case["in"], *case["outs"][: len(want)]])
 
 
+def test_every_plain_file_has_its_columns() -> None:
+    assert sorted(COLUMNS) == [f"plain/{stem}.txt" for stem in FILES]
+
+
+NAN_PROGRAM = """#include "mx_nan.h"
+#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+    char type[16], word[32];
+    while (scanf("%15s %31s", type, word) == 2)
+        putchar('0' + mx_is_nan(type, strtoull(word, NULL, 16)));
+    return 0;
+}
+"""
+#: What ml_dtypes and NumPy have for the types of the vectors; UE4M3 is E4M3 without a sign.
+TYPES = {
+    **SOURCES,
+    **{name: SMALL_FLOATS[name] for name in ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1")},
+    "e8m0": ml_dtypes.float8_e8m0fnu,
+    "int8": np.int8,
+}
+
+
+def test_the_nan_class_in_c(tmp_path: Path) -> None:
+    (block,) = [block for block in blocks(VECTORS / "README.md") if block.title]
+    (tmp_path / block.title).write_text(block.text)
+    (tmp_path / "main.c").write_text(NAN_PROGRAM)
+    strict = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic")
+    built(tool("gcc"), *strict, tmp_path / "main.c", "-o", tmp_path / "main")
+    lines, want = [], []
+    for name, kind in TYPES.items():
+        bits = 8 * np.dtype(kind).itemsize
+        near = [INFINITY.get(name, 0) + more for more in range(-2, 3)]
+        words = [*near, *(word + (1 << (bits - 1)) for word in near)]
+        if bits <= 16:  # every word; an FP4 or FP6 word has zeros above
+            words = [*range(1 << {"e2m1": 4, "e3m2": 6, "e2m3": 6}.get(name, bits))]
+        values = np.array(words, f"u{bits // 8}").view(kind)
+        lines += [f"{name} {word:x}" for word in words]
+        with np.errstate(invalid="ignore"):  # signalling NaNs
+            want += np.isnan(values).tolist()
+    lines += [f"ue4m3 {word:x}" for word in range(128)]
+    want += [word == 127 for word in range(128)]
+    done = run(tmp_path / "main", input="\n".join(lines))
+    assert [digit == "1" for digit in done.stdout] == want
+
+
 def test_the_tool_that_is_named_exists() -> None:
-    for tool in re.findall(r"`(tools/[\w.]+)`", TEXT):
-        assert (ROOT / tool).is_file()
+    for path in re.findall(r"`(tools/[\w.]+)`", TEXT):
+        assert (ROOT / path).is_file()

@@ -693,7 +693,8 @@ def test_without_the_safetensors_package(
     status, _, err = call(capsys, "export", "vectors", *arguments)
     assert status == 2
     assert err == (
-        "mxref: error: --as safetensors needs the safetensors package: pip install 'mxref[io]'\n"
+        "mxref: error: --as safetensors needs the package safetensors: "
+        "in a checkout of mxref, pip install -e '.[io]'\n"
     )
     assert not (tmp_path / "out").exists()
 

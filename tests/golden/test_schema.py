@@ -13,7 +13,7 @@ from shares import Share
 
 from mxref.cases.words import FLAGS, MODELS, OPERATIONS, RULES
 
-jsonschema = pytest.importorskip("jsonschema", reason="needs jsonschema: pip install 'mxref[test]'")
+jsonschema = pytest.importorskip("jsonschema", reason="needs jsonschema: pip install -e '.[test]'")
 SCHEMA = json.loads((VECTORS / "schema.json").read_bytes())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 

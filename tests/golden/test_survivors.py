@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from helpers import VECTORS
 
+from mxref import VECTORS_VERSION
 from mxref.cases.parse import parse
 from mxref.cases.records import VectorFile
 from mxref.golden import regen, store
@@ -85,6 +86,22 @@ def test_what_killed_runs_left_inside_one_another_is_removed(tmp_path: Path) -> 
     texts = {"manifest.json": store.manifest_bytes({"files": []}), "one.txt": b"1\n"}
     assert store.write(tmp_path, texts) == 2
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["manifest.json", "one.txt"]
+
+
+@pytest.mark.parametrize("more", [{"of a later version": 1}, {"cases": "0"}])
+def test_files_stay_where_a_new_manifest_cannot_be_read(
+    more: dict[str, object], tmp_path: Path
+) -> None:
+    entry = {"file": "one.txt", "sha256": "", "cases": 0}
+    old = {"mxref_vectors": VECTORS_VERSION, "files": [entry]}
+    new = store.manifest_bytes({**old, "files": [{**entry, **more}]})
+    (tmp_path / "one.txt").write_bytes(b"1\n")
+    (tmp_path / "manifest.json").write_bytes(store.manifest_bytes(old))
+    (tmp_path / ".next").mkdir()
+    (tmp_path / ".next" / "manifest.json").write_bytes(new)
+    store.finish(tmp_path)
+    assert (tmp_path / "one.txt").exists()
+    assert (tmp_path / "manifest.json").read_bytes() == new
 
 
 def test_what_a_folder_lacks_is_named(tmp_path: Path) -> None:

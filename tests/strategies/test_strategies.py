@@ -345,8 +345,8 @@ def test_without_hypothesis_one_sentence_says_what_to_install(tmp_path: Path) ->
     done = run(sys.executable, "-c", "import mxref; import mxref.strategies", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
-        "ImportError: mxref.strategies needs the package hypothesis, which is not installed: "
-        "pip install 'mxref[fuzz]'"
+        "ImportError: mxref.strategies needs the package hypothesis: "
+        "in a checkout of mxref, pip install -e '.[fuzz]'"
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.read import VectorError
+from mxref.support.extras import needs
 from mxref.support.whole_file import read_file
 
 __all__ = ["read_npy"]
@@ -137,8 +138,6 @@ def safetensors(arrays: Mapping[str, Words], metadata: Mapping[str, str]) -> byt
     try:
         from safetensors.numpy import save
     except ImportError:
-        raise ValueError(
-            "--as safetensors needs the safetensors package: pip install 'mxref[io]'"
-        ) from None
+        raise ValueError(needs("--as safetensors", "safetensors", "io")) from None
     data: bytes = save({name: little_endian(a) for name, a in arrays.items()}, dict(metadata))
     return data

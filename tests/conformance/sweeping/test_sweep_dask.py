@@ -174,7 +174,7 @@ def test_an_address_at_which_nobody_answers(capsys: pytest.CaptureFixture[str]) 
 def test_dask_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     said = sentence(ValueError, lambda: dask_cluster("tcp://127.0.0.1:1").__enter__())
-    assert said.endswith("needs the package distributed: pip install 'mxref[dask]'")
+    assert said.endswith("distributed: in a checkout of mxref, pip install -e '.[dask]'")
 
 
 @pytest.mark.sampled(6)

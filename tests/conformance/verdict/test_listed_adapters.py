@@ -22,7 +22,7 @@ def adapter(
     gfloat is slow: without --complete it is asked one case in seven, and its divergences.
     """
     name: str = request.param
-    pytest.importorskip(name, reason=f"needs {name}: pip install 'mxref[test]'")
+    pytest.importorskip(name, reason=f"needs {name}: pip install -e '.[test]'")
     target = load_target(str(ADAPTERS / f"{name}_adapter.py"))
     known = read_xfail(ADAPTERS / f"{name}.xfail.json")
     if name == "gfloat":
@@ -73,7 +73,7 @@ ADAPTER_STEMS = {
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", ADAPTER_STEMS)
 def test_the_command_on_an_adapter(kit: Kit, name: str) -> None:
-    pytest.importorskip(name, reason=f"needs {name}: pip install 'mxref[test]'")
+    pytest.importorskip(name, reason=f"needs {name}: pip install -e '.[test]'")
     stems = ADAPTER_STEMS[name]
     prefixes = tuple(stem.replace("/", ".") + "." for stem in stems)
     record = json.loads((ADAPTERS / f"{name}.xfail.json").read_text())

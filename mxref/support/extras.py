@@ -1,0 +1,16 @@
+"""What to install where a package that mxref can do without is missing."""
+
+from __future__ import annotations
+
+__all__ = ["needs"]
+
+
+def needs(what: str, package: str, extra: str) -> str:
+    """The sentence of an error: a package is missing, and which extra of mxref brings it.
+
+    >>> needs("x.gguf", "gguf", "io")
+    "x.gguf needs the package gguf: in a checkout of mxref, pip install -e '.[io]'"
+    """
+    return (
+        f"{what} needs the package {package}: in a checkout of mxref, pip install -e '.[{extra}]'"
+    )
