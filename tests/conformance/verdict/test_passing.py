@@ -37,8 +37,8 @@ def test_a_right_target_conforms(
     others = golden_words.OPERATIONS[len(OPERATIONS) :]
     assert {line.split(" ")[0] for line in report["not_covered"]} == {
         *others,
-        "quantize",
-        "dequantize",
+        *("encode", "decode"),  # of FNUZ
+        *("quantize", "dequantize"),  # of NVFP4
     }
     assert {row["op"] for row in report["rows"]} == set(OPERATIONS)
     assert report["compared"] == sum(row["compared"] for row in report["rows"])
@@ -46,7 +46,9 @@ def test_a_right_target_conforms(
     lines = [
         path.read_bytes().count(b"\n") - 1
         for path in VECTORS.rglob("*.jsonl")
-        if path.parent.name not in others and not path.name.startswith(("nvfp4", "fp4_"))
+        if path.parent.name not in others
+        and not path.name.startswith(("nvfp4", "fp4_"))
+        and "fnuz" not in path.name
     ]
     assert report["compared"] == sum(lines) > 0
 
