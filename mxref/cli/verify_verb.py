@@ -65,6 +65,7 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     add("--show", type=int, default=10, metavar="N", help=about)
     add("--verbose", action="store_true", help="list all that is not covered")
     add_json_argument(parser)
+    add("--html", type=Path, metavar="FILE", help="write the report as a page (extra report)")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -134,6 +135,10 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
         listed = f"{cases} cases" + f" and {kinds_alone} kinds of others" * (kinds_alone > 0)
         print(f"{options.write_xfail}: {listed}, {left} still without a reason and a link")
         return 0
+    if options.html is not None:
+        from mxref.reports.verify_page import write_verify_page
+
+        write_verify_page(options.html, report, options.show)
     if options.json:
         from mxref.conformance.verdict.report_json import report_json
 
