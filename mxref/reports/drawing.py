@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import escape
 from typing import Any
 
 from mxref.reports.extra import extra
@@ -100,16 +101,13 @@ def png(figure: Any) -> bytes:
     return out.getvalue()
 
 
-def inline(figure: Any, label: str) -> str:
-    """A figure as an SVG element of a page, in the colours of its light or dark mode.
+def inline(text: str, label: str) -> str:
+    """An SVG file of `svg` as an element of a page, in the colours of its light or dark mode.
 
     Args:
-        figure: the figure.
+        text: the file.
         label: what it shows, for those who cannot see it.
     """
-    from html import escape
-
-    text = svg(figure)
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     head, body = text.split(">", 1)

@@ -12,7 +12,7 @@ from mxref.cases.answers import fast_answers
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.policy.policy import Policy
 from mxref.reports.bit_fields import sides
-from mxref.reports.drawing import FAINT, RIGHT, WRONG, drawing, inline
+from mxref.reports.drawing import FAINT, RIGHT, WRONG, drawing, inline, svg
 from mxref.reports.points import Points, numbers, points
 
 __all__ = ["row_plots"]
@@ -78,7 +78,7 @@ def _by_binade(row: VerifyRow, found: Points) -> tuple[str, str]:
         )
         below.set_xlabel(f"exponent of the {_what(row)}")
         _legend(below)
-        return title, inline(figure, title)
+        return title, inline(svg(figure), title)
 
 
 def _shown(found: Points) -> tuple[int, int]:
@@ -120,7 +120,7 @@ def _by_lane(row: VerifyRow, found: Points) -> tuple[str, str]:
         axes.stairs(counts, np.arange(lanes + 1) - 0.5, color=WRONG, fill=True)
         axes.set_xlabel("lane (place in the block)")
         axes.set_ylabel("wrong elements")
-        return title, inline(figure, title)
+        return title, inline(svg(figure), title)
 
 
 def _one_block(row: VerifyRow, found: Points) -> tuple[str, str]:
@@ -143,7 +143,7 @@ def _one_block(row: VerifyRow, found: Points) -> tuple[str, str]:
         )
         axes.set_xlabel("lane (place in the block)")
         _legend(axes, 3)
-        return title, inline(figure, title)
+        return title, inline(svg(figure), title)
 
 
 def _around(row: VerifyRow, found: Points) -> list[tuple[str, str]]:
@@ -174,7 +174,7 @@ def _around(row: VerifyRow, found: Points) -> list[tuple[str, str]]:
         axes.set_xlabel(_what(row))
         axes.set_ylabel("number of the code")
         _legend(axes, 3)
-        return [(title, inline(figure, title))]
+        return [(title, inline(svg(figure), title))]
 
 
 def _legend(axes: Any, columns: int = 2) -> None:

@@ -45,7 +45,11 @@ function problems(doc, name) {
   for (const one of texts) {
     const svg = one.owner.closest('svg');
     const all = {left: 0, right: width, top: -1e9, bottom: 1e9};
-    const room = svg ? svg.getBoundingClientRect() : all;
+    let scrolls = false;
+    for (let up = one.owner; up; up = up.parentElement)
+      scrolls ||= win.getComputedStyle(up).overflowX == 'auto';
+    const wide = {left: -1e9, right: 1e9, top: -1e9, bottom: 1e9};
+    const room = svg ? svg.getBoundingClientRect() : scrolls ? wide : all;
     if (one.box.left < room.left - 1 || one.box.right > room.right + 1 ||
         one.box.top < room.top - 2 || one.box.bottom > room.bottom + 2)
       found.push('cut: ' + one.text);
@@ -83,21 +87,21 @@ window.onload = () => {
 """
 
 
-def problems(pages: Mapping[str, str], *, dark: bool = False) -> list[str]:
-    """What cannot be read of pages at the width of a phone and of a window: nothing, if all can.
+def problems(pages: Mapping[str, str]) -> list[str]:
+    """What cannot be read of pages, light and dark, at the width of a phone and of a window.
 
     Args:
         pages: HTML by name.
-        dark: whether the reader prefers dark pages.
     """
     frames = [
-        f'<iframe title="{html.escape(name)}" style="width:{width}px;height:900px;border:0;'
-        f'color-scheme:normal" srcdoc="{html.escape(text)}"></iframe>'
+        f'<iframe title="{html.escape(name)}, {scheme}" srcdoc="{html.escape(text)}" '
+        f'style="width:{width}px;height:900px;border:0;color-scheme:{scheme}"></iframe>'
         for name, text in pages.items()
         for width in WIDTHS
+        for scheme in ("light", "dark")  # which a frame takes over from its element
     ]
     outer = f"<!doctype html><meta charset=utf-8><script>{_PROBE}</script>{''.join(frames)}"
-    shown = chromium(outer, "--dump-dom", dark=dark)
+    shown = chromium(outer, "--dump-dom")
     match = re.search(r"<body>(.*)</body>", shown, re.DOTALL)
     assert match, shown[:500]
     found = json.loads(html.unescape(match[1]))
@@ -105,7 +109,7 @@ def problems(pages: Mapping[str, str], *, dark: bool = False) -> list[str]:
     return found
 
 
-def chromium(page: str, *options: str, dark: bool = False, width: int = 1300) -> str:
+def chromium(page: str, *options: str) -> str:
     """The output of headless Chromium on a page."""
     program = tool("chromium-headless-shell")
     with tempfile.TemporaryDirectory() as folder:
@@ -119,8 +123,7 @@ def chromium(page: str, *options: str, dark: bool = False, width: int = 1300) ->
                 "--hide-scrollbars",
                 "--host-resolver-rules=MAP * ~NOTFOUND",
                 f"--user-data-dir={folder}/profile",
-                f"--window-size={width},900",
-                f"--blink-settings=preferredColorScheme={int(not dark)}",
+                "--window-size=1300,900",
                 *options,
                 path.as_uri(),
             ],
