@@ -59,6 +59,7 @@ def add_parser(verbs: Verbs) -> None:
     add("--bfloat16", action="store_true", help=about)
     add_vectors_argument(parser)
     add_json_argument(parser)
+    add("--html", type=Path, metavar="FILE", help="write a page, too (extra report)")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -79,6 +80,10 @@ def _run(options: argparse.Namespace) -> int:
         found = difference(options.a, options.b, options.format, **how)
     except TypeError as error:  # the file holds no floats
         raise ValueError(str(error)) from None
+    if options.html is not None:
+        from mxref.reports.diff_page import write_diff_page
+
+        write_diff_page(options.html, found, *_figures(found))
     if options.json:
         print(json.dumps(_as_json(found), indent=1))
     else:
@@ -113,10 +118,11 @@ def _print(found: Difference) -> None:
         print("\nreading: both read every code under every scale alike")
     if found.figures:
         print()
-        _print_figures(found)
+        print_table(*_figures(found))
 
 
-def _print_figures(found: Difference) -> None:
+def _figures(found: Difference) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The header and the rows of the figures on data."""
     a, b = found.a, found.b
     labels = {"a": f"SQNR of {a}", "b": f"SQNR of {b}", "a_b": f"SQNR of {b} beside {a}"}
     if found.readings:
@@ -137,7 +143,7 @@ def _print_figures(found: Difference) -> None:
             shares[label] = [one.other_reading[i] for one in found.figures]
     for label, values in shares.items():
         rows.append((label, *(f"{100 * share:.3g} %" for share in values)))
-    print_table(("on data", *(one.data for one in found.figures)), rows)
+    return ("on data", *(one.data for one in found.figures)), rows
 
 
 def _ratio(figures: DataFigures, name: str) -> str:

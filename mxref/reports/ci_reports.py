@@ -58,8 +58,8 @@ def junit(report: Report) -> bytes:
     found = ElementTree.SubElement(suite, "system-out")
     found.text = printable(verdict_text(report))
     ElementTree.indent(suite)
-    text: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
-    return text + b"\n"
+    tree: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
+    return tree + b"\n"
 
 
 def _test(suite: ElementTree.Element, group: str, name: str) -> ElementTree.Element:

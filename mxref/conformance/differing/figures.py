@@ -14,6 +14,7 @@ from mxref.blocks.tiles import cut
 from mxref.conformance.differing.sides import Side, exact
 from mxref.formats.catalog import BlockFormat
 from mxref.support.decibels import Sum, decibels
+from mxref.support.spread import Spread
 
 __all__ = ["DataFigures", "figures"]
 
@@ -58,6 +59,7 @@ class DataFigures:
         other_sign: share of elements that the sides read as zeros of different signs.
         other_reading: share of elements of a's bytes, and of b's bytes, that the two sides read as
             different numbers.
+        errors: the relative errors of a's bytes read by a, and of b's read by b.
     """
 
     data: str
@@ -70,6 +72,7 @@ class DataFigures:
     other_value: float
     other_sign: float
     other_reading: tuple[float, float]
+    errors: tuple[Spread, Spread]
 
     @property
     def differ(self) -> bool:
@@ -85,6 +88,7 @@ def figures(name: str, values: NDArray[Any], a: Side, b: Side, fmt: BlockFormat)
         ValueError: values that a side refuses.
     """
     ratios = {one: _Ratio() for one in ("a", "b", "a_b", "b_reads_a", "a_reads_b")}
+    errors = Spread(), Spread()
     elements = blocks = 0
     other = np.zeros(6, np.int64)
     dtype = F64.dtype if values.dtype == F64.dtype else F32.dtype
@@ -101,6 +105,8 @@ def figures(name: str, values: NDArray[Any], a: Side, b: Side, fmt: BlockFormat)
         for one, some in wide.items():
             ratios[one].add(numbers, some)
         ratios["a_b"].add(wide["a"], wide["b"])
+        for spread, one in zip(errors, ("a", "b"), strict=True):
+            spread.add(numbers, wide[one])
         codes = (cut(one.codes, part.shape) for one in (of_a, of_b))
         pairs = (("a", "b_reads_a"), ("b", "a_reads_b"))
         zeros = int(((read["a"] == 0) & (read["b"] == 0) & _differ(read["a"], read["b"])).sum())
@@ -125,6 +131,7 @@ def figures(name: str, values: NDArray[Any], a: Side, b: Side, fmt: BlockFormat)
         float(shares[1]),
         float(shares[2]),
         (float(shares[3]), float(shares[4])),
+        errors,
     )
 
 
