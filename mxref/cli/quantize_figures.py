@@ -15,6 +15,7 @@ from mxref.blocks.dequantization import dequantize
 from mxref.blocks.tiles import Tiling, cut
 from mxref.support.decibels import Sum, decibels
 from mxref.support.mapped import Mapped
+from mxref.support.spread import Spread
 
 Read = Callable[[Blocks, type[np.float64]], NDArray[Any]]
 #: Elements in a part.
@@ -38,17 +39,25 @@ class Figures:
     largest_error: float = 0.0
     signal: Sum = field(default_factory=Sum)
     noise: Sum = field(default_factory=Sum)
+    errors: Spread | None = None  #: what counts the relative errors, if anything does
 
     @classmethod
-    def of(cls, values: NDArray[Any], blocks: Blocks, read: Read = dequantize) -> Figures:
+    def of(
+        cls,
+        values: NDArray[Any],
+        blocks: Blocks,
+        read: Read = dequantize,
+        errors: Spread | None = None,
+    ) -> Figures:
         """The figures of a tensor and the blocks that it was quantized to.
 
         Args:
             values: the tensor.
             blocks: its blocks.
             read: returns the numbers of blocks.
+            errors: counts the relative errors, too.
         """
-        result = cls()
+        result = cls(errors=errors)
         tiling = blocks.tiling
         lifted = values.reshape(tiling.shape)
         mapped = Mapped(values, blocks.codes, blocks.scale_codes)
@@ -80,6 +89,8 @@ class Figures:
         self.largest_error = max(self.largest_error, float(np.abs(error).max(initial=0.0)))
         self.signal.add(np.where(finite, exact, 0.0))
         self.noise.add(error)
+        if self.errors is not None:
+            self.errors.add(exact, result)
 
     def __iadd__(self, other: Figures) -> Figures:
         for name in ("elements", "finite", "blocks", "nan_blocks", "saturated", "flushed"):

@@ -12,7 +12,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from mxref.formats.catalog import BlockFormat, block_format
 from mxref.policy.choices import Tail
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile, profile
+from mxref.support.spread import Spread
 from mxref.support.text import printable
 
 _OUTPUTS = (".npz", ".safetensors", ".gguf")
@@ -80,6 +81,7 @@ def add_parser(verbs: Verbs) -> None:
     about = "write the blocks: .npz, .safetensors, or .gguf (mxfp4_e2m1 or nvfp4)"
     add("-o", "--out", type=Path, metavar="OUT", help=about)
     add_json_argument(parser)
+    add("--html", type=Path, metavar="FILE", help="write a page, too (extra report)")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -96,13 +98,16 @@ def _run(options: argparse.Namespace) -> int:
         raise ValueError(f"--small-floats needs a .safetensors file, got {options.file}")
     if options.file.suffix == ".npz":
         raise ValueError(f"FILE must hold floats, got {options.file}")
-    tensors, skipped, kept, total = _quantize_all(options, several=several)
+    errors = None if options.html is None else Spread()
+    tensors, skipped, kept, total = _quantize_all(options, errors, several=several)
     if options.out is not None:
         if not several and options.out.suffix == ".npz":
             kept = dict(zip([""], kept.values(), strict=True))  # an archive of one needs no name
         files.write_blocks(options.out, kept, _profile(options) or options.policy)
     by = {"policy": options.policy} if options.profile is None else {"profile": options.profile}
     report = {"file": str(options.file), "format": block_format(options.format).name, **by}
+    if errors is not None:
+        _write_page(options, errors, tensors, skipped, total)
     written = {} if options.out is None else {"out": str(options.out)}
     if not several:
         figures = tensors[0]
@@ -117,7 +122,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _quantize_all(
-    options: argparse.Namespace, *, several: bool
+    options: argparse.Namespace, errors: Spread | None, *, several: bool
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]], dict[str, Blocks], dict[str, Any]]:
     """Reports of the tensors, skipped tensors, the blocks to write, and the report of all."""
     # Wrong options are refused before a file is read.
@@ -145,7 +150,7 @@ def _quantize_all(
             _refuse_output(entry.name, entry.shape, options)
         values: Any = entry.load()
         blocks = _quantize_one(values, options, room)
-        figures = Figures.of(values, blocks, read)
+        figures = Figures.of(values, blocks, read, errors)
         total += figures
         about = {"name": entry.name, "shape": list(values.shape), "dtype": str(values.dtype)}
         tensors.append({**about, **figures.report()})
@@ -266,6 +271,35 @@ def _print_several(
     print_table(_COLUMNS, rows)
     for one in skipped:
         print(printable(f"skipped {one['name']}: {one['reason']}"))
+
+
+def _write_page(
+    options: argparse.Namespace,
+    errors: Spread,
+    tensors: list[dict[str, Any]],
+    skipped: list[dict[str, str]],
+    total: dict[str, Any],
+) -> None:
+    from mxref.reports.quantize_page import write_quantize_page
+
+    way = f"{block_format(options.format).name} by {options.profile or options.policy}"
+    names = [name for name in _COLUMNS if name not in _TENSOR]
+
+    def cells(figures: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+        return [_text(_said(figures)[name]) for name in names]
+
+    tables = {"All tensors": (["way", *names], [[way, *cells(total, names)]])}
+    tables["Each tensor"] = ([*_COLUMNS], [cells(one, _COLUMNS) for one in tensors])
+    ratios = {way: [one["sqnr_db"] for one in tensors]}
+    reasons = [f"{one['name']}: {one['reason']}" for one in skipped]
+    write_quantize_page(
+        options.html,
+        str(options.file),
+        tables=tables,
+        ratios=ratios,
+        errors={way: errors},
+        skipped=reasons,
+    )
 
 
 def _said(figures: Mapping[str, Any]) -> dict[str, Any]:
