@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout
@@ -14,6 +15,16 @@ __all__ = ["Field", "Kind", "Word", "of_code", "of_float", "of_word", "sides"]
 
 
 Kind = FloatLayout | CodeFormat
+#: The operations whose words are numbers and codes.
+_IN_BITS = (
+    "encode",
+    "decode",
+    "encode_scale",
+    "decode_scale",
+    "shared_scale",
+    "quantize",
+    "dequantize",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +128,7 @@ def sides(file: VectorFile) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
     >>> [[kind.name for kind in side] for side in sides(without_cases("quantize", "nvfp4", "bf16"))]
     [['f32', 'bf16'], ['ue4m3', 'e2m1']]
     """
-    if file.float not in LAYOUTS:
+    if file.op not in _IN_BITS:
         return (), ()
     number = LAYOUTS[file.float]
     code = code_format(file)
@@ -126,7 +137,7 @@ def sides(file: VectorFile) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
     if file.format in OTHER_BLOCK_FORMATS:
         scale = OTHER_BLOCK_FORMATS[file.format].scale
         tensor = (F32,) * OTHER_BLOCK_FORMATS[file.format].tensor_scale
-    known: dict[str, tuple[tuple[Kind, ...], tuple[Kind, ...]]] = {
+    known: Mapping[str, tuple[tuple[Kind, ...], tuple[Kind, ...]]] = {
         "encode": ((number,), (code,)),
         "decode": ((code,), (number,)),
         "encode_scale": ((number,), (code,)),
@@ -135,4 +146,4 @@ def sides(file: VectorFile) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
         "quantize": ((*tensor, number), (scale, code)),
         "dequantize": ((*tensor, scale, code), (number,)),
     }
-    return known.get(file.op, ((), ()))
+    return known[file.op]

@@ -19,7 +19,7 @@ __all__ = ["Points", "numbers", "points"]
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Numbers of the cases of a row, one for each element; float64, exact but for float64 inputs.
+    """Numbers of the cases of a row, one for each element; float64, quotients by scales rounded.
 
     Args:
         x: what was asked: the input; of elements of a block the input over the right scale; of

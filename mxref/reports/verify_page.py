@@ -16,7 +16,7 @@ from mxref.cases.words import FLAGS, RULES
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
 from mxref.conformance.verdict.report import Report
-from mxref.conformance.verdict.report_text import report_lines, verdict_text
+from mxref.conformance.verdict.report_text import report_lines
 from mxref.conformance.verdict.row import listed_as
 from mxref.reports.bit_fields import Kind, Word, of_word, sides
 from mxref.reports.page import write_page
@@ -63,6 +63,8 @@ def write_verify_page(path: Path, report: Report, show: int = 10) -> None:
         ValueError: jinja2 or matplotlib is not installed, or the path is no regular file.
     """
     *lines, last = report_lines(report, show)
+    word = "PASS" if report.passed else "FAIL"
+    summary, _, verdict = last.removeprefix(f"{word} {report.target.name}: ").partition(": ")
     rows = []
     for row in report.rows:
         known = sum(listed_as(*pair, report.known) is not None for pair in row.failures)
@@ -84,8 +86,8 @@ def write_verify_page(path: Path, report: Report, show: int = 10) -> None:
         "verify",
         title=report.target.name,
         passed=report.passed,
-        verdict=verdict_text(report),
-        summary=last.partition(": ")[2].partition(": ")[0],
+        verdict=verdict,
+        summary=summary,
         lines=[_line(text) for text in lines],
         cases=_cases(report, show),
         plots=plots,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -129,32 +130,36 @@ def _one_block(row: VerifyRow, found: Points) -> tuple[str, str]:
     place = int(np.argmax(found.wrong))
     start = place - int(found.lane[place])
     some = slice(start, min(start + width, found.x.size))
-    unit = "over the right scale" if row.op == "quantize" else "as numbers"
-    title = f"{row.op} {row.format}: the first wrong block, {unit}"
+    title = f"{row.op} {row.format}: the first wrong block"
+    title += ", over the right scale" * (row.op == "quantize")
+    power = _power(np.concatenate([found.want[some], found.got[some]]))
+    x, want, got = (_scaled(a[some], power) for a in (found.x, found.want, found.got))
     with drawing(360, 220) as figure:
         axes = figure.subplots()
         lanes = found.lane[some]
         if row.op == "quantize":
-            axes.plot(lanes, found.x[some], "_", color=FAINT, ms=8, label="input")
-        axes.plot(lanes, found.want[some], "o", mfc="none", color=RIGHT, ms=5, label="right")
+            axes.plot(lanes, x, "_", color=FAINT, ms=8, label="input")
+        axes.plot(lanes, want, "o", mfc="none", color=RIGHT, ms=5, label="right")
         wrong = found.wrong[some]
-        axes.plot(
-            lanes[wrong], found.got[some][wrong], "x", color=WRONG, ms=6, label="yours, wrong"
-        )
+        axes.plot(lanes[wrong], got[wrong], "x", color=WRONG, ms=6, label="yours, wrong")
         axes.set_xlabel("lane (place in the block)")
+        axes.set_ylabel(f"number{_in_units(power)}")
         _legend(axes, 3)
         return title, inline(svg(figure), title)
 
 
 def _around(row: VerifyRow, found: Points) -> list[tuple[str, str]]:
     """Codes against inputs in the binades beside the first wrong answer that is a number."""
-    good = found.wrong & found.plain
+    good = found.wrong & found.plain & np.isfinite(found.got)
     if not good.any():
         return []
     file = row.outcomes[0].file
     centre = float(found.x[np.argmax(good)])
     low, high = sorted((centre / 2, centre * 2))
     layout = LAYOUTS[file.float]
+    near = (found.x >= low) & (found.x <= high)
+    across, up = _power(found.x[near]), _power(found.got[near])
+    x, got = _scaled(found.x, across), _scaled(found.got, up)
     title = f"{row.op} {row.format}: answers around the input {centre:.6g}"
     with drawing(360, 230) as figure:
         axes = figure.subplots()
@@ -165,16 +170,43 @@ def _around(row: VerifyRow, found: Points) -> list[tuple[str, str]]:
             right = fast_answers(row.op, row.format, file.float, words, Policy.parse(row.policy))
             codes = right.astype(np.uint64)[:, :1]
             values = numbers(codes, sides(file)[1][-1])[:, 0]
-            axes.plot(inputs.astype(np.float64), values, "-", color=RIGHT, lw=1.2, label="right")
-        near = (found.x >= low) & (found.x <= high)
+            axes.plot(
+                _scaled(inputs.astype(np.float64), across),
+                _scaled(values, up),
+                "-",
+                color=RIGHT,
+                lw=1.2,
+                label="right",
+            )
         fine = near & ~found.wrong
-        axes.plot(found.x[fine], found.got[fine], "o", mfc="none", color=FAINT, ms=4, label="yours")
+        axes.plot(x[fine], got[fine], "o", mfc="none", color=FAINT, ms=4, label="yours")
         bad = near & found.wrong
-        axes.plot(found.x[bad], found.got[bad], "x", color=WRONG, ms=6, label="yours, wrong")
-        axes.set_xlabel(_what(row))
-        axes.set_ylabel("number of the code")
+        axes.plot(x[bad], got[bad], "x", color=WRONG, ms=6, label="yours, wrong")
+        axes.set_xlabel(f"{_what(row)}{_in_units(across)}")
+        axes.set_ylabel(f"number of the code{_in_units(up)}")
         _legend(axes, 3)
         return [(title, inline(svg(figure), title))]
+
+
+def _power(values: NDArray[np.float64]) -> int:
+    """The exponent of a power of two in which numbers are told: 0 where they are ordinary.
+
+    >>> _power(np.array([3.0, np.nan])), _power(np.array([2.0**-80, 0.0]))
+    (0, -80)
+    """
+    most = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+    return 0 if most == 0 or 0.01 <= most < 1000 else math.frexp(most)[1] - 1
+
+
+def _scaled(values: NDArray[np.float64], power: int) -> NDArray[np.float64]:
+    """Numbers in units of a power of two; those far outside of a plot may overflow."""
+    with np.errstate(all="ignore"):
+        result: NDArray[np.float64] = np.ldexp(values, -power)
+    return result
+
+
+def _in_units(power: int) -> str:
+    return f", in units of 2^{power}" if power else ""
 
 
 def _legend(axes: Any, columns: int = 2) -> None:

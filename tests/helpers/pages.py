@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import matplotlib
+import pytest
 from helpers import tool
 
+#: What the pictures of docs/pictures were drawn by; the extra `test` pins it.
+DRAWN_BY = "3.11.2"
 #: Widths of a phone and of a window, in CSS pixels.
 WIDTHS = (360, 1200)
 
@@ -133,3 +138,12 @@ def chromium(page: str, *options: str) -> str:
         )
     assert result.returncode == 0, result.stderr[-2000:]
     return result.stdout
+
+
+def refuse_other_drawing() -> None:
+    """Skip a test of committed pictures with another matplotlib; in CI that fails."""
+    if matplotlib.__version__ != DRAWN_BY:
+        text = f"the committed pictures are of matplotlib {DRAWN_BY}, not {matplotlib.__version__}"
+        if os.environ.get("MXREF_REQUIRE_TOOLS"):
+            pytest.fail(text)
+        pytest.skip(text)

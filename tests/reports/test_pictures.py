@@ -8,11 +8,10 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 import pytest
 from helpers import ROOT
-from pages import problems
+from pages import problems, refuse_other_drawing
 
 from mxref.cli import main
 from mxref.formats import block_format
@@ -22,8 +21,6 @@ from mxref.reports.drawing import drawing
 from mxref.reports.pictures import PICTURES, drawn
 
 COMMITTED = ROOT / "docs" / "pictures"
-#: What the committed pictures were drawn by; the extra `test` pins it.
-DRAWN_BY = "3.11.2"
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +29,7 @@ def every() -> dict[str, str]:
 
 
 def test_the_committed_pictures_are_those_drawn_now(every: dict[str, str]) -> None:
-    if matplotlib.__version__ != DRAWN_BY:
-        pytest.skip(f"the committed pictures are of matplotlib {DRAWN_BY}")
+    refuse_other_drawing()
     for name, text in every.items():
         assert (COMMITTED / f"{name}.svg").read_text("utf-8") == text, name
     assert sum(path.stat().st_size for path in COMMITTED.iterdir()) <= 400_000
