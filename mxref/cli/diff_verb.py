@@ -83,7 +83,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.html is not None:
         from mxref.reports.diff_page import write_diff_page
 
-        write_diff_page(options.html, found, *_figures(found))
+        write_diff_page(options.html, found, found.figures, *_figures(found))
     if options.json:
         print(json.dumps(_as_json(found), indent=1))
     else:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from mxref.conformance.differing.difference import Bytes, Difference, Example
+from mxref.conformance.differing.figures import DataFigures
 from mxref.conformance.differing.sides import numbers_of_words
 from mxref.reports.bit_fields import Word, of_code, of_float
 from mxref.reports.drawing import COLOURS, FAINT, RIGHT, drawing, inline, svg
@@ -33,15 +34,20 @@ class _Part:
 
 
 def write_diff_page(
-    path: Path, found: Difference, header: Sequence[str], rows: Sequence[Sequence[str]]
+    path: Path,
+    found: Difference,
+    figures: Sequence[DataFigures],
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
 ) -> None:
     """Write the page of a difference.
 
     Args:
         path: the file.
         found: the difference.
+        figures: those whose errors are drawn.
         header: names of the data of which there are figures, after what their rows are about.
-        rows: the figures.
+        rows: the figures in words.
 
     Raises:
         OSError: the file cannot be written; nothing is left behind.
@@ -60,7 +66,7 @@ def write_diff_page(
         parts.append(_Part(title, (("", bytes_), ("", reads))))
     histograms = [
         spread_plot(f"errors on {one.data}", {found.a: one.errors[0], found.b: one.errors[1]})
-        for one in found.figures
+        for one in figures
     ]
     count = len(parts)
     verdict = f"{count} kind{'s' * (count != 1)} of difference" if count else "no difference"
