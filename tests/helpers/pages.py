@@ -17,8 +17,8 @@ from helpers import tool
 
 #: What the pictures of docs/pictures were drawn by; the extra `test` pins it.
 DRAWN_BY = "3.11.2"
-#: Widths of a phone and of a window, in CSS pixels.
-WIDTHS = (360, 1200)
+#: Widths of a phone, of a narrow and of a wide window, in CSS pixels.
+WIDTHS = (360, 700, 1200)
 
 #: Looks at one document: text that is cut, that lies on other text, or that is hard to see.
 _PROBE = r"""
@@ -93,7 +93,7 @@ window.onload = () => {
 
 
 def problems(pages: Mapping[str, str]) -> list[str]:
-    """What cannot be read of pages, light and dark, at the width of a phone and of a window.
+    """What cannot be read of pages, light and dark, at the widths of a phone and of windows.
 
     Args:
         pages: HTML by name.

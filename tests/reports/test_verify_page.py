@@ -160,7 +160,7 @@ def test_what_cannot_be_read_is_found() -> None:
     night = ("contrast 1.2: night",)
     assert sorted(problems({"page": page})) == sorted(
         f"page, {scheme}, {width} px: {what}"
-        for width, some in ((360, phone), (1200, own))
+        for width, some in ((360, phone), (700, own), (1200, own))
         for scheme, more in (("light", ()), ("dark", night))
         for what in (*some, *more)
     )

@@ -67,6 +67,9 @@ def _body(text: str, folder: str) -> str:
         elif token.type == "inline":
             token.children = _linked(token.children, folder)
     html: str = parser.renderer.render(tokens, parser.options, {})
+    html = html.replace("<table", '<div class="scroll"><table').replace(
+        "</table>", "</table></div>"
+    )
     # A row on a phone is a label and one box, however many words and breaks the cell has.
     return re.sub(r"(<td[^>]*>)(.+?)(</td>)", r"\1<span>\2</span>\3", html, flags=re.DOTALL)
 
