@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 import pytest
-from pages import problems
+from browser import problems
 
 from mxref.cli import main
 from mxref.support.spread import SMALLEST, Spread

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from browser import problems, refuse_other_drawing
 from helpers import ROOT
-from pages import problems, refuse_other_drawing
 
 from mxref.cli import main
 from mxref.formats import block_format

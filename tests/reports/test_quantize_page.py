@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pages import problems
+from browser import problems
 from safetensors.numpy import save_file
 
 from mxref.cli import main

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from pages import problems
+from browser import problems
 from verify_helpers import RIGHT, VECTORS_ALONE, Vectors, target_file
 
 from mxref.cli import main

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from browser import problems, refuse_other_drawing
 from helpers import ROOT, run, sentence
-from pages import problems, refuse_other_drawing
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import fast_answers
