@@ -30,6 +30,7 @@ VERBS = {
     "formats": "formats_verb",
     "quantize": "quantize_verb",
     "diff": "diff_verb",
+    "plot": "plot_verb",
     "prompts": "prompts_verb",
     "gen": "pipe_verb",
     "check": "pipe_verb",

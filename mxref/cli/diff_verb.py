@@ -81,6 +81,8 @@ def add_parser(verbs: Verbs) -> None:
     add_tensor_arguments(parser)
     add_vectors_argument(parser)
     add_json_argument(parser)
+    about = "write a page, too; of block formats alone (extra report)"
+    add("--html", type=Path, metavar="FILE", help=about)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -92,6 +94,8 @@ def _run(options: argparse.Namespace) -> int:
     how = {"float": options.float, "data": data}
     try:
         if options.format in FORMATS:
+            if options.html is not None:
+                raise ValueError(f"--html must be given with a block format, got {options.format}")
             cast = cast_difference(options.a, options.b, options.format, **how)
             print_casts(cast, skipped, as_json=options.json)
             if not options.json:
@@ -100,6 +104,11 @@ def _run(options: argparse.Namespace) -> int:
         found = difference(options.a, options.b, options.format, vectors=options.vectors, **how)
     except TypeError as error:  # the file holds no floats
         raise ValueError(str(error)) from None
+    if options.html is not None:
+        from mxref.reports.diff_page import write_diff_page
+
+        shown = _summed(found, len(data))
+        write_diff_page(options.html, found, shown, *_figures(found, shown))
     if options.json:
         print(json.dumps({**_as_json(found), "skipped": skipped}, indent=1))
     else:
@@ -161,12 +170,12 @@ def _print(found: Difference, given: int) -> None:
         print("\nreading: both read every code under every scale alike")
     if found.total is not None:
         print()
-        _print_figures(found, [*found.figures[:-given], found.total])
+        print_table(*_figures(found, _summed(found, given)))
         print()
         _print_tensors(found, found.figures[-given:])
     elif found.figures:
         print()
-        _print_figures(found, found.figures)
+        print_table(*_figures(found, _summed(found, given)))
 
 
 def _print_tensors(found: Difference, tensors: Sequence[DataFigures]) -> None:
@@ -186,7 +195,17 @@ def _print_tensors(found: Difference, tensors: Sequence[DataFigures]) -> None:
     print_table(header, rows)
 
 
-def _print_figures(found: Difference, figures: Sequence[DataFigures]) -> None:
+def _summed(found: Difference, given: int) -> Sequence[DataFigures]:
+    """The figures on data, those of several given tensors as one."""
+    if given > 1 and found.total is not None:
+        return [*found.figures[:-given], found.total]
+    return found.figures
+
+
+def _figures(
+    found: Difference, figures: Sequence[DataFigures]
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The header and the rows of figures on data."""
     a, b = found.a, found.b
     labels = {"a": f"SQNR of {a}", "b": f"SQNR of {b}", "a_b": f"SQNR of {b} beside {a}"}
     if found.readings:
@@ -205,7 +224,7 @@ def _print_figures(found: Difference, figures: Sequence[DataFigures]) -> None:
             shares[label] = [one.other_reading[i] for one in figures]
     for label, values in shares.items():
         rows.append((label, *(f"{100 * share:.3g} %" for share in values)))
-    print_table(("on data", *(one.data for one in figures)), rows)
+    return ("on data", *(one.data for one in figures)), rows
 
 
 def _ratio(figures: DataFigures, name: str) -> str:

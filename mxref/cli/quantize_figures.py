@@ -15,6 +15,7 @@ from mxref.blocks.dequantization import dequantize
 from mxref.blocks.tiles import Tiling, cut
 from mxref.support.decibels import Sum, decibels
 from mxref.support.mapped import Mapped
+from mxref.support.spread import Spread
 
 Read = Callable[[Blocks, type[np.float64]], NDArray[Any]]
 #: Elements in a part.
@@ -38,6 +39,7 @@ class Figures:
     largest_error: float = 0.0
     signal: Sum = field(default_factory=Sum)
     noise: Sum = field(default_factory=Sum)
+    errors: Spread | None = None  #: what counts the relative errors, if anything does
 
     @classmethod
     def of(
@@ -46,6 +48,7 @@ class Figures:
         blocks: Blocks,
         read: Read = dequantize,
         tell: Callable[[int], None] = lambda count: None,
+        errors: Spread | None = None,
     ) -> Figures:
         """The figures of a tensor and the blocks that it was quantized to.
 
@@ -54,8 +57,9 @@ class Figures:
             blocks: its blocks.
             read: returns the numbers of blocks.
             tell: is told the number of elements of each part that is done.
+            errors: counts the relative errors, too.
         """
-        result = cls()
+        result = cls(errors=errors)
         tiling = blocks.tiling
         lifted = values.reshape(tiling.shape)
         mapped = Mapped(values, blocks.codes, blocks.scale_codes)
@@ -88,6 +92,8 @@ class Figures:
         self.largest_error = max(self.largest_error, float(np.abs(error).max(initial=0.0)))
         self.signal.add(np.where(finite, exact, 0.0))
         self.noise.add(error)
+        if self.errors is not None:
+            self.errors.add(exact, result)
 
     def __iadd__(self, other: Figures) -> Figures:
         for name in ("elements", "finite", "blocks", "nan_blocks", "saturated", "flushed"):

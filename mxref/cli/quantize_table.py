@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from mxref.cli.quantize_ways import LeftOut, Way
 from mxref.cli.screen import print_table
 from mxref.cli.tensor_arguments import print_skipped
+from mxref.support.spread import Spread
 from mxref.support.text import printable
 
-__all__ = ["as_json", "print_ways", "said", "text"]
+__all__ = ["as_json", "print_page", "print_ways", "said", "text"]
 
 #: What a tensor is, and its figures for each way.
 _Tensor = tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]
@@ -63,6 +65,59 @@ def print_ways(
         name = f"{one.way.format.name} by {one.way.name}"
         print(printable(f"left out {name}: {one.reason}"))
     print_skipped(skipped)
+
+
+def print_page(
+    path: Path,
+    file: Path,
+    ways: Sequence[Way],
+    tensors: Sequence[_Tensor],
+    skipped: Iterable[Mapping[str, str]],
+    totals: Sequence[Mapping[str, Any]],
+    errors: Sequence[Spread | None],
+) -> None:
+    """Write the page: a row for each way of the total, and for each tensor and way.
+
+    Args:
+        path: the file of the page.
+        file: the file that was quantized.
+        ways: the ways.
+        tensors: what each tensor is, and its figures for each way.
+        skipped: names of tensors that were not quantized, with the reason.
+        totals: the figures of all tensors, for each way.
+        errors: the relative errors of all elements, for each way.
+    """
+    from mxref.reports.quantize_page import write_quantize_page
+
+    names = [f"{way.format.name} by {way.name}" for way in ways]
+    columns = ("sqnr_db", "largest_error", *_SHARES, *_RARE)
+
+    def cells(figures: Mapping[str, Any], marks: Mapping[str, str]) -> list[str]:
+        return [text(said(figures)[name]) + marks.get(name, "") for name in columns]
+
+    head = ("way", "bits", *columns)
+    rows = [
+        [name, f"{way.bits:g}", *cells(one, marks)]
+        for name, way, one, marks in zip(names, ways, totals, _marks(ways, totals), strict=True)
+    ]
+    tables: dict[str, tuple[Sequence[str], Sequence[Sequence[str]]]] = {"All tensors": (head, rows)}
+    rows = [
+        [str(about["name"]), str(about["shape"]), str(about["dtype"]), name, *cells(one, marks)]
+        for about, row in tensors
+        for name, one, marks in zip(names, row, _marks(ways, row), strict=True)
+    ]
+    tables["Each tensor"] = (("name", "shape", "dtype", "way", *columns), rows)
+    by_way = zip(*(row for _, row in tensors), strict=True)
+    write_quantize_page(
+        path,
+        str(file),
+        tables=tables,
+        ratios={
+            name: [one["sqnr_db"] for one in row] for name, row in zip(names, by_way, strict=True)
+        },
+        errors={name: one for name, one in zip(names, errors, strict=True) if one is not None},
+        skipped=[f"{one['name']}: {one['reason']}" for one in skipped],
+    )
 
 
 def as_json(

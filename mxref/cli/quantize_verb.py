@@ -23,7 +23,7 @@ from mxref.blocks.container import Blocks
 from mxref.blocks.quantization import quantize
 from mxref.blocks.tiles import Tiling, axis_index
 from mxref.cli.quantize_figures import Figures
-from mxref.cli.quantize_table import as_json, print_ways, said, text
+from mxref.cli.quantize_table import as_json, print_page, print_ways, said, text
 from mxref.cli.quantize_ways import Way, ways_of
 from mxref.cli.screen import Verbs, add_json_argument, counted, new_parser, print_table
 from mxref.cli.tensor_arguments import (
@@ -36,6 +36,7 @@ from mxref.cli.tensor_arguments import (
 )
 from mxref.files import gguf_files
 from mxref.policy.choices import Tail
+from mxref.support.spread import Spread
 from mxref.support.text import printable
 
 _OUTPUTS = (".npz", ".safetensors", ".gguf")
@@ -97,6 +98,7 @@ def add_parser(verbs: Verbs) -> None:
     about = "write the blocks: .npz, .safetensors, or .gguf (mxfp4_e2m1 or nvfp4)"
     add("-o", "--out", type=Path, metavar="OUT", help=about)
     add_json_argument(parser)
+    add("--html", type=Path, metavar="FILE", help="write a page, too (extra report)")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -119,6 +121,10 @@ def _run(options: argparse.Namespace) -> int:
             done.kept = dict(zip([""], done.kept.values(), strict=True))
         files.write_blocks(options.out, done.kept, ways[0].by)
     totals = [{"tensors": len(done.tensors), **total.report()} for total in done.totals]
+    if options.html is not None:
+        print_page(
+            options.html, options.file, ways, done.tensors, done.skipped, totals, done.errors
+        )
     if compared:
         if options.json:
             report = as_json(ways, left_out, done.tensors, done.skipped, totals)
@@ -150,17 +156,20 @@ class _Done:
         tensors: for each tensor what it is, and its figures for each way.
         skipped: names of tensors that were not quantized, with the reason.
         kept: the blocks to write.
+        errors: what counts the relative errors, for each way, if anything does.
     """
 
     totals: list[Figures]
     tensors: list[tuple[dict[str, Any], list[dict[str, Any]]]] = field(default_factory=list)
     skipped: list[dict[str, str]] = field(default_factory=list)
     kept: dict[str, Blocks] = field(default_factory=dict)
+    errors: list[Spread | None] = field(default_factory=list)
 
 
 def _quantize_all(options: argparse.Namespace, ways: Sequence[Way]) -> _Done:
     """Quantize each tensor in each way, one at a time."""
     done, room = _Done([Figures() for _ in ways]), _Room()
+    done.errors = [None if options.html is None else Spread() for _ in ways]
     chosen: list[files.Entry] = []
     for entry in entries_of(options.file, options):
         reason = _why_not(entry, options, ways) if holds_several(options.file) else None
@@ -175,9 +184,9 @@ def _quantize_all(options: argparse.Namespace, ways: Sequence[Way]) -> _Done:
         for entry in chosen:
             values: Any = entry.load()
             row = []
-            for way, total in zip(ways, done.totals, strict=True):
+            for way, total, errors in zip(ways, done.totals, done.errors, strict=True):
                 blocks = _quantize_one(values, way, options, room)
-                figures = Figures.of(values, blocks, way.read, tell)
+                figures = Figures.of(values, blocks, way.read, tell, errors)
                 total += figures  # in place
                 row.append(figures.report())
                 if options.out is None:

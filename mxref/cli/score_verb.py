@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mxref.cli.screen import (
@@ -68,6 +69,8 @@ def add_parser(verbs: Verbs) -> None:
         action="store_true",
         help="instead: for each coverage model the mutants that only its cases catch",
     )
+    about = "also draw the pairs by class: a .svg or .png file (extra report)"
+    parser.add_argument("--picture", type=Path, metavar="FILE", help=about)
     add_json_argument(parser)
     add_vectors_argument(parser)
 
@@ -77,6 +80,8 @@ def _run(options: argparse.Namespace) -> int:
     from mxref.cases.words import MODELS
     from mxref.conformance.score import score
 
+    if options.picture is not None and options.picture.suffix not in (".svg", ".png"):
+        raise ValueError(f"--picture must end in .svg or .png, got {options.picture}")
     mutants = chosen_mutants(options.group)
     files = chosen_files(golden.read_vectors(options.vectors or vectors_folder()), options.set)
     without = options.without or []
@@ -84,6 +89,10 @@ def _run(options: argparse.Namespace) -> int:
     cells = list(score(files, mutants, without))
     if not cells and not any(mutant.waiting for mutant in mutants):
         raise ValueError(f"no mutant of --class {options.group} has a file in --set {options.set}")
+    if options.picture is not None:
+        from mxref.reports.summary_pictures import write_kills_picture
+
+        write_kills_picture(options.picture, cells)
     if options.models:
         _print_models(files, cells, as_json=options.json)
     elif options.json:

@@ -65,6 +65,12 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     add("--show", type=int, default=10, metavar="N", help=about)
     add("--verbose", action="store_true", help="list all that is not covered")
     add_json_argument(parser)
+    add("--html", type=Path, metavar="FILE", help="write the report as a page (extra report)")
+    add("--junit", type=Path, metavar="FILE", help="write the report as JUnit's XML")
+    about = "write the verdict as JSON for a badge of shields.io"
+    add("--badge", type=Path, metavar="FILE", help=about)
+    about = "print annotations of GitHub Actions, and write the step's summary"
+    add("--github", action="store_true", help=about)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -88,6 +94,8 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     from mxref.profiles import profile
     from mxref.targets.asked import read_for
 
+    if options.github and options.json:
+        raise ValueError("--github must be given without --json: both are printed")
     if options.show < 0:
         raise ValueError(f"--show must be 0 or more, got {options.show}")
     if options.write_xfail is not None:
@@ -134,6 +142,7 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
         listed = f"{cases} cases" + f" and {kinds_alone} kinds of others" * (kinds_alone > 0)
         print(f"{options.write_xfail}: {listed}, {left} still without a reason and a link")
         return 0
+    _write_reports(options, report)
     if options.json:
         from mxref.conformance.verdict.report_json import report_json
 
@@ -141,6 +150,26 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     else:
         print_report(report, options.show, verbose=options.verbose)
     return 0 if report.passed else 1
+
+
+def _write_reports(options: argparse.Namespace, report: Report) -> None:
+    """Write the report in every other way that was asked for."""
+    if options.html is not None:
+        from mxref.reports.verify_page import write_verify_page
+
+        write_verify_page(options.html, report, options.show)
+    if options.junit is not None or options.badge is not None or options.github:
+        from mxref.reports import ci_reports
+        from mxref.support.whole_file import write_file
+
+        if options.junit is not None:
+            write_file(options.junit, ci_reports.junit(report))
+        if options.badge is not None:
+            write_file(options.badge, ci_reports.badge(report))
+        if options.github:
+            ci_reports.write_step_summary(report, options.show)
+            for line in ci_reports.workflow_commands(report, options.show):
+                print(line)
 
 
 def _covers(target: Target, file: VectorFile) -> bool:

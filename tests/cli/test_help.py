@@ -43,7 +43,7 @@ def test_example_formats_and_exit_statuses(words: tuple[str, ...], capsys: Captu
     assert "formats (properties: `mxref formats`):\n" in text
     _, statuses = text.split("\nexit status:\n")
     found = dict(re.findall(r"^  (\d+) +(\S.*)", statuses, re.MULTILINE))
-    no_1 = {"explain", "formats", "quantize", "prompts", "gen", "table", "vectors"}
+    no_1 = {"explain", "formats", "quantize", "plot", "prompts", "gen", "table", "vectors"}
     assert found.keys() == {"0", "2", "130"} | ({"1"} if words[-1] not in no_1 else set())
     assert not re.search(r"exit status", text.replace("\nexit status:\n", ""))
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from browser import problems, refuse_other_drawing
 from helpers import ROOT, run, sentence
 
 from mxref.bits.floats import LAYOUTS
@@ -420,6 +421,26 @@ def test_the_committed_pages_are_what_the_records_give() -> None:
         assert len(text.splitlines()) <= (150 if name == "README.md" else 80)
         for link in re.findall(r"\]\(([^)#]+)", text):
             assert (folder / link).exists(), (name, link)
+    refuse_other_drawing()
+    drawn = (ROOT / "docs" / "pictures" / "ledger.svg").read_text("utf-8")
+    assert drawn == command.picture(records)
+
+
+def test_the_ledger_as_html(tmp_path: Path) -> None:
+    assert command.write_html(tmp_path) == 0
+    sources = [path for name in ("ledger", "reports") for path in (ROOT / "docs" / name).iterdir()]
+    found = {path.relative_to(tmp_path): path.read_text("utf-8") for path in tmp_path.rglob("*.*")}
+    assert len(found) == len(sources)
+    for path, text in found.items():
+        for link in re.findall(r'href="([^"#]+)', text):
+            assert "://" in link or (tmp_path / path.parent / link).exists(), (path, link)
+        assert "](" not in text
+        assert not re.search(r"<(script|link|img)|src=", text)
+    some = ["ledger/index.html", "ledger/quark.html", "ledger/products.html", "reports/index.html"]
+    assert problems({name: found[Path(name)] for name in some}) == []
+    index = found[Path("ledger/index.html")]
+    assert index.index("<svg") < index.index("<table")
+    assert 'data-label="differs from ocp in"' in index
 
 
 def test_every_adapter_that_claims_a_profile_is_listed_once() -> None:

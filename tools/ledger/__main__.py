@@ -11,6 +11,7 @@ for all of them.
     python tools/ledger                   # all adapters whose libraries are installed
     python tools/ledger torchao.FLOOR     # one adapter: tools/adapters/torchao_adapter.py:FLOOR
     python tools/ledger --write           # docs/ledger from the results of all environments
+    python tools/ledger --html FOLDER     # docs/ledger and docs/reports as pages (extra report)
 
 The exit status is 1 if an answer is neither its profile's nor listed in
 tools/adapters/implementations.json, products.json or integers.json, 2 if an adapter fails.
@@ -32,6 +33,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]  # environments of peers need not have mxref
 
+from ledger import html_pages  # noqa: E402
 from ledger.claims import (  # noqa: E402
     ADAPTERS,
     Adapter,
@@ -42,11 +44,12 @@ from ledger.claims import (  # noqa: E402
 )
 from ledger.examine import examine  # noqa: E402
 from ledger.integers import VALUES, examine_integers  # noqa: E402
-from ledger.pages import Notes, pages  # noqa: E402
+from ledger.pages import Notes, differing, pages  # noqa: E402
 from ledger.product_page import INTEGERS, product_page, product_summary  # noqa: E402
 from ledger.products import OUTPUTS, examine_products  # noqa: E402
 from ledger.residuals import unlisted  # noqa: E402
 from mxref.conformance import TargetError, load_target  # noqa: E402
+from mxref.reports.summary_pictures import matrix_picture  # noqa: E402
 from mxref.support.whole_file import write_file  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
@@ -71,6 +74,8 @@ def main() -> int:
     parser.add_argument("--results", type=Path, metavar="FOLDER", help=about)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at once")
     parser.add_argument("--write", action="store_true", help="write docs/ledger and stop")
+    about = "write docs/ledger and docs/reports as HTML and stop"
+    parser.add_argument("--html", type=Path, metavar="FOLDER", help=about)
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     names = claiming() | claiming_products() | claiming_integers()
@@ -80,6 +85,8 @@ def main() -> int:
     options.results = options.results or RESULTS / ("quick" * options.quick)
     if options.one:
         return record(names[options.adapters[0]], options)
+    if options.html is not None:
+        return write_html(options.html)
     if options.write:
         return write([*names.values()], options)
     return run([names[name] for name in options.adapters or names], options)
@@ -150,6 +157,21 @@ def run(adapters: list[Adapter], options: argparse.Namespace) -> int:
     return status
 
 
+def picture(records: dict[str, Any]) -> str:
+    """The picture of the implementations and the clauses in which they differ from `ocp`."""
+    implementations = listed()
+    bugs = {one["name"]: len(one["reports"]) for one in implementations}
+    return matrix_picture(*differing(implementations, records, notes()), bugs)
+
+
+def write_html(folder: Path) -> int:
+    """The pages of docs/ledger and docs/reports as HTML; the index begins with the picture."""
+    text = (DOCS / "pictures" / "ledger.svg").read_text("utf-8")
+    pages_of = html_pages.write_html(DOCS, folder, {"ledger/README.md": text})
+    print(f"{folder}: {pages_of} pages, the first is ledger/index.html")
+    return 0
+
+
 def write(adapters: list[Adapter], options: argparse.Namespace) -> int:
     """The pages of docs/ledger from the results of all adapters.
 
@@ -176,6 +198,7 @@ def write(adapters: list[Adapter], options: argparse.Namespace) -> int:
             path.unlink()
     for name, text in texts.items():
         write_file(DOCS / "ledger" / name, text.encode("utf-8"))
+    write_file(DOCS / "pictures" / "ledger.svg", picture(records).encode("utf-8"))
     known = every_listed()
     status = max(summary(one, known)[1] for one in every.values())
     print(f"docs/ledger: {len(known)} implementations, {len(every)} adapters")

@@ -11,7 +11,7 @@ from typing import Any
 from ledger.example_text import answer_text, question_text
 from ledger.residuals import labels, residual_lines, residuals, stem
 
-__all__ = ["Notes", "pages"]
+__all__ = ["Notes", "differing", "pages"]
 
 Record = Mapping[str, Any]
 
@@ -189,16 +189,32 @@ def _summary(one: Record, records: Sequence[Record], notes: Notes) -> list[str]:
         + (f" × {size}" if size > 1 else "")
         for size in sorted(counts, reverse=True)
     ]
-    differs = {c for row in _rows(records, notes).values() for c in row.clauses}
     return [
         f"[{one['name']}]({_file(one)})",
         "<br>".join(dict.fromkeys(f"`{record['profile']}`" for record in records)),
         "<br>".join(has),
         f"{sum(map(_cases, records)):,}",
         _against(records),
-        _in_order(differs) or "nothing",
+        _in_order(_clauses(records, notes)) or "nothing",
         "<br>".join(f"[{name}](../reports/{name}.md)" for name in one["reports"]),
     ]
+
+
+def differing(
+    implementations: Sequence[Record], records: Mapping[str, Record], notes: Notes
+) -> tuple[dict[str, set[str]], dict[str, str]]:
+    """The clauses in which each implementation differs from `ocp`; and all clauses, with titles."""
+    rows = {
+        one["name"]: _clauses([records[name] for name in one["adapters"]], notes)
+        for one in implementations
+    }
+    every = _in_order({clause for clauses in rows.values() for clause in clauses}).split()
+    titles = dict(re.findall(r"^### (N\d+) · (.*)$", notes.spec, re.M))
+    return rows, {clause: titles[clause] for clause in every}
+
+
+def _clauses(records: Sequence[Record], notes: Notes) -> set[str]:
+    return {clause for row in _rows(records, notes).values() for clause in row.clauses}
 
 
 def _against(records: Sequence[Record]) -> str:

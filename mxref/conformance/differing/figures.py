@@ -14,6 +14,7 @@ from mxref.blocks.tiles import cut
 from mxref.conformance.differing.sides import Side, exact
 from mxref.formats.catalog import BlockFormat
 from mxref.support.decibels import Sum, decibels
+from mxref.support.spread import Spread
 
 __all__ = ["DataFigures", "Tally", "figures", "tally"]
 
@@ -58,6 +59,7 @@ class DataFigures:
         other_sign: share of elements that the sides read as zeros of different signs.
         other_reading: share of elements of a's bytes, and of b's bytes, that the two sides read as
             different numbers.
+        errors: the relative errors of a's bytes read by a, and of b's read by b.
     """
 
     data: str
@@ -70,6 +72,7 @@ class DataFigures:
     other_value: float
     other_sign: float
     other_reading: tuple[float, float]
+    errors: tuple[Spread, Spread]
 
     @property
     def differ(self) -> bool:
@@ -91,6 +94,7 @@ class Tally:
         self.sides = a, b
         self.format = fmt
         self.ratios = {one: _Ratio() for one in ("a", "b", "a_b", "b_reads_a", "a_reads_b")}
+        self.errors = Spread(), Spread()
         self.elements = self.blocks = 0
         self.other = np.zeros(6, np.int64)
 
@@ -117,6 +121,8 @@ class Tally:
         for one, some in wide.items():
             self.ratios[one].add(numbers, some)
         self.ratios["a_b"].add(wide["a"], wide["b"])
+        for spread, one in zip(self.errors, ("a", "b"), strict=True):
+            spread.add(numbers, wide[one])
         codes = (cut(one.codes, part.shape) for one in (of_a, of_b))
         pairs = (("a", "b_reads_a"), ("b", "a_reads_b"))
         zeros = int(((read["a"] == 0) & (read["b"] == 0) & _differ(read["a"], read["b"])).sum())
@@ -136,6 +142,9 @@ class Tally:
             self.ratios[one].signal.bins += ratio.signal.bins
             self.ratios[one].noise.bins += ratio.noise.bins
             self.ratios[one].lost += ratio.lost
+        for spread, more in zip(self.errors, other.errors, strict=True):
+            spread.exact += more.exact
+            spread.counts += more.counts
         self.elements += other.elements
         self.blocks += other.blocks
         self.other += other.other
@@ -155,6 +164,7 @@ class Tally:
             float(shares[1]),
             float(shares[2]),
             (float(shares[3]), float(shares[4])),
+            self.errors,
         )
 
 

@@ -1,0 +1,149 @@
+"""Words as their bits, cut into named fields, for pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mxref.bits.floats import F32, LAYOUTS, FloatLayout
+from mxref.cases.records import VectorFile
+from mxref.conformance.compare.failure_text import show_code, show_float
+from mxref.formats.catalog import E8M0, OTHER_BLOCK_FORMATS, CodeFormat
+from mxref.targets.calls import code_format
+
+__all__ = ["Field", "Kind", "Word", "of_code", "of_float", "of_word", "sides"]
+
+
+Kind = FloatLayout | CodeFormat
+#: The operations whose words are numbers and codes.
+_IN_BITS = (
+    "encode",
+    "decode",
+    "encode_scale",
+    "decode_scale",
+    "shared_scale",
+    "quantize",
+    "dequantize",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Some bits of a word.
+
+    Args:
+        name: ``sign``, ``exponent``, ``mantissa``, ``integer``, or ``bits`` where it has no fields.
+        bits: each bit, and whether it differs from the bit wanted.
+    """
+
+    name: str
+    bits: tuple[tuple[str, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word with its meaning.
+
+    Args:
+        label: what it is: input, want, got.
+        text: its hex digits and its value.
+        fields: its bits.
+    """
+
+    label: str
+    text: str
+    fields: tuple[Field, ...]
+
+
+def of_float(label: str, bits: int, layout: FloatLayout, wanted: int | None = None) -> Word:
+    """A float pattern as a word.
+
+    Args:
+        label: what it is.
+        bits: the pattern.
+        layout: its type.
+        wanted: the pattern that it should be.
+
+    >>> from mxref.bits.floats import BF16
+    >>> word = of_float("got", 0x3F80, BF16, 0x3F81)
+    >>> [(field.name, "".join(bit for bit, _ in field.bits)) for field in word.fields]
+    [('sign', '0'), ('exponent', '01111111'), ('mantissa', '0000000')]
+    >>> word.fields[2].bits[-1]
+    ('0', True)
+    """
+    widths = (("sign", 1), ("exponent", layout.exponent_bits), ("mantissa", layout.mantissa_bits))
+    return Word(label, show_float(bits, layout), _fields(bits, layout.width, widths, wanted))
+
+
+def of_code(label: str, code: int, fmt: CodeFormat, wanted: int | None = None) -> Word:
+    """A code as a word; see `of_float`.
+
+    >>> from mxref.formats.catalog import E2M1, INT8
+    >>> [field.name for field in of_code("want", 3, E2M1).fields]
+    ['sign', 'exponent', 'mantissa']
+    >>> [field.name for field in of_code("want", 3, INT8).fields]
+    ['integer']
+    """
+    widths: tuple[tuple[str, int], ...] = (
+        ("sign", int(fmt.signed)),
+        ("exponent", fmt.exponent_bits),
+        ("mantissa", fmt.mantissa_bits),
+    )
+    width = fmt.bits
+    if getattr(fmt, "twos_complement", False):
+        widths = (("integer", width),)
+    if code >= fmt.code_count:  # more bits than a code has
+        width = max(8, code.bit_length())
+        widths = (("bits", width),)
+    return Word(label, show_code(code, fmt), _fields(code, width, widths, wanted))
+
+
+def of_word(label: str, word: int, kind: Kind, wanted: int | None = None) -> Word:
+    """A word of either kind: see `of_float` and `of_code`."""
+    if isinstance(kind, FloatLayout):
+        return of_float(label, word, kind, wanted)
+    return of_code(label, word, kind, wanted)
+
+
+def _fields(
+    word: int, width: int, widths: tuple[tuple[str, int], ...], wanted: int | None
+) -> tuple[Field, ...]:
+    bits = f"{word:0{width}b}"
+    other = bits if wanted is None else f"{wanted:0{width}b}"
+    marked = [(bit, bit != right) for bit, right in zip(bits, other, strict=True)]
+    fields, start = [], 0
+    for name, size in widths:
+        if size:
+            fields.append(Field(name, tuple(marked[start : start + size])))
+        start += size
+    return tuple(fields)
+
+
+def sides(file: VectorFile) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
+    """What the words of questions and of answers are, the last one for all that follow.
+
+    Both are empty for operations whose words are bytes, or whose questions are of several kinds.
+
+    >>> from mxref.targets.calls import without_cases
+    >>> [[kind.name for kind in side] for side in sides(without_cases("quantize", "nvfp4", "bf16"))]
+    [['f32', 'bf16'], ['ue4m3', 'e2m1']]
+    """
+    if file.op not in _IN_BITS:
+        return (), ()
+    number = LAYOUTS[file.float]
+    code = code_format(file)
+    scale: CodeFormat = E8M0
+    tensor: tuple[Kind, ...] = ()
+    if file.format in OTHER_BLOCK_FORMATS:
+        scale = OTHER_BLOCK_FORMATS[file.format].scale
+        tensor = (F32,) * OTHER_BLOCK_FORMATS[file.format].tensor_scale
+    known: Mapping[str, tuple[tuple[Kind, ...], tuple[Kind, ...]]] = {
+        "encode": ((number,), (code,)),
+        "decode": ((code,), (number,)),
+        "encode_scale": ((number,), (code,)),
+        "decode_scale": ((code,), (number,)),
+        "shared_scale": ((number,), (E8M0,)),
+        "quantize": ((*tensor, number), (scale, code)),
+        "dequantize": ((*tensor, scale, code), (number,)),
+    }
+    return known[file.op]

@@ -1,0 +1,148 @@
+"""The page of ``mxref diff --html``: each kind of difference in bits, and how often it matters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mxref.conformance.differing.difference import Bytes, Difference, Example
+from mxref.conformance.differing.figures import DataFigures
+from mxref.conformance.differing.sides import numbers_of_words
+from mxref.reports.bit_fields import Word, of_code, of_float
+from mxref.reports.drawing import COLOURS, FAINT, RIGHT, drawing, inline, svg
+from mxref.reports.error_plots import spread_plot
+from mxref.reports.page import write_page
+from mxref.reports.pictures import above
+
+__all__ = ["write_diff_page"]
+
+#: Lanes of a block whose bits are shown.
+_LANES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A kind of difference: what it is, and its words under what each is of."""
+
+    title: str
+    groups: tuple[tuple[str, tuple[Word, ...]], ...]
+    plots: tuple[tuple[str, str], ...] = ()
+
+
+def write_diff_page(
+    path: Path,
+    found: Difference,
+    figures: Sequence[DataFigures],
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+) -> None:
+    """Write the page of a difference.
+
+    Args:
+        path: the file.
+        found: the difference.
+        figures: those whose errors are drawn.
+        header: names of the data of which there are figures, after what their rows are about.
+        rows: the figures in words.
+
+    Raises:
+        OSError: the file cannot be written; nothing is left behind.
+        ValueError: jinja2 or matplotlib is not installed, or the path is no regular file.
+    """
+    parts = [_example(found, one) for one in found.examples]
+    fmt = found.format
+    for pair in found.readings:
+        code = of_code("code", pair.code, fmt.element)
+        bytes_ = (of_code("scale", pair.scale, fmt.scale), code)
+        reads = (
+            of_float(f"{found.a} reads", pair.a, found.layout),
+            of_float(f"{found.b} reads", pair.b, found.layout, pair.a),
+        )
+        title = f"reading, {pair.kind}: {pair.count} pairs of a scale and a code"
+        parts.append(_Part(title, (("", bytes_), ("", reads))))
+    histograms = [
+        spread_plot(f"errors on {one.data}", {found.a: one.errors[0], found.b: one.errors[1]})
+        for one in figures
+    ]
+    count = len(parts)
+    verdict = f"{count} kind{'s' * (count != 1)} of difference" if count else "no difference"
+    if not count and found.found:
+        verdict = "the same on every block that was tried, and different on the data"
+    write_page(
+        path,
+        "diff",
+        title=f"{found.a} and {found.b}, {found.format.name}",
+        verdict=verdict,
+        same=not found.found,
+        tried=f"{found.tried} blocks from {found.layout.name}" if found.tried else "",
+        notes=found.notes,
+        parts=parts,
+        header=header,
+        rows=rows,
+        plots=histograms,
+    )
+
+
+def _example(found: Difference, one: Example) -> _Part:
+    """An example in bits: the lanes in which the two differ, else the first ones."""
+    width = len(one.words)
+    codes = [side.codes or (0,) * width for side in (one.a, one.b)]
+    reads = [side.own or (0,) * width for side in (one.a, one.b)]
+    differ = [i for i in range(width) if len({*_at(codes, i)}) > 1 or len({*_at(reads, i)}) > 1]
+    lanes = (differ or [*range(width)])[:_LANES]
+    layout = found.layout
+    inputs = tuple(of_float(f"input, lane {i}", one.words[i], layout) for i in lanes)
+    other = one.a if one.a.scale is not None else None
+    groups = [
+        ("", inputs),
+        (found.a, _side(found, one.a, lanes)),
+        (found.b, _side(found, one.b, lanes, other)),
+    ]
+    title = f"quantizing, {one.kind}: {one.count} blocks"
+    return _Part(title, tuple(groups), tuple(_plots(found, one)))
+
+
+def _at(rows: Sequence[Sequence[int]], lane: int) -> tuple[int, ...]:
+    return tuple(row[lane] for row in rows)
+
+
+def _side(
+    found: Difference, made: Bytes, lanes: Sequence[int], other: Bytes | None = None
+) -> tuple[Word, ...]:
+    """What a side makes of a block: no words where that is an error."""
+    if made.scale is None:
+        return (Word("answer", "an error", ()),)
+    fmt = found.format
+    shown = [of_code("scale", made.scale, fmt.scale, None if other is None else other.scale)]
+    for lane in lanes:
+        wanted = None if other is None else other.codes[lane]
+        shown.append(of_code(f"code, lane {lane}", made.codes[lane], fmt.element, wanted))
+    return tuple(shown)
+
+
+def _plots(found: Difference, one: Example) -> list[tuple[str, str]]:
+    """The block and what each side reads in its own bytes, where these are other numbers."""
+    values = np.array(numbers_of_words(one.words, found.layout))
+    finite = np.abs(values[np.isfinite(values)])
+    if not finite.any() or one.a.scale is None or one.b.scale is None:
+        return []
+    first, second = (np.array(numbers_of_words(s.own, found.layout)) for s in (one.a, one.b))
+    if np.array_equal(first, second, equal_nan=True):
+        return []
+    exponent = math.frexp(float(finite.max()))[1] - 1
+    title = f"{one.kind}: the block and what is read, in units of 2^{exponent}"
+    with drawing(360, 230) as figure:
+        axes = figure.subplots()
+        lanes = np.arange(values.size)
+        axes.plot(lanes, np.ldexp(values, -exponent), "_", color=FAINT, ms=10, label="input")
+        marks = (found.a, "o", RIGHT, 7), (found.b, "x", COLOURS[1], 5)
+        for (name, mark, colour, size), read in zip(marks, (first, second), strict=True):
+            drawn = np.ldexp(read, -exponent)
+            axes.plot(lanes, drawn, mark, mfc="none", color=colour, ms=size, label=name)
+        axes.set_xlabel("lane (place in the block)")
+        above(axes, 1)
+        return [(title, inline(svg(figure), title))]

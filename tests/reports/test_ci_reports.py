@@ -1,0 +1,123 @@
+"""JUnit, GitHub's annotations and summary, and the badge: they say what the exit status says."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from verify_helpers import ENCODE, VECTORS_ALONE, Vectors, target_file
+
+from mxref.cli import main
+
+#: Says words that these files have a meaning for.
+LOUD = """\
+def encode(values, format):
+    raise ValueError("100%, ]]> </failure> & \\x1b[2J ::error::no <b>\\n\\r::set-env name=A::b")
+"""
+WRONG = "import mxref\n\ndef encode(values, format):\n"
+WRONG += "    return mxref.encode(values, format, 'ocp+rounding=ties_to_away')\n"
+
+
+class Case:
+    """What `mxref verify` writes of a target."""
+
+    def __init__(self, folder: Path, vectors: str, source: str, *words: str) -> None:
+        spec = target_file(folder, source)
+        files = {name: folder / name for name in ("junit", "badge", "summary")}
+        options = ["--junit", str(files["junit"]), "--badge", str(files["badge"]), "--github"]
+        command = ["verify", spec, "--vectors", vectors, *VECTORS_ALONE]
+        files["summary"].unlink(missing_ok=True)  # it is added to
+        self.status = main([*command, *options, *words])
+        self.junit = ElementTree.fromstring(files["junit"].read_bytes())
+        self.badge = json.loads(files["badge"].read_bytes())
+        self.summary = files["summary"].read_text("utf-8")
+        cases = self.junit.iter("testcase")
+        self.failing = [case.get("name") for case in cases if case.find("failure") is not None]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
+    return tmp_path
+
+
+def check(case: Case) -> None:
+    """What holds of each report."""
+    counts = {name: int(case.junit.get(name, "")) for name in ("tests", "failures", "skipped")}
+    assert counts["tests"] == len(case.junit.findall("testcase")) > 0
+    assert counts["failures"] == len(case.failing)
+    assert (case.status == 0) is (counts["failures"] == 0) is (case.badge["color"] != "red")
+    assert case.badge["schemaVersion"] == 1
+    assert len(case.badge["message"]) <= 60
+    assert case.summary.startswith("## PASS " if case.status == 0 else "## FAIL ")
+
+
+def test_right(folder: Path, vectors: Vectors, capsys: pytest.CaptureFixture[str]) -> None:
+    case = Case(folder, vectors("encode/e2m1.f16"), ENCODE)
+    check(case)
+    assert (case.status, case.badge["message"]) == (0, "conforms")
+    assert case.badge["color"] == "brightgreen"
+    assert capsys.readouterr().out.startswith(
+        f"::notice file={folder}/target.py,title=mxref%3A PASS::conforms\n"
+    )
+
+
+def test_wrong_and_then_known(
+    folder: Path, vectors: Vectors, capsys: pytest.CaptureFixture[str]
+) -> None:
+    some = vectors("encode/e2m1.f16", "encode/e4m3.f16")
+    case = Case(folder, some, WRONG, "--format", "e2m1")
+    check(case)
+    assert case.failing == ["encode e2m1 (ocp)"]
+    commands = [line for line in capsys.readouterr().out.splitlines() if line.startswith("::")]
+    place = f"file={folder}/target.py,title=mxref%3A "
+    assert commands[0].startswith(f"::error {place}FAIL::lacks rounding=ties_to_even (required)")
+    assert re.match(rf"::error {place}encode e2m1%2C 6 wrong::encode\.e2m1\.f16\.", commands[1])
+    assert "| FAIL | encode e2m1 (ocp) | " in case.summary
+
+    known = folder / "known.txt"
+    words = ("--format", "e2m1", "--write-xfail", str(known))
+    assert main(["verify", f"{folder}/target.py", "--vectors", some, *VECTORS_ALONE, *words]) == 0
+    record = json.loads(known.read_text("utf-8"))
+    for group in record["groups"]:
+        group |= {"reason": "away, as measured", "link": "a page"}
+    known.write_text(json.dumps(record), "utf-8")
+    case = Case(folder, some, WRONG, "--format", "e2m1", "--xfail", str(known))
+    check(case)
+    assert (case.status, case.badge["color"]) == (0, "yellow")
+    assert case.badge["message"].startswith("known: ")
+    assert case.junit.get("skipped") == "1"
+    stale = Case(folder, some, ENCODE, "--format", "e2m1", "--xfail", str(known))
+    check(stale)
+    assert stale.status == 1
+    assert len(stale.failing) == 8
+
+
+def test_nothing_compared(folder: Path, vectors: Vectors) -> None:
+    case = Case(folder, vectors("encode/e2m1.f16"), ENCODE + "FORMATS = []\n")
+    check(case)
+    assert case.failing == ["nothing compared"]
+
+
+def test_what_a_target_says_stays_text(
+    folder: Path, vectors: Vectors, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = Case(folder, vectors("encode/e2m1.f16"), LOUD)
+    check(case)
+    lines = capsys.readouterr().out.splitlines()
+    assert len([line for line in lines if line.startswith("::")]) == 2
+    assert lines[1].count("100%25, ]]>") == 1
+    assert "<b>" not in case.summary
+    (failure,) = case.junit.iter("failure")
+    assert "]]> </failure> & " in (failure.text or "")
+
+
+def test_json_is_alone(
+    vectors: Vectors, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = target_file(tmp_path, ENCODE)
+    assert main(["verify", spec, "--json", "--github"]) == 2
+    assert "--github must be given without --json" in capsys.readouterr().err

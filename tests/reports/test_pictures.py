@@ -1,0 +1,113 @@
+"""`mxref plot`: the pictures are right where they say something, can be read, and do not change."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser import problems, refuse_other_drawing
+from helpers import ROOT
+
+from mxref.cli import main
+from mxref.formats import block_format
+from mxref.policy.scale_rule import ScaleRule
+from mxref.reports import pictures
+from mxref.reports.drawing import drawing
+from mxref.reports.pictures import PICTURES, drawn
+
+COMMITTED = ROOT / "docs" / "pictures"
+
+
+@pytest.fixture(scope="module")
+def every() -> dict[str, str]:
+    return {name: drawn(name, "svg").decode() for name in PICTURES}
+
+
+def test_the_committed_pictures_are_those_drawn_now(every: dict[str, str]) -> None:
+    refuse_other_drawing()
+    for name, text in every.items():
+        assert (COMMITTED / f"{name}.svg").read_text("utf-8") == text, name
+    assert sum(path.stat().st_size for path in COMMITTED.iterdir()) <= 400_000
+
+
+@pytest.mark.sampled(2)
+def test_two_runs_draw_the_same_bytes(tmp_path: Path) -> None:
+    code = "from mxref.reports.pictures import drawn; import sys\n"
+    code += "sys.stdout.buffer.write(drawn('block', 'svg') + drawn('block', 'png'))"
+    settings = tmp_path / "matplotlibrc"  # settings of the user do not matter
+    settings.write_text("font.size: 20\nsvg.fonttype: path\naxes.grid: False\n")
+    environment = {"PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "MATPLOTLIBRC": str(settings)}
+    other = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, env=environment, timeout=120
+    )
+    assert other.stdout == drawn("block", "svg") + drawn("block", "png")
+
+
+@pytest.mark.sampled(2)
+def test_all_of_them_can_be_read(every: dict[str, str]) -> None:
+    some = {name: every[name] for name in every} | {
+        "roundings of e4m3": drawn("roundings", "svg", "mxfp8_e4m3").decode(),
+        "rules of int8": drawn("rules", "svg", "mxint8").decode(),
+    }
+    shown = {
+        name: f'<body style="margin:0">{text[text.index("<svg") :]}' for name, text in some.items()
+    }
+    found = [one for one in problems(shown) if "is wider" not in one and "360 px" not in one]
+    assert found == []
+
+
+@pytest.mark.parametrize("format", ["mxfp4_e2m1", "mxfp8_e4m3", "mxint8"])
+def test_scale_rules_change_at_their_limits(format: str) -> None:
+    """Where a bar ends is the limit that `ScaleRule.limit` derives from exact fractions."""
+    fmt = block_format(format)
+    picture = PICTURES["rules"]
+    with drawing(*picture.size) as figure:
+        picture.draw(figure, fmt, np.float32(pictures.BLOCK))
+        axes = figure.axes[0]
+        names = [label.get_text() for label in axes.get_yticklabels()]
+        for place, name in zip(axes.get_yticks(), names, strict=True):
+            ends = sorted(
+                x for line in axes.lines if line.get_ydata()[0] == place for x in line.get_xdata()
+            )
+            limit = ScaleRule(name).limit(fmt.element).limit
+            while limit >= 2:
+                limit /= 2
+            inner = [x for x in ends if 1 < x < 2]
+            assert {Fraction(x) for x in inner} == ({limit} if limit != 1 else set()), name
+
+
+def test_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def run(*words: object) -> tuple[int, str]:
+        status = main(["plot", *map(str, words)])
+        return status, capsys.readouterr().err.removeprefix("mxref: error: ").strip()
+
+    out = tmp_path / "a.svg"
+    np.save(tmp_path / "w.npy", np.linspace(-1, 1, 40, dtype=np.float16))
+    np.save(tmp_path / "i.npy", np.arange(40))
+    assert run("block", "--data", tmp_path / "w.npy", "-o", out) == (0, "")
+    assert out.read_bytes() == drawn("block", "svg", None, np.linspace(-1, 1, 40, dtype="f2")[:32])
+    assert run("block", "--data", tmp_path / "i.npy", "-o", out)[1].endswith(
+        "must be float64, float32, float16 or bfloat16, got int64"
+    )
+    assert run("blok", "-o", out)[1].endswith("got 'blok' (did you mean 'block'?)")
+    assert run("rules", "-o", "a.pdf") == (2, "--out must end in .svg or .png, got a.pdf")
+    assert run("rules", "--format", "nvfp4", "-o", out)[0] == 2
+    assert run("errors", "--format", "mxint8", "-o", out)[0] == 2
+    assert run("rules", "--data", tmp_path / "w.npy", "-o", out)[0] == 2
+    np.save(tmp_path / "z.npy", np.zeros(32, np.float32))
+    assert run("block", "--data", tmp_path / "z.npy", "-o", out) == (
+        2,
+        "block must hold finite numbers, not all of them zero",
+    )
+
+
+def test_help_names_every_picture(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plot", "--help"]) == 0
+    text = capsys.readouterr().out
+    names = re.findall(r"^  (\w+)  +[a-z]", text[text.index("pictures:") :], re.MULTILINE)
+    assert names[: len(PICTURES)] == [*PICTURES]
