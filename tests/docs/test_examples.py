@@ -28,7 +28,7 @@ NOT_RUN = {
     "docs/index.md": ["python3 -m venv"],
     "docs/performance.md": ["python tools/gpu/sass_counts.py"],
     "docs/suites.md": ["python tools/suites"],
-    "docs/tensors.md": ["pip download", "name  "],
+    "docs/tensors.md": ["pip download", "format  "],
 }
 SLOW = {"docs/check.md", "docs/ci.md", "docs/consumers.md", "docs/integers.md"}
 WITH_COMMANDS = [
