@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -127,6 +128,13 @@ def _show(data: dict[str, Any]) -> None:
     labels = [chr(ord("A") + i) if i < 26 else str(i) for i in range(len(made))]
     by_line = many <= _COLUMNS < len(made)  # then each outcome has a line of its elements
     lines, others = 3, []
+    if data["limits"] and many <= _COLUMNS:
+        header = ("scale rule", "standing", "amax / scale must be", "is", "scale")
+        print_rows(header, _limits(data))
+        print()
+        lines += 2 + len(data["limits"])
+    elif data["limits"]:
+        lines += _show_standings(data["limits"])
     for i, (label, one) in enumerate(zip(labels, made, strict=True)):
         if i < _COLUMNS and (one["choices"] or not by_line):
             lines += _show_outcome(label, one)
@@ -136,11 +144,6 @@ def _show(data: dict[str, Any]) -> None:
     if data["profiles_of_other_floats"]:
         print_part(f"no {data['float']}", few(data["profiles_of_other_floats"], 4))
     lines += 2 * bool(others) + bool(data["profiles_of_other_floats"])
-    if data["limits"] and many <= _COLUMNS:
-        print()
-        header = ("scale rule", "standing", "amax / scale must be", "is", "scale")
-        print_rows(header, _limits(data))
-        lines += 2 + len(data["limits"])
     print()
     if by_line:
         by_outcome = [
@@ -159,6 +162,16 @@ def _show(data: dict[str, Any]) -> None:
     print_rows(columns, rows)
     if many > len(rows) or others:
         print("--json has all elements of all outcomes")
+
+
+def _show_standings(limits: Sequence[dict[str, Any]]) -> int:
+    """Print what the standard says of each scale rule; the number of lines."""
+    by_standing: dict[str, list[str]] = {}
+    for one in limits:
+        by_standing.setdefault(one["standing"], []).append(one["rule"])
+    text = "; ".join(f"{standing}: {', '.join(rules)}" for standing, rules in by_standing.items())
+    print_part("rules", text)
+    return len(textwrap.wrap(text, WIDTH - 12))
 
 
 def _show_outcome(label: str, one: dict[str, Any]) -> int:

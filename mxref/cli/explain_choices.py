@@ -11,6 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from mxref.cli.answer import Answer, few, print_part, print_rows
+from mxref.cli.explain_limits import (
+    limits_of_all,
+    limits_of_member,
+    show_limits_of_all,
+    show_limits_of_member,
+)
 from mxref.cli.explain_worked import show_worked, worked
 from mxref.cli.screen import print_heading, vectors_folder
 from mxref.cli.spec_notes import clause_of_member, source_of_member
@@ -42,6 +48,8 @@ def explain_choices(options: argparse.Namespace) -> list[Answer]:
         data["read_by"] = [op for op in READS if name in READS[op]]
         data["members"] = [member_data(name, one) for one in members]
         data["by_stages"] = _by_stages(name)
+        if name == "scale_rule":
+            data["limits"] = limits_of_all(options.format)
         found.append(Answer(data, _show_choice))
     if name in integer_choices():
         kind = integer_choices()[name]
@@ -180,15 +188,10 @@ def _by_stages(choice: str) -> tuple[str, ...]:
 
 def _full(data: dict[str, Any], member: Choice, options: argparse.Namespace) -> dict[str, Any]:
     """The data of a member with its choice and, for a scale rule, its limits."""
-    from mxref.policy.scale_rule import ScaleRule
-
     data["of"] = _about(type(member))
-    if isinstance(member, ScaleRule) and not member.is_quirk:
-        from mxref.golden.explain_block import beside_floor
-
-        element = (options.format or "").rpartition("_")[2]
-        rows = beside_floor(member)
-        data["limits"] = [one for one in rows if one["format"] == element] or rows
+    limits = limits_of_member(member, options.format)
+    if limits is not None:
+        data["limits"] = limits
     return data
 
 
@@ -231,9 +234,7 @@ def _show_full(data: dict[str, Any]) -> None:
         print_part("by stages", few(_by_stages(data["choice"]), 6))
         print_part("see also", ", ".join(data["see_also"]))
     if "limits" in data:
-        print()
-        header = ("format", "amax / 2^k must be", "exactly at it", "amax = p * 2^E, beside floor")
-        print_rows(header, [tuple(one.values()) for one in data["limits"]])
+        show_limits_of_member(data["limits"])
     example = data.get("example")
     if example:
         print()
@@ -254,6 +255,8 @@ def _show_choice(data: dict[str, Any]) -> None:
     names = ("member", "standing", "what it does", "profiles")
     print_rows(names if len(rows[0]) == len(names) else ("member", "what it does"), rows)
     print_part("by stages", few(data.get("by_stages", ()), 6))
+    if "limits" in data:
+        show_limits_of_all(data["limits"])
     first = data["members"][-1]["name"]
     print(f"more of one: mxref explain {first}")
 

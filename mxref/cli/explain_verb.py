@@ -206,7 +206,7 @@ def _formats(options: argparse.Namespace) -> list[Answer]:
 
 
 def _show(name: str) -> None:
-    explain_format(name, whole=16)
+    explain_format(name, whole=16, print_rows=print_rows)
 
 
 #: The kinds of words, in the order in which they are explained.

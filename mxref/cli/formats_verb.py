@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mxref.bits.floats import LAYOUTS
@@ -73,7 +74,12 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def explain_format(
-    typed: str, *, every: bool = False, as_json: bool = False, whole: int = 64
+    typed: str,
+    *,
+    every: bool = False,
+    as_json: bool = False,
+    whole: int = 64,
+    print_rows: Callable[[Sequence[str], Sequence[Sequence[str]]], None] = print_table,
 ) -> bool:
     """Print a format; False if there is none of that name.
 
@@ -82,6 +88,7 @@ def explain_format(
         every: whether all codes of an 8-bit format are printed.
         as_json: whether to print JSON.
         whole: a format of at most so many codes is printed whole.
+        print_rows: prints the table of codes.
     """
     name = typed_format("format", typed)
     if name in _BLOCKS:
@@ -98,7 +105,7 @@ def explain_format(
         print(f"{key:14} {_text(value)}")
     print()
     header = ("code", "bits", "value", "hex value", "note")
-    print_table(header, [[str(code[key]) for key in header] for code in codes])
+    print_rows(header, [[str(code[key]) for key in header] for code in codes])
     if fmt.code_count > whole and not every and fmt.bits <= 8:
         print(f"(the notable codes; all {fmt.code_count} with `mxref formats {name} --all`)")
     return True

@@ -147,14 +147,14 @@ def print_table(
 
 
 def print_heading(text: str) -> None:
-    """Print a line; on a terminal rich, if it is installed, makes it bold."""
+    """Print a line; on a terminal rich, if it is installed, makes it bold, without NO_COLOR."""
     _print_styled(text, "bold")
 
 
 def print_text(*lines: str) -> None:
     """Print lines; on a terminal rich, if it is installed, colours ok, PASS, FAIL, BUG and WRONG.
 
-    The text is the same without colour, and NO_COLOR in the environment leaves it out.
+    The text is the same without them: into a file or a pipe, and where NO_COLOR is set.
     """
     for line in lines:
         mark = _MARKS.search(line)
@@ -167,7 +167,7 @@ def print_text(*lines: str) -> None:
 
 
 def _print_styled(text: str, style: str, end: str = "\n") -> None:
-    if sys.stdout.isatty():
+    if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):  # then no escape codes at all
         with contextlib.suppress(ImportError):
             from rich.console import Console
 

@@ -194,7 +194,7 @@ def beside_floor(rule: ScaleRule) -> list[dict[str, str]]:
             beside = f"{low} for p = 1, {high} for p > 1" if limit.closed else high
         at = "k stays" if limit.closed else "k + 1"
         if limit.root and not _is_square(limit.limit):
-            at = "never, irrational"
+            at = "never reached"
         found.append(
             {
                 "format": fmt.name,
@@ -216,7 +216,10 @@ def limit_text(limit: ScaleLimit) -> str:
 
     >>> from mxref.formats.catalog import E4M3
     >>> limit_text(ScaleRule.RCEIL.limit(E4M3)), limit_text(ScaleRule.NEAREST_LOG2.limit(E4M3))
-    ('<= 448', '< sqrt(401408)')
+    ('<= 448', '< 448 sqrt2')
     """
+    if limit.root and _is_square(half := limit.limit / 2):
+        whole = Fraction(math.isqrt(half.numerator), math.isqrt(half.denominator))
+        return f"{'<=' if limit.closed else '<'} {float(whole):.17g} sqrt2"
     number = f"{float(limit.limit):.17g}"
     return f"{'<=' if limit.closed else '<'} {f'sqrt({number})' if limit.root else number}"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from mxref import exact
-from mxref.bits.floats import F32
+from mxref.bits.floats import F32, LAYOUTS
 from mxref.cases.answers import exact_answers
 from mxref.cases.read import vectors_folder
 from mxref.cli import main
@@ -48,6 +48,14 @@ def test_every_question_fits_a_screen(command: str, capsys: pytest.CaptureFixtur
     found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert found.keys() == {"asked", "answers"}
     assert all({"kind", "name", "about"} <= one.keys() for one in found["answers"])
+
+
+@pytest.mark.parametrize("format", [*LAYOUTS, "e8m0", "ue5m3", "e2m1"])
+def test_formats_fit_a_screen(format: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", format]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 45
+    assert max(map(len, lines)) <= 100
 
 
 def test_alone_it_lists_what_can_be_asked(capsys: pytest.CaptureFixture[str]) -> None:
@@ -207,6 +215,13 @@ def test_what_happens_at_a_limit(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "1.75", "--format", "mxfp4_e2m1"]) == 0
     out = capsys.readouterr().out
     assert re.search(r"^even +permitted +< 7 +3.5: 7 is too much +7e = 2\^-1$", out, re.M)
+    first = out.splitlines()[1:13]  # the standing of every rule is said first
+    for rule in ScaleRule:
+        assert any(re.match(rf"{rule.value} +{rule.standings} ", line) for line in first)
+    assert main(["explain", "1.75 1 1 1 1", "--format", "mxfp4_e2m1"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "rules recommended: floor; permitted: ceil, rceil, even, tosa, nearest, " in out
+    assert "; contradicts: floor_log2_float32, floor_exponent_field A scale 7d" in out
     for format in BLOCK_FORMATS:
         fmt = block_format(format)
         for p in range(16, 32):
@@ -219,6 +234,39 @@ def test_what_happens_at_a_limit(capsys: pytest.CaptureFixture[str]) -> None:
                     for k in range(-3, 18)
                 )
                 assert one.meets == wanted, (format, p, rule)
+
+
+def test_limits_of_all_rules_are_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each cell against the slow twin: at the limit, and at the float after it."""
+    assert main(["explain", "scale_rule"]) == 0
+    out = capsys.readouterr().out
+    head = re.search(r"^amax / 2\^k +(.*)$", out, re.M)
+    assert head
+    formats = head[1].split()
+    assert formats == list(ELEMENT_FORMATS)
+    for rule in RULES:
+        row = re.search(rf"^{rule.value}  +(<.*)$", out, re.M)
+        assert row
+        cells = re.findall(r"(<=?) ([\d.]+)( sqrt2)?", row[1])
+        for format, (sign, number, root) in zip(formats, cells, strict=True):
+            limit = Fraction(number)
+            at = f32(limit)
+            if root:  # the last float32 below it
+                at = int(np.float32(limit * np.sqrt(2.0)).view(np.uint32))
+                p = fraction(at, F32)
+                at -= p is not None and p * p > 2 * limit * limit
+            ks = [exact.shared_scale(at + i, "f32", format, rule.value) - 127 for i in (-1, 0, 1)]
+            assert ks == [0, int(sign == "<" and not root), 1], (format, rule)
+    for format in BLOCK_FORMATS:
+        assert main(["explain", "scale_rule", "--format", format]) == 0
+        out = capsys.readouterr().out
+        assert out.count("\n") <= 45
+        assert max(map(len, out.splitlines())) <= 100
+        for rule in RULES:
+            (one,) = (one for one in beside_floor(rule) if format.endswith(one["format"]))
+            said = re.search(rf"^{rule.value}  +(\S+ \S+(?: sqrt2)?)  +(.*?)  ", out, re.M)
+            assert said
+            assert said.groups() == (one["limit"], one["at_the_limit"])
 
 
 @pytest.mark.parametrize("format", ["e2m1", "e3m2", "e4m3", "int8"])

@@ -16,7 +16,7 @@ from safetensors.numpy import save_file
 
 import mxref
 from mxref.cli import main
-from mxref.cli.screen import print_table, print_text
+from mxref.cli.screen import print_heading, print_table, print_text
 
 Screen = Callable[..., str]
 
@@ -62,9 +62,19 @@ def test_results_have_colours_on_a_terminal(
     assert screen(lambda: print_text(line)) == (want or f"{line}\n")
     assert screen(lambda: print_text(line), None) == f"{line}\n"
     monkeypatch.setenv("NO_COLOR", "1")
-    without = screen(lambda: print_text(line))
-    assert not re.search(r"\x1b\[[\d;]*3\d", without)
-    assert plain(without) == f"{line}\n"
+    assert screen(lambda: print_text(line)) == f"{line}\n"
+
+
+def test_headings_are_bold_on_a_terminal_without_no_color(
+    screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert screen(lambda: print_heading("rule")) == "\x1b[1mrule\x1b[0m\n"
+    assert screen(lambda: print_heading("rule"), None) == "rule\n"
+    monkeypatch.setenv("NO_COLOR", "")  # empty: as if it were not there
+    assert screen(lambda: print_heading("rule")) == "\x1b[1mrule\x1b[0m\n"
+    monkeypatch.setenv("NO_COLOR", "1")
+    for show in (lambda: print_heading("rule"), lambda: print_table(("rule",), [("ok",)])):
+        assert "\x1b" not in screen(show)
 
 
 #: Names that are folded, and numbers, which are not; a header may be wider than its numbers.
