@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.records import VectorFile
 from mxref.cli.answer import print_part
@@ -16,15 +18,22 @@ _SHOWN, _LONGEST = 4, 80
 
 def worked(
     folder: Path, choice: str, member: str, format: str | None, *, integer: bool = False
-) -> dict[str, Any] | None:
-    """The simplest case of the vectors that a member changes, as JSON values; None without one."""
+) -> dict[str, Any]:
+    """The simplest case of the vectors that a member changes, as JSON values.
+
+    Without one there is a computed example, or the reason why there is none.
+    """
     from mxref.golden.witnesses import witness
 
+    made = None if integer else _COMPUTED.get(f"{choice}={member}")
+    if made is not None:
+        return made()
     found = witness(folder, choice, member, format, integer=integer)
     if found is None and format in (blocks := {**BLOCK_FORMATS, **OTHER_BLOCK_FORMATS}):
         found = witness(folder, choice, member, blocks[format].element.name, integer=integer)
     if found is None:
-        return None
+        of = "" if format is None else f" of {format}"
+        return {"no_case": f"no case{of} in the vectors has another answer"}
     file, words = found.file, found.case.inputs
     data = {
         "file": file.stem,
@@ -49,6 +58,16 @@ def worked(
 
 def show_worked(data: dict[str, Any]) -> None:
     """Print what `worked` found."""
+    if "no_case" in data:
+        print_part("no case", data["no_case"])
+    else:
+        _show_file(data)
+    for label, key in (("in", "in"), ("default", "first"), ("it gives", "other")):
+        print_part(label, data.get(key, ""))
+
+
+def _show_file(data: dict[str, Any]) -> None:
+    """Print how often a member shows in a file of the vectors, and the simplest case."""
     op, _, rest = data["file"].partition("/")
     flags = ", ".join(f"{flag} {count}" for flag, count in [*data["flags"].items()][:5])
     of = f"; of these {flags}" if flags else ""
@@ -57,9 +76,56 @@ def show_worked(data: dict[str, Any]) -> None:
     text = f"in {data['differing']} of {data['cases']} cases of {where} in the vectors{under}{of}"
     print_part("differs", text)
     print_part("such as", f"{data['case']} (`mxref explain {data['case']}`)")
-    print_part("in", data["in"])
-    print_part("default", data["first"])
-    print_part("it gives", data["other"])
+
+
+def _same_as_toward_zero() -> dict[str, Any]:
+    about = (
+        "the same as ocp's toward_zero for every number: E8M0 has no negative numbers, and "
+        "encode_scale drops the sign, or answers by scale_of_negative, before it rounds"
+    )
+    return {"no_case": about}
+
+
+def _short_block() -> dict[str, Any]:
+    """One element alone: `tail=refused` takes whole blocks only."""
+    from mxref.blocks.quantization import quantize
+
+    values = np.ones(1, np.float32)
+    blocks = quantize(values, "mxfp4_e2m1")
+    try:
+        quantize(values, "mxfp4_e2m1", tail="refused")
+    except ValueError as error:
+        refused = str(error)
+    return {
+        "no_case": "the vectors have whole blocks only; computed for an array shorter than one",
+        "in": "an array of one element, 1, to mxfp4_e2m1",
+        "first": f"scale {blocks.scale_codes[0]:02x}, code {blocks.codes[0]:02x}",
+        "other": f"an error: {refused}",
+    }
+
+
+def _scale_among_elements() -> dict[str, Any]:
+    """A block whose bytes differ: scale 80 (2^1), first element 1, others 0."""
+    from mxref.packing.elements import pack, pack_blocks
+
+    codes = np.zeros(32, np.uint8)
+    codes[0] = 2
+    alone = pack(codes, "e2m1").tobytes()
+    stored = pack_blocks([0x80], codes, "mxfp4_e2m1", scale_place="before").tobytes()
+    return {
+        "no_case": "pack_blocks has no answer under ocp, which stores no scale among the elements",
+        "in": "a block of mxfp4_e2m1: scale 80, code 02 and 31 codes 00",
+        "first": f"80 in an array of scales, and {len(alone)} bytes: {alone[:4].hex(' ')}...",
+        "other": f"{len(stored)} bytes: {stored[:5].hex(' ')}...",
+    }
+
+
+#: Members that no case of the vectors shows beside the default.
+_COMPUTED = {
+    "scale_rounding=toward_negative": _same_as_toward_zero,
+    "tail=refused": _short_block,
+    "scale_place=before": _scale_among_elements,
+}
 
 
 def _elements(file: VectorFile, words: tuple[int, ...], some: list[int]) -> str:

@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mxref
 from mxref import exact
-from mxref.bits.floats import F32, LAYOUTS
+from mxref.bits.floats import BF16, F32, LAYOUTS
 from mxref.cases.answers import exact_answers
 from mxref.cases.read import vectors_folder
 from mxref.cli import main
 from mxref.cli.explain_blocks import explain_block
 from mxref.cli.explain_numbers import _midway, _past_the_largest
 from mxref.cli.explain_verb import QUESTIONS
+from mxref.cli.explain_worked import _COMPUTED
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_BLOCK_FORMATS, block_format
 from mxref.golden.explain import around, fraction, neighbours, parse_number
 from mxref.golden.explain_block import beside_floor, limits
@@ -28,9 +30,6 @@ from mxref.policy.scale_rule import ScaleRule
 from mxref.profiles import PROFILES, Profile
 
 RULES = [rule for rule in ScaleRule if not rule.is_quirk]
-#: Members without a case: the same as another, one that has no bytes, and one that `after` is shown
-#: beside, since separate scales have no bytes among the elements.
-WITHOUT = {"scale_rounding=toward_negative", "tail=refused", "scale_place=before"}
 #: Members whose first case is soon found.
 QUICK = ("scale_rule=rceil", "zero_block=one", "scale_ff=inf", "scale_byte=signed")
 
@@ -304,7 +303,7 @@ def test_where_overflow_begins(format: str, number: int, tie: str) -> None:
 
 def check_witness(choice: str, member: str) -> None:
     found = witness(vectors_folder(), choice, member)
-    if f"{choice}={member}" in WITHOUT:
+    if f"{choice}={member}" in _COMPUTED:
         assert found is None
         return
     assert found is not None
@@ -328,6 +327,43 @@ def test_members_are_shown_by_a_case() -> None:
     assert witness(vectors_folder(), "zero_point", "before", integer=True) is not None
     assert witness(vectors_folder(), "zero_block", "one", "e4m3") is not None
     assert witness(vectors_folder(), "zero_block", "one", "no_format") is None
+
+
+def example_of(name: str, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, str]:
+    assert main(["explain", name, "--json", *more]) == 0
+    found: dict[str, str] = json.loads(capsys.readouterr().out)["answers"][0]["example"]
+    assert main(["explain", name, *more]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert all(" ".join(text.split()) in out for text in found.values() if isinstance(text, str))
+    return found
+
+
+def test_members_without_a_case_say_why(capsys: pytest.CaptureFixture[str]) -> None:
+    one = example_of("tail=refused", capsys)
+    scale, codes = exact.quantize([0x3F800000, *[0] * 31], "f32", "e2m1")
+    assert one["first"] == f"scale {scale:02x}, code {codes[0]:02x}"
+    with pytest.raises(ValueError, match="tail=refused") as refused:
+        mxref.quantize([np.float32(1)], "mxfp4_e2m1", tail="refused")
+    assert one["other"] == f"an error: {refused.value}"
+    one = example_of("scale_place=before", capsys)
+    assert one["first"] == "80 in an array of scales, and 16 bytes: 02 00 00 00..."
+    assert one["other"] == "17 bytes: 80 02 00 00 00..."
+    one = example_of("scale_rounding=toward_negative", capsys)
+    assert one.keys() == {"no_case"}
+    assert one["no_case"].startswith("the same as ocp's toward_zero for every number: ")
+    patterns = np.arange(1 << 16, dtype=np.uint16)
+    for member in Policy.members("scale_of_negative"):
+        both = [
+            Policy().replace(scale_of_negative=member.value, scale_rounding=way)
+            for way in ("toward_zero", "toward_negative")
+        ]
+        codes_of = [mxref.encode_scale(patterns.view(BF16.dtype), one) for one in both]
+        assert np.array_equal(*codes_of)
+        some = [(int(pattern),) for pattern in patterns[::509]]
+        answers = [exact_answers("encode_scale", "e8m0", "bf16", some, one) for one in both]
+        assert answers[0] == answers[1] == [(int(code),) for code in codes_of[0][::509]]
+    one = example_of("overflow=nonsaturating", capsys, "--format", "mxint8")
+    assert one["no_case"] == "no case of mxint8 in the vectors has another answer"
 
 
 @pytest.mark.sampled(28)
