@@ -12,7 +12,7 @@ from mxref.support.text import short_number
 if TYPE_CHECKING:
     from mxref.conformance.differing.cast_difference import CastDifference
 
-__all__ = ["number", "print_casts"]
+__all__ = ["figures_on_data", "number", "print_casts"]
 
 
 def print_casts(found: CastDifference, skipped: list[dict[str, str]], *, as_json: bool) -> None:
@@ -51,12 +51,17 @@ def print_casts(found: CastDifference, skipped: list[dict[str, str]], *, as_json
         print("\nreading: both read every code alike")
     if found.figures:
         print()
-        shares = {
-            "numbers with another code": [one.other_code for one in found.figures],
-            "numbers with another value": [one.other_value for one in found.figures],
-        }
-        rows = [(label, *(f"{100 * one:.3g} %" for one in some)) for label, some in shares.items()]
-        print_table(("on data", *(one.data for one in found.figures)), rows)
+        print_table(*figures_on_data(found))
+
+
+def figures_on_data(found: CastDifference) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The header and the rows of figures on data; no rows if there are none."""
+    shares = {
+        "numbers with another code": [one.other_code for one in found.figures],
+        "numbers with another value": [one.other_value for one in found.figures],
+    }
+    rows = [(label, *(f"{100 * one:.3g} %" for one in some)) for label, some in shares.items()]
+    return ("on data", *(one.data for one in found.figures)), rows if found.figures else []
 
 
 def _made(code: int | None, own: int, other: int, reader: str) -> str:

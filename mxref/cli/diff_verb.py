@@ -63,7 +63,7 @@ def add_parser(verbs: Verbs) -> None:
     )
     example = (
         "mxref diff torchao_0_18_floor ocp --format mxfp4_e2m1 --data weights.npy\n"
-        "  mxref diff torch cuda --format e8m0"
+        "  mxref diff torch cuda --format e8m0 --html page.html"
     )
     exits = ("there is no difference", "there is one")
     parser = new_parser(
@@ -81,12 +81,12 @@ def add_parser(verbs: Verbs) -> None:
     add_tensor_arguments(parser)
     add_vectors_argument(parser)
     add_json_argument(parser)
-    about = "write a page, too; of block formats alone (extra report)"
+    about = "also write the differences, with their bits, as a page (needs the extra report)"
     add("--html", type=Path, metavar="FILE", help=about)
 
 
 def _run(options: argparse.Namespace) -> int:
-    from mxref.cli.diff_casts import print_casts
+    from mxref.cli.diff_casts import figures_on_data, print_casts
     from mxref.conformance.differing.cast_difference import FORMATS, cast_difference
     from mxref.conformance.differing.difference import difference
 
@@ -94,9 +94,11 @@ def _run(options: argparse.Namespace) -> int:
     how = {"float": options.float, "data": data}
     try:
         if options.format in FORMATS:
-            if options.html is not None:
-                raise ValueError(f"--html must be given with a block format, got {options.format}")
             cast = cast_difference(options.a, options.b, options.format, **how)
+            if options.html is not None:
+                from mxref.reports.cast_page import write_cast_page
+
+                write_cast_page(options.html, cast, *figures_on_data(cast))
             print_casts(cast, skipped, as_json=options.json)
             if not options.json:
                 print_skipped(skipped)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mxref.conformance.differing.cast_difference import CastDifference
 from mxref.conformance.differing.difference import Bytes, Difference, Example
 from mxref.conformance.differing.figures import DataFigures
 from mxref.conformance.differing.sides import numbers_of_words
@@ -18,15 +19,21 @@ from mxref.reports.error_plots import spread_plot
 from mxref.reports.page import write_page
 from mxref.reports.pictures import above
 
-__all__ = ["write_diff_page"]
+__all__ = ["Part", "write_diff_page", "write_parts"]
 
 #: Lanes of a block whose bits are shown.
 _LANES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """A kind of difference: what it is, and its words under what each is of."""
+class Part:
+    """A kind of difference.
+
+    Args:
+        title: what it is.
+        groups: its words, under what each is of.
+        plots: pictures of it, each with its title.
+    """
 
     title: str
     groups: tuple[tuple[str, tuple[Word, ...]], ...]
@@ -63,31 +70,71 @@ def write_diff_page(
             of_float(f"{found.b} reads", pair.b, found.layout, pair.a),
         )
         title = f"reading, {pair.kind}: {pair.count} pairs of a scale and a code"
-        parts.append(_Part(title, (("", bytes_), ("", reads))))
+        parts.append(Part(title, (("", bytes_), ("", reads))))
     histograms = [
         spread_plot(f"errors on {one.data}", {found.a: one.errors[0], found.b: one.errors[1]})
         for one in figures
     ]
-    count = len(parts)
-    verdict = f"{count} kind{'s' * (count != 1)} of difference" if count else "no difference"
-    if not count and found.found:
-        verdict = "the same on every block that was tried, and different on the data"
-    write_page(
+    tried = f"{found.tried} blocks from {found.layout.name}" if found.tried else ""
+    write_parts(
         path,
-        "diff",
-        title=f"{found.a} and {found.b}, {found.format.name}",
-        verdict=verdict,
-        same=not found.found,
-        tried=f"{found.tried} blocks from {found.layout.name}" if found.tried else "",
-        notes=found.notes,
-        parts=parts,
+        found,
+        parts,
+        what=fmt.name,
+        tried=tried,
         header=header,
         rows=rows,
         plots=histograms,
     )
 
 
-def _example(found: Difference, one: Example) -> _Part:
+def write_parts(
+    path: Path,
+    found: Difference | CastDifference,
+    parts: Sequence[Part],
+    *,
+    what: str,
+    tried: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    plots: Sequence[tuple[str, str]] = (),
+) -> None:
+    """Write the page of the kinds of a difference, in blocks or in casts.
+
+    Args:
+        path: the file.
+        found: the difference.
+        parts: its kinds.
+        what: what the two did.
+        tried: how many inputs were tried, in words; empty if none were.
+        header: as in `write_diff_page`.
+        rows: as in `write_diff_page`.
+        plots: pictures of the figures on data.
+
+    Raises:
+        OSError: the file cannot be written; nothing is left behind.
+        ValueError: jinja2 is not installed, or the path is no regular file.
+    """
+    count = len(parts)
+    verdict = f"{count} kind{'s' * (count != 1)} of difference" if count else "no difference"
+    if not count and found.found:
+        verdict = "the same on every input that was tried, and different on the data"
+    write_page(
+        path,
+        "diff",
+        title=f"{found.a} and {found.b}, {what}",
+        verdict=verdict,
+        same=not found.found,
+        tried=tried,
+        notes=found.notes,
+        parts=parts,
+        header=header,
+        rows=rows,
+        plots=plots,
+    )
+
+
+def _example(found: Difference, one: Example) -> Part:
     """An example in bits: the lanes in which the two differ, else the first ones."""
     width = len(one.words)
     codes = [side.codes or (0,) * width for side in (one.a, one.b)]
@@ -103,7 +150,7 @@ def _example(found: Difference, one: Example) -> _Part:
         (found.b, _side(found, one.b, lanes, other)),
     ]
     title = f"quantizing, {one.kind}: {one.count} blocks"
-    return _Part(title, tuple(groups), tuple(_plots(found, one)))
+    return Part(title, tuple(groups), tuple(_plots(found, one)))
 
 
 def _at(rows: Sequence[Sequence[int]], lane: int) -> tuple[int, ...]:

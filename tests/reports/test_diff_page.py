@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import re
 
 import numpy as np
@@ -12,6 +13,14 @@ from browser import problems
 
 from mxref.cli import main
 from mxref.support.spread import SMALLEST, Spread
+
+#: Casts with another code, with an error, and with other readings of the same codes.
+CASTS = {
+    "torch cuda --format e8m0 --float bf16": 3,
+    "ocp ocp+nan_to_finite=error --format e2m1 --float bf16": 1,
+    "ocp+scale_of_zero=nan ocp+scale_00=zero+scale_ff=inf --format e8m0 --float bf16": 3,
+    "ocp ocp --format e2m1 --float bf16": 0,
+}
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +38,18 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             assert main(words) == (name == "both")
         found[f"{name}, printed"] = said.getvalue()
         found[name] = path.read_text("utf-8")
+    for command, kinds in CASTS.items():
+        path = folder / "cast.html"
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            status = main(["diff", *command.split(), "--json", "--html", str(path)])
+        assert status == (kinds > 0)
+        found[f"{command}, printed"] = said.getvalue()
+        found[command] = path.read_text("utf-8")
     return found
 
 
 def test_all_of_it_can_be_read(pages: dict[str, str]) -> None:
-    assert problems({name: pages[name] for name in ("both", "same")}) == []
+    assert problems({name: pages[name] for name in ("both", "same", *CASTS)}) == []
 
 
 def test_what_it_says(pages: dict[str, str]) -> None:
@@ -46,6 +62,29 @@ def test_what_it_says(pages: dict[str, str]) -> None:
     assert text.count("quantizing, ") + text.count("reading, ") == int(kinds[1].split()[0])
     assert "errors on w.npy" in text
     assert not re.search(r"<(script|link|img)|src=", pages["both"])
+
+
+def test_casts_have_a_page(pages: dict[str, str]) -> None:
+    for command, kinds in CASTS.items():
+        found = json.loads(pages[f"{command}, printed"])
+        assert len(found["casting"]) + len(found["reading"]) == kinds
+        text = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", pages[command]))
+        texts = re.split(r"(?=casting, |reading, )", text)[1:]
+        shown = [*found["casting"], *found["reading"]]
+        for one, said_of_it in zip(shown, texts, strict=True):
+            assert f"ing, {one['kind']}: {one.get('numbers', one.get('codes'))} " in said_of_it
+            if "code" in one:
+                words = [one["code"], one["a"], one["b"]]
+            else:
+                words = [one["in"]]
+                for side in (one["a"], one["b"]):
+                    keys = ("code", "read", "read_by_the_other")
+                    words += [side[key] for key in keys if key in side]
+                assert said_of_it.count("an error") == ("error" in one["a"]) + ("error" in one["b"])
+            assert all(f": {word} = " in said_of_it for word in words)
+        assert ("no difference" in text) == (not kinds)
+        assert "numbers with another code" in text
+        assert not re.search(r"<(script|link|img)|src=", pages[command])
 
 
 def test_a_spread_counts_by_the_binade_of_the_relative_error() -> None:

@@ -1,0 +1,70 @@
+"""The page of ``mxref diff --html`` about casts: each kind of difference in bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mxref.bits.floats import F32
+from mxref.conformance.differing.cast_difference import CastDifference, CastExample
+from mxref.reports.bit_fields import Word, of_code, of_float
+from mxref.reports.diff_page import Part, write_parts
+
+__all__ = ["write_cast_page"]
+
+
+def write_cast_page(
+    path: Path, found: CastDifference, header: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
+    """Write the page of a difference in casts.
+
+    Args:
+        path: the file.
+        found: the difference.
+        header: names of the data of which there are figures, after what their rows are about.
+        rows: the figures in words.
+
+    Raises:
+        OSError: the file cannot be written; nothing is left behind.
+        ValueError: jinja2 is not installed, or the path is no regular file.
+    """
+    parts = [_example(found, one) for one in found.examples]
+    for one in found.readings:
+        reads = (
+            of_float(f"{found.a} reads", one.a, F32),
+            of_float(f"{found.b} reads", one.b, F32, one.a),
+        )
+        groups = (("", (of_code("code", one.code, found.format),)), ("", reads))
+        parts.append(Part(f"reading, {one.kind}: {_several(one.count, 'code')}", groups))
+    every = "all " * (found.tried == 1 << found.layout.width)
+    tried = f"{every}{found.tried} numbers of {found.layout.name}" if found.tried else ""
+    what = f"casts to {found.format.name}"
+    write_parts(path, found, parts, what=what, tried=tried, header=header, rows=rows)
+
+
+def _example(found: CastDifference, one: CastExample) -> Part:
+    """A number, and the code that each side gives it with what is read in it, in bits."""
+    groups = (
+        ("", (of_float("input", one.word, found.layout),)),
+        (found.a, _side(found, one, 0)),
+        (found.b, _side(found, one, 1)),
+    )
+    return Part(f"casting, {one.kind}: {_several(one.count, 'number')}", groups)
+
+
+def _side(found: CastDifference, one: CastExample, side: int) -> tuple[Word, ...]:
+    """The code of a side and what it reads in it; what the other side reads if that differs."""
+    code, first = one.codes[side], one.codes[0] if side else None
+    if code is None:
+        return (Word("answer", "an error", ()),)
+    own, other = one.own[side], one.other[side]
+    words = [of_code("code", code, found.format, first)]
+    words.append(of_float("reads", own, F32, one.own[0] if first is not None else None))
+    if other != own:
+        reader = (found.b, found.a)[side]
+        words.append(of_float(f"{reader} reads in it", other, F32, own))
+    return tuple(words)
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
