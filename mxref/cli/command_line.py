@@ -109,7 +109,7 @@ def _run(words: Sequence[str]) -> int:
     )
     about = "print the versions of mxref, the vectors, and packages that are found"
     parser.add_argument("--version", action=PrintVersions, nargs=0, help=about)
-    about = f"print what completes the command in {' or '.join(SHELLS)}, for its startup file"
+    about = f"print the completion script of a shell: {', '.join(SHELLS)}"
     parser.add_argument(
         "--print-completion", action=PrintCompletion, choices=SHELLS, metavar="SHELL", help=about
     )

@@ -71,7 +71,7 @@ def add_parser(verbs: Verbs) -> None:
     )
     add = parser.add_argument
     for name in ("a", "b"):
-        about = "a profile, or a policy: ocp+choice=value"
+        about = "a profile such as jax, or a policy such as ocp+scale_rule=rceil"
         add(name, metavar=f"PROFILE_{name.upper()}", help=about)
     add("--format", required=True, metavar="FORMAT", help="block format, element format or e8m0")
     about = "float type of the numbers (default: the first that both take)"
@@ -81,7 +81,7 @@ def add_parser(verbs: Verbs) -> None:
     add_tensor_arguments(parser)
     add_vectors_argument(parser)
     add_json_argument(parser)
-    about = "also write the differences, with their bits, as a page (needs the extra report)"
+    about = "also write a page (needs mxref[report])"
     add("--html", type=Path, metavar="FILE", help=about)
 
 

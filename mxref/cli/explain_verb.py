@@ -39,6 +39,7 @@ QUESTIONS = {
     "an amax, under each scale rule": "mxref explain 1.75 --format mxfp4_e2m1",
     "a block, and who gives which bytes": "mxref explain 0.3 5 -7.1 1.75 --format mxfp4_e2m1",
     "a choice, and its members": "mxref explain scale_rule",
+    "the limits of its rules": "mxref explain scale_rule --format mxfp4_e2m1",
     "a member of a choice": "mxref explain rceil",
     "the same in one format": "mxref explain rceil --format mxfp8_e4m3",
     "a word of one kind": "mxref explain choice nan",
@@ -79,9 +80,9 @@ def add_parser(verbs: Verbs) -> None:
     # These are numbers, no options.
     parser._negative_number_matcher = re.compile(r"-(?:[\d.]|inf|nan)", re.IGNORECASE)
     parser.add_argument("words", nargs="+", metavar="NAME", help=about).required = False
-    about = "format of a number or a block, or that a member is shown in"
+    about = "the format that a number is cast to, a block is quantized to, or a rule is shown in"
     parser.add_argument("--format", metavar="FORMAT", help=about)
-    parser.add_argument("--float", metavar="FLOAT", help="float type of a number (default: f32)")
+    parser.add_argument("--float", metavar="FLOAT", help="float type of the numbers (default: f32)")
     about = "with a number: what each profile makes of it, grouped by the code"
     parser.add_argument("--profiles", action="store_true", help=about)
     add_vectors_argument(parser)

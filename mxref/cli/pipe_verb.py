@@ -12,7 +12,7 @@ from mxref.cli.verify_verb import add_report_arguments, judge
 
 def add_parser(verbs: Verbs) -> None:
     """Add both verbs."""
-    about = "print questions, for a program that answers in a pipe"
+    about = "print the questions of the vectors, for a program that answers in a pipe"
     example = "mxref gen encode e4m3 | ./my_kernel | mxref check encode e4m3"
     gen = new_parser(
         verbs,
@@ -27,8 +27,8 @@ def add_parser(verbs: Verbs) -> None:
     example = "mxref check encode e4m3 < answers.txt"
     check = new_parser(verbs, "check", _check, about, example, **JUDGED)
     for parser in (gen, check):
-        parser.add_argument("op", nargs=1, metavar="OP", help="such as encode")
-        parser.add_argument("format", nargs=1, metavar="FORMAT", help="such as e4m3")
+        parser.add_argument("op", nargs=1, metavar="OP", help="operation, such as encode")
+        parser.add_argument("format", nargs=1, metavar="FORMAT", help="format, such as e4m3")
         add_name_options(parser, ["float"])
         add_vectors_argument(parser)
     add_report_arguments(check)

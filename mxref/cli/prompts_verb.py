@@ -11,7 +11,9 @@ from mxref.cli.target_arguments import add_file_arguments, chosen_files
 
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
-    about = "write questions as text files; `mxref verify --results` reads the answers"
+    about = (
+        "write questions of the vectors as text files; `mxref verify --results` reads the answers"
+    )
     example = "mxref prompts questions --op encode --format e4m3"
     exits = ("the questions were written",)
     parser = new_parser(verbs, "prompts", _run, about, example, formats="vectors", exits=exits)

@@ -56,11 +56,11 @@ figures, over the elements that are finite before and after:
   largest_error  largest |decoded - element|, absolute: in the unit of the elements
   not_finite     share of all elements: infinity or NaN before or after
   nan_blocks     number of blocks whose scale is NaN
+  bits           stored bits of an element, with its share of the scale
 "-": nothing can be said, as of the ratio where there is no error; JSON has null or 0.
 Tensors that cannot be quantized are skipped, with the reason, and are not in OUT.
-Of several --format, --policy and --profile every format under every policy and profile is a row,
-those that do not go together are named. A tensor that one of them cannot take is skipped for all.
-  bits           stored bits of an element, with its share of the scale"""
+Of several --format, --policy and --profile each format under each policy and each profile is a row;
+those that do not go together are named. A tensor that one row cannot take is skipped for all."""
 
 
 def add_parser(verbs: Verbs) -> None:
@@ -85,20 +85,23 @@ def add_parser(verbs: Verbs) -> None:
         metavar="FORMAT",
         help="block format; may be given again",
     )
-    add("--policy", metavar="POLICY", help="policy (default: ocp); may be given again", **more)
+    about = "choices, such as ocp+scale_rule=rceil (default: ocp); may be given again"
+    add("--policy", metavar="POLICY", help=about, **more)
     add(
         "--profile",
         metavar="NAME",
         help="quantize and read as this profile does; may be given again",
         **more,
     )
-    add("--axis", type=int, default=-1, metavar="N", help="block axis (default -1)")
-    add("--block-size", type=int, metavar="N", help="default: the format's own")
+    add(
+        "--axis", type=int, default=-1, metavar="N", help="axis along which blocks lie (default -1)"
+    )
+    add("--block-size", type=int, metavar="N", help="elements of a block (default: as FORMAT has)")
     add_tensor_arguments(parser)
     about = "write the blocks: .npz, .safetensors, or .gguf (mxfp4_e2m1 or nvfp4)"
     add("-o", "--out", type=Path, metavar="OUT", help=about)
     add_json_argument(parser)
-    add("--html", type=Path, metavar="FILE", help="write a page, too (extra report)")
+    add("--html", type=Path, metavar="FILE", help="also write a page (needs mxref[report])")
 
 
 def _run(options: argparse.Namespace) -> int:

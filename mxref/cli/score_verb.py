@@ -58,18 +58,20 @@ def add_parser(verbs: Verbs) -> None:
         metavar="NAME",
         help="an operation, or a file such as encode/e4m3.f32 (default: level1, all vectors)",
     )
+    about = "only these mutants: A, a class such as A17, or one such as A17a (default: all)"
+    parser.add_argument("--class", dest="group", metavar="CLASS", help=about)
     parser.add_argument(
-        "--class", dest="group", metavar="CLASS", help="A, A17, or one mutant (default: all)"
-    )
-    parser.add_argument(
-        "--without", action="append", metavar="MODEL", help="leave out a coverage model's cases"
+        "--without",
+        action="append",
+        metavar="MODEL",
+        help="leave out the cases of a model such as M7",
     )
     parser.add_argument(
         "--models",
         action="store_true",
         help="instead: for each coverage model the mutants that only its cases catch",
     )
-    about = "also draw the pairs by class: a .svg or .png file (extra report)"
+    about = "also draw the pairs by class: a .svg or .png file (needs mxref[report])"
     parser.add_argument("--picture", type=Path, metavar="FILE", help=about)
     add_json_argument(parser)
     add_vectors_argument(parser)

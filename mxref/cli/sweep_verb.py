@@ -52,8 +52,10 @@ def add_parser(verbs: Verbs) -> None:
     about = "format, of quantize and dequantize a block format (default: all of the standard)"
     add("--format", metavar="FORMAT", help=about)
     add("--float", default="f32", metavar="FLOAT", help="f32, f16 or bf16 (default: f32)")
-    add("--policy", help="compare with this policy instead of the claimed one")
-    add("--state", type=Path, metavar="FILE", help="keeps the progress, to resume from it")
+    about = "compare with these choices (default: the claimed ones, else ocp)"
+    add("--policy", metavar="POLICY", help=about)
+    about = "keep the progress in FILE; a sweep that finds one goes on from it"
+    add("--state", type=Path, metavar="FILE", help=about)
     who = parser.add_mutually_exclusive_group()
     about = "number of processes (default: 1, for mxref itself one per processor)"
     who.add_argument("--jobs", type=int, metavar="N", help=about)

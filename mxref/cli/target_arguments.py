@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from mxref.conformance import Target
     from mxref.golden import VectorFile
 
+#: What the options that choose questions name.
+_NAMED = {
+    "op": "operation, such as encode",
+    "format": "format, such as e4m3",
+    "float": "float type: f32, f16, bf16 or f64",
+}
 #: Restarts of a program under fuzz and identify: a counterexample that crashes it is shrunk.
 _LIVE_RESTARTS = 100
 #: What a verb that compares with the vectors says in its help.
@@ -51,24 +57,25 @@ def add_target_arguments(
         own: whether mxref itself is checked if no implementation is named.
     """
     one = parser.add_mutually_exclusive_group(required=not own)
-    about = "a Python file or a dotted module name, or FILE.py:NAME in it"
+    about = "the implementation: a Python file or a dotted module name with functions such as "
+    about += "encode or quantize; FILE.py:NAME is an object of the file that has them"
     about += " (default: mxref itself)" if own else ""
     one.add_argument("target", nargs="?", metavar="TARGET", help=about)
-    about = "a program that reads prompts and writes answers"
+    about = "a program instead: it reads questions (`mxref gen` prints such) and writes answers"
     one.add_argument("--cmd", metavar="COMMAND", help=about)
     if results:
-        about = "answers to the questions of `mxref prompts`"
+        about = "a folder of answers instead, to the questions that `mxref prompts` wrote"
         one.add_argument("--results", type=Path, metavar="DIR", help=about)
     about = "time that --cmd may take for an answer (default 10)"
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help=about)
-    about = "load TARGET into the process of the command, for debuggers and coverage"
+    about = "load TARGET into this process, for debuggers and coverage (default: into a copy of it)"
     parser.add_argument("--in-process", action="store_true", help=about)
 
 
 def add_name_options(parser: argparse.ArgumentParser, names: Sequence[str] = NAMES) -> None:
     """Add options that choose operations, formats and float types; empty lists if not given."""
     for name in names:
-        about = f"only this {'operation' if name == 'op' else name}; may be given again"
+        about = f"only this {_NAMED[name]}; may be given again"
         parser.add_argument(
             f"--{name}", action="append", default=[], metavar=name.upper(), help=about
         )
@@ -77,9 +84,11 @@ def add_name_options(parser: argparse.ArgumentParser, names: Sequence[str] = NAM
 def add_comparison_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what answers are compared with."""
     by = parser.add_mutually_exclusive_group()
-    about = "compare with this policy instead of the claimed one"
+    about = "compare with these choices, such as ocp+scale_rule=rceil (default: the claimed ones, "
+    about += "else ocp); `mxref explain scale_rule` explains one"
     by.add_argument("--policy", metavar="POLICY", help=about)
-    about = "compare with this profile on the operations that it covers (`mxref explain NAME`)"
+    about = "compare with this profile of a library, such as torchao_0_18_rceil, in the operations "
+    about += "that it covers (`mxref explain NAME`)"
     by.add_argument("--profile", metavar="NAME", help=about)
 
 

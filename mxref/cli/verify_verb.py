@@ -33,7 +33,11 @@ if TYPE_CHECKING:
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
     about = "check an implementation, bit by bit, against the golden vectors"
-    example = "mxref verify my_kernel.py\n  mxref verify my_kernel.py --profile torchao_0_18_rceil"
+    example = (
+        "mxref verify my_kernel.py\n"
+        "  mxref verify my_kernel.py --profile torchao_0_18_rceil\n"
+        "  mxref verify --cmd ./my_kernel --op encode"
+    )
     parser = new_parser(verbs, "verify", _run, about, example, **JUDGED)
     add_target_arguments(parser, results=True)
     add_file_arguments(parser)
@@ -44,12 +48,13 @@ def add_parser(verbs: Verbs) -> None:
 def add_extent_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how much is asked beside the vectors."""
     add = parser.add_argument
-    about = "elements of the largest call (default: by the speed of the target); 0: no other calls"
+    about = "elements of the largest of the calls that ask the cases again in other sizes and "
+    about += "orders (default: by the speed of the target); 0: no such calls"
     add("--sizes", type=int, metavar="N", help=about)
-    add("--seed", type=int, default=0, metavar="N", help="seed of the search (default 0)")
-    about = "leave out the search for wrong answers beside the vectors"
+    about = "do not search for wrong answers on inputs that the vectors do not have"
     add("--no-search", action="store_true", help=about)
-    about = "2: ask every exhaustive family, too (minutes)"
+    add("--seed", type=int, default=0, metavar="N", help="seed of that search (default 0)")
+    about = "2: also ask families of all inputs, such as every bfloat16 (minutes); default 1"
     add("--level", type=int, default=1, choices=(1, 2), help=about)
 
 
@@ -57,19 +62,19 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     """Add options on the comparison and the report."""
     add_comparison_options(parser)
     add = parser.add_argument
-    about = "known divergences; one that passes is an error"
+    about = "file of known wrong answers, which do not fail; one that is right after all does"
     add("--xfail", type=Path, metavar="FILE", help=about)
-    about = "write the failures of this run to a file for --xfail"
+    about = "write the wrong answers of this run to a file for --xfail"
     add("--write-xfail", type=Path, metavar="FILE", help=about)
-    about = "kinds of failure to print (default 10)"
+    about = "how many kinds of failure to print (default 10)"
     add("--show", type=int, default=10, metavar="N", help=about)
-    add("--verbose", action="store_true", help="list all that is not covered")
+    add("--verbose", action="store_true", help="list all that TARGET does not have")
     add_json_argument(parser)
-    add("--html", type=Path, metavar="FILE", help="write the report as a page (extra report)")
-    add("--junit", type=Path, metavar="FILE", help="write the report as JUnit's XML")
-    about = "write the verdict as JSON for a badge of shields.io"
+    add("--html", type=Path, metavar="FILE", help="also write a page (needs mxref[report])")
+    add("--junit", type=Path, metavar="FILE", help="also write JUnit's XML")
+    about = "also write the verdict as JSON for a badge of shields.io"
     add("--badge", type=Path, metavar="FILE", help=about)
-    about = "print annotations of GitHub Actions, and write the step's summary"
+    about = "in GitHub Actions: print annotations, and write the step's summary"
     add("--github", action="store_true", help=about)
 
 

@@ -108,7 +108,7 @@ def examples(*words: str) -> list[str]:
     assert status == 0
     found = re.search(r"^example:\n((?:  .+\n)+)", text, re.MULTILINE)
     assert found is not None
-    return [line.strip() for line in found[1].splitlines()]
+    return [line.strip() for line in found[1].replace("\\\n", " ").splitlines()]
 
 
 HELPED = [(verb,) for verb in VERBS if verb != "regen"]  # that one .ci/run runs
