@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mxref.bits.floats import F32
@@ -34,7 +35,7 @@ def write_cast_page(
             of_float(f"{found.a} reads", one.a, F32),
             of_float(f"{found.b} reads", one.b, F32, one.a),
         )
-        groups = (("", (of_code("code", one.code, found.format),)), ("", reads))
+        groups = (("", (_code(found, one.code),)), ("", reads))
         parts.append(Part(f"reading, {one.kind}: {_several(one.count, 'code')}", groups))
     every = "all " * (found.tried == 1 << found.layout.width)
     tried = f"{every}{found.tried} numbers of {found.layout.name}" if found.tried else ""
@@ -58,12 +59,17 @@ def _side(found: CastDifference, one: CastExample, side: int) -> tuple[Word, ...
     if code is None:
         return (Word("answer", "an error", ()),)
     own, other = one.own[side], one.other[side]
-    words = [of_code("code", code, found.format, first)]
+    words = [_code(found, code, first)]
     words.append(of_float("reads", own, F32, one.own[0] if first is not None else None))
     if other != own:
         reader = (found.b, found.a)[side]
         words.append(of_float(f"{reader} reads in it", other, F32, own))
     return tuple(words)
+
+
+def _code(found: CastDifference, code: int, wanted: int | None = None) -> Word:
+    """A code without its value, which each side reads for itself."""
+    return replace(of_code("code", code, found.format, wanted), text=f"{code:02x}")
 
 
 def _several(count: int, what: str) -> str:
