@@ -184,6 +184,16 @@ def test_choices_that_show_only_together(where: str, policy: str) -> None:
     check(setting, {name: chosen[name] for name in reads("quantize")})
 
 
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("number", [105, 5, 36])
+def test_stochastic_rounding_after_float16_shows_next_to_parts_of_the_smallest_number(
+    number: int,
+) -> None:
+    """Only beside a quarter of it (and so on, by the random bits) does float16 round a bfloat16."""
+    setting, draw = Setting("encode_stochastic", "e5m2", "bf16"), random.Random(number)
+    check(setting, {name: draw.choice(members(setting, name)) for name in reads(setting.op)})
+
+
 @pytest.mark.sampled(6)
 def test_a_pair_of_choices_that_shows_at_one_amax() -> None:
     where, policy = HARD[-1]
