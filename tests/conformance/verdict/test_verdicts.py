@@ -15,6 +15,7 @@ from mxref.conformance import target_of, verify
 from mxref.conformance.compare.clauses import CONTRADICTED, contradicting, is_legal, lacking
 from mxref.conformance.compare.compare import fast_right_answers
 from mxref.conformance.verdict.judgement import _under
+from mxref.formats.catalog import OTHER_CODE_FORMATS
 from mxref.policy.choices import Standing
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES
@@ -233,3 +234,24 @@ def test_a_profile_that_contradicts_the_standard_does_not_conform() -> None:
         text = _under(f"profile {one.name}", asked)
         assert text.startswith("conforms under ") == (not against)
         assert all(f"{name}={value} contradicts" in text for name, value in against.items())
+
+
+def test_no_standard_requires_anything_of_formats_that_mx_has_not() -> None:
+    for format in OTHER_CODE_FORMATS:
+        policy, asked = "ocp+overflow=nonsaturating+clamp=before_rounding", [("encode", format)]
+        assert not lacking(policy, asked)
+        assert is_legal(policy, asked)
+        assert lacking(policy, [*asked, ("encode", "e4m3")])
+
+    class Target:
+        FORMATS = ("e4m3fnuz",)
+
+        @staticmethod
+        def encode(values: Any, format: str) -> Any:
+            return mxref.encode(values, format, overflow="nonsaturating")
+
+    files = golden.read_vectors(VECTORS, lambda name: name == "encode/e4m3fnuz.f32")
+    found = verify(target_of(Target, "target"), files, Policy())
+    assert found.verdict.startswith("conforms under ocp+overflow=nonsaturating")
+    found = verify(target_of(Target, "target"), files, Policy().replace(overflow="nonsaturating"))
+    assert not found.besides
