@@ -20,6 +20,7 @@ from mxref.cli.target_arguments import (
 if TYPE_CHECKING:
     from mxref.conformance import Identified
     from mxref.conformance.identification.integer_identification import IntegerFinding
+    from mxref.conformance.verdict.cause.causes import Cause
 
 
 def add_parser(verbs: Verbs) -> None:
@@ -70,8 +71,8 @@ def _run(options: argparse.Namespace) -> int:
         ending = ending_of(target)
     if options.json:
         told = [
-            {**record, "shift": _shift(one)}
-            for record, one in zip(identified_json(found), found, strict=True)
+            {**record, "shift": shift, "bug": bug}
+            for record, (shift, bug) in zip(identified_json(found), _bugs(found), strict=True)
         ]
         print(json.dumps(told + integer_json(more), indent=1))
     else:
@@ -84,27 +85,43 @@ def _run(options: argparse.Namespace) -> int:
     return 0 if same and all(same) and not ending else 1
 
 
-def _shift(one: Identified) -> str:
-    """What all scales or values of a result are shifted by, in words; empty if they are not."""
-    import numpy as np
+def _bugs(results: Sequence[Identified]) -> list[tuple[str, str]]:
+    """For each result the shift and the known bugs that explain it, in words; or empty strings."""
+    hints: dict[Cause, None] = {}
+    found = []
+    for one in results:
+        causes = _causes(one, tuple(hints))
+        hints |= dict.fromkeys(cause for cause in causes if cause.complete)
+        texts: dict[bool, list[str]] = {True: [], False: []}
+        for cause in causes:
+            text = f"{cause.text}: {cause.same} of {cause.total} answers are those of"
+            if cause.is_bug:
+                text = f"{text} {cause.policy} but for that"
+                shifted = cause.kind == "shift"
+                texts[shifted].append(text if shifted else f"bug {cause.name}: {text}")
+        found.append(("; ".join(texts[True]), "; ".join(texts[False])))
+    return found
 
+
+def _causes(one: Identified, hints: tuple[Cause, ...]) -> tuple[Cause, ...]:
+    """The shift or the known bugs that explain answers that are of no policy."""
     from mxref.cases.records import padded
-    from mxref.conformance.verdict.cause.evidence import Evidence, Questions
-    from mxref.conformance.verdict.cause.shifts import shift_of
+    from mxref.cases.words import PRODUCT_OPERATIONS
+    from mxref.conformance.checking.computed import file_of
+    from mxref.conformance.compare.compare import judged
+    from mxref.conformance.verdict.cause.causes import find_causes
     from mxref.policy.policy import Policy
-    from mxref.targets.calls import without_cases
+    from mxref.targets.calls import Answers, without_cases
 
-    if one.consistent or not one.answered:
-        return ""
-    op, format, float = one.setting.op, one.setting.format, one.setting.float
-    questions = Questions(without_cases(op, format, float), padded([p.words for p in one.probes]))
-    answered = np.array([probe.answer is not None for probe in one.probes])
-    answers = padded([probe.answer or () for probe in one.probes])
-    found = shift_of(op, [Evidence(questions, answers, answered)], (Policy(), one.policy))
-    if found is None:
-        return ""
-    shift, policy, same = found
-    return f"{shift.text}: {same} of {len(answered)} answers are those of {policy} but for that"
+    setting = one.setting
+    if one.consistent or not one.answered or setting.op in PRODUCT_OPERATIONS:
+        return ()
+    like = without_cases(setting.op, setting.format, setting.float)
+    file = file_of(like, [probe.words for probe in one.probes], "probe")
+    errors = {i: probe.error for i, probe in enumerate(one.probes) if probe.answer is None}
+    answers = Answers(padded([probe.answer or () for probe in one.probes]), errors)
+    outcome = judged(file, file.input_words(), answers, Policy())
+    return find_causes(setting.op, [outcome], Policy(), hints) if outcome.failures else ()
 
 
 def _print_integers(results: Sequence[IntegerFinding]) -> None:
@@ -127,12 +144,14 @@ def _print(name: str, results: Sequence[Identified]) -> None:
         merged,
     )
 
+    bugs = dict(zip((one.setting for one in results), _bugs(results), strict=True))
     for group in merged(results):
         title, rows, rest = lines(group)
         print(title)
         if rows:
             print_table(("choice", "is", "shown by"), rows)
-        for line in filter(None, (*rest[:-1], *dict.fromkeys(map(_shift, group)), *rest[-1:])):
+        why = dict.fromkeys(line for one in group for line in bugs[one.setting])
+        for line in filter(None, (*rest[:-1], *why, *rest[-1:])):
             print(line)
         print()
     consistent = [one for one in results if one.consistent]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 
+from mxref.formats.catalog import OTHER_BLOCK_FORMATS, OTHER_CODE_FORMATS
+
 
 class Standing(enum.Enum):
     """What the standards say of a member; it judges conformance, not quality."""
@@ -20,6 +22,8 @@ REQUIRED, RECOMMENDED, PERMITTED, SILENT, CONTRADICTS = Standing
 
 #: What OFP8 defines; MX takes its rules over for these formats alone.
 _FP8 = ("e5m2", "e4m3", "mxfp8_e5m2", "mxfp8_e4m3")
+#: Formats of which no standard has choices.
+_OTHERS = frozenset((*OTHER_CODE_FORMATS, *OTHER_BLOCK_FORMATS))
 
 
 class Choice(enum.Enum):
@@ -48,7 +52,14 @@ class Choice(enum.Enum):
         return member
 
     def standing_in(self, format: str) -> Standing:
-        """The standing in an element or block format."""
+        """The standing in an element or block format; of those that MX has not no standard speaks.
+
+        >>> from mxref.policy.choices import Overflow
+        >>> [Overflow.SATURATE.standing_in(one).value for one in ("e4m3", "e4m3fnuz")]
+        ['required', 'silent']
+        """
+        if format in _OTHERS:
+            return Standing.SILENT
         return self.standing if format in _FP8 else self.elsewhere
 
     @property

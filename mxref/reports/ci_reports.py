@@ -139,7 +139,8 @@ def write_step_summary(report: Report, show: int) -> None:
 def badge(report: Report) -> bytes:
     """The verdict as the JSON that an endpoint of shields.io reads."""
     text = report.verdict
-    if report.passed and not text.startswith("conforms"):
+    listed = report.passed and (report.failures or report.uses)
+    if listed and not text.startswith("conforms"):
         text = f"known: {text}"
     short = text if len(text) <= _BADGE else f"{text[: _BADGE - 1].rstrip()}…"
     colour = "red"

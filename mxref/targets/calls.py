@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 import traceback
 import warnings
@@ -43,6 +44,7 @@ from mxref.targets.returned import (
     float_words,
     pair_of,
 )
+from mxref.targets.signatures import called_as
 
 __all__ = [
     "Answers",
@@ -59,6 +61,8 @@ __all__ = [
 
 #: The tensor scale 1.0, and the number of random bits, of a call with no cases.
 _ONE, _WIDTH = 0x3F800000, 8
+#: What Python says of a call with other arguments than a function has parameters.
+_PARAMETERS = re.compile(r"\) (takes|missing) ")
 #: Interruptions by modules, which are not imported for this.
 _INTERRUPTIONS = (
     ("asyncio.exceptions", "CancelledError"),
@@ -155,8 +159,17 @@ def _ask_each(
         except BaseException as error:
             if not is_fault(error):
                 raise
-            errors[i] = error_text(error)
+            errors[i] = _call_refused(error, file) or error_text(error)
     return Answers(padded(rows), errors)
+
+
+def _call_refused(error: BaseException, file: VectorFile) -> str:
+    """What is wrong with a function's parameters, and which it should have; else empty."""
+    ((frame, _),) = deque(traceback.walk_tb(error.__traceback__), 1)
+    inside = not frame.f_globals.get("__name__", "").startswith("mxref.")
+    if inside or not isinstance(error, TypeError) or not _PARAMETERS.search(message(error)):
+        return ""
+    return f"{message(error)}: it is called as {called_as(file.op, file.format)}"
 
 
 def is_fault(error: BaseException) -> bool:

@@ -12,8 +12,10 @@ from helpers import VECTORS
 
 import mxref
 from mxref import golden
+from mxref.cases.words import OPERATIONS
 from mxref.golden import VectorFile
 from mxref.targets.calls import call_function, call_operation
+from mxref.targets.signatures import called_as
 
 Arrays = list[np.ndarray]
 
@@ -135,3 +137,38 @@ def test_arrays_start_at_an_offset(stem: str, offset: int) -> None:
         assert array.flags.c_contiguous
         assert array.flags.writeable
         assert array.flags.aligned
+
+
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_what_is_said_of_a_call_is_how_it_is_made(op: str) -> None:
+    seen: list[int] = []
+
+    def count(*arguments: Any) -> None:
+        seen.append(len(arguments))
+        raise ValueError
+
+    paths = sorted((VECTORS / op).glob("*.json*"), key=lambda path: path.stat().st_size)
+    for stem in {paths[0].name.partition(".json")[0], *NVFP4.get(op, ())}:
+        seen.clear()
+        file = of(f"{op}/{stem}")
+        call_function(count, file, file.input_words()[:1])
+        told = called_as(op, file.format)
+        assert told.startswith(f"{op}(")
+        assert {told.count(",") + 1} == {*seen} if op != "matmul" else {6, 7} >= {*seen}
+
+
+NVFP4 = {"quantize": ("nvfp4.f32",), "dequantize": ("nvfp4.f32",)}
+
+
+def test_a_call_that_python_refuses() -> None:
+    file = of("encode/e2m1.f16")
+    answers = call_function(lambda x: x, file, file.input_words()[:2])
+    told = "TypeError: test_a_call_that_python_refuses.<locals>.<lambda>() takes 1 positional "
+    told += "argument but 2 were given: it is called as encode(values, format)"
+    assert {*answers.errors.values()} == {told}
+
+    def inside(values: Any, format: str) -> Any:
+        return of(values, format)
+
+    answers = call_function(inside, file, file.input_words()[:2])
+    assert "called as" not in answers.errors[0]

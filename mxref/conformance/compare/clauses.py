@@ -16,7 +16,23 @@ from mxref.policy.choices import Standing
 from mxref.policy.policy import Policy
 from mxref.targets.calls import code_format
 
-__all__ = ["is_legal", "lacking", "standing_of", "violated"]
+__all__ = ["CONTRADICTED", "contradicting", "is_legal", "lacking", "standing_of", "violated"]
+
+#: The clause of SPEC_NOTES on each choice that has members which contradict the standard.
+CONTRADICTED = {
+    "clamp": "N10",
+    "zero_sign": "N25",
+    "underflow_sign": "N25",
+    "scale_rule": "N2",
+    "scale_overflow": "N8",
+    "scale_underflow": "N7",
+    "int8_emax": "N16",
+    "scaling": "N19",
+    "scale_00": "N22",
+    "scale_ff": "N22",
+    "scale_byte": "N32",
+    "accumulation": "N43",
+}
 
 #: Choices about elements that the standard leaves open, tried in turn.
 _FREE_IN_BLOCKS: tuple[dict[str, str], ...] = (
@@ -83,12 +99,28 @@ def is_legal(policy: str, asked: Iterable[tuple[str, str]]) -> bool:
     >>> is_legal("ocp+zero_sign=dropped", [("encode", "e2m1"), ("quantize", "mxfp8_e4m3")])
     False
     """
-    chosen = Policy.parse(policy).choices()
-    return not any(
-        standing_of(name, chosen[name], format) is Standing.CONTRADICTS
-        for op, format in asked
-        for name in reads(op)
-    )
+    return not contradicting(policy, asked)
+
+
+def contradicting(policy: str, asked: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The choices of a policy that contradict the standard, with the members that it makes.
+
+    Args:
+        policy: its spelling.
+        asked: operations and formats; what these do not read is no matter.
+
+    >>> contradicting("ocp+scale_overflow=wrap+scale_rule=rceil", [("quantize", "mxint8")])
+    {'scale_overflow': 'wrap'}
+    """
+    chosen, asked = Policy.parse(policy).choices(), list(asked)
+    return {
+        name: value
+        for name, value in chosen.items()
+        if any(
+            name in reads(op) and standing_of(name, value, format) is Standing.CONTRADICTS
+            for op, format in asked
+        )
+    }
 
 
 def lacking(policy: str, asked: Iterable[tuple[str, str]]) -> dict[str, tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,9 @@ __all__ = ["PROBES", "Asked", "Probe", "narrowed", "separating"]
 PROBES = 64
 #: Questions of a pool that are considered first, and questions asked before choosing again.
 _FEW, _ROUND = 48, 3
+#: The most combinations of members compared at a time once answers contradict each other. They rule
+#: out little then, so that all combinations would be compared with each pool.
+_CONTRADICTED = 32
 #: Choices that may matter only together: truncation hides an overflow that is not clamped before,
 #: and a number that pre-rounding makes subnormal can then be flushed.
 _TOGETHER = (("overflow", "clamp"), ("pre_rounding", "subnormal_inputs"))
@@ -47,6 +51,7 @@ class Asked:
         self.file = without_cases(setting.op, setting.format, setting.float)
         self.probes: list[Probe] = []
         self.number: dict[tuple[int, ...], int] = {}
+        self.contradicted = False  #: whether some answers were found to be of no policy
 
     def ask(self, words: Words) -> list[Probe]:
         """The probes of some questions, asked if new; only the first ones when probes run out."""
@@ -166,6 +171,7 @@ class _Questions:
             if self.asked.setting.op in _SIZED:  # no answer to bytes of another size
                 differ &= want != np.uint64(0)
             wrong.append(int(differ.sum()))
+        self.asked.contradicted |= min(wrong) > 0
         if self.rows and min(wrong) == len(self.rows):  # as of a target that only raises
             return None
         return [one for one, some in zip(candidates, wrong, strict=True) if some == min(wrong)]
@@ -177,23 +183,27 @@ def _candidates(
     """Combinations of the choices on which the answers to some questions can depend.
 
     A choice counts if it changes an answer of the whole pool, or an answer to these questions under
-    a combination found before. The others are those of the simplest policy.
+    a combination found before. The others are those of the simplest policy, as are those for which
+    there would be too many combinations of a target that contradicts itself.
     """
+    most = _CONTRADICTED if questions.asked.contradicted else math.inf
     base = simplest(space)
     units = [set(factor.names) for factor in space.factors]
     for pair in _TOGETHER:
         touched = [unit for unit in units if unit & set(pair)]
         units = [unit for unit in units if unit not in touched] + [set().union(*touched)]
     projected = (space.project([n for n in names if n in unit]) for unit in units)
-    apart = [rows for rows in projected if len(rows) > 1]
+    apart = [rows for rows in projected if 1 < len(rows) <= most]
     found: list[dict[str, str]] = [{}]
     for rows in list(apart):
-        if any((whole[base | row] != whole[base]).any() for row in rows):
+        if len(found) * len(rows) <= most and any(
+            (whole[base | row] != whole[base]).any() for row in rows
+        ):
             apart.remove(rows)
             found = [one | row for one in found for row in rows]
     while True:
         for rows in apart:
-            if any(
+            if len(found) * len(rows) <= most and any(
                 (questions[base | one | row] != questions[base | one]).any()
                 for one in found
                 if base | one != base  # checked on the whole pool above

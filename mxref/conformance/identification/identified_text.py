@@ -156,7 +156,7 @@ def lines(group: Sequence[Identified]) -> tuple[str, list[tuple[str, str, str]],
             word = "unobservable" if group[0].consistent else "not told"
             rest.append(f"{word}: {name}={'|'.join(common[name])}, because {why}")
     for one in group:
-        for factor in one.space.factors:
+        for factor in one.space.factors if one.consistent else ():
             if len(factor.names) > 1 and all(len(common[name]) > 1 for name in factor.names):
                 together = (
                     " ".join(f"{n}={m}" for n, m in zip(factor.names, row, strict=True))

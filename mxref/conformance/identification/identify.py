@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -229,23 +229,28 @@ def identify_one(target: Target, setting: Setting) -> Identified:
     for words in asked.words():  # compare every word of every answer
         space = narrowed(space, Pool("what was asked", (), words, range(len(words))), asked)
     found = simplest(space)
-    wrong = np.flatnonzero(~asked.agree(found))
-    clashes = tuple(_clash(int(i), asked, found) for i in wrong)
-    findings = tuple(_finding(name, space, asked, found, set(wrong.tolist())) for name in names)
+    wrong = np.flatnonzero(~asked.agree(found)).tolist()
+    findings = tuple(_finding(name, space, asked, found, set(wrong)) for name in names)
+    clashes = _clashes(asked, found, wrong)
     return Identified(setting, tuple(asked.probes), space, findings, clashes)
 
 
-def _clash(number: int, asked: Asked, found: Mapping[str, str]) -> Clash:
-    probe = asked.probes[number]
-    want = stripped(asked.predicted(found, [probe])[0])
-    word = int(asked.difference(found, [number])[0])
-    otherwise = []
-    for name in asked.setting.choices:
-        for group, _ in alike(asked.setting, name):
-            other = stripped(asked.predicted({**found, name: group[0]}, [probe])[0])
-            if other[word : word + 1] == (probe.answer or ())[word : word + 1]:
-                otherwise.append(f"{name}={group[0]}")
-    return Clash(number, word, want or None, tuple(otherwise))
+def _clashes(asked: Asked, found: Mapping[str, str], wrong: Sequence[int]) -> tuple[Clash, ...]:
+    """The contradicting probes, each with the single choices that would give its first word."""
+    probes = [asked.probes[i] for i in wrong]
+    want = asked.predicted(found, probes)
+    others = {
+        f"{name}={group[0]}": asked.predicted({**found, name: group[0]}, probes)
+        for name in (asked.setting.choices if probes else ())
+        for group, _ in alike(asked.setting, name)
+    }
+    clashes = []
+    for i, (probe, word) in enumerate(zip(probes, asked.difference(found, wrong), strict=True)):
+        at = slice(int(word), int(word) + 1)
+        given = (probe.answer or ())[at]
+        otherwise = tuple(one for one, rows in others.items() if stripped(rows[i])[at] == given)
+        clashes.append(Clash(wrong[i], at.start, stripped(want[i]) or None, otherwise))
+    return tuple(clashes)
 
 
 def _finding(

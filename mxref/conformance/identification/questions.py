@@ -10,7 +10,7 @@ import dataclasses
 
 import numpy as np
 
-from mxref.bits.floats import F16, FloatLayout
+from mxref.bits.floats import F16, FloatLayout, split
 from mxref.cases.grid import grid, pattern
 from mxref.cases.records import padded
 from mxref.conformance.identification.accumulation_rows import accumulation_pool
@@ -100,7 +100,7 @@ def _encode(setting: Setting) -> list[Pool]:
     parts: list[tuple[str, tuple[str, ...], Words, Words]] = [
         ("rounding", rounds, both_signs(inside, layout), ties_in),
         (
-            "small numbers and zeros",
+            _SMALL,
             (*rounds, *signs),
             both_signs(np.unique(small), layout),
             np.append(ties[:2], both_signs(np.zeros(1, np.uint64), layout)),
@@ -120,6 +120,8 @@ def _encode(setting: Setting) -> list[Pool]:
     return [*made, Pool("all of it", (), whole)]
 
 
+#: The name of the questions about small numbers.
+_SMALL = "small numbers and zeros"
 #: Random bits and their width: none set, all set, and those that just carry a quarter or a half.
 _DRAWS = ((0, 1), (1, 1), (0, 4), (4, 4), (7, 4), (8, 4), (11, 4), (12, 4), (15, 4))
 _FINE_DRAWS = ((1, 1), (7, 4), (8, 4))
@@ -134,6 +136,11 @@ def _drawn(pool: Pool, fmt: CodeFormat, layout: FloatLayout) -> Pool:
         low = low[low >= words.min()][:2]
         unit = np.uint64(1 << max(0, layout.mantissa_bits - fmt.mantissa_bits - 5))
         some = np.concatenate([low + unit * np.uint64(i) for i in range(33)])
+        asked.append(_with_draws(both_signs(around(some, layout), layout), _FINE_DRAWS))
+    elif pool.about == _SMALL:  # the same below the smallest number: float16 may round there
+        least = split(np.array(grid(fmt, layout)[0][1:2], np.uint64), layout)
+        one, exponent = int(least.significand[0]), int(least.exponent[0]) - 5
+        some = np.array([pattern(i * one, exponent, layout) for i in range(33)], np.uint64)
         asked.append(_with_draws(both_signs(around(some, layout), layout), _FINE_DRAWS))
     must = [row + words.size * (i % len(_DRAWS)) for i, row in enumerate(pool.always)]
     return dataclasses.replace(pool, words=np.concatenate(asked), always=must)

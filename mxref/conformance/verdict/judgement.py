@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mxref.cases.answers import choices_read
 from mxref.cases.words import INTEGER_OPERATIONS, LAYOUT_OPERATIONS
-from mxref.conformance.compare.clauses import is_legal, lacking, violated
+from mxref.conformance.compare.clauses import (
+    CONTRADICTED,
+    contradicting,
+    is_legal,
+    lacking,
+    violated,
+)
 from mxref.conformance.verdict.cause.findings import Finding, findings
 from mxref.conformance.verdict.integer_verdict import integer_verdict
 from mxref.conformance.verdict.product_verdict import product_verdict
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.policy.policy import Policy
+from mxref.profiles import PROFILES
 
 __all__ = ["UNEXPLAINED", "bugs_of", "judge_rows"]
 
@@ -32,8 +39,11 @@ def judge_rows(rows: Sequence[VerifyRow], policy: Policy, equals: str | None = N
     failing = [row for row in rows if row.failures]
     if not failing:
         others = [row for row in rows if row.op not in INTEGER_OPERATIONS]
-        plain = {row.policy for row in others} <= {"ocp"}
-        return ("conforms" if plain else f"conforms under {policy}") + integer_verdict(rows)
+        if {row.policy for row in others} <= {"ocp"}:
+            return "conforms" + integer_verdict(rows)
+        against = contradicting(str(policy), [(row.op, row.format) for row in others])
+        text = f"gives {policy}, of which {_against(against)}"
+        return (text if against else f"conforms under {policy}") + integer_verdict(rows)
     claiming = [row for row in failing if not row.bug and _claimed(row, policy)]
     if claiming:
         rest = [row for row in rows if row not in claiming]
@@ -131,11 +141,30 @@ def _in(asked: Iterable[tuple[str, str]]) -> str:
 
 def _under(name: str, asked: Sequence[tuple[str, str]], where: str = "") -> str:
     """The verdict on answers that a policy or a profile gives."""
-    lacks = {} if name.startswith("profile ") else lacking(name, asked)
-    if not lacks:
+    if name.startswith("profile "):
+        against = contradicting(str(PROFILES[name.removeprefix("profile ")].policy), asked)
+        if against:
+            return f"gives {name}, of which {_against(against)} {where}".rstrip()
         return f"conforms under {name} {where}".rstrip()
-    required = ", ".join(f"{choice}={wanted}" for choice, (wanted, _) in lacks.items())
-    own = ", ".join(value for _, value in lacks.values())
-    text = f"lacks {required} (required); gives {own} {where or 'everywhere'}"
-    rest = Policy.parse(name).replace(**{choice: wanted for choice, (wanted, _) in lacks.items()})
+    lacks, against = lacking(name, asked), contradicting(name, asked)
+    if not lacks and not against:
+        return f"conforms under {name} {where}".rstrip()
+    parts, chosen, default = [], Policy.parse(name), Policy().choices()
+    if lacks:
+        required = ", ".join(f"{choice}={wanted}" for choice, (wanted, _) in lacks.items())
+        own = ", ".join(value for _, value in lacks.values())
+        parts.append(f"lacks {required} (required); gives {own} {where or 'everywhere'}")
+    if against:
+        given = ", ".join(f"{choice}={value}" for choice, value in against.items())
+        clauses = ", ".join(dict.fromkeys(CONTRADICTED[choice] for choice in against))
+        parts.append(f"gives {given} {where or 'everywhere'}, which contradicts {clauses}")
+    rest = chosen.replace(**{choice: default[choice] for choice in (*lacks, *against)})
+    text = "; ".join(parts)
     return text if rest == Policy() else f"{text}; else conforms under {rest}"
+
+
+def _against(choices: Mapping[str, str]) -> str:
+    """Choices that contradict the standard, each with its clause."""
+    return ", ".join(
+        f"{name}={value} contradicts {CONTRADICTED[name]}" for name, value in choices.items()
+    )

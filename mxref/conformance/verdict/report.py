@@ -149,7 +149,7 @@ class Report:
 
         Required roundings and overflow methods (MX 5.3, 6.3), as ``choice=value``.
         """
-        if not self.verdict.startswith(("conforms under ", "lacks ")):
+        if not self.verdict.startswith(("conforms under ", "gives ", "lacks ")):
             return ()
         lacks: dict[str, tuple[str, str]] = {}
         for row in self.rows:

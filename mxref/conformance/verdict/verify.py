@@ -184,9 +184,11 @@ def _needs(target: Target, files: Sequence[VectorFile], policy: Policy) -> Itera
 
 
 def _with_causes(row: VerifyRow, policy: Policy, before: Sequence[VerifyRow]) -> VerifyRow:
-    """A row with the causes of its failures, unless it has them."""
+    """A row with the causes of its failures, unless it has them; errors alone have none."""
     if row.sought or not row.failures:
         return row
+    if all(len(one.errors) == len(one.inputs) for one in row.outcomes):  # nothing to explain
+        return replace(row, causes=(), sought=True)
     if row.op in INTEGER_OPERATIONS:
         return replace(row, causes=integer_causes(row.outcomes), sought=True)
     if row.op in PRODUCT_OPERATIONS:

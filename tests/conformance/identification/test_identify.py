@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from helpers import ROOT
 from identify_helpers import Follower, random_policy, same
+from shifted_kernels import quantizer
 
 import mxref
 from mxref.cases.answers import reads
 from mxref.cases.records import NO_WORD, padded, same_width
 from mxref.cases.words import LAYER_OPERATIONS
-from mxref.cli import main
+from mxref.cli import identify_verb, main
 from mxref.conformance import identify, load_target, target_of
 from mxref.conformance.identification.alike import _REASONS, alike, members
 from mxref.conformance.identification.asking import PROBES, separating
@@ -181,6 +182,16 @@ HARD = [
 def test_choices_that_show_only_together(where: str, policy: str) -> None:
     setting, chosen = Setting("quantize", *where.split()), Policy.parse(policy).choices()
     check(setting, {name: chosen[name] for name in reads("quantize")})
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("number", [105, 5, 36])
+def test_stochastic_rounding_after_float16_shows_next_to_parts_of_the_smallest_number(
+    number: int,
+) -> None:
+    """Only beside a quarter of it (and so on, by the random bits) does float16 round a bfloat16."""
+    setting, draw = Setting("encode_stochastic", "e5m2", "bf16"), random.Random(number)
+    check(setting, {name: draw.choice(members(setting, name)) for name in reads(setting.op)})
 
 
 @pytest.mark.sampled(6)
@@ -463,6 +474,51 @@ def test_the_command_on_a_contradiction(tmp_path: Path, capsys: pytest.CaptureFi
         "inconsistent: 40200000 = 0x1.4p+1 = 2.5 -> 05 = 3, as under rounding=ties_to_away" in out
     )
     assert "\nequals no policy; nearest: ocp\n" in out
+
+
+def _exchanged(values: Any, format: str) -> tuple[Any, Any]:
+    blocks = mxref.quantize(values, format)
+    codes = blocks.codes.reshape(-1, 16, 2)[..., ::-1].reshape(-1, 32)
+    return blocks.scale_codes[:, 0], codes
+
+
+def _noise(values: Any, format: str) -> tuple[Any, Any]:
+    blocks = mxref.quantize(values, format)
+    return blocks.scale_codes[:, 0] ^ 5, (blocks.codes.reshape(-1, 32) * 37 + 11) % 16
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize(
+    ("quantize", "float", "told"),
+    [
+        (quantizer(lambda _: 3), "f32", "shift: every scale is 3 codes too large: 63 of 63"),
+        (
+            quantizer(lambda _: -2, unclamped=True),
+            "f64",
+            "shift: every scale is 2 codes too small, and elements",
+        ),
+        (quantizer(lambda _: 0, stored=2), "bf16", "shift: every scale is 2 codes too large"),
+        (_exchanged, "f16", "bug: bug pairs_exchanged: exchanges the two codes of every pair"),
+        (_noise, "bf16", ""),
+    ],
+)
+def test_blocks_of_no_policy_are_compared_with_few_and_their_bug_is_named(
+    monkeypatch: pytest.MonkeyPatch, quantize: Any, float: str, told: str
+) -> None:
+    """Answers that contradict each other rule out little: not all that is left is compared."""
+    asked = []
+
+    def counted(*arguments: Any) -> Any:
+        asked.append(arguments)
+        assert len(asked) < 3000
+        return predicted(*arguments)
+
+    monkeypatch.setattr("mxref.conformance.identification.asking.predicted", counted)
+    found = identify_one(of_module(quantize=quantize), Setting("quantize", "mxfp4_e2m1", float))
+    assert len(found.clashes) > len(found.probes) // 2
+    ((shift, bug),) = identify_verb._bugs([found])
+    assert (f"shift: {shift}" if shift else f"bug: {bug}" if bug else "").startswith(told)
+    assert bool(shift or bug) == bool(told)
 
 
 class Raising:

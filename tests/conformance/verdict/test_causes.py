@@ -17,6 +17,7 @@ from verify_helpers import VECTORS_ALONE
 
 import mxref
 from mxref import golden
+from mxref.cases.words import OPERATIONS
 from mxref.cli import main
 from mxref.conformance import Report, target_of, verify
 from mxref.conformance.verdict.cause.causes import find_causes
@@ -24,6 +25,7 @@ from mxref.conformance.verdict.cause.evidence import Evidence, Questions
 from mxref.golden import VectorFile
 from mxref.mutants import MUTANTS
 from mxref.policy.policy import Policy
+from mxref.targets.signatures import called_as
 
 TILES = "ocp+scale_layout=tiles_128x4"
 BEFORE = "ocp+scale_place=before"
@@ -348,6 +350,35 @@ def test_errors_have_no_known_bug() -> None:
 
     (row,) = report_on("encode/e2m1.f16", encode=nothing).rows
     assert row.causes == ()
+
+
+@pytest.mark.parametrize("op", sorted(OPERATIONS))
+def test_errors_alone_are_explained_by_nothing(op: str) -> None:
+    """Not by a policy or profile that refuses everything, as some do of NVFP4."""
+    paths = sorted((VECTORS / op).glob("*.f32.json*" if op == "matmul" else "*.json*"))
+    paths.sort(key=lambda path: path.stat().st_size)
+    stems = {f"{op}/{paths[0].name.partition('.json')[0]}", "quantize/nvfp4.f32"}
+    read = golden.read_vectors(VECTORS, lambda stem: stem in stems and stem.startswith(op + "/"))
+
+    claims = {"FORMATS": {one.format for one in read}} if op == "quantize" else {}
+    target = target_of(SimpleNamespace(**{op: lambda: None}, **claims), "target")
+    meant = {
+        "encode_stochastic": STOCHASTIC,
+        "pack_blocks": BEFORE,
+        "unpack_blocks": BEFORE,
+        "unpack_scales": "ocp+scale_layout=mn_major_words",
+        "quantize": "ocp+scale_arithmetic=transformer_engine",
+    }
+    for policy in {"ocp" if op == "quantize" else meant.get(op, "ocp"), meant.get(op, "ocp")}:
+        report = verify(target, read, Policy.parse(policy))
+        for row in report.rows:
+            assert row.causes == (), row.causes
+            errors = {failure.error for _, failure in row.failures}
+            assert len(errors) == 1
+            assert f": it is called as {called_as(op, row.format)}" in errors.pop()
+        assert report.rows
+        assert not report.passed
+        assert report.verdict == "fails with errors"
 
 
 def test_hints_come_first_and_are_tested() -> None:

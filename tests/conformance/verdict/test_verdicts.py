@@ -12,7 +12,14 @@ from helpers import VECTORS
 import mxref
 from mxref import golden
 from mxref.conformance import target_of, verify
-from mxref.conformance.compare.clauses import is_legal, lacking
+from mxref.conformance.compare.clauses import CONTRADICTED, contradicting, is_legal, lacking
+from mxref.conformance.compare.compare import fast_right_answers
+from mxref.conformance.verdict.judgement import _under
+from mxref.formats.catalog import OTHER_CODE_FORMATS
+from mxref.policy.choices import Standing
+from mxref.policy.policy import Policy
+from mxref.profiles import PROFILES
+from mxref.targets.calls import Answers
 
 Change = Callable[[Any, Any], Any]
 
@@ -156,3 +163,95 @@ def test_a_target_that_only_refuses_nan_has_a_policy() -> None:
     assert [str(one) for one in found.findings] == [
         "encode e2m1: your output equals ocp+nan_to_finite=error on 1764 of 1764 cases"
     ]
+
+
+# --- choices that contradict the standard ---------------------------------------------------------
+
+AGAINST = [
+    (name, member.value)
+    for name in Policy().choices()
+    for member in Policy.members(name)
+    if Standing.CONTRADICTS in (member.standing, member.elsewhere)
+]
+#: A file whose answers show each of them.
+SHOWN_IN = {
+    "clamp": "encode/e4m3.f32",
+    "zero_sign": "encode/e4m3.f32",
+    "underflow_sign": "encode/e4m3.f32",
+    "scale_rule": "shared_scale/int8.f64",
+    "scale_overflow": "shared_scale/e4m3.f64",
+    "scale_underflow": "shared_scale/e4m3.f32",
+    "int8_emax": "shared_scale/int8.f32",
+    "scaling": "quantize/mxint8.f64",
+    "scale_00": "dequantize/mxfp8_e4m3.f32",
+    "scale_ff": "dequantize/mxfp8_e4m3.f32",
+    "scale_byte": "pack_blocks/mxfp8_e4m3.bytes",
+    "accumulation": "matmul/mxfp8_e4m3-mxfp8_e4m3.f32",
+}
+
+
+@pytest.mark.parametrize(("name", "value"), AGAINST)
+def test_what_contradicts_the_standard_never_conforms(name: str, value: str) -> None:
+    """Neither as what answers equal nor as what a target claims; the clause is named."""
+
+    class Follower:
+        """A target that makes the choice."""
+
+        name = "target"
+
+        def __init__(self, policy: Policy) -> None:
+            self.policy = policy
+
+        def covers(self, op: str, format: str, float: str) -> bool:
+            return True
+
+        def ask(self, file: Any, inputs: Any) -> Answers:
+            return fast_right_answers(file, inputs, self.policy)
+
+    files = golden.read_vectors(VECTORS, lambda stem: stem == SHOWN_IN[name])
+    target, start = Follower(Policy().replace(**{name: value})), Policy()
+    if name == "scale_byte":
+        start = Policy.parse("ocp+scale_place=before")
+        target.policy = target.policy.replace(scale_place="before")
+    elif name == "clamp":  # which saturation hides
+        start = Policy.parse("ocp+overflow=nonsaturating+rounding=toward_zero")
+        target.policy = start.replace(clamp=value)
+    against = {name: value}
+    assert contradicting(str(target.policy), [(files[0].op, files[0].format)]) == against
+    for claimed in (start, target.policy):
+        found = verify(target, files, claimed)
+        assert claimed == target.policy or found.failures
+        for part in found.verdict.split("conforms under ")[1:]:
+            assert f"{name}={value}" not in part
+        assert "conforms" not in found.verdict or "else conforms under" in found.verdict
+    assert f"{name}={value} contradicts {CONTRADICTED[name]}" in found.verdict
+
+
+def test_a_profile_that_contradicts_the_standard_does_not_conform() -> None:
+    asked = [("quantize", "mxfp4_e2m1")]
+    for one in PROFILES.values():
+        against = contradicting(str(one.policy), asked)
+        text = _under(f"profile {one.name}", asked)
+        assert text.startswith("conforms under ") == (not against)
+        assert all(f"{name}={value} contradicts" in text for name, value in against.items())
+
+
+def test_no_standard_requires_anything_of_formats_that_mx_has_not() -> None:
+    for format in OTHER_CODE_FORMATS:
+        policy, asked = "ocp+overflow=nonsaturating+clamp=before_rounding", [("encode", format)]
+        assert not lacking(policy, asked)
+        assert is_legal(policy, asked)
+        assert lacking(policy, [*asked, ("encode", "e4m3")])
+
+    class Target:
+        FORMATS = ("e4m3fnuz",)
+
+        @staticmethod
+        def encode(values: Any, format: str) -> Any:
+            return mxref.encode(values, format, overflow="nonsaturating")
+
+    files = golden.read_vectors(VECTORS, lambda name: name == "encode/e4m3fnuz.f32")
+    found = verify(target_of(Target, "target"), files, Policy())
+    assert found.verdict.startswith("conforms under ocp+overflow=nonsaturating")
+    found = verify(target_of(Target, "target"), files, Policy().replace(overflow="nonsaturating"))
+    assert not found.besides

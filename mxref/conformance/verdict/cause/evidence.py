@@ -90,7 +90,10 @@ class Evidence:
         return int((~(same & self.answered)).sum())
 
     def misses_under(self, policy: Policy) -> int:
-        """The number of answers that a policy does not give; an error is right if it has none."""
+        """The number of answers that a policy does not give; an error is right if it has none.
+
+        A policy that refuses all of them gives none.
+        """
         try:
             return self.misses(self.questions.answers(policy))
         except ValueError:  # which none of a target that never refuses is
@@ -104,7 +107,12 @@ class Evidence:
         return self._beside(profile_target(profile).ask(file, self.questions.inputs))
 
     def _beside(self, own: Answers) -> int:
-        """The number of answers that differ from these, errors not being told apart."""
+        """The number of answers that differ from these, errors not being told apart.
+
+        All do if these are errors alone: what has no answer explains none.
+        """
+        if len(own.errors) == len(self.answers):
+            return len(self.answers)
         refused = np.zeros(len(self.answers), bool)
         refused[[*own.errors]] = True
         same = same_answers(self.questions.file, own.words, self.answers).all(axis=1)
