@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from triton_encoder_bugs import ENCODING
 from triton_planting import INFINITE, LIMITED, Bugs, Planted, Rewrites, after, before, instead, part
 
-__all__ = ["LEFT_OUT", "PLANTED"]
+__all__ = ["LEFT_OUT", "OF_MATRICES", "PLANTED"]
 
 # Of `quantize_kernel`, and its scale rules.
 AMAX = "        amax = tl.max(bits & 0x7FFFFFFF, axis=1, keep_dims=True)"
@@ -15,8 +15,10 @@ PATTERN = "        pattern = normalized(amax)"
 SCALE = "        scale = (pattern >> 23) - emax + ((pattern & 0x7FFFFF) >= LIMIT).to(tl.int32)"
 FINITE = "        finite = amax < 0x7F800000"
 CLAMPED = "        scale = tl.where(finite, tl.minimum(tl.maximum(scale, 0), 254), 0xFF)"
-ELEMENTS = "        code = tl.where(finite, encoded(bits, scale, BITS, FRACTION, EMIN, LARGEST), 0)"
-STORED = "        tl.store(scales + row, scale.to(tl.uint8), row * 32 < count)"
+ELEMENTS = "        code = encoded(bits, scale, random, WIDTH, BITS, FRACTION, EMIN, LARGEST)"
+STORED = "        tl.store(scales + place, scale.to(tl.uint8), mask)"
+PLACE = "        place = scale_place(line, column, lines, blocks, TILED)"
+LANE = "tl.arange(0, 32)[None, :]"
 FLOOR = '"floor": lambda fraction, largest: 1 << 23'
 RCEIL = "(largest % (1 << fraction) << (23 - fraction)) + 1"
 EVEN = "(1 << 23) - (1 << (22 - fraction))"
@@ -32,20 +34,27 @@ IS_NAN = "        bits = tl.where(magnitude > LARGEST, 0x7FC00000, bits)"
 IS_INFINITE = "bits = tl.where(magnitude == LARGEST + 1, 0x7F800000, bits)"
 EMAX = "(LARGEST >> FRACTION) + EMIN - 1"
 NAN_SCALE = "bits = tl.where(scale == 0xFF, 0x7FC00000, bits)"
-SCALE_READ = "        scale = tl.load(scales + row, row * 32 < count, 0).to(tl.int32)"
+SCALE_READ = "        scale = tl.load(scales + place, mask, 0).to(tl.int32)"
+# Of tiles and random bits.
+LOADED = "tl.load(x + r * x_row + c * x_column, (r < rows) & (c < columns), 0)"
+DOWN = "quantize_lines(tl.trans(bits), column, row,"
+PHILOX = "words = tl.join(tl.join(a, c), tl.join(b, d))"
+DRAWN = "random = philox_words(seed, block) >> 32 - WIDTH"
+WIDE = "philox_words(seed, block) & (1 << WIDTH) - 1"
+PHILOX_CALL = "tl.philox(seed,"
+WIDENED = "bits = x.to(tl.float32).to(tl.int32, bitcast=True)"
 # Of packing.
-NIBBLES = "(low | high << 4)"
-FOURS = "tl.reshape(code, (ROWS, 16, 2))"
-SIXES = "        even, odd = tl.split(tl.reshape(code, (ROWS, 8, 2, 2)))"
-WORD = "word = low | high << 12"
-BIT = "        bit = place * BITS"
-SECOND_BYTE = "code |= tl.load(codes + bit // 8 + 1, both, 0).to(tl.int32) << 8"
-FIELD_READ = "        code = code >> (bit % 8).to(tl.int32) & (1 << BITS) - 1"
-BYTES_READ = "code = tl.load(codes + place, mask, 0).to(tl.int32)\n    return"
-PACKED = "packed = _bytes(codes, _packed_size(count, bits))"
-UNPACKED = 'bits, codes = FORMATS[format]["BITS"], _bytes(packed, count)'
-INSIDE = "inside = tile * 512 + r % 32 * 16 + r // 32 * 4 + c"
-ROW = "row, column = tile // across * 128 + r, tile % across * 4 + c"
+NIBBLES = "            code = joined(code, 4)"
+SIXES = "        fours = joined(joined(code, 6), 12)"
+WORDS = "    words, blocks = _read(codes, unit=32), triton.cdiv(count, 32)"
+BIT = "        bit = (tl.arange(0, 16) * 6)[None, None, :]"
+READ_CODES = "    return tl.reshape(code, (block.shape[0], 32))"
+SHIFT = "        shift = tl.arange(0, 32 // width) * width"
+FIELD_READ = "        code = word[:, :, None] >> shift[None, None, :] & (1 << width) - 1"
+PACKED = "    return packed.view(torch.uint8)[: _packed_size(count, bits)]"
+UNPACKED = '    bits, blocks = FORMATS[format]["BITS"], triton.cdiv(count, 32)'
+INSIDE = "place = tile * 512 + line % 32 * 16 + line % 128 // 32 * 4 + column % 4"
+TILE = "tile = line // 128 * tl.cdiv(columns, 4) + column // 4"
 FILLED = "-(-scales.shape[0] // 128) * 128, -(-scales.shape[1] // 4) * 4"
 TILED = "    _launch_tiles(_read(scales), tiles, *scales.shape, undo=False)"
 UNTILED = "    _launch_tiles(scales, _read(tiles, _tile_count(*shape) * 512), *shape, undo=True)"
@@ -54,7 +63,8 @@ TILES = "tiles = _bytes(scales, _tile_count(*scales.shape) * 512)"
 
 def sized(six: str = "triton.cdiv(count, 4) * 3", four: str = "triton.cdiv(count, 2)") -> Rewrites:
     """As many bytes of `pack`."""
-    return instead(PACKED, f"packed = _bytes(codes, {{8: count, 6: {six}, 4: {four}}}[bits])")
+    size = f"{{8: count, 6: {six}, 4: {four}}}[bits]"
+    return part(PACKED, "_packed_size(count, bits)", size)
 
 
 def seen(condition: str) -> Rewrites:
@@ -93,9 +103,9 @@ SCALES: Bugs = {
     "C6r": stored("scale - 2"),
     "C6s": stored("scale + 1"),
     "C8": instead(AMAX, "amax = tl.max(bits, axis=1, keep_dims=True) & 0x7FFFFFFF"),
-    "C9a": seen("place % 32 < 31"),
-    "C9b": seen("place % 32 > 0"),
-    "C9c": seen("place % 32 < 16"),
+    "C9a": seen(f"{LANE} < 31"),
+    "C9b": seen(f"{LANE} > 0"),
+    "C9c": seen(f"{LANE} < 16"),
     "C10": seen("every <= 0x7F800000"),
     "C11a": seen("every != 0x7F800000"),
     "C11b": instead(FINITE, "finite = amax <= 0x7F800000")
@@ -187,65 +197,97 @@ READING: Bugs = {
     "F4b F4bq": instead(READ_INT8, "magnitude = code & 0x7F"),
 }
 REVERSED = " | ".join(f"(code >> {i} & 1) << {5 - i}" for i in range(6))
+TURNED = "fours >> 16 | fours & 0xFF00 | (fours & 0xFF) << 16"  # the bytes of 24 bits
 PACKING: Bugs = {
-    "G1": instead(NIBBLES, "(high | low << 4)"),
-    "G1b": (
-        (
-            "    return packed\n",
-            "    packed[-1] <<= 4 * (bits == 4 and count % 2)\n    return packed\n",
-        ),
+    "G1": instead(
+        NIBBLES,
+        "high, low = tl.split(tl.reshape(code, (code.shape[0], 16, 2)))",
+        "code = low | high << 4",
+    ),
+    "G1b": instead(
+        PACKED,
+        "packed = packed.view(torch.uint8)[: _packed_size(count, bits)]",
+        "packed[-1] <<= 4 * (bits == 4 and count % 2)",
+        "return packed",
     ),
     "G1c": sized(four="count // 2"),
-    "G1d": part(BYTES_READ, "mask, 0", "mask, (1 << BITS) - 1"),
-    "G1e": sized("count", "count") + instead("BITS, not UNDO)", "BITS, False)"),
-    "G1u": instead(FIELD_READ, "code = code >> (4 - bit % 8).to(tl.int32) & 15"),
-    "G1v": after(FIELD_READ, "code |= tl.where(code & 8 > 0, 0xF0, 0)"),
-    "G1w": before(UNPACKED, 'count = packed.numel() * 8 // FORMATS[format]["BITS"]'),
-    "G2": (
-        (WORD, "word = (low & 63) << 18 | low >> 6 << 12 | (high & 63) << 6 | high >> 6"),
-        ("word >> 8 * i & 0xFF", "word >> 16 - 8 * i & 0xFF"),
+    "G1d": instead(
+        WORDS,
+        "fill = (0, -count % 32)",
+        "filled = torch.nn.functional.pad(codes, fill, value=(1 << bits) - 1)",
+        "words, blocks = _read(filled, unit=32), triton.cdiv(count, 32)",
     ),
-    "G2b": instead(WORD, "word = low | (high & 63) << 18 | high >> 6 << 12"),
+    "G1e": (
+        *sized("count", "count"),
+        ("blocks * bits)", "blocks * 8)"),
+        ("BITS, not UNDO)", "BITS, False)"),
+    ),
+    "G1u": part(SHIFT, "tl.arange(0, 32 // width)", "(tl.arange(0, 32 // width) ^ (width == 4))"),
+    "G1v": after(FIELD_READ, "code |= tl.where((width == 4) & (code & 8 > 0), 0xF0, 0)"),
+    "G1w": before(UNPACKED, 'count = packed.numel() * 8 // FORMATS[format]["BITS"]'),
+    "G2": instead(
+        SIXES,
+        "fours = joined(joined(code, 6), 12)",
+        "big = (fours & 63) << 18 | (fours & 0xFC0) << 6",
+        "big |= fours >> 6 & 0xFC0 | fours >> 18",
+        f"fours = {TURNED.replace('fours', 'big')}",
+    ),
+    "G2b": instead(
+        SIXES,
+        "fours = joined(joined(code, 6), 12)",
+        "low, high = fours & 0xFFF, fours >> 12",
+        "fours = low | (high & 63) << 18 | high >> 6 << 12",
+    ),
     "G2c": before(SIXES, f"code = {REVERSED}"),
     "G2d": sized("-(-count * 6 // 8)"),
-    "G2u": instead(SECOND_BYTE, SECOND_BYTE.replace("|= ", "= code << 8 | ")[:-5])
-    + instead(FIELD_READ, "code = code >> (10 - bit % 8).to(tl.int32) & 63"),
-    "G2v": instead(BIT, "bit = (place ^ place // 2 % 2) * BITS"),
-    "G3": instead(FOURS, "tl.permute(tl.reshape(code, (ROWS, 2, 16)), (0, 2, 1))")
+    "G2u": instead(
+        READ_CODES,
+        "code = tl.reshape(code, (block.shape[0], 32))",
+        "fours = joined(joined(code, BITS), 2 * BITS)",
+        "shift = (18 - tl.arange(0, 4) * 6)[None, None, :]",
+        f"big = ({TURNED})[:, :, None] >> shift & 63",
+        "return tl.where(PACKED and BITS == 6, tl.reshape(big, (block.shape[0], 32)), code)",
+    ),
+    "G2v": part(BIT, "tl.arange(0, 16)", "(tl.arange(0, 16) ^ tl.arange(0, 16) // 2 % 2)"),
+    "G3": instead(
+        NIBBLES,
+        "code = tl.permute(tl.reshape(code, (code.shape[0], 2, 16)), (0, 2, 1))",
+        "code = joined(tl.reshape(code, (code.shape[0], 32)), 4)",
+    )
     + sized(four="-(-count // 32) * 16"),
     "G7": instead(
         AMAX,
-        "every, first = bits & 0x7FFFFFFF, place % 32 < 16",
+        f"every, first = bits & 0x7FFFFFFF, {LANE} < 16",
         "low = tl.max(tl.where(first, every, 0), axis=1, keep_dims=True)",
         "high = tl.max(tl.where(first, 0, every), axis=1, keep_dims=True)",
         "amax = tl.where(first, low, high)",
     )
     + instead(
         STORED,
-        "mask = (place < count) & (place % 32 == 0)",
-        "tl.store(scales + row + 0 * place, scale.to(tl.uint8), mask)",
+        f"mask = mask & ({LANE} == 0)",
+        "tl.store(scales + place + 0 * scale, scale.to(tl.uint8), mask)",
+        "mask = line < lines",
     ),
-    "G8": part(
-        STORED, "scales + row", "scales + (row + tl.cdiv(count, 32) - 1) % tl.cdiv(count, 32)"
+    "G8": part(PLACE, "line,", "(line + lines - 1) % lines,"),
+    "G8h": part(PLACE, "line,", "(line + 1) % lines,"),
+    "G8i": part(SCALE_READ, "place", "(place + 1) % (lines * blocks)"),
+    "G9 G9u": instead(
+        INSIDE, "place = tile * 512 + line % 128 // 4 * 16 + line % 4 * 4 + column % 4"
     ),
-    "G8h": part(STORED, "scales + row", "scales + (row + 1) % tl.cdiv(count, 32)"),
-    "G8i": part(SCALE_READ, "scales + row", "scales + (row + 1) % tl.cdiv(count, 32)"),
-    "G9 G9u": instead(INSIDE, "inside = tile * 512 + r // 4 * 16 + r % 4 * 4 + c"),
-    "G9b": instead("tl.load(scales + place, mask, 0)", "tl.load(scales + place, mask, 0xFF)"),
-    "G9c G9v": instead(
-        ROW,
-        "down = tl.cdiv(rows, 128)",
-        "row, column = tile % down * 128 + r, tile // down * 4 + c",
-    ),
+    "G9b": instead("tl.load(plain, mask, 0)", "tl.load(plain, mask, 0xFF)"),
+    "G9c G9v": instead(TILE, "tile = line // 128 + column // 4 * tl.cdiv(lines, 128)"),
     "G9d": (
         ("tl.arange(0, 128)", "tl.arange(0, 32)"),
-        (INSIDE, "inside = tile * 128 + r * 4 + c"),
+        (TILE, TILE.replace("128", "32")),
+        (INSIDE, "place = tile * 128 + line % 32 * 4 + column % 4"),
         ("tile // across * 128", "tile // across * 32"),
         ("triton.cdiv(rows, 128)", "triton.cdiv(rows, 32)"),
         (TILES, TILES.replace("512", "128")),
     ),
-    "G9e": instead(INSIDE, "inside = tile * 512 + r % 32 * 16 + c * 4 + r // 32"),
-    "G9f": instead(INSIDE, "inside = tile * 512 + r * 4 + c"),
+    "G9e": instead(
+        INSIDE, "place = tile * 512 + line % 32 * 16 + column % 4 * 4 + line % 128 // 32"
+    ),
+    "G9f": instead(INSIDE, "place = tile * 512 + line % 128 * 4 + column % 4"),
     "G11c": before(TILES, "scales = scales.roll(-1, 0)"),
     "G11d": before(TILES, "scales = scales.roll(-1, 1)"),
     "G11e": after(TILED, "tiles = tiles.roll(-512)"),
@@ -262,11 +304,7 @@ PACKING: Bugs = {
         f"twice, tiles = tiles, _bytes(tiles, {FILLED})",
         "_launch_tiles(tiles, twice, *tiles.shape, undo=True)",
     ),
-    "G12b G12v": instead(
-        INSIDE,
-        "row, column = tile // across * 128 + r, tile % across * 4 + c",
-        "inside = row * across * 4 + column",
-    ),
+    "G12b G12v": instead(INSIDE, "place = line * tl.cdiv(columns, 4) * 4 + column"),
     "G9h": before(TILES, "return scales.reshape(-1)"),
 }
 #: Bugs that are the museum's mutants from float32 only.
@@ -284,6 +322,20 @@ PLANTED = [
     )
     for ids, rewrites in (ENCODING | SCALES | READING | PACKING).items()
 ]
+
+#: What only matrices show: transposition, strides, layouts, float16, sizes, random bits.
+OF_MATRICES = {
+    "not transposed": part(DOWN, "tl.trans(bits)", "tl.reshape(bits, (COLUMNS, ROWS))"),
+    "tile of columns at its row": part(DOWN, "column, row", "row, column"),
+    "row stride": part(LOADED, "r * x_row", "r * columns"),
+    "column stride": part(LOADED, "c * x_column", "c"),
+    "tiles not cleared": instead(".zero_()", ".fill_(1)"),
+    "tiles across": part(TILE, "tl.cdiv(columns, 4)", "(columns // 4)"),
+    "order of words": part(PHILOX, "tl.join(a, c), tl.join(b, d)", "tl.join(a, b), tl.join(c, d)"),
+    "lower bits": part(DRAWN, "philox_words(seed, block) >> 32 - WIDTH", WIDE),
+    "lost high word of the seed": part(PHILOX_CALL, "seed,", "seed & 0xFFFFFFFF,"),
+    "float16 by bfloat16": part(WIDENED, "x.to(tl.float32)", "x.to(tl.bfloat16).to(tl.float32)"),
+}
 
 #: Of the classes of rounding, range, scales and layouts: what the kernels cannot have, and why.
 LEFT_OUT: Mapping[str, str] = {

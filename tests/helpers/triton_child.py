@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from triton_planting import Rewrites
 
 from mxref import golden, pack
 from mxref.cases.records import same_width
@@ -97,21 +98,52 @@ def museum() -> dict[str, dict[str, list[int]]]:
 
     by_id = {mutant.id: mutant for mutant in MUTANTS}
     files = covered(target())
-    source = (FASTPATH / "mx_kernels.py").read_text("utf-8")
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         for i, bug in enumerate(PLANTED):
-            text = source
-            for old, new in bug.rewrites:
-                assert text.count(old) == 1, (bug.ids, old)
-                text = text.replace(old, new)
-            path = Path(folder, f"kernels_{i}.py")
-            path.write_text(text, "utf-8")
-            _load_kernels(path)
+            _plant(bug.rewrites, Path(folder, f"kernels_{i}.py"))
             for id in bug.ids.split():
                 mutant = by_id[id]
                 asked = [one for one in files if _has(mutant, one, bug.floats)]
                 found[id] = dict(_compared(mutant, asked))
+    return found
+
+
+def _plant(rewrites: Rewrites, path: Path) -> None:
+    """Kernels with a bug, which a target loaded after this finds."""
+    text = (FASTPATH / "mx_kernels.py").read_text("utf-8")
+    for old, new in rewrites:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    path.write_text(text, "utf-8")
+    _load_kernels(path)
+
+
+def matrices() -> dict[str, list[int]]:
+    """By kind of matrix: answers, and those unlike mxref's; at last of kernels with bugs."""
+    from triton_bugs import OF_MATRICES
+    from triton_matrices import answers
+
+    target()
+    found = dict(answers(sys.modules["mx_kernels"], complete=True))
+    with tempfile.TemporaryDirectory() as folder:
+        for i, (name, rewrites) in enumerate(OF_MATRICES.items()):
+            _plant(rewrites, Path(folder, f"kernels_{i}.py"))
+            counts = [*answers(sys.modules["mx_kernels"], complete=False)]
+            found[f"bug: {name}"] = [
+                sum(ones) for ones in zip(*(c for _, c in counts), strict=True)
+            ]
+    return found
+
+
+def stochastic() -> dict[str, list[int]]:
+    """By file: cases and wrong answers of rounding by chance."""
+    of, found = target(), {}
+    for file in covered(of):
+        if file.op == "encode_stochastic":
+            outcome = run_file(of, file, Policy.parse("ocp+rounding=stochastic_a"))
+            assert not outcome.errors, next(iter(outcome.errors.values()))
+            found[file.stem] = [len(file.cases), len(outcome.failures)]
     return found
 
 
@@ -188,34 +220,44 @@ def instructions() -> dict[str, dict[str, int]]:
     sys.path.insert(0, str(FASTPATH))
     import mx_kernels as mx
 
-    rest = {"count": "i32", "size": "i32", "rows": "i32", "columns": "i32"}
-    pointers = dict.fromkeys(("scales", "codes", "out", "tiles"), "*u8")
+    strides = dict.fromkeys(("x_row", "x_column"), "i64")
+    counts = dict.fromkeys(("rows", "columns", "lines", "blocks"), "i32")
+    words = dict.fromkeys(("codes", "codes_down", "out", "draws"), "*i32")
+    scales = dict.fromkeys(("scales", "scales_down", "tiles"), "*u8")
     found: dict[str, Counter[str]] = {}
     for architecture in (80, 90, 100):
-        counts = found.setdefault(f"sm_{architecture}", Counter())
+        instructions = found.setdefault(f"sm_{architecture}", Counter())
         for kernel, float, constants in _variants(mx):
-            types = {**pointers, **rest, "x": float, **dict.fromkeys(constants, "constexpr")}
+            types = {**scales, **words, **counts, **strides, "seed": "u64", "x": float}
+            types |= dict.fromkeys(constants, "constexpr")
             signature = {name: types[name] for name in kernel.arg_names}
             source = ASTSource(kernel, signature, constexprs=constants)
             built = triton.compile(source, target=GPUTarget("cuda", architecture, 32))
             assert built.asm["cubin"]
-            counts.update(re.findall(r"^\s+(?:@\S+ )?([a-z][\w.]+)", built.asm["ptx"], re.M))
+            lines = re.findall(r"^\s+(?:@\S+ )?([a-z][\w.]+)", built.asm["ptx"], re.M)
+            instructions.update(lines)
     return {name: dict(counts) for name, counts in found.items()}
 
 
 def _variants(mx: Any) -> Iterator[tuple[Any, str, dict[str, Any]]]:
-    rows = {"ROWS": 32}
+    tile = {"ROWS": 32, "COLUMNS": 64, "x_column": 1, "seed": 0, "draws": None, "WIDTH": 0}
+    once = tile | {"codes_down": None, "scales_down": None}
     for name, float, limit in (("e4m3", "*i32", 7 << 20), ("e2m1", "*i16", 1 << 23)):
-        fmt = {**mx.FORMATS[name], **rows}
-        for options in ({"PACKED": True}, {"PACKED": False, "scales": None}):
-            yield mx.quantize_kernel, float, {**fmt, "LIMIT": limit, **options}
-            yield mx.dequantize_kernel, float, {**fmt, **options}
+        fmt = {**mx.FORMATS[name], "LIMIT": limit}
+        packed = {**fmt, "PACKED": True, "TILED": True}
+        yield mx.quantize_kernel, float, {**tile, **packed}
+        yield mx.quantize_kernel, float, {**once, **fmt, "PACKED": False, "TILED": False}
+        yield mx.quantize_kernel, float, {**once, **packed, "seed": 7, "WIDTH": 16}
+        numbers = {"scales": None, "PACKED": False, "TILED": False}
+        yield mx.quantize_kernel, float, {**once, **fmt, **numbers}
+        for options in ({"PACKED": True, "TILED": True}, numbers):
+            yield mx.dequantize_kernel, float, {**mx.FORMATS[name], "ROWS": 32, **options}
     for name in ("e5m2", "e3m2", "int8"):
-        fmt = {**mx.FORMATS[name], **rows, "PACKED": True}
-        yield mx.quantize_kernel, "*i32", {**fmt, "LIMIT": 1}
-        yield mx.dequantize_kernel, "*i32", fmt
+        fmt = {**mx.FORMATS[name], "PACKED": True, "TILED": False}
+        yield mx.quantize_kernel, "*fp16", {**tile, **fmt, "LIMIT": 1}
+        yield mx.dequantize_kernel, "*fp16", {**fmt, "ROWS": 32}
     for undo in (False, True):
-        yield mx.pack_kernel, "", {"UNDO": undo, "BITS": 6, **rows}
+        yield mx.pack_kernel, "", {"UNDO": undo, "BITS": 6, "ROWS": 32}
         yield mx.tiles_kernel, "", {"UNDO": undo}
 
 

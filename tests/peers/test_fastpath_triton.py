@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from triton_bugs import LEFT_OUT, PLANTED
+from triton_bugs import LEFT_OUT, OF_MATRICES, PLANTED
 from triton_child import RULES
 
 from mxref.cases.read import by_stem, read_manifest
@@ -29,7 +29,7 @@ OPERATIONS = (
     *("pack", "unpack", "pack_scales", "unpack_scales"),
 )
 FORMATS = {*(fmt.element.name for fmt in BLOCK_FORMATS.values()), *BLOCK_FORMATS, E8M0.name}
-FLOATS = ("f32", "bf16")
+FLOATS = ("f32", "bf16", "f16")
 POLICIES = {"ocp", "ocp+scale_layout=tiles_128x4", *(f"ocp+scale_rule={rule}" for rule in RULES)}
 #: The classes that the kernels must be able to have: rounding, range, scales, layouts.
 CLASSES = "ABCG"
@@ -84,6 +84,25 @@ def test_what_is_packed_at_once() -> None:
     found = interpreted("packed")
     assert found.keys() == {*BLOCK_FORMATS}
     assert all(blocks > 100 and wrong == 0 for blocks, wrong in found.values())
+
+
+def test_stochastic_rounding_by_given_bits() -> None:
+    found = interpreted("stochastic")
+    stems = {stem for stem in by_stem(read_manifest(ROOT / "vectors")) if stem.endswith(FLOATS)}
+    assert found.keys() == {stem for stem in stems if stem.startswith("encode_stochastic/")}
+    assert all(cases >= 240 and wrong == 0 for cases, wrong in found.values())
+
+
+def test_matrices() -> None:
+    """Both directions, strides, layouts, float16, sizes of a GPU, and bits of the CUDA fast path.
+
+    Kernels with a bug of these kinds are noticed.
+    """
+    found = interpreted("matrices")
+    bugs = {name: found.pop(f"bug: {name}") for name in OF_MATRICES}
+    assert len(found) == 24 + len(BLOCK_FORMATS)
+    assert not {name: wrong for name, (_, wrong) in found.items() if wrong}
+    assert not {name for name, (answers, wrong) in bugs.items() if not 0 < wrong <= answers}
 
 
 def test_what_kernels_would_read_wrongly_is_refused() -> None:
@@ -162,14 +181,17 @@ def test_no_bug_of_these_classes_is_left_out() -> None:
 
 
 def test_compiled_kernels_compute_with_integers_alone(tmp_path: Path) -> None:
-    """For each architecture: no float instruction but the conversion of integers."""
+    """For each architecture: no float instruction but conversions of integers and of float16."""
     found = child("instructions", TRITON_CACHE_DIR=str(tmp_path), TRITON_INTERPRET="0")
     assert found.keys() == {"sm_80", "sm_90", "sm_100"}
     for instructions in found.values():
         floats = {one for one in instructions if re.search(r"\.(b?f|tf|e\d|ue)\d|ftz", one)}
+        # The sign of a float16 may be cleared as such; a NaN stays one.
+        halves = {"cvt.f32.f16", "cvt.rn.f16.f32", "abs.f16x2"}
         assert floats
-        assert {re.sub(r"\d+$", "", one) for one in floats} <= {"cvt.rn.f32.s", "cvt.rn.f32.u"}
-        assert "st.global.b8" in " ".join(instructions)
+        floats = {re.sub(r"(?<=[su])\d+$", "", one) for one in floats - halves}
+        assert floats <= {"cvt.rn.f32.s", "cvt.rn.f32.u"}
+        assert "st.global.b32" in " ".join(instructions)
 
 
 def test_the_formats_are_those_of_mxref() -> None:

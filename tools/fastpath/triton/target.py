@@ -15,13 +15,18 @@ if DEVICE == "cpu":
 mx: Any = importlib.import_module("mx_kernels")
 
 ARRAYS = "torch"
-FLOATS = ["f32", "bf16"]
+FLOATS = ["f32", "bf16", "f16"]
 RULE = os.environ.get("MX_RULE", "floor")
 POLICY = f"ocp+scale_rule={RULE}+scale_layout=tiles_128x4"
 
 encode, decode = mx.encode, mx.decode
 pack, unpack = mx.pack, mx.unpack
 pack_scales, unpack_scales = mx.pack_scales, mx.unpack_scales
+
+
+def encode_stochastic(values: Any, random_bits: Any, random_width: int, format: str) -> Any:
+    """Codes of numbers rounded by chance."""
+    return mx.encode(values, format, random_bits, random_width)
 
 
 def shared_scale(amax: Any, format: str) -> Any:
