@@ -108,6 +108,8 @@ SCALES: Bugs = {
     "C9c": seen(f"{LANE} < 16"),
     "C10": seen("every <= 0x7F800000"),
     "C11a": seen("every != 0x7F800000"),
+    "C22jnq": seen("(every != 0x7F800000) | (place % 32 == 0)"),
+    "C22knq": seen("(every != 0x7F800000) | (place % 32 == 31)"),
     "C11b": instead(FINITE, "finite = amax <= 0x7F800000")
     + after(LIMITED, f"code = tl.where({INFINITE}, LARGEST, code)")
     + after(CLAMPED, "scale = tl.where(amax == 0x7F800000, 254, scale)"),
@@ -160,6 +162,7 @@ READING: Bugs = {
     "C5f": part(FIELD, "127", f"127 - ({EMAX})"),
     "C6fq": part(FIELD, "127", "126"),
     "C6gq": part(FIELD, "127", "125"),
+    "C6nq": part(FIELD, "127", "0"),
     "C6dq": after(SCALE_READ, "scale = tl.where(scale == 255, 255, scale - 1)"),
     "D7": after(SCALE_READ, "scale = tl.where(scale == 255, 255, 254 - scale)"),
     "E1bq": after(SCALE_READ, "scale = tl.maximum(scale, 1)"),
