@@ -182,7 +182,7 @@ def test_without_the_extra_a_sentence_names_it(
     folder = vectors("decode_scale/e8m0.f32")
     assert main(["verify", spec, "--vectors", folder, *VECTORS_ALONE, "--html", str(page)]) == 2
     assert capsys.readouterr().err == (
-        f"mxref: error: reports and pictures need the package {package}, which is not installed: "
-        "pip install 'mxref[report]'\n"
+        f"mxref: error: a page or a picture needs the package {package}: "
+        "in a checkout of mxref, pip install -e '.[report]'\n"
     )
     assert not page.exists()
