@@ -232,7 +232,12 @@ def _show_full(data: dict[str, Any]) -> None:
         print_part("see also", ", ".join(data["see_also"]))
     if "limits" in data:
         print()
-        header = ("format", "amax / 2^k must be", "exactly at it", "amax = p * 2^E, beside floor")
+        header = (
+            "format",
+            "amax / 2^k must be",
+            "if equal",
+            "scale, by that of floor (amax = p * 2^E)",
+        )
         print_rows(header, [tuple(one.values()) for one in data["limits"]])
     example = data.get("example")
     if example:

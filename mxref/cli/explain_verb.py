@@ -10,6 +10,7 @@ from typing import Any
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cli.answer import Answer, print_answers, print_rows
+from mxref.cli.explain_blocks import words_of
 from mxref.cli.explain_bugs import explain_bugs
 from mxref.cli.explain_choices import (
     explain_choices,
@@ -176,7 +177,16 @@ def _unknown(name: str) -> str:
     from mxref.policy.policy import READS, Policy
     from mxref.profiles import PROFILES
 
+    if re.search(r"\^k\b", name):
+        return f"NAME must have a number in the place of k, such as 1.75*2^8, got {name!r}"
     with contextlib.suppress(ValueError):
+        words = words_of(name)
+        for word in words:
+            parse_number(word, LAYOUTS["f64"])
+        if len(words) > 1:
+            about = f"as in `mxref explain {' '.join(words)} --format mxfp4_e2m1`"
+            return f"--format must be given with the numbers of a block, {about}, got them alone"
+        name = words[0] if words else name
         parse_number(name, LAYOUTS["f64"])
         about = f"as in `mxref explain {name} --format e2m1`"
         return f"--format must be given with a number, {about}, got {name!r} alone"
@@ -233,5 +243,5 @@ _KINDS = (
 #: What an answer may be of, as it is asked for.
 _NAMES = (
     *("clause", "model", "flag", "choice", "integer choice", "profile", "operation"),
-    *("member", "integer member", "policy", "mutant", "bugs", "format"),
+    *("member", "integer member", "policy", "mutant", "standing", "bugs", "format"),
 )
