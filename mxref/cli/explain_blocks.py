@@ -36,7 +36,7 @@ def explain_block(asked: str, layout: FloatLayout, fmt: BlockFormat) -> Answer:
     from mxref.golden.explain_block import amax_of, limits, outcomes
     from mxref.policy.policy import Policy
 
-    words = [parse_number(word, layout) for word in asked.replace(", ", " ").split()]
+    words = [parse_number(word, layout) for word in words_of(asked)]
     if len(words) > fmt.elements_per_block:
         raise ValueError(
             f"a block of {fmt.name} must have at most {fmt.elements_per_block} numbers, "
@@ -73,6 +73,15 @@ def explain_block(asked: str, layout: FloatLayout, fmt: BlockFormat) -> Answer:
                 }
             )
     return Answer(data, _show)
+
+
+def words_of(asked: str) -> list[str]:
+    """The numbers of a block as they are typed, also as a list of Python.
+
+    >>> words_of("[0.3, 5,-7.1]"), words_of("0.3 5")
+    (['0.3', '5', '-7.1'], ['0.3', '5'])
+    """
+    return asked.strip(" []()").replace(",", " ").split()
 
 
 def _input(word: int, number: Fraction | None, layout: FloatLayout) -> dict[str, Any]:
@@ -144,6 +153,10 @@ def _show(data: dict[str, Any]) -> None:
     if data["profiles_of_other_floats"]:
         print_part(f"no {data['float']}", few(data["profiles_of_other_floats"], 4))
     lines += 2 * bool(others) + bool(data["profiles_of_other_floats"])
+    refused = any(one["scale"] is None for one in made)
+    if refused:
+        print_part("an error", "the block is refused: NaN has no code in the elements (N4, N14)")
+        lines += 1
     print()
     if by_line:
         by_outcome = [
@@ -205,7 +218,7 @@ def _limits(data: dict[str, Any]) -> list[tuple[str, ...]]:
         is_ = "-" if one["amax_over_scale"] is None else f"{one['amax_over_scale']:.9g}"
         must = one["amax_over_scale_must_be"]
         if one["some_power_gives_the_limit"]:
-            is_ += ": the limit" if must[:2] == "<=" else f": {must[2:]} is too much"
+            is_ += ": the limit" if must[:2] == "<=" else f"; by k - 1 it were {must[2:]}"
         shown = next(o["scale_is"] for o in data["outcomes"] if o["scale"] == one["scale"])
         must = must or "(computes in float32)"
         rows.append((one["rule"], one["standing"], must, is_, shown))

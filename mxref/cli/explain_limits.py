@@ -8,7 +8,7 @@ from mxref.policy.choice import Choice
 
 __all__ = ["limits_of_all", "limits_of_member", "show_limits_of_all", "show_limits_of_member"]
 
-_BESIDE = "amax = p * 2^E, beside floor"
+_BESIDE = "scale, by that of floor (amax = p * 2^E)"
 
 
 def limits_of_member(member: Choice, format: str | None) -> list[dict[str, str]] | None:
@@ -39,7 +39,7 @@ def limits_of_member(member: Choice, format: str | None) -> list[dict[str, str]]
 def show_limits_of_member(rows: list[dict[str, str]]) -> None:
     """Print the limits of one rule, a line for each format."""
     print()
-    header = ("format", "amax / 2^k must be", "exactly at it", _BESIDE)
+    header = ("format", "amax / 2^k must be", "if equal", _BESIDE)
     print_rows(header, [tuple(one.values()) for one in rows])
 
 
@@ -57,7 +57,7 @@ def show_limits_of_all(limits: dict[str, list[dict[str, str]]]) -> None:
     print()
     if len(formats) == 1:
         print_wrapped(f"{formats[0]}: the scale is the smallest 2^k with amax / 2^k in the limit")
-        header = ("rule", "amax / 2^k", "exactly at it", _BESIDE)
+        header = ("rule", "amax / 2^k", "if equal", _BESIDE)
         rows = [
             (rule, one["limit"], one["at_the_limit"], _unlike_floor(one["beside_floor"]))
             for rule, (one,) in known.items()

@@ -52,15 +52,14 @@ def explain_numbers(options: argparse.Namespace) -> Answer | None:
     float = options.float or "f32"
     if float not in LAYOUTS:
         raise ValueError(unknown_name("--float", float, LAYOUTS))
-    if options.format in blocks:
-        from mxref.cli.explain_blocks import explain_block
+    from mxref.cli.explain_blocks import explain_block
 
+    if options.format in blocks:
         if options.profiles:
             raise ValueError("--profiles must be absent with a block, whose answer names them all")
         return explain_block(options.name, LAYOUTS[float], blocks[options.format])
-    return _number(
-        options.name, LAYOUTS[float], formats[options.format], profiles_alone=options.profiles
-    )
+    one = options.name.strip(" []()")
+    return _number(one, LAYOUTS[float], formats[options.format], profiles_alone=options.profiles)
 
 
 def _number(text: str, layout: FloatLayout, fmt: CodeFormat, *, profiles_alone: bool) -> Answer:

@@ -7,6 +7,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from mxref.cli.answer import print_rows, print_wrapped
+from mxref.cli.explain_bugs import bugs_of, print_bugs
 from mxref.support.text import short_number
 
 if TYPE_CHECKING:
@@ -35,6 +36,10 @@ def explain_profile(options: argparse.Namespace) -> bool:
     _history(found)
     _choices(found)
     _stages(found)
+    bugs = bugs_of(found.name)
+    if bugs:
+        print()
+        print_bugs(bugs)
     return True
 
 
@@ -106,4 +111,5 @@ def profile_data(profile: Profile) -> dict[str, Any]:
             stage: (inspect.getdoc(getattr(profile.stages, stage)) or "").partition("\n")[0]
             for stage in profile.replaced
         },
+        "bugs": [bug._asdict() for bug in bugs_of(profile.name)],
     }

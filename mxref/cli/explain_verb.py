@@ -10,6 +10,8 @@ from typing import Any
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cli.answer import Answer, print_answers, print_rows
+from mxref.cli.explain_blocks import words_of
+from mxref.cli.explain_bugs import explain_bugs
 from mxref.cli.explain_choices import (
     explain_choices,
     explain_members,
@@ -47,6 +49,8 @@ QUESTIONS = {
     "a clause of SPEC_NOTES": "mxref explain N5",
     "a section of OCP MX": "mxref explain MX-6.3",
     "a profile": "mxref explain torchao_0_18_rceil",
+    "known bugs of libraries, with the clauses": "mxref explain bugs",
+    "those of one library": "mxref explain bugs fbgemm",
     "an operation": "mxref explain quantize",
     "a format": "mxref explain mxfp4_e2m1",
     "a case of the vectors": "mxref explain encode.e2m1.f32.3fa00000",
@@ -116,6 +120,7 @@ def _answers(asked: str, options: argparse.Namespace) -> list[Answer]:
     if one is not None:
         return [one]
     kind, word = _kind_and_word(asked)
+    options.kind = kind
     if options.format is not None:
         check_format(options.format)
         one = None if kind or _names_member(word) else explain_numbers(options)
@@ -129,6 +134,11 @@ def _answers(asked: str, options: argparse.Namespace) -> list[Answer]:
         found = [answer for answer in found if kind in ("", answer.data["kind"])]
         if found:  # a word may be several things
             return found
+    if kind == "bugs":
+        raise ValueError(
+            f"bugs must stand before the name of a library that has some, got {asked!r}: no bug "
+            "of it is known (`mxref explain bugs` lists all)"
+        )
     raise ValueError(_unknown(asked))
 
 
@@ -168,7 +178,16 @@ def _unknown(name: str) -> str:
     from mxref.policy.policy import READS, Policy
     from mxref.profiles import PROFILES
 
+    if re.search(r"\^k\b", name):
+        return f"NAME must have a number in the place of k, such as 1.75*2^8, got {name!r}"
     with contextlib.suppress(ValueError):
+        words = words_of(name)
+        for word in words:
+            parse_number(word, LAYOUTS["f64"])
+        if len(words) > 1:
+            about = f"as in `mxref explain {' '.join(words)} --format mxfp4_e2m1`"
+            return f"--format must be given with the numbers of a block, {about}, got them alone"
+        name = words[0] if words else name
         parse_number(name, LAYOUTS["f64"])
         about = f"as in `mxref explain {name} --format e2m1`"
         return f"--format must be given with a number, {about}, got {name!r} alone"
@@ -220,9 +239,10 @@ _KINDS = (
     explain_members,
     explain_policy,
     explain_mutants,
+    explain_bugs,
 )
 #: What an answer may be of, as it is asked for.
 _NAMES = (
     *("clause", "model", "flag", "choice", "integer choice", "profile", "operation"),
-    *("member", "integer member", "policy", "mutant", "format"),
+    *("member", "integer member", "policy", "mutant", "standing", "bugs", "format"),
 )

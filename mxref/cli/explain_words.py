@@ -1,4 +1,4 @@
-"""``mxref explain`` with a model or a flag of the vectors, or the id of a case."""
+"""``mxref explain`` with a model, a flag or a standing, or the id of a case."""
 
 from __future__ import annotations
 
@@ -9,16 +9,24 @@ from mxref.cli.answer import LINES, WIDTH, Answer, print_wrapped
 from mxref.cli.explain_numbers import lines_of
 from mxref.cli.screen import vectors_folder
 
+#: What the standing of a member of a choice says of it.
+STANDINGS = {
+    "required": "the standard says `must`, or it follows from a `must`; every other answer fails",
+    "recommended": "the standard says `should`",
+    "permitted": "the standard says `may`, or `implementation-defined`",
+    "silent": "the standard does not decide it, or it is out of its scope",
+    "contradicts": "the text of the standard defines something else",
+}
 __all__ = ["explain_case", "explain_words"]
 
 
 def explain_words(options: argparse.Namespace) -> list[Answer]:
-    """The model and the flag of a name."""
+    """The model, the flag and the standing of a name."""
     from mxref.cases.words import FLAGS, MODELS
 
     return [
         Answer({"kind": kind, "name": options.name, "about": texts[options.name]}, _show_word)
-        for kind, texts in (("model", MODELS), ("flag", FLAGS))
+        for kind, texts in (("model", MODELS), ("flag", FLAGS), ("standing", STANDINGS))
         if options.name in texts
     ]
 

@@ -1,4 +1,4 @@
-"""SPEC_NOTES.md, which a wheel brings, too: its clauses, and which clause a choice belongs to."""
+"""SPEC_NOTES.md, which a wheel brings, too: its clauses, and the clause of each choice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import mxref
 from mxref.support.whole_file import read_file
 
-__all__ = ["Clause", "clause_of_member", "clauses", "sections", "source_of_member"]
+__all__ = ["Clause", "clause_of_member", "clauses", "document", "sections", "source_of_member"]
 
 #: A document that is named, or a section: `§5.3.1`, `§5.3.1 to §5.3.4`.
 _NAMED = re.compile(
@@ -109,10 +109,19 @@ def named_sections(text: str) -> list[str]:
 
 
 def _notes() -> str:
+    return document("SPEC_NOTES.md", "SPEC_NOTES.md")
+
+
+def document(name: str, of_checkout: str) -> str:
+    """The text of a document that a wheel brings under a name, and a checkout has at a path.
+
+    Raises:
+        ValueError: it is at neither place.
+    """
     package = Path(mxref.__file__).parent
-    places = (package / "_notes" / "SPEC_NOTES.md", package.parent / "SPEC_NOTES.md")
+    places = (package / "_notes" / name, package.parent / of_checkout)
     for path in places:
         if path.is_file():
             return read_file(path).decode("utf-8")
     wanted = " or ".join(map(str, places))
-    raise ValueError(f"SPEC_NOTES.md must be at {wanted}, got neither: install mxref again")
+    raise ValueError(f"{name} must be at {wanted}, got neither: install mxref again")

@@ -142,10 +142,12 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
         raise ValueError(f"--profile must be one that speaks of what {target.name} has, {got}")
     if options.write_xfail is not None and report.compared:
         base = options.xfail or options.write_xfail
-        kinds_alone, left = conformance.write_xfail(options.write_xfail, base, report)
+        groups, alone, left = conformance.write_xfail(options.write_xfail, base, report)
         cases = sum(bool(failure.case.model) for _, failure in report.failures)
-        listed = f"{cases} cases" + f" and {kinds_alone} kinds of others" * (kinds_alone > 0)
-        print(f"{options.write_xfail}: {listed}, {left} still without a reason and a link")
+        listed = f"{_many(groups, 'group')} of {_many(cases, 'case')}"
+        listed += f" and {_many(alone, 'kind')} of other questions" * (alone > 0)
+        missing = f"{_many(left, 'group')} still without a reason and a link"
+        print(f"{options.write_xfail}: {listed}, {missing}")
         return 0
     _write_reports(options, report)
     if options.json:
@@ -155,6 +157,10 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     else:
         print_report(report, options.show, verbose=options.verbose)
     return 0 if report.passed else 1
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _write_reports(options: argparse.Namespace, report: Report) -> None:
@@ -219,4 +225,9 @@ def print_report(report: Report, show: int, *, verbose: bool = True) -> None:
     print_table(("", "op", "format", "policy", "cases", "failed", "known"), table)
     if report.not_covered:
         print(not_covered_line(report.not_covered, verbose=verbose))
+    if report.compared == 0:
+        print(
+            "the target has none of the operations that were asked for, in these formats and float "
+            "types: leave out --op, --format and --float to ask what it has"
+        )
     print_text(*report_lines(report, show))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
+from mxref.support.extras import needs
+
 __all__ = ["extra"]
 
 
@@ -26,7 +28,4 @@ def extra(module: str) -> ModuleType:
         package = module.partition(".")[0]
         if error.name is None or error.name.partition(".")[0] != package:
             raise
-        raise ValueError(
-            f"reports and pictures need the package {package}, which is not installed: "
-            "pip install 'mxref[report]'"
-        ) from None
+        raise ValueError(needs("a page or a picture", package, "report")) from None

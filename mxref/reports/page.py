@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mxref._version import __version__
+from mxref._version import VECTORS_VERSION, __version__
 from mxref.reports.extra import extra
 from mxref.support.text import printable
 from mxref.support.whole_file import write_file
@@ -33,7 +33,9 @@ def page(template: str, **facts: Any) -> str:
         keep_trailing_newline=True,
     )
     environment.filters["printable"] = printable
-    text: str = environment.get_template(f"{template}.html").render(version=__version__, **facts)
+    text: str = environment.get_template(f"{template}.html").render(
+        version=__version__, vectors=VECTORS_VERSION, **facts
+    )
     return text
 
 

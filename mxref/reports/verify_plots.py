@@ -35,8 +35,8 @@ def row_plots(row: VerifyRow) -> list[tuple[str, str]]:
     if found.binades.size:
         plots.append(_by_binade(row, found))
     if found.lane.any():
-        plots.append(_by_lane(row, found))
-        plots.append(_one_block(row, found))
+        plots += _by_lane(row, found)
+        plots += _one_block(row, found)
     elif row.op in ("encode", "encode_scale", "shared_scale"):
         plots += _around(row, found)
     return plots
@@ -111,23 +111,28 @@ def _largest(
     return np.where(np.isinf(most), np.nan, most)
 
 
-def _by_lane(row: VerifyRow, found: Points) -> tuple[str, str]:
-    """Counts of wrong answers by the element's place."""
+def _by_lane(row: VerifyRow, found: Points) -> list[tuple[str, str]]:
+    """Counts of wrong answers by the element's place; nothing where all places have the same."""
     title = f"{row.op} {row.format}: wrong elements by lane"
     lanes = int(found.lane.max()) + 1
+    counts = np.bincount(found.lane[found.wrong], minlength=lanes)
+    if (counts == counts[0]).all():  # as where scales alone are wrong
+        return []
     with drawing(360, 170) as figure:
         axes = figure.subplots()
-        counts = np.bincount(found.lane[found.wrong], minlength=lanes)
         axes.stairs(counts, np.arange(lanes + 1) - 0.5, color=WRONG, fill=True)
         axes.set_xlabel("lane (place in the block)")
         axes.set_ylabel("wrong elements")
-        return title, inline(svg(figure), title)
+        return [(title, inline(svg(figure), title))]
 
 
-def _one_block(row: VerifyRow, found: Points) -> tuple[str, str]:
-    """The first block that is wrong, element by element."""
+def _one_block(row: VerifyRow, found: Points) -> list[tuple[str, str]]:
+    """The first wrong block in which a number that is wrong can be drawn, element by element."""
     width = int(found.lane.max()) + 1
-    place = int(np.argmax(found.wrong))
+    shown = found.wrong & found.plain & np.isfinite(found.want) & np.isfinite(found.got)
+    if not shown.any():
+        return []
+    place = int(np.argmax(shown))
     start = place - int(found.lane[place])
     some = slice(start, min(start + width, found.x.size))
     title = f"{row.op} {row.format}: the first wrong block"
@@ -143,9 +148,9 @@ def _one_block(row: VerifyRow, found: Points) -> tuple[str, str]:
         wrong = found.wrong[some]
         axes.plot(lanes[wrong], got[wrong], "x", color=WRONG, ms=6, label="yours, wrong")
         axes.set_xlabel("lane (place in the block)")
-        axes.set_ylabel(f"number{_in_units(power)}")
+        axes.set_ylabel(f"value{_in_units(power)}")
         _legend(axes, 3)
-        return title, inline(svg(figure), title)
+        return [(title, inline(svg(figure), title))]
 
 
 def _around(row: VerifyRow, found: Points) -> list[tuple[str, str]]:
@@ -183,7 +188,7 @@ def _around(row: VerifyRow, found: Points) -> list[tuple[str, str]]:
         bad = near & found.wrong
         axes.plot(x[bad], got[bad], "x", color=WRONG, ms=6, label="yours, wrong")
         axes.set_xlabel(f"{_what(row)}{_in_units(across)}")
-        axes.set_ylabel(f"number of the code{_in_units(up)}")
+        axes.set_ylabel(f"value{_in_units(up)}")
         _legend(axes, 3)
         return [(title, inline(svg(figure), title))]
 

@@ -103,6 +103,7 @@ from mxref.bits.floats import LAYOUTS
 from mxref.cases import integer_words
 from mxref.cases.records import VectorFile
 from mxref.cases.words import OPERATIONS
+from mxref.formats.aliases import own_name
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
     E8M0,
@@ -309,11 +310,16 @@ def claimed_names(target: str, claim: str, names: Collection[object]) -> frozens
     Raises:
         TargetError: a name that is not known.
     """
-    known = CLAIMS[claim]
+    known, found = CLAIMS[claim], set()
     for name in names:
-        if not isinstance(name, str) or name not in known:
+        try:
+            own = name if claim != "FORMATS" or name in [*known] else own_name(claim, name)
+        except ValueError as error:
+            raise TargetError(f"target {target}: {error}") from None
+        if not isinstance(own, str) or own not in known:
             raise TargetError(f"target {target}: {unknown_name(claim, name, known)}")
-    return frozenset(map(str, names))
+        found.add(own)
+    return frozenset(found)
 
 
 def claims_cover(

@@ -25,6 +25,7 @@ from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS, OTHER_BLOCK_FO
 from mxref.golden.explain import around, fraction, neighbours, parse_number
 from mxref.golden.explain_block import beside_floor, limits
 from mxref.golden.witnesses import witness
+from mxref.policy.choice import Standing
 from mxref.policy.policy import Policy
 from mxref.policy.scale_rule import ScaleRule
 from mxref.profiles import PROFILES, Profile
@@ -213,7 +214,7 @@ def test_what_happens_at_a_limit(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.search(r"^rceil +permitted +<= 448 +448: the limit +77 = 2\^-8$", out, re.M)
     assert main(["explain", "1.75", "--format", "mxfp4_e2m1"]) == 0
     out = capsys.readouterr().out
-    assert re.search(r"^even +permitted +< 7 +3.5: 7 is too much +7e = 2\^-1$", out, re.M)
+    assert re.search(r"^even +permitted +< 7 +3.5; by k - 1 it were 7 +7e = 2\^-1$", out, re.M)
     first = out.splitlines()[1:13]  # the standing of every rule is said first
     for rule in ScaleRule:
         assert any(re.match(rf"{rule.value} +{rule.standings} ", line) for line in first)
@@ -378,3 +379,32 @@ def test_members_without_a_case_say_why(capsys: pytest.CaptureFixture[str]) -> N
 )
 def test_every_member_is_shown_by_a_case(choice: str, member: str) -> None:
     check_witness(choice, member)
+
+
+def test_numbers_with_brackets_and_commas(capsys: pytest.CaptureFixture[str]) -> None:
+    texts = set()
+    for words in (["0.3", "5"], ["0.3,5"], ["[0.3,", "5]"], ["[0.3", "5"]):
+        assert main(["explain", *words, "--format", "mxfp4_e2m1"]) == 0
+        texts.add(capsys.readouterr().out)
+        assert main(["explain", *words]) == 2
+        assert "`mxref explain 0.3 5 --format mxfp4_e2m1`" in capsys.readouterr().err
+    assert len(texts) == 1
+    assert main(["explain", "[0.3]", "--format", "e2m1"]) == 0
+    assert capsys.readouterr().out.startswith("0.3 as f32: ")
+    assert main(["explain", "1.75*2^k", "--format", "mxfp4_e2m1"]) == 2
+    assert "1.75*2^8" in capsys.readouterr().err
+    assert main(["explain", "1.75*2^k"]) == 2
+    assert "in the place of k, such as 1.75*2^8, got" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("standing", Standing)
+def test_standings(standing: Standing, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", standing.value]) == 0
+    assert capsys.readouterr().out.startswith(f"standing {standing.value}: ")
+
+
+def test_a_refused_block_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "nan", "--format", "mxfp4_e2m1"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^F +- +- +gfloat$", out, re.M)
+    assert "  an error  the block is refused: NaN has no code in the elements (N4, N14)\n" in out

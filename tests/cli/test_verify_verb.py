@@ -27,6 +27,7 @@ def test_nothing_compared_is_a_failure(kit: Kit) -> None:
     run = kit.run(spec, *options)
     assert run.status == 1
     assert run.last_line == f"FAIL {spec}: 0 cases, 0 failed: nothing compared"
+    assert "leave out --op, --format and --float to ask what it has\n" in run.out
     assert f"not covered: {len(OPERATIONS)} operations (--verbose lists them)\n" in run.out
     run = kit.run(spec, *options, "--verbose")
     assert f"not covered: {'; '.join(OPERATIONS)}\n" in run.out

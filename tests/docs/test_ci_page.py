@@ -43,3 +43,27 @@ def test_its_steps_run(tmp_path: Path) -> None:
     wrong = kernel.replace(">= _ABOVE_ODD", "> _ABOVE_ODD")
     (tmp_path / "my_kernel.py").write_text(wrong)
     assert run("bash", "-e", "-c", steps[-1], cwd=tmp_path, env=environment).returncode == 1
+
+
+@pytest.mark.sampled(2)
+def test_its_property_tests_find_a_bug_between_thresholds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (text,) = [
+        block.text
+        for block in blocks(ROOT / "docs" / "ci.md")
+        if block.title == "test_properties.py"
+    ]
+    kernel = (ROOT / "tools" / "examples" / "my_kernel.py").read_text()
+    kernel += """
+
+def encode(values, format, right=encode):
+    magnitudes, codes = np.abs(values), right(values, format)
+    return np.where((magnitudes > 3.1) & (magnitudes < 3.3), codes & 8 | 6, codes)
+"""
+    (tmp_path / "my_kernel.py").write_text(kernel)
+    (tmp_path / "test_properties.py").write_text(text)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "densely"]
+    done = run(*command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "FAILED test_properties.py::test_my_encode_densely" in done.stdout

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import fnmatch
+import json
 import re
 import subprocess
+from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers import ROOT
+from safetensors.numpy import save_file
 
 from mxref.cases.drawn import QUESTIONS
+from mxref.cli import main
 from mxref.conformance.checking.batches import LARGE, SMALL
 from mxref.conformance.checking.check import PACES
 from mxref.formats.catalog import E8M0, ELEMENT_FORMATS
@@ -46,6 +51,29 @@ def test_the_two_commands_are_one_line_each(heading: str, end: str) -> None:
     assert len(lines) == 1
     assert lines[0].endswith(end)
     assert subprocess.run(["bash", "-n", "-c", lines[0]], check=False).returncode == 0
+
+
+def test_the_table_quantizes_by_every_format_and_rule_that_it_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (command,) = re.findall(r"`mxref (quantize .+?)`", section("You want … → do"))
+    monkeypatch.chdir(tmp_path)
+    numbers = np.random.default_rng(0).standard_normal((4, 64)).astype(np.float32)
+    save_file({"weight": numbers}, "model.safetensors")
+    words = command.split()
+    assert main([*words, "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)["ways"]
+    assert {one["format"] for one in made} == set(words[3:6:2])
+    assert {one["policy"] for one in made} == set(words[7::2])
+
+
+def test_the_install_line_names_the_extras_that_verbs_ask_for() -> None:
+    asked = set()
+    for path in (ROOT / "mxref").rglob("*.py"):
+        asked |= set(re.findall(r'needs\(.+, "(\w+)"\)', path.read_text("utf-8")))
+    assert {"io", "report", "dask"} <= asked
+    named = set(re.findall(r"`(\w+)`", section("Install")))
+    assert asked <= named
 
 
 def test_ci_runs_the_test_command() -> None:

@@ -572,7 +572,7 @@ def test_a_member_of_a_choice(explain: Call) -> None:
     )
     read = "shared_scale, quantize, linear, linear_gradients"
     assert f"  policy    ocp+scale_rule=rceil; read by {read}" in lines
-    limit = "e4m3    <= 448              k stays        the same for p <= 1.75, twice for p > 1.75"
+    limit = "e4m3    <= 448              k stays   the same for p <= 1.75, twice for p > 1.75"
     assert limit in lines
     # A block whose amax is 1.75: 7 * 2**-2, which is above 6 * 2**-2.
     assert lines[-3:] == [

@@ -108,8 +108,8 @@ SCALES: Bugs = {
     "C9c": seen(f"{LANE} < 16"),
     "C10": seen("every <= 0x7F800000"),
     "C11a": seen("every != 0x7F800000"),
-    "C22jnq": seen("(every != 0x7F800000) | (place % 32 == 0)"),
-    "C22knq": seen("(every != 0x7F800000) | (place % 32 == 31)"),
+    "C22jnq": seen(f"(every != 0x7F800000) | ({LANE} == 0)"),
+    "C22knq": seen(f"(every != 0x7F800000) | ({LANE} == 31)"),
     "C11b": instead(FINITE, "finite = amax <= 0x7F800000")
     + after(LIMITED, f"code = tl.where({INFINITE}, LARGEST, code)")
     + after(CLAMPED, "scale = tl.where(amax == 0x7F800000, 254, scale)"),

@@ -12,6 +12,7 @@ import pytest
 from browser import problems
 from verify_helpers import RIGHT, VECTORS_ALONE, Vectors, target_file
 
+from mxref._version import VECTORS_VERSION, __version__
 from mxref.cli import main
 
 #: Ties to zero, no sign of zero; every third lane wrong, scales rounded up; -1 as a NaN of E8M0.
@@ -182,7 +183,36 @@ def test_without_the_extra_a_sentence_names_it(
     folder = vectors("decode_scale/e8m0.f32")
     assert main(["verify", spec, "--vectors", folder, *VECTORS_ALONE, "--html", str(page)]) == 2
     assert capsys.readouterr().err == (
-        f"mxref: error: reports and pictures need the package {package}, which is not installed: "
-        "pip install 'mxref[report]'\n"
+        f"mxref: error: a page or a picture needs the package {package}: "
+        "in a checkout of mxref, pip install -e '.[report]'\n"
     )
     assert not page.exists()
+
+
+#: Every scale twice as large as it should be, and the codes right under it.
+DOUBLED = """\
+import numpy as np
+import mxref
+
+FORMATS = ["mxfp4_e2m1"]
+
+def quantize(values, format):
+    blocks = mxref.quantize(values, format, "ocp+scale_rule=rceil")
+    return blocks.scale_codes + np.uint8(1), blocks.codes
+"""
+
+
+@pytest.mark.sampled(6)
+def test_where_only_scales_are_wrong_no_plot_by_lane_says_nothing(
+    tmp_path: Path, vectors: Vectors
+) -> None:
+    page = tmp_path / "page.html"
+    folder = vectors("quantize/mxfp4_e2m1.f32")
+    policy = "--policy=ocp+scale_rule=rceil"
+    words = ["--vectors", folder, *VECTORS_ALONE, policy, "--html", str(page)]
+    assert main(["verify", target_file(tmp_path, DOUBLED), *words]) == 1
+    text = page.read_text("utf-8")
+    assert "wrong elements by lane" not in text
+    assert "the first wrong block" in text
+    assert "ocp+<wbr>scale_rule=rceil" in text
+    assert f"mxref {__version__}, vectors {VECTORS_VERSION}" in text

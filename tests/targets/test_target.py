@@ -17,6 +17,7 @@ from mxref.cases.words import OPERATIONS
 from mxref.conformance import TargetError, load_target, target_of, verify
 from mxref.golden import VectorFile
 from mxref.profiles import profile
+from mxref.targets.target import claimed_names
 
 #: name -> text of the file, what the sentence says
 BAD_FILES = {
@@ -246,3 +247,10 @@ def test_what_is_imported_from_elsewhere_is_an_operation(
     monkeypatch.delitem(sys.modules, "its_kernel")
     for op in ops:
         vars(ml_dtypes).pop(op, None)
+
+
+def test_claimed_formats_have_the_names_that_options_take() -> None:
+    names = ["fp4", "mxfp4", "torch.float8_e4m3fn", "e5m2"]
+    assert claimed_names("x", "FORMATS", names) == {"e2m1", "mxfp4_e2m1", "e4m3", "e5m2"}
+    with pytest.raises(TargetError, match=r"target x: FORMATS must be 'e5m2' or 'e4m3', got 'fp8'"):
+        claimed_names("x", "FORMATS", ["fp8"])

@@ -61,11 +61,11 @@ def refuse_missing_folder(path: Path) -> None:
         raise XfailError(f"{path} must be in a folder that exists, and {path.parent} does not")
 
 
-def write_xfail(path: Path, base: Path, report: Report) -> tuple[int, int]:
+def write_xfail(path: Path, base: Path, report: Report) -> tuple[int, int, int]:
     """Write an xfail file for a report's failures.
 
-    Returns how many kinds it has in groups without cases, and how many of these and of the cases
-    have no reason yet.
+    Returns how many groups it has, how many kinds are in groups without cases, and how many groups
+    have no reason or no link yet.
 
     Groups of the file `base` keep those of their entries that still fail, or were not asked for.
     The other failures go into groups of their own, one for each kind, with the kind, and one for
@@ -105,8 +105,7 @@ def write_xfail(path: Path, base: Path, report: Report) -> tuple[int, int]:
     text = json.dumps({"target": report.target.name, "groups": groups}, indent=1) + "\n"
     write_file(path, text.encode("utf-8"))
     others = sum(len(group["kinds"]) for group in groups if not group["cases"])
-    left = sum(len(group["cases"] or group["kinds"]) for group in groups if _lack(group))
-    return others, left
+    return len(groups), others, sum(bool(_lack(group)) for group in groups)
 
 
 def _group(reason: str, link: str, cases: list[str], kinds: list[str]) -> dict[str, Any]:
