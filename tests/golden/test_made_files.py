@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from helpers import VECTORS
 
-from mxref import exact
+from mxref import exact, profile
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.grid import has_grid
 from mxref.cases.records import VectorFile
@@ -24,6 +24,7 @@ from mxref.golden.regen import _compare_references
 from mxref.golden.vector_cases import made_files
 from mxref.policy.policy import Policy
 from mxref.targets.asked import read_for
+from mxref.targets.profile_target import speaks_of
 from mxref.targets.target import PythonTarget
 
 NAMES = list(OTHER_CODE_FORMATS)
@@ -172,6 +173,9 @@ def test_casts_of_ml_dtypes_give_the_column_that_does_not_saturate(format: str) 
         # NaN is one class.
         differ = [b for b, t, o in pairs if t != o and not (fmt.is_nan(t) and fmt.is_nan(o))]
         assert differ == [], float
+        # The profile gives the bits of NaN, too.
+        assert profile("ml_dtypes").encode(bits.view(source), format).tolist() == theirs
+        assert speaks_of(profile("ml_dtypes"), "encode", format, float)
     every = np.arange(256, dtype=np.uint8)
     numbers = every.view(dtype).astype(np.float32)
     wanted = np.array([exact.decode(code, format) for code in range(256)], np.uint32)
