@@ -40,7 +40,7 @@ class TargetCase:
         part: `vectors` (of one file), `calls` or `search` (of one operation and format).
         files: operation, format and float type of the files, without their cases.
         folder: folder of the vectors.
-        entries: the files' entries in the manifest.
+        entries: the files' entries in the manifest; files that have none are made.
         known: reasons of known divergences, by case id, kind or way of calling.
         extent: what is asked beside the vectors.
         all_floats: whether no float type was left out.
@@ -89,11 +89,15 @@ class TargetCase:
 
     def _read(self) -> list[VectorFile]:
         from mxref.cases.read import VectorError, read_listed
+        from mxref.golden.vector_cases import made_files
 
+        listed = {entry["file"].removesuffix(".jsonl") for entry in self.entries}
+        made = [made_files()[file.stem]() for file in self.files if file.stem not in listed]
         try:  # only files without vectors are None
-            return [file for entry in self.entries if (file := read_listed(self.folder, entry))]
+            read = [file for entry in self.entries if (file := read_listed(self.folder, entry))]
         except VectorError as error:
             _fail(str(error))
+        return [*read, *made]
 
 
 def _fail_with(report: Report, first: str) -> NoReturn:
@@ -170,6 +174,7 @@ def _suite(config: pytest.Config) -> _Suite:
     from mxref.conformance import load_target, read_xfail
     from mxref.conformance.checking.check_parts import parts
     from mxref.conformance.verdict.verify import covered_files
+    from mxref.golden.vector_cases import made_files
     from mxref.support.text import refuse_unknown
     from mxref.targets.calls import without_cases
     from mxref.targets.exits import exits_raised
@@ -181,9 +186,17 @@ def _suite(config: pytest.Config) -> _Suite:
         entries = by_stem(read_manifest(folder))
     except ValueError as error:
         _fail(str(error))
-    pairs = {names_of(stem)[:2] for stem in entries}
-    _refuse_unknown(known, [key for key in known if _stem(key) in entries or _pair(key) in pairs])
-    files = [without_cases(*names_of(stem)) for stem in entries]
+    # Of the files that are made, a target that does not name their formats hears nothing.
+    named = config.getoption("--mxref-format")
+    made = [
+        stem
+        for stem in made_files()
+        if names_of(stem)[1] in named or target.covers(*names_of(stem))
+    ]
+    every = [*entries, *(stem for stem in made if stem not in entries)]
+    pairs = {names_of(stem)[:2] for stem in every}
+    _refuse_unknown(known, [key for key in known if _stem(key) in every or _pair(key) in pairs])
+    files = [without_cases(*names_of(stem)) for stem in every]
     for name in _CHOICES:
         wanted = config.getoption(f"--mxref-{name}")
         present = dict.fromkeys(getattr(file, name) for file in files)
@@ -214,7 +227,7 @@ def _suite(config: pytest.Config) -> _Suite:
         if part != "vectors":
             listed += [key for key in known if _pair(key) == (some[0].op, some[0].format)]
         reasons = {key: known[key] for key in listed}
-        of = tuple(entries[file.stem] for file in some)
+        of = tuple(entries[file.stem] for file in some if file.stem in entries)
         cases.append(TargetCase(target, part, some, folder, of, reasons, extent, all_floats))
     return _Suite(tuple(cases), not_covered)
 

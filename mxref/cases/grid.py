@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
+from collections.abc import Iterable
 
 from mxref.bits.floats import FloatLayout
 from mxref.formats.catalog import CodeFormat
 
-__all__ = ["grid", "has_grid", "pattern"]
+__all__ = ["grid", "has_grid", "held_grid", "pattern"]
 
 
 @functools.cache
@@ -44,14 +46,43 @@ def grid(fmt: CodeFormat, layout: FloatLayout) -> tuple[list[int], list[int]]:
     Raises:
         ValueError: one is no number of the float type; see `has_grid`.
     """
+    numbers, middles, unit = _counts(fmt)
+    return (
+        [pattern(n, unit, layout) for n in numbers],
+        [pattern(n, unit, layout) for n in middles],
+    )
+
+
+def held_grid(fmt: CodeFormat, layout: FloatLayout) -> tuple[list[int], list[int]]:
+    """Those of `grid` that are numbers of the float type: all where `has_grid` is true.
+
+    They are enough: a number or midpoint between two neighbouring floats is below the normal
+    floats, where these two have so few digits that each is a number of the format or a midpoint.
+
+    >>> from mxref.bits.floats import F16
+    >>> from mxref.formats.catalog import UE5M3
+    >>> len(held_grid(UE5M3, F16)[0]), UE5M3.max_code + 1
+    (248, 255)
+    """
+    numbers, middles, unit = _counts(fmt)
+
+    def held(counts: Iterable[int]) -> list[int]:
+        found = []
+        for n in counts:
+            with contextlib.suppress(ValueError):
+                found.append(pattern(n, unit, layout))
+        return found
+
+    return held(numbers), held(middles)
+
+
+def _counts(fmt: CodeFormat) -> tuple[list[int], list[int], int]:
+    """Numbers and the midpoints above them in units of a power of two, and its exponent."""
     magnitudes = [fmt.magnitude_parts(code) for code in range(fmt.max_code + 2)]
     unit = magnitudes[0][1] - 1
     counts = [n << (exponent - unit) for n, exponent in magnitudes]
     middles = [(low + high) // 2 for low, high in itertools.pairwise(counts)]
-    return (
-        [pattern(n, unit, layout) for n in counts[:-1]],
-        [pattern(n, unit, layout) for n in middles],
-    )
+    return counts[:-1], middles, unit
 
 
 @functools.cache

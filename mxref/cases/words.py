@@ -98,7 +98,8 @@ MODELS: Mapping[str, str] = {
     "M21": "grid sampling: one pixel, two by two, ramps; corners, ties, coordinates outside",
     "M22": "weight-only linear layers: every code, each lane alone, sums that no order changes, "
     "cancellation, scales of rows and of groups, no columns, odd ones, both ends of float32",
-    "M23": "FNUZ: each number and each midpoint with 1 ulp to both sides, signs in turn",
+    "M23": "formats beside those of MX: each number and each midpoint with 1 ulp to both sides, "
+    "signs in turn",
     "M14": "binade ladder: first, middle and last significand of every exponent, both signs",
 }
 

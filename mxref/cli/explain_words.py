@@ -47,9 +47,12 @@ def explain_case(options: argparse.Namespace) -> Answer | None:
         raise ValueError("--format and --float must be absent where NAME is the id of a case")
     from mxref.cases.read import read_vectors
     from mxref.cases.records import words
+    from mxref.golden.vector_cases import made_files
 
     folder = options.vectors or vectors_folder()
-    files = read_vectors(folder, lambda stem: stem == f"{op}/{rest[0]}.{rest[1]}")
+    wanted = f"{op}/{rest[0]}.{rest[1]}"
+    made = made_files().get(wanted)
+    files = [made()] if made else read_vectors(folder, lambda stem: stem == wanted)
     found = ((file, case) for file in files for case in file.cases if case.id == options.name)
     file, case = next(found, (None, None))
     if file is None or case is None:

@@ -101,15 +101,32 @@ def add_file_arguments(parser: argparse.ArgumentParser) -> None:
 def chosen_files(options: argparse.Namespace) -> list[VectorFile]:
     """The vector files that the options choose; no other file is read.
 
+    Those that are made, of formats beside those of MX, are chosen by --format, or by answers to
+    them in a folder of results.
+
     Raises:
         ValueError: a name that no file has, or no file of what else is chosen.
     """
     from mxref.cases.read import read_vectors
 
     refuse_unknown_names(vars(options), sorted(map(names_of, _stems(options))))
-    return read_vectors(
+    files = read_vectors(
         options.vectors or vectors_folder(), lambda stem: is_chosen(options, *names_of(stem))
     )
+    return [*files, *_made(options)]
+
+
+def _made(options: argparse.Namespace) -> Iterator[VectorFile]:
+    """The files that are made for the options."""
+    from mxref.golden.vector_cases import made_files
+    from mxref.targets.results import prompts_name
+
+    folder: Path | None = getattr(options, "results", None)
+    for stem, make in made_files().items():
+        named = names_of(stem)[1] in options.format
+        answered = folder is not None and (folder / prompts_name(stem)).exists()
+        if (named or answered) and is_chosen(options, *names_of(stem)):
+            yield make()
 
 
 def is_chosen(options: argparse.Namespace, *names: str) -> bool:
@@ -212,7 +229,8 @@ def _drawn(
 
 
 def _stems(options: argparse.Namespace) -> list[str]:
-    """The stems of all vector files."""
+    """The stems of all vector files, those included that are made."""
     from mxref.cases.read import by_stem, read_manifest
+    from mxref.golden.vector_cases import made_files
 
-    return list(by_stem(read_manifest(options.vectors or vectors_folder())))
+    return [*by_stem(read_manifest(options.vectors or vectors_folder())), *made_files()]

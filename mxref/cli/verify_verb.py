@@ -112,7 +112,8 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     filters = {name: getattr(options, name) for name in NAMES}
     folder = options.vectors or vectors_folder()
     ids, kinds = ([key for key in known if (" " in key) == blank] for blank in (False, True))
-    files = read_for(folder, target, policy, ids, partial(is_chosen, options), read)
+    only = partial(is_chosen, options)
+    files = read_for(folder, target, policy, ids, only, read, options.format)
     unknown = set(ids) - {case.id for file in files for case in file.cases}
     if unknown:
         raise ValueError(f"{options.xfail}: there is no case {min(unknown)!r}")

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Iterable, Iterator
 
 from mxref.bits.floats import BF16, F64, FloatLayout
-from mxref.cases.grid import grid, pattern
+from mxref.cases.grid import grid, held_grid, pattern
 from mxref.formats.catalog import E8M0, CodeFormat, ElementFormat
 from mxref.golden.thresholds import tables
 from mxref.policy.scale_rule import ScaleRule
@@ -44,9 +44,9 @@ def other_encode_inputs(fmt: CodeFormat, layout: FloatLayout) -> dict[int, str]:
     """Inputs of `encode` of a format beside those of MX: fewer than `encode_inputs`.
 
     They are both sides of every step of every rounding, of one sign each in turn, and of both at
-    the ends.
+    the ends; of a format without a sign all are positive but those at the ends.
     """
-    numbers, middles = grid(fmt, layout)
+    numbers, middles = held_grid(fmt, layout)
     found: dict[int, str] = {}
     _add(found, "M1", _special_magnitudes(layout), layout)
     beyond = 2 * middles[-1] - numbers[-1]  # the number that would be next
@@ -54,7 +54,8 @@ def other_encode_inputs(fmt: CodeFormat, layout: FloatLayout) -> dict[int, str]:
     smallest = (middles[0], numbers[1], numbers[1 << fmt.mantissa_bits])
     _add(found, "M5", around(smallest, 3), layout)
     for i, bits in enumerate(around((*numbers[1:], *middles), 1)):
-        found.setdefault(bits | layout.sign_bit * (i // 3 % 2), "M23")
+        if 0 <= bits < layout.sign_bit:
+            found.setdefault(bits | layout.sign_bit * (fmt.signed and i // 3 % 2), "M23")
     return dict(sorted(found.items()))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mxref.bits.floats import FloatLayout
-from mxref.cases.grid import grid
+from mxref.cases.grid import has_grid, held_grid
 from mxref.formats.catalog import CodeFormat
 from mxref.golden.entries import Why, Words
 
@@ -27,16 +27,19 @@ def other_reason(op: str, fmt: CodeFormat, layout: FloatLayout) -> Callable[[Wor
 
 
 def _encode(fmt: CodeFormat, layout: FloatLayout) -> Callable[[Words, Words], Why]:
-    numbers, middles = ({*some} for some in grid(fmt, layout))
+    numbers, middles = ({*some} for some in held_grid(fmt, layout))
     near_ties = {tie + step for tie in middles for step in (-1, 1)}
-    threshold, inf, sign_bit = max(middles), layout.inf_bits, layout.sign_bit
+    inf, sign_bit = layout.inf_bits, layout.sign_bit
+    # A float type that does not hold the grid ends below the format does.
+    threshold = max(middles) if has_grid(fmt, layout) else inf - 1
+    tie_overflows = fmt.max_code & 1 == 1 and threshold in middles
 
     def explain(inputs: Words, answer: Words) -> Why:
         negative, magnitude = bool(inputs[0] & sign_bit), inputs[0] & (sign_bit - 1)
         if magnitude > inf:
             return (True, "N13", ("nan",)) if fmt.nan_codes else (False, "N14", ("nan",))
         code = fmt.sign_and_magnitude(answer[0])[1]
-        overflow = magnitude > threshold or (magnitude == threshold and fmt.max_code & 1 == 1)
+        overflow = magnitude > threshold or (magnitude == threshold and tie_overflows)
         raised = {
             "tie": magnitude in middles,
             "near_tie": magnitude in near_ties,

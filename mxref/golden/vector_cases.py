@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 
 import numpy as np
@@ -18,6 +18,7 @@ from mxref.formats.catalog import (
     E5M2FNUZ,
     E8M0,
     ELEMENT_FORMATS,
+    OTHER_CODE_FORMATS,
     CodeFormat,
     ElementFormat,
     Specials,
@@ -37,9 +38,9 @@ from mxref.golden.scaled_cases import scaled_tasks
 from mxref.golden.stochastic_cases import stochastic_tasks
 from mxref.policy.policy import Policy
 
-__all__ = ["file_tasks", "vector_files"]
+__all__ = ["file_tasks", "made_files", "vector_files"]
 
-#: Formats beside those of MX that have cases, of `encode` and `decode`, float32 alone.
+#: Formats beside those of MX that have files, of `encode` and `decode`, float32 alone.
 _FNUZ = (E4M3FNUZ, E5M2FNUZ, E4M3B11FNUZ)
 #: Operations whose answers are codes; those of the others are floats.
 TO_CODE = ("encode", "encode_scale", "shared_scale", "quantize")
@@ -89,6 +90,21 @@ def file_tasks() -> Iterator[Callable[[], VectorFile]]:
     yield from integer_tasks()
 
 
+@cache
+def made_files() -> Mapping[str, Callable[[], VectorFile]]:
+    """Makers, by stems, of the files of formats beside those of MX that are not stored.
+
+    They are made in a tenth of a second, when a target or an option names the format.
+    """
+    found: dict[str, Callable[[], VectorFile]] = {}
+    for fmt in OTHER_CODE_FORMATS.values():
+        for layout in LAYOUTS.values():
+            found[f"encode/{fmt.name}.{layout.name}"] = cache(partial(_other_encode, fmt, layout))
+        found[f"decode/{fmt.name}.f32"] = cache(partial(_decode, fmt))
+    stored = [f"{op}/{fmt.name}.f32" for op in ("encode", "decode") for fmt in _FNUZ]
+    return {stem: make for stem, make in found.items() if stem not in stored}
+
+
 def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
     # MX 5.3.1 requires both overflow methods of FP8.
     plain = ("overflow=nonsaturating",) if fmt.specials is not Specials.NONE else ()
@@ -97,7 +113,7 @@ def _encode(fmt: ElementFormat, layout: FloatLayout) -> VectorFile:
 
 def _other_encode(fmt: CodeFormat, layout: FloatLayout) -> VectorFile:
     inputs = models.other_encode_inputs(fmt, layout)
-    plain = ("overflow=nonsaturating",)
+    plain = ("overflow=nonsaturating",) if fmt.specials is not Specials.NONE else ()
     return _scalar_file("encode", fmt.name, layout, plain, inputs, roundings=False)
 
 

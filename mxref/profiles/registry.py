@@ -29,7 +29,10 @@ from mxref.profiles.definition import Profile
 
 __all__ = ["FAMILIES", "PROFILES"]
 
-_ML_DTYPES = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1")
+_ML_DTYPES = (
+    *("e5m2", "e4m3", "e3m2", "e2m3", "e2m1"),
+    *("e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz", "e3m4", "e4m3_ieee"),
+)
 
 _OWN = (
     Profile("ocp", Policy(), "OCP MX, as SPEC_NOTES has it: the ocp policy in one table", "v1.0"),

@@ -1,8 +1,8 @@
-"""The vector files that a target is asked; no others are read."""
+"""The vector files that a target is asked; no others are read or made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from mxref.cases.answers import answerable
@@ -12,6 +12,7 @@ from mxref.cases.read import by_stem, read_manifest, read_vectors
 from mxref.cases.records import VectorFile, names_of, stem_of
 from mxref.cases.words import OPERATIONS
 from mxref.formats.catalog import BLOCK_FORMATS, CODE_FORMATS, E8M0, OTHER_BLOCK_FORMATS
+from mxref.golden.vector_cases import made_files
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
 from mxref.targets.target import Target
@@ -34,8 +35,12 @@ def read_for(
     ids: Iterable[str] = (),
     only: Callable[[str, str, str], bool] = lambda op, format, float: True,
     read: Iterable[VectorFile] = (),
+    formats: Collection[str] = (),
 ) -> list[VectorFile]:
-    """The vector files of a folder that are needed, in the order of its manifest.
+    """The vector files that are needed: a folder's in the order of its manifest, then others.
+
+    The others are made here, of formats beside those of MX; a target that does not name the format
+    is not asked them, nor are they listed.
 
     Args:
         folder: where the manifest is.
@@ -44,6 +49,7 @@ def read_for(
         ids: cases whose files are read in any case.
         only: the operations, formats and float types that it is asked; all by default.
         read: files that have been read already.
+        formats: formats whose files are given in any case, without their cases if not asked.
 
     Raises:
         VectorError: no manifest, or a file that is read and is damaged.
@@ -60,4 +66,15 @@ def read_for(
     found = {file.stem: file for file in read} | unread
     files = read_vectors(folder, lambda stem: stem not in found)
     found |= {file.stem: file for file in files}
-    return [found[stem] for stem in stems]
+    made = [found[stem] for stem in stems]
+    for stem, make in made_files().items():
+        names = names_of(stem)
+        if stem in stems:
+            continue
+        if stem in found:
+            made.append(found[stem])
+        elif stem in named or (only(*names) and is_asked(target, *names, policy)):
+            made.append(make())
+        elif names[1] in formats:
+            made.append(without_cases(*names))
+    return made

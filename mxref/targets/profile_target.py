@@ -38,6 +38,7 @@ def profile_target(profile: Profile) -> PythonTarget:
         return profile.dequantize(blocks, dtype)
 
     own = {"quantize": quantize, "dequantize": dequantize}
+    named = {format for some in (profile.formats or {}).values() for format in some}
     return PythonTarget(
         name=profile.name,
         operations={
@@ -46,7 +47,7 @@ def profile_target(profile: Profile) -> PythonTarget:
             if profile.formats is None or op in profile.formats
         },
         policy=profile.policy,
-        formats=frozenset({**ELEMENT_FORMATS, **BLOCK_FORMATS, E8M0.name: E8M0}),
+        formats=frozenset({*ELEMENT_FORMATS, *BLOCK_FORMATS, E8M0.name, *named}),
         floats=frozenset(LAYOUTS if profile.floats is None else profile.floats),
         profile=profile,
     )

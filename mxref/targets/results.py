@@ -30,7 +30,14 @@ from mxref.targets.lines import (
 )
 from mxref.targets.target import TargetError
 
-__all__ = ["ResultsTarget", "by_file", "piped_results", "read_results", "write_prompts"]
+__all__ = [
+    "ResultsTarget",
+    "by_file",
+    "piped_results",
+    "prompts_name",
+    "read_results",
+    "write_prompts",
+]
 
 _NO_ANSWER = Answer(error="no answer")
 
@@ -117,7 +124,7 @@ def write_prompts(folder: Path, files: Sequence[VectorFile]) -> int:
     size = 0
     for file in files:
         text = b"".join(prompt_lines(questions_of(file)))
-        write_file(folder / _name(file.stem), text)
+        write_file(folder / prompts_name(file.stem), text)
         size += len(text)
     return size
 
@@ -136,7 +143,7 @@ def read_results(
         TargetError: no such folder, no file, a file of another name, a line that is no answer to a
             case of its file or the second one, or different policies.
     """
-    names = {_name(stem) for stem in known}
+    names = {prompts_name(stem) for stem in known}
     found = {path.name: path for path in _entries(folder) if not path.name.startswith(".")}
     for name, path in found.items():
         if name not in names:
@@ -151,9 +158,9 @@ def read_results(
     answers, claims = {}, Claims()
     policies: dict[Policy, Path] = {}
     for file in files:
-        if _name(file.stem) not in found:
+        if prompts_name(file.stem) not in found:
             continue
-        path = found[_name(file.stem)]
+        path = found[prompts_name(file.stem)]
         reader = AnswerReader(str(path))
         of_file = _read(path, reader, file)
         policies.setdefault(reader.claims.policy, path)
@@ -170,7 +177,7 @@ def read_results(
     return ResultsTarget(str(folder), claims, answers, note=note)
 
 
-def _name(stem: str) -> str:
+def prompts_name(stem: str) -> str:
     """The name of the file of prompts, and of answers, for a vector file."""
     return f"{stem.replace('/', '.')}.txt"
 

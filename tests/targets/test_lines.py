@@ -463,7 +463,7 @@ def test_check(few: Path, call: Call) -> None:
     ("arguments", "reason"),
     [
         (["gen", "decod", "e2m1"], "--op must be one of decode, encode, got 'decod' (did you mean"),
-        (["gen", "decode", "e4m4"], "--format must be one of e2m1, got 'e4m4'"),
+        (["gen", "decode", "e4m4"], "--format must be one of binary8p1uf, "),
         (["check", "decode", "e2m1", "--float", "f16"], "--float must be one of f32, got 'f16'"),
         (["verify", "x.py", "--timeout", "3"], "--timeout must be given with --cmd: it is the"),
         (["verify", "--cmd", "x '"], 'command "x \'" cannot be read: No closing quotation'),

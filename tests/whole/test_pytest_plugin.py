@@ -378,6 +378,12 @@ def test_in_the_workers_of_xdist(run: Pytester) -> None:
     assert sum(line.startswith("mxref: not covered: ") for line in result.outlines) == 1
 
 
+def test_a_format_beside_those_of_mx(run: Pytester) -> None:
+    run.makepyfile(other=RIGHT.replace('["e2m1", "e3m2"]', '["e1m2"]'))
+    result = run.runpytest("--mxref-target", "other.py")
+    result.assert_outcomes(passed=3)
+
+
 def test_with_other_parameters_and_fixtures(run: Pytester) -> None:
     code = """
         import pytest
