@@ -413,6 +413,23 @@ def test_two_bugs_that_together_give_all_answers_are_both_named() -> None:
     )
 
 
+def never_subnormal(codes: Any, format: str) -> Any:
+    """Every code read with a hidden one, as if all were normal numbers."""
+    fmt = mxref.formats.element_format(format)
+    magnitude = codes.astype(np.int64) & fmt.sign_bit - 1
+    exponent, fraction = np.divmod(magnitude, 1 << fmt.mantissa_bits)
+    value = np.ldexp(1 + fraction / (1 << fmt.mantissa_bits), exponent - fmt.bias)
+    return np.where(codes & fmt.sign_bit, -value, value).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("format", "name"), [("e2m1", "E5h"), ("e4m3", "E5h and E6"), ("e5m2", "E5h and E7")]
+)
+def test_a_decoder_without_zeros_and_subnormals_is_named(format: str, name: str) -> None:
+    report = report_on(f"decode/{format}.f32", decode=never_subnormal)
+    assert [(cause.name, cause.complete) for cause in report.rows[0].causes] == [(name, True)]
+
+
 def test_bugs_that_give_a_part_of_their_answers_are_not_named() -> None:
     def decode(codes: Any, format: str) -> Any:
         right = mxref.decode(codes, format)
