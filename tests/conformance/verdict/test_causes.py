@@ -430,6 +430,14 @@ def test_a_decoder_without_zeros_and_subnormals_is_named(format: str, name: str)
     assert [(cause.name, cause.complete) for cause in report.rows[0].causes] == [(name, True)]
 
 
+def test_a_policy_of_two_choices_is_found_before_a_bug_over_another_policy() -> None:
+    """Of a sample of E5M2 several members of overflow give all answers."""
+    policy = "ocp+rounding=ties_to_away+overflow=propagate"
+    encode = functools.partial(mxref.encode, policy=policy)
+    report = report_on("encode/e5m2.f16", encode=encode)
+    assert [(cause.name, cause.complete) for cause in report.rows[0].causes] == [(policy, True)]
+
+
 def test_bugs_that_give_a_part_of_their_answers_are_not_named() -> None:
     def decode(codes: Any, format: str) -> Any:
         right = mxref.decode(codes, format)
