@@ -78,7 +78,7 @@ def test_every_class_is_there() -> None:
     wanted += [f"I{i}" for i in range(1, 22)]  # of integers
     wanted += [f"L{i}" for i in range(1, 12)]  # of lanes
     wanted += [f"P{i}" for i in range(1, 9)]  # of pairs
-    wanted += [f"S{i}" for i in range(1, 8)]  # of stochastic rounding
+    wanted += [f"S{i}" for i in range(1, 9)]  # of stochastic rounding
     assert list(dict.fromkeys(mutant.group for mutant in MUTANTS)) == wanted
 
 
