@@ -91,7 +91,7 @@ STOCHASTIC: Mutants = {
     "S7 seven_random_bits: uses all random bits but the lowest": _encodes(
         _drawing(lambda draws, width, values: draws & -2)
     ),
-    "S8 carry_lost: loses the carry of a fraction that is rounded up to the next power of two": (
+    "S8 drawn_carry_lost: loses the carry of a fraction rounded up to the next power of two": (
         _encodes(_carry_lost, seen=("ROCm/llvm-project#3275",), formats=FP)
     ),
 }
