@@ -6,6 +6,7 @@ import math
 import textwrap
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from mxref.bits.floats import FloatLayout
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Outcomes whose elements are shown side by side.
 _COLUMNS = 4
+#: The most elements beside which outcomes of profiles alone are shown as well.
+_FEW_ELEMENTS = 16
 
 
 def explain_block(asked: str, layout: FloatLayout, fmt: BlockFormat) -> Answer:
@@ -136,6 +139,8 @@ def _show(data: dict[str, Any]) -> None:
     print_heading(f"a block of {data['format']} from {data['float']}: {given}{zeros}")
     labels = [chr(ord("A") + i) if i < 26 else str(i) for i in range(len(made))]
     by_line = many <= _COLUMNS < len(made)  # then each outcome has a line of its elements
+    long = many > _FEW_ELEMENTS
+    side = sum(bool(one["choices"]) for one in made[:_COLUMNS]) if long else _COLUMNS
     lines, others = 3, []
     if data["limits"] and many <= _COLUMNS:
         header = ("scale rule", "standing", "amax / scale must be", "is", "scale")
@@ -145,8 +150,8 @@ def _show(data: dict[str, Any]) -> None:
     elif data["limits"]:
         lines += _show_standings(data["limits"])
     for i, (label, one) in enumerate(zip(labels, made, strict=True)):
-        if i < _COLUMNS and (one["choices"] or not by_line):
-            lines += _show_outcome(label, one)
+        if i < side and (one["choices"] or not by_line):
+            lines += _show_outcome(label, one, 2 if long else len(one["profiles"]))
         elif not by_line:
             others.append(f"{label} {one['scale_is']}: {few(one['profiles'], 3)}")
     print_part("others", "; ".join(others))
@@ -165,15 +170,24 @@ def _show(data: dict[str, Any]) -> None:
         ]
         print_rows(("", "scale", *(one["is"] for one in data["in"]), "by"), by_outcome)
         return
-    columns = ("element", *(f"{label}: code value" for label in labels[:_COLUMNS]))
+    columns = ("element", *(f"{label}: code value" for label in labels[:side]))
     rows = [
-        (one["is"], *(_element(outcome, i) for outcome in made[:_COLUMNS]))
+        (one["is"], *(_element(outcome, i) for outcome in made[:side]))
         for i, one in enumerate(data["in"])
     ]
+    if lines + len(rows) > LINES - 2:  # the second half beside the first, if a line is long enough
+        half = -(-many // 2)
+        nothing = ("",) * len(columns)
+        beside = [
+            (*one, *other)
+            for one, other in zip_longest(rows[:half], rows[half:], fillvalue=nothing)
+        ]
+        if all(len(some) == 1 for some in table_lines((columns * 2, *beside), WIDTH)):
+            columns, rows = columns * 2, beside
     while len(rows) > 1 and sum(map(len, table_lines((columns, *rows), WIDTH))) > LINES - lines - 1:
         rows.pop()
     print_rows(columns, rows)
-    if many > len(rows) or others:
+    if many > len(rows) * len(columns) // (side + 1) or others:
         print("--json has all elements of all outcomes")
 
 
@@ -187,8 +201,8 @@ def _show_standings(limits: Sequence[dict[str, Any]]) -> int:
     return len(textwrap.wrap(text, WIDTH - 12))
 
 
-def _show_outcome(label: str, one: dict[str, Any]) -> int:
-    """Print the scale of an outcome and who gives it; the number of lines."""
+def _show_outcome(label: str, one: dict[str, Any], most: int) -> int:
+    """Print an outcome: its scale, and at most so many who give it; the number of lines."""
     parts = [f"scale {one['scale_is']}" if one["scale"] else "an error"]
     if one["tensor_scale"] is not None:
         parts.append(f"tensor scale {one['tensor_scale']:.9g} ({one['tensor_scale_is']})")
@@ -202,7 +216,7 @@ def _show_outcome(label: str, one: dict[str, Any]) -> int:
         name, _, member = choice.partition("=")
         names.setdefault(name, []).append(member)
     texts = [f"{name} {', '.join(members)}" for name, members in names.items()]
-    text = "; ".join([*texts, f"profiles {', '.join(one['profiles'] or ['none'])}"])
+    text = "; ".join([*texts, f"profiles {few(one['profiles'] or ['none'], most)}"])
     print_part("by", text)
     return 2 + len(text) // (WIDTH - 12)
 

@@ -243,6 +243,9 @@ AFFINE: Mutants = {
     ),
     "I3c truncated: cuts fractions off": _quantizes(_quantizer(nearest=np.trunc)),
     "I3d floored: rounds down": _quantizes(_quantizer(nearest=np.floor)),
+    "I3m truncated_quotients: divides, and cuts fractions off": _quantizes(
+        _quantizer(_divided, np.trunc), (*_ONE_SCALE, *_AXES), "microsoft/onnxruntime#32452"
+    ),
     "I4 lowest_code_made: clamps to the dtype, not to the range": _quantizes(
         _quantizer(clamped=_whole_dtype), _NARROW
     ),

@@ -37,13 +37,14 @@ def _decode_scale(**choices: Any) -> Function:
     return lambda codes: decode_scale(codes, **choices)
 
 
-def _hidden_bit(fmt: ElementFormat) -> Parts:
-    """Subnormal codes read as if they were normal, one binade lower."""
+def _hidden_bit(fmt: ElementFormat, *, zeros: bool = False) -> Parts:
+    """Subnormal codes, and perhaps zeros, read as if they were normal, one binade lower."""
     parts = every_code(fmt)
     low = magnitudes(fmt) < 1 << fmt.mantissa_bits
+    hidden = low & (zeros | (parts.significand != 0))
     return replaced(
         fmt,
-        significand=parts.significand + (low & (parts.significand != 0)) * (1 << fmt.mantissa_bits),
+        significand=parts.significand + hidden * (1 << fmt.mantissa_bits),
         exponent=parts.exponent - low,
     )
 
@@ -218,7 +219,11 @@ DECODERS: Mutants = {
     ),
     "E5 hidden_bit_of_subnormals: reads subnormal codes with a hidden one": _element(
         _hidden_bit,
-        seen=("local-inference-lab/b12x#388", "tile-ai/tilelang#2704"),
+        seen=("local-inference-lab/b12x#388",),
+    ),
+    "E5h hidden_bit_always: reads zeros and subnormal codes with a hidden one": _element(
+        partial(_hidden_bit, zeros=True),
+        seen=("tile-ai/tilelang#2704", "tile-ai/tilelang#2702", "apache/tvm#20315"),
     ),
     "E5b subnormals_one_binade_low: reads subnormal codes with exponent 0 - bias": _element(
         _low_exponent

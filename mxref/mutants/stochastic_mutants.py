@@ -42,6 +42,18 @@ def _subnormals_truncated(values: Any, random_bits: Any, random_width: int, form
     return np.where(small, cut, drawn).astype(np.uint8)
 
 
+def _carry_lost(values: Any, random_bits: Any, random_width: int, format: str) -> U8:
+    """Fractions that round up to the next binade, as zero in the binade below."""
+    fmt = element_format(format)
+    drawn = encode(
+        values, fmt, rounding="stochastic_a", random_bits=random_bits, random_width=random_width
+    )
+    cut = encode(values, fmt, rounding="toward_zero")
+    fraction = (1 << fmt.mantissa_bits) - 1
+    lost = (drawn != cut) & (cut & fraction == fraction)
+    return np.where(lost, cut - fraction, drawn).astype(np.uint8)
+
+
 def _reversed(draws: Any, width: int, values: Any) -> Any:
     return sum(((draws >> bit) & 1) << (width - 1 - bit) for bit in range(width))
 
@@ -78,5 +90,8 @@ STOCHASTIC: Mutants = {
     ),
     "S7 seven_random_bits: uses all random bits but the lowest": _encodes(
         _drawing(lambda draws, width, values: draws & -2)
+    ),
+    "S8 drawn_carry_lost: loses the carry of a fraction rounded up to the next power of two": (
+        _encodes(_carry_lost, seen=("ROCm/llvm-project#3275",), formats=FP)
     ),
 }

@@ -178,6 +178,17 @@ def test_blocks_fit_a_screen(format: str, capsys: pytest.CaptureFixture[str]) ->
         assert max(map(len, lines)) <= 100, asked
 
 
+@pytest.mark.parametrize("format", BLOCK_FORMATS)
+def test_every_element_of_a_block_is_shown(format: str, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = [*map(str, range(1, 32)), "127.99999"]
+    assert main(["explain", *asked, "--format", format]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 45
+    table = lines[next(i for i, line in enumerate(lines) if line.startswith("element")) + 1 : -1]
+    words = [word for line in table for word in line.split()]
+    assert {*asked} <= {*words}
+
+
 def test_the_longest_cases_fit_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
     # One with many answers, one with many words, and one whose answer is a byte without a format.
     for name in (

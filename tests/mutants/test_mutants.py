@@ -78,7 +78,7 @@ def test_every_class_is_there() -> None:
     wanted += [f"I{i}" for i in range(1, 22)]  # of integers
     wanted += [f"L{i}" for i in range(1, 12)]  # of lanes
     wanted += [f"P{i}" for i in range(1, 9)]  # of pairs
-    wanted += [f"S{i}" for i in range(1, 8)]  # of stochastic rounding
+    wanted += [f"S{i}" for i in range(1, 9)]  # of stochastic rounding
     assert list(dict.fromkeys(mutant.group for mutant in MUTANTS)) == wanted
 
 
@@ -227,6 +227,8 @@ BY_HAND = [
     ("E1", "decode_scale/e8m0.f32", "00", "00000000"),
     ("E2a", "decode_scale/e8m0.f32", "ff", "7f800000"),
     ("E5", "decode/e2m1.f32", "01", "3f400000"),  # 0.5 -> 0.75
+    ("E5h", "decode/e2m1.f32", "08", "bf000000"),  # -0 -> -0.5
+    ("E5h", "decode/e4m3.f32", "00", "3c000000"),  # 0 -> 2^-7
     ("E6", "decode/e4m3.f32", "7f", "43f00000"),  # 480
     ("E10", "decode_scale/e8m0.f32", "7f", "42fe0000"),  # 127
     ("F2", "encode/int8.f32", "3f800000", "01"),

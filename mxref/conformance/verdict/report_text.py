@@ -11,6 +11,7 @@ from mxref.cases.words import INTEGER_OPERATIONS, RULES
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.failure_text import describe
 from mxref.conformance.verdict.cause.findings import Finding
+from mxref.conformance.verdict.describe.description import Description
 from mxref.conformance.verdict.judgement import UNEXPLAINED
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow, listed_as
@@ -126,7 +127,10 @@ class _Causes:
             count = sum(len(self._unlisted(row)) for row in some)
             where = f"{op} {', '.join(row.format for row in some)}"
             yield f"CAUSE UNKNOWN ({count} of {self.total}): {where}: {text}"
-        yield from (f"  {finding}" for finding in report.findings if finding not in told)
+        # What is nearest is no help where the words are exact beside what was compared with.
+        rest = [one for one in report.findings if one not in told]
+        exact = [row for row in alone if _is_exact(row)]
+        yield from (f"  {one}" for one in rest if not all(row in exact for row in self._rows(one)))
         yield from self._kinds(alone)
         if self.left:
             yield f"... and {self.left} more kinds of failure (--show N, --json)"
@@ -201,6 +205,11 @@ class _Causes:
 
     def _only_unlisted(self, pairs: Iterable[tuple[VectorFile, Failure]]) -> Pairs:
         return [pair for pair in pairs if listed_as(*pair, self.report.known) is None]
+
+
+def _is_exact(row: VerifyRow) -> bool:
+    """Whether a description says of every failure of a row where it is."""
+    return isinstance(row.description, Description) and not row.description.vague
 
 
 def _by_description(rows: Iterable[VerifyRow]) -> dict[tuple[str, str], list[VerifyRow]]:

@@ -22,6 +22,7 @@ from mxref.cli import main
 from mxref.conformance import Report, target_of, verify
 from mxref.conformance.verdict.cause.causes import find_causes
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions
+from mxref.conformance.verdict.report_text import report_lines
 from mxref.golden import VectorFile
 from mxref.mutants import MUTANTS
 from mxref.policy.policy import Policy
@@ -442,6 +443,81 @@ def test_two_bugs_that_together_give_all_answers_are_both_named() -> None:
         "has bug E5 and E7: reads subnormal codes with a hidden one; and reads infinities and NaNs "
         "as numbers"
     )
+
+
+def never_subnormal(codes: Any, format: str) -> Any:
+    """Every code read with a hidden one, as if all were normal numbers."""
+    fmt = mxref.formats.element_format(format)
+    magnitude = codes.astype(np.int64) & fmt.sign_bit - 1
+    exponent, fraction = np.divmod(magnitude, 1 << fmt.mantissa_bits)
+    value = np.ldexp(1 + fraction / (1 << fmt.mantissa_bits), exponent - fmt.bias)
+    return np.where(codes & fmt.sign_bit, -value, value).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("format", "name"), [("e2m1", "E5h"), ("e4m3", "E5h and E6"), ("e5m2", "E5h and E7")]
+)
+def test_a_decoder_without_zeros_and_subnormals_is_named(format: str, name: str) -> None:
+    report = report_on(f"decode/{format}.f32", decode=never_subnormal)
+    assert [(cause.name, cause.complete) for cause in report.rows[0].causes] == [(name, True)]
+
+
+def truncated(x: Any, scale: Any, zero: Any, low: int, high: int, dtype: Any, axis: Any) -> Any:
+    """Quotients cut off, as a cast to an integer does."""
+    if np.isnan(x).any():
+        raise ValueError("x must have no NaN")
+    whole = np.clip(np.trunc(x / np.float32(scale)) + np.float32(zero), -(2.0**31), 2.0**31)
+    return np.clip(whole.astype(np.int64), low, high).astype(dtype)
+
+
+def carry_lost(values: Any, random_bits: Any, random_width: int, format: str) -> Any:
+    """E4M3 whose fraction is 0 without a larger exponent where it overflows."""
+    drawn = {"random_bits": random_bits, "random_width": random_width}
+    right = mxref.encode(values, format, rounding="stochastic_a", **drawn).astype(int)
+    below = mxref.encode(values, format, rounding="toward_zero").astype(int)
+    return np.where((right & 7 == 0) & (below & 7 == 7), right - 8, right).astype(np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("stem", "policy", "wrong", "name"),
+    [
+        ("quantize_affine/int8.f32", "ocp", {"quantize_affine": truncated}, "I3m"),
+        ("encode_stochastic/e4m3.f32", STOCHASTIC, {"encode_stochastic": carry_lost}, "S8"),
+    ],
+)
+def test_truncated_quotients_and_lost_carries_are_named(
+    stem: str, policy: str, wrong: dict[str, Any], name: str
+) -> None:
+    (cause,) = report_on(stem, policy, **wrong).rows[0].causes
+    assert (cause.kind, cause.name, cause.complete) == ("mutant", name, True)
+
+
+def test_a_policy_of_two_choices_is_found_before_a_bug_over_another_policy() -> None:
+    """Of a sample of E5M2 several members of overflow give all answers."""
+    policy = "ocp+rounding=ties_to_away+overflow=propagate"
+    encode = functools.partial(mxref.encode, policy=policy)
+    report = report_on("encode/e5m2.f16", encode=encode)
+    assert [(cause.name, cause.complete) for cause in report.rows[0].causes] == [(policy, True)]
+
+
+def doubled_powers(values: Any, block_format: str) -> tuple[Any, Any]:
+    """`rceil` by the exponent of frexp, which is one larger for exact powers of two."""
+    amax = np.abs(values).max(axis=1)
+    with np.errstate(all="ignore"):
+        exponent = np.frexp((amax * np.float32(1 / 448)).astype(np.float32))[1].astype(np.int64)
+        scales = np.where(amax > 0, np.clip(exponent + 127, 0, 254), 0)
+        scales = np.where(np.isfinite(amax), scales, 255).astype(np.uint8)
+        exact = values / mxref.decode_scale(scales).astype(np.float64)[:, None]
+        return scales, mxref.encode(exact, "e4m3")
+
+
+def test_a_nearer_policy_is_no_help_beside_exact_words_about_the_claimed_one() -> None:
+    report = report_on("quantize/mxfp8_e4m3.f32", "ocp+scale_rule=rceil", quantize=doubled_powers)
+    (cause,) = report.rows[0].causes
+    assert (cause.policy, cause.complete) == ("ocp+scale_rule=nearest_log2_power", False)
+    text = "\n".join(report_lines(report, 3))
+    assert "scales wrong exactly where the significand of amax is 1.75" in text
+    assert "nearest" not in text
 
 
 def test_bugs_that_give_a_part_of_their_answers_are_not_named() -> None:

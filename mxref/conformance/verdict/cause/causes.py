@@ -104,8 +104,12 @@ def find_causes(
             return (again,)
         if not errors and (found := _bugs(op, again.policy, samples, whole, hint)):
             return found
-    closest = pared(whole, closest_policy(op, samples, start), start)
-    nearest = policy_cause(op, whole, closest)
+    closest = closest_policy(op, samples, start)
+    pared_down = pared(whole, closest, start)
+    if not any(one.misses_under(closest) for one in samples):
+        # Of several choices that give all of a sample, others tell one.
+        pared_down = closest_policy(op, whole, pared_down)
+    nearest = policy_cause(op, whole, pared_down)
     # A reciprocal that is 0 for FE, or 1 for 00, is a known bug of the policy that divides.
     parsed = Policy.parse(nearest.policy)
     if op == "quantize" and parsed.scale.scaling is Scaling.RECIPROCAL_FLUSHED and not errors:

@@ -19,7 +19,7 @@ __all__ = ["Partial"]
 
 #: The number of bugs of which pairs are tried: those that give most answers.
 _MOST = 40
-#: The least number of answers that each gives alone.
+#: The least number of answers that each gives alone, if it changes as many.
 _LEAST = 4
 
 
@@ -39,7 +39,7 @@ class Partial:
         wrong = changed.any(axis=1)
         if 2 * int((gives & wrong).sum()) >= int(wrong.sum()):
             self.one = one
-            self.found.append(_One(suspect, answers, gives))
+            self.found.append(_One(suspect, answers, gives, min(_LEAST, int(wrong.sum()))))
             self.found = sorted(self.found, key=lambda each: -int(each.gives.sum()))[:_MOST]
 
     def pair(self, policy: Policy, whole: Sequence[Evidence]) -> tuple[Suspect, Suspect] | None:
@@ -48,8 +48,8 @@ class Partial:
         Each gives a few that the other does not: two bugs explain any few answers by accident.
         """
         for a, b in permutations(self.found, 2):
-            alone = min(int((a.gives & ~b.gives).sum()), int((b.gives & ~a.gives).sum()))
-            if alone >= _LEAST and (a.gives | b.gives).all() and self.one is not None:
+            alone = a.beside(b) >= a.least and b.beside(a) >= b.least
+            if alone and (a.gives | b.gives).all() and self.one is not None:
                 some = _together(self.one, policy, a.answers, b.answers)
                 if some and all(_gives(a.suspect, b.suspect, policy, one) for one in whole):
                     return a.suspect, b.suspect
@@ -57,11 +57,16 @@ class Partial:
 
 
 class _One(NamedTuple):
-    """A suspect, its answers, and which of the target's it gives."""
+    """A suspect, its answers, which of the target's it gives, and how many it must give alone."""
 
     suspect: Suspect
     answers: Words
     gives: NDArray[np.bool_]
+    least: int
+
+    def beside(self, other: _One) -> int:
+        """The number of the target's answers that this one gives and another does not."""
+        return int((self.gives & ~other.gives).sum())
 
 
 def _changed(one: Evidence, policy: Policy, answers: Words) -> NDArray[np.bool_] | None:

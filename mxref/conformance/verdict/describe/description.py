@@ -52,6 +52,11 @@ class Description:
         return f"in the cases asked, {text}" if "exactly where" in text else text
 
     @property
+    def vague(self) -> bool:
+        """Whether no pattern was found in some kind of unit."""
+        return any(part.cases for part in self.parts)
+
+    @property
     def length(self) -> tuple[int, int]:
         """How much there is to understand: kinds without a pattern, and literals with effects."""
         return (
