@@ -653,6 +653,17 @@ def test_every_verb_judges_how_a_program_ends(
     assert "PASS" not in printed.out
 
 
+@pytest.mark.parametrize("words", [[], ["--op", "unpack", "--op", "unpack_scales"]])
+def test_what_a_program_calls_unsupported_is_not_identified(
+    words: list[str], program: Program, capsys: Capture
+) -> None:
+    command = program(FLUSHED)
+    options = ["--timeout", str(PATIENCE), *words]
+    assert main(["identify", "--cmd", command, *options]) == (1 if words else 0)
+    last = "nothing asked: it covers nothing of this" if words else "equals ocp"
+    assert capsys.readouterr().out.endswith(f"{command}: {last}\n")
+
+
 @pytest.mark.parametrize("verb", ["identify", "fuzz --examples 1", "sweep"])
 def test_a_bad_end_and_json(verb: str, program: Program, capsys: Capture) -> None:
     words = [*verb.split(), "--cmd", program(FLUSHED + "sys.exit(3)"), "--json"]
