@@ -11,9 +11,10 @@ from mxref.cases.words import INTEGER_OPERATIONS, RULES
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.failure_text import describe
 from mxref.conformance.verdict.cause.findings import Finding
+from mxref.conformance.verdict.failure_kinds import listed_as
 from mxref.conformance.verdict.judgement import UNEXPLAINED
 from mxref.conformance.verdict.report import Report
-from mxref.conformance.verdict.row import VerifyRow, listed_as
+from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.verify import against_standard
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES
