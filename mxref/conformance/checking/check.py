@@ -156,7 +156,8 @@ def check(
         where = dict.fromkeys((one.op, one.format) for one in searched)
         whole = tuple(pair for pair in where if pair not in in_part)
         cases = sum(one.cases for one in searched)
-        scope = replace(scope, searched=cases, searched_in=whole)
+        left_out = _unsearched(first, uses, asked_by)
+        scope = replace(scope, searched=cases, searched_in=whole, unsearched=left_out)
         found += searched
     for one in found:
         if one.outcome is not None:
@@ -298,6 +299,20 @@ def _search(
         else:
             continue
         yield compare_computed(target, file, [words], policy, profile, known, name="search")
+
+
+def _unsearched(report: Report, uses: Sequence[Use], asked_by: Sequence[_AskedBy]) -> str:
+    """Why operations that the search has questions about are left out, with their formats."""
+    searched = {(file.op, file.format) for files, _, _ in asked_by for file in files}
+    unsteady = unsteady_rows(uses)
+    found: dict[str, dict[str, None]] = {}
+    for row in report.rows:
+        key = row.op, row.format
+        if row.op in QUESTIONS and key not in searched and any(o.file.cases for o in row.outcomes):
+            unknown = "no policy known gives the answers of {} to the vectors"
+            why = "the answers of {} depend on the call" if key in unsteady else unknown
+            found.setdefault(why, {})[" ".join(key)] = None
+    return ", and ".join(why.format(", ".join(some)) for why, some in found.items())
 
 
 def _outputs(target: PythonTarget, report: Report, scope: Scope) -> tuple[list[Compared], Scope]:

@@ -111,6 +111,8 @@ def test_what_depends_on_the_size_is_not_searched() -> None:
     report = report_of(wrong_where(lambda values: len(values) == 33), Extent(elements=300))
     assert (report.failures, report.scope.searched) == ([], 0)
     assert report.verdict == "depends on the size of the call"
+    why = "search: not asked, because the answers of encode e2m1 depend on the call"
+    assert report.scope.text.endswith(why)
 
 
 def test_a_size_beyond_those_asked_is_not_found() -> None:
@@ -499,6 +501,10 @@ def test_the_search_asks_under_the_policy_that_gives_the_vectors() -> None:
 def test_a_kernel_that_no_policy_gives_is_not_searched() -> None:
     report = report_of(wrong_where(lambda values: np.signbit(values)), SEARCH)
     assert (report.passed, report.scope.searched) == (False, 0)
+    assert report.scope.text == (
+        "the vectors (level 1); search: not asked, because no policy known gives the answers of "
+        "encode e2m1 to the vectors"
+    )
 
 
 def test_a_bug_beside_another_policy_is_found_by_the_search() -> None:
