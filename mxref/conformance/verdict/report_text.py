@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from mxref.cases.answers import reads
 from mxref.cases.records import VectorFile
 from mxref.cases.words import INTEGER_OPERATIONS, RULES
 from mxref.conformance.compare.compare import Failure
@@ -83,7 +84,10 @@ def verdict_text(report: Report) -> str:
     for name, value in chosen.items():
         (member,) = (one for one in Policy.members(name) if one.value == value)
         if value != default[name] and member.standings != member.standing.value:
-            verdict += f" ({name}={value}: {member.standings})"
+            formats = {row.format for row in report.rows if name in reads(row.op)}
+            here = {member.standing_in(format).value for format in formats}
+            only = f"{next(iter(here))} for {', '.join(sorted(formats))}" if len(here) == 1 else ""
+            verdict += f" ({name}={value}: {only or member.standings})"
     if report.besides and not verdict.startswith("lacks"):
         verdict += f"; {', '.join(report.besides)} (required) must be offered as well"
     return verdict

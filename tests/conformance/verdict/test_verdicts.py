@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import VECTORS
+from verify_helpers import Kit
 
 import mxref
 from mxref import golden
@@ -156,3 +157,15 @@ def test_a_target_that_only_refuses_nan_has_a_policy() -> None:
     assert [str(one) for one in found.findings] == [
         "encode e2m1: your output equals ocp+nan_to_finite=error on 1764 of 1764 cases"
     ]
+
+
+def test_a_standing_is_told_for_the_formats_of_the_target(kit: Kit) -> None:
+    spec = kit.target(
+        "import mxref\n"
+        "FORMATS = ['e2m1']\n"
+        "def encode(x, f): return mxref.encode(x, f, 'ocp+zero_sign=dropped')\n"
+    )
+    run = kit.run(spec, "--vectors", kit.vectors("encode/e2m1.f32"), "--no-search", "--sizes", "0")
+    assert run.last_line.endswith(
+        ": conforms under ocp+zero_sign=dropped (zero_sign=dropped: silent for e2m1)"
+    )
