@@ -60,7 +60,10 @@ def report_lines(report: Report, show: int) -> Iterator[str]:
     if report.stale:
         summary.append(f"{len(report.stale)} wrongly listed as known")
     word = "PASS" if report.passed else "FAIL"
-    yield f"{word} {report.target.name}: {', '.join(summary)}: {verdict_text(report)}"
+    found = verdict_text(report)
+    if not report.passed and report.equals and report.verdict.startswith("conforms under "):
+        found += f'; it passes with POLICY = "{report.equals}" beside it, or with --policy'
+    yield f"{word} {report.target.name}: {', '.join(summary)}: {found}"
 
 
 def verdict_text(report: Report) -> str:

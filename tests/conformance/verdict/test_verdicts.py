@@ -167,5 +167,6 @@ def test_a_standing_is_told_for_the_formats_of_the_target(kit: Kit) -> None:
     )
     run = kit.run(spec, "--vectors", kit.vectors("encode/e2m1.f32"), "--no-search", "--sizes", "0")
     assert run.last_line.endswith(
-        ": conforms under ocp+zero_sign=dropped (zero_sign=dropped: silent for e2m1)"
+        ": conforms under ocp+zero_sign=dropped (zero_sign=dropped: silent for e2m1); "
+        'it passes with POLICY = "ocp+zero_sign=dropped" beside it, or with --policy'
     )
