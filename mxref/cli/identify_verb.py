@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -51,7 +52,7 @@ def add_parser(verbs: Verbs) -> None:
 def _run(options: argparse.Namespace) -> int:
     from mxref import conformance
     from mxref.cases.integer_words import FORMATS
-    from mxref.cases.words import INTEGER_FLOATS, OPERATIONS
+    from mxref.cases.words import INTEGER_FLOATS, INTEGER_OPERATIONS, OPERATIONS
     from mxref.conformance.identification.identified_text import identified_json
     from mxref.conformance.identification.identify import settings
     from mxref.conformance.identification.integer_identification import (
@@ -73,12 +74,16 @@ def _run(options: argparse.Namespace) -> int:
         told = [
             {**record, "shift": shift, "bug": bug}
             for record, (shift, bug) in zip(identified_json(found), _bugs(found), strict=True)
-        ]
-        print(json.dumps(told + integer_json(more), indent=1))
+        ] + integer_json(more)
+        for record in told:
+            policy = None if record["op"] in INTEGER_OPERATIONS else record["policy"]
+            hedge = _hedge(options, record["probes"], policy, (record["op"], record["format"]))
+            record["note"] = f"equals {record['policy']} {hedge}" if record["consistent"] else ""
+        print(json.dumps(told, indent=1))
     else:
         _print_integers(more)
         if found or not more:
-            _print(name, found)
+            _print(name, found, options)
     if ending:  # beside JSON on stderr
         print(f"{name}: {ending}", file=sys.stderr if options.json else sys.stdout)
     same = [*(one.consistent for one in found), *(bool(one.policies) for one in more)]
@@ -101,6 +106,25 @@ def _bugs(results: Sequence[Identified]) -> list[tuple[str, str]]:
                 texts[shifted].append(text if shifted else f"bug {cause.name}: {text}")
         found.append(("; ".join(texts[True]), "; ".join(texts[False])))
     return found
+
+
+def _hedge(
+    options: argparse.Namespace, probes: int, policy: object, only: tuple[str, str] | None = None
+) -> str:
+    """On how few questions a policy was found, and the command that asks many.
+
+    Args:
+        options: the arguments of the verb.
+        probes: number of questions.
+        policy: the policy; None where `verify` finds it itself.
+        only: the operation and format; those that were chosen by default.
+    """
+    ops, formats = ([only[0]], [only[1]]) if only else (options.op, options.format)
+    target = [options.target] if options.target is not None else ["--cmd", options.cmd]
+    words = ["mxref", "verify", *target, *([] if policy is None else ["--policy", str(policy)])]
+    words += [word for op in ops for word in ("--op", op)]
+    words += [word for format in formats for word in ("--format", format)]
+    return f"on {probes} probes; `{shlex.join(words)}` checks it"
 
 
 def _causes(one: Identified, hints: tuple[Cause, ...]) -> tuple[Cause, ...]:
@@ -136,7 +160,7 @@ def _print_integers(results: Sequence[IntegerFinding]) -> None:
         print()
 
 
-def _print(name: str, results: Sequence[Identified]) -> None:
+def _print(name: str, results: Sequence[Identified], options: argparse.Namespace) -> None:
     from mxref.conformance.identification.identified_text import (
         common_policy,
         disagreements,
@@ -159,7 +183,10 @@ def _print(name: str, results: Sequence[Identified]) -> None:
         print(line)
     wrong = len(results) - len(consistent)
     policy = common_policy(consistent) if consistent else None
-    word = "nothing asked: it covers nothing of this" if not results else f"equals {policy}"
+    word = "nothing asked: it covers nothing of this"
+    if results:
+        probes = sum(len(one.probes) for one in consistent)
+        word = f"equals {policy} {_hedge(options, probes, policy)}"
     if results and policy is None:
         word = "no one policy gives all answers"
     if wrong:

@@ -212,8 +212,8 @@ def print_report(report: Report, show: int, *, verbose: bool = True) -> None:
         show: number of kinds of failure to print.
         verbose: whether a long list of what is not covered is printed, or only how long it is.
     """
+    from mxref.conformance.verdict.failure_kinds import listed_as
     from mxref.conformance.verdict.report_text import report_lines
-    from mxref.conformance.verdict.row import listed_as
 
     table = []
     for row in report.rows:

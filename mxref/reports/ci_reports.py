@@ -12,9 +12,10 @@ from xml.etree import ElementTree
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.failure_text import describe
+from mxref.conformance.verdict.failure_kinds import listed_as
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.report_text import report_lines, verdict_text
-from mxref.conformance.verdict.row import VerifyRow, listed_as
+from mxref.conformance.verdict.row import VerifyRow
 from mxref.support.text import printable
 
 __all__ = ["badge", "junit", "step_summary", "workflow_commands", "write_step_summary"]

@@ -15,9 +15,9 @@ from mxref.cases.records import VectorFile, words
 from mxref.cases.words import FLAGS, RULES
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
+from mxref.conformance.verdict.failure_kinds import listed_as
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.report_text import report_lines
-from mxref.conformance.verdict.row import listed_as
 from mxref.reports.bit_fields import Kind, Word, of_word, sides
 from mxref.reports.page import write_page
 from mxref.reports.verify_plots import row_plots

@@ -21,6 +21,11 @@ def easy_inputs(op: str, format: str, float: str) -> tuple[int, ...]:
 
     >>> easy_inputs("encode", "e2m1", "f32"), easy_inputs("unpack", "e2m1", "low_nibble_first")
     ((0,), (2, 0))
+
+    Bytes in no named layout (`bytes`) are those of the default layout.
+
+    >>> easy_inputs("unpack", "e2m1", "bytes")
+    (2, 0)
     """
     match op:
         case "encode_stochastic":
@@ -40,12 +45,10 @@ def easy_inputs(op: str, format: str, float: str) -> tuple[int, ...]:
         case "pack":
             return (0, 0)
         case "unpack":
-            policy = Policy().replace(**_layout(element_format(format).bits, float))
+            policy = _laid_out(f"fp{element_format(format).bits}_packing", float)
             return (2, *(0,) * (sizes(op, format, (2,), policy)[0] - 1))
         case "pack_scales" | "unpack_scales" | "quantize_tensor":
-            policy = Policy()
-            if op == "unpack_scales":
-                policy = policy.replace(scale_layout=float)
+            policy = _laid_out("scale_layout", float) if op == "unpack_scales" else Policy()
             first = (1, 1, 1) if op == "quantize_tensor" else (1, 1)
             return (*first, *(0,) * (sizes(op, format, first, policy)[0] - len(first)))
         case "pack_blocks" | "unpack_blocks":
@@ -54,5 +57,7 @@ def easy_inputs(op: str, format: str, float: str) -> tuple[int, ...]:
     return (0,)
 
 
-def _layout(bits: int, packing: str) -> dict[str, str]:
-    return {f"fp{bits}_packing": packing} if bits in (4, 6) else {}
+def _laid_out(choice: str, layout: str) -> Policy:
+    """The policy of a layout, where there is such a choice and the layout is named."""
+    has_choice = choice in Policy().choices() and layout != "bytes"
+    return Policy().replace(**{choice: layout}) if has_choice else Policy()

@@ -10,6 +10,7 @@ import contextlib
 import gc
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -651,6 +652,20 @@ def test_every_verb_judges_how_a_program_ends(
     printed = capsys.readouterr()
     assert BAD_ENDS[body] in printed.out, printed
     assert "PASS" not in printed.out
+
+
+@pytest.mark.parametrize("words", [[], ["--op", "unpack", "--op", "unpack_scales"]])
+def test_what_a_program_calls_unsupported_is_not_identified(
+    words: list[str], program: Program, capsys: Capture
+) -> None:
+    command = program(FLUSHED)
+    options = ["--timeout", str(PATIENCE), *words]
+    assert main(["identify", "--cmd", command, *options]) == (1 if words else 0)
+    printed = capsys.readouterr().out.splitlines()[-1]
+    nothing = "nothing asked: it covers nothing of this"
+    checks = re.escape(shlex.join(["mxref", "verify", "--cmd", command, "--policy", "ocp"]))
+    last = nothing if words else rf"equals ocp on \d+ probes; `{checks}` checks it"
+    assert re.fullmatch(f"{re.escape(command)}: {last}", printed)
 
 
 @pytest.mark.parametrize("verb", ["identify", "fuzz --examples 1", "sweep"])

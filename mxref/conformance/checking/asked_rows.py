@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mxref.cases.answers import AnyPolicy
+from mxref.cases.drawn import QUESTIONS
 from mxref.cases.drawn_integers import INTEGER_QUESTIONS
 from mxref.cases.records import VectorFile
 from mxref.cases.words import (
@@ -18,9 +19,10 @@ from mxref.conformance.checking.layout_questions import LayoutSubject
 from mxref.conformance.checking.replies import Subject
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
+from mxref.conformance.verdict.uses import Use, unsteady_rows
 from mxref.policy.policy import Policy
 
-__all__ = ["compared_with", "explaining", "layer_files", "product_files", "subjects"]
+__all__ = ["compared_with", "explaining", "layer_files", "product_files", "subjects", "unsearched"]
 
 
 def subjects(report: Report) -> Iterator[Subject]:
@@ -86,3 +88,22 @@ def compared_with(row: VerifyRow, report: Report) -> AnyPolicy:
         return row.policy
     by_profile = row.profile is not None and report.profile is not None
     return report.profile.policy if by_profile and report.profile else report.policy
+
+
+def unsearched(report: Report, uses: Sequence[Use], searched: set[tuple[str, str]]) -> str:
+    """Why operations that the search has questions about are left out, with their formats.
+
+    Args:
+        report: the report.
+        uses: ways of calling that change answers.
+        searched: the operations and formats that are not left out.
+    """
+    unsteady = unsteady_rows(uses)
+    found: dict[str, dict[str, None]] = {}
+    for row in report.rows:
+        key = row.op, row.format
+        if row.op in QUESTIONS and key not in searched and any(o.file.cases for o in row.outcomes):
+            unknown = "no policy known gives the answers of {} to the vectors"
+            why = "the answers of {} depend on the call" if key in unsteady else unknown
+            found.setdefault(why, {})[" ".join(key)] = None
+    return ", and ".join(why.format(", ".join(some)) for why, some in found.items())

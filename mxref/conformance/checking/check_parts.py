@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from mxref.cases.drawn import QUESTIONS
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.check import Extent
+from mxref.conformance.verdict.failure_kinds import listed_as
 from mxref.conformance.verdict.report import Report, grouped
-from mxref.conformance.verdict.row import listed_as
 
 __all__ = ["PartResult", "part_result", "parts"]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +25,13 @@ from mxref.conformance.compare.compare import (
 )
 from mxref.conformance.compare.integer_policies import nibbles_of
 from mxref.conformance.compare.product_intervals import layers_inside, sums_inside, tolerated
-from mxref.conformance.verdict.row import kind_of, listed_as
+from mxref.conformance.verdict.failure_kinds import (
+    Change,
+    change_of,
+    kind_of,
+    listed_as,
+    outermost,
+)
 from mxref.golden.reasons import reason
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
@@ -72,7 +77,7 @@ def compare_computed(
     chunks: Iterable[Words],
     policy: AnyPolicy,
     profile: Profile | None = None,
-    known: Container[str] = (),
+    known: Collection[str] = (),
     *,
     name: str,
 ) -> Compared:
@@ -129,23 +134,28 @@ def _some(rows: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     return rows if rows.size <= most else rows[np.arange(most) * rows.size // most]
 
 
-def _of_every_kind(like: VectorFile, rows: list[_Row], known: Container[str]) -> list[_Row]:
+def _of_every_kind(like: VectorFile, rows: list[_Row], known: Collection[str]) -> list[_Row]:
     """At most `KEPT` wrong answers, some of every kind, those first that are not known."""
     if len(rows) <= KEPT:
         return rows
     names = like.op, like.format, like.float
     inputs_of = np.stack([words for words, _, _ in rows])
     answers = fast_answers(*names, inputs_of, _parsed(like, like.columns[0]))
-    count: Counter[str] = Counter()
-    order = []
-    for i, ((words, _, error), answer) in enumerate(zip(rows, answers, strict=True)):
+    kinds = [key for key in known if " " in key]
+    alike: dict[Hashable, list[tuple[int, Change | None]]] = {}
+    is_known = []
+    for i, ((words, given, error), answer) in enumerate(zip(rows, answers, strict=True)):
         inputs, right = stripped(words), stripped(answer)
         required, rule, flags = reason(*names, inputs, right)
         case = Case("", inputs, (right,), (), required, rule, "", flags)
-        failure = Failure(i, case, right, None if error else right, error)
-        kind = kind_of(like, failure)
-        count[kind] += 1
-        order.append((listed_as(like, failure, known) is not None, count[kind], i))
+        failure = Failure(i, case, right, None if error else stripped(given), error)
+        change = change_of(like, failure)
+        is_known.append(listed_as(like, failure, kinds) is not None)
+        alike.setdefault((kind_of(like, failure), change and change.alike), []).append((i, change))
+    order = []
+    for some in alike.values():
+        first = outermost(some)  # so that a kind listed from what is kept is as wide as all of it
+        order += [(is_known[i], 0 if i in first else at, i) for at, (i, _) in enumerate(some, 1)]
     return [rows[i] for i in sorted(i for _, _, i in sorted(order)[:KEPT])]
 
 

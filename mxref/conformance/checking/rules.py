@@ -16,6 +16,8 @@ Features = Mapping[str, int | str]
 
 #: Steps of sizes: pairs, vectors, warps, blocks of threads.
 STEPS = (2, 4, 8, 16, 32, 64, 128, 256)
+#: Other steps: sizes of images, of odd vectors, and what nobody has tested.
+_ODD_STEPS = (3, 5, 6, 7, 9, 10, 11, 12, 13, 15)
 #: Steps of which wrong calls have few remainders, if it is remainders that decide.
 _SMALL_STEPS = (4, 8)
 #: The largest share of right calls among those that a rule covers, with one property and with two.
@@ -111,7 +113,7 @@ def _rules(features: Sequence[Features], bad: NDArray[np.bool_]) -> Iterator[Rul
             yield Rule(word, words == word)
     for name in counts:
         column = np.array([one[name] for one in features], np.int64)
-        for step in STEPS:
+        for step in (*STEPS, *_ODD_STEPS):
             yield Rule(f"a number of {name} that is no multiple of {step}", column % step != 0)
             yield Rule(f"a number of {name} that is a multiple of {step}", column % step == 0)
         powers = column & column - 1 == 0

@@ -161,7 +161,8 @@ def _of_batches(judge: _Judge, calls: Sequence[Call]) -> tuple[str, str]:
     sized = [
         Sized(len(call.rows), judge.bad(call) or (not call.turn and call.differs))
         for call in (*every, *telling)
-        if call.file is example.file
+        # What the vectors' call raised for was asked again one by one, so that it looks right.
+        if call.file is example.file and (call.turn or not example.error)
     ]
     order = _order(every, bad)
     if order:
@@ -176,7 +177,8 @@ def _of_batches(judge: _Judge, calls: Sequence[Call]) -> tuple[str, str]:
         places = [(judge.wrong_places(call), len(call.rows)) for call in wrong if call.turn]
         where = places_text(places, judge.unit)
         text = f"{_exact(judge, one, rule)} ({counts}){where}"
-        return "size", f"wrong only in calls with {text}: {judge.example(example)}"
+        how = "raises" if all(call.error for call in bad) else "wrong"
+        return "size", f"{how} only in calls with {text}: {judge.example(example)}"
     if _right_if_longer(one, example, every):
         return "state", f"{text}; right in a call of another size"
     return "company", f"an answer depends on what else is in the call: {gave}"

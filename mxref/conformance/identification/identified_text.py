@@ -173,7 +173,8 @@ def lines(group: Sequence[Identified]) -> tuple[str, list[tuple[str, str, str]],
     every = [one.profiles for one in group]
     listed = ", ".join(name for name in every[0] if all(name in names for names in every))
     if policy is not None:
-        rest.append(f"equals: {policy}; profiles: {listed or 'none'}")
+        count = sum(len(one.probes) for one in group)
+        rest.append(f"equals on {count} probes: {policy}; profiles: {listed or 'none'}")
     elif listed:
         rest.append(f"equals no policy; profiles: {listed}; nearest policy: {group[0].policy}")
     elif not group[0].answered:

@@ -181,7 +181,7 @@ def integer_lines(found: IntegerFinding) -> tuple[str, list[tuple[str, str, str]
     rows = [(one.name, " or ".join(one.values), one.shown) for one in found.choices if one.shown]
     hidden = [f"{one.name}={'|'.join(one.values)}" for one in found.choices if len(one.values) > 1]
     rest = [f"unobservable: {one}" for one in hidden]
-    equals = f"equals: {found.policies[0]}" if found.policies else ""
+    equals = f"equals on {found.probes} probes: {found.policies[0]}" if found.policies else ""
     return title, rows, [*rest, equals or f"equals no policy; nearest: {found.nearest}"]
 
 

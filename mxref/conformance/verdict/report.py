@@ -9,8 +9,9 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.compare.clauses import lacking
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.verdict.cause.findings import Finding
+from mxref.conformance.verdict.failure_kinds import kinds_covering, listed_as
 from mxref.conformance.verdict.judgement import bugs_of, judge_rows
-from mxref.conformance.verdict.row import VerifyRow, kinds_covering, listed_as
+from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import USES, Scope, Use, unsteady_rows
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
@@ -83,16 +84,16 @@ class Report:
 
         Kinds and ways of calling are not among them where they were not asked for.
         """
-        failed = self.keys
+        failed = self.under(self.known)
         left = [key for key in self.known if key not in failed]
         return [key for key in left if " " not in key or self.tells(key)]
 
-    @property
-    def keys(self) -> set[str]:
-        """Everything that an xfail file may list of this report: ids, kinds and ways of calling."""
+    def under(self, keys: Collection[str]) -> set[str]:
+        """Those of some ids, kinds and ways of calling under which something failed."""
         ids = {failure.case.id for _, failure in self.failures}
-        kinds = {kind for pair in self.failures for kind in kinds_covering(*pair)}
-        return ids | kinds | {use.key for use in self.uses}
+        kinds = [key for key in keys if " " in key]
+        found = {kind for pair in self.failures for kind in kinds_covering(*pair, kinds)}
+        return found | {key for key in keys if key in ids or key in {u.key for u in self.uses}}
 
     def tells(self, key: str) -> bool:
         """Whether a kind or a way of calling would have been seen if something failed under it."""

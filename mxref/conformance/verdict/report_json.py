@@ -6,9 +6,9 @@ from typing import Any
 
 from mxref.cases.records import words
 from mxref.conformance.compare.failure_text import describe
+from mxref.conformance.verdict.failure_kinds import listed_as
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.report_text import compared_with_standard
-from mxref.conformance.verdict.row import listed_as
 
 __all__ = ["report_json"]
 

@@ -6,15 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from mxref.cases.answers import reads
 from mxref.cases.records import VectorFile
 from mxref.cases.words import INTEGER_OPERATIONS, RULES
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.failure_text import describe
 from mxref.conformance.verdict.cause.findings import Finding
 from mxref.conformance.verdict.describe.description import Description
+from mxref.conformance.verdict.failure_kinds import listed_as
 from mxref.conformance.verdict.judgement import UNEXPLAINED
 from mxref.conformance.verdict.report import Report
-from mxref.conformance.verdict.row import VerifyRow, listed_as
+from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.verify import against_standard
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES
@@ -59,7 +61,10 @@ def report_lines(report: Report, show: int) -> Iterator[str]:
     if report.stale:
         summary.append(f"{len(report.stale)} wrongly listed as known")
     word = "PASS" if report.passed else "FAIL"
-    yield f"{word} {report.target.name}: {', '.join(summary)}: {verdict_text(report)}"
+    found = verdict_text(report)
+    if not report.passed and report.equals and report.verdict.startswith("conforms under "):
+        found += f'; it passes with POLICY = "{report.equals}" beside it, or with --policy'
+    yield f"{word} {report.target.name}: {', '.join(summary)}: {found}"
 
 
 def verdict_text(report: Report) -> str:
@@ -83,7 +88,10 @@ def verdict_text(report: Report) -> str:
     for name, value in chosen.items():
         (member,) = (one for one in Policy.members(name) if one.value == value)
         if value != default[name] and member.standings != member.standing.value:
-            verdict += f" ({name}={value}: {member.standings})"
+            formats = {row.format for row in report.rows if name in reads(row.op)}
+            here = {member.standing_in(format).value for format in formats}
+            only = f"{next(iter(here))} for {', '.join(sorted(formats))}" if len(here) == 1 else ""
+            verdict += f" ({name}={value}: {only or member.standings})"
     if report.besides and not verdict.startswith("lacks"):
         verdict += f"; {', '.join(report.besides)} (required) must be offered as well"
     return verdict

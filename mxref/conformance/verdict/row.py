@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import combinations
 
 from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure, Outcome
@@ -13,38 +12,9 @@ from mxref.conformance.verdict.cause.causes import Cause
 from mxref.conformance.verdict.describe.description import Description
 from mxref.conformance.verdict.describe.product_description import ProductDescription
 from mxref.conformance.verdict.describe.weight_only_description import WeightOnlyDescription
+from mxref.conformance.verdict.failure_kinds import listed_as
 
-__all__ = ["VerifyRow", "kind_of", "kinds_covering", "listed_as"]
-
-
-def kind_of(file: VectorFile, failure: Failure) -> str:
-    """The kind of a failure: operation, format, and its clause and flags or its error."""
-    case = failure.case
-    why = (case.rule, *case.flags) if failure.got is not None else (failure.error,)
-    return " ".join((file.op, file.format, *why))
-
-
-def kinds_covering(file: VectorFile, failure: Failure) -> Iterator[str]:
-    """The kinds that cover a failure: its own, then those with fewer flags.
-
-    Other questions have other combinations of flags than those of the vectors have; a listed kind
-    covers every combination that has its flags. Errors have one kind.
-    """
-    case = failure.case
-    yield kind_of(file, failure)
-    for count in range(len(case.flags) - 1, -1, -1) if failure.got is not None else ():
-        for flags in combinations(case.flags, count):
-            yield " ".join((file.op, file.format, case.rule, *flags))
-
-
-def listed_as(file: VectorFile, failure: Failure, known: Container[str]) -> str | None:
-    """What lists a failure among known divergences; None if nothing does.
-
-    That is its case's id, or, if its case is in no vector file, a kind that covers it.
-    """
-    case = failure.case
-    keys = (case.id,) if case.model else kinds_covering(file, failure)
-    return next((key for key in keys if key in known), None)
+__all__ = ["VerifyRow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +57,7 @@ class VerifyRow:
             (outcome.file, failure) for outcome in self.outcomes for failure in outcome.failures
         ]
 
-    def by_flag(self, known: Container[str] = ()) -> dict[str, tuple[int, int]]:
+    def by_flag(self, known: Collection[str] = ()) -> dict[str, tuple[int, int]]:
         """How many cases of each flag have wrong answers, and how many there are; largest first.
 
         Errors and known failures are not counted.

@@ -63,6 +63,8 @@ class Scope:
         searched: number of questions of the search.
         searched_in: the operations and formats of which every question of the search was asked; of
             slow targets fewer are.
+        unsearched: the operations and formats of which no question of the search was asked, with
+            the reason; empty if there are none, or if no search was wanted.
         seed: the seed of the search.
         level: the level of the vectors that were asked.
         families: number of exhaustive families that were asked.
@@ -76,6 +78,7 @@ class Scope:
     elements: int = 0
     searched: int = 0
     searched_in: tuple[tuple[str, str], ...] = ()
+    unsearched: str = ""
     seed: int = 0
     level: int = 1
     families: int = 0
@@ -96,6 +99,8 @@ class Scope:
             parts.append(f"{self.families} exhaustive families of {self.family_cases:,} cases")
         if self.searched:
             parts.append(f"a search of {self.searched:,} questions (seed {self.seed})")
+        if self.unsearched:
+            parts.append(f"search: not asked, because {self.unsearched}")
         return "; ".join([f"the vectors (level {self.level})", *parts]) if parts else ""
 
     def as_json(self) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 A JSON object: ``target``, and ``groups``, each of ``reason``, ``link`` (a reference of any kind: an
 address, a ticket, a path, a sentence) and ``cases``, ids of cases of the vectors. A group may have
 ``kinds`` for what is in no vector file: wrong answers to computed questions ("encode e4m3 MX-5.3.1
-tie": operation, format, clause and flags; answers with more flags are covered as well), errors
+tie by +1 for 08..10": operation, format, clause, flags, and the change, in codes, where codes of
+these magnitudes are right; answers with more flags are covered as well, and all changes by a kind
+that names none), errors
 ("encode e4m3 ValueError: no NaN here"), and ways of calling ("quantize mxfp4_e2m1 size"). What is
 listed and passes is an error, so that the list cannot rot.
 """
@@ -15,7 +17,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mxref.conformance.verdict.row import kind_of, listed_as
+from mxref.cases.records import VectorFile
+from mxref.conformance.compare.compare import Failure
+from mxref.conformance.verdict.failure_kinds import kind_of, listed_as, narrow_kinds
 from mxref.support.text import damage
 from mxref.support.whole_file import read_file, write_file
 
@@ -76,9 +80,9 @@ def write_xfail(path: Path, base: Path, report: Report) -> tuple[int, int, int]:
         XfailError: `base` is no xfail file, or `path` is in a folder that does not exist.
     """
     refuse_missing_folder(path)
-    pairs, failed, asked = report.failures, report.keys, report.asked
-    groups, kept = [], set[str]()
+    groups, kept, asked = [], set[str](), report.asked
     for group in _groups(base) if base.exists() else []:
+        failed = report.under(_keys(group))
         cases = [id for id in group["cases"] if id in failed or id not in asked]
         kinds = [
             kind for kind in group.get("kinds", []) if kind in failed or not report.tells(kind)
@@ -86,17 +90,20 @@ def write_xfail(path: Path, base: Path, report: Report) -> tuple[int, int, int]:
         kept.update(cases, kinds)
         if cases or kinds:
             groups.append(_group(group["reason"], group["link"], cases, kinds))
+    alike: dict[str, list[tuple[VectorFile, Failure]]] = {}
+    for pair in sorted(report.failures, key=lambda pair: len(pair[1].case.flags)):
+        if listed_as(*pair, kept) is None:
+            alike.setdefault(kind_of(*pair), []).append(pair)
     new: dict[str, tuple[list[str], list[str]]] = {}
-    for pair in pairs:
-        if pair[1].case.model and listed_as(*pair, kept) is None:
-            kind = kind_of(*pair)
-            new.setdefault(kind, ([], [kind] if report.scope.searched else []))[0].append(
-                pair[1].case.id
-            )
-    computed = [pair for pair in pairs if not pair[1].case.model]
-    for pair in sorted(computed, key=lambda pair: len(pair[1].case.flags)):
-        if listed_as(*pair, kept | new.keys()) is None:
-            new[kind_of(*pair)] = ([], [kind_of(*pair)])
+    covering: set[str] = set(kept)
+    for kind, pairs in sorted(alike.items(), key=_without_cases):
+        cases = [failure.case.id for _, failure in pairs if failure.case.model]
+        if not cases:
+            pairs = [pair for pair in pairs if listed_as(*pair, covering) is None]
+        kinds = narrow_kinds(pairs) if report.scope.searched else []
+        covering.update(kinds)
+        if cases or kinds:
+            new[kind] = (cases, kinds)
     new |= {use.key: ([], [use.key]) for use in report.uses if use.key not in kept}
     groups += [
         _group(f"{_NOT_EXPLAINED}: {kind}", "", cases, [one for one in kinds if one not in kept])
@@ -106,6 +113,11 @@ def write_xfail(path: Path, base: Path, report: Report) -> tuple[int, int, int]:
     write_file(path, text.encode("utf-8"))
     others = sum(len(group["kinds"]) for group in groups if not group["cases"])
     return len(groups), others, sum(bool(_lack(group)) for group in groups)
+
+
+def _without_cases(alike: tuple[str, list[tuple[VectorFile, Failure]]]) -> bool:
+    """Kinds of cases of the vectors come first, the others after them in their order."""
+    return not any(failure.case.model for _, failure in alike[1])
 
 
 def _group(reason: str, link: str, cases: list[str], kinds: list[str]) -> dict[str, Any]:

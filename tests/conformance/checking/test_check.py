@@ -107,10 +107,34 @@ def test_one_size_alone() -> None:
     assert text.startswith("wrong only in calls with 33 numbers (1 of 1 such sizes; ")
 
 
+def test_a_size_that_raises_and_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every call takes a thousandth of a second; the cases asked one by one are not slowness."""
+    now = [0.0]
+    monkeypatch.setattr(check_module, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+
+    def encode(values: Array, format: str) -> Array:
+        now[0] += 0.001
+        assert not len(values) or len(values) % 7, "a seventh"
+        return mxref.encode(values, format)
+
+    target = target_of(SimpleNamespace(encode=encode), "kernel")
+    whole = some_cases("encode/e2m1.f32")
+    file = replace(whole, cases=whole.cases[:63])
+    report = check(target, [file], extent=Extent(search=False))
+    (use,) = report.uses
+    assert use.kind == "size"
+    said = "raises only in calls with a number of numbers that is a multiple of 7 ("
+    assert use.text.startswith(said)
+    assert ": AssertionError: a seventh" in use.text
+    assert not any("slow" in note for note in report.scope.notes)
+
+
 def test_what_depends_on_the_size_is_not_searched() -> None:
     report = report_of(wrong_where(lambda values: len(values) == 33), Extent(elements=300))
     assert (report.failures, report.scope.searched) == ([], 0)
     assert report.verdict == "depends on the size of the call"
+    why = "search: not asked, because the answers of encode e2m1 depend on the call"
+    assert report.scope.text.endswith(why)
 
 
 def test_a_size_beyond_those_asked_is_not_found() -> None:
@@ -499,6 +523,10 @@ def test_the_search_asks_under_the_policy_that_gives_the_vectors() -> None:
 def test_a_kernel_that_no_policy_gives_is_not_searched() -> None:
     report = report_of(wrong_where(lambda values: np.signbit(values)), SEARCH)
     assert (report.passed, report.scope.searched) == (False, 0)
+    assert report.scope.text == (
+        "the vectors (level 1); search: not asked, because no policy known gives the answers of "
+        "encode e2m1 to the vectors"
+    )
 
 
 def test_a_bug_beside_another_policy_is_found_by_the_search() -> None:

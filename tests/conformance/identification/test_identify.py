@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -442,13 +443,25 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "noise" not in out
     assert out.startswith("encode e4m3 (f32, bf16): ")
     assert "unobservable: int8_range=symmetric|full, because e4m3 is not INT8\n" in out
-    assert "\nequals: ocp; profiles: ocp, cuda, cuda_satfinite\n" in out
-    assert "\nequals: ocp+rounding=ties_to_away; profiles: none\n" in out
+    assert re.search(
+        "^equals on [0-9]+ probes: ocp; profiles: ocp, cuda, cuda_satfinite$", out, re.M
+    )
+    assert re.search(
+        r"^equals on \d+ probes: ocp\+rounding=ties_to_away; profiles: none$", out, re.M
+    )
     assert "\nrounding differs: ties_to_even in encode e4m3 f32" in out
     assert out.endswith("mine.py: no one policy gives all answers\n")
     assert main(["identify", str(path), "--format", "e2m1", "--float", "bf16", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)
     assert found["policy"] == "ocp+rounding=ties_to_away"
+    checks = f"`mxref verify {path} --policy ocp+rounding=ties_to_away --op encode --format e2m1`"
+    equals = f"equals ocp+rounding=ties_to_away on {found['probes']} probes; {checks} checks it"
+    assert found["note"] == equals
+    assert (
+        main(["identify", str(path), "--op", "encode", "--format", "e2m1", "--float", "f32"]) == 0
+    )
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert re.sub(r"\d+ probes", "", last) == re.sub(r"\d+ probes", "", f"{path}: {equals}")
     assert found["choices"]["overflow"]["values"] == [
         "saturate",
         "nonsaturating",

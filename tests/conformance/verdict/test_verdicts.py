@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import VECTORS
+from verify_helpers import Kit
 
 import mxref
 from mxref import golden
@@ -255,3 +256,16 @@ def test_no_standard_requires_anything_of_formats_that_mx_has_not() -> None:
     assert found.verdict.startswith("conforms under ocp+overflow=nonsaturating")
     found = verify(target_of(Target, "target"), files, Policy().replace(overflow="nonsaturating"))
     assert not found.besides
+
+
+def test_a_standing_is_told_for_the_formats_of_the_target(kit: Kit) -> None:
+    spec = kit.target(
+        "import mxref\n"
+        "FORMATS = ['e2m1']\n"
+        "def encode(x, f): return mxref.encode(x, f, 'ocp+zero_sign=dropped')\n"
+    )
+    run = kit.run(spec, "--vectors", kit.vectors("encode/e2m1.f32"), "--no-search", "--sizes", "0")
+    assert run.last_line.endswith(
+        ": conforms under ocp+zero_sign=dropped (zero_sign=dropped: silent for e2m1); "
+        'it passes with POLICY = "ocp+zero_sign=dropped" beside it, or with --policy'
+    )

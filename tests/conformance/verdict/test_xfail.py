@@ -19,7 +19,7 @@ from mxref.cases.records import Case
 from mxref.conformance import XfailError, load_target, read_xfail, verify, write_xfail
 from mxref.conformance.checking.computed import compare_computed
 from mxref.conformance.compare.compare import Failure
-from mxref.conformance.verdict.row import kind_of, listed_as
+from mxref.conformance.verdict.failure_kinds import change_of, kind_of, listed_as, narrow_kinds
 from mxref.policy.policy import Policy
 from mxref.targets.calls import without_cases
 
@@ -387,7 +387,8 @@ def test_what_is_written_passes_with_the_search_and_the_calls(kit: Kit) -> None:
     assert run.status == 0
     groups = explained(path)
     kinds = [kind for group in groups for kind in group.get("kinds", [])]
-    assert {"encode e2m1 N14 nan", "decode e2m1 size"} <= set(kinds)
+    nan = "encode e2m1 N14 nan by -7 for 07"
+    assert {nan, "decode e2m1 size"} <= set(kinds)
     run = kit.run(spec, *options, "--xfail", path, extent=())
     assert run.status == 0
     assert "known: decode e2m1: " in run.out
@@ -397,7 +398,7 @@ def test_what_is_written_passes_with_the_search_and_the_calls(kit: Kit) -> None:
     assert kit.run(spec, *options, "--xfail", path, "--no-search", extent=()).status == 0
     assert kit.run(spec, *options, "--xfail", path, "--op", "decode", extent=()).status == 0
     # Each of the kinds is needed.
-    for left_out in ("encode e2m1 N14 nan", "decode e2m1 size"):
+    for left_out in (nan, "decode e2m1 size"):
         changed = [
             {**group, "kinds": [kind for kind in group.get("kinds", []) if kind != left_out]}
             for group in groups
@@ -462,3 +463,70 @@ def test_a_kind_covers_more_flags_and_the_narrowest_one_gives_the_reason() -> No
     error = dataclasses.replace(failure, got=None, error="ValueError: no")
     assert listed_as(file, error, {*kinds, "encode e4m3 ValueError:"}) is None
     assert listed_as(file, error, {"encode e4m3 ValueError: no"}) is not None
+
+
+#: Wrong codes of E2M1: a midpoint that is too low, and with it another mistake.
+_LOW = "codes = mxref.encode(np.where((abs(x) > 2.4) & (abs(x) <= 2.5), np.copysign(3, x), x), f)"
+_OTHERS = {
+    "elsewhere": "codes[(abs(x) > 3.1) & (abs(x) < 3.3)] = 0",
+    "elsewhere, by as much": "codes[(abs(x) > 3.1) & (abs(x) < 3.3)] = 6",
+    "as there, by more": "codes[(abs(x) > 2.3) & (abs(x) < 2.35)] = 7",
+}
+
+
+def test_a_kind_written_covers_no_other_mistake(tmp_path: Path, vectors: Vectors) -> None:
+    """Not in other numbers, nor further from the right codes in the same numbers."""
+    (file,) = read(vectors("encode/e2m1.f32"))
+
+    def failures(other: str, first: float, known: Iterable[str] = ()) -> list[Failure]:
+        lines = (_LOW, other or "pass", "return codes")
+        body = "".join(f"    {line}\n" for line in lines)
+        target = load_target(target_file(tmp_path, f"{RIGHT}\ndef encode(x, f):\n{body}"))
+        values = np.arange(first, 6, 0.001, np.float32)
+        words = np.append(values, -values).view(np.uint32).astype(np.uint64)[:, np.newaxis]
+        found = compare_computed(target, file, [words], Policy(), None, [*known], name="search")
+        return list(found.outcome.failures) if found.outcome else []
+
+    kinds = narrow_kinds((file, one) for one in failures("", 2))
+    assert {kind.partition(" by ")[2] for kind in kinds} == {"+1 for 04"}
+    left = [one for one in failures("", 2.0005) if listed_as(file, one, kinds) is None]
+    assert left == []  # nor any of other questions
+    wide = {kind.partition(" by ")[0] for kind in kinds}
+    for other in _OTHERS.values():
+        found = failures(other, 2, kinds)
+        assert not all(listed_as(file, one, kinds) for one in found)
+        assert all(listed_as(file, one, wide) for one in found)  # it names no change: any is known
+
+
+def test_what_is_kept_is_as_wide_as_what_was_found(tmp_path: Path, vectors: Vectors) -> None:
+    """What is listed from 200 of many wrong answers covers all of them."""
+    body = "import mxref\n\ndef encode(v, f):\n    return mxref.encode(v, f) * 0\n"
+    target = load_target(target_file(tmp_path, body))
+    (file,) = read(vectors("encode/e4m3.f32"))
+    words = (np.arange(0x3A000000, 0x43000000, 0x8001, dtype=np.uint64))[:, np.newaxis]
+    known: list[str] = []
+    for _ in range(2):
+        found = compare_computed(target, file, [words], Policy(), None, known, name="search")
+        assert found.outcome is not None
+        pairs = [(file, failure) for failure in found.outcome.failures]
+        left = [pair for pair in pairs if listed_as(*pair, known) is None]
+        assert bool(left) == (not known)
+        known = narrow_kinds(pairs)
+    assert found.wrong > 1000
+
+
+def test_changes_of_blocks() -> None:
+    """The scale alone where it is wrong, else the elements that are."""
+    file = without_cases("quantize", "mxfp4_e2m1", "f32")
+    case = Case("x", (0,) * 32, ((0x7F,) + (0x0B,) * 32,), (), True, "MX-6.3", "")
+    want, got = case.answers[0], [0x7F] + [0x0B] * 32
+    got[3], got[9] = 0x0C, 0x00  # one further from zero; to a zero of the other sign
+    failure = Failure(0, case, want, tuple(got))
+    assert str(change_of(file, failure)) == "by -3..+1 for 03"
+    scaled = dataclasses.replace(failure, got=(0x80, *got[1:]))
+    assert str(change_of(file, scaled)) == "scale by +1 for 7f"
+    assert narrow_kinds([(file, failure), (file, scaled)]) == [
+        "quantize mxfp4_e2m1 MX-6.3 by -3..+1 for 03",
+        "quantize mxfp4_e2m1 MX-6.3 scale by +1 for 7f",
+    ]
+    assert change_of(file, dataclasses.replace(failure, got=(0x7F,))) is None
