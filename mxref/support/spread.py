@@ -25,6 +25,13 @@ class Spread:
         #: Numbers with an error of at least 2**k and below 2**(k + 1), for k from SMALLEST.
         self.counts = np.zeros(LARGEST - SMALLEST + 1, np.int64)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Spread):
+            return NotImplemented
+        return self.exact == other.exact and bool((self.counts == other.counts).all())
+
+    __hash__ = None  # type: ignore[assignment]  # counts change
+
     def add(self, wanted: NDArray[np.float64], got: NDArray[np.float64]) -> None:
         """Count the errors of numbers; where either is infinite or NaN nothing is counted.
 
