@@ -7,6 +7,7 @@ input that a choice concerns, and both sides of every step that a choice can mov
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from mxref.conformance.identification.pools import (
 from mxref.conformance.identification.scale_questions import encode_scale_pools, shared_scale_pools
 from mxref.conformance.identification.setting import Setting
 from mxref.formats.catalog import E8M0, CodeFormat
+from mxref.packing.scale_orders import SCALE_ORDERS
 from mxref.policy.policy import READS, Policy
 
 __all__ = ["pools"]
@@ -181,10 +183,10 @@ def _layouts(setting: Setting) -> list[Pool]:
             sizes = sorted({64 * fmt.bits // 8, 64})
             rows = [[64, *((i * 37 + 5) % 256 for i in range(size))] for size in sizes]
         case "pack_scales" | "unpack_scales":
-            matrix = [(i * 7 + i // 200) % 255 for i in range(130 * 5)]
-            rows = [[130, 5, *matrix]]
-            if setting.op == "unpack_scales":
-                rows += [[130, 5, *((i * 7 + i // 250) % 255 for i in range(2048))]]
+            sizes = [130 * 5]
+            if setting.op == "unpack_scales":  # the byte counts of all layouts
+                sizes = sorted({math.prod(one.filled(130, 5)) for one in SCALE_ORDERS.values()})
+            rows = [[130, 5, *((i * 7 + i // 250) % 255 for i in range(size))] for size in sizes]
         case "pack_blocks":
             rows = [[0x85, *codes[:32]], [0xFF, *codes[32:]]]
         case _:

@@ -28,6 +28,7 @@ from mxref.conformance.identification.predicted import predicted
 from mxref.conformance.identification.setting import Setting
 from mxref.conformance.identification.space import Factor, Space
 from mxref.formats.catalog import OTHER_CODE_FORMATS
+from mxref.policy.choices import ScaleLayout
 from mxref.policy.policy import Policy
 
 ADAPTER = ROOT / "tools" / "adapters" / "ml_dtypes_adapter.py"
@@ -557,3 +558,10 @@ def test_a_target_without_an_answer_is_not_compared_with_every_policy(
     monkeypatch.setattr("mxref.conformance.identification.asking.predicted", counted)
     found = identify_one(target_of(Raising(), "target"), Setting("encode", "e4m3", "f32"))
     assert len(found.clashes) == len(found.probes) > 0
+
+
+@pytest.mark.parametrize("layout", ScaleLayout)
+def test_every_scale_layout_is_identified(layout: ScaleLayout) -> None:
+    """Also where it has bytes of another length than the default's."""
+    for op in ("pack_scales", "unpack_scales"):
+        check(Setting(op, "e8m0", "bytes"), {"scale_layout": layout.value})

@@ -134,13 +134,16 @@ def test_a_nan_block_of_another_scale_is_unexplained() -> None:
 
 
 @pytest.mark.sampled(6)
-def test_what_a_profile_alone_gives_conforms_under_it() -> None:
+def test_what_a_profile_alone_gives_is_told_with_what_contradicts() -> None:
     def change(values: Any, blocks: Any) -> Any:
         blocks = mxref.profile("pychop").quantize(values, "mxfp4_e2m1")
         return blocks.scale_codes, blocks.codes
 
     found = verdict("quantize/mxfp4_e2m1.f32", change)
-    assert found == "conforms under profile pychop in quantize mxfp4_e2m1"
+    assert found == (
+        "gives profile pychop, of which scale_rule=floor_log2_float32 contradicts N2 "
+        "in quantize mxfp4_e2m1"
+    )
 
 
 def test_the_sign_of_zero_is_required_of_fp8_alone() -> None:
