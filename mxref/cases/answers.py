@@ -39,6 +39,7 @@ from mxref.policy.choices import ScalePlace, Tail
 from mxref.policy.policy import READS, Policy
 
 __all__ = [
+    "TENSOR_KINDS",
     "AnyPolicy",
     "answerable",
     "choices_read",
@@ -52,7 +53,7 @@ __all__ = [
 #: A policy; of integer operations it is the spelling of their own choices.
 AnyPolicy: TypeAlias = Policy | str
 #: The kind of tensor scale in the vectors of two-level formats, for each arithmetic.
-_KINDS = {
+TENSOR_KINDS = {
     "exact": TensorScaleKind.FACTOR,
     "torchao": TensorScaleKind.FACTOR,
     "transformer_engine_4over6": TensorScaleKind.AMAX_256,
@@ -113,7 +114,7 @@ def answerable(op: str, format: str, slot: str, policy: AnyPolicy) -> bool:
     changed = choices_read(op, policy)
     arithmetic = policy.scale.scale_arithmetic.value
     known = {"scale_arithmetic", "tail", *_SCALED_ELEMENT_CHOICES}
-    kind = arithmetic in _KINDS or not OTHER_BLOCK_FORMATS[format].tensor_scale
+    kind = arithmetic in TENSOR_KINDS or not OTHER_BLOCK_FORMATS[format].tensor_scale
     return kind and set(changed) <= known
 
 
@@ -281,7 +282,7 @@ def _fast_scaled(
     fmt = block_format(format)
     if not fmt.tensor_scale:
         return _fast_blocks(op, fmt, float, words, policy, None)
-    kind = _KINDS.get(policy.scale.scale_arithmetic.value, TensorScaleKind.FACTOR)
+    kind = TENSOR_KINDS.get(policy.scale.scale_arithmetic.value, TensorScaleKind.FACTOR)
     answers = np.zeros((len(words), fmt.elements_per_block + (op == "quantize")), np.uint64)
     for bits in np.unique(words[:, 0]).tolist():
         same = words[:, 0] == np.uint64(bits)

@@ -15,6 +15,7 @@ from mxref.blocks.dequantization import dequantize, read_by
 from mxref.blocks.quantization import quantize, quantize_by
 from mxref.blocks.shapes import format_and_policy
 from mxref.blocks.tiles import Axis
+from mxref.blocks.two_level import TensorScale
 from mxref.formats.catalog import E8M0, BlockFormat, ElementFormat
 from mxref.numbers.codes import codes_of
 from mxref.numbers.element import decode, encode
@@ -161,18 +162,25 @@ class Profile:
         *,
         axis: Axis = -1,
         block_size: int | tuple[int, ...] | None = None,
+        tensor_scale: TensorScale | None = None,
         out: tuple[U8, U8] | None = None,
     ) -> Blocks:
         """Blocks of a tensor, as `mxref.quantize` gives them; see `encode`.
 
-        With `block_size` blocks have that size, by the same rules.
+        With `block_size` blocks have that size, by the same rules; of formats with a `tensor_scale`
+        it is that of the tensor if it is None.
         A stage sees whole blocks, so that the memory of a profile with stages grows with the block.
         """
         fmt, _ = format_and_policy(block_format, block_size, self.policy, {})
         self._refuse("quantize", formats.block_format(block_format).name)
         array = self._own(values)
         if not {*self.replaced} - {"decode", "pack", "e8m0"}:
-            return quantize(array, fmt, self.policy, axis=axis, out=out)
+            return quantize(array, fmt, self.policy, axis=axis, tensor_scale=tensor_scale, out=out)
+        if tensor_scale is not None:
+            raise ValueError(
+                f"tensor_scale must be None for {fmt.name} under profile {self.name}, got one: "
+                "leave it out"
+            )
 
         def rows_of(bits: Bits, layout: FloatLayout) -> tuple[U8, U8]:
             rows = Rows.of(bits, layout, fmt.element, self.policy)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from mxref import formats
 from mxref.bits.floats import LAYOUTS
 from mxref.blocks.container import Blocks
-from mxref.cases.answers import answerable
+from mxref.blocks.two_level import TensorScale, TensorScaleKind
+from mxref.cases.answers import TENSOR_KINDS, answerable
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ELEMENT_FORMATS
 from mxref.profiles import Profile
 from mxref.targets.target import PythonTarget
@@ -26,15 +27,22 @@ _OPERATIONS = (
 def profile_target(profile: Profile) -> PythonTarget:
     """The target that answers as a profile does."""
 
-    def quantize(values: NDArray[Any], block_format: str) -> tuple[NDArray[Any], NDArray[Any]]:
-        blocks = profile.quantize(values, block_format)
+    def quantize(
+        values: NDArray[Any], block_format: str, *scale: np.float32
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        blocks = profile.quantize(values, block_format, tensor_scale=_tensor_scale(profile, scale))
         return blocks.scale_codes[:, 0], blocks.codes
 
     def dequantize(
-        scale_codes: NDArray[Any], codes: NDArray[Any], block_format: str, dtype: Any
+        scale_codes: NDArray[Any],
+        codes: NDArray[Any],
+        block_format: str,
+        dtype: Any,
+        *scale: np.float32,
     ) -> NDArray[Any]:
-        fmt = formats.block_format(block_format)
-        blocks = Blocks(codes, scale_codes[:, np.newaxis], fmt, 1, codes.shape)
+        fmt, whole = formats.block_format(block_format), _tensor_scale(profile, scale)
+        scales = scale_codes[:, np.newaxis]
+        blocks = Blocks(codes, scales, fmt, 1, codes.shape, tensor_scale=whole)
         return profile.dequantize(blocks, dtype)
 
     own = {"quantize": quantize, "dequantize": dequantize}
@@ -51,6 +59,12 @@ def profile_target(profile: Profile) -> PythonTarget:
         floats=frozenset(LAYOUTS if profile.floats is None else profile.floats),
         profile=profile,
     )
+
+
+def _tensor_scale(profile: Profile, scale: tuple[np.float32, ...]) -> TensorScale | None:
+    """The scale of a tensor, which calls about some formats have as their last argument."""
+    kind = TENSOR_KINDS.get(profile.policy.scale.scale_arithmetic.value, TensorScaleKind.FACTOR)
+    return TensorScale(int(scale[0].view(np.uint32)), kind) if scale else None
 
 
 def speaks_of(profile: Profile, op: str, format: str, float: str) -> bool:

@@ -12,14 +12,17 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from helpers import VECTORS, all_files, case_of, records, words
 from verify_helpers import VECTORS_ALONE, looking_up
 
+import mxref
 from mxref.cli import main
-from mxref.conformance import load_target, verify
+from mxref.conformance import load_target, target_of, verify
+from mxref.conformance.compare.compare import run_file
 from mxref.golden import VectorFile, read_vectors
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES, profile
@@ -399,3 +402,28 @@ def test_a_profile_answers_what_it_speaks_of(name: str) -> None:
             nan = [text for text in refused if "NaN" in text and name == "gfloat"]
             assert len(refused) == len(odd) + len(nan) < len(inputs)
     assert asked
+
+
+def test_a_profile_of_blocks_whose_tensor_has_a_scale() -> None:
+    """The scale of the tensor is the last argument of both functions, and reaches the profile."""
+    name = "transformer_engine_nvfp4_4over6"
+    policy = "ocp+scale_arithmetic=transformer_engine_4over6"
+
+    class Target:
+        FORMATS = ("nvfp4",)
+        FLOATS = ("f32",)
+
+        @staticmethod
+        def quantize(values: Any, format: str, tensor: Any) -> Any:
+            blocks = mxref.quantize(values, format, policy, tensor_scale=float(tensor))
+            return blocks.scale_codes[:, 0], blocks.codes
+
+    files = read_vectors(VECTORS, lambda stem: stem == "quantize/nvfp4.f32")
+    chosen = profile(name)
+    report = verify(target_of(Target, "target"), files, profile=chosen)
+    assert (report.passed, report.compared) == (True, len(files[0].cases))
+    assert report.verdict == f"conforms to profile {name}"
+    assert {outcome.profile for row in report.rows for outcome in row.outcomes} == {name}
+    assert not any(outcome.errors for row in report.rows for outcome in row.outcomes)
+    policy = "ocp+scale_arithmetic=transformer_engine_4over6_mse"
+    assert run_file(target_of(Target, "target"), files[0], Policy(), chosen).failures
