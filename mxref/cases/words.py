@@ -87,7 +87,7 @@ MODELS: Mapping[str, str] = {
     "M15": "numbers an eighth, a quarter, ... of a unit above another, with the random bits that "
     "just carry and just do not",
     "M16": "rounding inside blocks: both neighbours of every midpoint, the walking sticky bit, and "
-    "elements down to 2**-76 below the scale",
+    "elements far below the scale",
     "M17": "lanes: one NaN, infinity or largest element in each lane, both signs; equal largest "
     "elements, pairs of ties, elements alone; codes in another order",
     "M18": "affine quantization: midpoints of codes and their neighbours, the ends of ranges, of "

@@ -17,6 +17,10 @@ __all__ = ["far_below", "near_ties", "rounding_blocks", "scaled", "sticky_bits"]
 _POWERS = (0, -37, 41)
 #: The farthest elements are this many binades below the scale.
 _FARTHEST = 76
+#: Binades below the smallest normal number: shift counts modulo 64 start again at 64 and at 128.
+_WRAPPED = (*range(64, 71), *range(128, 141))
+#: The scale of these: numbers so far below it are normal float32 numbers.
+_WRAPPED_POWER = 41
 
 
 def rounding_blocks(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[str, list[int]]]:
@@ -28,6 +32,9 @@ def rounding_blocks(fmt: ElementFormat, layout: FloatLayout) -> Iterator[tuple[s
     yield from _filled("near_ties", ties, fmt, layout)
     yield from _filled("sticky", sticky_bits(fmt, layout), fmt, layout)
     yield from _filled("far", far_below(fmt, layout), fmt, layout)
+    if layout != F16:
+        largest = scaled(grid(fmt, layout)[0][-1], _WRAPPED_POWER, layout)
+        yield from _in_blocks(largest, "wrapped", _wrapped(fmt, layout), layout)
     yield "overflow", _overflow(fmt, layout)
 
 
@@ -55,8 +62,16 @@ def scaled(bits: int, k: int, layout: FloatLayout) -> int:
 def _filled(
     name: str, points: Sequence[int], fmt: ElementFormat, layout: FloatLayout
 ) -> Iterator[tuple[str, list[int]]]:
-    """Blocks of 31 points each and the largest number, whose lane moves from block to block."""
-    largest = grid(fmt, layout)[0][-1]
+    """Blocks of 31 points each and the largest number, under several scales."""
+    blocks = _in_blocks(grid(fmt, layout)[0][-1], name, points, layout)
+    for index, (title, block) in enumerate(blocks):
+        yield title, _times(block, index, name, fmt, layout)
+
+
+def _in_blocks(
+    largest: int, name: str, points: Sequence[int], layout: FloatLayout
+) -> Iterator[tuple[str, list[int]]]:
+    """Blocks of 31 points each and a largest number, whose lane moves from block to block."""
     sign = layout.sign_bit
     for index, start in enumerate(range(0, len(points), 31)):
         some = points[start : start + 31]
@@ -64,7 +79,7 @@ def _filled(
         signed = [bits ^ sign * ((i + index) % 2) for i, bits in enumerate(some)]
         signed += [0] * (31 - len(signed))
         signed.insert(index * 5 % 32, largest)
-        yield f"{name}_{index:02}", _times(signed, index, name, fmt, layout)
+        yield f"{name}_{index:02}", signed
 
 
 def _times(
@@ -86,11 +101,22 @@ def far_below(fmt: ElementFormat, layout: FloatLayout) -> list[int]:
     power = layout.bias - fmt.emax if layout == F16 else 0
     points = []
     for exponent in range(fmt.emin - fmt.mantissa_bits - 2, -_FARTHEST - 1, -1):
-        for n in (1 << m, 3 << m - 1, (2 << m) - 1):
+        for n in _significands(m):
             with contextlib.suppress(ValueError):  # no number of the float type
                 pattern(n, exponent + power - m, layout)
                 points.append(pattern(n, exponent - m, layout))
     return points
+
+
+def _wrapped(fmt: ElementFormat, layout: FloatLayout) -> list[int]:
+    """The same significands where a shift count modulo 64 gives subnormal numbers other codes."""
+    m = layout.mantissa_bits
+    exponents = [fmt.emin - depth + _WRAPPED_POWER - m for depth in _WRAPPED]
+    return [pattern(n, exponent, layout) for exponent in exponents for n in _significands(m)]
+
+
+def _significands(m: int) -> tuple[int, int, int]:
+    return 1 << m, 3 << m - 1, (2 << m) - 1
 
 
 def _overflow(fmt: ElementFormat, layout: FloatLayout) -> list[int]:

@@ -145,7 +145,7 @@ KINDS: tuple[Kind, ...] = (
         check=_e5m2_shifts_float16_by_31,
     ),
     Kind(
-        "A17b",
+        "A17b A17d",
         "q",
         "Fewer than 64 bits of the quotient of a float16 are cut off.",
         floats=("f16",),

@@ -97,6 +97,11 @@ def _wrapped(mask: int) -> Function:
     return encoder(shift=shift)
 
 
+def _wrapped_depth(w: Work) -> I64:
+    """The binades below the smallest normal number are counted modulo 64."""
+    return np.where(w.natural == -5000, w.drop, w.drop - ((w.binade - w.natural) & ~63))
+
+
 def _clamped_shift(w: Work) -> I64:
     return np.minimum(w.drop, w.layout.mantissa_bits + 1)
 
@@ -216,6 +221,9 @@ ROUNDING: Mutants = {
     ),
     "A17c shift_clamped_early: limits the shift to the precision, one bit too few": encodes(
         encoder(shift=_clamped_shift), model="M14"
+    ),
+    "A17d depth_modulo_64: shifts what is subnormal further by a count modulo 64": encodes(
+        encoder(shift=_wrapped_depth), model="M14", floats=("f32", "bf16", "f64")
     ),
     "A18a rounding_constant: adds one half and the odd bit, one unit too much": encodes(
         _rounds_up(_wrong_constant), model="M7"
