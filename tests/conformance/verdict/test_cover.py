@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mxref.conformance.verdict.describe.features import UNKNOWN, Table
-from mxref.conformance.verdict.describe.rules import Literal, cover
+from mxref.conformance.verdict.describe.rules import cover
 
 #: What to plant, as literals that hold together, in parts.
 PLANTED = [
@@ -114,21 +114,22 @@ def test_everything_is_one_rule_without_literals() -> None:
 
 
 @pytest.mark.parametrize(
-    ("literal", "stops", "text"),
+    ("failed", "asked", "text"),
     [
-        (Literal("position", low=8, high=31), [3, 7], "at least 8"),
-        (Literal("position", low=5, high=9), [4, 10], "at least 5 and at most 9"),
-        (Literal("position", (9,)), [1, 30], "9"),
-        (Literal("scale code", low=0xC0, high=0xFE), [0x80, 0xFF], "above 80 and at most fe"),
-        (Literal("scale code", low=3, high=0x7E), [0x90], "below 90"),
-        (Literal("scale code", low=3, high=0x7E), [], "a number"),
+        ([8, 31], [3, 7], "at least 8"),
+        ([5, 9], [4, 10], "at least 5 and at most 9"),
+        ([9, 9], [1, 30], "9"),
+        ([0x50, 0xF7], [0x4C, 0xFF], "at least 80 and at most 247"),
+        ([3, 0x7E], [0x90], "at most 126"),
     ],
     ids=str,
 )
-def test_ends_move_to_their_neighbours(literal: Literal, stops: list[int], text: str) -> None:
-    widened = literal.widened(np.array(stops, np.int64))
-    assert widened.text.endswith(f" is {text}")
-    assert not widened.holds(np.array(stops, np.int64)).any()
+def test_ranges_end_where_failures_do(failed: list[int], asked: list[int], text: str) -> None:
+    """And not at numbers between them and the next that is right: these were not asked."""
+    table = {"position": np.array([*failed, *asked])}
+    wrong = np.arange(len(table["position"])) < len(failed)
+    (rule,) = cover(table, wrong, np.zeros(len(wrong), np.int64)) or ()
+    assert [literal.text for literal in rule.literals] == [f"the position in the block is {text}"]
 
 
 def test_what_all_but_one_class_share_is_said_only_if_nothing_else_is_as_short() -> None:

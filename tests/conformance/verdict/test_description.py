@@ -9,22 +9,23 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from facts_by_hand import facts
-from features_by_hand import Facts, holds, same
+from features_by_hand import VALUES, Facts, holds, real, same
 from helpers import exact_words, ocp_files
 from unknown_targets import ELSEWHERE, NAMES, NO_PATTERN, WRONG, Function, Wrong, wide
 
 import mxref
+from mxref.bits.floats import LAYOUTS, FloatLayout, split
 from mxref.conformance import target_of
 from mxref.conformance.compare.compare import Outcome, run_file
 from mxref.conformance.verdict.describe.description import Description, describe_failures
-from mxref.conformance.verdict.describe.features import real_keys
-from mxref.conformance.verdict.describe.rules import Literal
+from mxref.conformance.verdict.describe.features import adjacent, real_keys
 from mxref.golden.stream import Stream
 from mxref.policy.policy import Policy
 
@@ -222,20 +223,41 @@ def test_a_right_target_is_not_described() -> None:
     assert describe_failures((), Policy()) is None
 
 
-def test_a_range_ends_where_its_neighbours_do() -> None:
-    """Codes are wrong from 50 to f7; the next that were asked and are right are 4c and ff."""
-    literal = Literal("scale code", low=0x50, high=0xF7)
-    between = np.array([0x40, 0x4C, 0xFF], np.int64)
-    assert literal.widened(between).text == "the scale code is above 4c and below ff"
-    beside = np.array([0x4F, 0xF8], np.int64)
-    assert literal.widened(beside).text == "the scale code is at least 50 and at most f7"
-    assert literal.widened(np.array([0xF8], np.int64)).text == "the scale code is at most f7"
-    # Of real numbers one that was not asked is named where the next one is as near as that.
-    low, high, below, above = real_keys(
-        np.array([5, 40, 9, 48]), np.array([0, 0, -1, 0]), np.zeros(4, bool)
-    ).tolist()
-    literal, far = Literal("magnitude", low=low, high=high), real_keys(
-        np.array([3, 1000]), np.array([0, 0]), np.zeros(2, bool)
-    )  # fmt: skip
-    assert literal.widened(np.array([below, above])).text == "|x| is at least 5 and below 48"
-    assert literal.widened(np.append(far[1], below)).text == "|x| is at least 5 and below 1000"
+def test_a_range_ends_at_floats_that_were_asked() -> None:
+    """What is asked next below is 2.25, which is right."""
+
+    def wrong(values: Any, format: str) -> Any:
+        lost = (wide(values) >= float(np.float32(2.4999998))) & (wide(values) <= 2.5)
+        return mxref.encode(values, format) ^ lost
+
+    assert text_of(wrong) == (
+        "in the cases asked, wrong exactly where |x| is at least 2.4999998 and the result's code "
+        "is 04 (6 of 6): one code too far from zero"
+    )
+
+
+@pytest.mark.parametrize("layout", [LAYOUTS["f16"], LAYOUTS["bf16"]], ids=lambda one: one.name)
+def test_floats_are_adjacent_if_no_float_lies_between(layout: FloatLayout) -> None:
+    finite = np.arange(layout.inf_bits + 1, dtype=layout.uint)
+    parts = split(finite, layout)
+    keys = real_keys(parts.significand, parts.exponent, parts.is_inf).tolist()
+    assert all(adjacent(low, high, layout) for low, high in pairwise(keys))
+    assert not any(adjacent(low, high, layout) for low, high in zip(keys, keys[2:], strict=False))
+
+
+@pytest.mark.sampled(6)
+@each_target
+def test_the_ends_of_ranges_are_values_that_were_asked(wrong: Wrong) -> None:
+    """Of failures, or of cases right beside them, which are left out."""
+    for part in described(wrong).as_json()["parts"]:
+        for literal in part["literals"]:
+            asked: dict[bool, set[Any]] = {True: set(), False: set()}
+            for kind, _, unit, failed in units(wrong):
+                if kind == part["kind"] and "low" in literal:
+                    asked[failed].add(VALUES[literal["feature"]](unit))
+            for end in ("low", "high"):
+                told = literal.get(end)
+                if told is not None:
+                    told = real(told) if isinstance(told, str) else told
+                    assert told in asked[True] or not literal[f"{end}_included"]
+                    assert told in asked[True] | asked[False]

@@ -102,4 +102,5 @@ def test_what_is_left_beside_the_nearest_profile_is_described(kit: Kit) -> None:
     run = kit.run(kit.target(f"{RIGHT}{whole}    return b.scale_codes[:, 0], b.codes\n"), *options)
     (total,) = re.findall(r" cases, (\d+) failed: ", run.last_line)
     assert f"\nPROFILE: pychop ({total} of {total})\n" in run.out
-    assert run.last_line.endswith("conforms under profile pychop in quantize mxfp8_e4m3")
+    assert ": gives profile pychop, of which " in run.last_line
+    assert run.last_line.endswith(" contradicts N2 in quantize mxfp8_e4m3")

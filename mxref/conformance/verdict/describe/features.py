@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mxref.bits.floats import I64, LAYOUTS, Bool, floor_log2
+from mxref.bits.floats import I64, LAYOUTS, Bool, FloatLayout, floor_log2
 
-__all__ = ["FEATURES", "UNKNOWN", "Feature", "Table", "real_keys", "simplest"]
+__all__ = ["FEATURES", "UNKNOWN", "Feature", "Table", "adjacent", "real_keys"]
 
 #: The features of some units, one array each, by name.
 Table = dict[str, I64]
@@ -36,17 +36,21 @@ def real_keys(significand: I64, exponent: I64, is_inf: Bool) -> I64:
     return np.select((is_inf, significand == 0), (_INFINITY, _ZERO), keys)
 
 
-def simplest(low: int, high: int, *, up: bool) -> int:
-    """The integer from `low` to `high` with most trailing zero bits: the first, or else the last.
+def adjacent(low: int, high: int, layout: FloatLayout) -> bool:
+    """Whether no magnitude of a float layout lies between two keys of it, low < high.
 
-    >>> simplest(449, 513, up=True), simplest(1, 30, up=True), simplest(1, 30, up=False)
-    (512, 16, 16)
+    >>> bf16 = LAYOUTS["bf16"]  # 7 bits of fraction, so that 2 - 2**-7 is the last below 2
+    >>> two = 1 << 52
+    >>> adjacent(two - (two >> 7), two, bf16), adjacent(two - (two >> 6), two, bf16)
+    (True, False)
     """
-    for zeros in range(_FRACTION, 0, -1):
-        found = -(-low >> zeros) << zeros if up else high >> zeros << zeros
-        if low <= found <= high:
-            return found
-    return low if up else high
+    least = layout.emin - layout.mantissa_bits
+    if low == _ZERO:
+        return high <= least << _FRACTION
+    if high == _INFINITY:
+        high = layout.bias + 1 << _FRACTION
+    drop = min(layout.mantissa_bits, (low >> _FRACTION) - least)
+    return high - low <= 1 << _FRACTION - drop
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,7 @@ class Feature:
     phrase: str  #: the words around a value
     names: tuple[str, ...] = ()  #: of a class: the names of its values, which are their indices
     kind: str = "count"  #: of an ordered feature: `real`, `code` or `count`
+    floats: bool = False  #: whether its real numbers are floats of the unit's float type
 
     def show(self, value: int) -> str:
         """A value in words: a real number as a power of two, a short decimal, or in hexadecimal.
@@ -72,7 +77,9 @@ class Feature:
         if not fraction and not -4 <= exponent <= 10:
             return f"2^{exponent}"
         if abs(exponent) < 32:
-            return f"{math.ldexp(1 + fraction / 2**_FRACTION, exponent)!r}".removesuffix(".0")
+            number = math.ldexp(1 + fraction / 2**_FRACTION, exponent)
+            single = np.float32(number)  # as short as tells it from its neighbours
+            return str(single if float(single) == number else number).removesuffix(".0")
         return str(self.plain(value))
 
     def show_classes(self, values: Sequence[int]) -> str:
@@ -131,9 +138,9 @@ FEATURES = {
     "float type": Feature("the float type is {}", tuple(LAYOUTS)),
     "sign": Feature("x is {}", _SIGNS),
     "input": Feature("x is {}", _INPUTS),
-    "magnitude": Feature("|x| is {}", kind="real"),
+    "magnitude": Feature("|x| is {}", kind="real", floats=True),
     "scaled magnitude": Feature("|x| / scale is {}", kind="real"),
-    "significand": Feature("the significand of |x| is {}", kind="real"),
+    "significand": Feature("the significand of |x| is {}", kind="real", floats=True),
     "remainder": Feature("x is {}", _SIDES),
     "part of a step": Feature("x lies {} of a step above a number", kind="real"),
     "rounding": Feature("the result is {}", _ROUNDING),
@@ -141,13 +148,13 @@ FEATURES = {
     "random width": Feature("the number of random bits is {}"),
     "random bits": Feature("the random bits are {}", kind="code"),
     # products
-    "product": Feature("|scale * element| is {}", kind="real"),
+    "product": Feature("|scale * element| is {}", kind="real", floats=True),
     "product class": Feature("scale * element is {}", _INPUTS),
     # blocks
     "scale code": Feature("the scale code is {}", kind="code"),
     "block": Feature("the block has {}", _BLOCKS),
-    "amax": Feature("amax is {}", kind="real"),
-    "amax significand": Feature("the significand of amax is {}", kind="real"),
+    "amax": Feature("amax is {}", kind="real", floats=True),
+    "amax significand": Feature("the significand of amax is {}", kind="real", floats=True),
     "amax sign": Feature("the largest element is {}", _SIGNS),
     "infinities": Feature("the infinities of the block are {}", (*_SIGNS, "of both signs")),
     # tensors

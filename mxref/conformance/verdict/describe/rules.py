@@ -15,16 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import I64, Bool
-from mxref.conformance.verdict.describe.features import FEATURES, UNKNOWN, Table, simplest
+from mxref.bits.floats import I64, LAYOUTS, Bool, FloatLayout
+from mxref.conformance.verdict.describe.features import FEATURES, UNKNOWN, Table, adjacent
 
 __all__ = ["Literal", "Rule", "common", "cover"]
 
 Indices = NDArray[np.intp]
 #: The limits of what a reader takes in: rules, and literals of each; sets of these tried at once.
 _RULES, _LITERALS, _SETS = 4, 4, 40
-#: The distance of real keys from x to 2 x.
-_BINADE = 1 << 52
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,28 +74,39 @@ class Literal:
         included = {"low_included": not self.above, "high_included": not self.below}
         return {"feature": self.feature, "low": low, "high": high, **included}
 
-    def widened(self, stops: I64) -> Literal:
-        """With its ends moved outward, but not beyond the nearest of the stops.
-
-        An end with no stop behind it is dropped. One with a stop right behind it stays, and others
-        are moved to the stop itself, which is left out: what lies between was not asked. A real
-        number within a factor of two of its stop is moved to a round number before it.
-        """
+    def between(self, stops: I64) -> Literal:
+        """As wide as no stop comes in: up to the nearest stops, which are left out."""
         if self.low is None or self.high is None:
             return self
-        real = FEATURES[self.feature].kind == "real"
         lower, upper = stops[stops < self.low], stops[stops > self.high]
-        low = high = None
-        if lower.size:
-            low = int(lower.max())
-            if self.low - low <= (_BINADE if real else 1):
-                low = simplest(low, self.low, up=True) if real else self.low
-        if upper.size:
-            high = int(upper.min())
-            if high - self.high <= (_BINADE if real else 1):
-                high = simplest(self.high, high, up=False) if real else self.high
-        above, below = bool(np.any(lower == low)), bool(np.any(upper == high))
-        below |= real and high not in (None, self.high)
+        low = int(lower.max()) if lower.size else None
+        high = int(upper.min()) if upper.size else None
+        return Literal(self.feature, (), low, high, above=low is not None, below=high is not None)
+
+    def told(self, failed: I64, asked: I64, layout: FloatLayout | None) -> Literal:
+        """With the ends that are said: the least and the greatest of the values that failed.
+
+        So of what was not asked nothing is said. An end with no stop behind it stays open. Where a
+        value was asked and no float of the layout lies between it and the end, the shorter of the
+        two is said.
+        """
+        if self.values:
+            return self
+        feature, low, high = FEATURES[self.feature], None, None
+        layout = layout if feature.floats else None
+        above = below = False
+        if self.low is not None:
+            low = int(failed.min())
+            near = int(asked[asked < low].max())
+            above = layout is not None and adjacent(near, low, layout)
+            above &= len(feature.show(near)) < len(feature.show(low))
+            low = near if above else low
+        if self.high is not None:
+            high = int(failed.max())
+            near = int(asked[asked > high].min())
+            below = layout is not None and adjacent(high, near, layout)
+            below &= len(feature.show(near)) < len(feature.show(high))
+            high = near if below else high
         return Literal(self.feature, (), low, high, above, below)
 
 
@@ -131,7 +140,7 @@ def cover(table: Table, failed: Bool, changes: NDArray[np.generic]) -> list[Rule
         rules = [Rule(rule.literals, _holds(rule.literals, table)) for rule in found]
         wrong = np.flatnonzero(np.any([rule.holds for rule in rules], axis=0) != failed)
         if not wrong.size:
-            return rules
+            return [_told(rule.literals, table, failed, _widest(table)) for rule in rules]
         chosen[wrong[:: max(1, wrong.size // 200)]] = True
     return _cover(table, failed, changes)
 
@@ -141,6 +150,26 @@ def _holds(literals: Sequence[Literal], table: Table) -> Bool:
     every = np.ones(len(next(iter(table.values()))), bool)
     found: Bool = np.all([every, *(one.holds(table[one.feature]) for one in literals)], axis=0)
     return found
+
+
+def _told(
+    literals: Sequence[Literal], table: Table, failed: Bool, layout: FloatLayout | None
+) -> Rule:
+    """The rule of literals with the ends that are said."""
+    inside = failed & _holds(literals, table)
+    columns = [table[one.feature] for one in literals]
+    told = [
+        one.told(column[inside], column, layout)
+        for one, column in zip(literals, columns, strict=True)
+    ]
+    return Rule(tuple(told), _holds(told, table))
+
+
+def _widest(table: Table) -> FloatLayout | None:
+    """The layout of most fraction bits among the units, if they have float types."""
+    numbers = np.unique(table.get("float type", np.zeros(0, np.int64)))
+    layouts = [list(LAYOUTS.values())[number] for number in numbers]
+    return max(layouts, key=lambda layout: layout.mantissa_bits, default=None)
 
 
 def _cover(table: Table, failed: Bool, changes: NDArray[np.generic]) -> list[Rule] | None:
@@ -167,14 +196,15 @@ def common(table: Table, failed: Bool) -> Rule:
     return min(rules, key=lambda rule: int(rule.holds.sum()))
 
 
-def _effort(rule: Rule) -> tuple[int, int]:
-    """How little a rule says, then its letters.
+def _effort(rule: Rule) -> tuple[int, int, int]:
+    """How little a rule says, then its letters, then its ranges.
 
     A literal of all classes but one, other than the first (zero, exact), may be true by accident.
     """
     found = ((one.values, len(FEATURES[one.feature].names)) for one in rule.literals)
     vague = sum(len(values) == count - 1 > 1 and 0 in values for values, count in found)
-    return vague, sum(len(one.text) for one in rule.literals)
+    letters = sum(len(one.text) for one in rule.literals)
+    return vague, letters, sum(not one.values for one in rule.literals)
 
 
 class _Search:
@@ -184,6 +214,7 @@ class _Search:
         self.failed = failed
         names = [n for n in FEATURES if n in table and table[n].min() != table[n].max()]
         self.table = {name: table[name] for name in names}
+        self.layout = _widest(table)
         self.passed = {name: table[name][~failed] for name in names}
         self.classes = {n: np.unique(table[n]).tolist() for n in names if FEATURES[n].names}
 
@@ -220,16 +251,16 @@ class _Search:
         return None
 
     def widened(self, literals: list[Literal]) -> Rule:
-        """The rule of literals with their ends moved as far as no success comes in."""
+        """The rule of literals for all failures to which they reach before a success comes in."""
         for i, literal in enumerate(literals):
             stops = self.passed[literal.feature]
             outside = stops != UNKNOWN
             for other in literals[:i] + literals[i + 1 :]:
                 outside &= other.holds(self.passed[other.feature])
-            literals[i] = literal.widened(stops[outside])
+            literals[i] = literal.between(stops[outside])
         if not literals:
             return Rule((), np.ones(len(self.failed), bool))
-        return Rule(tuple(literals), _holds(literals, self.table))
+        return _told(literals, self.table, self.failed, self.layout)
 
     def left(self, rules: list[Rule]) -> Indices:
         """The failures of which no rule holds."""
