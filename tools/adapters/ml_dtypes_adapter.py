@@ -18,6 +18,11 @@ _DTYPES = {
     "e3m2": ml_dtypes.float6_e3m2fn,
     "e2m3": ml_dtypes.float6_e2m3fn,
     "e2m1": ml_dtypes.float4_e2m1fn,
+    "e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
+    "e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
+    "e4m3b11fnuz": ml_dtypes.float8_e4m3b11fnuz,
+    "e3m4": ml_dtypes.float8_e3m4,
+    "e4m3_ieee": ml_dtypes.float8_e4m3,
 }
 FORMATS = [*_DTYPES, "e8m0"]
 

@@ -25,7 +25,7 @@ POLICY = (
     "+scale_rounding=toward_positive+tiny_scale=always_up"
 )
 PROFILE = "onnx"
-FORMATS = [name for name in _TYPES if name != "e8m0" and not name.endswith("fnuz")]
+FORMATS = [name for name in _TYPES if name != "e8m0"]
 
 
 def cast(values: NDArray[Any], to: int, **attributes: Any) -> NDArray[Any]:

@@ -16,7 +16,15 @@ from mxref.cases.product import scale_blocks, scale_range
 from mxref.cases.random_blocks import random_blocks
 from mxref.cases.records import VectorFile
 from mxref.cases.words import LAYOUT_OPERATIONS
-from mxref.formats.catalog import BLOCK_FORMATS, E2M1, E8M0, ELEMENT_FORMATS, ElementFormat
+from mxref.formats.catalog import (
+    BLOCK_FORMATS,
+    E2M1,
+    E8M0,
+    ELEMENT_FORMATS,
+    OTHER_FORMATS,
+    ElementFormat,
+    element_format,
+)
 from mxref.golden.level2 import products
 from mxref.policy.policy import Policy
 
@@ -61,7 +69,7 @@ def rounds(
         yield "level 1", file.input_words()
     match file.op:
         case "decode":
-            yield "every input", _column(ELEMENT_FORMATS[file.format].code_count)
+            yield "every input", _column(element_format(file.format).code_count)
         case "decode_scale":
             yield "every input", _column(E8M0.code_count)
         case "dequantize":
@@ -104,7 +112,8 @@ def _product(fmt: ElementFormat, policy: Policy, share: int) -> Iterator[tuple[s
 
 def _random(file: VectorFile, elements: int) -> Iterator[tuple[str, Words]]:
     layout = LAYOUTS[file.float]
-    fmt = ELEMENT_FORMATS.get(file.format, E2M1)  # the scale's operation has no element format
+    # The operation of scales has no element format.
+    fmt = {**ELEMENT_FORMATS, **OTHER_FORMATS}.get(file.format, E2M1)
     if file.op == "quantize":
         fmt = BLOCK_FORMATS[file.format].element
     count = -(-elements // 32)
