@@ -107,6 +107,7 @@ def reciprocal(values: Array, format: str) -> tuple[Array, Array]:
     return scales, mxref.encode(quotients, BLOCK_FORMATS[format].element)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("profile", [None, "transformer_engine_mxfp8"])
 def test_the_reciprocal_of_fe_is_named_as_the_cause(profile: str | None) -> None:
     kernel = SimpleNamespace(quantize=reciprocal, FORMATS=["mxfp8_e4m3"], FLOATS=["f32", "bf16"])

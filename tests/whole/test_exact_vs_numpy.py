@@ -55,6 +55,7 @@ def test_encode_of_every_16_bit_float(source: str, format: str, overflow: str) -
         assert differences(bits, got, want) == [], rounding
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("overflow", Policy.members("overflow"))
 @pytest.mark.parametrize("format", CODED)
 def test_the_complete_product_of_16_bit_floats(format: str, overflow: Choice, share: Share) -> None:

@@ -94,6 +94,7 @@ def test_a_failure_is_the_report_of_the_file(run: Pytester) -> None:
     assert not any("check()" in line or "Traceback" in line for line in text)
 
 
+@pytest.mark.sampled(3)
 def test_nothing_is_printed_or_imported_where_no_test_asks(
     pytester: Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -322,6 +322,7 @@ def test_two_threads_that_share_scratch_memory() -> None:
     assert kind == "threads"
 
 
+@pytest.mark.sampled(3)
 def test_values_that_depend_on_others_of_the_call() -> None:
     def function(x: Any, *rest: Any) -> Array:
         result = quantize_affine(x, *rest)

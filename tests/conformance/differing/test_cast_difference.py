@@ -58,6 +58,7 @@ def test_kinds(policy: str, format: str, expected: dict[str, int]) -> None:
     assert one.found == bool(expected)
 
 
+@pytest.mark.sampled(3)
 def test_kinds_are_those_of_the_slow_twin() -> None:
     """Every bfloat16 whose codes differ in the twin, classed by fractions."""
     policy = "ocp+rounding=toward_positive+overflow=nonsaturating+underflow_sign=dropped"
@@ -94,6 +95,7 @@ def exact_values() -> list[float]:
     return np.arange(127, dtype=np.uint8).view(ml_dtypes.float8_e4m3fn).astype(float).tolist()
 
 
+@pytest.mark.sampled(3)
 def test_torch_and_cuda_in_e8m0() -> None:
     one = cast_difference("torch", "cuda", "e8m0")
     infinity, beyond, number = one.examples

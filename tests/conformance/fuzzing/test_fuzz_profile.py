@@ -72,6 +72,7 @@ def test_what_a_profile_does_is_right() -> None:
     assert searched(torchao, None, profile=mxref.profile("torchao_0_18_rceil")).found is None
 
 
+@pytest.mark.sampled(3)
 def test_a_policy_that_is_given_goes_before_the_claim() -> None:
     row = searched(torchao, policy=Policy.parse("ocp+scale_rule=rceil"))
     assert row.found is not None

@@ -84,6 +84,7 @@ def findings(swept: Swept) -> Any:
     return {name: record[name] for name in record if name not in ("seconds", "target_share")}
 
 
+@pytest.mark.sampled(6)
 def test_the_command(address: str, planted: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("planted.py").write_text(HALVES)
     command = ["sweep", "planted.py", "--float", "bf16", "--format", "e2m1"]
@@ -147,6 +148,7 @@ def test_a_part_that_ends_its_workers(planted: str) -> None:
         assert sentence(TargetError, by_workers).startswith("workers of the sweep have ended: ")
 
 
+@pytest.mark.sampled(6)
 def test_workers_with_another_mxref(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     version = cluster.__version__
     monkeypatch.setattr(cluster, "__version__", "0.0")

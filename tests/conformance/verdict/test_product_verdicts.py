@@ -189,6 +189,7 @@ def matrix(values: Any, axis: int) -> Any:
     return mxref.quantize(values, "mxfp8_e4m3", axis=axis).dequantize(np.float64)
 
 
+@pytest.mark.sampled(3)
 def test_layers_whose_sums_are_narrow_are_outside() -> None:
     def linear(x: Any, w: Any, bias: Any, format: str) -> Any:
         a, b = matrix(x.reshape(-1, x.shape[-1]), 1), matrix(w, 1)
