@@ -1006,7 +1006,7 @@ def few_vectors(tmp_path: Path) -> Path:
     return copy_vectors(tmp_path / "few", "decode/e2m1.f32.jsonl")
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_verify_from_another_folder(tmp_path: Path) -> None:
     """A relative path to the target, and the vectors of the checkout."""
     (tmp_path / "target.py").write_text(TARGET.format(wrong=""))

@@ -73,7 +73,7 @@ def wrong_rows(name: str, format: str, change: Any, inputs: Array, asked: Vector
     return ~same_answers(asked, right, words).all(axis=1)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("name", "format"), MODELLED)
 def test_no_profile_is_passed_by_a_wrong_kernel(name: str, format: str) -> None:
     """What is wrong in a search of blocks with infinities is wrong in the vectors."""

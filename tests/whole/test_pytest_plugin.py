@@ -420,7 +420,7 @@ def test_damaged_vectors_fail(run: Pytester, monkeypatch: pytest.MonkeyPatch) ->
     )
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_the_example_runs(tmp_path: Path) -> None:
     kernel = (ROOT / "tools" / "examples" / "my_kernel.py").read_text("utf-8")
     test = (ROOT / "tools" / "examples" / "test_my_kernel.py").read_text("utf-8")

@@ -152,7 +152,7 @@ def test_own_data_and_what_is_refused() -> None:
     assert "x must hold numbers that gfloat casts, got nan" in text
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_profile_beside_ocp(format: str) -> None:
     op = "encode_scale" if format == "e8m0" else "encode"

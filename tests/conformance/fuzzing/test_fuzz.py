@@ -209,7 +209,7 @@ def test_a_bug_of_layouts_shrinks(
         assert row == inputs
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_a_bug_of_memory_order_says_which() -> None:
     def quantize_tensor(values: np.ndarray, format: str, axis: int) -> Any:
         memory = np.frombuffer(values.tobytes("A"), values.dtype).reshape(values.shape)
