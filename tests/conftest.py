@@ -1,5 +1,6 @@
 """Settings of the whole test suite."""
 
+import functools
 import os
 import signal
 import sys
@@ -10,6 +11,10 @@ import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 from shares import Part, Share
+
+from mxref.cases import read
+from mxref.cases.parse import parse
+from mxref.cases.records import VectorFile
 
 # Derandomised everywhere: a failure on one machine is a failure on every machine.
 settings.register_profile("ci", derandomize=True, max_examples=200, deadline=None)
@@ -23,11 +28,30 @@ for number in {signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)}:
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, lambda *_: None)
 
-# Where no bytecode may lie beside sources, the processes that tests start share it elsewhere.
+# Where no bytecode may lie beside sources, this process and those that tests start share it
+# elsewhere: to compile all tests and rewrite their asserts takes longer than to collect them.
 if sys.dont_write_bytecode:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     cache = Path(__file__).resolve().parents[1] / ".pytest_cache" / "bytecode"
-    os.environ.setdefault("PYTHONPYCACHEPREFIX", str(cache))
+    sys.pycache_prefix = os.environ.setdefault("PYTHONPYCACHEPREFIX", str(cache))
+    sys.dont_write_bytecode = False
+
+
+@functools.cache
+def parsed(text: str) -> VectorFile:
+    """A vector file, parsed once in all tests: most read copies of the same ones."""
+    return parse(text, "")
+
+
+def parse_once(text: str, name: str) -> VectorFile:
+    """The vector file of a text; errors are those of `name`."""
+    try:
+        return parsed(text)
+    except read.VectorError:
+        return parse(text, name)
+
+
+read.parse = parse_once
 
 PEERS = Path(__file__).resolve().parent / "peers"
 

@@ -59,6 +59,7 @@ _HEADER = {
 _FORMATS = (*CODE_FORMATS, *BLOCK_FORMATS, *OTHER_BLOCK_FORMATS, E8M0.name, *PAIRS)
 #: Cached, since all files share their columns.
 _policy = functools.cache(Policy.parse)
+_OCP = Policy()
 _NAME = re.compile(r"[\w-]+", re.ASCII)
 
 
@@ -235,7 +236,7 @@ def _check_words(
     op, name = header["op"], header["format"]
     for index, output in enumerate(outputs):
         column = header["columns"][by.index(index) if by else 0]
-        layout = _policy(column) if op in LAYOUT_OPERATIONS else Policy()
+        layout = _policy(column) if op in LAYOUT_OPERATIONS else _OCP
         try:
             counts = word_counts(op, name, inputs, layout)
         except ValueError as error:

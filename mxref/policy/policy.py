@@ -150,8 +150,13 @@ class Policy:
 
     def __str__(self) -> str:
         """The policy's one spelling: choices that differ from `ocp`, in a fixed order."""
-        default = Policy().choices()
-        changed = [f"+{n}={value}" for n, value in self.choices().items() if value != default[n]]
+        changed = [
+            f"+{name}={value.value}"
+            for group, names in _NAMES.items()
+            if (mine := getattr(self, group)) is not (default := getattr(_DEFAULT, group))
+            for name in names
+            if (value := getattr(mine, name)) != getattr(default, name)
+        ]
         return "ocp" + "".join(changed)
 
     @staticmethod
@@ -208,12 +213,14 @@ class Policy:
 
 _DEFAULT = Policy()
 
-#: choice name -> the part of a Policy that holds it, in the order in which policies are spelled.
-_GROUP_OF: Mapping[str, str] = {
-    field.name: group.name
+#: part of a Policy -> the choices that it holds, in the order in which policies are spelled.
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    group.name: tuple(field.name for field in dataclasses.fields(getattr(_DEFAULT, group.name)))
     for group in dataclasses.fields(Policy)
-    for field in dataclasses.fields(getattr(_DEFAULT, group.name))
 }
+
+#: choice name -> the part of a Policy that holds it.
+_GROUP_OF: Mapping[str, str] = {name: group for group, names in _NAMES.items() for name in names}
 
 
 #: Operations, with the choices that each reads.

@@ -269,6 +269,7 @@ def test_bits_of_longdouble() -> None:
 # Integer parts.
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("layout", [F16, BF16], ids=lambda x: x.name)
 def test_split_of_every_16_bit_pattern(layout: FloatLayout) -> None:
     parts = split(np.arange(1 << 16, dtype=np.uint16), layout)
@@ -297,6 +298,7 @@ def test_compose_of_split_is_the_pattern(layout: FloatLayout) -> None:
     assert set(back[1 << 15 :][is_nan[1 << 15 :]].tolist()) == {layout.nan_bits | layout.sign_bit}
 
 
+@pytest.mark.sampled(3)
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1))
 def test_compose_of_split_is_the_pattern_for_wide_floats(patterns: list[int]) -> None:
     for layout in (F32, F64):

@@ -66,6 +66,7 @@ def test_a_number_of_its_digits(layout: FloatLayout) -> None:
             assert minus == bits | layout.sign_bit
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("bits", "reach"), [(0x7E01, 200), (0xFC00, 3), (0x6EEF, 7), (0x3555, 200), (1, 200), (0, 200)]
 )

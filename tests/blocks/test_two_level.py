@@ -131,7 +131,7 @@ def test_random_blocks(arithmetic: str, source: str, tensor: int | str | None) -
         compare(*both(patterns, layout, element, scale, arithmetic, tensor))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)
 @pytest.mark.parametrize("scale", ["ue4m3", "ue5m3"])
 def test_every_scale_with_every_tie(arithmetic: str, scale: str) -> None:
@@ -164,7 +164,7 @@ def test_every_midpoint_between_two_scales(arithmetic: str) -> None:
         compare(*both(patterns, F32, E2M1, "ue4m3", arithmetic, tensor))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)
 def test_amax_of_every_binade(arithmetic: str) -> None:
     fields = [field << 23 | fraction for field in range(255) for fraction in (0, 0x7FFFFF)]
@@ -173,7 +173,7 @@ def test_amax_of_every_binade(arithmetic: str) -> None:
         compare(*both(patterns, F32, E2M1, "ue4m3", arithmetic, "dynamic"))
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(28)
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)
 @pytest.mark.parametrize("scale", ["ue4m3", "ue5m3"])
 @pytest.mark.parametrize("target", LAYOUTS)

@@ -1006,7 +1006,7 @@ def few_vectors(tmp_path: Path) -> Path:
     return copy_vectors(tmp_path / "few", "decode/e2m1.f32.jsonl")
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_verify_from_another_folder(tmp_path: Path) -> None:
     """A relative path to the target, and the vectors of the checkout."""
     (tmp_path / "target.py").write_text(TARGET.format(wrong=""))
@@ -1015,6 +1015,7 @@ def test_verify_from_another_folder(tmp_path: Path) -> None:
     assert result.stdout.splitlines()[-1] == "PASS target.py: 16 cases, 0 failed: conforms"
 
 
+@pytest.mark.sampled(3)
 def test_verify_of_a_module_in_the_working_folder(tmp_path: Path, few_vectors: Path) -> None:
     (tmp_path / "a_target.py").write_text(TARGET.format(wrong=""))
     options = ["--vectors", few_vectors.name, "--json"]
@@ -1053,6 +1054,7 @@ def test_verify_of_a_wrong_target(
     assert result.stdout.splitlines()[-1] == f"FAIL target.py: 16 cases, 1 failed: {verdict}"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX pipes")
 def test_failed_verify_stays_failure_when_reader_is_gone(tmp_path: Path, few_vectors: Path) -> None:
     (tmp_path / "target.py").write_text(TARGET.format(wrong=" + 0.0"))
@@ -1089,6 +1091,7 @@ def committed_build(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(golden, "build", lambda jobs: texts)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.usefixtures("committed_build")
 def test_regen_check_of_altered_vectors(altered: Path, call: Call) -> None:
     before = {path: path.read_bytes() for path in altered.rglob("*") if path.is_file()}

@@ -50,6 +50,7 @@ def test_no_difference(run: Run) -> None:
     assert "the same" in out
 
 
+@pytest.mark.sampled(3)
 def test_what_the_other_one_reads(run: Run) -> None:
     status, out, _ = run("ocp+zero_sign=dropped", "ocp+decoded_zero=dropped", *FP4)
     assert status == 1
@@ -100,6 +101,7 @@ def test_data(run: Run, tmp_path: Path) -> None:
     assert json.loads(out)["data"][-1]["other_scale"] == 1
 
 
+@pytest.mark.sampled(3)
 def test_casts(run: Run, tmp_path: Path) -> None:
     status, out, err = run("torch", "torch_2_12", "--format", "float8_e4m3fn", "--float", "bf16")
     assert (status, err) == (1, "")
@@ -165,6 +167,7 @@ def test_data_that_are_no_floats(run: Run, tmp_path: Path) -> None:
     assert "values must not be NaN" in err
 
 
+@pytest.mark.sampled(3)
 def test_data_of_several_tensors(run: Run, tmp_path: Path) -> None:
     """The total is what one tensor of all rows has; each has a row of its own."""
     a = np.random.default_rng(7).standard_normal((6, 64)).astype(np.float32)

@@ -498,7 +498,7 @@ def test_a_signal_waits_for_an_import(monkeypatch: Patch, capsys: Capture) -> No
     )
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("verb", ["verify", "fuzz"])
 def test_a_target_that_leaves_no_file_to_be_opened(tmp_path: Path, verb: str) -> None:
     lines = [

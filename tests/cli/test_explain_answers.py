@@ -36,6 +36,7 @@ QUICK = ("scale_rule=rceil", "zero_block=one", "scale_ff=inf", "scale_byte=signe
 
 
 # `mxref explain A7`, which takes time to find the cases that catch it, runs in test_score.py.
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("command", [one for one in QUESTIONS.values() if one[-2:] != "A7"])
 def test_every_question_fits_a_screen(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     _, *words = command.split()
@@ -123,6 +124,7 @@ def _said(text: str, p: Fraction) -> str:
     raise AssertionError(text)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("format", BLOCK_FORMATS)
 def test_blocks_are_those_of_the_slow_twin(format: str) -> None:
     fmt = block_format(format)
@@ -159,6 +161,7 @@ def test_blocks_are_those_of_the_slow_twin(format: str) -> None:
         assert set(bytes_of.values()) == {1}  # the same bytes are named once
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("format", [*BLOCK_FORMATS, *OTHER_BLOCK_FORMATS])
 def test_blocks_fit_a_screen(format: str, capsys: pytest.CaptureFixture[str]) -> None:
     size = block_format(format).elements_per_block
@@ -350,6 +353,7 @@ def example_of(name: str, capsys: pytest.CaptureFixture[str], *more: str) -> dic
     return found
 
 
+@pytest.mark.sampled(3)
 def test_members_without_a_case_say_why(capsys: pytest.CaptureFixture[str]) -> None:
     one = example_of("tail=refused", capsys)
     scale, codes = exact.quantize([0x3F800000, *[0] * 31], "f32", "e2m1")

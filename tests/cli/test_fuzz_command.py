@@ -109,7 +109,7 @@ def test_the_printed_code_shows_the_difference(
         assert example["want"] != example["got"]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_the_command(
     tmp_path: Path, run_fuzz: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -120,7 +120,7 @@ def test_explain(call: Call) -> None:
     assert call("explain", "ties_lost_in_subnormals")[1] + call("explain", "A7b")[1] == out
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_explain_a_class_and_a_name(call: Call) -> None:
     _, out, _ = call("explain", "A17")
     assert re.findall(r"^A17\w", out, re.M) == ["A17a", "A17b", "A17c", "A17d"]

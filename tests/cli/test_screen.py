@@ -143,7 +143,7 @@ def test_without_rich_the_text_is_the_same(screen: Screen, monkeypatch: pytest.M
     assert screen(show) == screen(show, None) == plain(coloured)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_one_module_uses_rich() -> None:
     package = Path(mxref.__file__).parent
     users = set()

@@ -58,7 +58,7 @@ def found(target: PythonTarget, format: str) -> dict[str, set[str]]:
 NOTHING: dict[str, set[str]] = {"fuzz": set(), "sweep": set(), "identify": set()}
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("format", OTHER_CODE_FORMATS)
 def test_a_right_target_passes_and_a_wrong_bias_is_found(format: str) -> None:
     assert found(right(format), format) == NOTHING
@@ -72,7 +72,7 @@ def test_a_right_target_passes_and_a_wrong_bias_is_found(format: str) -> None:
 FNUZ = ("e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz", "binary8p3", "binary8p4")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("format", FNUZ)
 def test_minus_zero_as_nan_is_found(format: str) -> None:
     wrong = right(format, encode=minus_zero_as_nan)
@@ -87,7 +87,7 @@ def test_who_names_no_formats_is_not_asked_them() -> None:
     assert not any(target.covers(one.op, one.format, one.float) for one in asked)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("format", OTHER_CODE_FORMATS)
 def test_other_float_types(format: str) -> None:
     target = right(format)

@@ -138,7 +138,7 @@ def which(folder: Path, old: dict[str, bytes], new: dict[str, bytes]) -> str:
     raise AssertionError(f"{folder} holds neither set")
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_a_kill_before_any_change_leaves_one_whole_set(
     killed: tuple[list[Path], dict[str, bytes], dict[str, bytes]],
 ) -> None:
@@ -287,7 +287,7 @@ def group_ended(group: int) -> bool:
     return False
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.complete
 def test_the_command_killed_over_its_run_leaves_a_whole_set(share: Share, tmp_path: Path) -> None:
     """Twelve moments if complete, else three early ones; then once while it writes."""

@@ -146,6 +146,7 @@ RULES_AT_POWERS = ("floor", "ceil", "floor_exponent_field")
 NOT_FLOAT64 = ("wrap", "floor_exponent_field")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("stem", [stem for stem in FILES if stem.startswith("shared_scale/")])
 def test_both_sides_of_every_threshold_of_the_scale_are_inputs(stem: str, share: Share) -> None:
     header, _ = records(stem)

@@ -73,7 +73,7 @@ def wrong_rows(name: str, format: str, change: Any, inputs: Array, asked: Vector
     return ~same_answers(asked, right, words).all(axis=1)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("name", "format"), MODELLED)
 def test_no_profile_is_passed_by_a_wrong_kernel(name: str, format: str) -> None:
     """What is wrong in a search of blocks with infinities is wrong in the vectors."""
@@ -107,6 +107,7 @@ def reciprocal(values: Array, format: str) -> tuple[Array, Array]:
     return scales, mxref.encode(quotients, BLOCK_FORMATS[format].element)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("profile", [None, "transformer_engine_mxfp8"])
 def test_the_reciprocal_of_fe_is_named_as_the_cause(profile: str | None) -> None:
     kernel = SimpleNamespace(quantize=reciprocal, FORMATS=["mxfp8_e4m3"], FLOATS=["f32", "bf16"])

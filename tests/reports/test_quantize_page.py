@@ -15,6 +15,7 @@ from mxref.reports.quantize_page import write_quantize_page
 from mxref.support.spread import Spread
 
 
+@pytest.mark.sampled(3)
 def test_a_page_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     generator = np.random.default_rng(0)
     tensors = {

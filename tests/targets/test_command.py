@@ -686,6 +686,7 @@ def test_an_end_without_answers_is_judged(program: Program) -> None:
         assert target.end() == ""
 
 
+@pytest.mark.sampled(3)
 def test_a_target_that_is_dropped_leaves_no_process(program: Program, tmp_path: Path) -> None:
     target = CommandTarget(program(FLUSHED + "time.sleep(100)"), timeout=PATIENCE)
     assert target.covers("decode", "e2m1", "f32")

@@ -45,6 +45,7 @@ def kernel_of(language: str) -> str:
     return (CONSUMERS / ("kernel.hpp" if language == "c++" else "kernel.rs")).read_text()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("language", ["c++", "rust"])
 def test_the_right_kernel(language: str, tmp_path: Path) -> None:
     program = consumer(language, tmp_path, kernel_of(language))

@@ -239,6 +239,7 @@ def wrong_at(word: int, code: int) -> Any:
     return change
 
 
+@pytest.mark.sampled(3)
 def test_a_residual_is_counted_and_made_simple() -> None:
     # Level 1 has blocks of FLT_MAX.
     flawed = planted("torchao_0_18_floor", "quantize", wrong_at(0x7F7FFFFF, 1))
@@ -426,6 +427,7 @@ def test_the_committed_pages_are_what_the_records_give() -> None:
     assert drawn == command.picture(records)
 
 
+@pytest.mark.sampled(3)
 def test_the_ledger_as_html(tmp_path: Path) -> None:
     assert command.write_html(tmp_path) == 0
     sources = [path for name in ("ledger", "reports") for path in (ROOT / "docs" / name).iterdir()]

@@ -35,7 +35,7 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
     return in_process
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_misuse(call: Call) -> None:
     status, out, err = call("--class", "E1")
     assert (status, out) == (2, "")

@@ -163,6 +163,7 @@ def test_adapters_of_products_claim_a_policy_and_no_profile() -> None:
     assert len({*cores}) == 4
 
 
+@pytest.mark.sampled(3)
 def test_what_is_recorded_is_listed() -> None:
     for name in claiming_products():
         assert product_summary(command.read(name), command.listed("products"))[1] == 0, name

@@ -55,6 +55,7 @@ def test_encode_of_every_16_bit_float(source: str, format: str, overflow: str) -
         assert differences(bits, got, want) == [], rounding
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("overflow", Policy.members("overflow"))
 @pytest.mark.parametrize("format", CODED)
 def test_the_complete_product_of_16_bit_floats(format: str, overflow: Choice, share: Share) -> None:
@@ -78,7 +79,7 @@ def every_exponent(layout: FloatLayout) -> list[int]:
     return ladder + [bits | layout.sign_bit for bits in ladder]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("overflow", [member.value for member in Policy.members("overflow")])
 @pytest.mark.parametrize("format", CODED)
 @pytest.mark.parametrize("source", ["f32", "f64"])

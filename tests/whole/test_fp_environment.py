@@ -37,7 +37,7 @@ ON_LINUX = pytest.mark.skipif(
 
 
 @ON_LINUX
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(28)
 @pytest.mark.parametrize("mode", ["flush", "upward", "downward", "toward_zero"])
 def test_results_are_the_same(mode: str, default: str) -> None:
     assert digest(mode) == default

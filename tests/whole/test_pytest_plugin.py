@@ -94,6 +94,7 @@ def test_a_failure_is_the_report_of_the_file(run: Pytester) -> None:
     assert not any("check()" in line or "Traceback" in line for line in text)
 
 
+@pytest.mark.sampled(3)
 def test_nothing_is_printed_or_imported_where_no_test_asks(
     pytester: Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -419,7 +420,7 @@ def test_damaged_vectors_fail(run: Pytester, monkeypatch: pytest.MonkeyPatch) ->
     )
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_the_example_runs(tmp_path: Path) -> None:
     kernel = (ROOT / "tools" / "examples" / "my_kernel.py").read_text("utf-8")
     test = (ROOT / "tools" / "examples" / "test_my_kernel.py").read_text("utf-8")

@@ -322,6 +322,7 @@ def test_two_threads_that_share_scratch_memory() -> None:
     assert kind == "threads"
 
 
+@pytest.mark.sampled(3)
 def test_values_that_depend_on_others_of_the_call() -> None:
     def function(x: Any, *rest: Any) -> Array:
         result = quantize_affine(x, *rest)
@@ -437,7 +438,7 @@ def test_the_search_finds_what_no_vector_shows(name: str) -> None:
     assert failure.got is not None
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_the_search_judges_by_the_policy_of_the_target() -> None:
     choices = {"scaling": "divide", "zero_point": "before", "nan": "lowest", "infinite": "lowest"}
 
@@ -473,7 +474,7 @@ def test_both_references_answer_the_search(op: str) -> None:
             assert fast_integer(op, format, row, policy) == want
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_level_2_has_every_code() -> None:
     extent = Extent(elements=0, search=False, level=2)
     wrong = wrong_where("dequantize_affine", lambda r, q, *_: q == 12_345)

@@ -58,6 +58,7 @@ def test_kinds(policy: str, format: str, expected: dict[str, int]) -> None:
     assert one.found == bool(expected)
 
 
+@pytest.mark.sampled(3)
 def test_kinds_are_those_of_the_slow_twin() -> None:
     """Every bfloat16 whose codes differ in the twin, classed by fractions."""
     policy = "ocp+rounding=toward_positive+overflow=nonsaturating+underflow_sign=dropped"
@@ -94,6 +95,7 @@ def exact_values() -> list[float]:
     return np.arange(127, dtype=np.uint8).view(ml_dtypes.float8_e4m3fn).astype(float).tolist()
 
 
+@pytest.mark.sampled(3)
 def test_torch_and_cuda_in_e8m0() -> None:
     one = cast_difference("torch", "cuda", "e8m0")
     infinity, beyond, number = one.examples
@@ -150,7 +152,7 @@ def test_own_data_and_what_is_refused() -> None:
     assert "x must hold numbers that gfloat casts, got nan" in text
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_profile_beside_ocp(format: str) -> None:
     op = "encode_scale" if format == "e8m0" else "encode"

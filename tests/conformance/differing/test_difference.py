@@ -85,6 +85,7 @@ def test_kinds(policy: str, expected: list[str]) -> None:
     assert one.tried > 20_000
 
 
+@pytest.mark.sampled(3)
 def test_the_simplest_blocks() -> None:
     tie = example(found("ocp", "ocp+rounding=ties_to_away"), "tie")
     # 1.25 is 5 under the scale 2**-2, midway between 4 (code 6) and 6 (code 7).

@@ -122,6 +122,7 @@ def test_a_bug_shrinks_to_the_simplest_number(name: str) -> None:
     assert example.steady
 
 
+@pytest.mark.sampled(3)
 def test_the_text_says_what_differs() -> None:
     assert found("e2m1", encode=ties_away).text == (
         "in 3e800000 = 0x1p-2 = 0.25, want 00 = 0 (0 00 0), got 01 = 0.5 (0 00 1), 1 code away"
@@ -208,7 +209,7 @@ def test_a_bug_of_layouts_shrinks(
         assert row == inputs
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_a_bug_of_memory_order_says_which() -> None:
     def quantize_tensor(values: np.ndarray, format: str, axis: int) -> Any:
         memory = np.frombuffer(values.tobytes("A"), values.dtype).reshape(values.shape)

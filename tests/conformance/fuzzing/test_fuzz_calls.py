@@ -263,6 +263,7 @@ def test_an_answer_that_changes_is_one_line() -> None:
     assert re.fullmatch(sentence.format(error, code), found(encode=raises).text)
 
 
+@pytest.mark.sampled(3)
 def test_answers_that_depend_on_earlier_calls_are_not_called_wrong_numbers() -> None:
     """From the first NaN on the scale is one too large: each question is then wrong each time."""
     seen = []

@@ -117,6 +117,7 @@ def test_an_output_of_a_layer() -> None:
     assert one.text.startswith("row 0, column 16: want ")
 
 
+@pytest.mark.sampled(3)
 def test_a_code_of_a_group() -> None:
     def wrong(x: Any, w: Any, scales: Any) -> Array:
         return integer.linear_qcs8w(x, np.where(w == 100, 99, w), scales)

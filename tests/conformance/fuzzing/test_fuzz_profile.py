@@ -72,13 +72,14 @@ def test_what_a_profile_does_is_right() -> None:
     assert searched(torchao, None, profile=mxref.profile("torchao_0_18_rceil")).found is None
 
 
+@pytest.mark.sampled(3)
 def test_a_policy_that_is_given_goes_before_the_claim() -> None:
     row = searched(torchao, policy=Policy.parse("ocp+scale_rule=rceil"))
     assert row.found is not None
     assert row.profile is None
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_a_rounded_logarithm_is_missed_by_an_exact_one() -> None:
     row = searched(with_exact_ceiling, examples=2000)
     assert row.found is not None
@@ -98,7 +99,7 @@ def test_codes_under_a_nan_scale_are_compared_by_their_bits() -> None:
     assert (found.failure.want[0], found.failure.got) == (0xFF, (0xFF,) + (0,) * 32)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_what_a_profile_refuses_may_be_refused() -> None:
     def gfloat(values: np.ndarray, format: str) -> Pair:
         return as_profile("gfloat", values, format)  # which has no code for NaN in FP4

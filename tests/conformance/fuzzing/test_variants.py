@@ -236,7 +236,7 @@ CLASSES = (
 )  # fmt: skip
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(28)
 @pytest.mark.parametrize("quantize", CLASSES)
 def test_a_search_finds_a_kernel_of_each_class(quantize: Callable[..., Any]) -> None:
     kernel = SimpleNamespace(

@@ -86,13 +86,13 @@ def differs(found: Identified, chosen: dict[str, str]) -> bool:
     return False
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(28)
 @pytest.mark.parametrize("number", range(182))
 def test_random_policies(number: int) -> None:
     check(*random_policy(SCALARS, number))
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(28)
 @pytest.mark.parametrize("number", range(28))
 def test_random_policies_of_blocks(number: int) -> None:
     check(*random_policy(BLOCKS, number))
@@ -501,7 +501,7 @@ def _noise(values: Any, format: str) -> tuple[Any, Any]:
     return blocks.scale_codes[:, 0] ^ 5, (blocks.codes.reshape(-1, 32) * 37 + 11) % 16
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("quantize", "float", "told"),
     [

@@ -90,7 +90,7 @@ def test_an_end_beyond_the_inputs_of_one_format_is_refused() -> None:
 # --- going on -------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("stop", [3, 5, 7])  # within a format, between two, and in the next one
 def test_an_interrupted_sweep_of_formats_goes_on(tmp_path: Path, stop: int) -> None:
     formats = ("e2m1", "e4m3", "e3m2")
@@ -124,7 +124,7 @@ def test_an_interrupted_sweep_of_formats_goes_on(tmp_path: Path, stop: int) -> N
     assert "another format, 'e2m1 e4m3 e3m2' and not 'e2m1 e4m3': remove it" in said
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_processes_find_the_same() -> None:
     toward_zero = Policy().replace(rounding="toward_zero")
     alone, two = (

@@ -59,6 +59,7 @@ def tally(swept: Swept) -> BlockTally:
     return swept.tally
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("format", ["mxfp8_e5m2", "mxfp6_e2m3", "mxfp4_e2m1", "mxint8"])
 def test_mxref_is_right_at_the_ends(format: str) -> None:
     own = OwnTarget(Policy())
@@ -208,6 +209,7 @@ def test_a_bug_in_the_last_element_only() -> None:
     assert all(interval.got in [(7,), (15,), (7, 15)] for interval in found.groups)
 
 
+@pytest.mark.sampled(3)
 def test_blocks_that_raise() -> None:
     def change(values: Array, scales: Array, codes: Array) -> None:
         if (scales == 0x7A).any():

@@ -84,6 +84,7 @@ def findings(swept: Swept) -> Any:
     return {name: record[name] for name in record if name not in ("seconds", "target_share")}
 
 
+@pytest.mark.sampled(12)
 def test_the_command(address: str, planted: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("planted.py").write_text(HALVES)
     command = ["sweep", "planted.py", "--float", "bf16", "--format", "e2m1"]
@@ -134,7 +135,7 @@ def test_a_lost_worker_and_an_interruption_change_nothing(
         assert sweep(OWN, "encode", "e2m1", executor=client.get_executor(), **RANGE).passed
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_a_part_that_ends_its_workers(planted: str) -> None:
     Path(planted).write_text(CRASHING)
     load = partial(load_target, planted)
@@ -147,6 +148,7 @@ def test_a_part_that_ends_its_workers(planted: str) -> None:
         assert sentence(TargetError, by_workers).startswith("workers of the sweep have ended: ")
 
 
+@pytest.mark.sampled(12)
 def test_workers_with_another_mxref(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     version = cluster.__version__
     monkeypatch.setattr(cluster, "__version__", "0.0")

@@ -185,6 +185,7 @@ def test_an_interrupted_sweep_says_how_to_go_on(planted: str, tmp_path: Path) ->
     assert said == "mxref: interrupted: nothing is kept: use --state FILE"
 
 
+@pytest.mark.sampled(3)
 def test_the_state_of_another_sweep_is_refused(planted: str, tmp_path: Path) -> None:
     state, load = tmp_path / "state.json", partial(load_target, planted)
     sweep(load, "encode", "e2m1", "f32", state=state, end=1000)

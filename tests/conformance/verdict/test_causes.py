@@ -511,6 +511,7 @@ def doubled_powers(values: Any, block_format: str) -> tuple[Any, Any]:
         return scales, mxref.encode(exact, "e4m3")
 
 
+@pytest.mark.sampled(3)
 def test_a_nearer_policy_is_no_help_beside_exact_words_about_the_claimed_one() -> None:
     report = report_on("quantize/mxfp8_e4m3.f32", "ocp+scale_rule=rceil", quantize=doubled_powers)
     (cause,) = report.rows[0].causes

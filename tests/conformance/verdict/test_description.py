@@ -121,6 +121,7 @@ def test_no_literal_of_a_description_can_be_left_out(wrong: Wrong) -> None:
             assert any(all(holds(other, unit) for other in rest) for unit in right)
 
 
+@pytest.mark.sampled(3)
 @each_target
 def test_without_a_pattern_it_says_what_all_failures_have_in_common(wrong: Wrong) -> None:
     for part in described(wrong).as_json()["parts"]:

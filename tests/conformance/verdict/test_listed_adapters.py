@@ -40,7 +40,7 @@ def adapter(
     return name, verify(target, everything, target.policy, known)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.complete
 def test_an_adapter_passes_with_its_known_divergences(adapter: tuple[str, Report]) -> None:
     _, report = adapter
@@ -51,7 +51,7 @@ def test_an_adapter_passes_with_its_known_divergences(adapter: tuple[str, Report
     assert len(report.failures) == len(ids) > 0
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_an_adapter_fails_without_any_of_them(adapter: tuple[str, Report]) -> None:
     name, report = adapter
     assert not dataclasses.replace(report, known={}).passed
@@ -70,7 +70,7 @@ ADAPTER_STEMS = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", ADAPTER_STEMS)
 def test_the_command_on_an_adapter(kit: Kit, name: str) -> None:
     pytest.importorskip(name, reason=f"needs {name}: pip install -e '.[test]'")

@@ -11,7 +11,7 @@ from verify_helpers import RIGHT, UNEXPLAINED, Kit, assert_described, read, rule
 from mxref.conformance import load_target, verify
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", BUGS)
 def test_a_planted_bug_is_found(kit: Kit, name: str) -> None:
     bug, case = BUGS[name], BUGS[name].case

@@ -33,7 +33,7 @@ def checked(matmul: Any, **claims: Any) -> Report:
 
 
 @pytest.mark.usefixtures("small_shapes")
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("how", ["sequential", "pairwise", "aligned_25"])
 def test_a_named_accumulation_is_named(how: str) -> None:
     report = checked(named(how))
@@ -68,7 +68,7 @@ def test_an_order_without_a_name_passes() -> None:
 
 
 @pytest.mark.usefixtures("small_shapes")
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_narrow_sums_are_outside_and_no_violation() -> None:
     report = checked(sums_in(BF16))
     assert not report.passed
@@ -189,6 +189,7 @@ def matrix(values: Any, axis: int) -> Any:
     return mxref.quantize(values, "mxfp8_e4m3", axis=axis).dequantize(np.float64)
 
 
+@pytest.mark.sampled(3)
 def test_layers_whose_sums_are_narrow_are_outside() -> None:
     def linear(x: Any, w: Any, bias: Any, format: str) -> Any:
         a, b = matrix(x.reshape(-1, x.shape[-1]), 1), matrix(w, 1)

@@ -21,7 +21,7 @@ def quantize(values, format):  # the last lane's magnitude is not taken
 """
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_a_bug_is_one_cause_whatever_clauses_and_flags_show_it(kit: Kit) -> None:
     run = kit.run(kit.target(RIGHT + LAST_LANE), "--vectors", kit.vectors(*QUANTIZE))
     lines = run.out.splitlines()[3:]

@@ -146,6 +146,7 @@ def test_nothing_else_is_taken_for_a_shift(function: Any, stem: str) -> None:
     assert shift_of(*evidence(stem, function), (Policy(),)) is None
 
 
+@pytest.mark.sampled(3)
 def test_it_is_told_of_the_format_that_has_it_and_what_is_wrong_beside_it() -> None:
     right, wrong = kernels.quantizer(lambda f: 0), kernels.quantizer(lambda f: -2, lowest=1)
     report = report_on(

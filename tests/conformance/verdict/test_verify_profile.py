@@ -123,7 +123,7 @@ def test_a_claimed_profile_is_the_default(target: Target, run: Run) -> None:
     assert run("verify", other, "--profile", "torchao_0_18_floor")[0] == 0
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_a_failure_names_the_byte_that_the_implementation_gives(target: Target, run: Run) -> None:
     """Blocks under byte 00 are halved by torchao, and by nobody else."""
     spec = target(LITERAL)
