@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import LAYOUTS, Bool, split
+from mxref.bits.floats import I64, LAYOUTS, Bool, split
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.compare.failure_text import show_code
 from mxref.conformance.verdict.describe.features import Table
@@ -127,6 +127,15 @@ def _effects(units: Units, some: Bool) -> Iterator[tuple[str, Bool]]:
     if units.kind == "count":
         yield "too few words", got < want
         yield "too many words", got > want
+    elif units.integer is not None:
+        wanted, given = (_integers(words, units.integer) for words in (want, got))
+        more = given - wanted
+        yield "the sign is wrong", (given == -wanted) & (given != 0)
+        for value in _common(more[np.abs(more) < 10]):
+            yield f"{abs(value)} too {'small' if value < 0 else 'large'}", more == value
+        for value in _common(given):
+            yield f"becomes {value}", given == value
+        return
     elif units.kind != "word" and (fmt is None or (got < fmt.code_count).all()):
         yield from _of_numbers(units, *(_numbers(units, some, side) for side in (want, got)))
     for value in _common(got):
@@ -134,6 +143,11 @@ def _effects(units: Units, some: Bool) -> Iterator[tuple[str, Bool]]:
     for value in _common(want ^ got):
         if value.bit_count() == 1:
             yield f"bit {value.bit_length() - 1} is wrong", want ^ got == value
+
+
+def _integers(words: U64, dtype: np.dtype[Any]) -> I64:
+    """The integers of words in two's complement of their own width."""
+    return words.astype(f"u{dtype.itemsize}").view(dtype).astype(np.int64)
 
 
 def _numbers(units: Units, some: Bool, words: U64) -> Table:
