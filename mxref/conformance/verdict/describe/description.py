@@ -25,6 +25,10 @@ from mxref.policy.policy import Policy
 __all__ = ["Description", "Part", "describe_failures"]
 
 
+#: The most codes that are listed as what wrong units become.
+_SEVERAL = 5
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """Some failing units and what holds of them; without a pattern, of some right ones, too."""
@@ -138,11 +142,19 @@ def _effects(units: Units, some: Bool) -> Iterator[tuple[str, Bool]]:
         return
     elif units.kind != "word" and (fmt is None or (got < fmt.code_count).all()):
         yield from _of_numbers(units, *(_numbers(units, some, side) for side in (want, got)))
+
+    def show(value: int) -> str:
+        return show_code(value, fmt) if fmt else f"{value:02x}"
+
+    meant = f", not {show(int(want[0]))}" if len(want) > 1 and (want == want[0]).all() else ""
     for value in _common(got):
-        yield f"becomes {show_code(value, fmt) if fmt else f'{value:02x}'}", got == value
+        yield f"becomes {show(value)}{meant}", got == value
     for value in _common(want ^ got):
         if value.bit_count() == 1:
             yield f"bit {value.bit_length() - 1} is wrong", want ^ got == value
+    several = np.unique(got).tolist()
+    if fmt is not None and len(several) <= _SEVERAL:
+        yield f"becomes {' or '.join(map(show, several))}{meant}", np.ones(len(got), bool)
 
 
 def _integers(words: U64, dtype: np.dtype[Any]) -> I64:

@@ -159,6 +159,7 @@ FEATURES = {
     "amax significand": Feature("the significand of amax is {}", kind="real", floats=True),
     "amax sign": Feature("the largest element is {}", _SIGNS),
     "infinities": Feature("the infinities of the block are {}", (*_SIGNS, "of both signs")),
+    "tensor scale": Feature("the tensor scale is {}", kind="real"),
     # tensors
     "axis": Feature("the axis is {}", ("0", "1")),
     "rows": Feature("the number of rows is {}"),

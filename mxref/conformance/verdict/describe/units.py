@@ -102,7 +102,8 @@ class _Cases:
         elif self.file.op == "quantize":
             at = np.arange(self.want.size).reshape(self.want.shape)
             first = int(block_format(self.file.format).tensor_scale)
-            yield from self._blocks(self.inputs[:, first:], at[:, :1], at[:, 1:], {})
+            more = tables.tensor_scale_table(self.inputs[:, :first])
+            yield from self._blocks(self.inputs[:, first:], at[:, :1], at[:, 1:], more)
         else:
             yield self._numbers()
 
@@ -145,6 +146,7 @@ class _Cases:
         table = tables.code_table("code", codes, fmt.element) | {"scale code": scales}
         table |= tables.product_table(factors, layout)
         table |= tables.index_table("position", np.arange(codes.shape[1]))
+        table |= tables.tensor_scale_table(self.inputs[:, :first])
         return self._units("element", table, np.arange(codes.size).reshape(codes.shape))
 
     def _blocks(self, values: U64, scales: I64, places: I64, more: Table) -> Iterator[Units]:
