@@ -169,7 +169,7 @@ def _write_reports(options: argparse.Namespace, report: Report) -> None:
     if options.html is not None:
         from mxref.reports.verify_page import write_verify_page
 
-        write_verify_page(options.html, report, options.show)
+        write_verify_page(options.html, report, options.show, options.typed)
     if options.junit is not None or options.badge is not None or options.github:
         from mxref.reports import ci_reports
         from mxref.support.whole_file import write_file

@@ -49,13 +49,14 @@ class _Case:
     hex: tuple[tuple[str, str], ...]
 
 
-def write_verify_page(path: Path, report: Report, show: int = 10) -> None:
+def write_verify_page(path: Path, report: Report, show: int = 10, command: str = "") -> None:
     """Write the page of a report.
 
     Args:
         path: the file.
         report: the report.
         show: number of kinds of failure to show.
+        command: the command that makes the page, for its last line.
 
     Raises:
         OSError: the file cannot be written; nothing is left behind.
@@ -81,6 +82,7 @@ def write_verify_page(path: Path, report: Report, show: int = 10) -> None:
     write_page(
         path,
         "verify",
+        command=command,
         title=report.target.name,
         passed=report.passed,
         verdict=verdict,
