@@ -8,6 +8,7 @@ import errno
 import importlib
 import io
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -141,6 +142,7 @@ def _run(words: Sequence[str]) -> int:
             status = int(done.code or 0)
         else:
             _name_formats(options)
+            options.typed = shlex.join(["mxref", *words])
             status = options.run(options)
         sys.stdout.flush()
     except (ValueError, OSError, MemoryError) as error:

@@ -45,11 +45,11 @@ def _words() -> dict[str, list[str]]:
     """The words that options of some names have."""
     from mxref.bits.floats import LAYOUTS
     from mxref.cases.words import OPERATIONS
-    from mxref.cli.format_names import formats_in_help
+    from mxref.cli.format_names import formats_of
     from mxref.profiles import PROFILES
 
     return {
-        "format": [name for names in formats_in_help("all") for name in names],
+        "format": [name for names in formats_of("all") for name in names],
         "float": [*LAYOUTS],
         "op": [*OPERATIONS],
         "profile": [*PROFILES],

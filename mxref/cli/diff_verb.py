@@ -98,7 +98,7 @@ def _run(options: argparse.Namespace) -> int:
             if options.html is not None:
                 from mxref.reports.cast_page import write_cast_page
 
-                write_cast_page(options.html, cast, *figures_on_data(cast))
+                write_cast_page(options.html, cast, *figures_on_data(cast), options.typed)
             print_casts(cast, skipped, as_json=options.json)
             if not options.json:
                 print_skipped(skipped)
@@ -110,7 +110,7 @@ def _run(options: argparse.Namespace) -> int:
         from mxref.reports.diff_page import write_diff_page
 
         shown = _summed(found, len(data))
-        write_diff_page(options.html, found, shown, *_figures(found, shown))
+        write_diff_page(options.html, found, shown, *_figures(found, shown), options.typed)
     if options.json:
         print(json.dumps({**_as_json(found), "skipped": skipped}, indent=1))
     else:

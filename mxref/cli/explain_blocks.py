@@ -124,6 +124,7 @@ def _outcome(
         "largest_error": max(known_errors) if len(known_errors) == len(errors) > 0 else None,
         "choices": one.choices,
         "profiles": one.profiles,
+        "refusals": one.refusals,
     }
 
 
@@ -158,9 +159,8 @@ def _show(data: dict[str, Any]) -> None:
     if data["profiles_of_other_floats"]:
         print_part(f"no {data['float']}", few(data["profiles_of_other_floats"], 4))
     lines += 2 * bool(others) + bool(data["profiles_of_other_floats"])
-    refused = any(one["scale"] is None for one in made)
-    if refused:
-        print_part("an error", "the block is refused: NaN has no code in the elements (N4, N14)")
+    for reason, names in (pair for one in made for pair in one["refusals"].items()):
+        print_part("an error", f"{few(names, 3)}: {reason}")
         lines += 1
     print()
     if by_line:
@@ -216,7 +216,7 @@ def _show_outcome(label: str, one: dict[str, Any], most: int) -> int:
         name, _, member = choice.partition("=")
         names.setdefault(name, []).append(member)
     texts = [f"{name} {', '.join(members)}" for name, members in names.items()]
-    text = "; ".join([*texts, f"profiles {few(one['profiles'] or ['none'], most)}"])
+    text = "; ".join([*texts, f"profiles {few(one['profiles'] or ['none'], max(most, 1))}"])
     print_part("by", text)
     return 2 + len(text) // (WIDTH - 12)
 

@@ -12,7 +12,10 @@ from mxref.cli.target_arguments import add_name_options
 def add_parser(verbs: Verbs) -> None:
     """Add the verb."""
     about = "export encoders as C, CUDA or Verilog tables, and the vectors as arrays"
-    example = "mxref export table --format e4m3 --as c -o e4m3.h"
+    example = (
+        "mxref export table --format e4m3 --as c -o e4m3.h\n"
+        "  mxref export vectors --op encode --format e4m3 --as npy -o arrays"
+    )
     exits = ("written; with --check: DIR is as it would be", "with --check: DIR differs")
     parser = new_parser(verbs, "export", _check, about, example, formats="vectors", exits=exits)
     about = "exit 1 if `export vectors` would change DIR"

@@ -15,7 +15,7 @@ from mxref.formats.catalog import (
     SCALE_FORMATS,
 )
 
-__all__ = ["format_of_file", "formats_in_help", "typed_float", "typed_format"]
+__all__ = ["FORMATS_OF", "format_of_file", "formats_of", "typed_float", "typed_format"]
 
 _FLOATS = {
     **{f"float{bits}": f"f{bits}" for bits in (16, 32, 64)},
@@ -26,8 +26,8 @@ _FLOATS = {
 _ELEMENTS = (ELEMENT_FORMATS, OTHER_FORMATS)
 _BLOCKS = (BLOCK_FORMATS, OTHER_BLOCK_FORMATS)
 _FNUZ = ("e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz")
-#: The names of formats that verbs take, in lines of their help.
-_FORMATS: Mapping[str, tuple[Iterable[str], ...]] = {
+#: The names of formats that verbs take, in lines; `vectors` are those that have vectors.
+FORMATS_OF: Mapping[str, tuple[Iterable[str], ...]] = {
     "all": (*_ELEMENTS, SCALE_FORMATS, LAYOUTS, *_BLOCKS),
     "explain": (*_ELEMENTS, SCALE_FORMATS, *_BLOCKS),
     "blocks": _BLOCKS,
@@ -41,13 +41,13 @@ _FORMATS: Mapping[str, tuple[Iterable[str], ...]] = {
 _KNOWN = {name for formats in (*_ELEMENTS, SCALE_FORMATS, *_BLOCKS) for name in formats}
 
 
-def formats_in_help(kind: str) -> Iterator[Iterable[str]]:
+def formats_of(kind: str) -> Iterator[Iterable[str]]:
     """The names of formats that verbs of a kind take, in lines.
 
-    >>> [" ".join(line) for line in formats_in_help("blocks")][1]
+    >>> [" ".join(line) for line in formats_of("blocks")][1]
     'nvfp4 fp4_ue4m3 fp4_ue5m3'
     """
-    yield from _FORMATS[kind]
+    yield from FORMATS_OF[kind]
     if kind in ("fuzz", "identify", "vectors"):
         from mxref.cases.product_words import PAIRS
 

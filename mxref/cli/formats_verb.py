@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cli.format_names import typed_format
+from mxref.cli.answer import WIDTH
+from mxref.cli.format_names import FORMATS_OF, formats_of, typed_format
 from mxref.cli.screen import Verbs, add_json_argument, new_parser, print_table
 from mxref.formats.catalog import (
     BLOCK_FORMATS,
@@ -54,7 +56,7 @@ def add_parser(verbs: Verbs) -> None:
         "formats",
         _run,
         about,
-        "mxref formats e2m1",
+        "mxref formats e2m1\n  mxref formats --of fuzz",
         formats="all",
         exits=("the format was printed",),
         notes=_NOTES,
@@ -62,11 +64,23 @@ def add_parser(verbs: Verbs) -> None:
     about = "one format: its codes with their values"
     parser.add_argument("name", nargs="?", metavar="NAME", help=about)
     parser.add_argument("--all", action="store_true", help="all codes of an 8-bit format as well")
+    about = "the names that --help of a verb speaks of, such as those of fuzz"
+    parser.add_argument("--of", choices=[*FORMATS_OF], metavar="KIND", help=about)
     add_json_argument(parser)
 
 
 def _run(options: argparse.Namespace) -> int:
-    if options.name is None:
+    if options.of is not None:
+        if options.name is not None or options.all:
+            raise ValueError("--of must be given without NAME and --all: it lists names")
+        lines = list(map(list, formats_of(options.of)))
+        names = [name for line in lines for name in line]
+        if options.json:
+            print(json.dumps(names))
+        else:
+            for line in lines:
+                print(textwrap.fill(" ".join(line), WIDTH, break_on_hyphens=False))
+    elif options.name is None:
         _print_all(as_json=options.json)
     elif not explain_format(options.name, every=options.all, as_json=options.json):
         raise ValueError(unknown_name("format", options.name, {**_CODED, **_BLOCKS}))

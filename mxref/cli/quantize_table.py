@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from mxref.cli.quantize_ways import LeftOut, Way
@@ -68,8 +68,7 @@ def print_ways(
 
 
 def print_page(
-    path: Path,
-    file: Path,
+    options: argparse.Namespace,
     ways: Sequence[Way],
     tensors: Sequence[_Tensor],
     skipped: Iterable[Mapping[str, str]],
@@ -79,8 +78,7 @@ def print_page(
     """Write the page: a row for each way of the total, and for each tensor and way.
 
     Args:
-        path: the file of the page.
-        file: the file that was quantized.
+        options: what was typed: the page, the file that was quantized, and the whole command.
         ways: the ways.
         tensors: what each tensor is, and its figures for each way.
         skipped: names of tensors that were not quantized, with the reason.
@@ -109,14 +107,15 @@ def print_page(
     tables["Each tensor"] = (("name", "shape", "dtype", "way", *columns), rows)
     by_way = zip(*(row for _, row in tensors), strict=True)
     write_quantize_page(
-        path,
-        str(file),
+        options.html,
+        str(options.file),
         tables=tables,
         ratios={
             name: [one["sqnr_db"] for one in row] for name, row in zip(names, by_way, strict=True)
         },
         errors={name: one for name, one in zip(names, errors, strict=True) if one is not None},
         skipped=[f"{one['name']}: {one['reason']}" for one in skipped],
+        command=options.typed,
     )
 
 

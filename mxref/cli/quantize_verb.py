@@ -125,9 +125,7 @@ def _run(options: argparse.Namespace) -> int:
         files.write_blocks(options.out, done.kept, ways[0].by)
     totals = [{"tensors": len(done.tensors), **total.report()} for total in done.totals]
     if options.html is not None:
-        print_page(
-            options.html, options.file, ways, done.tensors, done.skipped, totals, done.errors
-        )
+        print_page(options, ways, done.tensors, done.skipped, totals, done.errors)
     if compared:
         if options.json:
             report = as_json(ways, left_out, done.tensors, done.skipped, totals)

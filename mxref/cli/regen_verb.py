@@ -20,7 +20,7 @@ def add_parser(verbs: Verbs) -> None:
         "regen",
         _run,
         about,
-        "mxref regen --check",
+        "mxref regen --check\n  mxref regen --level 2 --only encode_scale.e8m0.bf16",
         formats="vectors",
         exits=("generated; with --check: nothing differs", "a file differs, or the references do"),
     )

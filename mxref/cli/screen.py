@@ -82,12 +82,11 @@ def new_parser(
 
 
 def _last_part(formats: str, exits: Sequence[str]) -> str:
-    """Formats and exit statuses, for `--help`."""
-    from mxref.cli.format_names import formats_in_help
-
-    statuses, names = [*enumerate(exits), *_OTHER_EXITS], formats_in_help(formats)
+    """Where formats are listed, and exit statuses, for `--help`."""
+    where = f"`mxref formats --of {formats}` lists the names, `mxref formats` what they are"
+    statuses = [*enumerate(exits), *_OTHER_EXITS]
     lines = [
-        ("formats (properties: `mxref formats`):", [("", " ".join(n)) for n in names]),
+        ("formats:", [("", where)]),
         ("exit status:", [(f"{status:<5}", text) for status, text in statuses]),
     ]
     text = ""

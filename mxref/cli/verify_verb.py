@@ -169,7 +169,7 @@ def _write_reports(options: argparse.Namespace, report: Report) -> None:
     if options.html is not None:
         from mxref.reports.verify_page import write_verify_page
 
-        write_verify_page(options.html, report, options.show)
+        write_verify_page(options.html, report, options.show, options.typed)
     if options.junit is not None or options.badge is not None or options.github:
         from mxref.reports import ci_reports
         from mxref.support.whole_file import write_file
@@ -212,14 +212,11 @@ def print_report(report: Report, show: int, *, verbose: bool = True) -> None:
         show: number of kinds of failure to print.
         verbose: whether a long list of what is not covered is printed, or only how long it is.
     """
-    from mxref.conformance.verdict.failure_kinds import listed_as
     from mxref.conformance.verdict.report_text import report_lines
 
     table = []
     for row in report.rows:
-        known = sum(listed_as(*pair, report.known) is not None for pair in row.failures)
-        unknown = len(row.failures) - known
-        mark = "FAIL" if unknown else "known" if known else "ok"
+        mark, unknown, known = report.marked(row)
         numbers = (str(row.compared), str(unknown), str(known))
         by = row.policy if row.profile is None else f"profile {row.profile}"
         table.append((mark, row.op, row.format, by, *numbers))
@@ -231,4 +228,6 @@ def print_report(report: Report, show: int, *, verbose: bool = True) -> None:
             "the target has none of the operations that were asked for, in these formats and float "
             "types: leave out --op, --format and --float to ask what it has"
         )
+    elif report.judged == 0:
+        print("every call raised, in cases that are refused by what it is compared with as well")
     print_text(*report_lines(report, show))

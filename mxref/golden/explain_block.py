@@ -37,6 +37,7 @@ class Outcome:
         choices: the members of the choice that finds the scale, which give these bytes.
         profiles: the profiles that give them.
         tensor_scale: the number of the whole tensor, where the format has one, and its kind.
+        refusals: where it is an error, who gives which reason: names by the text of the error.
     """
 
     scale: int | None
@@ -45,6 +46,7 @@ class Outcome:
     choices: list[str] = dataclasses.field(default_factory=list)
     profiles: list[str] = dataclasses.field(default_factory=list)
     tensor_scale: tuple[float, str] | None = None
+    refusals: dict[str, list[str]] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +95,12 @@ def outcomes(
         values = values.reshape(fmt.block_size)
     found: dict[tuple[object, ...], Outcome] = {}
 
-    def outcome(blocks: Blocks | None, reader: Policy) -> Outcome:
-        if blocks is None:
-            return found.setdefault((None,), Outcome(None, (), ()))
+    def refused(error: ValueError, name: str) -> Outcome:
+        made = found.setdefault((None,), Outcome(None, (), ()))
+        made.refusals.setdefault(str(error), []).append(name)
+        return made
+
+    def outcome(blocks: Blocks, reader: Policy) -> Outcome:
         codes = tuple(blocks.codes.reshape(-1)[: len(words)].tolist())
         read = dequantize(blocks, np.float64, reader).reshape(-1)[: len(words)].tolist()
         scale = int(blocks.scale_codes.reshape(-1)[0])
@@ -110,13 +115,12 @@ def outcomes(
     # The policy's own member comes first.
     for member in sorted(Policy.members(choice), key=lambda one: one.value != own):
         chosen = policy.replace(**{choice: member})
+        name, reader = f"{choice}={member.value}", Policy() if choice == "scale_rule" else chosen
         try:
-            made = quantize(values, fmt, chosen)
-        except ValueError:  # of an arithmetic that the format does not have, or a NaN
-            made = None
-        if made is not None or choice == "scale_rule":
-            reader = chosen if choice == "scale_arithmetic" else Policy()
-            outcome(made, reader).choices.append(f"{choice}={member.value}")
+            outcome(quantize(values, fmt, chosen), reader).choices.append(name)
+        except ValueError as error:
+            if choice == "scale_rule":  # or it is an arithmetic that the format does not have
+                refused(error, name).choices.append(name)
     other_floats = []
     for name, profile in PROFILES.items():
         if not profile.speaks_of("quantize", fmt.name):
@@ -125,10 +129,9 @@ def outcomes(
             other_floats.append(name)
             continue
         try:
-            made = profile.quantize(values, fmt)
-        except ValueError:  # of a NaN that it refuses
-            made = None
-        outcome(made, Policy()).profiles.append(name)
+            outcome(profile.quantize(values, fmt), Policy()).profiles.append(name)
+        except ValueError as error:
+            refused(error, name).profiles.append(name)
     first, *rest = found.values()
     rest.sort(key=lambda one: -len(one.choices) - len(one.profiles))
     return [first, *rest], other_floats

@@ -15,7 +15,11 @@ __all__ = ["write_cast_page"]
 
 
 def write_cast_page(
-    path: Path, found: CastDifference, header: Sequence[str], rows: Sequence[Sequence[str]]
+    path: Path,
+    found: CastDifference,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    command: str = "",
 ) -> None:
     """Write the page of a difference in casts.
 
@@ -24,6 +28,7 @@ def write_cast_page(
         found: the difference.
         header: names of the data of which there are figures, after what their rows are about.
         rows: the figures in words.
+        command: the command that makes the page, for its last line.
 
     Raises:
         OSError: the file cannot be written; nothing is left behind.
@@ -40,7 +45,9 @@ def write_cast_page(
     every = "all " * (found.tried == 1 << found.layout.width)
     tried = f"{every}{found.tried} numbers of {found.layout.name}" if found.tried else ""
     what = f"casts to {found.format.name}"
-    write_parts(path, found, parts, what=what, tried=tried, header=header, rows=rows)
+    write_parts(
+        path, found, parts, what=what, tried=tried, header=header, rows=rows, command=command
+    )
 
 
 def _example(found: CastDifference, one: CastExample) -> Part:

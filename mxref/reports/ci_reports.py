@@ -49,9 +49,9 @@ def junit(report: Report) -> bytes:
     for key in report.stale:
         case = _test(suite, "xfail", printable(key))
         ElementTree.SubElement(case, "failure", message="listed as a known divergence, but is none")
-    if not report.compared:
+    if not report.judged:
         case = _test(suite, "verify", "nothing compared")
-        ElementTree.SubElement(case, "failure", message="no case was compared")
+        ElementTree.SubElement(case, "failure", message="no answer was compared")
     for name, kind in (("failures", "failure"), ("skipped", "skipped")):
         suite.set(name, str(len(suite.findall(f"*/{kind}"))))
     suite.set("tests", str(len(suite.findall("testcase"))))
@@ -116,9 +116,7 @@ def step_summary(report: Report, show: int) -> str:
     lines += [f"**{escape(printable(verdict_text(report)))}**", ""]
     lines += ["| | operation, format | cases | failed | known |", "|---|---|---:|---:|---:|"]
     for row in report.rows:
-        wrong = len(_unlisted(report, row))
-        known = len(row.failures) - wrong
-        mark = "FAIL" if wrong else "known" if known else "ok"
+        mark, wrong, known = report.marked(row)
         lines.append(f"| {mark} | {_title(row)} | {row.compared} | {wrong} | {known} |")
     told = "\n".join(escape(printable(line)) for line in report_lines(report, show))
     lines += ["", f"<details><summary>Report</summary><pre>{told}</pre></details>", ""]

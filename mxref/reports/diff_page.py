@@ -46,6 +46,7 @@ def write_diff_page(
     figures: Sequence[DataFigures],
     header: Sequence[str],
     rows: Sequence[Sequence[str]],
+    command: str = "",
 ) -> None:
     """Write the page of a difference.
 
@@ -55,6 +56,7 @@ def write_diff_page(
         figures: those whose errors are drawn.
         header: names of the data of which there are figures, after what their rows are about.
         rows: the figures in words.
+        command: the command that makes the page, for its last line.
 
     Raises:
         OSError: the file cannot be written; nothing is left behind.
@@ -85,6 +87,7 @@ def write_diff_page(
         header=header,
         rows=rows,
         plots=histograms,
+        command=command,
     )
 
 
@@ -98,6 +101,7 @@ def write_parts(
     header: Sequence[str],
     rows: Sequence[Sequence[str]],
     plots: Sequence[tuple[str, str]] = (),
+    command: str = "",
 ) -> None:
     """Write the page of the kinds of a difference, in blocks or in casts.
 
@@ -110,6 +114,7 @@ def write_parts(
         header: as in `write_diff_page`.
         rows: as in `write_diff_page`.
         plots: pictures of the figures on data.
+        command: the command that makes the page, for its last line.
 
     Raises:
         OSError: the file cannot be written; nothing is left behind.
@@ -122,6 +127,7 @@ def write_parts(
     write_page(
         path,
         "diff",
+        command=command,
         title=f"{found.a} and {found.b}, {what}",
         verdict=verdict,
         same=not found.found,

@@ -13,11 +13,12 @@ from mxref.support.whole_file import write_file
 __all__ = ["page", "write_page"]
 
 
-def page(template: str, **facts: Any) -> str:
+def page(template: str, *, command: str = "", **facts: Any) -> str:
     """A page as HTML.
 
     Args:
         template: name of a template of this room, without its ending.
+        command: the command that makes the page, if one does.
         facts: what the template speaks of; text is escaped.
 
     Raises:
@@ -34,7 +35,7 @@ def page(template: str, **facts: Any) -> str:
     )
     environment.filters["printable"] = printable
     text: str = environment.get_template(f"{template}.html").render(
-        version=__version__, vectors=VECTORS_VERSION, **facts
+        version=__version__, vectors=VECTORS_VERSION, command=command, **facts
     )
     return text
 

@@ -27,6 +27,7 @@ def write_quantize_page(
     ratios: Mapping[str, Sequence[float | None]],
     errors: Mapping[str, Spread],
     skipped: Sequence[str] = (),
+    command: str = "",
 ) -> None:
     """Write the page of a file that was quantized in one or several ways.
 
@@ -37,6 +38,7 @@ def write_quantize_page(
         ratios: for each way the SQNR of each tensor in dB; None where nothing can be said.
         errors: for each way the relative errors of all elements.
         skipped: sentences on tensors that were not quantized.
+        command: the command that makes the page, for its last line.
 
     Raises:
         OSError: the page cannot be written; nothing is left behind.
@@ -47,7 +49,8 @@ def write_quantize_page(
     plots = [spread_plot(title, some) for some in groups]
     if max(map(len, ratios.values()), default=0) > 1:
         plots += [_by_tensor({name: ratios[name] for name in names}) for names in _together(ratios)]
-    write_page(path, "quantize", title=file, tables=tables, plots=plots, skipped=skipped)
+    facts = {"title": file, "tables": tables, "plots": plots, "skipped": skipped}
+    write_page(path, "quantize", command=command, **facts)
 
 
 def _together(names: Mapping[str, object]) -> list[tuple[str, ...]]:

@@ -15,7 +15,6 @@ from mxref.cases.records import VectorFile, words
 from mxref.cases.words import FLAGS, RULES
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
-from mxref.conformance.verdict.failure_kinds import listed_as
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.report_text import report_lines
 from mxref.reports.bit_fields import Kind, Word, of_word, sides
@@ -50,13 +49,14 @@ class _Case:
     hex: tuple[tuple[str, str], ...]
 
 
-def write_verify_page(path: Path, report: Report, show: int = 10) -> None:
+def write_verify_page(path: Path, report: Report, show: int = 10, command: str = "") -> None:
     """Write the page of a report.
 
     Args:
         path: the file.
         report: the report.
         show: number of kinds of failure to show.
+        command: the command that makes the page, for its last line.
 
     Raises:
         OSError: the file cannot be written; nothing is left behind.
@@ -67,9 +67,7 @@ def write_verify_page(path: Path, report: Report, show: int = 10) -> None:
     summary, _, verdict = last.removeprefix(f"{word} {report.target.name}: ").partition(": ")
     rows = []
     for row in report.rows:
-        known = sum(listed_as(*pair, report.known) is not None for pair in row.failures)
-        unknown = len(row.failures) - known
-        mark = "FAIL" if unknown else "known" if known else "ok"
+        mark, unknown, known = report.marked(row)
         by = row.policy if row.profile is None else f"profile {row.profile}"
         flags = [(name, *counts, FLAGS.get(name, "")) for name, counts in row.by_flag().items()]
         rows.append((mark, row, by, unknown, known, flags))
@@ -84,6 +82,7 @@ def write_verify_page(path: Path, report: Report, show: int = 10) -> None:
     write_page(
         path,
         "verify",
+        command=command,
         title=report.target.name,
         passed=report.passed,
         verdict=verdict,

@@ -418,8 +418,31 @@ def test_standings(standing: Standing, capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out.startswith(f"standing {standing.value}: ")
 
 
-def test_a_refused_block_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_outcome_of_no_profile_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "1 -2", "--format", "nvfp4"]) == 0
+    out = capsys.readouterr().out
+    assert "; profiles none\n" in out
+    assert "profiles and" not in out
+
+
+def test_a_refused_block_says_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert main(["explain", "nan", "--format", "mxfp4_e2m1"]) == 0
     out = capsys.readouterr().out
     assert re.search(r"^F +- +- +gfloat$", out, re.M)
-    assert "  an error  the block is refused: NaN has no code in the elements (N4, N14)\n" in out
+    assert "  an error  gfloat: values must not be NaN: e2m1 has no NaN\n" in out
+
+    def refusing(self: Profile, values: object, *_: object) -> None:
+        raise ValueError("values must be positive")
+
+    monkeypatch.setattr(Profile, "quantize", refusing)
+    assert main(["explain", "-1 2", "--format", "mxfp4_e2m1", "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)["answers"][0]["outcomes"]
+    assert [{*one["refusals"]} for one in made if one["scale"] is None] == [
+        {"values must be positive"}
+    ]
+    assert main(["explain", "-1 2", "--format", "mxfp4_e2m1"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^  an error  ocp, .* more: values must be positive$", out, re.M)
+    assert "NaN" not in out

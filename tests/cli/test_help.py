@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -32,15 +33,20 @@ def help_of(capsys: Capture, *words: str) -> str:
 
 
 def formats_of(capsys: Capture, *words: str) -> list[str]:
-    (names,) = re.findall(r"^formats .*:\n((?:  .*\n)+)", help_of(capsys, *words), re.MULTILINE)
-    return names.split()
+    """The names that a verb's help speaks of."""
+    (kind,) = re.findall(r"^formats:\n  `mxref formats --of (\w+)`", help_of(capsys, *words), re.M)
+    assert main(["formats", "--of", kind, "--json"]) == 0
+    names: list[str] = json.loads(capsys.readouterr().out)
+    assert main(["formats", "--of", kind]) == 0
+    assert capsys.readouterr().out.split() == names
+    return names
 
 
 @pytest.mark.parametrize("words", WORDS, ids=" ".join)
 def test_example_formats_and_exit_statuses(words: tuple[str, ...], capsys: Capture) -> None:
     text = help_of(capsys, *words)
     assert re.search(rf"^example:\n  mxref {' '.join(words)}\b", text, re.MULTILINE)
-    assert "formats (properties: `mxref formats`):\n" in text
+    assert "` lists the names, `mxref formats` what they are\n" in text
     _, statuses = text.split("\nexit status:\n")
     found = dict(re.findall(r"^  (\d+) +(\S.*)", statuses, re.MULTILINE))
     no_1 = {"explain", "formats", "quantize", "plot", "prompts", "gen", "table", "vectors"}

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
+from helpers import ocp_files
 from planted_bugs import BUGS
 from verify_helpers import ENCODE, OPERATIONS, RIGHT, Kit, assert_sentence
+
+import mxref
+from mxref.conformance import target_of, verify
 
 #: One file of every operation, in the order of `OPERATIONS`.
 ONE_OF_EACH = (
@@ -35,6 +41,20 @@ def test_nothing_compared_is_a_failure(kit: Kit) -> None:
     assert run.status == 1
     assert (run.json["compared"], run.json["passed"]) == (0, False)
     assert run.json["verdict"] == "nothing compared"
+
+
+def test_calls_that_all_raise_where_all_is_refused_are_a_failure() -> None:
+    def quantize(values: object, format: str) -> None:
+        raise TypeError("broken")
+
+    (file,) = (one for one in ocp_files("quantize", "mxfp4_e2m1") if one.float == "f32")
+    nans = [case for case in file.cases if "nan" in case.flags]
+    profile, target = mxref.profile("gfloat"), target_of(SimpleNamespace(quantize=quantize), "it")
+    report = verify(target, [replace(file, cases=nans)], profile=profile)
+    assert (report.compared, report.judged, report.failures) == (len(nans), 0, [])
+    assert (report.passed, report.verdict) == (False, "nothing compared")
+    with_others = verify(target, [file], profile=profile)
+    assert with_others.judged == len(with_others.failures) == len(file.cases) - len(nans) > 0
 
 
 @pytest.mark.parametrize("claim", ["FORMATS = []", "FLOATS = ()"])

@@ -268,7 +268,11 @@ for name in ("position", "amax position", "nan position", "word", "length"):
 
 def holds(literal: dict[str, Any], facts: Facts) -> bool:
     """Whether one of a description's literals is true of a unit."""
-    value = VALUES[literal["feature"]](facts)
+    return true_of(literal, VALUES[literal["feature"]](facts))
+
+
+def true_of(literal: dict[str, Any], value: Any) -> bool:
+    """Whether a literal is true of a value of its feature."""
     if value is None:
         return False
     if "values" in literal:

@@ -259,9 +259,9 @@ WRONG = [
         "quantize",
         "mxfp8_e4m3",
         parts=2,
-        text="scales wrong exactly where the scale code is ff (326 of 326): becomes 00 = 2^-127; "
-        "elements wrong exactly where the position in the block is 4n + 2 and the result's code is "
-        "odd (752 of 752): one code too near zero",
+        text="scales wrong exactly where the scale code is ff (326 of 326): becomes 00 = 2^-127, "
+        "not ff = nan; elements wrong exactly where the position in the block is 4n + 2 and the "
+        "result's code is odd (752 of 752): one code too near zero",
     ),
     Wrong(zeros_in_tails, "quantize_tensor", "mxfp8_e4m3"),
     Wrong(

@@ -53,6 +53,11 @@ def test_all_of_it_can_be_read(pages: dict[str, str]) -> None:
     assert problems({name: pages[name] for name in ("both", "same", *CASTS)}) == []
 
 
+def test_the_last_line_has_the_command(pages: dict[str, str]) -> None:
+    for name, command in {"same": "ocp ocp --format mxfp8_e4m3", **{c: c for c in CASTS}}.items():
+        assert f"; made by <code>mxref diff {command} " in pages[name]
+
+
 def test_what_it_says(pages: dict[str, str]) -> None:
     assert "no difference" in pages["same"]
     said = pages["both, printed"]

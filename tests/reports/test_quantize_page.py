@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,7 @@ def test_a_page_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
             for figure in line.split()[-6:]:
                 assert f" {figure} " in text
     assert "ids: it holds I64, no floats" in text
+    assert f"made by {shlex.join(['mxref', *words, '--html', str(page)])}" in text
     assert "<weight>" not in html
     assert not re.search(r"<(script|link|img)|src=", html)
     several = tmp_path / "several.html"

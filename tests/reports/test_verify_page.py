@@ -116,6 +116,13 @@ def test_a_page_needs_nothing_else(pages: Pages) -> None:
         assert len(text) < 500_000
 
 
+def test_the_last_line_has_the_command_that_made_the_page(pages: Pages) -> None:
+    for name, text in pages.texts.items():
+        command = re.findall(r"; made by (mxref verify .*)$", words_of(text))
+        assert len(command) == 1
+        assert command[0].endswith(f"/{name}.html")
+
+
 def test_verdict_and_cause_stand_first(pages: Pages) -> None:
     text = words_of(pages.texts["wrong"])
     assert text.startswith("FAIL ")

@@ -58,7 +58,7 @@ def part_result(part: str, report: Report) -> PartResult:
 
 def _of_vectors(report: Report) -> PartResult:
     stale = [key for key in report.stale if " " not in key]
-    if report.unlisted or stale or not report.compared:
+    if report.unlisted or stale or not report.judged:
         counts = [_stale_text(stale)] if stale else []
         if report.unlisted or not stale:
             counts.insert(0, f"{len(report.unlisted)} of {report.compared} cases failed")

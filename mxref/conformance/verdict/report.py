@@ -43,6 +43,11 @@ class Report:
         return sum(row.compared for row in self.rows)
 
     @property
+    def judged(self) -> int:
+        """Number of these that the target or what it is compared with has an answer to."""
+        return sum(row.judged for row in self.rows)
+
+    @property
     def failures(self) -> list[tuple[VectorFile, Failure]]:
         """Every wrong answer, known or not."""
         return [failure for row in self.rows for failure in row.failures]
@@ -56,6 +61,17 @@ class Report:
     def unlisted_uses(self) -> list[Use]:
         """Ways of calling that change answers and that the xfail file does not list."""
         return [use for use in self.uses if use.key not in self.known]
+
+    def marked(self, row: VerifyRow) -> tuple[str, int, int]:
+        """A row's mark (`FAIL`, `known`, `ok`, `-` if no answer was judged), failures, known ones.
+
+        Args:
+            row: one of the report's rows.
+        """
+        known = sum(listed_as(*pair, self.known) is not None for pair in row.failures)
+        wrong = len(row.failures) - known
+        ok = "ok" if row.judged else "-"
+        return "FAIL" if wrong else "known" if known else ok, wrong, known
 
     @property
     def groups(self) -> dict[tuple[str, ...], list[tuple[VectorFile, Failure]]]:
@@ -104,14 +120,14 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Something was compared, nothing failed unexpectedly, and no known failure passed."""
+        """Something was judged, nothing failed unexpectedly, and no known failure passed."""
         wrong = self.unlisted or self.unlisted_uses or self.stale
-        return self.compared > 0 and not wrong
+        return self.judged > 0 and not wrong
 
     @property
     def verdict(self) -> str:
         """The verdict on all failures, known ones included."""
-        if self.compared == 0:
+        if self.judged == 0:
             return "nothing compared"
         if self.uses:
             unsteady = unsteady_rows(self.uses)

@@ -51,6 +51,12 @@ class VerifyRow:
         return sum(len(outcome.file.cases) for outcome in self.outcomes)
 
     @property
+    def judged(self) -> int:
+        """Number of cases with an answer, or with an error where there is an answer."""
+        refused = sum(len({*o.errors} - {f.index for f in o.failures}) for o in self.outcomes)
+        return self.compared - refused
+
+    @property
     def failures(self) -> list[tuple[VectorFile, Failure]]:
         """Every wrong answer."""
         return [

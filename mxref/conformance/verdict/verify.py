@@ -226,7 +226,8 @@ def _described(row: VerifyRow, report: Report) -> VerifyRow:
         order = None if row.failures and complete else describe_weight_only(row.outcomes)
         return replace(row, description=order)
     if row.op in INTEGER_OPERATIONS:
-        return row
+        where = None if complete else describe_failures(row.outcomes, report.policy)
+        return replace(row, description=where)
     if row.op in PRODUCT_OPERATIONS:
         told = None if row.failures and complete else describe_products(row.outcomes)
         return replace(row, description=told)

@@ -13,6 +13,7 @@ from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from facts_by_hand import facts
@@ -235,6 +236,35 @@ def test_a_range_ends_at_floats_that_were_asked() -> None:
         "in the cases asked, wrong exactly where |x| is at least 2.4999998 and the result's code "
         "is 04 (6 of 6): one code too far from zero"
     )
+
+
+@pytest.mark.parametrize(
+    ("divided", "text"),
+    [
+        (False, "amax is 0 (6 of 6): becomes 38 = 1, not 00 = 0"),
+        (
+            True,
+            "amax is 0 and the tensor scale is at most 3 (5 of 5): becomes 2b = 0.34375 or 38 = 1 "
+            "or 44 = 3 or 7e = 448 or 7f = nan, not 00 = 0",
+        ),
+    ],
+)
+def test_scales_of_zeros_are_wrong_by_the_scale_of_the_tensor(divided: bool, text: str) -> None:
+    """Source: NVIDIA/Model-Optimizer#1397."""
+
+    def quantize(values: Any, format: str, tensor_scale: Any) -> Any:
+        blocks = mxref.quantize(values, format, tensor_scale=tensor_scale)
+        with np.errstate(all="ignore"):
+            one = np.float32(1) / np.float32(tensor_scale if divided else 1)
+        code = one.astype(ml_dtypes.float8_e4m3fn).view(np.uint8)
+        zeros = ~values.any(axis=1)
+        return np.where(zeros, code, blocks.scale_codes[:, 0]).astype(np.uint8), blocks.codes
+
+    target = target_of(SimpleNamespace(quantize=quantize), "target")
+    (file,) = (file for file in ocp_files("quantize", "nvfp4") if file.float == "f32")
+    found = describe_failures([run_file(target, file, Policy())], Policy())
+    assert found is not None
+    assert found.text == f"in the cases asked, scales wrong exactly where {text}"
 
 
 @pytest.mark.parametrize("layout", [LAYOUTS["f16"], LAYOUTS["bf16"]], ids=lambda one: one.name)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import LAYOUTS, Bool, split
+from mxref.bits.floats import I64, LAYOUTS, Bool, split
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.compare.failure_text import show_code
 from mxref.conformance.verdict.describe.features import Table
@@ -23,6 +23,10 @@ from mxref.conformance.verdict.describe.units import U64, Units, units_of
 from mxref.policy.policy import Policy
 
 __all__ = ["Description", "Part", "describe_failures"]
+
+
+#: The most codes that are listed as what wrong units become.
+_SEVERAL = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +131,35 @@ def _effects(units: Units, some: Bool) -> Iterator[tuple[str, Bool]]:
     if units.kind == "count":
         yield "too few words", got < want
         yield "too many words", got > want
+    elif units.integer is not None:
+        wanted, given = (_integers(words, units.integer) for words in (want, got))
+        more = given - wanted
+        yield "the sign is wrong", (given == -wanted) & (given != 0)
+        for value in _common(more[np.abs(more) < 10]):
+            yield f"{abs(value)} too {'small' if value < 0 else 'large'}", more == value
+        for value in _common(given):
+            yield f"becomes {value}", given == value
+        return
     elif units.kind != "word" and (fmt is None or (got < fmt.code_count).all()):
         yield from _of_numbers(units, *(_numbers(units, some, side) for side in (want, got)))
+
+    def show(value: int) -> str:
+        return show_code(value, fmt) if fmt else f"{value:02x}"
+
+    meant = f", not {show(int(want[0]))}" if len(want) > 1 and (want == want[0]).all() else ""
     for value in _common(got):
-        yield f"becomes {show_code(value, fmt) if fmt else f'{value:02x}'}", got == value
+        yield f"becomes {show(value)}{meant}", got == value
     for value in _common(want ^ got):
         if value.bit_count() == 1:
             yield f"bit {value.bit_length() - 1} is wrong", want ^ got == value
+    several = np.unique(got).tolist()
+    if fmt is not None and len(several) <= _SEVERAL:
+        yield f"becomes {' or '.join(map(show, several))}{meant}", np.ones(len(got), bool)
+
+
+def _integers(words: U64, dtype: np.dtype[Any]) -> I64:
+    """The integers of words in two's complement of their own width."""
+    return words.astype(f"u{dtype.itemsize}").view(dtype).astype(np.int64)
 
 
 def _numbers(units: Units, some: Bool, words: U64) -> Table:

@@ -120,6 +120,8 @@ _ROUNDING = ("exact", "rounded toward zero", "rounded away from zero", "clamped"
 _NUMBERS = ("a subnormal number", "a normal number but the largest", "the largest number")
 _CODES = ("+0", "-0", *_NUMBERS, "an infinity", "NaN")
 _BLOCKS = ("only zeros", "only numbers, not all zero", "an infinity and no NaN", "a NaN")
+_FRACTIONS = ("an integer", *_SIDES[1:])
+_SAMPLES = ("inside the image", "partly outside of the image", "outside of the image")
 _FOURTHS = ("4n", "4n + 1", "4n + 2", "4n + 3")
 
 #: Neighbouring classes by their names, and both in words.
@@ -157,6 +159,7 @@ FEATURES = {
     "amax significand": Feature("the significand of amax is {}", kind="real", floats=True),
     "amax sign": Feature("the largest element is {}", _SIGNS),
     "infinities": Feature("the infinities of the block are {}", (*_SIGNS, "of both signs")),
+    "tensor scale": Feature("the tensor scale is {}", kind="real"),
     # tensors
     "axis": Feature("the axis is {}", ("0", "1")),
     "rows": Feature("the number of rows is {}"),
@@ -167,6 +170,36 @@ FEATURES = {
     "columns behind": Feature("the number of columns behind it is {}"),
     "block length": Feature("the number of the block's elements inside the tensor is {}"),
     "inside": Feature("the element is {}", ("padding", "inside the tensor")),
+    # integers: the number that is rounded is the exact one, of affine quantization that in float32
+    "fraction": Feature("the number that is rounded is {}", _FRACTIONS),
+    "scale": Feature("the scale is {}", kind="real"),
+    "scale's number": Feature("the number of its scale is {}"),
+    "zero point": Feature("the zero point is {}"),
+    "input zero point": Feature("the input zero point is {}"),
+    "quant_min": Feature("quant_min is {}"),
+    "quant_max": Feature("quant_max is {}"),
+    "multiplier": Feature("the multiplier is {}"),
+    "shift": Feature("the shift is {}"),
+    "integer code": Feature("the code is {}"),
+    "difference": Feature("the code less the zero point is {}"),
+    "result": Feature("the wanted code is {}"),
+    "result parity": Feature("the wanted code is {}", _PARITY),
+    "result sign": Feature("the wanted code is {}", ("negative", "0", "positive")),
+    "channels behind": Feature("the number of channels behind it is {}"),
+    "elements behind": Feature("the number of elements behind it is {}"),
+    "first code": Feature("the first code of the byte is {}"),
+    "second code": Feature("the second code of the byte is {}"),
+    "byte": Feature("the byte is {}", kind="code"),
+    "column parity": Feature("the column is {}", _PARITY),
+    "row length": Feature("the number of codes in a row is {}"),
+    "row length parity": Feature("the number of codes in a row is {}", _PARITY),
+    "align_corners": Feature("align_corners is {}", ("off", "on")),
+    "padding": Feature("padding is {}", ("zeros", "border")),
+    "image rows": Feature("the number of the image's rows is {}"),
+    "image columns": Feature("the number of the image's columns is {}"),
+    "grid x": Feature("x of the grid is {}"),
+    "grid y": Feature("y of the grid is {}"),
+    "sample": Feature("the sample is {}", _SAMPLES),
     # words of layouts
     "words behind": Feature("the number of words behind it is {}"),
     "wanted word": Feature("the wanted word is {}", kind="code"),
@@ -177,6 +210,8 @@ for _name, _words in {
     "nan position": "the position of the only NaN",
     "word": "the word's number",
     "length": "the number of codes",
+    "channel": "the channel",
+    "element": "the element's number",
 }.items():
     FEATURES[_name] = Feature(f"{_words} is {{}}")
     FEATURES[f"{_name} parity"] = Feature(f"{_words} is {{}}", _PARITY)

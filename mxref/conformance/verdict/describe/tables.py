@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import I64, FloatLayout, Parts, compose, floor_log2, round_to_code, split
+from mxref.bits.floats import (
+    F32,
+    I64,
+    FloatLayout,
+    Parts,
+    compose,
+    floor_log2,
+    round_to_code,
+    split,
+)
 from mxref.blocks.shapes import result_shapes
 from mxref.cases.layout_answers import fast_layout
 from mxref.cases.records import VectorFile, padded
@@ -88,6 +97,12 @@ def code_table(name: str, codes: I64, fmt: CodeFormat) -> Table:
         f"{name} magnitude": known(magnitude, ~parts.is_nan),
         f"{name} parity": known(magnitude & 1, ~parts.is_nan),
     }
+
+
+def tensor_scale_table(scales: NDArray[np.uint64]) -> Table:
+    """The feature of the tensor scales of blocks, one a row; nothing of formats without one."""
+    found = number_table(split(scales, F32))["magnitude"]
+    return {"tensor scale": found} if scales.shape[1] else {}
 
 
 def product_table(factors: Sequence[Parts], layout: FloatLayout) -> Table:

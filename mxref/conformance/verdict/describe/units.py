@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, I64, LAYOUTS, Bool, split
-from mxref.cases.records import NO_WORD
-from mxref.cases.words import LAYOUT_OPERATIONS
+from mxref.cases.integer_words import question
+from mxref.cases.records import NO_WORD, stripped
+from mxref.cases.words import INTEGER_OPERATIONS, LAYOUT_OPERATIONS
 from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.conformance.verdict.describe import tables
 from mxref.conformance.verdict.describe.features import Table
+from mxref.conformance.verdict.describe.integer_tables import integer_table
 from mxref.formats.catalog import E8M0, CodeFormat, block_format
 from mxref.policy.policy import Policy
 from mxref.targets.calls import code_format
@@ -40,6 +42,7 @@ class Units:
     got: U64  #: the word of the answer
     ids: NDArray[np.str_]  #: the id of each unit's case
     words: I64  #: the number of each unit's word in the answer; -1 for a whole case
+    integer: np.dtype[Any] | None = None  #: the dtype of words that are integers
 
     def name(self, index: int) -> str:
         """A case's id, and the number of the word where it is not alone."""
@@ -74,7 +77,7 @@ class _Cases:
     """The answered cases of a file, a row each, without those that raised or should have."""
 
     def __init__(self, outcome: Outcome) -> None:
-        self.file, wanted = outcome.file, outcome.answers.copy()
+        self.file, self.policy, wanted = outcome.file, outcome.policy, outcome.answers.copy()
         for failure in outcome.failures:
             wanted[failure.index] = NO_WORD
             wanted[failure.index, : len(failure.want)] = failure.want
@@ -92,12 +95,15 @@ class _Cases:
         """The units of all kinds."""
         if self.file.op in LAYOUT_OPERATIONS:
             yield from self._layouts(policy)
+        elif self.file.op in INTEGER_OPERATIONS:
+            yield self._integers()
         elif self.file.op == "dequantize":
             yield self._dequantized()
         elif self.file.op == "quantize":
             at = np.arange(self.want.size).reshape(self.want.shape)
             first = int(block_format(self.file.format).tensor_scale)
-            yield from self._blocks(self.inputs[:, first:], at[:, :1], at[:, 1:], {})
+            more = tables.tensor_scale_table(self.inputs[:, :first])
+            yield from self._blocks(self.inputs[:, first:], at[:, :1], at[:, 1:], more)
         else:
             yield self._numbers()
 
@@ -140,6 +146,7 @@ class _Cases:
         table = tables.code_table("code", codes, fmt.element) | {"scale code": scales}
         table |= tables.product_table(factors, layout)
         table |= tables.index_table("position", np.arange(codes.shape[1]))
+        table |= tables.tensor_scale_table(self.inputs[:, :first])
         return self._units("element", table, np.arange(codes.size).reshape(codes.shape))
 
     def _blocks(self, values: U64, scales: I64, places: I64, more: Table) -> Iterator[Units]:
@@ -158,6 +165,17 @@ class _Cases:
         compared = ~failed & (self.bits | ~np.isin(wanted, fmt.scale.nan_codes))
         places = np.where(compared, places, -1)
         yield self._units("element", block | elements | more, places, fmt.element)
+
+    def _integers(self) -> Units:
+        """The words of calls of integer operations."""
+        file, width = self.file, self.want.shape[1]
+        found: list[Units] = []
+        for i, row in enumerate(self.inputs):
+            words, want = stripped(row), np.array(stripped(self.want[i]), np.uint64)
+            table = integer_table(file.op, file.format, words, want, self.policy)
+            found.append(self._units("element", table, i * width + np.arange(len(want))))
+        integer = question(file.op, file.format, stripped(self.inputs[0])).dtype
+        return replace(_joined(found), integer=integer if integer.kind in "iu" else None)
 
     def _layouts(self, policy: Policy) -> Iterator[Units]:
         """The number of words of each case, and the words or blocks of those where it is right."""

@@ -1,0 +1,210 @@
+"""The values of features of integer operations: one entry for each word of a case's answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.bits.float32 import fl
+from mxref.bits.floats import F32, F64, I64, split
+from mxref.cases.integer_answers import parsed_choices
+from mxref.cases.integer_words import affine, question, scale_numbers
+from mxref.conformance.verdict.describe.features import Table
+from mxref.conformance.verdict.describe.tables import index_table, known, number_table
+
+__all__ = ["integer_table"]
+
+#: Coordinates of `grid_sample` are multiples of 1/_UNIT of a pixel.
+_UNIT = 2 * 32767
+
+
+def integer_table(
+    op: str, format: str, words: Sequence[int], want: NDArray[np.uint64], policy: str
+) -> Table:
+    """Features of the words of the answer to one case.
+
+    Args:
+        op: an integer operation without sums of products.
+        format: of its file.
+        words: the case.
+        want: the words of the right answer.
+        policy: under which it is right.
+    """
+    asked = question(op, format, words)
+    codes = want.astype(f"u{asked.dtype.itemsize}").view(asked.dtype)
+    places = np.arange(len(want))
+    table = index_table("element", places) | {"elements behind": places[::-1]}
+    if op.endswith("_affine"):
+        return table | _affine(op, format, words, codes, policy)
+    if op.endswith("_int4"):
+        return _int4(op, asked.arguments[0], words[1], want, table)
+    make = _rescale if op == "rescale" else _grid_sample
+    return table | make(asked.arguments, codes, policy)
+
+
+def _affine(op: str, format: str, words: Sequence[int], codes: NDArray[Any], policy: str) -> Table:
+    case = affine(format, words)
+    which = np.array(case.which, np.int64)
+    scales = scale_numbers(format, case)
+    scale, zero = scales[which], np.array(case.zero_points, np.int64)[which]
+    table: Table = {"zero point": zero, "scale": _size(scale)}
+    table |= {"quant_min": np.array(case.low), "quant_max": np.array(case.high)}
+    if case.axis is not None:
+        channel = np.indices(case.dims)[case.axis].reshape(-1)
+        table |= index_table("channel", channel) | {"scale's number": which}
+        table |= {"channels behind": case.dims[case.axis] - 1 - channel}
+    values = np.array(case.values, np.uint32)
+    if op == "dequantize_affine":
+        q = values.view(np.int32).astype(np.int64)
+        found = number_table(split(codes.view(np.uint32), F32))
+        table |= {"product": found["magnitude"], "product class": found["input"]}
+        return table | {"integer code": q, "difference": q - zero}
+    chosen = parsed_choices(op, format, policy)
+    factor = fl(scales)[which]
+    if chosen.get("scaling") != "divide":
+        wide = chosen.get("scale_type") == "float64"
+        factor = fl(1.0 / (scale if wide else factor))
+    with np.errstate(all="ignore"):
+        x = values.view(np.float32).astype(np.float64)
+        scaled = fl(x / factor if chosen.get("scaling") == "divide" else x * factor)
+        before = chosen.get("zero_point") == "before"
+        y, shift = (fl(scaled + zero), 0) if before else (scaled, zero)
+        floor, limit = np.floor(y), np.abs(y) < 2.0**52
+        side = np.where(limit, np.sign(y - floor - 0.5) + 2, 0).astype(np.int64) * (y != floor)
+    found = number_table(split(values, F32))
+    size = number_table(split(scaled.view(np.uint64), F64))["magnitude"]
+    whole = np.where(limit, floor, 0).astype(np.int64)
+    up = np.rint(y) > floor
+    ends = case.low - shift, case.high - shift
+    rounded = _rounded(whole, side, up, y < 0, *ends, codes)
+    rounded |= {name: known(rounded[name], limit) for name in ("fraction", "rounding")}
+    return table | found | {"scaled magnitude": size} | rounded
+
+
+def _rescale(arguments: tuple[Any, ...], codes: NDArray[Any], policy: str) -> Table:
+    q, multiplier, shift, zero_in, zero_out, dtype, _ = arguments
+    rows, channels = np.indices(q.shape)
+    difference, long = q.astype(object) - zero_in, shift.astype(object)
+    product, unit = difference * multiplier.astype(object), 1 << long
+    whole, rest = (product >> long).astype(np.int64), product & unit - 1
+    away = np.where((shift > 31) & (policy == "rounding=double"), 1 << 30, 0).astype(object)
+    rounded = product + unit // 2 + np.where(difference < 0, -away, away) >> long
+    info = np.iinfo(dtype)
+    ends = int(info.min) - zero_out, int(info.max) - zero_out
+    table = {
+        "integer code": q.astype(np.int64),
+        "difference": difference.astype(np.int64),
+        "multiplier": np.broadcast_to(multiplier.astype(np.int64), q.shape),
+        "shift": np.broadcast_to(shift.astype(np.int64), q.shape),
+        "input zero point": np.array(zero_in),
+        "zero point": np.array(zero_out),
+        "row": rows,
+        "channels behind": q.shape[1] - 1 - channels,
+    }
+    table |= index_table("channel", channels)
+    up, below = rounded.astype(np.int64) - whole, np.asarray(difference < 0, bool)
+    table |= _rounded(whole, _side(rest, unit), up > 0, below, *ends, codes.reshape(q.shape))
+    return _flat(table, q.size)
+
+
+def _grid_sample(arguments: tuple[Any, ...], codes: NDArray[Any], policy: str) -> Table:
+    image, grid, align, padding, zero = arguments
+    (channels, height, width), (h, w, _) = image.shape, grid.shape
+    shape = channels, h, w
+    channel, row, column = np.indices(shape)
+    taps = []
+    for g, size in ((grid[..., 0], width), (grid[..., 1], height)):
+        from_end = g.astype(np.int64) + 32767
+        place = from_end * (size - 1) if align else from_end * size - 32767
+        place = np.clip(place, 0, (size - 1) * _UNIT) if padding == "border" else place
+        first, rest = np.divmod(place, _UNIT)
+        taps.append([(first, _UNIT - rest), (first + 1, rest)])
+    total, inside, outside = (np.zeros(shape, np.int64), *np.zeros((2, h, w), bool))
+    for j, across in taps[0]:
+        for i, down in taps[1]:
+            here = (i >= 0) & (i < height) & (j >= 0) & (j < width)
+            pixel = image[:, np.where(here, i, 0), np.where(here, j, 0)].astype(np.int64)
+            total += across * down * np.where(here, pixel, zero)
+            inside |= here & (across * down > 0)
+            outside |= ~here & (across * down > 0)
+    whole, rest = np.divmod(total, _UNIT**2)
+    table = {
+        "align_corners": np.array(int(align)),
+        "padding": np.array(int(padding == "border")),
+        "zero point": np.array(zero),
+        "image rows": np.array(height),
+        "image columns": np.array(width),
+        "grid x": np.broadcast_to(grid[..., 0].astype(np.int64), shape),
+        "grid y": np.broadcast_to(grid[..., 1].astype(np.int64), shape),
+        "sample": np.broadcast_to(np.where(outside, 1 + ~inside, 0), shape),
+        "row": row,
+        "column": column,
+        "channels behind": channels - 1 - channel,
+    }
+    table |= index_table("channel", channel)
+    found = codes.reshape(shape)
+    side = _side(rest, np.full(shape, _UNIT**2))
+    up = found.astype(np.int64) > whole
+    ends = int(np.iinfo(codes.dtype).min), int(np.iinfo(codes.dtype).max)
+    return _flat(table | _rounded(whole, side, up, total < 0, *ends, found), total.size)
+
+
+def _int4(op: str, codes: NDArray[Any], k: int, want: NDArray[np.uint64], table: Table) -> Table:
+    columns = -(-k // 2) if op == "pack_int4" else k
+    row, column = np.divmod(np.arange(len(want)), columns)
+    table |= {"row": row, "column": column, "columns behind": columns - 1 - column}
+    table |= {"column parity": column & 1, "row length": np.array(k)}
+    table |= {"row length parity": np.array(k & 1)}
+    if op == "unpack_int4":
+        packed = codes[row, column // 2].astype(np.int64)
+        return table | {"byte": packed} | _result(want.astype(np.uint8).view(np.int8))
+    second = np.minimum(2 * column + 1, k - 1)
+    table |= {"first code": codes[row, 2 * column].astype(np.int64)}
+    table |= {"second code": known(codes[row, second], 2 * column + 1 < k)}
+    return table | {"wanted word": want.astype(np.int64)}
+
+
+def _rounded(
+    whole: Any, side: I64, up: Any, negative: Any, low: Any, high: Any, codes: NDArray[Any]
+) -> Table:
+    """Features of an integer that is rounded from one whole number or up to the next, and clamped.
+
+    Args:
+        whole: the largest integer not above the number.
+        side: 0 if that is the number itself, 1, 2 and 3 below, at and above the next tie.
+        up: whether the number is rounded to the next integer.
+        negative: whether it is below 0.
+        low: the least integer that is not clamped; `high` the greatest.
+        high: see there.
+        codes: the result.
+    """
+    result = whole + up
+    clamped, away = (result < low) | (result > high), up != negative
+    rounding = np.where(clamped, 3, np.where(side == 0, 0, 1 + away))
+    return {"fraction": side, "rounding": rounding.astype(np.int64), **_result(codes)}
+
+
+def _result(codes: NDArray[Any]) -> Table:
+    """Features of the wanted code."""
+    result = codes.astype(np.int64)
+    return {"result": result, "result parity": result & 1, "result sign": np.sign(result) + 1}
+
+
+def _side(rest: Any, unit: Any) -> I64:
+    """0 for no rest, else 1, 2 and 3 for a rest below, at and above half a unit."""
+    above, below, exact = (
+        np.asarray(each, bool) for each in (2 * rest > unit, 2 * rest < unit, rest == 0)
+    )
+    return np.select((exact, below, above), (0, 1, 3), 2)
+
+
+def _size(numbers: NDArray[np.float64]) -> I64:
+    return number_table(split(numbers.view(np.uint64), F64))["magnitude"]
+
+
+def _flat(table: Table, count: int) -> Table:
+    """Columns of any shape as rows of one entry for each word."""
+    return {n: c.reshape(-1) if c.size == count else c for n, c in table.items()}

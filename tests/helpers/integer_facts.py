@@ -1,0 +1,221 @@
+"""The features of integer operations, worked out one word of an answer at a time in fractions.
+
+Nothing here is taken from `mxref.conformance`, `mxref.cases` or the fast path: the words of a case
+are read as `vectors/README.md` has them.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from features_by_hand import INF, PARITY, SIGNS, fourth, input_class, magnitude, parity, significand
+
+Facts = dict[str, Any]
+#: Bits of a code.
+BITS = {"int8": 8, "uint8": 8, "int16": 16, "int32": 32}
+SIDES = ("below a tie", "a tie", "above a tie")
+
+
+def signed(word: int, bits: int = 32) -> int:
+    return word - (1 << bits) if word >= 1 << bits - 1 else word
+
+
+def single(number: Fraction | float) -> float:
+    """Rounded to float32; of products and quotients of two of these once."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", float(number)))[0])
+    except OverflowError:
+        return math.copysign(INF, number)
+
+
+def counted(name: str, index: int) -> Facts:
+    return {name: index, f"{name} parity": parity(index), f"{name} of four": fourth(index)}
+
+
+def result(code: int) -> Facts:
+    sign = "negative" if code < 0 else "positive" if code else "0"
+    return {"result": code, "result parity": PARITY[code % 2], "result sign": sign}
+
+
+def rounded(number: Fraction, code: int, offset: int, low: int, high: int, up: bool) -> Facts:
+    """How a number becomes a code less an offset, if its fraction is rounded up or not."""
+    floor = number.numerator // number.denominator
+    rest = 2 * (number - floor)
+    whole = floor + (up and rest > 0)
+    away = abs(whole) > abs(number)
+    rounding = "rounded away from zero" if away else "rounded toward zero"
+    rounding = "exact" if rest == 0 else rounding
+    rounding = rounding if low <= whole + offset <= high else "clamped"
+    side = "an integer" if rest == 0 else SIDES[(rest > 1) - (rest < 1) + 1]
+    return {"fraction": side, "rounding": rounding, **result(code)}
+
+
+def integer_facts(
+    op: str, format: str, words: list[int], want: list[int], policy: str
+) -> list[Facts]:
+    """The features of every word of the answer to a case, by name."""
+    chosen = dict(part.split("=") for part in policy.split("+") if "=" in part)
+    match op:
+        case "quantize_affine" | "dequantize_affine":
+            units = list(affine(op, format, words, want, chosen))
+        case "pack_int4" | "unpack_int4":
+            units = list(int4(op, words, want))
+        case "rescale":
+            units = list(rescaled(format, words, want, chosen))
+        case _:
+            units = list(sampled(words, want, format))
+    more = (
+        {**counted("element", i), "elements behind": len(want) - 1 - i} for i in range(len(want))
+    )
+    return [{**one, **unit} for one, unit in zip(more, units, strict=True)]
+
+
+def affine(
+    op: str, format: str, words: list[int], want: list[int], chosen: dict[str, str]
+) -> Iterator[Facts]:
+    low, high, rest = signed(words[0]), signed(words[1]), words[2:]
+    dims, axis, count, scales = [1, 1, 1], 0, 1, 1
+    if format.endswith("_axis"):
+        axis, count, *dims = signed(rest[0]) % 3, *rest[1:5]
+        rest = rest[5:]
+        scales = count if count == dims[axis] else count * math.prod(dims) // dims[axis]
+    if format.endswith("_scale64"):
+        wide = struct.unpack(">d", struct.pack(">2I", *rest[:2]))
+        rest = rest[1:]
+    else:
+        wide = struct.unpack(f">{scales}f", struct.pack(f">{scales}I", *rest[:scales]))
+    zeros, values = rest[scales : 2 * scales], rest[2 * scales :]
+    groups = [count if i == axis else size for i, size in enumerate(dims)]
+    for i, word in enumerate(values):
+        which, unit = 0, {"quant_min": low, "quant_max": high}
+        if format.endswith("_axis"):
+            at = [i // (dims[1] * dims[2]), i // dims[2] % dims[1], i % dims[2]]
+            unit |= counted("channel", at[axis]) | {"channels behind": dims[axis] - 1 - at[axis]}
+            at[axis] //= dims[axis] // count
+            which = (at[0] * groups[1] + at[1]) * groups[2] + at[2]
+            which = at[axis] if count == dims[axis] else which
+            unit["scale's number"] = which
+        zero = signed(zeros[which])
+        unit |= {"scale": Fraction(wide[which]), "zero point": zero}
+        if op == "dequantize_affine":
+            unit |= {"integer code": signed(word), "difference": signed(word) - zero}
+            unit |= {
+                "product": magnitude(want[i], "f32"),
+                "product class": input_class(want[i], "f32"),
+            }
+            yield unit
+            continue
+        code = want[i] if format.startswith("u") else signed(want[i], BITS[format.split("_")[0]])
+        yield unit | quantized(word, code, wide[which], zero, low, high, chosen)
+
+
+def quantized(
+    word: int, code: int, scale: float, zero: int, low: int, high: int, chosen: dict[str, str]
+) -> Facts:
+    size = magnitude(word, "f32")
+    unit = {"sign": SIGNS[word >> 31], "input": input_class(word, "f32"), "magnitude": size}
+    unit |= {"significand": significand(size), **result(code)}
+    if size is None or size == INF:
+        unspoken = {"fraction": None, "rounding": None}
+        return unit | unspoken | {"scaled magnitude": size}
+    divisor = Fraction(single(scale))
+    if chosen.get("scaling") == "divide":
+        y = single(size / divisor)
+    else:
+        kept = Fraction(scale) if chosen.get("scale_type") == "float64" else divisor
+        y = single(size * Fraction(single(1 / kept)))
+    unit["scaled magnitude"] = y if y == INF else Fraction(y)
+    y = -y if word >> 31 else y
+    before = chosen.get("zero_point") == "before"
+    y = single(Fraction(y) + zero) if before and abs(y) < INF else y
+    if abs(y) >= 2.0**52:
+        return unit | {"fraction": None, "rounding": None}
+    number = Fraction(y)
+    offset = 0 if before else zero
+    return unit | rounded(number, code, offset, low, high, round(number) > number)
+
+
+def int4(op: str, words: list[int], want: list[int]) -> Iterator[Facts]:
+    rows, k, codes = words[0], words[1], words[2:]
+    columns = len(want) // rows if rows else 0
+    for i, word in enumerate(want):
+        row, column = divmod(i, columns)
+        unit = {"row": row, "column": column, "columns behind": columns - 1 - column}
+        unit |= {"column parity": parity(column), "row length": k, "row length parity": parity(k)}
+        if op == "unpack_int4":
+            unit |= {"byte": codes[row * -(-k // 2) + column // 2], **result(signed(word, 8))}
+        else:
+            line = [*map(signed, codes[row * k : row * k + k]), None]
+            unit |= {"first code": line[2 * column], "second code": line[2 * column + 1]}
+            unit["wanted word"] = word
+        yield unit
+
+
+def rescaled(
+    format: str, words: list[int], want: list[int], chosen: dict[str, str]
+) -> Iterator[Facts]:
+    target = format.split("_")[0].split("-")[1]
+    zero_in, zero_out, channels = signed(words[0]), signed(words[1]), words[2]
+    bits = BITS[target]
+    low, high = (0, (1 << bits) - 1) if target[0] == "u" else (-1 << bits - 1, (1 << bits - 1) - 1)
+    values = words[3 + 2 * channels :]
+    for i, value in enumerate(values):
+        row, channel = divmod(i, channels)
+        m, shift = words[3 + channel], words[3 + channels + channel]
+        code, difference = signed(value), signed(value) - zero_in
+        unit = {"integer code": code, "difference": difference, "multiplier": m, "shift": shift}
+        unit |= {"input zero point": zero_in, "zero point": zero_out, "row": row}
+        unit |= counted("channel", channel) | {"channels behind": channels - 1 - channel}
+        number = Fraction(difference * m, 1 << shift)
+        up = number - math.floor(number) >= Fraction(1, 2)
+        if chosen.get("rounding") == "double" and shift > 31:
+            half = (1 << 30) * (1 if difference >= 0 else -1)
+            twice = difference * m + (1 << shift - 1) + half >> shift
+            up = twice > math.floor(number)
+        got = want[i] if target[0] == "u" else signed(want[i], bits)
+        yield unit | rounded(number, got, zero_out, low, high, up)
+
+
+def sampled(words: list[int], want: list[int], format: str) -> Iterator[Facts]:
+    align, border, zero, channels, height, width, h, w, *rest = words
+    zero, size = signed(zero), channels * height * width
+    grid = list(map(signed, rest[size:]))
+    low, high = (0, 255) if format == "uint8" else (-128, 127)
+    for i, word in enumerate(want):
+        channel, row, column = i // (h * w), i // w % h, i % w
+        x, y = grid[2 * (row * w + column) :][:2]
+        ends = []
+        for g, count in ((x, width), (y, height)):
+            place = Fraction(g, 32767) + 1
+            place = place * (count - 1) / 2 if align else (place * count - 1) / 2
+            place = min(max(place, Fraction(0)), Fraction(count - 1)) if border else place
+            first = math.floor(place)
+            pair = ((first, first + 1 - place), (first + 1, place - first))
+            ends.append([(at, weight, 0 <= at < count) for at, weight in pair if weight])
+        number, seen = Fraction(0), []
+        for (j, across, in_width), (k, down, in_height) in product(*ends):
+            seen.append(in_width and in_height)
+            place = (channel * height + k) * width + j
+            number += across * down * (signed(rest[place]) if seen[-1] else zero)
+        sample = "inside the image" if all(seen) else "partly outside of the image"
+        unit = {
+            "align_corners": ("off", "on")[align],
+            "padding": ("zeros", "border")[border],
+            "zero point": zero,
+            "image rows": height,
+            "image columns": width,
+            "grid x": x,
+            "grid y": y,
+            "sample": sample if any(seen) else "outside of the image",
+            "row": row,
+            "column": column,
+            "channels behind": channels - 1 - channel,
+        }
+        code = signed(word, 8) if format == "int8" else word
+        up = round(number) > number
+        yield unit | counted("channel", channel) | rounded(number, code, 0, low, high, up)
