@@ -88,6 +88,9 @@ class ScaleFormat(CodeFormat):
 
     >>> E8M0.value(0x00) == 2.0**-127, E8M0.value(0xFE) == 2.0**127, E8M0.nan_codes
     (True, True, (255,))
+    >>> e5m0 = ScaleFormat("e5m0", 5, 0, 15, Specials.TOP_CODE_NAN, subnormals=False)
+    >>> e5m0.value(0) == 2.0**-15, e5m0.value(30) == 2.0**15, e5m0.nan_codes, e5m0.is_power
+    (True, True, (31,), True)
 
     Source: OCP MX v1.0 5.4.1, Table 7.
     """
@@ -103,6 +106,21 @@ class ScaleFormat(CodeFormat):
                 f"specials of a scale format must not be {self.specials.value}, which has its NaN "
                 f"in place of -0, got {self.name}: use none, top_code_nan, inf_below_nan or ieee"
             )
+
+    @property
+    def is_power(self) -> bool:
+        """Whether its codes are powers of two that E8M0 has, and a NaN in the last one.
+
+        >>> E8M0.is_power, UE4M3.is_power, BINARY8P1UF.is_power  # the last one has a zero
+        (True, False, False)
+        """
+        return (
+            self.specials is Specials.TOP_CODE_NAN
+            and self.mantissa_bits == 0
+            and not self.subnormals
+            and 2 <= self.exponent_bits <= E8M0.exponent_bits
+            and (1 << self.exponent_bits) - 2 - E8M0.bias <= self.bias <= E8M0.bias
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +141,8 @@ class BlockFormat:
     ('e2m1', 'e8m0', 32, 136)
 
     Raises:
-        ValueError: block_size is below 1, or the scale has more than 8 bits or, if it is not
-            `E8M0`, no zero.
+        ValueError: block_size is below 1, or the scale has more than 8 bits or, if its codes are
+            not powers of two like those of `E8M0`, no zero.
     Source: OCP MX v1.0 5.1, 5.2 Table 1.
     """
 
@@ -140,15 +158,16 @@ class BlockFormat:
                 f"{self.name} must have an ElementFormat and a ScaleFormat, got "
                 f"{type(self.element).__name__} and {type(self.scale).__name__}"
             )
-        if self.scale != E8M0 and (self.scale.bits > 8 or not self.scale.subnormals):
+        if not self.scale.is_power and (self.scale.bits > 8 or not self.scale.subnormals):
             raise ValueError(
-                f"{self.name} must have e8m0 scales, or others of at most 8 bits and with a zero, "
-                f"got {self.scale.name}"
+                f"{self.name} must have scales of at most 8 bits with a zero, or 2 to 8 exponent "
+                "bits alone for powers of two from 2**-127 to 2**127 and a NaN in the last code, "
+                f"as e8m0 has, got {self.scale.name}"
             )
-        if self.tensor_scale and self.scale == E8M0:
+        if self.tensor_scale and self.scale.is_power:
             raise ValueError(
-                f"tensor_scale must be False with e8m0 scales, got {self.name}: a power of two for "
-                "each block reaches every magnitude"
+                "tensor_scale must be False with scales that are powers of two alone, got "
+                f"{self.name} with {self.scale.name}"
             )
         several = isinstance(self.block_size, (tuple, list))
         sizes: Sequence[object] = self.block_size if several else (self.block_size,)  # type: ignore[assignment]
