@@ -54,6 +54,11 @@ def smallest_code(fmt: ElementFormat) -> int:
     return 2 - (fmt.emin - fmt.mantissa_bits)
 
 
+def _first(fmt: ElementFormat, layout: FloatLayout, up: int, powers: ScaleFormat) -> int:
+    """The first scale code under which keys give the codes; a negative one if all do."""
+    return smallest_code(fmt) - up + powers.bias - layout.bias
+
+
 def _steps(
     fmt: ElementFormat, policy: ScalePolicy, layout: FloatLayout, up: int, scale: ScaleFormat
 ) -> ScaleSteps:
@@ -63,7 +68,7 @@ def _steps(
     if policy.scaling is Scaling.RECIPROCAL_FLUSHED:  # of 2**127, and of 2**128 by wrapping
         words[(words - scale.bias >= F32.bias) & (words <= 0xFF)] = OTHER
     if layout != F64:
-        small = words & ~FLUSHED < smallest_code(fmt) - up + scale.bias - layout.bias
+        small = words & ~FLUSHED < _first(fmt, layout, up, scale)
         small[0], small[count] = False, True  # of zero; of subnormal numbers
         field = np.arange(words.size) % count
         words[small] = np.where(field < (0 if up else layout.bias + 60), SMALL, OTHER)[small]
@@ -95,6 +100,7 @@ class _Plan:
 
     layout: FloatLayout
     steps: ScaleSteps
+    first: int  # the first scale code under which keys give the codes
     less: NDArray[Any]  # subtracted from keys, by scale code
     drop: int
     sign: np.unsignedinteger[Any]  # the bit above a key's field
@@ -114,12 +120,13 @@ def _plan(
     powers: ScaleFormat,
 ) -> _Plan:
     kept = _kept(fmt)
-    less = np.arange(256) + (layout.bias - powers.bias + up - smallest_code(fmt))
+    less = np.arange(256) - _first(fmt, layout, up, powers)
     table = _codes(fmt, element, layout.exponent_bits)
     zeros, smallest = table.reshape(2, -1)[:, :2].T
     return _Plan(
         layout=layout,
         steps=_steps(fmt, scale, layout, up, powers),
+        first=_first(fmt, layout, up, powers),
         less=(np.maximum(less, 0) << kept).astype(f"i{layout.uint.itemsize}"),
         drop=layout.mantissa_bits - kept,
         sign=layout.uint.type(1 << (layout.exponent_bits + kept)),
@@ -165,8 +172,8 @@ def quantize_keyed(
     np.bitwise_and(blocks, word.type(layout.sign_bit - 1), out=magnitude)
     words = plan.steps.words(_maxima(magnitude, key))
     if largest is not None:
-        flushed = scale.scaling is Scaling.RECIPROCAL_FLUSHED
-        words[largest] = OTHER if flushed else powers.max_code
+        computed = scale.scaling is Scaling.RECIPROCAL_FLUSHED or powers.max_code < plan.first
+        words[largest] = OTHER if computed else powers.max_code
 
     keys = to_odd(blocks, plan.drop, out=key.reshape(shape))
     if plan.one_floor:
