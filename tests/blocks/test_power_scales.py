@@ -153,11 +153,14 @@ def test_every_choice_at_the_ends(scale: ScaleFormat, layout: FloatLayout) -> No
         check(special_rows(fmt, layout), layout, fmt, **choices)
 
 
-def test_directed_and_stochastic_roundings_of_elements() -> None:
+def test_some_of_each_kind() -> None:
+    """Quirks, flushed reciprocals, and directed and stochastic roundings of elements."""
+    high = of(INT8, SCALES[-1])  # whose amax reaches 2**127
+    check(special_rows(high, F32), F32, high, scaling="reciprocal_flushed")
     fmt = of(E2M1, E5M0)
     rows = special_rows(fmt, F32)
     for rounding in ("toward_positive", "to_odd", "ties_to_away"):
-        check(rows, F32, fmt, rounding=rounding)
+        check(rows, F32, fmt, "floor_log2_float32", rounding=rounding, scale_overflow="nan")
     draws = (splitmix64(5, rows.size).reshape(rows.shape) >> np.uint64(56)).astype(np.int64)
     blocks = mxref.quantize(
         rows.view(np.float32), fmt, rounding="stochastic_a", random_bits=draws, random_width=8
