@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from html import escape
 
 from mxref.bits.floats import U8, Floats
-from mxref.formats.catalog import E8M0, BlockFormat, ScaleFormat
+from mxref.formats.catalog import BlockFormat, ScaleFormat
 
 #: Elements of the block that are shown.
 SHOWN = 8
@@ -69,6 +69,6 @@ def _code_texts(fmt: BlockFormat, codes: U8) -> list[str]:
 
 
 def _scale_text(fmt: ScaleFormat, code: int) -> str:
-    if fmt == E8M0 and not fmt.is_nan(code):
+    if fmt.is_power and not fmt.is_nan(code):
         return f"2**{code - fmt.bias}"
     return str(fmt.value(code))

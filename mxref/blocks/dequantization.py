@@ -15,7 +15,7 @@ from mxref.blocks.fields import BlockFields
 from mxref.blocks.product_tables import product_table
 from mxref.blocks.tiles import Axis, Tile, cut
 from mxref.blocks.two_level import TensorScale
-from mxref.formats.catalog import E8M0, BlockFormat
+from mxref.formats.catalog import BlockFormat
 from mxref.numbers.codes import codes_of
 from mxref.policy.choices import ScaleArithmetic
 from mxref.policy.keywords import DequantizeChoices, Unpack
@@ -100,10 +100,11 @@ def dequantize(
     layout = layout_of(dtype)
     fmt = blocks.format
     arithmetic = chosen.scale.scale_arithmetic
-    if fmt.scale == E8M0:
+    if fmt.scale.is_power:
         if "scale_arithmetic" in spelled(policy, choices):
             raise ValueError(
-                f"dequantize of {fmt.name} does not read scale_arithmetic, since its scale is e8m0"
+                f"dequantize of {fmt.name} does not read scale_arithmetic, since its scale is "
+                f"{fmt.scale.name}"
             )
         arithmetic = ScaleArithmetic.EXACT
     table = product_table(fmt, layout, chosen.decode, arithmetic, blocks.tensor_scale)

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.float32 import as_float32
 from mxref.bits.floats import F32, F64, U8, Bits, Bool, FloatLayout, Parts, to_odd
-from mxref.formats.catalog import E8M0, ElementFormat
+from mxref.formats.catalog import E8M0, ElementFormat, ScaleFormat
 from mxref.numbers.element import encode_parts
 from mxref.numbers.scale_steps import FLUSHED, NAN_BLOCK, OTHER, ScaleSteps, Words, scale_steps
 from mxref.policy.choices import BlockInf, BlockNaN, NaNBlockCodes, Scaling
@@ -54,14 +54,21 @@ def smallest_code(fmt: ElementFormat) -> int:
     return 2 - (fmt.emin - fmt.mantissa_bits)
 
 
-def _steps(fmt: ElementFormat, policy: ScalePolicy, layout: FloatLayout, up: int) -> ScaleSteps:
+def _first(fmt: ElementFormat, layout: FloatLayout, up: int, powers: ScaleFormat) -> int:
+    """The first scale code under which keys give the codes; a negative one if all do."""
+    return smallest_code(fmt) - up + powers.bias - layout.bias
+
+
+def _steps(
+    fmt: ElementFormat, policy: ScalePolicy, layout: FloatLayout, up: int, scale: ScaleFormat
+) -> ScaleSteps:
     """Scale words, or SMALL, SPECIAL or OTHER for blocks to which keys do not give the codes."""
-    steps = scale_steps(fmt, policy, layout, up)
+    steps = scale_steps(fmt, policy, layout, up, scale)
     words, count = steps.table.copy(), 1 << layout.exponent_bits
-    if policy.scaling is Scaling.RECIPROCAL_FLUSHED:
-        words[(words == E8M0.max_code) | (words == 0xFF)] = OTHER  # FF by wrapping
+    if policy.scaling is Scaling.RECIPROCAL_FLUSHED:  # of 2**127, and of 2**128 by wrapping
+        words[(words - scale.bias >= F32.bias) & (words <= 0xFF)] = OTHER
     if layout != F64:
-        small = words & ~FLUSHED < smallest_code(fmt) - up
+        small = words & ~FLUSHED < _first(fmt, layout, up, scale)
         small[0], small[count] = False, True  # of zero; of subnormal numbers
         field = np.arange(words.size) % count
         words[small] = np.where(field < (0 if up else layout.bias + 60), SMALL, OTHER)[small]
@@ -93,6 +100,7 @@ class _Plan:
 
     layout: FloatLayout
     steps: ScaleSteps
+    first: int  # the first scale code under which keys give the codes
     less: NDArray[Any]  # subtracted from keys, by scale code
     drop: int
     sign: np.unsignedinteger[Any]  # the bit above a key's field
@@ -104,15 +112,21 @@ class _Plan:
 
 @functools.lru_cache(maxsize=64)
 def _plan(
-    fmt: ElementFormat, scale: ScalePolicy, element: ElementPolicy, layout: FloatLayout, up: int
+    fmt: ElementFormat,
+    scale: ScalePolicy,
+    element: ElementPolicy,
+    layout: FloatLayout,
+    up: int,
+    powers: ScaleFormat,
 ) -> _Plan:
     kept = _kept(fmt)
-    less = np.arange(256) + (layout.bias - F32.bias + up - smallest_code(fmt))
+    less = np.arange(256) - _first(fmt, layout, up, powers)
     table = _codes(fmt, element, layout.exponent_bits)
     zeros, smallest = table.reshape(2, -1)[:, :2].T
     return _Plan(
         layout=layout,
-        steps=_steps(fmt, scale, layout, up),
+        steps=_steps(fmt, scale, layout, up, powers),
+        first=_first(fmt, layout, up, powers),
         less=(np.maximum(less, 0) << kept).astype(f"i{layout.uint.itemsize}"),
         drop=layout.mantissa_bits - kept,
         sign=layout.uint.type(1 << (layout.exponent_bits + kept)),
@@ -129,6 +143,7 @@ def quantize_keyed(
     fmt: ElementFormat,
     scale: ScalePolicy,
     element: ElementPolicy,
+    powers: ScaleFormat = E8M0,
     largest: Bool | None = None,
     *,
     is_scaled_up: bool = False,
@@ -141,6 +156,7 @@ def quantize_keyed(
         fmt: the element format.
         scale: the choices for scales.
         element: the choices for elements.
+        powers: the format of the scales.
         largest: (m, n), blocks that have the largest scale whatever their amax.
         is_scaled_up: whether the numbers were multiplied by 2**64.
 
@@ -149,15 +165,15 @@ def quantize_keyed(
     """
     if layout.exponent_bits < F32.exponent_bits or layout.mantissa_bits <= _kept(fmt):
         blocks, layout = as_float32(blocks, layout), F32
-    plan = _plan(fmt, scale, element, layout, _UP if is_scaled_up else 0)
+    plan = _plan(fmt, scale, element, layout, _UP if is_scaled_up else 0, powers)
     shape, word = blocks.shape, layout.uint
     key, other = scratch("key", blocks.size, word), scratch("other", blocks.size, word)
     magnitude = other.reshape(shape)
     np.bitwise_and(blocks, word.type(layout.sign_bit - 1), out=magnitude)
     words = plan.steps.words(_maxima(magnitude, key))
     if largest is not None:
-        flushed = scale.scaling is Scaling.RECIPROCAL_FLUSHED
-        words[largest] = OTHER if flushed else E8M0.max_code
+        computed = scale.scaling is Scaling.RECIPROCAL_FLUSHED or powers.max_code < plan.first
+        words[largest] = OTHER if computed else powers.max_code
 
     keys = to_odd(blocks, plan.drop, out=key.reshape(shape))
     if plan.one_floor:

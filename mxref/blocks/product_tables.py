@@ -13,7 +13,7 @@ from mxref.bits.float32 import fl
 from mxref.bits.floats import F64, FloatLayout, Parts, compose, floor_log2, split
 from mxref.blocks.arithmetics import ARITHMETICS, numbers
 from mxref.blocks.two_level import Ratio, TensorScale, quotient
-from mxref.formats.catalog import E8M0, BlockFormat
+from mxref.formats.catalog import BlockFormat
 from mxref.numbers.codes import every_code
 from mxref.numbers.scale import scale_parts
 from mxref.policy.choices import DecodedZero, ProductOverflow, ProductRounding, ScaleArithmetic
@@ -56,10 +56,9 @@ def _exact_products(
     fmt: BlockFormat, layout: FloatLayout, policy: DecodePolicy, tensor: TensorScale | None
 ) -> tuple[NDArray[Any], Parts, NDArray[np.bool_]]:
     """Patterns, the exact products, and where the scale alone is beyond the type."""
-    scale, element = scale_parts(policy), every_code(fmt.element)
-    ratio = Ratio()
-    if fmt.scale != E8M0:
-        scale = every_code(fmt.scale)
+    element, ratio = every_code(fmt.element), Ratio()
+    is_power = fmt.scale.is_power
+    scale = scale_parts(policy, fmt.scale) if is_power else every_code(fmt.scale)
     if tensor is not None:
         ratio = tensor.ratio(fmt)
         scale = ratio.times(scale)

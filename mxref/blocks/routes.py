@@ -14,7 +14,7 @@ from mxref.bits.floats import F32, F64, U8, Bool, FloatLayout, Stochastic, split
 from mxref.blocks.arithmetics import ARITHMETICS, numbers
 from mxref.blocks.keyed import SMALL, SPECIAL, quantize_keyed, times_2_to_64
 from mxref.blocks.two_level import TensorScale, block_scales, scaled
-from mxref.formats.catalog import E8M0, BlockFormat, CodeFormat, ElementFormat
+from mxref.formats.catalog import BlockFormat, CodeFormat, ElementFormat
 from mxref.numbers.element import Elements, encode_parts, nan_error
 from mxref.numbers.scale_steps import FLUSHED, OTHER, Words, scale_codes
 from mxref.numbers.table import code_table
@@ -26,8 +26,8 @@ FEW = 1 << 12
 
 
 def takes_keys(fmt: BlockFormat, policy: Policy) -> bool:
-    """Whether `quantize_lanes` takes these blocks: E8M0 scales, a deterministic rounding."""
-    return fmt.scale == E8M0 and not policy.element.rounding.stochastic
+    """Whether `quantize_lanes` takes these blocks: powers of two, a deterministic rounding."""
+    return fmt.scale.is_power and not policy.element.rounding.stochastic
 
 
 def quantize_lanes(
@@ -52,7 +52,7 @@ def _keyed(
     largest: Bool | None = None,
 ) -> tuple[Words, U8, bool]:
     """Scale words and codes by keys, also of blocks under small scales."""
-    choices = fmt.element, policy.scale, policy.element
+    choices = fmt.element, policy.scale, policy.element, fmt.scale
     words, codes, plain = quantize_keyed(lanes, layout, *choices, largest=largest)
     small = words == SMALL
     if not plain and small.any():
@@ -107,7 +107,7 @@ def quantize_rows(
     """Scale codes and element codes of any blocks, one a row."""
     if policy.scale.scale_arithmetic is not c.ScaleArithmetic.EXACT:
         return _float32_rows(wide(rows, layout), layout, fmt, policy, tensor, draw)
-    if fmt.scale == E8M0 or layout == F64 or draw is not None or rows.size < FEW:
+    if fmt.scale.is_power or layout == F64 or draw is not None or rows.size < FEW:
         return _exact_rows(rows, layout, fmt, policy, tensor, draw)
     x = wide(rows, layout)
     amax = np.abs(x).max(axis=1)
@@ -162,8 +162,8 @@ def _exact_rows(
     magnitude = rows & layout.uint.type(layout.sign_bit - 1)
     finite = np.where(parts.is_inf | parts.is_nan, layout.uint.type(0), magnitude)
     amax = finite.max(axis=1)
-    if fmt.scale == E8M0:
-        result = scale_codes(amax, layout, fmt.element, policy.scale)
+    if fmt.scale.is_power:
+        result = scale_codes(amax, layout, fmt.element, policy.scale, fmt.scale)
         code, from_amax, flushed = result.codes, result.is_nan, result.flushed
     else:
         code = block_scales(split(amax, layout), fmt, tensor)
@@ -178,10 +178,10 @@ def _exact_rows(
     numbers = ~flushed[:, np.newaxis]  # in a flushed block every element is a zero
     is_inf, is_nan = parts.is_inf & numbers, parts.is_nan & numbers
     if policy.scale.scaling is c.Scaling.RECIPROCAL_FLUSHED:  # 1 / 2**127 is flushed to 0
-        numbers = numbers & (code < E8M0.max_code)[:, np.newaxis]
+        numbers = numbers & (code - fmt.scale.bias < F32.bias)[:, np.newaxis]
         is_inf, is_nan = is_inf & numbers, is_nan | (is_inf & ~numbers)
     significand = parts.significand * numbers
-    if fmt.scale == E8M0:
+    if fmt.scale.is_power:
         exponent = parts.exponent - (code - fmt.scale.bias)[:, np.newaxis]
         quotients = dataclasses.replace(parts, significand=significand, exponent=exponent)
     else:

@@ -13,13 +13,13 @@ from numpy.typing import DTypeLike
 from mxref import formats
 from mxref.bits.floats import layout_of
 from mxref.blocks.tiles import Axis, Tiling, axis_index, shape_of
-from mxref.formats.catalog import E8M0, BlockFormat
+from mxref.formats.catalog import BlockFormat
 from mxref.policy.choices import ScaleArithmetic, Tail
 from mxref.policy.keywords import QuantizeChoices, Unpack
 from mxref.policy.policy import Policy, resolve, spelled
 
-#: Choices that only scales in E8M0 read, and those that only exact arithmetic reads.
-E8M0_ONLY: tuple[str, ...] = (
+#: Choices that only scales of powers of two read, and those that only exact arithmetic reads.
+POWER_ONLY: tuple[str, ...] = (
     "scale_rule",
     "zero_block",
     "scale_overflow",
@@ -100,7 +100,7 @@ def format_and_policy(
     formats.code_format(fmt.element)  # refuses more than 8 bits
     chosen = resolve("quantize", policy, choices)
     _refuse_unread(fmt, chosen, spelled(policy, choices))
-    if fmt.scale == E8M0 and chosen.scale.scale_arithmetic is not ScaleArithmetic.EXACT:
+    if fmt.scale.is_power and chosen.scale.scale_arithmetic is not ScaleArithmetic.EXACT:
         chosen = chosen.replace(scale_arithmetic=ScaleArithmetic.EXACT)
     return fmt, chosen
 
@@ -130,8 +130,8 @@ def laid_out(shape: tuple[int, ...], axis: Axis, fmt: BlockFormat, policy: Polic
 def _refuse_unread(fmt: BlockFormat, chosen: Policy, names: list[str]) -> None:
     """Refuse choices that were spelled and that scales of this kind do not read."""
     arithmetic = chosen.scale.scale_arithmetic
-    unread, reason = E8M0_ONLY, f"its scale is {fmt.scale.name}"
-    if fmt.scale == E8M0:
+    unread, reason = POWER_ONLY, f"its scale is {fmt.scale.name}"
+    if fmt.scale.is_power:
         unread = ("scale_arithmetic",)
     elif arithmetic is not ScaleArithmetic.EXACT:
         unread += EXACT_ONLY

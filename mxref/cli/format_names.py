@@ -25,17 +25,19 @@ _FLOATS = {
 
 _ELEMENTS = (ELEMENT_FORMATS, OTHER_FORMATS)
 _BLOCKS = (BLOCK_FORMATS, OTHER_BLOCK_FORMATS)
+#: The scale formats that single numbers are converted to.
+_SCALES = [name for name in SCALE_FORMATS if name == "e8m0" or name in OTHER_CODE_FORMATS]
 _FNUZ = ("e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz")
 #: The names of formats that verbs take, in lines; `vectors` are those that have vectors.
 FORMATS_OF: Mapping[str, tuple[Iterable[str], ...]] = {
     "all": (*_ELEMENTS, SCALE_FORMATS, LAYOUTS, *_BLOCKS),
-    "explain": (*_ELEMENTS, SCALE_FORMATS, *_BLOCKS),
+    "explain": (*_ELEMENTS, _SCALES, *_BLOCKS),
     "blocks": _BLOCKS,
     "diff": (BLOCK_FORMATS, *_ELEMENTS, ("e8m0",)),
-    "sweep": (*_ELEMENTS, SCALE_FORMATS, BLOCK_FORMATS),
+    "sweep": (*_ELEMENTS, _SCALES, BLOCK_FORMATS),
     "tables": (ELEMENT_FORMATS, OTHER_CODE_FORMATS),
-    "fuzz": (*_ELEMENTS, SCALE_FORMATS, *_BLOCKS),
-    "identify": (*_ELEMENTS, SCALE_FORMATS, BLOCK_FORMATS),
+    "fuzz": (*_ELEMENTS, _SCALES, *_BLOCKS),
+    "identify": (*_ELEMENTS, _SCALES, BLOCK_FORMATS),
     "vectors": (ELEMENT_FORMATS, _FNUZ, ("e8m0",), BLOCK_FORMATS, ("nvfp4", "fp4_ue4m3")),
 }
 _KNOWN = {name for formats in (*_ELEMENTS, SCALE_FORMATS, *_BLOCKS) for name in formats}

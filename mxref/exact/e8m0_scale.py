@@ -1,4 +1,4 @@
-"""Number to E8M0 scale code and back, and the scale that a block shares.
+"""Number to E8M0 scale code and back, and the scale that a block shares, of fewer bits, too.
 
 Source: OCP MX v1.0 5.4.1 (E8M0), 6.3 (conversion). The choices are N3, N6 to N8, N22 and N23.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from mxref.exact.choice_table import (
     DECODE_SCALE_CHOICES,
@@ -17,12 +17,11 @@ from mxref.exact.choice_table import (
     settle,
 )
 from mxref.exact.format_table import (
+    E8M0,
     ELEMENTS,
     FLOATS,
-    SCALE_BIAS,
-    SCALE_MAX_CODE,
-    SCALE_NAN,
     ElementType,
+    ScaleType,
     check_int,
     look_up,
 )
@@ -68,22 +67,22 @@ def encode_scale(x_bits: int, source: str, rounding: str = "toward_zero", **choi
     if sign == 1 and chosen["scale_of_negative"] == "code_00":
         return 0
     if sign == 1 and chosen["scale_of_negative"] == "code_00_if_finite":
-        return SCALE_NAN if n in (INF, NAN) else 0
+        return E8M0.nan if n in (INF, NAN) else 0
     if n == NAN or (sign == 1 and n != 0 and chosen["scale_of_negative"] == "nan"):
-        return SCALE_NAN
+        return E8M0.nan
     if n == INF:
-        return {"nan": SCALE_NAN, "largest": SCALE_MAX_CODE}[chosen["scale_of_inf"]]
+        return {"nan": E8M0.nan, "largest": E8M0.max_code}[chosen["scale_of_inf"]]
     if n == 0:
-        return {"code_00": 0, "nan": SCALE_NAN}[chosen["scale_of_zero"]]
+        return {"code_00": 0, "nan": E8M0.nan}[chosen["scale_of_zero"]]
     code = _rounded_code(n, e, rounding, chosen["tiny_scale"])
-    if code > SCALE_MAX_CODE:
-        return {"clamp": SCALE_MAX_CODE, "nan": SCALE_NAN}[chosen["scale_overflow"]]
+    if code > E8M0.max_code:
+        return {"clamp": E8M0.max_code, "nan": E8M0.nan}[chosen["scale_overflow"]]
     return code
 
 
 def _rounded_code(n: int, e: int, rounding: str, tiny_scale: str) -> int:
     """Return the code of n * 2**e, n >= 1, as if codes went on above FE."""
-    lower = floor_log2(n, e) + SCALE_BIAS
+    lower = floor_log2(n, e) + E8M0.bias
     power = 1 << (n.bit_length() - 1)
     if lower <= 0:
         if tiny_scale == "always_up" and rounding == "toward_positive":
@@ -101,18 +100,18 @@ def _rounded_code(n: int, e: int, rounding: str, tiny_scale: str) -> int:
     return choose(lower, where, 0, rounding)
 
 
-def scale_number(code: int, chosen: Mapping[str, str]) -> Number:
-    """Read a scale code as a number, under `scale_00` and `scale_ff`.
+def scale_number(code: int, chosen: Mapping[str, str], scale: ScaleType = E8M0) -> Number:
+    """Read a scale code as a number, under `scale_00` and `scale_ff`, the last code.
 
     Source: OCP MX v1.0 5.4.1.
 
     >>> scale_number(0xFF, {"scale_00": "power", "scale_ff": "power"})
     (0, 1, 128)
     """
-    power = (0, 1, code - SCALE_BIAS)
+    power = (0, 1, code - scale.bias)
     if code == 0:
         return {"power": power, "zero": (0, 0, 0)}[chosen["scale_00"]]
-    if code == SCALE_NAN:
+    if code == scale.nan:
         return {"nan": (0, NAN, 0), "inf": (0, INF, 0), "power": power}[chosen["scale_ff"]]
     return power
 
@@ -146,16 +145,18 @@ class BlockScale(NamedTuple):
     elements: int
 
 
-NAN_BLOCK: Final = BlockScale(SCALE_NAN, NAN_CODES)
-
-
 def block_scaler(
-    source: InputType, fmt: ElementType, rule: str, chosen: Mapping[str, str]
+    source: InputType,
+    fmt: ElementType,
+    rule: str,
+    chosen: Mapping[str, str],
+    scale: ScaleType = E8M0,
 ) -> Callable[[Number], BlockScale]:
     """Make the function from a finite amax to the scale of its block.
 
     rule: a name of RULES. chosen: the members of SHARED_SCALE_CHOICES.
-    Special values: an amax that `amax_type` turns into Inf counts as having exponent 128.
+    Special values: an amax that `amax_type` turns into Inf counts as having exponent 128. Where
+    `zero_block` names a power beyond the scale format, the nearest that it has is taken.
     Source: OCP MX v1.0 6.3 step 1.
 
     >>> from mxref.exact.choice_table import SHARED_SCALE_CHOICES, settle
@@ -168,27 +169,32 @@ def block_scaler(
         fmt = fmt._replace(emax=1)
     kind = narrower(source, chosen["amax_type"])
     exponent = RULES[rule]
+    nan_block = BlockScale(scale.nan, NAN_CODES)
+
+    def nearest(k: int) -> int:
+        return min(range(scale.nan), key=lambda code: abs(code - scale.bias - k))
+
     zero_block = {
         "code_00": BlockScale(0, SCALED),
         "code_01": BlockScale(1, SCALED),
-        "one": BlockScale(SCALE_BIAS, SCALED),
-        "minus_emax": BlockScale(SCALE_BIAS - fmt.emax, SCALED),
-        "nan": NAN_BLOCK,
+        "one": BlockScale(nearest(0), SCALED),
+        "minus_emax": BlockScale(nearest(-fmt.emax), SCALED),
+        "nan": nan_block,
     }[chosen["zero_block"]]
 
     def scale_of(amax: Number) -> BlockScale:
         _, n, e = amax if kind is None else converted(amax, kind)
         if n == 0:
             return zero_block
-        code = SCALE_BIAS + (128 if n == INF else exponent(n, e, fmt))
+        code = scale.bias + (128 if n == INF else exponent(n, e, fmt))
         subnormal = n != INF and floor_log2(n, e) < -126  # as a float32
         if subnormal and chosen["scale_underflow"] == "flush_subnormal":
             return BlockScale(max(code, 0), ZEROS)
-        if 0 <= code <= SCALE_MAX_CODE:
+        if 0 <= code <= scale.max_code:
             return BlockScale(code, SCALED)
-        beyond = {"nan": NAN_BLOCK, "wrap": BlockScale(code % 256, SCALED)}
-        if code > SCALE_MAX_CODE:
-            beyond["clamp"] = BlockScale(SCALE_MAX_CODE, SCALED)
+        beyond = {"nan": nan_block, "wrap": BlockScale(code % 2**scale.bits, SCALED)}
+        if code > scale.max_code:
+            beyond["clamp"] = BlockScale(scale.max_code, SCALED)
             return beyond[chosen["scale_overflow"]]
         beyond["clamp"] = BlockScale(0, SCALED)
         beyond["flush_subnormal"] = beyond["clamp"]
@@ -233,5 +239,5 @@ def shared_scale(
     kind, scale_of = _shared_scale_plan(source, format, rule, **choices)
     amax = read_checked("amax_bits", amax_bits, kind)
     if amax[1] < 0:
-        return SCALE_NAN
+        return E8M0.nan
     return scale_of(amax).code

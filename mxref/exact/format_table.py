@@ -103,9 +103,27 @@ FLOATS: Final[Mapping[str, FloatType]] = {
     "f64": FloatType("f64", 64, 52, 1023, 0x7FF0000000000000, 0x7FF8000000000000),
 }
 
-SCALE_BIAS: Final = 127
-SCALE_MAX_CODE: Final = 0xFE
-SCALE_NAN: Final = 0xFF
+
+class ScaleType(NamedTuple):
+    """One format of powers of two: code c is 2**(c - bias), the last code NaN; no zero, no sign.
+
+    Source: OCP MX v1.0 5.4.1, Table 7 (E8M0); the others are like it.
+    """
+
+    name: str
+    bits: int
+    bias: int
+    max_code: int
+    nan: int
+
+
+E8M0: Final = ScaleType("e8m0", 8, 127, 0xFE, 0xFF)
+POWERS: Final[Mapping[str, ScaleType]] = {
+    "e8m0": E8M0,
+    "e5m0": ScaleType("e5m0", 5, 15, 0x1E, 0x1F),
+    "e4m0": ScaleType("e4m0", 4, 7, 0xE, 0xF),
+    "e2m0": ScaleType("e2m0", 2, 1, 0x2, 0x3),
+}
 
 
 def bad(parameter: str, requirement: str, got: object) -> ValueError:
@@ -213,9 +231,9 @@ def value(code: int, format: str) -> Fraction:
     """
     if format == "e8m0":
         check_int("code", code, 8)
-        if code == SCALE_NAN:
+        if code == E8M0.nan:
             raise bad("code", "a finite e8m0 code", hex(code))
-        return Fraction(2) ** (code - SCALE_BIAS)
+        return Fraction(2) ** (code - E8M0.bias)
     fmt = FORMATS.get(format)
     if fmt is None:
         raise bad("format", "one of " + ", ".join([*FORMATS, "e8m0"]), format)

@@ -21,7 +21,6 @@ from mxref.exact.choice_table import (
     settle,
 )
 from mxref.exact.e8m0_scale import (
-    NAN_BLOCK,
     NAN_CODES,
     SCALED,
     ZEROS,
@@ -32,9 +31,9 @@ from mxref.exact.e8m0_scale import (
 from mxref.exact.format_table import (
     ELEMENTS,
     FLOATS,
-    SCALE_BIAS,
-    SCALE_MAX_CODE,
+    POWERS,
     FloatType,
+    ScaleType,
     bad,
     check_int,
     look_up,
@@ -61,18 +60,21 @@ class _Plan(NamedTuple):
     stochastic: bool
     nan_code: int
     chosen: Mapping[str, str]
+    scale: ScaleType
 
 
 @cache
-def _quantize_plan(source: str, format: str, rule: str, **choices: str) -> _Plan:
+def _quantize_plan(source: str, format: str, rule: str, scale_format: str, **choices: str) -> _Plan:
+    scale = look_up(POWERS, "scale_format", scale_format)
     fmt = look_up(ELEMENTS, "format", format)
     check_member("rule", rule, RULES)
     chosen = settle(choices, ELEMENT_CHOICES, INPUT_CHOICES, SHARED_SCALE_CHOICES, BLOCK_CHOICES)
     kind = prepared(source, chosen["pre_rounding"], chosen["subnormal_inputs"])
     marks = ruler(format, **{name: chosen[name] for name in ELEMENT_CHOICES})
-    scale_of = block_scaler(kind, fmt, rule, chosen)
+    scale_of = block_scaler(kind, fmt, rule, chosen, scale)
     nan_code = (1 << fmt.bits) - 1 if chosen["nan_block_codes"] == "ones" else 0
-    return _Plan(kind, scale_of, placer(marks), marks.stochastic is not None, nan_code, chosen)
+    stochastic = marks.stochastic is not None
+    return _Plan(kind, scale_of, placer(marks), stochastic, nan_code, chosen, scale)
 
 
 def quantize(
@@ -85,6 +87,7 @@ def quantize(
     *,
     random_bits: Sequence[int] | None = None,
     random_width: int = 0,
+    scale_format: str = "e8m0",
     **choices: str,
 ) -> tuple[int, list[int]]:
     """Return the scale code and the element codes of one block.
@@ -94,6 +97,7 @@ def quantize(
     `encode`. rule and the choices of scales: as in `shared_scale`, amax being the largest magnitude
     of the numbers after `pre_rounding` and `subnormal_inputs`.
     random_bits: as many as numbers, each of random_width bits, for a stochastic rounding.
+    scale_format: a name of POWERS; below are the codes of e8m0, and 127 is its bias.
     further choices, the first of each being the default:
       block_nan: nan_block, ignore (NaN does not count for amax, its code follows `nan` or
         `nan_to_finite`).
@@ -112,7 +116,8 @@ def quantize(
     >>> quantize([0x3F800000, 0x7F800000], "f32", "e4m3", block_inf="ignore")
     (119, [120, 126])
     """
-    plan = _quantize_plan(source, format, rule, rounding=rounding, overflow=overflow, **choices)
+    both = {"rounding": rounding, "overflow": overflow}
+    plan = _quantize_plan(source, format, rule, scale_format, **both, **choices)
     if len(x_bits) == 0:
         raise bad("x_bits", "a block of one number or more", x_bits)
     if set(map(type, x_bits)) != {int}:  # `_read`'s cache takes True for 1
@@ -126,12 +131,12 @@ def quantize(
     scale = _scale_of(block, plan)
     if scale.elements == NAN_CODES:
         return scale.code, [plan.nan_code] * len(numbers)
-    if plan.chosen["scaling"] == "reciprocal_flushed" and scale.code >= SCALE_MAX_CODE:
+    exponent = scale.code - plan.scale.bias
+    if plan.chosen["scaling"] == "reciprocal_flushed" and exponent >= 127:
         # 1 / 2**127 is a subnormal; flushed, it makes a zero of every number and NaN of Inf.
         numbers = [(s, NAN if n in (INF, NAN) else 0, 0) for s, n, _ in numbers]
     if scale.elements == ZEROS:
         numbers = [(sign, 0, 0) for sign, _, _ in numbers]
-    exponent = scale.code - SCALE_BIAS
     if drawn is None:
         return scale.code, list(_codes(tuple(numbers), exponent, plan.place))
     return scale.code, [
@@ -177,11 +182,11 @@ def _checked_draws(draws: Sequence[int] | None, random_width: int, count: int) -
 def _scale_of(block: _Block, plan: _Plan) -> BlockScale:
     """Return the scale of a block, its NaN and Inf included."""
     if block.has_nan and plan.chosen["block_nan"] == "nan_block":
-        return NAN_BLOCK
+        return BlockScale(plan.scale.nan, NAN_CODES)
     if block.has_inf and plan.chosen["block_inf"] == "nan_block":
-        return NAN_BLOCK
+        return BlockScale(plan.scale.nan, NAN_CODES)
     if block.has_inf and plan.chosen["block_inf"] == "largest_scale":
-        return BlockScale(SCALE_MAX_CODE, SCALED)
+        return BlockScale(plan.scale.max_code, SCALED)
     return plan.scale_of(block.amax)
 
 
@@ -197,27 +202,36 @@ class _Reading(NamedTuple):
     scales: tuple[tuple[bool, Number], ...]
     target: FloatType
     chosen: Mapping[str, str]
+    scale_bits: int
 
 
 @cache
-def _reading(format: str, target: str, **choices: str) -> _Reading:
+def _reading(format: str, target: str, scale_format: str, **choices: str) -> _Reading:
+    powers = look_up(POWERS, "scale_format", scale_format)
     fmt = look_up(ELEMENTS, "format", format)
     kind = look_up(FLOATS, "target", target)
     chosen = settle(choices, DEQUANTIZE_CHOICES)
     elements = tuple(read_code(code, fmt) for code in range(1 << fmt.bits))
     scales = []
-    for code in range(256):
-        scale = scale_number(code, chosen)
+    for code in range(1 << powers.bits):
+        scale = scale_number(code, chosen, powers)
         first = chosen["product_rounding"] == "scale_first"
         scales.append((scale[1] >= 0, converted(scale, kind) if first else scale))
-    return _Reading(fmt.bits, elements, tuple(scales), kind, chosen)
+    return _Reading(fmt.bits, elements, tuple(scales), kind, chosen, powers.bits)
 
 
-def dequantize(scale_code: int, code: int, format: str, target: str = "f32", **choices: str) -> int:
+def dequantize(
+    scale_code: int,
+    code: int,
+    format: str,
+    target: str = "f32",
+    scale_format: str = "e8m0",
+    **choices: str,
+) -> int:
     """Return the bits of element times scale, the exact product rounded once to nearest even.
 
     scale_code: 0 to 255. code: 0 to 2**bits - 1 of the format. format: an element format.
-    target: f16, bf16, f32 or f64.
+    target: f16, bf16, f32 or f64. scale_format: a name of POWERS, whose last code scale_ff is of.
     choices, the first of each being the default:
       scale_00: power, zero. scale_ff: nan, inf, power. See `decode_scale`.
       product_overflow, where the product of finite numbers exceeds the target: inf, nan, saturate.
@@ -234,8 +248,9 @@ def dequantize(scale_code: int, code: int, format: str, target: str = "f32", **c
     >>> hex(dequantize(0xFE, 0x7, "e2m1", product_overflow="saturate"))
     '0x7f7fffff'
     """
-    bits, elements, scales, kind, chosen = _reading(format, target, **choices)
-    check_int("scale_code", scale_code, 8)
+    plan = _reading(format, target, scale_format, **choices)
+    bits, elements, scales, kind, chosen, scale_bits = plan
+    check_int("scale_code", scale_code, scale_bits)
     check_int("code", code, bits)
     element, (finite, scale) = elements[code], scales[scale_code]
     result = write_float(product(element, scale), kind)

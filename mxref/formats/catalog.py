@@ -34,6 +34,7 @@ __all__ = [
     "E4M3B11FNUZ",
     "E4M3FNUZ",
     "E4M3_IEEE",
+    "E5M0",
     "E5M2",
     "E5M2FNUZ",
     "E8M0",
@@ -88,6 +89,8 @@ class ScaleFormat(CodeFormat):
 
     >>> E8M0.value(0x00) == 2.0**-127, E8M0.value(0xFE) == 2.0**127, E8M0.nan_codes
     (True, True, (255,))
+    >>> E5M0.value(0) == 2.0**-15, E5M0.value(30) == 2.0**15, E5M0.nan_codes
+    (True, True, (31,))
 
     Source: OCP MX v1.0 5.4.1, Table 7.
     """
@@ -103,6 +106,21 @@ class ScaleFormat(CodeFormat):
                 f"specials of a scale format must not be {self.specials.value}, which has its NaN "
                 f"in place of -0, got {self.name}: use none, top_code_nan, inf_below_nan or ieee"
             )
+
+    @property
+    def is_power(self) -> bool:
+        """Whether its codes are powers of two that E8M0 has, and a NaN in the last one.
+
+        >>> E8M0.is_power, UE4M3.is_power, BINARY8P1UF.is_power  # the last one has a zero
+        (True, False, False)
+        """
+        return (
+            self.specials is Specials.TOP_CODE_NAN
+            and self.mantissa_bits == 0
+            and not self.subnormals
+            and 2 <= self.exponent_bits <= E8M0.exponent_bits
+            and (1 << self.exponent_bits) - 2 - E8M0.bias <= self.bias <= E8M0.bias
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +141,8 @@ class BlockFormat:
     ('e2m1', 'e8m0', 32, 136)
 
     Raises:
-        ValueError: block_size is below 1, or the scale has more than 8 bits or, if it is not
-            `E8M0`, no zero.
+        ValueError: block_size is below 1, or the scale has more than 8 bits or, if its codes are
+            not powers of two like those of `E8M0`, no zero.
     Source: OCP MX v1.0 5.1, 5.2 Table 1.
     """
 
@@ -140,15 +158,16 @@ class BlockFormat:
                 f"{self.name} must have an ElementFormat and a ScaleFormat, got "
                 f"{type(self.element).__name__} and {type(self.scale).__name__}"
             )
-        if self.scale != E8M0 and (self.scale.bits > 8 or not self.scale.subnormals):
+        if not self.scale.is_power and (self.scale.bits > 8 or not self.scale.subnormals):
             raise ValueError(
-                f"{self.name} must have e8m0 scales, or others of at most 8 bits and with a zero, "
-                f"got {self.scale.name}"
+                f"{self.name} must have scales of at most 8 bits with a zero, or 2 to 8 exponent "
+                "bits alone for powers of two from 2**-127 to 2**127 and a NaN in the last code, "
+                f"as e8m0 has, got {self.scale.name}"
             )
-        if self.tensor_scale and self.scale == E8M0:
+        if self.tensor_scale and self.scale.is_power:
             raise ValueError(
-                f"tensor_scale must be False with e8m0 scales, got {self.name}: a power of two for "
-                "each block reaches every magnitude"
+                "tensor_scale must be False with scales that are powers of two alone, got "
+                f"{self.name} with {self.scale.name}"
             )
         several = isinstance(self.block_size, (tuple, list))
         sizes: Sequence[object] = self.block_size if several else (self.block_size,)  # type: ignore[assignment]
@@ -198,6 +217,7 @@ E4M3_IEEE = ElementFormat("e4m3_ieee", 4, 3, 7, Specials.IEEE, dtype_name="float
 E1M2 = ElementFormat("e1m2", 1, 2, 1)
 BINARY8P3 = ElementFormat("binary8p3", 5, 2, 16, Specials.P3109)
 BINARY8P4 = ElementFormat("binary8p4", 4, 3, 8, Specials.P3109)
+E5M0 = ScaleFormat("e5m0", 5, 0, 15, Specials.TOP_CODE_NAN, subnormals=False)
 UE4M3 = ScaleFormat("ue4m3", 4, 3, 7, Specials.TOP_CODE_NAN)
 UE5M3 = ScaleFormat("ue5m3", 5, 3, 15, Specials.TOP_CODE_NAN)
 BINARY8P1UF = ScaleFormat("binary8p1uf", 8, 0, 128, Specials.TOP_CODE_NAN)
@@ -213,9 +233,9 @@ OTHER_FORMATS: Mapping[str, ElementFormat] = {
     f.name: f
     for f in (E4M3FNUZ, E5M2FNUZ, E4M3B11FNUZ, E3M4, E4M3_IEEE, E1M2, BINARY8P3, BINARY8P4)
 }
-#: Scale formats by name.
+#: Scale formats by name. Source: OCP MX v1.0 Table 7; of the others SPEC_NOTES, Formats.
 SCALE_FORMATS: Mapping[str, ScaleFormat] = {
-    f.name: f for f in (E8M0, UE4M3, UE5M3, BINARY8P1UF, BINARY8P3UE, BINARY8P4UE)
+    f.name: f for f in (E8M0, E5M0, UE4M3, UE5M3, BINARY8P1UF, BINARY8P3UE, BINARY8P4UE)
 }
 #: Formats beside those of the standard that `encode` and `decode` take. A target is asked them
 #: only where it names them.
@@ -279,7 +299,7 @@ def code_format(name: str | CodeFormat) -> CodeFormat:
     (448.0, (128,))
 
     Raises:
-        ValueError: the name is unknown, or the format has no zero (E8M0).
+        ValueError: the name is unknown, or the format has no zero (E8M0 and its like).
         TypeError: neither a string nor a format.
     """
     fmt: CodeFormat
@@ -292,9 +312,8 @@ def code_format(name: str | CodeFormat) -> CodeFormat:
     if fmt.bits > 8:
         raise ValueError(f"format must have at most 8 bits, got {fmt.name} with {fmt.bits}")
     if not fmt.subnormals:
-        raise ValueError(
-            f"format must have a zero, got {fmt.name}: use encode_scale and decode_scale"
-        )
+        its = "encode_scale and decode_scale" if fmt == E8M0 else "it as the scale of a BlockFormat"
+        raise ValueError(f"format must have a zero, got {fmt.name}: use {its}")
     return fmt
 
 

@@ -1,4 +1,4 @@
-"""Numbers rounded to powers of two, and codes kept in the range of E8M0."""
+"""Numbers rounded to powers of two, and codes kept in the range of E8M0 or another format."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from mxref.bits.floats import I64, U8, Parts, Stochastic, floor_log2, round_to_code
-from mxref.formats.catalog import E8M0, CodeFormat
+from mxref.formats.catalog import E8M0, CodeFormat, ScaleFormat
 from mxref.policy import choices as c
 from mxref.policy.policy import ScalePolicy
 
@@ -66,10 +66,12 @@ def _tiny_codes(code: I64, parts: Parts, policy: ScalePolicy) -> I64:
     return np.where(tiny & (up and policy.tiny_scale is c.TinyScale.ALWAYS_UP), 1, code)
 
 
-def within(code: I64, overflow: c.ScaleOverflow, underflow: c.ScaleUnderflow) -> I64:
-    """Codes brought into 00 to FE as the policy says, or FF."""
-    largest, wrapped = E8M0.max_code, code % 256
-    high = {c.ScaleOverflow.NAN: NAN}.get(overflow, largest)
-    low = {c.ScaleUnderflow.NAN: NAN}.get(underflow, 0)
+def within(
+    code: I64, overflow: c.ScaleOverflow, underflow: c.ScaleUnderflow, scale: ScaleFormat = E8M0
+) -> I64:
+    """Codes brought into those of numbers as the policy says (00 to FE), or NaN, the last one."""
+    largest, nan, wrapped = scale.max_code, scale.max_code + 1, code % scale.code_count
+    high = {c.ScaleOverflow.NAN: nan}.get(overflow, largest)
+    low = {c.ScaleUnderflow.NAN: nan}.get(underflow, 0)
     code = np.where(code > largest, wrapped if overflow is c.ScaleOverflow.WRAP else high, code)
     return np.where(code < 0, wrapped if underflow is c.ScaleUnderflow.WRAP else low, code)

@@ -21,7 +21,7 @@ from mxref.bits.floats import (
     patterns,
 )
 from mxref.bits.out import array_out
-from mxref.formats.catalog import E8M0, ElementFormat, element_format
+from mxref.formats.catalog import E8M0, ElementFormat, ScaleFormat, element_format
 from mxref.numbers.codes import codes_of, every_code
 from mxref.numbers.e8m0 import NAN, Powers
 from mxref.numbers.scale_steps import OTHER, scale_codes, scale_steps
@@ -124,17 +124,20 @@ def _decode_table(policy: DecodePolicy, layout: FloatLayout) -> Bits:
 
 
 @functools.cache
-def scale_parts(policy: DecodePolicy) -> Parts:
-    """Every E8M0 code in integer parts, as a policy reads 00 and FF."""
-    parts = every_code(E8M0)
+def scale_parts(policy: DecodePolicy, scale: ScaleFormat = E8M0) -> Parts:
+    """Every code of powers of two in integer parts, as a policy reads the first (00) and the last.
+
+    The last code, NaN in `ocp`, is FF in E8M0.
+    """
+    parts, nan = every_code(scale), scale.max_code + 1
     significand, exponent = parts.significand.copy(), parts.exponent.copy()
     is_inf, is_nan = parts.is_inf.copy(), parts.is_nan.copy()
     if policy.scale_00 is Scale00.ZERO:
         significand[0] = 0
     if policy.scale_ff is not ScaleFF.NAN:
-        is_nan[NAN] = False
-        is_inf[NAN] = policy.scale_ff is ScaleFF.INF
-        significand[NAN], exponent[NAN] = 1, E8M0.emax + 1
+        is_nan[nan] = False
+        is_inf[nan] = policy.scale_ff is ScaleFF.INF
+        significand[nan], exponent[nan] = 1, scale.emax + 1
     return dataclasses.replace(
         parts, significand=significand, exponent=exponent, is_inf=is_inf, is_nan=is_nan
     )

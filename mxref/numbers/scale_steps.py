@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import F32, F64, I64, Bits, Bool, FloatLayout, Parts, floor_log2, split
-from mxref.formats.catalog import E8M0, ElementFormat
-from mxref.numbers.e8m0 import NAN, within
+from mxref.formats.catalog import E8M0, ElementFormat, ScaleFormat
+from mxref.numbers.e8m0 import within
 from mxref.numbers.quirks import quirk_exponents
 from mxref.numbers.source import narrowed
 from mxref.policy.choices import Int8Emax, ScaleOverflow, ScaleUnderflow, ZeroBlock
@@ -58,35 +58,42 @@ class ScaleCodes:
 
 
 def scale_codes(
-    amax: Bits, layout: FloatLayout, fmt: ElementFormat, policy: ScalePolicy
+    amax: Bits,
+    layout: FloatLayout,
+    fmt: ElementFormat,
+    policy: ScalePolicy,
+    scale: ScaleFormat = E8M0,
 ) -> ScaleCodes:
-    """Scale codes for finite magnitude patterns."""
+    """Scale codes for finite magnitude patterns, of a format of powers of two."""
     parts = split(*narrowed(amax, layout, policy.amax_type))
     if policy.scale_rule.is_quirk:
-        code = quirk_exponents(parts, policy.scale_rule, fmt) + E8M0.bias
+        code = quirk_exponents(parts, policy.scale_rule, fmt) + scale.bias
     else:
-        code = _exponents(parts, *_threshold(policy.scale_rule, fmt)) + E8M0.bias
+        code = _exponents(parts, *_threshold(policy.scale_rule, fmt)) + scale.bias
     octave = int(fmt.twos_complement and policy.int8_emax is Int8Emax.ONE)
     if policy.scale_rule not in _WITHOUT_EMAX:
         code = code - octave
     # An amax that the conversion to a narrower type made infinite gives too large a scale.
-    code = np.where(parts.is_inf, E8M0.max_code + 1, code)
+    code = np.where(parts.is_inf, F32.bias + 1 + scale.bias, code)
     is_zero = (parts.significand == 0) & ~parts.is_inf
-    low, high = (code < 0) & ~is_zero, (code > E8M0.max_code) & ~is_zero
+    low, high = (code < 0) & ~is_zero, (code > scale.max_code) & ~is_zero
     wrapped = low & (policy.scale_underflow is ScaleUnderflow.WRAP)
     wrapped |= high & (policy.scale_overflow is ScaleOverflow.WRAP)
-    code = within(code, policy.scale_overflow, policy.scale_underflow)
+    code = within(code, policy.scale_overflow, policy.scale_underflow, scale)
+    nan = scale.max_code + 1
     zero = {
         ZeroBlock.CODE_00: 0,
         ZeroBlock.CODE_01: 1,
-        ZeroBlock.ONE: E8M0.bias,
-        ZeroBlock.MINUS_EMAX: E8M0.bias - fmt.emax - octave,
-        ZeroBlock.NAN: NAN,
+        ZeroBlock.ONE: scale.bias,
+        ZeroBlock.MINUS_EMAX: scale.bias - fmt.emax - octave,
+        ZeroBlock.NAN: nan,
     }[policy.zero_block]
+    if policy.zero_block is not ZeroBlock.NAN:  # few bits may not reach 1 or 2**-emax
+        zero = min(max(zero, 0), scale.max_code)
     code = np.where(is_zero, zero, code)
     return ScaleCodes(
         codes=code,
-        is_nan=(code == NAN) & ~wrapped,
+        is_nan=(code == nan) & ~wrapped,
         flushed=_flushed(low, parts, policy.scale_underflow) & ~is_zero,
     )
 
@@ -145,25 +152,30 @@ class ScaleSteps:
 
 @functools.lru_cache(maxsize=256)
 def scale_steps(
-    fmt: ElementFormat, policy: ScalePolicy, layout: FloatLayout, up: int = 0
+    fmt: ElementFormat,
+    policy: ScalePolicy,
+    layout: FloatLayout,
+    up: int = 0,
+    scale: ScaleFormat = E8M0,
 ) -> ScaleSteps:
     """The scale words of blocks, by the patterns of their amax times 2**up in a layout."""
     lost, bias = 52 - layout.mantissa_bits, F64.bias - layout.bias - up
 
     def words_of(amax: Bits) -> Words:
         wide = (amax.astype(np.uint64) << np.uint64(lost)) + np.uint64(bias << 52)
-        return scale_codes(wide, F64, fmt, policy).words()
+        return scale_codes(wide, F64, fmt, policy, scale).words()
 
     count, one = 1 << layout.exponent_bits, layout.uint.type(1)
     low = np.arange(count, dtype=layout.uint) << layout.uint.type(layout.mantissa_bits)
     last = low + layout.uint.type((1 << layout.mantissa_bits) - 1)
-    first, second = np.full((2, count), NAN | NAN_BLOCK, np.int32)  # of infinity and NaN
+    nan_block = scale.max_code + 1 | NAN_BLOCK  # of infinity and NaN
+    first, second = np.full((2, count), nan_block, np.int32)
     first[1:-1], second[1:-1] = words_of(low[1:-1]), words_of(last[1:-1])
     two = np.flatnonzero(first != second)
     last[two] = last_alike(words_of, low[two], last[two])
     more = two[words_of(last[two] + one) != second[two]]
     first[more] = second[more] = OTHER
-    first[:1] = scale_codes(np.zeros(1, np.uint64), F64, fmt, policy).words()
+    first[:1] = scale_codes(np.zeros(1, np.uint64), F64, fmt, policy, scale).words()
     last[0], second[0] = 0, OTHER
     return ScaleSteps(layout, np.concatenate([first, second]), last, bool(two.size))
 

@@ -172,7 +172,7 @@ class Profile:
         A stage sees whole blocks, so that the memory of a profile with stages grows with the block.
         """
         fmt, _ = format_and_policy(block_format, block_size, self.policy, {})
-        self._refuse("quantize", formats.block_format(block_format).name)
+        self._refuse_blocks("quantize", fmt)
         array = self._own(values)
         if not {*self.replaced} - {"decode", "pack", "e8m0"}:
             return quantize(array, fmt, self.policy, axis=axis, tensor_scale=tensor_scale, out=out)
@@ -193,7 +193,7 @@ class Profile:
         """The numbers that blocks stand for, as `mxref.dequantize` gives them; see `encode`."""
         if not isinstance(blocks, Blocks):
             raise TypeError(f"blocks must be a Blocks, got {type(blocks).__name__}")
-        self._refuse("dequantize", blocks.format.name)
+        self._refuse_blocks("dequantize", blocks.format)
         layout = layout_of(dtype)
         if "decode" not in self.replaced:
             return dequantize(blocks, dtype, self.policy)
@@ -220,6 +220,16 @@ class Profile:
             has = ", ".join((self.formats or {}).get(op, ())) or "no format"
             raise ValueError(
                 f"format must be one that {self.name} has for {op}: {has}; got {format}"
+            )
+
+    def _refuse_blocks(self, op: str, fmt: BlockFormat) -> None:
+        self._refuse(op, fmt.name)
+        known = fmt if self.formats is None else formats.block_format(fmt.name)
+        if (fmt.element, fmt.scale) != (known.element, known.scale):
+            raise ValueError(
+                f"{fmt.name} must be of {known.element.name} and {known.scale.name} for profile "
+                f"{self.name}, got one of {fmt.element.name} and {fmt.scale.name}: use "
+                "mxref.quantize with a policy"
             )
 
     def _own(self, values: ArrayLike, parameter: str = "values") -> ArrayLike:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
-from mxref.blocks.shapes import E8M0_ONLY, EXACT_ONLY
+from mxref.blocks.shapes import EXACT_ONLY, POWER_ONLY
 from mxref.formats import catalog
 from mxref.formats.catalog import E8M0, BlockFormat, CodeFormat
 from mxref.policy.choices import Activations, ScaleArithmetic
@@ -94,7 +94,7 @@ def _unread(fmt: BlockFormat | CodeFormat | None, name: str) -> bool:
     """Whether a choice is read only for other formats."""
     if not isinstance(fmt, BlockFormat):
         return False
-    return name == "scale_arithmetic" if fmt.scale == E8M0 else name in E8M0_ONLY
+    return name == "scale_arithmetic" if fmt.scale == E8M0 else name in POWER_ONLY
 
 
 def _legal(policy: Policy, fmt: BlockFormat | CodeFormat | None) -> Policy:

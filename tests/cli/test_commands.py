@@ -294,6 +294,7 @@ PROPERTIES: dict[str, tuple[Any, ...]] = {
     "e2m1": (4, 1, 2, 6, 1, 0.5, 0.5, "-", "-"),
     "int8": (8, None, 0, 127 / 64, None, None, None, "-", "-"),
     "e8m0": (8, 127, 127, 2**127, 2**-127, None, None, "-", "ff"),
+    "e5m0": (5, 15, 15, 2**15, 2**-15, None, None, "-", "1f"),
     "ue4m3": (7, 7, 8, 448, 2**-6, 0.875 * 2**-6, 2**-9, "-", "7f"),
     "ue5m3": (8, 15, 16, 114688, 2**-14, 0.875 * 2**-14, 2**-17, "-", "ff"),
     "binary8p1uf": (8, 128, 126, 2**126, 2**-127, None, None, "-", "ff"),
@@ -369,12 +370,13 @@ def test_formats_as_json(call: Call) -> None:
         assert tuple(row[key] for key in keys) == want
 
 
-UNSIGNED = ("e8m0", "ue4m3", "ue5m3", "binary8p1uf", "binary8p3ue", "binary8p4ue")
+UNSIGNED = ("e8m0", "e5m0", "ue4m3", "ue5m3", "binary8p1uf", "binary8p3ue", "binary8p4ue")
 #: Codes of NaN and infinity. Source: as of the properties.
 NAN_CODES: dict[str, set[int]] = {
     "e5m2": {0x7D, 0x7E, 0x7F, 0xFD, 0xFE, 0xFF},
     "e4m3": {0x7F, 0xFF},
     "e8m0": {0xFF},
+    "e5m0": {0x1F},
     "ue4m3": {0x7F},
     "ue5m3": {0xFF},
     "binary8p1uf": {0xFF},
@@ -404,16 +406,19 @@ def value_of(code: int, name: str) -> float:
     if name == "int8":
         return (code - 256 * (code >= 128)) / 64
     bits, bias = PROPERTIES[name][:2]
-    fraction = {"e5m2": 2, "e3m2": 2, "e2m1": 1, "e8m0": 0, "e3m4": 4, "e1m2": 2}.get(name)
+    fraction = {"e5m2": 2, "e3m2": 2, "e2m1": 1, "e8m0": 0, "e5m0": 0, "e3m4": 4, "e1m2": 2}.get(
+        name
+    )
     if fraction is None:
         fraction = 2 if name in ("e5m2fnuz", "binary8p3", "binary8p3ue") else 3
     if name == "binary8p1uf":
         fraction = 0
     negative = name not in UNSIGNED and code >> (bits - 1)
     field, rest = divmod(code % (1 << (bits - 1)) if negative else code, 1 << fraction)
-    if field or name == "e8m0":
+    no_zero = name in ("e8m0", "e5m0")
+    if field or no_zero:
         rest += 1 << fraction
-    value = math.ldexp(rest, max(field, name != "e8m0") - bias - fraction)
+    value = math.ldexp(rest, max(field, not no_zero) - bias - fraction)
     return -value if negative else value
 
 

@@ -30,6 +30,7 @@ from mxref.formats.catalog import (
     E4M3_IEEE,
     E4M3B11FNUZ,
     E4M3FNUZ,
+    E5M0,
     E5M2,
     E5M2FNUZ,
     E8M0,
@@ -52,13 +53,13 @@ from mxref.formats.catalog import (
 )
 
 FLOAT_ELEMENTS = (E5M2, E4M3, E3M2, E2M3, E2M1)
-ALL = (*FLOAT_ELEMENTS, INT8, E8M0)
+ALL = (*FLOAT_ELEMENTS, INT8, E8M0, E5M0)
 OTHERS = (E4M3FNUZ, E5M2FNUZ, E4M3B11FNUZ, E3M4, E4M3_IEEE, E1M2, BINARY8P3, BINARY8P4)
 UNSIGNED = (UE4M3, UE5M3, BINARY8P1UF, BINARY8P3UE, BINARY8P4UE)
 ELEMENT_NAMES = "e5m2, e4m3, e3m2, e2m3, e2m1, int8"
 OTHER_NAMES = "e4m3fnuz, e5m2fnuz, e4m3b11fnuz, e3m4, e4m3_ieee, e1m2, binary8p3, binary8p4"
 KNOWN_NAMES = f"{ELEMENT_NAMES}, {OTHER_NAMES}"
-SCALE_NAMES = "e8m0, ue4m3, ue5m3, binary8p1uf, binary8p3ue, binary8p4ue"
+SCALE_NAMES = "e8m0, e5m0, ue4m3, ue5m3, binary8p1uf, binary8p3ue, binary8p4ue"
 BLOCK_NAMES = (
     "mxfp8_e5m2, mxfp8_e4m3, mxfp6_e3m2, mxfp6_e2m3, mxfp4_e2m1, mxint8, "
     "nvfp4, fp4_ue4m3, fp4_ue5m3"
@@ -96,6 +97,7 @@ TABLES = {
     "e2m1": Row(4, 2, 0x7, Fraction(6), (), (), 16, 15),
     "int8": Row(8, 0, 0x7F, 1 + Fraction(63, 64), (), (), 256, 256),
     "e8m0": Row(8, 127, 0xFE, power(127), (), (0xFF,), 255, 255),
+    "e5m0": Row(5, 15, 0x1E, power(15), (), (0x1F,), 31, 31),
 }
 
 # Exponent bits, mantissa bits, bias, smallest normal, largest and smallest subnormal.
@@ -112,8 +114,8 @@ E2M1_VALUES = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
 
 def standard_value(code: int, name: str) -> Fraction:
     """The value of a finite code by the formula of MX 5.3, from its fields S, E and M."""
-    if name == "e8m0":
-        return power(code - 127)
+    if name in ("e8m0", "e5m0"):
+        return power(code - {"e8m0": 127, "e5m0": 15}[name])
     if name == "int8":
         return Fraction(code - 256 if code >= 128 else code, 64)
     exponent_bits, m, bias, *_ = FLOAT_TABLES[name]
@@ -137,7 +139,7 @@ def test_tables(fmt: ElementFormat | ScaleFormat) -> None:
     assert (fmt.max_code, Fraction(fmt.max_normal)) == (row.max_code, row.max_normal)
     assert fmt.nan_codes == row.nan_codes
     assert fmt.inf_code == (row.inf_codes[0] if row.inf_codes else None)
-    assert fmt.sign_bit == (0 if fmt is E8M0 else 2 ** (row.bits - 1))
+    assert fmt.sign_bit == (0 if isinstance(fmt, ScaleFormat) else 2 ** (row.bits - 1))
 
 
 @pytest.mark.parametrize("fmt", FLOAT_ELEMENTS, ids=by_name)
@@ -314,7 +316,7 @@ def test_codes_of_e2m1_and_int8_as_numpy_integers() -> None:
 
 def test_the_nan_that_is_written_is_all_ones_without_a_sign() -> None:
     written = {fmt.name: fmt.nan_code for fmt in ALL if fmt.nan_code is not None}
-    assert written == {"e5m2": 0x7F, "e4m3": 0x7F, "e8m0": 0xFF}
+    assert written == {"e5m2": 0x7F, "e4m3": 0x7F, "e8m0": 0xFF, "e5m0": 0x1F}
 
 
 def test_int8_is_twos_complement_with_an_implicit_scale() -> None:
@@ -366,7 +368,7 @@ def test_dtype_names(fmt: ElementFormat | ScaleFormat, dtype: Any) -> None:
 def test_formats_without_a_dtype() -> None:
     named = (*ALL, *OTHERS, *UNSIGNED)
     without = [fmt.name for fmt in named if fmt.dtype_name is None]
-    assert without == ["e1m2", "binary8p3", "binary8p4", *(fmt.name for fmt in UNSIGNED)]
+    assert without == ["e5m0", "e1m2", "binary8p3", "binary8p4", *(fmt.name for fmt in UNSIGNED)]
 
 
 def test_registries_are_in_the_order_of_the_standard() -> None:
@@ -402,7 +404,7 @@ def test_looking_up_a_name_gives_the_constant() -> None:
         assert element_format(element.name) is element
         assert code_format(element.name) is element
         assert getattr(formats, element.name.upper()) is element
-    for scale in (E8M0, *UNSIGNED):
+    for scale in (E8M0, E5M0, *UNSIGNED):
         assert scale_format(scale.name) is scale
     for scale in UNSIGNED:
         assert code_format(scale.name) is code_format(scale) is scale
@@ -521,6 +523,9 @@ def test_what_encode_and_decode_can_take() -> None:
         "format must have a zero, got e8m0: use encode_scale and decode_scale"
     )
     assert sentence(ValueError, lambda: code_format(E8M0)).startswith("format must have a zero")
+    assert sentence(ValueError, lambda: code_format("e5m0")) == (
+        "format must have a zero, got e5m0: use it as the scale of a BlockFormat"
+    )
     wide = ElementFormat("e8m7", 8, 7, 127, Specials.IEEE)
     assert sentence(ValueError, lambda: code_format(wide)) == (
         "format must have at most 8 bits, got e8m7 with 16"
@@ -596,15 +601,34 @@ def test_a_format_of_two_levels_of_scales_can_be_described() -> None:
     assert [scale.value(c) for c in range(127)] == [E4M3.value(c) for c in range(127)]
 
 
-WIDE = ScaleFormat("a", 8, 3, 127)
-POWERS_OF_TWO = ScaleFormat("a", 8, 0, 120, Specials.TOP_CODE_NAN, subnormals=False)
+NAN = Specials.TOP_CODE_NAN
+NO_SCALES = {
+    "of 11 bits": ScaleFormat("a", 8, 3, 127),
+    "of 9 bits": ScaleFormat("a", 9, 0, 127, NAN, subnormals=False),
+    "of one bit": ScaleFormat("a", 1, 0, 0, NAN, subnormals=False),
+    "without NaN": ScaleFormat("a", 5, 0, 15, subnormals=False),
+    "with infinity": ScaleFormat("a", 5, 0, 15, Specials.INF_BELOW_NAN, subnormals=False),
+    "with a fraction": ScaleFormat("a", 5, 1, 15, NAN, subnormals=False),
+    "from 2**-128": ScaleFormat("a", 5, 0, 128, NAN, subnormals=False),
+    "to 2**128": ScaleFormat("a", 5, 0, -98, NAN, subnormals=False),
+    "to 2**134": ScaleFormat("a", 8, 0, 120, NAN, subnormals=False),
+}
 
 
-@pytest.mark.parametrize("scale", [WIDE, POWERS_OF_TWO])
-def test_the_scale_of_a_block_is_a_byte_with_a_zero_or_e8m0(scale: ScaleFormat) -> None:
+@pytest.mark.parametrize("scale", NO_SCALES.values(), ids=NO_SCALES)
+def test_the_scale_of_a_block_is_a_byte_with_a_zero_or_powers(scale: ScaleFormat) -> None:
     assert sentence(ValueError, lambda: BlockFormat("mine", E2M1, scale, 32)) == (
-        "mine must have e8m0 scales, or others of at most 8 bits and with a zero, got a"
+        "mine must have scales of at most 8 bits with a zero, or 2 to 8 exponent bits alone for "
+        "powers of two from 2**-127 to 2**127 and a NaN in the last code, as e8m0 has, got a"
     )
+
+
+@pytest.mark.parametrize("bias", [127, 15, -97])
+def test_powers_from_one_end_of_e8m0_to_the_other_are_scales(bias: int) -> None:
+    scale = ScaleFormat("mine", 5, 0, bias, NAN, subnormals=False)
+    assert BlockFormat("mine", E2M1, scale, 32).bits_per_block == 32 * 4 + 5
+    with pytest.raises(ValueError, match="tensor_scale must be False with scales that are powers"):
+        BlockFormat("mine", E2M1, scale, 32, tensor_scale=True)
 
 
 @pytest.mark.parametrize("specials", [Specials.FNUZ, Specials.P3109])
