@@ -221,7 +221,7 @@ def read_code(code: int, fmt: ElementType) -> Number:
 def value(code: int, format: str) -> Fraction:
     """Return the exact value of a finite code.
 
-    code: 0 to 2**bits - 1 of the format. format: any of FORMATS, or "e8m0".
+    code: 0 to 2**bits - 1 of the format. format: any of FORMATS or POWERS.
     Special values: -0 gives 0; INT8 0x80 is -2; E8M0 00 is 2**-127; NaN and Inf codes raise
     ValueError.
     Source: OCP MX v1.0 5.3, 5.4.1.
@@ -229,14 +229,15 @@ def value(code: int, format: str) -> Fraction:
     >>> value(0x7, "e2m1"), value(0x81, "e4m3"), value(0x80, "int8"), value(0x80, "e8m0")
     (Fraction(6, 1), Fraction(-1, 512), Fraction(-2, 1), Fraction(2, 1))
     """
-    if format == "e8m0":
-        check_int("code", code, 8)
-        if code == E8M0.nan:
-            raise bad("code", "a finite e8m0 code", hex(code))
-        return Fraction(2) ** (code - E8M0.bias)
+    scale = POWERS.get(format)
+    if scale is not None:
+        check_int("code", code, scale.bits)
+        if code == scale.nan:
+            raise bad("code", f"a finite {format} code", hex(code))
+        return Fraction(2) ** (code - scale.bias)
     fmt = FORMATS.get(format)
     if fmt is None:
-        raise bad("format", "one of " + ", ".join([*FORMATS, "e8m0"]), format)
+        raise bad("format", "one of " + ", ".join([*FORMATS, *POWERS]), format)
     check_int("code", code, fmt.bits)
     sign, n, e = read_code(code, fmt)
     if n < 0:

@@ -1,4 +1,4 @@
-"""Code formats: fields, ranges and special codes, derived from defining constants."""
+"""Code and element formats: fields, ranges and special codes, derived from defining constants."""
 
 from __future__ import annotations
 
@@ -200,6 +200,29 @@ class CodeFormat:
         else:
             result = math.ldexp(*self.magnitude_parts(magnitude))
         return -result if negative else result
+
+
+@dataclass(frozen=True, slots=True)
+class ElementFormat(CodeFormat):
+    """An MX element format: what the elements of a block are encoded in.
+
+    INT8 is two's complement with an implicit scale of 2**-6. Its magnitude is that of a format with
+    one exponent bit, six fraction bits and bias 1, so only the sign is written differently.
+
+    >>> from mxref.formats.catalog import E4M3
+    >>> E4M3.max_normal, E4M3.emax, E4M3.bits, E4M3.nan_codes
+    (448.0, 8, 8, (127, 255))
+
+    Source: OCP MX v1.0 5.3, Tables 2 to 6; OFP8 Rev 1.0 Table 1.
+    """
+
+    twos_complement: bool = False
+
+    def sign_and_magnitude(self, code: int) -> tuple[bool, int]:
+        """Sign and magnitude of a code."""
+        if self.twos_complement and code & self.sign_bit:
+            return True, self.code_count - code
+        return CodeFormat.sign_and_magnitude(self, code)
 
 
 @functools.cache

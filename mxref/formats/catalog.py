@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from mxref.formats.aliases import own_name
-from mxref.formats.base import CodeFormat, Specials
+from mxref.formats.base import CodeFormat, ElementFormat, Specials
 from mxref.support.text import unknown_name
 
 __all__ = [
@@ -59,28 +59,6 @@ __all__ = [
 
 
 _F = TypeVar("_F")
-
-
-@dataclass(frozen=True, slots=True)
-class ElementFormat(CodeFormat):
-    """An MX element format: what the elements of a block are encoded in.
-
-    INT8 is two's complement with an implicit scale of 2**-6. Its magnitude is that of a format with
-    one exponent bit, six fraction bits and bias 1, so only the sign is written differently.
-
-    >>> E4M3.max_normal, E4M3.emax, E4M3.bits, E4M3.nan_codes
-    (448.0, 8, 8, (127, 255))
-
-    Source: OCP MX v1.0 5.3, Tables 2 to 6; OFP8 Rev 1.0 Table 1.
-    """
-
-    twos_complement: bool = False
-
-    def sign_and_magnitude(self, code: int) -> tuple[bool, int]:
-        """Sign and magnitude of a code."""
-        if self.twos_complement and code & self.sign_bit:
-            return True, self.code_count - code
-        return CodeFormat.sign_and_magnitude(self, code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +108,7 @@ class BlockFormat:
     Args:
         name: the name used by functions, vectors and the command line.
         element: format of the elements.
-        scale: format of the shared scale.
+        scale: format of the shared scale: powers of two like E8M0's, or small floats with a zero.
         block_size: elements that share one scale, at least 1; for blocks along several axes one
             number for each, such as (32, 32).
         tensor_scale: True where a float32 scale of the whole tensor multiplies every block
@@ -139,6 +117,8 @@ class BlockFormat:
     >>> mxfp4 = block_format("mxfp4_e2m1")
     >>> mxfp4.element.name, mxfp4.scale.name, mxfp4.block_size, mxfp4.bits_per_block
     ('e2m1', 'e8m0', 32, 136)
+    >>> BlockFormat("mine", E2M1, E5M0, 32).bits_per_block
+    133
 
     Raises:
         ValueError: block_size is below 1, or the scale has more than 8 bits or, if its codes are
