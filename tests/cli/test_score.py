@@ -40,6 +40,7 @@ def test_a_pass(call: Call) -> None:
     assert out.splitlines()[-1].startswith("PASS 10 mutants, 10 of 10 killed")
 
 
+@pytest.mark.sampled(3)
 def test_one_file_and_one_mutant(call: Call) -> None:
     status, out, _ = call("score", "--set", "encode/e2m1.f32", "--class", "B10b")
     assert status == 0

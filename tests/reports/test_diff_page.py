@@ -48,7 +48,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return found
 
 
-@pytest.mark.sampled(3)
 def test_all_of_it_can_be_read(pages: dict[str, str]) -> None:
     assert problems({name: pages[name] for name in ("both", "same", *CASTS)}) == []
 

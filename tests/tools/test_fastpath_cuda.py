@@ -134,7 +134,6 @@ def test_every_vector(machine: str, program: Path) -> None:
     assert found["cases"] == sum(cases.values())
 
 
-@pytest.mark.sampled(12)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_every_bfloat16(machine: str, program: Path) -> None:
     found = report(program, machine, "sweep", VECTORS / "thresholds", "--float", "bf16")
