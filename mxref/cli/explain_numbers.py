@@ -237,16 +237,18 @@ def _labels(marks: Sequence[tuple[int, str]]) -> str:
 
 
 def _away(distance: Fraction) -> str:
-    """A positive dyadic distance, in decimal and, if it has at most 64 bits, exactly.
+    """A positive dyadic distance in decimal, and exactly if that is another number and short.
 
-    >>> _away(Fraction(3, 8)), _away(Fraction(1, 2) - Fraction(1, 2**1074))
-    ('3 * 2^-3 (0.375) away', 'about 0.5 away')
+    >>> _away(Fraction(3, 8)), _away(Fraction(2**20 + 1, 2**20)), _away(Fraction(2**60 + 1))
+    ('0.375 away', 'about 1 (1048577 * 2^-20) away', 'about 1.15e+18 away')
     """
+    about = f"{float(distance):.3g}"
+    if Fraction(about) == distance:
+        return f"{about} away"
     n, power = distance.numerator, 1 - distance.denominator.bit_length()
     zeros = (n & -n).bit_length() - 1
     n, power = n >> zeros, power + zeros
-    about = f"{float(distance):.3g}"
-    return f"{n} * 2^{power} ({about}) away" if n.bit_length() <= 64 else f"about {about} away"
+    return f"about {about} ({n} * 2^{power}) away" if n < 10**8 else f"about {about} away"
 
 
 def lines_of(words: Sequence[str], width: int = WIDTH - 24) -> Iterator[str]:

@@ -66,7 +66,7 @@ def new_parser(
         about: what it does.
         example: commands, a line each.
         exits: what the exit statuses 0 and 1 mean; one sentence if there is no 1.
-        formats: the formats that it takes, a kind of `format_names.formats_in_help`.
+        formats: the formats that it takes, a kind of `format_names.formats_of`.
         notes: what its figures mean, in lines.
     """
     parser: Parser = verbs.add_parser(

@@ -183,8 +183,8 @@ def test_a_number(explain: Call) -> None:
     assert lines[:11] == [
         "0.3 as f32: 3e99999a = 0x1.333334p-2 = 0.30000001",
         "ocp: 01 = 0.5",
-        "at or below: 00 = 0, 5033165 * 2^-24 (0.3) away",
-        "at or above: 01 = 0.5, 3355443 * 2^-24 (0.2) away, nearer",
+        "at or below: 00 = 0, about 0.3 (5033165 * 2^-24) away",
+        "at or above: 01 = 0.5, about 0.2 (3355443 * 2^-24) away, nearer",
         "midway: 0.25, a tie goes to 00 by ties_to_even, to 01 by ties_to_away",
         "",
         "09 = -0.5              00 = 0                    01 = 0.5                   02 = 1",
@@ -208,14 +208,14 @@ def test_a_number(explain: Call) -> None:
 def test_a_tie(explain: Call) -> None:
     _, out, _ = explain("2.5", "--format", "e2m1", "--float", "bf16")
     assert out.splitlines()[2:4] == [
-        "at or below: 04 = 2, 1 * 2^-1 (0.5) away, midway",
-        "at or above: 05 = 3, 1 * 2^-1 (0.5) away, midway",
+        "at or below: 04 = 2, 0.5 away, midway",
+        "at or above: 05 = 3, 0.5 away, midway",
     ]
 
 
 def test_a_number_beyond_the_format(explain: Call) -> None:
     _, out, _ = explain("0x1.ep8", "--format", "e4m3")
-    assert "at or below: 7e = 448, 1 * 2^5 (32) away\nat or above: nothing in e4m3\n" in out
+    assert "at or below: 7e = 448, 32 away\nat or above: nothing in e4m3\n" in out
     assert "7f = nan  overflow=nonsaturating overflow=nonsaturating_ieee\n" in out
 
 
@@ -227,7 +227,7 @@ def test_an_infinity_has_no_neighbours(explain: Call) -> None:
 
 def test_a_scale(explain: Call) -> None:
     _, out, _ = explain("--format", "e8m0", "--", "-1.5")
-    assert "at or below: 7f = 2^0, 1 * 2^-1 (0.5) away, midway\n" in out
+    assert "at or below: 7f = 2^0, 0.5 away, midway\n" in out
     assert "ff = nan" in out
     assert "scale_of_negative=nan" in out
 
@@ -236,8 +236,8 @@ def test_an_unsigned_float(explain: Call) -> None:
     # Between 1 and 9 / 8, which are 38 and 39; signs are dropped.
     _, out, _ = explain("--format", "ue4m3", "--", "-1.0625")
     assert out.splitlines()[2:4] == [
-        "at or below: 38 = 1, 1 * 2^-4 (0.0625) away, midway",
-        "at or above: 39 = 1.125, 1 * 2^-4 (0.0625) away, midway",
+        "at or below: 38 = 1, 0.0625 away, midway",
+        "at or above: 39 = 1.125, 0.0625 away, midway",
     ]
     assert "\n38 = 1      ocp " in out
     _, out, _ = explain("2", "--format", "ue5m3")

@@ -103,6 +103,8 @@ def test_a_file_that_is_no_python_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["my_kernel", "my_kernel.c"])
 def test_a_program_is_no_module(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [])  # a test before may have left a my_kernel.py to import
+    monkeypatch.delitem(sys.modules, "my_kernel", raising=False)
     Path(name).write_bytes(b"\x7fELF")
     with pytest.raises(TargetError, match=r"a program is run by `mxref verify --cmd`$"):
         load_target(name)

@@ -104,6 +104,8 @@ def unsearched(report: Report, uses: Sequence[Use], searched: set[tuple[str, str
         key = row.op, row.format
         if row.op in QUESTIONS and key not in searched and any(o.file.cases for o in row.outcomes):
             unknown = "no policy known gives the answers of {} to the vectors"
+            if row.causes and row.causes[0].complete:
+                unknown = "it is known why the answers of {} to the vectors are wrong"
             why = "the answers of {} depend on the call" if key in unsteady else unknown
             found.setdefault(why, {})[" ".join(key)] = None
     return ", and ".join(why.format(", ".join(some)) for why, some in found.items())

@@ -215,15 +215,19 @@ def sweeps(
 
 def _covered(target: Target, op: str, float: str) -> tuple[str, ...]:
     """The formats that a target covers in an operation."""
+    found = _having(target, op, float)
+    if not found:
+        raise TargetError(f"target {target.name} does not cover {op} of any format with {float}")
+    return found
+
+
+def _having(target: Target, op: str, float: str) -> tuple[str, ...]:
     names: Iterable[str] = CODE_FORMATS if op in ("encode", "decode") else ELEMENT_FORMATS
     if op in _ON_BLOCKS:
         names = BLOCK_FORMATS
     elif op in ("encode_scale", "decode_scale"):
         names = (E8M0.name,)
-    found = tuple(name for name in names if target.covers(op, name, float))
-    if not found:
-        raise TargetError(f"target {target.name} does not cover {op} of any format with {float}")
-    return found
+    return tuple(name for name in names if target.covers(op, name, float))
 
 
 def _plan(
@@ -255,7 +259,10 @@ def _plan(
         element_format(format)
     file = without_cases(op, format, float)
     if not target.covers(op, format, float):
-        raise TargetError(f"target {target.name} does not cover {op} of {format} with {float}")
+        names = ", ".join(_having(target, op, float))
+        has = f", but of {names}" if names else ""
+        text = f"target {target.name} does not cover {op} of {format} with {float}{has}"
+        raise TargetError(text)
     if not answerable(op, format, float, policy):
         raise ValueError(f"policy of a sweep must need no random bits, got {policy}")
     is_error = policy.element.nan_to_finite.value == "error"

@@ -157,8 +157,10 @@ class _Causes:
         yield f"{head}: {name} ({len(pairs) - len(left)} of {self.total})"
         for finding in findings:
             yield f"  {finding}"
+        # Beside what is nearest; of a profile that gives all answers, beside what it differs from.
+        it = "it" if rank or self.report.profile is None else f"profile {self.report.profile.name}"
         for (op, text), some in _by_description(rows).items():
-            yield f"  {op} {', '.join(row.format for row in some)}, beside it: {text}"
+            yield f"  {op} {', '.join(row.format for row in some)}, beside {it}: {text}"
         yield from self._clauses(left if rank else pairs)
 
     def _clauses(self, pairs: Pairs) -> Iterator[str]:

@@ -24,6 +24,7 @@ from mxref.conformance.checking import check as check_module
 from mxref.conformance.checking import computed
 from mxref.conformance.verdict import verify
 from mxref.golden import VectorFile
+from mxref.mutants import MUTANTS
 
 Array = NDArray[Any]
 Function = Callable[..., Any]
@@ -526,6 +527,15 @@ def test_a_kernel_that_no_policy_gives_is_not_searched() -> None:
     assert report.scope.text == (
         "the vectors (level 1); search: not asked, because no policy known gives the answers of "
         "encode e2m1 to the vectors"
+    )
+
+
+def test_a_kernel_whose_bug_is_known_is_not_searched() -> None:
+    (mutant,) = (one for one in MUTANTS if one.id == "A5")
+    assert mutant.run is not None
+    assert report_of(mutant.run, SEARCH).scope.text == (
+        "the vectors (level 1); search: not asked, because it is known why the answers of encode "
+        "e2m1 to the vectors are wrong"
     )
 
 

@@ -384,6 +384,9 @@ def test_what_the_target_does_not_have_is_refused() -> None:
     only = target(encode=right)
     said = sentence(TargetError, lambda: sweep(only, "encode_scale"))
     assert said == "target planted does not cover encode_scale of e8m0 with f32"
+    some = target_of(SimpleNamespace(encode=right, FORMATS=["e2m1", "e3m2"]), "some")
+    said = sentence(TargetError, lambda: sweep(some, "encode", "e4m3"))
+    assert said == "target some does not cover encode of e4m3 with f32, but of e3m2, e2m1"
 
 
 def test_numbers_of_the_call() -> None:

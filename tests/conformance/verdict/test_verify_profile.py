@@ -167,6 +167,7 @@ def test_the_profile_that_it_is_is_named(target: Target, run: Run) -> None:
     count = len(records(QUANTIZE)[1])
     equals = f"your output equals profile torchao_0_18_floor on {count} of {count} cases"
     assert f"quantize mxfp4_e2m1: {equals}" in out
+    assert "  quantize mxfp4_e2m1, beside profile torchao_0_18_ceil: " in out
 
 
 ENCODE = """
