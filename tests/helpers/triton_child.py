@@ -5,6 +5,7 @@ Triton reads TRITON_INTERPRET when it is first imported, which other tests may h
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -137,9 +138,9 @@ def matrices() -> dict[str, list[int]]:
 
 def matrix_bugs() -> dict[str, list[int]]:
     """The same of few matrices, of tiles of all sizes, of NVFP4, and of kernels with bugs."""
+    from gpu_matrices import every_nvfp4
     from triton_bugs import OF_MATRICES
     from triton_matrices import answers, sizes
-    from triton_nvfp4 import every_nvfp4
 
     target()
     kernels = sys.modules["mx_kernels"]
@@ -152,6 +153,18 @@ def matrix_bugs() -> dict[str, list[int]]:
                 sum(ones) for ones in zip(*(c for _, c in counts), strict=True)
             ]
     return found
+
+
+def gpu_parts() -> dict[str, Any]:
+    """What the check on a GPU makes of this target, interpreted."""
+    import gpu_python
+
+    found: dict[str, Any] = {}
+    for policy in ("rounding=stochastic_a", "overflow=nonsaturating"):
+        os.environ["MX_OVERFLOW"] = gpu_python.overflow_of(policy)
+        found[policy] = gpu_python.other_policy(target(), policy)
+    with contextlib.redirect_stdout(sys.stderr):
+        return found | gpu_python.triton_matrices(sys.modules["mx_kernels"], "cpu", (32, 64))
 
 
 def stochastic() -> dict[str, list[int]]:
