@@ -220,7 +220,7 @@ def test_no_bug_of_these_classes_is_left_out() -> None:
     assert len(planted) == 266
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("architecture", ["80", "90", "100"])
 def test_compiled_kernels_compute_with_integers_alone(architecture: str, tmp_path: Path) -> None:
     """No float instruction but conversions of integers and of float16."""

@@ -24,7 +24,7 @@ SEED, WIDTH = 0x9E3779B97F4A7C15, 11
 TENSOR_SCALE = np.float32(11233963 * 2.0**-30)
 #: Scales of tensors: 1, 3, 1/3, the ends of float32 and of its subnormal numbers.
 TENSOR_SCALES = (0x3F800000, 0x40400000, 0x3EAAAAAB, 0x00000001, 0x007FFFFF, 0x7F7FFFFF)
-#: The exponents of the elements of a block, less that of its largest one.
+#: The exponents of the elements of a block, less that of its first one.
 BELOW = np.array([0, 0, 0, -1, -1, -1, -2, -2, -2, -2, -3, -3, -3, -4, -4, -5])
 
 
@@ -167,8 +167,8 @@ def unlike_chance(mx: Any, x: Any, format: str, draws: NDArray[np.uint32]) -> li
 def every_nvfp4(mx: Any, device: str = "cpu") -> dict[str, list[int]]:
     """By scale of the tensor: answers, and those that are not mxref's.
 
-    Blocks begin with every bfloat16 number, for which the scale of the tensor is chosen by its
-    exponent; the others have any fractions. Every code is read with every scale.
+    Blocks begin with every 31st bfloat16 number, under the scale 3 with every one; the others are
+    up to 2**5 times smaller, with any fractions. Every code is read with every scale.
     """
     import torch
 

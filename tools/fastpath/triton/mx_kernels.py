@@ -55,14 +55,22 @@ def float_bits(x):
 
 @triton.jit
 def normalized(magnitude):
-    """Exponent field and fraction as if float32 had no smallest exponent: fields go to -149."""
+    """Exponent field and fraction as if float32 had no smallest exponent: fields go to -149.
+
+    A subnormal number is n * 2**-149, and a float32 holds n: its field is 149 too large.
+    """
     integer = magnitude.to(tl.float32).to(tl.int32, bitcast=True)
     return tl.where(magnitude < 0x800000, integer - (149 << 23), magnitude)
 
 
 @triton.jit
 def encoded(bits, scale, random, WIDTH, BITS, FRACTION, EMIN, LARGEST):
-    """Codes of float32 patterns divided by 2**(scale - 127), with WIDTH random bits if not 0."""
+    """Codes of float32 patterns divided by 2**(scale - 127), with WIDTH random bits if not 0.
+
+    Codes of neighbours differ by one, so a carry out of the fraction is right as it is. What is
+    dropped is rounded to nearest, ties to even: half of it, less one unless the last bit kept is
+    odd, is added before. Of 25 bits and more nothing is left: 2**24 is half of 2**25.
+    """
     magnitude = bits & 0x7FFFFFFF
     pattern = normalized(magnitude)
     above = (pattern >> 23) - scale - EMIN  # binades above the smallest normal number
