@@ -217,7 +217,7 @@ def refused() -> dict[str, str]:
     import mx_kernels as mx
 
     codes = torch.zeros(32, dtype=torch.uint8)
-    signed, few = codes.view(torch.int8), codes[:1]
+    signed, few, x = codes.view(torch.int8), codes[:1], torch.zeros(16, 32)
     calls = {
         "dequantize": lambda: mx.dequantize(few, signed, "e4m3"),
         "dequantize scales": lambda: mx.dequantize(signed[:1], codes, "e4m3"),
@@ -228,6 +228,10 @@ def refused() -> dict[str, str]:
         "unpack fp6": lambda: mx.unpack(codes[:27], "e3m2", 37),
         "unpack fp8": lambda: mx.unpack(codes, "e4m3", 33),
         "pack_scales": lambda: mx.pack_scales(signed.reshape(4, 8)),
+        "no such scale": lambda: mx.quantize(x, "e2m1", tensor_scale=1.0),
+        "no chance": lambda: mx.quantize(x, "nvfp4", seed=1),
+        "blocks of 16": lambda: mx.quantize_both(x[:, :24], "nvfp4"),
+        "another out": lambda: mx.dequantize(few, codes, "e4m3", out=x),
         "unpack_scales": lambda: mx.unpack_scales(torch.cat([codes] * 15), (1, 1)),
     }
 

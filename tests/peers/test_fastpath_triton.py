@@ -146,6 +146,12 @@ def test_bugs_of_matrices() -> None:
 
 def test_what_kernels_would_read_wrongly_is_refused() -> None:
     found = interpreted("refused")
+    assert found.pop("no such scale") == "tensor_scale must be None but for nvfp4, got 1.0"
+    no_chance = "seed must be None for nvfp4, which is rounded to nearest, got 1"
+    assert found.pop("no chance") == no_chance
+    what = "x must be a matrix of whole blocks of 16, got (16, 24)"
+    assert found.pop("blocks of 16") == what
+    assert found.pop("another out") == "out must be (32,) for these codes, got (16, 32)"
     assert len(found) == 10
     wrong = {name: said for name, said in found.items() if not said.startswith("codes must be")}
     assert not wrong

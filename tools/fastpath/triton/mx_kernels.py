@@ -410,8 +410,8 @@ def quantize(
     fmt = FORMATS[format]
     size, lines = fmt["SIZE"], x.shape[:-1]
     if x.ndim == 0 or x.shape[-1] % size or (both and (x.ndim != 2 or lines[0] % size)):
-        what = f"{'a matrix' if both else 'a last axis'} of whole blocks of {size}"
-        raise ValueError(f"x must have {what}, got {tuple(x.shape)}")
+        what = "be a matrix" if both else "have a last axis"
+        raise ValueError(f"x must {what} of whole blocks of {size}, got {tuple(x.shape)}")
     if seed is not None and format == "nvfp4":
         raise ValueError(f"seed must be None for nvfp4, which is rounded to nearest, got {seed}")
     shapes = [x.shape, x.shape[::-1]] if both else [x.shape]
@@ -455,7 +455,7 @@ def dequantize(
 ):  # fmt: skip
     """The numbers of `quantize`'s result, in float32, bfloat16 or float16.
 
-    With `out`, such as y.mT, they are written there, in its dtype and with its strides.
+    With `out`, such as y.T of a matrix, they are written there, in its dtype and with its strides.
     """
     fmt = FORMATS[format]
     size = fmt["SIZE"] * (fmt["BITS"] if packed else 8) // 8
