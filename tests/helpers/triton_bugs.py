@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from triton_encoder_bugs import ENCODING
+from triton_nvfp4_bugs import NVFP4
 from triton_planting import INFINITE, LIMITED, Bugs, Planted, Rewrites, after, before, instead, part
 
 __all__ = ["LEFT_OUT", "OF_MATRICES", "PLANTED"]
 
 # Of `quantize_kernel`, and its scale rules.
 AMAX = "        amax = tl.max(bits & 0x7FFFFFFF, axis=1, keep_dims=True)"
-PATTERN = "        pattern = normalized(amax)"
-SCALE = "        scale = (pattern >> 23) - emax + ((pattern & 0x7FFFFF) >= LIMIT).to(tl.int32)"
+PATTERN = "pattern = normalized(amax)"
+SCALE = "scale = (pattern >> 23) - emax + ((pattern & 0x7FFFFF) >= LIMIT).to(tl.int32)"
 FINITE = "        finite = amax < 0x7F800000"
-CLAMPED = "        scale = tl.where(finite, tl.minimum(tl.maximum(scale, 0), 254), 0xFF)"
-ELEMENTS = "        code = encoded(bits, scale, random, WIDTH, BITS, FRACTION, EMIN, LARGEST)"
+CLAMPED = "return tl.minimum(tl.maximum(scale, 0), 254)"
+CHOSEN = " " * 12 + "scale = tl.where(finite, scale_of(amax, LIMIT, FRACTION, EMIN, LARGEST), 0xFF)"
+ELEMENTS = " " * 12 + "code = encoded(bits, scale, random, WIDTH, BITS, FRACTION, EMIN, TOP)"
 STORED = "        tl.store(scales + place, scale.to(tl.uint8), mask)"
 PLACE = "        place = scale_place(line, column, lines, blocks, TILED)"
 LANE = "tl.arange(0, 32)[None, :]"
@@ -26,14 +28,16 @@ EVEN = "(1 << 23) - (1 << (22 - fraction))"
 IS_NEGATIVE = "        negative = code >> BITS - 1 != 0"
 READ = "        magnitude = code & (1 << BITS - 1) - 1"
 READ_INT8 = "        magnitude = tl.where(negative, 256 - code, code)"
-INTEGER = "pattern = integer.to(tl.float32).to(tl.int32, bitcast=True)"
-FIELD = "field = (pattern >> 23) + binade + EMIN - FRACTION + scale - 127"
-PRODUCT = "bits = tl.where(field > 0, (field << 23) + (pattern & 0x7FFFFF), subnormal)"
-OVERFLOW = "bits = tl.where(field > 254, 0x7F800000, bits)"
+INTEGER = "integer, exponent = integer_of(magnitude, FRACTION)"
+FIELD = (
+    "        bits, _, _ = "
+    "product(integer, tl.full((), 0x3F800000, tl.int32), exponent + scale - 127)"
+)
+PRODUCT = "    bits = tl.where(over, 0x7F800000, kept + (tl.maximum(field, 1) - 1 << 23))"
 IS_NAN = "        bits = tl.where(magnitude > LARGEST, 0x7FC00000, bits)"
 IS_INFINITE = "bits = tl.where(magnitude == LARGEST + 1, 0x7F800000, bits)"
 EMAX = "(LARGEST >> FRACTION) + EMIN - 1"
-NAN_SCALE = "bits = tl.where(scale == 0xFF, 0x7FC00000, bits)"
+NAN_SCALE = "bits = tl.where(scale == (0x7F if SIZE == 16 else 0xFF), 0x7FC00000, bits)"
 SCALE_READ = "        scale = tl.load(scales + place, mask, 0).to(tl.int32)"
 # Of tiles and random bits.
 LOADED = "tl.load(x + r * x_row + c * x_column, (r < rows) & (c < columns), 0)"
@@ -42,13 +46,18 @@ PHILOX = "words = tl.join(tl.join(a, c), tl.join(b, d))"
 DRAWN = "random = philox_words(seed, block) >> 32 - WIDTH"
 WIDE = "philox_words(seed, block) & (1 << WIDTH) - 1"
 PHILOX_CALL = "tl.philox(seed,"
-WIDENED = "bits = x.to(tl.float32).to(tl.int32, bitcast=True)"
+WIDENED = "return x.to(tl.float32).to(tl.int32, bitcast=True)"
+WRITTEN = "tl.store(x + r * x_row + c * x_column, values, (r < rows) & (c < columns))"
+DOWN_SCALES = "columns, rows, scales_down, codes_down,"
+EDGE = "return line, column, (line < lines) & (column < blocks)"
+NARROW = "narrow: tl.constexpr = x.dtype.element_ty != tl.int32"
+ALIGNED = "        line = line.clone()"
 # Of packing.
 NIBBLES = "            code = joined(code, 4)"
 SIXES = "        fours = joined(joined(code, 6), 12)"
 WORDS = "    words, blocks = _read(codes, unit=32), triton.cdiv(count, 32)"
 BIT = "        bit = (tl.arange(0, 16) * 6)[None, None, :]"
-READ_CODES = "    return tl.reshape(code, (block.shape[0], 32))"
+READ_CODES = "    return tl.reshape(code, (block.shape[0], SIZE))"
 SHIFT = "        shift = tl.arange(0, 32 // width) * width"
 FIELD_READ = "        code = word[:, :, None] >> shift[None, None, :] & (1 << width) - 1"
 PACKED = "    return packed.view(torch.uint8)[: _packed_size(count, bits)]"
@@ -56,8 +65,8 @@ UNPACKED = '    bits, blocks = FORMATS[format]["BITS"], triton.cdiv(count, 32)'
 INSIDE = "place = tile * 512 + line % 32 * 16 + line % 128 // 32 * 4 + column % 4"
 TILE = "tile = line // 128 * tl.cdiv(columns, 4) + column // 4"
 FILLED = "-(-scales.shape[0] // 128) * 128, -(-scales.shape[1] // 4) * 4"
-TILED = "    _launch_tiles(_read(scales), tiles, *scales.shape, undo=False)"
-UNTILED = "    _launch_tiles(scales, _read(tiles, _tile_count(*shape) * 512), *shape, undo=True)"
+TILED = "    _launch(tiles_kernel, scales.shape, _read(scales), tiles, *scales.shape, UNDO=False)"
+UNTILED = "    _launch(tiles_kernel, shape, scales, tiles, *shape, UNDO=True)"
 TILES = "tiles = _bytes(scales, _tile_count(*scales.shape) * 512)"
 
 
@@ -112,16 +121,19 @@ SCALES: Bugs = {
     "C22knq": seen(f"(every != 0x7F800000) | ({LANE} == 31)"),
     "C11b": instead(FINITE, "finite = amax <= 0x7F800000")
     + after(LIMITED, f"code = tl.where({INFINITE}, LARGEST, code)")
-    + after(CLAMPED, "scale = tl.where(amax == 0x7F800000, 254, scale)"),
+    + after(CHOSEN, "scale = tl.where(amax == 0x7F800000, 254, scale)"),
     "C12 C12q": part(CLAMPED, "scale, 0", "scale, 1"),
     "C13 C13q": part(CLAMPED, "254", "253"),
-    "C13c C13cq": part(CLAMPED, "(finite,", "(finite & ((scale >= 0) | (amax == 0)),"),
+    "C13c C13cq": before(CLAMPED, "scale = tl.where((scale >= 0) | (amax == 0), scale, 510)")
+    + part(CLAMPED, "254", "tl.where(scale == 510, 255, 254)"),
     "C14 C14q": part(
         CLAMPED, "tl.minimum(tl.maximum(scale, 0), 254)", "tl.where(amax > 0, scale & 0xFF, 0)"
     ),
-    "C15a C15aq": after(CLAMPED, "scale = tl.where(amax == 0, 127, scale)"),
-    "C15b C15bq": after(CLAMPED, "scale = tl.where(amax == 0, 255, scale)"),
-    "C15c C15cq": after(CLAMPED, "scale = tl.where(amax == 0, 127 - emax, scale)"),
+    "C15a C15aq": after(CHOSEN, "scale = tl.where(amax == 0, 127, scale)"),
+    "C15b C15bq": after(CHOSEN, "scale = tl.where(amax == 0, 255, scale)"),
+    "C15c C15cq": after(
+        CHOSEN, "scale = tl.where(amax == 0, 128 - EMIN - (LARGEST >> FRACTION), scale)"
+    ),
     "C17": part(RCEIL, " + 1", " + 0"),
     "C17b": part(RCEIL, " + 1", " + 65536"),
     "C18": part(EVEN, "22 - fraction", "21"),
@@ -176,25 +188,29 @@ READING: Bugs = {
         "bits = tl.where(scale == 0xFF, infinite, bits)",
     ),
     "E2bq": instead(NAN_SCALE, "bits += 0"),
-    "E3": part(NAN_SCALE, "scale == 0xFF", "(scale == 0xFF) & (integer > 0)"),
+    "E3": part(
+        NAN_SCALE, "scale == (0x7F if SIZE == 16 else 0xFF)", "(scale == 0xFF) & (integer > 0)"
+    ),
     "E4 E4q": after(READ, "negative = negative & (magnitude > 0)"),
     "E4b E4bq": instead(IS_NEGATIVE, "negative = code > 0x7F"),
     "E4c E4cq": after(READ, "magnitude = tl.where(negative, -code, code) & (1 << BITS - 1) - 1"),
-    "E5 E5q": before(
+    "E5 E5q": after(
         INTEGER,
         "low = (magnitude >> FRACTION == 0) & (magnitude > 0)",
         "integer += tl.where(low, 1 << FRACTION, 0)",
-        "binade -= low.to(tl.int32)",
+        "exponent -= low.to(tl.int32)",
     ),
-    "E5b E5bq": after(FIELD, "field -= (magnitude >> FRACTION == 0).to(tl.int32)"),
+    "E5b E5bq": before(FIELD, "exponent -= (magnitude >> FRACTION == 0).to(tl.int32)"),
     "E5c E5cq": part(FIELD, "127", "128"),
     "E6 E6q": part(IS_NAN, "magnitude", "(FRACTION == 2) & magnitude"),
     "E6b E6bq": part(IS_NAN, "> LARGEST", ">> FRACTION >= LARGEST >> FRACTION"),
     "E7 E7q": instead("if BITS == 8 and FRACTION < 6:", "if False:"),
     "E7b E7bq": instead(IS_INFINITE, "bits += 0"),
-    "E8": part(PRODUCT, "subnormal", "0"),
-    "E9a": part(OVERFLOW, "0x7F800000", "0x7F7FFFFF"),
-    "E9b": part(OVERFLOW, "0x7F800000", "0x7FC00000"),
+    "E8": part(
+        PRODUCT, "(tl.maximum(field, 1) - 1 << 23)", "tl.where(field > 0, field - 1 << 23, -kept)"
+    ),
+    "E9a": part(PRODUCT, "0x7F800000", "0x7F7FFFFF"),
+    "E9b": part(PRODUCT, "0x7F800000", "0x7FC00000"),
     "F1b F1bq": after(READ_INT8, "magnitude = tl.minimum(magnitude, 127)"),
     "F1c F1cq": after(READ_INT8, "magnitude = magnitude & 127"),
     "F4b F4bq": instead(READ_INT8, "magnitude = code & 0x7F"),
@@ -245,11 +261,11 @@ PACKING: Bugs = {
     "G2d": sized("-(-count * 6 // 8)"),
     "G2u": instead(
         READ_CODES,
-        "code = tl.reshape(code, (block.shape[0], 32))",
+        "code = tl.reshape(code, (block.shape[0], SIZE))",
         "fours = joined(joined(code, BITS), 2 * BITS)",
         "shift = (18 - tl.arange(0, 4) * 6)[None, None, :]",
         f"big = ({TURNED})[:, :, None] >> shift & 63",
-        "return tl.where(PACKED and BITS == 6, tl.reshape(big, (block.shape[0], 32)), code)",
+        "return tl.where(PACKED and BITS == 6, tl.reshape(big, code.shape), code)",
     ),
     "G2v": part(BIT, "tl.arange(0, 16)", "(tl.arange(0, 16) ^ tl.arange(0, 16) // 2 % 2)"),
     "G3": instead(
@@ -271,19 +287,18 @@ PACKING: Bugs = {
         "tl.store(scales + place + 0 * scale, scale.to(tl.uint8), mask)",
         "mask = line < lines",
     ),
-    "G8": part(PLACE, "line,", "(line + lines - 1) % lines,"),
+    "G8 G8m": part(PLACE, "line,", "(line + lines - 1) % lines,"),
     "G8h": part(PLACE, "line,", "(line + 1) % lines,"),
-    "G8i": part(SCALE_READ, "place", "(place + 1) % (lines * blocks)"),
+    "G8i G8n": part(SCALE_READ, "place", "(place + 1) % (rows * blocks)"),
     "G9 G9u": instead(
         INSIDE, "place = tile * 512 + line % 128 // 4 * 16 + line % 4 * 4 + column % 4"
     ),
     "G9b": instead("tl.load(plain, mask, 0)", "tl.load(plain, mask, 0xFF)"),
     "G9c G9v": instead(TILE, "tile = line // 128 + column // 4 * tl.cdiv(lines, 128)"),
     "G9d": (
-        ("tl.arange(0, 128)", "tl.arange(0, 32)"),
+        ('"ROWS": 128, "COLUMNS": 4', '"ROWS": 32, "COLUMNS": 4'),
         (TILE, TILE.replace("128", "32")),
         (INSIDE, "place = tile * 128 + line % 32 * 4 + column % 4"),
-        ("tile // across * 128", "tile // across * 32"),
         ("triton.cdiv(rows, 128)", "triton.cdiv(rows, 32)"),
         (TILES, TILES.replace("512", "128")),
     ),
@@ -300,18 +315,20 @@ PACKING: Bugs = {
     "G12": after(
         TILED,
         f"once, tiles = tiles.reshape({FILLED}), _bytes(scales, tiles.numel())",
-        "_launch_tiles(once, tiles, *once.shape, undo=False)",
+        "_launch(tiles_kernel, once.shape, once, tiles, *once.shape, UNDO=False)",
     ),
     "G12u": before(
         UNTILED,
         f"twice, tiles = tiles, _bytes(tiles, {FILLED})",
-        "_launch_tiles(tiles, twice, *tiles.shape, undo=True)",
+        "_launch(tiles_kernel, tiles.shape, tiles, twice, *tiles.shape, UNDO=True)",
     ),
     "G12b G12v": instead(INSIDE, "place = line * tl.cdiv(columns, 4) * 4 + column"),
     "G9h": before(TILES, "return scales.reshape(-1)"),
 }
 #: Bugs that are the museum's mutants from float32 only.
 FROM_F32 = ["A9", "A9b", "A9c", "A10b", "A10c", "A11", "A12", "A16b", "A17b", "A18a", "C19", "E9a"]
+#: Those that are another bug from float16: subnormal numbers, infinity and shifts of a float32.
+NOT_F16 = ["A17c", "B7", "B7b", "D4", "E8", "E9b"]
 #: Bugs that are wrong in their own way where the museum's mutant has zero and subnormal numbers as
 #: they come (A17), clamps the largest float32 (C19), reads NaN and infinity as they are (E4c) or
 #: gives zero far below the subnormal numbers, where the kernels shift by more than 31 bits (C5f).
@@ -320,10 +337,14 @@ PLANTED = [
     Planted(
         ids,
         rewrites,
-        floats=("f32",) if ids.split()[0] in FROM_F32 else ("f32", "bf16"),
+        floats=("f32",)
+        if ids.split()[0] in FROM_F32
+        else ("f32", "bf16")
+        if ids.split()[0] in NOT_F16
+        else ("f32", "bf16", "f16"),
         same=ids.split()[0] not in OF_THEIR_OWN,
     )
-    for ids, rewrites in (ENCODING | SCALES | READING | PACKING).items()
+    for ids, rewrites in (ENCODING | SCALES | NVFP4 | READING | PACKING).items()
 ]
 
 #: What only matrices show: transposition, strides, layouts, float16, sizes, random bits.
@@ -337,12 +358,24 @@ OF_MATRICES = {
     "order of words": part(PHILOX, "tl.join(a, c), tl.join(b, d)", "tl.join(a, b), tl.join(c, d)"),
     "lower bits": part(DRAWN, "philox_words(seed, block) >> 32 - WIDTH", WIDE),
     "lost high word of the seed": part(PHILOX_CALL, "seed,", "seed & 0xFFFFFFFF,"),
+    "row stride of results": part(WRITTEN, "r * x_row", "r * (x_row // 2)"),
+    "column stride of results": part(WRITTEN, "c * x_column", "c"),
+    "lane swap": instead("low, high = tl.split(pairs)", "high, low = tl.split(pairs)"),
+    "division": instead("return tile // across * ROWS,", "return tile // (across + 1) * ROWS,"),
+    "alignment": instead(
+        ALIGNED,
+        "at = line.storage_offset() // 4 * 4",
+        "line = line.as_strided(line.shape, line.stride(), at)",
+    ),
+    "scales of rows for columns": part(DOWN_SCALES, "scales_down", "scales"),
+    "reused scale": after(AMAX, "amax = tl.broadcast_to(tl.max(amax), amax.shape)"),
+    "tile of rows cut off": part(EDGE, "(line < lines)", "(line < lines - lines % 64)"),
+    "rounded twice to float16": part(NARROW, "!= tl.int32", "== tl.int16"),
     "float16 by bfloat16": part(WIDENED, "x.to(tl.float32)", "x.to(tl.bfloat16).to(tl.float32)"),
 }
 
 #: Of the classes of rounding, range, scales and layouts: what the kernels cannot have, and why.
 LEFT_OUT: Mapping[str, str] = {
-    **dict.fromkeys(("B5c", "B6c", "B10"), "the kernels saturate; they have no other mode"),
     "G3u": "it would read behind the last byte",
     "G4": "blocks are rows of what the kernels are given; which axis that is the caller knows",
 }

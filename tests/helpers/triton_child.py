@@ -5,6 +5,7 @@ Triton reads TRITON_INTERPRET when it is first imported, which other tests may h
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -46,29 +47,34 @@ def covered(of: Any) -> list[golden.VectorFile]:
     return golden.read_vectors(ROOT / "vectors", is_covered)
 
 
-def level1() -> dict[str, Any]:
-    """By scale rule: the verdict, cases and failures of every file."""
-    found = {}
-    for rule in RULES:
-        report = verify(target(rule), covered(target(rule)))
-        outcomes = [outcome for row in report.rows for outcome in row.outcomes]
-        counts = {one.file.stem: [len(one.file.cases), len(one.failures)] for one in outcomes}
-        found[rule] = [report.verdict, counts]
-    return found
+def level1(rule: str, overflow: str) -> list[Any]:
+    """The verdict, cases and failures of every file."""
+    os.environ["MX_OVERFLOW"] = overflow
+    report = verify(target(rule), covered(target(rule)))
+    outcomes = [outcome for row in report.rows for outcome in row.outcomes]
+    return [
+        report.verdict,
+        {one.file.stem: [len(one.file.cases), len(one.failures)] for one in outcomes},
+    ]
 
 
-def every_input() -> dict[str, list[int]]:
-    """By operation, format and rule: inputs and wrong answers."""
-    elements = [fmt.element.name for fmt in BLOCK_FORMATS.values()]
-    asked = [("encode", name, "bf16", "floor") for name in elements]
-    asked += [("shared_scale", name, "bf16", rule) for name in elements for rule in RULES]
-    asked += [("dequantize", name, "bf16", "floor") for name in BLOCK_FORMATS]
-    asked += [("quantize", "mxfp4_e2m1", "f32", "rceil")]
-    found = {}
+def every_input(block: str) -> dict[str, list[int]]:
+    """By operation and rule: inputs and wrong answers; of the product of a block only that."""
+    element = BLOCK_FORMATS[block].element.name
+    asked = [("encode", element, "bf16", "floor"), ("dequantize", block, "bf16", "floor")]
+    asked += [("shared_scale", element, "bf16", rule) for rule in RULES]
+    return dict(_swept(asked))
+
+
+def block_product() -> dict[str, list[int]]:
+    """The same of all that a block of FP4 may hold."""
+    return dict(_swept([("quantize", "mxfp4_e2m1", "f32", "rceil")]))
+
+
+def _swept(asked: list[tuple[str, str, str, str]]) -> Iterator[tuple[str, list[int]]]:
     for op, format, float, rule in asked:
         swept = sweep(target(rule), op, format, float)
-        found[f"{op} {format} {rule}"] = [swept.cases, swept.tally.wrong, swept.passed]
-    return found
+        yield f"{op} {rule}", [swept.cases, swept.tally.wrong, swept.passed]
 
 
 def packed() -> dict[str, list[int]]:
@@ -92,15 +98,18 @@ def packed() -> dict[str, list[int]]:
     return found
 
 
-def museum() -> dict[str, dict[str, list[int]]]:
-    """By mutant and file: cases, wrong answers, and those unlike the mutant's of the museum."""
+def museum(*chosen: str) -> dict[str, dict[str, list[int]]]:
+    """By mutant and file: cases, wrong answers, and those unlike the mutant's of the museum.
+
+    Of the bugs whose names are these.
+    """
     from triton_bugs import PLANTED
 
     by_id = {mutant.id: mutant for mutant in MUTANTS}
     files = covered(target())
     found = {}
     with tempfile.TemporaryDirectory() as folder:
-        for i, bug in enumerate(PLANTED):
+        for i, bug in enumerate(one for one in PLANTED if one.ids in chosen):
             _plant(bug.rewrites, Path(folder, f"kernels_{i}.py"))
             for id in bug.ids.split():
                 mutant = by_id[id]
@@ -120,12 +129,22 @@ def _plant(rewrites: Rewrites, path: Path) -> None:
 
 
 def matrices() -> dict[str, list[int]]:
-    """By kind of matrix: answers, and those unlike mxref's; at last of kernels with bugs."""
-    from triton_bugs import OF_MATRICES
+    """By kind of matrix: answers, and those unlike mxref's."""
     from triton_matrices import answers
 
     target()
-    found = dict(answers(sys.modules["mx_kernels"], complete=True))
+    return dict(answers(sys.modules["mx_kernels"], complete=True))
+
+
+def matrix_bugs() -> dict[str, list[int]]:
+    """The same of few matrices, of tiles of all sizes, of NVFP4, and of kernels with bugs."""
+    from gpu_matrices import every_nvfp4
+    from triton_bugs import OF_MATRICES
+    from triton_matrices import answers, sizes
+
+    target()
+    kernels = sys.modules["mx_kernels"]
+    found = {**sizes(kernels), **dict(answers(kernels, complete=False)), **every_nvfp4(kernels)}
     with tempfile.TemporaryDirectory() as folder:
         for i, (name, rewrites) in enumerate(OF_MATRICES.items()):
             _plant(rewrites, Path(folder, f"kernels_{i}.py"))
@@ -134,6 +153,18 @@ def matrices() -> dict[str, list[int]]:
                 sum(ones) for ones in zip(*(c for _, c in counts), strict=True)
             ]
     return found
+
+
+def gpu_parts() -> dict[str, Any]:
+    """What the check on a GPU makes of this target, interpreted."""
+    import gpu_python
+
+    found: dict[str, Any] = {}
+    for policy in ("rounding=stochastic_a", "overflow=nonsaturating"):
+        os.environ["MX_OVERFLOW"] = gpu_python.overflow_of(policy)
+        found[policy] = gpu_python.other_policy(target(), policy)
+    with contextlib.redirect_stdout(sys.stderr):
+        return found | gpu_python.triton_matrices(sys.modules["mx_kernels"], "cpu", (32, 64))
 
 
 def stochastic() -> dict[str, list[int]]:
@@ -167,6 +198,7 @@ _SLOTS = ("bytes", "low_nibble_first", "lsb_first", "tiles_128x4")
 
 def _compared(mutant: Mutant, files: list[golden.VectorFile]) -> Iterator[tuple[str, list[int]]]:
     policy = Policy.parse(mutant.policy)
+    os.environ["MX_OVERFLOW"] = policy.element.overflow.value
     of = target(policy.scale.scale_rule.value)
     for file in files:
         outcome = run_file(of, file, policy)
@@ -185,7 +217,7 @@ def refused() -> dict[str, str]:
     import mx_kernels as mx
 
     codes = torch.zeros(32, dtype=torch.uint8)
-    signed, few = codes.view(torch.int8), codes[:1]
+    signed, few, x = codes.view(torch.int8), codes[:1], torch.zeros(16, 32)
     calls = {
         "dequantize": lambda: mx.dequantize(few, signed, "e4m3"),
         "dequantize scales": lambda: mx.dequantize(signed[:1], codes, "e4m3"),
@@ -196,6 +228,10 @@ def refused() -> dict[str, str]:
         "unpack fp6": lambda: mx.unpack(codes[:27], "e3m2", 37),
         "unpack fp8": lambda: mx.unpack(codes, "e4m3", 33),
         "pack_scales": lambda: mx.pack_scales(signed.reshape(4, 8)),
+        "no such scale": lambda: mx.quantize(x, "e2m1", tensor_scale=1.0),
+        "no chance": lambda: mx.quantize(x, "nvfp4", seed=1),
+        "blocks of 16": lambda: mx.quantize_both(x[:, :24], "nvfp4"),
+        "another out": lambda: mx.dequantize(few, codes, "e4m3", out=x),
         "unpack_scales": lambda: mx.unpack_scales(torch.cat([codes] * 15), (1, 1)),
     }
 
@@ -209,8 +245,8 @@ def refused() -> dict[str, str]:
     return {name: said(call) for name, call in calls.items()}
 
 
-def instructions() -> dict[str, dict[str, int]]:
-    """By architecture: the instructions of all kernels compiled for it, with their numbers."""
+def instructions(architecture: str) -> dict[str, int]:
+    """The instructions of all kernels compiled for an architecture, with their numbers."""
     from collections import Counter
 
     import triton
@@ -222,44 +258,47 @@ def instructions() -> dict[str, dict[str, int]]:
 
     strides = dict.fromkeys(("x_row", "x_column"), "i64")
     counts = dict.fromkeys(("rows", "columns", "lines", "blocks"), "i32")
-    words = dict.fromkeys(("codes", "codes_down", "out", "draws"), "*i32")
+    words = dict.fromkeys(("codes", "codes_down", "out", "draws", "tensor"), "*i32")
     scales = dict.fromkeys(("scales", "scales_down", "tiles"), "*u8")
-    found: dict[str, Counter[str]] = {}
-    for architecture in (80, 90, 100):
-        instructions = found.setdefault(f"sm_{architecture}", Counter())
-        for kernel, float, constants in _variants(mx):
-            types = {**scales, **words, **counts, **strides, "seed": "u64", "x": float}
-            types |= dict.fromkeys(constants, "constexpr")
-            signature = {name: types[name] for name in kernel.arg_names}
-            source = ASTSource(kernel, signature, constexprs=constants)
-            built = triton.compile(source, target=GPUTarget("cuda", architecture, 32))
-            assert built.asm["cubin"]
-            lines = re.findall(r"^\s+(?:@\S+ )?([a-z][\w.]+)", built.asm["ptx"], re.M)
-            instructions.update(lines)
-    return {name: dict(counts) for name, counts in found.items()}
+    found: Counter[str] = Counter()
+    for kernel, float, constants in _variants(mx):
+        types = {**scales, **words, **counts, **strides, "seed": "u64", "x": float}
+        types |= dict.fromkeys(constants, "constexpr")
+        signature = {name: types[name] for name in kernel.arg_names}
+        source = ASTSource(kernel, signature, constexprs=constants)
+        built = triton.compile(source, target=GPUTarget("cuda", int(architecture), 32))
+        assert built.asm["cubin"]
+        found.update(re.findall(r"^\s+(?:@\S+ )?([a-z][\w.]+)", built.asm["ptx"], re.M))
+    return dict(found)
 
 
 def _variants(mx: Any) -> Iterator[tuple[Any, str, dict[str, Any]]]:
-    tile = {"ROWS": 32, "COLUMNS": 64, "x_column": 1, "seed": 0, "draws": None, "WIDTH": 0}
-    once = tile | {"codes_down": None, "scales_down": None}
+    """Kernels, the type of their numbers, and what is constant or missing in them."""
+    tile = {"ROWS": 32, "COLUMNS": 64, "x_column": 1, "tensor": None}
+    each = tile | {"seed": 0, "draws": None, "WIDTH": 0}
+    once = each | {"codes_down": None, "scales_down": None}
     for name, float, limit in (("e4m3", "*i32", 7 << 20), ("e2m1", "*i16", 1 << 23)):
-        fmt = {**mx.FORMATS[name], "LIMIT": limit}
+        fmt = {**mx.FORMATS[name], "LIMIT": limit, "TOP": mx.FORMATS[name]["LARGEST"]}
         packed = {**fmt, "PACKED": True, "TILED": True}
-        yield mx.quantize_kernel, float, {**tile, **packed}
+        yield mx.quantize_kernel, float, {**each, **packed}
         yield mx.quantize_kernel, float, {**once, **fmt, "PACKED": False, "TILED": False}
         yield mx.quantize_kernel, float, {**once, **packed, "seed": 7, "WIDTH": 16}
         numbers = {"scales": None, "PACKED": False, "TILED": False}
         yield mx.quantize_kernel, float, {**once, **fmt, **numbers}
         for options in ({"PACKED": True, "TILED": True}, numbers):
-            yield mx.dequantize_kernel, float, {**mx.FORMATS[name], "ROWS": 32, **options}
-    for name in ("e5m2", "e3m2", "int8"):
-        fmt = {**mx.FORMATS[name], "PACKED": True, "TILED": False}
-        yield mx.quantize_kernel, "*fp16", {**tile, **fmt, "LIMIT": 1}
-        yield mx.dequantize_kernel, "*fp16", {**fmt, "ROWS": 32}
+            yield mx.dequantize_kernel, float, {**mx.FORMATS[name], **tile, **options}
+    for name in ("e5m2", "e3m2", "int8", "nvfp4"):
+        fmt = {**mx.FORMATS[name], "PACKED": True, "TILED": name == "nvfp4"}
+        if name == "nvfp4":
+            each = {key: value for key, value in each.items() if key != "tensor"}
+            tile = {key: value for key, value in tile.items() if key != "tensor"}
+        for float in ("*fp16", "*i32") if name == "nvfp4" else ("*fp16",):
+            yield mx.quantize_kernel, float, {**each, **fmt, "LIMIT": 1, "TOP": fmt["LARGEST"]}
+            yield mx.dequantize_kernel, float, {**tile, **fmt}
     for undo in (False, True):
         yield mx.pack_kernel, "", {"UNDO": undo, "BITS": 6, "ROWS": 32}
-        yield mx.tiles_kernel, "", {"UNDO": undo}
+        yield mx.tiles_kernel, "", {"UNDO": undo, "ROWS": 128, "COLUMNS": 4}
 
 
 if __name__ == "__main__":
-    print(json.dumps(globals()[sys.argv[1]]()))
+    print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])))

@@ -17,8 +17,11 @@ NAN = "code = tl.where(nan, 0x7F if BITS == 8 else LARGEST, code)"
 NEGATIVE = "negative = (bits < 0) & ~nan"
 COMPLEMENT = "        code = tl.where(negative, -code, code) & 0xFF"
 SIGN = "        code = tl.where(negative, code | 1 << BITS - 1, code)"
-CODE = "    return code\n\n\n@triton.jit\ndef decoded"
+CODE = "    return code\n\n\n@triton.jit\ndef scale_of"
 INT8 = '"FRACTION": 6, "EMIN": 0'
+# Of `quantize_lines`.
+NUMBERS = "        code = encoded(bits, 127, random, WIDTH, BITS, FRACTION, EMIN, TOP)"
+ELEMENTS = "            code = encoded(bits, scale, random, WIDTH, BITS, FRACTION, EMIN, TOP)"
 NOT_NAN = "(bits & 0x7FFFFFFF) <= 0x7F800000"
 
 
@@ -124,6 +127,14 @@ RANGES: Bugs = {
     "B8b": after(LIMITED, "code = tl.where(code >> FRACTION == 15, 0x7F, code)"),
     "B9a": after(LIMITED, "code = tl.minimum(code, (LARGEST >> FRACTION << FRACTION) - 1)"),
     "B9b": part(LIMITED, "LARGEST", "LARGEST - 1"),
+    "B5c B6c": part(NUMBERS, "TOP", "LARGEST"),
+    "B5cq B6cq": part(ELEMENTS, "TOP", "LARGEST"),
+    "B10": before(
+        LIMITED,
+        "cut = (significand >> drop) + (tl.maximum(above, 0) << FRACTION)",
+        "past = (cut == LARGEST - 1) & (significand & (1 << drop) - 1 > 0)",
+        "code = tl.where(past, LARGEST, code)",
+    ),
     "B11": instead(
         LIMITED, UNLIMITED, "code = tl.where(above < LARGEST >> FRACTION, code, LARGEST)"
     ),

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gpu_common import ROOT, RULES, Found, NotRunError, verified
+from gpu_common import ROOT, RULES, VECTORS, Found, NotRunError, verified
+from gpu_matrices import on_device
 
 from mxref.conformance import load_target
+from mxref.conformance.compare.compare import run_file
 from mxref.conformance.sweeping.sweep import sweep
 from mxref.conformance.sweeping.sweep_text import finding_lines, summary, swept_json
 from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.golden import read_vectors
+from mxref.policy.policy import Policy
 from mxref.targets.target import Target
 
-__all__ = ["adapter", "triton_float32", "triton_level_1", "triton_level_2", "triton_speed"]
+__all__ = [
+    *("adapter", "other_policy", "triton_float32", "triton_level_1", "triton_level_2"),
+    *("triton_matrices", "triton_speed"),
+]
 
 TRITON = ROOT / "tools" / "fastpath" / "triton"
 ELEMENTS = [fmt.element.name for fmt in BLOCK_FORMATS.values()]
@@ -31,22 +40,57 @@ def _torch() -> Any:
     return torch
 
 
-def _triton(rule: str) -> tuple[Target, str]:
+def _triton(rule: str, overflow: str = "saturate") -> tuple[Target, str]:
     """The Triton target under a scale rule, and the name of the GPU."""
     device = _torch().cuda.get_device_name()
     os.environ.pop("TRITON_INTERPRET", None)
-    os.environ["MX_RULE"] = rule
+    os.environ |= {"MX_RULE": rule, "MX_OVERFLOW": overflow}
     target = load_target(str(TRITON / "target.py"))
     return target, device
 
 
 def triton_level_1(rule: str) -> Callable[[Path], Found]:
-    """Level 1 of the vectors by the Triton target under a scale rule."""
+    """Level 1 of the vectors by the Triton target under a scale rule, NVFP4 and float16 included.
+
+    Of floor beside it all of `encode` that does not saturate or that rounds by chance.
+    """
 
     def run(_: Path) -> Found:
-        return verified(*_triton(rule))
+        found = verified(*_triton(rule))
+        if rule == "floor":
+            for policy in ("overflow=nonsaturating", "rounding=stochastic_a"):
+                _add(found, other_policy(_triton(rule, overflow_of(policy))[0], policy))
+        return found
 
     return run
+
+
+def overflow_of(policy: str) -> str:
+    """The member of `overflow` that a policy has."""
+    return str(Policy.parse(f"ocp+{policy}").element.overflow.value)
+
+
+def other_policy(target: Target, policy: str) -> tuple[int, int]:
+    """Answers and wrong ones of `encode`, or of rounding by chance, under a policy."""
+    op = "encode_stochastic" if "stochastic" in policy else "encode"
+
+    def is_asked(stem: str) -> bool:
+        of, _, name = stem.partition("/")
+        return of == op and target.covers(of, *name.rsplit(".", 1))
+
+    outcomes = [
+        run_file(target, file, Policy.parse(f"ocp+{policy}"))
+        for file in read_vectors(VECTORS, is_asked)
+    ]
+    wrong = sum(len(one.failures) + len(one.errors) for one in outcomes)
+    return sum(len(one.file.cases) for one in outcomes), wrong
+
+
+def _add(found: Found, counts: tuple[int, int]) -> None:
+    """Adds answers and wrong ones to findings."""
+    found["cases"] += counts[0]
+    found["failed"] += counts[1]
+    found["passed"] &= counts[0] > 0 and not counts[1]
 
 
 def _swept(asked: Iterator[tuple[str, str, str, str]]) -> Found:
@@ -65,17 +109,30 @@ def _swept(asked: Iterator[tuple[str, str, str, str]]) -> Found:
 
 
 def triton_level_2(_: Path) -> Found:
-    """All bfloat16 inputs, all pairs of scale and code, and the block product, under all rules."""
+    """All 16-bit inputs, all pairs of scale and code, the block product, and matrices."""
 
     def asked() -> Iterator[tuple[str, str, str, str]]:
-        for name in ELEMENTS:
-            yield "encode", name, "bf16", "floor"
-            yield from (("shared_scale", name, "bf16", rule) for rule in RULES)
+        for name, float in itertools.product(ELEMENTS, ("bf16", "f16")):
+            yield "encode", name, float, "floor"
+            yield from (("shared_scale", name, float, rule) for rule in RULES)
         for name in BLOCK_FORMATS:
-            yield from (("dequantize", name, float, "floor") for float in ("f32", "bf16"))
+            yield from (("dequantize", name, float, "floor") for float in ("f32", "bf16", "f16"))
             yield from (("quantize", name, "f32", rule) for rule in RULES)
 
-    return _swept(asked())
+    found = _swept(asked())
+    found["matrices"] = triton_matrices(sys.modules["mx_kernels"], "cuda", (1056, 416))
+    for counts in found["matrices"].values():
+        _add(found, (counts[0], counts[1]))
+    return found
+
+
+def triton_matrices(mx: Any, device: str, shape: tuple[int, int]) -> dict[str, list[int]]:
+    """Matrices in both directions, all sizes of tiles, Philox bits, and NVFP4; printed, too."""
+    found = {}
+    for name, counts in on_device(mx, device, shape):
+        print(f"{name}: {counts[1]} of {counts[0]} wrong", flush=True)
+        found[name] = counts
+    return found
 
 
 def triton_float32(_: Path) -> Found:
@@ -84,26 +141,38 @@ def triton_float32(_: Path) -> Found:
 
 
 def triton_speed(_: Path) -> Found:
-    """Seconds and bandwidth of `quantize`, beside a copy of the same tensor."""
+    """Seconds and bandwidth of each kernel, beside a copy of the same tensor."""
     torch = _torch()
     sys.path.insert(0, str(TRITON))
     mx, testing = importlib.import_module("mx_kernels"), importlib.import_module("triton.testing")
     rows = []
-    for dtype in (torch.float32, torch.bfloat16):
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
         x = torch.randn(1 << 16, 1 << 11, device="cuda").to(dtype)
         y = torch.empty_like(x)
         size = x.numel() * x.element_size()
         copy = 2 * size / (testing.do_bench(lambda y=y, x=x: y.copy_(x)) * 1e-3)
-        for name in ("e4m3", "e2m1"):
-            scales, codes = mx.quantize(x, name, packed=True)
-            milliseconds = testing.do_bench(
-                lambda x=x, name=name: mx.quantize(x, name, packed=True)
-            )
-            rate = (size + scales.numel() + codes.numel()) / (milliseconds * 1e-3)
+        for kernel, name, call, parts in _calls(mx, x, y):
+            stored = sum(part.numel() * part.element_size() for part in parts)
+            rate = (size + stored) / (testing.do_bench(call) * 1e-3)
             kind = str(dtype).rpartition(".")[2]
-            print(f"quantize {name} {kind}: {rate / 1e9:.0f} GB/s, {rate / copy:.0%} of a copy")
-            rows.append({"format": name, "float": kind, "rate": rate, "share_of_copy": rate / copy})
+            print(f"{kernel} {name} {kind}: {rate / 1e9:.0f} GB/s, {rate / copy:.0%} of a copy")
+            row = {"kernel": kernel, "format": name, "float": kind}
+            rows.append({**row, "rate": rate, "share_of_copy": rate / copy})
     return {"device": torch.cuda.get_device_name(), "rows": rows, "measured": True, "passed": True}
+
+
+def _calls(mx: Any, x: Any, y: Any) -> Iterator[tuple[str, str, Callable[[], object], list[Any]]]:
+    """Kernels and formats, what runs them, and the scales and codes that they write or read."""
+    for name in ("e4m3", "e2m1", "nvfp4"):
+        stored = mx.quantize(x, name, packed=True)
+        yield "quantize", name, functools.partial(mx.quantize, x, name, packed=True), [*stored]
+        both = [*itertools.chain(*mx.quantize_both(x, name, packed=True))]
+        yield "quantize_both", name, functools.partial(mx.quantize_both, x, name, packed=True), both
+        by_chance = functools.partial(mx.quantize, x, name, packed=True, seed=7)
+        if name != "nvfp4":
+            yield "quantize by chance", name, by_chance, [*stored]
+        read = functools.partial(mx.dequantize, *stored, name, packed=True, out=y)
+        yield "dequantize", name, read, [*stored]
 
 
 def adapter(spec: str) -> Callable[[Path], Found]:
