@@ -74,6 +74,8 @@ template <class Call> bool with_format(const std::string &name, Call call)
         call(mx::E2M1{});
     else if (element == "int8" || element == "mxint8")
         call(mx::Int8{});
+    else if (element == "ue4m3" || element == "nvfp4")
+        call(mx::NVFP4{});
     else
         return false;
     return true;
@@ -85,18 +87,10 @@ template <class Call> bool with_type(const std::string &name, Call call)
         call(uint32_t{});
     else if (name == "bf16")
         call(uint16_t{});
-    else
-        return false;
-    return true;
-}
-
-/* The same, also float16, which is only read. */
-template <class Call> bool with_read_type(const std::string &name, Call call)
-{
-    if (name == "f16")
+    else if (name == "f16")
         call(mx::Half{});
     else
-        return with_type(name, call);
+        return false;
     return true;
 }
 
@@ -185,10 +179,10 @@ template <class Machine, class Kit> class Operations {
     }
     template <class Call> static bool with_kit_type(const std::string &type, Call call)
     {
-        if constexpr (Kit::whole)
-            return with_read_type(type, call);
-        else
-            return with_type(type, call);
+        if constexpr (!Kit::whole)
+            if (type == "f16")
+                return false;
+        return with_type(type, call);
     }
     bool encode(const std::string &format, const std::string &type, const Words &in,
                 Words &out) const
@@ -255,7 +249,7 @@ template <class Machine, class Kit> class Operations {
     {
         bool typed = false;
         const bool known = with_format(format, [&](auto f) {
-            typed = with_read_type(type, [&](auto t) { call(f, t); });
+            typed = with_type(type, [&](auto t) { call(f, t); });
         });
         return known && typed;
     }
@@ -267,35 +261,62 @@ template <class Machine, class Kit> class Operations {
         });
     }
     template <class F, class T>
-    void quantize(const std::vector<T> &values, const mx::Tensor &tensor, Bytes &scales,
-                  Bytes &codes) const
+    void quantize(const std::vector<T> &values, const mx::Tensor &tensor, mx::Recipe recipe,
+                  Bytes &scales, Bytes &codes) const
     {
         if (places_)
-            return quantize_at<Machine, F>(*places_, values, tensor, policy_.rule, scales, codes);
+            return quantize_at<Machine, F>(*places_, values, tensor, recipe, scales, codes);
         const auto call = [&](auto encoder) {
-            Machine::template quantize<F, decltype(encoder), false>(
-                values, tensor, {policy_.rule, false}, scales, codes);
+            Machine::template quantize<F, decltype(encoder), false>(values, tensor, recipe, scales,
+                                                                    codes);
         };
         if (policy_.saturate || !F::has_nan)
             return call(mx::Integers<true>{});
         if constexpr (F::has_nan)
             call(mx::Integers<false>{});
     }
-    bool quantize(const std::string &format, const std::string &type, size_t cases,
-                  const Words &in, Words &out) const
+
+    /* Calls with the words of the cases, without the scale of a tensor, and that; cases with the
+     * same scale are one tensor. */
+    template <class Call>
+    static void by_tensor(const std::string &format, size_t cases, const Words &in, Call call)
     {
-        need(in.size() == cases * mx::BLOCK);
+        const size_t width = cases ? in.size() / cases : 0;
+        if (format != "nvfp4")
+            return call(cases, in, mx::Recipe{}.tensor);
+        for (size_t first = 0, last; first < cases; first = last) {
+            const uint32_t tensor = in[first * width];
+            need(tensor > 0 && tensor < mx::INFINITE);
+            Words some;
+            for (last = first; last < cases && in[last * width] == tensor; ++last)
+                some.insert(some.end(), &in[last * width] + 1, &in[last * width] + width);
+            call(last - first, some, tensor);
+        }
+    }
+    /* A tensor of blocks: one in a line, if they are to lie in many places, or all. */
+    template <class F> mx::Tensor tensor_of(size_t cases) const
+    {
+        constexpr size_t size = mx::Blocks<F>::size;
+        const size_t lines = places_ ? cases : 1, blocks = cases / lines;
+        const mx::Axis across{blocks * size, 1};
+        return {lines, across.line, across, across, {blocks, 1}};
+    }
+    bool quantize(const std::string &format, const std::string &type, size_t cases,
+                  const Words &all, Words &out) const
+    {
         return with(format, type, [&](auto f, auto t) {
-            Bytes scales(cases), codes(in.size());
-            const size_t lines = places_ ? cases : 1, blocks = cases / lines;
-            const mx::Axis across{blocks * mx::BLOCK, 1};
-            const mx::Tensor tensor{lines, across.line, across, across, {blocks, 1}};
-            quantize<decltype(f)>(narrow<decltype(t)>(in), tensor, scales, codes);
-            for (size_t i = 0; i < cases; ++i) {
-                out.push_back(scales[i]);
-                for (size_t j = 0; j < mx::BLOCK; ++j)
-                    out.push_back(codes[i * mx::BLOCK + j]);
-            }
+            using F = decltype(f);
+            constexpr size_t size = mx::Blocks<F>::size;
+            need(all.size() == cases * (size + (format == "nvfp4" ? 1 : 0)));
+            by_tensor(format, cases, all, [&](size_t n, const Words &in, uint32_t scale) {
+                Bytes scales(n), codes(in.size());
+                quantize<F>(narrow<decltype(t)>(in), tensor_of<F>(n), {policy_.rule, false, scale},
+                            scales, codes);
+                for (size_t i = 0; i < n; ++i) {
+                    out.push_back(scales[i]);
+                    out.insert(out.end(), &codes[i * size], &codes[i * size] + size);
+                }
+            });
         });
     }
     bool quantize_tensor(const std::string &format, const std::string &type, const Words &in,
@@ -313,54 +334,35 @@ template <class Machine, class Kit> class Operations {
         t.scales = along_rows ? mx::Axis{blocks, 1} : mx::Axis{1, columns};
         return with(format, type, [&](auto f, auto x) {
             Bytes scales(t.lines * blocks), codes(t.lines * blocks * mx::BLOCK);
-            quantize<decltype(f)>(narrow<decltype(x)>(in, 3), t, scales, codes);
+            quantize<decltype(f)>(narrow<decltype(x)>(in, 3), t, {policy_.rule, false}, scales,
+                                  codes);
             out.assign(scales.begin(), scales.end());
             out.insert(out.end(), codes.begin(), codes.end());
         });
     }
-    /* The same from packed codes, and from and to addresses that are not aligned. */
-    template <class F, class T>
-    static void also_dequantized(const Bytes &scales, Bytes codes, const std::vector<T> &values)
+    bool dequantize(const std::string &format, const std::string &type, size_t cases,
+                    const Words &all, Words &out) const
     {
-        std::vector<T> again(values.size() + 1);
-        if constexpr (F::bits < 8) {
-            Bytes packed(mx::packed_size(F::bits, codes.size()));
-            for (size_t i = 0; i < packed.size(); ++i)
-                packed[i] = mx::packed_byte<F::bits>(codes.data(), codes.size(), i);
-            again.pop_back();
-            Machine::template dequantize<F, true>(scales, packed, again);
-            if (again != values)
-                throw std::runtime_error("packed codes give other numbers");
-            again.emplace_back();
-        }
-        Machine::template dequantize<F, false>(scales, codes, again, 0, 1);
-        bool same = std::equal(values.begin(), values.end(), again.begin() + 1);
-        again.pop_back();
-        codes.insert(codes.begin(), uint8_t(0));
-        Machine::template dequantize<F, false>(scales, codes, again, 1, 0);
-        same = same && again == values;
-        if (!same)
-            throw std::runtime_error("codes or numbers elsewhere give other numbers");
-    }
-    static bool dequantize(const std::string &format, const std::string &type, size_t cases,
-                           const Words &in, Words &out)
-    {
-        need(in.size() == cases * (mx::BLOCK + 1));
-        Bytes scales, codes;
-        for (size_t i = 0; i < in.size(); ++i)
-            (i % (mx::BLOCK + 1) ? codes : scales).push_back(static_cast<uint8_t>(in[i]));
-        bool typed = false;
-        const bool known = with_format(format, [&](auto f) {
-            typed = with_type(type, [&](auto t) {
-                using F = decltype(f);
-                std::vector<decltype(t)> values(codes.size());
-                Machine::template dequantize<F, false>(scales, codes, values);
-                out.assign(values.begin(), values.end());
-                if constexpr (!std::is_same_v<Machine, Host>)
-                    also_dequantized<F>(scales, codes, values);
+        return with(format, type, [&](auto f, auto t) {
+            using F = decltype(f);
+            using T = decltype(t);
+            constexpr size_t size = mx::Blocks<F>::size;
+            need(all.size() == cases * (size + (format == "nvfp4" ? 2 : 1)));
+            by_tensor(format, cases, all, [&](size_t, const Words &in, uint32_t scale) {
+                Bytes scales, codes;
+                for (size_t i = 0; i < in.size(); ++i)
+                    (i % (size + 1) ? codes : scales).push_back(static_cast<uint8_t>(in[i]));
+                std::vector<T> values(codes.size());
+                const mx::Tensor tensor = tensor_of<F>(scales.size());
+                const mx::Recipe recipe{policy_.rule, false, scale};
+                if (places_)
+                    dequantize_at<Machine, F>(*places_, scales, codes, tensor, recipe, values);
+                else
+                    Machine::template dequantize<F, false>(scales, codes, tensor, recipe, values);
+                for (const T value : values)
+                    out.push_back(static_cast<uint32_t>(value));
             });
         });
-        return known && typed;
     }
 
     /* The rest of the words from `first` on, put behind what `out` holds. */
