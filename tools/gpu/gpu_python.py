@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from gpu_common import ROOT, RULES, Found, NotRunError, verified
@@ -101,7 +102,7 @@ class _OnGpu:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._module, name)
-        if not callable(found):
+        if not isinstance(found, FunctionType):
             return found
         return lambda *some, **more: self._back(found(*map(self._there, some), **more))
 
