@@ -119,7 +119,7 @@ inline int run(const std::string &head, Report &report)
 {
     for (const char *type : {"f32", "bf16", "f16"})
         for (const char *name : {"e4m3", "e2m3", "e2m1", "int8", "nvfp4"})
-            with_format(name, [&](auto f) {
+            with_block_format(name, [&](auto f) {
                 with_type(type, [&](auto t) {
                     Measured<decltype(f), decltype(t)>(name, type, report).run();
                 });

@@ -74,10 +74,17 @@ template <class Call> bool with_format(const std::string &name, Call call)
         call(mx::E2M1{});
     else if (element == "int8" || element == "mxint8")
         call(mx::Int8{});
-    else if (element == "ue4m3" || element == "nvfp4")
-        call(mx::NVFP4{});
     else
         return false;
+    return true;
+}
+
+/* The same, also NVFP4, of which there are only blocks. */
+template <class Call> bool with_block_format(const std::string &name, Call call)
+{
+    if (name != "fp4_ue4m3" && name != "nvfp4")
+        return with_format(name, call);
+    call(mx::NVFP4{});
     return true;
 }
 
@@ -134,7 +141,7 @@ template <class Machine, class Kit> class Operations {
             return quantize(format, type, cases, in, out);
         if (op == "dequantize")
             return dequantize(format, type, cases, in, out);
-        if (op == "quantize_tensor")
+        if (op == "quantize_tensor" && format.find("mx") == 0)
             return quantize_tensor(format, type, in, out);
         if (op == "pack" && type == "bytes")
             return pack(format, in, 0, out);
@@ -179,10 +186,14 @@ template <class Machine, class Kit> class Operations {
     }
     template <class Call> static bool with_kit_type(const std::string &type, Call call)
     {
-        if constexpr (!Kit::whole)
-            if (type == "f16")
-                return false;
-        return with_type(type, call);
+        bool has = false;
+        const bool known = with_type(type, [&](auto t) {
+            if constexpr (Kit::whole || !std::is_same_v<decltype(t), mx::Half>) {
+                has = true;
+                call(t);
+            }
+        });
+        return known && has;
     }
     bool encode(const std::string &format, const std::string &type, const Words &in,
                 Words &out) const
@@ -248,7 +259,7 @@ template <class Machine, class Kit> class Operations {
     static bool with(const std::string &format, const std::string &type, Call call)
     {
         bool typed = false;
-        const bool known = with_format(format, [&](auto f) {
+        const bool known = with_block_format(format, [&](auto f) {
             typed = with_type(type, [&](auto t) { call(f, t); });
         });
         return known && typed;
@@ -256,9 +267,13 @@ template <class Machine, class Kit> class Operations {
     bool shared_scale(const std::string &format, const std::string &type, const Words &in,
                       Words &out) const
     {
-        return with(format, type, [&](auto f, auto t) {
-            map<decltype(t), uint8_t>(mx::SharedScale<decltype(f)>{policy_.rule}, in, out);
+        bool typed = false;
+        const bool known = with_format(format, [&](auto f) {
+            typed = with_type(type, [&](auto t) {
+                map<decltype(t), uint8_t>(mx::SharedScale<decltype(f)>{policy_.rule}, in, out);
+            });
         });
+        return known && typed;
     }
     template <class F, class T>
     void quantize(const std::vector<T> &values, const mx::Tensor &tensor, mx::Recipe recipe,
@@ -334,8 +349,9 @@ template <class Machine, class Kit> class Operations {
         t.scales = along_rows ? mx::Axis{blocks, 1} : mx::Axis{1, columns};
         return with(format, type, [&](auto f, auto x) {
             Bytes scales(t.lines * blocks), codes(t.lines * blocks * mx::BLOCK);
-            quantize<decltype(f)>(narrow<decltype(x)>(in, 3), t, {policy_.rule, false}, scales,
-                                  codes);
+            if constexpr (!std::is_same_v<decltype(f), mx::NVFP4>)
+                quantize<decltype(f)>(narrow<decltype(x)>(in, 3), t, {policy_.rule, false}, scales,
+                                      codes);
             out.assign(scales.begin(), scales.end());
             out.insert(out.end(), codes.begin(), codes.end());
         });
