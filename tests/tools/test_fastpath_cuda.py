@@ -14,9 +14,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cuda_bugs import (
+    BOTH_BUGS,
+    CHANCE_BUGS,
+    DEQUANTIZE_BUGS,
+    ENCODER_BUGS,
+    FLOAT16_BUGS,
+    GUARDS,
+    KERNEL_BUGS,
+    KERNEL_MUTANTS,
+    MUTANTS,
+    NO_BUGS,
+    NVFP4_BUGS,
+    ODD_BUGS,
+    PHILOX_BUGS,
+    SHOWS,
+    STOCHASTIC_BUGS,
+    WIDE_BUGS,
+)
 from helpers import ROOT, VECTORS, built, copy_vectors, run, tool
 
 from mxref.cli import main
+from mxref.exact.small_float_scale import dequantize_scaled
 
 fcntl = pytest.importorskip("fcntl", reason="the kernels are emulated with what POSIX has")
 Capture = pytest.CaptureFixture[str]
@@ -30,6 +49,7 @@ MACHINES = ("--host", "--device")
 FORMATS = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8")
 READ = ("f32", "bf16", "f16")
 BLOCKS = ("mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1", "mxint8")
+NVFP4 = ("fp4_ue4m3.bf16", "fp4_ue4m3.f32", "nvfp4.f32")
 
 
 #: What of level 1 the header has: every file but those of other floats, formats and layouts.
@@ -52,6 +72,9 @@ COVERED = sorted(
             for name in BLOCKS
             for x in ("f32", "bf16")
         ),
+        *(f"dequantize/{name}.f16" for name in BLOCKS),
+        *(f"quantize/{name}" for name in NVFP4),
+        *(f"dequantize/{name}" for name in NVFP4 if not name.endswith("bf16")),
         *(f"{op}/{name}.bytes" for op in ("pack_blocks", "unpack_blocks") for name in BLOCKS),
         *(f"pack/{name}.bytes" for name in ("e3m2", "e2m3", "e2m1")),
         "unpack/e3m2.lsb_first",
@@ -108,7 +131,7 @@ def test_every_vector(machine: str, program: Path) -> None:
     assert [name for name in cases if " " not in name] == COVERED
     for name in COVERED:
         assert cases[name] == len((VECTORS / "plain" / f"{name}.txt").read_bytes().splitlines())
-    assert sorted(name for name in cases if " " in name) == [
+    assert {name for name in cases if " " in name} == {
         *(
             f"encode/{name}.{x} ocp+overflow=nonsaturating"
             for name in ("e4m3", "e5m2")
@@ -119,15 +142,9 @@ def test_every_vector(machine: str, program: Path) -> None:
             for x in sorted(READ)
             for rounding in ("ties_to_away", "toward_positive")
         ),
-        *(
-            f"{op}/{name}.{x} in other places"
-            for op in ("quantize", "quantize_tensor")
-            for name in sorted(BLOCKS)
-            for x in sorted(READ)
-            if op == "quantize" or x != "f16"
-        ),
+        *(f"{name} in other places" for name in COVERED if "quantize" in name),
         "unpack_scales/e8m0.tiles_128x4 packed again",
-    ]
+    }
     for name in cases:  # each case in each place
         if name.endswith(" in other places"):
             assert cases[name] == PLACES * cases[name.split()[0]]
@@ -146,18 +163,24 @@ def test_every_bfloat16(machine: str, program: Path) -> None:
 
 def test_the_encoders_of_the_kernels(program: Path) -> None:
     found = report(program, "encoders")
-    assert [(row["format"], row["wrong"]) for row in found["rows"]] == [(f, 0) for f in FORMATS]
-    assert found["cases"] > 8_000_000
+    names = (*FORMATS, "nvfp4 scales", "nvfp4 elements")
+    assert [(row["format"], row["wrong"]) for row in found["rows"]] == [(f, 0) for f in names]
+    assert found["cases"] > 8_500_000
 
 
 def test_both_directions(program: Path) -> None:
     found = report(program, "--device", "both")
-    assert (found["pass"], found["cases"]) == (True, 8 * 11 + 4)
+    assert (found["pass"], found["cases"]) == (True, 11 * 11 + 4)
+
+
+def test_nvfp4_by_conversions_and_by_integers(program: Path) -> None:
+    found = report(program, "--device", "nvfp4")
+    assert (found["pass"], len(found["rows"])) == (True, 20)
 
 
 def test_more_than_32_bits_of_indices(program: Path) -> None:
     found = report(program, "--device", "wide")
-    assert (found["pass"], found["cases"]) == (True, 4)
+    assert (found["pass"], found["cases"]) == (True, 5)
 
 
 def test_a_share_of_float32(program: Path) -> None:
@@ -166,7 +189,7 @@ def test_a_share_of_float32(program: Path) -> None:
     assert all(row["inputs"] > 1 << 20 and row["wrong"] == 0 for row in found["rows"])
 
 
-LEVEL_2 = {"dequantize.": 12, "shared_scale.": 24, "encode": 11, "pack.": 3}
+LEVEL_2 = {"dequantize.": 18, "shared_scale.": 48, "encode": 22, "pack.": 3}
 
 
 @pytest.mark.sampled(6)
@@ -338,213 +361,26 @@ def test_nvcc_takes_it(number: int, tmp_path: Path) -> None:
           "-o", tmp_path / "mx_check.o")  # fmt: skip
 
 
-#: Bugs of the museum: what is replaced, by what, who shows it, and what `verify` says of it if it
-#: is not "mutant" and the name.
-MUTANTS = {
-    "A1": (
-        "(1u << (drop - 1)) - 1u + odd",
-        "1u << (drop - 1)",
-        "encode e5m2",
-        "ocp+rounding=ties_to_away",
-    ),
-    "A2": ("(1u << (drop - 1)) - 1u + odd", "0u", "encode e4m3", "ocp+rounding=toward_zero"),
-    "A3": ("n.significand >> drop & 1u", "~n.significand >> drop & 1u", "encode e2m1"),
-    "A7": (
-        "n.significand >> drop & 1u",
-        "above < 0 ? 1u : n.significand >> drop & 1u",
-        "encode e2m1",
-    ),
-    "A17a": ("drop < 25 ? drop : 25", "(drop - 1) % 32 + 1", "encode e3m2", "violates MX-5.3.2"),
-    "B6a": (
-        "!SATURATE && F::infinity > 0",
-        "F::infinity > 0",
-        "encode e5m2",
-        "ocp+overflow=nonsaturating",
-    ),
-    "B7": ("code > F::largest", "(code &= (1u << (F::bits - 1)) - 1u, false)", "encode e2m3"),
-    "B12b": ("x >> 31", "0u", "encode e2m1"),
-    "F4": (
-        "F::complement ? 0u - code : code | 1u << (F::bits - 1)",
-        "code | 1u << (F::bits - 1)",
-        "encode int8",
-    ),
-    "C3": (
-        "(0xffffffu - last)",
-        "0x7fffffu",
-        "shared_scale e4m3",
-        "ocp+scale_rule=ceil",
-    ),
-    "C5a": (
-        "static_cast<int>(exponent) - emax",
-        "static_cast<int>(exponent) - emax + 1",
-        "shared_scale e4m3",
-    ),
-    "C11e": (
-        "magnitude >= INFINITE",
-        "magnitude > INFINITE",
-        "encode_scale e8m0",
-        "ocp+scale_of_inf=largest",
-    ),
-    "C13": (
-        "code < 0 ? 0 : code > 0xfe ? 0xfe : code",
-        "code < 0 ? 0 : code > 0xfd ? 0xfd : code",
-        "shared_scale int8",
-    ),
-    "C14": (
-        "code < 0 ? 0 : code > 0xfe ? 0xfe : code",
-        "magnitude ? number(magnitude).exponent - emax + SCALE_BIAS : 0",
-        "shared_scale e5m2",
-        "ocp+scale_underflow=wrap",
-    ),
-    "E1": ("0x00400000u", "0u", "decode_scale e8m0", "ocp+scale_00=zero"),
-    "E5": (
-        "field ? hidden : 0u",
-        "magnitude ? hidden : 0u",
-        "decode e2m1",
-        "wrong exactly where the code is a subnormal number",
-    ),
-    "E7b": ("static_cast<int>(magnitude) == F::infinity", "false", "decode e5m2"),
-    "E8": ("significand << (unit + 149)", "0u", "dequantize mxfp8_e5m2"),
-    "F1b": ("top - low", "low ? top - low : top - 1u", "decode int8"),
-    "G1": (
-        "low >> offset | high << (BITS - offset)",
-        "BITS == 4 ? high | low << 4 : low >> offset | high << (BITS - offset)",
-        "pack e2m1",
-        "ocp+fp4_packing=high_nibble_first",
-    ),
-    "G1u": (
-        "packed[byte] | high << 8",
-        "BITS == 4 ? packed[byte] >> 4 | packed[byte] << 4 : packed[byte] | high << 8",
-        "unpack e2m1",
-        "ocp+fp4_packing=high_nibble_first",
-    ),
-    "G9": ("i % 16 / 4 * 32 + i % 512 / 16", "i % 512 / 16 * 4 + i % 16 / 4", "pack_scales e8m0"),
-    "G9u": (
-        "row % 32 * 16 + row % 128 / 32 * 4",
-        "row % 128 / 4 * 16 + row % 4 * 4",
-        "unpack_scales e8m0",
-    ),
-}
-#: The same of the kernels.
-KERNEL_MUTANTS = {
-    "C8": (
-        "words[i] & 0x7fffffffu",
-        "words[i] >> 31 ? 0u : words[i] & 0x7fffffffu",  # also 0 for a block of negative numbers
-        "quantize mxfp4_e2m1 f32",
-        "MX-6.3, scale from the largest magnitude",
-    ),
-    "G7": ("__shfl_xor_sync(mask, amax, 1)", "amax", "quantize mxfp8_e4m3"),
-    "lanes": (
-        "codes + i * C::bytes",
-        "codes + (i ^ 1) * C::bytes",
-        "dequantize mxfp4_e2m1",
-        "halves_exchanged",
-    ),
-}
-#: Bugs of kernels that are no wrong implementation of a format: what is replaced, and by what.
-KERNEL_BUGS = {
-    "lane swap": ("chunk * C::bytes", "(chunk ^ 1) * C::bytes"),
-    "division": ("chunk / C::in_a_block", "chunk / 2"),
-    "packing order": ("WIDTH * j", "WIDTH * (WIDTH == 4 ? j ^ 1 : j)"),
-    "packing order of pairs": ("4 * j", "4 * (WIDTH == 4 ? j ^ 2 : j)"),
-    "packing order of four": ("(24 - 8 * (i % 3))", "(24 - 8 * (i % 2))"),
-    "squeezed": ("bytes >> 2 & 0x0fc00fc0u", "bytes >> 2 & 0x0f800f80u"),
-    "edge": ("i < t.length", "i < t.length + 1"),
-    "tiles transposed": (
-        "tiled_offset(line, block, blocks_of(t))",
-        "tiled_offset(block, line, t.lines)",
-    ),
-    "reused scale": (
-        "shared_scale<F>(Lying<T>::widened(amax), rule)",
-        "[](uint8_t now) { static uint8_t first = now; return first; }"
-        "(shared_scale<F>(Lying<T>::widened(amax), rule))",
-    ),
-    "NaN block": ("scale == NAN_SCALE ? 0u : ~0u", "~0u"),
-    "halves": ("larger(a & 0xffffu, b & 0xffffu)", "a & 0xffffu"),
-    "lines of a block of threads": ("blockIdx.y * size_t(blockDim.y)", "size_t(blockIdx.y)"),
-    "no lift": ("scale >= least_plain<F>()", "true"),
-}
-#: Bugs of the kernel of dequantize.
-DEQUANTIZE_BUGS = {
-    "code across words": ("words[word + 1] << (32 - bit)", "0u"),
-    "two codes": ("(j + 1) % C::numbers", "j"),
-    "rounding of bfloat16": ("store(high, halves[1])", "store(high & 0xffff0000u, halves[1])"),
-    "NaN codes": ("magnitude > F::largest && !infinite", "false"),
-    "NaN scales": ("nan || scale == QUIET_NAN", "nan"),
-    "infinity": ("x = INFINITE", "x = QUIET_NAN"),
-    "codes anywhere": ("first % C::store == 0", "true"),
-    "numbers anywhere": ("out_at % 16 == 0", "true"),
-    "scale of a chunk": ("scales[i / C::in_a_block]", "scales[i / 2]"),
-}
-#: Bugs of element encoders that only `encoders` is sure to find.
-ENCODER_BUGS = {
-    "a sticky bit": (
-        "((x & 0x7fffffu) | 0x800000u) << 7 >> below",
-        "((x & 0x7fffffu) | 0x800000u) >> below << 7",
-    ),
-    "ties": ("(significand >> gone & 1u)", "1u"),
-    "sign of infinity": ("beyond | (x >> 31) << 7", "beyond"),
-    "scale fe": ("0x00400000u", "0u"),
-    "lift by one less": ("scale + LIFT", "scale + LIFT - 1"),
-    "spread": ("(pairs & 0x00f000f0u) << 4", "(pairs & 0x007000f0u) << 4"),
-}
-#: Bugs of the kernel of both directions.
-BOTH_BUGS = {
-    "transposition": (
-        "i * pitch + static_cast<int>(column / 2)",
-        "(i ^ 2) * pitch + static_cast<int>(column / 2)",
-    ),
-    "pair of rows": ("upper >> 16 | (lower & 0xffff0000u)", "lower >> 16 | (upper & 0xffff0000u)"),
-    "half": ("16 * half * pitch", "16 * (1 - half) * pitch"),
-    "edge of a tile": ("at < across.lines", "at <= across.lines"),
-    "edge of columns": ("chunk < blocks_of(across) * C::in_a_block", "true"),
-    "lines down": ("line < down.lines", "line + 1 < down.lines"),
-    "place of a half": ("block * C::in_a_block + half", "block * C::in_a_block + 1 - half"),
-    "next tile": ("block += gridDim.y", "block += gridDim.y + 1"),
-}
-#: Indices of 32 bits, which only large tensors show.
-WIDE_BUGS = {
-    "32 bits of a line's values": (
-        "values + line * t.values.line",
-        "values + static_cast<uint32_t>(line * t.values.line)",
-    ),
-    "32 bits of a line's codes": (
-        "codes + line * t.codes.line",
-        "codes + static_cast<uint32_t>(line * t.codes.line)",
-    ),
-    "32 bits of both directions": (
-        "values + at * across.values.line",
-        "values + static_cast<uint32_t>(at * across.values.line)",
-    ),
-    "32 bits of numbers": (
-        "values + i * C::numbers",
-        "values + static_cast<uint32_t>(i * C::numbers)",
-    ),
-}
-#: Bugs of rounding by chance, in the functions and in the kernel.
-STOCHASTIC_BUGS = {
-    "shift": ("gone < 63 ? gone : 63", "gone < 25 ? gone : 25"),
-    "carry": ("kept + random", "kept + random + 1u"),
-}
-PHILOX_BUGS = {"rounds": ("round < 10", "round < 7"), "key": ("k1 += 0xbb67ae85u", "k1 += k0")}
-CHANCE_BUGS = {
-    "counter of a line": ("(blocks_of(t) * BLOCK)", "t.length"),
-    "counter of a chunk": ("first + static_cast<uint64_t>(j)", "first"),
-    "word of a counter": ("random.x[i - j] >> (32 - width)", "random.x[0] >> (32 - width)"),
-    "upper bits": ("philox(seed, index / 4).x[index % 4]", "philox(seed, index / 4).x[0]"),
-}
 #: Ways to the same codes, and places in memory, that each case is asked in.
 PLACES = 11
-#: What vector loads and stores of the kernels require, and what is said where it is missing.
-GUARDS = {
-    "t.length % BLOCK == 0": " failed: lines 16 apart: in",
-    "t.values.step == 1": " failed: every second value: in",
-    "t.codes.step == 1": "quantize/mxfp8_e4m3.f32: every second code: memory beside it is written",
-    "t.values.line % (16 / sizeof(T)) == 0": "misaligned address",
-    "t.codes.line % C::store == 0": "store to misaligned address",
-    "reinterpret_cast<uintptr_t>(values) % 16 == 0": "misaligned address",
-    "reinterpret_cast<uintptr_t>(codes) % C::store == 0": "store to misaligned",
-}
+
+
+BUGS: dict[str, tuple[str, ...]] = (
+    MUTANTS
+    | KERNEL_MUTANTS
+    | KERNEL_BUGS
+    | ENCODER_BUGS
+    | NVFP4_BUGS
+    | NO_BUGS
+    | ODD_BUGS
+    | BOTH_BUGS
+    | DEQUANTIZE_BUGS
+    | FLOAT16_BUGS
+    | WIDE_BUGS
+    | STOCHASTIC_BUGS
+    | PHILOX_BUGS
+    | CHANCE_BUGS
+)
 
 
 @pytest.fixture(scope="session")
@@ -555,33 +391,27 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if not path.exists():
             planted = folder / "cuda"
             shutil.copytree(FOLDER, planted)
-            plant(planted / "mx_fastpath.cuh", MUTANTS | STOCHASTIC_BUGS | PHILOX_BUGS, {})
-            plant(
-                planted / "mx_kernels.cuh",
-                KERNEL_MUTANTS
-                | KERNEL_BUGS
-                | ENCODER_BUGS
-                | BOTH_BUGS
-                | DEQUANTIZE_BUGS
-                | WIDE_BUGS
-                | CHANCE_BUGS,
-                GUARDS,
-            )
+            headers = [planted / name for name in ("mx_fastpath.cuh", "mx_kernels.cuh")]
+            text = "".join(header.read_text("ascii") for header in headers)
+            for bug, (old, *_) in BUGS.items():
+                assert text.count(old) == 1, bug
+            for header in headers:
+                plant(header)
             options = ("-std=c++17", "-O0", "-w", *ALIGNED, *tables(folder))
             built(tool("g++"), *options, planted / "mx_check.cpp", "-o", path)
     return path
 
 
-def plant(header: Path, mutants: dict[str, Any], guards: dict[str, str]) -> None:
+def plant(header: Path) -> None:
     text = header.read_text("ascii")
     news = defaultdict(list)
-    for id, (old, new, *_) in mutants.items():
-        assert text.count(old) == 1, id
-        news[old].append((id, new))
-    for guard in guards:
-        assert text.count(guard) == 1, guard
+    for bug, (old, new, *_) in BUGS.items():
+        if old in text:
+            news[old].append((bug, new))
+    for guard in GUARDS:
         text = text.replace(guard, f'(is("{guard}") || {guard})')
     for old, some in news.items():
+        assert text.count(old) == 1, old
         planted = f"({old})"
         for id, new in some:
             planted = f'(is("{id}") ? ({new}) : {planted})'
@@ -611,27 +441,96 @@ def test_mutants_are_caught(id: str, wrong: Path, capsys: Capture) -> None:
     assert wanted in capsys.readouterr().out
 
 
+def caught(wrong: Path, bug: str, *command: object) -> bool:
+    return run("env", f"MX_MUTANT={bug}", wrong, *command).returncode != 0
+
+
 @pytest.mark.sampled(0)
-def test_bugs_of_kernels_are_caught(wrong: Path, tmp_path: Path) -> None:
-    formats = ("mxfp8_e5m2", "mxfp6_e2m3", "mxfp4_e2m1")
-    ops = ("quantize", "quantize_tensor")
-    names = [f"{op}/{name}.{x}" for op in ops for name in formats for x in ("f32", "bf16")]
-    folder = copy_vectors(tmp_path / "vectors", *(f"plain/{name}.txt" for name in names))
-    vectors = ("--device", "vectors", folder / "plain")
-    both = ("--device", "both")
-    numbers = ("--device", "vectors", VECTORS / "plain" / "dequantize")
+def test_bugs_of_kernels_are_caught(wrong: Path) -> None:
     shows = (
-        (KERNEL_BUGS, vectors),
         (ENCODER_BUGS, ("encoders",)),
-        (BOTH_BUGS | CHANCE_BUGS | PHILOX_BUGS, both),
+        (NVFP4_BUGS, ("encoders", "nvfp4")),
+        (BOTH_BUGS | CHANCE_BUGS | PHILOX_BUGS, ("--device", "both")),
         (STOCHASTIC_BUGS, ("vectors", VECTORS / "plain" / "encode_stochastic")),
-        (DEQUANTIZE_BUGS, numbers),
+        (DEQUANTIZE_BUGS, ("--device", "vectors", VECTORS / "plain" / "dequantize")),
         (WIDE_BUGS, ("--device", "wide")),
     )
     for bugs, command in shows:
-        assert run("env", "MX_MUTANT=none", wrong, *command).returncode == 0
-        missed = [b for b in bugs if not run("env", f"MX_MUTANT={b}", wrong, *command).returncode]
-        assert missed == []
+        assert not caught(wrong, "none", *command)
+        assert [bug for bug in bugs if not caught(wrong, bug, *command)] == []
+    assert [bug for bug in NO_BUGS if caught(wrong, bug, "encoders", "nvfp4")] == []
+
+
+@pytest.mark.sampled(0)
+@pytest.mark.parametrize(("file", "kind", "float"), SHOWS)
+def test_each_format_and_type_shows_the_bugs_of_quantize(
+    file: str, kind: str, float: str, wrong: Path, tmp_path: Path
+) -> None:
+    names = [f"plain/{op}/{file}.txt" for op in ("quantize", "quantize_tensor")]
+    there = [name for name in names if (VECTORS / name).exists()]
+    command = ("--device", "vectors", copy_vectors(tmp_path / "vectors", *there) / "plain")
+    bugs = [bug for bug, (_, _, *no) in KERNEL_BUGS.items() if not {kind, float} & set(no)]
+    assert not caught(wrong, "none", *command)
+    assert [bug for bug in bugs if not caught(wrong, bug, *command)] == []
+
+
+#: Scales of tensors: ordinary, subnormal, with results that are subnormal or infinite in float16
+#: and bfloat16, and two whose products with 3 lie a little above the middle between two numbers.
+TENSORS = (0x3F800000, 0x3B124925, 0x40490FDB, 0x00000001, 0x00012347, 0x00FFFFFF, 0x02ABCDEF,
+           0x36123457, 0x38FFFFFF, 0x45234567, 0x7C000003, 0x7F7FFFFF,
+           0x3FAB5556, 0x3FAAC001)  # fmt: skip
+SCALES = (0x00, 0x01, 0x07, 0x08, 0x0D, 0x39, 0x5A, 0x7B, 0x7E, 0x7F)
+
+
+def wrong_numbers(command: tuple[object, ...], float: str) -> int:
+    """How many NVFP4 numbers a program answers wrong, by `mxref.exact`."""
+    codes = range(16)
+    questions = {
+        f"{tensor:08x}_{scale:02x}": (tensor, scale) for tensor in TENSORS for scale in SCALES
+    }
+    asked = "".join(
+        f"{id} dequantize nvfp4 {float} {tensor:08x} {scale:02x} "
+        + " ".join(f"{code:02x}" for code in codes)
+        + "\n"
+        for id, (tensor, scale) in questions.items()
+    )
+    answers = run(*command, "answer", input=f"# mxref lines 1\n{asked}").stdout.splitlines()
+    got = {line.split()[0]: line.split()[1:] for line in answers if line[0] != "#"}
+    assert got.keys() == questions.keys()
+    wrong = 0
+    infinite = {"f32": 0x7F800000, "bf16": 0x7F80, "f16": 0x7C00}[float]
+    unsigned = 0x7FFFFFFF if float == "f32" else 0x7FFF
+    for id, (tensor, scale) in questions.items():
+        for code, word in zip(codes, got[id], strict=True):
+            want = dequantize_scaled(tensor, scale, code, "e2m1", "ue4m3", target=float)
+            answer = int(word, 16)
+            both_nan = want & unsigned > infinite and answer & unsigned > infinite
+            wrong += answer != want and not both_nan
+    return wrong
+
+
+@pytest.mark.parametrize("float", READ)
+def test_nvfp4_numbers_of_every_type(float: str, program: Path) -> None:
+    assert wrong_numbers((program, "--device"), float) == 0
+
+
+@pytest.mark.sampled(0)
+@pytest.mark.parametrize("bug", ODD_BUGS)
+def test_bugs_of_nvfp4_numbers_are_caught(bug: str, wrong: Path) -> None:
+    command = ("env", f"MX_MUTANT={bug}", wrong, "--device")
+    assert {float: wrong_numbers(command, float) > 0 for float in READ} == {
+        "f32": False, "bf16": bug != "float16 by truncation", "f16": True
+    }  # fmt: skip
+
+
+@pytest.mark.sampled(0)
+@pytest.mark.parametrize("bug", FLOAT16_BUGS)
+def test_level_2_shows_the_bugs_of_float16(bug: str, wrong: Path) -> None:
+    script = (sys.executable, FOLDER / "level2.py", f"env MX_MUTANT={bug!r} {wrong} --device")
+    result = run(*script, "--only", "dequantize.mxfp8_e5m2")
+    assert result.returncode == 1
+    failed = [line.split()[1] for line in result.stdout.splitlines() if line[:4] == "FAIL"]
+    assert failed[:-1] == ["dequantize.mxfp8_e5m2.f16.ocp"]  # the last line counts
 
 
 @pytest.mark.sampled(0)
@@ -642,6 +541,9 @@ def test_a_missing_guard_of_vector_loads_is_caught(guard: str, wrong: Path, tmp_
     result = run("env", f"MX_MUTANT={guard}", wrong, "--device", "vectors", folder / "plain")
     assert result.returncode == 1
     assert GUARDS[guard] in result.stdout + result.stderr
+    names = ("mxfp8_e4m3.f32", "mxfp4_e2m1.f16", "nvfp4.f32")
+    folder = copy_vectors(tmp_path / "back", *(f"plain/dequantize/{name}.txt" for name in names))
+    assert caught(wrong, guard, "--device", "vectors", folder / "plain")
 
 
 @pytest.mark.sampled(0)

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import gpu_casts
 import gpu_check
 import gpu_common
 import gpu_parts
@@ -155,6 +156,25 @@ def test_the_same_table_and_report_as_verify(capsys: pytest.CaptureFixture[str])
     run = subprocess.run([*command, "--json"], cwd=ROOT, capture_output=True, check=True)
     assert found["report"] == json.loads(run.stdout)
     assert (found["cases"], found["failed"], found["passed"]) == (1780, 0, True)
+
+
+def test_casts_of_others_that_fail_are_not_run(capsys: pytest.CaptureFixture[str]) -> None:
+    def absent() -> None:
+        raise NotImplementedError("needs sm_100")
+
+    took = {absent: 0.0, bool: 0.5, int: 1.0}
+
+    def seconds(call: Any) -> float:
+        call()
+        return took[call]
+
+    calls = [("a", 1, absent), ("b", 1, bool), ("c", 2, int)]
+    found = gpu_casts.rates(iter(calls), 64, 1.0, seconds)
+    # 128 bytes read and 66 or 132 written; a copy moves 256 in a second.
+    assert [row["share_of_copy"] for row in found["rows"]] == [194 / 0.5 / 256, 260 / 256]
+    assert capsys.readouterr().out.splitlines()[0] == "-- a: needs sm_100"
+    with pytest.raises(gpu_common.NotRunError, match="a: needs sm_100"):
+        gpu_casts.rates(iter(calls[:1]), 64, 1.0, seconds)
 
 
 # The program in CUDA C++.

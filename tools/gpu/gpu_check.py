@@ -1,4 +1,4 @@
-"""All checks that need a GPU: the fast paths, and the casts of torch, torchao and CUDA.
+"""All checks that need a GPU: the fast paths, and the casts of other libraries.
 
     python tools/gpu/gpu_check.py                # prints the results; takes some ten minutes
     python tools/gpu/gpu_check.py --out DIR      # also writes DIR/LEDGER-gpu.md and DIR/gpu.json
@@ -155,7 +155,7 @@ def version_of(package: str) -> str:
 def versions() -> dict[str, str]:
     """The versions that the results depend on."""
     found = {"mxref": __version__, "Python": platform.python_version()}
-    for name in ("numpy", "ml_dtypes", "torch", "triton", "torchao"):
+    for name in ("numpy", "ml_dtypes", "torch", "triton", "torchao", "transformer_engine"):
         found[name] = version_of(name)
     try:
         found["GPU, driver, compute capability"] = gpu_line()

@@ -14,9 +14,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpu_casts import torchao_speed, transformer_engine_speed
 from gpu_common import RULES, VECTORS, Found, NotRunError, gpu_line
 from gpu_program import CUDA, by_lines, level_2, nvcc, of_program
-from gpu_python import adapter, triton_float32, triton_level_1, triton_level_2, triton_speed
+from gpu_python import (
+    adapter,
+    triton_float32,
+    triton_level_1,
+    triton_level_2,
+    triton_matrices,
+    triton_speed,
+)
 
 __all__ = ["PARTS", "Part", "missing"]
 
@@ -65,11 +73,13 @@ PARTS = (
     *(Part(f"triton level 1 {rule}", _GPU_TRITON, triton_level_1(rule)) for rule in RULES),
     Part("triton level 2", _GPU_TRITON, triton_level_2),
     Part("triton float32", _GPU_TRITON, triton_float32),
+    Part("triton matrices", _GPU_TRITON, triton_matrices),
     Part("triton speed", _GPU_TRITON, triton_speed),
     Part("cuda level 1", _GPU_NVCC, of_program(("vectors", _PLAIN), ())),
     *(Part(f"cuda level 1 {rule}", _GPU_NVCC, by_lines(rule)) for rule in RULES),
     Part("cuda level 2", _GPU_NVCC, level_2),
     Part("cuda both directions", _GPU_NVCC, of_program(("both",), ())),
+    Part("cuda nvfp4", _GPU_NVCC, of_program(("nvfp4",), ())),
     Part("cuda float32", _GPU_NVCC, of_program(("sweep", _STEPS), ())),
     Part("cuda speed", _GPU_NVCC, of_program(("bench",), ())),
     Part("intrinsics level 1", _GPU_NVCC, of_program(("vectors", _PLAIN), _NVIDIA), own=False),
@@ -86,6 +96,13 @@ PARTS = (
             own=False,
         )
         for name in ("casts", *RULES)
+    ),
+    Part("torchao speed", (*_GPU_TORCHAO, "triton"), torchao_speed, own=False),
+    Part(
+        "transformer_engine speed",
+        (*_GPU_TRITON, "transformer_engine"),
+        transformer_engine_speed,
+        own=False,
     ),
 )
 

@@ -74,7 +74,7 @@ def _quantize(
     element: str, float: str, encoder: str, target: str = "sm_90", *, packed: bool = False
 ) -> Watched:
     kind = _TYPES[float]
-    bits = {"E5M2": 8, "E4M3": 8, "Int8": 8, "E3M2": 6, "E2M3": 6, "E2M1": 4}[element]
+    bits = {"E5M2": 8, "E4M3": 8, "Int8": 8, "E3M2": 6, "E2M3": 6}.get(element, 4)
     width = bits if packed else 8
     elements = 32 if width == 6 else 16
     size = 4 if float == "f32" else 2
@@ -115,7 +115,7 @@ def _dequantize(element: str, float: str, *, packed: bool = False) -> Watched:
         f"dequantize {element.lower()}{' packed' if packed else ''} {float} sm_90",
         "sm_90",
         f"dequantize_kernel<mx::{element}, {kind}, {str(packed).lower()}>",
-        f"const uint8_t *, const uint8_t *, {kind} *, size_t",
+        f"const uint8_t *, const uint8_t *, mx::Tensor, mx::Recipe, {kind} *",
         one.elements,
         one.stores,
         stores,
@@ -134,11 +134,16 @@ KERNELS = (
     _both("E4M3", "bf16", "Integers<true>"),
     _both("E2M1", "bf16", "Hardware", "sm_100a", packed=True),
     *(_dequantize("E4M3", x) for x in ("f32", "bf16")),
+    _dequantize("E4M3", "f16"),
     _dequantize("E5M2", "bf16"),
     *(_dequantize(name, "bf16", packed=True) for name in ("E2M3", "E2M1")),
     _dequantize("Int8", "bf16"),
     *(_quantize("E2M3", x, "Hardware", "sm_100a", packed=True) for x in ("f32", "bf16")),
     *(_quantize("E2M1", x, "Hardware", "sm_100a", packed=True) for x in ("f32", "bf16")),
+    *(_quantize("NVFP4", x, "Integers<true>", packed=True) for x in ("f32", "bf16")),
+    *(_quantize("NVFP4", x, "Hardware", "sm_100a", packed=True) for x in _TYPES),
+    _both("NVFP4", "bf16", "Hardware", "sm_100a", packed=True),
+    *(_dequantize("NVFP4", x, packed=True) for x in _TYPES),
 )
 
 

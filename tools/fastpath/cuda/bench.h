@@ -36,54 +36,93 @@ template <class T> __global__ void fill_kernel(T *values, size_t n)
 {
     MX_FOR(i, n)
     {
-        const uint32_t x = static_cast<uint32_t>(i) * 2654435761u;
+        const uint32_t x = static_cast<uint32_t>(i) * 2654435761u; /* float16: up to 2^8 */
         mx::store((x & 0x83ffffffu) + 0x3c000000u, values[i]);
     }
 }
 
-template <class F, class T> void one(const std::string &name, const std::string &type, Report &report)
-{
-    const size_t n = size_t(1) << 27, blocks = n / mx::BLOCK;
-    const Buffer<T> values(n), copy(n);
-    const Buffer<uint8_t> codes(n), scales(blocks);
-    MX_LAUNCH(grid(n), Device::threads, fill_kernel<T>, values.get(), n);
-    const size_t lines = 1 << 14, length = n / lines;
-    const mx::Tensor tensor{lines, length, {length, 1}, {length, 1}, {length / mx::BLOCK, 1}};
-    const double copied = seconds([&] {
-        cuda(cudaMemcpyAsync(copy.get(), values.get(), n * sizeof(T), cudaMemcpyDeviceToDevice));
-    });
-    const double quantized = seconds([&] {
-        const Shape shape = shape_of<F, false>(tensor);
-        MX_LAUNCH(shape.blocks, shape.threads, (mx::quantize_kernel<F, T>), values.get(), tensor,
-                  mx::Recipe{mx::Rule::floor, false}, scales.get(), codes.get());
-    });
-    const double dequantized = seconds([&] {
-        MX_LAUNCH(grid(n / 16), Device::threads, (mx::dequantize_kernel<F, T>), scales.get(),
-                  codes.get(), copy.get(), n);
-    });
-    const double bytes = double(n) * (sizeof(T) + 1) + double(blocks);
-    const double best = 2.0 * double(n) * sizeof(T) / copied; /* bytes a second */
-    const auto add = [&](const char *op, double time) {
-        report.add(format("{\"op\": \"%s\", \"format\": \"%s\", \"float\": \"%s\", \"elements\": "
-                          "%zu, \"seconds\": %.6f, \"gigabytes_per_second\": %.1f, "
-                          "\"copy_gigabytes_per_second\": %.1f, \"share_of_copy\": %.3f}",
-                          op, name.c_str(), type.c_str(), n, time, bytes / time * 1e-9, best * 1e-9,
-                          bytes / time / best),
-                   format("%-10s %s %-4s  %7.1f GB/s, %.0f %% of a copy's %.1f GB/s", op,
-                          name.c_str(), type.c_str(), bytes / time * 1e-9,
-                          100 * bytes / time / best, best * 1e-9),
-                   1, 0);
-    };
-    add("quantize", quantized);
-    add("dequantize", dequantized);
-}
+/* What is measured of a format and a type, with codes packed where they have fewer bits than 8. */
+template <class F, class T> class Measured {
+  public:
+    Measured(const std::string &name, const std::string &type, Report &report)
+        : name_(name), type_(type), report_(report)
+    {
+        MX_LAUNCH(grid(N), Device::threads, fill_kernel<T>, values_.get(), N);
+        const double copied = seconds([&] {
+            cuda(cudaMemcpyAsync(copy_.get(), values_.get(), N * sizeof(T),
+                                 cudaMemcpyDeviceToDevice));
+        });
+        best_ = 2.0 * double(N) * sizeof(T) / copied; /* bytes a second */
+    }
+    void run()
+    {
+        const Shape shape = shape_of<F, PACKED>(across_);
+        const dim3 tiles((LENGTH + 63) / 64, static_cast<unsigned>(mx::blocks_of(down_)));
+        const double in = double(N) * sizeof(T), out = double(CODES + BLOCKS);
+        add("quantize", in + out, [&] {
+            MX_LAUNCH(shape.blocks, shape.threads,
+                      (mx::quantize_kernel<F, T, mx::Hardware, PACKED>), values_.get(), across_,
+                      mx::Recipe{}, scales_.get(), codes_.get());
+        });
+        add("quantize_integers", in + out, [&] {
+            MX_LAUNCH(shape.blocks, shape.threads,
+                      (mx::quantize_kernel<F, T, mx::Integers<true>, PACKED>), values_.get(),
+                      across_, mx::Recipe{}, scales_.get(), codes_.get());
+        });
+        add("quantize_both", in + 2 * out, [&] {
+            MX_LAUNCH(tiles, 128, (mx::quantize_both_kernel<F, T, mx::Hardware, PACKED>),
+                      values_.get(), across_, down_, mx::Recipe{}, scales_.get(), codes_.get(),
+                      down_scales_.get(), down_codes_.get());
+        });
+        if constexpr (!std::is_same_v<F, mx::NVFP4>)
+            add("quantize_stochastic", in + out, [&] {
+                MX_LAUNCH(shape.blocks, shape.threads,
+                          (mx::quantize_stochastic_kernel<F, T, PACKED>), values_.get(), across_,
+                          mx::Recipe{}, uint64_t(1), 16, scales_.get(), codes_.get());
+            });
+        add("dequantize", in + out, [&] {
+            MX_LAUNCH(shape.blocks, shape.threads, (mx::dequantize_kernel<F, T, PACKED>),
+                      scales_.get(), codes_.get(), across_, mx::Recipe{}, copy_.get());
+        });
+    }
+
+  private:
+    static constexpr bool PACKED = F::bits < 8;
+    static constexpr size_t N = size_t(1) << 27, LINES = 1 << 14, LENGTH = N / LINES;
+    static constexpr size_t SIZE = mx::Blocks<F>::size, BLOCKS = N / SIZE;
+    static constexpr size_t CODES = N * (PACKED ? F::bits : 8) / 8;
+
+    template <class Call> void add(const char *op, double bytes, Call call)
+    {
+        const double time = seconds(call);
+        report_.add(format("{\"op\": \"%s\", \"format\": \"%s\", \"float\": \"%s\", \"elements\": "
+                           "%zu, \"seconds\": %.6f, \"gigabytes_per_second\": %.1f, "
+                           "\"copy_gigabytes_per_second\": %.1f, \"share_of_copy\": %.3f}",
+                           op, name_.c_str(), type_.c_str(), N, time, bytes / time * 1e-9,
+                           best_ * 1e-9, bytes / time / best_),
+                    format("%-19s %s %-4s  %7.1f GB/s, %.0f %% of a copy's %.1f GB/s", op,
+                           name_.c_str(), type_.c_str(), bytes / time * 1e-9,
+                           100 * bytes / time / best_, best_ * 1e-9),
+                    1, 0);
+    }
+
+    std::string name_, type_;
+    Report &report_;
+    double best_ = 0;
+    const Buffer<T> values_{N}, copy_{N};
+    const Buffer<uint8_t> codes_{CODES}, scales_{BLOCKS}, down_codes_{CODES}, down_scales_{BLOCKS};
+    const mx::Tensor across_{LINES, LENGTH, {LENGTH, 1}, {CODES / LINES, 1}, {BLOCKS / LINES, 1}};
+    const mx::Tensor down_{LENGTH, LINES, {1, LENGTH}, {CODES / LENGTH, 1}, {BLOCKS / LENGTH, 1}};
+};
 
 inline int run(const std::string &head, Report &report)
 {
-    for (const char *type : {"f32", "bf16"})
-        for (const char *name : {"e4m3", "e2m3", "e2m1", "int8"})
-            with_format(name, [&](auto f) {
-                with_type(type, [&](auto t) { one<decltype(f), decltype(t)>(name, type, report); });
+    for (const char *type : {"f32", "bf16", "f16"})
+        for (const char *name : {"e4m3", "e2m3", "e2m1", "int8", "nvfp4"})
+            with_block_format(name, [&](auto f) {
+                with_type(type, [&](auto t) {
+                    Measured<decltype(f), decltype(t)>(name, type, report).run();
+                });
             });
     return report.finish(head);
 }

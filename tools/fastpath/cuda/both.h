@@ -26,11 +26,12 @@ struct Side {
     mx::Tensor tensor;
     Bytes scales, codes;
 
-    Side(size_t lines, size_t length, mx::Axis values, const Case &c, int width, bool in_place)
+    Side(size_t lines, size_t length, mx::Axis values, const Case &c, int width, size_t size,
+         bool in_place)
         : tensor{lines, length, values, {}, {}}
     {
-        const size_t blocks = mx::blocks_of(tensor);
-        const size_t bytes = blocks * mx::BLOCK * static_cast<size_t>(width) / 8;
+        const size_t blocks = mx::blocks_of(tensor, size);
+        const size_t bytes = blocks * size * static_cast<size_t>(width) / 8;
         tensor.scales = {blocks, 1};
         tensor.codes = in_place ? mx::Axis{1, lines + c.code_gap} : mx::Axis{bytes + c.code_gap, 1};
         scales.assign(c.tiles ? mx::tiled_size(lines, blocks) : lines * blocks, 0xa5);
@@ -42,7 +43,7 @@ struct Side {
 template <class F, class Encoder, bool PACKED, class T>
 bool is_right(const Case &c, uint32_t seed)
 {
-    constexpr int width = PACKED ? F::bits : 8;
+    constexpr int width = PACKED ? F::bits : 8, size = mx::Blocks<F>::size;
     const size_t pitch = c.columns + c.gap;
     std::vector<T> values(c.rows * pitch, static_cast<T>(~uint32_t(0)));
     for (size_t i = 0; i < c.rows * pitch; ++i) {
@@ -52,10 +53,10 @@ bool is_right(const Case &c, uint32_t seed)
             values[i] = static_cast<T>(i % 997 == 5 ? ~0u : i / pitch % 40 == 7 ? 0u : x);
     }
     const mx::Axis along{pitch, 1}, upright{1, pitch};
-    Side across(c.rows, c.columns, along, c, width, false);
-    Side down(c.columns, c.rows, upright, c, width, !c.transposed);
+    Side across(c.rows, c.columns, along, c, width, size, false);
+    Side down(c.columns, c.rows, upright, c, width, size, !c.transposed);
     Side want_across = across, want_down = down;
-    const mx::Recipe recipe{mx::Rule::floor, c.tiles};
+    const mx::Recipe recipe{mx::Rule::floor, c.tiles, 0x3b124925u + seed % 9};
     const Starts starts{0, 0, c.first_code};
     const auto expect = [&](bool is, Side &side) {
         if (is)
@@ -116,7 +117,7 @@ void by_chance(const std::string &name, int width, Report &report)
         const size_t line = i / padded, at = i % padded;
         const uint32_t number
             = at < length ? mx::float32_bits(values[line * length + at]) : 0u;
-        const uint8_t want = mx::encode_stochastic<F>(
+        const uint32_t want = mx::encode_stochastic<F>(
             number, mx::random_bits(seed, i, width), width, scales[i / mx::BLOCK]);
         const uint8_t got = PACKED ? mx::unpacked_code<F::bits>(codes.data() + line * bytes, at)
                                    : codes[line * bytes + at];
@@ -148,6 +149,9 @@ inline int run(const std::string &head, Report &report)
     one<mx::E2M1, mx::Hardware, true, uint32_t>("e2m1", report);
     one<mx::E2M1, mx::Hardware, true, uint16_t>("e2m1", report);
     one<mx::Int8, mx::Integers<true>, false, uint16_t>("int8", report);
+    one<mx::NVFP4, mx::Hardware, true, uint32_t>("nvfp4", report);
+    one<mx::NVFP4, mx::Integers<true>, false, uint16_t>("nvfp4", report);
+    one<mx::NVFP4, mx::Hardware, true, mx::Half>("nvfp4, float16,", report);
     by_chance<mx::E4M3, false, uint32_t>("e4m3 by chance", 8, report);
     by_chance<mx::E2M3, true, uint16_t>("e2m3 packed by chance", 32, report);
     by_chance<mx::E2M1, true, uint32_t>("e2m1 packed by chance", 16, report);

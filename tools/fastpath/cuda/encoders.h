@@ -1,14 +1,13 @@
 /* All element encoders of the kernels against encode<F>, beside scales of every kind: every bfloat16
- * number, and as many float32 ones that differ from it in the lower half. */
+ * number, and as many float32 ones that differ from it in the lower half; and those of NVFP4. */
 #ifndef MX_ENCODERS_H
 #define MX_ENCODERS_H
 
-#include "operations.h"
-#include "report.h"
+#include "nvfp4.h"
 
 namespace encoders {
 
-struct Counts { uint64_t cases = 0, wrong = 0; };
+using nvfp4::Counts;
 
 /* Sixteen numbers and one scale; a NaN is left out, as no block with one is encoded. */
 template <class F, class T, class Encoder, bool PACKED, bool SATURATE>
@@ -19,12 +18,12 @@ void compare(const uint32_t *patterns, uint8_t scale, Counts &counts)
     uint32_t words[C::numbers / each] = {}, codes[C::bytes / 4];
     for (int i = 0; i < 16; ++i)
         words[i / each] |= (each == 2 ? patterns[i] >> 16 : patterns[i]) << (i % each * 16);
-    mx::encode_chunk<F, T, Encoder, C>(words, scale, codes);
+    mx::encode_chunk<F, T, Encoder, C>(words, scale, 0, codes);
     Bytes bytes(C::bytes);
     mx::store_bytes(codes, C::bytes, bytes.data(), 1);
     for (size_t i = 0; i < 16; ++i) {
         const uint32_t x = each == 2 ? patterns[i] & 0xffff0000u : patterns[i];
-        const uint8_t want = mx::encode<F, SATURATE>(x, scale);
+        const uint32_t want = mx::encode<F, SATURATE>(x, scale);
         counts.cases += 1;
         counts.wrong += mx::unpacked_code<C::width>(bytes.data(), i) != want;
     }
@@ -58,19 +57,16 @@ template <class F> Counts of_format()
     return counts;
 }
 
-inline int run(const std::string &head, Report &report)
+/* All, or only those of NVFP4. */
+inline int run(bool all, const std::string &head, Report &report)
 {
     for (const char *name : {"e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8"})
-        with_format(name, [&](auto f) {
-            const Counts counts = of_format<decltype(f)>();
-            const auto cases = static_cast<unsigned long long>(counts.cases);
-            const auto wrong = static_cast<unsigned long long>(counts.wrong);
-            report.add(format("{\"format\": \"%s\", \"cases\": %llu, \"wrong\": %llu}", name, cases,
-                              wrong),
-                       format("%s  %s  %llu cases, %llu wrong", wrong ? "FAIL" : "ok  ", name,
-                              cases, wrong),
-                       counts.cases, counts.wrong);
-        });
+        if (all)
+            with_format(name, [&](auto f) {
+                nvfp4::add(name, of_format<decltype(f)>(), report);
+            });
+    nvfp4::add("nvfp4 scales", nvfp4::scales(), report);
+    nvfp4::add("nvfp4 elements", nvfp4::elements(), report);
     return report.finish(head, "codes of the kernels' encoders");
 }
 

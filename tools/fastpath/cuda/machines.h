@@ -15,6 +15,8 @@
 
 #include "mx_kernels.cuh"
 
+#include "elementwise.h"
+
 using Bytes = std::vector<uint8_t>;
 
 /* The items of a tensor that its first value, scale and code come after. */
@@ -34,16 +36,41 @@ struct Host {
                          Bytes &scales, Bytes &codes, const Starts &starts = {0, 0, 0})
     {
         for (size_t line = 0; line < t.lines; ++line)
-            for (size_t block = 0; block < mx::blocks_of(t); ++block)
+            for (size_t block = 0; block < mx::blocks_of(t, mx::Blocks<F>::size); ++block)
                 mx::quantize_block<F, T, Encoder, PACKED>(
                     values.data() + starts.values, t, recipe, line, block,
                     scales.data() + starts.scales, codes.data() + starts.codes);
     }
-    template <class F, bool, class T>
-    static void dequantize(const Bytes &scales, const Bytes &codes, std::vector<T> &values)
+    template <class F, bool PACKED, class T>
+    static void dequantize(const Bytes &scales, const Bytes &codes, const mx::Tensor &t,
+                           mx::Recipe recipe, std::vector<T> &values,
+                           const Starts &starts = {0, 0, 0})
     {
-        for (size_t i = 0; i < codes.size(); ++i)
-            mx::store(mx::decode<F>(codes[i], scales[i / mx::BLOCK]), values[i]);
+        for (size_t line = 0; line < t.lines; ++line)
+            for (size_t i = 0; i < t.length; ++i) {
+                const size_t block = i / mx::Blocks<F>::size, bit = PACKED ? i * F::bits : i * 8;
+                const auto byte = [&](size_t at) {
+                    return uint32_t(codes[starts.codes + mx::place(t.codes, line, at)]);
+                };
+                const bool two = PACKED && bit % 8 + F::bits > 8;
+                const uint32_t both = byte(bit / 8) | (two ? byte(bit / 8 + 1) << 8 : 0u);
+                const uint32_t code = PACKED ? both >> bit % 8 & ((1u << F::bits) - 1u) : both;
+                const uint8_t scale = scales[starts.scales
+                                             + mx::scale_place<F>(t, recipe, line, block)];
+                mx::store(number<T>(F(), static_cast<uint8_t>(code), scale, recipe),
+                          values[starts.values + mx::place(t.values, line, i)]);
+            }
+    }
+    template <class T, class F>
+    static uint32_t number(F, uint8_t code, uint8_t scale, const mx::Recipe &)
+    {
+        return mx::decode<F>(code, scale);
+    }
+    template <class T>
+    static uint32_t number(mx::NVFP4, uint8_t code, uint8_t scale, const mx::Recipe &recipe)
+    {
+        return mx::decoded<T>(mx::NVFP4(), code, mx::scale_number(mx::NVFP4(), scale),
+                              recipe.tensor);
     }
     template <int BITS> static void pack(const Bytes &codes, Bytes &packed)
     {
@@ -135,7 +162,7 @@ template <class F, bool PACKED> Shape shape_of(const mx::Tensor &t)
 #else
     const unsigned threads = 64, most = 3;
 #endif
-    const size_t chunks = mx::blocks_of(t) * mx::Chunk<F, PACKED>::in_a_block;
+    const size_t chunks = mx::chunks_of<F, mx::Chunk<F, PACKED>>(t);
     unsigned x = 2;
     while (x < threads && x < chunks)
         x *= 2;
@@ -169,7 +196,7 @@ struct Device {
     static void quantize(const std::vector<T> &values, const mx::Tensor &t, mx::Recipe recipe,
                          Bytes &scales, Bytes &codes, const Starts &starts = {0, 0, 0})
     {
-        if (t.lines * mx::blocks_of(t) == 0)
+        if (t.lines * t.length == 0)
             return;
         const Buffer<T> from(values);
         const Buffer<uint8_t> to_scales(scales), to_codes(codes);
@@ -214,18 +241,19 @@ struct Device {
         to_down.read(down_scales);
         to_transposed.read(down_codes);
     }
-    /* The first code and the first value come after so many others. */
     template <class F, bool PACKED, class T>
-    static void dequantize(const Bytes &scales, const Bytes &codes, std::vector<T> &values,
-                           size_t first_code = 0, size_t first = 0)
+    static void dequantize(const Bytes &scales, const Bytes &codes, const mx::Tensor &t,
+                           mx::Recipe recipe, std::vector<T> &values,
+                           const Starts &starts = {0, 0, 0})
     {
-        if (codes.empty())
+        if (t.lines * t.length == 0)
             return;
         const Buffer<uint8_t> from_scales(scales), from_codes(codes);
-        const Buffer<T> to(values.size());
-        const size_t n = values.size() - first;
-        MX_LAUNCH(grid(n / 16), threads, (mx::dequantize_kernel<F, T, PACKED>), from_scales.get(),
-                  from_codes.get() + first_code, to.get() + first, n);
+        const Buffer<T> to(values);
+        const Shape shape = shape_of<F, PACKED>(t);
+        MX_LAUNCH(shape.blocks, shape.threads, (mx::dequantize_kernel<F, T, PACKED>),
+                  from_scales.get() + starts.scales, from_codes.get() + starts.codes, t, recipe,
+                  to.get() + starts.values);
         to.read(values);
     }
     template <int BITS> static void pack(const Bytes &codes, Bytes &packed)

@@ -25,8 +25,9 @@ const char *const USAGE
       "  sweep FOLDER [--float f32 | bf16] [--stride N] [--json]\n"
       "                                        compare with vectors/thresholds: on a device all\n"
       "                                        floats, on the host every Nth and all thresholds\n"
-      "  encoders [--json]                     compare the encoders of the kernels, on the host\n"
+      "  encoders [nvfp4] [--json]             compare the encoders of the kernels, on the host\n"
       "  both [--json]                         compare quantize_both_kernel with quantize_block\n"
+      "  nvfp4 [--json]                        NVFP4 by conversions and by integers, on a device\n"
       "  wide [--json]                         tensors of more than 2^32 numbers, emulated\n"
       "  answer [--policy POLICY]              answer the line protocol\n"
       "  raw OP FORMAT TYPE [--policy POLICY]  answer little-endian words, until the input ends\n"
@@ -90,7 +91,7 @@ template <class Machine> int answer(const Policy &policy)
     for (const char *element : {"e5m2", "e4m3", "e3m2", "e2m3", "e2m1"})
         std::cout << " " << element << " mxfp" << (element[1] - '0') + (element[3] - '0') + 1 << "_"
                   << element;
-    std::cout << (Kit::whole ? " int8 mxint8" : "") << " e8m0\n# floats f32 bf16"
+    std::cout << (Kit::whole ? " int8 mxint8 fp4_ue4m3 nvfp4" : "") << " e8m0\n# floats f32 bf16"
               << (Kit::whole ? " f16" : "") << "\n" << std::flush;
     for (std::string line; std::getline(std::cin, line);) {
         if (line.empty() || line[0] == '#')
@@ -197,10 +198,13 @@ template <class Machine> int run(const Arguments &arguments)
         return sweep::check<Machine, Kit>(arguments.word(1), arguments.type, arguments.stride,
                                           head<Machine>(), report);
     if (command == "encoders" && std::is_same_v<Machine, Host>)
-        return encoders::run(head<Machine>(), report);
+        return encoders::run(arguments.words.size() < 2 || arguments.word(1) != "nvfp4",
+                             head<Machine>(), report);
 #if defined(MX_KERNELS)
     if (command == "both" && std::is_same_v<Machine, Device>)
         return both::run(head<Machine>(), report);
+    if (command == "nvfp4" && std::is_same_v<Machine, Device>)
+        return nvfp4::run(head<Machine>(), report);
 #if !defined(__CUDACC__)
     if (command == "wide" && std::is_same_v<Machine, Device>)
         return wide::run(head<Machine>(), report);

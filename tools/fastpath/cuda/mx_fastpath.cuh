@@ -39,6 +39,8 @@ struct E2M3 { enum : int { bits = 6, mantissa = 3, emin = 0, emax = 2, largest =
                            infinity = -1, has_nan = 0, complement = 0 }; };
 struct E2M1 { enum : int { bits = 4, mantissa = 1, emin = 0, emax = 2, largest = 0x07, nan = 0x07,
                            infinity = -1, has_nan = 0, complement = 0 }; };
+/* NVFP4: blocks of 16 E2M1, each with a UE4M3 scale, in a tensor with a float32 scale. */
+struct NVFP4 : E2M1 {};
 /* n/64: a float with six bits of mantissa and two exponents, but for its sign. */
 struct Int8 { enum : int { bits = 8, mantissa = 6, emin = 0, emax = 0, largest = 0x7f, nan = 0x7f,
                            infinity = -1, has_nan = 0, complement = 1 }; };
@@ -51,6 +53,10 @@ enum class ScaleRounding { toward_zero, toward_positive, ties_to_away };
 constexpr uint32_t INFINITE = 0x7f800000u, QUIET_NAN = 0x7fc00000u;
 constexpr uint8_t NAN_SCALE = 0xff;
 constexpr int SCALE_BIAS = 127, BLOCK = 32;
+
+/* The numbers of a block, and the scale code of NaN. */
+template <class F> struct Blocks { enum : int { size = BLOCK, nan = NAN_SCALE }; };
+template <> struct Blocks<NVFP4> { enum : int { size = 16, nan = 0x7f }; };
 
 /* A float16 pattern; a uint16_t is one of bfloat16. */
 struct Half {
@@ -112,21 +118,21 @@ MX_BOTH uint32_t float32_bits(Half half)
 }
 
 /* A magnitude's code, that may be too large, as x's. */
-template <class F, bool SATURATE> MX_BOTH uint8_t finished(uint32_t x, uint32_t code)
+template <class F, bool SATURATE> MX_BOTH uint32_t finished(uint32_t x, uint32_t code)
 {
     if (code > F::largest) {
         if (!SATURATE && F::has_nan && F::infinity < 0)
             return F::nan; /* E4M3, without a sign like every NaN here */
         code = !SATURATE && F::infinity > 0 ? F::infinity : F::largest;
     }
-    if (x >> 31)
+    if (x >> 31 != 0)
         code = F::complement ? 0u - code : code | 1u << (F::bits - 1);
-    return static_cast<uint8_t>(code);
+    return code & ((1u << F::bits) - 1u);
 }
 
 /* The code of x / 2^(scale_code - 127), x a float32 pattern. */
 template <class F, bool SATURATE = true>
-MX_BOTH uint8_t encode(uint32_t x, int scale_code = SCALE_BIAS)
+MX_BOTH uint32_t encode(uint32_t x, int scale_code = SCALE_BIAS)
 {
     const uint32_t magnitude = x & 0x7fffffffu;
     if (magnitude > INFINITE)
@@ -141,11 +147,23 @@ MX_BOTH uint8_t encode(uint32_t x, int scale_code = SCALE_BIAS)
         x, code + (static_cast<uint32_t>(above > 0 ? above : 0) << F::mantissa));
 }
 
+/* A float32 pattern as float16, rounded once with ties to even; too large is infinity. */
+struct Binary16 { enum : int { bits = 16, mantissa = 10, emin = -14, emax = 15, largest = 0x7bff,
+                               nan = 0x7fff, infinity = 0x7c00, has_nan = 1, complement = 0 }; };
+MX_BOTH void store(uint32_t bits, Half &out)
+{
+#if defined(__CUDA_ARCH__)
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(out.bits) : "f"(__uint_as_float(bits)));
+#else
+    out = Half(encode<Binary16, false>(bits));
+#endif
+}
+
 /* The same rounded by chance, `stochastic_a` of mxref: the first `width` bits (1 to 32) of what is
  * dropped and as many random bits are added, and carry. Significand and width fill 56 bits. */
 template <class F, bool SATURATE = true>
-MX_BOTH uint8_t encode_stochastic(uint32_t x, uint32_t random, int width,
-                                  int scale_code = SCALE_BIAS)
+MX_BOTH uint32_t encode_stochastic(uint32_t x, uint32_t random, int width,
+                                   int scale_code = SCALE_BIAS)
 {
     const uint32_t magnitude = x & 0x7fffffffu;
     if (magnitude > INFINITE)
@@ -292,33 +310,233 @@ MX_BOTH uint8_t tiled_byte(const uint8_t *scales, size_t rows, size_t columns, s
     return row < rows && column < columns ? scales[row * columns + column] : uint8_t(0);
 }
 
-/* For map_kernel. */
-template <class F, bool SATURATE = true> struct Encode {
-    template <class T> MX_BOTH uint8_t operator()(T x) const
+/* Where things lie: thing i of line l is at l * line + i * step. */
+struct Axis { size_t line, step; };
+
+/* A tensor of lines that are cut into blocks; the last block of a line is filled up with zeros, so
+ * that the codes have a multiple of 32 (NVFP4: 16) to a line. Rows of a C-contiguous matrix: lines
+ * = rows, length = columns, values {columns, 1}, codes {columns filled up, 1}, scales {blocks, 1}.
+ * The items of packed codes are bytes. */
+struct Tensor { size_t lines, length; Axis values, codes, scales; };
+
+MX_BOTH size_t place(const Axis &axis, size_t line, size_t i)
+{
+    return line * axis.line + i * axis.step;
+}
+
+MX_BOTH size_t blocks_of(const Tensor &t, size_t size = BLOCK) /* a line */
+{
+    return (t.length + size - 1) / size;
+}
+
+/* How scales are chosen, and where they lie: at t.scales, or in tiles of 128 rows and 4 columns, a
+ * row for each line. Bytes of the tiles beyond the lines and blocks are not written. NVFP4 has no
+ * rule, but the tensor's scale: the pattern of a positive finite float32. */
+struct Recipe { Rule rule; bool tiles; uint32_t tensor = 0x3f800000u; };
+
+template <class F>
+MX_BOTH size_t scale_place(const Tensor &t, const Recipe &recipe, size_t line, size_t block)
+{
+    return recipe.tiles ? tiled_offset(line, block, blocks_of(t, Blocks<F>::size))
+                        : place(t.scales, line, block);
+}
+
+MX_BOTH uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+/* The larger low halves and the larger high halves. */
+MX_BOTH uint32_t larger_halves(uint32_t a, uint32_t b)
+{
+#if defined(__CUDA_ARCH__)
+    return __vmaxu2(a, b);
+#else
+    return larger(a >> 16, b >> 16) << 16 | larger(a & 0xffffu, b & 0xffffu);
+#endif
+}
+
+/* Numbers as they lie in memory: one or two in a word, the first one lowest. */
+template <class T> struct Lying;
+
+template <> struct Lying<uint32_t> {
+    enum : int { in_a_word = 1 };
+    static MX_BOTH uint32_t bits(uint32_t x) { return x; }
+    static MX_BOTH uint32_t number(const uint32_t *words, int i) { return words[i]; }
+    static MX_BOTH uint32_t amax(const uint32_t *words, int n)
     {
-        return encode<F, SATURATE>(float32_bits(x));
+        uint32_t most = 0;
+        for (int i = 0; i < n; ++i)
+            most = larger(most, words[i] & 0x7fffffffu); /* NaN is larger than infinity */
+        return most;
+    }
+    static MX_BOTH uint32_t widened(uint32_t magnitude) { return magnitude; }
+    static MX_BOTH uint32_t joined(uint32_t x, uint32_t) { return x; }
+};
+
+/* The magnitudes of bfloat16 and float16 are in order, so two are compared at once. */
+template <class T> struct LyingHalves {
+    enum : int { in_a_word = 2 };
+    static MX_BOTH uint32_t amax(const uint32_t *words, int n)
+    {
+        uint32_t most = 0;
+        for (int i = 0; i < n; ++i)
+            most = larger_halves(most, words[i] & 0x7fff7fffu);
+        return larger(most & 0xffffu, most >> 16);
+    }
+    static MX_BOTH uint32_t widened(uint32_t magnitude)
+    {
+        return float32_bits(static_cast<T>(magnitude));
+    }
+    static MX_BOTH uint32_t joined(uint32_t low, uint32_t high) /* of float32, rounded */
+    {
+        T halves[2];
+        store(low, halves[0]);
+        store(high, halves[1]);
+        return static_cast<uint32_t>(halves[0]) | static_cast<uint32_t>(halves[1]) << 16;
     }
 };
-template <class F> struct Decode {
-    MX_BOTH uint32_t operator()(uint8_t code) const { return decode<F>(code); }
-};
-template <class F> struct SharedScale {
-    Rule rule;
-    template <class T> MX_BOTH uint8_t operator()(T amax) const
+template <> struct Lying<uint16_t> : LyingHalves<uint16_t> {
+    static MX_BOTH uint32_t bits(uint16_t x) { return x; }
+    static MX_BOTH uint32_t number(const uint32_t *words, int i)
     {
-        return shared_scale<F>(float32_bits(amax), rule);
+        return i % 2 ? words[i / 2] & 0xffff0000u : words[i / 2] << 16;
     }
 };
-struct EncodeScale {
-    ScaleRounding rounding;
-    template <class T> MX_BOTH uint8_t operator()(T x) const
+template <> struct Lying<Half> : LyingHalves<Half> {
+    static MX_BOTH uint32_t bits(Half x) { return x.bits; }
+    static MX_BOTH uint32_t number(const uint32_t *words, int i)
     {
-        return encode_scale(float32_bits(x), rounding);
+        return float32_bits(Half(words[i / 2] >> 16 * (i % 2)));
     }
 };
-struct DecodeScale {
-    MX_BOTH uint32_t operator()(uint8_t code) const { return decode_scale(code); }
+
+/* The least scale code beside which a subnormal float32 is less than half of the smallest element:
+ * its field, 0, is then at least mantissa + 2 below that of the smallest normal element. */
+template <class F> MX_BOTH constexpr int least_plain() { return F::mantissa + 2 - F::emin; }
+
+/* The pattern of x * 2^LIFT, which is normal or zero. */
+enum : int { LIFT = 32 };
+MX_BOTH uint32_t lifted(uint32_t x)
+{
+    const uint32_t magnitude = x & 0x7fffffffu;
+    const Number n = number(magnitude);
+    return (x & 0x80000000u)
+           | (magnitude ? static_cast<uint32_t>(n.exponent + 127 + LIFT) << 23
+                              | (n.significand & 0x7fffffu)
+                        : 0u);
+}
+
+/* encode<F, SATURATE>(x, scale_code) of a finite x, scale_code at least least_plain<F>().
+ *
+ * `above` is x's exponent less that of the smallest normal element. The significand, 31 bits of
+ * which 7 are zero, goes down by as much as it is below: up to 7 nothing is lost, and from
+ * mantissa + 2 (at most 8) on the answer is 0. The answer's bits are then the upper ones, the
+ * hidden one being field 1; each exponent above adds 1 to the field, and a carry goes on into it.
+ * A subnormal x has a wrong hidden bit here, but is so far below that the answer is 0 all the same.
+ */
+template <class F, bool SATURATE>
+MX_BOTH uint32_t encode_plain(uint32_t x, int scale_code)
+{
+    constexpr int gone = 30 - F::mantissa; /* bits that are rounded away */
+    const int above = static_cast<int>((x & 0x7fffffffu) >> 23) - (scale_code + F::emin);
+    const int below = above < -31 ? 31 : above < 0 ? -above : 0;
+    const uint32_t significand = ((x & 0x7fffffu) | 0x800000u) << 7 >> below;
+    const uint32_t even = (1u << (gone - 1)) - 1u + (significand >> gone & 1u); /* ties to even */
+    uint32_t code = (significand + even) >> gone;
+    code += static_cast<uint32_t>(above > 0 ? above : 0) << F::mantissa;
+    constexpr uint32_t largest = F::largest, beyond = F::infinity < 0 ? F::nan : F::infinity;
+    if (SATURATE || !F::has_nan)
+        code = code < largest ? code : largest;
+    else if (code > largest)
+        return F::infinity < 0 ? beyond : beyond | (x >> 24 & 0x80u);
+    if (F::complement)
+        return (x & 0x80000000u ? 0u - code : code) & 0xffu;
+    return code | (x >> (32 - F::bits) & 1u << (F::bits - 1));
+}
+
+/* The scale code to encode with. Beside a very small scale subnormal numbers are more than nothing:
+ * all numbers are multiplied by 2^LIFT, exactly (a bfloat16 stays one), and so is the scale. */
+MX_BOTH void lift(uint32_t *words, int n, uint32_t)
+{
+    for (int i = 0; i < n; ++i)
+        words[i] = lifted(words[i]);
+}
+MX_BOTH void lift(uint32_t *words, int n, uint16_t)
+{
+    for (int i = 0; i < n; ++i)
+        words[i] = lifted(words[i] & 0xffff0000u) | lifted(words[i] << 16) >> 16;
+}
+MX_BOTH void lift(uint32_t *, int, Half) {} /* all are zero, beside such a scale */
+
+template <class F, class T>
+MX_BOTH int prepared(F, T, uint32_t *words, int n, uint8_t scale, uint32_t)
+{
+    if (scale >= least_plain<F>())
+        return scale;
+    lift(words, n, T());
+    return scale + LIFT;
+}
+
+/* NVFP4 by integers: the least magnitudes, as float32 patterns, of the codes 1 to 7, which lie
+ * beside 1, 3, 5, 7, 10, 14 and 20 quarters of the block's scale times the tensor's. Patterns are in
+ * the order of their numbers, so a code is how many of the seven a magnitude reaches. */
+struct Thresholds { uint32_t least[7]; };
+
+/* The least pattern of a number that is `above` significand * 2^exponent, or else at least that;
+ * the significand is from 1 to 2^32 - 1. */
+MX_BOTH uint32_t least_pattern(uint32_t significand, int exponent, bool above)
+{
+    const int up = leading_zeros(significand), field = exponent - up + 31 + 127;
+    if (field > 254)
+        return INFINITE;
+    significand <<= up;
+    const int normal = field < 1 ? 1 : field, lost = 8 + normal - field;
+    const uint32_t whole = lost < 32 ? significand >> lost : 0u;
+    const bool exact = lost < 32 && whole << lost == significand;
+    return (static_cast<uint32_t>(normal - 1) << 23) + whole + (above || !exact ? 1u : 0u);
+}
+
+template <class T>
+MX_BOTH Thresholds prepared(NVFP4, T, uint32_t *, int, uint8_t scale, uint32_t tensor)
+{
+    constexpr uint32_t odd[] = {1, 3, 5, 7, 5, 7, 5};
+    constexpr int up[] = {0, 0, 0, 0, 1, 1, 2};
+    const Number t = number(tensor);
+    const int field = scale >> 3;
+    const uint32_t product = ((scale & 7u) | (field ? 8u : 0u)) * t.significand; /* 28 bits */
+    const int exponent = (field ? field : 1) - 10 + t.exponent - 23 - 2;
+    Thresholds all;
+    for (int i = 0; i < 7; ++i) /* a tie goes to the even code; beside scale 0 all are zeros */
+        all.least[i] = scale ? least_pattern(odd[i] * product, exponent + up[i], i % 2 == 0)
+                             : INFINITE;
+    return all;
+}
+
+template <class F, bool SATURATE> MX_BOTH uint32_t encode_plain(uint32_t x, const Thresholds &all)
+{
+    uint32_t code = 0;
+    for (int i = 0; i < 7; ++i)
+        code += (x & 0x7fffffffu) >= all.least[i] ? 1u : 0u;
+    return code | (x >> 28 & 8u);
+}
+
+/* Element encoders. `codes<F, WIDTH>(words, first, scale)` are the codes of the numbers from the
+ * first on, each in WIDTH bits: four of 8 or of 6 bits, eight of 4. */
+template <bool SATURATE> struct Integers {
+    template <class F, class T>
+    static MX_BOTH auto prepare(uint32_t *words, int n, uint8_t scale, uint32_t tensor)
+    {
+        return prepared(F(), T(), words, n, scale, tensor);
+    }
+    template <class F, class T, int WIDTH, class Scale>
+    static MX_BOTH uint32_t codes(const uint32_t *words, int first, const Scale &scale)
+    {
+        uint32_t all = 0;
+        for (int j = 0; j < (WIDTH == 4 ? 8 : 4); ++j)
+            all += encode_plain<F, SATURATE>(Lying<T>::number(words, first + j), scale)
+                   << WIDTH * j;
+        return all;
+    }
 };
+
 
 } // namespace mx
 

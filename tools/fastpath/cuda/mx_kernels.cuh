@@ -10,6 +10,7 @@
 #ifndef MX_KERNELS_CUH
 #define MX_KERNELS_CUH
 
+#include <cmath>
 #include <cstring>
 
 #include "mx_fastpath.cuh"
@@ -18,177 +19,6 @@
 #endif
 
 namespace mx {
-
-/* Where things lie: thing i of line l is at l * line + i * step. */
-struct Axis { size_t line, step; };
-
-/* A tensor of lines that are cut into blocks; the last block of a line is filled up with zeros, so
- * that the codes have a multiple of 32 to a line. Rows of a C-contiguous matrix: lines = rows,
- * length = columns, values {columns, 1}, codes {columns filled up, 1}, scales {blocks, 1}. The
- * items of packed codes are bytes. */
-struct Tensor { size_t lines, length; Axis values, codes, scales; };
-
-MX_BOTH size_t blocks_of(const Tensor &t) { return (t.length + BLOCK - 1) / BLOCK; } /* a line */
-
-/* How scales are chosen, and where they lie: at t.scales, or in tiles of 128 rows and 4 columns, a
- * row for each line. Bytes of the tiles beyond the lines and blocks are not written. */
-struct Recipe { Rule rule; bool tiles; };
-
-MX_BOTH size_t scale_place(const Tensor &t, bool tiles, size_t line, size_t block)
-{
-    return tiles ? tiled_offset(line, block, blocks_of(t))
-                 : line * t.scales.line + block * t.scales.step;
-}
-
-MX_BOTH uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
-
-/* The larger low halves and the larger high halves. */
-MX_BOTH uint32_t larger_halves(uint32_t a, uint32_t b)
-{
-#if defined(__CUDA_ARCH__)
-    return __vmaxu2(a, b);
-#else
-    return larger(a >> 16, b >> 16) << 16 | larger(a & 0xffffu, b & 0xffffu);
-#endif
-}
-
-/* Numbers as they lie in memory: one or two in a word, the first one lowest. */
-template <class T> struct Lying;
-
-template <> struct Lying<uint32_t> {
-    enum : int { in_a_word = 1 };
-    static MX_BOTH uint32_t bits(uint32_t x) { return x; }
-    static MX_BOTH uint32_t number(const uint32_t *words, int i) { return words[i]; }
-    static MX_BOTH uint32_t amax(const uint32_t *words, int n)
-    {
-        uint32_t most = 0;
-        for (int i = 0; i < n; ++i)
-            most = larger(most, words[i] & 0x7fffffffu); /* NaN is larger than infinity */
-        return most;
-    }
-    static MX_BOTH uint32_t widened(uint32_t magnitude) { return magnitude; }
-    static MX_BOTH uint32_t joined(uint32_t x, uint32_t) { return x; }
-};
-
-/* The magnitudes of bfloat16 and float16 are in order, so two are compared at once. */
-template <class T> struct LyingHalves {
-    enum : int { in_a_word = 2 };
-    static MX_BOTH uint32_t amax(const uint32_t *words, int n)
-    {
-        uint32_t most = 0;
-        for (int i = 0; i < n; ++i)
-            most = larger_halves(most, words[i] & 0x7fff7fffu);
-        return larger(most & 0xffffu, most >> 16);
-    }
-    static MX_BOTH uint32_t widened(uint32_t magnitude)
-    {
-        return float32_bits(static_cast<T>(magnitude));
-    }
-};
-template <> struct Lying<uint16_t> : LyingHalves<uint16_t> {
-    static MX_BOTH uint32_t bits(uint16_t x) { return x; }
-    static MX_BOTH uint32_t number(const uint32_t *words, int i)
-    {
-        return i % 2 ? words[i / 2] & 0xffff0000u : words[i / 2] << 16;
-    }
-    static MX_BOTH uint32_t joined(uint32_t low, uint32_t high) /* of float32, rounded */
-    {
-        uint16_t halves[2];
-        store(low, halves[0]);
-        store(high, halves[1]);
-        return halves[0] | static_cast<uint32_t>(halves[1]) << 16;
-    }
-};
-template <> struct Lying<Half> : LyingHalves<Half> {
-    static MX_BOTH uint32_t bits(Half x) { return x.bits; }
-    static MX_BOTH uint32_t number(const uint32_t *words, int i)
-    {
-        return float32_bits(Half(words[i / 2] >> 16 * (i % 2)));
-    }
-};
-
-/* The least scale code beside which a subnormal float32 is less than half of the smallest element:
- * its field, 0, is then at least mantissa + 2 below that of the smallest normal element. */
-template <class F> MX_BOTH constexpr int least_plain() { return F::mantissa + 2 - F::emin; }
-
-/* The pattern of x * 2^LIFT, which is normal or zero. */
-enum : int { LIFT = 32 };
-MX_BOTH uint32_t lifted(uint32_t x)
-{
-    const uint32_t magnitude = x & 0x7fffffffu;
-    const Number n = number(magnitude);
-    return (x & 0x80000000u)
-           | (magnitude ? static_cast<uint32_t>(n.exponent + 127 + LIFT) << 23
-                              | (n.significand & 0x7fffffu)
-                        : 0u);
-}
-
-/* encode<F, SATURATE>(x, scale_code) of a finite x, scale_code at least least_plain<F>().
- *
- * `above` is x's exponent less that of the smallest normal element. The significand, 31 bits of
- * which 7 are zero, goes down by as much as it is below: up to 7 nothing is lost, and from
- * mantissa + 2 (at most 8) on the answer is 0. The answer's bits are then the upper ones, the
- * hidden one being field 1; each exponent above adds 1 to the field, and a carry goes on into it.
- * A subnormal x has a wrong hidden bit here, but is so far below that the answer is 0 all the same.
- */
-template <class F, bool SATURATE>
-MX_BOTH uint32_t encode_plain(uint32_t x, int scale_code)
-{
-    constexpr int gone = 30 - F::mantissa; /* bits that are rounded away */
-    const int above = static_cast<int>((x & 0x7fffffffu) >> 23) - (scale_code + F::emin);
-    const int below = above < -31 ? 31 : above < 0 ? -above : 0;
-    const uint32_t significand = ((x & 0x7fffffu) | 0x800000u) << 7 >> below;
-    const uint32_t even = (1u << (gone - 1)) - 1u + (significand >> gone & 1u); /* ties to even */
-    uint32_t code = (significand + even) >> gone;
-    code += static_cast<uint32_t>(above > 0 ? above : 0) << F::mantissa;
-    constexpr uint32_t largest = F::largest, beyond = F::infinity < 0 ? F::nan : F::infinity;
-    if (SATURATE || !F::has_nan)
-        code = code < largest ? code : largest;
-    else if (code > largest)
-        return F::infinity < 0 ? beyond : beyond | (x >> 31) << 7;
-    if (F::complement)
-        return (x >> 31 ? 0u - code : code) & 0xffu;
-    return code | (x >> (32 - F::bits) & 1u << (F::bits - 1));
-}
-
-/* Element encoders. `codes<F, WIDTH>(words, first, scale)` are the codes of the numbers from the
- * first on, each in WIDTH bits: four of 8 or of 6 bits, eight of 4. */
-template <bool SATURATE> struct Integers {
-    template <class F, class T> static MX_BOTH int prepare(uint32_t *words, int n, uint8_t scale);
-    template <class F, class T, int WIDTH>
-    static MX_BOTH uint32_t codes(const uint32_t *words, int first, int scale)
-    {
-        uint32_t all = 0;
-        for (int j = 0; j < (WIDTH == 4 ? 8 : 4); ++j)
-            all += encode_plain<F, SATURATE>(Lying<T>::number(words, first + j), scale)
-                   << WIDTH * j;
-        return all;
-    }
-};
-
-/* The scale code to encode with. Beside a very small scale subnormal numbers are more than nothing:
- * all numbers are multiplied by 2^LIFT, exactly (a bfloat16 stays one), and so is the scale. */
-MX_BOTH void lift(uint32_t *words, int n, uint32_t)
-{
-    for (int i = 0; i < n; ++i)
-        words[i] = lifted(words[i]);
-}
-MX_BOTH void lift(uint32_t *words, int n, uint16_t)
-{
-    for (int i = 0; i < n; ++i)
-        words[i] = lifted(words[i] & 0xffff0000u) | lifted(words[i] << 16) >> 16;
-}
-MX_BOTH void lift(uint32_t *, int, Half) {} /* all are zero, beside such a scale */
-
-template <bool SATURATE>
-template <class F, class T>
-MX_BOTH int Integers<SATURATE>::prepare(uint32_t *words, int n, uint8_t scale)
-{
-    if (scale >= least_plain<F>())
-        return scale;
-    lift(words, n, T());
-    return scale + LIFT;
-}
 
 /* 2^(127 - scale_code), the reciprocal of a scale: a subnormal number for fe. 0 for ff. */
 MX_BOTH uint32_t reciprocal(uint8_t scale)
@@ -212,6 +42,114 @@ MX_BOTH uint32_t times(uint32_t x, uint32_t y)
     std::memcpy(&x, &a, sizeof x);
     return (x & 0x7fffffffu) > INFINITE ? 0x7fffffffu : x; /* the NaN of a GPU */
 #endif
+}
+
+/* The same, of numbers instead of patterns, and no contraction by the compiler. */
+MX_BOTH float as_float(uint32_t bits)
+{
+    float x;
+    std::memcpy(&x, &bits, sizeof x);
+    return x;
+}
+MX_BOTH uint32_t as_bits(float x)
+{
+    uint32_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+MX_BOTH float fused(float a, float b, float c) /* a * b + c */
+{
+#if defined(__CUDA_ARCH__)
+    asm("fma.rn.f32 %0, %1, %2, %3;" : "=f"(a) : "f"(a), "f"(b), "f"(c));
+    return a;
+#else
+    return std::fma(a, b, c);
+#endif
+}
+MX_BOTH float fused_saturated(float a, float b, float c) /* the same, at least 0 and at most 1 */
+{
+#if defined(__CUDA_ARCH__)
+    asm("fma.rn.sat.f32 %0, %1, %2, %3;" : "=f"(a) : "f"(a), "f"(b), "f"(c));
+    return a;
+#else
+    a = std::fma(a, b, c);
+    return a > 1.0f ? 1.0f : a > 0.0f ? a : 0.0f;
+#endif
+}
+MX_BOTH float sum(float a, float b) { return fused(a, 1.0f, b); }
+MX_BOTH float about_one_over(float a) /* right to 2^-22; neither it nor the result subnormal */
+{
+#if defined(__CUDA_ARCH__)
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(a) : "f"(a));
+    return a;
+#else
+    return 1.0f / a;
+#endif
+}
+
+/* The scale of a block by its largest magnitude. */
+template <class F> MX_BOTH uint8_t block_scale(F, uint32_t amax, const Recipe &recipe)
+{
+    return shared_scale<F>(amax, recipe.rule);
+}
+
+/* NVFP4: amax / (6 * tensor's scale), rounded once. Both are divided by the power of two that leaves
+ * the latter a `y` from 1 to 2: exactly, but for what is far beyond all codes. The quotient by
+ * float32 arithmetic, as bits of a UE4M3, has the code below it, or one less where it is very near
+ * to a code; the next one begins at the middle between them, 6 * y times which is compared with amax
+ * without rounding. */
+MX_BOTH uint8_t block_scale(NVFP4, uint32_t amax, const Recipe &recipe)
+{
+    const Number t = number(recipe.tensor);
+    const int half = t.exponent / 2;
+    const uint32_t y = 127u << 23 | (t.significand & 0x7fffffu);
+    const uint32_t x = times(times(amax, static_cast<uint32_t>(127 - half) << 23),
+                       static_cast<uint32_t>(127 - (t.exponent - half)) << 23);
+    const uint32_t quotient = times(x, as_bits(about_one_over(as_float(times(y, 0x40c00000u)))));
+    uint32_t code = times(quotient, 7u << 23) >> 20; /* 2^-120: of a UE4M3 to a float32 */
+    code = code < 0x7d ? code : 0x7d;
+    const uint32_t middle = times((2 * code + 1) << 19, 0x7cc00000u); /* 6 * 2^120 */
+    const int more = static_cast<int>(as_bits(fused(-as_float(middle), as_float(y), as_float(x))));
+    code += more > 0 || (more == 0 && code % 2) ? 1u : 0u;
+    return static_cast<uint8_t>(amax < INFINITE ? code : uint32_t(Blocks<NVFP4>::nan));
+}
+
+/* NVFP4 by the hardware's conversion: 1 / (block's scale * tensor's) in two parts, which are right
+ * to 2^-45; where that could leave the range of float32, thresholds. */
+struct Divisor { Thresholds by; float high, low; bool plain; };
+
+template <class T>
+MX_BOTH Divisor divisor(bool converts, uint32_t *words, int n, uint8_t scale, uint32_t tensor)
+{
+    Divisor d{};
+    d.plain = converts && scale && tensor - (67u << 23) < 120u << 23; /* 2^-60 to 2^60 */
+    if (!d.plain) {
+        d.by = prepared(NVFP4(), T(), words, n, scale, tensor);
+        return d;
+    }
+    const uint32_t s = times(static_cast<uint32_t>(scale) << 20, 247u << 23); /* 2^120 */
+    const float product = as_float(times(s, tensor));
+    const float rest = fused(as_float(s), as_float(tensor), -product);
+    d.high = about_one_over(product);
+    const float error = fused(-d.high, rest, fused(-d.high, product, 1.0f));
+    d.low = as_float(times(as_bits(d.high), as_bits(fused(error, error, error))));
+    return d;
+}
+
+/* A number that e2m1x2 rounds as it would the quotient of x. Where the quotient is a midpoint or
+ * very near to one (all are quarters), its distance from the nearest quarter is what matters: at
+ * least 2^-33 if it is not 0, less than 2^-41 if it should be. 2^14 times that and 1/2, saturated
+ * to [0, 1], is 1/2 in the latter case and on the right side of it in the former; a quarter of it
+ * moves no number past another quarter. */
+MX_BOTH uint32_t quotient(uint32_t x, const Divisor &d)
+{
+    const float big = 3145728.0f; /* 1.5 * 2^21: added to it a number is rounded to quarters */
+    const float f = as_float(x), q = as_float(times(x, as_bits(d.high)));
+    const float more = fused(f, d.low, fused(f, d.high, -q));
+    const float quarters = sum(sum(q, big), -big);
+    const float side = fused_saturated(sum(sum(q, -quarters), more), 16384.0f, 0.5f);
+    const float near = fused(side, 0.25f, sum(quarters, -0.125f));
+    return (as_bits(near) & 0x7fffffffu) | (x & 0x80000000u);
 }
 
 /* Pairs by the hardware's conversion, which is encode<F> of x times the reciprocal. The product is
@@ -279,49 +217,71 @@ MX_BOTH uint32_t spread(uint32_t nibbles)
     return (pairs & 0x000f000fu) | (pairs & 0x00f000f0u) << 4;
 }
 
+/* x divided by a scale, for the conversion. */
+MX_BOTH uint32_t divided(uint32_t x, int factor) { return times(x, static_cast<uint32_t>(factor)); }
+MX_BOTH uint32_t divided(uint32_t x, const Divisor &by) { return quotient(x, by); }
+
 template <class F, bool HAS> struct Converted { /* no such conversion: never called */
-    template <class T, int WIDTH>
-    static MX_BOTH uint32_t codes(const uint32_t *, int, uint32_t) { return 0; }
+    template <class T, int WIDTH, class Scale>
+    static MX_BOTH uint32_t codes(const uint32_t *, int, const Scale &) { return 0; }
 };
 
 template <class F> struct Converted<F, true> {
 #if defined(__CUDA_ARCH__) || defined(MX_CVT_TABLES)
-    template <class T>
-    static MX_BOTH uint32_t two(const uint32_t *words, int first, uint32_t factor)
+    template <class T, class Scale>
+    static MX_BOTH uint32_t two(const uint32_t *words, int first, const Scale &scale)
     {
-        return pair(F(), times(Lying<T>::number(words, first), factor),
-                    times(Lying<T>::number(words, first + 1), factor));
+        return pair(F(), divided(Lying<T>::number(words, first), scale),
+                    divided(Lying<T>::number(words, first + 1), scale));
     }
-    template <class T, int WIDTH>
-    static MX_BOTH uint32_t codes(const uint32_t *words, int first, uint32_t factor)
+    template <class T, int WIDTH, class Scale>
+    static MX_BOTH uint32_t codes(const uint32_t *words, int first, const Scale &scale)
     {
         if (F::bits == 4) {
             uint32_t nibbles = 0;
             for (int j = 0; j < (WIDTH == 4 ? 8 : 4); j += 2)
-                nibbles |= two<T>(words, first + j, factor) << 4 * j;
+                nibbles |= two<T>(words, first + j, scale) << 4 * j;
             return WIDTH == 4 ? nibbles : spread(nibbles);
         }
-        return squeezed<WIDTH>(two<T>(words, first, factor)
-                               | two<T>(words, first + 2, factor) << 16);
+        return squeezed<WIDTH>(two<T>(words, first, scale)
+                               | two<T>(words, first + 2, scale) << 16);
     }
 #endif
 };
 
+template <class F, class T>
+MX_BOTH int converting(F, T, uint32_t *words, int n, uint8_t scale, uint32_t tensor)
+{
+    return MX_HAS_CVT(F) ? static_cast<int>(reciprocal(scale))
+                         : prepared(F(), T(), words, n, scale, tensor);
+}
+template <class T>
+MX_BOTH Divisor converting(NVFP4, T, uint32_t *words, int n, uint8_t scale, uint32_t tensor)
+{
+    return divisor<T>(MX_HAS_CVT(NVFP4), words, n, scale, tensor);
+}
+
 /* The hardware's conversions where the architecture has them, and integers where not. They only
  * saturate. */
 struct Hardware {
-    template <class F, class T> static MX_BOTH int prepare(uint32_t *words, int n, uint8_t scale)
+    template <class F, class T>
+    static MX_BOTH auto prepare(uint32_t *words, int n, uint8_t scale, uint32_t tensor)
     {
-        return MX_HAS_CVT(F) ? static_cast<int>(reciprocal(scale))
-                             : Integers<true>::prepare<F, T>(words, n, scale);
+        return converting(F(), T(), words, n, scale, tensor);
     }
     template <class F, class T, int WIDTH>
-    static MX_BOTH uint32_t codes(const uint32_t *words, int first, int prepared)
+    static MX_BOTH uint32_t codes(const uint32_t *words, int first, int scale)
     {
         if (MX_HAS_CVT(F))
-            return Converted<F, MX_HAS_CVT(F)>::template codes<T, WIDTH>(
-                words, first, static_cast<uint32_t>(prepared));
-        return Integers<true>::codes<F, T, WIDTH>(words, first, prepared);
+            return Converted<F, MX_HAS_CVT(F)>::template codes<T, WIDTH>(words, first, scale);
+        return Integers<true>::codes<F, T, WIDTH>(words, first, scale);
+    }
+    template <class F, class T, int WIDTH>
+    static MX_BOTH uint32_t codes(const uint32_t *words, int first, const Divisor &by)
+    {
+        if (by.plain)
+            return Converted<F, MX_HAS_CVT(F)>::template codes<T, WIDTH>(words, first, by);
+        return Integers<true>::codes<F, T, WIDTH>(words, first, by.by);
     }
 };
 
@@ -330,28 +290,53 @@ template <class F, bool PACKED, int NUMBERS = PACKED && F::bits == 6 ? 32 : 16> 
     enum : int {
         width = PACKED ? F::bits : 8,
         numbers = NUMBERS,
-        in_a_block = BLOCK / NUMBERS,
+        in_a_block = Blocks<F>::size / NUMBERS,
         bytes = numbers * width / 8,
         store = bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : 4, /* bytes at once */
         groups = width == 4 ? numbers / 8 : numbers / 4
     };
 };
 
+/* The chunks of a line, and where codes and scale of one lie. */
+template <class F, class C> MX_BOTH size_t chunks_of(const Tensor &t)
+{
+    return blocks_of(t, Blocks<F>::size) * C::in_a_block;
+}
+template <class C> MX_BOTH size_t code_place(const Tensor &t, size_t line, size_t chunk)
+{
+    return place(t.codes, line, chunk * C::bytes);
+}
+template <class F, class C>
+MX_BOTH size_t chunk_scale_place(const Tensor &t, const Recipe &recipe, size_t line, size_t chunk)
+{
+    return scale_place<F>(t, recipe, line, chunk / C::in_a_block);
+}
+
 /* The codes of a chunk as words; of a block that is NaN 00. */
 template <class F, class T, class Encoder, class C>
-MX_BOTH void encode_chunk(uint32_t *words, uint8_t scale, uint32_t *codes)
+MX_BOTH void encode_chunk(uint32_t *words, uint8_t scale, uint32_t tensor, uint32_t *codes)
 {
-    const int prepared
-        = Encoder::template prepare<F, T>(words, C::numbers / Lying<T>::in_a_word, scale);
-    const uint32_t mask = scale == NAN_SCALE ? 0u : ~0u;
+    const auto by
+        = Encoder::template prepare<F, T>(words, C::numbers / Lying<T>::in_a_word, scale, tensor);
+    const uint32_t mask = scale == Blocks<F>::nan ? 0u : ~0u;
     uint32_t group[C::groups];
     for (int i = 0; i < C::groups; ++i)
-        group[i] = Encoder::template codes<F, T, C::width>(words, i * C::numbers / C::groups,
-                                                           prepared) & mask;
+        group[i] = Encoder::template codes<F, T, C::width>(words, i * C::numbers / C::groups, by)
+                   & mask;
     for (int i = 0; i < C::bytes / 4; ++i) /* four times 24 bits are three words */
         codes[i] = C::width == 6 ? group[i / 3 * 4 + i % 3] >> 8 * (i % 3)
                                        | group[i / 3 * 4 + i % 3 + 1] << (24 - 8 * (i % 3))
                                  : group[i];
+}
+
+/* The same number, of which the compiler does not know that: it computes nothing of what follows
+ * before a kernel's loop, where the many addresses of slow loads would cost every thread time. */
+MX_BOTH size_t here(size_t x)
+{
+#if defined(__CUDA_ARCH__)
+    asm volatile("" : "+l"(x));
+#endif
+    return x;
 }
 
 /* The numbers from `at` on of a line; zeros behind its end. */
@@ -360,26 +345,48 @@ MX_BOTH void load_numbers(const T *values, const Tensor &t, size_t line, size_t 
                           uint32_t *words)
 {
     constexpr int each = Lying<T>::in_a_word;
+    at = here(at);
     for (int j = 0; j < n; ++j) {
         const size_t i = at + static_cast<size_t>(j);
         const uint32_t x
-            = i < t.length ? Lying<T>::bits(values[line * t.values.line + i * t.values.step]) : 0u;
+            = i < t.length ? Lying<T>::bits(values[place(t.values, line, i)]) : 0u;
         words[j / each] = j % each ? words[j / each] | x << 16 : x;
     }
 }
 MX_BOTH void store_bytes(const uint32_t *words, int n, uint8_t *to, size_t step)
 {
+    step = here(step);
     for (int i = 0; i < n; ++i)
         to[static_cast<size_t>(i) * step] = static_cast<uint8_t>(words[i / 4] >> i % 4 * 8);
 }
-template <int BYTES, int STORE> MX_BOTH void store_whole(const uint32_t *words, uint8_t *to)
+MX_BOTH void load_bytes(const uint8_t *from, int n, uint32_t *words, size_t step)
+{
+    step = here(step);
+    for (int i = 0; i < n; ++i)
+        words[i / 4] = (i % 4 ? words[i / 4] : 0u)
+                       | static_cast<uint32_t>(from[static_cast<size_t>(i) * step]) << i % 4 * 8;
+}
+template <class T>
+MX_BOTH void store_numbers(const uint32_t *words, const Tensor &t, size_t line, size_t at, int n,
+                           T *values)
+{
+    constexpr int each = Lying<T>::in_a_word;
+    at = here(at);
+    for (int j = 0; j < n; ++j) {
+        const size_t i = at + static_cast<size_t>(j);
+        if (i >= t.length)
+            return;
+        values[place(t.values, line, i)] = static_cast<T>(words[j / each] >> j % each * 16);
+    }
+}
+template <int BYTES, int STORE> MX_BOTH void store_whole(const uint32_t *words, void *to)
 {
     struct alignas(STORE) Part { uint32_t x[STORE / 4]; };
     for (int i = 0; i < BYTES / STORE; ++i) {
         Part part;
         for (int j = 0; j < STORE / 4; ++j)
             part.x[j] = words[i * (STORE / 4) + j];
-        reinterpret_cast<Part *>(to)[i] = part;
+        static_cast<Part *>(to)[i] = part;
     }
 }
 
@@ -416,8 +423,8 @@ template <int WIDTH> MX_BOTH void put_code(uint32_t code, uint32_t *words, int i
 template <class F> MX_BOTH uint32_t decode_times(uint32_t code, uint32_t scale)
 {
     constexpr uint32_t top = 1u << (F::bits - 1);
-    const uint32_t low = code & (top - 1u), negative = code & top;
-    const uint32_t magnitude = F::complement && negative ? top - low : low;
+    const uint32_t others = code & (top - 1u), negative = code & top;
+    const uint32_t magnitude = F::complement && negative ? top - others : others;
     const bool infinite = static_cast<int>(magnitude) == F::infinity;
     const bool nan = F::has_nan && magnitude > F::largest && !infinite;
     uint32_t x = times(magnitude << (23 - F::mantissa), static_cast<uint32_t>(253 + F::emin) << 23);
@@ -427,10 +434,52 @@ template <class F> MX_BOTH uint32_t decode_times(uint32_t code, uint32_t scale)
     return nan || scale == QUIET_NAN ? QUIET_NAN : product; /* a product's NaN is of another kind */
 }
 
-/* Whether all chunks of a tensor can be loaded by 16 bytes; or stored. */
-template <class T> MX_BOTH bool is_loaded_whole(const T *values, const Tensor &t)
+/* The product of two numbers, rounded to odd: to the next one in magnitude below, whose last bit is
+ * set if that is not the product. Rounded again to 16 bits it is as the product rounded once. What
+ * is lost below 2^-149 is rounded up, so that it is seen. */
+MX_BOTH uint32_t times_odd(uint32_t x, uint32_t y) /* y is positive */
 {
-    return t.length % BLOCK == 0 && t.values.step == 1
+    const float a = as_float(x & 0x7fffffffu), b = as_float(y);
+    float below;
+    bool more;
+#if defined(__CUDA_ARCH__)
+    asm("mul.rz.f32 %0, %1, %2;" : "=f"(below) : "f"(a), "f"(b));
+    float rest;
+    asm("fma.rp.f32 %0, %1, %2, %3;" : "=f"(rest) : "f"(a), "f"(b), "f"(-below));
+    more = as_bits(rest) << 1 != 0;
+#else
+    const double whole = static_cast<double>(a) * b; /* at most 48 bits */
+    below = static_cast<float>(whole);
+    if (below > whole)
+        below = as_float(as_bits(below) - 1);
+    more = below != whole;
+#endif
+    return (x & 0x80000000u) | as_bits(below) | (more ? 1u : 0u);
+}
+
+/* A scale code as a float32 pattern, and the number of a code times it (and the tensor's): as it is,
+ * or for a type of 16 bits rounded to odd. */
+template <class F> MX_BOTH uint32_t scale_number(F, uint8_t code) { return decode_scale(code); }
+MX_BOTH uint32_t scale_number(NVFP4, uint8_t code)
+{
+    return code == Blocks<NVFP4>::nan ? QUIET_NAN
+                                      : times(static_cast<uint32_t>(code) << 20, 247u << 23);
+}
+template <class T, class F> MX_BOTH uint32_t decoded(F, uint32_t code, uint32_t scale, uint32_t)
+{
+    return decode_times<F>(code, scale);
+}
+template <class T>
+MX_BOTH uint32_t decoded(NVFP4, uint32_t code, uint32_t scale, uint32_t tensor)
+{
+    const uint32_t x = decode_times<E2M1>(code, scale); /* 6 bits: exact */
+    return Lying<T>::in_a_word == 1 ? times(x, tensor) : times_odd(x, tensor);
+}
+
+/* Whether all chunks of a tensor can be loaded by 16 bytes; or stored. */
+template <class F, class T> MX_BOTH bool is_loaded_whole(const T *values, const Tensor &t)
+{
+    return t.length % Blocks<F>::size == 0 && t.values.step == 1
            && t.values.line % (16 / sizeof(T)) == 0
            && reinterpret_cast<uintptr_t>(values) % 16 == 0;
 }
@@ -440,35 +489,46 @@ template <class C> MX_BOTH bool is_stored_whole(const uint8_t *codes, const Tens
            && reinterpret_cast<uintptr_t>(codes) % C::store == 0;
 }
 
+/* The numbers of a chunk as words of T. */
+template <class F, class T, class C>
+MX_BOTH void decode_chunk(const uint32_t *codes, uint8_t scale, uint32_t tensor, uint32_t *words)
+{
+    constexpr int each = Lying<T>::in_a_word;
+    const uint32_t by = scale_number(F(), scale);
+    for (int i = 0; i < C::numbers; i += each)
+        words[i / each] = Lying<T>::joined(
+            decoded<T>(F(), code_at<C::width>(codes, i), by, tensor),
+            decoded<T>(F(), code_at<C::width>(codes, (i + 1) % C::numbers), by, tensor));
+}
+
 /* One block, by one thread. */
 template <class F, class T, class Encoder = Integers<true>, bool PACKED = false>
 MX_BOTH void quantize_block(const T *values, const Tensor &t, Recipe recipe, size_t line,
                             size_t block, uint8_t *scales, uint8_t *codes)
 {
     using C = Chunk<F, PACKED>;
-    uint32_t words[BLOCK], out[BLOCK / 4];
-    load_numbers(values, t, line, block * BLOCK, BLOCK, words);
-    const uint8_t scale = shared_scale<F>(
-        Lying<T>::widened(Lying<T>::amax(words, BLOCK / Lying<T>::in_a_word)), recipe.rule);
-    scales[scale_place(t, recipe.tiles, line, block)] = scale;
-    for (int i = 0; i < BLOCK / C::numbers; ++i) {
-        encode_chunk<F, T, Encoder, C>(words + i * C::numbers / Lying<T>::in_a_word, scale, out);
-        const size_t first = (block * C::in_a_block + static_cast<size_t>(i)) * C::bytes;
-        store_bytes(out, C::bytes, codes + (line * t.codes.line + first * t.codes.step),
-                    t.codes.step);
+    constexpr int size = Blocks<F>::size, each = Lying<T>::in_a_word;
+    uint32_t words[size], out[size / 4];
+    load_numbers(values, t, line, block * size, size, words);
+    const uint8_t scale
+        = block_scale(F(), Lying<T>::widened(Lying<T>::amax(words, size / each)), recipe);
+    scales[scale_place<F>(t, recipe, line, block)] = scale;
+    for (int i = 0; i < C::in_a_block; ++i) {
+        encode_chunk<F, T, Encoder, C>(words + i * C::numbers / each, scale, recipe.tensor, out);
+        const size_t chunk = block * C::in_a_block + static_cast<size_t>(i);
+        store_bytes(out, C::bytes, codes + code_place<C>(t, line, chunk), t.codes.step);
     }
 }
-
 #if defined(MX_KERNELS)
 
 /* The scale of a chunk: of its maximum, and where a block is two threads', the neighbour's. */
 template <class F, class T, class C>
-MX_DEVICE uint8_t chunk_scale(const uint32_t *words, unsigned mask, Rule rule)
+MX_DEVICE uint8_t chunk_scale(const uint32_t *words, unsigned mask, const Recipe &recipe)
 {
     uint32_t amax = Lying<T>::amax(words, C::numbers / Lying<T>::in_a_word);
     if (C::in_a_block > 1)
         amax = larger(amax, __shfl_xor_sync(mask, amax, 1));
-    return shared_scale<F>(Lying<T>::widened(amax), rule);
+    return block_scale(F(), Lying<T>::widened(amax), recipe);
 }
 
 /* The codes of a chunk to where they belong. */
@@ -476,30 +536,28 @@ template <class C>
 MX_DEVICE void store_chunk_codes(const uint32_t *out, const Tensor &t, bool whole, size_t line,
                                  size_t chunk, uint8_t *codes)
 {
-    uint8_t *to = codes + line * t.codes.line + chunk * C::bytes * t.codes.step;
+    uint8_t *to = codes + code_place<C>(t, line, chunk);
     if (whole)
         store_whole<C::bytes, C::store>(out, to);
     else
         store_bytes(out, C::bytes, to, t.codes.step);
 }
 
-/* The scale of a block, by the first of its threads. */
-template <class C>
-MX_DEVICE void store_scale(uint8_t scale, const Tensor &t, bool tiles, size_t line, size_t chunk,
-                           uint8_t *scales)
+/* A chunk's codes, and the scale of a block, by the first of its threads. */
+template <class F, class C>
+MX_DEVICE void store_scale(uint8_t scale, const Tensor &t, const Recipe &recipe, size_t line,
+                           size_t chunk, uint8_t *scales)
 {
     if (chunk % C::in_a_block == 0)
-        scales[scale_place(t, tiles, line, chunk / C::in_a_block)] = scale;
+        scales[chunk_scale_place<F, C>(t, recipe, line, chunk)] = scale;
 }
-
-/* A chunk's scale and codes. */
 template <class F, class T, class Encoder, class C>
-MX_DEVICE void store_chunk(uint32_t *words, uint8_t scale, const Tensor &t, bool tiles, bool whole,
-                           size_t line, size_t chunk, uint8_t *scales, uint8_t *codes)
+MX_DEVICE void store_chunk(uint32_t *words, uint8_t scale, const Tensor &t, const Recipe &recipe,
+                           bool whole, size_t line, size_t chunk, uint8_t *scales, uint8_t *codes)
 {
-    store_scale<C>(scale, t, tiles, line, chunk, scales);
+    store_scale<F, C>(scale, t, recipe, line, chunk, scales);
     uint32_t out[C::bytes / 4];
-    encode_chunk<F, T, Encoder, C>(words, scale, out);
+    encode_chunk<F, T, Encoder, C>(words, scale, recipe.tensor, out);
     store_chunk_codes<C>(out, t, whole, line, chunk, codes);
 }
 
@@ -514,22 +572,21 @@ __global__ void quantize_kernel(const T *values, Tensor t, Recipe recipe, uint8_
 {
     using C = Chunk<F, PACKED>;
     const size_t chunk = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
-    if (chunk >= blocks_of(t) * C::in_a_block)
+    if (chunk >= chunks_of<F, C>(t))
         return;
     const unsigned lane = (threadIdx.y * blockDim.x + threadIdx.x) % 32;
     const unsigned mask = 3u << (lane & 30u); /* this thread and its neighbour */
-    const bool loaded = is_loaded_whole(values, t), stored = is_stored_whole<C>(codes, t);
+    const bool loaded = is_loaded_whole<F>(values, t), stored = is_stored_whole<C>(codes, t);
     const size_t step = size_t(gridDim.y) * blockDim.y;
     for (size_t line = first_line(); line < t.lines; line += step) {
         uint32_t words[C::numbers / Lying<T>::in_a_word];
         if (loaded)
-            load_whole<C::numbers * sizeof(T), 16>(values + line * t.values.line + chunk * C::numbers,
-                                                   words);
+            load_whole<C::numbers * sizeof(T), 16>(
+                values + place(t.values, line, chunk * C::numbers), words);
         else
             load_numbers(values, t, line, chunk * C::numbers, C::numbers, words);
-        const uint8_t scale = chunk_scale<F, T, C>(words, mask, recipe.rule);
-        store_chunk<F, T, Encoder, C>(words, scale, t, recipe.tiles, stored, line, chunk, scales,
-                                      codes);
+        const uint8_t scale = chunk_scale<F, T, C>(words, mask, recipe);
+        store_chunk<F, T, Encoder, C>(words, scale, t, recipe, stored, line, chunk, scales, codes);
     }
 }
 
@@ -547,7 +604,7 @@ __global__ void quantize_stochastic_kernel(const T *values, Tensor t, Recipe rec
 {
     using C = Chunk<F, PACKED>;
     const size_t chunk = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
-    if (chunk >= blocks_of(t) * C::in_a_block)
+    if (chunk >= chunks_of<F, C>(t))
         return;
     const unsigned lane = (threadIdx.y * blockDim.x + threadIdx.x) % 32;
     const unsigned mask = 3u << (lane & 30u);
@@ -555,7 +612,7 @@ __global__ void quantize_stochastic_kernel(const T *values, Tensor t, Recipe rec
     for (size_t line = first_line(); line < t.lines; line += step) {
         uint32_t words[C::numbers / Lying<T>::in_a_word], out[C::bytes / 4] = {};
         load_numbers(values, t, line, chunk * C::numbers, C::numbers, words);
-        const uint8_t scale = chunk_scale<F, T, C>(words, mask, recipe.rule);
+        const uint8_t scale = chunk_scale<F, T, C>(words, mask, recipe);
         const uint64_t first = line * (blocks_of(t) * BLOCK) + chunk * C::numbers;
         for (int j = 0; j < C::numbers; j += 4) { /* first is a multiple of 16 */
             const Words4 random = philox(seed, (first + static_cast<uint64_t>(j)) / 4);
@@ -566,7 +623,7 @@ __global__ void quantize_stochastic_kernel(const T *values, Tensor t, Recipe rec
                 put_code<C::width>(code & ((1u << C::width) - 1u), out, i);
             }
         }
-        store_scale<C>(scale, t, recipe.tiles, line, chunk, scales);
+        store_scale<F, C>(scale, t, recipe, line, chunk, scales);
         store_chunk_codes<C>(out, t, is_stored_whole<C>(codes, t), line, chunk, codes);
     }
 }
@@ -610,109 +667,65 @@ __global__ void quantize_both_kernel(const T *values, Tensor across, Tensor down
     const unsigned thread = threadIdx.x, row = thread / 4, column = thread / 2, half = thread % 2;
     const size_t chunk = blockIdx.x * size_t(4) + thread % 4;
     const size_t line = blockIdx.x * size_t(64) + column;
-    const bool loaded = is_loaded_whole(values, across), stored = is_stored_whole<C>(codes, across);
+    const bool loaded = is_loaded_whole<F>(values, across), stored = is_stored_whole<C>(codes, across);
     const bool down_stored = is_stored_whole<C>(down_codes, down);
-    for (size_t block = blockIdx.y; block < blocks_of(down); block += gridDim.y) {
+    for (size_t block = blockIdx.y; block < blocks_of(down); block += gridDim.y) { /* of rows */
         const size_t at = block * BLOCK + row;
-        const bool inside = at < across.lines && chunk < blocks_of(across) * C::in_a_block;
+        const bool inside = at < across.lines && chunk < chunks_of<F, C>(across);
         uint32_t words[count] = {};
         if (inside && loaded)
             load_whole<C::numbers * sizeof(T), 16>(
-                values + at * across.values.line + chunk * C::numbers, words);
+                values + place(across.values, at, chunk * C::numbers), words);
         else if (inside)
             load_numbers(values, across, at, chunk * C::numbers, C::numbers, words);
         for (int i = 0; i < count; ++i)
             tile[static_cast<int>(row) * pitch + static_cast<int>(thread % 4) * count + i]
                 = words[i];
         if (scales) {
-            const uint8_t scale = chunk_scale<F, T, C>(words, ~0u, recipe.rule);
+            const uint8_t scale = chunk_scale<F, T, C>(words, ~0u, recipe);
             if (inside)
-                store_chunk<F, T, Encoder, C>(words, scale, across, recipe.tiles, stored, at,
+                store_chunk<F, T, Encoder, C>(words, scale, across, recipe, stored, at,
                                               chunk, scales, codes);
         }
         __syncthreads();
         if (down_scales) {
             load_column(tile + 16 * half * pitch, pitch, column, words, T());
-            const uint8_t scale = chunk_scale<F, T, C>(words, ~0u, recipe.rule);
-            if (line < down.lines)
-                store_chunk<F, T, Encoder, C>(words, scale, down, recipe.tiles, down_stored, line,
-                                              block * C::in_a_block + half, down_scales,
-                                              down_codes);
+            const uint8_t scale = chunk_scale<F, T, C>(words, ~0u, recipe);
+            const size_t below = block * 2 + half; /* of the chunks of a column */
+            if (line < down.lines && below < chunks_of<F, C>(down))
+                store_chunk<F, T, Encoder, C>(words, scale, down, recipe, down_stored, line, below,
+                                              down_scales, down_codes);
         }
         __syncthreads(); /* before the next tile overwrites this one */
     }
 }
 
-/* Each of the following is right with any number of blocks and threads. */
-#define MX_FOR(i, count)                                                                           \
-    for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < (count);                    \
-         i += size_t(gridDim.x) * blockDim.x)
-
-/* Blocks of 32 codes, one a byte or packed, by chunks. */
+/* Back to numbers, one code a byte or packed; threads as for quantize_kernel. */
 template <class F, class T, bool PACKED = false>
-__global__ void dequantize_kernel(const uint8_t *scales, const uint8_t *codes, T *values, size_t n)
+__global__ void dequantize_kernel(const uint8_t *scales, const uint8_t *codes, Tensor t,
+                                  Recipe recipe, T *values)
 {
     using C = Chunk<F, PACKED>;
-    const uintptr_t first = reinterpret_cast<uintptr_t>(codes);
-    const uintptr_t out_at = reinterpret_cast<uintptr_t>(values);
-    const bool whole = first % C::store == 0 && out_at % 16 == 0;
-    MX_FOR(i, n / C::numbers)
-    {
-        uint32_t words[C::bytes / 4] = {}, out[C::numbers / Lying<T>::in_a_word];
-        const uint8_t *from = codes + i * C::bytes;
-        uint8_t *to = reinterpret_cast<uint8_t *>(values + i * C::numbers);
+    const size_t chunk = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    if (chunk >= chunks_of<F, C>(t))
+        return;
+    const bool whole = is_loaded_whole<F>(values, t) && is_stored_whole<C>(codes, t);
+    const size_t step = size_t(gridDim.y) * blockDim.y;
+    for (size_t line = first_line(); line < t.lines; line += step) {
+        uint32_t words[C::bytes / 4], out[C::numbers / Lying<T>::in_a_word];
+        const uint8_t *from = codes + code_place<C>(t, line, chunk);
         if (whole)
             load_whole<C::bytes, C::store>(from, words);
         else
-            for (int j = 0; j < C::bytes; ++j)
-                words[j / 4] |= static_cast<uint32_t>(from[j]) << j % 4 * 8;
-        const uint32_t scale = decode_scale(scales[i / C::in_a_block]);
-        for (int j = 0; j < C::numbers; j += Lying<T>::in_a_word)
-            out[j / Lying<T>::in_a_word]
-                = Lying<T>::joined(decode_times<F>(code_at<C::width>(words, j), scale),
-                                   decode_times<F>(code_at<C::width>(words, (j + 1) % C::numbers),
-                                                   scale));
+            load_bytes(from, C::bytes, words, t.codes.step);
+        const uint8_t scale = scales[chunk_scale_place<F, C>(t, recipe, line, chunk)];
+        decode_chunk<F, T, C>(words, scale, recipe.tensor, out);
         if (whole)
-            store_whole<sizeof out, 16>(out, to);
+            store_whole<sizeof out, 16>(
+                out, values + place(t.values, line, chunk * C::numbers));
         else
-            for (int j = 0; j < C::numbers; ++j)
-                values[i * C::numbers + static_cast<size_t>(j)]
-                    = static_cast<T>(out[j / Lying<T>::in_a_word]
-                                     >> j % Lying<T>::in_a_word * 16);
+            store_numbers(out, t, line, chunk * C::numbers, C::numbers, values);
     }
-}
-
-/* One thread an element, a byte or a scale. */
-/* A function of every element: Encode below, and its like. */
-template <class Function, class In, class Out>
-__global__ void map_kernel(Function function, const In *in, Out *out, size_t n)
-{
-    MX_FOR(i, n) out[i] = function(in[i]);
-}
-
-template <int BITS>
-__global__ void pack_kernel(const uint8_t *codes, size_t count, uint8_t *packed, size_t size)
-{
-    MX_FOR(i, size) packed[i] = packed_byte<BITS>(codes, count, i);
-}
-
-template <int BITS>
-__global__ void unpack_kernel(const uint8_t *packed, uint8_t *codes, size_t count)
-{
-    MX_FOR(i, count) codes[i] = unpacked_code<BITS>(packed, i);
-}
-
-template <class Byte>
-__global__ void tile_kernel(const Byte *scales, size_t rows, size_t columns, Byte *tiles)
-{
-    MX_FOR(i, tiled_size(rows, columns)) tiles[i] = tiled_byte(scales, rows, columns, i);
-}
-
-template <class Byte>
-__global__ void untile_kernel(const Byte *tiles, size_t rows, size_t columns, Byte *scales)
-{
-    MX_FOR(i, rows * columns)
-    scales[i] = tiles[tiled_offset(i / columns, i % columns, columns)];
 }
 
 #endif

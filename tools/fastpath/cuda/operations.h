@@ -79,24 +79,25 @@ template <class Call> bool with_format(const std::string &name, Call call)
     return true;
 }
 
+/* The same, also NVFP4, of which there are only blocks. */
+template <class Call> bool with_block_format(const std::string &name, Call call)
+{
+    if (name != "fp4_ue4m3" && name != "nvfp4")
+        return with_format(name, call);
+    call(mx::NVFP4{});
+    return true;
+}
+
 template <class Call> bool with_type(const std::string &name, Call call)
 {
     if (name == "f32")
         call(uint32_t{});
     else if (name == "bf16")
         call(uint16_t{});
-    else
-        return false;
-    return true;
-}
-
-/* The same, also float16, which is only read. */
-template <class Call> bool with_read_type(const std::string &name, Call call)
-{
-    if (name == "f16")
+    else if (name == "f16")
         call(mx::Half{});
     else
-        return with_type(name, call);
+        return false;
     return true;
 }
 
@@ -140,7 +141,7 @@ template <class Machine, class Kit> class Operations {
             return quantize(format, type, cases, in, out);
         if (op == "dequantize")
             return dequantize(format, type, cases, in, out);
-        if (op == "quantize_tensor")
+        if (op == "quantize_tensor" && format.find("mx") == 0)
             return quantize_tensor(format, type, in, out);
         if (op == "pack" && type == "bytes")
             return pack(format, in, 0, out);
@@ -185,10 +186,14 @@ template <class Machine, class Kit> class Operations {
     }
     template <class Call> static bool with_kit_type(const std::string &type, Call call)
     {
-        if constexpr (Kit::whole)
-            return with_read_type(type, call);
-        else
-            return with_type(type, call);
+        bool has = false;
+        const bool known = with_type(type, [&](auto t) {
+            if constexpr (Kit::whole || !std::is_same_v<decltype(t), mx::Half>) {
+                has = true;
+                call(t);
+            }
+        });
+        return known && has;
     }
     bool encode(const std::string &format, const std::string &type, const Words &in,
                 Words &out) const
@@ -254,48 +259,79 @@ template <class Machine, class Kit> class Operations {
     static bool with(const std::string &format, const std::string &type, Call call)
     {
         bool typed = false;
-        const bool known = with_format(format, [&](auto f) {
-            typed = with_read_type(type, [&](auto t) { call(f, t); });
+        const bool known = with_block_format(format, [&](auto f) {
+            typed = with_type(type, [&](auto t) { call(f, t); });
         });
         return known && typed;
     }
     bool shared_scale(const std::string &format, const std::string &type, const Words &in,
                       Words &out) const
     {
-        return with(format, type, [&](auto f, auto t) {
-            map<decltype(t), uint8_t>(mx::SharedScale<decltype(f)>{policy_.rule}, in, out);
+        bool typed = false;
+        const bool known = with_format(format, [&](auto f) {
+            typed = with_type(type, [&](auto t) {
+                map<decltype(t), uint8_t>(mx::SharedScale<decltype(f)>{policy_.rule}, in, out);
+            });
         });
+        return known && typed;
     }
     template <class F, class T>
-    void quantize(const std::vector<T> &values, const mx::Tensor &tensor, Bytes &scales,
-                  Bytes &codes) const
+    void quantize(const std::vector<T> &values, const mx::Tensor &tensor, mx::Recipe recipe,
+                  Bytes &scales, Bytes &codes) const
     {
         if (places_)
-            return quantize_at<Machine, F>(*places_, values, tensor, policy_.rule, scales, codes);
+            return quantize_at<Machine, F>(*places_, values, tensor, recipe, scales, codes);
         const auto call = [&](auto encoder) {
-            Machine::template quantize<F, decltype(encoder), false>(
-                values, tensor, {policy_.rule, false}, scales, codes);
+            Machine::template quantize<F, decltype(encoder), false>(values, tensor, recipe, scales,
+                                                                    codes);
         };
         if (policy_.saturate || !F::has_nan)
             return call(mx::Integers<true>{});
         if constexpr (F::has_nan)
             call(mx::Integers<false>{});
     }
-    bool quantize(const std::string &format, const std::string &type, size_t cases,
-                  const Words &in, Words &out) const
+
+    /* Calls with the words of the cases, without the scale of a tensor, and that; cases with the
+     * same scale are one tensor. */
+    template <class Call>
+    static void by_tensor(const std::string &format, size_t cases, const Words &in, Call call)
     {
-        need(in.size() == cases * mx::BLOCK);
+        const size_t width = cases ? in.size() / cases : 0;
+        if (format != "nvfp4")
+            return call(cases, in, mx::Recipe{}.tensor);
+        for (size_t first = 0, last; first < cases; first = last) {
+            const uint32_t tensor = in[first * width];
+            need(tensor > 0 && tensor < mx::INFINITE);
+            Words some;
+            for (last = first; last < cases && in[last * width] == tensor; ++last)
+                some.insert(some.end(), &in[last * width] + 1, &in[last * width] + width);
+            call(last - first, some, tensor);
+        }
+    }
+    /* A tensor of blocks: one in a line, if they are to lie in many places, or all. */
+    template <class F> mx::Tensor tensor_of(size_t cases) const
+    {
+        constexpr size_t size = mx::Blocks<F>::size;
+        const size_t lines = places_ ? cases : 1, blocks = cases / lines;
+        const mx::Axis across{blocks * size, 1};
+        return {lines, across.line, across, across, {blocks, 1}};
+    }
+    bool quantize(const std::string &format, const std::string &type, size_t cases,
+                  const Words &all, Words &out) const
+    {
         return with(format, type, [&](auto f, auto t) {
-            Bytes scales(cases), codes(in.size());
-            const size_t lines = places_ ? cases : 1, blocks = cases / lines;
-            const mx::Axis across{blocks * mx::BLOCK, 1};
-            const mx::Tensor tensor{lines, across.line, across, across, {blocks, 1}};
-            quantize<decltype(f)>(narrow<decltype(t)>(in), tensor, scales, codes);
-            for (size_t i = 0; i < cases; ++i) {
-                out.push_back(scales[i]);
-                for (size_t j = 0; j < mx::BLOCK; ++j)
-                    out.push_back(codes[i * mx::BLOCK + j]);
-            }
+            using F = decltype(f);
+            constexpr size_t size = mx::Blocks<F>::size;
+            need(all.size() == cases * (size + (format == "nvfp4" ? 1 : 0)));
+            by_tensor(format, cases, all, [&](size_t n, const Words &in, uint32_t scale) {
+                Bytes scales(n), codes(in.size());
+                quantize<F>(narrow<decltype(t)>(in), tensor_of<F>(n), {policy_.rule, false, scale},
+                            scales, codes);
+                for (size_t i = 0; i < n; ++i) {
+                    out.push_back(scales[i]);
+                    out.insert(out.end(), &codes[i * size], &codes[i * size] + size);
+                }
+            });
         });
     }
     bool quantize_tensor(const std::string &format, const std::string &type, const Words &in,
@@ -313,54 +349,36 @@ template <class Machine, class Kit> class Operations {
         t.scales = along_rows ? mx::Axis{blocks, 1} : mx::Axis{1, columns};
         return with(format, type, [&](auto f, auto x) {
             Bytes scales(t.lines * blocks), codes(t.lines * blocks * mx::BLOCK);
-            quantize<decltype(f)>(narrow<decltype(x)>(in, 3), t, scales, codes);
+            if constexpr (!std::is_same_v<decltype(f), mx::NVFP4>)
+                quantize<decltype(f)>(narrow<decltype(x)>(in, 3), t, {policy_.rule, false}, scales,
+                                      codes);
             out.assign(scales.begin(), scales.end());
             out.insert(out.end(), codes.begin(), codes.end());
         });
     }
-    /* The same from packed codes, and from and to addresses that are not aligned. */
-    template <class F, class T>
-    static void also_dequantized(const Bytes &scales, Bytes codes, const std::vector<T> &values)
+    bool dequantize(const std::string &format, const std::string &type, size_t cases,
+                    const Words &all, Words &out) const
     {
-        std::vector<T> again(values.size() + 1);
-        if constexpr (F::bits < 8) {
-            Bytes packed(mx::packed_size(F::bits, codes.size()));
-            for (size_t i = 0; i < packed.size(); ++i)
-                packed[i] = mx::packed_byte<F::bits>(codes.data(), codes.size(), i);
-            again.pop_back();
-            Machine::template dequantize<F, true>(scales, packed, again);
-            if (again != values)
-                throw std::runtime_error("packed codes give other numbers");
-            again.emplace_back();
-        }
-        Machine::template dequantize<F, false>(scales, codes, again, 0, 1);
-        bool same = std::equal(values.begin(), values.end(), again.begin() + 1);
-        again.pop_back();
-        codes.insert(codes.begin(), uint8_t(0));
-        Machine::template dequantize<F, false>(scales, codes, again, 1, 0);
-        same = same && again == values;
-        if (!same)
-            throw std::runtime_error("codes or numbers elsewhere give other numbers");
-    }
-    static bool dequantize(const std::string &format, const std::string &type, size_t cases,
-                           const Words &in, Words &out)
-    {
-        need(in.size() == cases * (mx::BLOCK + 1));
-        Bytes scales, codes;
-        for (size_t i = 0; i < in.size(); ++i)
-            (i % (mx::BLOCK + 1) ? codes : scales).push_back(static_cast<uint8_t>(in[i]));
-        bool typed = false;
-        const bool known = with_format(format, [&](auto f) {
-            typed = with_type(type, [&](auto t) {
-                using F = decltype(f);
-                std::vector<decltype(t)> values(codes.size());
-                Machine::template dequantize<F, false>(scales, codes, values);
-                out.assign(values.begin(), values.end());
-                if constexpr (!std::is_same_v<Machine, Host>)
-                    also_dequantized<F>(scales, codes, values);
+        return with(format, type, [&](auto f, auto t) {
+            using F = decltype(f);
+            using T = decltype(t);
+            constexpr size_t size = mx::Blocks<F>::size;
+            need(all.size() == cases * (size + (format == "nvfp4" ? 2 : 1)));
+            by_tensor(format, cases, all, [&](size_t, const Words &in, uint32_t scale) {
+                Bytes scales, codes;
+                for (size_t i = 0; i < in.size(); ++i)
+                    (i % (size + 1) ? codes : scales).push_back(static_cast<uint8_t>(in[i]));
+                std::vector<T> values(codes.size());
+                const mx::Tensor tensor = tensor_of<F>(scales.size());
+                const mx::Recipe recipe{policy_.rule, false, scale};
+                if (places_)
+                    dequantize_at<Machine, F>(*places_, scales, codes, tensor, recipe, values);
+                else
+                    Machine::template dequantize<F, false>(scales, codes, tensor, recipe, values);
+                for (const T value : values)
+                    out.push_back(static_cast<uint32_t>(value));
             });
         });
-        return known && typed;
     }
 
     /* The rest of the words from `first` on, put behind what `out` holds. */

@@ -28,11 +28,13 @@ inline std::vector<Policy> columns(const std::string &op, const std::string &for
 /* How many words of a line are input. */
 inline size_t inputs(const std::string &op, const std::string &format, const Words &line)
 {
-    const size_t total = line.size(), block = mx::BLOCK;
+    const bool is_nvfp4 = format == "nvfp4" || format == "fp4_ue4m3";
+    const size_t total = line.size(), block = is_nvfp4 ? 16 : mx::BLOCK;
+    const size_t tensor = format == "nvfp4" ? 1 : 0; /* its scale */
     if (op == "quantize")
-        return block;
+        return tensor + block;
     if (op == "dequantize" || op == "pack_blocks")
-        return block + 1;
+        return tensor + block + 1;
     if (op == "unpack_blocks")
         return total - block - 1;
     if (op == "unpack")
@@ -77,7 +79,9 @@ inline bool is_nan(uint32_t word, const std::string &op, const std::string &form
     if (op == "encode" || op == "encode_stochastic")
         return format == "e4m3" ? (word & 0x7f) == 0x7f : format == "e5m2" && (word & 0x7f) > 0x7c;
     if (op == "decode" || op == "decode_scale" || op == "dequantize")
-        return type == "bf16" ? (word & 0x7fff) > 0x7f80 : (word & 0x7fffffff) > mx::INFINITE;
+        return type == "bf16"  ? (word & 0x7fff) > 0x7f80
+               : type == "f16" ? (word & 0x7fff) > 0x7c00
+                               : (word & 0x7fffffff) > mx::INFINITE;
     return false;
 }
 
@@ -286,7 +290,7 @@ int check(const std::string &folder, const std::string &head, Report &report)
                                          + " cases, the manifest says "
                                          + std::to_string(cases));
             const std::vector<Policy> policies = columns(file.op, file.format);
-            bool covered = file.format == "e8m0" || with_format(file.format, [](auto) {});
+            bool covered = file.format == "e8m0" || with_block_format(file.format, [](auto) {});
             for (size_t i = 0; covered && i < policies.size(); ++i) {
                 const Operations<Machine, Kit> operations(policies[i]);
                 Result result;
@@ -303,7 +307,7 @@ int check(const std::string &folder, const std::string &head, Report &report)
                 uncovered += (uncovered.empty() ? "" : ", ") + name;
             if (!covered)
                 report.rows.push_back("{\"file\": " + quoted(name) + ", \"covered\": false}");
-            if (Kit::whole && covered && file.op.compare(0, 8, "quantize") == 0)
+            if (Kit::whole && covered && file.op.find("quantize") != std::string::npos)
                 add(name + " in other places", placed<Machine, Kit>(file, policies[0]));
             if (Kit::whole && name == "unpack_scales/e8m0.tiles_128x4")
                 add(name + " packed again", tiled_again<Machine, Kit>(file));

@@ -110,14 +110,20 @@ inline bool both_directions()
            && std::all_of(end - 32, end - 1, [](uint8_t code) { return code == 0; });
 }
 
-inline bool dequantized()
+/* Of one line, or of many. */
+inline bool dequantized(bool many)
 {
     const Memory m;
-    const unsigned blocks = static_cast<unsigned>(N / 16 / 64);
+    const mx::Tensor t = many ? mx::Tensor{ROWS, COLUMNS, {COLUMNS, 1}, {COLUMNS, 1}, {COLUMNS / 32, 1}}
+                              : mx::Tensor{1, N, {N, 1}, {N, 1}, {N / 32, 1}};
+    const dim3 blocks = many ? dim3(1, static_cast<unsigned>(ROWS))
+                             : dim3(static_cast<unsigned>(N / 16 / 64), 1);
     m.scales.get()[N / 32 - 1] = m.scale;
     std::copy(m.code, m.code + 32, m.codes.get() + N - 32);
-    at({blocks - 1, 0}, {blocks, 1}, {64, 1}, [&] {
-        mx::dequantize_kernel<mx::E4M3, uint32_t>(m.scales.get(), m.codes.get(), m.values.get(), N);
+    std::fill(m.values.get() + N - 32, m.values.get() + N, 0u);
+    at({blocks.x - 1, blocks.y - 1}, blocks, {64, 1}, [&] {
+        mx::dequantize_kernel<mx::E4M3, uint32_t>(m.scales.get(), m.codes.get(), t,
+                                                  {mx::Rule::floor, false}, m.values.get());
     });
     bool right = std::all_of(m.values.get(), m.values.get() + 1024, [](uint32_t x) { return !x; });
     for (size_t i = 0; i < 32; ++i)
@@ -134,7 +140,8 @@ inline int run(const std::string &head, Report &report)
     add("quantize, one line", one_line());
     add("quantize, many lines", many_lines());
     add("quantize, both directions", both_directions());
-    add("dequantize", dequantized());
+    add("dequantize, one line", dequantized(false));
+    add("dequantize, many lines", dequantized(true));
     return report.finish(head, "tensors of more than 2^32 numbers");
 }
 

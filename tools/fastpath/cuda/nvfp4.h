@@ -1,0 +1,213 @@
+/* NVFP4 at every midpoint: scales between two codes, and elements beside every scale, under tensor
+ * scales of all magnitudes, by the two encoders and by whole numbers that share nothing with them. */
+#ifndef MX_NVFP4_H
+#define MX_NVFP4_H
+
+#include "operations.h"
+#include "report.h"
+
+namespace nvfp4 {
+
+/* significand * 2^exponent, exactly. */
+struct Exact { uint64_t significand; int exponent; };
+
+inline Exact exact(uint32_t float32)
+{
+    const uint32_t field = float32 >> 23 & 0xff, low = float32 & 0x7fffff;
+    return field ? Exact{low | 0x800000u, static_cast<int>(field) - 150} : Exact{low, -149};
+}
+inline Exact of_scale(uint32_t code)
+{
+    const uint32_t field = code >> 3;
+    return {(code & 7) + (field ? 8 : 0), static_cast<int>(field ? field : 1) - 10};
+}
+inline Exact operator*(const Exact &a, const Exact &b)
+{
+    return {a.significand * b.significand, a.exponent + b.exponent};
+}
+/* -1, 0 or 1: a is less than, equal to or greater than b. */
+inline int compared(Exact a, Exact b)
+{
+    if (a.significand == 0 || b.significand == 0)
+        return (a.significand > 0) - (b.significand > 0);
+    const int ups[] = {__builtin_clzll(a.significand), __builtin_clzll(b.significand)};
+    a = {a.significand << ups[0], a.exponent - ups[0]};
+    b = {b.significand << ups[1], b.exponent - ups[1]};
+    if (a.exponent != b.exponent)
+        return a.exponent < b.exponent ? -1 : 1;
+    return (a.significand > b.significand) - (a.significand < b.significand);
+}
+
+/* Half-way from each code to the next, in quarters; a tie goes to the even code. */
+constexpr uint64_t QUARTERS[] = {1, 3, 5, 7, 10, 14, 20};
+inline uint32_t element(uint32_t x, uint32_t scale, uint32_t tensor)
+{
+    const Exact unit = of_scale(scale) * exact(tensor);
+    uint32_t code = 0;
+    while (code < 7 && scale) {
+        const int side = compared(exact(x & 0x7fffffff), unit * Exact{QUARTERS[code], -2});
+        if (side < 0 || (side == 0 && code % 2 == 0))
+            break;
+        ++code;
+    }
+    return code | (x >> 31) << 3;
+}
+inline uint32_t scale_of(uint32_t amax, uint32_t tensor)
+{
+    const Exact six = exact(tensor) * Exact{6, 0};
+    uint32_t code = 0;
+    for (; code < 0x7e; ++code) { /* neighbours lie as far apart as the lower one's last bit */
+        const Exact below = of_scale(code);
+        const int side
+            = compared(exact(amax), six * Exact{2 * below.significand + 1, below.exponent - 1});
+        if (side < 0 || (side == 0 && code % 2 == 0))
+            break;
+    }
+    return code;
+}
+
+/* The largest float32 pattern that is at most a number. */
+inline uint32_t floor_pattern(const Exact &number)
+{
+    uint32_t low = 0, high = mx::INFINITE;
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        (compared(exact(middle), number) <= 0 ? low : high) = middle;
+    }
+    return low;
+}
+
+constexpr uint32_t TENSORS[] = {
+    0x3f800000, 0x3f800001, 0x3fffffff, 0x3b124925, 0x40490fdb, 0x00000001, 0x00000003, 0x00012345,
+    0x007fffff, 0x00800000, 0x00800001, 0x01ffffff, 0x217fffff, 0x21800000, 0x21800001, 0x5d7fffff,
+    0x5d800000, 0x7f7fffff, 0x7f000001, 0x7c000003, 0x33333333, 0x4b7ffffd,
+};
+
+struct Counts { uint64_t cases = 0, wrong = 0; };
+
+template <class T, class Encoder, bool PACKED>
+void compare(const std::vector<uint32_t> &patterns, uint8_t scale, uint32_t tensor, Counts &counts)
+{
+    using C = mx::Chunk<mx::NVFP4, PACKED>;
+    constexpr int each = mx::Lying<T>::in_a_word;
+    for (size_t first = 0; first + 16 <= patterns.size(); first += 16) {
+        uint32_t words[16 / each] = {}, codes[C::bytes / 4];
+        for (size_t i = 0; i < 16; ++i)
+            words[i / each] |= (each == 2 ? patterns[first + i] >> 16 : patterns[first + i])
+                               << (i % each * 16);
+        mx::encode_chunk<mx::NVFP4, T, Encoder, C>(words, scale, tensor, codes);
+        for (int i = 0; i < 16; ++i) {
+            const uint32_t x = patterns[first + static_cast<size_t>(i)];
+            counts.cases += 1;
+            counts.wrong += mx::code_at<C::width>(codes, i)
+                            != element(each == 2 ? x & 0xffff0000u : x, scale, tensor);
+        }
+    }
+}
+
+/* Both neighbours of every midpoint of every scale; all lie below what such a scale is taken for. */
+inline Counts elements()
+{
+    Counts counts;
+    for (const uint32_t tensor : TENSORS)
+        for (uint32_t scale = 0; scale < 0x7f; scale += scale < 20 || scale > 0x78 ? 1 : 3) {
+            std::vector<uint32_t> patterns{0, 0x80000000u, 1, 0x80000001u};
+            if (scale == 0x7e) /* all larger numbers have it, too */
+                patterns.insert(patterns.end(), {0x7f7fffffu, 0xff7fffffu, 0x7f000000u});
+            const Exact unit = of_scale(scale ? scale : 1) * exact(tensor);
+            for (const uint64_t quarters : {1, 2, 3, 5, 7, 10, 14, 20, 24, 35}) {
+                const uint32_t at = floor_pattern(unit * Exact{quarters, -2});
+                for (uint32_t x = at ? at - 1 : at; x < at + 3 && x < mx::INFINITE; ++x)
+                    patterns.insert(patterns.end(), {x, x | 0x80000000u});
+                patterns.push_back(at + 0x8000u < mx::INFINITE ? at + 0x8000u : at); /* bfloat16 */
+            }
+            for (uint64_t part = 1; scale % 16 == 13 && part < 448; part += 2) /* between them */
+                patterns.push_back(floor_pattern(unit * Exact{part, -6}) % mx::INFINITE);
+            patterns.resize((patterns.size() + 15) / 16 * 16);
+            const auto code = static_cast<uint8_t>(scale);
+            compare<uint32_t, mx::Integers<true>, true>(patterns, code, tensor, counts);
+            compare<uint32_t, mx::Hardware, false>(patterns, code, tensor, counts);
+            compare<uint16_t, mx::Hardware, true>(patterns, code, tensor, counts);
+        }
+    return counts;
+}
+
+/* Both neighbours of every midpoint of scales, and of every scale. */
+inline Counts scales()
+{
+    Counts counts;
+    for (const uint32_t tensor : TENSORS)
+        for (uint32_t half = 0; half < 2 * 0x7f; ++half) {
+            const Exact below = of_scale(half / 2);
+            const Exact at{2 * below.significand + half % 2, below.exponent - 1};
+            const uint32_t floor = floor_pattern(exact(tensor) * Exact{6, 0} * at);
+            for (uint32_t x = floor ? floor - 1 : 0; x < floor + 3 && x < mx::INFINITE; ++x) {
+                counts.cases += 1;
+                counts.wrong += mx::block_scale(mx::NVFP4(), x, {mx::Rule::floor, false, tensor})
+                                != scale_of(x, tensor);
+            }
+        }
+    return counts;
+}
+
+inline void add(const char *name, const Counts &counts, Report &report)
+{
+    const auto cases = static_cast<unsigned long long>(counts.cases);
+    const auto wrong = static_cast<unsigned long long>(counts.wrong);
+    report.add(format("{\"format\": \"%s\", \"cases\": %llu, \"wrong\": %llu}", name, cases, wrong),
+               format("%s  %s  %llu cases, %llu wrong", wrong ? "FAIL" : "ok  ", name, cases, wrong),
+               counts.cases, counts.wrong);
+}
+
+#if defined(MX_KERNELS)
+
+/* Every `stride`-th float32 of both signs beside one scale: the numbers whose codes by the hardware's
+ * conversions and by integers differ. */
+template <class T> /* uint32_t */
+__global__ void differences_kernel(T stride, uint8_t scale, T tensor, unsigned long long *wrong)
+{
+    using C = mx::Chunk<mx::NVFP4, true>;
+    const size_t chunks = (size_t(mx::INFINITE) * 2 / stride + 15) / 16;
+    MX_FOR(chunk, chunks)
+    {
+        T words[16], ours[2], other[2];
+        for (size_t i = 0; i < 16; ++i) {
+            const size_t x = (chunk * 16 + i) * stride;
+            words[i] = x / 2 < mx::INFINITE ? static_cast<T>(x / 2 | x % 2 << 31) : 0u;
+        }
+        mx::encode_chunk<mx::NVFP4, T, mx::Hardware, C>(words, scale, tensor, ours);
+        mx::encode_chunk<mx::NVFP4, T, mx::Integers<true>, C>(words, scale, tensor, other);
+        unsigned differ = 0;
+        for (int i = 0; i < 16; ++i)
+            differ += mx::code_at<4>(ours, i) != mx::code_at<4>(other, i);
+        if (differ)
+            atomicAdd(wrong, static_cast<unsigned long long>(differ));
+    }
+}
+
+/* All float32, emulated a few, beside some scales; `encoders` compares the integers. */
+inline int run(const std::string &head, Report &report)
+{
+#if defined(__CUDACC__)
+    const uint32_t stride = 1;
+#else
+    const uint32_t stride = 65521;
+#endif
+    for (const uint32_t tensor : {0x3f800000u, 0x3b124925u, 0x21800001u, 0x5d7fffffu})
+        for (const uint8_t scale : {0x01, 0x07, 0x38, 0x5b, 0x7e}) {
+            std::vector<unsigned long long> wrong(1);
+            const Buffer<unsigned long long> counter(wrong);
+            MX_LAUNCH(grid(size_t(1) << 28), Device::threads, differences_kernel<uint32_t>, stride,
+                      scale, tensor, counter.get());
+            counter.read(wrong);
+            const Counts counts{uint64_t(mx::INFINITE) * 2 / stride, wrong[0]};
+            add(format("nvfp4 %08x %02x", tensor, scale).c_str(), counts, report);
+        }
+    return report.finish(head, "numbers by conversions and by integers");
+}
+
+#endif
+
+} // namespace nvfp4
+
+#endif
