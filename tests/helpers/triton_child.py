@@ -164,7 +164,7 @@ def gpu_parts() -> dict[str, Any]:
         os.environ["MX_OVERFLOW"] = gpu_python.overflow_of(policy)
         found[policy] = gpu_python.other_policy(target(), policy)
     with contextlib.redirect_stdout(sys.stderr):
-        return found | gpu_python.triton_matrices(sys.modules["mx_kernels"], "cpu", (32, 64))
+        return found | gpu_python.matrices(sys.modules["mx_kernels"], "cpu", (32, 64))
 
 
 def stochastic() -> dict[str, list[int]]:

@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 from gpu_common import ROOT, RULES, VECTORS, Found, NotRunError, verified
@@ -25,21 +24,11 @@ from mxref.policy.policy import Policy
 from mxref.targets.target import Target
 
 __all__ = [
-<<<<<<< HEAD
     *("adapter", "other_policy", "triton_float32", "triton_level_1", "triton_level_2"),
-    *("triton_matrices", "triton_speed"),
-=======
-    "adapter",
-    "triton_float32",
-    "triton_level_1",
-    "triton_level_2",
-    "triton_matrices",
-    "triton_speed",
->>>>>>> cuda
+    *("matrices", "triton_matrices", "triton_speed"),
 ]
 
 TRITON = ROOT / "tools" / "fastpath" / "triton"
-FLOATS = ("f32", "bf16", "f16")
 ELEMENTS = [fmt.element.name for fmt in BLOCK_FORMATS.values()]
 
 
@@ -120,8 +109,7 @@ def _swept(asked: Iterator[tuple[str, str, str, str]]) -> Found:
 
 
 def triton_level_2(_: Path) -> Found:
-<<<<<<< HEAD
-    """All 16-bit inputs, all pairs of scale and code, the block product, and matrices."""
+    """All 16-bit inputs, all pairs of scale and code, and the block product."""
 
     def asked() -> Iterator[tuple[str, str, str, str]]:
         for name, float in itertools.product(ELEMENTS, ("bf16", "f16")):
@@ -129,27 +117,21 @@ def triton_level_2(_: Path) -> Found:
             yield from (("shared_scale", name, float, rule) for rule in RULES)
         for name in BLOCK_FORMATS:
             yield from (("dequantize", name, float, "floor") for float in ("f32", "bf16", "f16"))
-=======
-    """All inputs of 16 bits, all pairs of scale and code, and the block product; all rules."""
-
-    def asked() -> Iterator[tuple[str, str, str, str]]:
-        for name in ELEMENTS:
-            for float in FLOATS[1:]:
-                yield "encode", name, float, "floor"
-                yield from (("shared_scale", name, float, rule) for rule in RULES)
-        for name in BLOCK_FORMATS:
-            yield from (("dequantize", name, float, "floor") for float in FLOATS)
->>>>>>> cuda
             yield from (("quantize", name, "f32", rule) for rule in RULES)
 
-    found = _swept(asked())
-    found["matrices"] = triton_matrices(sys.modules["mx_kernels"], "cuda", (1056, 416))
-    for counts in found["matrices"].values():
+    return _swept(asked())
+
+
+def triton_matrices(_: Path) -> Found:
+    """Matrices on the GPU, see `matrices`."""
+    device = _triton("floor")[1]
+    found: Found = {"device": device, "cases": 0, "failed": 0, "passed": True}
+    for counts in matrices(sys.modules["mx_kernels"], "cuda", (1056, 416)).values():
         _add(found, (counts[0], counts[1]))
     return found
 
 
-def triton_matrices(mx: Any, device: str, shape: tuple[int, int]) -> dict[str, list[int]]:
+def matrices(mx: Any, device: str, shape: tuple[int, int]) -> dict[str, list[int]]:
     """Matrices in both directions, all sizes of tiles, Philox bits, and NVFP4; printed, too."""
     found = {}
     for name, counts in on_device(mx, device, shape):
@@ -163,66 +145,17 @@ def triton_float32(_: Path) -> Found:
     return _swept(("encode", name, "f32", "floor") for name in ELEMENTS)
 
 
-class _OnGpu:
-    """A module whose functions take tensors of the CPU to the GPU, strides included, and back."""
-
-    def __init__(self, module: Any, torch: Any) -> None:
-        self._module, self._torch = module, torch
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._module, name)
-        if not isinstance(found, FunctionType):
-            return found
-        return lambda *some, **more: self._back(found(*map(self._there, some), **more))
-
-    def _there(self, value: Any) -> Any:
-        if not isinstance(value, self._torch.Tensor):
-            return value
-        there = self._torch.empty_strided(
-            value.shape, value.stride(), dtype=value.dtype, device="cuda"
-        )
-        return there.copy_(value)
-
-    def _back(self, result: Any) -> Any:
-        if isinstance(result, (tuple, list)):
-            return [self._back(part) for part in result]
-        return _on_gpu(result).cpu()
-
-
-def triton_matrices(_: Path) -> Found:
-    """Both directions, strides, layouts, float16, and rounding by chance, against mxref."""
-    torch = _torch()
-    os.environ.pop("TRITON_INTERPRET", None)
-    sys.path[:0] = [str(TRITON), str(ROOT / "tests" / "helpers")]
-    mx, matrices = (importlib.import_module(name) for name in ("mx_kernels", "triton_matrices"))
-    cases, failed = 0, 0
-    for name, (count, wrong) in matrices.answers(_OnGpu(mx, torch), complete=True):
-        print("FAIL" if wrong else "ok", name, count, wrong)
-        cases, failed = cases + count, failed + wrong
-    device = torch.cuda.get_device_name()
-    return {"device": device, "cases": cases, "failed": failed, "passed": not failed}
-
-
 def triton_speed(_: Path) -> Found:
-<<<<<<< HEAD
     """Seconds and bandwidth of each kernel, beside a copy of the same tensor."""
-=======
-    """Seconds and bandwidth of all kernels, beside a copy of the same tensor."""
->>>>>>> cuda
     torch = _torch()
     sys.path.insert(0, str(TRITON))
     mx, testing = importlib.import_module("mx_kernels"), importlib.import_module("triton.testing")
     rows = []
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
-<<<<<<< HEAD
         x = torch.randn(1 << 16, 1 << 11, device="cuda").to(dtype)
-=======
-        x = torch.randn(1 << 14, 1 << 13, device="cuda").to(dtype)
->>>>>>> cuda
         y = torch.empty_like(x)
-        size, kind = x.numel() * x.element_size(), str(dtype).rpartition(".")[2]
+        size = x.numel() * x.element_size()
         copy = 2 * size / (testing.do_bench(lambda y=y, x=x: y.copy_(x)) * 1e-3)
-<<<<<<< HEAD
         for kernel, name, call, parts in _calls(mx, x, y):
             stored = sum(part.numel() * part.element_size() for part in parts)
             rate = (size + stored) / (testing.do_bench(call) * 1e-3)
@@ -230,23 +163,6 @@ def triton_speed(_: Path) -> Found:
             print(f"{kernel} {name} {kind}: {rate / 1e9:.0f} GB/s, {rate / copy:.0%} of a copy")
             row = {"kernel": kernel, "format": name, "float": kind}
             rows.append({**row, "rate": rate, "share_of_copy": rate / copy})
-=======
-        for name in ("e4m3", "e2m3", "e2m1"):
-            out = mx.quantize(x, name, packed=True)
-            quantize = functools.partial(mx.quantize, x, name, packed=True)
-            calls = {
-                "quantize": quantize,
-                "quantize_both": functools.partial(mx.quantize_both, x, name, packed=True),
-                "quantize_stochastic": functools.partial(quantize, seed=1, random_width=16),
-                "dequantize": functools.partial(mx.dequantize, *out, name, dtype, packed=True),
-            }
-            for op, call in calls.items():
-                written = sum(part.numel() for part in out) * (1 + (op == "quantize_both"))
-                rate = (size + written) / (testing.do_bench(call) * 1e-3)
-                print(f"{op} {name} {kind}: {rate / 1e9:.0f} GB/s, {rate / copy:.0%} of a copy")
-                row = {"op": op, "format": name, "float": kind, "rate": rate}
-                rows.append({**row, "share_of_copy": rate / copy})
->>>>>>> cuda
     return {"device": torch.cuda.get_device_name(), "rows": rows, "measured": True, "passed": True}
 
 
