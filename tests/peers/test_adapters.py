@@ -92,7 +92,7 @@ OTHERS = {
 ORIGINALS = {
     "microxcaling.NEAREST": ("MXREF_MICROXCALING", "quantize/mxint8.f32", 94),
     "microxcaling.EVEN": ("MXREF_MICROXCALING", "quantize/mxint8.f32", 94),
-    "microxcaling.FLOOR": ("MXREF_MICROXCALING", "shared_scale/e2m1.bf16", 86),
+    "microxcaling.FLOOR": ("MXREF_MICROXCALING", "shared_scale/e2m1.bf16", 88),
     "microxcaling_cuda.NEAREST": ("MXREF_MICROXCALING", "quantize/mxfp8_e4m3.f32", 0),
     "microxcaling_cuda.EVEN": ("MXREF_MICROXCALING", "quantize/mxint8.bf16", 0),
     "microxcaling_cuda.FLOOR": ("MXREF_MICROXCALING", "shared_scale/e2m1.f32", 0),
