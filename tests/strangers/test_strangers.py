@@ -42,7 +42,7 @@ TRUE = {
     "f13": "x is a tie and the result's code is a subnormal number",
     "f14": "an answer depends on what else is in the call",
     "f16": "axis 0",
-    "f17": "the largest element is negative",
+    "f17": "the infinities of the block are negative",
     "f19": "wrong where arrays are not contiguous",
     "f20": "an answer depends on what else is in the call",
     "s01": "through_float16",

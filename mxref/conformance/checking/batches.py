@@ -144,8 +144,9 @@ class Ways:
         """Two calls of one size that share memory, and what the first or the second one gave.
 
         Args:
-            way: `held`: the result of the first call, read after the second one; `in_place`: the
-                result of the second call, whose arrays are those of the first, overwritten.
+            way: `held`: what the second call changed in the result of the first one; if nothing,
+                the first call as a `batch`; `in_place`: the result of the second call, whose arrays
+                are those of the first, overwritten.
         """
         first, second = self.chosen(33, 1), self.chosen(33, 2)
         shared: dict[int, NDArray[Any]] = {}
@@ -166,15 +167,22 @@ class Ways:
         nothing = np.empty(0, np.int64)
         try:
             with quiet():
-                for rows in (first, second):
-                    got = call_operation(function, self.file, self.inputs[rows])
+                at_once, got = (
+                    call_operation(function, self.file, self.inputs[rows])
+                    for rows in (first, second)
+                )
                 if way == "held":
                     got = call_operation(lambda *_: results[0], self.file, self.inputs[first])
         except BaseException as error:
             if not is_fault(error):
                 raise
             return Call(self.file, first, 2, 0, way, nothing, self.first[:0], error_text(error))
-        return self.compared(first if way == "held" else second, got, 2, 0, way)
+        if way == "held":
+            same = (got == at_once).all(axis=1, keepdims=True)
+            later = np.where(same, self.first[first][:, : got.shape[1]], got)
+            held = self.compared(first, later, 2, 0, way)
+            return held if held.differs else self.compared(first, at_once, 2, 0, "batch")
+        return self.compared(second, got, 2, 0, way)
 
     def strided(self, kind: int) -> Call:
         """A call whose arrays are not contiguous: columns first, or with gaps between rows."""

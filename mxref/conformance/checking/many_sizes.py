@@ -249,14 +249,21 @@ def _nearest(group: Sequence[Question], elements: int) -> Question:
 
 
 def _state(function: Function, group: Sequence[Question]) -> tuple[str, str] | None:
-    """A result that the next call overwrites, or one that is kept by the address of its array."""
+    """A result that the next call overwrites, or one that is kept by the address of its array.
+
+    Or numbers that were not asked before, and are wrong whatever came before them.
+    """
     for one in dict.fromkeys(_nearest(group, elements) for elements in _KEPT):
         other = one.again(one.draw + 1)
         results = results_kept(function, partial(fresh, one), partial(fresh, other))
         for text, question, result in zip(KEPT, (one, other), results, strict=False):
             answer = read(question, partial(_same, result))
-            if answer.got is not None:
-                return "state", f"{text}: {answer.text}"
+            if answer.got is None:
+                continue
+            is_kept = np.array_equal(answer.got, (other if question is one else one).wanted)
+            if not is_kept and ask(function, question).same(answer):
+                return "numbers", f"wrong with some numbers: {answer.text}"
+            return "state", f"{text}: {answer.text}"
     return None
 
 

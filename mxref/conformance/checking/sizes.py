@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mxref.conformance.checking.rules import STEPS, Rule, rule_of
 
-__all__ = ["Sized", "least_wrong", "places_text", "size_rule"]
+__all__ = ["Sized", "edge_text", "least_wrong", "places_text", "size_rule"]
 
 #: The share of right calls that a rule may hold of: those without a case that shows the fault.
 _TOLERATED = 0.2
@@ -82,3 +82,31 @@ def places_text(places: Sequence[tuple[NDArray[np.int64], int]], unit: str) -> s
         if 0 <= least - (1 << power) < max(8, 1 << power - 3):
             return f", in {unit} from number {least:,} on"
     return ""
+
+
+def edge_text(
+    places: Sequence[tuple[NDArray[np.int64], int]], calls: Sequence[Sized], unit: str
+) -> str:
+    """That calls of every size are wrong, all at their end or beginning; else nothing.
+
+    Args:
+        places: for each wrong call the places of its wrong answers, and its size.
+        calls: all calls.
+        unit: what calls consist of.
+
+    >>> places = [(np.array([n - 1]), n) for n in range(1, 9)]
+    >>> calls = [Sized(n, True) for n in range(1, 9)]
+    >>> edge_text(places, calls, "rows")
+    'in calls of every size, in the last row'
+    """
+    sizes = {call.size for call in calls}
+    if len({size for _, size in places}) < max((1 - _TOLERATED) * len(sizes), 1):
+        return ""
+    last = max(size - int(some.min()) for some, size in places)
+    first = max(int(some.max()) + 1 for some, _ in places)
+    count, side = min((last, "last"), (first, "first"))
+    # Most calls have to be so long that the edge is a small part of them.
+    if 2 * sum(size >= 4 * count for _, size in places) < len(places):
+        return ""
+    what = f"{count} {unit}" if count > 1 else unit.removesuffix("s")
+    return f"in calls of every size, in the {side} {what}"

@@ -4,38 +4,27 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.records import VectorFile, padded, stripped
+from mxref.cases.records import VectorFile, padded
 from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.conformance.checking.batches import FIRST, TELLING, Call, Ways
+from mxref.conformance.checking.judged_calls import UNITS, Judge, Wanted, usual_answers
 from mxref.conformance.checking.rules import Rule
-from mxref.conformance.checking.sizes import Sized, least_wrong, places_text, size_rule
-from mxref.conformance.compare.compare import Failure, same_answers
-from mxref.conformance.compare.failure_text import difference
+from mxref.conformance.checking.sizes import Sized, edge_text, least_wrong, places_text, size_rule
+from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.uses import Use
 from mxref.targets.results import ResultsTarget
 
-__all__ = ["Wanted", "changed_answers", "judge_calls", "two_answers"]
+__all__ = ["changed_answers", "judge_calls", "two_answers"]
 
-#: The right answers to the cases of a file, one a row.
-Wanted = Callable[[Ways], NDArray[np.uint64]]
-
-#: What calls of an operation consist of, if not of rows.
-_UNITS = {
-    "encode": "numbers",
-    "encode_scale": "numbers",
-    "shared_scale": "numbers",
-    "encode_stochastic": "numbers",
-    "decode": "codes",
-    "decode_scale": "codes",
-}
 #: Rules that may say no more than that a call has several rows, or not every case in it.
 _VAGUE = re.compile(r"[2-8] \w+ and more|[\d,]+ \w+ and fewer|fewer than [\d,]+ \w+")
+#: New sizes that are right where a wrong call of another size has become so by earlier calls.
+_NEW = 4
 #: Kinds of use, and what is wrong in calls made otherwise than in batches.
 _OTHERWISE = {
     "held": ("state", "the result of a call is overwritten by the next call"),
@@ -49,56 +38,6 @@ _OTHERWISE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Judge:
-    """The files of an operation and format, with the right answers."""
-
-    of: Mapping[str, Ways]
-    wanted: Wanted
-    unit: str
-
-    def bad(self, call: Call) -> bool:
-        """Whether an answer in a call is wrong; calls other than batches may not differ at all."""
-        if call.error or not call.changed.size:
-            return bool(call.error)
-        right = self.wanted(self.of[call.file.stem])[call.rows[call.changed]]
-        return call.way != "batch" or not same_answers(call.file, right, call.got).all()
-
-    def wrong_places(self, call: Call) -> NDArray[np.int64]:
-        """The places of a call where the answer is wrong."""
-        one = self.of[call.file.stem]
-        answers = one.first[call.rows].copy()
-        answers[call.changed, : call.got.shape[1]] = call.got
-        right = self.wanted(one)[call.rows]
-        return np.flatnonzero(~same_answers(call.file, right, answers).all(axis=1))
-
-    def first_calls(self, calls: Sequence[Call]) -> Iterator[Call]:
-        """The calls to the vectors, whose wrong answers became right later."""
-        for one in self.of.values():
-            found = [np.empty(0, np.int64)]
-            for call in calls:
-                if call.file is one.file and call.changed.size:
-                    rows = call.rows[call.changed]
-                    same = same_answers(call.file, self.wanted(one)[rows], call.got).all(axis=1)
-                    found.append(rows[same])
-            wrong = np.unique(np.concatenate(found))
-            every = np.arange(len(one.inputs))
-            yield Call(one.file, every, 0, 0, "batch", wrong, one.first[wrong])
-
-    def example(self, call: Call) -> str:
-        """The first wrong answer of a call, as reports show failures."""
-        if call.error:
-            return call.error
-        right = self.wanted(self.of[call.file.stem])[call.rows[call.changed]]
-        wrong = ~same_answers(call.file, right, call.got).all(axis=1)
-        which = int(np.argmax(wrong))
-        number = int(call.rows[call.changed[which]])
-        case = call.file.cases[number]
-        failure = Failure(number, case, stripped(right[which]), stripped(call.got[which]))
-        place = f"with {len(call.rows):,} {self.unit}, {case.id}"
-        return f"{place}: {difference(call.file, failure)}"
-
-
 def judge_calls(ways: Sequence[Ways], calls: Sequence[Call], wanted: Wanted) -> Iterator[Use]:
     """What is wrong with the calls of one operation and format; refusals of memory are not.
 
@@ -110,7 +49,8 @@ def judge_calls(ways: Sequence[Ways], calls: Sequence[Call], wanted: Wanted) -> 
     if not any(call.differs for call in calls):
         return
     op, format = ways[0].file.op, ways[0].file.format
-    judge = _Judge({one.file.stem: one for one in ways}, wanted, _UNITS.get(op, "rows"))
+    usual = {one.file.stem: usual_answers(one, calls, wanted(one)) for one in ways}
+    judge = Judge({one.file.stem: one for one in ways}, wanted, usual, UNITS.get(op, "rows"))
     stale = next((call for call in calls if _is_stale(judge, call)), None)
     if stale is not None:  # that is sure, whatever other calls may look like
         kind, text = _OTHERWISE[stale.way]
@@ -130,20 +70,22 @@ def judge_calls(ways: Sequence[Ways], calls: Sequence[Call], wanted: Wanted) -> 
             yield Use(op, format, kind, f"{text}: {judge.example(bad[0])}")
 
 
-def _is_stale(judge: _Judge, call: Call) -> bool:
-    """Whether a call that shares memory with another gave that one's answers."""
+def _is_stale(judge: Judge, call: Call) -> bool:
+    """Whether the next call changed a result, or gave that of the array's former numbers."""
     if call.way not in ("held", "in_place") or not call.changed.size:
         return False
+    if call.way == "held":
+        return True
     one = judge.of[call.file.stem]
-    others = one.chosen(len(call.rows), 2 if call.way == "held" else 1)
-    answers = one.first[others[call.changed]][:, : call.got.shape[1]]
+    others = one.chosen(len(call.rows), 1)
+    answers = judge.usual[call.file.stem][others[call.changed]][:, : call.got.shape[1]]
     if not same_answers(call.file, answers, call.got).all():
         return False
     # In an array of its own it is right: else what is kept is kept by something else.
-    return call.way == "held" or not one.ask(call.rows, 2).changed.size
+    return not one.ask(call.rows, 2).changed.size
 
 
-def _of_batches(judge: _Judge, calls: Sequence[Call]) -> tuple[str, str]:
+def _of_batches(judge: Judge, calls: Sequence[Call]) -> tuple[str, str]:
     """The kind and the text of what is wrong with calls of many sizes."""
     every = [*judge.first_calls(calls), *calls]
     bad = [call for call in every if call.changed.size and judge.bad(call)]
@@ -152,8 +94,14 @@ def _of_batches(judge: _Judge, calls: Sequence[Call]) -> tuple[str, str]:
     one = judge.of[example.file.stem]
     gave = _two_answers(judge, example)
     text = f"not reproducible: {gave}"
+    counts = f"{len(bad)} of {len(every)} calls have wrong answers"
+    vectors = _vectors_again(one)
+    if vectors is not None:
+        size = f"{len(vectors.rows):,} {judge.unit}"
+        before, now = one.first[vectors.changed[0]], vectors.got[0]
+        gave = f"{two_answers(one.file, before, now)}, both times in the same call with {size}"
+        return "state", f"not reproducible: {gave}; {_order(every, bad) or counts}"
     if not _steady(one, example):
-        counts = f"{len(bad)} of {len(every)} calls have wrong answers"
         return "state", f"{text}; {_order(every, bad) or counts}"
     largest = max(len(call.rows) for call in calls if call.file is example.file)
     sizes = [size for size in TELLING if size <= largest]
@@ -171,20 +119,24 @@ def _of_batches(judge: _Judge, calls: Sequence[Call]) -> tuple[str, str]:
     vague = found is None or _VAGUE.fullmatch(found[0].text)
     if vague and _by_company(judge, one, example):
         return "company", f"an answer depends on what else is in the call: {gave}"
+    wrong = [call for call in (*bad, *telling) if call.changed.size and judge.bad(call)]
     if found is not None:
         rule, counts = found
-        wrong = [call for call in (*bad, *telling) if call.changed.size and judge.bad(call)]
         places = [(judge.wrong_places(call), len(call.rows)) for call in wrong if call.turn]
         where = places_text(places, judge.unit)
         text = f"{_exact(judge, one, rule)} ({counts}){where}"
         how = "raises" if all(call.error for call in bad) else "wrong"
         return "size", f"{how} only in calls with {text}: {judge.example(example)}"
+    ends = [(judge.wrong_places(call), len(call.rows)) for call in wrong]
+    where = edge_text(ends, sized, judge.unit)
+    if where:
+        return "size", f"wrong {where}: {judge.example(example)}"
     if _right_if_longer(one, example, every):
-        return "state", f"{text}; right in a call of another size"
+        return "state", f"{text}; right in calls of sizes that were not asked before"
     return "company", f"an answer depends on what else is in the call: {gave}"
 
 
-def _exact(judge: _Judge, one: Ways, rule: Rule) -> str:
+def _exact(judge: Judge, one: Ways, rule: Rule) -> str:
     """The text of a rule; of "N rows and more" with the least N, by further calls."""
     if rule.least is None:
         return rule.text
@@ -198,7 +150,7 @@ def _exact(judge: _Judge, one: Ways, rule: Rule) -> str:
     return f"{least_wrong(right, wrong, is_wrong):,} {unit} and more"
 
 
-def _by_company(judge: _Judge, one: Ways, example: Call) -> bool:
+def _by_company(judge: Judge, one: Ways, example: Call) -> bool:
     """Whether a wrong answer is right in the same place among other cases, each repeated."""
     wrong = np.empty(0, np.int64) if example.error else judge.wrong_places(example)
     if not wrong.size or not example.turn:
@@ -212,6 +164,17 @@ def _by_company(judge: _Judge, one: Ways, example: Call) -> bool:
         if not call.error and place not in judge.wrong_places(call):
             return True
     return False
+
+
+def _vectors_again(one: Ways) -> Call | None:
+    """The vectors' call once more, if its answers are others now; None if they are the same.
+
+    An exception says nothing: where the first call raised one, cases were asked one by one.
+    """
+    if one.outcome.errors:
+        return None
+    call = one.ask(np.arange(len(one.inputs)), 2)
+    return call if call.changed.size else None
 
 
 def _steady(one: Ways, example: Call) -> bool:
@@ -249,16 +212,14 @@ def _order(every: Sequence[Call], bad: Sequence[Call]) -> str:
 
 
 def _right_if_longer(one: Ways, example: Call, every: Sequence[Call]) -> bool:
-    """Whether the wrong answers are right in a call of a new size with the same first rows."""
+    """Whether calls of some new sizes that begin with the same rows are right."""
     sizes = {len(call.rows) for call in every} | set(TELLING)
-    more = next(n for n in range(1, 1000) if len(example.rows) + n not in sizes)
-    longer = one.ask(np.concatenate([example.rows, one.chosen(more, 3)]), 2)
-    if not example.turn:
-        return longer.changed.size > 0
-    return not longer.error and not np.isin(example.changed, longer.changed).any()
+    new = [n for n in range(1, 1000) if len(example.rows) + n not in sizes][:_NEW]
+    longer = (np.concatenate([example.rows, one.chosen(n, 3)]) for n in new)
+    return example.turn > 0 and not any(one.ask(rows, 2).differs for rows in longer)
 
 
-def _two_answers(judge: _Judge, call: Call) -> str:
+def _two_answers(judge: Judge, call: Call) -> str:
     """That one question has two answers, with the first word that differs."""
     one, size = judge.of[call.file.stem], len(call.rows)
     if call.error:
@@ -275,7 +236,7 @@ def _subject(file: VectorFile) -> str:
     if file.op in LAYOUT_OPERATIONS:
         return "the same input"
     width = len(file.cases[0].inputs)
-    unit = _UNITS.get(file.op, "rows").removesuffix("s")
+    unit = UNITS.get(file.op, "rows").removesuffix("s")
     blocks = {"quantize": f"the same {width} numbers", "dequantize": "the same scale and codes"}
     return blocks.get(file.op, f"the same {unit}")
 

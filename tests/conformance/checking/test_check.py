@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -102,6 +103,52 @@ def test_what_follows_the_last_whole_vector() -> None:
     assert ", in the numbers behind the last multiple of 4: with " in text
 
 
+def without_tail(tail: Callable[[int], int], *, sign: bool = False) -> Function:
+    """A kernel that forgets the last numbers of a call; it may keep the sign of NaN as well."""
+
+    def encode(values: Array, format: str) -> Array:
+        codes = mxref.encode(values, format).copy()
+        codes[np.isnan(values) & np.signbit(values)] |= np.uint8(8 * sign)
+        codes[len(codes) - tail(len(codes)) :] = 0
+        return codes
+
+    return encode
+
+
+@pytest.mark.parametrize(
+    ("tail", "said"),
+    [
+        *((lambda n, k=k: n % k, f"numbers that is no multiple of {k} (") for k in (2, 4, 16, 32)),
+        (lambda n: (n > 8) * (n % 8), "9 numbers and more, and a number of numbers that is no m"),
+        (lambda n: min(n, 1), "wrong in calls of every size, in the last number: with 1 numbers, "),
+        (lambda n: min(n, 3), "wrong in calls of every size, in the last 3 numbers: with 1 num"),
+    ],
+)
+def test_a_tail_that_is_always_forgotten_is_of_the_size(
+    tail: Callable[[int], int], said: str
+) -> None:
+    """The forgotten numbers often have the answer that the next call has there: 0."""
+    file = golden.read_vectors(VECTORS, lambda stem: stem == "encode/e2m1.f32")
+    target = target_of(SimpleNamespace(encode=without_tail(tail)), "kernel")
+    report = check(target, file, extent=SIZES)
+    (use,) = report.uses
+    assert use.kind == "size"
+    assert said in use.text
+
+
+def test_a_tail_beside_what_is_always_wrong() -> None:
+    """The call of the vectors has a tail, and its last numbers are NaN, whose sign stays wrong."""
+    kernel = without_tail(lambda n: (n > 1024) * (n % 16), sign=True)
+    file = golden.read_vectors(VECTORS, lambda stem: stem == "encode/e2m1.f32")
+    target = target_of(SimpleNamespace(encode=kernel), "kernel")
+    report = check(target, file, extent=replace(SIZES, elements=5000))
+    (use,) = report.uses
+    assert use.kind == "size"
+    said = "wrong only in calls with 1,025 numbers and more, and a number of numbers that is no mul"
+    assert use.text.startswith(said)
+    assert ", in the numbers behind the last multiple of 16: with 1,025 numbers, " in use.text
+
+
 def test_one_size_alone() -> None:
     kind, text = found(wrong_where(lambda values: len(values) == 33))
     assert kind == "size"
@@ -192,6 +239,39 @@ def test_a_result_that_the_next_call_overwrites() -> None:
     kind, text = found(reused)
     assert kind == "state"
     assert text.startswith("the result of a call is overwritten by the next call: with 33 numbers")
+
+
+def test_a_result_that_is_wrong_at_once_and_overwritten() -> None:
+    buffers: dict[int, Array] = {}
+    forgets = without_tail(lambda n: n % 4)
+
+    def reused(values: Array, format: str) -> Array:
+        buffer = buffers.setdefault(len(values), np.empty(len(values), np.uint8))
+        buffer[:] = forgets(values, format)
+        return buffer
+
+    kind, text = found(reused)
+    assert kind == "state"
+    assert text.startswith("the result of a call is overwritten by the next call: with 33 numbers")
+
+
+@pytest.mark.parametrize("format", ["e2m1", "e4m3"])
+def test_a_workspace_that_is_never_cleared(format: str) -> None:
+    """At last every answer has all bits: each call has one answer then, whatever else is in it."""
+    workspace = np.zeros(1 << 12, np.uint8)
+
+    def added(values: Array, format: str) -> Array:
+        workspace[: len(values)] |= mxref.encode(values, format)
+        return workspace[: len(values)].copy()
+
+    files = golden.read_vectors(VECTORS, lambda stem: stem.startswith(f"encode/{format}."))
+    target = target_of(SimpleNamespace(encode=added), "kernel")
+    report = check(target, files, extent=SIZES)
+    (use,) = report.uses
+    assert use.kind == "state"
+    said = "not reproducible: the same number gave .. and .., both times in the same call with "
+    assert re.match(said, use.text)
+    assert report.verdict.endswith("is not reproducible")
 
 
 def test_an_array_changed_in_place() -> None:

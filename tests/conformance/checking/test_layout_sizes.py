@@ -248,6 +248,24 @@ def test_a_result_that_the_next_call_overwrites() -> None:
     assert use.text.startswith("the result of a call is overwritten by the next call: ")
 
 
+def test_numbers_that_are_wrong_whatever_came_before_are_no_kept_result() -> None:
+    """The only wrong numbers are asked where what is kept is looked for, and nowhere before."""
+    asked: list[bytes] = []
+
+    def recorded(codes: Array, name: str) -> Array:
+        asked.append(codes.tobytes())
+        return pack(codes, name)
+
+    assert found("pack", "e2m1", recorded) == []
+    *_, wrong = (one for i, one in enumerate(asked) if one not in asked[:i])
+
+    def wrong_there(codes: Array, name: str) -> Array:
+        return pack(codes, name) ^ np.uint8(codes.tobytes() == wrong)
+
+    (use,) = found("pack", "e2m1", wrong_there)
+    assert (use.kind, use.text[:25]) == ("numbers", "wrong with some numbers: ")
+
+
 def test_results_kept_by_the_address_of_an_array() -> None:
     kept: dict[int, tuple[Array, Array]] = {}
 

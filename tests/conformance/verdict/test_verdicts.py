@@ -16,6 +16,7 @@ from mxref.conformance import target_of, verify
 from mxref.conformance.compare.clauses import CONTRADICTED, contradicting, is_legal, lacking
 from mxref.conformance.compare.compare import fast_right_answers
 from mxref.conformance.verdict.judgement import _under
+from mxref.conformance.verdict.uses import USES
 from mxref.formats.catalog import OTHER_CODE_FORMATS
 from mxref.policy.choices import Standing
 from mxref.policy.policy import Policy
@@ -272,3 +273,9 @@ def test_a_standing_is_told_for_the_formats_of_the_target(kit: Kit) -> None:
         ": conforms under ocp+zero_sign=dropped (zero_sign=dropped: silent for e2m1); "
         'it passes with POLICY = "ocp+zero_sign=dropped" beside it, or with --policy'
     )
+
+
+@pytest.mark.parametrize("text", USES.values(), ids=USES.keys())
+def test_the_page_of_verdicts_has_each_way_of_calling(text: str) -> None:
+    page = (VECTORS.parent / "docs" / "verdicts.md").read_text(encoding="utf-8")
+    assert f"\n| *{text}* | " in page

@@ -1,0 +1,107 @@
+"""Calls with cases that were asked before, beside the right answers and the usual ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.cases.records import stripped
+from mxref.conformance.checking.batches import FIRST, Call, Ways
+from mxref.conformance.compare.compare import Failure, same_answers
+from mxref.conformance.compare.failure_text import difference
+
+__all__ = ["UNITS", "Judge", "Wanted", "usual_answers"]
+
+#: The right answers to the cases of a file, one a row.
+Wanted = Callable[[Ways], NDArray[np.uint64]]
+
+#: What calls of an operation consist of, if not of rows.
+UNITS = {
+    "encode": "numbers",
+    "encode_scale": "numbers",
+    "shared_scale": "numbers",
+    "encode_stochastic": "numbers",
+    "decode": "codes",
+    "decode_scale": "codes",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """The files of an operation and format, with the right answers and the usual ones."""
+
+    of: Mapping[str, Ways]
+    wanted: Wanted
+    usual: Mapping[str, NDArray[np.uint64]]
+    unit: str
+
+    def wrong(self, call: Call) -> NDArray[np.int64]:
+        """Which of the changed answers of a call, by their numbers, are neither right nor usual."""
+        rows = call.rows[call.changed]
+        right, usual = self.wanted(self.of[call.file.stem])[rows], self.usual[call.file.stem][rows]
+        is_right = same_answers(call.file, right, call.got).all(axis=1)
+        is_usual = same_answers(call.file, usual, call.got).all(axis=1)
+        return np.flatnonzero(~(is_right | is_usual))
+
+    def bad(self, call: Call) -> bool:
+        """Whether an answer in a call is wrong; calls other than batches may not differ at all."""
+        if call.error or not call.changed.size:
+            return bool(call.error)
+        return call.way != "batch" or self.wrong(call).size > 0
+
+    def wrong_places(self, call: Call) -> NDArray[np.int64]:
+        """The places of a call where the answer is wrong."""
+        first, usual = self.of[call.file.stem].first, self.usual[call.file.stem]
+        odd = np.flatnonzero(~same_answers(call.file, usual, first).all(axis=1))
+        same = np.setdiff1d(np.flatnonzero(np.isin(call.rows, odd)), call.changed)
+        return np.union1d(same, call.changed[self.wrong(call)])
+
+    def first_calls(self, calls: Sequence[Call]) -> Iterator[Call]:
+        """The calls to the vectors, whose wrong answers became right later."""
+        for one in self.of.values():
+            found = [np.empty(0, np.int64)]
+            for call in calls:
+                if call.file is one.file and call.changed.size:
+                    rows = call.rows[call.changed]
+                    usual = self.usual[call.file.stem][rows]
+                    same = same_answers(call.file, usual, call.got).all(axis=1)
+                    found.append(rows[same])
+            wrong = np.unique(np.concatenate(found))
+            every = np.arange(len(one.inputs))
+            yield Call(one.file, every, 0, 0, "batch", wrong, one.first[wrong])
+
+    def example(self, call: Call) -> str:
+        """The first wrong answer of a call, as reports show failures."""
+        if call.error:
+            return call.error
+        right = self.wanted(self.of[call.file.stem])[call.rows[call.changed]]
+        which = int(next(iter(self.wrong(call)), 0))
+        number = int(call.rows[call.changed[which]])
+        case = call.file.cases[number]
+        failure = Failure(number, case, stripped(right[which]), stripped(call.got[which]))
+        place = f"with {len(call.rows):,} {self.unit}, {case.id}"
+        return f"{place}: {difference(call.file, failure)}"
+
+
+def usual_answers(
+    one: Ways, calls: Sequence[Call], right: NDArray[np.uint64]
+) -> NDArray[np.uint64]:
+    """The answers of the vectors' call, the right ones to cases whose answer changes.
+
+    Those of them that it has wrong are asked again in calls of a round size: so what a target
+    always has wrong does not look as if some calls made it wrong.
+    """
+    found = one.first.copy()
+    changed = [call.rows[call.changed] for call in calls if call.file is one.file]
+    rows = np.unique(np.concatenate([np.empty(0, np.int64), *changed]))
+    found[rows] = right[rows]
+    rows = rows[~same_answers(one.file, right[rows], one.first[rows]).all(axis=1)]
+    for start in range(0, len(rows), FIRST):
+        call = one.ask(np.resize(rows[start : start + FIRST], FIRST), 2)
+        if not call.error:
+            found[call.rows] = one.first[call.rows]
+            found[call.rows[call.changed], : call.got.shape[1]] = call.got
+    return found
