@@ -98,6 +98,7 @@ ROUNDING: Bugs = {
     "A16b": before(MAGNITUDE, f"bits = tl.where({NOT_NAN}, bits & -0x300001, bits)"),
     "A17a": instead(DROP, "drop = 23 - FRACTION + tl.maximum(-above, 0) & 31"),
     "A17b": instead(DROP, "drop = (23 - FRACTION + tl.maximum(-above, 0)).to(tl.int64) & 63"),
+    "A17d": part(DROP, "tl.maximum(-above, 0)", "tl.maximum(-above, 0) & 63"),
     "A17c": part(DROP, "FRACTION + 2", "FRACTION + 1"),
     "A18a": rounded("significand + (1 << drop - 1) + odd"),
     "A18b": rounded("significand + (1 << drop - 2)"),
