@@ -53,7 +53,8 @@ def report_lines(report: Report, show: int, *, first: bool = True) -> Iterator[s
         summary.append(f"{len(report.stale)} wrongly listed as known")
     word = "PASS" if report.passed else "FAIL"
     found = verdict_text(report)
-    if not report.passed and report.equals and report.verdict.startswith("conforms under "):
+    would = report.verdict.startswith(("conforms under ", "lacks "))
+    if would and not report.passed and report.equals and "contradicts" not in report.verdict:
         found += f'; it passes with POLICY = "{report.equals}" beside it, or with --policy'
     yield f"{word} {report.target.name}: {', '.join(summary)}: {found}"
 
