@@ -25,6 +25,7 @@ _RANKED = ("sqnr_db", "largest_error")
 _LEGEND = {
     "*": "the best of all",
     "+": "the best of those whose elements have as many bits",
+    "^": "the best of its format",
 }
 
 
@@ -157,16 +158,17 @@ def text(value: object) -> str:
 
 
 def _marks(ways: Sequence[Way], row: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """For each way the marks of its figures, by name: `*` best of all, `+` best of its width."""
+    """For each way the marks of its figures, by name; of several the one that says most."""
     marks: list[dict[str, str]] = [{} for _ in ways]
+    formats = [way.format.name for way in ways]
     widths = [way.format.element.bits for way in ways]
+    alike: dict[str, Sequence[object]] = {"^": formats, "+": widths, "*": [0] * len(ways)}
     for name in _RANKED:
-        for width in {*widths}:
-            same = [i for i, one in enumerate(widths) if one == width]
-            for i in _best(name, row, same):
-                marks[i][name] = "+"
-        for i in _best(name, row, range(len(ways))):
-            marks[i][name] = "*"
+        for mark, keys in alike.items():
+            for key in {*keys}:
+                same = [i for i, one in enumerate(keys) if one == key]
+                for i in _best(name, row, same):
+                    marks[i][name] = mark
     return marks
 
 

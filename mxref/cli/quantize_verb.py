@@ -22,6 +22,7 @@ from mxref.bits.floats import U8
 from mxref.blocks.container import Blocks
 from mxref.blocks.quantization import quantize
 from mxref.blocks.tiles import Tiling, axis_index
+from mxref.cli.format_names import formats_of
 from mxref.cli.quantize_figures import Figures
 from mxref.cli.quantize_table import as_json, print_page, print_ways, said, text
 from mxref.cli.quantize_ways import Way, ways_of
@@ -80,10 +81,9 @@ def add_parser(verbs: Verbs) -> None:
     more: dict[str, Any] = {"action": "append", "default": []}
     add(
         "--format",
-        action="append",
-        required=True,
         metavar="FORMAT",
-        help="block format; may be given again",
+        help="block format, which must be given; may be given again",
+        **more,
     )
     about = "choices, such as ocp+scale_rule=rceil (default: ocp); may be given again"
     add("--policy", metavar="POLICY", help=about, **more)
@@ -105,6 +105,9 @@ def add_parser(verbs: Verbs) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    if not options.format:
+        names = ", ".join(name for line in formats_of("blocks") for name in line)
+        raise ValueError(f"--format must name a block format, got none: give one of {names}")
     if options.out is not None and options.out.suffix not in _OUTPUTS:
         raise ValueError(f"--out must end in {', '.join(_OUTPUTS)}, got {options.out}")
     with contextlib.suppress(OSError):  # one of them is not there

@@ -212,16 +212,21 @@ def print_report(report: Report, show: int, *, verbose: bool = True) -> None:
         show: number of kinds of failure to print.
         verbose: whether a long list of what is not covered is printed, or only how long it is.
     """
+    from mxref.conformance.verdict.in_short import in_short
     from mxref.conformance.verdict.report_text import report_lines
 
+    sentence, left = in_short(report)
+    if sentence:
+        print_text(sentence)
     table = []
-    for row in report.rows:
+    for row in left.rows:
         mark, unknown, known = report.marked(row)
         numbers = (str(row.compared), str(unknown), str(known))
         by = row.policy if row.profile is None else f"profile {row.profile}"
         table.append((mark, row.op, row.format, by, *numbers))
-    print_table(("", "op", "format", "policy", "cases", "failed", "known"), table)
-    if report.not_covered:
+    if table or not sentence:
+        print_table(("", "op", "format", "policy", "cases", "failed", "known"), table)
+    if report.not_covered and (table or not sentence):
         print(not_covered_line(report.not_covered, verbose=verbose))
     if report.compared == 0:
         print(
@@ -230,4 +235,4 @@ def print_report(report: Report, show: int, *, verbose: bool = True) -> None:
         )
     elif report.judged == 0:
         print("every call raised, in cases that are refused by what it is compared with as well")
-    print_text(*report_lines(report, show))
+    print_text(*report_lines(report, show, first=False))

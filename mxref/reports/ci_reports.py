@@ -13,6 +13,7 @@ from mxref.cases.records import VectorFile
 from mxref.conformance.compare.compare import Failure
 from mxref.conformance.compare.failure_text import describe
 from mxref.conformance.verdict.failure_kinds import listed_as
+from mxref.conformance.verdict.in_short import in_short
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.report_text import report_lines, verdict_text
 from mxref.conformance.verdict.row import VerifyRow
@@ -79,6 +80,8 @@ def _unlisted(report: Report, row: VerifyRow) -> list[tuple[VectorFile, Failure]
 def workflow_commands(report: Report, show: int) -> Iterator[str]:
     """Workflow commands of GitHub Actions: the verdict, then the first case of each kind.
 
+    Beside the verdict stands a cause that no case shows: a way of calling, or that of all rows.
+
     Args:
         report: the report.
         show: number of kinds.
@@ -87,8 +90,11 @@ def workflow_commands(report: Report, show: int) -> Iterator[str]:
     file = {"file": name} if Path(name).is_file() else {}
     level = "notice" if report.passed else "error"
     title = f"mxref: {'PASS' if report.passed else 'FAIL'}"
-    yield _command(level, printable(verdict_text(report)), {**file, "title": title})
-    for failures in [*report.groups.values()][:show]:
+    cause, left = in_short(report)
+    causes = [cause] if cause else [str(use) for use in report.unlisted_uses[:1]]
+    text = ": ".join([verdict_text(report), *causes])
+    yield _command(level, printable(text), {**file, "title": title})
+    for failures in [*left.groups.values()][:show]:
         vectors, failure = failures[0]
         title = f"mxref: {vectors.op} {vectors.format}, {len(failures)} wrong"
         text = printable(describe(vectors, failure))
@@ -141,7 +147,10 @@ def badge(report: Report) -> bytes:
     listed = report.passed and (report.failures or report.uses)
     if listed and not text.startswith("conforms"):
         text = f"known: {text}"
-    short = text if len(text) <= _BADGE else f"{text[: _BADGE - 1].rstrip()}…"
+    short = text
+    if len(text) > _BADGE:  # cut before a word or a choice
+        end = max(text.rfind(" ", 0, _BADGE), text.rfind("+", 0, _BADGE))
+        short = f"{text[: end if end > 0 else _BADGE - 1].rstrip(' ,;:')}…"
     colour = "red"
     if report.passed:
         colour = "yellow" if report.failures or report.uses else "brightgreen"

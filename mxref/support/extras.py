@@ -8,9 +8,8 @@ __all__ = ["needs"]
 def needs(what: str, package: str, extra: str) -> str:
     """The sentence of an error: a package is missing, and which extra of mxref brings it.
 
-    >>> needs("x.gguf", "gguf", "io")
-    "x.gguf needs the package gguf: in a checkout of mxref, pip install -e '.[io]'"
+    >>> needs("x.gguf", "gguf", "io").removeprefix("x.gguf needs the package gguf: ")
+    "in a checkout of mxref, pip install -e '.[io]', elsewhere pip install gguf"
     """
-    return (
-        f"{what} needs the package {package}: in a checkout of mxref, pip install -e '.[{extra}]'"
-    )
+    inside = f"in a checkout of mxref, pip install -e '.[{extra}]'"
+    return f"{what} needs the package {package}: {inside}, elsewhere pip install {package}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 
 def unknown_name(parameter: str, got: object, known: Mapping[str, object]) -> str:
@@ -75,6 +75,17 @@ def refuse_unknown(
     for one in got:
         if one not in known:
             raise error(unknown_name(parameter, one, dict.fromkeys(known)))
+
+
+def a_few(names: Sequence[str], most: int) -> str:
+    """The first names of a list, and how many others there are.
+
+    >>> a_few(["e5m2", "e4m3"], 2), a_few(["e5m2", "e4m3", "e3m2"], 1)
+    ('e5m2, e4m3', 'e5m2 and 2 others')
+    """
+    left = len(names) - most
+    text = ", ".join(names[:most])
+    return text if left <= 0 else f"{text} and {left} other{'s' * (left > 1)}"
 
 
 def one_line(text: str, longest: int = 200) -> str:

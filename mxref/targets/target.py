@@ -187,6 +187,11 @@ class PythonTarget:
     profile: Profile | None = None
     threads: bool = False
 
+    @property
+    def claims_formats(self) -> bool:
+        """Whether it names its formats; else it is asked all of MX."""
+        return self.formats != frozenset(_FORMATS)
+
     def covers(self, op: str, format: str, float: str) -> bool:
         """Whether the target covers an operation, format and float type."""
         has = op in self.operations and claims_cover(self.formats, self.floats, format, float)

@@ -133,7 +133,6 @@ def test_help_of_a_verb_has_an_example(verb: str, call: Call) -> None:
     [
         (["--nope"], "required: VERB"),
         (["formats", "--no-such-option"], "unrecognized arguments: --no-such-option"),
-        (["quantize", "x.npy"], "required: --format"),
         (["quantize", "--format", "mxint8"], "required: FILE"),
         (["verify"], "one of the arguments TARGET --cmd --results is required"),
         (["verify", "a.py", "--cmd", "b"], "--cmd: not allowed with argument TARGET"),

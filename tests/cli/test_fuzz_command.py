@@ -209,7 +209,7 @@ def test_the_command_without_hypothesis(
     assert run.status == 2
     assert run.err == (
         "mxref: error: mxref.strategies needs the package hypothesis: "
-        "in a checkout of mxref, pip install -e '.[fuzz]'\n"
+        "in a checkout of mxref, pip install -e '.[fuzz]', elsewhere pip install hypothesis\n"
     )
 
 

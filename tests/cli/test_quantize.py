@@ -187,6 +187,10 @@ def test_small_floats(tmp_path: Path, run: Run) -> None:
     assert report["tensors"][0]["largest_error"] == 0
 
 
+#: Stands for the option that is left out.
+NO_FORMAT = ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -199,6 +203,10 @@ def test_small_floats(tmp_path: Path, run: Run) -> None:
         (["x.npy", "-o", "y.gguf"], "must get one of mxfp4_e2m1 in blocks of 32, fp4_ue4m3"),
         (["blocks.npz"], "the first: it holds mxfp8_e5m2, no floats"),
         (["none.safetensors"], "none.safetensors: No such file"),
+        (
+            ["x.npy", NO_FORMAT],
+            "--format must name a block format, got none: give one of mxfp8_e5m2",
+        ),
         (["cut.safetensors"], "cut.safetensors must be a whole .safetensors file"),
     ],
 )
@@ -211,8 +219,8 @@ def test_misuse(
     Path("cut.safetensors").write_bytes(Path("m.safetensors").read_bytes()[:-1])
     files.write_blocks("blocks.npz", {"x": mxref.quantize(np.ones(32), "mxfp8_e5m2")})
     before = sorted(tmp_path.iterdir())
-    block = () if "--format" in arguments else ("--format", "mxint8")
-    status, out, err = run(*block, *arguments)
+    block = () if {"--format", NO_FORMAT} & {*arguments} else ("--format", "mxint8")
+    status, out, err = run(*block, *(one for one in arguments if one != NO_FORMAT))
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert reason in err
     assert sorted(tmp_path.iterdir()) == before

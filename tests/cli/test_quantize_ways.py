@@ -175,9 +175,10 @@ def test_the_table(tmp_path: Path, run: Run) -> None:
     db = [10 * math.log10(x) for x in (65.25 / 1, 65.25 / 1.25)]
     floor, rceil = rows[4], rows[5]
     assert floor[:3] == ["mxfp4_e2m1", "ocp", "4.25"]
-    assert [cell.rstrip("+*") for cell in floor[3:]] == [f"{db[0]:.6g}", "1", "0.25", "0"]
-    assert [cell.rstrip("+*") for cell in rceil[3:]] == [f"{db[1]:.6g}", "1", "0", "0.25"]
-    assert lines[-3] == "* the best of all; + the best of those whose elements have as many bits"
+    assert [cell.rstrip("+*^") for cell in floor[3:]] == [f"{db[0]:.6g}", "1", "0.25", "0"]
+    assert [cell.rstrip("+*^") for cell in rceil[3:]] == [f"{db[1]:.6g}", "1", "0", "0.25"]
+    marks = "* the best of all; + the best of those whose elements have as many bits"
+    assert lines[-3] == f"{marks}; ^ the best of its format"
     left = "left out nvfp4 by ocp+scale_rule=rceil: quantize to nvfp4 does not read scale_rule"
     assert lines[-2].startswith(left)
     assert lines[-1] == "skipped n: it holds I64, no floats"
@@ -190,8 +191,21 @@ def test_eight_ways_fit_100_columns(model: Path, run: Run) -> None:
     assert len(table) == 8 * 4
     for block in range(0, 32, 8):
         cells = [row.split()[3] for row in table[block : block + 8]]
-        best = [max(cells[i : i + 4], key=lambda cell: float(cell.rstrip("+*"))) for i in (0, 4)]
+        best = [max(cells[i : i + 4], key=lambda cell: float(cell.rstrip("+*^"))) for i in (0, 4)]
         assert [cell[-1] for cell in best] == ["+", "*"]
+
+
+def test_the_best_rule_of_each_format_is_marked(model: Path, run: Run) -> None:
+    """Beside the best of all, and of formats of as many bits."""
+    formats = [f"--format={name}" for name in ("mxfp6_e3m2", "mxfp6_e2m3", "mxfp8_e4m3")]
+    out = run(model, *formats, *POLICIES)[1]
+    cells = [line.split()[3] for line in out.splitlines() if line.startswith("mx")][:12]
+    for start in (0, 4, 8):
+        some = cells[start : start + 4]
+        best = max(float(cell.rstrip("+*^")) for cell in some)
+        assert {float(cell[:-1]) for cell in some if cell[-1] in "+*^"} == {best}
+    assert {cell[-1] for cell in cells if cell[-1] in "+*^"} == {*"*+^"}
+    assert "; ^ the best of its format\n" in out
 
 
 def test_a_single_tensor_has_no_total(tmp_path: Path, run: Run) -> None:

@@ -57,6 +57,71 @@ def test_calls_that_all_raise_where_all_is_refused_are_a_failure() -> None:
     assert with_others.judged == len(with_others.failures) == len(file.cases) - len(nans) > 0
 
 
+ONE_FORMAT = """
+import mxref
+def encode(values, format):
+    return mxref.encode(values, "e2m1")
+def encode_scale(values):
+    return mxref.encode_scale(values)
+"""
+
+
+def test_a_kernel_of_one_format_is_told_to_name_it(kit: Kit) -> None:
+    stems = ("encode/e2m1.f16", "encode/e4m3.f16", "encode_scale/e8m0.f16")
+    run = kit.run(kit.target(ONE_FORMAT), "--vectors", kit.vectors(*stems))
+    first, *table, last = run.out.splitlines()
+    assert first.startswith("FORMATS is missing: without it all formats are asked, ")
+    assert 'right in e2m1 alone; write FORMATS = ("e2m1",), or name the others' in first
+    assert [line.split()[:3] for line in table[1:3]] == [
+        ["ok", "encode", "e2m1"],
+        ["ok", "encode_scale", "e8m0"],
+    ]
+    assert len(table) == 3  # nothing of the other format
+    assert last.startswith("FAIL ")
+    claim = "FORMATS = ['e2m1', 'e4m3']\n"
+    run = kit.run(kit.target(ONE_FORMAT + claim), "--vectors", kit.vectors(*stems))
+    assert "FORMATS is missing" not in run.out
+    assert "\nCAUSE UNKNOWN " in run.out
+    few = 'ONE = 1\ndef encode(v, f): return mxref.encode(v, f) ^ (f == "e4m3") * (v == 1)\n'
+    run = kit.run(kit.target(ENCODE + few), "--vectors", kit.vectors(*stems))
+    assert "FORMATS is missing" not in run.out  # most of its answers are right
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "why"),
+    [
+        ("true", (), "ended before an answer"),
+        ("sleep 9", ("--timeout", "0.2"), "gave no answer within 0.2 s"),
+    ],
+)
+def test_a_program_without_an_answer_is_told_once(
+    kit: Kit, command: str, options: tuple[str, ...], why: str
+) -> None:
+    folder = kit.vectors("decode/e2m1.f32", "decode/e4m3.f32", "decode_scale/e8m0.f32")
+    run = kit.run("--cmd", command, *options, "--vectors", folder)
+    assert run.status == 1
+    first, last = run.out.splitlines()
+    assert first.startswith("no question was answered: ")
+    assert first.endswith(f"the program {why}")
+    assert last == f"FAIL {command}: 528 cases, 528 failed: fails with errors"
+
+
+def test_an_error_of_many_formats_is_told_once(kit: Kit) -> None:
+    body = """
+def decode(codes, format):
+    if format != "e2m1":
+        raise KeyError("its table is missing")
+    return mxref.decode(codes, format)
+"""
+    stems = [f"decode/{name}.f32" for name in ("e2m1", "e4m3", "e3m2", "e2m3", "int8")]
+    target = kit.target(RIGHT + body + f"FORMATS = {[stem[7:11] for stem in stems]}\n")
+    run = kit.run(target, "--vectors", kit.vectors(*stems))
+    found = [line for line in run.out.splitlines() if line.endswith("; the first:")]
+    where = "decode e4m3, decode int8, decode e3m2 and 1 other"
+    (line,) = found
+    assert line.startswith(f"{where}: 640 x KeyError: 'its table is missing' (target.py:")
+
+
 @pytest.mark.parametrize("claim", ["FORMATS = []", "FLOATS = ()"])
 def test_an_empty_claim_is_a_failure(kit: Kit, claim: str) -> None:
     spec = kit.target(ENCODE + claim + "\n")

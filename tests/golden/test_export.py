@@ -694,7 +694,7 @@ def test_without_the_safetensors_package(
     assert status == 2
     assert err == (
         "mxref: error: --as safetensors needs the package safetensors: "
-        "in a checkout of mxref, pip install -e '.[io]'\n"
+        "in a checkout of mxref, pip install -e '.[io]', elsewhere pip install safetensors\n"
     )
     assert not (tmp_path / "out").exists()
 

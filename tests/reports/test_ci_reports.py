@@ -5,12 +5,21 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
+from helpers import VECTORS
 from verify_helpers import ENCODE, VECTORS_ALONE, Vectors, target_file
 
 from mxref.cli import main
+from mxref.conformance import Report, target_of
+from mxref.conformance.compare.compare import Outcome
+from mxref.conformance.verdict.row import VerifyRow
+from mxref.conformance.verdict.uses import Use
+from mxref.golden import read_vectors
+from mxref.policy.policy import Policy
+from mxref.reports.ci_reports import badge, workflow_commands
 
 #: Says words that these files have a meaning for.
 LOUD = """\
@@ -94,6 +103,35 @@ def test_wrong_and_then_known(
     check(stale)
     assert stale.status == 1
     assert len(stale.failing) == 8
+
+
+def test_an_annotation_has_the_cause_that_stands_beside_the_vectors(folder: Path) -> None:
+    """Of answers that change with the call no case is wrong, so that no other annotation is."""
+    use = Use("encode", "e2m1", "size", "wrong only in calls with 1 row")
+    target = target_of(SimpleNamespace(encode=lambda values, format: values), "kernel")
+    (file,) = read_vectors(VECTORS, lambda stem: stem == "encode/e2m1.f16")
+    right = file.outputs(0)
+    row = VerifyRow("encode", "e2m1", (Outcome(file, "ocp", file.input_words(), right, ()),))
+    (line,) = workflow_commands(Report(target, Policy(), (row,), (), uses=(use,)), 5)
+    said = "depends on the size of the call: encode e2m1: wrong only in calls with 1 row"
+    assert line == f"::error title=mxref%3A FAIL::{said}"
+
+
+def test_one_annotation_of_a_target_without_an_answer(
+    folder: Path, vectors: Vectors, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check(Case(folder, vectors("encode/e2m1.f16", "encode/e4m3.f16"), LOUD))
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("::")]
+    assert "::fails with errors: no question was answered: ValueError: 100%25, ]]>" in line
+
+
+def test_a_badge_is_cut_between_words_and_choices(folder: Path) -> None:
+    known = {"ocp+rounding=ties_to_away+subnormal_inputs=flushed": "ocp+rounding=ties_to_away…"}
+    for text, want in known.items():
+        row = SimpleNamespace(verdict=f"conforms under {text}", passed=True, failures=(), uses=())
+        assert json.loads(badge(row))["message"] == f"conforms under {want}"  # type: ignore[arg-type]
+    row = SimpleNamespace(verdict="x" * 61, passed=True, failures=(), uses=())
+    assert json.loads(badge(row))["message"] == "x" * 59 + "…"  # type: ignore[arg-type]
 
 
 def test_nothing_compared(folder: Path, vectors: Vectors) -> None:

@@ -191,7 +191,7 @@ def test_without_the_extra_a_sentence_names_it(
     assert main(["verify", spec, "--vectors", folder, *VECTORS_ALONE, "--html", str(page)]) == 2
     assert capsys.readouterr().err == (
         f"mxref: error: a page or a picture needs the package {package}: "
-        "in a checkout of mxref, pip install -e '.[report]'\n"
+        f"in a checkout of mxref, pip install -e '.[report]', elsewhere pip install {package}\n"
     )
     assert not page.exists()
 

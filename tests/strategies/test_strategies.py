@@ -346,7 +346,7 @@ def test_without_hypothesis_one_sentence_says_what_to_install(tmp_path: Path) ->
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
         "ImportError: mxref.strategies needs the package hypothesis: "
-        "in a checkout of mxref, pip install -e '.[fuzz]'"
+        "in a checkout of mxref, pip install -e '.[fuzz]', elsewhere pip install hypothesis"
     )
 
 

@@ -21,8 +21,12 @@ from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.uses import Use, unsteady_rows
 from mxref.policy.policy import Policy
+from mxref.support.text import a_few
 
 __all__ = ["compared_with", "explaining", "layer_files", "product_files", "subjects", "unsearched"]
+
+#: The most characters of the reasons why there is no search.
+_REASON = 170
 
 
 def subjects(report: Report) -> Iterator[Subject]:
@@ -91,7 +95,7 @@ def compared_with(row: VerifyRow, report: Report) -> AnyPolicy:
 
 
 def unsearched(report: Report, uses: Sequence[Use], searched: set[tuple[str, str]]) -> str:
-    """Why operations that the search has questions about are left out, with their formats.
+    """Why operations that the search has questions about are left out, with a few of them.
 
     Args:
         report: the report.
@@ -105,7 +109,12 @@ def unsearched(report: Report, uses: Sequence[Use], searched: set[tuple[str, str
         if row.op in QUESTIONS and key not in searched and any(o.file.cases for o in row.outcomes):
             unknown = "no policy known gives the answers of {} to the vectors"
             if row.causes and row.causes[0].complete:
-                unknown = "it is known why the answers of {} to the vectors are wrong"
+                unknown = "it is known why the answers of {} are wrong"
             why = "the answers of {} depend on the call" if key in unsteady else unknown
             found.setdefault(why, {})[" ".join(key)] = None
-    return ", and ".join(why.format(", ".join(some)) for why, some in found.items())
+    for most in (4, 3, 2, 1):
+        names = {why: a_few([*some], most) for why, some in found.items()}
+        text = ", and ".join(why.format(some) for why, some in names.items())
+        if len(text) <= _REASON:
+            return text
+    return ", and ".join(why.format(f"{len(some)} rows") for why, some in found.items())

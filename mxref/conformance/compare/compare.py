@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS, FloatLayout
 from mxref.cases.answers import AnyPolicy, choices_read, exact_answers, fast_answers
-from mxref.cases.records import Case, VectorFile, padded, same_width, stripped
+from mxref.cases.records import NO_WORD, Case, VectorFile, padded, same_width, stripped
 from mxref.cases.words import (
     DOT_OPERATIONS,
     INTEGER_OPERATIONS,
@@ -45,7 +45,11 @@ __all__ = [
     "run_file",
     "same_answers",
     "wanted_answers",
+    "with_one_nan",
 ]
+
+#: Operations whose answers are codes of a format, in which NaN is one class.
+_OF_CODES = ("encode", "encode_stochastic", "quantize")
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,19 +278,30 @@ def same_answers(
     if file.op in ("decode", "decode_scale", "dequantize", *floats):
         layout = LAYOUTS[file.float]
         equal |= _is_nan(want, layout) & _is_nan(got, layout)
-    if bits:
+    if bits or file.op not in _OF_CODES:
         return equal
-    if file.op in ("encode", "encode_stochastic", "quantize"):
-        is_nan = _nan_codes(code_format(file))
-        if is_nan.any():
-            last = np.uint64(is_nan.size - 1)
-            both = is_nan[np.minimum(want, last)] & is_nan[np.minimum(got, last)]
-            both[:, 0] &= file.op != "quantize"  # the first word of a block is its scale
-            equal |= both
+    one, other = with_one_nan(file, want), with_one_nan(file, got)
+    return np.asarray(one == other)
+
+
+def with_one_nan(file: VectorFile, words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Answers, one a row, with all that is compared as one NaN made one; no other word changes.
+
+    Of operations whose answers are codes every NaN becomes one code, and every element under a NaN
+    scale the code 00.
+    """
+    if file.op not in _OF_CODES:
+        return words
+    whole = words.copy()
+    elements = whole[:, 1:] if file.op == "quantize" else whole  # the first word is the scale
+    is_nan = _nan_codes(code_format(file))
+    if is_nan.any():
+        nans = is_nan[np.minimum(elements, np.uint64(is_nan.size - 1))]
+        elements[nans] = np.uint64(min(code_format(file).nan_codes))
     if file.op == "quantize":
         nan = np.uint64(max(block_format(file.format).scale.nan_codes))
-        equal[:, 1:] |= (want[:, :1] == nan) & equal[:, :1]
-    return equal
+        elements[(whole[:, :1] == nan) & (elements != np.uint64(NO_WORD))] = 0
+    return whole
 
 
 @functools.cache

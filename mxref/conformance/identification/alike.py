@@ -84,6 +84,13 @@ def _alike(setting: Setting, choice: str) -> list[tuple[Collection[str], str]]:
         (not is_int8, "int8_range", every, f"{name} is not INT8"),
         (not is_int8, "int8_emax", every, f"{name} is not INT8"),
         (fmt.nan_code is None, "nan", every, f"{name} has no NaN"),
+        (setting.one_nan, "nan", every, "every NaN code is right, and all were compared as one"),
+        (
+            setting.one_nan,
+            "nan_block_codes",
+            every,
+            "the codes of a NaN block may be any, and were not compared",
+        ),
         (
             fmt.inf_code is None,
             "nan",

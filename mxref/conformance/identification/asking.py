@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import NO_WORD, padded, same_width, stripped
+from mxref.conformance.compare.compare import with_one_nan
 from mxref.conformance.identification.pools import Pool, Words
 from mxref.conformance.identification.predicted import comparable, hashed, predicted, shown
 from mxref.conformance.identification.setting import Setting
@@ -92,10 +93,14 @@ class Asked:
         want = self.predicted(members, probes)
         got = padded([probe.answer or () for probe in probes])
         want, got = same_width(want, got)
-        unequal = shown(want, shows) != shown(got, shows)
+        unequal = self.compared(want, shows) != self.compared(got, shows)
         if self.setting.op in _SIZED:  # a policy has no answer to bytes of another size
             unequal &= (want != np.uint64(NO_WORD)).any(axis=1, keepdims=True)
         return np.where(unequal.any(axis=1), unequal.argmax(axis=1), -1)
+
+    def compared(self, answers: NDArray[np.uint64], shows: str) -> NDArray[np.uint64]:
+        """What is compared of answers, one a row."""
+        return shown(with_one_nan(self.file, answers) if self.setting.one_nan else answers, shows)
 
     def predicted(self, members: Mapping[str, str], probes: Sequence[Probe]) -> NDArray[np.uint64]:
         """The answers of a policy to probes."""
@@ -148,7 +153,7 @@ class _Questions:
         key = tuple(sorted(members.items()))
         if key not in self.known:
             answers = predicted(self.asked.setting, self.words, members, self.shows)
-            self.known[key] = hashed(shown(answers, self.shows))
+            self.known[key] = hashed(self.asked.compared(answers, self.shows))
         return self.known[key]
 
     def ask(self, rows: Iterable[int]) -> bool:
@@ -156,7 +161,7 @@ class _Questions:
         new = [row for row in rows if row not in self.rows]
         probes = self.asked.ask(self.words[new])
         answers = padded([probe.answer or () for probe in probes])
-        self.got = np.append(self.got, hashed(shown(answers, self.shows)))
+        self.got = np.append(self.got, hashed(self.asked.compared(answers, self.shows)))
         self.rows += new[: len(probes)]
         return bool(probes)
 

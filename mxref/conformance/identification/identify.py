@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -123,7 +123,11 @@ class Identified:
         return tuple(
             one.name
             for one in speaking
-            if (self._equals(one) if one.replaced else self.contains(one.policy))
+            if (
+                self._equals(one)
+                if one.replaced or self.setting.one_nan  # profiles are compared bit for bit
+                else self.contains(one.policy)
+            )
         )
 
     def _equals(self, profile: Profile) -> bool:
@@ -230,6 +234,11 @@ def identify_one(target: Target, setting: Setting) -> Identified:
         space = narrowed(space, Pool("what was asked", (), words, range(len(words))), asked)
     found = simplest(space)
     wrong = np.flatnonzero(~asked.agree(found)).tolist()
+    if wrong and not setting.one_nan:
+        asked.setting = replace(setting, one_nan=True)
+        if asked.agree(found, wrong).any():  # right for `verify`, where the bits of NaN are open
+            return identify_one(target, asked.setting)
+        asked.setting = setting
     findings = tuple(_finding(name, space, asked, found, set(wrong)) for name in names)
     clashes = _clashes(asked, found, wrong)
     return Identified(setting, tuple(asked.probes), space, findings, clashes)

@@ -25,11 +25,14 @@ class Setting:
         op: operation.
         format: element, scale or block format.
         float: float type, or the layout of bytes in its place.
+        one_nan: whether every NaN code is compared as one, and codes under a NaN scale are not
+            compared, as `verify` does; else these bits tell the choices that are read in them.
     """
 
     op: str
     format: str
     float: str
+    one_nan: bool = False
 
     def __str__(self) -> str:
         return " ".join((self.op, self.format, self.float))

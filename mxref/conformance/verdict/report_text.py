@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from mxref.cases.answers import reads
@@ -14,34 +14,59 @@ from mxref.conformance.compare.failure_text import describe
 from mxref.conformance.verdict.cause.findings import Finding
 from mxref.conformance.verdict.describe.description import Description
 from mxref.conformance.verdict.failure_kinds import listed_as
+from mxref.conformance.verdict.in_short import in_short
 from mxref.conformance.verdict.judgement import UNEXPLAINED
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.row import VerifyRow
 from mxref.conformance.verdict.verify import against_standard
 from mxref.policy.policy import Policy
 from mxref.profiles import PROFILES
+from mxref.support.text import a_few
 
 __all__ = ["compared_with_standard", "report_lines", "verdict_text"]
 
 Pairs = Sequence[tuple[VectorFile, Failure]]
+#: Operations with a format.
+Places = list[tuple[str, str]]
 
 #: What kinds of causes are called, where they give all answers.
 _HEADS = {"mutant": "BUG", "order": "BUG", "shift": "BUG", "policy": "POLICY", "profile": "PROFILE"}
 
 
-def report_lines(report: Report, show: int) -> Iterator[str]:
+def report_lines(report: Report, show: int, *, first: bool = True) -> Iterator[str]:
     """The lines of a report below its table and what is not covered.
 
     Args:
         report: the report.
         show: number of kinds of failure to show.
+        first: whether the sentence of `in_short` comes first, which else stands above the table.
     """
+    sentence, left = in_short(report)
+    if first and sentence:
+        yield sentence
+    if left.rows or not report.rows:
+        yield from _details(report, left, show)
+    summary = [f"{report.compared} cases", f"{len(report.unlisted)} failed"]
+    if report.known:
+        summary.append(f"{len(report.failures) - len(report.unlisted)} known to fail")
+    if report.stale:
+        summary.append(f"{len(report.stale)} wrongly listed as known")
+    word = "PASS" if report.passed else "FAIL"
+    found = verdict_text(report)
+    would = report.verdict.startswith(("conforms under ", "lacks "))
+    if would and not report.passed and report.equals and "contradicts" not in report.verdict:
+        found += f'; it passes with POLICY = "{report.equals}" beside it, or with --policy'
+    yield f"{word} {report.target.name}: {', '.join(summary)}: {found}"
+
+
+def _details(report: Report, left: Report, show: int) -> Iterator[str]:
+    """What is between the first sentence and the verdict; causes of the rows that are left."""
     if report.profile is not None and report.outside:
         silent = f"profile {report.profile.name} says nothing of {'; '.join(report.outside)}"
         yield f"{silent}: compared with {report.policy}"
     for reason, count in Counter(report.reasons).items():
         yield f"known: {count} x {reason}"
-    yield from _Causes(report, show).lines()
+    yield from _Causes(left, show).lines()
     asked = report.asked
     for id in report.stale[:show]:
         what = "passes" if id in asked else "was not compared"
@@ -55,16 +80,6 @@ def report_lines(report: Report, show: int) -> Iterator[str]:
     standard = compared_with_standard(report)
     if standard is not None:
         yield f"against the standard: {verdict_text(standard)}"
-    summary = [f"{report.compared} cases", f"{len(report.unlisted)} failed"]
-    if report.known:
-        summary.append(f"{len(report.failures) - len(report.unlisted)} known to fail")
-    if report.stale:
-        summary.append(f"{len(report.stale)} wrongly listed as known")
-    word = "PASS" if report.passed else "FAIL"
-    found = verdict_text(report)
-    if not report.passed and report.equals and report.verdict.startswith("conforms under "):
-        found += f'; it passes with POLICY = "{report.equals}" beside it, or with --policy'
-    yield f"{word} {report.target.name}: {', '.join(summary)}: {found}"
 
 
 def verdict_text(report: Report) -> str:
@@ -175,26 +190,41 @@ class _Causes:
 
     def _kinds(self, rows: Sequence[VerifyRow]) -> Iterator[str]:
         """Failures without a cause, at first at most two kinds of an operation and format."""
-        rank: Counter[tuple[str, ...]] = Counter()
+        rank: Counter[tuple[str, str]] = Counter()
         order = []
-        here = {(row.op, row.format) for row in rows}
-        for key, failures in self.report.groups.items():
-            if key[:2] in here:
-                rank[key[:2]] += 1
-                order.append((rank[key[:2]] > 2, key, failures))
+        for places, why, failures in self._merged({(row.op, row.format) for row in rows}):
+            rank[places[0]] += 1
+            order.append((rank[places[0]] > 2, places, why, failures))
         known = self.report.known
         flags_of = {(row.op, row.format): row.by_flag(known) for row in rows[::-1]}
-        for _, (op, format, *why), failures in sorted(order, key=lambda item: item[0]):
+        for _, places, why, failures in sorted(order, key=lambda item: item[0]):
             if not self._has_room():
                 continue
-            by_flag = flags_of.pop((op, format), None)
+            where = a_few([" ".join(place) for place in places], 3)
+            by_flag = flags_of.pop(places[0], None)
             if by_flag:
                 counts = (f"{flag} {bad} of {cases}" for flag, (bad, cases) in by_flag.items())
-                yield f"{op} {format}, wrong by flag: {', '.join(counts)}"
+                yield f"{where}, wrong by flag: {', '.join(counts)}"
             flags = f" [{why[1]}]" if len(why) > 1 and why[1] else ""
             what = _why(failures[0][1])
-            yield f"{op} {format}: {len(failures)} x {what}{flags}; the first:"
+            yield f"{where}: {len(failures)} x {what}{flags}; the first:"
             yield f"  {describe(*failures[0])}"
+
+    def _merged(
+        self, here: Collection[tuple[str, str]]
+    ) -> list[tuple[Places, tuple[str, ...], Pairs]]:
+        """Failures by where they are, and clause and flags; by error wherever; largest first."""
+        found: dict[
+            tuple[str, ...], tuple[Places, tuple[str, ...], list[tuple[VectorFile, Failure]]]
+        ] = {}
+        for (op, format, *why), failures in self.report.groups.items():
+            if (op, format) in here:
+                raised = failures[0][1].got is None
+                key = tuple(why) if raised else (op, format, *why)
+                places, _, pairs = found.setdefault(key, ([], tuple(why), []))
+                places.append((op, format))
+                pairs += failures
+        return sorted(found.values(), key=lambda kind: -len(kind[2]))
 
     def _has_room(self) -> bool:
         """Whether another kind may be shown; counts those that may not."""

@@ -23,7 +23,9 @@ from mxref.cases.answers import fast_answers
 from mxref.conformance import Extent, Report, check, target_of
 from mxref.conformance.checking import check as check_module
 from mxref.conformance.checking import computed
+from mxref.conformance.checking.asked_rows import unsearched
 from mxref.conformance.verdict import verify
+from mxref.conformance.verdict.uses import Scope, Use
 from mxref.golden import VectorFile
 from mxref.mutants import MUTANTS
 
@@ -615,8 +617,30 @@ def test_a_kernel_whose_bug_is_known_is_not_searched() -> None:
     assert mutant.run is not None
     assert report_of(mutant.run, SEARCH).scope.text == (
         "the vectors (level 1); search: not asked, because it is known why the answers of encode "
-        "e2m1 to the vectors are wrong"
+        "e2m1 are wrong"
     )
+
+
+def test_why_there_is_no_search_is_short() -> None:
+    outcomes = (SimpleNamespace(file=SimpleNamespace(cases=[1])),)
+    known = (SimpleNamespace(complete=True),)
+    rows = [
+        SimpleNamespace(op="quantize", format=format, outcomes=outcomes, causes=causes)
+        for causes, some in (((), "abcdefgh"), (known, "ijklm"))
+        for format in some
+    ]
+    report: Any = SimpleNamespace(rows=rows)
+    assert unsearched(report, [], set()) == (
+        "no policy known gives the answers of quantize a, quantize b and 6 others to the vectors, "
+        "and it is known why the answers of quantize i, quantize j and 3 others are wrong"
+    )
+    uses = [Use("quantize", f"mxfp8_e4m3-mxfp8_e5m2{name}", "size", "") for name in range(80)]
+    rows += [
+        SimpleNamespace(op=use.op, format=use.format, outcomes=outcomes, causes=()) for use in uses
+    ]
+    text = Scope(calls=1, unsearched=unsearched(report, uses, set())).text
+    assert len(text[text.index("search:") :]) <= 200
+    assert text.endswith(" and the answers of 80 rows depend on the call")
 
 
 def test_a_bug_beside_another_policy_is_found_by_the_search() -> None:

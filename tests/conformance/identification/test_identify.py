@@ -306,6 +306,30 @@ def test_rounding_that_depends_on_the_place_in_the_block_is_a_contradiction() ->
     assert any("rounding=toward_zero" in clash.otherwise for clash in found.clashes)
 
 
+def test_bits_that_verify_does_not_compare_are_no_contradiction() -> None:
+    """NaN is one class, and the codes of a NaN block are open: where they are of no policy."""
+
+    def other_codes(values: np.ndarray, format: str) -> tuple[np.ndarray, np.ndarray]:
+        blocks = mxref.quantize(values, format)
+        codes, (scales,) = blocks.codes.copy(), blocks.scale_codes.T
+        codes[scales == 0xFF, 3:] = 5
+        return scales, codes
+
+    def other_nan(values: np.ndarray, format: str) -> np.ndarray:
+        return np.where(np.isnan(values), 0x7D, mxref.encode(values, format))
+
+    target = of_module(quantize=other_codes, encode=other_nan)
+    found = one(target, "quantize", "mxfp4_e2m1", "f16")
+    assert found.consistent
+    for member in ("zeros", "ones"):
+        assert found.contains(Policy.parse(f"ocp+nan_block_codes={member}"))
+    assert not found.contains(Policy.parse("ocp+block_nan=ignore"))
+    assert "ocp" not in found.profiles  # which verify compares bit for bit
+    found = one(target, "encode", "e5m2", "bf16")
+    assert found.contains(Policy())
+    assert "every NaN code is right" in next(f for f in found.findings if f.choice == "nan").because
+
+
 def test_errors_are_answers() -> None:
     def refuses_nan(values: np.ndarray, format: str) -> np.ndarray:
         if np.isnan(values).any():

@@ -142,7 +142,8 @@ def test_ties_away_is_named(kit: Kit) -> None:
     assert run.status == 1
     assert run.last_line.startswith(f"FAIL {spec}: ")
     lacks = "lacks rounding=ties_to_even (required); gives ties_to_away everywhere"
-    assert run.last_line.endswith(f" failed: {lacks}")
+    passes = 'it passes with POLICY = "ocp+rounding=ties_to_away" beside it, or with --policy'
+    assert run.last_line.endswith(f" failed: {lacks}; {passes}")
     for op, format in (("encode", "e2m1"), ("quantize", "mxfp4_e2m1")):
         (cases,) = re.findall(rf"^FAIL +{op} +{format} +ocp +(\d+) +\d+ +0$", run.out, re.MULTILINE)
         equals = "your output equals ocp+rounding=ties_to_away"
@@ -159,7 +160,8 @@ def test_a_target_that_overflows_to_nan_alone_lacks_what_is_required(kit: Kit) -
     run = kit.run(kit.target(RIGHT + body), "--vectors", kit.vectors("encode/e4m3.f32"))
     assert run.status == 1
     lacks = "lacks overflow=saturate (required); gives nonsaturating everywhere"
-    assert run.last_line.endswith(f" failed: {lacks}")
+    passes = 'it passes with POLICY = "ocp+overflow=nonsaturating" beside it, or with --policy'
+    assert run.last_line.endswith(f" failed: {lacks}; {passes}")
     assert "your output equals ocp+overflow=nonsaturating on " in run.out
 
 
@@ -192,8 +194,10 @@ def decode(c, f): return mxref.decode(c, f) + np.float32(0)
     run = kit.run(spec, *options)
     assert run.status == 1
     lacks = "lacks overflow=saturate (required); gives nonsaturating everywhere"
-    assert run.last_line.endswith(f"{lacks}; else conforms under ocp+decoded_zero=dropped")
     policy = "ocp+overflow=nonsaturating+decoded_zero=dropped"
+    rest = "else conforms under ocp+decoded_zero=dropped"
+    passes = f'it passes with POLICY = "{policy}" beside it, or with --policy'
+    assert run.last_line.endswith(f"{lacks}; {rest}; {passes}")
     run = kit.run(spec, *options, "--policy", policy)
     besides = "; overflow=saturate (required) must be offered as well"
     assert run.status == 0
