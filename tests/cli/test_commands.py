@@ -1037,7 +1037,8 @@ def test_verify_of_a_module_in_the_working_folder(tmp_path: Path, few_vectors: P
             " + 0.0",
             "decode.e2m1.f32.08: code 08 = -0, want 80000000 = -0x0p+0 = -0, "
             "got 00000000 = 0x0p+0 = 0; N25",
-            "conforms under ocp+decoded_zero=dropped",
+            "conforms under ocp+decoded_zero=dropped; it passes with "
+            'POLICY = "ocp+decoded_zero=dropped" beside it, or with --policy',
         ),
         (
             " * (1 - 2 * (codes == 9).astype('f4'))",
