@@ -67,7 +67,8 @@ def encode_scale(values):
 
 
 def test_a_kernel_of_one_format_is_told_to_name_it(kit: Kit) -> None:
-    stems = ("encode/e2m1.f16", "encode/e4m3.f16", "encode_scale/e8m0.f16")
+    others = [f"encode/{format}.f16" for format in ("e5m2", "e4m3", "e3m2")]
+    stems = ("encode/e2m1.f16", *others, "encode_scale/e8m0.f16")
     run = kit.run(kit.target(ONE_FORMAT), "--vectors", kit.vectors(*stems))
     first, *table, last = run.out.splitlines()
     assert first.startswith("FORMATS is missing: without it all formats are asked, ")
@@ -76,7 +77,7 @@ def test_a_kernel_of_one_format_is_told_to_name_it(kit: Kit) -> None:
         ["ok", "encode", "e2m1"],
         ["ok", "encode_scale", "e8m0"],
     ]
-    assert len(table) == 3  # nothing of the other format
+    assert len(table) == 3  # nothing of the other formats
     assert last.startswith("FAIL ")
     claim = "FORMATS = ['e2m1', 'e4m3']\n"
     run = kit.run(kit.target(ONE_FORMAT + claim), "--vectors", kit.vectors(*stems))

@@ -13,6 +13,9 @@ from mxref.targets.target import PythonTarget
 
 __all__ = ["in_short"]
 
+#: So many element formats are asked of a target that does not say which it has.
+_MANY = 4
+
 
 def in_short(report: Report) -> tuple[str, Report]:
     """A sentence on rows that fail in one way, and the report of the rows that it leaves.
@@ -47,7 +50,7 @@ def _unnamed_formats(report: Report) -> tuple[str, Report] | None:
         for element in _elements(row):
             rows.setdefault(element, []).append(row)
     right = [one for one, some in rows.items() if not any(row.failures for row in some)]
-    right_alone = len(right) == 1 and len(rows) > 1
+    right_alone = len(right) == 1 and len(rows) >= _MANY
     if not right_alone or not all(_mostly_wrong(rows[one]) for one in rows if one not in right):
         return None
     names = dict.fromkeys(name for row in rows[right[0]] for name in row.format.split("-"))
