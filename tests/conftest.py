@@ -1,6 +1,7 @@
 """Settings of the whole test suite."""
 
 import functools
+import importlib.util
 import os
 import signal
 import sys
@@ -33,8 +34,11 @@ for number in {signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)}:
 if sys.dont_write_bytecode:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     cache = Path(__file__).resolve().parents[1] / ".pytest_cache" / "bytecode"
-    sys.pycache_prefix = os.environ.setdefault("PYTHONPYCACHEPREFIX", str(cache))
-    sys.dont_write_bytecode = False
+    prefix = os.environ.setdefault("PYTHONPYCACHEPREFIX", str(cache))
+    # A prefix hides the bytecode that packages were installed with, and torchao compiled again
+    # warns, which is an error here.
+    if importlib.util.find_spec("torch") is None:
+        sys.pycache_prefix, sys.dont_write_bytecode = prefix, False
 
 
 @functools.cache
