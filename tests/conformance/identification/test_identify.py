@@ -525,6 +525,18 @@ def _noise(values: Any, format: str) -> tuple[Any, Any]:
     return blocks.scale_codes[:, 0] ^ 5, (blocks.codes.reshape(-1, 32) * 37 + 11) % 16
 
 
+def allow_few_predictions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail where as many policies are compared as are left by contradictions."""
+    asked = []
+
+    def counted(*arguments: Any) -> Any:
+        asked.append(arguments)
+        assert len(asked) < 3000
+        return predicted(*arguments)
+
+    monkeypatch.setattr("mxref.conformance.identification.asking.predicted", counted)
+
+
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("quantize", "float", "told"),
@@ -544,14 +556,7 @@ def test_blocks_of_no_policy_are_compared_with_few_and_their_bug_is_named(
     monkeypatch: pytest.MonkeyPatch, quantize: Any, float: str, told: str
 ) -> None:
     """Answers that contradict each other rule out little: not all that is left is compared."""
-    asked = []
-
-    def counted(*arguments: Any) -> Any:
-        asked.append(arguments)
-        assert len(asked) < 3000
-        return predicted(*arguments)
-
-    monkeypatch.setattr("mxref.conformance.identification.asking.predicted", counted)
+    allow_few_predictions(monkeypatch)
     found = identify_one(of_module(quantize=quantize), Setting("quantize", "mxfp4_e2m1", float))
     assert len(found.clashes) > len(found.probes) // 2
     ((shift, bug),) = identify_verb._bugs([found])
@@ -572,14 +577,7 @@ class Raising:
 def test_a_target_without_an_answer_is_not_compared_with_every_policy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked = []
-
-    def counted(*arguments: Any) -> Any:
-        asked.append(arguments)
-        assert len(asked) < 3000
-        return predicted(*arguments)
-
-    monkeypatch.setattr("mxref.conformance.identification.asking.predicted", counted)
+    allow_few_predictions(monkeypatch)
     found = identify_one(target_of(Raising(), "target"), Setting("encode", "e4m3", "f32"))
     assert len(found.clashes) == len(found.probes) > 0
 
