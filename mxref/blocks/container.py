@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -20,7 +20,7 @@ from mxref.blocks.index import Index, moved, part_of, permutation
 from mxref.blocks.tiles import cut
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.codes import view_codes
-from mxref.policy.keywords import DequantizeChoices, Unpack
+from mxref.policy.keywords import DequantizeChoices
 from mxref.policy.policy import Policy
 
 

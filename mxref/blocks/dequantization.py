@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -18,7 +18,7 @@ from mxref.blocks.two_level import TensorScale
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.codes import codes_of
 from mxref.policy.choices import ScaleArithmetic
-from mxref.policy.keywords import DequantizeChoices, Unpack
+from mxref.policy.keywords import DequantizeChoices
 from mxref.policy.policy import Policy, resolve, spelled
 from mxref.support.mapped import Mapped
 from mxref.support.scratch import scratch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from mxref.blocks.tiles import Tiling, axis_index, shape_of
 from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.codes import codes_of, is_writeable
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +22,7 @@ from mxref.blocks.writing import Work, Written, write_blocks, write_long_blocks
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.element import stochastic
 from mxref.numbers.source import Source
-from mxref.policy.keywords import QuantizeChoices, Unpack
+from mxref.policy.keywords import QuantizeChoices
 from mxref.policy.policy import Policy
 from mxref.support.mapped import Mapped
 from mxref.support.scratch import scratch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -15,7 +15,7 @@ from mxref.bits.floats import layout_of
 from mxref.blocks.tiles import Axis, Tiling, axis_index, shape_of
 from mxref.formats.catalog import BlockFormat
 from mxref.policy.choices import ScaleArithmetic, Tail
-from mxref.policy.keywords import QuantizeChoices, Unpack
+from mxref.policy.keywords import QuantizeChoices
 from mxref.policy.policy import Policy, resolve, spelled
 
 #: Choices that only scales of powers of two read, and those that only exact arithmetic reads.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -27,7 +27,7 @@ from mxref.numbers.codes import codes_of, every_code
 from mxref.numbers.source import Source
 from mxref.numbers.table import decoded, encode_in_chunks
 from mxref.policy import choices as c
-from mxref.policy.keywords import DecodeChoices, ElementChoices, Unpack
+from mxref.policy.keywords import DecodeChoices, ElementChoices
 from mxref.policy.policy import ElementPolicy, Policy, resolve
 from mxref.support.host_arrays import unpacked_array
 

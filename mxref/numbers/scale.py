@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -28,7 +28,7 @@ from mxref.numbers.scale_steps import OTHER, scale_codes, scale_steps
 from mxref.numbers.source import Source
 from mxref.numbers.table import PARTS, decoded, encode_in_chunks
 from mxref.policy.choices import Scale00, ScaleFF, ScaleOverflow
-from mxref.policy.keywords import DecodeScaleChoices, EncodeScaleChoices, SharedScaleChoices, Unpack
+from mxref.policy.keywords import DecodeScaleChoices, EncodeScaleChoices, SharedScaleChoices
 from mxref.policy.policy import DecodePolicy, Policy, resolve
 from mxref.policy.scale_rule import ScaleRule
 from mxref.support.scratch import scratch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +21,7 @@ from mxref.formats.catalog import (
 from mxref.numbers.codes import codes_of
 from mxref.packing.moves import BYTES, PACKINGS, Packing, matrix
 from mxref.policy.choices import ScaleByte, ScalePlace
-from mxref.policy.keywords import PackBlocksChoices, PackChoices, Unpack
+from mxref.policy.keywords import PackBlocksChoices, PackChoices
 from mxref.policy.policy import LayoutPolicy, Policy, resolve
 from mxref.support.integers import integer
 

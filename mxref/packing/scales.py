@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +13,7 @@ from mxref.bits.out import array_out
 from mxref.formats.catalog import CodeFormat
 from mxref.numbers.codes import codes_of
 from mxref.packing.scale_orders import SCALE_ORDERS
-from mxref.policy.keywords import PackScalesChoices, Unpack
+from mxref.policy.keywords import PackScalesChoices
 from mxref.policy.policy import Policy, resolve
 from mxref.support.integers import integer
 

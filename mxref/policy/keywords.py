@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 from mxref.policy import choices as c
 from mxref.policy.choices import Rounding
 from mxref.policy.scale_rule import ScaleRule
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack as Unpack
-else:
-    Unpack = None  # annotations are not evaluated, and `typing` has it from Python 3.11 on
 
 
 class ElementChoices(TypedDict, total=False):

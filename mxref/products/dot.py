@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -24,7 +24,7 @@ from mxref.bits.floats import (
 from mxref.bits.out import floats_out
 from mxref.blocks.fields import BlockFields
 from mxref.policy.choices import Accumulation
-from mxref.policy.keywords import ProductChoices, Unpack
+from mxref.policy.keywords import ProductChoices
 from mxref.policy.policy import Policy, resolve
 from mxref.products.accumulation import accumulated, check_adder
 from mxref.products.exact_sums import infinities, known, patterns_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -21,7 +21,7 @@ from mxref.bits.floats import (
 from mxref.blocks.container import Blocks
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.source import Source
-from mxref.policy.keywords import LinearChoices, LinearGradientsChoices, Unpack
+from mxref.policy.keywords import LinearChoices, LinearGradientsChoices
 from mxref.policy.policy import ElementPolicy, Policy, resolve
 from mxref.products.dot import matmul, matmul_bounds
 from mxref.products.float_products import float_product, float_product_bounds, float_sum

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,7 +28,7 @@ from mxref.policy.choices import (
     GradientRows,
     WeightAxis,
 )
-from mxref.policy.keywords import LinearChoices, LinearGradientsChoices, Unpack
+from mxref.policy.keywords import LinearChoices, LinearGradientsChoices
 from mxref.policy.policy import READS, ElementPolicy, Policy, resolve, spelled
 
 Array: TypeAlias = NDArray[Any]

@@ -154,7 +154,7 @@ def _ask_each(
     for i in range(len(inputs)):
         try:
             rows[i] = call_operation(function, file, inputs[i : i + 1], i)[0]
-        except AnswerError as error:  # noqa: PERF203 - one case must not hide another
+        except AnswerError as error:
             errors[i] = str(error)
         except BaseException as error:
             if not is_fault(error):

@@ -6,6 +6,8 @@ import importlib
 import subprocess
 import sys
 import textwrap
+from inspect import isfunction
+from typing import get_type_hints
 
 import pytest
 
@@ -35,6 +37,11 @@ def test_dir_lists_public_names_only() -> None:
     mxref.encode(1.0, "e2m1")  # rooms are imported by then
     assert dir(mxref) == sorted(mxref.__all__)
     assert not any(name.startswith("_") for name in dir(mxref) if name != "__version__")
+
+
+@pytest.mark.parametrize("name", [n for n in mxref.__all__ if isfunction(getattr(mxref, n))])
+def test_annotations_of_functions_can_be_evaluated(name: str) -> None:
+    assert get_type_hints(getattr(mxref, name)).keys() >= {"return"}
 
 
 def test_importing_the_package_imports_no_numpy() -> None:

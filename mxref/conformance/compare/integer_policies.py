@@ -92,7 +92,7 @@ def answers_of(file: VectorFile, inputs: Words, policy: str) -> Answers:
     for i, row in enumerate(inputs):
         try:
             rows.append(fast_integer(file.op, file.format, stripped(row), policy))
-        except ValueError as error:  # noqa: PERF203 - of single cases
+        except ValueError as error:
             rows.append(())
             errors[i] = str(error)
     return Answers(padded(rows), errors)

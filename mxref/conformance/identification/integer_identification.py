@@ -128,7 +128,7 @@ def _answers(
     for row in probes:
         try:
             found.append(fast_integer(op, format, row, policy))
-        except ValueError:  # noqa: PERF203 - of single cases
+        except ValueError:
             found.append(None)
     return found
 

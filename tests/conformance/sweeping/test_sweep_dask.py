@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import socket
@@ -192,7 +191,7 @@ def test_who_waits_gives_up_when_all_workers_stay_away(*, scheduler_answers: boo
 
     class Silent:
         def result(self, timeout: float) -> None:
-            raise asyncio.TimeoutError
+            raise TimeoutError
 
         def cancel(self) -> None:
             raise OSError("gone")
