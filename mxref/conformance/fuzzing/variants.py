@@ -131,8 +131,8 @@ def _ramps(block: Words, layout: FloatLayout) -> Words:
     steps = (numbers + 5 * lanes) % _RAMP
     steps[lanes == numbers % len(block)] = 0
     magnitudes = np.maximum((largest >> shift) - steps, 0) << shift | largest & ((1 << shift) - 1)
-    signs = np.where((numbers // 3 + lanes) % 2 == 0, 0, layout.sign_bit)
-    found: Words = magnitudes.astype(np.uint64) | signs.astype(np.uint64)
+    signs = np.where((numbers // 3 + lanes) % 2 == 0, np.uint64(0), np.uint64(layout.sign_bit))
+    found: Words = magnitudes.astype(np.uint64) | signs
     return found
 
 
