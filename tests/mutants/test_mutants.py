@@ -184,7 +184,9 @@ def test_the_page_of_the_score_says_how_many() -> None:
     assert [said for said, n in count.items() if said.format(n) not in text] == []
     assert len(USES) == 12
     assert "Twelve more answer every single case right" in text
-    assert f"mxref has {len(ids):,} wrong implementations" in (ROOT / "README.md").read_text("utf-8")
+    assert f"mxref has {len(ids):,} wrong implementations" in (ROOT / "README.md").read_text(
+        "utf-8"
+    )
 
 
 @pytest.mark.sampled(0)

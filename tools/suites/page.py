@@ -17,8 +17,8 @@ python tools/suites --sources ~/sources gfloat    # one; it is an error if it is
 python tools/suites --flip onnx                   # how many tests notice a wrong lowest bit
 ```
 
-It prints a line for each suite, and for an absent one what it needs: its library has to
-be installed, and its tests are in that package, in a source distribution that pip downloads into the
+It prints a line for each suite, and for an absent one what it needs: its library has to be
+installed, and its tests are in that package, in a source distribution that pip downloads into the
 folder of `--sources`, or in a checkout that an environment variable names. `tests/peers` runs
 those that need no checkout.
 
