@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from mxref import formats
 from mxref.bits.floats import U8
 from mxref.blocks.container import Blocks
-from mxref.blocks.tiles import shape_of
 from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.formats.catalog import BlockFormat
+from mxref.support.integers import shape_of
 from mxref.support.text import printable
 
 #: Number of codes that are in memory at a time while a file is written.

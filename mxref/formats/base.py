@@ -49,6 +49,12 @@ class CodeFormat:
             )
         if not isinstance(self.specials, Specials):
             raise TypeError(f"specials must be a Specials, got {self.specials!r}")
+        if self.specials is Specials.IEEE and not self.mantissa_bits:
+            raise ValueError(
+                f"mantissa_bits must be at least 1 for infinity and NaN in {self.name}"
+            )
+        if self.max_code < self.subnormals:
+            raise ValueError(f"{self.name} must have a number above zero: give it more bits")
 
     @property
     def bits(self) -> int:

@@ -676,6 +676,21 @@ def test_a_scale_format_has_no_sign() -> None:
             ValueError,
             "mine must have fields of no negative width and a bias within 4096, got 4, 3 and -5000",
         ),
+        (
+            {"mantissa_bits": 0, "specials": Specials.IEEE},
+            ValueError,
+            "mantissa_bits must be at least 1 for infinity and NaN in mine",
+        ),
+        (
+            {"exponent_bits": 0, "mantissa_bits": 1, "specials": Specials.TOP_CODE_NAN},
+            ValueError,
+            "mine must have a number above zero: give it more bits",
+        ),
+        (
+            {"exponent_bits": 1, "mantissa_bits": 0, "specials": Specials.INF_BELOW_NAN},
+            ValueError,
+            "mine must have a number above zero: give it more bits",
+        ),
     ],
 )
 def test_a_format_that_cannot_be(

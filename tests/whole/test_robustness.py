@@ -129,6 +129,13 @@ def test_copies_are_read_only() -> None:
         blocks.codes.setflags(write=True)
 
 
+def test_no_error_state_of_numpy_is_in_the_way() -> None:
+    x = np.float32([[1.0, -2.0], [0.0, 0.0]])
+    with np.errstate(all="raise"):
+        a = mxref.quantize(x, "mxfp8_e4m3")
+        assert mxref.matmul(a, a.T, np.float64).tolist() == [[5.0, 0.0], [0.0, 0.0]]
+
+
 def test_an_empty_tensor_with_a_huge_axis() -> None:
     blocks = mxref.quantize(np.zeros((0, 10**13), np.float32), "mxfp8_e4m3")
     assert blocks.codes.shape[0] == 0
