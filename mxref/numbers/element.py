@@ -149,12 +149,12 @@ def stochastic(
     if bits.size and not (int(bits.min()) >= 0 and int(bits.max()) < 1 << width):
         raise ValueError(f"random_bits must be from 0 to 2**{width} - 1")
     try:
-        whole = np.broadcast_to(bits.astype(np.int64), shape)
+        whole = np.broadcast_to(bits, shape)
     except ValueError:
         raise ValueError(
             f"random_bits must broadcast to the shape of values, {shape}, got {bits.shape}"
         ) from None
-    return Stochastic(rounding.value[-1], whole.reshape(-1), int(width))
+    return Stochastic(rounding.value[-1], whole, int(width))
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,12 @@ def test_out_shares_no_memory() -> None:
     part = mxref.quantize(values[:1024], "mxfp8_e4m3", out=(codes[:1024], scales[:32]))
     with pytest.raises(ValueError, match="out must share no memory"):
         mxref.dequantize(part, out=codes.view(np.float32))
+    codes[:] = 0
+    random: dict[str, Any] = {"rounding": "stochastic_a", "random_width": 4}
+    with pytest.raises(ValueError, match="out must share no memory"):
+        mxref.encode(values, "e4m3", random_bits=codes, out=codes, **random)
+    with pytest.raises(ValueError, match="out must share no memory"):
+        mxref.quantize(values, "mxfp8_e4m3", random_bits=codes, out=(codes, scales), **random)
 
 
 def test_out_is_not_masked() -> None:
