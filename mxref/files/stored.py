@@ -97,7 +97,8 @@ def describe(blocks: Blocks) -> dict[str, Any]:
     if known != fmt:
         got = f"{fmt.name} of {fmt.element.name} and {fmt.scale.name}"
         raise ValueError(
-            f"format must consist of formats known by name to be written to a file, got {got}"
+            f"format must be one of mxref's by name, with any block size, to be written to a file, "
+            f"got {got}"
         )
     tensor = blocks.tensor_scale
     return {

@@ -9,6 +9,8 @@ import operator
 from dataclasses import dataclass
 from typing import SupportsIndex
 
+from mxref.support.integers import integer
+
 
 class Specials(enum.Enum):
     """Which codes of a format are not numbers."""
@@ -40,8 +42,7 @@ class CodeFormat:
 
     def __post_init__(self) -> None:
         for name in ("exponent_bits", "mantissa_bits", "bias"):
-            if isinstance(getattr(self, name), bool) or not isinstance(getattr(self, name), int):
-                raise TypeError(f"{name} must be an integer, got {getattr(self, name)!r}")
+            object.__setattr__(self, name, integer(getattr(self, name), name))
         if min(self.exponent_bits, self.mantissa_bits) < 0 or abs(self.bias) > 1 << 12:
             raise ValueError(
                 f"{self.name} must have fields of no negative width and a bias within 4096, got "
@@ -168,6 +169,7 @@ class CodeFormat:
 
     def sign_and_magnitude(self, code: int) -> tuple[bool, int]:
         """Sign and magnitude of a code."""
+        code = operator.index(code)
         return bool(code & self.sign_bit), code & ~self.sign_bit
 
     def magnitude_parts(self, magnitude: int) -> tuple[int, int]:
@@ -226,6 +228,7 @@ class ElementFormat(CodeFormat):
 
     def sign_and_magnitude(self, code: int) -> tuple[bool, int]:
         """Sign and magnitude of a code."""
+        code = operator.index(code)
         if self.twos_complement and code & self.sign_bit:
             return True, self.code_count - code
         return CodeFormat.sign_and_magnitude(self, code)

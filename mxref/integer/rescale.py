@@ -36,7 +36,7 @@ def multiplier_shift(
     >>> [part.tolist() for part in multiplier_shift([1.0, 0.5, 1 / 3])]
     [[1073741824, 1073741824, 1431655765], [30, 31, 32]]
     """
-    _check_bits(bits)
+    bits = _bits(bits)
     parts = split(float64_numbers(scale, "scale").view(np.uint64), F64)
     if (parts.negative | parts.is_nan | parts.is_inf | (parts.significand == 0)).any():
         raise ValueError("scale must be positive and finite")
@@ -94,7 +94,7 @@ def rescale(
     unsigned, wide = (source.dtype.kind == "u", target.kind == "u"), source.itemsize > 2
     if all(unsigned) or (unsigned[0] and target == np.int32) or (unsigned[1] and wide):
         raise ValueError(f"q and dtype must not be {given}: TOSA has no such RESCALE")
-    _check_bits(bits)
+    bits = _bits(bits)
     if bits == 32 and source.dtype == np.int64:
         raise ValueError("q must not be int64 with bits=32: give its own dtype, as numpy.int8(q)")
     if bits == 16 and double:
@@ -120,6 +120,7 @@ def rescale(
     return np.asarray(np.clip(result + output_zp, info.min, info.max).astype(target))
 
 
-def _check_bits(bits: int) -> None:
+def _bits(bits: int) -> int:
     if integer(bits, "bits") not in (16, 32):
         raise ValueError(f"bits must be 16 or 32, got {bits}")
+    return int(bits)

@@ -30,6 +30,7 @@ from mxref.numbers.table import decoded, encode_in_chunks
 from mxref.policy import choices as c
 from mxref.policy.keywords import DecodeChoices, ElementChoices, Unpack
 from mxref.policy.policy import ElementPolicy, Policy, resolve
+from mxref.support.integers import integer
 
 
 def encode(
@@ -141,8 +142,7 @@ def stochastic(
         return None
     if random_bits is None or width is None:
         raise ValueError(f"rounding={rounding.value} needs random_bits= and random_width=")
-    if isinstance(width, bool) or not isinstance(width, (int, np.integer)):
-        raise TypeError(f"random_width must be an integer, got {type(width).__name__}")
+    width = integer(width, "random_width")
     if not 1 <= width <= 32:
         raise ValueError(f"random_width must be from 1 to 32, got {width}")
     bits = integer_array(random_bits, "random_bits")
@@ -154,7 +154,7 @@ def stochastic(
         raise ValueError(
             f"random_bits must broadcast to the shape of values, {shape}, got {bits.shape}"
         ) from None
-    return Stochastic(rounding.value[-1], whole, int(width))
+    return Stochastic(rounding.value[-1], whole, width)
 
 
 @dataclass(frozen=True, slots=True)

@@ -657,9 +657,9 @@ def test_a_scale_format_has_no_sign() -> None:
 @pytest.mark.parametrize(
     ("changes", "error", "text"),
     [
-        ({"exponent_bits": 4.0}, TypeError, "exponent_bits must be an integer, got 4.0"),
-        ({"mantissa_bits": "3"}, TypeError, "mantissa_bits must be an integer, got '3'"),
-        ({"bias": None}, TypeError, "bias must be an integer, got None"),
+        ({"exponent_bits": 4.0}, TypeError, "exponent_bits must be an integer, got float"),
+        ({"mantissa_bits": "3"}, TypeError, "mantissa_bits must be an integer, got str"),
+        ({"bias": None}, TypeError, "bias must be an integer, got NoneType"),
         ({"specials": "ieee"}, TypeError, "specials must be a Specials, got 'ieee'"),
         (
             {"exponent_bits": -1},
