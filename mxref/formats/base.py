@@ -23,6 +23,10 @@ class Specials(enum.Enum):
     INF_BELOW_NAN = "inf_below_nan"  #: the all-ones magnitude is NaN, the one below it infinity
 
 
+#: float64 holds every number of a format of 8 bits, and quotients of two such numbers.
+_LARGEST_BIAS = 300
+
+
 @dataclass(frozen=True, slots=True)
 class CodeFormat:
     """Base of element and scale formats: a magnitude of exponent and fraction bits.
@@ -43,10 +47,10 @@ class CodeFormat:
     def __post_init__(self) -> None:
         for name in ("exponent_bits", "mantissa_bits", "bias"):
             object.__setattr__(self, name, integer(getattr(self, name), name))
-        if min(self.exponent_bits, self.mantissa_bits) < 0 or abs(self.bias) > 1 << 12:
+        if min(self.exponent_bits, self.mantissa_bits) < 0 or abs(self.bias) > _LARGEST_BIAS:
             raise ValueError(
-                f"{self.name} must have fields of no negative width and a bias within 4096, got "
-                f"{self.exponent_bits}, {self.mantissa_bits} and {self.bias}"
+                f"{self.name} must have fields of no negative width and a bias within "
+                f"{_LARGEST_BIAS}, got {self.exponent_bits}, {self.mantissa_bits} and {self.bias}"
             )
         if not isinstance(self.specials, Specials):
             raise TypeError(f"specials must be a Specials, got {self.specials!r}")
