@@ -23,8 +23,9 @@ class Specials(enum.Enum):
     INF_BELOW_NAN = "inf_below_nan"  #: the all-ones magnitude is NaN, the one below it infinity
 
 
-#: float64 holds every number of a format of 8 bits, and quotients of two such numbers.
-_LARGEST_BIAS = 300
+#: The largest bias of a format of at most 8 bits, whose numbers and their quotients float64 holds,
+#: and of a wider one.
+_LARGEST_BIAS = 300, 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,11 @@ class CodeFormat:
     def __post_init__(self) -> None:
         for name in ("exponent_bits", "mantissa_bits", "bias"):
             object.__setattr__(self, name, integer(getattr(self, name), name))
-        if min(self.exponent_bits, self.mantissa_bits) < 0 or abs(self.bias) > _LARGEST_BIAS:
+        most = _LARGEST_BIAS[self.bits > 8]
+        if min(self.exponent_bits, self.mantissa_bits) < 0 or abs(self.bias) > most:
             raise ValueError(
-                f"{self.name} must have fields of no negative width and a bias within "
-                f"{_LARGEST_BIAS}, got {self.exponent_bits}, {self.mantissa_bits} and {self.bias}"
+                f"{self.name} must have fields of no negative width and a bias within {most}, got "
+                f"{self.exponent_bits}, {self.mantissa_bits} and {self.bias}"
             )
         if not isinstance(self.specials, Specials):
             raise TypeError(f"specials must be a Specials, got {self.specials!r}")
