@@ -203,12 +203,8 @@ class Stochastic:
     """
 
     variant: str
-    bits: I64
+    bits: NDArray[np.integer[Any]]
     width: int
-
-    def __getitem__(self, part: slice) -> Stochastic:
-        """The random bits of a part of the elements."""
-        return Stochastic(self.variant, self.bits[part], self.width)
 
     def increments(self, rest: I64, drop: I64) -> I64:
         """1 where ``nu = rest / 2**drop`` (0 where drop is not positive) is rounded up."""
@@ -217,7 +213,8 @@ class Stochastic:
         if self.variant == "c":
             half = np.int64(1) << np.clip(drop - width - 1, 0, 61)
             whole = whole + ((cut > half) | ((cut == half) & ((whole & 1) != 0)))
-        added = 2 * self.bits + 1 if self.variant == "b" else self.bits
+        bits = self.bits.astype(np.int64)
+        added = 2 * bits + 1 if self.variant == "b" else bits
         result: I64 = (whole + added) >> width
         return result
 

@@ -17,6 +17,7 @@ from mxref.bits.float32 import as_float32, fl, wide
 from mxref.bits.floats import (
     F32,
     F64,
+    I64,
     bits_of,
     compose,
     layout_of,
@@ -24,7 +25,7 @@ from mxref.bits.floats import (
     refuse_masked,
     split,
 )
-from mxref.support.host_arrays import host_array
+from mxref.support.host_arrays import unpacked_array
 
 Array = NDArray[Any]
 
@@ -128,7 +129,7 @@ def float64_numbers(given: object, parameter: str) -> NDArray[np.float64]:
     array([0.09997559])
     """
     refuse_masked(given, parameter)
-    array = host_array(given)
+    array = unpacked_array(given, parameter, "floats")
     layout = layout_of(array.dtype, parameter)
     bits = patterns(array, layout)
     exact = bits.view(np.float64) if layout == F64 else wide(bits, layout)
@@ -136,13 +137,25 @@ def float64_numbers(given: object, parameter: str) -> NDArray[np.float64]:
 
 
 def integer_array(given: object, parameter: str) -> Array:
-    """Integers in their own dtype; raises TypeError for others.
+    """Integers in their own dtype, in native byte order; raises TypeError for others.
 
     >>> integer_array([1, 2], "x").dtype.kind
     'i'
     """
     refuse_masked(given, parameter)
-    array = host_array(given)
+    array = unpacked_array(given, parameter, "integers")
     if array.dtype.kind not in "iu":
         raise TypeError(f"{parameter} must be integers, got {array.dtype}")
-    return array
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def int64_array(given: object, parameter: str) -> I64:
+    """Integers as int64; raises TypeError for others, and ValueError for one from 2**63 on.
+
+    >>> int64_array(np.uint8([255]), "x")
+    array([255])
+    """
+    array = integer_array(given, parameter)
+    if array.dtype == np.uint64 and array.max(initial=0) >= 1 << 63:
+        raise ValueError(f"{parameter} must be below 2**63, got {array.max()}")
+    return array.astype(np.int64)

@@ -21,6 +21,7 @@ from mxref.formats.catalog import BlockFormat, CodeFormat
 from mxref.numbers.codes import every_code
 from mxref.numbers.element import encode
 from mxref.policy.choices import ScaleArithmetic
+from mxref.support.threads import TILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,11 @@ def _four_over_six(
         raise ValueError(
             "block_size must be one number for a scale_arithmetic of 4 over 6, which adds errors "
             f"one by one, got {fmt.block_size}"
+        )
+    if fmt.elements_per_block > TILE:  # a part of a block does not say which scale has less error
+        raise ValueError(
+            f"block_size must be at most {TILE} for a scale_arithmetic of 4 over 6, which adds "
+            f"errors, got {fmt.block_size}"
         )
     top = _top_4over6(fmt)
     inverse = _te_inverse(t, top)

@@ -10,10 +10,11 @@ import numpy as np
 
 from mxref import formats
 from mxref.bits.floats import U8
-from mxref.blocks.tiles import Tiling, axis_index, shape_of
+from mxref.blocks.tiles import Tiling, axis_index
 from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.formats.catalog import BlockFormat
 from mxref.numbers.codes import codes_of, is_writeable
+from mxref.support.integers import shape_of
 
 
 @dataclass(frozen=True, eq=False)

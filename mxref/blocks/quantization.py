@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+<<<<<<< HEAD
 from typing import Unpack
+=======
+from typing import Any
+>>>>>>> core3
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mxref.bits.float32 import narrow, wide
-from mxref.bits.floats import F32, I64, U8, Bits, FloatLayout
+from mxref.bits.floats import F32, U8, Bits, FloatLayout
 from mxref.bits.out import codes_out
 from mxref.blocks.arithmetics import ARITHMETICS
 from mxref.blocks.container import Blocks
@@ -97,7 +101,7 @@ def quantize(
     draw = stochastic(chosen.element.rounding, random_bits, random_width, shape)
     tensor = _tensor_scale(source, tiling, fmt, chosen, tensor_scale)
 
-    def codes_of(lanes: Bits, layout: FloatLayout, random: I64 | None) -> tuple[U8, U8]:
+    def codes_of(lanes: Bits, layout: FloatLayout, random: NDArray[Any] | None) -> tuple[U8, U8]:
         if lanes.size >= FEW and takes_keys(fmt, chosen):
             return quantize_lanes(lanes, layout, fmt, chosen)
         part = None
@@ -122,7 +126,7 @@ def quantize_by(
 ) -> Blocks:
     """`quantize`, where a function gives the scale codes and codes of whole blocks, one a row."""
 
-    def codes_of(lanes: Bits, layout: FloatLayout, _: I64 | None) -> tuple[U8, U8]:
+    def codes_of(lanes: Bits, layout: FloatLayout, _: NDArray[Any] | None) -> tuple[U8, U8]:
         scales, codes = rows_of(as_rows(lanes), layout)
         return as_lanes(scales, lanes.shape[2]), as_lanes(codes, lanes.shape[2])
 
@@ -143,7 +147,8 @@ def _in_blocks(
     """The blocks of a tensor, written a tile at a time."""
     count, array = thread_count(threads), work.source.array
     blank = out is None and place.tiling.is_long  # the padding may be much
-    codes, scales = codes_out(out, place.codes, place.tiling.counts, array, blank=blank)
+    inputs = [array] if work.random is None else [array, work.random]
+    codes, scales = codes_out(out, place.codes, place.tiling.counts, *inputs, blank=blank)
     write(work, Written(codes, scales, blank), count)
     if out is None:  # no caller can write to them
         codes.flags.writeable = scales.flags.writeable = False

@@ -128,7 +128,7 @@ def _quotient_rows(
     T times the divisor d has 42 or fewer. Where n / d is not T, n - T d is a whole unit of the last
     place of n or of T d at least, so that n / d is off T by one part in 2**42 or more; float64 is
     off by less than one in 2**52 in any rounding mode, and exact where n / d is T. All numbers are
-    normal ones, and from 2**-300 to 2**300.
+    normal ones, also those of formats with the largest bias: from 2**-850 to 2**850.
     """
     t = 1.0 if tensor is None else tensor.value
     with np.errstate(all="ignore"):

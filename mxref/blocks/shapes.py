@@ -12,11 +12,12 @@ from numpy.typing import DTypeLike
 
 from mxref import formats
 from mxref.bits.floats import layout_of
-from mxref.blocks.tiles import Axis, Tiling, axis_index, shape_of
+from mxref.blocks.tiles import Axis, Tiling, axis_index
 from mxref.formats.catalog import BlockFormat
 from mxref.policy.choices import ScaleArithmetic, Tail
 from mxref.policy.keywords import QuantizeChoices
 from mxref.policy.policy import Policy, resolve, spelled
+from mxref.support.integers import shape_of
 
 #: Choices that only scales of powers of two read, and those that only exact arithmetic reads.
 POWER_ONLY: tuple[str, ...] = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,14 +20,6 @@ Axis = int | Sequence[int]
 Tile = tuple[slice, ...]
 #: Elements along long blocks that a part has at least before blocks beside them share it.
 _ALONG = 1 << 8
-
-
-def shape_of(shape: Iterable[Any]) -> tuple[int, ...]:
-    """A shape as non-negative Python integers."""
-    found = tuple(integer(n) for n in shape)
-    if min(found, default=0) < 0:
-        raise ValueError(f"shape must hold no negative numbers, got {found}")
-    return found
 
 
 def axis_index(axis: Axis, ndim: int) -> int | tuple[int, ...]:

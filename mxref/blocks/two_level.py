@@ -83,18 +83,20 @@ class TensorScale:
         try:
             if isinstance(given, bool):
                 raise TypeError
-            bits, layout = bits_of(np.float64(given) if isinstance(given, (int, float)) else given)
+            whole = isinstance(given, (int, np.integer))
+            number = float(given) if whole or isinstance(given, float) else given
+            bits, layout = bits_of(number)
         except (TypeError, OverflowError):
             raise TypeError(
                 "tensor_scale must be a TensorScale or a number that a float holds, "
                 f"got {type(given).__name__}"
             ) from None
-        number = split(bits.reshape(-1), layout)
-        narrow = compose(number, F32)
+        parts = split(bits.reshape(-1), layout)
+        narrow = compose(parts, F32)
         same = compose(split(narrow, F32), layout) == bits.reshape(-1)
-        fits = number.significand.shape == (1,) and 0 < narrow[0] < F32.inf_bits
-        if not fits or not same[0]:
-            rounded = fits and isinstance(given, (int, float))
+        fits = parts.significand.shape == (1,) and 0 < narrow[0] < F32.inf_bits
+        if not fits or not same[0] or (whole and number != int(given)):
+            rounded = fits and isinstance(number, float)
             hint = f": pass numpy.float32({given})" if rounded else ""
             raise ValueError(
                 f"tensor_scale must be one positive finite float32 number, got {given!r}{hint}"

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.bits.floats import I64, U8, Bits, FloatLayout
+from mxref.bits.floats import U8, Bits, FloatLayout
 from mxref.blocks.tiles import Tile, Tiling, as_lanes, as_rows, cut
 from mxref.numbers.source import Source
 from mxref.support.mapped import Mapped
@@ -24,7 +24,7 @@ from mxref.support.scratch import scratch
 from mxref.support.threads import TILE, for_each, part_size
 
 #: Scale codes (m, n) and codes (m, size, n) of blocks along the middle axis, with random bits.
-CodesOf = Callable[[Bits, FloatLayout, I64 | None], tuple[U8, U8]]
+CodesOf = Callable[[Bits, FloatLayout, NDArray[Any] | None], tuple[U8, U8]]
 #: Numbers that stand for a block: the largest finite magnitude, infinity and NaN if there is one,
 #: and a zero, whose code is that of padding.
 _DEPUTIES = 4
@@ -43,7 +43,7 @@ class Work(NamedTuple):
     source: Source
     tiling: Tiling
     codes_of: CodesOf
-    random: I64 | None = None
+    random: NDArray[Any] | None = None
 
 
 class Written(NamedTuple):

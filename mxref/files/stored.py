@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from mxref import formats
 from mxref.bits.floats import U8
 from mxref.blocks.container import Blocks
-from mxref.blocks.tiles import shape_of
 from mxref.blocks.two_level import TensorScale, TensorScaleKind
 from mxref.formats.catalog import BlockFormat
+from mxref.support.integers import shape_of
 from mxref.support.text import printable
 
 #: Number of codes that are in memory at a time while a file is written.
@@ -97,7 +97,8 @@ def describe(blocks: Blocks) -> dict[str, Any]:
     if known != fmt:
         got = f"{fmt.name} of {fmt.element.name} and {fmt.scale.name}"
         raise ValueError(
-            f"format must consist of formats known by name to be written to a file, got {got}"
+            f"format must be one of mxref's by name, with any block size, to be written to a file, "
+            f"got {got}"
         )
     tensor = blocks.tensor_scale
     return {

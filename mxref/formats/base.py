@@ -9,6 +9,8 @@ import operator
 from dataclasses import dataclass
 from typing import SupportsIndex
 
+from mxref.support.integers import integer
+
 
 class Specials(enum.Enum):
     """Which codes of a format are not numbers."""
@@ -19,6 +21,11 @@ class Specials(enum.Enum):
     FNUZ = "fnuz"  #: the code that would be -0 is NaN; no infinity
     P3109 = "p3109"  #: the code that would be -0 is NaN; the all-ones magnitude is infinity
     INF_BELOW_NAN = "inf_below_nan"  #: the all-ones magnitude is NaN, the one below it infinity
+
+
+#: The largest bias of a format of at most 8 bits, whose numbers and their quotients float64 holds,
+#: and of a wider one.
+_LARGEST_BIAS = 300, 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +47,21 @@ class CodeFormat:
 
     def __post_init__(self) -> None:
         for name in ("exponent_bits", "mantissa_bits", "bias"):
-            if isinstance(getattr(self, name), bool) or not isinstance(getattr(self, name), int):
-                raise TypeError(f"{name} must be an integer, got {getattr(self, name)!r}")
-        if min(self.exponent_bits, self.mantissa_bits) < 0 or abs(self.bias) > 1 << 12:
+            object.__setattr__(self, name, integer(getattr(self, name), name))
+        most = _LARGEST_BIAS[self.bits > 8]
+        if min(self.exponent_bits, self.mantissa_bits) < 0 or abs(self.bias) > most:
             raise ValueError(
-                f"{self.name} must have fields of no negative width and a bias within 4096, got "
+                f"{self.name} must have fields of no negative width and a bias within {most}, got "
                 f"{self.exponent_bits}, {self.mantissa_bits} and {self.bias}"
             )
         if not isinstance(self.specials, Specials):
             raise TypeError(f"specials must be a Specials, got {self.specials!r}")
+        if self.specials is Specials.IEEE and not self.mantissa_bits:
+            raise ValueError(
+                f"mantissa_bits must be at least 1 for infinity and NaN in {self.name}"
+            )
+        if self.max_code < self.subnormals:
+            raise ValueError(f"{self.name} must have a number above zero: give it more bits")
 
     @property
     def bits(self) -> int:
@@ -162,6 +175,7 @@ class CodeFormat:
 
     def sign_and_magnitude(self, code: int) -> tuple[bool, int]:
         """Sign and magnitude of a code."""
+        code = operator.index(code)
         return bool(code & self.sign_bit), code & ~self.sign_bit
 
     def magnitude_parts(self, magnitude: int) -> tuple[int, int]:
@@ -220,6 +234,7 @@ class ElementFormat(CodeFormat):
 
     def sign_and_magnitude(self, code: int) -> tuple[bool, int]:
         """Sign and magnitude of a code."""
+        code = operator.index(code)
         if self.twos_complement and code & self.sign_bit:
             return True, self.code_count - code
         return CodeFormat.sign_and_magnitude(self, code)

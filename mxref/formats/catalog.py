@@ -7,14 +7,13 @@ floats (binary64), in which every value of every format here is exact.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
-
-import numpy as np
+from typing import Any, TypeVar
 
 from mxref.formats.aliases import own_name
 from mxref.formats.base import CodeFormat, ElementFormat, Specials
+from mxref.support.integers import integer
 from mxref.support.text import unknown_name
 
 __all__ = [
@@ -150,18 +149,16 @@ class BlockFormat:
                 f"{self.name} with {self.scale.name}"
             )
         several = isinstance(self.block_size, (tuple, list))
-        sizes: Sequence[object] = self.block_size if several else (self.block_size,)  # type: ignore[assignment]
+        given: Any = self.block_size if several else (self.block_size,)
+        sizes = tuple(integer(size, "block_size") for size in given)
         for size in sizes:
-            if isinstance(size, bool) or not isinstance(size, (int, np.integer)):
-                raise TypeError(f"block_size must be an integer, got {type(size).__name__}")
             if size < 1:
                 raise ValueError(f"block_size must be at least 1, got {self.block_size}")
             if size > 1 << 31:
                 raise ValueError(f"block_size must be at most 2**31, got {self.block_size}")
         if not sizes:
             raise ValueError("block_size must have a number for each axis, got ()")
-        whole = tuple(int(size) for size in sizes)  # type: ignore[call-overload]
-        object.__setattr__(self, "block_size", whole if several else whole[0])
+        object.__setattr__(self, "block_size", sizes if several else sizes[0])
 
     @property
     def block_shape(self) -> tuple[int, ...]:

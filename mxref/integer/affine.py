@@ -13,6 +13,7 @@ from mxref.bits.single import (
     CAREFUL,
     float32_patterns,
     float64_numbers,
+    int64_array,
     integer_array,
     single,
 )  # fmt: skip
@@ -62,9 +63,9 @@ class QParams:
 
     def __post_init__(self) -> None:
         scale, dtype = float64_numbers(self.scale, "scale").copy(), np.dtype(self.dtype)
-        zero_point = integer_array(self.zero_point, "zero_point").astype(np.int64)
-        low, high = integer(self.quant_min), integer(self.quant_max)
-        axis = None if self.axis is None else integer(self.axis)
+        zero_point = int64_array(self.zero_point, "zero_point")
+        low, high = integer(self.quant_min, "quant_min"), integer(self.quant_max, "quant_max")
+        axis = None if self.axis is None else integer(self.axis, "axis")
         if dtype not in _DTYPES:
             raise TypeError(f"dtype must be one of {', '.join(map(str, _DTYPES))}, got {dtype}")
         if not np.iinfo(dtype).min <= low < high <= np.iinfo(dtype).max:
@@ -266,16 +267,22 @@ def choose_qparams(
     array(0.09333333)
     """
     ends = fl(float64_numbers(low, "low")), fl(float64_numbers(high, "high"))
+    if ends[0].shape != ends[1].shape and () not in (ends[0].shape, ends[1].shape):
+        shapes = f"{ends[0].shape} and {ends[1].shape}"
+        raise ValueError(f"low and high must have one shape, got {shapes}")
+    quant_min, quant_max = integer(quant_min, "quant_min"), integer(quant_max, "quant_max")
     if not (np.isfinite(ends[0]) & np.isfinite(ends[1]) & (ends[0] <= ends[1])).all():
         raise ValueError("low and high must be finite float32 numbers, low not above high")
     least, most = np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0)
     steps, smallest = float(quant_max - quant_min), fl(np.array(eps, np.float64))
-    if symmetric:
-        scale = np.maximum(fl(np.maximum(-least, most) / (steps / 2)), smallest)
-        return QParams(scale, 0, quant_min, quant_max, dtype, axis)
-    scale = np.maximum(fl(fl(most - least) / steps), smallest)
-    zero_point = quant_min - CAREFUL.nearest(fl(least / scale)).astype(np.int64)
-    zero_point = np.clip(zero_point, quant_min, quant_max)
+    zero_point: Any = 0
+    with np.errstate(all="ignore"):  # QParams refuses a range or a scale of zero
+        if symmetric:
+            scale = np.maximum(fl(np.maximum(-least, most) / (steps / 2)), smallest)
+        else:
+            scale = np.maximum(fl(fl(most - least) / steps), smallest)
+            zero_point = quant_min - CAREFUL.nearest(fl(least / scale)).astype(np.int64)
+            zero_point = np.clip(zero_point, quant_min, quant_max)
     return QParams(scale, zero_point, quant_min, quant_max, dtype, axis)
 
 

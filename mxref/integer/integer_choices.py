@@ -100,7 +100,7 @@ def chosen(kind: type[Member], got: str | Member, parameter: str, *, unread: str
     <Nibbles.LOW_FIRST: 'low_first'>
     """
     members = {member.value: member for member in kind}
-    if not isinstance(got, kind) and got not in members:
+    if not isinstance(got, kind) and (not isinstance(got, str) or got not in members):
         raise ValueError(unknown_name(parameter, got, members))
     member = kind(got)
     if unread and member is not next(iter(kind)):

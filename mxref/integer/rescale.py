@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mxref.bits.floats import F64, split
-from mxref.bits.single import float64_numbers, integer_array
+from mxref.bits.single import float64_numbers, int64_array, integer_array
 from mxref.integer.integer_choices import Rounding, chosen
+from mxref.support.integers import integer
 
 _TYPES = tuple(map(np.dtype, ("i1", "u1", "i2", "u2", "i4", "i8")))
 
@@ -35,8 +36,7 @@ def multiplier_shift(
     >>> [part.tolist() for part in multiplier_shift([1.0, 0.5, 1 / 3])]
     [[1073741824, 1073741824, 1431655765], [30, 31, 32]]
     """
-    if bits not in (16, 32):
-        raise ValueError(f"bits must be 16 or 32, got {bits}")
+    bits = _bits(bits)
     parts = split(float64_numbers(scale, "scale").view(np.uint64), F64)
     if (parts.negative | parts.is_nan | parts.is_inf | (parts.significand == 0)).any():
         raise ValueError("scale must be positive and finite")
@@ -86,18 +86,17 @@ def rescale(
     """
     source, target = integer_array(q, "q"), np.dtype(dtype)
     double = chosen(Rounding, rounding, "rounding") is Rounding.DOUBLE
-    m, s = (
-        integer_array(each, name).astype(np.int64)
-        for each, name in ((multiplier, "multiplier"), (shift, "shift"))
-    )
+    m, s = int64_array(multiplier, "multiplier"), int64_array(shift, "shift")
+    input_zp, output_zp = integer(input_zp, "input_zp"), integer(output_zp, "output_zp")
     given = f"{source.dtype} and {target}"
     if source.dtype not in _TYPES or target not in _TYPES[:5]:
         raise TypeError(f"q and dtype must be int or uint of 8 or 16 bits or int32, got {given}")
     unsigned, wide = (source.dtype.kind == "u", target.kind == "u"), source.itemsize > 2
     if all(unsigned) or (unsigned[0] and target == np.int32) or (unsigned[1] and wide):
         raise ValueError(f"q and dtype must not be {given}: TOSA has no such RESCALE")
-    if bits not in (16, 32) or (bits == 32 and source.dtype == np.int64):
-        raise ValueError(f"bits must be 16 or 32, and 16 for 48-bit integers, got {bits}")
+    bits = _bits(bits)
+    if bits == 32 and source.dtype == np.int64:
+        raise ValueError("q must not be int64 with bits=32: give its own dtype, as numpy.int8(q)")
     if bits == 16 and double:
         raise ValueError("rounding must be single with bits=16")
     for name, zp, kind in (("input_zp", input_zp, source.dtype), ("output_zp", output_zp, target)):
@@ -119,3 +118,9 @@ def rescale(
         raise ValueError("q * multiplier * 2**-shift must be within int32")
     info = np.iinfo(target)
     return np.asarray(np.clip(result + output_zp, info.min, info.max).astype(target))
+
+
+def _bits(bits: int) -> int:
+    if integer(bits, "bits") not in (16, 32):
+        raise ValueError(f"bits must be 16 or 32, got {bits}")
+    return int(bits)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mxref.bits.single import integer_array
 from mxref.integer.integer_choices import Padding, chosen
+from mxref.support.integers import integer
 
 #: Coordinates are multiples of 1/_UNIT of a pixel.
 _UNIT = 2 * 32767
@@ -44,6 +45,7 @@ def grid_sample(
     2
     """
     image, points = integer_array(q, "q"), integer_array(grid, "grid")
+    zero_point = integer(zero_point, "zero_point")
     border = chosen(Padding, padding, "padding") is Padding.BORDER
     if image.dtype.itemsize > 2 or points.dtype != np.int16:
         raise TypeError(f"q must be 8 or 16 bits and grid int16, got {image.dtype}, {points.dtype}")

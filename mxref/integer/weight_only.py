@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from mxref.bits.float32 import fl
 from mxref.bits.float32_sums import float32_sums
-from mxref.bits.single import float32_patterns, float64_numbers, integer_array
+from mxref.bits.single import float32_patterns, float64_numbers, int64_array
 from mxref.bits.weighted_sums import exact_sums, possible_sums, rounded_sums, with_specials
 from mxref.integer.integer_choices import Nibbles, Order, chosen
 from mxref.products.intervals import Bounds
+from mxref.support.integers import integer
 
 Array = NDArray[Any]
 #: What `offset` adds to a weight.
@@ -36,7 +37,7 @@ def pack_int4(w: ArrayLike, nibbles: str | Nibbles = "high_first") -> NDArray[np
     >>> pack_int4([[-8, 7, 0, -1], [1, 2, 3, -4]]).tobytes().hex(" ")
     '0f 87 9a b4'
     """
-    codes = integer_array(w, "w").astype(np.int64)
+    codes = int64_array(w, "w")
     high_first = chosen(Nibbles, nibbles, "nibbles") is Nibbles.HIGH_FIRST
     if codes.ndim == 0 or ((codes < -8) | (codes > 7)).any():
         raise ValueError("w must have at least one axis, and codes from -8 to 7")
@@ -63,11 +64,11 @@ def unpack_int4(packed: ArrayLike, k: int, nibbles: str | Nibbles = "high_first"
     >>> unpack_int4(np.uint8([0x9A, 0xB8]), 3).tolist()
     [1, 2, 3]
     """
-    bytes_ = integer_array(packed, "packed").astype(np.int64)
+    bytes_ = int64_array(packed, "packed")
     high_first = chosen(Nibbles, nibbles, "nibbles") is Nibbles.HIGH_FIRST
     if bytes_.ndim == 0 or ((bytes_ < 0) | (bytes_ > 255)).any():
         raise ValueError("packed must have at least one axis, and bytes from 0 to 255")
-    if (k + 1) // 2 != bytes_.shape[-1]:
+    if (integer(k, "k") + 1) // 2 != bytes_.shape[-1] or k < 0:
         raise ValueError(f"k must be the codes of {bytes_.shape[-1]} bytes, got {k}")
     both = [bytes_ >> 4, bytes_ & 15][:: 1 if high_first else -1]
     codes = np.stack(both, -1).reshape(*bytes_.shape[:-1], 2 * bytes_.shape[-1])[..., :k]
@@ -138,8 +139,9 @@ def linear_qcs4w(
     >>> linear_qcs4w(np.float32([1, 2, 4, 8]), packed, [0.5, 0.25])
     array([-1.  , -3.75], dtype=float32)
     """
-    k = np.shape(x)[-1] if np.ndim(x) else 0
-    return linear_qcs8w(x, unpack_int4(packed, k, nibbles), scales, order)
+    shape = float32_patterns(x, "x").shape
+    weights = unpack_int4(packed, shape[-1] if shape else 0, nibbles)
+    return linear_qcs8w(x, weights, scales, order)
 
 
 def linear_bounds(x: ArrayLike, w: ArrayLike, scales: ArrayLike, order: str | Order) -> Bounds:
@@ -183,17 +185,16 @@ def _operands(
     x: ArrayLike, w: ArrayLike, scales: ArrayLike
 ) -> tuple[NDArray[np.uint32], tuple[int, ...], NDArray[np.int64], NDArray[np.float64]]:
     """Patterns (M, K), the shape of the result, weights (N, K) and scales (N, G)."""
-    bits, weights = float32_patterns(x, "x"), integer_array(w, "w").astype(np.int64)
+    bits, weights = float32_patterns(x, "x"), int64_array(w, "w")
     factors = fl(float64_numbers(scales, "scales"))
     if weights.ndim != 2 or bits.ndim == 0 or bits.shape[-1] != weights.shape[1]:
         raise ValueError(f"w must be (N, K) for x (..., K), got {weights.shape} and {bits.shape}")
     if ((weights < -128) | (weights > 127)).any():
         raise ValueError("w must be from -128 to 127")
-    n, k = weights.shape
-    fits = factors.shape == (n,) or (factors.ndim == 2 and len(factors) == n)
-    factors = factors.reshape(n, -1) if fits and factors.size else factors
-    if not fits or not factors.shape[-1] or k % factors.shape[-1]:
-        raise ValueError(f"scales must be (N,) or (N, G), G a divisor of K, got {factors.shape}")
+    (n, k), given = weights.shape, factors.shape
+    factors = factors[:, np.newaxis] if factors.ndim == 1 else factors
+    if factors.ndim != 2 or len(factors) != n or not factors.shape[1] or k % factors.shape[1]:
+        raise ValueError(f"scales must be (N,) or (N, G), G a divisor of K, got {given}")
     if not np.isfinite(factors).all():
         raise ValueError("scales must be finite in float32")
     rows = bits.reshape(math.prod(bits.shape[:-1]), k)

@@ -22,6 +22,7 @@ from mxref.bits.floats import (
     layout_of,
     round_to_code,
 )
+from mxref.bits.single import integer_array
 from mxref.formats.catalog import CodeFormat, Specials, code_format
 from mxref.numbers.codes import codes_of, every_code
 from mxref.numbers.source import Source
@@ -29,7 +30,7 @@ from mxref.numbers.table import decoded, encode_in_chunks
 from mxref.policy import choices as c
 from mxref.policy.keywords import DecodeChoices, ElementChoices
 from mxref.policy.policy import ElementPolicy, Policy, resolve
-from mxref.support.host_arrays import unpacked_array
+from mxref.support.integers import integer
 
 
 def encode(
@@ -141,22 +142,19 @@ def stochastic(
         return None
     if random_bits is None or width is None:
         raise ValueError(f"rounding={rounding.value} needs random_bits= and random_width=")
-    if isinstance(width, bool) or not isinstance(width, (int, np.integer)):
-        raise TypeError(f"random_width must be an integer, got {type(width).__name__}")
+    width = integer(width, "random_width")
     if not 1 <= width <= 32:
         raise ValueError(f"random_width must be from 1 to 32, got {width}")
-    bits = unpacked_array(random_bits, "random_bits")
-    if bits.dtype.kind not in "iu":
-        raise TypeError(f"random_bits must be integers, got {bits.dtype}")
+    bits = integer_array(random_bits, "random_bits")
     if bits.size and not (int(bits.min()) >= 0 and int(bits.max()) < 1 << width):
         raise ValueError(f"random_bits must be from 0 to 2**{width} - 1")
     try:
-        whole = np.broadcast_to(bits.astype(np.int64), shape)
+        whole = np.broadcast_to(bits, shape)
     except ValueError:
         raise ValueError(
             f"random_bits must broadcast to the shape of values, {shape}, got {bits.shape}"
         ) from None
-    return Stochastic(rounding.value[-1], whole.reshape(-1), int(width))
+    return Stochastic(rounding.value[-1], whole, width)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import decimal
 import functools
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,10 +41,9 @@ def quirk_exponents(parts: Parts, rule: ScaleRule, fmt: ElementFormat) -> I64:
 
 def _times_reciprocal(single: Parts, fmt: ElementFormat) -> Parts:
     """Amax times float32(1 / max), rounded to float32."""
-    largest = Fraction(fmt.max_normal)
-    scaled = Fraction(2) ** 60 / largest  # 1 / max to far more bits than a float32 has
-    whole = np.array([int(scaled) >> 8 | 1])  # rounded to odd, below 2**53
-    inverse = Parts.finite(np.array([False]), whole, np.array([-52]))
+    n, q = fmt.magnitude_parts(fmt.max_code)  # n of at most 8 bits
+    whole = np.array([(1 << 52) // n | 1])  # rounded to odd, to far more bits than a float32 has
+    inverse = Parts.finite(np.array([False]), whole, np.array([-52 - q]))
     reciprocal = split(compose(inverse, F32), F32)
     # Both significands have 24 bits; their product of 48 fits.
     product = dataclasses.replace(

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import (
-    I64,
     U8,
     Bits,
     FloatLayout,
@@ -93,7 +92,8 @@ def encode_in_chunks(
         ValueError: an `out` that does not fit; a NaN that the source refuses.
     """
     array = source.array
-    codes = array_out(out, np.dtype(np.uint8), array.shape, array)
+    randoms = [] if draw is None else [draw.bits]
+    codes = array_out(out, np.dtype(np.uint8), array.shape, array, *randoms)
     inputs, layout = source.policy, source.stored
     if _takes_table(encoder, layout, inputs, array.size, draw):
         table = code_table(encoder, layout, inputs)
@@ -103,11 +103,10 @@ def encode_in_chunks(
         table = code_table(encoder, layout)
         return _looked_up(table, lambda part: source.numbers(part)[0], array, codes, threads)
 
-    def compute(target: U8, part: NDArray[Any], *random: I64) -> None:
+    def compute(target: U8, part: NDArray[Any], *random: NDArray[Any]) -> None:
         some = draw and Stochastic(draw.variant, random[0], draw.width)
         target[:] = encoder.codes(split(*source.numbers(part)), some)
 
-    randoms = [] if draw is None else [draw.bits.reshape(array.shape)]
     size = PARTS if draw is None else CHUNK
     in_chunks(compute, threads, codes, array, *randoms, size=size)
     return codes

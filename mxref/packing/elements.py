@@ -335,10 +335,7 @@ def _blocks(
 
 
 def _natural(parameter: str, value: int, least: int) -> int:
-    try:
-        number = integer(value)
-    except TypeError:
-        raise TypeError(f"{parameter} must be an integer, got {type(value).__name__}") from None
+    number = integer(value, parameter)
     if number < least:
         raise ValueError(f"{parameter} must be at least {least}, got {number}")
     return number

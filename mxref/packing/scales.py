@@ -15,7 +15,7 @@ from mxref.numbers.codes import codes_of
 from mxref.packing.scale_orders import SCALE_ORDERS
 from mxref.policy.keywords import PackScalesChoices
 from mxref.policy.policy import Policy, resolve
-from mxref.support.integers import integer
+from mxref.support.integers import shape_of
 
 #: The format that scale codes of any scale format are checked against.
 _SCALE_BYTE = CodeFormat("scales", 8, 0, 0, signed=False, dtype_name="float8_e8m0fnu")
@@ -134,10 +134,7 @@ def unpack_scales(
 
 
 def _shape(shape: Sequence[int]) -> tuple[int, ...]:
-    try:
-        whole = tuple(integer(n) for n in shape)
-    except TypeError:
-        raise TypeError(f"shape must hold integers, got {shape!r}") from None
-    if len(whole) < 2 or min(whole) < 0:
-        raise ValueError(f"shape must be (..., rows, columns), none negative, got {whole}")
+    whole = shape_of(shape)
+    if len(whole) < 2:
+        raise ValueError(f"shape must be (..., rows, columns), got {whole}")
     return whole

@@ -71,7 +71,8 @@ class ExactSums:
             return head.copy(), np.ones(head.shape, bool)
         if not to_odd:
             # Rounding is monotonic: what both ends of an interval round to, all in it round to.
-            up, down = np.nextafter(tail + lost, np.inf), np.nextafter(tail - lost, -np.inf)
+            with np.errstate(under="ignore"):  # next to zero
+                up, down = np.nextafter(tail + lost, np.inf), np.nextafter(tail - lost, -np.inf)
             unknown = (lost > 0) & ((head + up != head) | (head + down != head))
             return head.copy(), unknown
         # The sum lies strictly between the head and its neighbour on the tail's side, as the tail

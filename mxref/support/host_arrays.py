@@ -49,7 +49,7 @@ def unpacked_array(array: Any, parameter: str, items: str = "numbers") -> Array:
     Args:
         array: as in `host_array`.
         parameter: what the sentence of an error calls the array, and `items` what is in it.
-        items: numbers, floats or codes.
+        items: numbers, floats, integers or codes.
 
     Raises:
         TypeError: two codes in a byte, a ragged list, or what cannot be copied to the host.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 
-def integer(value: Any) -> int:
+def integer(value: Any, parameter: str = "value") -> int:
     """An integer of Python or NumPy as a Python integer.
 
     Raises:
@@ -17,6 +18,29 @@ def integer(value: Any) -> int:
     >>> integer(3)
     3
     """
-    if isinstance(value, (bool, np.bool_)):
-        raise TypeError("an integer is required, got bool")
-    return operator.index(value)
+    try:
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        what = type(value).__name__
+        raise TypeError(f"{parameter} must be an integer, got {what}") from None
+
+
+def shape_of(shape: Iterable[Any]) -> tuple[int, ...]:
+    """A shape as non-negative Python integers.
+
+    Raises:
+        TypeError: something else than integers.
+        ValueError: a negative one.
+
+    >>> shape_of([2, 3])
+    (2, 3)
+    """
+    try:
+        found = tuple(integer(n) for n in shape)
+    except TypeError:
+        raise TypeError(f"shape must hold integers, got {shape!r}") from None
+    if min(found, default=0) < 0:
+        raise ValueError(f"shape must hold no negative numbers, got {found}")
+    return found

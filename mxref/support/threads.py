@@ -37,11 +37,7 @@ def thread_count(threads: int | None) -> int:
         if not text.isdecimal() or int(text) < 1:
             raise ValueError(f"{_VARIABLE} must be a number from 1 on, got {text!r}")
         return int(text)
-    try:
-        count = integer(threads)
-    except TypeError:
-        what = type(threads).__name__
-        raise TypeError(f"threads must be an integer, got {what}") from None
+    count = integer(threads, "threads")
     if count < 1:
         raise ValueError(f"threads must be at least 1, got {count}")
     return count

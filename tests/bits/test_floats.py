@@ -640,8 +640,3 @@ def test_random_bits_of_any_width_beside_any_number(width: int, variant: str) ->
         low = math.floor(units)
         up = goes_up(variant, units - low, width, bits)
         assert code == (k - SMALL_EMIN) * 8 + low + up, (significand, exponent, bits)
-
-
-def test_a_part_of_the_random_bits() -> None:
-    draw = Stochastic("b", np.arange(5), 3)[1:4]
-    assert (draw.variant, draw.bits.tolist(), draw.width) == ("b", [1, 2, 3], 3)

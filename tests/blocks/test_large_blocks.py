@@ -150,6 +150,13 @@ def test_scales_of_two_levels(arithmetic: str, specials: list[float]) -> None:
     assert blocks.codes.ravel().tolist() == [code for _, codes in rows for code in codes]
 
 
+def test_four_over_six_refuses_them() -> None:
+    """A block's scale is the one with less error, of which a part of a block has only its own."""
+    choices: dict[str, Any] = {"scale_arithmetic": "transformer_engine_4over6"}
+    with pytest.raises(ValueError, match=r"^block_size must be at most 131072 for .* got 131073$"):
+        mxref.quantize(np.ones(20), "nvfp4", block_size=tiles.TILE + 1, **choices)
+
+
 @pytest.mark.usefixtures("small_tiles")
 def test_stochastic_rounding_draws_for_each_element() -> None:
     x = sample((3, 30), [])

@@ -657,24 +657,39 @@ def test_a_scale_format_has_no_sign() -> None:
 @pytest.mark.parametrize(
     ("changes", "error", "text"),
     [
-        ({"exponent_bits": 4.0}, TypeError, "exponent_bits must be an integer, got 4.0"),
-        ({"mantissa_bits": "3"}, TypeError, "mantissa_bits must be an integer, got '3'"),
-        ({"bias": None}, TypeError, "bias must be an integer, got None"),
+        ({"exponent_bits": 4.0}, TypeError, "exponent_bits must be an integer, got float"),
+        ({"mantissa_bits": "3"}, TypeError, "mantissa_bits must be an integer, got str"),
+        ({"bias": None}, TypeError, "bias must be an integer, got NoneType"),
         ({"specials": "ieee"}, TypeError, "specials must be a Specials, got 'ieee'"),
         (
             {"exponent_bits": -1},
             ValueError,
-            "mine must have fields of no negative width and a bias within 4096, got -1, 3 and 7",
+            "mine must have fields of no negative width and a bias within 300, got -1, 3 and 7",
         ),
         (
             {"mantissa_bits": -3},
             ValueError,
-            "mine must have fields of no negative width and a bias within 4096, got 4, -3 and 7",
+            "mine must have fields of no negative width and a bias within 300, got 4, -3 and 7",
         ),
         (
-            {"bias": -5000},
+            {"bias": -301},
             ValueError,
-            "mine must have fields of no negative width and a bias within 4096, got 4, 3 and -5000",
+            "mine must have fields of no negative width and a bias within 300, got 4, 3 and -301",
+        ),
+        (
+            {"mantissa_bits": 0, "specials": Specials.IEEE},
+            ValueError,
+            "mantissa_bits must be at least 1 for infinity and NaN in mine",
+        ),
+        (
+            {"exponent_bits": 0, "mantissa_bits": 1, "specials": Specials.TOP_CODE_NAN},
+            ValueError,
+            "mine must have a number above zero: give it more bits",
+        ),
+        (
+            {"exponent_bits": 1, "mantissa_bits": 0, "specials": Specials.INF_BELOW_NAN},
+            ValueError,
+            "mine must have a number above zero: give it more bits",
         ),
     ],
 )

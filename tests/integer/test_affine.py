@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -328,6 +328,10 @@ def test_many_parts_and_other_memory() -> None:
     for values in (x, np.asfortranarray(x), x[::-1][::-1], x.astype(">f4")):
         assert np.array_equal(quantize_affine(values, qparams), want)
         assert np.array_equal(quantize_affine(values, QParams(0.01)), want)
+    wide, codes = QParams(0.01, dtype=np.int16), want.astype(np.int16)
+    assert np.array_equal(
+        dequantize_affine(codes.astype(">i2"), wide), dequantize_affine(codes, wide)
+    )
     assert quantize_affine(x[:0], qparams).shape == (0, 700)
     assert quantize_affine(np.float32(0.5), QParams(0.25)).tolist() == 2
 
@@ -397,6 +401,9 @@ BAD: Refusals = [
     (lambda: QParams(np.nan), ValueError, SCALE),
     (lambda: QParams(1.0, 128), ValueError, "zero_point must be from quant_min -128"),
     (lambda: QParams(1.0, 0.5), TypeError, "zero_point must be integers, got float64"),
+    (lambda: QParams(1.0, 2**64 - 1), ValueError, "zero_point must be below 2**63, got 18446744"),
+    (lambda: QParams(1.0, [[1], [1, 2]]), TypeError, "zero_point must be a rectangular array of"),
+    (lambda: QParams(1.0, 0, cast(int, -1.5)), TypeError, "quant_min must be an integer, got"),
     (lambda: QParams(1.0, [1, 2]), ValueError, "zero_point must be one integer, or one for"),
     (lambda: QParams([1.0, 2.0]), ValueError, AXIS),
     (lambda: QParams(1.0, axis=0), ValueError, AXIS),
@@ -421,6 +428,9 @@ BAD: Refusals = [
     ),
     (lambda: dequantize_affine(np.int16([1]), QParams(1.0)), TypeError, "codes must be int8"),
     (lambda: choose_qparams(1.0, 0.0), ValueError, "low and high must be finite"),
+    (lambda: choose_qparams([0.0] * 2, [1.0] * 3, axis=0), ValueError, "low and high must have"),
+    (lambda: choose_qparams(0.0, 1.0, 3, 3), ValueError, RANGE),
+    (lambda: choose_qparams(0.0, 0.0, eps=0.0), ValueError, SCALE),
     (lambda: choose_qparams(-np.inf, 0.0), ValueError, "low and high must be finite"),
 ]
 FIVES, HALVES = np.ones((2, 5), np.float32), QParams(np.ones((2, 2)), axis=1)

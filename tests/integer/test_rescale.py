@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 import pytest
@@ -148,8 +149,12 @@ BAD: Refusals = [
     (lambda: rescale(ONE.view("u1"), M, S, dtype="u1"), ValueError, "q and dtype must not be"),
     (lambda: rescale(ONE.view("u1"), M, S, dtype="i4"), ValueError, "q and dtype must not be"),
     (lambda: rescale(np.int32([1]), M, S, dtype="u1"), ValueError, "q and dtype must not be"),
-    (lambda: rescale(WIDE, M, S), ValueError, "bits must be 16 or 32, and 16 for 48-bit"),
-    (lambda: rescale(ONE, M, S, bits=8), ValueError, "bits must be 16 or 32, and 16 for 48-bit"),
+    (lambda: rescale(WIDE, M, S), ValueError, "q must not be int64 with bits=32"),
+    (lambda: rescale(ONE, M, S, bits=8), ValueError, "bits must be 16 or 32, got 8"),
+    (lambda: rescale(ONE, M, S, bits=cast(int, 32.0)), TypeError, "bits must be an integer"),
+    (lambda: rescale(ONE, M, S, cast(int, 0.5)), TypeError, "input_zp must be an integer, got"),
+    (lambda: rescale(ONE, M, S, 0, cast(int, 1.5)), TypeError, "output_zp must be an integer"),
+    (lambda: rescale(ONE, np.uint64([2**64 - 1]), S), ValueError, "multiplier must be below 2**63"),
     (lambda: rescale(ONE, 1, S, 0, 0, "double", bits=16), ValueError, "rounding must be single"),
     (lambda: rescale(ONE, M, S, 0, 0, "inexact"), ValueError, "rounding must be one of single"),
     (lambda: rescale(ONE, M, S, 128), ValueError, "input_zp must be 0, of 8 bits"),

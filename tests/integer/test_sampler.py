@@ -68,6 +68,9 @@ def test_rgb_padded_to_rgba_is_rgb() -> None:
     whole = grid_sample(padded, grid, align_corners=False)
     assert np.array_equal(whole[:3], grid_sample(image, grid, align_corners=False))
     assert not whole[3].any()
+    swapped = grid_sample(image.astype(">i2"), grid.astype(">i2"), align_corners=False)
+    assert np.array_equal(swapped, whole[:3])
+    assert swapped.dtype == np.int16
 
 
 IMAGE, GRID = np.zeros((1, 2, 2), np.int8), np.zeros((1, 1, 2), np.int16)
@@ -86,6 +89,7 @@ BAD: Refusals = [
     (lambda: sampled(IMAGE, GRID.astype(np.int8)), TypeError, "q must be 8 or 16 bits and grid"),
     (lambda: sampled(IMAGE.astype(np.int32), GRID), TypeError, "q must be 8 or 16 bits and grid"),
     (lambda: sampled(IMAGE, GRID, zero_point=128), ValueError, "zero_point must be a value of"),
+    (lambda: sampled(IMAGE, GRID, zero_point=0.5), TypeError, "zero_point must be an integer"),
     (lambda: sampled(IMAGE, GRID, padding="reflection"), ValueError, "padding must be one of"),
 ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -348,6 +348,9 @@ BAD: Refusals = [
     (lambda: pack_int4([1], "high"), ValueError, "nibbles must be one of high_first, low_first"),
     (lambda: unpack_int4([256], 2), ValueError, "packed must have at least one axis, and bytes"),
     (lambda: unpack_int4([1], 3), ValueError, "k must be the codes of 1 bytes, got 3"),
+    (lambda: unpack_int4(np.zeros(0, np.uint8), -1), ValueError, "k must be the codes of 0 bytes"),
+    (lambda: unpack_int4([1], cast(int, 2.0)), TypeError, "k must be an integer, got float"),
+    (lambda: pack_int4(np.uint64([2**64 - 3])), ValueError, "w must be below 2**63, got"),
     (lambda: unpack_int4([1], 0), ValueError, "k must be the codes of 1 bytes, got 0"),
     (lambda: linear_qcs8w([1.0, 2.0], W, S), TypeError, "x must be float32, float16"),
     (lambda: linear_qcs8w(X, [[1.0, 2.0]], S), TypeError, "w must be integers"),
@@ -365,6 +368,12 @@ BAD: Refusals = [
 
 def test_misuse_is_refused_in_one_sentence() -> None:
     assert_refused(BAD)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_layer_without_outputs(order: str) -> None:
+    nothing = np.zeros((0, 2), np.int64), np.zeros(0)
+    assert linear_qcs8w(np.ones((3, 2), np.float32), *nothing, order).shape == (3, 0)
 
 
 def test_bits_of_every_order_differ_somewhere() -> None:

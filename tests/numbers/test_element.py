@@ -580,6 +580,10 @@ def test_masked_values() -> None:
         assert sentence(TypeError, lambda v=values: mxref.encode(v, "e2m1")) == (
             "values must not be masked: use .filled(...) to say what masked means"
         )
+    random = {"random_bits": np.ma.masked_equal([1, 2], 2), "random_width": 2}
+    assert sentence(
+        TypeError, lambda: mxref.encode([1.0, 2.0], "e2m1", rounding="stochastic_a", **random)
+    ).startswith("random_bits must not be masked")
 
 
 def test_ragged_values() -> None:

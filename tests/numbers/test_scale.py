@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import mxref
 from mxref import exact
 from mxref.bits.floats import F64
-from mxref.formats.catalog import INT8
+from mxref.formats.catalog import E4M3, INT8, ElementFormat
 from mxref.numbers.scale_steps import FLUSHED, NAN_BLOCK, scale_codes
 from mxref.policy.choices import Overflow
 from mxref.policy.policy import Policy
@@ -411,6 +411,21 @@ def test_scale_codes_that_make_nan_blocks_and_zeros(
     assert found.flushed.tolist() == [digit == "1" for digit in flushed]
     flags = found.is_nan * NAN_BLOCK | found.flushed * FLUSHED
     assert found.words().tolist() == (codes | flags).tolist()
+
+
+@pytest.mark.parametrize(
+    "fmt",
+    [E4M3, ElementFormat("e6m1", 6, 1, 31), ElementFormat("e5m2", 5, 2, 1)],
+    ids=lambda fmt: str(fmt.max_normal),
+)
+def test_the_reciprocal_of_any_largest_number(fmt: ElementFormat) -> None:
+    """NumPy's float32 arithmetic is the witness; the largest numbers are 448, 2**33 and others."""
+    largest = np.float32(fmt.max_normal)
+    near = largest.view(np.uint32) + (np.arange(-8, 9)[:, np.newaxis] << [0, 20]).astype(np.uint32)
+    amax = near.view(np.float32)
+    scaled, exponent = np.frexp(amax * (np.float32(1) / largest))
+    want = exponent - (scaled == 0.5) + 127  # the smallest power of two that is not below it
+    assert (mxref.shared_scale(amax, fmt, "rceil_reciprocal") == want).all()
 
 
 def test_quirks_by_hand() -> None:

@@ -89,6 +89,12 @@ def test_out_shares_no_memory() -> None:
     part = mxref.quantize(values[:1024], "mxfp8_e4m3", out=(codes[:1024], scales[:32]))
     with pytest.raises(ValueError, match="out must share no memory"):
         mxref.dequantize(part, out=codes.view(np.float32))
+    codes[:] = 0
+    random: dict[str, Any] = {"rounding": "stochastic_a", "random_width": 4}
+    with pytest.raises(ValueError, match="out must share no memory"):
+        mxref.encode(values, "e4m3", random_bits=codes, out=codes, **random)
+    with pytest.raises(ValueError, match="out must share no memory"):
+        mxref.quantize(values, "mxfp8_e4m3", random_bits=codes, out=(codes, scales), **random)
 
 
 def test_out_is_not_masked() -> None:
@@ -127,6 +133,13 @@ def test_copies_are_read_only() -> None:
                 array[0] = 200
     with pytest.raises(ValueError, match="WRITEABLE"):
         blocks.codes.setflags(write=True)
+
+
+def test_no_error_state_of_numpy_is_in_the_way() -> None:
+    x = np.float32([[1.0, -2.0], [0.0, 0.0]])
+    with np.errstate(all="raise"):
+        a = mxref.quantize(x, "mxfp8_e4m3")
+        assert mxref.matmul(a, a.T, np.float64).tolist() == [[5.0, 0.0], [0.0, 0.0]]
 
 
 def test_an_empty_tensor_with_a_huge_axis() -> None:
