@@ -41,9 +41,8 @@ _CODES = (
     1, 2, 3, 6, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65, 96, 127, 128, 129, 192,
     255, 256, 257, 1023, 1024, 1025, 4095, 4096, 4097, 65_573, 70_000,
 )  # fmt: skip
-#: Blocks of a call of `pack_blocks` and `unpack_blocks`, and those of the first format only.
+#: Blocks of a call of `pack_blocks` and `unpack_blocks`; the first format has more.
 _BLOCKS = (*(n for n in _CODES if n < 258), 1023, 1025, 4097)
-_MANY_BLOCKS = (65_573,)
 #: Matrices of scales: to 3 x 3 and 5 x 2 tiles of 128 x 4, with ragged edges.
 _MATRICES = (
     (1, 1), (1, 5), (3, 4), (31, 3), (32, 4), (33, 8), (1, 33), (127, 4), (128, 1), (128, 4),
@@ -296,7 +295,7 @@ def _shapes(op: str, *, first_float: bool, first_format: bool) -> tuple[tuple[in
         return _MATRICES
     if op in ("pack", "unpack"):
         return tuple((1, count) for count in _CODES)
-    return tuple((1, count) for count in (*_BLOCKS, *(_MANY_BLOCKS if first_format else ())))
+    return tuple((1, count) for count in (*_BLOCKS, *((65_573,) if first_format else ())))
 
 
 def _elements_in(op: str, shape: tuple[int, int]) -> int:
