@@ -529,3 +529,28 @@ def test_bugs_that_give_a_part_of_their_answers_are_not_named() -> None:
     (row,) = report_on("decode/e5m2.f32", decode=decode).rows
     assert len(row.failures) == 2
     assert not row.bug
+
+
+def test_any_order_of_the_lanes_of_a_block_is_named() -> None:
+    order = [*range(16), *(lane ^ 1 for lane in range(16, 32))]
+
+    def swapped(values: Any, format: str) -> Any:
+        blocks = mxref.quantize(values, format)
+        return blocks.scale_codes, blocks.codes[:, order]
+
+    def repeated(scales: Any, codes: Any, format: str, dtype: Any) -> Any:
+        codes = np.concatenate([codes[:, :5], codes[:, 4:5], codes[:, 6:]], axis=1)
+        scales = scales[:, np.newaxis]
+        return mxref.dequantize(codes, dtype, scale_codes=scales, block_format=format)
+
+    stems = "quantize/mxfp4_e2m1.f32 dequantize/mxfp4_e2m1.f32"
+    one, other = report_on(stems, quantize=swapped, dequantize=repeated).findings
+    assert (one.cause.kind, one.cause.complete) == ("order", True)
+    assert one.cause.text == (
+        "gives codes in other lanes of a block: lane 16 has that of lane 17, lane 17 has that of "
+        "lane 16, lane 18 has that of lane 19, lane 19 has that of lane 18, and 12 more lanes "
+        "those of others"
+    )
+    assert other.cause.text == (
+        "gives numbers in other lanes of a block: lane 5 has that of lane 4"
+    )

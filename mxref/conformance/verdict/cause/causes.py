@@ -12,6 +12,7 @@ from mxref.cases.answers import choices_read
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.verdict.cause.diagnose import closest_policy, pared
 from mxref.conformance.verdict.cause.evidence import Evidence, Words, all_of, few_of, sample_of
+from mxref.conformance.verdict.cause.orders import lanes_of, reordered
 from mxref.conformance.verdict.cause.pairs import Partial
 from mxref.conformance.verdict.cause.shifts import shift_of
 from mxref.conformance.verdict.cause.suspects import Suspect, layouts_of_mutants, suspects
@@ -126,6 +127,9 @@ def find_causes(
         found = _bugs(op, name, samples, whole, partial=partial[name])
         if found:
             return found
+    for name in dict.fromkeys(meant) if not errors else ():
+        if found := _lanes(op, name, whole):
+            return found
     profiles = _profiles(op, outcomes, whole)
     if profiles and profiles[0].complete:
         return tuple(one for one in profiles if one.complete)
@@ -146,6 +150,22 @@ def _of_pair(op: str, a: Suspect, b: Suspect, policy: str, whole: Sequence[Evide
     read = str(Policy().replace(**choices_read(op, Policy.parse(policy))))
     text, seen = f"{a.text}; and {b.text}", (*a.seen, *b.seen)
     return Cause("mutant", name, title, text, op, seen, read, (), total, total)
+
+
+def _lanes(op: str, name: str, whole: Sequence[Evidence]) -> tuple[Cause, ...]:
+    """The order of the lanes of blocks that gives all answers, over a policy, if there is one."""
+    policy = Policy.parse(name)
+    try:
+        order = lanes_of(op, whole, policy)
+        answer = None if order is None else reordered(order)
+        gives = answer and not any(one.misses(answer(one.questions, policy)) for one in whole)
+    except ValueError:  # the policy has no answer to some question
+        return ()
+    if order is None or not gives:
+        return ()
+    total = sum(len(one.answers) for one in whole)
+    read = str(Policy().replace(**choices_read(op, policy)))
+    return (Cause("order", order.name, "", order.text, op, (), read, (), total, total),)
 
 
 def _shift(op: str, whole: Sequence[Evidence], policies: Sequence[Policy]) -> Cause | None:
