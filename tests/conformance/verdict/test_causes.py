@@ -23,6 +23,7 @@ from mxref.conformance import Report, target_of, verify
 from mxref.conformance.verdict.cause.causes import find_causes
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions
 from mxref.conformance.verdict.report_text import report_lines
+from mxref.conformance.verdict.verify import described
 from mxref.golden import VectorFile
 from mxref.mutants import MUTANTS
 from mxref.policy.policy import Policy
@@ -554,3 +555,27 @@ def test_any_order_of_the_lanes_of_a_block_is_named() -> None:
     assert other.cause.text == (
         "gives numbers in other lanes of a block: lane 5 has that of lane 4"
     )
+
+
+def test_a_limit_that_is_off_by_one_is_told_beside_its_rule() -> None:
+    """Most vectors that another rule has wrong lie between limits, and there are few of those."""
+
+    def not_less(values: Any, format: str) -> Any:
+        blocks = mxref.quantize(values, format, scale_rule="rceil")
+        scales, codes = blocks.scale_codes.copy(), blocks.codes.copy()
+        wide = values.astype(np.float64)
+        amax = np.abs(wide).max(axis=1)
+        limit = np.isfinite(amax) & (np.frexp(amax / 6)[0] == 0.5) & (scales[:, 0] < 0xFE)
+        scales[limit] += 1
+        quotients = wide[limit] / np.ldexp(1.0, scales[limit].astype(int) - 127)
+        codes[limit] = mxref.encode(quotients, "e2m1")
+        return scales, codes
+
+    report = report_on("quantize/mxfp4_e2m1.f32", quantize=not_less)
+    (found,) = report.findings
+    assert (found.cause.policy, found.cause.complete) == ("ocp+scale_rule=rceil", False)
+    description = described(report).rows[0].description
+    assert description is not None
+    text = description.text
+    assert "the significand of amax is 1.5 (" in text
+    assert text.endswith("one code too large")
