@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-<<<<<<< HEAD
-from typing import Unpack
-=======
-from typing import Any
->>>>>>> core3
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

@@ -119,7 +119,7 @@ def _wrong(mutant: Mutant, file: VectorFile, inputs: Words, wanted: Words) -> ND
     if mutant.run is None:
         raise ValueError(f"mutant {mutant.id} cannot be run: {mutant.waiting}")
     answers = call_operation(mutant.run, file, inputs)
-    same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers), axis=1)
+    same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers, inputs), axis=1)
     if file.op in DOT_OPERATIONS and mutant.policy == "ocp":  # one that names an adder is held
         same |= inside(file, inputs, answers, "any")  # to its bits
     if file.op in WEIGHT_ONLY_OPERATIONS:

@@ -86,7 +86,9 @@ def _of_outcome(outcome: Outcome) -> Points:
     failing = [failure.index for failure in outcome.failures]
     if failing:
         bits = outcome.failures[0].bits
-        wrong[failing] = ~same_answers(file, wanted[failing], answers[failing], bits=bits)
+        wrong[failing] = ~same_answers(
+            file, wanted[failing], answers[failing], outcome.inputs[failing], bits=bits
+        )
     with np.errstate(all="ignore"):
         return _numbers(file, outcome.inputs, wanted, answers, wrong)
 

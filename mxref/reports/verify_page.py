@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from mxref.bits.floats import FloatLayout
-from mxref.cases.records import VectorFile, words
+from mxref.cases.records import VectorFile, padded, words
 from mxref.cases.words import FLAGS, RULES
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
@@ -158,7 +158,7 @@ def _in_bits(file: VectorFile, failure: Failure) -> list[Word]:
     if not asked or not want or got is None:
         return [of_word("input", inputs[0], asked[0])] if len(asked) == 1 else []
     arrays = np.array([want], np.uint64), np.array([got], np.uint64)
-    wrong = int(np.argmin(same_answers(file, *arrays, bits=failure.bits)[0]))
+    wrong = int(np.argmin(same_answers(file, *arrays, padded([inputs]), bits=failure.bits)[0]))
     shown = []
     if file.op == "quantize":
         *tensor, number = asked

@@ -79,6 +79,10 @@ def test_a_kernel_of_one_format_is_told_to_name_it(kit: Kit) -> None:
     ]
     assert len(table) == 3  # nothing of the other formats
     assert last.startswith("FAIL ")
+    record = kit.run(kit.target(ONE_FORMAT), "--vectors", kit.vectors(*stems), "--json").json
+    assert record["in_short"] == first
+    assert [row["format"] for row in record["rows"]] == ["e2m1", "e8m0"]
+    assert not record["failures"]
     claim = "FORMATS = ['e2m1', 'e4m3']\n"
     run = kit.run(kit.target(ONE_FORMAT + claim), "--vectors", kit.vectors(*stems))
     assert "FORMATS is missing" not in run.out
@@ -105,6 +109,9 @@ def test_a_program_without_an_answer_is_told_once(
     assert first.startswith("no question was answered: ")
     assert first.endswith(f"the program {why}")
     assert last == f"FAIL {command}: 528 cases, 528 failed: fails with errors"
+    record = kit.run("--cmd", command, *options, "--vectors", folder, "--json").json
+    assert record["in_short"] == first
+    assert not any(record[name] for name in ("rows", "failures", "findings", "passed"))
 
 
 def test_an_error_of_many_formats_is_told_once(kit: Kit) -> None:

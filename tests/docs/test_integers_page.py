@@ -1,12 +1,18 @@
-"""The table of docs/integers.md has all of `mxref.integer`."""
+"""The tables of docs/integers.md: what `mxref.integer` has, and how a target is called."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
-from helpers import ROOT
+import numpy as np
+import pytest
+from helpers import ROOT, VECTORS
 
-from mxref import integer
+from mxref import golden, integer
+from mxref.cases.integer_words import question
+from mxref.cases.words import INTEGER_OPERATIONS
+from mxref.targets.signatures import called_as
 
 PAGE = (ROOT / "docs" / "integers.md").read_text("utf-8")
 
@@ -15,3 +21,50 @@ def test_the_table_has_every_public_name() -> None:
     rows = re.findall(r"^\| (`.+?) \| .+ \| (?:Q.+?) \|$", PAGE, re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert named == {*integer.__all__}
+
+
+#: Functions of a target, their parameters and what is said of each, and what they return.
+SIGNATURES = {
+    op: (re.findall(r"`(\w+)` ((?:[^;`]|`int\d_groups`|`pack_int4`)+)", parameters), result)
+    for op, parameters, result in re.findall(r"^\| `(\w+)` \| (`.+?) \| (\w.+?) \|$", PAGE, re.M)
+    if op in INTEGER_OPERATIONS and not result.startswith("Q")
+}
+KINDS = {"float", "int", "bool", "str", "None", "dtype", "float32", "int32"}
+KINDS |= {"int8", "uint8", "int16"}
+
+
+def said(text: str) -> tuple[set[str], set[int]]:
+    """The types in a text, and the numbers of axes; 9 for any shape."""
+    text, _, _ = text.partition("the dtype asked")
+    shapes = re.findall(r"\(([^)]+)\)", text)
+    any_shape = {9} & {9 * ("any shape" in text or "the shape of" in text)}
+    return {*re.findall(r"\w+", text)} & KINDS, {len(one.split(",")) for one in shapes} | any_shape
+
+
+def given(values: list[Any]) -> tuple[set[str], set[int]]:
+    """The types of arguments, and the numbers of axes of arrays."""
+    arrays = [one for one in values if isinstance(one, np.ndarray)]
+    others = [one for one in values if not isinstance(one, np.ndarray)]
+    kinds = {"dtype" if isinstance(one, np.dtype) else type(one).__name__ for one in others}
+    names = {"None" if kind == "NoneType" else kind for kind in kinds}
+    return names | {one.dtype.name for one in arrays}, {one.ndim for one in arrays}
+
+
+@pytest.mark.parametrize("op", INTEGER_OPERATIONS)
+def test_the_signatures_are_those_of_the_calls(op: str) -> None:
+    parameters, result = SIGNATURES[op]
+    assert f"{op}({', '.join(name for name, _ in parameters)})" == called_as(op, "int8")
+    files = golden.read_vectors(VECTORS, lambda stem: stem.startswith(f"{op}/"))
+    asked = [question(op, file.format, case.inputs) for file in files for case in file.cases]
+    columns: list[tuple[str, list[Any]]] = [
+        (text, list(values))
+        for (_, text), values in zip(
+            parameters, zip(*(one.arguments for one in asked), strict=True), strict=True
+        )
+    ]
+    columns.append((result, [np.empty(one.shape, one.dtype) for one in asked]))
+    for text, values in columns:
+        kinds, axes = given(values)
+        told, shapes = said(text)
+        assert told == kinds, text
+        assert shapes == axes or 9 in shapes, text

@@ -16,7 +16,7 @@ from safetensors.numpy import save_file
 from mxref.cases.drawn import QUESTIONS
 from mxref.cli import main
 from mxref.conformance.checking.batches import LARGE, SMALL
-from mxref.conformance.checking.check import PACES
+from mxref.conformance.checking.paces import PACES
 from mxref.formats.catalog import E8M0, ELEMENT_FORMATS
 from mxref.policy.policy import READS
 from mxref.profiles import PROFILES

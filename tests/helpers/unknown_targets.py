@@ -269,7 +269,7 @@ WRONG = [
         "quantize_tensor",
         "mxfp8_e4m3",
         text="elements wrong exactly where the number of rows behind it is 0 and the number of "
-        "columns behind it is 0 (32 of 32): the sign is wrong",
+        "columns behind it is 0 (24 of 24): the sign is wrong",
     ),
     Wrong(scattered, "encode", "e4m3"),
 ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,9 +15,6 @@ from mxref.cases.records import VectorFile
 from mxref.cases.words import (
     DOT_OPERATIONS,
     INTEGER_OPERATIONS,
-    LAYOUT_OPERATIONS,
-    PRODUCT_OPERATIONS,
-    VARIED_OPERATIONS,
 )
 from mxref.conformance.checking.asked_rows import (
     explaining,
@@ -41,10 +36,11 @@ from mxref.conformance.checking.computed import Compared, compare_computed
 from mxref.conformance.checking.layer_shapes import ask_layer_shapes
 from mxref.conformance.checking.level_two import ask_families
 from mxref.conformance.checking.many_sizes import ask_sizes
+from mxref.conformance.checking.paces import PACES, timed
 from mxref.conformance.checking.product_outputs import ask_outputs
 from mxref.conformance.checking.product_shapes import ask_shapes
 from mxref.conformance.checking.steadiness import changed_answers, judge_calls
-from mxref.conformance.compare.compare import Answered, asked
+from mxref.conformance.compare.compare import Answered
 from mxref.conformance.compare.integer_policies import decided
 from mxref.conformance.verdict.product_verdict import accumulation_notes
 from mxref.conformance.verdict.report import Report
@@ -53,19 +49,11 @@ from mxref.conformance.verdict.verify import begun, described, with_rows
 from mxref.golden.level2 import default_families, families
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
-from mxref.targets.calls import Answers, call_operation, is_fault, quiet
+from mxref.targets.calls import Answers
 from mxref.targets.results import ResultsTarget
 from mxref.targets.target import PythonTarget, Target
 
-__all__ = ["PACES", "Extent", "check"]
-
-#: The largest number of elements in a call, by the time that the vectors took for a million.
-PACES = ((5.0, 2_200_000), (15.0, 140_000), (60.0, 9_000), (float("inf"), 1_100))
-#: Elements that a call with few of them counts as, so that its start does not look like slowness;
-#: a call about a layout or of integers is small.
-_LEAST = 1000
-_LEAST_OF_CASE = dict.fromkeys(LAYOUT_OPERATIONS, 100) | dict.fromkeys(INTEGER_OPERATIONS, 500)
-
+__all__ = ["Extent", "check"]
 
 #: Questions that decide between policies of integers.
 _DECIDING = 48
@@ -113,7 +101,7 @@ def check(
     report, covered = begun(target, files, policy, known, profile)
     if isinstance(target, PythonTarget) and extent.elements != 0:
         first_calls([(target.operations[file.op], file) for file in covered])
-    answered, pace = _timed(target, covered)
+    answered, pace = timed(target, covered)
     if extent.search or extent.elements != 0:
         answered = [_decided(target, one, extent.seed) for one in answered]
     files_of = {one.file.stem: [one] for one in answered}
@@ -171,47 +159,6 @@ def check(
     told = described(with_rows(first, list(files_of.values()), uses))
     notes = (*report.scope.notes, *scope.notes, *accumulation_notes(told.rows))
     return replace(told, scope=replace(scope, notes=notes))
-
-
-def _timed(target: Target, files: Sequence[VectorFile]) -> tuple[list[Answered], float]:
-    """The answers to the vectors, and seconds for a million elements in the slowest operation."""
-    paces: dict[str, float] = {}
-    answered: list[Answered] = []
-    for file in files:
-        start = time.perf_counter()
-        answered.append(asked(target, file))
-        seconds = time.perf_counter() - start
-        if not file.cases or file.op in PRODUCT_OPERATIONS:  # whose calls have one size
-            continue
-        least = _LEAST_OF_CASE.get(file.op, 0) * len(file.cases) or _LEAST
-        elements = max(elements_of(file, len(file.cases)), least)
-        if seconds / elements * 1e6 > PACES[0][0] and isinstance(target, PythonTarget):
-            seconds = min(seconds, _seconds_again(target, answered[-1]))
-        # The fastest file of an operation: a busy machine makes others look slow.
-        paces[file.op] = min(paces.get(file.op, math.inf), seconds / elements * 1e6)
-    return answered, max(paces.values(), default=0.0)
-
-
-def _seconds_again(target: PythonTarget, one: Answered) -> float:
-    """Seconds for the answered cases in a call that does not raise, scaled to all of the file.
-
-    A call that raised, and the cases asked one by one after it, take time that says nothing.
-    """
-    answered = np.setdiff1d(np.arange(len(one.inputs)), [*one.answers.errors])
-    for count in (len(answered) - 1, len(answered) // 2 + 1, len(answered) // 4, 64):
-        if not 0 < count <= len(answered) or one.file.op in VARIED_OPERATIONS:
-            continue
-        words = one.inputs[answered[:count]]
-        start = time.perf_counter()
-        try:
-            with quiet():
-                call_operation(target.operations[one.file.op], one.file, words)
-        except BaseException as error:
-            if not is_fault(error):
-                raise
-            continue
-        return (time.perf_counter() - start) * len(one.inputs) / count
-    return math.inf
 
 
 def _decided(target: Target, one: Answered, seed: int) -> Answered:

@@ -102,7 +102,7 @@ def compare_computed(
         asked = target.ask(file, words)
         right = fast_right_answers(file, words, policy, profile)
         wanted, answers = same_width(right.words, asked.words)
-        equal = same_answers(file, wanted, answers, bits=profile is not None)
+        equal = same_answers(file, wanted, answers, words, bits=profile is not None)
         same: NDArray[np.bool_] = np.all(equal, axis=1)
         if like.op in LAYER_OPERATIONS and tolerated(policy):
             open_to = np.flatnonzero(~same)

@@ -18,7 +18,7 @@ from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
 from mxref.conformance.checking.batches import LARGE, SMALL, TELLING
 from mxref.conformance.checking.integer_arguments import drawn_call
 from mxref.conformance.checking.memory import MEMORIES
-from mxref.conformance.checking.rules import Features
+from mxref.conformance.checking.rules import Features, alike
 from mxref.targets.integer_calls import result_words
 
 __all__ = ["IntegerQuestion", "IntegerSubject"]
@@ -74,6 +74,13 @@ _MOVED, _TWICE = (33, 64, 260), 5_000
 #: The calls in which one value is asked alone.
 _ALONE = (1, 8, 33, 64)
 _NAMES = ("multiplier", "shift")
+#: Two sizes of a kind that a kernel may mix up, which shows where they differ.
+_EQUAL = {
+    "rescale": ("rows", "channels"),
+    "grid_sample": ("pixels down", "pixels across"),
+    "layer": ("rows", "outputs"),
+    "layer_groups": ("rows", "outputs"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,12 +219,15 @@ class IntegerQuestion:
             found |= {"values": math.prod(self.sizes), "axis": f"axis {self.arguments[-1] % 3}"}
             found["scales"] = "groups" if self.sizes[1] > 1 else "channels"
         elif kind == "grid_sample":
-            found |= {"samples": self.sizes[0] * self.sizes[3] * self.sizes[4]}
+            points = self.sizes[3] * self.sizes[4]
+            found |= {"points": points, "samples": self.sizes[0] * points}
             _, _, align, padding, _ = self.arguments
             found |= {"align": f"align_corners={align}", "padding": f"padding {padding}"}
         elif kind == "layer_groups":
             found["columns"] = math.prod(self.sizes[2:])
-        elif kind not in ("values", "layer"):
+        if kind in _EQUAL:
+            found["sides"] = alike(found, *_EQUAL[kind])
+        if kind in ("int4", "rescale"):
             found["values" if kind == "rescale" else "codes"] = math.prod(self.sizes)
         return found
 

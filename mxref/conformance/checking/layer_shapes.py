@@ -14,6 +14,7 @@ from mxref.cases.drawn_layers import SHAPES, Shape, layer_words
 from mxref.cases.linear_answers import fast_layer, layer_bounds, layer_of, layer_place
 from mxref.cases.records import VectorFile
 from mxref.conformance.checking.product_outputs import same_numbers
+from mxref.conformance.checking.rules import Features, alike
 from mxref.conformance.checking.shape_replies import ask, judged, otherwise
 from mxref.conformance.compare.product_intervals import held, tolerated
 from mxref.conformance.verdict.uses import Use
@@ -73,11 +74,16 @@ class LayerQuestion:
         return "layers"
 
     @property
-    def features(self) -> Mapping[str, int]:
-        """The sizes that a rule may speak of."""
+    def features(self) -> Features:
+        """What a rule may speak of."""
         sequences, rows, inputs, outputs = self.shape
-        sides = {"rows": sequences * rows, "inputs": inputs, "outputs": outputs}
-        return sides | {"sequences": sequences, "numbers of y": sequences * rows * outputs}
+        sizes = {"rows": sequences * rows, "inputs": inputs, "outputs": outputs}
+        sizes |= {"sequences": sequences, "numbers of y": sequences * rows * outputs}
+        found: dict[str, int | str] = {**sizes, "sides": alike(sizes, "inputs", "outputs")}
+        if self.op == "linear":
+            more = layer_of(self.op, self._words).more
+            found["bias"] = "no bias" if more is None else "a bias"
+        return found
 
     def drawn(self, more: int) -> LayerQuestion:
         """The layer with the numbers of a later draw."""

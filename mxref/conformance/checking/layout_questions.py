@@ -20,6 +20,7 @@ from mxref.cases.splitmix import splitmix64
 from mxref.conformance.checking.layout_texts import UNITS, layout_difference, layout_name
 from mxref.conformance.checking.memory import MEMORIES
 from mxref.conformance.checking.rules import Features
+from mxref.conformance.compare.compare import with_one_nan
 from mxref.formats.catalog import block_format, element_format
 from mxref.packing.elements import pack, pack_blocks, unpack, unpack_blocks
 from mxref.packing.scales import pack_scales, unpack_scales
@@ -40,9 +41,8 @@ _CODES = (
     1, 2, 3, 6, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65, 96, 127, 128, 129, 192,
     255, 256, 257, 1023, 1024, 1025, 4095, 4096, 4097, 65_573, 70_000,
 )  # fmt: skip
-#: Blocks of a call of `pack_blocks` and `unpack_blocks`, and those of the first format only.
+#: Blocks of a call of `pack_blocks` and `unpack_blocks`; the first format has more.
 _BLOCKS = (*(n for n in _CODES if n < 258), 1023, 1025, 4097)
-_MANY_BLOCKS = (65_573,)
 #: Matrices of scales: to 3 x 3 and 5 x 2 tiles of 128 x 4, with ragged edges.
 _MATRICES = (
     (1, 1), (1, 5), (3, 4), (31, 3), (32, 4), (33, 8), (1, 33), (127, 4), (128, 1), (128, 4),
@@ -108,7 +108,7 @@ class LayoutSubject:
 
         What the profile refuses is answered by the policy.
         """
-        profile = self._spoken_of
+        profile = self.spoken_of
         if profile is not None:
             try:
                 return profile_target(profile).operations[self.op](*arguments), False
@@ -119,7 +119,7 @@ class LayoutSubject:
     @property
     def inverse(self) -> Function:
         """What makes the bytes that an operation unpacks: as a policy does, also for a profile."""
-        profile = self._spoken_of
+        profile = self.spoken_of
         policy = self.policy if profile is None else profile.policy
         return _BY_POLICY[self.op.removeprefix("un")](policy)
 
@@ -141,7 +141,7 @@ class LayoutSubject:
         """Empty layouts are not asked."""
 
     @property
-    def _spoken_of(self) -> Profile | None:
+    def spoken_of(self) -> Profile | None:
         """The profile, if it speaks of this."""
         found = self.profile
         return found if found and speaks_of(found, self.op, self.format, self.float) else None
@@ -196,10 +196,13 @@ class LayoutQuestion:
         object.__setattr__(self, "may_refuse", may_refuse)
 
     def words(self, result: object) -> NDArray[np.uint64]:
-        """A result as words, checked as far as its shape is known."""
-        rows, columns = self.shape
-        shape = (rows, columns) if self.subject.op == "unpack_scales" else (columns,)
-        return layout_words(self.subject.file, result, shape)
+        """A result as words, checked as far as its shape is known, and one NaN for all."""
+        shape = self.shape if self.subject.op == "unpack_scales" else self.shape[1:]
+        words = layout_words(self.subject.file, result, shape)
+        if self.subject.spoken_of is None:  # by a policy, which leaves bits of NaN open
+            asked = np.array([[*self.shape, self.axis]], np.uint64)
+            words = with_one_nan(self.subject.file, words[np.newaxis], asked).reshape(-1)
+        return words
 
     @property
     def name(self) -> str:
@@ -292,11 +295,10 @@ def _shapes(op: str, *, first_float: bool, first_format: bool) -> tuple[tuple[in
         return _MATRICES
     if op in ("pack", "unpack"):
         return tuple((1, count) for count in _CODES)
-    return tuple((1, count) for count in (*_BLOCKS, *(_MANY_BLOCKS if first_format else ())))
+    return tuple((1, count) for count in (*_BLOCKS, *((65_573,) if first_format else ())))
 
 
 def _elements_in(op: str, shape: tuple[int, int]) -> int:
-    """The number of elements in a call."""
     return shape[0] * shape[1] * (32 if op.endswith("_blocks") else 1)
 
 
@@ -306,10 +308,8 @@ def _arguments(question: LayoutQuestion) -> tuple[Any, ...]:
     op, name = subject.op, subject.format
     seed = (question.draw << 40) + (rows << 20) + columns
     if op == "quantize_tensor":
-        values = question.values
-        if values is None:
-            values = _numbers(seed, rows, columns, LAYOUTS[subject.float])
-        return values, name, question.axis
+        drawn = _numbers(seed, rows, columns, LAYOUTS[subject.float])
+        return drawn if question.values is None else question.values, name, question.axis
     if op in ("pack_scales", "unpack_scales"):
         scales = _codes(seed, rows * columns, 255).reshape(rows, columns)
         return (scales,) if op == "pack_scales" else (subject.inverse(scales), (rows, columns))

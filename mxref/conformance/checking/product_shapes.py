@@ -24,6 +24,7 @@ from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
 from mxref.conformance.checking.memory import laid
 from mxref.conformance.checking.product_outputs import same_numbers
+from mxref.conformance.checking.rules import Features, alike
 from mxref.conformance.checking.shape_replies import ask, judged, otherwise
 from mxref.conformance.verdict.uses import Use
 from mxref.formats.catalog import BlockFormat, ElementFormat
@@ -93,13 +94,12 @@ class Product:
         )
 
     @property
-    def features(self) -> dict[str, int]:
-        """The sizes that a rule may speak of."""
+    def features(self) -> Features:
+        """What a rule may speak of."""
         rows, columns, blocks = self.shape
-        elements = blocks * _SIZE
-        return {"rows": rows, "columns": columns, "summed elements": elements} | {
-            "outputs": rows * columns
-        }
+        sizes = {"rows": rows, "columns": columns, "summed elements": blocks * _SIZE}
+        sizes["outputs"] = rows * columns
+        return {**sizes, "sides": alike(sizes, "rows", "columns")}
 
     @property
     def kind(self) -> str:

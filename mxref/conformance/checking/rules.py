@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["STEPS", "Features", "Rule", "residues_text", "rule_of"]
+__all__ = ["STEPS", "Features", "Rule", "alike", "residues_text", "rule_of"]
 
 #: What is known of a call: a count by its unit in the plural, or a property in words by any name.
 Features = Mapping[str, int | str]
@@ -70,6 +70,16 @@ def rule_of(features: Sequence[Features], wrong: Sequence[bool]) -> Rule | None:
         return Rule(_joined(one.text, other.text), one.inside & other.inside)
     fewest = int(covered[alone, alone])
     return rules[alone] if fewest <= _RIGHT[0] * (fewest + bad.sum()) else None
+
+
+def alike(features: Features, one: str, other: str) -> str:
+    """Whether two counts are equal, in words.
+
+    >>> alike({"rows": 3, "columns": 3}, "rows", "columns")
+    'as many rows as columns'
+    """
+    same = features[one] == features[other]
+    return f"as many {one} as {other}" if same else f"another number of {one} than of {other}"
 
 
 def _joined(one: str, other: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, Self
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
 from mxref.conformance.checking.memory import KEPT, MEMORIES, laid, results_kept
-from mxref.conformance.checking.rules import rule_of
+from mxref.conformance.checking.rules import Features, rule_of
 from mxref.conformance.checking.sizes import places_text
 from mxref.targets.calls import error_text, is_fault
 
@@ -36,8 +36,8 @@ class Question(Protocol):
         """What such calls are, in the plural."""
 
     @property
-    def features(self) -> Mapping[str, int]:
-        """The sizes that a rule may speak of."""
+    def features(self) -> Features:
+        """What a rule may speak of."""
 
     def drawn(self, more: int) -> Self:
         """The question with the numbers of a later draw."""

@@ -254,12 +254,13 @@ def changed_answers(target: ResultsTarget, files: Sequence[VectorFile]) -> tuple
     asked: Counter[tuple[str, str]] = Counter()
     for file in files:
         asked[file.op, file.format] += len(file.cases)
+        inputs = {case.id: case.inputs for case in file.cases}
         for id, other in target.again.get(file.stem, {}).items():
             first = target.answers[file.stem][id]
             before, now = padded([first.words, other.words])
             if first.unsupported != other.unsupported:
                 text = f"{_subject(file)} was `unsupported` once, and was answered"
-            elif same_answers(file, before[np.newaxis], now[np.newaxis]).all():
+            elif same_answers(file, before[None], now[None], padded([inputs[id]])).all():
                 continue
             else:
                 text = two_answers(file, before, now)

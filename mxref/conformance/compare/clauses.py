@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import codes_under_scale, reads
-from mxref.cases.records import Case, VectorFile, padded
+from mxref.cases.records import Case, VectorFile, padded, stripped
 from mxref.cases.words import SECTIONS
 from mxref.conformance.compare.compare import Failure, same_answers
+from mxref.conformance.compare.tensor_cases import blocks_of, tensors_of
 from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.golden.reasons import reason
 from mxref.policy.choices import Standing
 from mxref.policy.policy import Policy
-from mxref.targets.calls import code_format
+from mxref.targets.calls import code_format, without_cases
 
 __all__ = ["CONTRADICTED", "contradicting", "is_legal", "lacking", "standing_of", "violated"]
 
@@ -48,6 +50,9 @@ def violated(file: VectorFile, failure: Failure, policy: Policy) -> str | None:
     """The clause that requires another answer than the target's; None if there is none."""
     if failure.got is None:
         return None
+    if file.op == "quantize_tensor":
+        blocks = _wrong_blocks(file, failure)
+        return next((clause for one in blocks if (clause := violated(*one, policy))), None)
     if file.op != "quantize" or file.format not in BLOCK_FORMATS:
         if failure.case.required:
             return failure.case.rule
@@ -64,6 +69,29 @@ def violated(file: VectorFile, failure: Failure, policy: Policy) -> str | None:
         if same_answers(file, wanted, got).all():
             return None
     return "MX-6.3"
+
+
+def _wrong_blocks(file: VectorFile, failure: Failure) -> Iterator[tuple[VectorFile, Failure]]:
+    """The wrong blocks of a tensor, as failures of `quantize`; none of an answer of another size.
+
+    A tail that is stored short is filled up with the zeros that it is computed with.
+    """
+    inputs, got = padded([failure.case.inputs]), padded([failure.got or ()])
+    numbers, of = blocks_of(inputs), without_cases("quantize", file.format, file.float)
+    every = np.arange(numbers.shape[0] * 33).reshape(-1, 33).astype(np.uint64)
+    for tail in ("short", "zero_padded"):
+        places = tensors_of(inputs, every, Policy().replace(tail=tail))
+        if places.shape == got.shape == (1, len(failure.want)):
+            break
+    else:
+        return
+    want, answer = np.zeros_like(every), np.zeros_like(every)
+    want.flat[places[0]], answer.flat[places[0]] = failure.want, got[0]
+    for i in np.flatnonzero(~same_answers(of, want, answer).all(axis=1)).tolist():
+        row, right = stripped(numbers[i]), stripped(want[i])
+        required, rule, flags = reason(of.op, of.format, of.float, row, right)
+        case = Case("", row, (right,), (), required, rule, "", flags)
+        yield of, Failure(i, case, right, stripped(answer[i]))
 
 
 def _excluded(file: VectorFile, case: Case, got: tuple[int, ...]) -> str | None:

@@ -26,6 +26,7 @@ from mxref.conformance.compare.product_intervals import (
     sums_inside,
     tolerated,
 )
+from mxref.conformance.compare.tensor_cases import scale_places
 from mxref.formats.catalog import CodeFormat, block_format
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
@@ -49,7 +50,7 @@ __all__ = [
 ]
 
 #: Operations whose answers are codes of a format, in which NaN is one class.
-_OF_CODES = ("encode", "encode_stochastic", "quantize")
+_OF_CODES = ("encode", "encode_stochastic", "quantize", "quantize_tensor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,7 @@ def judged(
     own = right_answers(file, inputs, policy, profile) if own is None else own
     refused, errors, bits = own.errors, asked.errors, profile is not None
     wanted, answers = same_width(own.words, asked.words)
-    same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers, bits=bits), axis=1)
+    same: NDArray[np.bool_] = np.all(same_answers(file, wanted, answers, inputs, bits=bits), axis=1)
     if tolerated(policy):
         if file.op in DOT_OPERATIONS:
             same |= inside(file, inputs, answers, "any")
@@ -263,12 +264,17 @@ def _spelled(file: VectorFile, policy: AnyPolicy) -> str:
 
 
 def same_answers(
-    file: VectorFile, want: NDArray[np.uint64], got: NDArray[np.uint64], *, bits: bool = False
+    file: VectorFile,
+    want: NDArray[np.uint64],
+    got: NDArray[np.uint64],
+    inputs: NDArray[np.uint64] | None = None,
+    *,
+    bits: bool = False,
 ) -> NDArray[np.bool_]:
     """Per word: equal bits, NaN as one class, and blocks with a NaN scale as NaN blocks.
 
     With `bits` only floats that are NaN are one class: codes of NaN and under a NaN scale are not.
-    Rows of different numbers of words differ.
+    Rows of different numbers of words differ. The inputs are needed where tensors are compared.
     """
     want, got = same_width(want, got)
     equal: NDArray[np.bool_] = want == got
@@ -280,27 +286,38 @@ def same_answers(
         equal |= _is_nan(want, layout) & _is_nan(got, layout)
     if bits or file.op not in _OF_CODES:
         return equal
-    one, other = with_one_nan(file, want), with_one_nan(file, got)
+    one, other = with_one_nan(file, want, inputs), with_one_nan(file, got, inputs)
     return np.asarray(one == other)
 
 
-def with_one_nan(file: VectorFile, words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def with_one_nan(
+    file: VectorFile, words: NDArray[np.uint64], inputs: NDArray[np.uint64] | None = None
+) -> NDArray[np.uint64]:
     """Answers, one a row, with all that is compared as one NaN made one; no other word changes.
 
     Of operations whose answers are codes every NaN becomes one code, and every element under a NaN
-    scale the code 00.
+    scale the code 00. Of tensors the inputs say which scale is whose.
+
+    Raises:
+        ValueError: tensors without their inputs.
     """
     if file.op not in _OF_CODES:
         return words
-    whole = words.copy()
-    elements = whole[:, 1:] if file.op == "quantize" else whole  # the first word is the scale
-    is_nan = _nan_codes(code_format(file))
+    scales, element = words[:, :0], np.ones((1, words.shape[1]), np.bool_)
+    if file.op == "quantize":  # the first word is the scale
+        scales, element = words[:, :1], np.arange(words.shape[1])[np.newaxis] > 0
+    elif file.op == "quantize_tensor":
+        if inputs is None:
+            raise ValueError("inputs must be given where tensors are compared, got None")
+        places = scale_places(inputs, words)
+        scales, element = np.take_along_axis(words, np.maximum(places, 0), 1), places >= 0
+    whole, is_nan = words.copy(), _nan_codes(code_format(file))
     if is_nan.any():
-        nans = is_nan[np.minimum(elements, np.uint64(is_nan.size - 1))]
-        elements[nans] = np.uint64(min(code_format(file).nan_codes))
-    if file.op == "quantize":
+        nans = is_nan[np.minimum(words, np.uint64(is_nan.size - 1))] & element
+        whole[nans] = np.uint64(min(code_format(file).nan_codes))
+    if scales.size:
         nan = np.uint64(max(block_format(file.format).scale.nan_codes))
-        elements[(whole[:, :1] == nan) & (elements != np.uint64(NO_WORD))] = 0
+        whole[(scales == nan) & element & (words != np.uint64(NO_WORD))] = 0
     return whole
 
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from mxref.bits.floats import F32, LAYOUTS, FloatLayout, split
-from mxref.cases.records import VectorFile
+from mxref.cases.records import VectorFile, padded
 from mxref.cases.words import (
     DOT_OPERATIONS,
     INTEGER_OPERATIONS,
@@ -135,7 +135,9 @@ def _first_difference(file: VectorFile, failure: Failure) -> str:
         show = partial(show_float, layout=layout)
         return product_difference(file, failure.case.inputs, want[0], got[0], show)
     words = (np.array([want], np.uint64), np.array([got], np.uint64))
-    index = int(np.argmin(same_answers(file, *words, bits=failure.bits)[0]))
+    index = int(
+        np.argmin(same_answers(file, *words, padded([failure.case.inputs]), bits=failure.bits)[0])
+    )
     layout, fmt = LAYOUTS[file.float], code_format(file)
     inputs, tensor = failure.case.inputs, ""
     scale_format: CodeFormat = E8M0

@@ -10,7 +10,7 @@ import numpy as np
 from mxref.blocks.shapes import result_shapes
 from mxref.cases.layout_answers import fast_layout
 from mxref.cases.records import VectorFile, padded
-from mxref.conformance.compare.compare import Failure
+from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.formats.catalog import E8M0, CodeFormat
 from mxref.policy.policy import Policy
 from mxref.targets.calls import code_format
@@ -46,8 +46,8 @@ def layout_difference(
         show_code: a code in words.
     """
     want, got = failure.want, failure.got or ()
-    pairs = enumerate(zip(want, got, strict=False))
-    index = next((i for i, (a, b) in pairs if a != b), min(len(want), len(got)))
+    sides = (padded([side]) for side in (want, got, failure.case.inputs))
+    index = int(np.argmin(same_answers(file, *sides, bits=failure.bits)[0]))
     policy = _policy(file, failure)
     if file.op == "quantize_tensor":
         place, fmt = _place_in_tensor(file, failure, index, policy, show_float)

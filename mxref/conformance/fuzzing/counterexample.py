@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
-from mxref.cases.records import VectorFile
+from mxref.cases.records import VectorFile, padded
 from mxref.cases.words import INTEGER_OPERATIONS, LAYOUT_OPERATIONS, PRODUCT_OPERATIONS
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import (
@@ -52,7 +52,7 @@ class Changed:
         inputs, where = self.failure.case.inputs, ""
         show = [_shown(file, one, None) for one in (self.first, self.second)]
         if isinstance(self.first, tuple) and isinstance(self.second, tuple):
-            index = _first_word(file, self.first, self.second, bits=self.failure.bits)
+            index = _first_word(file, self.failure, self.first, self.second)
             show = [_shown(file, one, index) for one in (self.first, self.second)]
             where = _place(file, index)
         if file.op in _SCALAR:
@@ -68,11 +68,13 @@ class Changed:
 
 
 def _first_word(
-    file: VectorFile, first: tuple[int, ...], second: tuple[int, ...], *, bits: bool
+    file: VectorFile, failure: Failure, first: tuple[int, ...], second: tuple[int, ...]
 ) -> int:
     """The first word in which two answers differ; the last one of the shorter if it ends early."""
     words = (np.array([first], np.uint64), np.array([second], np.uint64))
-    index = int(np.argmin(same_answers(file, *words, bits=bits)[0]))
+    index = int(
+        np.argmin(same_answers(file, *words, padded([failure.case.inputs]), bits=failure.bits)[0])
+    )
     return min(index, len(first) - 1, len(second) - 1)
 
 

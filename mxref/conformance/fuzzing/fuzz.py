@@ -260,7 +260,7 @@ def _confirm(trial: Trial, failure: Failure) -> None:
         return
     file, row = trial.file, failure.case.inputs
     exact = exact_answer(file.op, file.format, file.float, row, trial.policy)
-    if not same_answers(file, padded([exact]), padded([failure.want])).all():
+    if not same_answers(file, padded([exact]), padded([failure.want]), padded([row])).all():
         raise RuntimeError(
             f"mxref contradicts itself on {file.stem} {[hex(word) for word in row]} under "
             f"{file.columns[0]}: please report this"

@@ -169,7 +169,7 @@ class Trial:
         own = fast_right_answers(file, rows, self.policy, self.profile)
         answers = self._answers(call)
         wanted, words = same_width(own.words, answers.words)
-        same = same_answers(file, wanted[order], words, bits=self.profile is not None)
+        same = same_answers(file, wanted[order], words, rows[order], bits=self.profile is not None)
         wrong: NDArray[np.bool_] = ~np.all(same, axis=1)
         if file.op in DOT_OPERATIONS and isinstance(self.policy, Policy) and tolerated(self.policy):
             wrong &= ~inside(file, rows[order], words, "any")
@@ -232,7 +232,9 @@ class Trial:
         words = same_width(first.words, second.words)
         differs = np.zeros(call.count, bool)
         if words[0].size:  # not if all raised
-            same = same_answers(self.file, *words, bits=self.profile is not None)
+            same = same_answers(
+                self.file, *words, call.rows[call.order], bits=self.profile is not None
+            )
             differs = ~np.all(same, axis=1)
         for place in {*first.errors, *second.errors}:
             differs[place] = (place in first.errors) != (place in second.errors)
@@ -242,7 +244,8 @@ class Trial:
         row = call.order[place]
         wanted = fast_right_answers(self.file, call.rows, self.policy, self.profile).words
         own, given = same_width(wanted[[row, row]], np.concatenate([w[[place]] for w in words]))
-        right = np.all(same_answers(self.file, own, given, bits=self.profile is not None), axis=1)
+        asked, bits = call.rows[[row, row]], self.profile is not None
+        right = np.all(same_answers(self.file, own, given, asked, bits=bits), axis=1)
         is_first = place in first.errors or not right[0]
         failure = self._failure(call, place, wanted, first if is_first else second)
         return Changed(call, failure, *(_answer(one, place) for one in (first, second)))

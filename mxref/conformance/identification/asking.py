@@ -93,14 +93,17 @@ class Asked:
         want = self.predicted(members, probes)
         got = padded([probe.answer or () for probe in probes])
         want, got = same_width(want, got)
-        unequal = self.compared(want, shows) != self.compared(got, shows)
+        asked = padded([probe.words for probe in probes])
+        unequal = self.compared(want, asked, shows) != self.compared(got, asked, shows)
         if self.setting.op in _SIZED:  # a policy has no answer to bytes of another size
             unequal &= (want != np.uint64(NO_WORD)).any(axis=1, keepdims=True)
         return np.where(unequal.any(axis=1), unequal.argmax(axis=1), -1)
 
-    def compared(self, answers: NDArray[np.uint64], shows: str) -> NDArray[np.uint64]:
-        """What is compared of answers, one a row."""
-        return shown(with_one_nan(self.file, answers) if self.setting.one_nan else answers, shows)
+    def compared(self, answers: Words, questions: Words, shows: str) -> Words:
+        """What is compared of answers to questions, one a row."""
+        if self.setting.one_nan:
+            answers = with_one_nan(self.file, answers, questions)
+        return shown(answers, shows)
 
     def predicted(self, members: Mapping[str, str], probes: Sequence[Probe]) -> NDArray[np.uint64]:
         """The answers of a policy to probes."""
@@ -153,7 +156,7 @@ class _Questions:
         key = tuple(sorted(members.items()))
         if key not in self.known:
             answers = predicted(self.asked.setting, self.words, members, self.shows)
-            self.known[key] = hashed(self.asked.compared(answers, self.shows))
+            self.known[key] = hashed(self.asked.compared(answers, self.words, self.shows))
         return self.known[key]
 
     def ask(self, rows: Iterable[int]) -> bool:
@@ -161,7 +164,8 @@ class _Questions:
         new = [row for row in rows if row not in self.rows]
         probes = self.asked.ask(self.words[new])
         answers = padded([probe.answer or () for probe in probes])
-        self.got = np.append(self.got, hashed(self.asked.compared(answers, self.shows)))
+        compared = self.asked.compared(answers, self.words[new[: len(probes)]], self.shows)
+        self.got = np.append(self.got, hashed(compared))
         self.rows += new[: len(probes)]
         return bool(probes)
 

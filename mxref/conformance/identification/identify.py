@@ -138,9 +138,12 @@ class Identified:
         if any(probe.answer is None for probe in self.probes):
             return False
         file = without_cases(self.setting.op, self.setting.format, self.setting.float)
-        answers = target.ask(file, padded([probe.words for probe in self.probes]))
+        asked = padded([probe.words for probe in self.probes])
+        answers = target.ask(file, asked)
         got = padded([probe.answer or () for probe in self.probes])
-        return not answers.errors and bool(same_answers(file, answers.words, got, bits=True).all())
+        return not answers.errors and bool(
+            same_answers(file, answers.words, got, asked, bits=True).all()
+        )
 
     @property
     def policy(self) -> Policy:

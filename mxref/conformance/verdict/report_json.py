@@ -7,6 +7,7 @@ from typing import Any
 from mxref.cases.records import words
 from mxref.conformance.compare.failure_text import describe
 from mxref.conformance.verdict.failure_kinds import listed_as
+from mxref.conformance.verdict.in_short import in_short
 from mxref.conformance.verdict.report import Report
 from mxref.conformance.verdict.report_text import compared_with_standard
 
@@ -14,7 +15,8 @@ __all__ = ["report_json"]
 
 
 def report_json(report: Report) -> dict[str, Any]:
-    """The report as JSON has it."""
+    """The report as JSON has it; rows of which one sentence says all are left out, as in text."""
+    sentence, left = in_short(report)
     standard = compared_with_standard(report)
     return {
         "target": report.target.name,
@@ -26,6 +28,7 @@ def report_json(report: Report) -> dict[str, Any]:
         "must_offer_besides": list(report.besides),
         "passed": report.passed,
         "compared": report.compared,
+        "in_short": sentence or None,
         "rows": [
             {
                 "op": row.op,
@@ -43,9 +46,9 @@ def report_json(report: Report) -> dict[str, Any]:
                 "causes": [cause.as_json() for cause in row.causes],
                 "description": None if row.description is None else row.description.as_json(),
             }
-            for row in report.rows
+            for row in left.rows
         ],
-        "findings": [finding.as_json() for finding in report.findings],
+        "findings": [finding.as_json() for finding in left.findings],
         "failures": [
             {
                 "id": failure.case.id,
@@ -58,7 +61,7 @@ def report_json(report: Report) -> dict[str, Any]:
                 "flags": failure.case.flags,
                 "known": report.known.get(listed_as(file, failure, report.known) or ""),
             }
-            for file, failure in report.failures
+            for file, failure in left.failures
         ],
         "uses": [
             {
@@ -68,7 +71,7 @@ def report_json(report: Report) -> dict[str, Any]:
                 "text": use.text,
                 "known": report.known.get(use.key),
             }
-            for use in report.uses
+            for use in left.uses
         ],
         "asked": report.scope.as_json(),
         "stale": report.stale,

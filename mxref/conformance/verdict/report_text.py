@@ -89,15 +89,9 @@ def verdict_text(report: Report) -> str:
         name = f"profile {report.profile.name}"
         verdict = verdict.replace(name, f"{name} (mxref's model of {report.profile.about})", 1)
     if verdict.endswith(UNEXPLAINED):
-        failing = {row.op for row in report.rows if row.failures}
-        reason = "the standard leaves these bits open"
-        if failing <= {*INTEGER_OPERATIONS}:
-            reason = "no standard says what is right here"
-        elif failing & {*INTEGER_OPERATIONS}:
-            reason += " and has no integer operations"
         verdict += (
-            f": {reason}, and no policy or profile known to mxref gives them: a rule of its own, "
-            "or a bug"
+            f": {_standing(report)}, and no policy or profile known to mxref gives them: a rule of "
+            "its own, or a bug"
         )
     chosen, default = Policy.parse(report.equals or "ocp").choices(), Policy().choices()
     for name, value in chosen.items():
@@ -110,6 +104,25 @@ def verdict_text(report: Report) -> str:
     if report.besides and not verdict.startswith("lacks"):
         verdict += f"; {', '.join(report.besides)} (required) must be offered as well"
     return verdict
+
+
+def _standing(report: Report) -> str:
+    """What the standard says of answers that it does not rule out and that nothing known gives."""
+    failing = {row.op for row in report.rows if row.failures}
+    if failing <= {*INTEGER_OPERATIONS}:
+        return "no standard says what is right here"
+    scales = [_is_scale(*pair) for pair in report.failures if pair[0].op not in INTEGER_OPERATIONS]
+    text = "the standard leaves these bits open"
+    if any(scales):
+        text = "the standard recommends other scales but requires none (MX 6.3)"
+        text += "" if all(scales) else ", and leaves the other bits open"
+    return text + " and has no integer operations" * bool(failing & {*INTEGER_OPERATIONS})
+
+
+def _is_scale(file: VectorFile, failure: Failure) -> bool:
+    """Whether the standard recommends the scale that a wrong answer has not."""
+    tensor = file.op == "quantize_tensor" and failure.got is not None
+    return tensor or failure.case.rule in ("MX-6.3", "N2")
 
 
 def compared_with_standard(report: Report) -> Report | None:

@@ -19,7 +19,7 @@ from mxref.cases.integer_words import FORMATS
 from mxref.cases.records import stripped
 from mxref.cases.words import INTEGER_FLOATS
 from mxref.conformance import Extent, Report, check, target_of
-from mxref.conformance.checking import check as check_module
+from mxref.conformance.checking import paces
 
 Array = NDArray[Any]
 Function = Callable[..., Any]
@@ -65,7 +65,7 @@ RIGHT: dict[str, Function] = {
 @pytest.fixture(autouse=True)
 def no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every target takes no time, so that what is asked does not depend on the machine."""
-    monkeypatch.setattr(check_module, "time", SimpleNamespace(perf_counter=lambda: 0.0))
+    monkeypatch.setattr(paces, "time", SimpleNamespace(perf_counter=lambda: 0.0))
 
 
 def report_of(
@@ -210,6 +210,20 @@ def test_an_exception_in_some_sizes() -> None:
     kind, text = found("unpack_int4", "int4", raises)
     assert kind == "size"
     assert ": MemoryError (test_integer_calls.py:" in text
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize(
+    ("op", "format", "wrong", "text"),
+    [
+        ("linear_qcs8w", "int8", lambda r, x, w, s: len(x) == len(w), "rows as outputs"),
+        ("rescale", "int8-int8", lambda r, q, *_: q.shape[0] == q.shape[1], "rows as channels"),
+    ],
+)
+def test_equal_sides(op: str, format: str, wrong: Any, text: str) -> None:
+    (use,) = report_of(op, format, wrong_where(op, wrong)).uses
+    assert use.kind == "size"
+    assert use.text.startswith(f"wrong only in calls with as many {text} (")
 
 
 @pytest.mark.sampled(6)

@@ -54,6 +54,11 @@ def by_address() -> Any:
     return linear
 
 
+def without_bias(x: Any, w: Any, bias: Any, format: str) -> Any:
+    """Wrong in a layer without bias."""
+    return right(x, w, bias, format) * (2 if bias is None else 1)
+
+
 def one_result() -> Any:
     """A result that the next call of the same shape overwrites."""
     held: dict[Any, Any] = {}
@@ -117,6 +122,11 @@ def test_right_layers_pass(functions: dict[str, Any], searched: int) -> None:
             "wrong only in layers with more than 40 rows",
         ),
         (
+            {"linear": without_bias},
+            "depends on the size of the call",
+            "wrong only in layers with no bias",
+        ),
+        (
             {"linear": by_address()},
             "is not reproducible",
             "",
@@ -133,7 +143,7 @@ def test_right_layers_pass(functions: dict[str, Any], searched: int) -> None:
             "wrong only with arrays with gaps in memory",
         ),
     ],
-    ids=["columns", "rows", "address", "result", "calls", "gaps"],
+    ids=["columns", "rows", "bias", "address", "result", "calls", "gaps"],
 )
 def test_what_depends_on_shapes_memory_or_other_calls_is_caught(
     functions: dict[str, Any], verdict: str, text: str

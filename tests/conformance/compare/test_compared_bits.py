@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from verify_helpers import RIGHT, Kit, Run
+
+from mxref.cases.records import NO_WORD
+from mxref.conformance.compare.tensor_cases import scale_counts, scale_places, tensors_of
+from mxref.policy.policy import Policy
 
 #: name -> vector files, body of a target that is right all the same
 ALSO_RIGHT = {
@@ -39,6 +44,16 @@ def quantize(values, format):
     codes = blocks.codes.copy()
     codes[blocks.scale_codes[:, 0] == 0xFF] = 5
     return blocks.scale_codes[:, 0], codes
+""",
+    ),
+    "any codes under a NaN scale of a tensor": (
+        ("quantize_tensor/mxfp4_e2m1.f32",),
+        """
+def quantize_tensor(values, format, axis):
+    blocks = mxref.quantize(values, format, axis=axis)
+    codes, scales = blocks.codes.copy(), np.repeat(blocks.scale_codes, 32, axis=axis)
+    codes[scales[: codes.shape[0], : codes.shape[1]] == 0xFF] = 5
+    return blocks.scale_codes, codes
 """,
     ),
     "the scales as a vector": (
@@ -90,6 +105,22 @@ def encode(values, format):
 """,
     ),
 }
+
+
+@pytest.mark.parametrize("tail", ["short", "zero_padded"])
+def test_each_element_of_a_tensor_has_the_scale_of_its_block(tail: str) -> None:
+    shapes = [(rows, columns) for rows in (1, 2, 33) for columns in (1, 32, 65)]
+    inputs = np.array([[*shape, axis, *range(65 * 33)] for shape in shapes for axis in (0, 1)])
+    inputs = np.where(np.arange(inputs.shape[1]) < 3 + inputs[:, :1] * inputs[:, 1:2], inputs, -1)
+    inputs = inputs.astype(np.uint64)
+    numbers = np.arange(scale_counts(inputs).sum()).astype(np.uint64)
+    policy = Policy().replace(tail=tail)
+    words = tensors_of(inputs, np.repeat(numbers[:, np.newaxis], 33, axis=1), policy)
+    places = scale_places(inputs, words)
+    own = np.take_along_axis(words, np.maximum(places, 0), 1)
+    first = np.arange(words.shape[1]) < scale_counts(inputs)[:, np.newaxis]
+    assert ((places < 0) == (first | (words == np.uint64(NO_WORD)))).all()
+    assert (own == words)[places >= 0].all()
 
 
 @pytest.mark.parametrize("name", ALSO_RIGHT)

@@ -23,6 +23,7 @@ from mxref.conformance import Report, target_of, verify
 from mxref.conformance.verdict.cause.causes import find_causes
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions
 from mxref.conformance.verdict.report_text import report_lines
+from mxref.conformance.verdict.verify import described
 from mxref.golden import VectorFile
 from mxref.mutants import MUTANTS
 from mxref.policy.policy import Policy
@@ -529,3 +530,52 @@ def test_bugs_that_give_a_part_of_their_answers_are_not_named() -> None:
     (row,) = report_on("decode/e5m2.f32", decode=decode).rows
     assert len(row.failures) == 2
     assert not row.bug
+
+
+def test_any_order_of_the_lanes_of_a_block_is_named() -> None:
+    order = [*range(16), *(lane ^ 1 for lane in range(16, 32))]
+
+    def swapped(values: Any, format: str) -> Any:
+        blocks = mxref.quantize(values, format)
+        return blocks.scale_codes, blocks.codes[:, order]
+
+    def repeated(scales: Any, codes: Any, format: str, dtype: Any) -> Any:
+        codes = np.concatenate([codes[:, :5], codes[:, 4:5], codes[:, 6:]], axis=1)
+        scales = scales[:, np.newaxis]
+        return mxref.dequantize(codes, dtype, scale_codes=scales, block_format=format)
+
+    stems = "quantize/mxfp4_e2m1.f32 dequantize/mxfp4_e2m1.f32"
+    one, other = report_on(stems, quantize=swapped, dequantize=repeated).findings
+    assert (one.cause.kind, one.cause.complete) == ("order", True)
+    assert one.cause.text == (
+        "gives codes in other lanes of a block: lane 16 has that of lane 17, lane 17 has that of "
+        "lane 16, lane 18 has that of lane 19, lane 19 has that of lane 18, and 12 more lanes "
+        "those of others"
+    )
+    assert other.cause.text == (
+        "gives numbers in other lanes of a block: lane 5 has that of lane 4"
+    )
+
+
+def test_a_limit_that_is_off_by_one_is_told_beside_its_rule() -> None:
+    """Most vectors that another rule has wrong lie between limits, and there are few of those."""
+
+    def not_less(values: Any, format: str) -> Any:
+        blocks = mxref.quantize(values, format, scale_rule="rceil")
+        scales, codes = blocks.scale_codes.copy(), blocks.codes.copy()
+        wide = values.astype(np.float64)
+        amax = np.abs(wide).max(axis=1)
+        limit = np.isfinite(amax) & (np.frexp(amax / 6)[0] == 0.5) & (scales[:, 0] < 0xFE)
+        scales[limit] += 1
+        quotients = wide[limit] / np.ldexp(1.0, scales[limit].astype(int) - 127)
+        codes[limit] = mxref.encode(quotients, "e2m1")
+        return scales, codes
+
+    report = report_on("quantize/mxfp4_e2m1.f32", quantize=not_less)
+    (found,) = report.findings
+    assert (found.cause.policy, found.cause.complete) == ("ocp+scale_rule=rceil", False)
+    description = described(report).rows[0].description
+    assert description is not None
+    text = description.text
+    assert "the significand of amax is 1.5 (" in text
+    assert text.endswith("one code too large")

@@ -77,7 +77,7 @@ def compared(
         raw = kind == "scale" or op.startswith(("pack", "unpack"))
         right = want[i] == got[i] if raw else same(op, format, float, want[i], got[i])
         if kind == "scale":
-            scale_is_right = right and (op != "quantize" or want[0] != 0xFF)
+            scale_is_right = right and not (op.startswith("quantize") and want[i] == 0xFF)
         if kind != "element" or scale_is_right:
             yield kind, i, unit, not right
 

@@ -10,7 +10,10 @@ from planted_bugs import BUGS, line_of
 from verify_helpers import RIGHT, UNEXPLAINED, Kit, Vectors, read, target_file
 
 from mxref.conformance import load_target, verify
+from mxref.conformance.compare.compare import asked
 from mxref.conformance.compare.failure_text import describe
+from mxref.conformance.verdict.report_text import verdict_text
+from mxref.conformance.verdict.verify import begun, with_rows
 
 
 @pytest.mark.sampled(6)
@@ -88,6 +91,32 @@ def test_unexplained(kit: Kit) -> None:
     assert run.status == 1
     assert re.search(rf"FAIL .*: \d+ cases, \d+ failed: {UNEXPLAINED}$", run.last_line)
     assert "your output" not in run.out
+
+
+@pytest.mark.parametrize(
+    ("op", "result", "verdict"),
+    [
+        ("quantize", "values[:, :1] < 0, 0", "unexplained: the standard recommends other scales"),
+        ("quantize_tensor", "values[0, 0] < 0, 0", "unexplained: the standard recommends other"),
+        ("quantize_tensor", "False, codes == 5", "violates MX-6.3"),
+    ],
+)
+def test_what_the_standard_says_of_scales(
+    tmp_path: Path, vectors: Vectors, op: str, result: str, verdict: str
+) -> None:
+    body = f"""
+import numpy as np
+import mxref
+def {op}(values, format, axis=-1):
+    rules = [mxref.quantize(values, format, axis=axis, scale_rule=r) for r in ("floor", "ceil")]
+    (scales, codes), other = [(one.scale_codes, one.codes) for one in rules]
+    is_other, flipped = {result}
+    return np.where(is_other, other[0], scales), np.where(is_other, other[1], codes) ^ flipped
+"""
+    target = load_target(target_file(tmp_path, body))
+    report, files = begun(target, read(vectors(f"{op}/mxfp4_e2m1.f32")))
+    report = with_rows(report, [(asked(target, file),) for file in files], why=False)
+    assert verdict_text(report).startswith(verdict)
 
 
 def test_several_clauses_are_violated(kit: Kit) -> None:

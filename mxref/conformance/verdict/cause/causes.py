@@ -8,21 +8,29 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from mxref.bits.floats import LAYOUTS
 from mxref.cases.answers import choices_read
 from mxref.conformance.compare.compare import Outcome
 from mxref.conformance.verdict.cause.diagnose import closest_policy, pared
 from mxref.conformance.verdict.cause.evidence import Evidence, Words, all_of, few_of, sample_of
+from mxref.conformance.verdict.cause.orders import lanes_of, reordered
 from mxref.conformance.verdict.cause.pairs import Partial
 from mxref.conformance.verdict.cause.shifts import shift_of
 from mxref.conformance.verdict.cause.suspects import Suspect, layouts_of_mutants, suspects
+from mxref.formats.catalog import BLOCK_FORMATS
 from mxref.policy.choices import Scaling
 from mxref.policy.policy import Policy
+from mxref.policy.scale_rule import ScaleRule
 from mxref.profiles import PROFILES
 
 __all__ = ["Cause", "find_causes", "policy_cause"]
 
 #: The number of failed and of passed cases that profiles are compared with first.
 _FEW = 24
+#: A scale rule is nearer than another policy if it is wrong at so many times fewer significands.
+_FEWER = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +134,9 @@ def find_causes(
         found = _bugs(op, name, samples, whole, partial=partial[name])
         if found:
             return found
+    for name in dict.fromkeys(meant) if not errors else ():
+        if found := _lanes(op, name, whole):
+            return found
     profiles = _profiles(op, outcomes, whole)
     if profiles and profiles[0].complete:
         return tuple(one for one in profiles if one.complete)
@@ -134,6 +145,9 @@ def find_causes(
     for name, some in partial.items():
         if pair := some.pair(Policy.parse(name), whole):
             return (_of_pair(op, *pair, name, whole),)
+    rule = None if errors else _nearest_rule(op, whole, nearest, len(failures))
+    if rule is not None:
+        return (rule,)
     nearest = max((nearest, *profiles[:1]), key=lambda one: one.same)
     return (nearest,) if 2 * (nearest.total - nearest.same) <= len(failures) else ()
 
@@ -146,6 +160,57 @@ def _of_pair(op: str, a: Suspect, b: Suspect, policy: str, whole: Sequence[Evide
     read = str(Policy().replace(**choices_read(op, Policy.parse(policy))))
     text, seen = f"{a.text}; and {b.text}", (*a.seen, *b.seen)
     return Cause("mutant", name, title, text, op, seen, read, (), total, total)
+
+
+def _nearest_rule(
+    op: str, whole: Sequence[Evidence], nearest: Cause, failures: int
+) -> Cause | None:
+    """A policy with another scale rule that is wrong at far fewer significands of amax, if any.
+
+    A limit that is off by one number is wrong in many cases, since the vectors stand at limits, and
+    another rule in few that lie between.
+    """
+    format = whole[0].questions.file.format
+    if op not in ("quantize", "shared_scale") or (op == "quantize" and format not in BLOCK_FORMATS):
+        return None
+    policies = [Policy.parse(nearest.policy).replace(scale_rule=rule.value) for rule in ScaleRule]
+    try:
+        wrong = {str(one): _significands(whole, one) for one in policies}
+        fewest = len(_significands(whole, Policy.parse(nearest.policy)))
+    except ValueError:  # the policy has no answer to some question
+        return None
+    best = min(wrong, key=lambda name: len(wrong[name]))
+    found = policy_cause(op, whole, Policy.parse(best))
+    is_far_nearer = _FEWER * len(wrong[best]) <= fewest and found.total - found.same < failures
+    return found if is_far_nearer else None
+
+
+def _significands(whole: Sequence[Evidence], policy: Policy) -> set[int]:
+    """The significands of amax in the cases that a policy has other answers to."""
+    found: set[int] = set()
+    for one in whole:
+        wrong = ~(one.gives(one.questions.answers(policy)) & one.answered)
+        layout = LAYOUTS[one.questions.file.float]
+        magnitudes = one.questions.inputs[wrong] & np.uint64(layout.sign_bit - 1)
+        amax = magnitudes.max(axis=1) & np.uint64((1 << layout.mantissa_bits) - 1)
+        found |= {*(amax << np.uint64(52 - layout.mantissa_bits)).tolist()}
+    return found
+
+
+def _lanes(op: str, name: str, whole: Sequence[Evidence]) -> tuple[Cause, ...]:
+    """The order of the lanes of blocks that gives all answers, over a policy, if there is one."""
+    policy = Policy.parse(name)
+    try:
+        order = lanes_of(op, whole, policy)
+        answer = None if order is None else reordered(order)
+        gives = answer and not any(one.misses(answer(one.questions, policy)) for one in whole)
+    except ValueError:  # the policy has no answer to some question
+        return ()
+    if order is None or not gives:
+        return ()
+    total = sum(len(one.answers) for one in whole)
+    read = str(Policy().replace(**choices_read(op, policy)))
+    return (Cause("order", order.name, "", order.text, op, (), read, (), total, total),)
 
 
 def _shift(op: str, whole: Sequence[Evidence], policies: Sequence[Policy]) -> Cause | None:

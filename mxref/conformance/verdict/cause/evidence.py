@@ -13,7 +13,7 @@ from mxref.cases.answers import fast_answers
 from mxref.cases.records import VectorFile
 from mxref.cases.words import VARIED_OPERATIONS
 from mxref.conformance.compare.compare import Outcome, fast_right_answers, same_answers
-from mxref.conformance.verdict.cause.tensor_cases import blocks_of, tensors_of
+from mxref.conformance.compare.tensor_cases import blocks_of, tensors_of
 from mxref.policy.policy import Policy
 from mxref.profiles import Profile
 from mxref.targets.calls import Answers, without_cases
@@ -84,10 +84,15 @@ class Evidence:
     answers: Words
     answered: NDArray[np.bool_]
 
+    def gives(self, answers: Words) -> NDArray[np.bool_]:
+        """Which of the target's answers are these, errors not being told apart."""
+        asked = self.questions
+        same = same_answers(asked.file, answers, self.answers, asked.inputs)
+        return np.asarray(same.all(axis=1))
+
     def misses(self, answers: Words) -> int:
         """The number of the target's answers that differ from these; an error always differs."""
-        same = same_answers(self.questions.file, answers, self.answers).all(axis=1)
-        return int((~(same & self.answered)).sum())
+        return int((~(self.gives(answers) & self.answered)).sum())
 
     def misses_under(self, policy: Policy) -> int:
         """The number of answers that a policy does not give; an error is right if it has none.
@@ -115,7 +120,7 @@ class Evidence:
             return len(self.answers)
         refused = np.zeros(len(self.answers), bool)
         refused[[*own.errors]] = True
-        same = same_answers(self.questions.file, own.words, self.answers).all(axis=1)
+        same = self.gives(own.words)
         return int((~np.where(refused, ~self.answered, same & self.answered)).sum())
 
     def _refused(self, policy: Policy) -> Answers:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import padded, stripped
-from mxref.conformance.verdict.cause.evidence import Questions, Words
+from mxref.conformance.compare.compare import with_one_nan
+from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
 from mxref.formats.catalog import BLOCK_FORMATS, OTHER_BLOCK_FORMATS
 from mxref.policy.policy import Policy
 
-__all__ = ["ORDERS", "REORDERED", "Order", "reordered"]
+__all__ = ["ORDERS", "REORDERED", "Order", "lanes_of", "reordered"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,8 @@ ORDERS = (
     ),
 )
 
+#: Operations whose answers have the lanes of a block, and how many changed ones are told.
+_OF_LANES, _TOLD = ("quantize", "dequantize", "unpack_blocks"), 4
 #: Operations that codes lie in a row in, as inputs or as outputs, and how many words come first.
 REORDERED = {
     "quantize": ("out", 1),
@@ -125,6 +128,50 @@ def reordered(order: Order) -> Callable[[Questions, Policy], Words]:
         return moved(questions.answers(policy))
 
     return answer
+
+
+def lanes_of(op: str, whole: Sequence[Evidence], policy: Policy) -> Order | None:
+    """The order in which all right codes or numbers of blocks are given, whatever it is.
+
+    A lane may have the answer of another one that has it, too.
+
+    Args:
+        op: the operation.
+        whole: all of a target's answers.
+        policy: what is right otherwise.
+    """
+    if op not in _OF_LANES or not all(one.answered.all() for one in whole):
+        return None
+    first = REORDERED[op][1]
+    pairs = []
+    for one in whole:
+        sides = (one.questions.answers(policy), one.answers)
+        if sides[0].shape != sides[1].shape:
+            return None
+        file, asked = one.questions.file, one.questions.inputs
+        pairs.append([with_one_nan(file, side, asked)[:, first:] for side in sides])
+    width = pairs[0][0].shape[1]
+    fits = np.ones((width, width), bool)  # lane, where its answer may come from
+    for want, got in pairs:
+        for lane in range(width):
+            fits[lane] &= (want == got[:, lane : lane + 1]).all(axis=0)
+    lanes = np.arange(width)
+    sources = np.where(fits.diagonal(), lanes, fits.argmax(axis=1))
+    moved = np.flatnonzero(sources != lanes)
+    if not fits.any(axis=1).all() or not moved.size:
+        return None
+    told = [f"lane {lane} has that of lane {sources[lane]}" for lane in moved[:_TOLD].tolist()]
+    more = moved.size - _TOLD
+    others = f", and {more} more lanes those of others" * (more > 0)
+    name = f"lane_{moved[0]}_from_{sources[moved[0]]}" + f"_and_{moved.size - 1}_more" * (
+        moved.size > 1
+    )
+    what = "numbers" if op == "dequantize" else "codes"
+    return Order(
+        name,
+        f"gives {what} in other lanes of a block: {', '.join(told)}{others}",
+        lambda _: sources,
+    )
 
 
 def _moved(row: Words, order: Order, first: int, size: int) -> Words:

@@ -35,7 +35,7 @@ class Partial:
         changed = _changed(one, policy, answers)
         if changed is None or not changed.any():
             return
-        gives = same_answers(one.questions.file, answers, one.answers).all(axis=1) & one.answered
+        gives = one.gives(answers) & one.answered
         wrong = changed.any(axis=1)
         if 2 * int((gives & wrong).sum()) >= int(wrong.sum()):
             self.one = one
@@ -74,7 +74,9 @@ def _changed(one: Evidence, policy: Policy, answers: Words) -> NDArray[np.bool_]
     right = one.questions.answers(policy)
     if not right.shape == answers.shape == one.answers.shape:
         return None
-    changed: NDArray[np.bool_] = ~same_answers(one.questions.file, right, answers)
+    changed: NDArray[np.bool_] = ~same_answers(
+        one.questions.file, right, answers, one.questions.inputs
+    )
     return changed
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from mxref.bits.floats import F64, I64, LAYOUTS, Bool, Parts, compose, floor_log2, split
 from mxref.cases.answers import fast_answers
 from mxref.cases.records import VectorFile
+from mxref.conformance.compare.tensor_cases import scale_counts, tensors_of
 from mxref.conformance.verdict.cause.evidence import Evidence, Questions, Words
-from mxref.conformance.verdict.cause.tensor_cases import scale_counts, tensors_of
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, block_format
 from mxref.mutants.block_mutants import counted
 from mxref.numbers.e8m0 import NAN, within

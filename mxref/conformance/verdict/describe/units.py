@@ -86,10 +86,9 @@ class _Cases:
         self.inputs, self.want = outcome.inputs[answered], wanted[answered]
         self.got = outcome.answers[answered]
         self.ids = np.array([self.file.cases[i].id for i in answered])
-        by_bits = outcome.profile is not None
-        self.failed = ~same_answers(self.file, self.want, self.got, bits=by_bits)
         #: Whether codes of NaN and of NaN blocks were compared by their bits as well.
-        self.bits = by_bits or self.file.op == "quantize_tensor"
+        self.bits = outcome.profile is not None
+        self.failed = ~same_answers(self.file, self.want, self.got, self.inputs, bits=self.bits)
 
     def taken_apart(self, policy: Policy) -> Iterator[Units]:
         """The units of all kinds."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.cases.records import padded, stripped
+from mxref.cases.records import NO_WORD, padded, stripped
 from mxref.policy.choices import Tail
 from mxref.policy.policy import Policy
 
-__all__ = ["blocks_of", "scale_counts", "tensors_of"]
+__all__ = ["blocks_of", "scale_counts", "scale_places", "tensors_of"]
 
 Words = NDArray[np.uint64]
 
@@ -49,6 +51,35 @@ def scale_counts(inputs: Words) -> NDArray[np.int64]:
     """
     lines = (_lines(tuple(row[:3].tolist())) for row in inputs)
     return np.array([count * -(-length // 32) for count, length in lines], np.int64)
+
+
+def scale_places(inputs: Words, answers: Words) -> NDArray[np.int64]:
+    """For each word of answers that is an element the place of its scale; -1 for all others.
+
+    Answers of another size than tails of either kind have are without elements.
+
+    >>> scale_places(np.uint64([[2, 1, 0, 7, 8]]), np.uint64([[5, 1, 2]])).tolist()
+    [[-1, 0, 0]]
+    """
+    counts = (answers != np.uint64(NO_WORD)).sum(axis=1).tolist()
+    found = np.full(answers.shape, -1)
+    for row, words, count in zip(found, inputs[:, :3].tolist(), counts, strict=True):
+        row[:count] = _scale_places(tuple(words), count)
+    return found
+
+
+@functools.lru_cache(256)
+def _scale_places(words: tuple[int, ...], count: int) -> NDArray[np.int64]:
+    lines, length = _lines(words)
+    scales = lines * -(-length // 32)
+    places = np.full(count, -1)
+    if count - scales in (lines * length, 32 * scales):
+        side = np.arange(scales).reshape((lines, -1) if words[2] == 1 else (-1, lines))
+        stored = (count - scales) // lines
+        each = np.repeat(side, 32, axis=words[2])
+        cut = each[:, :stored] if words[2] == 1 else each[:stored]
+        places[scales:] = cut.reshape(-1)
+    return places
 
 
 def _lines(words: tuple[int, ...]) -> tuple[int, int]:
