@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 
 from mxref.cases.drawn import QUESTIONS
 from mxref.cli import main
-from mxref.conformance.checking.batches import LARGE, SMALL
+from mxref.conformance.checking.axis_sizes import LARGE, SMALL
 from mxref.conformance.checking.check import PACES
 from mxref.formats.catalog import E8M0, ELEMENT_FORMATS
 from mxref.policy.policy import READS

@@ -15,7 +15,14 @@ from mxref.cases.drawn_integers import beside_values
 from mxref.cases.integer_answers import fast_result, parsed_choices
 from mxref.cases.integer_words import Question as Asked
 from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
-from mxref.conformance.checking.batches import LARGE, SMALL, TELLING
+from mxref.conformance.checking.axis_sizes import (
+    FAR,
+    LARGE,
+    LONG,
+    SMALL,
+    TELLING,
+    long_axes,
+)
 from mxref.conformance.checking.integer_arguments import drawn_call
 from mxref.conformance.checking.memory import MEMORIES
 from mxref.conformance.checking.rules import Features
@@ -38,26 +45,43 @@ _UNITS = {
 }
 #: Numbers of scales, channels, pixels and points: around powers of two, and others.
 _COUNTS = (
-    1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65, 100, 127, 128, 129,
-    255, 256, 257,
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 14, 15, 16, 17, 22, 24, 31, 32, 33, 44, 48, 53, 62, 63, 64,
+    65, 86, 100, 127, 128, 129, 149, 255, 256, 257,
 )  # fmt: skip
 #: The sizes beside one of these.
 _BESIDE = (1, 3, 2, 5, 4, 7)
-#: Further calls of each kind: large ones, the last of them of the first format alone.
+#: Further calls of each kind: large ones, equal sizes and one long one.
 _MORE: dict[str, tuple[tuple[int, ...], ...]] = {
     "values": (),
-    "axis": ((1000, 1, 3, 5), (3, 1, 40, 33), (1, 1, 1025, 3), (5, 1, 1, 4097), (33, 64, 2, 3)),
-    "int4": ((1, 1023), (1, 1025), (1025, 1), (257, 33), (129, 65), (3, 4097), (1, 65_573)),
-    "rescale": ((1, 1025), (1025, 3), (257, 65), (4097, 1), (65_573, 1)),
+    "axis": (
+        (1000, 1, 3, 5), (3, 1, 40, 33), (1, 1, 1025, 3), (5, 1, 1, 4097), (33, 64, 2, 3),
+        *((n, 1, *others) for n in (2, 5, 6, 7, 8, 16) for others in ((n, n), (n, 3), (3, n))),
+    ),
+    "int4": (
+        (1, 1023), (1, 1025), (1025, 1), (257, 33), (129, 65), (3, 4097), (2049, 5), (4097, 2),
+        (513, 512), (65_573, 1), (1, 65_573),
+    ),
+    "rescale": (
+        (1, 1025), (1025, 3), (257, 65), (4097, 1), (3, 4097), (2, 2048), (513, 512), (7, 7),
+        (300, 300), (65_573, 1),
+    ),
     "grid_sample": (
         (1, 64, 64, 32, 32), (3, 33, 65, 17, 31), (4, 128, 128, 64, 64), (1, 300, 257, 3, 3),
-        (2, 5, 7, 257, 255),
+        (2, 5, 7, 257, 255), (2, 7, 7, 5, 5), (3, 33, 33, 33, 33), (1, 300, 310, 40, 50),
     ),
     "layer": (
         (3, 5, 511), (2, 3, 1025), (7, 65, 333), (33, 129, 65), (300, 3, 31), (1, 1025, 7),
-        (64, 64, 256),
+        (64, 64, 256), (7, 7, 33), (5, 5, 5), (9, 33, 33), (33, 9, 33), (300, 310, 64),
     ),
-    "layer_groups": ((3, 5, 7, 73), (2, 3, 8, 128), (7, 65, 9, 33), (33, 129, 2, 32)),
+    "layer_groups": (
+        (3, 5, 7, 73), (2, 3, 8, 128), (7, 65, 9, 33), (33, 129, 2, 32), (7, 7, 3, 16),
+        (5, 5, 5, 1), (300, 310, 2, 32),
+    ),
+}  # fmt: skip
+#: The longest sizes of each kind, asked of the first format alone.
+_LONG_SIZES: dict[str, tuple[int, ...]] = {
+    "axis": LONG, "int4": LONG, "rescale": LONG, "grid_sample": LONG, "layer": LONG,
+    "layer_groups": (300, 513, 1025, 2048, 4097),
 }  # fmt: skip
 #: The sizes of calls without a value.
 _EMPTY = {
@@ -125,9 +149,9 @@ class IntegerSubject:
 
 
 def _sizes(kind: str, *, all: bool) -> Iterator[tuple[int, ...]]:
-    """The sizes of the calls of a kind."""
+    """The sizes of the calls of a kind; all of them, or those of further formats."""
     if kind == "values":
-        yield from ((count,) for count in (*SMALL, *(LARGE if all else LARGE[:-1])))
+        yield from ((count,) for count in (*SMALL, *(sorted({*LARGE, *FAR}) if all else LARGE)))
         return
     found: dict[tuple[int, ...], None] = {}
     for place in range(len(_UNITS[kind])):
@@ -140,7 +164,8 @@ def _sizes(kind: str, *, all: bool) -> Iterator[tuple[int, ...]]:
                 sizes[1] = 1  # channels, not groups
             found[tuple(sizes)] = None
     yield from found
-    yield from _MORE[kind] if all else _MORE[kind][:-1]
+    yield from _MORE[kind]
+    yield from long_axes(len(_UNITS[kind]), _BESIDE, _LONG_SIZES[kind]) if all else ()
 
 
 def _elements(kind: str, sizes: tuple[int, ...]) -> int:
@@ -208,9 +233,13 @@ class IntegerQuestion:
         """What rules about wrong calls speak of."""
         kind = self.subject.kind
         found: dict[str, int | str] = dict(zip(_UNITS[kind], self.sizes, strict=True))
+        if kind in ("values", "axis"):
+            found["axes"] = f"{len(self.asked.shape)} axes"
         if kind == "axis":
-            found |= {"values": math.prod(self.sizes), "axis": f"axis {self.arguments[-1] % 3}"}
+            axis = self.arguments[-1] % len(self.asked.shape)
+            found |= {"values": math.prod(self.sizes), "axis": f"axis {axis}"}
             found["scales"] = "groups" if self.sizes[1] > 1 else "channels"
+            found["sign"] = "a negative axis" if self.arguments[-1] < 0 else "an axis from 0 on"
         elif kind == "grid_sample":
             found |= {"samples": self.sizes[0] * self.sizes[3] * self.sizes[4]}
             _, _, align, padding, _ = self.arguments

@@ -17,6 +17,7 @@ from mxref.blocks.shapes import result_shapes
 from mxref.cases.answers import answerable
 from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
+from mxref.conformance.checking.axis_sizes import FAR, LARGE, long_axes
 from mxref.conformance.checking.layout_texts import UNITS, layout_difference, layout_name
 from mxref.conformance.checking.memory import MEMORIES
 from mxref.conformance.checking.rules import Features
@@ -34,29 +35,38 @@ __all__ = ["LayoutQuestion", "LayoutSubject"]
 Array = NDArray[Any]
 Function = Callable[..., Any]
 
-#: Codes of a call of `pack` and `unpack`: around powers of two and three times them; the last two
-#: are beyond 16 bits.
+#: Codes of a call of `pack` and `unpack`, around powers of two and three times them, and blocks of
+#: one of `pack_blocks` and `unpack_blocks`; and those of the first format only.
 _CODES = (
-    1, 2, 3, 6, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65, 96, 127, 128, 129, 192,
-    255, 256, 257, 1023, 1024, 1025, 4095, 4096, 4097, 65_573, 70_000,
+    *range(1, 34), 44, 48, 53, 62, 63, 64, 65, 86, 96, 100, 110, 127, 128, 129, 150, 192, 237, 255,
+    256, 257,
 )  # fmt: skip
-#: Blocks of a call of `pack_blocks` and `unpack_blocks`, and those of the first format only.
-_BLOCKS = (*(n for n in _CODES if n < 258), 1023, 1025, 4097)
-_MANY_BLOCKS = (65_573,)
+_LARGE_CODES = (1023, 1024, 1025, 4095, 4096, 4097, 65_573, 70_000)
+_LARGE_BLOCKS = (512, 1023, 1025, 2048, 4097)
+_MANY = sorted({*LARGE, *FAR})
 #: Matrices of scales: to 3 x 3 and 5 x 2 tiles of 128 x 4, with ragged edges.
 _MATRICES = (
     (1, 1), (1, 5), (3, 4), (31, 3), (32, 4), (33, 8), (1, 33), (127, 4), (128, 1), (128, 4),
     (128, 8), (128, 9), (129, 1), (129, 4), (129, 5), (255, 3), (256, 4), (256, 8), (257, 12),
-    (300, 9), (384, 12), (385, 3), (512, 4), (513, 7), (640, 8), (70, 70),
+    (300, 9), (384, 12), (385, 3), (512, 4), (513, 7), (640, 8), (70, 70), (4, 128), (130, 33),
+    (33, 130), (1025, 3), (2048, 4), (3, 1025), (129, 1024), (1025, 257), (4097, 32), (65_573, 2),
+    *((rows, columns) for rows, columns in long_axes(2, (1, 5, 33))),
 )  # fmt: skip
-#: Tensors, along both axes: those of every float type, and those of the first one only.
+#: Tensors, along both axes: those of every float type, of the first one only, and of the first
+#: one of the first format.
 _TENSORS = (
     (1, 1), (1, 33), (33, 1), (2, 33), (5, 64), (64, 5), (5, 70), (70, 5), (31, 33), (48, 80),
     (64, 64), (3, 257),
 )  # fmt: skip
 _LARGE_TENSORS = (
     (33, 31), (32, 96), (32, 128), (33, 70), (129, 40), (64, 127), (127, 129), (257, 299),
-    (300, 300),
+    (300, 300), (3, 513), (513, 3), (33, 1056), (1056, 33), (2, 2048), (2048, 2), (1, 4097),
+    (4097, 1),
+)  # fmt: skip
+_LONG_TENSORS = (
+    *((rows, columns) for rows, columns in long_axes(2, (1, 3, 33))),
+    (7, 7), (32, 32), (513, 64), (600, 70), (513, 600), (1025, 1056), (2049, 513), (3, 8193),
+    (8193, 3), (65_573, 32), (32, 65_573),
 )  # fmt: skip
 #: Of these, the shapes that are asked in other memory.
 _MOVED = {
@@ -287,12 +297,12 @@ class LayoutQuestion:
 
 def _shapes(op: str, *, first_float: bool, first_format: bool) -> tuple[tuple[int, int], ...]:
     if op == "quantize_tensor":
-        return (*_TENSORS, *_LARGE_TENSORS) if first_float else _TENSORS
+        large = (*_LARGE_TENSORS, *(_LONG_TENSORS if first_format else ())) if first_float else ()
+        return (*_TENSORS, *large)
     if op in ("pack_scales", "unpack_scales"):
         return _MATRICES
-    if op in ("pack", "unpack"):
-        return tuple((1, count) for count in _CODES)
-    return tuple((1, count) for count in (*_BLOCKS, *(_MANY_BLOCKS if first_format else ())))
+    counts = _LARGE_CODES if op in ("pack", "unpack") else _LARGE_BLOCKS
+    return tuple((1, count) for count in (*_CODES, *counts, *(_MANY if first_format else ())))
 
 
 def _elements_in(op: str, shape: tuple[int, int]) -> int:
