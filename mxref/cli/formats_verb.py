@@ -64,7 +64,7 @@ def add_parser(verbs: Verbs) -> None:
     about = "one format: its codes with their values"
     parser.add_argument("name", nargs="?", metavar="NAME", help=about)
     parser.add_argument("--all", action="store_true", help="all codes of an 8-bit format as well")
-    about = "the names that --help of a verb speaks of, such as those of fuzz"
+    about = "only the names that a verb takes, such as fuzz"
     parser.add_argument("--of", choices=[*FORMATS_OF], metavar="KIND", help=about)
     add_json_argument(parser)
 

@@ -29,5 +29,5 @@ def _run(options: argparse.Namespace) -> int:
     left_out = () if options.format else OTHER_CODE_FORMATS
     files = [file for file in chosen_files(options) if file.format not in left_out]
     size = write_prompts(options.folder, files)
-    print(f"{len(files)} files, {size / 1e6:.1f} MB in {options.folder}")
+    print(f"{len(files)} file{'s' * (len(files) != 1)}, {size / 1e6:.1f} MB in {options.folder}")
     return 0

@@ -68,7 +68,7 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     add("--write-xfail", type=Path, metavar="FILE", help=about)
     about = "how many kinds of failure to print (default 10)"
     add("--show", type=int, default=10, metavar="N", help=about)
-    add("--verbose", action="store_true", help="list all that TARGET does not have")
+    add("--verbose", action="store_true", help="list everything that is not covered")
     add_json_argument(parser)
     add("--html", type=Path, metavar="FILE", help="also write a page (needs mxref[report])")
     add("--junit", type=Path, metavar="FILE", help="also write JUnit's XML")
@@ -97,6 +97,7 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
     from mxref.conformance.verdict.xfail import refuse_missing_folder
     from mxref.policy.policy import Policy
     from mxref.profiles import profile
+    from mxref.reports.extra import extra
     from mxref.targets.asked import read_for
 
     if options.github and options.json:
@@ -105,6 +106,9 @@ def judge(options: argparse.Namespace, target: Target, read: Sequence[VectorFile
         raise ValueError(f"--show must be 0 or more, got {options.show}")
     if options.write_xfail is not None:
         refuse_missing_folder(options.write_xfail)
+    if options.html is not None:  # asked for before the target is, which may take minutes
+        for package in ("jinja2", "matplotlib"):
+            extra(package)
     named = None if options.profile is None else profile(options.profile)
     given = None if options.policy is None else Policy.parse(options.policy)
     policy = (named or target).policy if given is None else given

@@ -36,7 +36,7 @@ def imported(spec: str) -> ModuleType:
         TargetError: there is none, or it raises when it is imported.
     """
     path = Path(spec)
-    is_path = path.suffix or path.exists() or len(path.parts) > 1
+    is_path = path.suffix or path.exists() or len(path.parts) > 1 or spec.startswith(".")
     hint = ""
     if path.suffix == ".py" and not path.exists():
         hint = ": there is no such file"

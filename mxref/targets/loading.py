@@ -22,12 +22,18 @@ def load_target(spec: str) -> PythonTarget:
     """
     source, mode = split_spec(spec)
     module = imported(source)
-    if not mode:
-        return target_of(module, spec)
     with reading(spec):
-        if hasattr(module, mode):
+        if mode and hasattr(module, mode):
             return target_of(getattr(module, mode), spec)
         modes = _modes(module)
+        alone = any(hasattr(module, op) for op in OPERATIONS)
+    if not mode and modes and not alone:
+        one = " or ".join(f"{spec}:{name}" for name in modes)
+        raise TargetError(
+            f"target {spec} must have an operation, got objects that have: give {one}"
+        )
+    if not mode:
+        return target_of(module, spec)
     has = unknown_name("mode", mode, modes) if modes else f"{source} has no modes"
     raise TargetError(f"target {spec}: {has}")
 

@@ -171,7 +171,7 @@ def test_the_page_of_the_score_says_how_many() -> None:
     right = sum(cell.verdict == "equivalent" for cell in cells())
     ids = {cell.mutant.id for cell in cells()}
     count = {
-        "puts {:,} wrong implementations to them": len(ids),
+        "runs {:,} wrong implementations": len(ids),
         "({0} of {0}, ": len(killed),
         "{} of these about lanes)": sum(cell.mutant.id[0] == "L" for cell in killed),
         "in {} more cells": right,
@@ -183,8 +183,10 @@ def test_the_page_of_the_score_says_how_many() -> None:
     }
     assert [said for said, n in count.items() if said.format(n) not in text] == []
     assert len(USES) == 12
-    assert "Twelve more are right for every case alone" in text
-    assert f"\n{len(ids):,} wrong implementations" in (ROOT / "README.md").read_text("utf-8")
+    assert "Twelve more answer every single case right" in text
+    assert f"mxref has {len(ids):,} wrong implementations" in (ROOT / "README.md").read_text(
+        "utf-8"
+    )
 
 
 @pytest.mark.sampled(0)

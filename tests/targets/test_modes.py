@@ -71,6 +71,10 @@ def test_an_unknown_mode_is_refused_in_one_sentence() -> None:
     Path("plain.py").write_text("def encode(values, format): return values\n")
     said = sentence(TargetError, lambda: load_target("plain.py:MODE"))
     assert said == "target plain.py:MODE: plain.py has no modes"
+    Path("modes.py").write_text("class A:\n    encode = print\nB = A()\n")
+    said = sentence(TargetError, lambda: load_target("modes.py"))
+    wanted = "an operation, got objects that have: give modes.py:A or modes.py:B"
+    assert said == f"target modes.py must have {wanted}"
     said = sentence(TargetError, lambda: load_target("none.py:MODE"))
     assert said.startswith("target none.py must be a Python file (NAME.py) or a module name: there")
     said = sentence(TargetError, lambda: load_target("kernels.py:math"))

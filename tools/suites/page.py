@@ -6,10 +6,10 @@ from suites.table import Suite, suites
 
 HEAD = """# Other projects' own test suites, run on mxref
 
-A reference that checks others has to be checked itself. Beside the slow twin and the comparison
-with other libraries (docs/ledger) there is a third way: mxref is put in the place of what the
-tests of other projects test. Their tests and expectations stay as they are; a shim of a few
-lines, in `tools/suites/shims`, answers in mxref's name.
+mxref is checked by its slow twin, by comparison with other libraries
+([the ledger](ledger/README.md)), and by the tests of other projects, run on mxref in place of
+their own code. Tests and expectations stay as they are; a shim of a few lines, in
+`tools/suites/shims`, hands their calls to mxref.
 
 ```sh
 python tools/suites --sources ~/sources           # every suite whose files are here
@@ -17,8 +17,8 @@ python tools/suites --sources ~/sources gfloat    # one; it is an error if it is
 python tools/suites --flip onnx                   # how many tests notice a wrong lowest bit
 ```
 
-It prints a line for each suite, the absent ones with what they need. A suite's own library has to
-be installed; the tests are in that package, in a source distribution that pip downloads into the
+It prints a line for each suite, and for an absent one what it needs: its library has to be
+installed, and its tests are in that package, in a source distribution that pip downloads into the
 folder of `--sources`, or in a checkout that an environment variable names. `tests/peers` runs
 those that need no checkout.
 

@@ -32,6 +32,7 @@ from mxref.formats.catalog import (
     CODE_FORMATS,
     E8M0,
     ELEMENT_FORMATS,
+    block_format,
     code_format,
     element_format,
 )
@@ -253,6 +254,9 @@ def _plan(
         raise ValueError(f"format of {op} must be {E8M0.name}, got {format!r}: leave it out")
     if op in ("encode", "decode", "shared_scale") and format == E8M0.name:
         raise ValueError(f"format must be given for {op}: an element format such as 'e4m3'")
+    if op not in _ON_BLOCKS and format in BLOCK_FORMATS:
+        got = f"got the block format {format!r}: use {block_format(format).element.name!r}"
+        raise ValueError(f"format of {op} must be an element format, {got}, or sweep quantize")
     if op in ("encode", "decode"):
         code_format(format)
     elif op == "shared_scale":

@@ -367,7 +367,7 @@ def test_scales() -> None:
     [
         (("encode", "e2m1", "f64"), "float of a sweep of encode must be one of f32, f16, bf16"),
         (("encode",), "format must be given for encode"),
-        (("encode", "mxfp4_e2m1"), "got the block format 'mxfp4_e2m1': use 'e2m1'"),
+        (("encode", "mxfp4_e2m1"), "block format 'mxfp4_e2m1': use 'e2m1', or sweep quantize"),
         (("quantize", "e2m1"), "format of quantize must be one of mxfp8_e5m2"),
         (("quantize", "mxfp4_e2m1", "f64"), "float of a sweep of quantize must be one of f32"),
         (("encode_scale", "e2m1"), "format of encode_scale must be e8m0, got 'e2m1'"),
