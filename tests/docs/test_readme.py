@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 
 from mxref.cases.drawn import QUESTIONS
 from mxref.cli import main
-from mxref.conformance.checking.batches import LARGE, SMALL
+from mxref.conformance.checking.axis_sizes import FAR, LARGE, LONG, SMALL
 from mxref.conformance.checking.paces import PACES
 from mxref.formats.catalog import E8M0, ELEMENT_FORMATS
 from mxref.policy.policy import READS
@@ -129,7 +129,8 @@ def test_the_numbers_of_what_verify_asks() -> None:
     text = " ".join(page("check.md").split())
     (fast, most), (slow, fewer), (slower, few), (_, fewest) = PACES
     assert f"calls of {min(SMALL)} to {max(SMALL)} rows" in text
-    assert f"up to {max(LARGE):,};" in text
+    assert f"of a format up to {max(LARGE):,}, of the first format up to {max(FAR):,};" in text
+    assert f"each axis up to {max(LONG):,}, some up to {max(LARGE):,}" in text
     assert f"at most {most:,} elements; {fewer:,} if the vectors take more than {fast:g} s" in text
     assert f"{few:,} above {slow:g} s, {fewest:,} above {slower:g} s" in text
     blocks, numbers = QUESTIONS["quantize"], max(QUESTIONS.values())

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
 from mxref.cases.words import INTEGER_OPERATIONS, VARIED_OPERATIONS
+from mxref.conformance.checking.axis_sizes import FAR, LARGE, SMALL
 from mxref.conformance.checking.memory import laid
 from mxref.conformance.compare.compare import Outcome, same_answers
 from mxref.conformance.verdict.uses import Use
@@ -23,9 +24,6 @@ from mxref.targets.target import PythonTarget
 
 __all__ = [
     "FIRST",
-    "LARGE",
-    "SMALL",
-    "TELLING",
     "Call",
     "Ways",
     "ask_nothing",
@@ -39,14 +37,6 @@ __all__ = [
 Words = NDArray[np.uint64]
 Rows = NDArray[np.int64]
 
-#: Rows of a call that every float type is asked with: around one, a vector, a warp, a block.
-SMALL = (
-    1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257,
-)  # fmt: skip
-#: Rows of a call that one float type of a format is asked with; the last is beyond 16 bits.
-LARGE = (1023, 1024, 1025, 4095, 4096, 4097, 65_573)
-#: Sizes of the calls that tell what wrong ones have in common.
-TELLING = (*range(1, 41), 48, 56, 96, 100, 160, 192, 200, 320, 384, 500, 512, 640, 1000)
 #: Rows of the calls whose arrays lie elsewhere in memory, and the offsets of those in items.
 _MOVED = ((33, 1), (64, 3), (257, 1))
 _STRIDED = 33
@@ -220,16 +210,17 @@ def elements_of(file: VectorFile, rows: int) -> int:
     return rows * width
 
 
-def rows_of(file: VectorFile, *, large: bool, elements: int) -> tuple[int, ...]:
-    """The sizes of the calls for a file.
+def rows_of(file: VectorFile, *, large: bool, far: bool, elements: int) -> tuple[int, ...]:
+    """The sizes of the calls for a file, in order.
 
     Args:
         file: the file.
-        large: whether the sizes from 1023 on are asked.
+        large: whether the sizes of LARGE are asked.
+        far: whether those of FAR are, too.
         elements: the largest number of elements in a call.
     """
-    every = (*SMALL, *LARGE) if large else SMALL
-    return tuple(count for count in every if elements_of(file, count) <= elements)
+    every = (*SMALL, *(LARGE if large else ()), *(FAR if far else ()))
+    return tuple(sorted(count for count in every if elements_of(file, count) <= elements))
 
 
 def first_calls(files: Sequence[tuple[Callable[..., Any], VectorFile]]) -> None:
@@ -259,12 +250,17 @@ def ask_ways(ways: Sequence[Ways], elements: int, *, threads: bool = False) -> I
     """
     some = [one for one in ways if one.usable]
     large = {(one.file.op, one.file.format): one for one in reversed(some)}.values()
+    far = {one.file.op: one for one in reversed(some)}.values()
+    sizes = {
+        one: rows_of(one.file, large=one in large, far=one in far, elements=elements)
+        for one in some
+    }
     # One float type or format after the other at each size, in turns forwards and backwards.
     plan = [
         (one, count)
-        for i, count in enumerate((*SMALL, *LARGE))
+        for i, count in enumerate(sorted({count for few in sizes.values() for count in few}))
         for one in (some if i % 2 else some[::-1])
-        if count in rows_of(one.file, large=one in large, elements=elements)
+        if count in sizes[one]
     ]
     for one, count in plan:
         yield one.ask(one.chosen(count, 1))

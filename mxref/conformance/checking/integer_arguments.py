@@ -44,18 +44,38 @@ def drawn_call(op: str, format: str, sizes: tuple[int, ...], draw: int) -> Asked
     return _grid_sample(format, sizes, draws)
 
 
+def _folded(count: int, axes: int) -> tuple[int, ...]:
+    """A shape of so many values and axes.
+
+    >>> _folded(12, 1), _folded(12, 3), _folded(33, 2), _folded(7, 2)
+    ((12,), (2, 2, 3), (3, 11), (7, 1))
+    """
+    shape: list[int] = []
+    for _ in range(axes - 1):
+        shape.append(next((n for n in (2, 3, 5, 7) if count % n == 0), 1))
+        count //= shape[-1]
+    return (*shape, count)
+
+
+def _others(before: int, behind: int, kind: int) -> tuple[int, ...]:
+    """The axes beside the one with scales: mostly these two, or all in one, or three."""
+    if kind == 2:
+        return (before * behind,)
+    return (before, *_folded(behind, 2)) if kind == 3 else (before, behind)
+
+
 def _affine(op: str, format: str, sizes: tuple[int, ...], draws: Draws, draw: int) -> Asked:
     """Values at the midpoints of codes and beside them, a tenth of them beyond the range."""
     dtype = np.dtype(format.partition("_")[0])
     info = np.iinfo(dtype)
     low, high = int(info.min), int(info.max)
-    dims, axis = sizes, None
+    dims, axis = _folded(sizes[0], 1 + (sizes[0] + draw) % 4), None
     shape: tuple[int, ...] = ()
     if len(sizes) > 1:
         count, size, before, behind = sizes
-        axis = (0, 1, 2, -1, -2, -3)[(count + before + draw) % 6]
-        place = axis % 3
-        others = [before, behind]
+        others = _others(before, behind, (count // 2 + behind + draw) % 4)
+        place = (count + before + draw) % (len(others) + 1)
+        axis = place - (len(others) + 1) * ((count + before + draw) // 3 % 2)
         dims = (*others[:place], count * size, *others[place:])
         shape = (count,) if size == 1 else (*others[:place], count, *others[place:])
     some = (draws.between(0, 15, shape) - 12 + 127 << 23) | draws.between(0, (1 << 23) - 1, shape)

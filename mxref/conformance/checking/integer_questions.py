@@ -15,8 +15,9 @@ from mxref.cases.drawn_integers import beside_values
 from mxref.cases.integer_answers import fast_result, parsed_choices
 from mxref.cases.integer_words import Question as Asked
 from mxref.cases.words import WEIGHT_ONLY_OPERATIONS
-from mxref.conformance.checking.batches import LARGE, SMALL, TELLING
+from mxref.conformance.checking.axis_sizes import TELLING
 from mxref.conformance.checking.integer_arguments import drawn_call
+from mxref.conformance.checking.integer_sizes import EMPTY, UNITS, elements_in, sizes_of
 from mxref.conformance.checking.memory import MEMORIES
 from mxref.conformance.checking.rules import Features, alike
 from mxref.targets.integer_calls import result_words
@@ -25,50 +26,6 @@ __all__ = ["IntegerQuestion", "IntegerSubject"]
 
 Array = NDArray[Any]
 
-#: The sizes of a call of each kind, as reports name them. Of `axis` they are the scales along the
-#: axis, the values of each, and the lengths of the two other axes.
-_UNITS = {
-    "values": ("values",),
-    "axis": ("scales along the axis", "values for a scale", "lines before", "lines behind"),
-    "int4": ("rows", "codes in a row"),
-    "rescale": ("rows", "channels"),
-    "grid_sample": ("channels", "pixels down", "pixels across", "points down", "points across"),
-    "layer": ("rows", "outputs", "columns"),
-    "layer_groups": ("rows", "outputs", "groups", "columns in a group"),
-}
-#: Numbers of scales, channels, pixels and points: around powers of two, and others.
-_COUNTS = (
-    1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65, 100, 127, 128, 129,
-    255, 256, 257,
-)  # fmt: skip
-#: The sizes beside one of these.
-_BESIDE = (1, 3, 2, 5, 4, 7)
-#: Further calls of each kind: large ones, the last of them of the first format alone.
-_MORE: dict[str, tuple[tuple[int, ...], ...]] = {
-    "values": (),
-    "axis": ((1000, 1, 3, 5), (3, 1, 40, 33), (1, 1, 1025, 3), (5, 1, 1, 4097), (33, 64, 2, 3)),
-    "int4": ((1, 1023), (1, 1025), (1025, 1), (257, 33), (129, 65), (3, 4097), (1, 65_573)),
-    "rescale": ((1, 1025), (1025, 3), (257, 65), (4097, 1), (65_573, 1)),
-    "grid_sample": (
-        (1, 64, 64, 32, 32), (3, 33, 65, 17, 31), (4, 128, 128, 64, 64), (1, 300, 257, 3, 3),
-        (2, 5, 7, 257, 255),
-    ),
-    "layer": (
-        (3, 5, 511), (2, 3, 1025), (7, 65, 333), (33, 129, 65), (300, 3, 31), (1, 1025, 7),
-        (64, 64, 256),
-    ),
-    "layer_groups": ((3, 5, 7, 73), (2, 3, 8, 128), (7, 65, 9, 33), (33, 129, 2, 32)),
-}  # fmt: skip
-#: The sizes of calls without a value.
-_EMPTY = {
-    "values": (0,),
-    "axis": (3, 1, 0, 2),
-    "int4": (0, 3),
-    "rescale": (0, 3),
-    "grid_sample": (2, 3, 3, 0, 0),
-    "layer": (0, 3, 5),
-    "layer_groups": (0, 3, 2, 5),
-}
 #: The elements of calls in other memory; calls of at most so many are asked with two draws.
 _MOVED, _TWICE = (33, 64, 260), 5_000
 #: The calls in which one value is asked alone.
@@ -118,7 +75,9 @@ class IntegerSubject:
     ) -> Iterator[IntegerQuestion]:
         """See `Subject`; small questions come with two sets of numbers, at different times."""
         kind = self.kind
-        some = (one for one in _sizes(kind, all=first_format) if _elements(kind, one) <= elements)
+        some = (
+            one for one in sizes_of(kind, all=first_format) if elements_in(kind, one) <= elements
+        )
         every = [IntegerQuestion(self, sizes) for sizes in some]
         yield from every
         yield from (one.again(1) for one in every if one.elements <= _TWICE)
@@ -128,37 +87,7 @@ class IntegerSubject:
 
     def empty(self) -> IntegerQuestion:
         """A call without values, rows or points."""
-        return IntegerQuestion(self, _EMPTY[self.kind])
-
-
-def _sizes(kind: str, *, all: bool) -> Iterator[tuple[int, ...]]:
-    """The sizes of the calls of a kind."""
-    if kind == "values":
-        yield from ((count,) for count in (*SMALL, *(LARGE if all else LARGE[:-1])))
-        return
-    found: dict[tuple[int, ...], None] = {}
-    for place in range(len(_UNITS[kind])):
-        for i, count in enumerate(_COUNTS):
-            sizes = [
-                _BESIDE[(i + 2 * place + 5 * p) % len(_BESIDE)] for p in range(len(_UNITS[kind]))
-            ]
-            sizes[place] = count
-            if kind == "axis" and place != 1 and i % 3:
-                sizes[1] = 1  # channels, not groups
-            found[tuple(sizes)] = None
-    yield from found
-    yield from _MORE[kind] if all else _MORE[kind][:-1]
-
-
-def _elements(kind: str, sizes: tuple[int, ...]) -> int:
-    """The number of values, codes, pixels and samples, or numbers of a layer, of a call."""
-    if kind.startswith("layer"):
-        m, n, *rest = sizes
-        return m * n + (m + n) * math.prod(rest)
-    if kind != "grid_sample":
-        return math.prod(sizes)
-    channels, *rest = sizes
-    return channels * (math.prod(rest[:2]) + math.prod(rest[2:]))
+        return IntegerQuestion(self, EMPTY[self.kind])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,22 +131,26 @@ class IntegerQuestion:
     @property
     def name(self) -> str:
         """The question in words."""
-        units = zip(self.sizes, _UNITS[self.subject.kind], strict=True)
+        units = zip(self.sizes, UNITS[self.subject.kind], strict=True)
         return ", ".join(f"{count:,} {unit}" for count, unit in units)
 
     @property
     def elements(self) -> int:
         """The number of values, codes, pixels and samples, or numbers of a layer."""
-        return _elements(self.subject.kind, self.sizes)
+        return elements_in(self.subject.kind, self.sizes)
 
     @property
     def features(self) -> Features:
         """What rules about wrong calls speak of."""
         kind = self.subject.kind
-        found: dict[str, int | str] = dict(zip(_UNITS[kind], self.sizes, strict=True))
+        found: dict[str, int | str] = dict(zip(UNITS[kind], self.sizes, strict=True))
+        if kind in ("values", "axis"):
+            found["axes"] = f"{len(self.asked.shape)} axes"
         if kind == "axis":
-            found |= {"values": math.prod(self.sizes), "axis": f"axis {self.arguments[-1] % 3}"}
+            axis = self.arguments[-1] % len(self.asked.shape)
+            found |= {"values": math.prod(self.sizes), "axis": f"axis {axis}"}
             found["scales"] = "groups" if self.sizes[1] > 1 else "channels"
+            found["sign"] = "a negative axis" if self.arguments[-1] < 0 else "an axis from 0 on"
         elif kind == "grid_sample":
             points = self.sizes[3] * self.sizes[4]
             found |= {"points": points, "samples": self.sizes[0] * points}
@@ -262,7 +195,7 @@ class IntegerQuestion:
 
     def resized(self, unit: str, count: int, draw: int) -> IntegerQuestion | None:
         """The question with another size."""
-        units = _UNITS[self.subject.kind]
+        units = UNITS[self.subject.kind]
         if unit not in units:
             return None
         place = units.index(unit)

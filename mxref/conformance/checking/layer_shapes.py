@@ -13,6 +13,7 @@ from mxref.bits.floats import LAYOUTS
 from mxref.cases.drawn_layers import SHAPES, Shape, layer_words
 from mxref.cases.linear_answers import fast_layer, layer_bounds, layer_of, layer_place
 from mxref.cases.records import VectorFile
+from mxref.conformance.checking.axis_sizes import long_axes
 from mxref.conformance.checking.product_outputs import same_numbers
 from mxref.conformance.checking.rules import Features, alike
 from mxref.conformance.checking.shape_replies import ask, judged, otherwise
@@ -26,8 +27,9 @@ from mxref.targets.linear_calls import layer_result
 __all__ = ["LayerQuestion", "ask_layer_shapes"]
 
 Words = NDArray[np.uint64]
-_SIZES = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 128, 129)
+_SIZES = (1, 2, 3, 7, 8, 9, 15, 16, 17, 21, 31, 32, 33, 44, 54, 63, 64, 65, 86, 100, 128, 129, 149)
 _COUNT = len(_SIZES)
+_LONG = (300, 513, 768, 1025, 2048, 4097)
 #: Each size of each axis beside different small others, squares, one of each, and a large one.
 _SHAPES: tuple[Shape, ...] = tuple(
     dict.fromkeys(
@@ -39,6 +41,8 @@ _SHAPES: tuple[Shape, ...] = tuple(
             *((n, 5, 33, 3) for n in (2, 3, 4, 7, 8, 16)),
             *SHAPES,
             (1, 33, 257, 65),
+            *((3, 65, 5, 7), (1, 300, 33, 310), (1, 513, 64, 16), (1, 5, 600, 520)),
+            *((1, m, k, n) for m, k, n in long_axes(3, (1, 3, 5, 33), _LONG)),
         )
     )
 )

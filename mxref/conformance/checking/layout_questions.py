@@ -17,6 +17,7 @@ from mxref.blocks.shapes import result_shapes
 from mxref.cases.answers import answerable
 from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
+from mxref.conformance.checking.layout_shapes import LINES, MOVED, shapes
 from mxref.conformance.checking.layout_texts import UNITS, layout_difference, layout_name
 from mxref.conformance.checking.memory import MEMORIES
 from mxref.conformance.checking.rules import Features
@@ -35,41 +36,6 @@ __all__ = ["LayoutQuestion", "LayoutSubject"]
 Array = NDArray[Any]
 Function = Callable[..., Any]
 
-#: Codes of a call of `pack` and `unpack`: around powers of two and three times them; the last two
-#: are beyond 16 bits.
-_CODES = (
-    1, 2, 3, 6, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65, 96, 127, 128, 129, 192,
-    255, 256, 257, 1023, 1024, 1025, 4095, 4096, 4097, 65_573, 70_000,
-)  # fmt: skip
-#: Blocks of a call of `pack_blocks` and `unpack_blocks`; the first format has more.
-_BLOCKS = (*(n for n in _CODES if n < 258), 1023, 1025, 4097)
-#: Matrices of scales: to 3 x 3 and 5 x 2 tiles of 128 x 4, with ragged edges.
-_MATRICES = (
-    (1, 1), (1, 5), (3, 4), (31, 3), (32, 4), (33, 8), (1, 33), (127, 4), (128, 1), (128, 4),
-    (128, 8), (128, 9), (129, 1), (129, 4), (129, 5), (255, 3), (256, 4), (256, 8), (257, 12),
-    (300, 9), (384, 12), (385, 3), (512, 4), (513, 7), (640, 8), (70, 70),
-)  # fmt: skip
-#: Tensors, along both axes: those of every float type, and those of the first one only.
-_TENSORS = (
-    (1, 1), (1, 33), (33, 1), (2, 33), (5, 64), (64, 5), (5, 70), (70, 5), (31, 33), (48, 80),
-    (64, 64), (3, 257),
-)  # fmt: skip
-_LARGE_TENSORS = (
-    (33, 31), (32, 96), (32, 128), (33, 70), (129, 40), (64, 127), (127, 129), (257, 299),
-    (300, 300),
-)  # fmt: skip
-#: Of these, the shapes that are asked in other memory.
-_MOVED = {
-    "pack": ((1, 33), (1, 257)),
-    "unpack": ((1, 33), (1, 257)),
-    "pack_scales": ((129, 5), (33, 8)),
-    "unpack_scales": ((129, 5), (33, 8)),
-    "pack_blocks": ((1, 33), (1, 9)),
-    "unpack_blocks": ((1, 33), (1, 9)),
-    "quantize_tensor": ((64, 64), (33, 70), (129, 40)),
-}
-#: Lines and their lengths of the tensors that tell what wrong ones have in common.
-_TELLING = (1, 2, 3, 4, 5, 6, 8, 12, 33), (1, 20, 32, 33, 64, 100)
 _BLOCK = 32
 
 
@@ -128,10 +94,10 @@ class LayoutSubject:
     ) -> Iterator[LayoutQuestion]:
         """See `Subject`."""
         axes = (0, 1) if self.op == "quantize_tensor" else (1,)
-        for shape in _shapes(self.op, first_float=first_float, first_format=first_format):
+        for shape in shapes(self.op, first_float=first_float, first_format=first_format):
             if _elements_in(self.op, shape) <= elements:
                 yield from (LayoutQuestion(self, shape, axis) for axis in axes)
-        for shape in _MOVED[self.op] if first_float else ():
+        for shape in MOVED[self.op] if first_float else ():
             if _elements_in(self.op, shape) <= elements:
                 for memory in range(1, len(MEMORIES)):
                     if memory != 3 or self.op not in ("pack", "unpack", "unpack_scales"):
@@ -245,7 +211,7 @@ class LayoutQuestion:
 
     def telling(self, most: int) -> Iterator[LayoutQuestion]:
         """Tensors of more shapes, along both axes."""
-        for lines, length in itertools.product(*_TELLING) if self.part else ():
+        for lines, length in itertools.product(*LINES) if self.part else ():
             if lines * length <= most:
                 yield LayoutQuestion(self.subject, (length, lines), 0)
                 yield LayoutQuestion(self.subject, (lines, length), 1)
@@ -286,16 +252,6 @@ class LayoutQuestion:
             "longer": "more rows than columns" if rows > columns else "no more rows than columns",
             "float": f"{self.subject.float} numbers",
         }
-
-
-def _shapes(op: str, *, first_float: bool, first_format: bool) -> tuple[tuple[int, int], ...]:
-    if op == "quantize_tensor":
-        return (*_TENSORS, *_LARGE_TENSORS) if first_float else _TENSORS
-    if op in ("pack_scales", "unpack_scales"):
-        return _MATRICES
-    if op in ("pack", "unpack"):
-        return tuple((1, count) for count in _CODES)
-    return tuple((1, count) for count in (*_BLOCKS, *((65_573,) if first_format else ())))
 
 
 def _elements_in(op: str, shape: tuple[int, int]) -> int:

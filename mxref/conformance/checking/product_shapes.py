@@ -22,6 +22,7 @@ from mxref.bits.floats import LAYOUTS, U8
 from mxref.cases.product_words import pair_formats
 from mxref.cases.records import VectorFile
 from mxref.cases.splitmix import splitmix64
+from mxref.conformance.checking.axis_sizes import long_axes
 from mxref.conformance.checking.memory import laid
 from mxref.conformance.checking.product_outputs import same_numbers
 from mxref.conformance.checking.rules import Features, alike
@@ -38,7 +39,8 @@ Words = NDArray[np.uint64]
 
 _SIZE = 32
 _SIZES = (
-    1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 192, 255, 256, 257,
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 14, 15, 16, 17, 21, 31, 32, 33, 44, 53, 63, 64, 65, 86, 100, 127,
+    128, 129, 150, 192, 237, 255, 256, 257,
 )  # fmt: skip
 _BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 40, 63, 64, 65)
 _COUNT = len(_SIZES)
@@ -55,6 +57,9 @@ _SHAPES = tuple(
             *((128, 1, blocks) for blocks in (1, 4, 5, 32, 33)),
             *((128, 128, blocks) for blocks in (1, 3, 4, 8, 32)),
             *((129, 130, 65), (257, 300, 5), (512, 384, 4), (1025, 65, 2), (65, 1025, 2)),
+            *((7, 7, 1), (300, 310, 1), (513, 520, 2), (700, 700, 1), (1025, 1030, 1)),
+            *((size, beside, 1) for size, beside in long_axes(2, (1, 3, 33))),
+            *((3, 2, blocks) for blocks in (100, 128, 129, 256, 257, 512)),
         )
     )
 )

@@ -19,7 +19,7 @@ STEPS = (2, 4, 8, 16, 32, 64, 128, 256)
 #: Other steps: sizes of images, of odd vectors, and what nobody has tested.
 _ODD_STEPS = (3, 5, 6, 7, 9, 10, 11, 12, 13, 15)
 #: Steps of which wrong calls have few remainders, if it is remainders that decide.
-_SMALL_STEPS = (4, 8)
+_SMALL_STEPS = (4, 8, 16)
 #: The largest share of right calls among those that a rule covers, with one property and with two.
 _RIGHT = (0.5, 0.34)
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile, padded
 from mxref.cases.words import LAYOUT_OPERATIONS
-from mxref.conformance.checking.batches import FIRST, TELLING, Call, Ways
+from mxref.conformance.checking.axis_sizes import TELLING
+from mxref.conformance.checking.batches import FIRST, Call, Ways
 from mxref.conformance.checking.judged_calls import UNITS, Judge, Wanted, usual_answers
 from mxref.conformance.checking.rules import Rule
 from mxref.conformance.checking.sizes import Sized, edge_text, least_wrong, places_text, size_rule

@@ -490,7 +490,7 @@ def test_a_slow_target_is_asked_smaller_calls(
     report = report_of(encode, Extent(search=not wrong))
     assert [use.kind for use in report.uses] == ["size"] * wrong
     assert report.scope.elements == elements
-    assert report.scope.largest == max(n for n in (257, 1025, 4097, 65_573) if n <= elements)
+    assert report.scope.largest == max(n for n in (1100, 8193, 131_073) if n <= elements)
     assert max(sizes) <= elements
     assert f" of 1 to {report.scope.largest:,} rows" in report.scope.text
     assert f"at most {elements:,} elements" in report.scope.text
@@ -499,8 +499,8 @@ def test_a_slow_target_is_asked_smaller_calls(
 def test_what_is_asked_is_said() -> None:
     assert report_of(mxref.encode, Extent(elements=0, search=False)).scope.text == ""
     sizes = report_of(mxref.encode).scope
-    assert (sizes.smallest, sizes.largest, sizes.elements, sizes.searched) == (1, 257, 300, 0)
-    again = f"cases again, twice, in {sizes.calls} calls of 1 to 257 rows"
+    assert (sizes.smallest, sizes.largest, sizes.elements, sizes.searched) == (1, 300, 300, 0)
+    again = f"cases again, twice, in {sizes.calls} calls of 1 to 300 rows"
     assert sizes.text == f"the vectors (level 1); {again}, at most 300 elements each"
     search = report_of(mxref.encode, replace(SEARCH, seed=7)).scope
     assert search.searched_in == (("encode", "e2m1"),)
