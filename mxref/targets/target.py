@@ -81,12 +81,12 @@ Codes are uint8, one in each byte. A target may say what it claims: ``POLICY`` (
 ``FORMATS`` and ``FLOATS`` (names that it covers; everything if absent), ``PROFILE`` (the name of
 the profile that it equals to the last bit, whose policy it then claims unless it has a ``POLICY``).
 
-Results may be arrays of NumPy and ml_dtypes, or of any library with ``__dlpack__``, on any
-device; torch's bfloat16, float8 and packed float4 count as those of ml_dtypes do. What is passed
-are fresh NumPy arrays, or with ``ARRAYS = "torch"`` (``"cupy"``, ``"jax"``) that library's, on the
-device that ``DEVICE`` names (``"cuda"``): bfloat16 as its bfloat16, dtypes as its dtypes, the scale
-of an NVFP4 tensor as an array without axes. A float type that the library has no arrays of is not
-covered, such as float64 in JAX unless the target sets ``jax_enable_x64``.
+Results may be arrays of NumPy and ml_dtypes, or of any library with ``__dlpack__``, on any device;
+torch's bfloat16, float8 and packed float4 count as those of ml_dtypes do. What is passed, and has
+to be left as it is, are fresh NumPy arrays, or with ``ARRAYS = "torch"`` (``"cupy"``, ``"jax"``)
+that library's, on the device that ``DEVICE`` names (``"cuda"``): bfloat16 as its bfloat16, dtypes
+as its dtypes, the scale of an NVFP4 tensor as an array without axes. A float type that the library
+has no arrays of is not covered, such as float64 in JAX unless the target sets ``jax_enable_x64``.
 """
 
 from __future__ import annotations

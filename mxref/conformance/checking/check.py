@@ -24,8 +24,6 @@ from mxref.conformance.checking.asked_rows import (
     unsearched,
 )
 from mxref.conformance.checking.batches import (
-    Call,
-    Ways,
     ask_nothing,
     ask_ways,
     elements_of,
@@ -33,6 +31,7 @@ from mxref.conformance.checking.batches import (
     refusals,
 )
 from mxref.conformance.checking.computed import Compared, compare_computed
+from mxref.conformance.checking.kept_calls import changed_arguments
 from mxref.conformance.checking.layer_shapes import ask_layer_shapes
 from mxref.conformance.checking.level_two import ask_families
 from mxref.conformance.checking.many_sizes import ask_sizes
@@ -40,6 +39,7 @@ from mxref.conformance.checking.paces import PACES, timed
 from mxref.conformance.checking.product_outputs import ask_outputs
 from mxref.conformance.checking.product_shapes import ask_shapes
 from mxref.conformance.checking.steadiness import changed_answers, judge_calls
+from mxref.conformance.checking.ways import Call, Ways
 from mxref.conformance.compare.compare import Answered
 from mxref.conformance.compare.integer_policies import decided
 from mxref.conformance.verdict.product_verdict import accumulation_notes
@@ -125,11 +125,13 @@ def check(
     if isinstance(target, PythonTarget) and others:
         sized, scope = _sized(target, first, most, scope)
         some = [one.file for one in answered if len(one.answers.errors) < len(one.file.cases)]
-        empty, notes = ask_nothing(target, some)
         products = product_files(first)
         shapes, asked_for = ask_shapes(target.operations.get("matmul", len), products, most)
         layers, layers_asked = ask_layer_shapes(target.operations, layer_files(first), most)
-        uses += [*sized, *empty, *shapes, *layers]
+        uses += [*sized, *shapes, *layers]
+        uses += list(changed_arguments(target, first, uses))
+        empty, notes = ask_nothing(target, some)
+        uses += empty
         scope = replace(scope, notes=(*scope.notes, *notes, *asked_for, *layers_asked))
     scope = replace(scope, seed=extent.seed, level=extent.level, elements=most)
     asked_by = list(_asked_by(first, uses, listing=extent.listing))

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.cases.records import stripped
-from mxref.conformance.checking.batches import FIRST, Call, Ways
+from mxref.conformance.checking.batches import FIRST
+from mxref.conformance.checking.ways import Call, Ways
 from mxref.conformance.compare.compare import Failure, same_answers
 from mxref.conformance.compare.failure_text import difference
 

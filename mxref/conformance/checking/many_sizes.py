@@ -10,9 +10,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mxref.conformance.checking.memory import KEPT, MEMORIES, results_kept
-from mxref.conformance.checking.replies import Question, Reply, Subject, ask, fresh, read
+from mxref.conformance.checking.memory import MEMORIES, Known, misused
+from mxref.conformance.checking.replies import Question, Reply, Subject, ask, fresh
 from mxref.conformance.checking.rules import Rule, rule_of
 from mxref.conformance.checking.sizes import least_wrong
 from mxref.conformance.verdict.uses import Use
@@ -32,6 +33,8 @@ _TELLS = 0.75
 _ALONE = 8
 #: From so many wrong calls on, each later than a right one of its size, it is state and no chance.
 _LATER = 4
+#: Draws of arrays with the same shapes: an axis is one of six.
+_APART = 6
 #: Elements of the calls that show what is kept, and of those by two threads, and their number.
 _KEPT, _THREADED = (33, 300, 4000), (2000, 8)
 
@@ -249,26 +252,24 @@ def _nearest(group: Sequence[Question], elements: int) -> Question:
 
 
 def _state(function: Function, group: Sequence[Question]) -> tuple[str, str] | None:
-    """A result that the next call overwrites, or one that is kept by the address of its array.
-
-    Or numbers that were not asked before, and are wrong whatever came before them.
-    """
-    for one in dict.fromkeys(_nearest(group, elements) for elements in _KEPT):
-        other = one.again(one.draw + 1)
-        results = results_kept(function, partial(fresh, one), partial(fresh, other))
-        for text, question, result in zip(KEPT, (one, other), results, strict=False):
-            answer = read(question, partial(_same, result))
-            if answer.got is None:
-                continue
-            is_kept = np.array_equal(answer.got, (other if question is one else one).wanted)
-            if not is_kept and ask(function, question).same(answer):
-                return "numbers", f"wrong with some numbers: {answer.text}"
-            return "state", f"{text}: {answer.text}"
+    """What is wrong with results and arguments that are looked at once more, by `misused`."""
+    kinds = dict.fromkeys(one.features.get("float") for one in group)
+    groups = [[one for one in group if one.features.get("float") == kind] for kind in kinds]
+    for one in dict.fromkeys(_nearest(some, count) for some in groups for count in _KEPT):
+        found = misused(function, partial(_known, one))
+        if found is not None:
+            return found
     return None
 
 
-def _same(result: object) -> object:
-    return result
+def _known(question: Question, number: int) -> Known:
+    """A question with other random words, and arrays of the same shapes."""
+    one = question.again(question.draw + _APART * number)
+
+    def is_wrong(got: NDArray[np.uint64]) -> bool:
+        return not np.array_equal(got, one.wanted)
+
+    return Known(one.arguments, one.words, is_wrong, one.difference)
 
 
 def _threads(function: Function, group: Sequence[Question]) -> tuple[str, str] | None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mxref.bits.floats import LAYOUTS
-from mxref.conformance.checking.memory import KEPT, MEMORIES, laid, results_kept
+from mxref.conformance.checking.memory import MEMORIES, Known, laid, misused
 from mxref.conformance.checking.rules import Features, rule_of
 from mxref.conformance.checking.sizes import places_text
 from mxref.targets.calls import error_text, is_fault
@@ -83,6 +83,8 @@ class Reply:
         if self.error:
             return f"{self.question}: {self.error}"
         layout, places = LAYOUTS[self.question.float], np.argwhere(self.wrong)
+        if not len(places):  # all are inside their intervals
+            return str(self.question)
         index = places[0].tolist()
         want, got = (
             f"{word:0{2 * layout.dtype.itemsize}x} = {layout.uint.type(word).view(layout.dtype)}"
@@ -164,16 +166,21 @@ def otherwise(function: Callable[..., Any], question: Question) -> tuple[str, st
         reply = ask(function, question, memory)
         if reply.bad and not reply.error:
             return "memory", f"wrong only with {MEMORIES[memory]}: {reply.text}"
-    other = question.drawn(1)
-    (mine, want), (news, want_new) = question.prepared(), other.prepared()
-    results = results_kept(
-        lambda *arrays: question.call(function, arrays),
-        lambda: [laid(array, 0) for array in mine],
-        lambda: [laid(array, 0) for array in news],
+    return misused(lambda *arrays: question.call(function, arrays), partial(_known, question))
+
+
+def _known(question: Question, number: int) -> Known:
+    """The call of a later draw."""
+    one = question.drawn(number)
+    arrays, want = one.prepared()
+
+    def text(got: Words) -> str:
+        wrong = one.wrong(want, got)
+        return Reply(one, wrong if wrong.any() else want != got, want, got).text
+
+    return Known(
+        arrays,
+        lambda result: one.words(result, want),
+        lambda got: bool(one.wrong(want, got).any()),
+        text,
     )
-    pairs = ((question, want), (other, want_new))
-    for text, (one, right), result in zip(KEPT, pairs, results, strict=False):
-        reply = _read(one, right, partial(lambda given: given, result))
-        if reply.wrong.any():
-            return "state", f"{text}: {reply.text}"
-    return None

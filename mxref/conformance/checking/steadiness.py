@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from mxref.cases.records import VectorFile, padded
 from mxref.cases.words import LAYOUT_OPERATIONS
 from mxref.conformance.checking.axis_sizes import TELLING
-from mxref.conformance.checking.batches import FIRST, Call, Ways
+from mxref.conformance.checking.batches import FIRST
 from mxref.conformance.checking.judged_calls import UNITS, Judge, Wanted, usual_answers
+from mxref.conformance.checking.memory import IN_PLACE, MIDDLE, overwritten
 from mxref.conformance.checking.rules import Rule
 from mxref.conformance.checking.sizes import Sized, edge_text, least_wrong, places_text, size_rule
+from mxref.conformance.checking.ways import Call, Ways
 from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.verdict.uses import Use
 from mxref.targets.results import ResultsTarget
@@ -28,11 +30,9 @@ _VAGUE = re.compile(r"[2-8] \w+ and more|[\d,]+ \w+ and fewer|fewer than [\d,]+ 
 _NEW = 4
 #: Kinds of use, and what is wrong in calls made otherwise than in batches.
 _OTHERWISE = {
-    "held": ("state", "the result of a call is overwritten by the next call"),
-    "in_place": (
-        "state",
-        "not reproducible: an array changed in place gives the answers to what it was before",
-    ),
+    "held": ("state", overwritten(1)),
+    "in_place": ("state", f"not reproducible: {IN_PLACE}"),
+    "middle": ("state", f"{MIDDLE} one number in the middle"),
     "memory": ("memory", "wrong where arrays do not begin at a multiple of 16 bytes"),
     "strided": ("memory", "wrong where arrays are not contiguous"),
     "threads": ("threads", "wrong when two threads call it at once"),
@@ -55,6 +55,7 @@ def judge_calls(ways: Sequence[Ways], calls: Sequence[Call], wanted: Wanted) -> 
     stale = next((call for call in calls if _is_stale(judge, call)), None)
     if stale is not None:  # that is sure, whatever other calls may look like
         kind, text = _OTHERWISE[stale.way]
+        text = overwritten(stale.later) if stale.way == "held" else text
         yield Use(op, format, kind, f"{text}: {judge.example(stale)}")
         return
     batches = [call for call in calls if call.way == "batch"]
@@ -72,10 +73,10 @@ def judge_calls(ways: Sequence[Ways], calls: Sequence[Call], wanted: Wanted) -> 
 
 
 def _is_stale(judge: Judge, call: Call) -> bool:
-    """Whether the next call changed a result, or gave that of the array's former numbers."""
-    if call.way not in ("held", "in_place") or not call.changed.size:
+    """Whether a later call changed a result, or one gave that of other numbers before it."""
+    if call.way not in ("held", "in_place", "middle") or not call.changed.size:
         return False
-    if call.way == "held":
+    if call.way != "in_place":
         return True
     one = judge.of[call.file.stem]
     others = one.chosen(len(call.rows), 1)

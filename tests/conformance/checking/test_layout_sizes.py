@@ -93,9 +93,6 @@ def test_right_functions_pass_whatever_arrays_they_return(
             result = result.scale_codes, result.codes
         parts = result if isinstance(result, tuple) else (result,)
         wide = tuple(np.repeat(one.astype(np.int64), 2, axis=-1)[..., ::2] for one in parts)
-        for one in arguments:
-            if isinstance(one, np.ndarray):
-                one[...] = 0  # arrays are the function's own
         return wide if isinstance(result, tuple) else wide[0]
 
     assert found(op, format, dressed, policy) == []

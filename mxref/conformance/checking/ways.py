@@ -1,0 +1,144 @@
+"""The cases of a vector file, asked again in calls of any size and order."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mxref.cases.records import VectorFile
+from mxref.cases.splitmix import splitmix64
+from mxref.cases.words import VARIED_OPERATIONS
+from mxref.conformance.checking.memory import laid
+from mxref.conformance.compare.compare import Outcome, same_answers
+from mxref.targets.calls import call_operation, error_text, is_fault, quiet
+
+__all__ = ["Call", "Rows", "Ways"]
+
+Words = NDArray[np.uint64]
+Rows = NDArray[np.int64]
+
+#: Rows of a call whose arrays are not contiguous.
+_STRIDED = 33
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call with cases of a file that were asked before.
+
+    Args:
+        file: the vector file.
+        rows: the cases, by their numbers in the file.
+        turn: 1 or 2.
+        offset: how many items its arrays began behind an aligned address.
+        way: `batch`, `memory`, `strided`, `threads`, or one of `kept_calls`.
+        changed: places in `rows` whose answer was another one than before.
+        got: the answers there, one a row.
+        error: what it raised instead, or what is wrong with it in words.
+        later: of `held`, the how manyth call after it changed its result.
+    """
+
+    file: VectorFile
+    rows: Rows
+    turn: int
+    offset: int
+    way: str
+    changed: Rows
+    got: Words
+    error: str = ""
+    later: int = 1
+
+    @property
+    def differs(self) -> bool:
+        """Whether an answer changed, or there was none."""
+        return bool(self.error) or self.changed.size > 0
+
+
+class Ways:
+    """The cases of one vector file, to be asked again in other ways.
+
+    Args:
+        function: the target's operation.
+        outcome: its answers to the file; cases that raised an error are not asked again.
+    """
+
+    def __init__(self, function: Callable[..., Any], outcome: Outcome) -> None:
+        self.function, self.outcome = function, outcome
+        self.file, self.inputs, self.first = outcome.file, outcome.inputs, outcome.answers
+        answered = np.ones(len(self.inputs), bool)
+        answered[list(outcome.errors)] = False
+        self._cases = np.flatnonzero(answered)
+
+    @property
+    def usable(self) -> bool:
+        """Whether there are cases to ask in one call."""
+        return self._cases.size > 0 and self.file.op not in VARIED_OPERATIONS
+
+    def chosen(self, count: int, turn: int) -> Rows:
+        """The cases of a call, in an order of their own; repeated where there are not enough."""
+        cases = self._of_one_kind()
+        draws = splitmix64(count * 4 + turn, max(count, cases.size))
+        order = np.argsort(draws, kind="stable")[:count]
+        found: Rows = cases[order % cases.size]
+        return found
+
+    def ask(self, rows: Rows, turn: int = 1, offset: int = 0, way: str = "batch") -> Call:
+        """One call with these cases; a fault of the target is an error of the call."""
+        with quiet():
+            return self.ask_loudly(rows, turn, offset, way)
+
+    def ask_loudly(self, rows: Rows, turn: int, offset: int, way: str) -> Call:
+        """`ask` for threads, whose output can only be suppressed for all of them at once."""
+        nothing = np.empty(0, np.int64)
+        try:
+            got = call_operation(self.function, self.file, self.inputs[rows], offset=offset)
+        except BaseException as error:
+            if not is_fault(error):
+                raise
+            text = error_text(error)
+            return Call(self.file, rows, turn, offset, way, nothing, self.first[:0], text)
+        return self.compared(rows, got, turn, offset, way)
+
+    def compared(self, rows: Rows, got: Words, turn: int, offset: int, way: str) -> Call:
+        """Answers to some cases beside the first ones."""
+        before = self.first[rows][:, : got.shape[1]]
+        suspects = np.flatnonzero((before != got).any(axis=1))
+        if suspects.size:
+            same = same_answers(self.file, before[suspects], got[suspects]).all(axis=1)
+            suspects = suspects[~same]
+        return Call(self.file, rows, turn, offset, way, suspects, got[suspects])
+
+    def strided(self, kind: int) -> Call:
+        """A call whose arrays are not contiguous: columns first, or with gaps between rows."""
+        rows = self.chosen(_STRIDED, 1)
+
+        def spread(argument: Any) -> Any:
+            is_array = isinstance(argument, np.ndarray) and argument.ndim > 0
+            return laid(argument, 3 - kind) if is_array else argument
+
+        @functools.wraps(self.function)
+        def function(*arguments: Any) -> Any:
+            return self.function(*map(spread, arguments))
+
+        other = Ways(function, self.outcome)
+        return other.ask(rows, 2, 0, "strided")
+
+    @property
+    def fixed(self) -> int | None:
+        """The column of which a call has one word: random bits, or the scale of a tensor."""
+        if self.file.format == "nvfp4":
+            return 0
+        return 2 if self.file.op == "encode_stochastic" else None
+
+    def _of_one_kind(self) -> Rows:
+        """Cases that one call can have."""
+        if self.fixed is None:
+            return self._cases
+        kinds = self.inputs[self._cases, self.fixed]
+        values, counts = np.unique(kinds, return_counts=True)
+        found: Rows = self._cases[kinds == values[np.argmax(counts)]]
+        return found
