@@ -941,7 +941,7 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "format of one's own": (
         ".safetensors",
         {"x": mxref.quantize(numbers((4,)), dataclasses.replace(MXFP4, name="mine"))},
-        "format must consist of formats known by name .* got mine of e2m1 and e8m0",
+        "format must be one of mxref.s by name, .* got mine of e2m1 and e8m0",
     ),
 }
 

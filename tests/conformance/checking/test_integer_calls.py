@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import time
+import contextlib
+import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -323,13 +324,14 @@ def test_arrays_that_lie_elsewhere(
 
 
 def test_two_threads_that_share_scratch_memory() -> None:
-    scratch = np.empty(1 << 20, np.int32)
+    scratch, both = np.empty(1 << 20, np.int32), threading.Barrier(2)
 
     def function(*arguments: Any) -> Any:
         result = rescale(*arguments)
         scratch[: result.size] = result.reshape(-1)
-        if result.size > 500:
-            time.sleep(0.001)  # where threads take turns
+        if threading.current_thread() is not threading.main_thread():
+            with contextlib.suppress(threading.BrokenBarrierError):
+                both.wait(10)  # until the other one has written, too
         return scratch[: result.size].astype(result.dtype).reshape(result.shape)
 
     kind, _ = found("rescale", "int8-int8", function, THREADS=True)
