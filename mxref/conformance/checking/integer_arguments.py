@@ -34,7 +34,7 @@ def drawn_call(op: str, format: str, sizes: tuple[int, ...], draw: int) -> Asked
     """
     draws = Draws(f"{sizes} {draw}")
     if op.endswith("_affine"):
-        return _affine(op, format, sizes, draws, draw)
+        return _affine(op, format, sizes, draws)
     if op.endswith("_int4"):
         return _int4(op, sizes, draws)
     if op == "rescale":
@@ -64,18 +64,18 @@ def _others(before: int, behind: int, kind: int) -> tuple[int, ...]:
     return (before, *_folded(behind, 2)) if kind == 3 else (before, behind)
 
 
-def _affine(op: str, format: str, sizes: tuple[int, ...], draws: Draws, draw: int) -> Asked:
+def _affine(op: str, format: str, sizes: tuple[int, ...], draws: Draws) -> Asked:
     """Values at the midpoints of codes and beside them, a tenth of them beyond the range."""
     dtype = np.dtype(format.partition("_")[0])
     info = np.iinfo(dtype)
     low, high = int(info.min), int(info.max)
-    dims, axis = _folded(sizes[0], 1 + (sizes[0] + draw) % 4), None
+    dims, axis = _folded(sizes[0], 1 + sizes[0] % 4), None
     shape: tuple[int, ...] = ()
     if len(sizes) > 1:
         count, size, before, behind = sizes
-        others = _others(before, behind, (count // 2 + behind + draw) % 4)
-        place = (count + before + draw) % (len(others) + 1)
-        axis = place - (len(others) + 1) * ((count + before + draw) // 3 % 2)
+        others = _others(before, behind, (count // 2 + behind) % 4)
+        place = (count + before + size) % (len(others) + 1)
+        axis = place - (len(others) + 1) * ((count + before) // 3 % 2)
         dims = (*others[:place], count * size, *others[place:])
         shape = (count,) if size == 1 else (*others[:place], count, *others[place:])
     some = (draws.between(0, 15, shape) - 12 + 127 << 23) | draws.between(0, (1 << 23) - 1, shape)
