@@ -10,6 +10,7 @@ from mxref.cases.records import VectorFile
 from mxref.cases.words import INTEGER_OPERATIONS, VARIED_OPERATIONS
 from mxref.conformance.checking.axis_sizes import FAR, LARGE, SMALL
 from mxref.conformance.checking.kept_calls import kept_calls
+from mxref.conformance.checking.memory import MEMORIES, often_switched
 from mxref.conformance.checking.ways import Call, Ways
 from mxref.conformance.verdict.uses import Use
 from mxref.targets.calls import call_operation, error_text, is_fault, quiet
@@ -30,8 +31,8 @@ __all__ = [
 _MOVED = ((33, 1), (64, 3), (257, 1))
 #: Rows of the first call of all, to which kernels that compile at their first call are fitted.
 FIRST = 64
-#: Rows of the calls made by two threads at once, and their number.
-_THREADED = (257, 6)
+#: Rows of the calls made by two threads at once, and their number; so many have the same.
+_THREADED, _OF_ONE_SIZE = (4096, 12), 8
 
 
 def elements_of(file: VectorFile, rows: int) -> int:
@@ -104,12 +105,13 @@ def ask_ways(ways: Sequence[Ways], elements: int, *, threads: bool = False) -> I
         for count, offset in _MOVED:
             if elements_of(one.file, count) <= elements:
                 yield one.ask(one.chosen(count, 1), 2, offset, "memory")
-        yield from (one.strided(0), one.strided(1))
+        yield from (one.strided(memory) for memory in range(2, len(MEMORIES)))
     for one in some if threads else ():
         most, times = _THREADED
         count = max(min(most, elements // elements_of(one.file, 1)), times)
-        orders = [one.chosen(count - turn, turn) for turn in range(times)]
-        with quiet(), ThreadPoolExecutor(2) as pool:
+        # Calls of one size share what a kernel keeps for a size; the others share the rest.
+        orders = [one.chosen(count - turn // _OF_ONE_SIZE, turn) for turn in range(times)]
+        with quiet(), often_switched(), ThreadPoolExecutor(2) as pool:
             asked = [pool.submit(one.ask_loudly, rows, 2, 0, "threads") for rows in orders]
             found = [call.result() for call in asked]
         yield from found

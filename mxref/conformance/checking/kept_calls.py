@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mxref.conformance.checking.float_state import float_state, state_changed
 from mxref.conformance.checking.memory import LATER, argument_changed, laid
 from mxref.conformance.checking.ways import Call, Ways
 from mxref.conformance.compare.compare import same_answers
@@ -143,7 +144,7 @@ def _asked(
 
 
 def changed_arguments(target: PythonTarget, report: Report, uses: Iterable[Use]) -> Iterator[Use]:
-    """Which operations and formats change their arguments, by some cases of the vectors.
+    """Which operations and formats change arguments or float arithmetic, by some of the cases.
 
     Args:
         target: the implementation.
@@ -171,15 +172,16 @@ def changed_arguments(target: PythonTarget, report: Report, uses: Iterable[Use])
 
 
 def _watched(function: Callable[..., Any], changes: list[str]) -> Callable[..., Any]:
-    """A function, after each call of which the change of its arguments is listed."""
+    """A function, after each call of which what it has changed is listed."""
     if isinstance(function, ProductFunction):  # which gives copies to the target's own
         return replace(function, function=_watched(function.function, changes))
 
     @functools.wraps(function)
     def watched(*arguments: Any) -> Any:
         before = [laid(one, 0) if _is_array(one) else None for one in arguments]
+        state = float_state()
         result = function(*arguments)
-        changes.append(argument_changed(before, arguments))
+        changes.append(argument_changed(before, arguments) or state_changed(state, float_state()))
         return result
 
     return watched

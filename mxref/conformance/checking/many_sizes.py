@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.conformance.checking.memory import MEMORIES, Known, misused
+from mxref.conformance.checking.memory import MEMORIES, Known, misused, often_switched
 from mxref.conformance.checking.replies import Question, Reply, Subject, ask, fresh
 from mxref.conformance.checking.rules import Rule, rule_of
 from mxref.conformance.checking.sizes import least_wrong
@@ -277,7 +277,7 @@ def _threads(function: Function, group: Sequence[Question]) -> tuple[str, str] |
     elements, count = _THREADED
     one = _nearest(group, elements)
     plan = [one.again(draw) for draw in range(count)]
-    with ThreadPoolExecutor(2) as pool:
+    with often_switched(), ThreadPoolExecutor(2) as pool:
         bad = [reply for reply in pool.map(lambda each: ask(function, each), plan) if reply.wrong]
     return ("threads", f"wrong when two threads call it at once: {bad[0].text}") if bad else None
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +25,7 @@ __all__ = [
     "argument_changed",
     "laid",
     "misused",
+    "often_switched",
     "overwritten",
 ]
 
@@ -35,9 +38,12 @@ MEMORIES = (
     "arrays with gaps in memory",
     "arrays with columns first in memory",
     "arrays backwards in memory",
+    "arrays with gaps between their rows",
 )
 #: What lies in the gaps, in each byte.
 _FILLER = 0x5A
+#: Columns before and behind those that a call is given.
+_BEFORE, _BEHIND = 2, 3
 #: Calls after which a result must be what it was: results that take turns are of fewer buffers.
 LATER = 8
 _ORDINALS = ("second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
@@ -53,8 +59,8 @@ def laid(array: NDArray[Any], memory: int) -> NDArray[Any]:
 
     >>> import numpy as np
     >>> array = np.arange(6, dtype=np.uint8).reshape(2, 3)
-    >>> [laid(array, memory).strides for memory in range(5)]
-    [(3, 1), (3, 1), (7, 2), (1, 2), (-3, -1)]
+    >>> [laid(array, memory).strides for memory in range(6)]
+    [(3, 1), (3, 1), (7, 2), (1, 2), (-3, -1), (8, 1)]
     """
     if memory == 0:
         return array.copy()
@@ -62,9 +68,25 @@ def laid(array: NDArray[Any], memory: int) -> NDArray[Any]:
         return at_offset(array, 1)
     bits = array.view(f"u{array.itemsize}")
     filler = int.from_bytes(bytes([_FILLER] * array.itemsize), "big")
+    if memory == 5:  # some columns of a wider array
+        wide = np.full((*array.shape[:-1], array.shape[-1] + _BEFORE + _BEHIND), filler, bits.dtype)
+        columns = wide[..., _BEFORE:-_BEHIND]
+        columns[...] = bits
+        return columns.view(array.dtype)
     moved = strided(bits if bits.ndim > 1 else bits[np.newaxis], memory - 2, filler)
     found: NDArray[Any] = (moved if bits.ndim > 1 else moved[0]).view(array.dtype)
     return found
+
+
+@contextlib.contextmanager
+def often_switched() -> Iterator[None]:
+    """Lets Python change threads as often as it can, so that those that share memory meet."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def overwritten(later: int) -> str:

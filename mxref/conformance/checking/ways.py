@@ -112,13 +112,13 @@ class Ways:
             suspects = suspects[~same]
         return Call(self.file, rows, turn, offset, way, suspects, got[suspects])
 
-    def strided(self, kind: int) -> Call:
-        """A call whose arrays are not contiguous: columns first, or with gaps between rows."""
+    def strided(self, memory: int) -> Call:
+        """A call whose arrays are not contiguous: one of MEMORIES, by its number."""
         rows = self.chosen(_STRIDED, 1)
 
         def spread(argument: Any) -> Any:
             is_array = isinstance(argument, np.ndarray) and argument.ndim > 0
-            return laid(argument, 3 - kind) if is_array else argument
+            return laid(argument, memory) if is_array else argument
 
         @functools.wraps(self.function)
         def function(*arguments: Any) -> Any:
