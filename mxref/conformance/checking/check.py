@@ -31,6 +31,7 @@ from mxref.conformance.checking.batches import (
     refusals,
 )
 from mxref.conformance.checking.computed import Compared, compare_computed
+from mxref.conformance.checking.float_state import float_state
 from mxref.conformance.checking.kept_calls import changed_arguments
 from mxref.conformance.checking.layer_shapes import ask_layer_shapes
 from mxref.conformance.checking.level_two import ask_families
@@ -99,6 +100,7 @@ def check(
         extent: what is asked beside the vectors.
     """
     report, covered = begun(target, files, policy, known, profile)
+    state = float_state()
     if isinstance(target, PythonTarget) and extent.elements != 0:
         first_calls([(target.operations[file.op], file) for file in covered])
     answered, pace = timed(target, covered)
@@ -129,7 +131,7 @@ def check(
         shapes, asked_for = ask_shapes(target.operations.get("matmul", len), products, most)
         layers, layers_asked = ask_layer_shapes(target.operations, layer_files(first), most)
         uses += [*sized, *shapes, *layers]
-        uses += list(changed_arguments(target, first, uses))
+        uses += list(changed_arguments(target, first, uses, state))
         empty, notes = ask_nothing(target, some)
         uses += empty
         scope = replace(scope, notes=(*scope.notes, *notes, *asked_for, *layers_asked))

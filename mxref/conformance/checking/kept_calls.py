@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mxref.conformance.checking.float_state import float_state, state_changed
+from mxref.conformance.checking.float_state import FloatState, float_state, state_changed
 from mxref.conformance.checking.memory import LATER, argument_changed, laid
 from mxref.conformance.checking.ways import Call, Ways
 from mxref.conformance.compare.compare import same_answers
@@ -143,13 +143,16 @@ def _asked(
     return call_operation(function, one.file, one.inputs[rows] if words is None else words)
 
 
-def changed_arguments(target: PythonTarget, report: Report, uses: Iterable[Use]) -> Iterator[Use]:
+def changed_arguments(
+    target: PythonTarget, report: Report, uses: Iterable[Use], state: FloatState
+) -> Iterator[Use]:
     """Which operations and formats change arguments or float arithmetic, by some of the cases.
 
     Args:
         target: the implementation.
         report: its answers to the vectors.
         uses: what is wrong otherwise; nothing more is said of those operations and formats.
+        state: of the processor's arithmetic before the first call.
     """
     seen = {(use.op, use.format) for use in uses}
     for outcome in (outcome for row in report.rows for outcome in row.outcomes):
@@ -159,7 +162,7 @@ def changed_arguments(target: PythonTarget, report: Report, uses: Iterable[Use])
         if (file.op, file.format) in seen or not rows.size:
             continue
         changes: list[str] = []
-        function = _watched(target.operations[file.op], changes)
+        function = _watched(target.operations[file.op], changes, state)
         try:
             with quiet():
                 call_operation(function, file, outcome.inputs[rows])
@@ -169,19 +172,24 @@ def changed_arguments(target: PythonTarget, report: Report, uses: Iterable[Use])
         if any(changes):
             seen.add((file.op, file.format))
             yield Use(file.op, file.format, "state", next(filter(None, changes)))
+            state = float_state()  # which is said once
 
 
-def _watched(function: Callable[..., Any], changes: list[str]) -> Callable[..., Any]:
+def _watched(
+    function: Callable[..., Any], changes: list[str], state: FloatState
+) -> Callable[..., Any]:
     """A function, after each call of which what it has changed is listed."""
     if isinstance(function, ProductFunction):  # which gives copies to the target's own
-        return replace(function, function=_watched(function.function, changes))
+        return replace(function, function=_watched(function.function, changes, state))
 
     @functools.wraps(function)
     def watched(*arguments: Any) -> Any:
         before = [laid(one, 0) if _is_array(one) else None for one in arguments]
-        state = float_state()
-        result = function(*arguments)
-        changes.append(argument_changed(before, arguments) or state_changed(state, float_state()))
+        with np.errstate(all="warn"):
+            errors = np.geterr()
+            result = function(*arguments)
+            changed = float_state(), np.geterr() != errors
+        changes.append(argument_changed(before, arguments) or state_changed(state, *changed))
         return result
 
     return watched
