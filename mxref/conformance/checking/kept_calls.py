@@ -171,7 +171,7 @@ def changed_arguments(
                 raise
         if any(changes):
             seen.add((file.op, file.format))
-            yield Use(file.op, file.format, "state", next(filter(None, changes)))
+            yield Use(file.op, file.format, "effect", next(filter(None, changes)))
             state = float_state()  # which is said once
 
 

@@ -178,8 +178,10 @@ def ask_layer_shapes(
             if (found is None or found[0] == "numbers") and _numbers(_MOVED) <= elements:
                 other = otherwise(function, moved)
                 # Where numbers are wrong, their memory is not what decides; state may be.
-                found = other if found is None or (other and other[0] == "state") else found
-            if found is not None and (found[0] == "state" or not fails):
+                found = (
+                    other if found is None or (other and other[0] in ("state", "effect")) else found
+                )
+            if found is not None and (found[0] in ("state", "effect") or not fails):
                 uses[key] = Use(*key, *found)
     note = f"layers: {calls:,} calls of other shapes"
     return list(uses.values()), (note,) if calls else ()

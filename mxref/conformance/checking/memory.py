@@ -177,7 +177,7 @@ def _held(call: Callable[..., object], known: Callable[[int], Known]) -> Iterato
         latest = call(*given)
         change = argument_changed(one.arguments, given)
         if change:
-            yield "state", change
+            yield "effect", change
         if number == 0:
             result, got = latest, first.words(latest)
             continue

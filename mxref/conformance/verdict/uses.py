@@ -15,6 +15,7 @@ USES = {
     "company": "mixes cases of a call",
     "memory": "depends on where its arrays lie in memory",
     "threads": "fails when called by two threads",
+    "effect": "changes more than its result",
     "empty": "answers an empty call wrongly",
     "numbers": "computes tensors wrongly",
 }
@@ -28,8 +29,9 @@ class Use:
         op: the operation.
         format: the format.
         kind: `size` of the call, `state` kept between calls, `company` (what else is in the call),
-            `memory` (where an array lies), `threads`, `empty` (a call with no case), `numbers` (the
-            numbers of a tensor, whatever its size).
+            `memory` (where an array lies), `threads`, `effect` (what a call changes beside its
+            result), `empty` (a call with no case), `numbers` (the numbers of a tensor, whatever its
+            size).
         text: what is wrong, in one sentence.
     """
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import itertools
+import platform
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import VECTORS
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 import mxref
@@ -236,7 +239,7 @@ def test_a_result_that_a_later_call_overwrites(op: str) -> None:
 def test_an_argument_that_a_call_changes(op: str) -> None:
     function, uses, argument, _ = KERNELS[op]
     (use,) = uses(changing(function, argument))
-    assert use.kind == "state"
+    assert use.kind == "effect"
     place = r"(number \d+|element \(.*\))"
     assert re.match(rf"changes its argument {argument}: {place} was \S+ and is \S+$", use.text)
 
@@ -304,3 +307,58 @@ def test_arguments_that_only_numbers_of_the_vectors_change() -> None:
     texts = {use.op: use.text for use in uses}
     assert re.match(r"changes its argument 1: .* was nan and is 0\.0$", texts["quantize_affine"])
     assert re.match(r"changes its argument 2: element .* and is 120$", texts["matmul"])
+
+
+#: The rounding modes of a processor of this kind, as C has them: to nearest, and toward zero.
+MODES = {"x86_64": (0, 0xC00), "aarch64": (0, 0xC00000)}
+
+
+def test_float_arithmetic_that_a_call_leaves_otherwise() -> None:
+    """A rounding mode, which is said once, and NumPy's treatment of errors."""
+    (file,) = golden.read_vectors(VECTORS, lambda stem: stem == "decode/e2m1.f32")
+    set_mode = ctypes.CDLL(None).fesetround
+    nearest, toward_zero = MODES[platform.machine()]
+
+    def decode(codes: Array, format: str) -> Array:
+        set_mode(toward_zero)
+        return mxref.decode(codes, format)
+
+    def quietly(codes: Array, format: str) -> Array:
+        np.seterr(all="ignore")
+        return mxref.decode(codes, format)
+
+    def found(function: Function) -> tuple[str, str]:
+        target = target_of(SimpleNamespace(decode=function), "kernel")
+        (use,) = check(target, [file], extent=Extent(elements=100, search=False)).uses
+        return use.kind, use.text
+
+    try:
+        text = "leaves the processor in another rounding mode"
+        assert found(decode) == ("effect", text)
+    finally:
+        set_mode(nearest)
+    text = "leaves NumPy treating floating-point errors otherwise (`np.seterr`)"
+    assert found(quietly) == ("effect", text)
+
+
+@pytest.mark.parametrize("op", ["quantize", "dequantize", "linear_qcs8w", "matmul", "linear"])
+def test_rows_with_gaps_that_are_read_as_if_they_had_none(op: str) -> None:
+    function, uses, _, _ = KERNELS[op]
+
+    def packed(array: Any) -> Any:
+        if not isinstance(array, np.ndarray) or array.ndim < 2 or array.flags.c_contiguous:
+            return array
+        *_, step, item = array.strides
+        if item != array.itemsize or step <= 0:
+            return array
+        return as_strided(array, strides=np.empty(array.shape, array.dtype).strides)
+
+    @functools.wraps(function)
+    def careless(*arguments: Any) -> Any:
+        return function(*map(packed, arguments))
+
+    (use,) = uses(careless)
+    assert use.kind == "memory"
+    assert re.match(
+        "wrong (only with arrays with gaps between their rows|where arrays are not)", use.text
+    )
