@@ -31,8 +31,8 @@ MUTANTS = {
         "encode int8",
     ),
     "C3": (
-        "(0xffffffu - last)",
-        "0x7fffffu",
+        "Lasts{last, last}",
+        "Lasts{0x800000u, 0x800000u}",
         "shared_scale e4m3",
         "ocp+scale_rule=ceil",
     ),
@@ -48,12 +48,12 @@ MUTANTS = {
         "ocp+scale_of_inf=largest",
     ),
     "C13": (
-        "code < 0 ? 0 : code > 0xfe ? 0xfe : code",
-        "code < 0 ? 0 : code > 0xfd ? 0xfd : code",
+        "magnitude <= zero ? 0 : emax == 0 && code > 0xfe ? 0xfe : code",
+        "magnitude <= zero ? 0 : code > 0xfd ? 0xfd : code",
         "shared_scale int8",
     ),
     "C14": (
-        "code < 0 ? 0 : code > 0xfe ? 0xfe : code",
+        "magnitude <= zero ? 0 : emax == 0 && code > 0xfe ? 0xfe : code",
         "magnitude ? number(magnitude).exponent - emax + SCALE_BIAS : 0",
         "shared_scale e5m2",
         "ocp+scale_underflow=wrap",
