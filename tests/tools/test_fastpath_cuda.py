@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
+import numpy as np
 import pytest
 from cuda_bugs import (
     BOTH_BUGS,
@@ -33,9 +36,15 @@ from cuda_bugs import (
     WIDE_BUGS,
 )
 from helpers import ROOT, VECTORS, built, copy_vectors, run, tool
+from numpy.typing import NDArray
 
+import mxref
+from mxref import exact
 from mxref.cli import main
 from mxref.exact.small_float_scale import dequantize_scaled
+from mxref.formats.catalog import ELEMENT_FORMATS
+from mxref.golden.level2 import select
+from mxref.policy.scale_rule import ScaleRule
 
 fcntl = pytest.importorskip("fcntl", reason="the kernels are emulated with what POSIX has")
 Capture = pytest.CaptureFixture[str]
@@ -189,16 +198,36 @@ def test_a_share_of_float32(program: Path) -> None:
     assert all(row["inputs"] > 1 << 20 and row["wrong"] == 0 for row in found["rows"])
 
 
-LEVEL_2 = {"dequantize.": 18, "shared_scale.": 48, "encode": 22, "pack.": 3}
+#: Families of level 2 that a name begins, and what answers them.
+LEVEL_2 = (
+    ("dequantize.", 18, "--device"),
+    ("decode", 21, "--device"),
+    ("shared_scale.", 60, "--host"),
+    ("encode", 22, "--host"),
+    ("pack.", 3, "--device"),
+    *((f"quantize.{name}", 4, "--device") for name in BLOCKS[::2]),
+    *((f"quantize.{name}", 4, "--device --conversions") for name in BLOCKS[1::2]),
+)
 
 
-@pytest.mark.sampled(6)
-@pytest.mark.parametrize("beginning", LEVEL_2)
-def test_level_2(beginning: str, program: Path) -> None:
-    script = [sys.executable, FOLDER / "level2.py", program, "--only", beginning]
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize(("beginning", "families", "machine"), LEVEL_2)
+def test_level_2(beginning: str, families: int, machine: str, program: Path) -> None:
+    script = [sys.executable, FOLDER / "level2.py", f"{program} {machine}", "--only", beginning]
     found = report(*script)
     assert found["pass"]
-    assert len(found["rows"]) == LEVEL_2[beginning]
+    assert len(found["rows"]) == families
+
+
+def test_level_2_has_all_that_the_program_knows() -> None:
+    """What is left out: other choices, float64, and integers with a scale of their own."""
+    level2 = runpy.run_path(str(FOLDER / "level2.py"))
+    asked = {family.name for family in select() if level2["covered"](family)}
+    assert len(asked) == sum(families for _, families, _ in LEVEL_2)
+    for family in select():
+        if family.name not in asked:
+            other = set(family.policy.split("+")) - level2["CHOICES"]
+            assert family.float == "f64" or other, family.name
 
 
 def test_level_2_from_a_copied_folder(tmp_path: Path, program: Path) -> None:
@@ -206,11 +235,55 @@ def test_level_2_from_a_copied_folder(tmp_path: Path, program: Path) -> None:
     assert report(sys.executable, script, program, "--only", "pack.")["pass"]
 
 
-RULES = ("ceil", "rceil", "even")
+RULES = ("floor", "ceil", "rceil", "even", "rceil_reciprocal")
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_scales_of_float32_near_all_thresholds(rule: str, program: Path) -> None:
+    """Under each rule seven numbers about each 2**k times the limits of all rules."""
+    limits = (ScaleRule.FLOOR, ScaleRule.CEIL, ScaleRule.RCEIL, ScaleRule.EVEN)
+    for name in FORMATS:
+        fmt = ELEMENT_FORMATS[name]
+        sizes = [float(one.limit(fmt).limit) * 2.0**k for one in limits for k in range(-130, 128)]
+        near = np.float32([size for size in sizes if size < 2.0**128]).view(np.uint32)
+        bits = np.unique(np.clip(near[:, np.newaxis] + np.arange(-3, 4), 0, 0x7F800001))
+        want = [exact.shared_scale(one, "f32", name, rule) for one in bits.tolist()]
+        assert raw(program, "shared_scale", name, rule, bits.astype("<u4")) == bytes(want), name
+
+
+def raw(program: object, op: str, format: str, rule: str, words: NDArray[Any]) -> bytes:
+    """What `mx_check raw` answers to float32 or bfloat16 words."""
+    kind = {4: "f32", 2: "bf16"}[words.itemsize]
+    policy = f"ocp+scale_rule={rule}"
+    whole = [*str(program).split(), "raw", op, format, kind, "--policy", policy]
+    done = subprocess.run(whole, input=words.tobytes(), capture_output=True, check=True)
+    return done.stdout
+
+
+def wrong_blocks(command: str, format: str, rule: str) -> int:
+    """How many bfloat16 blocks a program quantizes wrong: each has another largest magnitude."""
+    amax = np.arange(1 << 15, dtype=np.uint32)
+    rng = np.random.default_rng(len(rule))
+    blocks = rng.integers(0, amax[:, np.newaxis] + 1, (len(amax), 32))
+    blocks[amax, amax % 32] = amax
+    blocks |= rng.integers(0, 2, blocks.shape) << 15
+    words = blocks.astype("<u2")
+    want = mxref.quantize(words.view(ml_dtypes.bfloat16), format, f"ocp+scale_rule={rule}")
+    got = np.frombuffer(raw(command, "quantize", format, rule, words), np.uint8).reshape(-1, 33)
+    answers = np.concatenate([want.scale_codes.reshape(-1, 1), want.codes.reshape(-1, 32)], axis=1)
+    return int((got != answers).any(axis=1).sum())
 
 
 @pytest.mark.sampled(6)
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("format", BLOCKS)
+def test_every_bfloat16_as_the_largest_of_a_block(format: str, program: Path) -> None:
+    for rule in RULES:
+        for how in ("", " --conversions"):
+            assert wrong_blocks(f"{program} --device{how}", format, rule) == 0, (rule, how)
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("rule", RULES[1:])
 @pytest.mark.parametrize("machine", MACHINES)
 def test_other_rules(machine: str, rule: str, program: Path, capsys: Capture) -> None:
     policy = f"ocp+scale_rule={rule}"

@@ -55,7 +55,7 @@ inline Policy Policy::parse(const std::string &text)
             policy.rounding = mx::ScaleRounding::ties_to_away;
         else if (choice == "scale_layout=tiles_128x4")
             policy.tiles = true;
-        else if (choice != "ocp" && choice != "scale_place=before")
+        else if (choice != "ocp" && choice != "scale_rule=floor" && choice != "scale_place=before")
             throw std::invalid_argument("no such choice: " + choice);
     }
     return policy;
