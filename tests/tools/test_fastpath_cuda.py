@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import runpy
+import shlex
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,7 @@ from cuda_bugs import (
     NVFP4_BUGS,
     ODD_BUGS,
     PHILOX_BUGS,
+    SCALE_BUGS,
     SHOWS,
     STOCHASTIC_BUGS,
     WIDE_BUGS,
@@ -185,6 +187,7 @@ def test_both_directions(program: Path) -> None:
 def test_nvfp4_by_conversions_and_by_integers(program: Path) -> None:
     found = report(program, "--device", "nvfp4")
     assert (found["pass"], len(found["rows"])) == (True, 20)
+    assert not any("twice" in row["format"] for row in found["rows"])
 
 
 def test_more_than_32_bits_of_indices(program: Path) -> None:
@@ -241,6 +244,12 @@ RULES = ("floor", "ceil", "rceil", "even", "rceil_reciprocal")
 @pytest.mark.parametrize("rule", RULES)
 def test_scales_of_float32_near_all_thresholds(rule: str, program: Path) -> None:
     """Under each rule seven numbers about each 2**k times the limits of all rules."""
+    assert wrong_scales(str(program), rule) == []
+
+
+def wrong_scales(command: str, rule: str) -> list[str]:
+    """The formats whose scales a program gives wrong, by `mxref.exact`."""
+    wrong = []
     limits = (ScaleRule.FLOOR, ScaleRule.CEIL, ScaleRule.RCEIL, ScaleRule.EVEN)
     for name in FORMATS:
         fmt = ELEMENT_FORMATS[name]
@@ -248,14 +257,16 @@ def test_scales_of_float32_near_all_thresholds(rule: str, program: Path) -> None
         near = np.float32([size for size in sizes if size < 2.0**128]).view(np.uint32)
         bits = np.unique(np.clip(near[:, np.newaxis] + np.arange(-3, 4), 0, 0x7F800001))
         want = [exact.shared_scale(one, "f32", name, rule) for one in bits.tolist()]
-        assert raw(program, "shared_scale", name, rule, bits.astype("<u4")) == bytes(want), name
+        if raw(command, "shared_scale", name, rule, bits.astype("<u4")) != bytes(want):
+            wrong.append(name)
+    return wrong
 
 
-def raw(program: object, op: str, format: str, rule: str, words: NDArray[Any]) -> bytes:
+def raw(command: str, op: str, format: str, rule: str, words: NDArray[Any]) -> bytes:
     """What `mx_check raw` answers to float32 or bfloat16 words."""
     kind = {4: "f32", 2: "bf16"}[words.itemsize]
     policy = f"ocp+scale_rule={rule}"
-    whole = [*str(program).split(), "raw", op, format, kind, "--policy", policy]
+    whole = [*shlex.split(command), "raw", op, format, kind, "--policy", policy]
     done = subprocess.run(whole, input=words.tobytes(), capture_output=True, check=True)
     return done.stdout
 
@@ -443,6 +454,7 @@ BUGS: dict[str, tuple[str, ...]] = (
     | KERNEL_MUTANTS
     | KERNEL_BUGS
     | ENCODER_BUGS
+    | SCALE_BUGS
     | NVFP4_BUGS
     | NO_BUGS
     | ODD_BUGS
@@ -532,6 +544,22 @@ def test_bugs_of_kernels_are_caught(wrong: Path) -> None:
         assert not caught(wrong, "none", *command)
         assert [bug for bug in bugs if not caught(wrong, bug, *command)] == []
     assert [bug for bug in NO_BUGS if caught(wrong, bug, "encoders", "nvfp4")] == []
+
+
+@pytest.mark.sampled(0)
+def test_bugs_of_scales_are_caught(wrong: Path) -> None:
+    def shown(bug: str) -> list[str]:
+        return wrong_scales(f"env MX_MUTANT={bug!r} {wrong}", "rceil_reciprocal")
+
+    assert shown("none") == []
+    assert {bug: shown(bug) for bug in SCALE_BUGS} == {
+        "subnormal product": [*FORMATS[:-1]],
+        "subnormal product of INT8": ["int8"],
+        "rounded product of INT8": ["int8"],
+    }
+    # Bugs of a quantized block, which its scale shows.
+    for bug in ("reused scale", "C13"):
+        assert wrong_blocks(f"env MX_MUTANT={bug!r} {wrong} --device", "mxint8", "ceil") > 0
 
 
 @pytest.mark.sampled(0)
