@@ -47,6 +47,7 @@ from mxref.exact.small_float_scale import dequantize_scaled
 from mxref.formats.catalog import ELEMENT_FORMATS
 from mxref.golden.level2 import select
 from mxref.policy.scale_rule import ScaleRule
+from mxref.profiles import profile
 
 fcntl = pytest.importorskip("fcntl", reason="the kernels are emulated with what POSIX has")
 Capture = pytest.CaptureFixture[str]
@@ -127,8 +128,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def report(*command: object, status: int = 0) -> Any:
-    result = run(*command, "--json")
+def report(*command: object, status: int = 0, **options: Any) -> Any:
+    result = run(*command, "--json", **options)
     assert (result.returncode, result.stderr) == (status, "")
     return json.loads(result.stdout)
 
@@ -285,6 +286,40 @@ def wrong_blocks(command: str, format: str, rule: str) -> int:
     return int((got != answers).any(axis=1).sum())
 
 
+def test_which_profiles_are_a_rule() -> None:
+    """What the README says of them: finite blocks, whose scale of torchao 0.18 is not 00."""
+    some = [*range(0, 0x7F40, 31), *range(0x7F40, 0x7F80)]
+    amax = np.array(some, np.uint32)[:, np.newaxis] << 16
+    ends = np.uint32([0x600000, 0x600001, 0x600002, 0x7E0001, 0x700001, 0x400001, 0x7FFFFF])
+    near = (np.arange(0, 255, 7, dtype=np.uint32)[:, np.newaxis] << 23 | ends).reshape(-1, 1)
+    lower = np.arange(32, dtype=np.uint32) * 0x23456
+    words = np.concatenate([amax, near]) - np.minimum(lower, np.concatenate([amax, near]))
+    for name, rule, more in PROFILES_OF_RULES:
+        one = profile(name)
+        for format in one.formats["quantize"]:
+            found = one.quantize(words.view(np.float32), format)
+            want = mxref.quantize(words.view(np.float32), format, f"ocp+scale_rule={rule}")
+            scales = want.scale_codes[:, 0]
+            differs = (found.scale_codes != want.scale_codes).any(1)
+            differs |= (found.codes != want.codes).reshape(len(words), -1).any(1)
+            kinds = {"": scales < 0, "scale 00": scales == 0, "2**128": words[:, 0] >= 0x7F600000}
+            assert (differs & ~kinds[more]).any() == 0, (name, format)
+            assert differs.any() == (more != ""), (name, format)
+
+
+#: Profiles that are a rule for finite blocks, but for some.
+PROFILES_OF_RULES = (
+    ("torchao_main_floor", "floor", ""),
+    ("torchao_main_ceil", "ceil", ""),
+    ("torchao_main_even", "even", "2**128"),
+    ("torchao_main_rceil", "rceil_reciprocal", ""),
+    ("transformer_engine_mxfp8", "rceil_reciprocal", ""),
+    ("torchao_0_18_floor", "floor", "scale 00"),
+    ("torchao_0_18_ceil", "ceil", "scale 00"),
+    ("torchao_0_18_even", "even", "scale 00"),
+)
+
+
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("format", BLOCKS)
 def test_every_bfloat16_as_the_largest_of_a_block(format: str, program: Path) -> None:
@@ -433,6 +468,32 @@ def test_misuse(words: str, program: Path) -> None:
     result = run(program, *words.split(), stdin=subprocess.DEVNULL)
     assert (result.returncode, result.stdout) == (2, "")
     assert "usage: mx_check" in result.stderr
+
+
+@pytest.mark.sampled(0)
+@pytest.mark.parametrize("name", ["cuda both directions", "cuda level 1 floor"])
+def test_a_part_of_the_gpu_check_from_nvcc_to_the_table(
+    name: str, program: Path, tmp_path: Path
+) -> None:
+    """On a GPU that is none: nvcc gives a script that runs the emulated program."""
+    text = (
+        f'#!/bin/sh\n{program} --device "$@" | sed -u \'s/"emulated"/"device", "device": "A GPU"/\''
+    )
+    (tmp_path / "script").write_text(text, "ascii")
+    for called, lines in {
+        "nvidia-smi": "echo 'NVIDIA B200, 570.86.15, 10.0'",
+        "nvcc": f'echo "$@" > {tmp_path}/asked; for last; do :; done; cp {tmp_path}/script "$last"',
+    }.items():
+        (tmp_path / called).write_text(f"#!/bin/sh\n{lines}\n", "ascii")
+        (tmp_path / called).chmod(0o755)
+    (tmp_path / "script").chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    command = (sys.executable, ROOT / "tools" / "gpu" / "gpu_check.py", "--only", name)
+    found = report(*command, env=os.environ | {"PATH": path})
+    (part,) = found["parts"]
+    assert (part["status"], part["failed"], part["cases"] > 100) == ("ok", 0, True)
+    asked = (tmp_path / "asked").read_text().split()
+    assert asked[:5] == ["-std=c++17", "-O2", "-x", "cu", "-arch=sm_100a"]
 
 
 @pytest.mark.sampled(0)
