@@ -14,6 +14,7 @@ using Words = std::vector<uint32_t>;
 struct HeaderKit {
     static constexpr const char *name = "header";
     static constexpr bool whole = true; /* blocks and bytes, too */
+    static constexpr bool nearest = true; /* scales to the nearest, too */
     template <class F> static constexpr bool has = true;
     template <class F, bool SATURATE> using Encode = mx::Encode<F, SATURATE>;
     template <class F> using Decode = mx::Decode<F>;
@@ -236,6 +237,8 @@ template <class Machine, class Kit> class Operations {
     }
     bool encode_scale(const std::string &type, const Words &in, Words &out) const
     {
+        if (policy_.rounding == mx::ScaleRounding::ties_to_away && !Kit::nearest)
+            return false;
         return with_kit_type(type, [&](auto t) {
             map<decltype(t), uint8_t>(typename Kit::EncodeScale{policy_.rounding}, in, out);
         });
