@@ -31,8 +31,8 @@ MUTANTS = {
         "encode int8",
     ),
     "C3": (
-        "(0xffffffu - last)",
-        "0x7fffffu",
+        "Lasts{last, last}",
+        "Lasts{0x800000u, 0x800000u}",
         "shared_scale e4m3",
         "ocp+scale_rule=ceil",
     ),
@@ -40,6 +40,7 @@ MUTANTS = {
         "static_cast<int>(exponent) - emax",
         "static_cast<int>(exponent) - emax + 1",
         "shared_scale e4m3",
+        "every scale is 1 code too large (and some answers are wrong otherwise)",
     ),
     "C11e": (
         "magnitude >= INFINITE",
@@ -48,12 +49,12 @@ MUTANTS = {
         "ocp+scale_of_inf=largest",
     ),
     "C13": (
-        "code < 0 ? 0 : code > 0xfe ? 0xfe : code",
-        "code < 0 ? 0 : code > 0xfd ? 0xfd : code",
+        "magnitude <= zero ? 0 : emax == 0 && code > 0xfe ? 0xfe : code",
+        "magnitude <= zero ? 0 : code > 0xfd ? 0xfd : code",
         "shared_scale int8",
     ),
     "C14": (
-        "code < 0 ? 0 : code > 0xfe ? 0xfe : code",
+        "magnitude <= zero ? 0 : emax == 0 && code > 0xfe ? 0xfe : code",
         "magnitude ? number(magnitude).exponent - emax + SCALE_BIAS : 0",
         "shared_scale e5m2",
         "ocp+scale_underflow=wrap",
@@ -208,10 +209,13 @@ NVFP4_BUGS = {
     "range of the tensor": ("tensor - (67u << 23) < 120u << 23", "true"),
     "scale 00": ("converts && scale", "converts"),
     "rest of the divisor": (
-        "fused(-d.high, rest, fused(-d.high, product, 1.0f))",
-        "fused(-d.high, product, 1.0f)",
+        "fused(minus, rest, fused(minus, product, 1.0f))",
+        "fused(minus, product, 1.0f)",
     ),
-    "rest of the reciprocal": ("fused(f, d.low, fused(f, d.high, -q))", "fused(f, d.high, -q)"),
+    "rest of the reciprocal": (
+        "fused(f, d.low, fused(f, d.high, negative(q)))",
+        "fused(f, d.high, negative(q))",
+    ),
     "quarters": ("3145728.0f", "1572864.0f"),
     "side": ("16384.0f", "1.0f"),
     "sign of a quotient": ("(as_bits(near) & 0x7fffffffu) | (x & 0x80000000u)", "as_bits(near)"),
@@ -240,6 +244,18 @@ ENCODER_BUGS = {
     "scale fe": ("scale == 0xfe", "false"),
     "lift by one less": ("scale + LIFT", "scale + LIFT - 1"),
     "spread": ("(pairs & 0x00f000f0u) << 4", "(pairs & 0x007000f0u) << 4"),
+}
+#: Bugs of the rule rceil_reciprocal, which only numbers next to a threshold show.
+SCALE_BUGS = {
+    "subnormal product": (
+        "(static_cast<uint32_t>(emax - 1) << 23) + last.of_zero",
+        "(static_cast<uint32_t>(emax - 1) << 23) + last.of_all",
+    ),
+    "subnormal product of INT8": ("last.of_zero >> 1", "last.of_all >> 1"),
+    "rounded product of INT8": (
+        "(0xffffffu - last.of_all)",
+        "(0xffffffu - (last.of_all == 0xfe0001u ? 0xfe0000u : last.of_all))",
+    ),
 }
 #: Bugs of the kernel of both directions.
 BOTH_BUGS = {

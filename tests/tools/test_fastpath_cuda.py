@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
+import numpy as np
 import pytest
 from cuda_bugs import (
     BOTH_BUGS,
@@ -28,14 +32,22 @@ from cuda_bugs import (
     NVFP4_BUGS,
     ODD_BUGS,
     PHILOX_BUGS,
+    SCALE_BUGS,
     SHOWS,
     STOCHASTIC_BUGS,
     WIDE_BUGS,
 )
 from helpers import ROOT, VECTORS, built, copy_vectors, run, tool
+from numpy.typing import NDArray
 
+import mxref
+from mxref import exact
 from mxref.cli import main
 from mxref.exact.small_float_scale import dequantize_scaled
+from mxref.formats.catalog import ELEMENT_FORMATS
+from mxref.golden.level2 import select
+from mxref.policy.scale_rule import ScaleRule
+from mxref.profiles import profile
 
 fcntl = pytest.importorskip("fcntl", reason="the kernels are emulated with what POSIX has")
 Capture = pytest.CaptureFixture[str]
@@ -116,8 +128,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def report(*command: object, status: int = 0) -> Any:
-    result = run(*command, "--json")
+def report(*command: object, status: int = 0, **options: Any) -> Any:
+    result = run(*command, "--json", **options)
     assert (result.returncode, result.stderr) == (status, "")
     return json.loads(result.stdout)
 
@@ -176,6 +188,7 @@ def test_both_directions(program: Path) -> None:
 def test_nvfp4_by_conversions_and_by_integers(program: Path) -> None:
     found = report(program, "--device", "nvfp4")
     assert (found["pass"], len(found["rows"])) == (True, 20)
+    assert not any("twice" in row["format"] for row in found["rows"])
 
 
 def test_more_than_32_bits_of_indices(program: Path) -> None:
@@ -189,16 +202,36 @@ def test_a_share_of_float32(program: Path) -> None:
     assert all(row["inputs"] > 1 << 20 and row["wrong"] == 0 for row in found["rows"])
 
 
-LEVEL_2 = {"dequantize.": 18, "shared_scale.": 48, "encode": 22, "pack.": 3}
+#: Families of level 2 that a name begins, and what answers them.
+LEVEL_2 = (
+    ("dequantize.", 18, "--device"),
+    ("decode", 21, "--device"),
+    ("shared_scale.", 60, "--host"),
+    ("encode", 22, "--host"),
+    ("pack.", 3, "--device"),
+    *((f"quantize.{name}", 4, "--device") for name in BLOCKS[::2]),
+    *((f"quantize.{name}", 4, "--device --conversions") for name in BLOCKS[1::2]),
+)
 
 
-@pytest.mark.sampled(6)
-@pytest.mark.parametrize("beginning", LEVEL_2)
-def test_level_2(beginning: str, program: Path) -> None:
-    script = [sys.executable, FOLDER / "level2.py", program, "--only", beginning]
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize(("beginning", "families", "machine"), LEVEL_2)
+def test_level_2(beginning: str, families: int, machine: str, program: Path) -> None:
+    script = [sys.executable, FOLDER / "level2.py", f"{program} {machine}", "--only", beginning]
     found = report(*script)
     assert found["pass"]
-    assert len(found["rows"]) == LEVEL_2[beginning]
+    assert len(found["rows"]) == families
+
+
+def test_level_2_has_all_that_the_program_knows() -> None:
+    """What is left out: other choices, float64, and integers with a scale of their own."""
+    level2 = runpy.run_path(str(FOLDER / "level2.py"))
+    asked = {family.name for family in select() if level2["covered"](family)}
+    assert len(asked) == sum(families for _, families, _ in LEVEL_2)
+    for family in select():
+        if family.name not in asked:
+            other = set(family.policy.split("+")) - level2["CHOICES"]
+            assert family.float == "f64" or other, family.name
 
 
 def test_level_2_from_a_copied_folder(tmp_path: Path, program: Path) -> None:
@@ -206,11 +239,97 @@ def test_level_2_from_a_copied_folder(tmp_path: Path, program: Path) -> None:
     assert report(sys.executable, script, program, "--only", "pack.")["pass"]
 
 
-RULES = ("ceil", "rceil", "even")
+RULES = ("floor", "ceil", "rceil", "even", "rceil_reciprocal")
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_scales_of_float32_near_all_thresholds(rule: str, program: Path) -> None:
+    """Under each rule seven numbers about each 2**k times the limits of all rules."""
+    assert wrong_scales(str(program), rule) == []
+
+
+def wrong_scales(command: str, rule: str) -> list[str]:
+    """The formats whose scales a program gives wrong, by `mxref.exact`."""
+    wrong = []
+    limits = (ScaleRule.FLOOR, ScaleRule.CEIL, ScaleRule.RCEIL, ScaleRule.EVEN)
+    for name in FORMATS:
+        fmt = ELEMENT_FORMATS[name]
+        sizes = [float(one.limit(fmt).limit) * 2.0**k for one in limits for k in range(-130, 128)]
+        near = np.float32([size for size in sizes if size < 2.0**128]).view(np.uint32)
+        bits = np.unique(np.clip(near[:, np.newaxis] + np.arange(-3, 4), 0, 0x7F800001))
+        want = [exact.shared_scale(one, "f32", name, rule) for one in bits.tolist()]
+        if raw(command, "shared_scale", name, rule, bits.astype("<u4")) != bytes(want):
+            wrong.append(name)
+    return wrong
+
+
+def raw(command: str, op: str, format: str, rule: str, words: NDArray[Any]) -> bytes:
+    """What `mx_check raw` answers to float32 or bfloat16 words."""
+    kind = {4: "f32", 2: "bf16"}[words.itemsize]
+    policy = f"ocp+scale_rule={rule}"
+    whole = [*shlex.split(command), "raw", op, format, kind, "--policy", policy]
+    done = subprocess.run(whole, input=words.tobytes(), capture_output=True, check=True)
+    return done.stdout
+
+
+def wrong_blocks(command: str, format: str, rule: str) -> int:
+    """How many bfloat16 blocks a program quantizes wrong: each has another largest magnitude."""
+    amax = np.arange(1 << 15, dtype=np.uint32)
+    rng = np.random.default_rng(len(rule))
+    blocks = rng.integers(0, amax[:, np.newaxis] + 1, (len(amax), 32))
+    blocks[amax, amax % 32] = amax
+    blocks |= rng.integers(0, 2, blocks.shape) << 15
+    words = blocks.astype("<u2")
+    want = mxref.quantize(words.view(ml_dtypes.bfloat16), format, f"ocp+scale_rule={rule}")
+    got = np.frombuffer(raw(command, "quantize", format, rule, words), np.uint8).reshape(-1, 33)
+    answers = np.concatenate([want.scale_codes.reshape(-1, 1), want.codes.reshape(-1, 32)], axis=1)
+    return int((got != answers).any(axis=1).sum())
+
+
+def test_which_profiles_are_a_rule() -> None:
+    """What the README says of them: finite blocks, whose scale of torchao 0.18 is not 00."""
+    some = [*range(0, 0x7F40, 31), *range(0x7F40, 0x7F80)]
+    amax = np.array(some, np.uint32)[:, np.newaxis] << 16
+    ends = np.uint32([0x600000, 0x600001, 0x600002, 0x7E0001, 0x700001, 0x400001, 0x7FFFFF])
+    near = (np.arange(0, 255, 7, dtype=np.uint32)[:, np.newaxis] << 23 | ends).reshape(-1, 1)
+    lower = np.arange(32, dtype=np.uint32) * 0x23456
+    words = np.concatenate([amax, near]) - np.minimum(lower, np.concatenate([amax, near]))
+    for name, rule, more in PROFILES_OF_RULES:
+        one = profile(name)
+        for format in one.formats["quantize"]:
+            found = one.quantize(words.view(np.float32), format)
+            want = mxref.quantize(words.view(np.float32), format, f"ocp+scale_rule={rule}")
+            scales = want.scale_codes[:, 0]
+            differs = (found.scale_codes != want.scale_codes).any(1)
+            differs |= (found.codes != want.codes).reshape(len(words), -1).any(1)
+            kinds = {"": scales < 0, "scale 00": scales == 0, "2**128": words[:, 0] >= 0x7F600000}
+            assert (differs & ~kinds[more]).any() == 0, (name, format)
+            assert differs.any() == (more != ""), (name, format)
+
+
+#: Profiles that are a rule for finite blocks, but for some.
+PROFILES_OF_RULES = (
+    ("torchao_main_floor", "floor", ""),
+    ("torchao_main_ceil", "ceil", ""),
+    ("torchao_main_even", "even", "2**128"),
+    ("torchao_main_rceil", "rceil_reciprocal", ""),
+    ("transformer_engine_mxfp8", "rceil_reciprocal", ""),
+    ("torchao_0_18_floor", "floor", "scale 00"),
+    ("torchao_0_18_ceil", "ceil", "scale 00"),
+    ("torchao_0_18_even", "even", "scale 00"),
+)
 
 
 @pytest.mark.sampled(6)
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("format", BLOCKS)
+def test_every_bfloat16_as_the_largest_of_a_block(format: str, program: Path) -> None:
+    for rule in RULES:
+        for how in ("", " --conversions"):
+            assert wrong_blocks(f"{program} --device{how}", format, rule) == 0, (rule, how)
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("rule", RULES[1:])
 @pytest.mark.parametrize("machine", MACHINES)
 def test_other_rules(machine: str, rule: str, program: Path, capsys: Capture) -> None:
     policy = f"ocp+scale_rule={rule}"
@@ -352,6 +471,32 @@ def test_misuse(words: str, program: Path) -> None:
 
 
 @pytest.mark.sampled(0)
+@pytest.mark.parametrize("name", ["cuda both directions", "cuda level 1 floor"])
+def test_a_part_of_the_gpu_check_from_nvcc_to_the_table(
+    name: str, program: Path, tmp_path: Path
+) -> None:
+    """On a GPU that is none: nvcc gives a script that runs the emulated program."""
+    text = (
+        f'#!/bin/sh\n{program} --device "$@" | sed -u \'s/"emulated"/"device", "device": "A GPU"/\''
+    )
+    (tmp_path / "script").write_text(text, "ascii")
+    for called, lines in {
+        "nvidia-smi": "echo 'NVIDIA B200, 570.86.15, 10.0'",
+        "nvcc": f'echo "$@" > {tmp_path}/asked; for last; do :; done; cp {tmp_path}/script "$last"',
+    }.items():
+        (tmp_path / called).write_text(f"#!/bin/sh\n{lines}\n", "ascii")
+        (tmp_path / called).chmod(0o755)
+    (tmp_path / "script").chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    command = (sys.executable, ROOT / "tools" / "gpu" / "gpu_check.py", "--only", name)
+    found = report(*command, env=os.environ | {"PATH": path})
+    (part,) = found["parts"]
+    assert (part["status"], part["failed"], part["cases"] > 100) == ("ok", 0, True)
+    asked = (tmp_path / "asked").read_text().split()
+    assert asked[:5] == ["-std=c++17", "-O2", "-x", "cu", "-arch=sm_100a"]
+
+
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("number", [80, 90, 100])
 def test_nvcc_takes_it(number: int, tmp_path: Path) -> None:
     tool("nvcc")
@@ -370,6 +515,7 @@ BUGS: dict[str, tuple[str, ...]] = (
     | KERNEL_MUTANTS
     | KERNEL_BUGS
     | ENCODER_BUGS
+    | SCALE_BUGS
     | NVFP4_BUGS
     | NO_BUGS
     | ODD_BUGS
@@ -459,6 +605,22 @@ def test_bugs_of_kernels_are_caught(wrong: Path) -> None:
         assert not caught(wrong, "none", *command)
         assert [bug for bug in bugs if not caught(wrong, bug, *command)] == []
     assert [bug for bug in NO_BUGS if caught(wrong, bug, "encoders", "nvfp4")] == []
+
+
+@pytest.mark.sampled(0)
+def test_bugs_of_scales_are_caught(wrong: Path) -> None:
+    def shown(bug: str) -> list[str]:
+        return wrong_scales(f"env MX_MUTANT={bug!r} {wrong}", "rceil_reciprocal")
+
+    assert shown("none") == []
+    assert {bug: shown(bug) for bug in SCALE_BUGS} == {
+        "subnormal product": [*FORMATS[:-1]],
+        "subnormal product of INT8": ["int8"],
+        "rounded product of INT8": ["int8"],
+    }
+    # Bugs of a quantized block, which its scale shows.
+    for bug in ("reused scale", "C13"):
+        assert wrong_blocks(f"env MX_MUTANT={bug!r} {wrong} --device", "mxint8", "ceil") > 0
 
 
 @pytest.mark.sampled(0)

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,21 @@ def test_a_part_that_dies_has_failed(text: str, status: str, detail: str, tmp_pa
     assert (result.status, result.detail) == (status, detail)
 
 
+def test_a_part_without_an_end_leaves_no_program(tmp_path: Path) -> None:
+    """A program that it has started, such as `mx_check`, would hold the GPU."""
+    text = (
+        "import subprocess\n"
+        "child = subprocess.Popen(['sleep', '600'])\n"
+        "pathlib.Path(sys.argv[3], 'child').write_text(str(child.pid))\n"
+        "time.sleep(600)"
+    )
+    began = time.monotonic()
+    result = gpu_check.run(part(), tmp_path, runner(tmp_path, text), limit=2.0)
+    assert (result.status, time.monotonic() - began < 60) == ("FAIL", True)
+    state = Path("/proc", (tmp_path / "child").read_text(), "stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
 def test_results_of_a_device_are_written(
     tmp_path: Path, monkeypatch: Patch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,6 +172,18 @@ def test_the_same_table_and_report_as_verify(capsys: pytest.CaptureFixture[str])
     run = subprocess.run([*command, "--json"], cwd=ROOT, capture_output=True, check=True)
     assert found["report"] == json.loads(run.stdout)
     assert (found["cases"], found["failed"], found["passed"]) == (1780, 0, True)
+
+
+def test_a_library_with_other_names_is_not_run() -> None:
+    def calls() -> gpu_casts.Calls:
+        yield "a", 1, bool
+        raise ModuleNotFoundError("No module named 'moved'")
+
+    found = gpu_casts.rates(calls(), 64, 1.0, lambda call: 0.5)
+    assert ([row["name"] for row in found["rows"]], found["not_run_calls"]) == (
+        ["a"],
+        ["calls: No module named 'moved'"],
+    )
 
 
 def test_casts_of_others_that_fail_are_not_run(capsys: pytest.CaptureFixture[str]) -> None:

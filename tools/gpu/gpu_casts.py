@@ -21,6 +21,8 @@ Calls = Iterator[tuple[str, int, Callable[[], object]]]
 def rates(calls: Calls, size: int, copied: float, seconds: Callable[[Any], float]) -> Found:
     """The bandwidth of each call as a share of a copy's; a call that fails is not run.
 
+    Where the library itself lacks what the calls need, those that are left are not run.
+
     Args:
         calls: the calls.
         size: number of bfloat16 numbers that each reads.
@@ -30,13 +32,25 @@ def rates(calls: Calls, size: int, copied: float, seconds: Callable[[Any], float
     Raises:
         NotRunError: no call ran.
     """
-    rows, failed = [], []
-    for name, directions, call in calls:
+    rows: list[dict[str, Any]] = []
+    failed: list[str] = []
+
+    def fail(name: str, error: Exception) -> None:
+        failed.append(f"{name}: {(str(error) or type(error).__name__).splitlines()[0]}")
+        print("--", failed[-1])
+
+    while True:
+        try:
+            name, directions, call = next(calls)
+        except StopIteration:
+            break
+        except Exception as error:  # of a library that has other names, or no GPU
+            fail("calls", error)
+            break
         try:
             took = seconds(call)
         except Exception as error:  # what another library raises where it has no such kernel
-            failed.append(f"{name}: {(str(error) or type(error).__name__).splitlines()[0]}")
-            print("--", failed[-1])
+            fail(name, error)
             continue
         moved = 2 * size + directions * (size + size // 32)
         share = moved / took / (4 * size / copied)
@@ -65,11 +79,15 @@ def torchao_speed(_: Path) -> Found:
     def calls(torch: Any, x: Any) -> Calls:
         folder = "torchao.prototype.mx_formats"
         kernels: Any = importlib.import_module(f"{folder}.kernels")
-        yield "triton_to_mxfp8_dim0", 1, partial(kernels.triton_to_mxfp8_dim0, x)
-        yield "triton_to_mxfp8_dim1", 1, partial(kernels.triton_to_mxfp8_dim1, x)
+
+        def by_cuda(*, rows: bool, columns: bool) -> object:
+            return kernels.mxfp8_quantize_cuda(x, rowwise=rows, colwise=columns)
+
+        yield "triton_to_mxfp8_dim0", 1, lambda: kernels.triton_to_mxfp8_dim0(x)
+        yield "triton_to_mxfp8_dim1", 1, lambda: kernels.triton_to_mxfp8_dim1(x)
         for rows, columns in _DIRECTIONS:
-            call = partial(kernels.mxfp8_quantize_cuda, x, rowwise=rows, colwise=columns)
-            yield f"mxfp8_quantize_cuda rows {rows} columns {columns}", rows + columns, call
+            name = f"mxfp8_quantize_cuda rows {rows} columns {columns}"
+            yield name, rows + columns, partial(by_cuda, rows=rows, columns=columns)
         tensors: Any = importlib.import_module(f"{folder}.mx_tensor")
         mode = tensors.ScaleCalculationMode.RCEIL
         to_mx = torch.compile(tensors.to_mx)
@@ -82,8 +100,9 @@ def transformer_engine_speed(_: Path) -> Found:
     """MXFP8 by Transformer Engine's quantizer: rows, columns, and both."""
 
     def calls(_: Any, x: Any) -> Calls:
-        engine: Any = importlib.import_module("transformer_engine_torch")
+        # First the package, which loads the libraries that the extension needs.
         tensors: Any = importlib.import_module("transformer_engine.pytorch.tensor.mxfp8_tensor")
+        engine: Any = importlib.import_module("transformer_engine_torch")
         for rows, columns in _DIRECTIONS:
             quantizer = tensors.MXFP8Quantizer(
                 engine.DType.kFloat8E4M3, rowwise=rows, columnwise=columns

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
@@ -71,6 +73,8 @@ class Result:
 def run(part: Part, build: Path, runner: Sequence[str] = _RUNNER, limit: float = LIMIT) -> Result:
     """Run a part in its own process; a part whose process dies has failed.
 
+    After `limit` seconds its process ends, and all that it has started.
+
     Args:
         part: the part.
         build: folder for compiled programs.
@@ -84,19 +88,28 @@ def run(part: Part, build: Path, runner: Sequence[str] = _RUNNER, limit: float =
     with tempfile.TemporaryDirectory() as folder:
         findings = Path(folder, "findings.json")
         command = [*runner, part.name, str(findings), str(build)]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, check=False, timeout=limit
-            )
-        except subprocess.TimeoutExpired:
-            return Result(part.name, "FAIL", f"no end after {limit:.0f} s", seconds=limit)
+        with subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            try:
+                text, errors = process.communicate(timeout=limit)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)  # its programs too: they hold the GPU
+                return Result(part.name, "FAIL", f"no end after {limit:.0f} s", seconds=limit)
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
         seconds = time.monotonic() - began
-        if done.returncode or not findings.exists():
-            said = done.stderr.strip().splitlines() or ["no word"]
-            detail = f"exit status {done.returncode}: {said[-1]}"
-            return Result(part.name, "FAIL", detail, seconds=seconds, text=done.stdout)
+        if process.returncode or not findings.exists():
+            said = errors.strip().splitlines() or ["no word"]
+            detail = f"exit status {process.returncode}: {said[-1]}"
+            return Result(part.name, "FAIL", detail, seconds=seconds, text=text)
         found = json.loads(findings.read_text("utf-8"))
-    return judged(part, found, seconds, done.stdout)
+    return judged(part, found, seconds, text)
 
 
 def judged(part: Part, found: dict[str, Any], seconds: float, text: str) -> Result:

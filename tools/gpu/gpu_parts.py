@@ -76,8 +76,16 @@ PARTS = (
     Part("triton matrices", _GPU_TRITON, triton_matrices),
     Part("triton speed", _GPU_TRITON, triton_speed),
     Part("cuda level 1", _GPU_NVCC, of_program(("vectors", _PLAIN), ())),
-    *(Part(f"cuda level 1 {rule}", _GPU_NVCC, by_lines(rule)) for rule in RULES),
-    Part("cuda level 2", _GPU_NVCC, level_2),
+    *(
+        Part(f"cuda level 1 {rule}", _GPU_NVCC, by_lines(rule))
+        for rule in (*RULES, "rceil_reciprocal")
+    ),
+    Part("cuda level 2", _GPU_NVCC, level_2()),
+    Part(
+        "cuda level 2 by conversions",
+        _GPU_NVCC,
+        level_2("--conversions", only="quantize."),
+    ),
     Part("cuda both directions", _GPU_NVCC, of_program(("both",), ())),
     Part("cuda nvfp4", _GPU_NVCC, of_program(("nvfp4",), ())),
     Part("cuda float32", _GPU_NVCC, of_program(("sweep", _STEPS), ())),

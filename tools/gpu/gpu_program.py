@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from gpu_common import ROOT, Found, gpu_line, verified
 
 from mxref.targets.command import CommandTarget
 
-__all__ = ["CUDA", "by_lines", "level_2", "nvcc", "of_program"]
+__all__ = ["CUDA", "architecture_of", "by_lines", "level_2", "nvcc", "of_program"]
 
 CUDA = ROOT / "tools" / "fastpath" / "cuda"
 
@@ -27,16 +28,30 @@ def nvcc() -> str | None:
 _CUDA_BIN = "/usr/local/cuda/bin"
 
 
+def architecture_of(line: str) -> str:
+    """The architecture of a GPU as nvcc takes it, from what `gpu_line` says.
+
+    From Blackwell on it is that of one GPU only: no other has the conversions to FP6 and FP4.
+
+    >>> architecture_of("NVIDIA H100 80GB HBM3, 570.86.15, 9.0")
+    'sm_90'
+    >>> architecture_of("NVIDIA B200, 570.86.15, 10.0")
+    'sm_100a'
+    """
+    capability = int(line.rpartition(",")[2].strip().replace(".", ""))
+    return f"sm_{capability}a" if capability >= 100 else f"sm_{capability}"
+
+
 def _program(build: Path, *flags: str) -> str:
     """The path of `mx_check`, compiled for the GPU of this machine, once for all parts.
 
     Raises:
         RuntimeError: nvcc failed.
     """
-    capability = gpu_line().rpartition(",")[2].strip().replace(".", "")
     program = build / "_".join(["mx_check", *flags])
     if not program.exists():
-        command = [str(nvcc()), "-std=c++17", "-O2", "-x", "cu", f"-arch=sm_{capability}", *flags]
+        target = f"-arch={architecture_of(gpu_line())}"
+        command = [str(nvcc()), "-std=c++17", "-O2", "-x", "cu", target, *flags]
         parts = [str(CUDA / "mx_check.cpp"), "-o", f"{program}.new"]
         made = subprocess.run([*command, *parts], capture_output=True, text=True, check=False)
         if made.returncode:
@@ -89,29 +104,42 @@ def of_program(arguments: tuple[str, ...], flags: tuple[str, ...]) -> Callable[[
 
 
 def by_lines(rule: str) -> Callable[[Path], Found]:
-    """Level 1 by the line protocol under a scale rule, with the diagnosis of `mxref verify`."""
+    """Level 1 by the line protocol under a scale rule, with the diagnosis of `mxref verify`.
+
+    Blocks by the hardware's conversions; `vectors` has both encoders.
+    """
 
     def run(build: Path) -> Found:
         device = gpu_line().partition(",")[0]
         policy = f"ocp+scale_rule={rule}+scale_layout=tiles_128x4+scale_place=before"
-        command = f"{_program(build)} answer --policy {policy}"
+        command = shlex.join([_program(build), "--conversions", "answer", "--policy", policy])
         with CommandTarget(command, timeout=60.0) as target:
             return verified(target, device)
 
     return run
 
 
-def level_2(build: Path) -> Found:
-    """The exhaustive families of level 2, compared by digest."""
-    command = [sys.executable, str(CUDA / "level2.py"), _program(build), "--json"]
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    found = _asked(command)
-    for row in found["rows"]:
-        print("ok" if row["pass"] else "FAIL", row["family"], row["cases"])
-    return {
-        "device": gpu_line().partition(",")[0],
-        "cases": sum(row["cases"] for row in found["rows"]),
-        "failed": sum(not row["pass"] for row in found["rows"]),  # families: each has one digest
-        "passed": found["pass"],
-        "report": found,
-    }
+def level_2(*flags: str, only: str = "") -> Callable[[Path], Found]:
+    """The exhaustive families of level 2, compared by digest.
+
+    Args:
+        flags: options of `mx_check`.
+        only: families whose names begin so.
+    """
+
+    def run(build: Path) -> Found:
+        program = shlex.join([_program(build), *flags])
+        command = [sys.executable, str(CUDA / "level2.py"), program, "--only", only, "--json"]
+        os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+        found = _asked(command)
+        for row in found["rows"]:
+            print("ok" if row["pass"] else "FAIL", row["family"], row["cases"])
+        return {
+            "device": gpu_line().partition(",")[0],
+            "cases": sum(row["cases"] for row in found["rows"]),
+            "failed": sum(not row["pass"] for row in found["rows"]),  # a family has one digest
+            "passed": found["pass"],
+            "report": found,
+        }
+
+    return run

@@ -33,6 +33,15 @@ struct EncodeScale {
 struct DecodeScale {
     MX_BOTH uint32_t operator()(uint8_t code) const { return decode_scale(code); }
 };
+/* What a function of a code gives, rounded to a type. */
+template <class Function, class T> struct Stored {
+    MX_BOTH T operator()(uint8_t code) const
+    {
+        T out;
+        store(Function{}(code), out);
+        return out;
+    }
+};
 
 #if defined(MX_KERNELS)
 

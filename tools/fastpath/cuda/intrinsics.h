@@ -3,6 +3,8 @@
 #ifndef MX_INTRINSICS_H
 #define MX_INTRINSICS_H
 
+#include <cuda_runtime_api.h>
+
 #include <cuda_fp4.h>
 #include <cuda_fp6.h>
 #include <cuda_fp8.h>
@@ -102,6 +104,7 @@ struct DecodeScale {
 struct IntrinsicsKit {
     static constexpr const char *name = "intrinsics";
     static constexpr bool whole = false;
+    static constexpr bool nearest = CUDART_VERSION >= 13050; /* 13.0 ends at it, by assert */
     template <class F> static constexpr bool has = !F::complement;
     template <class F, bool SATURATE> using Encode = nv::Encode<F, SATURATE>;
     template <class F> using Decode = nv::Decode<F>;

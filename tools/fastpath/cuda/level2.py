@@ -2,7 +2,7 @@
 
     python level2.py ./mx_check                              # all: half a minute on a CPU
     python level2.py ./mx_check --only dequantize
-    python level2.py './mx_check --device' --json
+    python level2.py './mx_check --device --conversions' --json
 
 It needs mxref installed, and no GPU unless the program does. The exit status is 0 if all are equal.
 """
@@ -23,16 +23,17 @@ from mxref.golden.level2 import Family, select
 #: What the header has.
 CHOICES = {
     *("ocp", "overflow=nonsaturating", "scale_rule=ceil", "scale_rule=rceil", "scale_rule=even"),
-    *("scale_rounding=toward_positive", "scale_rounding=ties_to_away"),
+    *("scale_rule=rceil_reciprocal", "scale_rounding=toward_positive"),
+    "scale_rounding=ties_to_away",
 }
-FORMATS = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8")
+FORMATS = ("e5m2", "e4m3", "e3m2", "e2m3", "e2m1", "int8", "e8m0")
 
 
 def covered(family: Family) -> bool:
     """Whether the header has the format, the float type and every choice of a family."""
     element = family.format.rpartition("_")[2].removeprefix("mx")
     return (
-        (family.op == "encode_scale" or (element in FORMATS and family.format[:3] != "fp4"))
+        element in FORMATS
         and family.float in ("f32", "bf16", "f16", "bytes")
         and set(family.policy.split("+")) <= CHOICES
     )
@@ -46,14 +47,15 @@ def digest(command: list[str], family: Family) -> str:
     """
     words = np.concatenate(list(family.chunks()))
     floats = {"f32": "<u4", "bf16": "<u2", "f16": "<u2"}
-    is_codes = family.op in ("dequantize", "pack")
+    is_read = family.op in ("decode", "decode_scale", "dequantize")
+    is_codes = is_read or family.op == "pack"
     inputs = words.astype("u1" if is_codes else floats[family.float]).tobytes()
     whole = [*command, "raw", family.op, family.format, family.float, "--policy", family.policy]
     result = subprocess.run(whole, input=inputs, capture_output=True)
     if result.returncode:
         raise RuntimeError(f"{shlex.join(whole)}: {result.stderr.decode(errors='replace')}")
     answers = result.stdout
-    if (family.op, family.float) == ("dequantize", "f16"):  # a GPU's conversion has another NaN
+    if is_read and family.float == "f16":  # a GPU's conversion has another NaN
         numbers = np.frombuffer(answers, "<f2")
         answers = np.where(np.isnan(numbers), np.uint16(0x7E00), numbers.view("<u2")).tobytes()
     return hashlib.sha256(answers).hexdigest()

@@ -20,7 +20,7 @@ using Kit = HeaderKit;
 namespace {
 
 const char *const USAGE
-    = "usage: mx_check [--host | --device] COMMAND\n"
+    = "usage: mx_check [--host | --device [--conversions]] COMMAND\n"
       "  vectors FOLDER [--json]               compare with the files of vectors/plain\n"
       "  sweep FOLDER [--float f32 | bf16] [--stride N] [--json]\n"
       "                                        compare with vectors/thresholds: on a device all\n"
@@ -44,7 +44,7 @@ struct Arguments {
 #else
     bool device = false;
 #endif
-    bool json = false;
+    bool conversions = false, json = false;
 
     Arguments(int count, char **all)
     {
@@ -57,6 +57,8 @@ struct Arguments {
             };
             if (word == "--host" || word == "--device")
                 device = word == "--device";
+            else if (word == "--conversions")
+                conversions = true;
             else if (word == "--json")
                 json = true;
             else if (word == "--policy")
@@ -72,8 +74,16 @@ struct Arguments {
         }
         if (stride == 0 || stride >> 32 != 0 || (type != "f32" && type != "bf16"))
             throw Misuse("--stride must be from 1 to 2**32 - 1, --float f32 or bf16");
+        if (conversions && !device)
+            throw Misuse("--conversions are a device's: add --device");
         if (type == "bf16")
             stride = 1;
+    }
+    Policy parsed_policy() const
+    {
+        Policy parsed = Policy::parse(policy);
+        parsed.conversions = conversions;
+        return parsed;
     }
     const std::string &word(size_t i) const
     {
@@ -211,9 +221,9 @@ template <class Machine> int run(const Arguments &arguments)
 #endif
 #endif
     if (command == "answer")
-        return answer<Machine>(Policy::parse(arguments.policy));
+        return answer<Machine>(arguments.parsed_policy());
     if (command == "raw")
-        return raw<Machine>(Policy::parse(arguments.policy), arguments.word(1), arguments.word(2),
+        return raw<Machine>(arguments.parsed_policy(), arguments.word(1), arguments.word(2),
                             arguments.word(3));
 #if defined(__CUDACC__) && !defined(MX_INTRINSICS)
     if constexpr (std::is_same_v<Machine, Device>)

@@ -46,8 +46,9 @@ struct Int8 { enum : int { bits = 8, mantissa = 6, emin = 0, emax = 0, largest =
                            infinity = -1, has_nan = 0, complement = 1 }; };
 
 /* Rules of the shared scale 2^k: the smallest k with amax / 2^k below 2^(emax+1); at most 2^emax;
- * at most the largest number; below what rounds to 2^(emax+1). */
-enum class Rule { floor, ceil, rceil, even };
+ * at most the largest number; below what rounds to 2^(emax+1); and the smallest 2^k that is not less
+ * than amax times the reciprocal of the largest number, both rounded to float32. */
+enum class Rule { floor, ceil, rceil, even, rceil_reciprocal };
 enum class ScaleRounding { toward_zero, toward_positive, ties_to_away };
 
 constexpr uint32_t INFINITE = 0x7f800000u, QUIET_NAN = 0x7fc00000u;
@@ -195,30 +196,49 @@ MX_BOTH Words4 philox(uint64_t key, uint64_t low, uint64_t high = 0)
     return c;
 }
 
-/* The E8M0 code of the smallest 2^k with magnitude / 2^k <= last * 2^(emax - 23), `last` from 2^23
- * to 2^24 - 1: the exponent, and one more where the significand is larger than `last`, which is
- * where 2^24 - 1 - last added to it carries. A subnormal number f * 2^-149 has an exponent of at
- * most -127, so its code is 0, unless emax is 0: then it is 1 where 2f > last. */
-MX_BOTH uint8_t scale_code(uint32_t magnitude, int emax, uint32_t last)
+/* The largest significands, from 2^23 to 2^24 - 1, that a scale is large enough for; and those that
+ * the scale 00 is large enough for. */
+struct Lasts { uint32_t of_all, of_zero; };
+
+/* The E8M0 code of the smallest 2^k with magnitude / 2^k <= last * 2^(emax - 23): the exponent, and
+ * one more where the significand is larger than `last`, which is where 2^24 - 1 - last added to it
+ * carries. The scale 00, 2^-127, is large enough up to significand `last` of exponent field emax;
+ * where emax is 0 that is a subnormal number f * 2^-149, with 2f as significand. (What is larger and
+ * still subnormal carries into field 1: its code is 1.) Only where emax is 0 is a code too large. */
+MX_BOTH uint8_t scale_code(uint32_t magnitude, int emax, Lasts last)
 {
     if (magnitude >= INFINITE)
         return NAN_SCALE;
-    const uint32_t exponent = (magnitude + (0xffffffu - last)) >> 23;
-    int code = static_cast<int>(exponent) - emax;
-    if (emax == 0 && magnitude < 0x800000u)
-        code = 2 * magnitude > last ? 1 : 0;
-    return static_cast<uint8_t>(code < 0 ? 0 : code > 0xfe ? 0xfe : code);
+    const uint32_t zero = emax ? (static_cast<uint32_t>(emax - 1) << 23) + last.of_zero
+                               : last.of_zero >> 1;
+    const uint32_t exponent = (magnitude + (0xffffffu - last.of_all)) >> 23;
+    const int code = static_cast<int>(exponent) - emax;
+    return static_cast<uint8_t>(magnitude <= zero ? 0 : emax == 0 && code > 0xfe ? 0xfe : code);
+}
+
+/* rceil_reciprocal. The largest number is L * 2^(emax - mantissa), L no power of two, so a float32
+ * r * 2^(-emax - 24) is next to its reciprocal, 2^23 < r < 2^24. The product with a significand s is
+ * s * r * 2^-46 binades, above 1: rounded to float32 it is at most 2 unless it is above 2 + 2^-23, a
+ * half of the last place there (and a tie goes to 2). Beside the scale 00, 2^-127, the product is
+ * subnormal, and the last place twice that: at most 2 unless it is above 2 + 2^-22. */
+template <class F> MX_BOTH constexpr Lasts reciprocal_lasts()
+{
+    constexpr uint32_t hidden = 1u << F::mantissa, L = (F::largest & (hidden - 1u)) | hidden;
+    constexpr uint64_t two = uint64_t(1) << 47, r = ((two >> (23 - F::mantissa)) + L / 2) / L;
+    return {static_cast<uint32_t>((two + (1u << 23)) / r),
+            static_cast<uint32_t>((two + (1u << 24)) / r)};
 }
 
 template <class F>
 MX_BOTH uint8_t shared_scale(uint32_t amax, Rule rule)
 {
-    const uint32_t hidden = 1u << F::mantissa, largest = (F::largest & (hidden - 1u)) | hidden;
+    constexpr uint32_t hidden = 1u << F::mantissa, L = (F::largest & (hidden - 1u)) | hidden;
+    constexpr Lasts product = reciprocal_lasts<F>();
     const uint32_t last = rule == Rule::floor   ? 0xffffffu
                           : rule == Rule::ceil  ? 0x800000u
-                          : rule == Rule::rceil ? largest << (23 - F::mantissa)
+                          : rule == Rule::rceil ? L << (23 - F::mantissa)
                                                 : 0xffffffu - (1u << (22 - F::mantissa));
-    return scale_code(amax, F::emax, last);
+    return scale_code(amax, F::emax, rule == Rule::rceil_reciprocal ? product : Lasts{last, last});
 }
 
 MX_BOTH uint8_t encode_scale(uint32_t x, ScaleRounding rounding = ScaleRounding::toward_zero)
@@ -226,7 +246,7 @@ MX_BOTH uint8_t encode_scale(uint32_t x, ScaleRounding rounding = ScaleRounding:
     const uint32_t last = rounding == ScaleRounding::toward_zero       ? 0xffffffu
                           : rounding == ScaleRounding::toward_positive ? 0x800000u
                                                                        : 0xbfffffu;
-    return scale_code(x & 0x7fffffffu, 0, last);
+    return scale_code(x & 0x7fffffffu, 0, {last, last});
 }
 
 /* float32 patterns. */

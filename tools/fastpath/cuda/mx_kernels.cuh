@@ -76,6 +76,15 @@ MX_BOTH float fused_saturated(float a, float b, float c) /* the same, at least 0
     return a > 1.0f ? 1.0f : a > 0.0f ? a : 0.0f;
 #endif
 }
+MX_BOTH float negative(float a) /* -a would flush a subnormal number with -use_fast_math */
+{
+#if defined(__CUDA_ARCH__)
+    asm("neg.f32 %0, %1;" : "=f"(a) : "f"(a));
+    return a;
+#else
+    return -a;
+#endif
+}
 MX_BOTH float sum(float a, float b) { return fused(a, 1.0f, b); }
 MX_BOTH float about_one_over(float a) /* right to 2^-22; neither it nor the result subnormal */
 {
@@ -109,7 +118,7 @@ MX_BOTH uint8_t block_scale(NVFP4, uint32_t amax, const Recipe &recipe)
     uint32_t code = times(quotient, 7u << 23) >> 20; /* 2^-120: of a UE4M3 to a float32 */
     code = code < 0x7d ? code : 0x7d;
     const uint32_t middle = times((2 * code + 1) << 19, 0x7cc00000u); /* 6 * 2^120 */
-    const int more = static_cast<int>(as_bits(fused(-as_float(middle), as_float(y), as_float(x))));
+    const int more = static_cast<int>(as_bits(fused(negative(as_float(middle)), as_float(y), as_float(x))));
     code += more > 0 || (more == 0 && code % 2) ? 1u : 0u;
     return static_cast<uint8_t>(amax < INFINITE ? code : uint32_t(Blocks<NVFP4>::nan));
 }
@@ -129,9 +138,10 @@ MX_BOTH Divisor divisor(bool converts, uint32_t *words, int n, uint8_t scale, ui
     }
     const uint32_t s = times(static_cast<uint32_t>(scale) << 20, 247u << 23); /* 2^120 */
     const float product = as_float(times(s, tensor));
-    const float rest = fused(as_float(s), as_float(tensor), -product);
+    const float rest = fused(as_float(s), as_float(tensor), negative(product));
     d.high = about_one_over(product);
-    const float error = fused(-d.high, rest, fused(-d.high, product, 1.0f));
+    const float minus = negative(d.high);
+    const float error = fused(minus, rest, fused(minus, product, 1.0f));
     d.low = as_float(times(as_bits(d.high), as_bits(fused(error, error, error))));
     return d;
 }
@@ -145,9 +155,9 @@ MX_BOTH uint32_t quotient(uint32_t x, const Divisor &d)
 {
     const float big = 3145728.0f; /* 1.5 * 2^21: added to it a number is rounded to quarters */
     const float f = as_float(x), q = as_float(times(x, as_bits(d.high)));
-    const float more = fused(f, d.low, fused(f, d.high, -q));
+    const float more = fused(f, d.low, fused(f, d.high, negative(q)));
     const float quarters = sum(sum(q, big), -big);
-    const float side = fused_saturated(sum(sum(q, -quarters), more), 16384.0f, 0.5f);
+    const float side = fused_saturated(sum(fused(quarters, -1.0f, q), more), 16384.0f, 0.5f);
     const float near = fused(side, 0.25f, sum(quarters, -0.125f));
     return (as_bits(near) & 0x7fffffffu) | (x & 0x80000000u);
 }
@@ -445,7 +455,7 @@ MX_BOTH uint32_t times_odd(uint32_t x, uint32_t y) /* y is positive */
 #if defined(__CUDA_ARCH__)
     asm("mul.rz.f32 %0, %1, %2;" : "=f"(below) : "f"(a), "f"(b));
     float rest;
-    asm("fma.rp.f32 %0, %1, %2, %3;" : "=f"(rest) : "f"(a), "f"(b), "f"(-below));
+    asm("fma.rp.f32 %0, %1, %2, %3;" : "=f"(rest) : "f"(a), "f"(b), "f"(negative(below)));
     more = as_bits(rest) << 1 != 0;
 #else
     const double whole = static_cast<double>(a) * b; /* at most 48 bits */
@@ -453,6 +463,8 @@ MX_BOTH uint32_t times_odd(uint32_t x, uint32_t y) /* y is positive */
     if (below > whole)
         below = as_float(as_bits(below) - 1);
     more = below != whole;
+    if (below != below)
+        below = as_float(0x7fffffffu); /* the NaN of a GPU */
 #endif
     return (x & 0x80000000u) | as_bits(below) | (more ? 1u : 0u);
 }
@@ -472,8 +484,10 @@ template <class T, class F> MX_BOTH uint32_t decoded(F, uint32_t code, uint32_t 
 template <class T>
 MX_BOTH uint32_t decoded(NVFP4, uint32_t code, uint32_t scale, uint32_t tensor)
 {
-    const uint32_t x = decode_times<E2M1>(code, scale); /* 6 bits: exact */
-    return Lying<T>::in_a_word == 1 ? times(x, tensor) : times_odd(x, tensor);
+    const bool nan = scale == QUIET_NAN; /* the NaN of a product could not be rounded to 16 bits */
+    const uint32_t x = decode_times<E2M1>(code, nan ? 0u : scale); /* 6 bits: exact */
+    const uint32_t product = Lying<T>::in_a_word == 1 ? times(x, tensor) : times_odd(x, tensor);
+    return nan ? QUIET_NAN : product;
 }
 
 /* Whether all chunks of a tensor can be loaded by 16 bytes; or stored. */
@@ -564,8 +578,10 @@ MX_DEVICE void store_chunk(uint32_t *words, uint8_t scale, const Tensor &t, cons
 MX_DEVICE size_t first_line() { return blockIdx.y * size_t(blockDim.y) + threadIdx.y; }
 
 /* Blocks along lines. Threads x have a chunk of a line each, at least as many as there are (a grid
- * of (chunks / threads rounded up, any number)); threads y go round over the lines. Threads x are
- * a power of two from 2 on. */
+ * of (chunks / threads rounded up, any number up to 65535)); threads y go round over the lines.
+ * Threads x are a power of two from 2 on, and all threads of a block at most 512: up to 80 registers
+ * each. A pair of threads has the mask of its two lanes: the other lanes may be behind the end of
+ * their lines. */
 template <class F, class T, class Encoder = Hardware, bool PACKED = false>
 __global__ void quantize_kernel(const T *values, Tensor t, Recipe recipe, uint8_t *scales,
                                 uint8_t *codes)
@@ -653,8 +669,9 @@ MX_DEVICE void load_column(const uint32_t *tile, int pitch, unsigned column, uin
 
 /* Blocks along the rows of a matrix and along its columns, from one read: `across` has a line for
  * each row, `down` for each column, whose codes lie transposed where down.codes.step is 1;
- * down.values is not used. What has no scales is left out. Blocks of 128 threads have a tile of 32
- * rows and 64 columns; a grid of (columns / 64 rounded up, any number). The rows of the tile are
+ * down.values is not used. What has no scales is left out. Blocks of exactly 128 threads have a tile
+ * of 32 rows and 64 columns, and all of them come to every shuffle and barrier; a grid of (columns /
+ * 64 rounded up, any number up to 65535). The rows of the tile are
  * an odd number of words apart: 16 columns of both its halves lie in 32 banks. */
 template <class F, class T, class Encoder = Hardware, bool PACKED = false>
 __global__ void quantize_both_kernel(const T *values, Tensor across, Tensor down, Recipe recipe,

@@ -161,12 +161,14 @@ inline void add(const char *name, const Counts &counts, Report &report)
 
 #if defined(MX_KERNELS)
 
-/* Every `stride`-th float32 of both signs beside one scale: the numbers whose codes by the hardware's
- * conversions and by integers differ. */
+/* Every `stride`-th float32 of both signs beside one scale: how many numbers have other codes by the
+ * hardware's conversions than by integers, and whether there are such conversions. */
 template <class T> /* uint32_t */
-__global__ void differences_kernel(T stride, uint8_t scale, T tensor, unsigned long long *wrong)
+__global__ void differences_kernel(T stride, uint8_t scale, T tensor, unsigned long long *found)
 {
     using C = mx::Chunk<mx::NVFP4, true>;
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        found[1] = MX_HAS_CVT(mx::NVFP4);
     const size_t chunks = (size_t(mx::INFINITE) * 2 / stride + 15) / 16;
     MX_FOR(chunk, chunks)
     {
@@ -181,7 +183,7 @@ __global__ void differences_kernel(T stride, uint8_t scale, T tensor, unsigned l
         for (int i = 0; i < 16; ++i)
             differ += mx::code_at<4>(ours, i) != mx::code_at<4>(other, i);
         if (differ)
-            atomicAdd(wrong, static_cast<unsigned long long>(differ));
+            atomicAdd(found, static_cast<unsigned long long>(differ));
     }
 }
 
@@ -195,13 +197,14 @@ inline int run(const std::string &head, Report &report)
 #endif
     for (const uint32_t tensor : {0x3f800000u, 0x3b124925u, 0x21800001u, 0x5d7fffffu})
         for (const uint8_t scale : {0x01, 0x07, 0x38, 0x5b, 0x7e}) {
-            std::vector<unsigned long long> wrong(1);
-            const Buffer<unsigned long long> counter(wrong);
+            std::vector<unsigned long long> found(2);
+            const Buffer<unsigned long long> counter(found);
             MX_LAUNCH(grid(size_t(1) << 28), Device::threads, differences_kernel<uint32_t>, stride,
                       scale, tensor, counter.get());
-            counter.read(wrong);
-            const Counts counts{uint64_t(mx::INFINITE) * 2 / stride, wrong[0]};
-            add(format("nvfp4 %08x %02x", tensor, scale).c_str(), counts, report);
+            counter.read(found);
+            const Counts counts{uint64_t(mx::INFINITE) * 2 / stride, found[0]};
+            const char *const twice = found[1] ? "" : ", no conversions here: by integers twice";
+            add(format("nvfp4 %08x %02x%s", tensor, scale, twice).c_str(), counts, report);
         }
     return report.finish(head, "numbers by conversions and by integers");
 }

@@ -14,6 +14,7 @@ using Words = std::vector<uint32_t>;
 struct HeaderKit {
     static constexpr const char *name = "header";
     static constexpr bool whole = true; /* blocks and bytes, too */
+    static constexpr bool nearest = true; /* scales to the nearest, too */
     template <class F> static constexpr bool has = true;
     template <class F, bool SATURATE> using Encode = mx::Encode<F, SATURATE>;
     template <class F> using Decode = mx::Decode<F>;
@@ -27,6 +28,7 @@ struct Policy {
     mx::Rule rule = mx::Rule::floor;
     mx::ScaleRounding rounding = mx::ScaleRounding::toward_zero;
     bool saturate = true, tiles = false;
+    bool conversions = false; /* blocks by the hardware's, which saturate */
 
     static Policy parse(const std::string &text);
 };
@@ -46,13 +48,15 @@ inline Policy Policy::parse(const std::string &text)
             policy.rule = mx::Rule::rceil;
         else if (choice == "scale_rule=even")
             policy.rule = mx::Rule::even;
+        else if (choice == "scale_rule=rceil_reciprocal")
+            policy.rule = mx::Rule::rceil_reciprocal;
         else if (choice == "scale_rounding=toward_positive")
             policy.rounding = mx::ScaleRounding::toward_positive;
         else if (choice == "scale_rounding=ties_to_away")
             policy.rounding = mx::ScaleRounding::ties_to_away;
         else if (choice == "scale_layout=tiles_128x4")
             policy.tiles = true;
-        else if (choice != "ocp" && choice != "scale_place=before")
+        else if (choice != "ocp" && choice != "scale_rule=floor" && choice != "scale_place=before")
             throw std::invalid_argument("no such choice: " + choice);
     }
     return policy;
@@ -119,11 +123,11 @@ template <class Machine, class Kit> class Operations {
         if (op == "encode")
             known = encode(format, type, in, out);
         else if (op == "decode")
-            known = type == "f32" && decode(format, in, out);
+            known = decode(format, type, in, out);
         else if (op == "encode_scale")
             known = format == "e8m0" && encode_scale(type, in, out);
         else if (op == "decode_scale")
-            known = format == "e8m0" && type == "f32" && decode_scale(in, out);
+            known = format == "e8m0" && decoded<typename Kit::DecodeScale>(type, in, out);
         else if constexpr (Kit::whole)
             known = whole(op, format, type, cases, in, out);
         return known ? std::optional<Words>(std::move(out)) : std::nullopt;
@@ -182,7 +186,8 @@ template <class Machine, class Kit> class Operations {
     {
         std::vector<Out> answers(in.size());
         Machine::map(function, narrow<In>(in), answers);
-        out.assign(answers.begin(), answers.end());
+        for (const Out answer : answers)
+            out.push_back(static_cast<uint32_t>(answer));
     }
     template <class Call> static bool with_kit_type(const std::string &type, Call call)
     {
@@ -212,28 +217,31 @@ template <class Machine, class Kit> class Operations {
         });
         return known && has;
     }
-    bool decode(const std::string &format, const Words &in, Words &out) const
+    template <class Function>
+    static bool decoded(const std::string &type, const Words &in, Words &out)
+    {
+        return with_kit_type(type, [&](auto t) {
+            map<uint8_t, decltype(t)>(mx::Stored<Function, decltype(t)>{}, in, out);
+        });
+    }
+    bool decode(const std::string &format, const std::string &type, const Words &in,
+                Words &out) const
     {
         bool has = false;
         const bool known = with_format(format, [&](auto f) {
             using F = decltype(f);
-            if constexpr (Kit::template has<F>) {
-                has = true;
-                map<uint8_t, uint32_t>(typename Kit::template Decode<F>{}, in, out);
-            }
+            if constexpr (Kit::template has<F>)
+                has = decoded<typename Kit::template Decode<F>>(type, in, out);
         });
         return known && has;
     }
     bool encode_scale(const std::string &type, const Words &in, Words &out) const
     {
+        if (policy_.rounding == mx::ScaleRounding::ties_to_away && !Kit::nearest)
+            return false;
         return with_kit_type(type, [&](auto t) {
             map<decltype(t), uint8_t>(typename Kit::EncodeScale{policy_.rounding}, in, out);
         });
-    }
-    bool decode_scale(const Words &in, Words &out) const
-    {
-        map<uint8_t, uint32_t>(typename Kit::DecodeScale{}, in, out);
-        return true;
     }
 
     bool encode_stochastic(const std::string &format, const std::string &type, size_t cases,
@@ -285,6 +293,9 @@ template <class Machine, class Kit> class Operations {
             Machine::template quantize<F, decltype(encoder), false>(values, tensor, recipe, scales,
                                                                     codes);
         };
+        if constexpr (!std::is_same_v<Machine, Host>)
+            if (policy_.conversions && policy_.saturate)
+                return call(mx::Hardware{});
         if (policy_.saturate || !F::has_nan)
             return call(mx::Integers<true>{});
         if constexpr (F::has_nan)
