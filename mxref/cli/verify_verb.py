@@ -204,6 +204,7 @@ def _extent(options: argparse.Namespace) -> Extent:
         search=not getattr(options, "no_search", True),
         seed=getattr(options, "seed", 0),
         level=getattr(options, "level", 1),
+        unfiled=not (options.format or options.float),
         listing=options.write_xfail is not None,
     )
 

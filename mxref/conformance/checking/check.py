@@ -39,7 +39,9 @@ from mxref.conformance.checking.many_sizes import ask_sizes
 from mxref.conformance.checking.paces import PACES, timed
 from mxref.conformance.checking.product_outputs import ask_outputs
 from mxref.conformance.checking.product_shapes import ask_shapes
+from mxref.conformance.checking.replies import Subject
 from mxref.conformance.checking.steadiness import changed_answers, judge_calls
+from mxref.conformance.checking.unfiled import ask_unfiled, unfiled_tensors
 from mxref.conformance.checking.ways import Call, Ways
 from mxref.conformance.compare.compare import Answered
 from mxref.conformance.compare.integer_policies import decided
@@ -70,6 +72,7 @@ class Extent:
         search: whether there is a search.
         seed: the seed of its questions.
         level: 2 to ask every exhaustive family.
+        unfiled: whether formats and float types that no vector file has are asked, too.
         listing: whether all failures are going to be listed as known, so that the search compares
             with the policy itself also where the vectors fail.
     """
@@ -78,6 +81,7 @@ class Extent:
     search: bool = True
     seed: int = 0
     level: int = 1
+    unfiled: bool = False
     listing: bool = False
 
 
@@ -125,12 +129,17 @@ def check(
             scope = replace(scope, notes=(f"{slow} {most:,} (--sizes N)", *scope.notes))
     first = with_rows(first, list(files_of.values()), uses)
     if isinstance(target, PythonTarget) and others:
-        sized, scope = _sized(target, first, most, scope)
+        beside = unfiled_tensors(target, first) if extent.unfiled else ()
+        sized, scope = _sized(target, [*subjects(first), *beside], most, scope)
         some = [one.file for one in answered if len(one.answers.errors) < len(one.file.cases)]
         products = product_files(first)
         shapes, asked_for = ask_shapes(target.operations.get("matmul", len), products, most)
         layers, layers_asked = ask_layer_shapes(target.operations, layer_files(first), most)
         uses += [*sized, *shapes, *layers]
+        if extent.unfiled:
+            found_beside, refused = ask_unfiled(target, first, most)
+            uses += found_beside
+            scope = replace(scope, notes=(*scope.notes, *refused))
         uses += list(changed_arguments(target, first, uses, state))
         empty, notes = ask_nothing(target, some)
         uses += empty
@@ -183,11 +192,11 @@ def _decided(target: Target, one: Answered, seed: int) -> Answered:
 
 
 def _sized(
-    target: PythonTarget, report: Report, most: int, scope: Scope
+    target: PythonTarget, asked: Sequence[Subject], most: int, scope: Scope
 ) -> tuple[list[Use], Scope]:
     """Layouts and integers in many sizes; of a slow target in smaller ones, as there are many."""
     fewer = most if most >= PACES[0][1] else most // 4
-    uses, asked_for = ask_sizes(target, list(subjects(report)), fewer)
+    uses, asked_for = ask_sizes(target, asked, fewer)
     return uses, replace(
         scope,
         calls=scope.calls + asked_for.calls,

@@ -179,7 +179,10 @@ def _drawn(
 
 
 def ask_shapes(
-    function: Callable[..., Any], files: Sequence[tuple[VectorFile, bool]], elements: int
+    function: Callable[..., Any],
+    files: Sequence[tuple[VectorFile, bool]],
+    elements: int,
+    steps: tuple[int, int] = (1, _FEWER),
 ) -> tuple[list[Use], tuple[str, ...]]:
     """Put products of many shapes to a target.
 
@@ -188,6 +191,7 @@ def ask_shapes(
         files: its vector files, and whether it fails them: then only a shape that decides, or
             state, is said to be wrong.
         elements: the largest number of elements in the operands of a call.
+        steps: every so many of the shapes are asked, of the first file and of the others.
 
     Returns:
         What is wrong, one for a pair of formats at most; and what was asked, in words.
@@ -201,7 +205,7 @@ def ask_shapes(
             if file.format in uses:
                 continue
             first = Product(pair_formats(file.format), file.float, _FIRST, 0, fails)
-            shapes = list(_shapes(function, first, elements, _FEWER if number else 1))
+            shapes = list(_shapes(function, first, elements, steps[number > 0]))
             plan = [replace(first, shape=shape) for shape in shapes]
             once = [ask(function, one) for one in plan]
             again = [ask(function, replace(one, draw=1)) for one in reversed(plan)]

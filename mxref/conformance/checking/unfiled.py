@@ -1,0 +1,128 @@
+"""Formats and float types that a target has and no vector file: asked in computed calls alone."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from mxref.bits.floats import LAYOUTS
+from mxref.cases.product_words import pair_formats
+from mxref.cases.words import LAYER_OPERATIONS
+from mxref.conformance.checking import layer_shapes, product_shapes, shape_replies
+from mxref.conformance.checking.asked_rows import explaining
+from mxref.conformance.checking.layer_shapes import LayerQuestion
+from mxref.conformance.checking.layout_questions import LayoutSubject
+from mxref.conformance.checking.product_shapes import Product
+from mxref.conformance.verdict.report import Report
+from mxref.conformance.verdict.uses import Use
+from mxref.formats.catalog import BLOCK_FORMATS
+from mxref.policy.policy import Policy
+from mxref.support.text import a_few
+from mxref.targets.calls import quiet, without_cases
+from mxref.targets.target import PythonTarget
+
+__all__ = ["ask_unfiled", "unfiled_tensors"]
+
+Asked = dict[tuple[str, str, str], None]
+
+#: Every so many of the shapes of products are asked of a pair of formats and a float type.
+_RARE = 36
+#: Most names in the note on what is refused.
+_NAMES = 4
+
+
+def ask_unfiled(
+    target: PythonTarget, report: Report, elements: int
+) -> tuple[list[Use], tuple[str, ...]]:
+    """What is wrong in formats and float types that no file has, and notes on what is refused.
+
+    They are asked of operations whose answers to the vectors a policy gives: linear layers of every
+    block format, and products of every pair of them to every float type.
+
+    Args:
+        target: the implementation.
+        report: its answers to the vectors.
+        elements: the largest number of elements in a call.
+    """
+    if report.profile is not None:
+        return [], ()
+    asked = _asked(report)
+    refused: list[str] = []
+    with quiet():
+        layers = [
+            (without_cases(*names), policy, False)
+            for names, policy in _layers(target, report, asked)
+            if not _refuses(target, LayerQuestion(*names, (1, 2, 33, 3), policy), names, refused)
+        ]
+        products = [
+            (without_cases("matmul", pair, float), False)
+            for pair, float in _products(target, report, asked)
+            if not _refuses(
+                target,
+                Product(pair_formats(pair), float, (2, 3, 2)),
+                ("matmul", pair, float),
+                refused,
+            )
+        ]
+    uses, _ = layer_shapes.ask_layer_shapes(target.operations, layers, elements)
+    function = target.operations.get("matmul", len)
+    shapes, _ = product_shapes.ask_shapes(function, products, elements, (_RARE, _RARE))
+    few = a_few(refused, _NAMES)
+    notes = (f"not in the vectors, and refused: {few}",) if refused else ()
+    return [*uses, *shapes], notes
+
+
+def unfiled_tensors(target: PythonTarget, report: Report) -> Iterator[LayoutSubject]:
+    """Tensors of float types that no file has, of operations that a policy gives the answers of."""
+    op, asked = "quantize_tensor", _asked(report)
+    policy = None if report.profile else _policy(report, op)
+    for format in dict.fromkeys(format for other, format, _ in asked if other == op):
+        for float in LAYOUTS:
+            names = op, format, float
+            if policy and names not in asked and target.covers(*names):
+                yield LayoutSubject(*names, policy)
+
+
+def _asked(report: Report) -> Asked:
+    """The operations, formats and float types of the files, in their order."""
+    files = (one.file for row in report.rows for one in row.outcomes)
+    return dict.fromkeys((file.op, file.format, file.float) for file in files)
+
+
+def _policy(report: Report, op: str) -> Policy | None:
+    """The policy that gives all answers of an operation to the vectors, if there is one."""
+    policies = [explaining(row, report) for row in report.rows if row.op == op]
+    first = policies[0] if policies and all(one is not None for one in policies) else None
+    return first if isinstance(first, Policy) else None
+
+
+def _refuses(
+    target: PythonTarget,
+    question: LayerQuestion | Product,
+    names: tuple[str, str, str],
+    refused: list[str],
+) -> bool:
+    """Whether a target raises an exception, which is its right; it is added to the list."""
+    reply = shape_replies.ask(target.operations[names[0]], question)
+    if reply.error:
+        refused.append(" ".join(names))
+    return bool(reply.error)
+
+
+def _layers(
+    target: PythonTarget, report: Report, asked: Asked
+) -> Iterator[tuple[tuple[str, str, str], Policy]]:
+    for op in LAYER_OPERATIONS:
+        policy, formats = _policy(report, op), {format for other, format, _ in asked if other == op}
+        for format in BLOCK_FORMATS:
+            if policy and format not in formats and target.covers(op, format, "f32"):
+                yield (op, format, "f32"), policy
+
+
+def _products(target: PythonTarget, report: Report, asked: Asked) -> Iterator[tuple[str, str]]:
+    policy = _policy(report, "matmul")
+    for pair in itertools.product(BLOCK_FORMATS, repeat=2) if policy else ():
+        for float in ("f32", "bf16", "f16"):
+            names = "matmul", "-".join(pair), float
+            if names not in asked and target.covers(*names):
+                yield names[1:]
