@@ -138,16 +138,13 @@ def matrices() -> dict[str, list[int]]:
 
 
 def matrix_bugs() -> dict[str, list[int]]:
-    """The same of few matrices, of tiles of all sizes, of NVFP4, and of kernels with bugs."""
-    from gpu_matrices import every_nvfp4, only
+    """The same of few matrices, of tiles of all sizes, and of kernels with bugs."""
     from triton_matrices import answers, sizes
     from triton_matrix_bugs import OF_MATRICES
 
     target()
     kernels = sys.modules["mx_kernels"]
     found = {**sizes(kernels), **dict(answers(kernels, complete=False))}
-    with only(kernels, kernels.triton.Config({"ROWS": 1 << 13, "COLUMNS": 32})):  # for many blocks
-        found |= every_nvfp4(kernels)
     with tempfile.TemporaryDirectory() as folder:
         for i, (name, rewrites) in enumerate(OF_MATRICES.items()):
             _plant(rewrites, Path(folder, f"kernels_{i}.py"))
