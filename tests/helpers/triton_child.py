@@ -9,7 +9,6 @@ import contextlib
 import importlib.util
 import json
 import os
-import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from triton_planting import Rewrites
 
+import mxref
 from mxref import golden, pack
 from mxref.cases.records import same_width
 from mxref.conformance import load_target, verify
@@ -31,7 +31,8 @@ from mxref.policy.policy import Policy
 
 ROOT = Path(__file__).resolve().parents[2]
 FASTPATH = ROOT / "tools" / "fastpath" / "triton"
-RULES = ("floor", "ceil", "rceil", "even")
+RULES = ("floor", "ceil", "rceil", "even", "rceil_reciprocal")
+LINE = 9 << 24  # numbers from one line to the next, for offsets past 2**32
 
 
 def target(rule: str = "floor") -> Any:
@@ -137,14 +138,13 @@ def matrices() -> dict[str, list[int]]:
 
 
 def matrix_bugs() -> dict[str, list[int]]:
-    """The same of few matrices, of tiles of all sizes, of NVFP4, and of kernels with bugs."""
-    from gpu_matrices import every_nvfp4
-    from triton_bugs import OF_MATRICES
+    """The same of few matrices, of tiles of all sizes, and of kernels with bugs."""
     from triton_matrices import answers, sizes
+    from triton_matrix_bugs import OF_MATRICES
 
     target()
     kernels = sys.modules["mx_kernels"]
-    found = {**sizes(kernels), **dict(answers(kernels, complete=False)), **every_nvfp4(kernels)}
+    found = {**sizes(kernels), **dict(answers(kernels, complete=False))}
     with tempfile.TemporaryDirectory() as folder:
         for i, (name, rewrites) in enumerate(OF_MATRICES.items()):
             _plant(rewrites, Path(folder, f"kernels_{i}.py"))
@@ -153,6 +153,74 @@ def matrix_bugs() -> dict[str, list[int]]:
                 sum(ones) for ones in zip(*(c for _, c in counts), strict=True)
             ]
     return found
+
+
+def reciprocals() -> dict[str, list[int]]:
+    """Scales of rceil_reciprocal around every threshold: answers and wrong ones.
+
+    By format; and of kernels with bugs.
+    """
+    from triton_matrix_bugs import OF_RECIPROCALS
+
+    target()
+    found = {name: _unlike_at_thresholds(name) for name in _elements()}
+    with tempfile.TemporaryDirectory() as folder:
+        for i, (name, rewrites) in enumerate(OF_RECIPROCALS.items()):
+            _plant(rewrites, Path(folder, f"kernels_{i}.py"))
+            found[f"bug: {name}"] = [
+                sum(ones)
+                for ones in zip(*map(_unlike_at_thresholds, ("e2m1", "int8")), strict=True)
+            ]
+    return found
+
+
+def _elements() -> list[str]:
+    return [fmt.element.name for fmt in BLOCK_FORMATS.values()]
+
+
+def _unlike_at_thresholds(element: str) -> list[int]:
+    """Every binade at its ends and around the largest number's significand, subnormal ones, too."""
+    import torch
+
+    kernels: Any = sys.modules["mx_kernels"]
+    largest = next(f.element for f in BLOCK_FORMATS.values() if f.element.name == element)
+    top = int(np.float32(float(largest.max_normal)).view(np.uint32))
+    near = np.concatenate([(top & 0x7FFFFF) + np.arange(-4, 5), [0, 1, 0x7FFFFF]])
+    words = np.add.outer(np.arange(1, 255) << 23, near).ravel()
+    shorter = ((0x800000 | near[:9]) >> np.arange(1, 24)[:, np.newaxis]).ravel()
+    words = np.unique(np.concatenate([words, shorter, shorter + 1, np.maximum(shorter - 1, 0)]))
+    amax = words.astype(np.uint32).view(np.float32)
+    blocks = torch.nn.functional.pad(torch.from_numpy(amax)[:, None], (0, 31))
+    scales = kernels.quantize(blocks, element, "rceil_reciprocal")[0][:, 0].numpy()
+    want = mxref.shared_scale(amax, element, "rceil_reciprocal")
+    return [amax.size, int((scales != want).sum())]
+
+
+def far_apart() -> list[int]:
+    """Bytes of lines 9 * 2**24 numbers apart, and those unlike the bytes of lines side by side.
+
+    The last begins past 2**32. The storage is of 9 GiB, of which next to nothing is touched.
+    """
+    import torch
+
+    target()
+    mx: Any = sys.modules["mx_kernels"]
+    near = torch.arange(1024, dtype=torch.float16).view(32, 32)
+    room = torch.empty(31 * LINE + 32, dtype=torch.float16)
+    far = room.as_strided((32, 32), (LINE, 1))
+    far.copy_(near)
+    counts = [0, 0]
+    for x, y in ((far, near), (far.T, near.T)):
+        found, want = mx.quantize_both(x, "e4m3"), mx.quantize_both(y, "e4m3")
+        for one, other in zip(sum(found, ()), sum(want, ()), strict=True):
+            counts[0] += one.numel()
+            counts[1] += int((one != other).sum())
+        read = mx.dequantize(*mx.quantize(-y, "e4m3"), "e4m3", torch.float16)
+        mx.dequantize(*mx.quantize(-y, "e4m3"), "e4m3", out=x)
+        counts[0] += x.numel()
+        counts[1] += int((x.view(torch.int16) != read.view(torch.int16)).sum())
+        far.copy_(near)
+    return counts
 
 
 def gpu_parts() -> dict[str, Any]:
@@ -209,6 +277,16 @@ def _compared(mutant: Mutant, files: list[golden.VectorFile]) -> Iterator[tuple[
         yield file.stem, [len(file.cases), len(outcome.failures), int(unlike.sum())]
 
 
+def instructions(architecture: str) -> dict[str, dict[str, int]]:
+    """By call: the instructions that a GPU of an architecture would get, with their numbers."""
+    from triton_compiled import instructions
+
+    sys.path.insert(0, str(FASTPATH))
+    import mx_kernels as mx
+
+    return instructions(mx, int(architecture))
+
+
 def refused() -> dict[str, str]:
     """What the functions say of codes that a kernel would read wrongly, or beyond their end."""
     import torch
@@ -243,61 +321,6 @@ def refused() -> dict[str, str]:
         return "nothing"
 
     return {name: said(call) for name, call in calls.items()}
-
-
-def instructions(architecture: str) -> dict[str, int]:
-    """The instructions of all kernels compiled for an architecture, with their numbers."""
-    from collections import Counter
-
-    import triton
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
-
-    sys.path.insert(0, str(FASTPATH))
-    import mx_kernels as mx
-
-    strides = dict.fromkeys(("x_row", "x_column"), "i64")
-    counts = dict.fromkeys(("rows", "columns", "lines", "blocks"), "i32")
-    words = dict.fromkeys(("codes", "codes_down", "out", "draws", "tensor"), "*i32")
-    scales = dict.fromkeys(("scales", "scales_down", "tiles"), "*u8")
-    found: Counter[str] = Counter()
-    for kernel, float, constants in _variants(mx):
-        types = {**scales, **words, **counts, **strides, "seed": "u64", "x": float}
-        types |= dict.fromkeys(constants, "constexpr")
-        signature = {name: types[name] for name in kernel.arg_names}
-        source = ASTSource(kernel, signature, constexprs=constants)
-        built = triton.compile(source, target=GPUTarget("cuda", int(architecture), 32))
-        assert built.asm["cubin"]
-        found.update(re.findall(r"^\s+(?:@\S+ )?([a-z][\w.]+)", built.asm["ptx"], re.M))
-    return dict(found)
-
-
-def _variants(mx: Any) -> Iterator[tuple[Any, str, dict[str, Any]]]:
-    """Kernels, the type of their numbers, and what is constant or missing in them."""
-    tile = {"ROWS": 32, "COLUMNS": 64, "x_column": 1, "tensor": None}
-    each = tile | {"seed": 0, "draws": None, "WIDTH": 0}
-    once = each | {"codes_down": None, "scales_down": None}
-    for name, float, limit in (("e4m3", "*i32", 7 << 20), ("e2m1", "*i16", 1 << 23)):
-        fmt = {**mx.FORMATS[name], "LIMIT": limit, "TOP": mx.FORMATS[name]["LARGEST"]}
-        packed = {**fmt, "PACKED": True, "TILED": True}
-        yield mx.quantize_kernel, float, {**each, **packed}
-        yield mx.quantize_kernel, float, {**once, **fmt, "PACKED": False, "TILED": False}
-        yield mx.quantize_kernel, float, {**once, **packed, "seed": 7, "WIDTH": 16}
-        numbers = {"scales": None, "PACKED": False, "TILED": False}
-        yield mx.quantize_kernel, float, {**once, **fmt, **numbers}
-        for options in ({"PACKED": True, "TILED": True}, numbers):
-            yield mx.dequantize_kernel, float, {**mx.FORMATS[name], **tile, **options}
-    for name in ("e5m2", "e3m2", "int8", "nvfp4"):
-        fmt = {**mx.FORMATS[name], "PACKED": True, "TILED": name == "nvfp4"}
-        if name == "nvfp4":
-            each = {key: value for key, value in each.items() if key != "tensor"}
-            tile = {key: value for key, value in tile.items() if key != "tensor"}
-        for float in ("*fp16", "*i32") if name == "nvfp4" else ("*fp16",):
-            yield mx.quantize_kernel, float, {**each, **fmt, "LIMIT": 1, "TOP": fmt["LARGEST"]}
-            yield mx.dequantize_kernel, float, {**tile, **fmt}
-    for undo in (False, True):
-        yield mx.pack_kernel, "", {"UNDO": undo, "BITS": 6, "ROWS": 32}
-        yield mx.tiles_kernel, "", {"UNDO": undo, "ROWS": 128, "COLUMNS": 4}
 
 
 if __name__ == "__main__":

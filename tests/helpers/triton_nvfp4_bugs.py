@@ -10,20 +10,21 @@ ONE = "tl.full((), 0x3F800000, tl.int32)"
 # Of `scale_of_nvfp4`.
 QUOTIENT = "quotient = (top << 7) // (3 * below)"
 STICKY = "odd = quotient * 2 + (quotient * (3 * below) != top << 7).to(tl.int32)"
-RESULT = "return encoded(pattern, 136 + low - field, 0, 0, 8, 3, -6, 0x7E)"
+RESULT = "return encoded(float_bits(odd), 136 + low - field, 0, K.SCALE)"
 # Of `encoded_nvfp4`.
 MIDDLE = "        middle, up = integer_of(2 * i + 1, 2)"
 IS_UP = "        if i % 2:"
 CODE = "return tl.where(scale > 0, code, 0) | bits >> 28 & 8"
 SIGN = "bits >> 28 & 8"
 # Of the kernels.
-LOADED = "            unit = tl.load(tensor)"
-SCALE = "            scale = tl.where(finite, scale_of_nvfp4(amax, unit), 0x7F)"
+LOADED = "            unit = float_bits(tl.load(tensor))"
+SCALE = "            scale = tl.where(finite, scale_of_nvfp4(amax, unit, K), 0x7F)"
 ELEMENTS = "            code = encoded_nvfp4(bits, scale, unit)"
-READ = "    unit = tl.load(tensor) if SIZE == 16 else 0"
+READ = "    unit = 0 if K.SCALE is None else float_bits(tl.load(tensor))"
 FACTOR = "        factor, binade = integer_of(scale, 3)"
-PRODUCT = "        bits, rest, half = product(integer, unit, exponent + binade - 9)"
-IS_NAN = "scale == (0x7F if SIZE == 16 else 0xFF)"
+PRODUCT = "        bits, rest, half = product(integer, unit, exponent + binade - 10)"
+OF_SCALES = 'SCALE=FORMATS["e4m3"]'
+IS_NAN = "scale == (0xFF if K.SCALE is None else 0x7F)"
 
 
 def scale(*lines: str) -> Rewrites:
@@ -48,8 +49,10 @@ NVFP4: Bugs = {
     "C20d": scale("return tl.where(code < 8, code, tl.minimum(code + (-code & 7), 0x78))"),
     "C12b": scale("return tl.where(code < 8, 0, code)"),
     "C12c": scale("return tl.maximum(code, 8)"),
-    "C13d": part(RESULT, "0x7E", "0x7F")
-    + after(ELEMENTS, "code = tl.where(scale < 0x7F, code, 0)"),
+    "C13d": (
+        (OF_SCALES, f"{OF_SCALES}._replace(SATURATE=False)"),
+        *after(ELEMENTS, "code = tl.where(scale < 0x7F, code, 0)"),
+    ),
     "A1n A1v": part(IS_UP, "i % 2", "True"),
     "A2n A2v": part(MIDDLE, "+ 1", "+ 2") + part(IS_UP, "i % 2", "True"),
     "A3n A3v": part(IS_UP, "i % 2", "i % 2 == 0"),
@@ -75,7 +78,7 @@ NVFP4: Bugs = {
         "binade -= (scale < 8).to(tl.int32)",
     ),
     "E5e": after(FACTOR, "binade -= (scale < 8).to(tl.int32)"),
-    "E5f": part(PRODUCT, "- 9", "- 10"),
-    "E6c": ((IS_NAN, "(SIZE == 32) & (scale == 0xFF)"),),
+    "E5f": part(PRODUCT, "- 10", "- 11"),
+    "E6c": ((IS_NAN, "(K.SIZE == 32) & (scale == 0xFF)"),),
     "E10b": instead(FACTOR, "factor, binade = 0 * scale + 1, scale - 118"),
 }

@@ -16,9 +16,9 @@ __all__ = [
 Rewrites = tuple[tuple[str, str], ...]
 #: The museum's names of a bug, one for each operation that it spoils, and how it is planted.
 Bugs = dict[str, Rewrites]
-SUM = "code + (tl.maximum(above, 0) << FRACTION)"
+SUM = "code + (tl.maximum(above, 0) << K.FRACTION)"
 #: Of `encoded`: saturation, and what an infinity is.
-LIMITED = f"code = tl.minimum({SUM}, LARGEST)"
+LIMITED = f"code = tl.minimum({SUM}, top)"
 INFINITE = "magnitude == 0x7F800000"
 
 

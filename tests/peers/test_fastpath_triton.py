@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from triton_bugs import LEFT_OUT, OF_MATRICES, PLANTED
+from triton_bugs import LEFT_OUT, PLANTED
 from triton_child import RULES
+from triton_matrix_bugs import OF_MATRICES, OF_RECIPROCALS
 from triton_planting import Planted
 
 from mxref.cases.read import by_stem, read_manifest
@@ -100,6 +101,15 @@ def test_every_bfloat16_scale_and_code(block: str) -> None:
     }
 
 
+def test_rceil_reciprocal_around_every_threshold() -> None:
+    """In every binade, subnormal ones included; and kernels with a bug there are wrong."""
+    found = interpreted("reciprocals")
+    bugs = {name: found.pop(f"bug: {name}") for name in OF_RECIPROCALS}
+    assert len(found) == len(BLOCK_FORMATS)
+    assert all(answers > 3000 and wrong == 0 for answers, wrong in found.values())
+    assert not {name for name, (answers, wrong) in bugs.items() if not 0 < wrong < answers}
+
+
 @pytest.mark.sampled(0)
 def test_all_that_a_block_may_hold() -> None:
     assert interpreted("block_product") == {"quantize rceil": [7054080, 0, True]}
@@ -136,12 +146,19 @@ def test_matrices() -> None:
 
 
 def test_bugs_of_matrices() -> None:
-    """A few matrices, all sizes of tiles, and NVFP4 are right, and kernels with a bug are not."""
+    """A few matrices and all sizes of tiles are right, and kernels with a bug are not."""
     found = interpreted("matrix_bugs")
     bugs = {name: found.pop(f"bug: {name}") for name in OF_MATRICES}
-    assert len(found) == 17 + 5 + 6
+    assert len(found) == 6 + 5
     assert not {name: wrong for name, (answers, wrong) in found.items() if wrong or not answers}
     assert not {name for name, (answers, wrong) in bugs.items() if not 0 < wrong <= answers}
+
+
+def test_offsets_past_2_32() -> None:
+    """Offsets have 64 bits; with 32 the interpreter reads and writes outside of the tensor."""
+    answers, wrong = interpreted("far_apart")
+    assert answers == 2 * (2 * (1024 + 32) + 1024)
+    assert wrong == 0
 
 
 def test_what_kernels_would_read_wrongly_is_refused() -> None:
@@ -232,28 +249,38 @@ def test_compiled_kernels_compute_with_integers_alone(architecture: str, tmp_pat
     """No float instruction but conversions of integers and of float16."""
     environment = {"TRITON_CACHE_DIR": str(tmp_path), "TRITON_INTERPRET": "0"}
     found = child("instructions", architecture, **environment)
-    floats = {one for one in found if re.search(r"\.(b?f|tf|e\d|ue)\d|ftz", one)}
+    assert found.pop("tried") == {"kinds": 2}
+    every = {one for counts in found.values() for one in counts}
+    floats = {one for one in every if re.search(r"\.(b?f|tf|e\d|ue)\d|ftz", one)}
     # The sign of what was a float16 may be cleared as such; a NaN stays one.
-    halves = {"cvt.f32.f16", "cvt.rn.f16.f32", "abs.f16x2", "abs.f32"}
+    halves = {"cvt.f32.f16", "cvt.rn.f16.f32", "cvt.rn.f16x2.f32"}
+    halves |= {"abs.f16", "abs.f16x2", "abs.f32"}
     assert floats
     floats = {re.sub(r"(?<=[su])\d+$", "", one) for one in floats - halves}
     assert floats <= {"cvt.rn.f32.s", "cvt.rn.f32.u"}
-    assert "st.global.b32" in " ".join(found)
+    for name, counts in found.items():
+        is_wide = {f"{what}.global.v4.b32" in counts for what in ("ld", "st")}
+        if name.startswith(("e4m3", "e2m1")) and "odd" not in name:
+            assert is_wide == {True}, name
+        elif "odd" in name:  # where the tensor's address is not of 16 bytes
+            assert "ld.global.v4.b32" not in counts
 
 
 def test_the_formats_are_those_of_mxref() -> None:
     """The kernels' own table, which is copied with them."""
     text = (ROOT / "tools" / "fastpath" / "triton" / "mx_kernels.py").read_text("utf-8")
+    number = r"(-?(?:0x)?[\dA-F]+)"
     rows = re.findall(
-        r'"(\w+)": \{"BITS": (\d), "FRACTION": (\d), "EMIN": (-?\d+), "LARGEST": (0x\w\w), '
-        r'"SIZE": (\d+)\}',
-        text,
+        rf'"(\w+)": Kind\(BITS={number}, FRACTION={number}, EMIN={number}, LARGEST={number}\)', text
     )
     blocks = {fmt.element.name: fmt for fmt in BLOCK_FORMATS.values()}
-    blocks["nvfp4"] = OTHER_BLOCK_FORMATS["nvfp4"]
     assert {name for name, *_ in rows} == blocks.keys()
-    for name, bits, fraction, _, largest, size in rows:
+    for name, bits, fraction, emin, largest in rows:
         fmt = blocks[name].element
-        assert int(size) == blocks[name].elements_per_block
+        assert blocks[name].elements_per_block == 32
         assert (int(bits), int(fraction)) == (fmt.bits, fmt.mantissa_bits)
+        assert name == "int8" or int(emin) == fmt.emin
         assert int(largest, 16) == fmt.max_code
+    four = OTHER_BLOCK_FORMATS["nvfp4"]
+    assert (four.element.name, four.elements_per_block) == ("e2m1", 16)
+    assert 'FORMATS["e2m1"]._replace(SIZE=16, SCALE=FORMATS["e4m3"])' in text

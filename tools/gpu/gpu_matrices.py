@@ -5,6 +5,7 @@ The tensors lie on the device of `x`, or on the one that is named.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterator
 from typing import Any
@@ -15,9 +16,12 @@ from numpy.typing import NDArray
 import mxref
 from mxref.formats.catalog import BLOCK_FORMATS
 
-__all__ = ["count", "every_nvfp4", "numbers", "on_device", "random_bits", "unlike", "unlike_chance"]
+__all__ = [
+    *("RULES", "count", "every_nvfp4", "numbers", "on_device", "only", "random_bits", "tiles"),
+    *("unlike", "unlike_chance"),
+]
 
-RULES = ("floor", "ceil", "rceil", "even")
+RULES = ("floor", "ceil", "rceil", "even", "rceil_reciprocal")
 SEED, WIDTH = 0x9E3779B97F4A7C15, 11
 #: Three times this is just above a tie of float16, and is one as a float32: 3 * 11233963 = 2057 *
 #: 2**14 + 1.
@@ -35,22 +39,36 @@ def on_device(mx: Any, device: str, shape: tuple[int, int]) -> Iterator[tuple[st
     """
     import torch
 
-    sizes = dict(mx.SIZES)
-    for i, size in enumerate([*mx.TILES, *mx.TILES]):
-        mx.SIZES |= {mx.quantize_kernel: [size], mx.dequantize_kernel: [size]}
-        mx._tuned.cache_clear()
+    for i, size in enumerate([*tiles(mx), *tiles(mx)]):
         format = [*BLOCK_FORMATS, "nvfp4"][i % 7]
         dtype = (torch.float32, torch.bfloat16, torch.float16)[i % 3]
         x, asked = numbers(shape, i).to(dtype).to(device), i % 2 == 0
         options = {"packed": asked, "tiled": asked}
-        yield f"{format} {size}", unlike(mx, x, format, RULES[i % 4], options, complete=True)
-    mx.SIZES |= sizes
-    mx._tuned.cache_clear()
+        with only(mx, size):
+            counts = unlike(mx, x, format, RULES[i % 5], options, complete=True)
+        yield f"{format} {size}", counts
     draws = random_bits(shape[0] * shape[1], SEED, WIDTH)
     for format in BLOCK_FORMATS:
         x = numbers(shape, 1).to(device)
         yield f"{format} by chance", unlike_chance(mx, x, format, draws)
     yield from every_nvfp4(mx, device).items()
+
+
+def tiles(mx: Any) -> list[Any]:
+    """The sizes of a tile that a GPU would try, each once."""
+    return [tile for tile in mx.TILES if tile.num_warps == 4]
+
+
+@contextlib.contextmanager
+def only(mx: Any, *tiles: Any) -> Iterator[None]:
+    """Kernels with these sizes of a tile alone."""
+    kernels = (mx.quantize_kernel, mx.dequantize_kernel)
+    chosen = [kernel.configs for kernel in kernels]
+    for kernel in kernels:
+        kernel.configs = [*tiles]
+    yield
+    for kernel, configs in zip(kernels, chosen, strict=True):
+        kernel.configs = configs
 
 
 def random_bits(count: int, seed: int, width: int) -> NDArray[np.uint32]:

@@ -22,7 +22,7 @@ OVERFLOW = os.environ.get("MX_OVERFLOW", "saturate")
 POLICY = f"ocp+scale_rule={RULE}+overflow={OVERFLOW}+scale_layout=tiles_128x4"
 #: By block format: the kernels' name of it.
 BLOCKS = {
-    **{f"mxfp{mx.FORMATS[name]['BITS']}_{name}": name for name in mx.FORMATS if name[0] == "e"},
+    **{f"mxfp{mx.FORMATS[name].BITS}_{name}": name for name in mx.FORMATS if name[0] == "e"},
     **{"mxint8": "int8", "nvfp4": "nvfp4", "fp4_ue4m3": "nvfp4"},
 }
 FORMATS = ["e8m0", *BLOCKS, *(name for name in mx.FORMATS if name != "nvfp4")]
