@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gpu_common import RULES
 from gpu_matrices import (
-    RULES,
     SEED,
     WIDTH,
     count,

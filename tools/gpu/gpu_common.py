@@ -20,7 +20,7 @@ from mxref.targets.target import Target  # noqa: E402
 __all__ = ["ROOT", "RULES", "VECTORS", "Found", "NotRunError", "gpu_line", "verified"]
 
 VECTORS = ROOT / "vectors"
-RULES = ("floor", "ceil", "rceil", "even")
+RULES = ("floor", "ceil", "rceil", "even", "rceil_reciprocal")
 #: Findings of a part: `device`, `passed`, `cases`, `failed`, and a report of any shape.
 Found = dict[str, Any]
 

@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from gpu_common import RULES
 from numpy.typing import NDArray
 
 import mxref
 from mxref.formats.catalog import BLOCK_FORMATS
 
 __all__ = [
-    *("RULES", "count", "every_nvfp4", "numbers", "on_device", "only", "random_bits", "tiles"),
+    *("count", "every_nvfp4", "numbers", "on_device", "only", "random_bits", "tiles"),
     *("unlike", "unlike_chance"),
 ]
 
-RULES = ("floor", "ceil", "rceil", "even", "rceil_reciprocal")
 SEED, WIDTH = 0x9E3779B97F4A7C15, 11
 #: Three times this is just above a tie of float16, and is one as a float32: 3 * 11233963 = 2057 *
 #: 2**14 + 1.

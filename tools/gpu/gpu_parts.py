@@ -76,10 +76,7 @@ PARTS = (
     Part("triton matrices", _GPU_TRITON, triton_matrices),
     Part("triton speed", _GPU_TRITON, triton_speed),
     Part("cuda level 1", _GPU_NVCC, of_program(("vectors", _PLAIN), ())),
-    *(
-        Part(f"cuda level 1 {rule}", _GPU_NVCC, by_lines(rule))
-        for rule in (*RULES, "rceil_reciprocal")
-    ),
+    *(Part(f"cuda level 1 {rule}", _GPU_NVCC, by_lines(rule)) for rule in RULES),
     Part("cuda level 2", _GPU_NVCC, level_2()),
     Part(
         "cuda level 2 by conversions",
@@ -103,7 +100,7 @@ PARTS = (
             adapter(f"torchao_adapter.py:{name.upper()}"),
             own=False,
         )
-        for name in ("casts", *RULES)
+        for name in ("casts", "floor", "ceil", "rceil", "even")
     ),
     Part("torchao speed", (*_GPU_TORCHAO, "triton"), torchao_speed, own=False),
     Part(

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gpu_common import ROOT, VECTORS, Found, NotRunError, verified
-from gpu_matrices import RULES, on_device
+from gpu_common import ROOT, RULES, VECTORS, Found, NotRunError, verified
+from gpu_matrices import on_device
 
 from mxref.conformance import load_target
 from mxref.conformance.compare.compare import run_file
