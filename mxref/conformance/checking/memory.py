@@ -42,8 +42,8 @@ MEMORIES = (
 )
 #: What lies in the gaps, in each byte.
 _FILLER = 0x5A
-#: Columns before and behind those that a call is given.
-_BEFORE, _BEHIND = 2, 3
+#: Columns behind those that a call is given.
+_BEHIND = 3
 #: Calls after which a result must be what it was: results that take turns are of fewer buffers.
 LATER = 8
 _ORDINALS = ("second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
@@ -60,7 +60,7 @@ def laid(array: NDArray[Any], memory: int) -> NDArray[Any]:
     >>> import numpy as np
     >>> array = np.arange(6, dtype=np.uint8).reshape(2, 3)
     >>> [laid(array, memory).strides for memory in range(6)]
-    [(3, 1), (3, 1), (7, 2), (1, 2), (-3, -1), (8, 1)]
+    [(3, 1), (3, 1), (7, 2), (1, 2), (-3, -1), (22, 1)]
     """
     if memory == 0:
         return array.copy()
@@ -68,9 +68,15 @@ def laid(array: NDArray[Any], memory: int) -> NDArray[Any]:
         return at_offset(array, 1)
     bits = array.view(f"u{array.itemsize}")
     filler = int.from_bytes(bytes([_FILLER] * array.itemsize), "big")
+    # The last two begin at a multiple of 16 bytes, so that nothing else is unusual in them.
+    if memory == 4:
+        backwards = (slice(None, None, -1),) * bits.ndim
+        placed = at_offset(bits[backwards].copy(), (1 - bits.size) % (64 // bits.itemsize))
+        return placed[backwards].view(array.dtype)
     if memory == 5:  # some columns of a wider array
-        wide = np.full((*array.shape[:-1], array.shape[-1] + _BEFORE + _BEHIND), filler, bits.dtype)
-        columns = wide[..., _BEFORE:-_BEHIND]
+        before = 16 // bits.itemsize
+        wide = np.full((*array.shape[:-1], before + array.shape[-1] + _BEHIND), filler, bits.dtype)
+        columns = at_offset(wide, 0)[..., before:-_BEHIND]
         columns[...] = bits
         return columns.view(array.dtype)
     moved = strided(bits if bits.ndim > 1 else bits[np.newaxis], memory - 2, filler)

@@ -372,7 +372,7 @@ def test_two_threads() -> None:
 
     kind, text = found(shared, THREADS=True)
     assert kind == "threads"
-    assert text.startswith("wrong when two threads call it at once: with 25")
+    assert text.startswith("wrong when two threads call it at once: with 300 numbers")
     assert report_of(shared).passed  # of a target that does not promise it nothing is asked
 
 
