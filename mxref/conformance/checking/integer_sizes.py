@@ -91,6 +91,9 @@ def sizes_of(kind: str, *, all: bool) -> Iterator[tuple[int, ...]]:
             if kind == "axis" and place != 1 and i % 3:
                 sizes[1] = 1  # channels, not groups
             found[tuple(sizes)] = None
+            if kind == "axis" and place == 0:  # of which the axis depends
+                found[count, 1, sizes[2] + 1, sizes[3]] = None
+                found[count, 1, sizes[2] + 2, sizes[3]] = None
     yield from found
     yield from _MORE[kind]
     yield from long_axes(len(UNITS[kind]), _BESIDE, _LONG_SIZES[kind]) if all else ()
