@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mxref.cases.records import VectorFile
 from mxref.cases.words import (
@@ -62,16 +63,9 @@ def _seconds_again(target: PythonTarget, one: Answered) -> float:
     for count in (len(answered) - 1, len(answered) // 2 + 1, len(answered) // 4, 64):
         if not 0 < count <= len(answered) or one.file.op in VARIED_OPERATIONS:
             continue
-        words = one.inputs[answered[:count]]
-        start = time.perf_counter()
-        try:
-            with quiet():
-                call_operation(target.operations[one.file.op], one.file, words)
-        except BaseException as error:
-            if not is_fault(error):
-                raise
-            continue
-        return (time.perf_counter() - start) * len(one.inputs) / count
+        seconds = _seconds(target, one.file, one.inputs[answered[:count]])
+        if seconds < math.inf:
+            return seconds * len(one.inputs) / count
     return math.inf
 
 
@@ -81,13 +75,18 @@ def _seconds_of_largest(target: PythonTarget, one: Answered) -> float:
     Infinite if it raises.
     """
     sizes = [len(case.inputs) for case in one.file.cases]
-    words = one.inputs[[int(np.argmax(sizes))]]
+    seconds = _seconds(target, one.file, one.inputs[[int(np.argmax(sizes))]])
+    return seconds * _LEAST / max(max(sizes), _LEAST)
+
+
+def _seconds(target: PythonTarget, file: VectorFile, words: NDArray[np.uint64]) -> float:
+    """Seconds of one call with some cases; infinite if it raises."""
     start = time.perf_counter()
     try:
         with quiet():
-            call_operation(target.operations[one.file.op], one.file, words)
+            call_operation(target.operations[file.op], file, words)
     except BaseException as error:
         if not is_fault(error):
             raise
         return math.inf
-    return (time.perf_counter() - start) * _LEAST / max(max(sizes), _LEAST)
+    return time.perf_counter() - start

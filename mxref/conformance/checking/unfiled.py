@@ -55,13 +55,10 @@ def ask_unfiled(
             if not _refuses(target, LayerQuestion(*names, (1, 2, 33, 3), policy), names, refused)
         ]
         products = [
-            (without_cases("matmul", pair, float), False)
-            for pair, float in _products(target, report, asked)
+            (without_cases(*names), False)
+            for names in _products(target, report, asked)
             if not _refuses(
-                target,
-                Product(pair_formats(pair), float, (2, 3, 2)),
-                ("matmul", pair, float),
-                refused,
+                target, Product(pair_formats(names[1]), names[2], (2, 3, 2)), names, refused
             )
         ]
     uses, _ = layer_shapes.ask_layer_shapes(target.operations, layers, elements)
@@ -119,10 +116,10 @@ def _layers(
                 yield (op, format, "f32"), policy
 
 
-def _products(target: PythonTarget, report: Report, asked: Asked) -> Iterator[tuple[str, str]]:
+def _products(target: PythonTarget, report: Report, asked: Asked) -> Iterator[tuple[str, str, str]]:
     policy = _policy(report, "matmul")
     for pair in itertools.product(BLOCK_FORMATS, repeat=2) if policy else ():
         for float in ("f32", "bf16", "f16"):
             names = "matmul", "-".join(pair), float
             if names not in asked and target.covers(*names):
-                yield names[1:]
+                yield names
