@@ -5,13 +5,12 @@ import importlib.util
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
-from shares import Part, Share
+from shares import Share
 
 from mxref.cases import read
 from mxref.cases.parse import parse
@@ -64,13 +63,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--complete",
         action="store_true",
-        help="everything that a run has a share of, not only share MXREF_SHARE (an integer; 0)",
-    )
-    parser.addoption(
-        "--part",
-        type=Part.of,
-        default=Part(0, 1),
-        help="I/N: of all tests selected those at I, I + N and so on; 0/N to N-1/N are all of them",
+        help="all of what the test command has a fixed part of",
     )
     parser.addoption(
         "--peers",
@@ -97,26 +90,17 @@ def pytest_collection_finish() -> None:
 
 
 def share_of(config: pytest.Config) -> Share:
-    """The share that the environment names; all of it with --complete."""
-    return Share(None if config.getoption("--complete") else int(os.environ.get("MXREF_SHARE", 0)))
+    """The part that every run has; all of it with --complete."""
+    return Share(complete=config.getoption("--complete"))
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(
-    config: pytest.Config, items: list[pytest.Item]
-) -> Iterator[None]:
-    """Leave out what other shares have, unless it is named; and then what other parts have."""
-    if not any("::" in arg for arg in config.args):
-        marked = [(item, mark) for item in items if (mark := item.get_closest_marker("sampled"))]
-        tests = [(item.nodeid.partition("[")[0], mark.args[0]) for item, mark in marked]
-        leave_out(config, items, [marked[place][0] for place in share_of(config).left_out(tests)])
-    yield
-    part: Part = config.getoption("--part")
-    leave_out(config, items, [item for i, item in enumerate(items) if not part.takes(i)])
-
-
-def leave_out(config: pytest.Config, items: list[pytest.Item], others: list[pytest.Item]) -> None:
-    """Deselect the others of all items."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only --complete has, unless it is named."""
+    if any("::" in arg for arg in config.args):
+        return
+    marked = [(item, mark) for item in items if (mark := item.get_closest_marker("sampled"))]
+    tests = [(item.nodeid.partition("[")[0], mark.args[0]) for item, mark in marked]
+    others = [marked[place][0] for place in share_of(config).left_out(tests)]
     if others:
         config.hook.pytest_deselected(items=others)
         places = {id(item) for item in others}

@@ -292,7 +292,7 @@ def group_ended(group: int) -> bool:
 def test_the_command_killed_over_its_run_leaves_a_whole_set(share: Share, tmp_path: Path) -> None:
     """Twelve moments if complete, else three early ones; then once while it writes."""
     old, _ = small_sets(tmp_path)
-    delays = [0.3, 1.0, 2.0] if share.number is not None else [0.3 * 1.4**i for i in range(12)]
+    delays = [0.3, 1.0, 2.0] if not share.complete else [0.3 * 1.4**i for i in range(12)]
     for number, delay in enumerate(delays):
         folder = tmp_path / str(number)
         lay_out(folder, old)
@@ -314,7 +314,7 @@ def test_command_killed_while_it_writes_leaves_a_whole_set(share: Share, tmp_pat
     old, _ = small_sets(tmp_path)
     folder = tmp_path / "vectors"
     lay_out(folder, old)
-    with start(folder, jobs=2, built=share.number is not None) as process:
+    with start(folder, jobs=2, built=not share.complete) as process:
         while process.poll() is None and not list(folder.glob(f"{STAGED}*")):
             time.sleep(0.002)
         process.send_signal(signal.SIGKILL)

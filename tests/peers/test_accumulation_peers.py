@@ -99,7 +99,7 @@ CORES: dict[Accumulation, Callable[[Operand, Operand], np.ndarray]] = {
 def test_tensor_cores_equal_mmasim(how: Accumulation, share: Share) -> None:
     """All pairs of formats, 8,000 outputs of each core; 100,000 with --complete."""
     pairs = list(itertools.product(FORMATS[how], repeat=2))
-    wanted = (100_000 if share.number is None else 8_000) / len(pairs)
+    wanted = (100_000 if share.complete else 8_000) / len(pairs)
     for pair in pairs:
         state = np.random.default_rng([*"-".join(pair).encode()])
         outputs = 0
@@ -195,7 +195,7 @@ def library() -> ctypes.CDLL:
 def test_orders_equal_a_processor(order: str, library: ctypes.CDLL, share: Share) -> None:
     """All pairs of formats and the designed scales, with overflow and sums that underflow."""
     how = Accumulation(order)
-    rows = 12 if share.number is None else 2
+    rows = 12 if share.complete else 2
     for pair in itertools.product(FORMATS[how], repeat=2):
         state = np.random.default_rng([*"-".join(pair).encode()])
         for length, run in ((96, 32), (130, 32), (41, 5), (7, 1)):

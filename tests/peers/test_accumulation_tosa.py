@@ -45,7 +45,7 @@ def by_model(a: Operand, b: Operand, monkeypatch: pytest.MonkeyPatch) -> np.ndar
 def test_sums_by_block(format: str, share: Share, monkeypatch: pytest.MonkeyPatch) -> None:
     state = np.random.default_rng([*format.encode()])
     for length in (n for n in LENGTHS if n % 32 == 0):
-        a, b = drawn((format, format), length, 16 if share.number is None else 6, state)
+        a, b = drawn((format, format), length, 16 if share.complete else 6, state)
         top = np.uint8(LARGEST_SCALE[format])
         a, b = (side(format, one.codes, np.minimum(one.scales, top)) for one in (a, b))
         own = accumulated(a, b, Accumulation.BY_BLOCK)

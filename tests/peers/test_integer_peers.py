@@ -54,7 +54,7 @@ CPP = {"nan": "lowest", "infinite": "lowest"}
 def patterns(share: Share) -> np.ndarray:
     """Random patterns of all float32 numbers; every other one within 2**17 steps of a unit."""
     drawn = np.random.default_rng(1)
-    x = drawn.integers(0, 1 << 32, 1 << (22 if share.number is None else 18), np.uint32)
+    x = drawn.integers(0, 1 << 32, 1 << (22 if share.complete else 18), np.uint32)
     exponents = drawn.integers(127 - 24, 127 + 17, len(x) // 2, np.uint32)
     x[::2] = (x[::2] & np.uint32(0x807FFFFF)) | exponents << np.uint32(23)
     return x.view(F32)
@@ -290,7 +290,7 @@ def onnx_sets() -> Iterator[QParams]:
 @pytest.mark.parametrize("who", ["onnxruntime", "onnx"])
 def test_onnx_quantize_linear(who: str, patterns: np.ndarray, share: Share) -> None:
     for qparams in onnx_sets():
-        x = np.concatenate([patterns[:: 1 if share.number is None else 4], near_ties(qparams)])
+        x = np.concatenate([patterns[:: 1 if share.complete else 4], near_ties(qparams)])
         ends = np.arange(-(2**31), -(2**31) + 2**17, 128) * float(qparams.scale)
         x = np.concatenate([x, F32(ends), -F32(ends)])
         zero = np.array(qparams.zero_point, qparams.dtype)

@@ -58,7 +58,7 @@ def compare(a: Rows, b: Rows, x: ElementFormat, y: ElementFormat, floats: list[s
 @pytest.mark.parametrize(("x", "y"), PAIRS)
 def test_n26_random_dots(x: str, y: str, share: Share) -> None:
     draws = np.random.default_rng([PAIRS.index((x, y)), 26])
-    size = 36 if share.number is not None else 226
+    size = 36 if not share.complete else 226
     count = 0
     for length, spread in ((32, 3), (40, 127)):
         a, b = (random_rows(ANY[n], size, length, spread, draws) for n in (x, y))
@@ -255,13 +255,13 @@ def test_n43_no_order_leaves_the_interval(x: str, y: str, share: Share) -> None:
         few = np.count_nonzero(products, axis=0) <= 8
         for some, length in ((few, 8), (~few, LENGTH)):
             terms = np.ascontiguousarray(products[:length, some])
-            for total in orders(terms, 1000 if share.number is None else 12, draws, np.add):
+            for total in orders(terms, 1000 if share.complete else 12, draws, np.add):
                 assert inside(total, [end[some] for end in nearest]).all()
                 in_half = total.astype(SOURCES["bf16"])
                 assert inside(in_half, [end[some] for end in half]).all()
                 same = (total == exact[some]) | (np.isnan(total) & np.isnan(exact[some]))
                 assert same[free[some]].all()
-            for total in orders(terms, 40 if share.number is None else 4, draws, toward_zero):
+            for total in orders(terms, 40 if share.complete else 4, draws, toward_zero):
                 assert inside(total, [end[some] for end in other]).all()
 
 
