@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 import math
 import time
 from pathlib import Path
@@ -103,8 +102,7 @@ def _level_2(options: argparse.Namespace, folder: Path) -> int:
     old = store.read_level2(folder)
     known = {entry["name"]: entry["sha256"] for entry in old}
     found = []
-    share = datetime.date.today().toordinal()
-    runs = level2.compute_all(chosen, share, complete=options.complete, jobs=options.jobs)
+    runs = level2.compute_all(chosen, complete=options.complete, jobs=options.jobs)
     for number, one in enumerate(runs, 1):
         found.append(one)
         state = "as recorded" if known.get(one.name) == one.sha256 else "CHANGED"

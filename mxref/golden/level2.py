@@ -42,8 +42,8 @@ __all__ = [
 ]
 
 Words = NDArray[Any]
-#: The slow twin checks one in SHARE answers, unless all are asked for.
-SHARE = 7
+#: The slow twin checks one answer in so many, unless all are asked for.
+CHECKED = 7
 
 
 class DisagreementError(RuntimeError):
@@ -67,19 +67,18 @@ class Computed:
     sha256: str
 
 
-def compute(family: Family, share: int = 0, *, complete: bool = False) -> Computed:
-    """A family's digest by the fast path, a share of whose answers the slow twin checks.
+def compute(family: Family, *, complete: bool = False) -> Computed:
+    """A family's digest by the fast path; the slow twin checks every seventh answer.
 
     Args:
         family: the family.
-        share: which seventh, any integer.
         complete: let the slow twin check every answer.
 
     Raises:
         DisagreementError: the two differ.
     """
     policy = family.policy if family.op in INTEGER_OPERATIONS else Policy.parse(family.policy)
-    step = 1 if complete else SHARE
+    step = 1 if complete else CHECKED
     digest = hashlib.sha256()
     cases = checked = 0
     for words in family.chunks():
@@ -92,7 +91,7 @@ def compute(family: Family, share: int = 0, *, complete: bool = False) -> Comput
         if family.op in INTEGER_OPERATIONS:
             answers = answers.astype(f"u{out_digits(family.op, family.format) // 2}")
         digest.update(answers.astype(answers.dtype.newbyteorder("<"), copy=False).tobytes())
-        some = slice((share - cases) % step, None, step)
+        some = slice(-cases % step, None, step)
         compare(family.op, family.format, family.float, policy, words[some], answers[some])
         cases += len(words)
         checked += len(words[some])
@@ -100,11 +99,11 @@ def compute(family: Family, share: int = 0, *, complete: bool = False) -> Comput
 
 
 def compute_all(
-    chosen: Sequence[Family], share: int = 0, *, complete: bool = False, jobs: int = 1
+    chosen: Sequence[Family], *, complete: bool = False, jobs: int = 1
 ) -> Iterator[Computed]:
     """`compute` for several families by several processes, the longest families first."""
     longest_first = sorted(chosen, key=lambda family: family.op != "quantize")
-    yield from in_order(partial(compute, share=share, complete=complete), longest_first, jobs)
+    yield from in_order(partial(compute, complete=complete), longest_first, jobs)
 
 
 def entries(found: Iterable[Computed], old: Iterable[dict[str, Any]] = ()) -> list[dict[str, Any]]:
