@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,45 @@ def test_contributing_is_one_page() -> None:
     for tool in ("ruff check", "ruff format", "mypy", "lint-imports"):
         assert tool in text
         assert tool in (ROOT / ".ci" / "run").read_text("ascii")
+
+
+@pytest.fixture(scope="module")
+def ci() -> str:
+    return (ROOT / ".ci" / "run").read_text("ascii")
+
+
+def test_contributing_says_what_ci_has_beyond_the_test_command(ci: str) -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    table = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`\w+`.*?) \|", text, re.M)))
+    parts = re.findall(r"^part_(\w+)\(\)", ci, re.M)
+    assert sorted(parts) == sorted([*table, "tools", "tests"])
+    run = " ".join(re.findall(r'^(?:first=|lanes=\()(".*")', ci, re.M)).replace('"', "")
+    assert sorted(run.split()) == sorted(parts)
+
+
+def run_of_ci(ci: str, folder: Path, red: str) -> subprocess.CompletedProcess[str]:
+    """A run in which every part says its name, and `red` then has a command that fails."""
+    parts = re.findall(r"^part_(\w+)\(\)", ci, re.M)
+    stubs = [
+        f"part_{p}() {{ echo {p} begins; {'false; ' * (p == red)}echo {p} ends; }}" for p in parts
+    ]
+    script = folder / ".ci" / "run"
+    script.parent.mkdir(parents=True)
+    script.write_text(ci.replace("\nif [ $# -gt 0 ]", "\n".join(["", *stubs, "if [ $# -gt 0 ]"])))
+    script.chmod(0o755)
+    return subprocess.run([script], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("red", ["nothing", "tests", "complete", "level2", "peers", "docs"])
+def test_one_part_that_fails_fails_the_run(ci: str, tmp_path: Path, red: str) -> None:
+    ended = run_of_ci(ci, tmp_path, red)
+    parts = re.findall(r"^part_(\w+)\(\)", ci, re.M)
+    assert ended.returncode == (red != "nothing")
+    for part in parts:  # the others ran to their ends
+        assert f"\n{part} begins\n" in ended.stdout
+        assert (f"\n{part} ends\n" in ended.stdout) == (part != red)
+        (line,) = {one for one in ended.stdout.splitlines() if re.match(rf"{part} +\d+:\d\d ", one)}
+        assert line.endswith("FAILED, exit status 1" if part == red else "passed")
 
 
 def test_there_are_workflows() -> None:
