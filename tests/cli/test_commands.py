@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -228,21 +228,6 @@ def test_output_that_is_closed(arguments: str) -> None:
 
 
 # --- regen ----------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module", autouse=True)
-def regen_check(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
-    """A run of seconds, with a hash seed of its own; it works while other tests run."""
-    with subprocess.Popen(
-        [*COMMAND, "regen", "--check"],
-        cwd=tmp_path_factory.mktemp("elsewhere"),
-        env={**ENVIRONMENT, "PYTHONHASHSEED": "4711"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        yield process
-        process.kill()
 
 
 @pytest.fixture
@@ -1074,17 +1059,6 @@ def test_verify_of_no_target(tmp_path: Path, few_vectors: Path, target: str) -> 
     (tmp_path / "broken.py").write_text("def decode(:\n")
     result = run("verify", target, "--vectors", few_vectors, cwd=tmp_path)
     assert_sentence(result, f"target {target} ")
-
-
-@pytest.mark.sampled(0)  # CI has a step of its own
-def test_regen_check_of_the_committed_vectors(regen_check: subprocess.Popen[str]) -> None:
-    out, err = regen_check.communicate(timeout=1200)
-    assert (regen_check.returncode, err) == (0, "")
-    names = [path.name for path in VECTORS.rglob("*") if path.is_file()]
-    files = len(names) - names.count("README.md")
-    assert re.fullmatch(
-        rf"{files} files, \d+\.\d MB in {VECTORS} are what this version generates\n", out
-    )
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from mxref.conformance.compare.compare import same_answers
 from mxref.conformance.sweeping.intervals import KEPT, Found, Interval, find
 from mxref.conformance.sweeping.plan import OwnTarget, Plan, SweepPart
 from mxref.formats.catalog import BLOCK_FORMATS, E8M0, ElementFormat
-from mxref.golden.level2 import SHARE, compare
+from mxref.golden.level2 import CHECKED, compare
 
 __all__ = ["BlockTally", "key_float", "scale_count", "sweep_blocks"]
 
@@ -125,7 +125,7 @@ def sweep_blocks(plan: Plan, index: int) -> SweepPart:
         keys = _keys(inputs, scale, fmt, file.float)
         want = fast_answers(file.op, file.format, file.float, inputs, plan.policy)
         want = want.astype(np.uint64)
-        some = slice(None, None, 1 if isinstance(target, OwnTarget) else SHARE)
+        some = slice(None, None, 1 if isinstance(target, OwnTarget) else CHECKED)
         compare(file.op, file.format, file.float, plan.policy, inputs[some], want[some])
     else:
         scale, keys = index, _ramp(fmt)
