@@ -87,11 +87,13 @@ def _show(data: dict[str, Any]) -> None:
 def _lines_about(one: dict[str, Any]) -> Iterator[str]:
     """What is said of a mutant, in lines that fit the width of the text."""
     formats, floats = (", ".join(one[key]) for key in ("formats", "floats"))
+    more = len(one["seen"]) - 4
     texts = [
         f"{one['id']} {one['name']} ({one['op']}): {one['about']}",
         f"  formats: {formats or '-'}; from or to {floats}",
         *([] if one["policy"] == "ocp" else [f"  means to follow: {one['policy']}"]),
-        *(f"  seen: {link}" for link in one["seen"]),
+        *(f"  seen: {link}" for link in one["seen"][:4]),
+        *([f"  seen in {more} more: `mxref explain {one['id']} --json`"] * (more > 0)),
         *(
             [f"  the same inside blocks: {', '.join(one['inside_blocks'])}"]
             * bool(one["inside_blocks"])

@@ -152,12 +152,8 @@ def _neighbour(step: int) -> Function:
     return run
 
 
-#: Ids, shifts of stored scales and where these were seen.
-STORED: tuple[tuple[str, int, tuple[str, ...]], ...] = (
-    ("C6q", -1, ()),
-    ("C6r", -2, ("vllm-project/compressed-tensors#538",)),
-    ("C6s", 1, ()),
-)
+#: Shifts of stored scales by the ids of their mutants.
+STORED = {"C6q": -1, "C6r": -2, "C6s": 1}
 #: What is known of mutants that only significands of amax from the whole binade catch.
 _SIGNIFICANDS: dict[str, Any] = {"floats": ("f32", "bf16"), "model": "M17"}
 _quantizes = partial(wrong, op="quantize", formats=BLOCKS, floats=QUANTIZED, model="M9")
@@ -166,7 +162,6 @@ QUANTIZERS: Mutants = {
     **{
         moved(heading): _quantizes(
             quantizer(scale=mutant.run),
-            seen=mutant.seen,
             formats=blocks_of(mutant.formats),
             **_SIGNIFICANDS if heading.startswith("C21") else {},
         )
@@ -175,8 +170,8 @@ QUANTIZERS: Mutants = {
     },
     **{
         f"{id} stored_bias_{127 + k}: stores the scale with a bias of {127 + k}: every scale is "
-        f"{counted(k)}, but not the elements": _quantizes(quantizer(stored=shifted(k)), seen=seen)
-        for id, k, seen in STORED
+        f"{counted(k)}, but not the elements": _quantizes(quantizer(stored=shifted(k)))
+        for id, k in STORED.items()
     },
     "C8 signed_largest: takes the largest number, not the largest magnitude": _quantizes(
         quantizer(amax=_signed_largest)
@@ -190,19 +185,16 @@ QUANTIZERS: Mutants = {
     "C9c half_block_seen: sees the first sixteen elements only": _quantizes(
         quantizer(amax=lambda magnitudes, parts: magnitudes[:, :16].max(axis=1))
     ),
-    "C10 nan_ignored: does not see NaN, as fmax": _quantizes(
-        _by_policy(block_nan="ignore"), seen=("pytorch/ao#4201",)
-    ),
+    "C10 nan_ignored: does not see NaN, as fmax": _quantizes(_by_policy(block_nan="ignore")),
     "C11a infinity_ignored: does not see infinities": _quantizes(_by_policy(block_inf="ignore")),
     "C11b infinity_clamped: gives a block with an infinity the scale FE": _quantizes(
-        _by_policy(block_inf="largest_scale"), seen=("graphcore-research/gfloat",)
+        _by_policy(block_inf="largest_scale")
     ),
     "D1 reciprocal_flushed: multiplies by a reciprocal, which is flushed for 2**127": _quantizes(
         _by_policy(scaling="reciprocal_flushed")
     ),
     "D2 smallest_scale_flushed: divides by 0 where the scale is 2**-127": _quantizes(
         quantizer(divide=lambda parts, codes: _by_zero(parts, codes, codes == 0)),
-        seen=("NVIDIA/TransformerEngine#2589",),
     ),
     "D4 subnormal_elements_flushed: reads subnormal numbers as zero": _quantizes(
         _by_policy(subnormal_inputs="flushed")
@@ -213,19 +205,13 @@ QUANTIZERS: Mutants = {
     "D4c quotients_in_float32: rounds a float64 to float32 before it divides": _quantizes(
         _by_policy(pre_rounding="float32"), floats=("f64",)
     ),
-    "D5q scale_in_float16: holds the scale in float16": _quantizes(
-        quantizer(divide=_in_float16), seen=("1CatAI/1Cat-vLLM#222",)
-    ),
+    "D5q scale_in_float16: holds the scale in float16": _quantizes(quantizer(divide=_in_float16)),
     "D7q multiplied_by_scale: multiplies by the scale instead of dividing": _quantizes(
         quantizer(divide=_multiplied)
     ),
-    "G4 wrong_axis: runs blocks along the other axis": _quantizes(
-        _columns, seen=("microsoft/microxcaling#36",)
-    ),
+    "G4 wrong_axis: runs blocks along the other axis": _quantizes(_columns),
     "G7 blocks_of_16: scales each half of a block by itself": _quantizes(_two_halves),
-    "G8 scale_of_next_block: stores the scale of the next block": _quantizes(
-        _neighbour(-1), seen=("triton-lang/triton#11734",)
-    ),
+    "G8 scale_of_next_block: stores the scale of the next block": _quantizes(_neighbour(-1)),
     "G8h scale_of_block_above: stores the scale of the block before in a call": _quantizes(
         _neighbour(1)
     ),

@@ -138,19 +138,17 @@ def _inexact_products(table: Table, layout: FloatLayout, fmt: ElementFormat) -> 
     return table
 
 
-def _element(
-    elements: Elements, formats: tuple[str, ...] = FP, seen: tuple[str, ...] = ()
-) -> tuple[Mutant, Mutant]:
+def _element(elements: Elements, formats: tuple[str, ...] = FP) -> tuple[Mutant, Mutant]:
     """A wrong reading of element codes, alone and under a scale."""
     return (
-        _decodes(decoder(elements), op="decode", formats=formats, seen=seen),
+        _decodes(decoder(elements), op="decode", formats=formats),
         dequantizes(dequantizer(elements), formats=blocks_of(formats)),
     )
 
 
-def _scale(alone: Function, under: Function, seen: tuple[str, ...] = ()) -> tuple[Mutant, Mutant]:
+def _scale(alone: Function, under: Function) -> tuple[Mutant, Mutant]:
     """A wrong reading of scale codes, alone and in a block."""
-    return _decodes(alone, op="decode_scale", formats=E8M0, seen=seen), dequantizes(under)
+    return _decodes(alone, op="decode_scale", formats=E8M0), dequantizes(under)
 
 
 def _biased(bias: int) -> tuple[Mutant, Mutant]:
@@ -190,48 +188,40 @@ DECODERS: Mutants = {
         dequantizer(scales=_scales(lambda exponent: -exponent))
     ),
     "D8 exp2_inexact: makes 2**127 one unit too large, by a float32 exp2": _scale(
-        _inexact, dequantizer(finish=_inexact_products), seen=("numpy.exp2 with AVX-512",)
+        _inexact, dequantizer(finish=_inexact_products)
     ),
     "E1 scale_00_is_zero: reads scale code 00 as 0, or flushes 2**-127": _scale(
         _decode_scale(scale_00="zero"),
         by_policy(scale_00="zero"),
-        seen=("triton-lang/triton#11624", "triton-lang/triton#11737"),
     ),
     "E1b scale_00_is_normal: reads scale code 00 as 2**-126": _scale(
         _from_scales(_scales(lambda exponent: np.maximum(exponent, -126))),
         dequantizer(scales=_scales(lambda exponent: np.maximum(exponent, -126))),
     ),
     "E2a scale_ff_is_infinite: reads scale code FF as infinity": _scale(
-        _decode_scale(scale_ff="inf"), by_policy(scale_ff="inf"), seen=("ROCm/aiter#3556",)
+        _decode_scale(scale_ff="inf"), by_policy(scale_ff="inf")
     ),
     "E2b scale_ff_is_a_power: reads scale code FF as 2**128": _scale(
-        _decode_scale(scale_ff="power"), by_policy(scale_ff="power"), seen=("ggml, gguf",)
+        _decode_scale(scale_ff="power"), by_policy(scale_ff="power")
     ),
     "E4 minus_zero_read_as_zero: reads -0 as +0": _element(
         lambda fmt: replaced(fmt, negative=every_code(fmt).negative & (magnitudes(fmt) != 0)),
-        seen=("AMD mxDataGenerator",),
     ),
-    "E4b sign_in_bit_7: looks for the sign in bit 7": _element(
-        _positive, seen=("FP4 and FP6 in bytes",), formats=FP6_FP4
-    ),
+    "E4b sign_in_bit_7: looks for the sign in bit 7": _element(_positive, formats=FP6_FP4),
     "E4c negative_read_as_complement: reads negative codes as two's complement": _element(
         _complement
     ),
     "E5 hidden_bit_of_subnormals: reads subnormal codes with a hidden one": _element(
         _hidden_bit,
-        seen=("local-inference-lab/b12x#388",),
     ),
     "E5h hidden_bit_always: reads zeros and subnormal codes with a hidden one": _element(
         partial(_hidden_bit, zeros=True),
-        seen=("tile-ai/tilelang#2704", "tile-ai/tilelang#2702", "apache/tvm#20315"),
     ),
     "E5b subnormals_one_binade_low: reads subnormal codes with exponent 0 - bias": _element(
         _low_exponent
     ),
     "E5c element_bias: takes a bias that is one too large": _element(_other_bias),
-    "E6 e4m3_nan_is_480: reads code 7F as 480": _element(
-        _no_specials, seen=("intel/intel-xpu-backend-for-triton#7772",), formats=("e4m3",)
-    ),
+    "E6 e4m3_nan_is_480: reads code 7F as 480": _element(_no_specials, formats=("e4m3",)),
     "E6b top_binade_read_as_nan: reads every code of the top binade as NaN": _element(
         _top_is_nan, formats=("e4m3",)
     ),
@@ -240,18 +230,16 @@ DECODERS: Mutants = {
     ),
     "E7b e5m2_infinity_is_nan: reads infinities as NaN": _element(_top_is_nan, formats=("e5m2",)),
     "E10 linear_scale: reads the scale byte as a number": _scale(
-        _from_scales(_linear_scales), dequantizer(scales=_linear_scales), seen=("jundot/omlx#2159",)
+        _from_scales(_linear_scales), dequantizer(scales=_linear_scales)
     ),
     "G8i scale_of_next_block_read: reads a block under the scale of the next one": dequantizes(
-        _neighbour, seen=("triton-lang/triton#11734",)
+        _neighbour
     ),
     "F1b minus_128_is_minus_127: reads code 80 as -127/64": _element(_minus_128(127), formats=INT8),
     "F1c minus_128_is_zero: reads code 80 as zero": _element(_minus_128(0), formats=INT8),
-    "F2c factor_not_read: forgets that a unit is 2**-6": _element(
-        _stepped(6), seen=("NVIDIA/Model-Optimizer#250",), formats=INT8
-    ),
+    "F2c factor_not_read: forgets that a unit is 2**-6": _element(_stepped(6), formats=INT8),
     "F2d factor_read_as_2_to_minus_7: takes 2**-7 for a unit": _element(_stepped(-1), formats=INT8),
     "F4b sign_and_magnitude_read: reads codes as sign and magnitude": _element(
-        _sign_and_magnitude, seen=("microsoft/microxcaling#3",), formats=INT8
+        _sign_and_magnitude, formats=INT8
     ),
 }

@@ -217,28 +217,25 @@ def _in_blocks(change: Change, policy: str) -> Function:
     return run
 
 
-_TE = ("NVIDIA/TransformerEngine#2408", "pytorch/ao#4117", "flashinfer-ai/flashinfer#4023")
 _BESIDE = "the finite elements beside an infinity"
-#: Changes by the letters of their ids: name, what they do, where they were seen.
-CHANGES: dict[str, tuple[str, str, Change, tuple[str, ...]]] = {
-    "a": ("finite_to_zero", f"makes {_BESIDE} zeros", _finite_zero, ()),
-    "b": ("finite_to_nan", f"makes {_BESIDE} NaN", _finite_nan, ()),
-    "c": ("finite_to_largest", f"makes {_BESIDE} the largest number", _finite_largest, ()),
-    "d": ("infinity_sign_lost", "loses the sign of infinities", _sign_lost, ()),
-    "e": ("later_infinities_zero", "makes infinities after the first zeros", _first_seen, ()),
-    "f": ("earlier_infinities_zero", "makes infinities before the last zeros", _last_seen, ()),
+#: Changes by the letters of their ids: name and what they do.
+CHANGES: dict[str, tuple[str, str, Change]] = {
+    "a": ("finite_to_zero", f"makes {_BESIDE} zeros", _finite_zero),
+    "b": ("finite_to_nan", f"makes {_BESIDE} NaN", _finite_nan),
+    "c": ("finite_to_largest", f"makes {_BESIDE} the largest number", _finite_largest),
+    "d": ("infinity_sign_lost", "loses the sign of infinities", _sign_lost),
+    "e": ("later_infinities_zero", "makes infinities after the first zeros", _first_seen),
+    "f": ("earlier_infinities_zero", "makes infinities before the last zeros", _last_seen),
     "g": (
         "own_scale_stored",
         f"stores the scale of {_BESIDE}, but divides by another",
         _own_scale_stored,
-        (),
     ),
     "h": (
         "zero_for_fe",
         "multiplies by a reciprocal that is 0 for FE, the scale of a block with an infinity: its "
         "finite elements become 0, and 0 * Inf is NaN",
         _zero_times_infinity,
-        _TE,
     ),
     "i": (
         "shifted_reciprocal",
@@ -246,19 +243,16 @@ CHANGES: dict[str, tuple[str, str, Change, tuple[str, ...]]] = {
         "a block with an infinity, whose finite elements become 0 as 0 * Inf becomes NaN; and "
         "takes 1 for 00",
         _shifted_reciprocal,
-        _TE[:2],
     ),
     "j": (
         "seen_in_first_lane",
         "sees an infinity in the first lane only",
         partial(_seen_in_lane, lane=0),
-        (),
     ),
     "k": (
         "seen_in_last_lane",
         "sees an infinity in the last lane only",
         partial(_seen_in_lane, lane=-1),
-        (),
     ),
 }
 #: Conventions for a block with an infinity, by further letters: policy, words, and the changes
@@ -286,9 +280,9 @@ def _mutants() -> Mutants:
 
     for more, (policy, words, letters) in _CONVENTIONS.items():
         for letter in letters:
-            name, text, change, seen = CHANGES[letter]
+            name, text, change = CHANGES[letter]
             heading = f"C22{letter}{more} {name}{_ENDS[more]}: {words} {text}"
-            own: dict[str, Any] = {"seen": seen, "policy": policy, "spoil": change}
+            own: dict[str, Any] = {"policy": policy, "spoil": change}
             blocks: dict[str, Any] = {"op": "quantize", "model": "M9"}
             run = _in_blocks(change, policy)
             add(heading, "q", "blocks", run, formats=BLOCKS, floats=QUANTIZED, **blocks, **own)

@@ -90,10 +90,10 @@ _gradients = partial(wrong, op="linear_gradients", formats=LAYERS[:2], floats=_F
 
 LINEARS: Mutants = {
     "H15 weight_across_outputs: runs blocks of the weight across outputs": _linear(
-        _forward(weight_axis="out"), seen=("torchao 0.6.1",)
+        _forward(weight_axis="out")
     ),
     "H16 activations_kept: leaves the input of a linear layer as it is": _linear(
-        _forward(activations="kept"), seen=("torchao 0.6.1",)
+        _forward(activations="kept")
     ),
     "H17 bias_quantized: quantizes the bias": _linear(_bias_quantized),
     "H17b bias_dropped: adds no bias": _linear(_bias_dropped),
@@ -114,7 +114,7 @@ LINEARS: Mutants = {
         _with_scales(lambda x, w: (np.roll(x, -1, axis=1), w))
     ),
     "H19 weight_reused: takes the weight as it was quantized for y": _gradients(
-        partial(_backward, change="weight"), seen=("torchao 0.6.1",)
+        partial(_backward, change="weight")
     ),
     "H19b input_reused: takes the input as it was quantized for y": _gradients(
         partial(_backward, change="input")
@@ -126,6 +126,6 @@ LINEARS: Mutants = {
         partial(_backward, change="bias")
     ),
     "H21b bias_gradient_along_outputs: sums the gradient quantized for the input for the bias": (
-        _gradients(partial(_backward, change="bias along outputs"), seen=("torchao 0.6.1",))
+        _gradients(partial(_backward, change="bias along outputs"))
     ),
 }

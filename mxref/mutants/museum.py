@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mxref.mutants.affine_mutants import AFFINE
 from mxref.mutants.block_mutants import QUANTIZERS
 from mxref.mutants.decode_mutants import DECODERS
@@ -24,6 +26,7 @@ from mxref.mutants.range_mutants import RANGES
 from mxref.mutants.rounding_mutants import INTEGERS, ROUNDING
 from mxref.mutants.scale_order_mutants import SCALE_ORDER_MUTANTS
 from mxref.mutants.shared_scale_mutants import SCALES
+from mxref.mutants.sources import sources
 from mxref.mutants.stochastic_mutants import STOCHASTIC
 from mxref.mutants.tensor_mutants import TENSORS
 from mxref.mutants.weight_only_mutants import WEIGHT_ONLY
@@ -64,5 +67,6 @@ _TABLES: tuple[Mutants, ...] = (
 )
 #: Every mutant, in the order of classes.
 MUTANTS: tuple[Mutant, ...] = tuple(
-    sorted((mutant for table in _TABLES for mutant in named(table)), key=_place)
+    replace(mutant, seen=tuple(sources(mutant.id, mutant.lifted_from)))
+    for mutant in sorted((one for table in _TABLES for one in named(table)), key=_place)
 )

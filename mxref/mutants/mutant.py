@@ -9,6 +9,7 @@ from typing import Any
 
 from mxref.bits.floats import LAYOUTS
 from mxref.formats.catalog import BLOCK_FORMATS, ELEMENT_FORMATS
+from mxref.mutants.sources import link
 
 __all__ = ["Mutant", "Mutants", "blocks_of", "moved", "named", "wrong"]
 
@@ -45,7 +46,7 @@ class Mutant:
         formats: the formats that it supports.
         floats: the float types that it supports.
         model: the coverage model that is expected to catch it.
-        seen: where it was seen, as ``owner/repository#number`` or in words.
+        seen: where it was seen (`mxref.mutants.sources`).
         policy: the policy that it tries to follow.
         waiting: what the vectors lack to judge it; empty if nothing.
         lifted_from: the id of the mutant of `encode` that is its element step; empty if none is.
@@ -81,10 +82,8 @@ class Mutant:
 
     @property
     def links(self) -> Iterator[str]:
-        """The places where it was seen, threads as links."""
-        for place in self.seen:
-            thread = re.fullmatch(r"([\w.-]+/[\w.-]+)#([0-9]+)", place)
-            yield f"https://github.com/{thread[1]}/issues/{thread[2]}" if thread else place
+        """The places where it was seen, as addresses."""
+        return map(link, self.seen)
 
 
 def blocks_of(elements: tuple[str, ...]) -> tuple[str, ...]:
@@ -103,13 +102,12 @@ def wrong(
     formats: tuple[str, ...],
     floats: tuple[str, ...],
     model: str,
-    seen: tuple[str, ...] = (),
     policy: str = "ocp",
     waiting: str = "",
     spoil: Callable[[Any], None] | None = None,
 ) -> Mutant:
     """A mutant whose id, name and text `named` takes from its heading."""
-    own = Mutant("", "", "", op, run, formats, floats, model, seen, policy, waiting)
+    own = Mutant("", "", "", op, run, formats, floats, model, (), policy, waiting)
     return replace(own, spoil=spoil)
 
 

@@ -180,62 +180,54 @@ def _reads_next(scale_codes: U8, *rest: Any) -> Floats:
 
 _SCALED = ("fp4_ue4m3", "nvfp4")
 #: Powers of the tensor's scale that scales and elements are divided by.
-_POWERS: tuple[tuple[str, str, str, tuple[int, int], tuple[str, ...]], ...] = (
+_POWERS: tuple[tuple[str, str, str, tuple[int, int]], ...] = (
     (
         "D7b",
         "tensor_scale_forgotten",
         "quantizes without the scale of the tensor",
         (0, 0),
-        (),
     ),
     (
         "D7d",
         "tensor_scale_inverted",
         "multiplies by the scale of the tensor instead of dividing",
         (-1, -1),
-        ("modular/modular#6600",),
     ),
     (
         "D7e",
         "tensor_scale_not_of_elements",
         "applies the scale of the tensor to the scales but not to the elements",
         (1, 0),
-        ("jax-ml/jax#30467",),
     ),
     (
         "D7f",
         "tensor_scale_not_of_scales",
         "applies the scale of the tensor to the elements but not to the scales",
         (0, 1),
-        (),
     ),
     (
         "D7g",
         "tensor_scale_twice",
         "applies the scale of the tensor twice",
         (2, 2),
-        (),
     ),
     (
         "D7h",
         "tensor_scale_of_elements_twice",
         "applies the scale of the tensor to the elements twice",
         (1, 2),
-        (),
     ),
     (
         "D7i",
         "tensor_scale_of_elements_inverted",
         "multiplies the elements by the scale of the tensor instead of dividing",
         (1, -1),
-        (),
     ),
     (
         "D7j",
         "tensor_scale_of_scales_inverted",
         "multiplies the scales by the scale of the tensor instead of dividing",
         (-1, 1),
-        (),
     ),
 )
 
@@ -246,7 +238,7 @@ _with_factor = partial(wrong, formats=("nvfp4",), floats=("f32",))
 
 SCALED: Mutants = {
     "D3 reciprocal: multiplies by the reciprocal of a scale that is no power of two": _quantizes(
-        quantizer(divide=_by_reciprocal), model="M16", seen=("arch-hdl-lang/arch-com#905",)
+        quantizer(divide=_by_reciprocal), model="M16"
     ),
     "C17c scale_cut_off: cuts the scale off instead of rounding it": _quantizes(
         quantizer(_sixth("ocp+rounding=toward_zero"))
@@ -267,7 +259,7 @@ SCALED: Mutants = {
         quantizer(_stage(lambda codes: np.where(codes < 8, 0, codes)))
     ),
     "C12c small_scales_clamped: takes no scale below the smallest normal one": _quantizes(
-        quantizer(_stage(lambda codes: np.maximum(codes, 8))), seen=("torchao",)
+        quantizer(_stage(lambda codes: np.maximum(codes, 8)))
     ),
     "C13d large_scales_are_nan: makes a scale beyond the largest one NaN": _quantizes(
         quantizer(_sixth("ocp+overflow=nonsaturating"))
@@ -295,10 +287,8 @@ SCALED: Mutants = {
         _read(significand=_CODES, exponent=_CODES * 0)
     ),
     **{
-        f"{id} {name}: {text}": _with_factor(
-            quantizer(powers=powers), op="quantize", model="M16", seen=seen
-        )
-        for id, name, text, powers, seen in _POWERS
+        f"{id} {name}: {text}": _with_factor(quantizer(powers=powers), op="quantize", model="M16")
+        for id, name, text, powers in _POWERS
     },
     "D3d reciprocal_of_tensor_scale: multiplies by reciprocals of both scales": _with_factor(
         _by_arithmetic(scale_arithmetic="torchao"), op="quantize", model="M9"
@@ -307,9 +297,7 @@ SCALED: Mutants = {
         dequantizer(power=0), op="dequantize", model="M10"
     ),
     "D7k tensor_scale_inverted_on_reading: divides by the scale of the tensor instead of "
-    "multiplying": _with_factor(
-        dequantizer(power=-1), op="dequantize", model="M10", seen=("modular/modular#6600",)
-    ),
+    "multiplying": _with_factor(dequantizer(power=-1), op="dequantize", model="M10"),
     "D7l reciprocal_of_tensor_scale_on_reading: multiplies by a float32 of 1 / the scale of the "
     "tensor": _with_factor(_by_inverse, op="dequantize", model="M10"),
     "D7m tensor_scale_read_twice: multiplies by the scale of the tensor twice": _with_factor(

@@ -131,7 +131,6 @@ PACKINGS: Mutants = {
     "G1 nibbles_exchanged: puts element 0 of FP4 into the high nibble": _packs(
         high_nibble_first,
         formats=_FP4,
-        seen=("triton-lang/triton#5197", "pytorch/ao#2939"),
     ),
     "G1b last_nibble_exchanged: puts an odd last code into the high nibble": _packs(
         _last_byte, formats=_FP4
@@ -151,7 +150,6 @@ PACKINGS: Mutants = {
     "G2b codes_2_and_3_exchanged: exchanges the last two of four FP6 codes": _packs(
         lambda codes, format: pack(_exchanged(codes), format),
         formats=_FP6,
-        seen=("pytorch/ao#3382",),
     ),
     "G2c bits_backwards: packs the bits of each FP6 code from the top down": _packs(
         lambda codes, format: pack(_backwards(codes), format), formats=_FP6
@@ -159,9 +157,7 @@ PACKINGS: Mutants = {
     "G2d bytes_not_filled_up: writes no byte more than the bits of FP6 codes need": _packs(
         _only_bytes_needed, formats=_FP6
     ),
-    "G3 halves_of_block: packs element j with j + 16, not with j + 1": _packs(
-        halves, formats=_FP4, seen=("ggml, gguf",)
-    ),
+    "G3 halves_of_block: packs element j with j + 16, not with j + 1": _packs(halves, formats=_FP4),
     "G3b halves_of_16: means halves but packs element j with j + 8": _packs(
         lambda codes, format: halves(codes, format, 16),
         formats=_FP4,
@@ -173,7 +169,7 @@ PACKINGS: Mutants = {
         policy="ocp+fp4_packing=halves",
     ),
     "G1u nibbles_exchanged_read: reads element 0 of FP4 from the high nibble": _unpacks(
-        _unpack_as(fp4_packing="high_nibble_first"), formats=_FP4, seen=("pytorch/ao#2939",)
+        _unpack_as(fp4_packing="high_nibble_first"), formats=_FP4
     ),
     "G1v sign_extended: repeats the sign bit of a code in the bits above it": _unpacks(
         _signed_codes, formats=_FP4

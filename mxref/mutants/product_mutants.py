@@ -104,11 +104,9 @@ def _subnormals_rounded(rounding: str) -> Function:
 dequantizes = partial(wrong, op="dequantize", formats=BLOCKS, floats=DEQUANTIZED, model="M10")
 
 PRODUCTS: Mutants = {
-    "D5 float16_scale: holds the scale in float16": dequantizes(
-        dequantizer(finish=_in_float16), seen=("1CatAI/1Cat-vLLM#222",)
-    ),
+    "D5 float16_scale: holds the scale in float16": dequantizes(dequantizer(finish=_in_float16)),
     "D6 exponents_added: adds the exponents of zeros, subnormals and specials, too": dequantizes(
-        dequantizer(finish=_added_exponents), seen=("vllm-project/vllm#46676",)
+        dequantizer(finish=_added_exponents)
     ),
     "E3 nan_times_zero: makes NaN times zero a zero": dequantizes(
         dequantizer(finish=_nan_times_zero)

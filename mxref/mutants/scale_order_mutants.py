@@ -127,9 +127,7 @@ SCALE_ORDER_MUTANTS: Mutants = {
     "G11y scales_of_next_tile_read: reads the next tile of 128 x 4": _reads(
         _next_tile(512, _TILES), "tiles_128x4"
     ),
-    "G12 tiles_made_twice: makes tiles of 128 x 4 of the bytes of tiles": _tiled(
-        twice(_TILES), seen=("modular/modular#6600",)
-    ),
+    "G12 tiles_made_twice: makes tiles of 128 x 4 of the bytes of tiles": _tiled(twice(_TILES)),
     "G12b tiles_filled_up_only: fills up to whole tiles of 128 x 4 but stores row by row": _tiled(
         _as_it_is(_TILES)
     ),
@@ -183,9 +181,7 @@ SCALE_ORDER_MUTANTS: Mutants = {
     "G14b gfx950_tiles_columns_first: stores the tiles of 32 x 8 column by column": _shuffled(
         stored(_GFX950, axes=_DOWN)
     ),
-    "G14c gfx950_filled_with_7f: fills up with 7F, which is 1": _shuffled(
-        stored(_GFX950, 0x7F), seen=("AMD-AGI/Primus-Turbo#383",)
-    ),
+    "G14c gfx950_filled_with_7f: fills up with 7F, which is 1": _shuffled(stored(_GFX950, 0x7F)),
     "G14u gfx950_halves_exchanged_read: reads the halves of rows and columns exchanged": _reads(
         stored(_GFX950, axes=_HALVES), "tiles_gfx950"
     ),

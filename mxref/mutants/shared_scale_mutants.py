@@ -124,18 +124,16 @@ _scales = partial(wrong, op="shared_scale", formats=ELEMENTS, floats=SHARED, mod
 SCALES: dict[str, Mutant] = {
     "C1 log2_in_float32: rounds log2(amax) to float32: too large just below a power": _scales(
         _by_policy("floor_log2_float32"),
-        seen=("graphcore-research/gfloat", "microsoft/microxcaling", "jax-ml/jax#40419"),
     ),
     "C1b log2_in_float64: rounds log2(amax) to float64: too large just below a power": _scales(
-        scaler(_log2_float64), seen=("graphcore-research/gfloat",)
+        scaler(_log2_float64)
     ),
     "C2 log2_truncated: converts a negative log2 to an integer toward zero": _scales(
         scaler(_truncated_log2),
-        seen=("vllm-project/compressed-tensors#630", "scott-griffiths/bitstring#334"),
     ),
     "C3 ceil: takes the next power of two up": _scales(_by_policy("ceil")),
     "C4 log2_to_nearest: rounds log2(amax) to the nearest integer": _scales(
-        _by_policy("nearest_log2_power"), seen=("ml-explore/mlx#4353",)
+        _by_policy("nearest_log2_power")
     ),
     "C5a emax_small: takes an emax that is one too small (7 for E4M3, as IEEE), or a bias of 128: "
     "every scale is 1 code too large": _scales(scaler(_stepped(1))),
@@ -162,23 +160,22 @@ SCALES: dict[str, Mutant] = {
         _by_policy(scale_underflow="nan")
     ),
     "C14 exponent_wraps: keeps the low eight bits of a negative biased exponent": _scales(
-        _by_policy(scale_underflow="wrap"), seen=("ggml, MLX",)
+        _by_policy(scale_underflow="wrap")
     ),
     "C15a zeros_scaled_by_one: writes the scale 1 for a block of zeros": _scales(
-        _by_policy(zero_block="one"), model="M1", seen=("MLX",)
+        _by_policy(zero_block="one"), model="M1"
     ),
     "C15b zeros_are_nan: writes a NaN scale for a block of zeros": _scales(
         _by_policy(zero_block="nan"), model="M1"
     ),
     "C15c zeros_scaled_by_emax: writes the scale 2**-emax for a block of zeros": _scales(
-        _by_policy(zero_block="minus_emax"), model="M1", seen=("Universal",)
+        _by_policy(zero_block="minus_emax"), model="M1"
     ),
     "C17 rceil_at_the_limit: means RCEIL but goes up where amax is the largest number": _scales(
         scaler(_rceil_at), policy="ocp+scale_rule=rceil"
     ),
     "C18 even_of_fp4: means EVEN but rounds to one fraction bit whatever the format": _scales(
         scaler(_even_with(lambda fmt: 1)),
-        seen=("compressed-tensors",),
         policy="ocp+scale_rule=even",
     ),
     "C18b even_one_bit_more: means EVEN but rounds to one fraction bit more": _scales(
@@ -205,14 +202,13 @@ SCALES: dict[str, Mutant] = {
     "D3b rceil_by_reciprocal: means RCEIL but multiplies by a float32 of 1 / max": _scales(
         _by_policy("rceil_reciprocal"),
         floats=("f64",),
-        seen=("FlashInfer, TensorRT-LLM",),
         policy="ocp+scale_rule=rceil",
     ),
     "D3c rceil_by_reciprocal_of_f32: means RCEIL but multiplies by a float32 of 1 / max": _scales(
         _by_policy("rceil_reciprocal"), formats=FP, floats=("f32",), policy="ocp+scale_rule=rceil"
     ),
     "C21 interval_of_sqrt_2: takes twice the scale where the significand of amax is from 1.414 to "
-    "1.422": _scales(scaler(_wrong_between(1.414, 1.422)), seen=("a table of logarithms",)),
+    "1.422": _scales(scaler(_wrong_between(1.414, 1.422))),
     **{
         f"C21{letter} interval_{n}_64ths: takes twice the scale where the significand of amax is "
         f"from {n}/64 to {n + 1}/64": _scales(scaler(_wrong_between(n / 64, (n + 1) / 64)))

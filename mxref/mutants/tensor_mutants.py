@@ -110,7 +110,6 @@ _quantizes = partial(wrong, op="quantize_tensor", formats=BLOCKS, floats=TENSORS
 TENSORS: Mutants = {
     "G4b other_axis: runs blocks along the other axis of a tensor": _quantizes(
         lambda values, format, axis: pair(values, format, 1 - axis),
-        seen=("microsoft/microxcaling#36",),
     ),
     "G4c axis_ignored: runs blocks along the last axis whatever is asked for": _quantizes(
         lambda values, format, axis: pair(values, format, 1)
@@ -118,9 +117,7 @@ TENSORS: Mutants = {
     "G4d rows_for_columns: forgets to turn a tensor back with blocks along columns": _quantizes(
         lambda values, format, axis: pair(values if axis else values.T, format, 1)
     ),
-    "G5 blocks_across_rows: lets a block go on in the next row": _quantizes(
-        _across_rows, seen=("DeepWok/mase#321",)
-    ),
+    "G5 blocks_across_rows: lets a block go on in the next row": _quantizes(_across_rows),
     "G6 tail_dropped: drops the tail": _quantizes(_without_tail),
     "G6b tail_filled_from_behind: fills the tail up with what lies behind it": _quantizes(
         lambda values, format, axis: _filled(values, format, axis, "behind")
@@ -156,9 +153,9 @@ TENSORS: Mutants = {
     **{
         f"{id}t stored_bias_{127 + k}_in_tensors: stores scales with a bias of "
         f"{127 + k}: every scale is {counted(k)}, but not the elements": _quantizes(
-            by_blocks(quantizer(stored=shifted(k))), seen=seen
+            by_blocks(quantizer(stored=shifted(k)))
         )
-        for id, k, seen in STORED
+        for id, k in STORED.items()
     },
     "G10 strides_ignored: reads a strided array as if it were contiguous": _quantizes(
         lambda values, format, axis: pair(_contiguous(values), format, axis)

@@ -127,6 +127,14 @@ def test_explain_a_class_and_a_name(call: Call) -> None:
     assert re.findall(r"^A17\w", out, re.M) == ["A17a", "A17b", "A17c", "A17d"]
     assert "  equivalent (e5m2, f16): From float16 to E5M2" in out
     assert call("explain", "float64_high_word") == call("explain", "A14b")
+    # Four addresses of several, as many as are said to be left out, and all of them as JSON.
+    lines = call("explain", "ties_away")[1].splitlines()
+    seen = json.loads(call("explain", "A1", "--json")[1])["mutants"][0]["seen"]
+    assert len(seen) > 4
+    assert [line for line in lines if "  seen" in line] == [
+        *(f"  seen: {address}" for address in seen[:4]),
+        f"  seen in {len(seen) - 4} more: `mxref explain A1 --json`",
+    ]
     _, out, _ = call("explain", "B5c")
     assert "  means to follow: ocp+overflow=nonsaturating\n" in out
     _, out, _ = call("explain", "A7q")

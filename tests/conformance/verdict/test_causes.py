@@ -219,6 +219,8 @@ def test_what_is_said_of_a_bug() -> None:
         "of two subnormal numbers away from zero (seen in triton-lang/triton#11897), "
         f"on {first.cause.total} of {first.cause.total} cases"
     )
+    often = dataclasses.replace(first.cause, seen=tuple("abcde"))
+    assert " (seen in a, b, c and 2 more), on " in str(dataclasses.replace(first, cause=often))
     asked = len(files("quantize/mxfp4_e2m1.f32")[0].cases)
     assert str(second) == (
         "quantize mxfp4_e2m1: your output equals ocp with codes in another order, "

@@ -62,7 +62,7 @@ class Finding:
         else:
             over = "" if cause.policy == "ocp" else f"{cause.policy} with "
             name = f"{over}mutant {cause.name}{inside}, {cause.title}"
-        seen = f" (seen in {_list(cause.seen)})" if cause.seen else ""
+        seen = f" (seen in {_few(cause.seen)})" if cause.seen else ""
         floats = f" from {_list(cause.floats)} only," if cause.floats else ""
         return f"{name}: {cause.text}{seen},{floats}"
 
@@ -128,3 +128,8 @@ def _key(cause: Cause) -> tuple[Any, ...]:
 
 def _list(names: Sequence[str]) -> str:
     return ", ".join(names)
+
+
+def _few(names: Sequence[str]) -> str:
+    """The first three of several names, and how many more there are."""
+    return _list(names[:3]) + f" and {len(names) - 3} more" * (len(names) > 3)
