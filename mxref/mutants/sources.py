@@ -158,6 +158,7 @@ SOURCES: dict[str, str] = {
     "triton-lang/triton#11753": "A1 A13",
     "triton-lang/triton#11897": "A1 A7 A11b A15",
     "ucb-bar/saturn-vectors#101": "B5a",
+    "uccl-project/uccl#804": "B19b E11c",
     "uxlfoundation/oneDNN#518": "H10b",
     "uxlfoundation/oneDNN#2903": "S2",
     "uxlfoundation/oneDNN#5626": "B5a",
