@@ -188,10 +188,14 @@ def _4over6_block(x: Sequence[Float], t: Float | None, s: Formats, *, squared: b
 
 
 def _is_less(x: Number, y: Number) -> bool:
-    """Whether one error is below another; no comparison with NaN holds."""
-    if NAN in (x[1], y[1]) or x[1] == INF:
-        return False
-    return y[1] == INF or compare(*x[1:], *y[1:]) < 0
+    """Whether one error is below another; no comparison with NaN holds.
+
+    >>> some = (0, 0, 0), (0, 3, -1), (0, 1, 1), (0, INF, 0), (0, NAN, 0)  # 0, 1.5, 2, Inf, NaN
+    >>> [sum(_is_less(x, y) for x in some) for y in some], [_is_less(x, some[3]) for x in some]
+    ([0, 1, 2, 3, 0], [True, True, True, False, False])
+    """
+    # Finite numbers are at least 0, and NaN, which is -2, is below them.
+    return x[1] >= 0 and (y[1] == INF or compare(*x[1:], *y[1:]) < 0)
 
 
 def _4over6_number(x: Number, scale: Number, t: Float, s: Formats, target: FloatType) -> Number:

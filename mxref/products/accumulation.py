@@ -50,6 +50,7 @@ class _Core:
 _CORES = {
     Accumulation.ALIGNED_25: _Core(25, 32, 1, -133, 23, (*_FP8, "e3m2", "e2m3", "e2m1")),
     Accumulation.ALIGNED_35: _Core(35, 64, 16, -139, 23, ("e2m1",)),
+    # Codes without scales have no product between 0 and 2**-32: here -133 decides nothing.
     Accumulation.ALIGNED_13: _Core(13, 32, 1, -133, 13, _FP8),
 }
 

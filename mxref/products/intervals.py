@@ -63,7 +63,8 @@ class Bounds(NamedTuple):
 
     def joined(self, other: Bounds) -> Bounds:
         """Bounds of the same dtype that allow what one of two allows, and what is between."""
-        lo, hi = np.fmin(self.lo, other.lo), np.fmax(self.hi, other.hi)
+        with np.errstate(invalid="ignore"):  # bfloat16 warns of NaN
+            lo, hi = np.fmin(self.lo, other.lo), np.fmax(self.hi, other.hi)
         none = [_same(each.lo, each.overflow) for each in (self, other)]
         either = np.where(none[0], other.overflow, self.overflow)
         overflow = np.where(none[0] & none[1], lo, either)

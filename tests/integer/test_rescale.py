@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import cast
 
@@ -87,6 +88,24 @@ def test_sixteen_bit_multipliers_are_those_of_the_twin() -> None:
         want = [exact.rescale(v, int(multiplier), int(shift)) for v in values.tolist()]
         got = rescale(values, multiplier, shift, dtype=np.int32, bits=16)
         assert got.tolist() == want
+
+
+@pytest.mark.parametrize(
+    ("shift", "low", "high"),
+    [  # the ends of what gives int32: 2**14 * 2**-14 is 1; under 2**-15 ties go toward +infinity
+        (14, -(2**31), 2**31 - 1),
+        (15, -(2**32) - 1, 2**32 - 2),
+        (31, -(2**47), 2**47 - 1),  # all of 48 bits
+    ],
+)
+def test_ends_of_48_bits_and_of_int32(shift: int, low: int, high: int) -> None:
+    half = Fraction(1, 2)
+    for v in (low, high):
+        want = math.floor(Fraction(v * 2**14, 2**shift) + half)
+        assert rescale(np.array([v]), 1 << 14, shift, dtype="i4", bits=16).tolist() == [want]
+    for v in (low - 1, high + 1):
+        with pytest.raises(ValueError, match="must be within int32|at most 48 bits"):
+            rescale(np.array([v]), 1 << 14, shift, dtype="i4", bits=16)
 
 
 def test_channels_and_zero_points() -> None:

@@ -233,6 +233,29 @@ def test_nonsaturating_overflow_under_other_roundings(
     assert mxref.encode(value, format, rounding=rounding) == saturated
 
 
+@pytest.mark.parametrize(
+    ("rounding", "positive", "negative"),
+    [  # whether a number rounds past the largest one under this rounding with no largest exponent
+        ("ties_to_even", True, True),
+        ("ties_to_away", True, True),
+        ("ties_to_zero", True, True),
+        ("toward_zero", False, False),
+        ("toward_positive", True, False),
+        ("toward_negative", False, True),
+        ("to_odd", False, False),
+    ],
+)
+def test_overflow_of_ieee_754_keeps_the_largest_number_where_the_rounding_is_toward_zero(
+    rounding: str, positive: bool, negative: bool
+) -> None:
+    x = np.float32([P**20, -(P**20), math.inf, -math.inf])
+    for format, special in (("e5m2", (0x7C, 0xFC)), ("e4m3", (0x7F, 0x7F))):
+        codes = mxref.encode(x, format, rounding=rounding, overflow="nonsaturating_ieee").tolist()
+        largest = MAX_CODE[format], flipped(MAX_CODE[format], format)
+        pairs = zip((positive, negative), special, largest, strict=True)
+        assert codes == [*(inf if beyond else top for beyond, inf, top in pairs), *special]
+
+
 # Specials.
 
 
