@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mxref import exact
+from mxref.bits.floats import LAYOUTS
 from mxref.cases.splitmix import splitmix64
 from mxref.formats.catalog import ELEMENT_FORMATS
 from mxref.golden.reasons import reason
@@ -73,3 +74,21 @@ def test_layouts_and_stochastic_rounding_have_their_clause(
     op: str, format: str, slot: str, words: tuple[int, ...], rule: str
 ) -> None:
     assert reason(op, format, slot, words, (0,))[:2] == (False, rule)
+
+
+@pytest.mark.parametrize("slot", ["f32", "bf16", "f64"])
+def test_a_binade_edge_is_a_power_of_two_and_the_float_on_either_side(slot: str) -> None:
+    layout = LAYOUTS[slot]
+    one, normal, inf = layout.bias << layout.mantissa_bits, 1 << layout.mantissa_bits, layout.inf_bits
+    at = {edge + step for edge in (normal, one) for step in (-1, 0, 1)} | {inf - 1}
+    beside = {edge + step for edge in (normal, one) for step in (-2, 2)}
+    beside |= {0, 1, one | one >> 1 & normal - 1, inf - 2, inf, inf + 1}
+    for op, format, answer in (
+        ("encode_scale", "e8m0", (127,)),
+        ("shared_scale", "e2m1", (127,)),
+        ("quantize", "mxfp4_e2m1", (127, *[0] * 32)),
+    ):
+        for bits in at | beside:
+            words = (bits, *[0] * 31) if op == "quantize" else (bits,)
+            flags = reason(op, format, slot, words, answer)[2]
+            assert ("binade_edge" in flags) == (bits in at), (op, hex(bits))

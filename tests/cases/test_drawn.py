@@ -1,0 +1,123 @@
+"""Questions of the search: what their draws promise to contain is there."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from mxref import exact
+from mxref.cases.drawn import QUESTIONS, drawn
+from mxref.formats.catalog import ELEMENT_FORMATS
+
+Ints = NDArray[np.int64]
+
+
+def magnitudes(op: str, format: str, count: int) -> Ints:
+    """Patterns of float32 without their signs."""
+    words = drawn(op, format, "f32", count)
+    assert len(words) == count
+    return (words & np.uint64(0x7FFFFFFF)).astype(np.int64)
+
+
+def grid_of(format: str) -> Ints:
+    """The patterns of all numbers of a format from 0 on, and of all midpoints: float32 has both."""
+    fmt = ELEMENT_FORMATS[format]
+    values = [exact.value(code, format) for code in range(fmt.max_code + 1)]
+    middles = [(low + high) / 2 for low, high in pairwise(values)]
+    return np.float32([float(x) for x in (*values, *middles)]).view(np.uint32).astype(np.int64)
+
+
+@pytest.mark.parametrize("op", ["encode", "encode_stochastic"])
+@pytest.mark.parametrize("format", ["e4m3", "e2m1", "int8"])
+def test_numbers_lie_on_ties_beside_them_and_one_bit_away(op: str, format: str) -> None:
+    found, points = magnitudes(op, format, 1 << 13)[:, 0], grid_of(format)
+
+    def share(offset: int) -> float:
+        return float(np.isin(found - offset, points).mean())
+
+    assert share(0) > 1 / 8
+    for offset in (-1, 1, 2):
+        assert share(offset) > 1 / 32, offset
+    for bit in range(23):
+        for offset in (-(1 << bit), 1 << bit):
+            assert share(offset) > 1 / 1024, offset
+    assert (found > 0x7F800000).any()  # NaN
+    assert (found < 0x00800000).any()  # subnormal
+
+
+def test_random_bits_have_every_width_and_fill_it() -> None:
+    words = drawn("encode_stochastic", "e4m3", "f32", 1 << 12)
+    for width in (1, 2, 4, 8, 11, 16, 23, 32):
+        bits = words[words[:, 2] == width, 1].astype(np.int64)
+        assert 0 <= bits.min() <= bits.max() < 1 << width
+        assert np.bitwise_or.reduce(bits) == (1 << width) - 1
+        assert np.bitwise_and.reduce(bits) == 0
+
+
+@pytest.mark.parametrize(("op", "format"), [("shared_scale", "e4m3"), ("encode_scale", "e8m0")])
+def test_half_of_amax_lies_within_three_ulp_of_a_step_of_a_scale_rule(op: str, format: str) -> None:
+    fractions = magnitudes(op, format, QUESTIONS[op])[:, 0] & 0x7FFFFF
+    steps = (  # significands of limits, in 64ths
+        64,  # FLOOR, CEIL
+        96,  # 6, RCEIL of E2M1
+        112,  # 448, RCEIL of E4M3, and 7, EVEN of E2M1
+        116,  # 464, TOSA of E4M3
+        120,  # 7.5, RCEIL of E2M3
+        124,  # 496, EVEN of E4M3
+        127,  # 127/64, RCEIL of INT8
+    )
+    for step in steps:
+        for ulp in range(-3, 4):
+            wanted = ((step - 64 << 17) + ulp) % (1 << 23)
+            assert (fractions == wanted).sum() >= QUESTIONS[op] / 400, (step, ulp)
+
+
+def test_scales_are_of_either_sign_and_amax_has_none() -> None:
+    signs = [
+        drawn(op, format, "f32", 1 << 10)[:, 0] >> np.uint64(31)
+        for op, format in (("encode_scale", "e8m0"), ("encode", "e4m3"), ("shared_scale", "e4m3"))
+    ]
+    assert [400 < sign.sum() < 624 for sign in signs] == [True, True, False]
+    assert not signs[2].any()
+
+
+def test_every_lane_holds_the_largest_number_and_specials() -> None:
+    found = magnitudes("quantize", "mxfp4_e2m1", 1 << 12)
+    ordinary = (found < 0x7F800000).all(axis=1)
+    for lane in range(32):
+        largest = found[:, lane] == found.max(axis=1)
+        assert (largest & ordinary).sum() > 32
+        assert (found[:, lane] == 0x7F800000).sum() >= 4
+        assert (found[:, lane] > 0x7F800000).sum() >= 4
+    exponents = found[ordinary] >> 23
+    assert (exponents.max(axis=1, keepdims=True) - exponents == 80).any(axis=0).all()
+    assert (found == 0).all(axis=1).sum() > 1  # blocks of zeros
+
+
+@pytest.mark.parametrize("format", ["mxfp4_e2m1", "nvfp4"])
+def test_every_scale_and_code_is_read(format: str) -> None:
+    words = drawn("dequantize", format, "f32", 1 << 12)
+    whole = words[:, -1 - (16 if format == "nvfp4" else 32) :]
+    assert set(whole[:, 0].tolist()) == set(range(128 if format == "nvfp4" else 256))
+    assert set(whole[:, 1:].ravel().tolist()) == set(range(16))
+
+
+@pytest.mark.parametrize("float", ["f16", "bf16"])
+def test_of_floats_of_16_bits_every_pattern_is_asked(float: str) -> None:
+    for op, format, count in (("encode", "e4m3", 1 << 16), ("shared_scale", "e4m3", 1 << 15)):
+        assert drawn(op, format, float, 5)[:, 0].tolist() == list(range(count))
+
+
+def test_a_seed_and_every_name_change_the_questions() -> None:
+    words = [
+        drawn("encode", "e4m3", "f32", 99).tobytes(),
+        drawn("encode", "e4m3", "f32", 99, seed=1).tobytes(),
+        drawn("encode", "e5m2", "f32", 99).tobytes(),
+        drawn("encode", "e4m3", "f64", 99).tobytes(),
+    ]
+    assert len(set(words)) == 4
+    assert drawn("encode", "e4m3", "f32", 99).tobytes() == words[0]
+    assert drawn("pack", "e2m1", "bytes", 99).shape == (0, 1)
