@@ -79,7 +79,11 @@ def test_layouts_and_stochastic_rounding_have_their_clause(
 @pytest.mark.parametrize("slot", ["f32", "bf16", "f64"])
 def test_a_binade_edge_is_a_power_of_two_and_the_float_on_either_side(slot: str) -> None:
     layout = LAYOUTS[slot]
-    one, normal, inf = layout.bias << layout.mantissa_bits, 1 << layout.mantissa_bits, layout.inf_bits
+    one, normal, inf = (
+        layout.bias << layout.mantissa_bits,
+        1 << layout.mantissa_bits,
+        layout.inf_bits,
+    )
     at = {edge + step for edge in (normal, one) for step in (-1, 0, 1)} | {inf - 1}
     beside = {edge + step for edge in (normal, one) for step in (-2, 2)}
     beside |= {0, 1, one | one >> 1 & normal - 1, inf - 2, inf, inf + 1}

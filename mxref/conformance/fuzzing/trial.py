@@ -219,12 +219,12 @@ class Trial:
     def _again(self, call: Call, failure: Failure) -> Answers:
         """The answers to a call, with the wrong answer that it has had before."""
         answers, place = self._answers(call), failure.index
-        if failure.got is None:
-            return Answers(answers.words, {**answers.errors, place: failure.error})
-        words, got = same_width(answers.words, padded([failure.got]))
+        words, got = same_width(answers.words, padded([failure.got or ()]))
         words = words.copy()
         words[place] = got[0]
         errors = {other: text for other, text in answers.errors.items() if other != place}
+        if failure.got is None:
+            errors[place] = failure.error
         return Answers(words, errors)
 
     def _difference(self, call: Call, first: Answers, second: Answers) -> Changed | None:
@@ -246,8 +246,8 @@ class Trial:
         own, given = same_width(wanted[[row, row]], np.concatenate([w[[place]] for w in words]))
         asked, bits = call.rows[[row, row]], self.profile is not None
         right = np.all(same_answers(self.file, own, given, asked, bits=bits), axis=1)
-        is_first = place in first.errors or not right[0]
-        failure = self._failure(call, place, wanted, first if is_first else second)
+        # An error has no words, which is right where the policy has none.
+        failure = self._failure(call, place, wanted, second if right[0] else first)
         return Changed(call, failure, *(_answer(one, place) for one in (first, second)))
 
 

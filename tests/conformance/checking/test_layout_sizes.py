@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import mxref
 from mxref.cases.splitmix import splitmix64
 from mxref.conformance.checking.layout_questions import LayoutQuestion, LayoutSubject
-from mxref.conformance.checking.many_sizes import ask_sizes
+from mxref.conformance.checking.many_sizes import _only_later, ask_sizes
 from mxref.conformance.checking.memory import MEMORIES, laid
 from mxref.conformance.checking.rules import rule_of
 from mxref.conformance.checking.sizes import least_wrong
@@ -457,6 +457,25 @@ def test_the_least_wrong_size_is_found_between_two_that_were_asked() -> None:
     assert least_wrong(257, 65_573, is_wrong) == 65_536
     assert len(asked) <= 17
     assert least_wrong(8, 9, is_wrong) == 9
+
+
+@pytest.mark.parametrize(
+    ("calls", "later"),
+    [
+        ([(8, 0), (9, 0), *[(8, 1)] * 2, *[(9, 1)] * 2], True),
+        ([(8, 0), (9, 0), *[(8, 1)] * 2, (8, 0), (9, 1)], False),  # three may be chance
+        ([(8, 0), *[(8, 1)] * 2, (9, 1), *[(9, 1)] * 2], False),  # the first call of a size
+        ([(8, 0), *[(8, 1)] * 4, (9, 0), (8, 0), *[(9, 1)] * 40], True),
+    ],
+)
+def test_from_four_on_wrong_calls_after_right_ones_of_their_sizes_are_state(
+    calls: list[tuple[int, int]], later: bool
+) -> None:
+    replies: list[Any] = [
+        SimpleNamespace(question=SimpleNamespace(features={"codes": size}), wrong=bool(wrong))
+        for size, wrong in calls
+    ]
+    assert _only_later(replies) == later
 
 
 def test_rules() -> None:

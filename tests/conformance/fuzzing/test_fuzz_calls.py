@@ -17,8 +17,11 @@ import pytest
 import mxref
 from mxref.conformance import load_target, target_of
 from mxref.conformance.fuzzing.counterexample import Counterexample
-from mxref.conformance.fuzzing.fuzz import FuzzRow, fuzz
-from mxref.conformance.fuzzing.fuzz_call import SIZES
+from mxref.conformance.fuzzing.fuzz import FuzzRow, _is_right_below, fuzz
+from mxref.conformance.fuzzing.fuzz_call import SIZES, Call
+from mxref.conformance.fuzzing.trial import Trial
+from mxref.policy.policy import Policy
+from mxref.targets.calls import without_cases
 
 FP4 = "mxfp4_e2m1"
 Pair = tuple[np.ndarray, np.ndarray]
@@ -40,6 +43,11 @@ def found(**functions: Callable[..., Any]) -> Counterexample:
     example = searched(**functions).found
     assert example is not None
     return example
+
+
+def trial_of(encode: Callable[..., Any], policy: Policy | None = None) -> Trial:
+    target = target_of(SimpleNamespace(encode=encode), "kernel")
+    return Trial(target, without_cases("encode", "e2m1", "f32"), policy or Policy(), None)
 
 
 # --- sizes ----------------------------------------------------------------------------------------
@@ -97,6 +105,25 @@ def test_a_bug_of_the_size_is_shrunk_in_numbers_and_cases() -> None:
         "element 0: in 80000000 = -0x0p+0 = -0, scale 00 = 2^-127, want 08 = -0 (1 00 0), "
         "got 00 = 0 (0 00 0) (case 201 of 201 in one call, right in a call of 200)"
     )
+
+
+@pytest.mark.parametrize(
+    ("least", "rows", "size", "right_below"),
+    [
+        (2, 1, 2, True),  # one row is asked as it is
+        (3, 2, 3, True),
+        (2, 2, 3, False),  # a call of two is wrong as well
+        (2, 2, 2, False),  # a call of one has no room for two questions
+        (1, 1, 1, False),
+    ],
+)
+def test_a_call_of_one_case_less_is_asked_if_it_has_room_for_all_questions(
+    least: int, rows: int, size: int, right_below: bool
+) -> None:
+    trial = trial_of(lambda values, format: np.full(len(values), len(values) >= least, np.uint8))
+    call = Call(np.zeros((rows, 1), np.uint64), size=size)
+    assert trial.failure(call) is not None
+    assert _is_right_below(trial, call) == right_below
 
 
 @pytest.mark.sampled(3)
@@ -226,6 +253,42 @@ def test_a_kernel_wrong_in_one_call_of_twenty_is_found(draw: Callable[[], float]
     assert example.text.startswith("not reproducible: the same 32 numbers gave ")
     assert example.text.endswith(" in element 5")
     assert len(example.inputs) == 1
+
+
+@pytest.mark.parametrize("raises", [True, False], ids=["error first", "error second"])
+@pytest.mark.parametrize("nan", ["max", "error"])
+def test_of_an_error_and_an_answer_one_is_wrong(nan: str, raises: bool) -> None:
+    """The error, unless the policy has no answer either."""
+
+    def encode(values: np.ndarray, format: str) -> np.ndarray:
+        if raises:
+            raise MemoryError("no memory")
+        return mxref.encode(values, format)
+
+    trial = trial_of(encode, Policy().replace(nan_to_finite=nan))
+    call = Call(np.uint64([[0x7FC00000]]))
+    first = trial._answers(call)
+    raises = not raises
+    changed = trial._difference(call, first, trial._answers(call))
+    assert changed is not None
+    assert changed.failure.got == (None if nan == "max" else (7,))
+
+
+def test_an_error_that_does_not_come_again_was_wrong() -> None:
+    raises = True
+
+    def encode(values: np.ndarray, format: str) -> np.ndarray:
+        if raises:
+            raise MemoryError("no memory")
+        return mxref.encode(values, format)
+
+    trial, zero = trial_of(encode), Call(np.zeros((1, 1), np.uint64))
+    failure = trial.failure(zero)
+    raises = False
+    assert failure is not None
+    changed = trial.change(zero, failure)
+    assert changed is not None
+    assert (changed.failure.got, changed.first, changed.second) == (None, failure.error, (0,))
 
 
 def test_a_target_draws_new_numbers_in_every_call_and_leaves_those_of_others() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from types import SimpleNamespace
 from typing import Any
@@ -144,6 +145,23 @@ def _few(values: Any) -> Any:
 )
 def test_nothing_else_is_taken_for_a_shift(function: Any, stem: str) -> None:
     assert shift_of(*evidence(stem, function), (Policy(),)) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "times", "found"),
+    [([1, 2, 4], 3, True), ([1, 2], 4, False), ([1], 9, False), ([*range(1, 8)], 1, False)],
+)
+def test_few_scales_or_few_different_ones_show_no_shift(
+    values: list[int], times: int, found: bool
+) -> None:
+    """Nine of three show one; eight of two, nine of one and seven are too few."""
+    (file,) = golden.read_vectors(VECTORS, lambda one: one == "encode_scale/e8m0.f32")
+    patterns = np.float32([2.0**n for n in values]).view(np.uint32).tolist() * times
+    cases = tuple(dataclasses.replace(file.cases[0], inputs=(bits,)) for bits in patterns)
+    file = dataclasses.replace(file, cases=cases)
+    target = target_of(SimpleNamespace(encode_scale=kernels.encoder(5)), "kernel")
+    shift = shift_of(file.op, [all_of(run_file(target, file, Policy()))], (Policy(),))
+    assert (shift is not None) == found
 
 
 @pytest.mark.sampled(3)
