@@ -85,7 +85,7 @@ def _by_binade(row: VerifyRow, found: Points) -> tuple[str, str]:
 def _shown(found: Points) -> tuple[int, int]:
     """The first and the last binade to show: wrong answers, and right ones that are near x."""
     plain, binades = found.plain, found.binades
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):  # where nothing is wrong, `want` is what came
         near = np.abs(found.want - found.x)[plain] < np.abs(found.x[plain]) / 2
     some = binades[found.wrong[plain] | near]
     some = some if some.size else binades

@@ -251,6 +251,28 @@ def test_sums_of_squares_are_exact() -> None:
     assert total.total * unit == want
 
 
+@pytest.mark.parametrize(
+    ("block", "values", "saturated", "flushed"),
+    [
+        ("mxfp4_e2m1", [6, -6, 4, 0.5, -0.0], 0, 0),  # the largest number is its own code
+        ("mxfp4_e2m1", [6, 6.25, -7, 0.5, 0.25], 2, 1),  # 0.25 is a tie with 0
+        ("mxfp8_e4m3", [448, -448, 2.0**-9, 2.0**-10], 0, 1),
+        ("mxfp8_e4m3", [449, -511, 2.0**-9, -(2.0**-11)], 2, 1),
+        ("mxint8", [127 / 64, -127 / 64, 1 / 64, 1 / 128], 0, 1),
+        ("mxint8", [127.5 / 64, -127.25 / 64, 1 / 64], 2, 0),
+        # A block whose scale is 0 has no largest number: nothing is saturated in it.
+        ("nvfp4", [2688, *[0] * 15, 1e-6], 0, 1),
+    ],
+)
+def test_elements_beyond_the_largest_number_and_those_that_become_zero(
+    block: str, values: list[float], saturated: int, flushed: int
+) -> None:
+    x = np.zeros(32)
+    x[: len(values)] = values
+    figures = Figures.of(x, mxref.quantize(x, block))
+    assert (figures.saturated, figures.flushed) == (saturated, flushed)
+
+
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("block", ["mxfp4_e2m1", "mxint8", "nvfp4"])
 @pytest.mark.parametrize("shape", [(1,), (70,), (7, 33, 5), (300, 64)])

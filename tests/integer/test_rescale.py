@@ -104,7 +104,7 @@ def test_ends_of_48_bits_and_of_int32(shift: int, low: int, high: int) -> None:
         want = math.floor(Fraction(v * 2**14, 2**shift) + half)
         assert rescale(np.array([v]), 1 << 14, shift, dtype="i4", bits=16).tolist() == [want]
     for v in (low - 1, high + 1):
-        with pytest.raises(ValueError, match="must be within int32|at most 48 bits"):
+        with pytest.raises(ValueError, match=r"must be within int32|at most 48 bits"):
             rescale(np.array([v]), 1 << 14, shift, dtype="i4", bits=16)
 
 

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -132,6 +133,25 @@ def test_a_badge_is_cut_between_words_and_choices(folder: Path) -> None:
         assert json.loads(badge(row))["message"] == f"conforms under {want}"  # type: ignore[arg-type]
     row = SimpleNamespace(verdict="x" * 61, passed=True, failures=(), uses=())
     assert json.loads(badge(row))["message"] == "x" * 59 + "…"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("passed", "failures", "uses", "colour", "message"),
+    [
+        (True, (), (), "brightgreen", "unexplained"),
+        (True, ("wrong",), (), "yellow", "known: unexplained"),
+        (True, (), ("size",), "yellow", "known: unexplained"),  # a way of calling that is listed
+        (False, ("wrong",), (), "red", "unexplained"),
+        (False, (), ("size",), "red", "unexplained"),
+        (False, (), (), "red", "unexplained"),
+    ],
+)
+def test_a_badge_is_yellow_with_what_is_known(
+    passed: bool, failures: tuple[str, ...], uses: tuple[str, ...], colour: str, message: str
+) -> None:
+    row: Any = SimpleNamespace(verdict="unexplained", passed=passed, failures=failures, uses=uses)
+    found = json.loads(badge(row))
+    assert (found["color"], found["message"]) == (colour, message)
 
 
 def test_nothing_compared(folder: Path, vectors: Vectors) -> None:

@@ -181,6 +181,22 @@ def test_data_in_parts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     assert whole.differ
 
 
+def test_tallies_of_tensors_add_up() -> None:
+    """Every figure of two tensors is that of both in one."""
+    fmt = mxref.formats.block_format("mxfp4_e2m1")
+    sides = [side_of(name, fmt) for name in ("ocp+block_nan=ignore", "ocp+scale_00=zero")]
+    one, other = np.zeros((2, 2, 32), np.float32)
+    one[0, 0], one[1, 0] = np.nan, 4.0
+    other[0, 0], other[1, :3] = np.nan, (7.0, -0.0, 2.0**-3)
+    parts = [figures_module.tally(x, *sides, fmt) for x in (one, other)]
+    parts[0] += parts[1]
+    both = parts[0].figures("x")
+    assert both == figures_module.figures("x", np.concatenate([one, other]), *sides, fmt)
+    assert (both.elements, both.blocks) == (128, 4)
+    # As in one of them, twice: elements of a NaN block that one side keeps and the other loses.
+    assert both.lost == {"a": 0, "b": 62, "a_b": 64, "b_reads_a": 0, "a_reads_b": 62}
+
+
 def test_the_data() -> None:
     for layout in LAYOUTS.values():
         data = inputs.data(layout, 32)
