@@ -11,7 +11,8 @@ seed and its name.
 
 The tests of a mutant are those of its room, tests/ROOM and the doctests of mxref/ROOM, in their
 default selection: first those that execute its statement (the package `coverage` says which), the
-fastest first, then those that start processes, which may execute it as well. If the statement runs
+fastest first; then the others of their files, those that start processes and those that use what
+one of the first has left in a cache, all of which may depend on it as well. If the statement runs
 while modules are imported, all tests of the room count. They run until one fails; those that would
 exceed --budget seconds of CPU, as recorded, stay out. Outcomes: "killed"; "timeout", if a test took
 far more CPU or waited far longer than without the fault; "survived"; "unfinished", if it survived
@@ -98,6 +99,7 @@ class Map:
         self.parents = [name for name, used in found["tests"].items() if used[1] > 0]
         self.failed = set(found["failed"])
         self.lines: dict[str, dict[str, list[int]]] = found["lines"]
+        self.caches = [(set(filled), used) for filled, used in found["caches"]]
 
     def imported(self, mutant: Mutant) -> bool:
         """Whether the statement runs while modules are imported and tests collected."""
@@ -109,8 +111,13 @@ class Map:
         lines = self.lines.get(mutant.file, {})
         of_line = set(chain.from_iterable(lines.get(str(line), []) for line in mutant.lines))
         of_file = set(chain.from_iterable(lines.values()))
-        first, second = ([self.names[place] for place in of - {-1}] for of in (of_line, of_file))
-        parts = [first, second, self.names] if everything else [first, self.parents]
+        parts: list[Iterable[str]]
+        first, second = ({self.names[place] for place in of - {-1}} for of in (of_line, of_file))
+        files = {name.partition("::")[0] for name in first}  # they may share fixtures
+        beside = [name for name in self.names if name.partition("::")[0] in files]
+        cached = chain.from_iterable(used for filled, used in self.caches if filled & first)
+        parts = [first, beside, self.parents, list(cached)]
+        parts += [second, self.names] if everything else []
         ordered = chain.from_iterable(sorted(part, key=self.own.__getitem__) for part in parts)
         return [name for name in dict.fromkeys(ordered) if name not in self.failed]
 

@@ -149,6 +149,23 @@ def test_a_recorded_mutant_is_found_where_its_function_is_now(
     assert "0 places have ('mxref/room/a.py', 'twice', '2', '3', 0)" in capsys.readouterr().err
 
 
+def test_the_order_of_tests(root: Path) -> None:
+    """Those of the line, of their file, with processes, with what is cached; at import all."""
+    used = {"a::line": [3, 0], "a::beside": [2, 0], "b::process": [1, 1], "b::cached": [4, 0]}
+    used |= {"b::file": [5, 0], "b::other": [1, 0], "a::quick": [1, 0], "a::failing": [1, 0]}
+    lines = {"mxref/room/a.py": {"13": [0, 6], "30": [4], "14": [-1]}}
+    caches = [[["a::line"], ["b::cached"]], [["b::file"], ["b::other"]]]
+    found = {"tests": used, "failed": ["a::failing"], "lines": lines, "caches": caches}
+    (root / "map.json").write_text(json.dumps(found))
+    of_room = mutate.Map(root / "map.json")
+    mutant = of(root, "outer.inner", "y + x", "y - x")
+    order = ["a::quick", "a::line", "a::beside", "b::process", "b::cached"]
+    assert of_room.tests(mutant, everything=False) == order
+    assert of_room.tests(mutant, everything=True) == [*order, "b::file", "b::other"]
+    assert not of_room.imported(mutant)
+    assert of_room.imported(of(root, "outer", "x < SIZE", "x <= SIZE"))
+
+
 TESTS = """
 import subprocess, sys
 from mxref.room.a import Box, SIZE, outer
@@ -177,7 +194,7 @@ def test_outcomes(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tests = {name("outer"): [0.1, 0], name("size"): [0.2, 0], name("elsewhere"): [0.1, 0.1]}
     lines = {"mxref/room/a.py": {"8": [-1], "9": [-1], "11": [-1], "13": [0], "14": [0]}}
     path = root / "map.json"
-    path.write_text(json.dumps({"tests": tests, "failed": [], "lines": lines}))
+    path.write_text(json.dumps({"tests": tests, "failed": [], "lines": lines, "caches": []}))
     tree = root.with_name("tree")
     shutil.copytree(root, tree)
     room = mutate.Room(tree, "room", path, 60)

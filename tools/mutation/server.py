@@ -16,6 +16,7 @@ import os
 import resource
 import select
 import signal
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def seconds() -> list[float]:
 
 
 class Recorder:
-    """Writes the map: names, the CPU seconds of each and of its children, lines with places."""
+    """Writes the map: CPU seconds of each test and of its children, lines, caches."""
 
     def __init__(self) -> None:
         module = importlib.import_module("coverage")
@@ -44,10 +45,19 @@ class Recorder:
         self.begin = seconds()
         self.tests: dict[str, list[float]] = {}
         self.failed: set[str] = set()
+        self.caches: list[Any] = []
+        self.counts: list[Any] = []
+        self.filled: dict[int, list[str]] = defaultdict(list)
+        self.used: dict[int, list[str]] = defaultdict(list)
+
+    def pytest_collection_finish(self) -> None:
+        """From here on caches are watched: a test may use what another one has computed."""
+        self.caches = Living(Path.cwd()).caches
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """From here on this test executes the lines."""
         self.coverage.switch_context(nodeid)
+        self.counts = [cache.cache_info() for cache in self.caches]
         self.begin = seconds()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -56,8 +66,14 @@ class Recorder:
             self.failed.add(report.nodeid)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        """Keep what the test took."""
+        """Keep what the test took, and which caches it filled and used."""
         self.tests[nodeid] = [end - begin for end, begin in zip(seconds(), self.begin, strict=True)]
+        for place, (cache, count) in enumerate(zip(self.caches, self.counts, strict=True)):
+            now = cache.cache_info()
+            if now.misses > count.misses:
+                self.filled[place].append(nodeid)
+            elif now.hits > count.hits:
+                self.used[place].append(nodeid)
 
     def pytest_sessionfinish(self) -> None:
         """Write the map."""
@@ -70,7 +86,9 @@ class Recorder:
                 line: sorted(place.get(name, -1) for name in names)  # -1: import and collection
                 for line, names in data.contexts_by_lineno(file).items()
             }
+        caches = [[self.filled[place], self.used[place]] for place in sorted(self.used)]
         found = {"tests": self.tests, "failed": sorted(self.failed), "lines": lines}
+        found["caches"] = caches
         Path(os.environ["MUTATE_MAP"]).write_text(json.dumps(found))
 
 
