@@ -87,8 +87,8 @@ class Recorder:
                 for line, names in data.contexts_by_lineno(file).items()
             }
         caches = [[self.filled[place], self.used[place]] for place in sorted(self.used)]
-        found = {"tests": self.tests, "failed": sorted(self.failed), "lines": lines}
-        found["caches"] = caches
+        found: dict[str, Any] = {"tests": self.tests, "failed": sorted(self.failed)}
+        found |= {"lines": lines, "caches": caches}
         Path(os.environ["MUTATE_MAP"]).write_text(json.dumps(found))
 
 
